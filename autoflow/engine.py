@@ -1,0 +1,102 @@
+"""The engine: reverse-mode differentiation on any directed acyclic graph.
+
+Nothing here knows what an array is. A graph is made of *records*. The engine asks of a record its
+
+    ``parents``          the records it was computed from, in order, with repeats; None where nothing flows
+
+and of whoever starts a pass two functions,
+
+    ``step(record, g)``  -> ``g, pulls, saved, kept``: the gradient as the record shall see it, one function per
+                         parent, what they saved (``pull(g, saved)`` is what the record sends to that parent),
+                         and what shall remain in the answer for this record, if anything
+    ``add(a, b)``        the sum of two contributions
+
+Everything else is bookkeeping, and all of it is in tables of the pass: records are only read, so passes may
+run inside each other and beside each other on the same graph.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Collection
+from typing import Any
+
+Gradient = Any  # anything that adds: a float, an array, or a node (for second derivatives)
+Record = Any  # anything with ``parents``
+
+
+def count_more(root: Record, stop: Collection[Record] = ()) -> dict[Record, int]:
+    """Count, for every ancestor of ``root`` with several consuming edges, those beyond the first.
+
+    In ``z = x*x + x`` the record ``x`` has three edges, two into the product and one into the sum, so the
+    answer is ``{x: 2}``. Most records have one edge, are not in the answer, and cost the pass no bookkeeping.
+    """
+    more: dict[Record, int] = {}
+    seen = {root}
+    queue = [root]
+    for record in queue:  # the queue grows while it is walked: first in, first out
+        for parent in () if record in stop else record.parents:
+            if parent is None:
+                continue
+            if parent in seen:
+                more[parent] = more.get(parent, 0) + 1
+            else:
+                seen.add(parent)
+                queue.append(parent)
+    return more
+
+
+def topological(root: Record, stop: Collection[Record] = ()) -> list[Record]:
+    """``root`` and its ancestors, each after all of its consumers, breadth first."""
+    waiting = count_more(root, stop)
+    order = [root]
+    for record in order:
+        for parent in () if record in stop else record.parents:
+            if parent is None:
+                continue
+            if waiting.get(parent, 0):
+                waiting[parent] -= 1
+            else:
+                order.append(parent)
+    return order
+
+
+def pull_back(
+    root: Record,
+    seed: Gradient,
+    step: Callable[[Record, Gradient], tuple[Gradient, Any, Any, Any]],
+    *,
+    add: Callable[[Gradient, Gradient], Gradient] = operator.add,
+    stop: Collection[Record] = (),
+) -> list[tuple[Record, Gradient]]:
+    """Carry ``seed`` = dL/d(root) back through the graph. Returns the pairs (leaf, dL/d(leaf)) and what was kept.
+
+    The whole of backpropagation is the inner loop: a record's gradient is the sum, over the edges by which it
+    was used, of what each sends back. A record is ready when its last edge has been served, so each is
+    processed once, after all of its consumers (A. B. Kahn, "Topological sorting of large networks", CACM 5(11),
+    1962). A plain queue with a set of visited records would not do: in ``a = x*x; out = a + a*x`` it processes
+    ``a`` before the product has sent its part. Iterative: a graph a million records deep needs no recursion.
+
+    Records in ``stop`` count as leaves.
+    """
+    more = count_more(root, stop)
+    partial: dict[Record, Gradient] = {}  # sums that still wait for contributions
+    queue: list[Any] = [(root, seed)]
+    for place, (record, g) in enumerate(queue):
+        parents = record.parents
+        if not parents or record in stop:
+            continue  # a leaf: nothing to send; its pair stays
+        g, pulls, saved, queue[place] = step(record, g)
+        for parent, pull in zip(parents, pulls, strict=True):
+            if parent is None:
+                continue
+            if parent not in more:
+                queue.append((parent, pull(g, saved)))
+                continue
+            total = add(pull(g, saved), partial.pop(parent)) if parent in partial else pull(g, saved)
+            if more[parent]:
+                more[parent] -= 1
+                partial[parent] = total
+            else:
+                queue.append((parent, total))
+    return [pair for pair in queue if pair is not None]

@@ -1,0 +1,58 @@
+"""Every error that autoflow raises on purpose.
+
+Each class is an :class:`AutoflowError` and also the built-in exception that a NumPy user would expect, so
+``except ValueError`` keeps working. A message says what happened, where, and what to do next.
+"""
+
+
+class AutoflowError(Exception):
+    """Base class: ``except AutoflowError`` catches everything below."""
+
+
+class DataError(AutoflowError, TypeError):
+    """These data cannot be a node: text, dates, objects, masked or structured arrays."""
+
+
+class LostGradientError(AutoflowError, TypeError):
+    """A result has left the graph, so no gradient can come back from it."""
+
+
+class NoRuleError(AutoflowError, TypeError):
+    """A function, method or keyword whose derivative is not in the table of rules."""
+
+
+class InPlaceError(AutoflowError, ValueError):
+    """A write that would change a value behind the graph's back."""
+
+
+class StaleValueError(AutoflowError, RuntimeError):
+    """A derivative needs a value that has been overwritten since it was used."""
+
+
+class SeedError(AutoflowError, ValueError):
+    """The seed of a backward pass is missing or does not fit its root."""
+
+
+class GradientShapeError(AutoflowError, ValueError):
+    """A rule returned a gradient whose number or shape is not that of the operands."""
+
+
+class MixedArraysError(AutoflowError, TypeError):
+    """Arrays of two libraries (NumPy on the host, CuPy on a GPU) met in one operation."""
+
+
+class GradcheckError(AutoflowError, AssertionError):
+    """A derivative disagrees with finite differences."""
+
+
+class AnomalyError(AutoflowError, FloatingPointError):
+    """Under anomaly mode: a value or a gradient became NaN or infinite."""
+
+
+LOST = """The usual causes:
+  - x.value, float(x), np.asarray(x) or math.sin(x) leave the graph: use np.sin(x), and the node itself
+  - plain[i] = node stores numbers only: make the array with af.zeros(...) or np.zeros_like(node)
+  - np.array([node, node]) builds a plain array: use af.array([...]) or np.stack
+  - the values were computed under af.no_grad(), or only from Constants or frozen Variables
+  - the function is a step (argmax, comparisons, astype(int)): its derivative is zero everywhere"""
+"""What a user reads when a gradient got lost: shared by every LostGradientError."""

@@ -1,0 +1,171 @@
+"""The fast path: ufuncs and operators of Operations, Variables and plain numbers.
+
+What :func:`autoflow.nodes.apply` does for every function in about 2 µs, these closures do for the common calls in
+about 0.4: take the plain arrays from the slots, run the ufunc, make a view, store seven slots. Everything else
+(Constants, views, plain arrays, large results, ``no_grad``) goes to ``apply`` and ``finish``.
+
+What each thing saves, measured one at a time on three elements: exact types instead of isinstance 40 ns; slots
+instead of a dict 170 ns; ``out=...`` (the literal Ellipsis: an array even if 0-d) 60 ns over np.asarray; writing the
+stores out instead of calling a function for them 45 ns. Small results keep all their operands, needed or not, so
+nothing has to be decided: memory matters only for large ones, and for those ``finish`` decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .modes import modes
+from .nodes import FORWARD, NUMBERS, NodeRole, Operation, Variable, apply, finish, operand, value_of
+from .records import Record
+from .rules import RULES
+from .rules.table import Rule
+
+_view = np.ndarray.view
+
+
+def unary(rule: Rule) -> Callable[[Any], Any]:
+    """The quick closure of a ufunc of one argument."""
+    ufunc = rule.function
+
+    def forward(x: Any) -> Any:
+        if type(x) is Operation:
+            parent = x._record
+        elif type(x) is Variable and x._live:
+            parent = x
+        else:
+            return apply(rule, (x,))
+        a = x._value
+        switches = modes()
+        z = ufunc(a, out=...)
+        if not switches.recording or z.size > switches.keep:
+            return finish(rule, z, (x,), [a], (parent,), {}, ())
+        node = _view(z, Operation)
+        node._value = z
+        node._record = record = Record()
+        record.rule = rule
+        record.parents = (parent,)
+        record.saved = (a, z)
+        record.serial = rule.tick()
+        record.extra = None
+        return node
+
+    return forward
+
+
+def binary(rule: Rule, compute: Any = None) -> Callable[[Any, Any], Any]:
+    """The quick closure of a ufunc of two arguments; ``compute``: of an operator whose bits differ from it."""
+    ufunc = rule.function
+
+    def forward(x: Any, y: Any) -> Any:
+        if type(x) is Operation:
+            a = x._value
+            p = x._record
+        elif type(x) is Variable and x._live:
+            a = x._value
+            p = x
+        elif type(x) in NUMBERS:
+            a = x
+            p = None
+        else:
+            return general(rule, x, y, compute)
+        if type(y) is Operation:
+            b = y._value
+            q = y._record
+        elif type(y) is Variable and y._live:
+            b = y._value
+            q = y
+        elif type(y) in NUMBERS:
+            b = y
+            q = None
+        else:
+            return general(rule, x, y, compute)
+        switches = modes()
+        z = ufunc(a, b, out=...) if compute is None else np.asarray(compute(a, b))
+        if not switches.recording or z.size > switches.keep:
+            return finish(rule, z, (x, y), [a, b], (p, q), {}, ())
+        node = _view(z, Operation)
+        node._value = z
+        node._record = record = Record()
+        record.rule = rule
+        record.parents = (p, q)
+        record.saved = (a, b, z)
+        record.serial = rule.tick()
+        record.extra = None
+        return node
+
+    return forward
+
+
+def general(rule: Rule, x: Any, y: Any, compute: Any) -> Any:
+    """The same for every other kind of operand. One whose class wants no NumPy arithmetic is asked by Python."""
+    if getattr(type(x), "__array_ufunc__", True) is None or getattr(type(y), "__array_ufunc__", True) is None:
+        return NotImplemented
+    if compute is None:
+        return apply(rule, (x, y))
+    (a, p, shown_a, risky_a), (b, q, shown_b, risky_b) = operand(x), operand(y)
+    constants = {k: shown for k, shown in enumerate((shown_a, shown_b)) if shown is not None}
+    unsafe = [k for k, risky in enumerate((risky_a, risky_b)) if risky]
+    return finish(rule, np.asarray(compute(a, b)), (x, y), [a, b], (p, q), constants, unsafe)
+
+
+def reflected(rule: Rule, compute: Any, forward: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """``2.0 * x``: what NumPy and Python leave to the operand on the right, most often with a number on the left."""
+    ufunc = rule.function
+
+    def operate(y: Any, x: Any) -> Any:
+        if type(x) not in NUMBERS or type(y) is not Operation or compute is not None:
+            return forward(x, y)
+        b = y._value
+        switches = modes()
+        z = ufunc(x, b, out=...)
+        if not switches.recording or z.size > switches.keep:
+            return finish(rule, z, (x, y), [x, b], (None, y._record), {}, ())
+        node = _view(z, Operation)
+        node._value = z
+        node._record = record = Record()
+        record.rule = rule
+        record.parents = (None, y._record)
+        record.saved = (x, b, z)
+        record.serial = rule.tick()
+        record.extra = None
+        return node
+
+    return operate
+
+
+def comparison(ufunc: Any) -> Callable[[Any, Any], Any]:
+    """``x < y``: a plain array of booleans."""
+    return lambda x, y: ufunc(value_of(x), value_of(y))
+
+
+BINARY = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.divide, "floordiv": np.floor_divide,
+    "mod": np.remainder, "pow": np.power, "matmul": np.matmul,
+}  # fmt: skip
+UNARY = {"neg": np.negative, "pos": np.positive, "abs": np.absolute}
+COMPARISONS = {
+    "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "eq": np.equal, "ne": np.not_equal,
+}  # fmt: skip
+
+
+def install() -> None:
+    """Give nodes their operators, and ``__array_ufunc__`` its closures."""
+    for function, rule in RULES.items():
+        if isinstance(function, np.ufunc) and function.nout == 1 and function.nin in (1, 2):
+            FORWARD[function] = unary(rule) if function.nin == 1 else binary(rule)
+    for name, function in BINARY.items():
+        rule = RULES[function]
+        forward = FORWARD[function] if rule.operator is None else binary(rule, rule.operator)
+        setattr(NodeRole, f"__{name}__", forward)
+        setattr(NodeRole, f"__r{name}__", reflected(rule, rule.operator, forward))
+    for name, function in UNARY.items():
+        setattr(NodeRole, f"__{name}__", FORWARD[function])
+    for name, function in COMPARISONS.items():
+        setattr(NodeRole, f"__{name}__", comparison(function))
+    NodeRole.__divmod__ = lambda x, y: (x // y, x % y)  # type: ignore[attr-defined]
+    NodeRole.__rdivmod__ = lambda y, x: (x // y, x % y)  # type: ignore[attr-defined]
+
+install()

@@ -1,0 +1,66 @@
+"""What stands in ``.grad``, and what a user may put there.
+
+A backward pass leaves gradients as they come: some are views, some are shared between two nodes, some are numbers.
+What the user reads shares memory with nothing else, so the first read copies, unless nobody else holds the array.
+"""
+
+from __future__ import annotations
+
+from sys import getrefcount
+from typing import Any
+
+import numpy as np
+
+from .errors import GradientShapeError
+
+Array = Any
+
+
+def read_grad(holder: Any, dtype: Any) -> Array | None:
+    """The gradient in ``holder`` (a Variable or a record), made presentable at the first read."""
+    g = getattr(holder, "_sent", None)
+    if g is None:
+        return getattr(holder, "_grad", None)
+    if hasattr(g, "family"):  # a node, of a pass with create_graph
+        shown = g
+    elif type(g) is np.ndarray and g.base is None and g.dtype == dtype and getrefcount(g) <= ALONE:
+        shown = g  # nobody else holds it: a copy of each would cost 5 % of a large training step
+    else:
+        shown = fitted(g, dtype).copy() if hasattr(g, "copy") else np.array(g, dtype)
+    holder._grad, holder._sent = np.asarray(shown) if not hasattr(shown, "ndim") else shown, None
+    return holder._grad  # type: ignore[no-any-return]
+
+
+def fitted(g: Array, dtype: Any) -> Array:
+    """``g`` in the dtype of its node: rounded, or the real part of what a complex function sent to a real one."""
+    if g.dtype == dtype:
+        return g
+    if g.dtype.kind == "c" and dtype.kind != "c":
+        g = np.real(g)
+    return g if g.dtype == dtype else g.astype(dtype)
+
+
+def checked_grad(node: Any, g: Any) -> Any:
+    """A gradient that the user sets: None, a node, or an array of the node's shape."""
+    if g is None or hasattr(g, "family"):
+        return g
+    value = node.value
+    g = np.array(g, value.dtype) if not hasattr(g, "dtype") or type(g) is not type(value) else fitted(g, value.dtype)
+    if g.shape != value.shape:
+        raise GradientShapeError(f"the gradient of {node.name} has its shape {value.shape}; this one has {g.shape}")
+    return g
+
+
+def _alone() -> int:
+    """How many references :func:`read_grad` sees on an array that only the slot holds."""
+
+    class Holder:
+        __slots__ = ("_sent",)
+
+    holder = Holder()
+    holder._sent = np.empty(0)
+    g = getattr(holder, "_sent", None)
+    return getrefcount(g)
+
+
+ALONE = _alone()

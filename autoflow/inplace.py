@@ -1,0 +1,227 @@
+"""Writing into nodes: NumPy's meaning, or a loud error; never a silently wrong gradient.
+
+``a += b`` writes into a's memory, and the array object ``a`` gets a new record, whose first operand is the record
+that it had. Whoever used ``a`` before keeps pointing at the old record: nobody's history changes.
+
+    before   a -> tanh_0(x)                  c -> multiply_0(tanh_0, w)
+    a += b   a -> add_0(tanh_0, b)           c -> multiply_0(tanh_0, w)
+
+What is left is the memory. A derivative may need a value that has just been overwritten. What the writer can see
+(tanh needs its own result; ``a *= w`` needs the old a) it copies first; every other use is found at backward, which
+compares the times of reads and writes (``memory.py``) and raises StaleValueError with the line that wrote.
+
+A view (``v = u[1:]``) knows its base. Writing through it is also recorded on the base, as ``base[index] = view``;
+and a view whose base got a new record takes itself again when it is used next (``nodes.record_of``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from . import memory
+from .errors import InPlaceError, LostGradientError
+from .intake import plain_array
+from .modes import modes
+from .nodes import FORWARD, ConstantRole, NodeRole, VariableRole, apply, lost, new_record, operand, plain_option, record_of, value_of  # noqa: E501
+from .numbering import now
+from .records import live
+from .rules import RULES
+from .rules.indexing import getitem, put_view, setitem
+from .rules.table import Rule
+
+Array = Any
+SMALL = 16  # old values of at most that many elements are copied, so that pictures of small programs show them
+
+
+def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any]) -> Any:
+    """Do ``run(*values)``, which writes into x's memory, and let x become the operation ``rule(*inputs)``.
+
+    ``inputs``: operands, then options, as the row names them; where x itself stands its old value is meant.
+    """
+    recording = modes().recording
+    refuse(x, recording)
+    old = record_of(x)
+    parents: list[Any] = []
+    values: list[Any] = []
+    constants: dict[int, Any] = {}
+    for k, v in enumerate(inputs):
+        if k >= rule.operands:
+            values.append(plain_option(v))
+            continue
+        value, record, shown, _ = operand(v)
+        values.append(value)
+        parents.append(record)
+        if shown is not None and shown is not x:
+            constants[k] = shown
+    flows = recording and any([p is not None for p in parents])
+    memory_of_x = x._value
+    if not flows and old is None:  # numbers into a Constant, or no_grad: nothing to record
+        run(*values)
+        memory.stamp(memory_of_x, now(), memory.caller())
+        return x
+    if not recording:
+        raise InPlaceError(
+            f"{x.name} has a history, and under no_grad the write would not be in it. Write while recording, or into "
+            f"x.detach().copy()."
+        )
+    needed = rule.keeps(tuple([p is not None for p in parents]))
+    kept = list(values)
+    for k, v in enumerate(values):
+        if k < rule.operands and isinstance(v, np.ndarray):
+            if k in needed and (v is memory_of_x or np.may_share_memory(v, memory_of_x) or parents[k] is None):
+                kept[k] = v.copy()
+            elif k not in needed:
+                kept[k] = memory.Ghost(v)
+    rescue(x)
+    run(*values)
+    record = new_record(rule, tuple(parents), (*kept, memory_of_x), {"line": memory.caller()})
+    if constants:
+        record.extra["constants"] = constants  # type: ignore[index]
+    become(x, record)
+    memory.stamp(memory_of_x, record.serial[0], record.extra["line"])  # type: ignore[index]
+    return x
+
+
+def refuse(x: Any, recording: bool) -> None:
+    """Raise InPlaceError if x may not be written into."""
+    root, view = x, None
+    while (look := getattr(root, "_view", None)) is not None:
+        root, view = look.base, look
+    if isinstance(root, VariableRole) and recording:
+        what = f"{x.name} is a view of the Variable {root.name}" if view else f"{x.name} is a Variable"
+        raise InPlaceError(
+            f"{what}: writing into it would change the point of differentiation. Write into a copy (a = x.copy()), or "
+            f"change it between passes: x.assign(value), or under af.no_grad()."
+        )
+    if not x._value.flags.writeable:
+        raise InPlaceError(f"{x.name} is read-only (detached, broadcast or made so): write into a copy of it, {x.name}.copy()")
+
+
+def rescue(x: Any) -> None:
+    """Copy what the records of x and of its bases will need of the memory that is about to be overwritten."""
+    while True:
+        record = record_of(x)
+        if record is not None:
+            value = record.saved[-1]
+            if isinstance(value, np.ndarray) and np.may_share_memory(value, x._value):
+                if len(record.saved) - 1 in record.rule.keeps(live(record)) or value.size <= SMALL:
+                    _resave(record, value.copy())
+        if (view := getattr(x, "_view", None)) is None:
+            return
+        x = view.base
+
+
+def _resave(record: Any, value: Array) -> None:
+    record.saved = (*record.saved[:-1], value)
+
+
+def become(x: Any, record: Any) -> None:
+    """Let the array object x have ``record``; and if it is a view, let its base know."""
+    name = getattr(record_of(x) or x, "_name", None)
+    if isinstance(x, ConstantRole):
+        x.__class__ = x.family.Operation
+    x._record, record._name = record, name
+    view = getattr(x, "_view", None)
+    if view is None:
+        return
+    base = view.base
+    before = record_of(base)
+    if view.rule is RULES[getitem]:
+        rule, options = RULES[setitem], view.options
+    else:
+        function, rest = view.rule.function, view.options
+        rule, options = RULES[put_view], (partial(_viewed, function, rest),)
+    on_base = new_record(
+        rule, (before, record), (memory.Ghost(base._value), memory.Ghost(x._value), *options, base._value), record.extra
+    )
+    view.seen = on_base
+    x.__class__ = x.family.View
+    become(base, on_base)
+
+
+def _viewed(function: Any, options: tuple[Any, ...], x: Any) -> Any:
+    """The view that ``function`` takes, of another array."""
+    return function(x, *options)
+
+
+def write_item(x: Any, i: Any, y: Any) -> None:
+    """``x[i] = y``, recorded."""
+    if isinstance(y, NodeRole) and getattr(y, "_view", None) is not None and y._view.base is x and y._view.seen is record_of(x):
+        if y._view.rule is RULES[getitem] and y._view.options[0] is i and y._record.rule is not RULES[getitem]:
+            return  # ``x[i] += 1`` has written through the view x[i] already; Python now stores it where it is
+    write(x, RULES[setitem], (x, y, i), lambda a, b, i: x._value.__setitem__(i, b))
+
+
+def set_value(x: Any, value: Any) -> None:
+    """``x.value = value``: overwrite the numbers. ``x.value -= y`` comes here as well, already done in place."""
+    value = value_of(value)
+    if isinstance(x, VariableRole):
+        if value is not x._value:
+            new = plain_array(value)
+            if new.shape != x._value.shape:
+                raise InPlaceError(
+                    f"{x.name} has shape {x._value.shape}; assigned was shape {new.shape}. Make a new Variable for another shape."
+                )
+            np.copyto(x._value, new, casting="same_kind")
+        memory.stamp(x._value, now(), memory.caller())
+    elif value is x._value:
+        if record_of(x) is not None:
+            raise InPlaceError(f"{x.name} has a history, which x.value -= y would not be in: write x -= y")
+        memory.stamp(x._value, now(), memory.caller())
+    else:
+        write_item(x, ..., value)
+
+
+def assign(x: Any, value: Any) -> Any:
+    """Overwrite the numbers of a Variable, as an optimiser does; returns it.
+
+    ``value`` has the same shape, and a dtype that casts to the Variable's without changing kind. A graph that was
+    recorded before and needs the old numbers notices (StaleValueError).
+
+    >>> import autoflow as af
+    >>> w = af.Variable([1.0, 2.0], name="w")
+    >>> w.assign([3.0, 4.0])
+    [3., 4.]  Variable w
+    """
+    set_value(x, value)
+    return x
+
+
+def write_out(rule: Rule, args: tuple[Any, ...], options: dict[str, Any], out: Any) -> Any:
+    """``np.add(x, y, out=a)``; ``plain += node``, where Python rebinds ``plain`` to our answer."""
+    (out,) = out if isinstance(out, tuple) else (out,)
+    if isinstance(out, NodeRole):
+        if isinstance(rule.function, np.ufunc) and not options and not rule.variadic:
+            inputs = rule.bind(args, {})
+            return write(out, rule, inputs, lambda *values: rule.function(*values, out=out._value))
+        return write(out, RULES[setitem], (out, apply(rule, args, options), ...), lambda a, b, i: np.copyto(a, b, casting="same_kind"))
+    if not (args and out is args[0] and out.base is None):
+        raise LostGradientError(
+            f"{rule.name}(..., out=) into a plain array, or plain[i] += node, keeps only numbers. Make the array with "
+            f"af.zeros(...) or np.zeros_like(node): then the write is recorded."
+        )
+    node = apply(rule, (out.copy(), *args[1:]), options)  # plain += node
+    if not isinstance(node, NodeRole):
+        raise lost("this in-place operation gave no node")
+    np.copyto(out, node._value, casting="same_kind")  # whoever else holds the array sees the write
+    node._value = out
+    return node
+
+
+def augmented(name: str) -> Callable[[Any, Any], Any]:
+    """``x += y``. 0-d nodes are rebound, as Python rebinds numbers; others are written into."""
+    from .fast import BINARY
+
+    ufunc = BINARY[name]
+    rule, forward = RULES[ufunc], FORWARD[ufunc]
+
+    def inplace(x: Any, y: Any) -> Any:
+        if not x.shape and not isinstance(x, VariableRole):
+            return forward(x, y)
+        return write(x, rule, (x, y), lambda a, b: ufunc(a, b, out=x._value))
+
+    return inplace

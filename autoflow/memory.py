@@ -1,0 +1,132 @@
+"""Whose values are still what they were? What a derivative needs must not have changed since it was used.
+
+Three cases, three means.
+
+* Arrays that the user may write into without our seeing it (plain arrays, index arrays, views): :func:`protect`
+  copies small ones and takes a fingerprint of large ones.
+* Writes that we do see (``a += b`` on nodes, ``v.assign``): :func:`stamp` notes when, where and which bytes, per
+  block of memory, and :func:`overwritten` answers whether an array has been written into since. The common case
+  costs one comparison of two integers: nothing was written anywhere after the operation was made.
+* Values that no derivative needs are not kept alive: a :class:`Ghost` knows their shape and dtype.
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from typing import Any
+
+import numpy as np
+
+Array = Any
+COPY_BYTES = 1024  # plain operands up to this size are copied; the copy costs as much as the fingerprint of a larger one
+PACKAGE = __name__.partition(".")[0]
+latest = 0  # creation number of the latest write that was noted
+_logs: dict[int, Log] = {}  # id of the owner of a block of memory -> what was written there
+
+
+class Ghost:
+    """Shape and dtype of an array that need not stay in memory, and the array itself as long as somebody holds it."""
+
+    __slots__ = ("dtype", "ndim", "reference", "shape", "size")
+
+    def __init__(self, array: Array) -> None:
+        self.shape, self.dtype, self.ndim, self.size = array.shape, array.dtype, array.ndim, array.size
+        try:
+            self.reference: Any = weakref.ref(array)
+        except TypeError:  # an array type that takes no weak references
+            self.reference = lambda: None
+
+    def __repr__(self) -> str:
+        return f"<{self.dtype} array of shape {self.shape}, not kept>"
+
+
+class Log:
+    """The writes into one block of memory: the latest into each region, so loops over the same places stay small."""
+
+    __slots__ = ("owner", "writes")
+
+    def __init__(self, owner: Array) -> None:
+        key = id(owner)
+        self.owner = weakref.ref(owner, lambda _: _logs.pop(key, None))
+        self.writes: dict[Any, tuple[int, Region, str]] = {}  # one per region: creation number, file and line
+
+
+class Region:
+    """Where an array lies, without keeping it alive: NumPy makes an array of it again."""
+
+    __slots__ = ("__array_interface__",)
+
+    def __init__(self, array: Array) -> None:
+        self.__array_interface__ = array.__array_interface__
+
+    def key(self) -> tuple[Any, ...]:
+        """Equal for equal regions."""
+        interface = self.__array_interface__
+        return interface["data"][0], interface["shape"], interface["strides"], interface["typestr"]
+
+
+def owner_of(array: Array) -> Array:
+    """The array that owns the memory which ``array`` looks into."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
+def stamp(array: Array, number: int, where: str) -> None:
+    """Note that ``array``'s memory was written into at time ``number``, by the line ``where``."""
+    global latest
+    owner = owner_of(array)
+    log = _logs.get(id(owner))
+    if log is None or log.owner() is not owner:
+        log = _logs[id(owner)] = Log(owner)
+    if array.size == owner.size:
+        log.writes.clear()  # this write covers all the earlier ones
+    region = Region(array)
+    log.writes[region.key()] = number, region, where
+    latest = number
+
+
+def overwritten(array: Array, since: int) -> str:
+    """The line that wrote into ``array`` after the time ``since``; the empty string if none did."""
+    if since >= latest or not isinstance(array, np.ndarray):
+        return ""
+    log = _logs.get(id(owner := owner_of(array)))
+    if log is None or log.owner() is not owner:
+        return ""
+    for number, region, where in log.writes.values():
+        if number > since and _overlap(np.asarray(region), array):
+            return where
+    return ""
+
+
+def _overlap(a: Array, b: Array) -> bool:
+    """Do they share a byte? Exact where that is cheap, yes where it is not."""
+    try:
+        return np.shares_memory(a, b, max_work=1000)
+    except np.exceptions.TooHardError:
+        return True
+
+
+def protect(array: Array) -> tuple[Array, bytes | None]:
+    """``array`` as a record should keep it: a copy if small, else a view and a fingerprint to compare later."""
+    if array.nbytes <= COPY_BYTES:
+        return array.copy(), None
+    return array.view(), fingerprint(array)
+
+
+def fingerprint(array: Array) -> bytes:
+    """Eight values, evenly spread. (Address, shape and strides are those of the view that is kept.)"""
+    flat = array.reshape(-1) if array.flags.c_contiguous else array.flat
+    return flat[:: array.size // 8 + 1].tobytes()  # type: ignore[no-any-return]
+
+
+def caller() -> str:
+    """File and line of the first frame outside autoflow."""
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        module = frame.f_globals.get("__name__", "")
+        if module != PACKAGE and not module.startswith(PACKAGE + "."):
+            return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+        frame = frame.f_back
+    return "an unknown line"

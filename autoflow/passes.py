@@ -1,0 +1,303 @@
+"""Going back: the engine's pass over records, in two ways, and what it leaves in ``.grad``.
+
+The engine hands each record its gradient and asks how to run its row. :func:`on_arrays` answers with plain arrays
+(fast, nothing recorded); :func:`on_nodes` with nodes, so that NumPy's functions record what the row does, and the
+gradient can be differentiated again. It is the same row.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Collection
+from itertools import repeat
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from . import engine, memory
+from .errors import GradientShapeError, SeedError, StaleValueError
+from .grads import fitted
+from .memory import Ghost
+from .modes import modes, switched
+from .nodes import FAMILIES, NodeRole, Variable, VariableRole, constant, finish, lost, new_record, node_on, operand, record_of, value_of  # noqa: E501
+from .records import Record, live
+from .rules import RULES
+from .rules.table import Rule
+
+Array = Any
+LOCK = Lock()
+HALF = np.dtype(np.float16)
+
+
+def backward(root: Any, seed: Any = None, *, create_graph: bool = False, keep_grads: bool | None = None) -> None:
+    """Carry dL/d(root) back to every node that ``root`` was computed from.
+
+    Variables add what arrives to their ``grad`` until ``zero_grad()``; operations keep the one of the last pass.
+
+    seed : dL/d(root), of root's shape. Without it ones: the gradient of root's sum. A complex root needs one.
+    create_graph : record the pass too, so that gradients can be differentiated again.
+    keep_grads : gradients of operations. None keeps those of at most ``af.options.keep`` elements, True all,
+        False none.
+
+    Raises LostGradientError if ``root`` has no history, SeedError if the seed does not fit, StaleValueError if a
+    value that a derivative needs has been overwritten. After an error every ``grad`` is as it was.
+
+    >>> import autoflow as af
+    >>> x = af.Variable([1.0, 2.0, 3.0])
+    >>> af.backward(np.sum(x * x))
+    >>> x.grad
+    array([2., 4., 6.])
+    """
+    limit = {None: modes().keep, True: None, False: -1}[keep_grads]
+    pairs = pull_back(root, seed, create_graph=create_graph, limit=limit)
+    holders, grads = [], []
+    with LOCK:
+        for holder, g in pairs:
+            if isinstance(holder, VariableRole):
+                old = holder._sent if getattr(holder, "_sent", None) is not None else getattr(holder, "_grad", None)
+                g = g if old is None else added(old, g)
+            holders.append(holder)
+            grads.append(g)
+        # One call in C for all: not even KeyboardInterrupt leaves some gradients set and others not.
+        list(map(setattr, holders, repeat("_sent"), grads))
+
+
+def pull_back(
+    root: Any, seed: Any = None, *, create_graph: bool = False, stop: Collection[Any] = (), limit: int | None = -1
+) -> list[tuple[Any, Array]]:
+    """The engine's pass from ``root``: the pairs (leaf, gradient), and (record, gradient) of at most ``limit`` elements."""
+    if not isinstance(root, NodeRole):
+        raise lost(f"backward starts from a recorded node, not from {type(root).__name__} {str(root)[:60]}")
+    record = root if isinstance(root, VariableRole) and root._live else record_of(root)
+    if record is None:
+        frozen = " frozen" if isinstance(root, VariableRole) else ""
+        raise lost(f"{root.name} is a{frozen} {type(root).__name__}: no gradient flows to it, so there is nothing to go back to")
+    g = checked_seed(root, seed, create_graph)
+    if create_graph:
+        with switched(recording=True), np.errstate(all="ignore"):
+            return engine.pull_back(record, g, on_nodes(limit), stop=stop)
+    with np.errstate(all="ignore"):
+        return engine.pull_back(record, g, on_arrays(limit), add=added, stop=stop)
+
+
+def checked_seed(root: Any, seed: Any, create_graph: bool) -> Any:
+    """The seed in the shape and dtype of its root, in memory of its own."""
+    value = value_of(root)
+    if seed is None:
+        if value.dtype.kind == "c":
+            raise SeedError(
+                f"{root.name} is complex, so the direction of differentiation is not clear: give backward(seed), "
+                f"or make a real number of it first (np.abs(z)**2, z.real)."
+            )
+        seed = np.ones_like(value)
+    elif np.shape(seed) != value.shape:
+        raise SeedError(
+            f"the seed has shape {np.shape(seed)}, but {root.name} has shape {value.shape}: it is dL/d({root.name}), "
+            f"one number per element"
+        )
+    if create_graph:
+        return seed if isinstance(seed, NodeRole) else constant(np.array(seed, value.dtype), root.family)
+    seed = value_of(seed)
+    if np.asarray(seed).dtype.kind == "c" != value.dtype.kind:
+        raise SeedError(f"the seed is complex, but {root.name} is {value.dtype}")
+    seed = value.dtype.type(seed) if not value.ndim and type(value) is np.ndarray else np.array(seed, value.dtype)
+    return seed
+
+
+def on_arrays(limit: int | None) -> Callable[[Any, Any], Any]:
+    """How the engine runs a record's row on plain arrays, or, where all is 0-d float64, on numbers."""
+    number = np.float64
+    keep_numbers = limit is None or limit > 0
+
+    def step(record: Any, g: Any) -> Any:
+        if record.extra is not None or record.serial[0] < memory.latest:
+            check(record)
+        rule = record.rule
+        if type(g) is number and not rule.joint:  # 0-d: nothing broadcasts, and np.float64 is ten times faster
+            return g, rule.pulls_0d, record.saved, (record, g) if keep_numbers else None
+        z = record.saved[-1]
+        if g.dtype is not z.dtype:
+            g = fitted(g, z.dtype)
+        kept = (record, g) if limit is None or g.size <= limit else None
+        if rule.joint is not None:
+            with switched(recording=False):
+                return g, PICK[: len(record.parents)], all_at_once(record, g, record.saved), kept
+        if z.dtype.kind == "c":
+            return g, rule.complex_pulls(), record.saved, kept
+        return g, rule.pulls, record.saved, kept
+
+    return step
+
+
+def on_nodes(limit: int | None) -> Callable[[Any, Any], Any]:
+    """How the engine runs it when the pass is to be differentiated: the same row, on nodes."""
+
+    def step(record: Any, g: Any) -> Any:
+        if record.extra is not None or record.serial[0] < memory.latest:
+            check(record)
+        rule, saved = record.rule, as_nodes(record)
+        if g.dtype != record.dtype:
+            g = fitted(g, record.dtype)
+        kept = (record, g) if limit is None or g.size <= limit else None
+        if rule.joint is not None:
+            return g, PICK[: len(record.parents)], all_at_once(record, g, saved), kept
+        return g, (rule.complex_pulls() if record.dtype.kind == "c" else rule.pulls), saved, kept
+
+    return step
+
+
+def as_nodes(record: Record) -> tuple[Any, ...]:
+    """``saved`` with nodes where gradients flow: the operands', and the record's own result."""
+    saved = list(record.saved)
+    for k, parent in enumerate((*record.parents, *[None] * (len(saved) - len(record.parents) - 1), record)):
+        if parent is not None and type(saved[k]) in FAMILIES:
+            saved[k] = parent if isinstance(parent, VariableRole) else node_on(saved[k], parent)
+    return tuple(saved)
+
+
+PICK = tuple([lambda g, sent, k=k: sent[k] for k in range(64)])
+
+
+def all_at_once(record: Record, g: Any, saved: tuple[Any, ...]) -> list[Any]:
+    """What a rule that computes all contributions together sends, checked; None becomes zeros."""
+    assert record.rule.joint is not None  # noqa: S101
+    sent = record.rule.joint(g, saved)
+    sent = list(sent) if isinstance(sent, (tuple, list)) else [sent]
+    if len(sent) != len(record.parents):
+        raise GradientShapeError(
+            f"grad_fn of {record.node_name} returned {len(sent)} gradients for {len(record.parents)} operands: one each, "
+            f"in operand order, None where none is needed"
+        )
+    for k, parent in enumerate(record.parents):
+        if parent is None:
+            continue
+        shape, dtype = (parent.shape, parent.dtype)
+        if sent[k] is None:
+            sent[k] = np.zeros(shape, dtype)
+        elif not hasattr(sent[k], "dtype"):
+            sent[k] = np.asarray(sent[k], dtype)
+        if sent[k].shape != shape:
+            name = parent.name if isinstance(parent, VariableRole) else parent.node_name
+            raise GradientShapeError(
+                f"grad_fn of {record.node_name} returned shape {sent[k].shape} for operand {k} ({name}), "
+                f"whose shape is {shape}"
+            )
+        if not isinstance(sent[k], NodeRole):
+            sent[k] = fitted(sent[k], dtype)
+    return sent
+
+
+def added(a: Array, b: Array) -> Array:
+    """The sum of two contributions. Half precision is added in single precision; the record rounds once."""
+    if a.dtype is HALF and b.dtype is HALF:
+        return a.astype(np.float32) + b
+    return a + b
+
+
+def check(record: Record) -> None:
+    """Are the values that the derivatives will read still those that the operation used? StaleValueError if not."""
+    rule, since = record.rule, record.serial[0]
+    for array, mark in (record.extra or {}).get("prints", ()):
+        if memory.fingerprint(array) != mark:
+            raise StaleValueError(
+                f"the derivative of {record.node_name} needs a plain array of shape {array.shape} that it was computed "
+                f"from, and that array has been written into since. Give the operation a copy, or an af.Constant."
+            )
+    if since >= memory.latest:
+        return
+    for k in rule.keeps(live(record)):
+        value = record.saved[k]
+        if where := memory.overwritten(value, since):
+            name = "its result" if k == len(record.saved) - 1 else _name_of(record, k)
+            raise StaleValueError(
+                f"the derivative of {record.node_name} needs the value of {name}, which {where} has overwritten since. "
+                f"Write a = a * b instead of a *= b there, or use a copy: {rule.name}(x.copy(), ...)."
+            )
+
+
+def _name_of(record: Record, k: int) -> str:
+    parent = record.parents[k] if k < len(record.parents) else None
+    if parent is None:
+        return f"its operand {record.rule.names[k]}"
+    return str(parent.name if isinstance(parent, VariableRole) else parent.node_name)
+
+
+def send(record: Record, g: Any) -> tuple[Any, ...]:
+    """``record(g)``: what it sends to each operand, in order, None where none is needed."""
+    recorded = isinstance(g, NodeRole)
+    if not recorded:
+        g = np.asarray(g, record.dtype) if not hasattr(g, "dtype") else g
+    if g.shape != record.shape:
+        raise GradientShapeError(f"{record!r} wants a gradient of shape {record.shape}, not {g.shape}")
+    with np.errstate(all="ignore"):
+        g, pulls, saved, _ = (on_nodes if recorded else on_arrays)(-1)(record, g)
+        sent = [None if p is None else pull(g, saved) for p, pull in zip(record.parents, pulls, strict=True)]
+    return tuple([s if s is None or isinstance(s, NodeRole) else np.array(s) for s in sent])
+
+
+def zero_grad(node: Any) -> None:
+    """Forget the gradient: ``node.grad`` is None again."""
+    node.grad = None
+
+
+
+
+def create_operation(result: Any, opmethod: str, operands: tuple[Any, ...], name: str | None) -> Any:
+    """``Operation.create_node``: a value made elsewhere, with the table's rule of that name or one set later."""
+    inputs = [x for x in operands if x is not None]
+    rule = next((r for r in RULES.values() if r.name == opmethod and r.operands == len(inputs)), None)
+    rule = rule if rule is not None else custom_rule(opmethod, len(inputs), None)
+    values, parents, constants, unsafe = [], [], {}, []
+    for k, x in enumerate(inputs):
+        value, parent, shown, risky = operand(x)
+        values.append(value)
+        parents.append(parent)
+        if shown is not None:
+            constants[k] = shown
+        if risky:
+            unsafe.append(k)
+    from .intake import leaf_array
+
+    array = leaf_array(result, None, True, inexact=True)
+    options = list(rule.defaults[rule.operands :])
+    node = finish(rule, array, inputs, values + options, tuple(parents), constants, unsafe)
+    if name is not None:
+        node.name = name
+    return node
+
+
+def custom_rule(name: str, n: int, f: Any) -> Rule:
+    """A row that is in no table: ``f(g)`` returns what is sent to each of n operands."""
+    row = Rule(name)
+    row.function = row.compute = row.operator = None
+    row.label, row.latex, row.precedence = name, rf"\operatorname{{{name}}}", 9
+    row.names = tuple("xyzuvw"[:n]) if n <= 6 else tuple([f"x{k}" for k in range(n)])
+    row.operands = row.required = row.free = n
+    row.defaults, row.derivatives, row.examples, row.domain = (), {}, (), (0.0, 1.0)
+    row.reads = row.pulls = row.pulls_0d = (None,) * n
+    row.elementwise = row.variadic = row.view = False
+    row.holomorphic, row._keeps, row._of_arity, row._complex = True, {}, {}, None
+
+    def joint(g: Any, saved: tuple[Any, ...]) -> Any:
+        if f is None:
+            raise lost(f"there is no rule called {name!r} in the table: set one, node.grad_fn = lambda g: ...")
+        return f(g)
+
+    row.joint = joint
+    return row
+
+
+def set_grad_fn(node: Any, f: Any) -> None:
+    """``node.grad_fn = f``: from now on ``f(g)`` says what the node sends to its operands."""
+    old = record_of(node)
+    if old is None:
+        raise lost(f"{node.name} has no operands that a gradient could flow to")
+    n = len(old.parents)
+    record = new_record(custom_rule(old.rule.name, n, f), old.parents, (*old.saved[:n], old.saved[-1]), old.extra)
+    record.serial = (record.serial[0], old.serial[1])
+    record._name = getattr(old, "_name", None)
+    node._record = record
+
+
+__all__ = ["Variable", "backward"]

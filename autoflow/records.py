@@ -1,0 +1,90 @@
+"""Records: what an Operation remembers of how it was made. The graph consists of them; arrays only point at them.
+
+A record holds the row of the table, the records of the operands (a Variable is its own), the values that the
+derivatives will read, and when it was made. It does not hold its array: an intermediate array whose value no
+derivative reads is freed as soon as the user drops it. And it never changes when its array is written into: the
+array gets another record, whose first operand is this one. So there are no cycles, and nobody's history changes.
+
+``node.grad_fn`` is the node's record.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .memory import Ghost, overwritten
+from .numbering import Serial
+from .rules.table import Rule
+
+Array = Any
+
+
+class Record:
+    """How one value came about: ``rule(*operands, *options)``.
+
+    Called with the gradient of its value it returns what is sent to each operand, in operand order, None where
+    none is needed. ``name`` is that of the way back: ``multiply_backward``.
+
+    >>> import autoflow as af
+    >>> x = af.Variable(3.0, name="x")
+    >>> f = (x * 2.0).grad_fn
+    >>> f.name, f(1.0), f.operands[0] is x
+    ('multiply_backward', (array(2.), None), True)
+    """
+
+    __slots__ = ("_grad", "_name", "_sent", "extra", "parents", "rule", "saved", "serial")
+    rule: Rule
+    parents: tuple[Any, ...]  # per operand: its record, or the Variable; None where nothing flows
+    saved: tuple[Any, ...]  # operands, options, result: arrays, or Ghosts of what no derivative reads
+    serial: Serial  # creation number, and running number of the name
+    extra: dict[str, Any] | None  # what few records need: "constants", "prints", "line"; None saves a dict
+
+    @property
+    def name(self) -> str:
+        """The name of the way back."""
+        return f"{self.rule.name}_backward"
+
+    @property
+    def node_name(self) -> str:
+        """The name of the node: ``multiply_0``, or what it was set to."""
+        return getattr(self, "_name", None) or f"{self.rule.name}_{self.serial[1]}"
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the value."""
+        return self.saved[-1].shape  # type: ignore[no-any-return]
+
+    @property
+    def dtype(self) -> Any:
+        """Dtype of the value, and of its gradient."""
+        return self.saved[-1].dtype
+
+    @property
+    def value(self) -> Array | None:
+        """The value, if it is still there and still what it was; else None."""
+        value = self.saved[-1]
+        if type(value) is Ghost:
+            value = value.reference()
+        return None if value is None or overwritten(value, self.serial[0]) else value
+
+    @property
+    def operands(self) -> tuple[Any, ...]:
+        """What the value was computed from: records, Variables, Constants; plain numbers and arrays as they are."""
+        constants = (self.extra or {}).get("constants", {})
+        return tuple(
+            [p if p is not None else constants.get(k, self.saved[k]) for k, p in enumerate(self.parents)]
+        )
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The other arguments by name: ``{"axis": 0, ...}``."""
+        n = self.rule.operands
+        return dict(zip(self.rule.names[n:], self.saved[n:-1], strict=True))
+
+    def __repr__(self) -> str:
+        return f"<{self.name} of {self.node_name}>"
+
+
+def live(record: Record) -> tuple[bool, ...]:
+    """To which operands gradients flow."""
+    return tuple([p is not None for p in record.parents])

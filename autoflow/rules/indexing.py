@@ -1,0 +1,77 @@
+"""Reading and writing a part of an array, as functions: ``x[i]`` is ``getitem(x, i)``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .shapes import sum_to
+from .table import of, primitive, rule
+
+Array = Any
+
+
+@primitive
+def getitem(x: Array, i: Any) -> Array:
+    """``x[i]``. Shapes: any x and index that NumPy accepts."""
+    return x[i]
+
+
+@primitive
+def put_back(g: Array, i: Any, shape: tuple[int, ...]) -> Array:
+    """The transpose of :func:`getitem`: zeros of ``shape``, with ``g`` added at ``i``. Repeated indices add up."""
+    z = np.zeros_like(g, shape=shape)
+    if is_basic(i):
+        z[i] = g
+    else:
+        np.add.at(z, i, g)
+    return z
+
+
+@primitive
+def setitem(x: Array, y: Array, i: Any) -> Array:
+    """A copy of ``x`` with ``y`` at ``i``: what ``x[i] = y`` computes (nodes do it in place)."""
+    z = x.copy()
+    z[i] = y
+    return z
+
+
+@primitive
+def put_view(x: Array, y: Array, view: Any) -> Array:
+    """A copy of ``x`` in which what ``view(x)`` looks at is ``y``: a write through a transposed or reshaped view."""
+    z = x.copy()
+    view(z)[...] = y
+    return z
+
+
+def is_basic(i: Any) -> bool:
+    """Does ``x[i]`` give a view (slices, integers, newaxis, Ellipsis)?"""
+    parts = i if type(i) is tuple else (i,)
+    return all(
+        part is None or part is Ellipsis or (isinstance(part, (int, slice, np.integer)) and not isinstance(part, bool))
+        for part in parts
+    )
+
+
+def _part(g: Array, y_shape: tuple[int, ...]) -> Array:
+    """``g`` summed to y's shape, where y was broadcast into a place."""
+    extra = max(len(y_shape) - g.ndim, 0)  # NumPy lets y have more leading 1s than the place
+    return sum_to(g, y_shape[extra:]).reshape(y_shape)
+
+
+PLACES = (of((4, 3), i=1), of((4,), i=2), of((4, 3), i=(slice(1, None), np.array([0, 0, 2]))), of((4,), i=slice(None, None, -2)),
+          of((3,), i=(None, slice(None))), of((4,), i=np.array([True, False, True, True])), of((2, 3), i=(..., 0)),
+          of((4, 3), i=(np.array([[0], [2]]), np.array([1, 1]))), of((), i=()), of((2, 3, 4), i=(0, slice(None), [1, 3])),
+          of((0, 3), i=slice(None)), of((3,), i=np.array([], int)))  # fmt: skip
+WRITES = (of((4,), (2,), i=slice(1, 3)), of((4, 3), (3,), i=slice(2)), of((4,), (), i=0), of((3,), (1, 2), i=np.array([0, 2])),
+          of((4, 3), (4, 3), i=...), of((), (), i=()))  # fmt: skip
+
+rule(getitem, "x | i", "[·]", r"$x_{$i}", view=True, x=lambda g, i, x_shape: put_back(g, i, x_shape), examples=PLACES)
+rule(put_back, "x | i shape", "[·]⊤", r"$x", x=lambda g, i: g[i],
+     examples=(of((3,), i=np.array([0, 0, 2]), shape=(4,)), of((2,), i=slice(1, 3), shape=(4,))))  # fmt: skip
+rule(setitem, "x y | i", "[·]=", r"$x_{$i} \leftarrow $y", elementwise=False, examples=WRITES,
+     x=lambda g, i: setitem(g, 0.0, i), y=lambda g, i, y_shape: _part(g[i], y_shape))  # fmt: skip
+rule(put_view, "x y | view", "view=", r"$x \leftarrow $y", elementwise=False,
+     x=lambda g, view: put_view(g, 0.0, view), y=lambda g, view, y_shape: _part(view(g), y_shape),
+     examples=(of((2, 3), (3, 2), view=np.transpose), of((2, 3), (6,), view=np.ravel), of((2, 3), (), view=np.transpose)))  # fmt: skip

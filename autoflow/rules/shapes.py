@@ -1,0 +1,65 @@
+"""Shape arithmetic shared by the rows. Each helper is the transpose of something simple."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+Array = Any
+Axis = int | tuple[int, ...] | None
+
+
+def sum_to(g: Array, shape: tuple[int, ...]) -> Array:
+    """Sum ``g`` over the axes along which an array of ``shape`` was broadcast.
+
+    Using one number n times means that its derivative is the sum of n derivatives:
+    broadcasting forwards is summing backwards.
+
+    >>> sum_to(np.ones((2, 3)), (2, 1))
+    array([[3.],
+           [3.]])
+    """
+    if g.shape == shape:
+        return g
+    new = g.ndim - len(shape)
+    if new and g.shape[new:] == shape:  # the common case: a bias, a number
+        return total(g, tuple(range(new)))
+    stretched = tuple([new + i for i, n in enumerate(shape) if n == 1 and g.shape[new + i] != 1])
+    return total(g, (*range(new), *stretched)).reshape(shape)
+
+
+def total(g: Array, axis: Axis) -> Array:
+    """``g.sum(axis)``; half precision is added up in single precision and rounded once."""
+    if g.dtype != np.float16:
+        return g.sum(axis)
+    return g.astype(np.float32).sum(axis).astype(np.float16)
+
+
+def axes_of(axis: Axis, ndim: int) -> tuple[int, ...]:
+    """The axes as non-negative numbers; None means all of them.
+
+    >>> axes_of(None, 3), axes_of(-1, 3), axes_of((0, -1), 3)
+    ((0, 1, 2), (2,), (0, 2))
+    """
+    if axis is None:
+        return tuple(range(ndim))
+    return tuple([int(a) % max(ndim, 1) for a in (axis if isinstance(axis, tuple) else (axis,))])
+
+
+def restore_axes(g: Array, shape: tuple[int, ...], axis: Axis, keepdims: bool) -> Array:
+    """Give ``g`` back, with length 1, the axes that a reduction of an array of ``shape`` removed."""
+    if keepdims or not shape or (axis is None and not g.ndim):
+        return g
+    gone = axes_of(axis, len(shape))
+    return g.reshape(tuple([1 if i in gone else n for i, n in enumerate(shape)]))
+
+
+def count_along(shape: tuple[int, ...], axis: Axis) -> int:
+    """How many elements one element of a reduction over ``axis`` was made from.
+
+    >>> count_along((2, 3, 4), (0, 2))
+    8
+    """
+    return math.prod([shape[a] for a in axes_of(axis, len(shape))]) if shape else 1

@@ -1,0 +1,360 @@
+r"""The table of derivatives: one row per function, and everything that is known about it.
+
+    rule(np.multiply, "x y", "×", r"$x \odot $y",  x=lambda g, y: g * y,  y=lambda g, x: g * x)
+
+``x``, ``y`` are the arguments, by the names given in the row; ``z`` is the result; ``g`` is dL/dz.
+``x=lambda ...`` is dL/dx, of the shape of x. A derivative names only what it uses: ``lambda g, y`` says at a
+glance that the derivative of a product needs the other factor kept in memory, and ``lambda g, x_shape`` that
+a sum needs to know how long its argument was, but not its values.
+
+How a row is run. An operation saves one tuple, ``saved = (x, y, ..., options, ..., z)``: its arguments in the
+row's order and its result last (of what no derivative reads only the shape). The names of each derivative are
+read once, when the row is written, and turned into places in that tuple; from then on the derivative is called
+by position. Backwards over plain arrays ``saved`` holds arrays; when the backward pass is itself recorded, it
+holds nodes, and NumPy's functions in the very same derivative record what they do.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import NoRuleError
+from ..numbering import Kind
+from .shapes import sum_to
+
+Pull = Callable[[Any, tuple[Any, ...]], Any]
+Reads = tuple[tuple[int, str], ...]  # what a derivative reads: (place in ``saved``, "", "shape" or "dtype")
+RULES: dict[Any, Rule] = {}  # function -> its row
+COMPOSED: dict[Any, Callable[..., Any]] = {}  # function -> the same, written with functions that have rows
+MISSING: Any = inspect.Parameter.empty
+
+
+class Rule(Kind):
+    """One row of the table. Build it with :func:`rule`, which fills in the defaults."""
+
+    __slots__ = ("_complex", "_keeps", "_of_arity", "_places", "compute", "defaults", "derivatives", "domain",
+                 "elementwise", "examples", "free", "function", "holomorphic", "joint", "label", "latex",
+                 "names", "operands", "operator", "precedence", "pulls", "pulls_0d", "reads", "required", "variadic",
+                 "view")  # fmt: skip
+
+    function: Any  # what the user calls, e.g. np.multiply
+    compute: Any  # what we call on plain arrays, all arguments by position: the same, or a quicker way to it
+    operator: Any  # what the Python operator computes, where its bits differ from the function's (x**2)
+    label: str  # inside the node of a picture
+    names: tuple[str, ...]  # of all arguments, operands first
+    operands: int  # that many may be nodes, and gradients flow to them
+    defaults: tuple[Any, ...]  # one per argument, MISSING where there is none
+    derivatives: dict[str, Callable[..., Any]]  # operand -> as written in the row
+    reads: tuple[Reads | None, ...]  # per operand, what its derivative reads; None where there is no derivative
+    pulls: tuple[Pull | None, ...]  # per operand, (g, saved) -> contribution
+    pulls_0d: tuple[Pull | None, ...]  # the same for numbers
+    joint: Callable[[Any, tuple[Any, ...]], Sequence[Any]] | None  # (g, saved) -> all contributions at once
+    elementwise: bool  # broadcasting is undone for it
+    variadic: bool  # a function of a sequence of arrays
+    view: bool  # the result may share memory with the operand
+    holomorphic: bool  # the derivative is g times something complex-differentiable: see complex_pulls
+    latex: str
+    precedence: int
+    domain: tuple[float, float]
+    examples: tuple[Example, ...]
+
+    def __repr__(self) -> str:
+        return f"<rule of {self.name}({', '.join(self.names)})>"
+
+    def bind(self, inputs: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, ...]:
+        """The call as one tuple in the row's order. Nothing is ignored: what has no place is refused.
+
+        >>> RULES[np.sum].bind((7.0,), {"keepdims": True})
+        (7.0, None, None, True, None, None)
+        """
+        n = len(inputs)
+        if not options and self.required <= n <= self.free:
+            return inputs if n == len(self.names) else (*inputs, *self.defaults[n:])
+        given = [*inputs, *self.defaults[n:]]
+        wrong = [] if n <= len(self.names) else [f"{n} positional arguments"]
+        for name, value in () if wrong else options.items():
+            place = self._place(name)
+            if place is None or place < n:
+                wrong.append(f"{name}=" if place is None else f"{name}= given twice")
+            else:
+                given[place] = value
+        if not wrong:
+            wrong = [name for name, value in zip(self.names, given, strict=True) if value is MISSING]
+        if wrong:
+            raise NoRuleError(
+                f"{self.name} of a node is differentiated as {self.signature()}; not with {', '.join(wrong)}. "
+                f"Write it without, or leave the graph on purpose with x.value."
+            )
+        return tuple(given)
+
+    def _place(self, name: str) -> int | None:
+        """Where the argument of that name stands: by the row's names or by NumPy's own (``a`` for ``x``)."""
+        if not hasattr(self, "_places"):
+            self._places = {name: k for k, name in enumerate(self.names)}
+            try:
+                theirs = inspect.signature(self.function).parameters.values()
+            except (ValueError, TypeError):
+                theirs = ()  # type: ignore[assignment]
+            for k, (parameter, _) in enumerate(zip(theirs, self.names, strict=False)):
+                if parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
+                    self._places.setdefault(parameter.name, k)
+        return self._places.get(name)
+
+    def signature(self) -> str:
+        """``sum(x, axis=None, keepdims=False)``: what the row differentiates."""
+        words = [n if d is MISSING else f"{n}={d!r}" for n, d in zip(self.names, self.defaults, strict=True)]
+        return f"{self.name}({', '.join(words)})"
+
+    def of_arity(self, n: int) -> Rule:
+        """The row of a function of a sequence (concatenate) for ``n`` arrays; made once per ``n``."""
+        if n not in self._of_arity:
+            names = tuple([f"{self.names[0]}{k}" for k in range(n)]) + self.names[1:]
+            (derivative,) = self.derivatives.values()
+            row = Rule.__new__(Rule)
+            for slot in Rule.__slots__:
+                if hasattr(self, slot) and slot not in ("_complex", "_keeps", "_places"):
+                    setattr(row, slot, getattr(self, slot))
+            row.name, row.tick = self.name, lambda: self.tick()  # names are counted together
+            row.names, row.operands, row.defaults = names, n, (MISSING,) * n + self.defaults[1:]
+            row.required, row.free, row.variadic = n, len(names), False
+            compute = self.compute
+            row.compute = lambda *values: compute(values[:n], *values[n:])
+            row.reads = tuple([_of_sequence(derivative, k, n, self.names) for k in range(n)])
+            row.pulls = row.pulls_0d = tuple([_sequence_pull(derivative, k, n, self.names) for k in range(n)])
+            row._keeps, row._complex = {}, None
+            self._of_arity[n] = row
+        return self._of_arity[n]
+
+    def keeps(self, live: tuple[bool, ...]) -> frozenset[int]:
+        """The places in ``saved`` whose values must stay in memory if gradients flow to the ``live`` operands."""
+        if live not in self._keeps:
+            last = len(self.names)
+            read = [r for r, alive in zip(self.reads, live, strict=True) if alive and r]
+            self._keeps[live] = frozenset([last if i < 0 else i for r in read for i, what in r if not what])
+        return self._keeps[live]
+
+    def complex_pulls(self) -> tuple[Pull | None, ...]:
+        r"""The pulls for a complex ``g``.
+
+        The gradient of a real L is dL/da + i dL/db, the direction of steepest ascent. With z = f(x) analytic it is
+        g · conj(f'(x)): conjugate g on the way in, let the row multiply by f'(x), conjugate on the way out.
+        """
+        if self._complex is None:
+            self._complex = (
+                tuple([pull and _conjugated(pull) for pull in self.pulls]) if self.holomorphic else self.pulls
+            )
+        return self._complex
+
+
+def rule(
+    function: Any, arguments: str, label: str, latex: str, *,
+    compute: Any = None, operator: Any = None, name: str = "", elementwise: bool | None = None, view: bool = False,
+    holomorphic: bool = True, precedence: int = 9, domain: tuple[float, float] = (-2.0, 2.0),
+    examples: tuple[Example, ...] = (), also: tuple[Any, ...] = (), **derivatives: Callable[..., Any],
+) -> Rule:  # fmt: skip
+    """Add a row to the table and return it.
+
+    arguments : names in NumPy's order; what stands behind the bar are options, which are never nodes:
+        ``"x | axis=None keepdims=False"``; ``"*xs | axis=0"`` for a function of a sequence, whose derivative is
+        called with (g, k, and what it names: xs_shape is the tuple of all shapes).
+    label, latex : inside the node of a picture; the formula, ``$x`` standing for an argument, and how strongly
+        it binds (``precedence``: 1 sum, 2 product, 3 sign, 4 power, 9 closed).
+    compute : what to call instead of ``function`` on plain arrays, with all arguments by position.
+    view : the result may share memory with x.
+    holomorphic : False for what is not complex-differentiable (abs, real): its row then handles complex g itself.
+    domain, examples : where the generated tests try the row.
+    also : other functions with the same row (np.amax).
+    **derivatives : one per differentiable argument, by its name.
+    """
+    before, _, behind = arguments.partition("|")
+    words = [word.partition("=") for word in (before + behind).split()]
+    row = Rule(name or function.__name__)  # NumPy's name: in node names, errors, test ids
+    row.label = label
+    row.names = tuple([word.lstrip("*") for word, _, _ in words])
+    row.defaults = tuple([ast.literal_eval(text) if equals else MISSING for _, equals, text in words])
+    row.operands = len(before.split())
+    if function in RULES or set(derivatives) - set(row.names[: row.operands]):
+        raise ValueError(f"row of {row.name}: written twice, or a derivative of no operand")
+    row.function, row.compute, row.operator = function, compute or getattr(function, "compute", function), operator
+    row.required = row.defaults.count(MISSING)
+    row.free = len(row.names)
+    row.variadic, row.view, row.holomorphic, row.joint = before.startswith("*"), view, holomorphic, None
+    row.elementwise = (
+        isinstance(function, np.ufunc) and function.signature is None if elementwise is None else elementwise
+    )
+    row.derivatives, row.latex, row.precedence, row.domain = derivatives, latex, precedence, domain
+    row.examples = examples or (BINARY if row.operands == 2 else UNARY)
+    row._keeps, row._of_arity, row._complex = {}, {}, None
+    if row.variadic:
+        row.reads, row.pulls, row.pulls_0d = (), (), ()
+    else:
+        _compile(row)
+    for key in (function, *also):
+        RULES[key] = row
+    return row
+
+
+def _compile(row: Rule) -> None:
+    """Turn the names in each derivative into places in ``saved``."""
+    place = {name: k for k, name in enumerate(row.names)} | {"z": -1}
+    reads: list[Reads | None] = []
+    pulls: list[Pull | None] = []
+    pulls_0d: list[Pull | None] = []
+    for k, name in enumerate(row.names[: row.operands]):
+        derivative = row.derivatives.get(name)
+        if derivative is None:
+            reads.append(None), pulls.append(None), pulls_0d.append(None)  # type: ignore[func-returns-value]
+            continue
+        words = [word for word in inspect.signature(derivative).parameters if word != "g"]
+        read = tuple([_read(word, place) for word in words])
+        reads.append(read)
+        pulls.append(_elementwise(derivative, read, k) if row.elementwise else _by_position(derivative, read))
+        pulls_0d.append(_elementwise_0d(derivative, read) if row.elementwise else pulls[-1])
+    row.reads, row.pulls, row.pulls_0d = tuple(reads), tuple(pulls), tuple(pulls_0d)
+
+
+def _read(word: str, place: dict[str, int]) -> tuple[int, str]:
+    """``"x_shape"`` -> (place of x, "shape")."""
+    if word in place:
+        return place[word], ""
+    name, _, what = word.rpartition("_")
+    return place[name], what
+
+
+def _by_position(derivative: Callable[..., Any], reads: Reads) -> Pull:
+    """``derivative`` as a function of (g, saved). One closure per number of values: no loop, no names."""
+    match reads:
+        case ():
+            return lambda g, saved: derivative(g)
+        case ((i, ""),):
+            return lambda g, saved: derivative(g, saved[i])
+        case ((i, ""), (j, "")):
+            return lambda g, saved: derivative(g, saved[i], saved[j])
+        case ((i, "shape"), (j, "")):
+            return lambda g, saved: derivative(g, saved[i].shape, saved[j])
+        case ((i, ""), (j, "shape")):
+            return lambda g, saved: derivative(g, saved[i], saved[j].shape)
+    return lambda g, saved: derivative(g, *[getattr(saved[i], what) if what else saved[i] for i, what in reads])
+
+
+def _elementwise(derivative: Callable[..., Any], reads: Reads, k: int) -> Pull:
+    """The same, and broadcasting is undone: here, once, for every elementwise row. ``k`` is the operand's place."""
+    match reads:
+        case ():
+            def pull(g: Any, saved: tuple[Any, ...]) -> Any:  # fmt: skip
+                sent, shape = derivative(g), saved[k].shape
+                return sent if sent.shape == shape else sum_to(sent, shape)
+        case ((i, ""),):
+            def pull(g: Any, saved: tuple[Any, ...]) -> Any:  # fmt: skip
+                sent, shape = derivative(g, saved[i]), saved[k].shape
+                return sent if sent.shape == shape else sum_to(sent, shape)
+        case _:
+            plain = _by_position(derivative, reads)
+
+            def pull(g: Any, saved: tuple[Any, ...]) -> Any:
+                return sum_to(plain(g, saved), saved[k].shape)
+    return pull
+
+
+def _elementwise_0d(derivative: Callable[..., Any], reads: Reads) -> Pull:
+    """The same for numbers, which never broadcast: np.float64, whose arithmetic is ten times that of 0-d arrays."""
+    match reads:
+        case ():
+            return lambda g, saved: derivative(g)
+        case ((i, ""),):
+            return lambda g, saved: derivative(g, saved[i][()] if type(saved[i]) is np.ndarray else saved[i])
+    return lambda g, saved: derivative(
+        g, *[getattr(saved[i], what) if what else saved[i][()] if type(saved[i]) is np.ndarray else saved[i]
+             for i, what in reads]
+    )  # fmt: skip
+
+
+def _of_sequence(derivative: Callable[..., Any], k: int, n: int, names: tuple[str, ...]) -> Reads:
+    """What the derivative of a sequence's k-th array reads, as places in the flat ``saved``."""
+    first, *options = names
+    place = {name: n + i for i, name in enumerate(options)} | {"z": -1}
+    reads: list[tuple[int, str]] = []
+    for word in list(inspect.signature(derivative).parameters)[2:]:
+        if word == first:
+            reads += [(i, "") for i in range(n)]
+        elif not word.startswith(first + "_"):
+            reads.append(_read(word, place))
+    return tuple(reads)
+
+
+def _sequence_pull(derivative: Callable[..., Any], k: int, n: int, names: tuple[str, ...]) -> Pull:
+    """The derivative of a sequence's k-th array as a function of (g, saved)."""
+    first, *options = names
+    place = {name: n + i for i, name in enumerate(options)} | {"z": -1}
+    words = list(inspect.signature(derivative).parameters)[2:]
+
+    def pull(g: Any, saved: tuple[Any, ...]) -> Any:
+        values = []
+        for word in words:
+            if word == first:
+                values.append(saved[:n])
+            elif word == first + "_shape":
+                values.append(tuple([x.shape for x in saved[:n]]))
+            else:
+                i, what = _read(word, place)
+                values.append(getattr(saved[i], what) if what else saved[i])
+        return derivative(g, k, *values)
+
+    return pull
+
+
+def _conjugated(pull: Pull) -> Pull:
+    return lambda g, saved: np.conjugate(pull(np.conjugate(g), saved))
+
+
+def composed(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """``@composed(np.vsplit)``: for nodes the decorated function stands in for NumPy's.
+
+    It has NumPy's signature, and is written with functions that have rows, so it needs no derivative of its own.
+    Its values must be NumPy's to the bit.
+    """
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        for key in functions:
+            COMPOSED[key] = function
+        return function
+
+    return register
+
+
+def primitive(compute: Callable[..., Any]) -> Any:
+    """A function of ours that nodes take over as they do NumPy's: the protocol of NEP 18, by hand."""
+
+    @functools.wraps(compute)
+    def function(*args: Any, **options: Any) -> Any:
+        for x in args:
+            if hasattr(type(x), "__array_function__") and type(x) is not np.ndarray:
+                return x.__array_function__(function, (type(x),), args, options)
+        return compute(*args, **options)
+
+    function.compute = compute  # type: ignore[attr-defined]
+    return function
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """Shapes of the operands, and the options, of one generated test."""
+
+    shapes: tuple[tuple[int, ...], ...]
+    options: dict[str, Any]
+
+
+def of(*shapes: tuple[int, ...], **options: Any) -> Example:
+    """``of((2, 3), axis=1)``: test the row on an operand of shape (2, 3) with ``axis=1``."""
+    return Example(shapes, options)
+
+
+UNARY = of(()), of((3,)), of((2, 3)), of((0, 2))
+BINARY = of((), ()), of((2, 3), (2, 3)), of((2, 3), (3,)), of((2, 1), (1, 3)), of((), (2, 2)), of((1,), ()), of((4, 1), (3,)), of((0, 2), (2,))  # noqa: E501
