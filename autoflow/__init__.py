@@ -6,3 +6,4 @@ from .modes import enable_grad, is_grad_enabled, no_grad, options, set_grad_enab
 from .nodes import Constant, Node, Operation, Variable
 from .numbering import reset
 from .passes import backward
+from .transforms import grad, value_and_grad

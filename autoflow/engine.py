@@ -6,9 +6,9 @@ Nothing here knows what an array is. A graph is made of *records*. The engine as
 
 and of whoever starts a pass two functions,
 
-    ``step(record, g)``  -> ``g, pulls, saved, kept``: the gradient as the record shall see it, one function per
+    ``step((record, g))``  -> ``g, pulls, saved, kept``: the gradient as the record shall see it, one function per
                          parent, what they saved (``pull(g, saved)`` is what the record sends to that parent),
-                         and what shall remain in the answer for this record, if anything
+                         and the pair that shall remain in the answer for this record, or None
     ``add(a, b)``        the sum of two contributions
 
 Everything else is bookkeeping, and all of it is in tables of the pass: records are only read, so passes may
@@ -30,12 +30,14 @@ def count_more(root: Record, stop: Collection[Record] = ()) -> dict[Record, int]
 
     In ``z = x*x + x`` the record ``x`` has three edges, two into the product and one into the sum, so the
     answer is ``{x: 2}``. Most records have one edge, are not in the answer, and cost the pass no bookkeeping.
+    A record in ``stop`` counts as seen before, so it gets one edge too many: it waits for ever, and the pass
+    ends there.
     """
     more: dict[Record, int] = {}
-    seen = {root}
+    seen = {root, *stop}
     queue = [root]
     for record in queue:  # the queue grows while it is walked: first in, first out
-        for parent in () if record in stop else record.parents:
+        for parent in record.parents:
             if parent is None:
                 continue
             if parent in seen:
@@ -46,12 +48,12 @@ def count_more(root: Record, stop: Collection[Record] = ()) -> dict[Record, int]
     return more
 
 
-def topological(root: Record, stop: Collection[Record] = ()) -> list[Record]:
+def topological(root: Record) -> list[Record]:
     """``root`` and its ancestors, each after all of its consumers, breadth first."""
-    waiting = count_more(root, stop)
+    waiting = count_more(root)
     order = [root]
     for record in order:
-        for parent in () if record in stop else record.parents:
+        for parent in record.parents:
             if parent is None:
                 continue
             if waiting.get(parent, 0):
@@ -64,7 +66,7 @@ def topological(root: Record, stop: Collection[Record] = ()) -> list[Record]:
 def pull_back(
     root: Record,
     seed: Gradient,
-    step: Callable[[Record, Gradient], tuple[Gradient, Any, Any, Any]],
+    step: Callable[[tuple[Record, Gradient]], tuple[Gradient, Any, Any, Any]],
     *,
     add: Callable[[Gradient, Gradient], Gradient] = operator.add,
     stop: Collection[Record] = (),
@@ -82,12 +84,12 @@ def pull_back(
     more = count_more(root, stop)
     partial: dict[Record, Gradient] = {}  # sums that still wait for contributions
     queue: list[Any] = [(root, seed)]
-    for place, (record, g) in enumerate(queue):
-        parents = record.parents
-        if not parents or record in stop:
+    for place, pair in enumerate(queue):
+        parents = pair[0].parents
+        if not parents:
             continue  # a leaf: nothing to send; its pair stays
-        g, pulls, saved, queue[place] = step(record, g)
-        for parent, pull in zip(parents, pulls, strict=True):
+        g, pulls, saved, queue[place] = step(pair)
+        for parent, pull in zip(parents, pulls):  # noqa: B905 - of one length, by construction of the row
             if parent is None:
                 continue
             if parent not in more:
@@ -99,4 +101,4 @@ def pull_back(
                 partial[parent] = total
             else:
                 queue.append((parent, total))
-    return [pair for pair in queue if pair is not None]
+    return [pair for pair in queue if pair is not None] + list(partial.items())

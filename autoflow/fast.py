@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from .modes import modes
+from .numbering import now
 from .nodes import FORWARD, NUMBERS, NodeRole, Operation, Variable, apply, finish, operand, value_of
 from .records import Record
 from .rules import RULES
@@ -38,9 +39,8 @@ def unary(rule: Rule) -> Callable[[Any], Any]:
         else:
             return apply(rule, (x,))
         a = x._value
-        switches = modes()
         z = ufunc(a, out=...)
-        if not switches.recording or z.size > switches.keep:
+        if z.size > modes().limit:
             return finish(rule, z, (x,), [a], (parent,), {}, ())
         node = _view(z, Operation)
         node._value = z
@@ -48,7 +48,8 @@ def unary(rule: Rule) -> Callable[[Any], Any]:
         record.rule = rule
         record.parents = (parent,)
         record.saved = (a, z)
-        record.serial = rule.tick()
+        record.number = now()
+        record.count = rule.tick()
         record.extra = None
         return node
 
@@ -82,9 +83,8 @@ def binary(rule: Rule, compute: Any = None) -> Callable[[Any, Any], Any]:
             q = None
         else:
             return general(rule, x, y, compute)
-        switches = modes()
         z = ufunc(a, b, out=...) if compute is None else np.asarray(compute(a, b))
-        if not switches.recording or z.size > switches.keep:
+        if z.size > modes().limit:
             return finish(rule, z, (x, y), [a, b], (p, q), {}, ())
         node = _view(z, Operation)
         node._value = z
@@ -92,7 +92,8 @@ def binary(rule: Rule, compute: Any = None) -> Callable[[Any, Any], Any]:
         record.rule = rule
         record.parents = (p, q)
         record.saved = (a, b, z)
-        record.serial = rule.tick()
+        record.number = now()
+        record.count = rule.tick()
         record.extra = None
         return node
 
@@ -119,9 +120,8 @@ def reflected(rule: Rule, compute: Any, forward: Callable[[Any, Any], Any]) -> C
         if type(x) not in NUMBERS or type(y) is not Operation or compute is not None:
             return forward(x, y)
         b = y._value
-        switches = modes()
         z = ufunc(x, b, out=...)
-        if not switches.recording or z.size > switches.keep:
+        if z.size > modes().limit:
             return finish(rule, z, (x, y), [x, b], (None, y._record), {}, ())
         node = _view(z, Operation)
         node._value = z
@@ -129,7 +129,8 @@ def reflected(rule: Rule, compute: Any, forward: Callable[[Any, Any], Any]) -> C
         record.rule = rule
         record.parents = (None, y._record)
         record.saved = (x, b, z)
-        record.serial = rule.tick()
+        record.number = now()
+        record.count = rule.tick()
         record.extra = None
         return node
 

@@ -23,24 +23,25 @@ from typing import Any
 import numpy as np
 
 from . import memory
-from .errors import InPlaceError, LostGradientError
+from .errors import InPlaceError, LostGradientError, NoRuleError
 from .intake import plain_array
 from .modes import modes
 from .nodes import FORWARD, ConstantRole, NodeRole, VariableRole, apply, lost, new_record, operand, plain_option, record_of, value_of  # noqa: E501
 from .numbering import now
 from .records import live
 from .rules import RULES
-from .rules.indexing import getitem, put_view, setitem
+from .rules.indexing import getitem, is_basic, put_view, setitem
 from .rules.table import Rule
 
 Array = Any
 SMALL = 16  # old values of at most that many elements are copied, so that pictures of small programs show them
 
 
-def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any]) -> Any:
+def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], place: Any = ...) -> Any:
     """Do ``run(*values)``, which writes into x's memory, and let x become the operation ``rule(*inputs)``.
 
     ``inputs``: operands, then options, as the row names them; where x itself stands its old value is meant.
+    ``place``: only ``x[place]`` is written.
     """
     recording = modes().recording
     refuse(x, recording)
@@ -58,10 +59,10 @@ def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any]) 
         if shown is not None and shown is not x:
             constants[k] = shown
     flows = recording and any([p is not None for p in parents])
-    memory_of_x = x._value
+    memory_of_x, region = x._value, part(x._value, place)
     if not flows and old is None:  # numbers into a Constant, or no_grad: nothing to record
         run(*values)
-        memory.stamp(memory_of_x, now(), memory.caller())
+        memory.stamp(region, now(), memory.caller())
         return x
     if not recording:
         raise InPlaceError(
@@ -77,22 +78,35 @@ def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any]) 
             elif k not in needed:
                 kept[k] = memory.Ghost(v)
     rescue(x)
-    run(*values)
+    try:
+        run(*values)
+    except FloatingPointError:  # under np.errstate(all="raise") NumPy stops when the memory is half written
+        if old is not None:
+            become(x, new_record(old.rule, old.parents, old.saved, {"failed": memory.caller()}))
+        raise
     record = new_record(rule, tuple(parents), (*kept, memory_of_x), {"line": memory.caller()})
     if constants:
         record.extra["constants"] = constants  # type: ignore[index]
     become(x, record)
-    memory.stamp(memory_of_x, record.serial[0], record.extra["line"])  # type: ignore[index]
+    memory.stamp(region, record.number, record.extra["line"])  # type: ignore[index]
     return x
+
+
+def part(memory_of_x: Array, place: Any) -> Array:
+    """The part of the array that a write to ``place`` changes: exact for basic indices, else all of it."""
+    if not is_basic(place):
+        return memory_of_x
+    place = place if type(place) is tuple else (place,)
+    return memory_of_x[place if ... in place else (*place, ...)]  # with ... one element is a view, too
 
 
 def refuse(x: Any, recording: bool) -> None:
     """Raise InPlaceError if x may not be written into."""
-    root, view = x, None
-    while (look := getattr(root, "_view", None)) is not None:
-        root, view = look.base, look
+    root = x
+    while (view := getattr(root, "_view", None)) is not None:
+        root = view[0]
     if isinstance(root, VariableRole) and recording:
-        what = f"{x.name} is a view of the Variable {root.name}" if view else f"{x.name} is a Variable"
+        what = f"{x.name} is a Variable" if root is x else f"{x.name} is a view of the Variable {root.name}"
         raise InPlaceError(
             f"{what}: writing into it would change the point of differentiation. Write into a copy (a = x.copy()), or "
             f"change it between passes: x.assign(value), or under af.no_grad()."
@@ -112,7 +126,7 @@ def rescue(x: Any) -> None:
                     _resave(record, value.copy())
         if (view := getattr(x, "_view", None)) is None:
             return
-        x = view.base
+        x = view[0]
 
 
 def _resave(record: Any, value: Array) -> None:
@@ -125,21 +139,17 @@ def become(x: Any, record: Any) -> None:
     if isinstance(x, ConstantRole):
         x.__class__ = x.family.Operation
     x._record, record._name = record, name
-    view = getattr(x, "_view", None)
-    if view is None:
+    if (view := getattr(x, "_view", None)) is None:
         return
-    base = view.base
-    before = record_of(base)
-    if view.rule is RULES[getitem]:
-        rule, options = RULES[setitem], view.options
+    base, taken = view
+    if taken.rule is RULES[getitem]:
+        rule, options = RULES[setitem], taken.saved[1:-1]
     else:
-        function, rest = view.rule.function, view.options
-        rule, options = RULES[put_view], (partial(_viewed, function, rest),)
-    on_base = new_record(
-        rule, (before, record), (memory.Ghost(base._value), memory.Ghost(x._value), *options, base._value), record.extra
-    )
-    view.seen = on_base
+        rule, options = RULES[put_view], (partial(_viewed, taken.rule.function, taken.saved[1:-1]),)
+    saved = (memory.Ghost(base._value), memory.Ghost(x._value), *options, base._value)
+    on_base = new_record(rule, (record_of(base), record), saved, record.extra)
     x.__class__ = x.family.View
+    x._view = base, new_record(taken.rule, (on_base,), taken.saved)
     become(base, on_base)
 
 
@@ -150,10 +160,18 @@ def _viewed(function: Any, options: tuple[Any, ...], x: Any) -> Any:
 
 def write_item(x: Any, i: Any, y: Any) -> None:
     """``x[i] = y``, recorded."""
-    if isinstance(y, NodeRole) and getattr(y, "_view", None) is not None and y._view.base is x and y._view.seen is record_of(x):
-        if y._view.rule is RULES[getitem] and y._view.options[0] is i and y._record.rule is not RULES[getitem]:
-            return  # ``x[i] += 1`` has written through the view x[i] already; Python now stores it where it is
-    write(x, RULES[setitem], (x, y, i), lambda a, b, i: x._value.__setitem__(i, b))
+    if getattr(y, "_view", None) is not None and y._view[0] is x and written_through(x, i, y):
+        return  # ``x[i] += 1`` has written through the view x[i] already; Python now stores it where it is
+    i = plain_option(i)
+    write(x, RULES[setitem], (x, y, i), lambda a, b, i: x._value.__setitem__(i, b), i)
+
+
+def written_through(x: Any, i: Any, y: Any) -> bool:
+    """Is y the view x[i], just written into?"""
+    taken = y._view[1]
+    if taken.rule is not RULES[getitem] or record_of(x) is not taken.parents[0]:
+        return False
+    return bool(is_basic(i) and plain_option(i) == taken.saved[1])
 
 
 def set_value(x: Any, value: Any) -> None:
@@ -191,6 +209,23 @@ def assign(x: Any, value: Any) -> Any:
     return x
 
 
+def write_function(function: Any, args: Any, options: dict[str, Any]) -> Any:
+    """A NumPy function whose work is to write into its first argument."""
+    if function not in WRITERS:
+        raise NoRuleError(f"np.{function.__name__} into a node is not recorded: write x[index] = values instead")
+    return WRITERS[function](*args, **options)
+
+
+def write_composed(function: Any, args: Any, options: dict[str, Any]) -> Any:
+    """A function composed of others, with ``out=``."""
+    options = dict(options)
+    out = options.pop("out")
+    if not isinstance(out, NodeRole):
+        raise lost(f"np.{function.__name__}(..., out=) into a plain array keeps only numbers: make it with af.zeros(...)")
+    copyto(out, function(*args, **options))
+    return out
+
+
 def write_out(rule: Rule, args: tuple[Any, ...], options: dict[str, Any], out: Any) -> Any:
     """``np.add(x, y, out=a)``; ``plain += node``, where Python rebinds ``plain`` to our answer."""
     (out,) = out if isinstance(out, tuple) else (out,)
@@ -198,7 +233,8 @@ def write_out(rule: Rule, args: tuple[Any, ...], options: dict[str, Any], out: A
         if isinstance(rule.function, np.ufunc) and not options and not rule.variadic:
             inputs = rule.bind(args, {})
             return write(out, rule, inputs, lambda *values: rule.function(*values, out=out._value))
-        return write(out, RULES[setitem], (out, apply(rule, args, options), ...), lambda a, b, i: np.copyto(a, b, casting="same_kind"))
+        copyto(out, apply(rule, args, options))
+        return out
     if not (args and out is args[0] and out.base is None):
         raise LostGradientError(
             f"{rule.name}(..., out=) into a plain array, or plain[i] += node, keeps only numbers. Make the array with "
@@ -210,6 +246,18 @@ def write_out(rule: Rule, args: tuple[Any, ...], options: dict[str, Any], out: A
     np.copyto(out, node._value, casting="same_kind")  # whoever else holds the array sees the write
     node._value = out
     return node
+
+
+def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
+    """``np.copyto(dst, src)``, recorded if ``dst`` is a node."""
+    if not isinstance(dst, NodeRole):
+        raise lost("np.copyto(plain, node) keeps only numbers: make the array with af.zeros(...)")
+    if where is not True:
+        src = np.where(where, src, dst)
+    write(dst, RULES[setitem], (dst, src, ...), lambda a, b, i: np.copyto(dst._value, b, casting=casting))  # type: ignore[arg-type]
+
+
+WRITERS: dict[Any, Callable[..., Any]] = {np.copyto: copyto}
 
 
 def augmented(name: str) -> Callable[[Any, Any], Any]:

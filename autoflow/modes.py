@@ -10,7 +10,7 @@ import functools
 import inspect
 from collections.abc import Callable
 from contextvars import ContextVar, Token
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -27,6 +27,10 @@ class Modes:
     strict: bool = False  # refuse float(node) on a node with history
     theme: str = "auto"  # of pictures: auto, light or dark
     static: bool = False  # pictures as PNG and SVG only, for places that run no scripts
+    limit: int = field(init=False)  # up to that size the fast path may record by itself; -1 while nothing is recorded
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "limit", self.keep if self.recording else -1)
 
 
 MODES: ContextVar[Modes] = ContextVar("autoflow_modes", default=Modes())  # noqa: B039 - it is frozen

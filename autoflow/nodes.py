@@ -26,15 +26,16 @@ from .grads import checked_grad, read_grad
 from .intake import leaf_array, plain_array
 from .memory import Ghost
 from .modes import modes
-from .numbering import CONSTANT, VARIABLE, Serial
+from .numbering import CONSTANT, VARIABLE, now
 from .records import Record, live
 from .rules import RULES
-from .rules.outside import FRESH, PLAIN, advice
+from .rules.outside import FRESH, PLAIN, WRITERS, advice
 from .rules.table import COMPOSED, Rule
 
 Array = Any
 NUMBERS = frozenset({float, int, bool, complex, np.float64, np.float32, np.float16, np.complex128, np.complex64, np.int64, np.int32, np.bool_})  # noqa: E501
-SLOTS = ("_grad", "_live", "_name", "_record", "_sent", "_serial", "_value", "_view")
+SIMPLE = frozenset({type(None), int, bool, str, slice, type(...), float, type})  # options that cannot hide an array
+SLOTS = ("_count", "_grad", "_live", "_name", "_number", "_record", "_sent", "_value", "_view")
 NO_OPTIONS: dict[str, Any] = {}
 
 
@@ -46,7 +47,7 @@ class NodeRole:
     family: Family
     _value: Array  # the plain array; node and plain array share their memory
     _record: Record  # of Operations
-    _view: ViewOf  # of basic views of other nodes
+    _view: tuple[Any, Record]  # of basic views of other nodes: the node, and the record of taking the view
 
     @property
     def value(self) -> Array:
@@ -63,14 +64,15 @@ class NodeRole:
         record = record_of(self)
         if record is not None:
             return record.node_name
-        return getattr(self, "_name", None) or f"{self._kind.name}_{self._serial[1]}"
+        return getattr(self, "_name", None) or f"{self._kind.name}_{self._count}"
 
     @name.setter
     def name(self, name: str | None) -> None:
         (record_of(self) or self)._name = name if name is None else str(name)
 
     _kind: Any = CONSTANT
-    _serial: Serial
+    _number: int
+    _count: int
 
     @property
     def requires_grad(self) -> bool:
@@ -136,7 +138,11 @@ class NodeRole:
         if function in RULES:
             return apply(RULES[function], args, options)
         if function in COMPOSED:
+            if options.get("out") is not None:
+                return later("autoflow.inplace:write_composed")(function, args, options)
             return COMPOSED[function](*args, **options)
+        if function in WRITERS:
+            return later("autoflow.inplace:write_function")(function, args, options)
         return without_rule(function, function, args, options)
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
@@ -284,15 +290,6 @@ class ViewRole(OperationRole):
     __slots__ = ()
 
 
-class ViewOf:
-    """Which part of which node a view shows: so that writes through either reach the other."""
-
-    __slots__ = ("base", "options", "rule", "seen")
-
-    def __init__(self, base: Any, rule: Rule, options: tuple[Any, ...], seen: Record | None) -> None:
-        self.base, self.rule, self.options, self.seen = base, rule, options, seen
-
-
 ROLES = {"Node": NodeRole, "Variable": VariableRole, "Constant": ConstantRole, "Operation": OperationRole, "View": ViewRole}
 NUMPY = Family(np.ndarray, ROLES, SLOTS)
 Node, Variable, Constant, Operation, View = NUMPY.Node, NUMPY.Variable, NUMPY.Constant, NUMPY.Operation, NUMPY.View
@@ -311,14 +308,14 @@ def leaf(cls: Any, array: Array, name: str | None) -> Any:
     if cls.family is not family:
         cls = getattr(family, cls.__name__)
     node = array.view(cls)
-    node._value, node._name, node._serial = array, None if name is None else str(name), node._kind.tick()
+    node._value, node._name, node._number, node._count = array, name and str(name), now(), node._kind.tick()
     return node
 
 
 def constant(array: Array, family: Family = NUMPY) -> Any:
     """``array`` itself as a Constant."""
     node = array.view(family.Constant)
-    node._value, node._name, node._serial = array, None, CONSTANT.tick()
+    node._value, node._name, node._number, node._count = array, None, now(), CONSTANT.tick()
     return node
 
 
@@ -334,18 +331,16 @@ def value_of(x: Any) -> Any:
 def record_of(x: Any) -> Any:
     """The record of a node as it is now, None for a leaf. A view's is made anew when its base was written into."""
     chain = []
-    while (view := getattr(x, "_view", None)) is not None and not isinstance(view.base, VariableRole):
+    while (view := getattr(x, "_view", None)) is not None and not isinstance(view[0], VariableRole):
         chain.append(x)
-        x = view.base
+        x = view[0]
     record = x._record if isinstance(x, OperationRole) else None
     for node in reversed(chain):
-        view = node._view
-        if view.seen is not record:  # the base has changed since: take the view again
-            view.seen = record
-            family = node.family
-            node.__class__ = family.Constant if record is None else family.View
-            if record is not None:
-                node._record = new_record(view.rule, (record,), (value_of(view.base), *view.options, node._value))
+        base, taken = node._view
+        if taken.parents[0] is not record:  # the base has changed since: take the view again
+            node.__class__ = node.family.Constant if record is None else node.family.View
+            node._record = new_record(taken.rule, (record,), (value_of(base), *taken.saved[1:]))
+            node._view = base, node._record
         record = node._record if isinstance(node, OperationRole) else None
     return record
 
@@ -355,7 +350,8 @@ def new_record(
 ) -> Record:
     """A record, made now."""
     record = Record()
-    record.rule, record.parents, record.saved, record.serial, record.extra = rule, parents, saved, rule.tick(), extra
+    record.rule, record.parents, record.saved, record.extra = rule, parents, saved, extra
+    record.number, record.count = now(), rule.tick()
     return record
 
 
@@ -390,14 +386,16 @@ def operand_node(record: Record, k: int) -> Any:
 
 def operand(x: Any) -> tuple[Any, Any, Any, bool]:
     """What an operation needs of ``x``: its value, its record (None: no gradient), the leaf to show in pictures
-    if it is none that gradients flow to, and whether its memory may change without our knowing."""
+    if it is none that gradients flow to, and whether to keep a copy: plain memory may change without our knowing,
+    and of small views a copy costs less than to ask later."""
     if isinstance(x, NodeRole):
         if not hasattr(x, "_value"):
             raise orphan(x)
         if isinstance(x, VariableRole):
             return x._value, (x if x._live else None), (None if x._live else x), False
-        record, is_view = record_of(x), getattr(x, "_view", None) is not None
-        return x._value, record, (x if record is None else None), is_view
+        record = record_of(x)
+        small_view = getattr(x, "_view", None) is not None and x._value.nbytes <= memory.COPY_BYTES
+        return x._value, record, (x if record is None else None), small_view
     if type(x) in NUMBERS or x is None:
         return x, None, None, False
     return plain_array(x), None, None, True
@@ -418,6 +416,12 @@ def apply(rule: Rule, args: tuple[Any, ...], options: dict[str, Any] = NO_OPTION
         if (out := options.pop("out")) is not None:
             return later("autoflow.inplace:write_out")(rule, args, options, out)
     inputs = rule.bind(args, options)
+    if rule.operands == 1 and not rule.variadic:
+        x = inputs[0]
+        if type(x) is Operation:
+            return apply_one(rule, x, x._record, inputs)
+        if type(x) is Variable and x._live:
+            return apply_one(rule, x, x, inputs)
     if rule.variadic:
         arrays = tuple(inputs[0])
         inputs, rule = (*arrays, *inputs[1:]), rule.of_arity(len(arrays))
@@ -427,12 +431,7 @@ def apply(rule: Rule, args: tuple[Any, ...], options: dict[str, Any] = NO_OPTION
     constants: dict[int, Any] = {}
     unsafe: list[int] = []
     for k in range(n):
-        x = inputs[k]
-        if type(x) is Operation:
-            values.append(x._value)
-            parents.append(x._record)
-            continue
-        value, record, shown, risky = operand(x)
+        value, record, shown, risky = operand(inputs[k])
         values.append(value)
         parents.append(record)
         if shown is not None:
@@ -441,19 +440,53 @@ def apply(rule: Rule, args: tuple[Any, ...], options: dict[str, Any] = NO_OPTION
             unsafe.append(k)
     for k in range(n, len(inputs)):
         option = inputs[k]
-        if option is None or type(option) in (int, bool, slice, str):
-            values.append(option)
-            continue
-        option = plain_option(option)
+        if type(option) not in SIMPLE:
+            option = plain_option(option)
+            if isinstance(option, (np.ndarray, tuple, list)):
+                unsafe.append(k)
         values.append(option)
-        if isinstance(option, (np.ndarray, tuple, list)):
-            unsafe.append(k)
     if len(FAMILIES) > 1:
         one_family(rule, values[:n])
     result = rule.compute(*values)
     if type(result) not in FAMILIES:
         result = plain_array(result)
     return finish(rule, result, inputs, values, tuple(parents), constants, unsafe)
+
+
+def apply_one(rule: Rule, x: Any, parent: Any, inputs: tuple[Any, ...]) -> Any:
+    """The same for one array with a history, most often with plain options: ``x.sum(axis=0)``, ``x[1:]``, ``x.T``."""
+    a = x._value
+    unsafe: Any = ()
+    if len(inputs) == 1:
+        values = [a]
+    else:
+        values = [a, *inputs[1:]]
+        for k in range(1, len(values)):
+            if type(values[k]) not in SIMPLE:
+                values[k] = plain_option(values[k])
+                if isinstance(values[k], (np.ndarray, tuple, list)):
+                    unsafe = (*unsafe, k)
+    result = rule.compute(*values)
+    if type(result) is not np.ndarray:
+        result = result if type(result) in FAMILIES else plain_array(result)
+    limit = modes().limit
+    if unsafe or a.size > limit or result.size > limit or result.dtype.kind not in "fc":
+        return finish(rule, result, inputs, values, (parent,), {}, unsafe)
+    record = Record()
+    record.rule = rule
+    record.parents = (parent,)
+    record.saved = (*values, result)
+    record.number = now()
+    record.count = rule.tick()
+    record.extra = None
+    if rule.view and shares(result, a):
+        node = result.view(Operation if parent is x else View)
+        node._view = x, record
+    else:
+        node = result.view(Operation)
+    node._value = result
+    node._record = record
+    return node
 
 
 def finish(
@@ -463,40 +496,40 @@ def finish(
     """Make the node: a Constant if nothing is recorded, else an Operation with its record."""
     switches = modes()
     family = FAMILIES[type(result)]
-    shared = rule.view and isinstance(inputs[0], NodeRole) and _shares(result, values[0])
-    recorded = switches.recording and any([p is not None for p in parents]) and result.dtype.kind in "fc"
-    if not recorded:
+    record = Record()
+    record.rule, record.parents, record.number, record.count, record.extra = rule, parents, now(), rule.tick(), None
+    shared = rule.view and isinstance(inputs[0], NodeRole) and shares(result, values[0])
+    if not (switches.recording and any([p is not None for p in parents]) and result.dtype.kind in "fc"):
         node = constant(result, family)
         if shared:
-            node._view = ViewOf(inputs[0], rule, tuple(values[1:]), None)
+            record.parents, record.saved = (record_of(inputs[0]),), (*values, result)
+            node._view = inputs[0], record
         return node
-    record = Record()
-    record.rule, record.parents, record.serial = rule, parents, rule.tick()
     needed = rule.keeps(live(record))
     prints: list[tuple[int, bytes]] = []
     for k in unsafe:
-        values[k] = secure(values[k], k, k in needed, prints)
+        values[k] = secure(values[k], k in needed, prints)
     limit = switches.keep
     for k in range(rule.operands):
-        v = values[k]
-        if type(v) in FAMILIES and v.size > limit and k not in needed:
-            values[k] = Ghost(v)
-    kept = result if result.size <= limit or len(rule.names) in needed else Ghost(result)
-    record.saved = (*values, kept)
-    record.extra = {"constants": constants, "prints": prints} if constants or prints else None
-    view = shared and not isinstance(inputs[0], VariableRole)
-    node = result.view(family.View if view else family.Operation)
+        if k not in needed and type(values[k]) in FAMILIES and values[k].size > limit:
+            values[k] = Ghost(values[k])
+    record.saved = (*values, result if result.size <= limit or len(rule.names) in needed else Ghost(result))
+    if constants or prints:
+        record.extra = {"constants": constants, "prints": prints}
+    node = result.view(family.View if shared and not isinstance(inputs[0], VariableRole) else family.Operation)
     node._value, node._record = result, record
     if shared:
-        node._view = ViewOf(inputs[0], rule, tuple(values[1 : len(rule.names)]), parents[0])
+        node._view = inputs[0], record
     return node
 
 
-def secure(value: Any, k: int, needed: bool, prints: list[Any]) -> Any:
+def secure(value: Any, needed: bool, prints: list[Any]) -> Any:
     """A value that may change without our knowing, so that it cannot harm us: copied, or watched, or let go."""
     if isinstance(value, (tuple, list)):
-        return type(value)([secure(v, k, needed, prints) if isinstance(v, (np.ndarray, list)) else v for v in value])
-    if value.nbytes > memory.COPY_BYTES and not needed and k is not None and value.dtype.kind in "fc":
+        return type(value)([secure(v, True, prints) if isinstance(v, (np.ndarray, list)) else v for v in value])
+    if not isinstance(value, np.ndarray):
+        return value
+    if value.nbytes > memory.COPY_BYTES and not needed:
         return Ghost(value)
     value, mark = memory.protect(value)
     if mark is not None:
@@ -504,10 +537,10 @@ def secure(value: Any, k: int, needed: bool, prints: list[Any]) -> Any:
     return value
 
 
-def _shares(result: Array, value: Array) -> bool:
+def shares(result: Array, value: Array) -> bool:
     """Is ``result`` a view of ``value`` (a reshape may be a copy)?"""
     base = result.base
-    return base is not None and (base is value or base is getattr(value, "base", None))
+    return base is not None and (base is value or base is value.base)
 
 
 def plain_option(option: Any) -> Any:

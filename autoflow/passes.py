@@ -110,16 +110,17 @@ def on_arrays(limit: int | None) -> Callable[[Any, Any], Any]:
     number = np.float64
     keep_numbers = limit is None or limit > 0
 
-    def step(record: Any, g: Any) -> Any:
-        if record.extra is not None or record.serial[0] < memory.latest:
+    def step(pair: tuple[Any, Any]) -> Any:
+        record, g = pair
+        if record.extra is not None or record.number < memory.latest:
             check(record)
         rule = record.rule
-        if type(g) is number and not rule.joint:  # 0-d: nothing broadcasts, and np.float64 is ten times faster
-            return g, rule.pulls_0d, record.saved, (record, g) if keep_numbers else None
+        if type(g) is number and rule.joint is None:  # 0-d: nothing broadcasts, and np.float64 is ten times faster
+            return g, rule.pulls_0d, record.saved, pair if keep_numbers else None
         z = record.saved[-1]
         if g.dtype is not z.dtype:
             g = fitted(g, z.dtype)
-        kept = (record, g) if limit is None or g.size <= limit else None
+        kept = pair if limit is None or g.size <= limit else None
         if rule.joint is not None:
             with switched(recording=False):
                 return g, PICK[: len(record.parents)], all_at_once(record, g, record.saved), kept
@@ -133,13 +134,14 @@ def on_arrays(limit: int | None) -> Callable[[Any, Any], Any]:
 def on_nodes(limit: int | None) -> Callable[[Any, Any], Any]:
     """How the engine runs it when the pass is to be differentiated: the same row, on nodes."""
 
-    def step(record: Any, g: Any) -> Any:
-        if record.extra is not None or record.serial[0] < memory.latest:
+    def step(pair: tuple[Any, Any]) -> Any:
+        record, g = pair
+        if record.extra is not None or record.number < memory.latest:
             check(record)
         rule, saved = record.rule, as_nodes(record)
         if g.dtype != record.dtype:
             g = fitted(g, record.dtype)
-        kept = (record, g) if limit is None or g.size <= limit else None
+        kept = pair if limit is None or g.size <= limit else None
         if rule.joint is not None:
             return g, PICK[: len(record.parents)], all_at_once(record, g, saved), kept
         return g, (rule.complex_pulls() if record.dtype.kind == "c" else rule.pulls), saved, kept
@@ -197,8 +199,10 @@ def added(a: Array, b: Array) -> Array:
 
 def check(record: Record) -> None:
     """Are the values that the derivatives will read still those that the operation used? StaleValueError if not."""
-    rule, since = record.rule, record.serial[0]
-    for array, mark in (record.extra or {}).get("prints", ()):
+    rule, since, extra = record.rule, record.number, record.extra or {}
+    if "failed" in extra:
+        raise StaleValueError(f"the write into {record.node_name} at {extra['failed']} failed halfway: compute it anew")
+    for array, mark in extra.get("prints", ()):
         if memory.fingerprint(array) != mark:
             raise StaleValueError(
                 f"the derivative of {record.node_name} needs a plain array of shape {array.shape} that it was computed "
@@ -231,7 +235,7 @@ def send(record: Record, g: Any) -> tuple[Any, ...]:
     if g.shape != record.shape:
         raise GradientShapeError(f"{record!r} wants a gradient of shape {record.shape}, not {g.shape}")
     with np.errstate(all="ignore"):
-        g, pulls, saved, _ = (on_nodes if recorded else on_arrays)(-1)(record, g)
+        g, pulls, saved, _ = (on_nodes if recorded else on_arrays)(-1)((record, g))
         sent = [None if p is None else pull(g, saved) for p, pull in zip(record.parents, pulls, strict=True)]
     return tuple([s if s is None or isinstance(s, NodeRole) else np.array(s) for s in sent])
 
@@ -295,7 +299,7 @@ def set_grad_fn(node: Any, f: Any) -> None:
         raise lost(f"{node.name} has no operands that a gradient could flow to")
     n = len(old.parents)
     record = new_record(custom_rule(old.rule.name, n, f), old.parents, (*old.saved[:n], old.saved[-1]), old.extra)
-    record.serial = (record.serial[0], old.serial[1])
+    record.count = old.count
     record._name = getattr(old, "_name", None)
     node._record = record
 

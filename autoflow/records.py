@@ -13,7 +13,6 @@ from __future__ import annotations
 from typing import Any
 
 from .memory import Ghost, overwritten
-from .numbering import Serial
 from .rules.table import Rule
 
 Array = Any
@@ -32,11 +31,12 @@ class Record:
     ('multiply_backward', (array(2.), None), True)
     """
 
-    __slots__ = ("_grad", "_name", "_sent", "extra", "parents", "rule", "saved", "serial")
+    __slots__ = ("_grad", "_name", "_sent", "count", "extra", "number", "parents", "rule", "saved")
     rule: Rule
     parents: tuple[Any, ...]  # per operand: its record, or the Variable; None where nothing flows
     saved: tuple[Any, ...]  # operands, options, result: arrays, or Ghosts of what no derivative reads
-    serial: Serial  # creation number, and running number of the name
+    number: int  # creation number
+    count: int  # running number of the name
     extra: dict[str, Any] | None  # what few records need: "constants", "prints", "line"; None saves a dict
 
     @property
@@ -47,7 +47,7 @@ class Record:
     @property
     def node_name(self) -> str:
         """The name of the node: ``multiply_0``, or what it was set to."""
-        return getattr(self, "_name", None) or f"{self.rule.name}_{self.serial[1]}"
+        return getattr(self, "_name", None) or f"{self.rule.name}_{self.count}"
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -65,7 +65,7 @@ class Record:
         value = self.saved[-1]
         if type(value) is Ghost:
             value = value.reference()
-        return None if value is None or overwritten(value, self.serial[0]) else value
+        return None if value is None or overwritten(value, self.number) else value
 
     @property
     def operands(self) -> tuple[Any, ...]:

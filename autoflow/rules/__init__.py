@@ -1,6 +1,6 @@
 """The table of derivatives. Importing this package fills it: one module per family of functions."""
 
-from . import arithmetic, indexing, structure
+from . import arithmetic, comparing, elementary, indexing, structure
 from .table import RULES, Example, Rule, of, primitive, rule
 
-__all__ = ["RULES", "Example", "Rule", "arithmetic", "indexing", "of", "primitive", "rule", "structure"]
+__all__ = ["RULES", "Example", "Rule", "arithmetic", "comparing", "elementary", "indexing", "of", "primitive", "rule", "structure"]

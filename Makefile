@@ -1,0 +1,58 @@
+# Needs Python >= 3.11 and make; everything else goes into .venv, which is filled once and again when setup.cfg changes.
+
+.PHONY: help demo test check lint nightly docs clean
+.DEFAULT_GOAL := help
+
+VENV := .venv
+ifeq ($(OS),Windows_NT)
+BIN := $(VENV)/Scripts
+else
+BIN := $(VENV)/bin
+endif
+PY := $(BIN)/python
+
+# The first Python on the PATH that is new enough; `make PYTHON=...` chooses another one.
+NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
+PYTHON ?= $(shell for p in python3 python python3.14 python3.13 python3.12 python3.11; do \
+	$$p -c "$(NEW_ENOUGH)" >/dev/null 2>&1 && echo $$p && break; done)
+
+help:  ## this list
+	@sed -n 's/^\([a-z]*\):.*  ## /\1\t/p' Makefile
+
+demo: $(VENV)/demo.stamp  ## gradients and pictures of an example, and a network that learns digits
+	$(PY) -m autoflow --demo
+
+test: $(VENV)/dev.stamp  ## everything that CI runs
+	$(PYTEST) -n auto
+
+check: lint  ## for daily work, under two minutes
+	$(PYTEST) -n auto -m "not slow"
+
+lint: $(VENV)/dev.stamp  ## ruff and mypy
+	$(PY) -m ruff check
+	$(PY) -m ruff format --check
+	$(PY) -m mypy
+
+nightly: $(VENV)/dev.stamp  ## the full sets
+	AUTOFLOW_NIGHTLY=1 $(PYTEST) -n auto
+
+docs: $(VENV)/docs.stamp  ## the docstrings as a web site in build/docs
+	$(PY) -m pdoc --math --output-directory build/docs autoflow
+
+clean:  ## remove whatever can be made again
+	rm -rf $(VENV) build dist demo *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+# One thread of BLAS in each of the test processes: more would fight for the same cores.
+PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(PY) -m pytest
+
+# .venv/NAME.stamp: the extra NAME is installed. (autoflow itself is used from here, not copied.)
+$(VENV)/%.stamp: $(VENV)/made.stamp setup.cfg pyproject.toml
+	$(PY) -m pip install --quiet --disable-pip-version-check --editable ".[$*]"
+	@echo done > $@
+
+$(VENV)/made.stamp:
+	@test -n "$(PYTHON)" || { echo "autoflow needs Python 3.11 or newer: none found. Try make PYTHON=/path/to/python"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	@echo done > $@
+
+.PRECIOUS: $(VENV)/%.stamp

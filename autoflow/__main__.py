@@ -1,0 +1,136 @@
+"""The command line: a formula in, values, gradients and a picture out.
+
+    python -m autoflow "a1 = x + y + z; a2 = x*y*z; a1**2 * sin(a2) - a1*cos(a2)" x=3 y=5 z=4 -o graph.svg
+    python -m autoflow --demo
+
+What a formula may say is decided in ``commandline.py``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from . import commandline
+from .commandline import Calculator, Refused
+from .errors import AutoflowError
+from .listing import identity, nodes_of, print_table
+from .modes import options
+
+EPILOG = """\
+A formula is arithmetic (+ - * / // % ** @), numbers, pi, e, lists, and functions by their NumPy names; parts with a
+name come first, separated by semicolons:
+
+  python -m autoflow "x * exp(-x**2)" x=0.7
+  python -m autoflow "s = w @ x; sum(tanh(s))" w=[[1,2],[3,4]] x=[0.5,-1] -o graph.svg
+  python -m autoflow "x**3 - 2*x" x=2 -o graph.dot
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line. Returns the exit status: 0, or 2 if the formula was refused (with one line that says why).
+
+    >>> main(["x * y", "x=3", "y=5"])
+    name        value  gradient
+    x               3  5
+    y               5  3
+    multiply_0     15  1
+    0
+    """
+    parser = make_parser()
+    given = parser.parse_intermixed_args(guarded(sys.argv[1:] if argv is None else argv))
+    if given.demo:
+        from . import demo
+
+        return demo.main()
+    if given.formula is None:
+        parser.print_usage()
+        return 2
+    try:
+        run(given.formula, given.values, given.output)
+    except (Refused, AutoflowError) as error:
+        print(f"autoflow: {str(error).partition(chr(10))[0]}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """What the command line understands."""
+    parser = argparse.ArgumentParser(
+        prog="python -m autoflow", description="Values and gradients of a formula, and a picture of how it was computed.",
+        epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False,
+    )  # fmt: skip
+    parser.add_argument("formula", nargs="?", help='such as "a = x*y; a + sin(a)"')
+    parser.add_argument("values", nargs="*", metavar="name=value", help="the point: x=3, x=[1,2], x=pi/2")
+    parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="write the graph: .svg .html .dot ...")
+    parser.add_argument("--demo", action="store_true", help="an example with pictures, and a network that learns digits")
+    parser.add_argument("--version", action="version", version=f"autoflow {version()}")
+    return parser
+
+
+def version() -> str:
+    """The version of the package that this file belongs to."""
+    return str(getattr(sys.modules[__package__ or "autoflow"], "__version__", "unknown"))
+
+
+def guarded(argv: Sequence[str]) -> list[str]:
+    """``argv`` with a space before formulas that begin with a minus sign, which would pass for options.
+
+    >>> guarded(["-x**2", "x=3", "-o", "graph.svg"])
+    [' -x**2', 'x=3', '-o', 'graph.svg']
+    """
+    return [
+        " " + word if word.startswith("-") and not word.startswith("--") and word not in ("-o", "-h") else word
+        for word in argv
+    ]
+
+
+def run(formula: str, values: Sequence[str], output: Path | None) -> None:
+    """Compute, go back, print, draw."""
+    calculator = Calculator()
+    for word in values:
+        name, equals, text = word.partition("=")
+        if not equals:
+            raise Refused(f"{word!r} is not of the form name=value")
+        calculator.give(name.strip(), text)
+    with options(keep=commandline.NUMBERS), np.errstate(all="ignore"):
+        root = calculator.run(formula)
+        if not getattr(root, "requires_grad", False):
+            raise Refused(f"the result is {np.asarray(root)!s}, whatever the values: there is nothing to differentiate")
+        root.backward()
+        table = [node for node in nodes_of(root) if node.requires_grad]
+        if output is not None:
+            draw(root, output)
+        print_table(table)
+    used = {identity(node) for node in table}
+    named = {name: node for name, node in calculator.names.items() if getattr(node, "requires_grad", False)}
+    if unused := [name for name, node in named.items() if identity(node) not in used]:
+        print(f"Not used in the result: {', '.join(unused)}.")
+    if root.ndim:
+        print("The result is no single number: these are the gradients of the sum of its elements.")
+    if output is not None:
+        print(f"The graph is in {output}.")
+
+
+def draw(root: Any, path: Path) -> None:
+    """Write the picture into ``path`` and into no other file, whatever the drawing needs on its way."""
+    if path.is_dir():
+        raise Refused(f"{path} is a directory: -o names the file to be written")
+    with tempfile.TemporaryDirectory() as folder:
+        made = Path(folder) / ("graph" + path.suffix)
+        try:
+            root.graph().save(made)
+            shutil.copyfile(made, path)
+        except (OSError, ValueError, ImportError) as error:
+            raise Refused(f"{path} was not written: {str(error).partition(chr(10))[0]}") from error
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,177 @@
+"""A picture as plain data, which every renderer reads and none changes.
+
+A :class:`Graph` holds no arrays and no nodes: it stays what it was when the program goes on, two equal programs give
+equal Graphs, and it can be pickled. :mod:`.walk` makes it; :mod:`.svg`, :mod:`.dot`, :mod:`.text` and :mod:`.exports`
+turn it into files.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from .numbers import Numbers
+from .style import KINDS
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """One argument of an operation: a row of its card."""
+
+    slot: int  # its place among the operands
+    title: str
+    source: int | None = None  # the Vertex it comes from; None if that is not drawn
+    flows: bool = False  # does a gradient flow back to it?
+    local: Numbers | None = None  # d(result)/d(operand), of numbers
+    sent: Numbers | None = None  # what is sent back: the gradient times that
+    note: str = ""  # "no gradient", "broadcast × 32"
+
+
+@dataclass(frozen=True, slots=True)
+class Vertex:
+    """One node of the picture."""
+
+    id: int  # from 0, in the order of creation
+    kind: str  # Variable, Constant or Operation
+    title: str
+    name: str  # the node's own name
+    word: str  # the operation in words, or the kind
+    value: Numbers
+    gradient: Numbers | None = None
+    parts: tuple[Numbers, ...] = ()  # whose sum the gradient is, if there are several
+    of_parts: int = 0  # how many there are in all
+    operands: tuple[Operand, ...] = ()
+    more_operands: int = 0  # operands that have no row of their own
+    output: bool = False
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """An arrow, along which values go forward and gradients back. ``x*x`` has two."""
+
+    source: int
+    target: int
+    slot: int  # the place among the target's operands
+    flows: bool  # does a gradient flow back?
+    local: Numbers | None
+    sent: Numbers | None
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How to draw it: what the arguments of ``node.graph()`` were decided to be."""
+
+    detail: str
+    direction: str
+    legend: bool
+    theme: str
+    engine: str
+    digits: int
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A picture of how values were computed and how gradients flow back. ``node.graph()`` makes it.
+
+    It shows itself in a notebook, and as a tree in a terminal; ``save("figure.svg")`` writes a file. ``nodes`` and
+    ``edges`` are plain data.
+
+    >>> import autoflow as af
+    >>> x = af.Variable(3.0, name="x")
+    >>> print(graph(x * x))
+    x*x  multiply = 9
+    ├─① x  Variable = 3
+    └─② x  (shown above)
+    1 Variable · 1 Operation
+    call backward() to see gradients
+    """
+
+    nodes: tuple[Vertex, ...]
+    outputs: tuple[int, ...]
+    title: str  # of the output, as gradients name it: a5 in ∂a5/∂x
+    gradients: bool
+    notes: tuple[str, ...]  # what a reader has to know: what was hidden, why there are no gradients
+    look: Look
+
+    @cached_property
+    def edges(self) -> tuple[Edge, ...]:
+        """All arrows, in the order of their ends' creation and of operands."""
+        return tuple(
+            [
+                Edge(row.source, node.id, row.slot, row.flows, row.local, row.sent)
+                for node in self.nodes
+                for row in node.operands
+                if row.source is not None
+            ]
+        )
+
+    def counts(self) -> str:
+        """``3 Variables · 8 Operations``."""
+        number = Counter(node.kind for node in self.nodes)
+        return " · ".join([f"{number[k]} {k}{'s' * (number[k] != 1)}" for k in KINDS if number[k]])
+
+    def summary(self) -> str:
+        """One sentence, for whoever does not see the picture."""
+        ends = ", ".join([f"{n.title} = {n.value.text(self.look.digits)}" for n in self.nodes if n.output])
+        return f"Computation graph of {ends}: {self.counts()}."
+
+    def partial(self, node: Vertex) -> str:
+        """What the gradient of ``node`` is called: ``∂a5/∂x``, or just "gradient" where names are long."""
+        text = f"∂{self.title}/∂{node.title}"
+        return text if len(text) <= 16 and (node.title + self.title).replace("_", "").isalnum() else "gradient"
+
+    def to_svg(self) -> str:
+        """The picture as SVG: one text without scripts, links or fonts, the same for the same graph."""
+        from .svg import to_svg
+
+        return to_svg(self)
+
+    def to_dot(self) -> str:
+        """The picture in Graphviz's language (needs the Python package ``graphviz``, not the program)."""
+        from .dot import to_dot
+
+        return to_dot(self)
+
+    def to_mermaid(self) -> str:
+        """A flowchart for Markdown files: GitHub and GitLab draw it."""
+        from .exports import to_mermaid
+
+        return to_mermaid(self)
+
+    def to_json(self) -> str:
+        """All that the picture knows, for programs."""
+        from .exports import to_json
+
+        return to_json(self)
+
+    def to_text(self, *, ascii: bool = False) -> str:  # noqa: A002 - it is the word for it
+        """A tree of lines, from the output down to the leaves."""
+        from .text import to_text
+
+        return to_text(self, ascii)
+
+    def save(self, path: Any) -> Path:
+        """Write a file in the format that its name ends with: .svg .png .pdf .dot .mmd .json .txt. Returns the path.
+
+        PNG and PDF are drawn by Graphviz's program ``dot``, which must be installed for them.
+        """
+        from .exports import save
+
+        return save(self, path)
+
+    def __str__(self) -> str:
+        from .text import to_text
+
+        return to_text(self)
+
+    __repr__ = __str__
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """What notebooks show. An exception here would print a traceback into the page, so there is none."""
+        from .exports import bundle
+
+        return bundle(self, include, exclude)

@@ -1,0 +1,98 @@
+"""What flows back along every arrow: one pass from the outputs, computed anew from the rules.
+
+``backward()`` keeps only sums. A picture shows the parts: at each operand the local derivative and what is sent back,
+at each node the contributions that arrived and their sum. So this module asks each record again, in the engine's
+order, and writes down what it says. It never reads ``.grad``, which may hold several passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..nodes import Node
+from .numbers import Numbers, numbers
+
+Array = Any
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """What one node received and sent. ``sent`` and ``local`` are in operand order, None where nothing flows."""
+
+    gradient: Numbers
+    parts: tuple[Numbers, ...]
+    sent: tuple[Numbers | None, ...] = ()
+    local: tuple[Numbers | None, ...] = ()
+    stored: str = ""  # how .grad differs, if it does: what it holds, "2 passes"
+
+
+def flows(order: Sequence[Any], outputs: Sequence[Any], rows: int) -> dict[Any, Flow]:
+    """The flow of each record and Variable in ``order``, which begins at the outputs and names consumers first.
+
+    ``order`` may be cut short anywhere: all consumers of what is in it are in it too, so every sum is complete.
+    Numbers of at most ``rows`` operands are written down.
+    """
+    shown = set(order)
+    arriving: dict[Any, list[tuple[tuple[float, int], Array]]] = {}
+    for output in outputs:
+        arriving.setdefault(output, []).append(((np.inf, 0), np.ones(output.shape, output.dtype)))
+    answer: dict[Any, Flow] = {}
+    for record in order:
+        arrived = arriving.pop(record, [])
+        arrived.sort(key=lambda pair: pair[0])  # in the order in which the value was used
+        parts = [g for _, g in arrived]
+        g = total(parts, record)
+        summaries = tuple([numbers(part) for part in parts[:rows]]) if len(parts) > 1 else ()
+        if not record.parents:
+            answer[record] = Flow(numbers(g), summaries, stored=stored(record, g))
+            continue
+        sent = record(g)
+        for slot, (parent, part) in enumerate(zip(record.parents, sent, strict=True)):
+            if parent in shown and part is not None:
+                arriving.setdefault(parent, []).append(((record.serial[0], slot), part))
+        seen = tuple([None if part is None else numbers(part) for part in sent[:rows]])
+        answer[record] = Flow(numbers(g), summaries, seen, local(record, g, seen, rows))
+    return answer
+
+
+def total(parts: Sequence[Array], record: Any) -> Array:
+    """The sum of what arrived, in the dtype of the node. Half precision is added in single precision."""
+    if not parts:
+        return np.zeros(record.shape, record.dtype)
+    wide = np.float32 if record.dtype == np.float16 and len(parts) > 1 else None
+    g = parts[0] if wide is None else parts[0].astype(wide)
+    with np.errstate(all="ignore"):
+        for part in parts[1:]:
+            g = g + part
+        return np.asarray(g, record.dtype) if isinstance(g, (np.ndarray, np.generic)) else g
+
+
+def local(record: Any, g: Array, sent: tuple[Numbers | None, ...], rows: int) -> tuple[Numbers | None, ...]:
+    """dz/dx for each operand where both are real numbers: what is sent back is g times it."""
+    if record.shape != () or record.dtype.kind == "c":
+        return (None,) * len(sent)
+    one = np.ones((), record.dtype)
+    units = sent if g == one else [None if u is None else numbers(u) for u in record(one)[:rows]]
+    return tuple([u if u is not None and u.scalar else None for u in units])
+
+
+def stored(leaf: Any, g: Array) -> str:
+    """How the Variable's ``.grad`` differs from this pass: "20.26, 2 passes"; empty if it does not."""
+    from ..modes import modes
+
+    kept = leaf.grad
+    if kept is None or np.shape(kept) != np.shape(g):
+        return ""
+    kept = kept.value if isinstance(kept, Node) else kept
+    close = {2: 1e-2, 4: 1e-4}.get(g.dtype.itemsize, 1e-9)
+    with np.errstate(all="ignore"):
+        if np.allclose(kept, g, rtol=close, equal_nan=True):
+            return ""
+        ratio = np.nanmedian(np.real(np.asarray(kept)[g != 0] / g[g != 0])) if np.any(g != 0) else 0.0
+        passes = round(float(ratio)) if np.isfinite(ratio) else 0
+        words = f", {passes} passes" if passes > 1 and np.allclose(kept, passes * g, rtol=close) else ", of other passes"
+    return numbers(kept).magnitude(modes().digits) + words

@@ -1,0 +1,123 @@
+"""Colours, fonts and the room that words take: what every picture shares.
+
+Three ways to know what a node is: its colour, its outline, its word. The colours are of the Okabe-Ito family, which
+people who confuse red and green, or blue and yellow, tell apart. Every text on its own fill has a contrast of at
+least 4.5 : 1, and a test says so.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+
+Theme = dict[str, str]
+KINDS = ("Variable", "Constant", "Operation")
+SHORT = {"Variable": "var", "Constant": "con", "Operation": "op"}
+
+# fmt: off
+LIGHT: Theme = {
+    "bg": "#FFFFFF", "ink": "#17202A", "sub": "#5B6675", "edge": "#8D99A6", "local": "#7A4A00", "grad": "#97266D", "warn": "#B3261E",
+    "var-fill": "#E6F1FB", "var-head": "#E6F1FB", "var-line": "#0072B2", "var-text": "#003E63", "var-word": "#005C91",
+    "con-fill": "#E2F5EE", "con-head": "#E2F5EE", "con-line": "#007453", "con-text": "#00503A", "con-word": "#00694B",
+    "op-fill":  "#FFF7EA", "op-head":  "#FBD9A3", "op-line":  "#C8770A", "op-text":  "#5A3200", "op-word":  "#5A3200",
+    "flow0": "#CBB7C6", "flow1": "#BE8FB1", "flow2": "#B0689B", "flow3": "#A34285", "flow4": "#97266D",
+}
+DARK: Theme = {
+    "bg": "#11161C", "ink": "#EDF2F7", "sub": "#9AA7B5", "edge": "#6B7885", "local": "#F2BE75", "grad": "#F59AD0", "warn": "#FF9A8F",
+    "var-fill": "#10283C", "var-head": "#10283C", "var-line": "#56B4E9", "var-text": "#CFE9FB", "var-word": "#8CCBF0",
+    "con-fill": "#0E2D25", "con-head": "#0E2D25", "con-line": "#2FC79A", "con-text": "#C6F2E3", "con-word": "#6FDDBB",
+    "op-fill":  "#241B10", "op-head":  "#5A3B08", "op-line":  "#E69F00", "op-text":  "#FFE3B3", "op-word":  "#FFE3B3",
+    "flow0": "#604F61", "flow1": "#845C7D", "flow2": "#A96E97", "flow3": "#CD82B3", "flow4": "#F59AD0",
+}
+# fmt: on
+THEMES = {"light": LIGHT, "dark": DARK}
+
+MONO = "ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, 'Liberation Mono', monospace"
+SANS = "system-ui, 'Segoe UI', 'Helvetica Neue', Arial, 'DejaVu Sans', sans-serif"
+
+# What a piece of text is -> family, size in pixels, bold, colour. "@" stands for the kind of the node around it.
+# fmt: off
+STYLES: dict[str, tuple[str, float, bool, str]] = {
+    "title":    ("sans", 16.0, True,  "@-text"),   # the name of a node
+    "word":     ("sans", 11.0, False, "@-word"),   # Variable, multiply
+    "value":    ("mono", 14.0, True,  "ink"),
+    "shape":    ("mono", 12.0, False, "ink"),
+    "numbers":  ("mono", 12.0, False, "ink"),      # an array: elements, or mean ± standard deviation
+    "operand":  ("mono", 12.5, False, "@-text"),
+    "slot":     ("sans", 10.0, False, "sub"),      # the number of an operand, in a circle
+    "local":    ("mono", 12.0, False, "local"),
+    "sent":     ("mono", 12.0, False, "grad"),
+    "partial":  ("sans", 11.0, False, "grad"),     # ∂a5/∂x
+    "parts":    ("mono", 11.0, False, "sub"),
+    "gradient": ("mono", 13.5, True,  "grad"),
+    "blocks":   ("mono", 12.0, False, "grad"),     # how large a gradient is, on a log scale
+    "note":     ("sans", 11.0, False, "sub"),
+    "warn":     ("sans", 11.0, True,  "warn"),
+}
+# fmt: on
+
+NARROW, WIDE = frozenset("ijl.,:;|!'`()[]{} tfrI/\\"), frozenset("mwMW@%—…")
+
+
+def width(text: str, style: str) -> float:
+    """How many pixels ``text`` takes at most. Digits are exact; for other fonts we have only their usual widths.
+
+    >>> round(width("3.141", "value"), 1)
+    42.7
+    """
+    family, size, bold, _ = STYLES[style]
+    if style == "blocks":
+        return 6 * BLOCK
+    if style == "slot":
+        return CIRCLE
+    if family == "mono":
+        return 0.61 * size * sum([cells(c) for c in text])
+    return size * (1.08 if bold else 1.0) * sum([_em(c) for c in text])
+
+
+BLOCK = 9.0  # one of the six blocks, with the space behind it
+CIRCLE = 20.0  # the circle around an operand's number, with the space behind it
+
+
+def _em(c: str) -> float:
+    """The width of a letter in a wide sans serif font, in units of its size."""
+    if cells(c) != 1:
+        return float(cells(c))
+    return 0.38 if c in NARROW else 0.95 if c in WIDE else 0.72 if c.isupper() else 0.63
+
+
+def cells(c: str) -> int:
+    """How many places a letter takes in a terminal: 2 for Chinese and most pictographs, 0 for an accent on its own."""
+    if unicodedata.combining(c) or unicodedata.category(c) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(c) in "WF" else 1
+
+
+BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # they reorder what follows
+
+
+def clean(text: object) -> str:
+    r"""User text on one line, without anything that a file format or a terminal would obey.
+
+    >>> clean("two\nlines"), clean("bell\a")
+    ('two lines', 'bell�')
+    """
+    return "".join([" " if c in "\t\n\r\v\f\x85\u2028\u2029" else "\ufffd" if _forbidden(c) else c for c in str(text)])
+
+
+def _forbidden(c: str) -> bool:
+    code = ord(c)
+    return (
+        c in BIDI
+        or unicodedata.category(c) in ("Cc", "Cs")
+        or code & 0xFFFE == 0xFFFE
+        or 0xFDD0 <= code <= 0xFDEF
+    )  # control characters, halves of characters, and what Unicode calls noncharacters
+
+
+def clip(text: str, longest: int) -> str:
+    """At most ``longest`` characters.
+
+    >>> clip("weights_of_the_first_layer", 12)
+    'weights_of_…'
+    """
+    return text if len(text) <= longest else text[: longest - 1] + "…"

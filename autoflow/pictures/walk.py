@@ -1,0 +1,281 @@
+"""From nodes to a :class:`~.data.Graph`: one iterative walk over records, which nothing can make too deep.
+
+A picture has room for some hundred nodes. Of a larger graph it shows those nearest to the outputs, in the engine's
+order: whoever is shown has all of his consumers shown, so all sums of gradients are complete, and what is hidden
+behind them costs nothing but the walk.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..engine import topological
+from ..errors import LOST, LostGradientError
+from ..memory import Ghost, overwritten
+from ..modes import modes
+from ..nodes import Constant, Node, Variable
+from . import layout
+from .data import Graph, Look, Operand, Vertex
+from .local import Flow, flows
+from .names import Titles, bound_names, word
+from .numbers import FEW, Numbers, numbers
+from .style import clean, clip
+
+LIMIT = 400  # nodes in one picture
+ROWS = 12  # operands of one operation that get a row of their own
+WORDS = {
+    "detail": ("names", "values", "lesson", "arrays"),
+    "direction": ("right", "down"),
+    "constants": ("inline", "nodes"),
+    "theme": ("auto", "light", "dark"),
+    "engine": ("built-in", "dot"),
+}
+
+
+def graph(
+    node: Any, detail: str | None = None, *, direction: str | None = None, constants: str = "inline",
+    legend: bool = True, theme: str | None = None, engine: str | None = None, gradients: bool | None = None,
+    limit: int = LIMIT,
+) -> Graph:  # fmt: skip
+    """The picture of how ``node`` (or each of a list of nodes) was computed, and of one backward pass from it.
+
+    detail : how much stands in a node. "names"; "values"; "lesson": also the local derivative and the product sent
+        back on every arrow; "arrays": shapes and statistics. None decides: "arrays" if something has more than 6
+        elements, "lesson" after ``backward()``, else "values".
+    direction : "right" or "down". None: right, unless the graph is long.
+    constants : "inline" writes plain numbers into the operand's row, "nodes" draws them.
+    legend : a line that explains the signs.
+    theme : "auto" (as the reader's screen), "light" or "dark". None: ``af.options.theme``.
+    engine : "built-in", or "dot" to let Graphviz arrange the SVG, if it is installed.
+    gradients : True shows them, False does not, None does if ``backward()`` has been called. They are computed anew,
+        for one pass seeded with ones; nothing is written into the nodes.
+    limit : of a larger graph the nodes nearest to the output are drawn.
+
+    Raises LostGradientError for what is not a node, ValueError for unknown words.
+
+    >>> import autoflow as af
+    >>> x, y = af.Variable(3.0, name="x"), af.Variable(5.0, name="y")
+    >>> g = graph(x * y, gradients=True)
+    >>> [(edge.source, edge.target, edge.sent.elements) for edge in g.edges]
+    [(0, 2, (5.0,)), (1, 2, (3.0,))]
+    """
+    theme, engine = theme or modes().theme, engine or "built-in"
+    check_words(detail=detail, direction=direction, constants=constants, theme=theme, engine=engine)
+    roots = checked(node)
+    walk = Walk(roots, constants == "nodes", limit)
+    notes = walk.go(gradients)
+    nodes, outputs = walk.vertices()
+    if detail is None:
+        large = any([n.value.size > FEW for n in nodes])
+        detail = "arrays" if large else "lesson" if walk.flow else "values"
+    if direction is None:
+        ranks = layout.ranks(len(nodes), [(r.source, n.id) for n in nodes for r in n.operands if r.source is not None])
+        direction = "right" if max(ranks, default=0) < 12 else "down"
+    look = Look(detail, direction, bool(legend), theme, engine, modes().digits)
+    title = walk.titles.of(walk.records[0]) if len(walk.records) == 1 else "out"
+    return Graph(nodes, outputs, title, bool(walk.flow), tuple(notes), look)
+
+
+def check_words(**given: Any) -> None:
+    """Raise ValueError with the allowed words if one of the arguments is not among them."""
+    for name, value in given.items():
+        if value is not None and value not in WORDS[name]:
+            words = ", ".join(map(repr, WORDS[name]))
+            raise ValueError(f"{name} is one of {words}{'' if name == 'constants' else ', or None'}; not {clip(repr(value), 40)}")
+
+
+def checked(node: Any) -> list[Any]:
+    """The nodes to draw, each once."""
+    given = list(node) if isinstance(node, (list, tuple)) else [node]
+    for x in given or [node]:
+        if not isinstance(x, Node):
+            raise LostGradientError(f"a picture starts from a node, not from {type(x).__name__} {clip(repr(x), 60)}.\n{LOST}")
+    return list({id(x): x for x in given}.values())
+
+
+class Outputs:
+    """Stands above the outputs, so that the engine walks back from all of them at once."""
+
+    def __init__(self, parents: Sequence[Any]) -> None:
+        self.parents = tuple(parents)
+
+
+class Walk:
+    """The records behind some nodes, and what a picture shows of each."""
+
+    def __init__(self, roots: Sequence[Any], literals: bool, limit: int) -> None:
+        self.literals = literals
+        sources = [(x, source_of(x)) for x in roots]
+        self.records = [r for _, r in sources if r is not None]
+        self.lonely = [x for x, r in sources if r is None]  # Constants
+        everything = topological(Outputs(self.records))[1:]
+        self.order = everything[: max(1, limit)]
+        self.hidden = len(everything) - len(self.order)
+        self.backward_was_called = any([x.grad is not None for x in roots]) or any(
+            [not r.parents and r.grad is not None for r in everything]
+        )
+        self.titles = Titles(bound_names())
+        self.flow: dict[Any, Flow] = {}
+        self.ids: dict[Any, int] = {}
+
+    def go(self, gradients: bool | None) -> list[str]:
+        """Find the titles, and the flow of gradients if it is wanted. Returns what the reader should know."""
+        for record in reversed(self.order):
+            if record.parents:
+                self.titles.add(record)
+        notes = []
+        if self.hidden:
+            drawn = len(self.order)
+            notes.append(
+                f"{drawn + self.hidden:,} nodes; showing the {drawn:,} nearest to the output, {self.hidden:,} are hidden. "
+                f"More: graph(limit=...), or the graph of a node further up."
+            )
+        if gradients is False or not self.records:
+            return notes
+        if gradients is None and not self.backward_was_called:
+            return [*notes, "call backward() to see gradients"]
+        if any([r.dtype.kind == "c" for r in self.records]):
+            return [*notes, "the output is complex, so the direction of a gradient is open: none are shown"]
+        try:
+            self.flow = flows(self.order, self.records, ROWS)
+        except Exception as error:  # noqa: BLE001 - a rule may be the user's; the picture shows the values all the same
+            first = clip(clean(str(error).splitlines()[0] if str(error) else ""), 160)
+            notes.append(f"gradients are not shown. {type(error).__name__}: {first}")
+        return notes
+
+    def vertices(self) -> tuple[tuple[Vertex, ...], tuple[int, ...]]:
+        """All nodes of the picture in the order of their creation, and which are outputs."""
+        born: list[tuple[tuple[float, int], Any, Any]] = []  # (when, what it is, its value if it is a plain operand)
+        seen = set()
+        for record in self.order:
+            born.append(((created(record), 0), record, None))
+            for slot, x in enumerate(record.operands[:ROWS] if record.parents else ()):
+                if record.parents[slot] is not None:
+                    continue
+                if isinstance(x, Node):
+                    if id(x) not in seen:
+                        seen.add(id(x))
+                        born.append(((created(x), 0), x, None))
+                elif self.literals or getattr(x, "shape", ()) != ():
+                    born.append(((created(record) - 0.5, slot), (id(record), slot), x))  # just before its operation
+        born += [((created(x), 0), x, None) for x in self.lonely if id(x) not in seen]
+        born.sort(key=lambda entry: entry[0])
+        self.ids = {key(what): number for number, (_, what, _) in enumerate(born)}
+        nodes = [self.plain(what, x) if type(what) is tuple else self.vertex(what) for _, what, x in born]
+        return tuple(nodes), tuple([n.id for n in nodes if n.output])
+
+    def vertex(self, x: Any) -> Vertex:
+        """A record, a Variable or a Constant."""
+        record = hasattr(x, "node_name")
+        kind = "Operation" if record else "Variable" if isinstance(x, Variable) else "Constant"
+        value = numbers(x.value, x.shape, x.dtype)
+        flow = self.flow.get(x) if record or kind == "Variable" else None
+        operands = [self.operand(x, slot) for slot in range(min(ROWS, len(x.parents)))] if record else []
+        return Vertex(
+            self.ids[id(x)], kind, self.titles.of(x), clean(x.node_name if record else x.name),
+            word(x) if record else kind, value,
+            gradient=flow.gradient if flow else None,
+            parts=flow.parts if flow else (),
+            of_parts=flow.of_parts if flow else 0,
+            operands=tuple(operands),
+            more_operands=len(x.parents) - len(operands) if record else 0,
+            output=any([x is y for y in (*self.records, *self.lonely)]),
+            notes=tuple(self.notes(x, kind, value, flow)),
+        )  # fmt: skip
+
+    def notes(self, x: Any, kind: str, value: Numbers, flow: Flow | None) -> list[str]:
+        """What has to be said about a node."""
+        words = []
+        if kind == "Constant":
+            words.append("no gradient")
+        if kind == "Variable" and not x.requires_grad:
+            words.append("frozen: no gradient")
+        if kind == "Variable" and (where := overwritten(x.value, self.first_use.get(id(x), sys.maxsize))):
+            words.append(f"overwritten since it was used ({clip(clean(where.rpartition('/')[2]), 40)})")
+        if flow and flow.stored:
+            words.append(f"{self.titles.of(x)}.grad = {flow.stored}")
+        return words
+
+    @property
+    def first_use(self) -> dict[int, float]:
+        """When each Variable was first used by what is drawn."""
+        if not hasattr(self, "_first_use"):
+            self._first_use: dict[int, float] = {}
+            for record in self.order:
+                for parent in record.parents:
+                    if parent is not None and not parent.parents:
+                        earlier = self._first_use.get(id(parent), sys.maxsize)
+                        self._first_use[id(parent)] = min(earlier, record.serial[0])
+        return self._first_use
+
+    def plain(self, place: tuple[int, int], x: Any) -> Vertex:
+        """An operand that is no node: a number, an array, or what is left of one."""
+        known = (x.shape, x.dtype) if isinstance(x, Ghost) else ()
+        value = numbers(x.reference() if known else x, *known)
+        return Vertex(self.ids[place], "Constant", self.titles.of(x), "", "Constant", value, notes=("no gradient",))
+
+    def operand(self, record: Any, slot: int) -> Operand:
+        """A row of a record's card."""
+        parent, x = record.parents[slot], record.operands[slot]
+        source = self.ids.get(key(x if isinstance(x, Node) or parent is not None else (id(record), slot)))
+        flow = self.flow.get(record)
+        note = "" if parent is not None else "no gradient" if self.flow else ""
+        if parent is not None and source is None:
+            note = "hidden"
+        elif record.rule.elementwise and getattr(x, "shape", ()) != record.shape and (flow or parent is not None):
+            times = int(np.prod(record.shape)) // max(1, int(np.prod(x.shape)))
+            note = note or (f"broadcast × {times}" if times > 1 else "")
+        return Operand(
+            slot, self.titles.of(x), source, parent is not None,
+            flow.local[slot] if flow else None, flow.sent[slot] if flow else None, note,
+        )  # fmt: skip
+
+
+def key(x: Any) -> Any:
+    """What identifies a node of the picture: the object, or the place of a plain operand."""
+    return x if type(x) is tuple else id(x)
+
+
+def source_of(node: Any) -> Any:
+    """What the walk knows a node by: its record, a live Variable itself, None for what nothing flows through."""
+    if isinstance(node, Variable):
+        return node if node.requires_grad else None
+    return node.grad_fn
+
+
+def created(x: Any) -> int:
+    """The creation number of a record or a leaf."""
+    return int((x.serial if hasattr(x, "serial") else x._serial)[0])
+
+
+def draw(node: Any, detail: str | None = None, **options: Any) -> Graph:
+    """Show the picture of ``node`` here and now in IPython or a notebook, and return it. Arguments as for :func:`graph`."""
+    picture = graph(node, detail, **options)
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if shell is None:
+        return picture
+    from IPython.display import display
+
+    display(picture)
+    return Drawn(picture.nodes, picture.outputs, picture.title, picture.gradients, picture.notes, picture.look)
+
+
+class Drawn(Graph):
+    """A Graph that has just been shown: as the value of its cell it is not shown a second time."""
+
+    def _ipython_display_(self) -> None:
+        from IPython.display import display
+
+        if not self.__dict__.setdefault("_again", False):
+            self.__dict__["_again"] = True
+        else:
+            display(Graph(self.nodes, self.outputs, self.title, self.gradients, self.notes, self.look))
+
+
+def to_dot(node: Any, detail: str | None = None, **options: Any) -> str:
+    """The picture of ``node`` in Graphviz's language. Arguments as for :func:`graph`."""
+    return graph(node, detail, **options).to_dot()

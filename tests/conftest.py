@@ -1,0 +1,38 @@
+"""What holds for every test."""
+
+import os
+
+import hypothesis
+import pytest
+
+import autoflow as af
+
+NIGHTLY = os.environ.get("AUTOFLOW_NIGHTLY") == "1"
+
+# By day the same examples each time, so that a red build is about the change; by night new ones, and many.
+hypothesis.settings.register_profile("day", derandomize=True, deadline=None, max_examples=50, database=None)
+hypothesis.settings.register_profile("night", deadline=None, max_examples=1000)
+hypothesis.settings.load_profile("night" if NIGHTLY else "day")
+
+
+@pytest.fixture(autouse=True)
+def names_from_zero():
+    """var_0 is the first Variable of each test."""
+    af.reset()
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.get_closest_marker("nightly") and not NIGHTLY:
+            item.add_marker(pytest.mark.skip(reason="runs with AUTOFLOW_NIGHTLY=1"))
+        if item.get_closest_marker("gpu") and not gpu_there():
+            item.add_marker(pytest.mark.skip(reason="needs CuPy and a GPU"))
+
+
+def gpu_there():
+    """Is there a GPU that CuPy can use?"""
+    try:
+        import cupy
+    except ImportError:
+        return False
+    return bool(cupy.is_available())

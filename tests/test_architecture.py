@@ -1,0 +1,193 @@
+"""Who may import whom, and what `import autoflow` costs."""
+
+import ast
+import graphlib
+import importlib
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import autoflow
+
+PACKAGE = Path(autoflow.__file__).parent
+RECORDING = {"backends", "display", "errors", "grads", "intake", "memory", "modes", "numbering", "records", "rules"}
+CORE = RECORDING | {"nodes", "fast", "methods", "inplace", "engine", "passes"}
+USERS = CORE | {"create", "transforms", "function"}
+
+# A part (a module or subpackage of autoflow) and the parts it may import, anywhere in its files. Subpackages may
+# import within themselves. Strings like "autoflow.passes:backward", resolved at the first call, are the sanctioned
+# way up; they are no imports.
+MAY_IMPORT = {
+    "errors": set(),
+    "modes": set(),
+    "engine": set(),
+    "numbering": set(),
+    "memory": set(),
+    "backends": {"errors"},
+    "rules": {"errors", "modes", "numbering"},
+    "grads": {"errors"},
+    "display": {"errors", "modes"},
+    "intake": {"errors", "backends"},
+    "records": {"memory", "numbering", "rules"},
+    "nodes": RECORDING,
+    "fast": RECORDING | {"nodes"},
+    "methods": RECORDING | {"nodes"},
+    "inplace": RECORDING | {"nodes", "fast"},
+    "passes": RECORDING | {"nodes", "engine"},
+    "create": CORE,
+    "hooks": CORE,
+    "precision": CORE,
+    "recompute": CORE,
+    "transforms": CORE,
+    "function": CORE | {"transforms"},
+    "linalg": CORE,
+    "ops": USERS,
+    "verify": USERS,
+    "plan": USERS,
+    "pictures": {"errors", "modes"},  # and public attributes of nodes
+    "nn": USERS | {"recompute"},
+    "optim": USERS,
+    "train": USERS | {"nn", "optim", "precision"},
+    # the command line
+    "listing": set(),
+    "commandline": {"create", "errors", "nodes", "rules"},
+    "demo": {"listing", "modes", "nodes"},
+    "__main__": {"commandline", "demo", "errors", "listing", "modes"},
+}
+# These show pictures if asked to: inside functions only.
+PICTURES_LATER = {"__main__", "verify", "plan", "train"}
+SUBPACKAGES_BY_DESIGN = {"nn", "optim", "linalg", "ops", "rules", "plan", "pictures"}
+FILES = sorted(p for p in PACKAGE.rglob("*.py") if p != PACKAGE / "__init__.py")
+
+
+def part_of(path):
+    return path.relative_to(PACKAGE).with_suffix("").parts[0]
+
+
+def imports(path):
+    """The parts of autoflow that a file imports: (part, inside a function?)."""
+    package = ["autoflow", *path.relative_to(PACKAGE).parent.parts]
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    inside = {
+        id(inner)
+        for outer in ast.walk(tree)
+        if isinstance(outer, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        for inner in ast.walk(outer)
+    }
+    for node in ast.walk(tree):
+        for module in modules(node, package):
+            first, *rest = module.split(".")
+            if first == "autoflow":
+                yield (rest[0] if rest else ""), id(node) in inside
+
+
+def modules(node, package):
+    """What an import statement names, in full; with ``from a import b`` also a.b, which may be a module."""
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        above = package[: len(package) - node.level + 1] if node.level else []
+        start = ".".join([*above, *([node.module] if node.module else [])])
+        if start == "autoflow":
+            yield from (f"autoflow.{alias.name}" for alias in node.names)
+        else:
+            yield start
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_point_one_way(path):
+    part = part_of(path)
+    assert part in MAY_IMPORT, f"{part} is new: say in MAY_IMPORT what it may import"
+    for imported, later in imports(path):
+        if imported == part or (imported == "pictures" and later and part in PICTURES_LATER):
+            continue
+        assert imported in MAY_IMPORT[part], f"{path.name} imports autoflow.{imported}: not allowed to {part}"
+
+
+def test_the_table_has_no_cycle():
+    graphlib.TopologicalSorter(MAY_IMPORT).prepare()
+
+
+def test_relative_absolute_and_late_imports_are_seen(tmp_path, monkeypatch):
+    text = "from . import nodes\nimport autoflow.engine as e\nfrom autoflow import passes\ndef f():\n    from .rules.table import rule\n"
+    (tmp_path / "new.py").write_text(text)
+    monkeypatch.setattr(sys.modules[__name__], "PACKAGE", tmp_path)
+    found = set(imports(tmp_path / "new.py"))
+    assert found == {("nodes", False), ("engine", False), ("passes", False), ("rules", True)}
+
+
+def test_the_engine_knows_no_arrays():
+    text = (PACKAGE / "engine.py").read_text(encoding="utf-8").lower()
+    assert "numpy" not in text
+    assert "cupy" not in text
+    assert "np." not in text
+
+
+def test_paths_in_strings_lead_somewhere():
+    paths = set()
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                if re.fullmatch(r"autoflow(\.\w+)*:\w+", node.value):
+                    paths.add(node.value)
+    for path in sorted(paths):
+        module, _, name = path.partition(":")
+        assert hasattr(importlib.import_module(module), name), path
+
+
+def test_no_public_name_hides_a_module():
+    """``af.check`` cannot be a function and a module: whoever is imported last would win."""
+    names = {info.name for info in pkgutil.iter_modules([str(PACKAGE)])} - {"__main__"}
+    public = set(getattr(autoflow, "__all__", ()))
+    for name in sorted(names):
+        module = importlib.import_module(f"autoflow.{name}")
+        assert getattr(autoflow, name) is module, f"af.{name} is not the module autoflow.{name}"
+        assert name not in public or name in SUBPACKAGES_BY_DESIGN, name
+
+
+def test_there_is_a_version():
+    assert re.fullmatch(r"\d+\.\d+\.\d+\w*", autoflow.__version__)
+
+
+def alone(code):
+    """Run ``code`` in a new Python and return what it prints."""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, cwd=PACKAGE.parent, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def test_import_loads_nothing_beyond_numpy():
+    new = alone(
+        "import sys, numpy; before = set(sys.modules); import autoflow\n"
+        "print(*{name.partition('.')[0] for name in set(sys.modules) - before} - sys.stdlib_module_names)"
+    )
+    assert set(new) <= {"autoflow", "numpy"}
+
+
+def test_import_starts_nothing_and_reads_no_data():
+    seen = alone(
+        "import sys, threading, numpy\n"
+        "seen = []\n"
+        "def hook(event, args):\n"
+        "    if event == 'open' and not str(args[0]).endswith(('.py', '.pyc')) and '.pyc.' not in str(args[0]):\n"
+        "        seen.append(f'open:{args[0]}')\n"
+        "    if event in ('subprocess.Popen', 'os.system', 'os.fork', 'os.exec', 'os.posix_spawn', 'socket.connect'):\n"
+        "        seen.append(event)\n"
+        "sys.addaudithook(hook)\n"
+        "import autoflow\n"
+        "print(threading.active_count(), *seen)"
+    )
+    assert seen == ["1"]
+
+
+@pytest.mark.slow
+def test_import_is_quick():
+    """At most 0.1 s over numpy; processor time, the best of five, because other tests run beside this one."""
+    code = "import numpy, time; t = time.process_time(); import autoflow; print(time.process_time() - t)"
+    assert min(float(alone(code)[0]) for _ in range(5)) < 0.1

@@ -1,0 +1,72 @@
+"""Every example that a reader sees is run: docstrings, and the Python blocks of the Markdown files."""
+
+import contextlib
+import doctest
+import importlib
+import io
+import pkgutil
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import autoflow as af
+
+ROOT = Path(__file__).parent.parent
+MODULES = sorted(info.name for info in pkgutil.walk_packages(af.__path__, "autoflow.")) + ["autoflow"]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "autoflow").rglob("*.md"), *ROOT.glob("docs/**/*.md")])
+BLOCK = re.compile(r"^```(python|pycon)[ \t]*\n(.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+def run_examples(examples):
+    """Run one doctest, names counted from zero; a failure shows what doctest found."""
+    af.reset()
+    report = io.StringIO()
+    runner = doctest.DocTestRunner(optionflags=FLAGS)
+    runner.run(examples, out=report.write)
+    return report.getvalue()
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_docstrings(name, tmp_path, monkeypatch):
+    module = importlib.import_module(name)
+    monkeypatch.chdir(tmp_path)  # whatever an example writes
+    found = doctest.DocTestFinder().find(module, extraglobs={"af": af, "np": np})
+    report = "".join(run_examples(examples) for examples in found if examples.examples)
+    assert not report, report
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_blocks_of_pages(page, tmp_path, monkeypatch):
+    """The blocks of a page are one program, from top to bottom; those with >>> also show what must come out."""
+    monkeypatch.chdir(tmp_path)
+    af.reset()
+    names = {"af": af, "np": np, "__name__": "__main__"}
+    text = page.read_text(encoding="utf-8")
+    for match in BLOCK.finditer(text):
+        line = text.count("\n", 0, match.start()) + 1
+        if match[1] == "pycon" or match[2].lstrip().startswith(">>>"):
+            run_session(match[2], names, page, line)
+        else:
+            with contextlib.redirect_stdout(io.StringIO()):
+                exec(compile("\n" * line + match[2], str(page), "exec"), names)
+
+
+def run_session(text, names, page, line):
+    examples = doctest.DocTestParser().get_doctest(text, names, page.name, str(page), line)
+    examples.globs = names  # not a copy: the next block goes on with them
+    report = io.StringIO()
+    doctest.DocTestRunner(optionflags=FLAGS).run(examples, out=report.write, clear_globs=False)
+    assert not report.getvalue(), report.getvalue()
+
+
+def test_a_wrong_example_is_found():
+    examples = doctest.DocTestParser().get_doctest(">>> 1 + 1\n3\n", {}, "wrong", None, 0)
+    assert "Expected" in run_examples(examples)
+
+
+def test_blocks_are_found():
+    text = "```python\nx = 1\n```\nwords\n```bash\nrm\n```\n```pycon\n>>> x\n1\n```\n"
+    assert [match[1] for match in BLOCK.finditer(text)] == ["python", "pycon"]

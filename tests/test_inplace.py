@@ -1,0 +1,478 @@
+"""Programs that write into arrays: NumPy's values and the true gradient, or a loud error (design: in place)."""
+
+import numpy as np
+import pytest
+
+import autoflow as af
+from autoflow.errors import InPlaceError, LostGradientError, StaleValueError
+
+X = np.array([0.3, -0.7, 1.1, 0.4])
+W = np.array([[0.2, -0.3, 0.5, 0.1], [0.4, 0.6, -0.2, 0.3], [-0.1, 0.2, 0.7, -0.4], [0.3, 0.1, -0.6, 0.2]])
+
+
+def fill_loop(x, w):
+    out = np.zeros_like(x)
+    for i in range(4):
+        out[i] = np.exp(x[i]) * w[i, i]
+    return out
+
+
+def scalar_recurrence(x, w):
+    out = np.zeros_like(x)
+    out[0] = x[0]
+    for i in range(1, 4):
+        out[i] = out[i - 1] * out[i - 1] + x[i] * w[0, i]
+    return out
+
+
+def row_recurrence(x, w):
+    h = np.zeros_like(w)
+    h[0] = x
+    for t in range(1, 4):
+        h[t] = np.tanh(h[t - 1] @ w + x)
+    return h
+
+
+def wraps_around(x, w):
+    h = np.zeros_like(w)
+    for t in range(4):
+        h[t] = np.tanh(h[t - 1] @ w + x)  # at t = 0 this is h[3], which is overwritten at the end
+    return h
+
+
+def flux_stencil(x, w):
+    u = np.sin(x) * 1.0
+    for _ in range(3):
+        flux = 0.1 * (u[1:] - u[:-1])
+        u[:-1] += flux
+        u[1:] -= flux
+    return u
+
+
+def heat_2d(x, w):
+    u = w * 2.0
+    for _ in range(2):
+        u[1:-1, 1:-1] += 0.1 * (u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2] - 4 * u[1:-1, 1:-1])
+    return u
+
+
+def result_is_needed(x, w):
+    y = np.tanh(x)  # tanh's derivative reads its own result
+    y *= 2
+    y += w[0]
+    return y
+
+
+def scaled_by_node(x, w):
+    y = np.exp(x)
+    y *= w[0]
+    y /= np.exp(w[1])
+    y -= w[2]
+    y **= 2
+    return y
+
+
+def by_itself(x, w):
+    a = x + w[0]
+    a *= a
+    a += a
+    return a
+
+
+def reversed_self(x, w):
+    a = x * 2
+    a *= a[::-1]
+    return a
+
+
+def two_names(x, w):
+    a = x * 2
+    b = a
+    a += w[0]
+    return b * b
+
+
+def used_before(x, w):
+    a = x * 2
+    c = a + w[0]  # needs no value of a
+    a *= 3
+    return c * a
+
+
+def overwritten(x, w):
+    a = x * w[0]
+    a[1:3] = w[1, :2]
+    a[0] = 7.0
+    return a * x
+
+
+def broadcast_into(x, w):
+    a = w * x
+    a[...] = a[0] * 2
+    a[:, 1] = x
+    return np.sin(a)
+
+
+def ufunc_out(x, w):
+    a = x * 2
+    np.add(x, w[0], out=a)
+    np.tanh(a, out=a)
+    return a
+
+
+def reduction_out(x, w):
+    a = np.zeros_like(x)
+    np.sum(w * x, axis=0, out=a)
+    return a * x
+
+
+def plain_accumulator(x, w):
+    acc = np.zeros(4)
+    for i in range(4):
+        acc += w[i] * x[i]
+    return acc
+
+
+def fancy_write(x, w):
+    a = x * 1.0
+    a[[0, 2]] = w[0, :2]
+    a[np.array([False, True, False, True])] *= w[1, 2:]
+    return a * a
+
+
+def through_view(x, w):
+    u = x * 1.0
+    v = u[1:]
+    v *= 2
+    return u
+
+
+def through_chain(x, w):
+    u = w * 1.0
+    v = u.T[1:].reshape(3, 2, 2)[:, 1]
+    v *= x[:2]
+    v[0] = x[2]
+    return u * u
+
+
+def through_transpose(x, w):
+    u = w * 2.0
+    t = u.T
+    t += x
+    return u @ x
+
+
+def through_reshape(x, w):
+    u = x * 2.0
+    m = u.reshape(2, 2)
+    m[0] *= w[0, :2]
+    m[:, 1] = m[:, 0] * 2
+    return u
+
+
+def older_view(x, w):
+    a = x * 2
+    v = a[1:3]
+    a *= w[0]
+    return v * a[1:3]  # v shows the new values, and its history says so
+
+
+def sibling_views(x, w):
+    u = x * 1.0
+    v, s = u[:3], u[1:]
+    v *= w[0, :3]
+    s *= w[1, 1:]
+    v += s
+    return u + s.sum()
+
+
+def view_of_constant(x, w):
+    u = af.zeros(4) if isinstance(x, np.ndarray) and isinstance(x, af.Node) else np.zeros(4)
+    v = u[1:3]
+    v[...] = x[:2]
+    u[0] = x[3]
+    return u * x
+
+
+def swap_rows(x, w):
+    a = w * 1.0
+    top = a[0].copy()
+    a[0] = a[1]
+    a[1] = top
+    return a @ x
+
+
+def gauss(x, w):
+    m, b = w + 3 * np.eye(4), x * 1.0
+    for i in range(4):
+        for j in range(i + 1, 4):
+            f = m[j, i] / m[i, i]
+            m[j] -= f * m[i]
+            b[j] -= f * b[i]
+    for i in (3, 2, 1, 0):
+        b[i] /= m[i, i]
+        b[:i] -= m[:i, i] * b[i]
+    return b
+
+
+def filled_by_copyto(x, w):
+    a = np.empty_like(x)
+    np.copyto(a, x * w[0])
+    return a * x
+
+
+PROGRAMS = [f for f in list(globals().values()) if getattr(f, "__module__", "") == __name__ and callable(f)]
+
+
+def numeric_gradient(program, weights, k):
+    point = (X, W)[k]
+    numeric = np.zeros_like(point)
+    for i in np.ndindex(point.shape):
+        ends = []
+        for h in (1e-6, -1e-6):
+            args = [X.copy(), W.copy()]
+            args[k][i] += h
+            ends.append(np.sum(weights * program(*args)))
+        numeric[i] = (ends[0] - ends[1]) / 2e-6
+    return numeric
+
+
+@pytest.mark.parametrize("keep", [4096, 0])
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
+def test_value_and_gradients(program, keep):
+    with af.options(keep=keep):
+        x, w = af.Variable(X), af.Variable(W)
+        z = program(x, w)
+    np.testing.assert_allclose(z.value, program(X.copy(), W.copy()), rtol=1e-14)
+    weights = np.random.default_rng(0).normal(size=z.shape)
+    for _ in range(2):  # a second pass finds the graph as it should be
+        x.zero_grad(), w.zero_grad()
+        z.backward(weights)
+    for k, node in enumerate((x, w)):
+        got = np.zeros_like(node.value) if node.grad is None else node.grad
+        np.testing.assert_allclose(got, numeric_gradient(program, weights, k), atol=1e-7)
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
+def test_second_derivatives(program):
+    def slope(x):
+        return np.sum(af.grad(lambda x: np.sum(np.sin(program(x, W.copy()))))(x) * X)
+
+    try:
+        got = af.grad(slope)(X)
+    except LostGradientError:
+        pytest.skip("the result does not depend on x")
+    numeric = np.array([(slope(X + h) - slope(X - h)) / 2e-6 for h in 1e-6 * np.eye(4)])
+    np.testing.assert_allclose(got, numeric, rtol=1e-5, atol=1e-6)
+
+
+def needs_overwritten(x, w):
+    a = x * 2
+    c = a * w[0]  # dL/dw needs a
+    a += 1
+    return c
+
+
+def overwritten_twice(x, w):
+    a = np.exp(x)
+    c = np.sin(a)
+    a[2:] = 0.0
+    a[2:] = 1.0
+    return c
+
+
+def assigned(x, w):
+    c = x * w[0]
+    x.assign(X + 1)
+    return c
+
+
+def value_assigned(x, w):
+    c = np.sin(x)
+    x.value -= 0.1
+    return c
+
+
+def written_under_no_grad(x, w):
+    c = np.sin(w)
+    with af.no_grad():
+        w[0] = 0.0
+    return c
+
+
+def detached_then_written(x, w):
+    a = x * 2
+    c = w[0] * a.detach().reshape(2, 2).reshape(4) * 1.0
+    big = np.repeat(a, 100)
+    d = np.repeat(w[0], 100) * big.detach()
+    big += 1
+    return d.sum() + c.sum()
+
+
+@pytest.mark.parametrize(
+    "program",
+    [needs_overwritten, overwritten_twice, assigned, value_assigned, written_under_no_grad, detached_then_written],
+    ids=lambda f: f.__name__,
+)
+def test_stale_values_are_refused(program):
+    x, w = af.Variable(X, name="x"), af.Variable(W, name="w")
+    z = program(x, w)
+    for _ in range(2):
+        with pytest.raises(StaleValueError, match=r"test_inplace\.py:\d+ has overwritten since"):
+            z.sum().backward()
+    assert x.grad is None and w.grad is None
+
+
+def test_a_write_elsewhere_in_the_same_memory_harms_nobody():
+    w = af.Variable(W)
+    a = np.repeat(w, 100, axis=1)  # large: values are not copied
+    z = np.sin(a[0])
+    a[1] = 0.0
+    z.sum().backward()
+    np.testing.assert_allclose(w.grad[0], 100 * np.cos(W[0]))
+
+
+def test_a_write_between_two_passes_is_noticed():
+    w = af.Variable(W)
+    a = np.repeat(w, 100, axis=1)
+    z = np.sin(a[0])
+    z.sum().backward()
+    a[0] = 0.0
+    with pytest.raises(StaleValueError, match="needs the value"):
+        z.sum().backward()
+
+
+def test_a_large_plain_operand_that_changes_is_noticed():
+    x, c = af.Variable(np.ones(500)), np.full(500, 2.0)
+    z = x * c
+    c[:] = 3.0
+    with pytest.raises(StaleValueError, match="plain array of shape"):
+        z.sum().backward()
+
+
+def test_a_small_plain_operand_may_change():
+    x, c = af.Variable(np.ones(5)), np.full(5, 2.0)
+    z = x * c
+    c[:] = 3.0
+    z.sum().backward()
+    np.testing.assert_array_equal(x.grad, np.full(5, 2.0))
+
+
+def test_an_index_array_may_change():
+    x, i = af.Variable(X), np.array([0, 0, 2])
+    z = x[i]
+    i[:] = 3
+    z.sum().backward()
+    np.testing.assert_array_equal(x.grad, [2, 0, 1, 0])
+
+
+@pytest.mark.parametrize(
+    ("write", "error", "words"),
+    [
+        (lambda x, a: x.__iadd__(1), InPlaceError, "x is a Variable"),
+        (lambda x, a: x.__setitem__(0, 1), InPlaceError, r"x\.assign|assign\(value\)"),
+        (lambda x, a: np.add(a, 1, out=x), InPlaceError, "x is a Variable"),
+        (lambda x, a: x[1:].__imul__(2), InPlaceError, "view of the Variable x"),
+        (lambda x, a: x.reshape(2, 2).__setitem__(0, 1), InPlaceError, "view of the Variable x"),
+        (lambda x, a: a.detach().__iadd__(1), InPlaceError, "read-only"),
+        (lambda x, a: np.broadcast_to(a, (2, 4)).__iadd__(1), InPlaceError, "read-only"),
+        (lambda x, a: np.add(a, 1, out=np.zeros(4)), LostGradientError, r"af\.zeros"),
+        (lambda x, a: np.zeros((2, 4))[0].__iadd__(a), LostGradientError, r"af\.zeros"),
+        (lambda x, a: x.assign([1.0, 2.0]), InPlaceError, r"shape \(4,\)"),
+    ],
+)
+def test_refused(write, error, words):
+    x = af.Variable(X, name="x")
+    a = x * 2
+    with pytest.raises(error, match=words):
+        write(x, a)
+    a.sum().backward()
+    np.testing.assert_array_equal(x.grad, np.full(4, 2.0))
+    np.testing.assert_array_equal(x.value, X)
+
+
+def test_writing_under_no_grad_into_something_with_history_is_refused():
+    x = af.Variable(X)
+    a = x * 2
+    with af.no_grad(), pytest.raises(InPlaceError, match="has a history"):
+        a += 1
+
+
+def test_variables_may_be_written_under_no_grad():
+    x = af.Variable(X)
+    memory = x.value
+    with af.no_grad():
+        x -= 1.0
+        x[0] = 5.0
+        x[1:] *= 2
+    assert x.value is memory
+    np.testing.assert_allclose(x.value, np.r_[5.0, (X[1:] - 1) * 2])
+    s = af.Variable(2.0)
+    with af.no_grad():
+        s -= 0.5
+    assert isinstance(s, af.Variable) and float(s) == 1.5
+
+
+def test_0d_is_rebound():
+    x = af.Variable(2.0)
+    loss = x * 1
+    first = loss
+    for _ in range(3):
+        loss += x * x
+    assert float(first) == 2.0
+    assert float(loss) == 14.0
+    loss.backward()
+    assert x.grad == 13.0
+
+
+def test_a_constant_becomes_an_operation():
+    x = af.Variable(X, name="x")
+    a = af.zeros(4)
+    a.name = "buffer"
+    assert isinstance(a, af.Constant)
+    a[1:] = 5.0
+    assert isinstance(a, af.Constant)
+    a[0] = x[0]
+    assert isinstance(a, af.Operation) and a.opmethod == "setitem" and a.name == "buffer"
+
+
+def test_a_failed_write_changes_nothing():
+    x = af.Variable(X)
+    a = np.tanh(x)
+    with pytest.raises(ValueError, match="broadcast"):
+        a += np.zeros((2, 4))
+    with pytest.raises(TypeError):
+        a += np.array(["a"])
+    a.sum().backward()
+    np.testing.assert_allclose(x.grad, 1 - np.tanh(X) ** 2)
+
+
+def test_a_write_that_fails_halfway_is_not_used():
+    x = af.Variable(X)
+    a = x * 1.0
+    with np.errstate(all="raise"), pytest.raises(FloatingPointError):
+        a /= np.array([1.0, 0.0, 1.0, 1.0])
+    with pytest.raises(StaleValueError, match="failed"):
+        a.sum().backward()
+
+
+def test_memory_is_shared_with_who_had_it():
+    x = af.Variable(X)
+    a = np.tanh(x)
+    memory = a.value
+    a *= 2
+    assert a.value is memory
+    acc = mine = np.zeros(4)
+    acc += a
+    np.testing.assert_array_equal(mine, a.value)
+    assert isinstance(acc, af.Operation)
+
+
+def test_a_long_fill_loop_is_linear_in_memory_and_time():
+    n = 3000
+    x = af.Variable(np.linspace(0, 1, n))
+    out = np.zeros_like(x)
+    for i in range(n):
+        out[i] = x[i] * x[i]
+    out.sum().backward()
+    np.testing.assert_allclose(x.grad, 2 * x.value)
