@@ -64,13 +64,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 def make_parser() -> argparse.ArgumentParser:
     """What the command line understands."""
     parser = argparse.ArgumentParser(
-        prog="python -m autoflow", description="Values and gradients of a formula, and a picture of how it was computed.",
+        prog="python -m autoflow", description="Values and gradients of a formula, and a picture of the computation.",
         epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False,
     )  # fmt: skip
     parser.add_argument("formula", nargs="?", help='such as "a = x*y; a + sin(a)"')
     parser.add_argument("values", nargs="*", metavar="name=value", help="the point: x=3, x=[1,2], x=pi/2")
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="write the graph: .svg .html .dot ...")
-    parser.add_argument("--demo", action="store_true", help="an example with pictures, and a network that learns digits")
+    parser.add_argument(
+        "--demo", action="store_true", help="an example with pictures, and a network that learns digits"
+    )
     parser.add_argument("--version", action="version", version=f"autoflow {version()}")
     return parser
 

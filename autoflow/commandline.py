@@ -9,6 +9,7 @@ tree, of exponents, and of all results together.
 from __future__ import annotations
 
 import ast
+import keyword
 import math
 import operator
 from collections.abc import Callable
@@ -92,7 +93,7 @@ class Calculator:
 
     def check_name(self, name: str) -> None:
         """A name is made of letters and digits, and has one meaning."""
-        if not name.isidentifier() or "_" in name:
+        if not name.isidentifier() or keyword.iskeyword(name) or "_" in name:
             raise Refused(f"{name!r} is not a name: use letters and digits, a letter first")
         if name in self.names:
             raise Refused(f"{name} has a value already: choose another name for the second")
@@ -103,7 +104,9 @@ class Calculator:
             case ast.Constant(value=bool() | complex() | str() | bytes() | None):
                 raise Refused(f"{ast.unparse(formula)[:60]} is not a real number")
             case ast.Constant(value=int() | float() as number):
-                return attempt(float, number)  # in floats, 9**9**9 overflows at once; in integers it would fill the memory
+                return attempt(
+                    float, number
+                )  # in floats, 9**9**9 overflows at once; in integers it would fill the memory
             case ast.Name(id=name):
                 return self.look_up(name)
             case ast.List(elts=parts):
@@ -139,12 +142,14 @@ class Calculator:
             raise Refused(f"there is no function {name!r}; there are {', '.join(sorted(self.functions))}")
         wanted = RULES[function].operands if function in RULES else 1
         if len(args) != wanted:
-            raise Refused(f"{name} takes {wanted} value{'s' * (wanted > 1)} by position, not {len(args)}; options by name")
+            raise Refused(
+                f"{name} takes {wanted} value{'s' * (wanted > 1)} by position, not {len(args)}; options by name"
+            )
         options = {}
-        for keyword in keywords:
-            if keyword.arg not in ("axis", "keepdims", "ddof"):
-                raise Refused(f"{name}: only axis=, keepdims= and ddof= are understood here, not {keyword.arg or '**'}")
-            options[keyword.arg] = literal(keyword.value)
+        for option in keywords:
+            if option.arg not in ("axis", "keepdims", "ddof"):
+                raise Refused(f"{name}: only axis=, keepdims= and ddof= are understood here, not {option.arg or '**'}")
+            options[option.arg] = literal(option.value)
         return self.bounded(function, *[self.value(x) for x in args], **options)
 
     def bounded(self, function: Callable[..., Any], *values: Value, **options: Any) -> Value:

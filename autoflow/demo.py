@@ -44,7 +44,7 @@ def example() -> Node:
     """Plain NumPy. The only new thing is that x, y and z are Variables.
 
     >>> example()
-    8661.64...  Operation a5 = subtract(a3, a4)
+    -29.0...  Operation a5 = subtract(a3, a4)
     """
     x, y, z = Variable(3.0, "x"), Variable(5.0, "y"), Variable(4.0, "z")
     a1 = x + y + z
@@ -112,7 +112,7 @@ def cross_entropy(scores: Array, labels: Array) -> Array:
     Shapes: scores (n, classes), labels (n,) integers. Subtracting the maximum changes no probability, and keeps exp
     from overflowing.
 
-    >>> cross_entropy(np.array([[0.0, 0.0], [1000.0, 0.0]]), np.array([0, 0]))
+    >>> float(cross_entropy(np.array([[0.0, 0.0], [1000.0, 0.0]]), np.array([0, 0])))
     0.346...
     """
     scores = scores - np.max(scores, axis=1, keepdims=True)

@@ -17,6 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from .backends import FAMILIES
+from .intake import plain_array
+from .memory import COPY_BYTES, protect
 from .modes import modes
 from .numbering import now
 from .nodes import FORWARD, NUMBERS, NodeRole, Operation, Variable, apply, finish, operand, value_of
@@ -24,6 +27,7 @@ from .records import Record
 from .rules import RULES
 from .rules.table import Rule
 
+ndarray = np.ndarray
 _view = np.ndarray.view
 
 
@@ -59,8 +63,10 @@ def unary(rule: Rule) -> Callable[[Any], Any]:
 def binary(rule: Rule, compute: Any = None) -> Callable[[Any, Any], Any]:
     """The quick closure of a ufunc of two arguments; ``compute``: of an operator whose bits differ from it."""
     ufunc = rule.function
+    needed = 0 in rule.keeps((False, True)), 1 in rule.keeps((True, False))  # if the other one is a node
 
     def forward(x: Any, y: Any) -> Any:
+        plain = None
         if type(x) is Operation:
             a = x._value
             p = x._record
@@ -70,6 +76,10 @@ def binary(rule: Rule, compute: Any = None) -> Callable[[Any, Any], Any]:
         elif type(x) in NUMBERS:
             a = x
             p = None
+        elif type(x) is ndarray:
+            a = x
+            p = None
+            plain = 0
         else:
             return general(rule, x, y, compute)
         if type(y) is Operation:
@@ -81,11 +91,18 @@ def binary(rule: Rule, compute: Any = None) -> Callable[[Any, Any], Any]:
         elif type(y) in NUMBERS:
             b = y
             q = None
+        elif type(y) is ndarray:
+            b = y
+            q = None
+            plain = 1
         else:
             return general(rule, x, y, compute)
         z = ufunc(a, b, out=...) if compute is None else np.asarray(compute(a, b))
         if z.size > modes().limit:
-            return finish(rule, z, (x, y), [a, b], (p, q), {}, ())
+            return finish(rule, z, (x, y), [a, b], (p, q), {}, () if plain is None else (plain,))
+        extra = None
+        if plain is not None:
+            a, b, extra = secured(a, b, plain, needed[plain], z)
         node = _view(z, Operation)
         node._value = z
         node._record = record = Record()
@@ -94,22 +111,42 @@ def binary(rule: Rule, compute: Any = None) -> Callable[[Any, Any], Any]:
         record.saved = (a, b, z)
         record.number = now()
         record.count = rule.tick()
-        record.extra = None
+        record.extra = extra
         return node
 
     return forward
+
+
+def secured(a: Any, b: Any, plain: int, needed: bool, z: Any) -> tuple[Any, Any, Any]:
+    """The operands as a record keeps them when one is a plain array, which the user may write into: a copy if it is
+    small, else, if a derivative needs it, a view and a fingerprint."""
+    array = b if plain else a
+    if array.dtype.kind not in "fciub":
+        plain_array(array)  # says why it cannot be
+    extra = None
+    if array.nbytes <= COPY_BYTES:
+        array = array.copy()
+    elif needed:
+        array, mark = protect(array)
+        extra = {"prints": [(array, mark)]}
+    return (a, array, extra) if plain else (array, b, extra)
 
 
 def general(rule: Rule, x: Any, y: Any, compute: Any) -> Any:
     """The same for every other kind of operand. One whose class wants no NumPy arithmetic is asked by Python."""
     if getattr(type(x), "__array_ufunc__", True) is None or getattr(type(y), "__array_ufunc__", True) is None:
         return NotImplemented
-    if compute is None:
+    if compute is None and len(FAMILIES) > 1:
         return apply(rule, (x, y))
     (a, p, shown_a, risky_a), (b, q, shown_b, risky_b) = operand(x), operand(y)
-    constants = {k: shown for k, shown in enumerate((shown_a, shown_b)) if shown is not None}
-    unsafe = [k for k, risky in enumerate((risky_a, risky_b)) if risky]
-    return finish(rule, np.asarray(compute(a, b)), (x, y), [a, b], (p, q), constants, unsafe)
+    constants = {}
+    if shown_a is not None:
+        constants[0] = shown_a
+    if shown_b is not None:
+        constants[1] = shown_b
+    unsafe = (0, 1) if risky_a and risky_b else (0,) if risky_a else (1,) if risky_b else ()
+    z = rule.function(a, b, out=...) if compute is None else np.asarray(compute(a, b))
+    return finish(rule, z, (x, y), [a, b], (p, q), constants, unsafe)
 
 
 def reflected(rule: Rule, compute: Any, forward: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:

@@ -388,6 +388,9 @@ def operand(x: Any) -> tuple[Any, Any, Any, bool]:
     """What an operation needs of ``x``: its value, its record (None: no gradient), the leaf to show in pictures
     if it is none that gradients flow to, and whether to keep a copy: plain memory may change without our knowing,
     and of small views a copy costs less than to ask later."""
+    kind = type(x)
+    if kind is Operation or (kind is View and x._record.number > memory.latest):  # no write since: the record is current
+        return x._value, x._record, None, kind is View and x._value.nbytes <= memory.COPY_BYTES
     if isinstance(x, NodeRole):
         if not hasattr(x, "_value"):
             raise orphan(x)
@@ -505,21 +508,24 @@ def finish(
             record.parents, record.saved = (record_of(inputs[0]),), (*values, result)
             node._view = inputs[0], record
         return node
-    needed = rule.keeps(live(record))
-    prints: list[tuple[int, bytes]] = []
-    for k in unsafe:
-        values[k] = secure(values[k], k in needed, prints)
-    limit = switches.keep
-    for k in range(rule.operands):
-        if k not in needed and type(values[k]) in FAMILIES and values[k].size > limit:
-            values[k] = Ghost(values[k])
-    record.saved = (*values, result if result.size <= limit or len(rule.names) in needed else Ghost(result))
-    if constants or prints:
-        record.extra = {"constants": constants, "prints": prints}
     node = result.view(family.View if shared and not isinstance(inputs[0], VariableRole) else family.Operation)
     node._value, node._record = result, record
     if shared:
         node._view = inputs[0], record
+    limit = switches.keep
+    prints: list[tuple[int, bytes]] = []
+    if unsafe or result.size > limit or not rule.elementwise:  # else all is small: keep it, needed or not
+        needed = rule.keeps(live(record))
+        for k in unsafe:
+            values[k] = secure(values[k], k in needed, prints)
+        for k in range(rule.operands):
+            if k not in needed and type(values[k]) in FAMILIES and values[k].size > limit:
+                values[k] = Ghost(values[k])
+        if result.size > limit and len(rule.names) not in needed:
+            result = Ghost(result)
+    record.saved = (*values, result)
+    if constants or prints:
+        record.extra = {"constants": constants, "prints": prints}
     return node
 
 

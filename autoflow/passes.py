@@ -28,6 +28,7 @@ from .rules.table import Rule
 Array = Any
 LOCK = Lock()
 HALF = np.dtype(np.float16)
+DOUBLE = np.dtype(np.float64)
 
 
 def backward(root: Any, seed: Any = None, *, create_graph: bool = False, keep_grads: bool | None = None) -> None:
@@ -85,6 +86,8 @@ def checked_seed(root: Any, seed: Any, create_graph: bool) -> Any:
     """The seed in the shape and dtype of its root, in memory of its own."""
     value = value_of(root)
     if seed is None:
+        if not value.ndim and value.dtype is DOUBLE and type(value) is np.ndarray and not create_graph:
+            return np.float64(1.0)
         if value.dtype.kind == "c":
             raise SeedError(
                 f"{root.name} is complex, so the direction of differentiation is not clear: give backward(seed), "
@@ -117,16 +120,18 @@ def on_arrays(limit: int | None) -> Callable[[Any, Any], Any]:
         rule = record.rule
         if type(g) is number and rule.joint is None:  # 0-d: nothing broadcasts, and np.float64 is ten times faster
             return g, rule.pulls_0d, record.saved, pair if keep_numbers else None
-        z = record.saved[-1]
-        if g.dtype is not z.dtype:
-            g = fitted(g, z.dtype)
+        saved = record.saved
+        pulls = rule.pulls
+        if g.dtype is not DOUBLE or saved[-1].dtype is not DOUBLE:  # most often both are: then nothing is to be done
+            dtype = saved[-1].dtype
+            g = fitted(g, dtype)
+            if dtype.kind == "c":
+                pulls = rule.complex_pulls()
         kept = pair if limit is None or g.size <= limit else None
         if rule.joint is not None:
             with switched(recording=False):
-                return g, PICK[: len(record.parents)], all_at_once(record, g, record.saved), kept
-        if z.dtype.kind == "c":
-            return g, rule.complex_pulls(), record.saved, kept
-        return g, rule.pulls, record.saved, kept
+                return g, PICK[: len(record.parents)], all_at_once(record, g, saved), kept
+        return g, pulls, saved, kept
 
     return step
 

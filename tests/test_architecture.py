@@ -7,6 +7,7 @@ import pkgutil
 import re
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -48,7 +49,8 @@ MAY_IMPORT = {
     "ops": USERS,
     "verify": USERS,
     "plan": USERS,
-    "pictures": {"errors", "modes"},  # and public attributes of nodes
+    # Of nodes the public attributes (tested below); the order of the engine; whether a value is still there.
+    "pictures": {"errors", "modes", "nodes", "engine", "memory"},
     "nn": USERS | {"recompute"},
     "optim": USERS,
     "train": USERS | {"nn", "optim", "precision"},
@@ -113,8 +115,14 @@ def test_the_table_has_no_cycle():
 
 
 def test_relative_absolute_and_late_imports_are_seen(tmp_path, monkeypatch):
-    text = "from . import nodes\nimport autoflow.engine as e\nfrom autoflow import passes\ndef f():\n    from .rules.table import rule\n"
-    (tmp_path / "new.py").write_text(text)
+    text = """
+        from . import nodes
+        import autoflow.engine as e
+        from autoflow import passes
+        def f():
+            from .rules.table import rule
+        """
+    (tmp_path / "new.py").write_text(textwrap.dedent(text))
     monkeypatch.setattr(sys.modules[__name__], "PACKAGE", tmp_path)
     found = set(imports(tmp_path / "new.py"))
     assert found == {("nodes", False), ("engine", False), ("passes", False), ("rules", True)}
@@ -127,13 +135,19 @@ def test_the_engine_knows_no_arrays():
     assert "np." not in text
 
 
+@pytest.mark.parametrize("path", sorted((PACKAGE / "pictures").rglob("*.py")), ids=lambda path: path.name)
+def test_pictures_read_public_attributes_only(path):
+    """What is drawn is what any user could read: no slot of a node, no private part of a record."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.endswith("__"):
+            own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls", "sys")
+            assert own, f"{path.name}:{node.lineno} reads {ast.unparse(node)}"
+
+
 def test_paths_in_strings_lead_somewhere():
-    paths = set()
-    for path in FILES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                if re.fullmatch(r"autoflow(\.\w+)*:\w+", node.value):
-                    paths.add(node.value)
+    paths = {
+        text for path in FILES for text in re.findall(r"\"(autoflow(?:\.\w+)*:\w+)\"", path.read_text(encoding="utf-8"))
+    }
     for path in sorted(paths):
         module, _, name = path.partition(":")
         assert hasattr(importlib.import_module(module), name), path

@@ -14,7 +14,7 @@ import pytest
 import autoflow as af
 
 ROOT = Path(__file__).parent.parent
-MODULES = sorted(info.name for info in pkgutil.walk_packages(af.__path__, "autoflow.")) + ["autoflow"]
+MODULES = ["autoflow", *sorted(info.name for info in pkgutil.walk_packages(af.__path__, "autoflow."))]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "autoflow").rglob("*.md"), *ROOT.glob("docs/**/*.md")])
 BLOCK = re.compile(r"^```(python|pycon)[ \t]*\n(.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE

@@ -25,6 +25,7 @@ class Flow:
 
     gradient: Numbers
     parts: tuple[Numbers, ...]
+    of_parts: int  # how many there are; the first few are written down
     sent: tuple[Numbers | None, ...] = ()
     local: tuple[Numbers | None, ...] = ()
     stored: str = ""  # how .grad differs, if it does: what it holds, "2 passes"
@@ -48,14 +49,14 @@ def flows(order: Sequence[Any], outputs: Sequence[Any], rows: int) -> dict[Any, 
         g = total(parts, record)
         summaries = tuple([numbers(part) for part in parts[:rows]]) if len(parts) > 1 else ()
         if not record.parents:
-            answer[record] = Flow(numbers(g), summaries, stored=stored(record, g))
+            answer[record] = Flow(numbers(g), summaries, len(parts), stored=stored(record, g))
             continue
         sent = record(g)
         for slot, (parent, part) in enumerate(zip(record.parents, sent, strict=True)):
             if parent in shown and part is not None:
                 arriving.setdefault(parent, []).append(((record.serial[0], slot), part))
         seen = tuple([None if part is None else numbers(part) for part in sent[:rows]])
-        answer[record] = Flow(numbers(g), summaries, seen, local(record, g, seen, rows))
+        answer[record] = Flow(numbers(g), summaries, len(parts), seen, local(record, g, seen, rows))
     return answer
 
 

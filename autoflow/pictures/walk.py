@@ -26,6 +26,7 @@ from .numbers import FEW, Numbers, numbers
 from .style import clean, clip
 
 LIMIT = 400  # nodes in one picture
+LESSON = 60  # a larger graph is not drawn with every local derivative, unless it is asked for
 ROWS = 12  # operands of one operation that get a row of their own
 WORDS = {
     "detail": ("names", "values", "lesson", "arrays"),
@@ -71,7 +72,7 @@ def graph(
     nodes, outputs = walk.vertices()
     if detail is None:
         large = any([n.value.size > FEW for n in nodes])
-        detail = "arrays" if large else "lesson" if walk.flow else "values"
+        detail = "arrays" if large else "lesson" if walk.flow and len(nodes) <= LESSON else "values"
     if direction is None:
         ranks = layout.ranks(len(nodes), [(r.source, n.id) for n in nodes for r in n.operands if r.source is not None])
         direction = "right" if max(ranks, default=0) < 12 else "down"
@@ -137,7 +138,8 @@ class Walk:
         if gradients is False or not self.records:
             return notes
         if gradients is None and not self.backward_was_called:
-            return [*notes, "call backward() to see gradients"]
+            name = self.titles.of(self.records[0])
+            return [*notes, f"call {name + '.' if name.isidentifier() else ''}backward() to see gradients"]
         if any([r.dtype.kind == "c" for r in self.records]):
             return [*notes, "the output is complex, so the direction of a gradient is open: none are shown"]
         try:
@@ -145,6 +147,8 @@ class Walk:
         except Exception as error:  # noqa: BLE001 - a rule may be the user's; the picture shows the values all the same
             first = clip(clean(str(error).splitlines()[0] if str(error) else ""), 160)
             notes.append(f"gradients are not shown. {type(error).__name__}: {first}")
+        if self.flow and len(self.records) > 1:
+            notes.append("gradients are those of the sum of the outputs")
         return notes
 
     def vertices(self) -> tuple[tuple[Vertex, ...], tuple[int, ...]]:
@@ -174,7 +178,7 @@ class Walk:
         kind = "Operation" if record else "Variable" if isinstance(x, Variable) else "Constant"
         value = numbers(x.value, x.shape, x.dtype)
         flow = self.flow.get(x) if record or kind == "Variable" else None
-        operands = [self.operand(x, slot) for slot in range(min(ROWS, len(x.parents)))] if record else []
+        operands = [self.operand(x, slot, y) for slot, y in enumerate(x.operands[:ROWS])] if record else []
         return Vertex(
             self.ids[id(x)], kind, self.titles.of(x), clean(x.node_name if record else x.name),
             word(x) if record else kind, value,
@@ -218,19 +222,21 @@ class Walk:
         value = numbers(x.reference() if known else x, *known)
         return Vertex(self.ids[place], "Constant", self.titles.of(x), "", "Constant", value, notes=("no gradient",))
 
-    def operand(self, record: Any, slot: int) -> Operand:
+    def operand(self, record: Any, slot: int, x: Any) -> Operand:
         """A row of a record's card."""
-        parent, x = record.parents[slot], record.operands[slot]
-        source = self.ids.get(key(x if isinstance(x, Node) or parent is not None else (id(record), slot)))
+        flows = record.parents[slot] is not None
+        source = self.ids.get(key(x if flows or isinstance(x, Node) else (id(record), slot)))
         flow = self.flow.get(record)
-        note = "" if parent is not None else "no gradient" if self.flow else ""
-        if parent is not None and source is None:
+        note = ""
+        if flows and source is None:
             note = "hidden"
-        elif record.rule.elementwise and getattr(x, "shape", ()) != record.shape and (flow or parent is not None):
+        elif not flows and flow:
+            note = "no gradient"
+        elif record.rule.elementwise and flows:
             times = int(np.prod(record.shape)) // max(1, int(np.prod(x.shape)))
-            note = note or (f"broadcast × {times}" if times > 1 else "")
+            note = f"broadcast × {times}" if times > 1 else ""
         return Operand(
-            slot, self.titles.of(x), source, parent is not None,
+            slot, self.titles.of(x), source, flows,
             flow.local[slot] if flow else None, flow.sent[slot] if flow else None, note,
         )  # fmt: skip
 
@@ -261,18 +267,19 @@ def draw(node: Any, detail: str | None = None, **options: Any) -> Graph:
     from IPython.display import display
 
     display(picture)
-    return Drawn(picture.nodes, picture.outputs, picture.title, picture.gradients, picture.notes, picture.look)
+    shown = Drawn(picture.nodes, picture.outputs, picture.title, picture.gradients, picture.notes, picture.look)
+    shown.__dict__["cell"] = shell.execution_count
+    return shown
 
 
 class Drawn(Graph):
-    """A Graph that has just been shown: as the value of its cell it is not shown a second time."""
+    """A Graph that has been shown in this cell: as the cell's value it is not shown a second time."""
 
     def _ipython_display_(self) -> None:
+        from IPython import get_ipython
         from IPython.display import display
 
-        if not self.__dict__.setdefault("_again", False):
-            self.__dict__["_again"] = True
-        else:
+        if self.__dict__["cell"] != get_ipython().execution_count:
             display(Graph(self.nodes, self.outputs, self.title, self.gradients, self.notes, self.look))
 
 

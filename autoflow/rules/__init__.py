@@ -3,4 +3,5 @@
 from . import arithmetic, comparing, elementary, indexing, structure
 from .table import RULES, Example, Rule, of, primitive, rule
 
-__all__ = ["RULES", "Example", "Rule", "arithmetic", "comparing", "elementary", "indexing", "of", "primitive", "rule", "structure"]
+__all__ = ["RULES", "Example", "Rule", "arithmetic", "comparing", "elementary", "indexing", "of",
+           "primitive", "rule", "structure"]  # fmt: skip

@@ -23,12 +23,12 @@ def zero(g: Array) -> Array:
 
 
 def over(x: Array, r: Array) -> Array:
-    """``x / r``, where 0 / 0 is 0: a subgradient where a length vanishes, and no NaN in later derivatives either.
+    """``x / r``, and 0 where r is 0: a subgradient where a length vanishes, and no NaN in later derivatives either.
 
     >>> over(np.array([0.0, 3.0]), np.array([0.0, 5.0]))
     array([0. , 0.6])
     """
-    return np.where(r == 0, 0, x) / np.where(r == 0, 1, r)
+    return np.where(r == 0, 0, x / np.where(r == 0, 1, r))
 
 
 def slope_of_power(x: Array, y: Array) -> Array:

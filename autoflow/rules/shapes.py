@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,11 @@ def total(g: Array, axis: Axis) -> Array:
     return g.astype(np.float32).sum(axis).astype(np.float16)
 
 
+def divided(g: Array, n: Any) -> Array:
+    """``g / n`` for a count ``n``, which half precision may be too small to hold."""
+    return g / n if g.dtype != np.float16 else g / np.float32(n)
+
+
 def axes_of(axis: Axis, ndim: int) -> tuple[int, ...]:
     """The axes as non-negative numbers; None means all of them.
 
@@ -45,7 +51,7 @@ def axes_of(axis: Axis, ndim: int) -> tuple[int, ...]:
     """
     if axis is None:
         return tuple(range(ndim))
-    return tuple([int(a) % max(ndim, 1) for a in (axis if isinstance(axis, tuple) else (axis,))])
+    return tuple([int(a) % max(ndim, 1) for a in (axis if isinstance(axis, (tuple, list)) else (axis,))])
 
 
 def restore_axes(g: Array, shape: tuple[int, ...], axis: Axis, keepdims: bool) -> Array:
@@ -63,3 +69,45 @@ def count_along(shape: tuple[int, ...], axis: Axis) -> int:
     8
     """
     return math.prod([shape[a] for a in axes_of(axis, len(shape))]) if shape else 1
+
+
+def inverse(axes: Sequence[int]) -> tuple[int, ...]:
+    """The permutation that undoes ``axes``: what transposes the gradient of a transpose.
+
+    >>> inverse((2, 0, -2))
+    (1, 2, 0)
+    """
+    order = axes_of(tuple(axes), len(axes))
+    return tuple([order.index(i) for i in range(len(order))])
+
+
+def to_last(x: Array, axis: Axis) -> Array:
+    """``x`` with the given axes made into one, the last. Undone by :func:`from_last`.
+
+    >>> to_last(np.ones((2, 3, 4)), (0, 2)).shape
+    (3, 8)
+    """
+    gone = axes_of(axis, x.ndim)
+    kept = tuple([a for a in range(x.ndim) if a not in gone])
+    return x.transpose(kept + gone).reshape((*[x.shape[a] for a in kept], count_along(x.shape, axis)))
+
+
+def from_last(y: Array, shape: tuple[int, ...], axis: Axis) -> Array:
+    """The array of ``shape`` whose :func:`to_last` is ``y``."""
+    gone = axes_of(axis, len(shape))
+    order = tuple([a for a in range(len(shape)) if a not in gone]) + gone
+    return y.reshape(tuple([shape[a] for a in order])).transpose(inverse(order))
+
+
+def is_given(option: Any) -> bool:
+    """Was this keyword given? None and NumPy's own mark for "not given" mean no."""
+    return option is not None and option is not np._NoValue
+
+
+def given(**options: Any) -> dict[str, Any]:
+    """The keywords that were given.
+
+    >>> given(dtype=None, initial=0.0)
+    {'initial': 0.0}
+    """
+    return {name: value for name, value in options.items() if is_given(value)}

@@ -1,0 +1,323 @@
+"""Where the nodes of a picture stand: a layered drawing of a directed graph, in plain Python.
+
+The four steps of K. Sugiyama, S. Tagawa and M. Toda, "Methods for visual understanding of hierarchical system
+structures", IEEE Trans. SMC 11(2), 1981:
+
+    ranks       every node one rank behind the last of its operands; leaves just before their first use
+    Layers      an arrow across several ranks gets a waypoint in each, shared by all arrows from the same node
+    reorder     neighbours' average places decide the order in a rank, as long as that removes crossings
+    settle      every node as near to its neighbours' heights as order and spacing allow
+
+Nothing is drawn here, and nothing is random: equal graphs are drawn alike. ``along`` is the direction in which the
+data flows, ``across`` the other one; the renderer decides which of them is x.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+GAP = 64.0  # between ranks
+APART = 22.0  # between nodes of a rank
+LANE = 13.0  # between an arrow that passes by and what is beside it
+SWEEPS = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """The size of a node, and where its arrows end: offsets across, one per operand, and that of its result."""
+
+    along: float
+    across: float
+    inputs: tuple[float, ...] = ()
+    output: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One arrow between boxes."""
+
+    source: int
+    target: int
+    slot: int
+    weight: float = 1.0  # how much it wants to be straight
+
+
+Point = tuple[float, float]  # along, across
+
+
+@dataclass(slots=True)
+class Plan:
+    """The answer. A path alternates straight pieces (inside a rank) and curves (between ranks): p0 - p1 ~ p2 - p3 ~ p4."""
+
+    corners: list[Point]
+    paths: list[list[Point]]
+    along: float
+    across: float
+
+
+@dataclass(slots=True)
+class Link:
+    """An arrow, or a piece of one, between neighbouring ranks; ``out`` and ``into`` are offsets in a and b."""
+
+    a: int
+    b: int
+    out: float
+    into: float
+    weight: float
+
+
+def ranks(n: int, pairs: Sequence[tuple[int, int]]) -> list[int]:
+    """The rank of each of n nodes, given (operand, operation) pairs: longest paths, then leaves move up to their use.
+
+    >>> ranks(4, [(0, 1), (1, 3), (2, 3)])
+    [0, 1, 1, 2]
+    """
+    after: list[list[int]] = [[] for _ in range(n)]
+    waiting = [0] * n
+    for a, b in pairs:
+        after[a].append(b)
+        waiting[b] += 1
+    leaves = [k for k in range(n) if not waiting[k]]
+    rank = [0] * n
+    queue = list(leaves)
+    for a in queue:
+        for b in after[a]:
+            rank[b] = max(rank[b], rank[a] + 1)
+            waiting[b] -= 1
+            if not waiting[b]:
+                queue.append(b)
+    for a in leaves:
+        if after[a]:
+            rank[a] = min([rank[b] for b in after[a]]) - 1
+    return rank
+
+
+def arrange(boxes: Sequence[Box], lines: Sequence[Line]) -> Plan:
+    """Place the boxes and lead the lines."""
+    layers = Layers(boxes, lines)
+    reorder(layers)
+    places = coordinates(layers)
+    return lead(layers, places)
+
+
+@dataclass(slots=True)
+class Layers:
+    """Nodes (0 ... n-1) and waypoints (n ...) by rank, and the links between neighbouring ranks."""
+
+    boxes: Sequence[Box]
+    lines: Sequence[Line]
+    rank: list[int] = field(default_factory=list)
+    rows: list[list[int]] = field(default_factory=list)
+    before: list[list[Link]] = field(default_factory=list)  # per node: links that end there
+    after: list[list[Link]] = field(default_factory=list)
+    waypoints: dict[tuple[int, int], int] = field(default_factory=dict)  # (source, rank) -> waypoint
+
+    def __post_init__(self) -> None:
+        n = len(self.boxes)
+        self.rank = ranks(n, [(line.source, line.target) for line in self.lines])
+        self.before, self.after = [[] for _ in range(n)], [[] for _ in range(n)]
+        for line in self.lines:
+            last, out = line.source, self.boxes[line.source].output
+            for r in range(self.rank[line.source] + 1, self.rank[line.target]):
+                place = self.waypoints.get((line.source, r))
+                if place is None:
+                    place = self.waypoints[line.source, r] = len(self.rank)
+                    self.rank.append(r)
+                    self.before.append([])
+                    self.after.append([])
+                    self.link(last, place, out, 0.0, 8.0 if last >= n else 2.0)
+                last, out = place, 0.0
+            self.link(last, line.target, out, self.boxes[line.target].inputs[line.slot], line.weight)
+        self.rows = [[] for _ in range(max(self.rank, default=-1) + 1)]
+        for k in self.reading_order():
+            self.rows[self.rank[k]].append(k)
+
+    def link(self, a: int, b: int, out: float, into: float, weight: float) -> None:
+        """Join two places of neighbouring ranks."""
+        link = Link(a, b, out, into, weight)
+        self.after[a].append(link)
+        self.before[b].append(link)
+
+    def reading_order(self) -> list[int]:
+        """All places, depth first from the last ones, operands in order: near to what the final order will be."""
+        seen: set[int] = set()
+        order: list[int] = []
+        ends = sorted(range(len(self.rank)), key=lambda k: (-self.rank[k], k))
+        for end in ends:
+            stack = [end]
+            while stack:
+                k = stack.pop()
+                if k not in seen:
+                    seen.add(k)
+                    order.append(k)
+                    stack += [link.a for link in sorted(self.before[k], key=lambda link: -link.into)]
+        return order
+
+    def size(self, k: int) -> float:
+        """How much room a place takes across."""
+        return self.boxes[k].across if k < len(self.boxes) else 0.0
+
+    def part(self, k: int, offset: float) -> float:
+        """An offset in a place as a part of it, strictly between 0 and 1."""
+        return (offset + 1) / (self.size(k) + 2)
+
+    def spacing(self, a: int, b: int) -> float:
+        """The distance between the starts of neighbours."""
+        n = len(self.boxes)
+        return self.size(a) + (APART if a < n and b < n else LANE)
+
+
+def reorder(layers: Layers) -> None:
+    """Sweep forth and back, sorting each rank by the average place of its neighbours; keep the best order seen."""
+    best, fewest = [list(row) for row in layers.rows], crossings(layers)
+    for sweep in range(SWEEPS if len(layers.rank) < 2000 else 6):
+        if not fewest:
+            break
+        forth = sweep % 2 == 0
+        place = {k: i for row in layers.rows for i, k in enumerate(row)}
+        for row in layers.rows if forth else reversed(layers.rows):
+            row.sort(key=lambda k: average(layers, k, place, forth))
+            place.update({k: i for i, k in enumerate(row)})
+        swap_neighbours(layers, place)
+        count = crossings(layers)
+        if count < fewest:
+            best, fewest = [list(row) for row in layers.rows], count
+    layers.rows = best
+
+
+def average(layers: Layers, k: int, place: dict[int, int], forth: bool) -> float:
+    """The mean place of k's neighbours in the rank before (or behind) it; its own if there are none."""
+    if forth:
+        ends = [place[link.a] + layers.part(link.a, link.out) for link in layers.before[k]]
+    else:
+        ends = [place[link.b] + layers.part(link.b, link.into) for link in layers.after[k]]
+    return sum(ends) / len(ends) if ends else place[k] + 0.5
+
+
+def crossings(layers: Layers) -> int:
+    """How many pairs of links cross."""
+    count = 0
+    for row in layers.rows:
+        following = {link.b for k in row for link in layers.after[k]}
+        place = {k: i for i, k in enumerate(layers.rows[layers.rank[next(iter(following))]])} if following else {}
+        ends: list[float] = []
+        for k in row:
+            mine = [place[link.b] + layers.part(link.b, link.into) for link in layers.after[k]]
+            count += sum([len(ends) - bisect_right(ends, end) for end in mine])
+            for end in mine:
+                insort(ends, end)
+    return count
+
+
+def swap_neighbours(layers: Layers, place: dict[int, int]) -> None:
+    """Exchange neighbours of a rank where that removes crossings: what averages cannot see."""
+    for row in layers.rows:
+        for i in range(len(row) - 1):
+            a, b = row[i], row[i + 1]
+            if pair_crossings(layers, a, b, place) > pair_crossings(layers, b, a, place):
+                row[i], row[i + 1] = b, a
+                place[a], place[b] = i + 1, i
+
+
+def pair_crossings(layers: Layers, first: int, second: int, place: dict[int, int]) -> int:
+    """How many links of ``first`` cross one of ``second``, if ``first`` stands before it."""
+    count = 0
+    for one, other in (
+        ([place[x.a] + layers.part(x.a, x.out) for x in layers.before[first]],
+         [place[x.a] + layers.part(x.a, x.out) for x in layers.before[second]]),
+        ([place[x.b] + layers.part(x.b, x.into) for x in layers.after[first]],
+         [place[x.b] + layers.part(x.b, x.into) for x in layers.after[second]]),
+    ):  # fmt: skip
+        other.sort()
+        count += sum([bisect_left(other, end) for end in one])
+    return count
+
+
+def coordinates(layers: Layers) -> list[float]:
+    """Where each place begins, across: forth and back, each rank moves to where its neighbours want it."""
+    at = [0.0] * len(layers.rank)
+    for row in layers.rows:
+        start = 0.0
+        for i, k in enumerate(row):
+            at[k] = start
+            start += layers.spacing(k, row[i + 1]) if i + 1 < len(row) else 0.0
+    for sweep in range(SWEEPS):
+        both = sweep >= SWEEPS - 8
+        forth = sweep % 2 == 0
+        for row in layers.rows if forth else reversed(layers.rows):
+            wishes = [wish(layers, k, at, forth or both, not forth or both) for k in row]
+            gaps = [layers.spacing(a, b) for a, b in zip(row, row[1:], strict=False)]
+            for k, place in zip(row, settle(wishes, gaps), strict=True):
+                at[k] = place
+    low = min(at, default=0.0)
+    return [round(place - low, 2) for place in at]
+
+
+def wish(layers: Layers, k: int, at: list[float], forth: bool, back: bool) -> tuple[float, float]:
+    """Where k would like to begin so that its links are straight, and how strongly."""
+    total = weight = 0.0
+    for link in layers.before[k] if forth else ():
+        total += link.weight * (at[link.a] + link.out - link.into)
+        weight += link.weight
+    for link in layers.after[k] if back else ():
+        total += link.weight * (at[link.b] + link.into - link.out)
+        weight += link.weight
+    return (total / weight, weight) if weight else (at[k], 0.05)
+
+
+def settle(wishes: Sequence[tuple[float, float]], gaps: Sequence[float]) -> list[float]:
+    """The places nearest to the wishes (position, weight) that keep order and gaps.
+
+    Least squares with order constraints: neighbours that would overlap join into a block, which stands at the mean of
+    its members' wishes ("pool adjacent violators").
+
+    >>> settle([(0.0, 1.0), (0.0, 1.0), (50.0, 1.0)], [10.0, 10.0])
+    [-5.0, 5.0, 50.0]
+    """
+    offsets = [0.0]
+    for gap in gaps:
+        offsets.append(offsets[-1] + gap)
+    blocks: list[tuple[float, float, int]] = []  # mean, weight, how many
+    for (place, weight), offset in zip(wishes, offsets, strict=False):
+        mean, count = place - offset, 1
+        while blocks and blocks[-1][0] >= mean:
+            other, more, members = blocks.pop()
+            mean = (mean * weight + other * more) / (weight + more)
+            weight, count = weight + more, count + members
+        blocks.append((mean, weight, count))
+    means = [mean for mean, _, count in blocks for _ in range(count)]
+    return [mean + offset for mean, offset in zip(means, offsets, strict=False)]
+
+
+def lead(layers: Layers, at: list[float]) -> Plan:
+    """Corners and paths: straight inside a rank, curved between two."""
+    n = len(layers.boxes)
+    starts, ends = [], []
+    here = 0.0
+    for row, following in zip(layers.rows, [*layers.rows[1:], []], strict=True):
+        thick = max([layers.boxes[k].along for k in row if k < n], default=0.0)
+        starts.append(here)
+        ends.append(here + thick)
+        here += thick + gap(layers, at, row) * bool(following)
+    paths = []
+    for line in layers.lines:
+        r, last = layers.rank[line.source], layers.rank[line.target]
+        box = layers.boxes[line.source]
+        across = at[line.source] + box.output
+        path = [(starts[r] + box.along, across), (ends[r], across)]
+        for between in range(r + 1, last):
+            across = at[layers.waypoints[line.source, between]]
+            path += [(starts[between], across), (ends[between], across)]
+        path.append((starts[last], at[line.target] + layers.boxes[line.target].inputs[line.slot]))
+        paths.append(path)
+    corners = [(starts[layers.rank[k]], at[k]) for k in range(n)]
+    across = max([at[k] + layers.size(k) for k in range(len(at))], default=0.0)
+    return Plan(corners, paths, here, across)
+
+
+def gap(layers: Layers, at: list[float], row: Sequence[int]) -> float:
+    """The room behind a rank: more where arrows go up or down a long way, so that curves stay gentle."""
+    rises = [abs(at[x.a] + x.out - at[x.b] - x.into) for k in row for x in layers.after[k]]
+    return GAP + min(80.0, 0.22 * max(rises, default=0.0))
