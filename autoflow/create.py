@@ -7,9 +7,31 @@ from typing import Any
 import numpy as np
 
 from .intake import holds_node
-from .nodes import Constant, NodeRole, constant
+from .nodes import Constant, NodeRole, Variable, constant_on
 
 Array = Any
+
+
+def variable(value: Any, name: str | None = None, **options: Any) -> Any:
+    """The same as :class:`autoflow.Variable`."""
+    return Variable(value, name, **options)
+
+
+def constant(value: Any, name: str | None = None, **options: Any) -> Any:
+    """The same as :class:`autoflow.Constant`."""
+    return Constant(value, name, **options)
+
+
+def stop_gradient(x: Any) -> Any:
+    """``x`` as a read-only Constant on the same memory; what is no node is returned as it is.
+
+    >>> import autoflow as af
+    >>> x = af.Variable(3.0)
+    >>> (x * af.stop_gradient(x)).backward()
+    >>> x.grad
+    array(3.)
+    """
+    return x.detach() if isinstance(x, NodeRole) else x
 
 
 def array(data: Any, dtype: Any = None) -> Any:
@@ -41,7 +63,7 @@ def zeros(shape: Any, dtype: Any = float) -> Any:
     >>> x.grad
     array(6.)
     """
-    return constant(np.zeros(shape, dtype))
+    return constant_on(np.zeros(shape, dtype))
 
 
 def ones(shape: Any, dtype: Any = float) -> Any:
@@ -51,12 +73,12 @@ def ones(shape: Any, dtype: Any = float) -> Any:
     >>> af.ones(2)
     [1., 1.]  Constant const_0
     """
-    return constant(np.ones(shape, dtype))
+    return constant_on(np.ones(shape, dtype))
 
 
 def empty(shape: Any, dtype: Any = float) -> Any:
     """An array to be filled completely, as :func:`zeros`; its numbers are whatever was in memory."""
-    return constant(np.empty(shape, dtype))
+    return constant_on(np.empty(shape, dtype))
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
@@ -69,7 +91,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
     if holds_node(fill_value):
         made = np.broadcast_to(fill_value, shape).copy()
         return made if dtype is None else made.astype(dtype)
-    return constant(np.full(shape, fill_value, dtype))
+    return constant_on(np.full(shape, fill_value, dtype))
 
 
 def stack(arrays: Any, axis: int = 0) -> Any:

@@ -81,6 +81,8 @@ def pull_back(
 
     Records in ``stop`` count as leaves.
     """
+    if root in stop:
+        return [(root, seed)]
     more = count_more(root, stop)
     partial: dict[Record, Gradient] = {}  # sums that still wait for contributions
     queue: list[Any] = [(root, seed)]

@@ -36,13 +36,16 @@ def unary(rule: Rule) -> Callable[[Any], Any]:
     ufunc = rule.function
 
     def forward(x: Any) -> Any:
-        if type(x) is Operation:
-            parent = x._record
-        elif type(x) is Variable and x._live:
-            parent = x
-        else:
+        try:
+            if type(x) is Operation:
+                parent = x._record
+            elif type(x) is Variable and x._live:
+                parent = x
+            else:
+                return apply(rule, (x,))
+            a = x._value
+        except AttributeError:  # an array that NumPy made of our class, with empty slots: apply says so
             return apply(rule, (x,))
-        a = x._value
         z = ufunc(a, out=...)
         if z.size > modes().limit:
             return finish(rule, z, (x,), [a], (parent,), {}, ())
@@ -67,35 +70,38 @@ def binary(rule: Rule, compute: Any = None) -> Callable[[Any, Any], Any]:
 
     def forward(x: Any, y: Any) -> Any:
         plain = None
-        if type(x) is Operation:
-            a = x._value
-            p = x._record
-        elif type(x) is Variable and x._live:
-            a = x._value
-            p = x
-        elif type(x) in NUMBERS:
-            a = x
-            p = None
-        elif type(x) is ndarray:
-            a = x
-            p = None
-            plain = 0
-        else:
-            return general(rule, x, y, compute)
-        if type(y) is Operation:
-            b = y._value
-            q = y._record
-        elif type(y) is Variable and y._live:
-            b = y._value
-            q = y
-        elif type(y) in NUMBERS:
-            b = y
-            q = None
-        elif type(y) is ndarray:
-            b = y
-            q = None
-            plain = 1
-        else:
+        try:
+            if type(x) is Operation:
+                a = x._value
+                p = x._record
+            elif type(x) is Variable and x._live:
+                a = x._value
+                p = x
+            elif type(x) in NUMBERS:
+                a = x
+                p = None
+            elif type(x) is ndarray:
+                a = x
+                p = None
+                plain = 0
+            else:
+                return general(rule, x, y, compute)
+            if type(y) is Operation:
+                b = y._value
+                q = y._record
+            elif type(y) is Variable and y._live:
+                b = y._value
+                q = y
+            elif type(y) in NUMBERS:
+                b = y
+                q = None
+            elif type(y) is ndarray:
+                b = y
+                q = None
+                plain = 1
+            else:
+                return general(rule, x, y, compute)
+        except AttributeError:
             return general(rule, x, y, compute)
         z = ufunc(a, b, out=...) if compute is None else np.asarray(compute(a, b))
         if z.size > modes().limit:
@@ -154,7 +160,7 @@ def reflected(rule: Rule, compute: Any, forward: Callable[[Any, Any], Any]) -> C
     ufunc = rule.function
 
     def operate(y: Any, x: Any) -> Any:
-        if type(x) not in NUMBERS or type(y) is not Operation or compute is not None:
+        if type(x) not in NUMBERS or type(y) is not Operation or compute is not None or not hasattr(y, "_value"):
             return forward(x, y)
         b = y._value
         z = ufunc(x, b, out=...)

@@ -145,7 +145,7 @@ def become(x: Any, record: Any) -> None:
     if taken.rule is RULES[getitem]:
         rule, options = RULES[setitem], taken.saved[1:-1]
     else:
-        rule, options = RULES[put_view], (partial(_viewed, taken.rule.function, taken.saved[1:-1]),)
+        rule, options = RULES[put_view], (partial(_viewed, taken.rule, taken.saved[1:-1]),)
     saved = (memory.Ghost(base._value), memory.Ghost(x._value), *options, base._value)
     on_base = new_record(rule, (record_of(base), record), saved, record.extra)
     x.__class__ = x.family.View
@@ -153,9 +153,9 @@ def become(x: Any, record: Any) -> None:
     become(base, on_base)
 
 
-def _viewed(function: Any, options: tuple[Any, ...], x: Any) -> Any:
-    """The view that ``function`` takes, of another array."""
-    return function(x, *options)
+def _viewed(rule: Rule, options: tuple[Any, ...], x: Any) -> Any:
+    """The view that ``rule`` takes, of another array or node."""
+    return apply(rule, (x, *options)) if isinstance(x, NodeRole) else rule.compute(x, *options)
 
 
 def write_item(x: Any, i: Any, y: Any) -> None:

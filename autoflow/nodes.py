@@ -14,7 +14,6 @@ Reading order: :class:`NodeRole`, then :func:`apply` and :func:`finish`, then th
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from .backends import FAMILIES, Family, array_type
 from .errors import LOST, LostGradientError, MixedArraysError, NoRuleError
 from .grads import checked_grad, read_grad
 from .intake import leaf_array, plain_array
+from .late import later
 from .memory import Ghost
 from .modes import modes
 from .numbering import CONSTANT, VARIABLE, now
@@ -117,7 +117,7 @@ class NodeRole:
         """The same numbers as a read-only Constant, on the same memory: gradients stop here."""
         value = value_of(self).view()
         value.flags.writeable = False
-        return constant(value, self.family)
+        return constant_on(value, self.family)
 
     def __array_ufunc__(self, ufunc: Any, method: str, x: Any, y: Any = None, /, *rest: Any, **options: Any) -> Any:
         """``np.exp(x)``, ``np.add(2.0, x)``, ``plain += x``, ``np.add.reduce(x)``."""
@@ -297,11 +297,6 @@ FORWARD: dict[Any, Any] = {}  # ufunc -> its quick closure; filled by fast.py
 REDUCTIONS = {np.add: np.sum, np.multiply: np.prod, np.maximum: np.max, np.minimum: np.min}
 
 
-def variable(value: Any, name: str | None = None, **options: Any) -> Any:
-    """The same as :class:`Variable`."""
-    return Variable(value, name, **options)
-
-
 def leaf(cls: Any, array: Array, name: str | None) -> Any:
     """A Variable or Constant around ``array``, of the family of its array type."""
     family = FAMILIES[type(array)]
@@ -312,7 +307,7 @@ def leaf(cls: Any, array: Array, name: str | None) -> Any:
     return node
 
 
-def constant(array: Array, family: Family = NUMPY) -> Any:
+def constant_on(array: Array, family: Family = NUMPY) -> Any:
     """``array`` itself as a Constant."""
     node = array.view(family.Constant)
     node._value, node._name, node._number, node._count = array, None, now(), CONSTANT.tick()
@@ -343,6 +338,13 @@ def record_of(x: Any) -> Any:
             node._view = base, node._record
         record = node._record if isinstance(node, OperationRole) else None
     return record
+
+
+def source_of(x: Any) -> Any:
+    """What a gradient of ``x`` flows to: a Variable itself, the record of an Operation; None where nothing flows."""
+    if isinstance(x, VariableRole):
+        return x if x._live else None
+    return record_of(x) if isinstance(x, NodeRole) else None
 
 
 def new_record(
@@ -378,7 +380,7 @@ def operand_node(record: Record, k: int) -> Any:
         x = record.saved[k]
         if type(x) is Ghost:
             x = x.reference() if x.reference() is not None else np.broadcast_to(np.full((), np.nan), x.shape)
-        constants[k] = constant(np.asarray(x))
+        constants[k] = constant_on(np.asarray(x))
         constants[k].name = display.literal(x)
         record.extra = {**(record.extra or {}), "constants": constants}
     return constants[k]
@@ -389,14 +391,12 @@ def operand(x: Any) -> tuple[Any, Any, Any, bool]:
     if it is none that gradients flow to, and whether to keep a copy: plain memory may change without our knowing,
     and of small views a copy costs less than to ask later."""
     kind = type(x)
-    if kind is Operation or (kind is View and x._record.number > memory.latest):  # no write since: the record is current
-        return x._value, x._record, None, kind is View and x._value.nbytes <= memory.COPY_BYTES
     if isinstance(x, NodeRole):
         if not hasattr(x, "_value"):
             raise orphan(x)
-        if isinstance(x, VariableRole):
-            return x._value, (x if x._live else None), (None if x._live else x), False
-        record = record_of(x)
+        if kind is Operation or (kind is View and x._record.number > memory.latest):  # no write since: it is current
+            return x._value, x._record, None, kind is View and x._value.nbytes <= memory.COPY_BYTES
+        record = source_of(x)
         small_view = getattr(x, "_view", None) is not None and x._value.nbytes <= memory.COPY_BYTES
         return x._value, record, (x if record is None else None), small_view
     if type(x) in NUMBERS or x is None:
@@ -421,7 +421,7 @@ def apply(rule: Rule, args: tuple[Any, ...], options: dict[str, Any] = NO_OPTION
     inputs = rule.bind(args, options)
     if rule.operands == 1 and not rule.variadic:
         x = inputs[0]
-        if type(x) is Operation:
+        if type(x) is Operation and hasattr(x, "_record"):
             return apply_one(rule, x, x._record, inputs)
         if type(x) is Variable and x._live:
             return apply_one(rule, x, x, inputs)
@@ -503,7 +503,7 @@ def finish(
     record.rule, record.parents, record.number, record.count, record.extra = rule, parents, now(), rule.tick(), None
     shared = rule.view and isinstance(inputs[0], NodeRole) and shares(result, values[0])
     if not (switches.recording and any([p is not None for p in parents]) and result.dtype.kind in "fc"):
-        node = constant(result, family)
+        node = constant_on(result, family)
         if shared:
             record.parents, record.saved = (record_of(inputs[0]),), (*values, result)
             node._view = inputs[0], record
@@ -568,17 +568,11 @@ def one_family(rule: Rule, values: list[Any]) -> None:
 def without_rule(function: Any, call: Any, args: Any, options: Any, method: str = "") -> Any:
     """Answer for a function that has no row: the plain result where that is right, else say so."""
     if function in FRESH:
-        return constant(call(*value_of(args), **{k: value_of(v) for k, v in options.items()}))
+        return constant_on(call(*value_of(args), **{k: value_of(v) for k, v in options.items()}))
     if function in PLAIN and method in ("", "__call__"):
         return call(*value_of(args), **{k: value_of(v) for k, v in options.items()})
     name = getattr(function, "__name__", str(function)) + ("." + method if method not in ("", "__call__") else "")
     raise NoRuleError(f"np.{name} of a node is not differentiated: {advice(function)}")
-
-
-def later(path: str) -> Any:
-    """``"autoflow.passes:backward"`` -> that function, imported when it is first needed."""
-    module, _, name = path.partition(":")
-    return getattr(importlib.import_module(module), name)
 
 
 def lost(what: str) -> LostGradientError:

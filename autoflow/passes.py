@@ -20,7 +20,7 @@ from .errors import GradientShapeError, SeedError, StaleValueError
 from .grads import fitted
 from .memory import Ghost
 from .modes import modes, switched
-from .nodes import FAMILIES, NodeRole, Variable, VariableRole, constant, finish, lost, new_record, node_on, operand, record_of, value_of  # noqa: E501
+from .nodes import FAMILIES, NodeRole, Variable, VariableRole, constant_on, finish, lost, new_record, node_on, operand, record_of, source_of, value_of  # noqa: E501
 from .records import Record, live
 from .rules import RULES
 from .rules.table import Rule
@@ -70,7 +70,7 @@ def pull_back(
     """The engine's pass from ``root``: the pairs (leaf, gradient), and (record, gradient) of at most ``limit`` elements."""
     if not isinstance(root, NodeRole):
         raise lost(f"backward starts from a recorded node, not from {type(root).__name__} {str(root)[:60]}")
-    record = root if isinstance(root, VariableRole) and root._live else record_of(root)
+    record = source_of(root)
     if record is None:
         frozen = " frozen" if isinstance(root, VariableRole) else ""
         raise lost(f"{root.name} is a{frozen} {type(root).__name__}: no gradient flows to it, so there is nothing to go back to")
@@ -100,7 +100,7 @@ def checked_seed(root: Any, seed: Any, create_graph: bool) -> Any:
             f"one number per element"
         )
     if create_graph:
-        return seed if isinstance(seed, NodeRole) else constant(np.array(seed, value.dtype), root.family)
+        return seed if isinstance(seed, NodeRole) else constant_on(np.array(seed, value.dtype), root.family)
     seed = value_of(seed)
     if np.asarray(seed).dtype.kind == "c" != value.dtype.kind:
         raise SeedError(f"the seed is complex, but {root.name} is {value.dtype}")

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .late import later
 from .memory import Ghost, overwritten
 from .rules.table import Rule
 
@@ -43,6 +44,10 @@ class Record:
     def name(self) -> str:
         """The name of the way back."""
         return f"{self.rule.name}_backward"
+
+    def __call__(self, g: Array) -> tuple[Array | None, ...]:
+        """What is sent to each operand, given ``g``, the gradient of this value (an array, or a node: then recorded)."""
+        return later("autoflow.passes:send")(self, g)  # type: ignore[no-any-return]
 
     @property
     def node_name(self) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 
 from .grads import fitted
 from .modes import modes, switched
-from .nodes import NodeRole, Variable, VariableRole, lost, record_of, value_of
+from .nodes import NodeRole, Variable, lost, source_of, value_of
 from .passes import pull_back
 from .rules.table import of, primitive, rule
 
@@ -68,8 +68,7 @@ def value_and_grad(f: Callable[..., Any], argnum: Argnum = 0, *, allow_unused: b
 
     @functools.wraps(f)
     def both(*args: Any, **options: Any) -> Any:
-        outer = [record_of(args[k]) or args[k] for k in places if getattr(args[k], "requires_grad", False)]
-        nested = modes().depth > 0 or bool(outer)
+        nested = modes().depth > 0 or any([source_of(args[k]) is not None for k in places])
         arguments = list(args)
         with switched(recording=True, depth=modes().depth + 1):
             for k in places:
@@ -103,11 +102,12 @@ def checked_scalar(z: Any) -> None:
 
 def gradients_of(z: Any, leaves: list[Any], nested: bool, allow_unused: bool) -> tuple[Any, ...]:
     """dz/d(leaf) for each leaf; zeros for those that z does not depend on, an error if it depends on none."""
-    records = [leaf if isinstance(leaf, VariableRole) else record_of(leaf) for leaf in leaves]
-    found: dict[Any, Any] = {}
+    records = [source_of(leaf) for leaf in leaves]
+    wanted, found = set(records), {}
     if isinstance(z, NodeRole) and z.requires_grad:
         seed = None if value_of(z).dtype.kind != "c" else np.ones_like(value_of(z))
-        found = {record: g for record, g in pull_back(z, seed, create_graph=nested, stop=set(records)) if record in records}
+        pairs = pull_back(z, seed, create_graph=nested, stop=wanted)
+        found = {record: g for record, g in pairs if record in wanted}
     if not found and not allow_unused:
         raise lost("the function's result depends on none of the arguments that grad differentiates with respect to")
     answers = []

@@ -255,13 +255,11 @@ def test_value_and_gradients(program, keep):
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
 def test_second_derivatives(program):
-    def slope(x):
-        return np.sum(af.grad(lambda x: np.sum(np.sin(program(x, W.copy()))))(x) * X)
+    def slope(x):  # some programs do not depend on x: their gradient is zero
+        gradient = af.grad(lambda x: np.sum(np.sin(program(x, af.Constant(W)))), allow_unused=True)
+        return np.sum(gradient(x) * X)
 
-    try:
-        got = af.grad(slope)(X)
-    except LostGradientError:
-        pytest.skip("the result does not depend on x")
+    got = af.grad(slope, allow_unused=True)(X)
     numeric = np.array([(slope(X + h) - slope(X - h)) / 2e-6 for h in 1e-6 * np.eye(4)])
     np.testing.assert_allclose(got, numeric, rtol=1e-5, atol=1e-6)
 

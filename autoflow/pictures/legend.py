@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from xml.sax.saxutils import escape
-
+from .cards import CardLine, Span
 from .data import Graph
-from .style import KINDS, SHORT, STYLES, width
+from .spans import draw_span, n
+from .style import KINDS, SHORT, width
 
 LINE = 26.0
 BETWEEN = 22.0  # items
@@ -64,7 +64,7 @@ def legend(graph: Graph, widest: float) -> tuple[list[str], float, float]:
     for k, row in enumerate(rows):
         x = (wide - sum([w for _, w in row]) - BETWEEN * (len(row) - 1)) / 2
         for item in row:
-            pieces.append(_draw(graph, item, x, k * LINE + LINE / 2))
+            pieces.append(_draw(item, x, k * LINE + LINE / 2))
             x += item[1] + BETWEEN
     return pieces, wide, LINE * len(rows)
 
@@ -81,21 +81,23 @@ def wrap(text: str, widest: float) -> list[str]:
     return lines
 
 
-def _draw(graph: Graph, item: Item, x: float, middle: float) -> str:
-    from .cards import CardLine, Span
-    from .svg import draw_span
-
+def _draw(item: Item, x: float, middle: float) -> str:
     text = ""
     for words, style in item[0]:
         wide = _piece(words, style)
         if style in SHORT.values():
-            text += (
-                f'<g class="{style}"><rect class="box" x="{x:.1f}" y="{middle - 10:.1f}" width="{wide:.1f}" height="20" '
-                f'rx="{0 if style == "op" else 9}"/>'
-                + (f'<rect class="band" x="{x + 0.75:.1f}" y="{middle - 9.25:.1f}" width="{wide - 1.5:.1f}" height="18.5"/>' if style == "op" else "")
-                + f'<text class="word" x="{x + wide / 2:.1f}" y="{middle + 4:.1f}" text-anchor="middle">{escape(words)}</text></g>'
-            )
+            text += _swatch(words, style, x, middle, wide)
         else:
             text += draw_span(Span(words, style, wide), x, middle, CardLine("foot", blocks=4), "start")
         x += wide + 7.0
     return text
+
+
+def _swatch(kind: str, short: str, x: float, middle: float, wide: float) -> str:
+    """A small node of that kind."""
+    inner = f'<rect class="band" x="{n(x + 1)}" y="{n(middle - 9)}" width="{n(wide - 2)}" height="18"/>' if short == "op" else ""
+    return (
+        f'<g class="{short}"><rect class="box" x="{n(x)}" y="{n(middle - 10)}" width="{n(wide)}" height="20" '
+        f'rx="{0 if short == "op" else 9}"/>{inner}'
+        f'<text class="word" x="{n(x + wide / 2)}" y="{n(middle + 4)}" text-anchor="middle">{kind}</text></g>'
+    )

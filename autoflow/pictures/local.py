@@ -54,7 +54,7 @@ def flows(order: Sequence[Any], outputs: Sequence[Any], rows: int) -> dict[Any, 
         sent = record(g)
         for slot, (parent, part) in enumerate(zip(record.parents, sent, strict=True)):
             if parent in shown and part is not None:
-                arriving.setdefault(parent, []).append(((record.serial[0], slot), part))
+                arriving.setdefault(parent, []).append(((record.number, slot), part))
         seen = tuple([None if part is None else numbers(part) for part in sent[:rows]])
         answer[record] = Flow(numbers(g), summaries, len(parts), seen, local(record, g, seen, rows))
     return answer

@@ -64,7 +64,7 @@ class Titles:
     def name(self, x: Any) -> str | None:
         """The name that the user gave to ``x``, or has for it."""
         if hasattr(x, "node_name"):
-            given = x.node_name if x.node_name != f"{x.rule.name}_{x.serial[1]}" else None
+            given = x.node_name if x.node_name != f"{x.rule.name}_{x.count}" else None
         else:
             given = None if RUNNING.fullmatch(x.name) else x.name
         return given if given is not None else self.bound.get(id(x))

@@ -75,7 +75,7 @@ def width(text: str, style: str) -> float:
 
 
 BLOCK = 9.0  # one of the six blocks, with the space behind it
-CIRCLE = 20.0  # the circle around an operand's number, with the space behind it
+CIRCLE = 15.0  # the circle around an operand's number
 
 
 def _em(c: str) -> float:

@@ -1,8 +1,6 @@
 """The picture as SVG: one self-contained text, without scripts, links, fonts or ids.
 
-Colours are CSS custom properties, so that one file can follow the reader's light or dark screen; in front of each
-stands the plain light colour, for programs that do not know such properties. All rules begin with a class that is
-made from the content: pictures on one page do not disturb each other, and equal pictures are equal texts.
+The class that the style sheet hangs on is made from the content: equal pictures are equal texts.
 """
 
 from __future__ import annotations
@@ -12,14 +10,17 @@ import math
 from collections.abc import Sequence
 from xml.sax.saxutils import escape
 
-from .cards import PAD, SPACE, Card, CardLine, Span, cards
+from .cards import Card, cards
+from .css import style_sheet
 from .data import Edge, Graph
-from .layout import Box, Line, Plan, Point, arrange
+from .layout import Box, Line, Plan, Point, arrange, ranks
 from .legend import legend
-from .style import BLOCK, CIRCLE, DARK, LIGHT, MONO, SANS, SHORT, STYLES, THEMES
+from .spans import draw_line, n
 
 MARGIN = 18.0
+LEGEND = 460.0  # the legend of a small picture may be that wide
 HEAD = 0.62  # width of an arrow's head, as a part of its length
+STRAIGHT = 1000.0  # how much more than others the arrows of the longest way want to be straight
 STRETCH = 1.35  # cards of a rank get one width, if none must grow more than that
 
 
@@ -30,27 +31,24 @@ def to_svg(graph: Graph) -> str:
 
         if (drawn := dot_svg(graph)) is not None:
             return drawn
-    drawn_cards = cards(graph)
+    drawn = cards(graph)
     down = graph.look.direction == "down"
-    widths = [c.width for c in drawn_cards]
-    plan = place(graph, drawn_cards, widths, down)
-    body, right, bottom = [], 0.0, 0.0
-    across_max = plan.along if not down else plan.across
-    lines, legend_width, legend_height = legend(graph, max(across_max, 420.0))
-    total = max(across_max, legend_width) + 2 * MARGIN
-    left = (total - across_max) / 2
-    body = arrows(graph, drawn_cards, plan, down, left)
-    for k, c in enumerate(drawn_cards):
-        along, across = plan.corners[k]
-        x, y = (across, along) if down else (along, across)
-        body.append(draw_card(graph, c, x + left, y + MARGIN, widths[k]))
-    if down:
-        body += ports(drawn_cards, plan, left, widths)
-    right, bottom = total, (plan.along if down else plan.across) + 2 * MARGIN
-    if lines:
-        body.append(f'<g transform="translate({n((total - legend_width) / 2)} {n(bottom)})">{"".join(lines)}</g>')
-        bottom += legend_height + MARGIN
-    return frame(graph, "\n".join(body), right, bottom)
+    widths = [c.width for c in drawn]
+    plan = place(graph, drawn, widths, down)
+    wide, high = (plan.across, plan.along) if down else (plan.along, plan.across)
+    below, below_wide, below_high = legend(graph, max(wide, LEGEND))
+    total = max(wide, below_wide) + 2 * MARGIN
+    left = (total - wide) / 2  # the picture stands in the middle above its legend
+    pieces = arrows(graph, drawn, plan, down, left)
+    for c, corner, card_wide in zip(drawn, plan.corners, widths, strict=True):
+        x, y = reversed(corner) if down else corner
+        pieces.append(draw_card(graph, c, x + left, y + MARGIN, card_wide))
+    pieces += ports(drawn, plan, left, widths) if down else []
+    height = high + 2 * MARGIN
+    if below:
+        pieces.append(f'<g transform="translate({n((total - below_wide) / 2)} {n(height)})">{"".join(below)}</g>')
+        height += below_high + MARGIN
+    return frame(graph, "\n".join(pieces), total, height)
 
 
 def frame(graph: Graph, body: str, width: float, height: float) -> str:
@@ -60,63 +58,13 @@ def frame(graph: Graph, body: str, width: float, height: float) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" class="{name}" role="img" width="{math.ceil(width)}" '
         f'height="{math.ceil(height)}" viewBox="0 0 {math.ceil(width)} {math.ceil(height)}">\n'
         f"<title>{escape(', '.join([v.title for v in graph.nodes if v.output]))}</title>\n<desc>{escape(graph.summary())}</desc>\n"
-        f"<style>{style(name, graph.look.theme)}</style>\n"
+        f"<style>{style_sheet(name, graph.look.theme)}</style>\n"
         f'<rect class="bg" width="100%" height="100%"/>\n{body}\n</svg>\n'
-    )
-
-
-def style(name: str, theme: str) -> str:
-    """The rules, all below the class ``name``."""
-
-    def colour(key: str) -> str:
-        if theme != "auto":
-            return THEMES[theme][key]
-        return f"{LIGHT[key]};fill:var(--{key})"
-
-    def stroke(key: str) -> str:
-        return THEMES[theme][key] if theme != "auto" else f"{LIGHT[key]};stroke:var(--{key})"
-
-    rules = [f"text{{font-family:{SANS};dominant-baseline:alphabetic}}", f".bg{{fill:{colour('bg')}}}"]
-    for key, (family, size, bold, paint) in STYLES.items():
-        font = f"font-size:{size:g}px" + (f";font-family:{MONO}" if family == "mono" else "")
-        rules.append(f".{key}{{{font}{';font-weight:700' if bold else ''}}}")
-        for short in SHORT.values() if "@" in paint else ():
-            rules.append(f".{short} .{key}{{fill:{colour(paint.replace('@', short))}}}")
-        if "@" not in paint:
-            rules.append(f".{key}{{fill:{colour(paint)}}}")
-    for short in SHORT.values():
-        rules.append(f".{short} .box{{fill:{colour(short + '-fill')};stroke:{stroke(short + '-line')};stroke-width:1.5}}")
-        rules.append(f".{short} .band{{fill:{colour(short + '-head')}}}")
-        rules.append(f".{short} .rule{{stroke:{stroke(short + '-line')};stroke-width:1}}")
-    rules += [
-        ".con .box{stroke-dasharray:6 4}", ".out .box{stroke-width:3.4}", f".alarm .box{{stroke:{stroke('warn')};stroke-width:3}}",
-        f".ring{{fill:none;stroke:{stroke('sub')}}}", f".port{{fill:{colour('bg')};stroke:{stroke('op-line')}}}",
-        f".full{{fill:{colour('grad')}}}", f".empty{{fill:none;stroke:{stroke('sub')};stroke-width:.7}}",
-        "path{fill:none}", f".plain path{{stroke:{stroke('edge')}}}.plain polygon{{fill:{colour('edge')}}}",
-        f".fixed path{{stroke:{stroke('con-line')};stroke-dasharray:6 4}}.fixed polygon{{fill:{colour('con-line')}}}",
-    ]  # fmt: skip
-    for i in range(5):
-        rules.append(f".f{i} path{{stroke:{stroke(f'flow{i}')}}}.f{i} polygon{{fill:{colour(f'flow{i}')}}}")
-    rules = [",".join([f".{name} {one}" for one in rule.split(",", 1)[:1]]) + rule[len(rule.split(",", 1)[0]) :] for rule in rules]
-    return variables(name, theme) + "\n".join(rules)
-
-
-def variables(name: str, theme: str) -> str:
-    """The custom properties: light, and dark where the reader's system or notebook is."""
-    if theme != "auto":
-        return f".{name}{{color-scheme:{theme}}}\n"
-    light, dark = [";".join([f"--{k}:{v}" for k, v in colours.items()]) for colours in (LIGHT, DARK)]
-    return (
-        f".{name}{{{light}}}\n@media (prefers-color-scheme:dark){{.{name}{{{dark}}}}}\n"
-        f"[data-jp-theme-light=true] .{name},.vscode-light .{name},html[theme=light] .{name}{{{light}}}\n"
-        f"[data-jp-theme-light=false] .{name},.vscode-dark .{name},html[theme=dark] .{name}{{{dark}}}\n"
     )
 
 
 def place(graph: Graph, drawn: Sequence[Card], widths: list[float], down: bool) -> Plan:
     """Ask the layout where the cards stand. Changes ``widths`` where a rank gets one width."""
-    from .layout import ranks
-
     rank = ranks(len(drawn), [(e.source, e.target) for e in graph.edges])
     if not down:
         widest = {r: max([w for w, k in zip(widths, rank, strict=True) if k == r]) for r in set(rank)}
@@ -130,16 +78,18 @@ def place(graph: Graph, drawn: Sequence[Card], widths: list[float], down: bool) 
             inputs = [wide * (min(s, slots - 1) + 1) / (slots + 1) for s in range(count)]
             boxes.append(Box(c.height, wide, tuple(inputs), wide / 2))
         else:
-            boxes.append(Box(wide, c.height, tuple([centre(c, s) for s in range(count)]), c.lines[0].height / 2))
+            boxes.append(Box(wide, c.height, tuple([centre(c, s, count) for s in range(count)]), c.lines[0].height / 2))
     main = spine(graph, rank)
-    lines = [Line(e.source, e.target, e.slot, 30.0 if (e.source, e.target) in main else 1.0) for e in graph.edges]
+    lines = [Line(e.source, e.target, e.slot, STRAIGHT if (e.source, e.target) in main else 1.0) for e in graph.edges]
     return arrange(boxes, lines)
 
 
-def centre(c: Card, slot: int) -> float:
-    """The height of an operand's row."""
+def centre(c: Card, slot: int, count: int) -> float:
+    """The height at which an operand's arrow lands: its row, or where there are none a place at the left edge."""
     row = c.row(slot)
-    return sum([line.height for line in c.lines[:row]]) + c.lines[row].height / 2
+    if row:
+        return sum([line.height for line in c.lines[:row]]) + c.lines[row].height / 2
+    return c.height * (slot + 1) / (count + 1)
 
 
 def spine(graph: Graph, rank: Sequence[int]) -> set[tuple[int, int]]:
@@ -154,11 +104,6 @@ def spine(graph: Graph, rank: Sequence[int]) -> set[tuple[int, int]]:
         found.add((longest[here], here))
         here = longest[here]
     return found
-
-
-def n(x: float) -> str:
-    """A coordinate, with one digit behind the point."""
-    return f"{x:.1f}".removesuffix(".0").replace("-0", "0") if abs(x) < 0.05 else f"{x:.1f}".removesuffix(".0")
 
 
 def arrows(graph: Graph, drawn: Sequence[Card], plan: Plan, down: bool, left: float) -> list[str]:
@@ -242,37 +187,6 @@ def card_tip(graph: Graph, c: Card) -> str:
     if node.value.shape:
         words += f", shape {node.value.shape_text()}"
     return words + (f", {graph.partial(node)} = {node.gradient.text(digits)}" if node.gradient else "")
-
-
-def draw_line(line: CardLine, middle: float, wide: float) -> str:
-    """The spans of a line; ``middle`` is its height."""
-    text, x = "", PAD
-    for s in line.left:
-        text += draw_span(s, x, middle, line, "start")
-        x += s.room + SPACE
-    x = wide - PAD
-    for s in reversed(line.right):
-        text += draw_span(s, x, middle, line, "end")
-        x -= s.room + SPACE
-    return text
-
-
-def draw_span(s: Span, x: float, middle: float, line: CardLine, anchor: str) -> str:
-    """One piece of text; numbers in circles and the six blocks are shapes, since not every font has them."""
-    size = STYLES[s.style][1]
-    if s.style == "slot":
-        radius = CIRCLE / 2 - 2.5
-        return (
-            f'<circle class="ring" cx="{n(x + radius)}" cy="{n(middle)}" r="{radius}"/>'
-            f'<text class="slot" x="{n(x + radius)}" y="{n(middle + 0.36 * size)}" text-anchor="middle">{escape(s.text)}</text>'
-        )
-    if s.style == "blocks":
-        y = middle - 3.5
-        return "".join([
-            f'<path class="{"full" if i < line.blocks else "empty"}" d="M{n(x + i * BLOCK + 2)} {n(y)}h6l-2 7h-6z"/>' for i in range(6)
-        ])  # fmt: skip
-    where = f' text-anchor="{anchor}"' if anchor != "start" else ""
-    return f'<text class="{s.style}" x="{n(x)}" y="{n(middle + 0.35 * size)}"{where}>{escape(s.text)}</text>' if s.text else ""
 
 
 def ports(drawn: Sequence[Card], plan: Plan, left: float, widths: Sequence[float]) -> list[str]:

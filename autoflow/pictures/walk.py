@@ -205,15 +205,15 @@ class Walk:
         return words
 
     @property
-    def first_use(self) -> dict[int, float]:
+    def first_use(self) -> dict[int, int]:
         """When each Variable was first used by what is drawn."""
         if not hasattr(self, "_first_use"):
-            self._first_use: dict[int, float] = {}
+            self._first_use: dict[int, int] = {}
             for record in self.order:
                 for parent in record.parents:
                     if parent is not None and not parent.parents:
                         earlier = self._first_use.get(id(parent), sys.maxsize)
-                        self._first_use[id(parent)] = min(earlier, record.serial[0])
+                        self._first_use[id(parent)] = min(earlier, record.number)
         return self._first_use
 
     def plain(self, place: tuple[int, int], x: Any) -> Vertex:
@@ -255,7 +255,7 @@ def source_of(node: Any) -> Any:
 
 def created(x: Any) -> int:
     """The creation number of a record or a leaf."""
-    return int((x.serial if hasattr(x, "serial") else x._serial)[0])
+    return int(x.number if hasattr(x, "number") else x._number)
 
 
 def draw(node: Any, detail: str | None = None, **options: Any) -> Graph:

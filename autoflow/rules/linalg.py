@@ -1,0 +1,281 @@
+"""Products that sum over axes: matmul, dot, inner, outer, tensordot, einsum.
+
+All are bilinear: z is a sum of products x y. So dL/dx is the same kind of sum, of products g y, in which the axes that
+x shared with z stay where they are, and those that only y and z have are summed over instead.
+"""
+
+from __future__ import annotations
+
+import math
+import string
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .indexing import put_back
+from .shapes import axes_of, inverse, sum_to
+from .table import composed, of, rule
+
+Array = Any
+Shape = tuple[int, ...]
+
+
+# ---------------------------------------------------------------- matmul
+
+
+def matmul_x(g: Array, x_shape: Shape, y: Array) -> Array:
+    """z = x y, so dL/dx = g yᵀ.  Shapes: x (..., n, k), y (..., k, m), g (..., n, m).
+
+    Source: M. B. Giles, "Collected matrix derivative results", 2008, under "Multiplication".
+    """
+    if y.ndim == 2 and len(x_shape) > 1:
+        return g @ y.T
+    rows, cols = _matrices(x_shape, y.shape)
+    return sum_to(g.reshape(_product(rows, cols)) @ y.reshape(cols).mT, rows).reshape(x_shape)
+
+
+def matmul_y(g: Array, x: Array, y_shape: Shape) -> Array:
+    """z = x y, so dL/dy = xᵀ g.  Shapes as in :func:`matmul_x`."""
+    if len(y_shape) == 2 and x.ndim > 1:
+        if x.ndim == 2:
+            return x.T @ g
+        n = math.prod(x.shape[:-1])  # a stack of x: one tall product adds up the contributions of all
+        return x.reshape(n, x.shape[-1]).T @ g.reshape(n, y_shape[1])
+    rows, cols = _matrices(x.shape, y_shape)
+    return sum_to(x.reshape(rows).mT @ g.reshape(_product(rows, cols)), cols).reshape(y_shape)
+
+
+def _matrices(x: Shape, y: Shape) -> tuple[Shape, Shape]:
+    """Shapes of the two as matmul sees them: a vector is a row on the left, a column on the right."""
+    return (x if len(x) > 1 else (1, *x)), (y if len(y) > 1 else (*y, 1))
+
+
+def _product(rows: Shape, cols: Shape) -> Shape:
+    """The shape of the product: stacks broadcast, then (n, k) (k, m) -> (n, m)."""
+    return (*np.broadcast_shapes(rows[:-2], cols[:-2]), rows[-2], cols[-1])
+
+
+def matvec_x(g: Array, x_shape: Shape, y: Array) -> Array:
+    """z = x y for stacks of vectors y (..., m): dL/dx = g yᵀ, an outer product."""
+    return sum_to(g[..., :, None] * y[..., None, :], x_shape)
+
+
+# fmt: off
+# ruff: noqa: E501
+rule(np.matmul, "x y", "@", r"$x\,$y", x=matmul_x, y=matmul_y, precedence=2,
+     examples=(of((2, 3), (3, 4)), of((3,), (3,)), of((2, 3), (3,)), of((3,), (3, 4)), of((5, 2, 3), (3, 4)), of((5, 1, 2, 3), (4, 3, 2)),
+               of((2, 3), (5, 3, 2)), of((3,), (5, 3, 2)), of((5, 2, 3), (3,)), of((0, 3), (3, 2)), of((2, 0), (0, 3)), of((4, 0, 3), (3, 2))))
+rule(np.matvec, "x y", "@", r"$x\,$y", precedence=2, elementwise=False, x=matvec_x,
+     y=lambda g, x, y_shape: sum_to((x.mT @ g[..., None])[..., 0], y_shape),
+     examples=(of((2, 3), (3,)), of((5, 2, 3), (3,)), of((2, 3), (5, 3)), of((5, 1, 2, 3), (4, 3))))
+rule(np.vecmat, "x y", "@", r"$x\,$y", precedence=2, elementwise=False, holomorphic=False,
+     x=lambda g, x_shape, y: sum_to((y @ np.conjugate(g)[..., None])[..., 0], x_shape),
+     y=lambda g, x, y_shape: sum_to(x[..., :, None] * g[..., None, :], y_shape),
+     examples=(of((2,), (2, 3)), of((2,), (5, 2, 3)), of((5, 2), (2, 3)), of((4, 2), (5, 1, 2, 3))))
+rule(np.vecdot, "x y", "·", r"$x \cdot $y", precedence=2, elementwise=False, holomorphic=False,
+     x=lambda g, x_shape, y: sum_to(np.conjugate(g)[..., None] * y, x_shape),
+     y=lambda g, x, y_shape: sum_to(g[..., None] * x, y_shape),
+     examples=(of((3,), (3,)), of((2, 3), (3,)), of((2, 1, 3), (4, 3)), of((2, 0), (2, 0))))
+# fmt: on
+
+# ---------------------------------------------------------------- tensordot, and dot and inner as cases of it
+
+
+def contract_x(g: Array, x_shape: Shape, y: Array, xs: Shape, ys: Shape) -> Array:
+    """z[i, j] = Σₖ x[i, k] y[k, j] for groups of axes i, j, k: dL/dx[i, k] = Σⱼ g[i, j] y[k, j].
+
+    ``xs``, ``ys``: the axes k in x and in y. What tensordot returns has the axes i in order, then those of y that are
+    left, k, as they stand in y; so they are brought to their places in x.
+    """
+    free = tuple([a for a in range(np.ndim(y)) if a not in ys])
+    kept = tuple([a for a in range(len(x_shape)) if a not in xs])
+    sent = np.tensordot(g, y, (tuple(range(len(kept), len(kept) + len(free))), free))
+    return sent.transpose(inverse(kept + tuple([xs[ys.index(a)] for a in sorted(ys)])))
+
+
+def contract_y(g: Array, x: Array, y_shape: Shape, xs: Shape, ys: Shape) -> Array:
+    """The same for y: dL/dy[k, j] = Σᵢ x[i, k] g[i, j]."""
+    kept = tuple([a for a in range(np.ndim(x)) if a not in xs])
+    free = tuple([a for a in range(len(y_shape)) if a not in ys])
+    sent = np.tensordot(x, g, (kept, tuple(range(len(kept)))))
+    return sent.transpose(inverse(tuple([ys[xs.index(a)] for a in sorted(xs)]) + free))
+
+
+def summed(axes: Any, nx: int, ny: int) -> tuple[Shape, Shape]:
+    """The axes that tensordot sums over, in x and in y.
+
+    >>> summed(1, 3, 2), summed(((0, -1), (1, 0)), 3, 2)
+    (((2,), (0,)), ((0, 2), (1, 0)))
+    """
+    if np.ndim(axes) == 0 and not isinstance(axes, (tuple, list)):
+        return tuple(range(nx - int(axes), nx)), tuple(range(int(axes)))
+    return axes_of(_axis(axes[0]), nx), axes_of(_axis(axes[1]), ny)
+
+
+def _axis(axis: Any) -> Any:
+    return tuple(axis) if np.ndim(axis) else axis
+
+
+def dot_axes(x_ndim: int, y_ndim: int) -> tuple[Shape, Shape]:
+    """np.dot sums over the last axis of x and the last but one of y (of a vector, its only one)."""
+    return (x_ndim - 1,), (max(y_ndim - 2, 0),)
+
+
+def dot_x(g: Array, x_shape: Shape, y: Array) -> Array:
+    """np.dot: a product of numbers, of matrices, or a tensordot."""
+    if not x_shape or not np.ndim(y):
+        return sum_to(g * y, x_shape)
+    return g @ y.T if len(x_shape) == 2 == y.ndim else contract_x(g, x_shape, y, *dot_axes(len(x_shape), y.ndim))
+
+
+def dot_y(g: Array, x: Array, y_shape: Shape) -> Array:
+    """The same for y."""
+    if not y_shape or not np.ndim(x):
+        return sum_to(g * x, y_shape)
+    return x.T @ g if x.ndim == 2 == len(y_shape) else contract_y(g, x, y_shape, *dot_axes(x.ndim, len(y_shape)))
+
+
+def inner_x(g: Array, x_shape: Shape, y: Array) -> Array:
+    """np.inner: z[i, j] = Σₖ x[i, k] y[j, k]."""
+    if not x_shape or not np.ndim(y):
+        return sum_to(g * y, x_shape)
+    return contract_x(g, x_shape, y, (len(x_shape) - 1,), (y.ndim - 1,))
+
+
+def inner_y(g: Array, x: Array, y_shape: Shape) -> Array:
+    """The same for y."""
+    if not y_shape or not np.ndim(x):
+        return sum_to(g * x, y_shape)
+    return contract_y(g, x, y_shape, (x.ndim - 1,), (len(y_shape) - 1,))
+
+
+def tensordot_x(g: Array, x_shape: Shape, y: Array, axes: Any) -> Array:
+    """np.tensordot, see :func:`contract_x`."""
+    return contract_x(g, x_shape, y, *summed(axes, len(x_shape), np.ndim(y)))
+
+
+def tensordot_y(g: Array, x: Array, y_shape: Shape, axes: Any) -> Array:
+    """The same for y."""
+    return contract_y(g, x, y_shape, *summed(axes, np.ndim(x), len(y_shape)))
+
+
+# fmt: off
+DOTS = (of((2, 3), (3, 4)), of((3,), (3,)), of((2, 3), (3,)), of((3,), (3, 4)), of((2, 2, 3), (3,)), of((2, 3), (4, 3, 2)), of((), ()),
+        of((), (2, 3)), of((2, 3), ()), of((0, 3), (3, 2)), of((2, 0), (0, 3)))
+INNERS = (of((3,), (3,)), of((2, 3), (4, 3)), of((2, 3), (3,)), of((2, 2, 3), (4, 3)), of((), (2, 3)), of((), ()), of((0, 3), (2, 3)))
+rule(np.dot, "x y", "·", r"$x \cdot $y", x=dot_x, y=dot_y, precedence=2, examples=DOTS)
+rule(np.inner, "x y", "·", r"\langle $x, $y \rangle", x=inner_x, y=inner_y, examples=INNERS)
+rule(np.outer, "x y", "⊗", r"$x \otimes $y", precedence=2,
+     x=lambda g, x_shape, y: (g @ np.ravel(y)).reshape(x_shape), y=lambda g, x, y_shape: (np.ravel(x) @ g).reshape(y_shape),
+     examples=(of((2,), (3,)), of((2, 2), (3,)), of((), (3,)), of((0,), (3,))))
+rule(np.vdot, "x y", "·", r"\overline{$x} \cdot $y", precedence=2, holomorphic=False,
+     x=lambda g, x_shape, y: (np.conjugate(g) * y).reshape(x_shape), y=lambda g, x, y_shape: (g * x).reshape(y_shape),
+     examples=(of((3,), (3,)), of((2, 3), (6,)), of((), ()), of((0,), (0,))))
+rule(np.tensordot, "x y | axes=2", "⊗", r"$x \cdot $y", x=tensordot_x, y=tensordot_y, precedence=2,
+     examples=(of((2, 3, 4), (3, 4, 2)), of((2, 3), (3, 4), axes=1), of((2,), (3,), axes=0), of((2, 3, 4), (4, 5, 2), axes=((0, -1), (2, 0))),
+               of((2, 3), (3, 2), axes=(1, 0)), of((2, 3), (2, 3), axes=([0, 1], [0, 1])), of((0, 3), (3, 2), axes=1)))
+# fmt: on
+
+# ---------------------------------------------------------------- einsum
+
+
+@composed(np.einsum)
+def einsum(*operands: Any, optimize: Any = False, **options: Any) -> Array:
+    """Both spellings of ``np.einsum``: ``("ij,jk", x, y)`` and ``(x, [0, 1], y, [1, 2])``."""
+    if isinstance(operands[0], str):
+        call, arrays = operands[0], operands[1:]
+    else:
+        pairs = len(operands) // 2
+        arrays, call = operands[: 2 * pairs : 2], operands[1 : 2 * pairs : 2] + operands[2 * pairs :]
+    letters = explicit(call, [np.ndim(x) for x in arrays])
+    return indexed_sum(arrays, call, letters, optimize, **options)
+
+
+def indexed_sum(xs: Any, call: Any, letters: str, optimize: Any = False, **options: Any) -> Array:
+    """einsum of a sequence of arrays. ``call``: the subscripts as given; ``letters``: the same, in full."""
+    xs = tuple(xs) if isinstance(xs, (tuple, list)) else (xs,)
+    for x in xs:
+        if hasattr(type(x), "__array_function__") and type(x) is not np.ndarray:
+            options = {"optimize": optimize, **options}
+            return x.__array_function__(indexed_sum, (type(x),), (xs, call, letters), options)
+    return compute_einsum(xs, call, letters, optimize, **options)
+
+
+def compute_einsum(
+    xs: Sequence[Array], call: Any, letters: str, optimize: Any = False, dtype: Any = None, order: str = "K",
+    casting: str = "safe",
+) -> Array:  # fmt: skip
+    """The call as it was given, so that its bits and its errors are NumPy's."""
+    options = {"optimize": optimize, "dtype": dtype, "order": order, "casting": casting}
+    if isinstance(call, str):
+        return np.einsum(call, *xs, **options)
+    given = [word for pair in zip(xs, call, strict=False) for word in pair]
+    return np.einsum(*given, *call[len(xs) :], **options)
+
+
+indexed_sum.compute = compute_einsum  # type: ignore[attr-defined]
+
+
+def explicit(call: Any, ndims: Sequence[int]) -> str:
+    """The subscripts with a letter for every axis and with an output.
+
+    >>> explicit("ij,jk", [2, 2]), explicit("...i->...", [3]), explicit(([0, 1], [1]), [2, 1])
+    ('ij,jk->ik', 'ABi->AB', 'AB,B->A')
+    """
+    text = (call if isinstance(call, str) else spelled(call, len(ndims))).replace(" ", "")
+    inputs, arrow, output = text.partition("->")
+    unused = "".join([c for c in string.ascii_uppercase + string.ascii_lowercase if c not in text])
+    terms, widest = [], ""
+    for term, ndim in zip(inputs.split(","), ndims, strict=False):
+        dots = unused[: max(ndim - len(term.replace("...", "")), 0)] if "..." in term else ""
+        widest = max(widest, dots, key=len)
+        terms.append((term, dots))
+    # Ellipses are aligned at their last axis: the shorter get the last letters of the longest.
+    full = [term.replace("...", widest[len(widest) - len(dots) :]) for term, dots in terms]
+    if not arrow:
+        every = "".join(full)
+        output = "..." + "".join(sorted([c for c in set(every) if every.count(c) == 1 and c not in widest]))
+    return ",".join(full) + "->" + output.replace("...", widest)
+
+
+def spelled(lists: Sequence[Any], n: int) -> str:
+    """Lists of numbers as subscripts: NumPy's 0, 1, 2, ... are A, B, C, ..."""
+    letters = string.ascii_uppercase + string.ascii_lowercase
+    terms = ["".join(["..." if i is Ellipsis else letters[int(i)] for i in part]) for part in lists]
+    return ",".join(terms[:n]) + ("->" + terms[n] if len(terms) > n else "")
+
+
+def einsum_x(g: Array, k: int, xs: Sequence[Array], letters: str, optimize: Any) -> Array:
+    """z[out] = Σ x₀[...] x₁[...] ..., so dL/dxₖ[own] = Σ g[out] · the others: an einsum again, with out and own swapped.
+
+    Three things can be in the way, and are put right afterwards: a letter that only xₖ has (it was summed over: every
+    element receives the same), an axis of length 1 that was broadcast (sum), a letter twice (only the diagonal counts).
+    """
+    inputs, _, out = letters.partition("->")
+    terms = inputs.split(",")
+    own = terms.pop(k)
+    sizes = dict(zip(own, xs[k].shape, strict=True))
+    found = set(out).union(*terms)
+    shared = "".join([c for c in sizes if c in found])
+    others = [x for i, x in enumerate(xs) if i != k]
+    road = optimize if isinstance(optimize, (bool, str)) else True
+    sent = np.einsum(",".join([out, *terms]) + "->" + shared, g, *others, optimize=road)
+    lengths = dict(zip(shared, sent.shape, strict=True))
+    wide = [lengths.get(c, 1) for c in sizes]
+    sent = sum_to(sent.reshape(wide), tuple([1 if n == 1 else w for n, w in zip(sizes.values(), wide, strict=True)]))
+    sent = np.broadcast_to(sent, tuple(sizes.values()))
+    if len(sizes) == len(own):
+        return sent
+    places = dict(zip(sizes, np.ogrid[tuple([slice(n) for n in sizes.values()])], strict=True))
+    return put_back(sent, tuple([places[c] for c in own]), xs[k].shape)
+
+
+# fmt: off
+rule(indexed_sum, "*xs | call letters optimize=False dtype=None order='K' casting='safe'", "einsum", r"\operatorname{einsum}($xs)", xs=einsum_x,
+     name="einsum", compute=compute_einsum, view=True,
+     examples=(of((2, 3), (3, 4), call="ij,jk->ik", letters="ij,jk->ik"), of((3, 3), call="ii->i", letters="ii->i"),
+               of((2, 3), call="ij->", letters="ij->"), of((2, 3), (3,), (2,), call="ij,j,i", letters="ij,j,i->", optimize=True),
+               of((2, 3), (1, 3), call="ij,ij->j", letters="ij,ij->j"), of((3,), (2,), call="i,j->ij", letters="i,j->ij"),
+               of((3, 3, 2), call="iij->j", letters="iij->j"), of((0, 2), (2, 3), call="ij,jk->ik", letters="ij,jk->ik")))
+# fmt: on

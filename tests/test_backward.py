@@ -1,0 +1,149 @@
+"""What a backward pass leaves in ``.grad``, and what it refuses."""
+
+import numpy as np
+import pytest
+
+import autoflow as af
+from autoflow.errors import LostGradientError, SeedError
+
+
+def example():
+    x, y, z = (af.Variable(v, name=n) for v, n in ((3.0, "x"), (5.0, "y"), (4.0, "z")))
+    a1, a2 = x + y + z, x * y * z
+    a3, a4 = a1**2 * np.sin(a2), a1 * np.cos(a2)
+    return x, y, z, a1, a2, a3, a4, a3 - a4
+
+
+def test_the_example_this_project_grew_from():
+    x, y, z, a1, a2, a3, a4, a5 = example()
+    a5.backward()
+    s, c = np.sin(60.0), np.cos(60.0)
+    d1, d2 = 2 * 12 * s - c, 144 * c + 12 * s
+    np.testing.assert_allclose([x.grad, y.grad, z.grad], [d1 + 20 * d2, d1 + 12 * d2, d1 + 15 * d2], rtol=1e-13)
+    np.testing.assert_allclose([a1.grad, a2.grad, a3.grad, a4.grad, a5.grad], [d1, d2, 1, -1, 1], rtol=1e-13)
+
+
+def test_passes_add_up_in_variables_and_replace_in_operations():
+    x = af.Variable([1.0, 2.0])
+    a = x * 3
+    z = a.sum()
+    for k in (1, 2, 3):
+        z.backward()
+        np.testing.assert_array_equal(x.grad, [3.0 * k, 3.0 * k])
+        np.testing.assert_array_equal(a.grad, [1.0, 1.0])
+    x.zero_grad()
+    assert x.grad is None
+
+
+def test_a_gradient_the_user_holds_does_not_change():
+    x = af.Variable([1.0, 2.0])
+    z = (x * 3).sum()
+    z.backward()
+    held = x.grad
+    z.backward()
+    np.testing.assert_array_equal(held, [3.0, 3.0])
+
+
+def test_seeds():
+    x = af.Variable([1.0, 2.0])
+    z = x * x
+    z.backward()
+    np.testing.assert_array_equal(x.grad, [2.0, 4.0])
+    x.zero_grad()
+    z.backward([0.0, 0.0])
+    np.testing.assert_array_equal(x.grad, [0.0, 0.0])
+    z.backward(af.Constant([1.0, 10.0]))
+    np.testing.assert_array_equal(x.grad, [2.0, 40.0])
+    with pytest.raises(SeedError, match=r"the seed has shape \(3,\), but multiply_0 has shape \(2,\)"):
+        z.backward(np.ones(3))
+    with pytest.raises(SeedError, match="complex, so the direction"):
+        (af.Variable(1j) * 2).backward()
+    with pytest.raises(SeedError, match="the seed is complex"):
+        z.backward([1j, 1j])
+
+
+def test_backward_on_leaves():
+    x = af.Variable([1.0, 2.0])
+    x.backward([3.0, 4.0])
+    np.testing.assert_array_equal(x.grad, [3.0, 4.0])
+    for wrong in (af.Constant(1.0), af.Variable(1.0, requires_grad=False), np.ones(2), 2.0, [x]):
+        with pytest.raises(LostGradientError, match="The usual causes"):
+            af.backward(wrong)
+
+
+def test_keep_grads():
+    x = af.Variable(np.ones(5000))
+    a = x * 2
+    b = a.sum()
+    z = b * 1.0
+    z.backward()
+    assert a.grad is None and b.grad == 1.0  # a is large
+    z.backward(keep_grads=True)
+    np.testing.assert_array_equal(a.grad, np.ones(5000))
+    c = x.sum()
+    (c * c).backward(keep_grads=False)
+    assert c.grad is None
+
+
+def test_dtype_and_shape_are_those_of_the_node():
+    x, y = af.Variable(np.ones(3, np.float32)), af.Variable(np.ones((2, 1)))
+    a = x * 2.0
+    z = (a * y).sum()
+    z.backward()
+    assert (x.grad.dtype, a.grad.dtype, y.grad.dtype) == (np.float32, np.float32, np.float64)
+    assert (x.grad.shape, y.grad.shape) == ((3,), (2, 1))
+    s = af.Variable(np.float32(2.0))
+    (s * s * np.float64(2)).backward()
+    assert s.grad.dtype == np.float32 and s.grad.shape == ()
+
+
+def test_half_precision_is_added_in_single_precision_and_rounded_once():
+    x = af.Variable(np.ones(5000, np.float16))
+    b = af.Variable(np.float16(1.0))
+    (x * b).sum().backward()
+    assert b.grad == 5000.0 and b.grad.dtype == np.float16
+    b.zero_grad()
+    total = sum((b * 0.9 for _ in range(300)), start=b * 0)
+    total.backward()
+    assert abs(float(b.grad) - 300 * float(np.float16(0.9))) < 0.2
+
+
+def test_complex_gradients_point_uphill():
+    a = af.Variable(np.array([1 + 2j, -0.5j]))
+    (np.abs(a * (2 - 1j)) ** 2).sum().backward()
+    np.testing.assert_allclose(a.grad, 2 * 5 * a.value)  # |c a|^2: dL/da + i dL/db = 2 |c|^2 a
+    r = af.Variable([1.0, 2.0])
+    np.real(r * (3 + 1j)).sum().backward()
+    np.testing.assert_allclose(r.grad, [3.0, 3.0])
+    assert r.grad.dtype == np.float64
+
+
+def test_backward_raises_and_warns_of_nothing_the_forward_did_not():
+    x = af.Variable([0.0, 4.0])
+    with np.errstate(all="raise"):
+        z = np.sqrt(x)
+        z.sum().backward()
+    np.testing.assert_array_equal(x.grad, [np.inf, 0.25])
+
+
+def test_create_graph():
+    x = af.Variable(2.0)
+    (x**3).backward(create_graph=True)
+    g = x.grad
+    assert isinstance(g, af.Operation) and float(g) == 12.0
+    x.zero_grad()
+    g.backward()
+    assert x.grad == 12.0
+    with af.no_grad():
+        pass
+    x.zero_grad()
+    y = x**3
+    with af.no_grad():
+        y.backward(create_graph=True)
+    assert isinstance(x.grad, af.Operation)
+
+
+def test_size_zero():
+    x = af.Variable(np.zeros((0, 3)))
+    (x * 2 + np.ones(3)).sum().backward()
+    assert x.grad.shape == (0, 3)

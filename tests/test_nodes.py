@@ -1,0 +1,330 @@
+"""Nodes: what they are, what they show, what they refuse (design: nodes and their records)."""
+
+import numpy as np
+import pytest
+
+import autoflow as af
+from autoflow.errors import AutoflowError, DataError, GradientShapeError, LostGradientError, NoRuleError
+
+
+def test_a_node_is_an_array():
+    x = af.Variable([[1.0, 2.0], [3.0, 4.0]], name="x")
+    for node in (x, af.Constant(x), x * 2):
+        assert isinstance(node, np.ndarray) and isinstance(node, af.Node)
+        assert node.shape == (2, 2) and len(node) == 2 and node.ndim == 2 and node.size == 4
+        assert type(node.value) is np.ndarray and np.shares_memory(node, node.value)
+    assert isinstance(x, af.Variable) and not isinstance(x, af.Constant) and not isinstance(x * 2, af.Variable)
+    assert issubclass(af.Variable, np.ndarray) and issubclass(af.Operation, af.Node)
+    assert not isinstance(np.zeros(2), af.Node) and not isinstance(2.0, af.Variable)
+
+
+def test_a_users_subclass_is_a_variable_and_not_the_other_way_round():
+    class Weight(af.Variable):
+        pass
+
+    w = Weight([1.0, 2.0])
+    assert isinstance(w, af.Variable) and not isinstance(af.Variable(1.0), Weight)
+    (w * w).sum().backward()
+    np.testing.assert_array_equal(w.grad, [2.0, 4.0])
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype"),
+    [
+        (3, "f8"), (True, "f8"), ([1, 2], "f8"), (np.int8(3), "f8"), (np.array([True]), "f8"),
+        (np.float32(1), "f4"), (np.ones(2, "f2"), "f2"), (np.ones(2, np.longdouble), np.longdouble),
+        (np.ones(2, "c8"), "c8"), (1j, "c16"), (np.ones(2, ">f8"), "f8"), (np.ones(2, ">f4"), "f4"),
+    ],
+)  # fmt: skip
+def test_dtype_of_a_variable(value, dtype):
+    x = af.Variable(value)
+    assert x.dtype == np.dtype(dtype) and x.dtype.isnative
+    np.testing.assert_array_equal(x.value, value)
+
+
+def test_dtype_of_a_constant_is_kept():
+    assert af.Constant([1, 2]).dtype == np.array([1, 2]).dtype
+    assert af.Constant([True]).dtype == bool
+    assert af.Constant([1, 2], dtype="f4").dtype == np.float32
+    assert af.Variable([1, 2], dtype="f4").dtype == np.float32
+
+
+@pytest.mark.parametrize("kind", [af.Variable, af.Constant])
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("text", "text has no derivative"),
+        (b"text", "text has no derivative"),
+        (np.array(["a"], np.dtypes.StringDType()), "text has no derivative"),
+        (np.array([object()]), "Python objects have no arithmetic"),
+        (None, "Python objects"),
+        (np.array(["2020-01-01"], "M8[D]"), "dates have no derivative"),
+        (np.array([1], "m8[s]"), "durations have no derivative"),
+        (np.zeros(2, [("a", float)]), "has fields"),
+        (np.ma.array([1.0, 2.0], mask=[0, 1]), "MaskedArray has arithmetic of its own"),
+        (np.zeros((2, 2)).view(np.matrix), "matrix has arithmetic of its own"),
+    ],
+)
+def test_data_that_cannot_be_a_node(kind, value, words):
+    with pytest.raises(TypeError, match=words) as caught:
+        kind(value)
+    assert isinstance(caught.value, DataError) and isinstance(caught.value, AutoflowError)
+
+
+def test_a_variable_wants_a_float_dtype():
+    with pytest.raises(DataError, match="dtype int64 has no derivative"):
+        af.Variable([1, 2], dtype=np.int64)
+
+
+def test_copy_and_sharing():
+    data = np.array([1.0, 2.0])
+    assert not np.shares_memory(af.Variable(data), data)
+    assert not np.shares_memory(af.Constant(data), data)
+    assert np.shares_memory(af.Variable(data, copy=False), data)
+    assert np.shares_memory(af.Constant(data, copy=False), data)
+    x = af.Variable(data)
+    y = af.Variable(x * 2)
+    assert y.grad_fn is None and y.operands == ()
+    assert not np.shares_memory(af.Variable(x), x)
+
+
+def test_graph_attributes():
+    x, c = af.Variable(2.0, name="x"), af.Constant(3.0, name="c")
+    z = x * x - c
+    product, subtrahend = z.operands
+    assert (z.opmethod, z.noperands, product.opmethod) == ("subtract", 2, "multiply")
+    assert subtrahend is c
+    assert product.operands[0] is x and product.operands[1] is x
+    assert (x.operands, x.noperands, x.opmethod, x.grad_fn) == ((), 0, None, None)
+    assert product.grad_fn is z.grad_fn.operands[0]
+    assert product.grad_fn.name == "multiply_backward" and "multiply_0" in repr(product.grad_fn)
+    assert z.requires_grad and x.requires_grad and not c.requires_grad
+
+
+def test_a_number_is_wrapped_once_and_named_by_its_literal():
+    x = af.Variable(2.0)
+    z = x**3 + 0.5
+    half = z.operands[1]
+    assert isinstance(half, af.Constant) and half.name == "0.5" and z.operands[1] is half
+    assert z.operands[0].operands[1].name == "3"
+
+
+def test_grad_fn_returns_what_is_sent_to_each_operand():
+    x, y = af.Variable([1.0, 2.0]), af.Variable([[3.0], [4.0]])
+    to_x, to_y = (x * y).grad_fn(np.ones((2, 2)))
+    np.testing.assert_array_equal(to_x, [7.0, 7.0])
+    np.testing.assert_array_equal(to_y, [[3.0], [3.0]])
+    assert (2.0 - x).grad_fn(np.ones(2))[0] is None
+    with pytest.raises(GradientShapeError, match=r"shape \(2, 2\)"):
+        (x * y).grad_fn(np.ones(3))
+
+
+def test_names():
+    x, y = af.Variable(1.0), af.Variable(2.0, name="speed")
+    c = af.Constant(1.0)
+    a, b = x + y, x + c
+    s = np.sin(a)
+    assert [n.name for n in (x, y, c, a, b, s)] == ["var_0", "speed", "const_0", "add_0", "add_1", "sin_0"]
+    a.name = "total"
+    assert a.name == "total" and s.operands[0].name == "total"
+    assert (x * 1.0).name == "multiply_0"
+    af.reset()
+    assert (x + y).name == "add_0" and b.name == "add_1"
+
+
+def test_equal_names_and_reset_harm_nothing():
+    x, y = af.Variable(2.0, name="v"), af.Variable(3.0, name="v")
+    z = x * y
+    af.reset()
+    w = z * af.Variable(5.0, name="v")
+    w.backward()
+    assert (x.grad, y.grad) == (15.0, 10.0)
+
+
+def test_hash_is_identity_and_equality_elementwise():
+    x, y = af.Variable([1.0, 2.0]), af.Variable([1.0, 2.0])
+    assert len({x, y, x}) == 2 and x in {x: 1}
+    np.testing.assert_array_equal(x == y, [True, True])
+    assert type(x == y) is np.ndarray and type(x < 2) is np.ndarray
+    assert not isinstance(x > 1, af.Node)
+
+
+def test_repr_shows_numbers_first():
+    x = af.Variable([1.0, 2.0], name="x")
+    assert repr(x) == "[1., 2.]  Variable x"
+    assert repr(x.sum()) == "3.0  Operation sum_0 = sum(x)"
+    assert repr(x * 2) == "[2., 4.]  Operation multiply_0 = multiply(x, 2)"
+    assert repr(af.Constant(np.float32(1.5), name="c")) == "1.5  Constant c float32"
+    assert repr(af.Variable(1.0, name="w", requires_grad=False)) == "1.0  Variable w frozen"
+    assert repr(af.Variable(np.eye(2), name="m")).endswith("]]\nVariable m")
+    assert str(x) == "[1. 2.]" and f"{x.sum():.2f}" == "3.00" and f"{x}" == "[1. 2.]"
+
+
+def test_repr_records_nothing_and_stays_short():
+    x = af.Variable(np.random.default_rng(0).normal(size=(40, 40, 3)), name="x" * 5000)
+    z = np.concatenate([x] * 50)
+    part = z[0, 0]
+    before = af.Variable(1.0)._number
+    for node in (x, z, part):
+        assert len(repr(node)) <= 2000
+        str(node), f"{node}", np.array2string(node), float(node.value.flat[0])
+        np.testing.assert_array_equal(node, node.value)
+    assert af.Variable(1.0)._number == before + 1
+
+
+def test_large_intermediate_values_are_freed_when_the_user_drops_them():
+    import weakref
+
+    x = af.Variable(np.ones(10_000))
+    a = x + 1.0  # no derivative needs its value
+    alive = weakref.ref(a.value)
+    z = (a + 1.0).sum()
+    del a
+    assert alive() is None
+    z.backward()
+    np.testing.assert_array_equal(x.grad, np.ones(10_000))
+    gone = z.operands[0].operands[0]
+    assert gone.shape == (10_000,) and gone.opmethod == "add" and np.isnan(gone.value).all()
+
+
+def test_small_values_stay_with_the_graph():
+    x = af.Variable([1.0, 2.0])
+    z = ((x + 1.0) * 3.0).sum()
+    np.testing.assert_array_equal(z.operands[0].operands[0].value, [2.0, 3.0])
+    with af.options(keep=0):
+        z = ((x + 1.0) * 3.0).sum()
+    assert z.grad_fn.operands[0].operands[0].value is None
+
+
+def test_requires_grad_freezes_and_thaws():
+    x, w = af.Variable(2.0), af.Variable(3.0)
+    w.requires_grad = False
+    z = x * w
+    z.backward()
+    assert x.grad == 3.0 and w.grad is None and z.operands[1] is w
+    assert isinstance(w * w, af.Constant)
+    w.requires_grad = True
+    (x * w).backward()
+    assert w.grad == 2.0
+
+
+def test_detach_and_stop_gradient():
+    x = af.Variable([1.0, 2.0])
+    a = x * 3
+    d = a.detach()
+    assert isinstance(d, af.Constant) and np.shares_memory(d, a) and not d.flags.writeable
+    assert isinstance(af.stop_gradient(a), af.Constant)
+    np.testing.assert_array_equal(af.stop_gradient(np.ones(2)), [1.0, 1.0])
+    (a * d).sum().backward()
+    np.testing.assert_array_equal(x.grad, 3 * d.value)
+
+
+def test_operations_on_constants_record_nothing():
+    c = af.Constant([1.0, 2.0])
+    for z in (c * 2, np.sin(c), c @ c, c[0], c.reshape(2, 1), np.concatenate([c, c])):
+        assert isinstance(z, af.Constant) and z.grad_fn is None
+
+
+def test_create_node():
+    x = af.Variable.create_node(3.0, "x")
+    c = af.Constant.create_node(2.0, name="c")
+    z = af.Operation.create_node(6.0, "multiply", x, c, name="z")
+    assert (z.name, z.opmethod, z.noperands) == ("z", "multiply", 2)
+    z.backward()
+    assert x.grad == 2.0 and c.grad is None
+    own = af.Operation.create_node([9.0], "cube", x)
+    with pytest.raises(LostGradientError, match="no rule called 'cube'"):
+        own.backward()
+    own.grad_fn = lambda g: g[0] * 3 * x.value**2
+    x.zero_grad()
+    own.backward()
+    assert x.grad == 27.0
+    assert af.variable(1.0, "v").name == "v" and isinstance(af.constant(1.0), af.Constant)
+
+
+def test_a_grad_fn_of_wrong_shape_or_number_is_named():
+    x, y = af.Variable([1.0, 2.0], name="x"), af.Variable(2.0)
+    z = af.Operation.create_node(3.0, "mine", x, y)
+    z.grad_fn = lambda g: (g, g)
+    with pytest.raises(GradientShapeError, match=r"mine_0 returned shape \(\) for operand 0 \(x\), whose shape is \(2,\)"):
+        z.backward()
+    z.grad_fn = lambda g: [g]
+    with pytest.raises(GradientShapeError, match="returned 1 gradients for 2 operands"):
+        z.backward()
+    z.grad_fn = lambda g: (np.full(2, g), None)
+    z.backward()
+    np.testing.assert_array_equal(x.grad, [1.0, 1.0])
+    assert y.grad == 0.0
+
+
+def test_an_operation_is_not_made_by_its_class():
+    with pytest.raises(TypeError, match="create_node"):
+        af.Operation(3.0)
+
+
+def test_setting_a_gradient():
+    x = af.Variable([1.0, 2.0])
+    x.grad = [3, 4]
+    assert x.grad.dtype == np.float64
+    (x * 1.0).sum().backward()
+    np.testing.assert_array_equal(x.grad, [4.0, 5.0])
+    with pytest.raises(GradientShapeError, match=r"has its shape \(2,\)"):
+        x.grad = np.ones(3)
+    x.grad = None
+    assert x.grad is None
+
+
+def test_gradients_have_memory_of_their_own():
+    x, y = af.Variable(np.ones((3, 2))), af.Variable(np.ones((3, 2)))
+    seed = np.ones((3, 2))
+    a = x + y
+    a.backward(seed)
+    arrays = [x.grad, y.grad, a.grad, seed, x.value, y.value, a.value]
+    for i, p in enumerate(arrays):
+        assert type(p) is np.ndarray and p.flags.writeable
+        assert not any(np.shares_memory(p, q) for q in arrays[i + 1 :])
+    assert x.grad is x.grad
+
+
+def test_lists_and_unknown_operands():
+    x = af.Variable([1.0, 2.0])
+    np.testing.assert_array_equal((x + [1, 2]).value, [2.0, 4.0])
+    np.testing.assert_array_equal(([1, 2] * x).value, [1.0, 4.0])
+    with pytest.raises(LostGradientError, match=r"af\.array"):
+        x + [x[0], 1.0]
+    with pytest.raises(TypeError):
+        x + "a"
+    with pytest.raises(TypeError):
+        x * object()
+
+
+def test_an_operand_that_wants_no_arrays_is_asked_by_python():
+    class Shy:
+        __array_ufunc__ = None
+
+        def __radd__(self, other):
+            return "asked"
+
+        def __mul__(self, other):
+            return "asked"
+
+    x = af.Variable([1.0])
+    assert x + Shy() == "asked" and Shy() * x == "asked"
+
+
+def test_an_unknown_keyword_is_refused_by_name():
+    x = af.Variable([1.0, 2.0])
+    with pytest.raises(NoRuleError, match=r"sum\(x, axis=None.*not with axsi="):
+        x.sum(axsi=0)
+    with pytest.raises(NoRuleError, match="where="):
+        np.exp(x, where=np.array([True, False]))
+
+
+def test_arrays_that_numpy_made_behind_our_back_are_readable_and_refused_as_operands():
+    x = af.Variable([1.0, 2.0]) * 1.0
+    orphan = np.array(x, subok=True)
+    assert "without a history" in repr(orphan) and str(orphan) == "[1. 2.]"
+    with pytest.raises(LostGradientError, match="its history is lost"):
+        orphan * 2.0
+    with pytest.raises(LostGradientError, match="its history is lost"):
+        np.concatenate([orphan, x])
