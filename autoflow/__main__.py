@@ -126,7 +126,7 @@ def draw(root: Any, path: Path) -> None:
     if path.is_dir():
         raise Refused(f"{path} is a directory: -o names the file to be written")
     with tempfile.TemporaryDirectory() as folder:
-        made = Path(folder) / ("graph" + path.suffix)
+        made = Path(folder) / path.name
         try:
             root.graph().save(made)
             shutil.copyfile(made, path)

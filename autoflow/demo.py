@@ -44,7 +44,7 @@ def example() -> Node:
     """Plain NumPy. The only new thing is that x, y and z are Variables.
 
     >>> example()
-    -29.0...  Operation a5 = subtract(a3, a4)
+    -32.46...  Operation a5 = subtract(a3, a4)
     """
     x, y, z = Variable(3.0, "x"), Variable(5.0, "y"), Variable(4.0, "z")
     a1 = x + y + z

@@ -71,11 +71,12 @@ def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], 
         )
     needed = rule.keeps(tuple([p is not None for p in parents]))
     kept = list(values)
-    for k, v in enumerate(values):
-        if k < rule.operands and isinstance(v, np.ndarray):
-            if k in needed and (v is memory_of_x or np.may_share_memory(v, memory_of_x) or parents[k] is None):
+    for k, v in enumerate(values[: rule.operands]):
+        if isinstance(v, np.ndarray):
+            overlaps = np.may_share_memory(v, memory_of_x)
+            if k in needed and (overlaps or parents[k] is None):
                 kept[k] = v.copy()
-            elif k not in needed:
+            elif k not in needed and (overlaps or v.size > modes().keep):
                 kept[k] = memory.Ghost(v)
     rescue(x)
     try:

@@ -1,28 +1,286 @@
-"""The array methods and attributes of nodes: each is a function of the table, or classified like one.
+"""The array methods and attributes of nodes. Every public name of ``numpy.ndarray`` is in exactly one list here:
 
-Every public name of ``numpy.ndarray`` is in exactly one of these lists, and a test says so. Methods of modules
-further up (drawing, compiling, moving to a GPU) are found at the first call, in :data:`LATER`.
+    ArrayMethods   recorded through the table, with ndarray's own signature
+    PLAIN          answered with plain numbers, which have no gradient (argmax, tolist)
+    KEPT           inherited as they are (shape, strides, ...)
+    REFUSED        refused, with advice (sort in place, resize)
+
+and a test says so. Operators are in ``fast.py``, Python's protocols (float, copy, pickle) in ``protocol.py``.
+Methods of modules further up (drawing, compiling, moving to a GPU) are found at the first call, in :data:`LATER`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from .errors import NoRuleError
-from .nodes import NodeRole, OperationRole, VariableRole, apply, later, value_of
+from . import protocol
+from .backends import Family
+from .errors import InPlaceError, NoRuleError
+from .nodes import NUMPY, NodeRole, VariableRole, apply, later, value_of
 from .rules import RULES
 from .rules.indexing import getitem
+from .rules.structure import astype, flatten
 
-SAME = "sum transpose_ matrix_".split()  # placeholder
+Array = Any
+NONE: dict[str, Any] = {}
+NoValue: Any = np._NoValue
 
 LATER = {
     "backward": "autoflow.passes:backward",
     "zero_grad": "autoflow.passes:zero_grad",
     "__setitem__": "autoflow.inplace:write_item",
 }
-GETITEM = RULES[getitem]
+AUGMENTED = "add sub mul truediv floordiv mod pow matmul"
+
+PLAIN = "all any argmax argmin argpartition argsort dump dumps item nonzero searchsorted tobytes tofile tolist"
+KEPT = "base ctypes data device dtype itemsize nbytes ndim shape size strides to_device"
+FIXED = "data dtype flat imag real shape strides"  # can be read, but not assigned to
+REFUSED = {
+    "byteswap": "change bytes before there are nodes: af.Variable(plain.byteswap())",
+    "choose": "use np.where, or np.stack and an index",
+    "getfield": "use x.real and x.imag, or x.astype(dtype)",
+    "partition": "use np.partition(x, k), which returns a new array",
+    "put": "use x[i] = v",
+    "resize": "use np.reshape, or np.resize, which returns a new array",
+    "setfield": "use x[...] = v",
+    "setflags": "use x.copy() for an array to write into, x.detach() for one that is read-only",
+    "sort": "use np.sort(x), which returns a new array",
+}
+
+GETITEM, SUM, PROD, MEAN, MAX, MIN, VAR, STD, CUMSUM, CUMPROD = [
+    RULES[f] for f in (getitem, np.sum, np.prod, np.mean, np.max, np.min, np.var, np.std, np.cumsum, np.cumprod)
+]
+RESHAPE, TRANSPOSE, MATRIX_TRANSPOSE, RAVEL, DOT = [
+    RULES[f] for f in (np.reshape, np.transpose, np.matrix_transpose, np.ravel, np.dot)
+]
+
+
+class ArrayMethods:
+    """The methods of ndarray, as ndarray has them. Each says which function it is; what that means, NumPy says.
+
+    Those that training calls all the time go straight to the row; the others by the function, which costs 1 µs more.
+    """
+
+    # -- reductions
+
+    def sum(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None,
+            where: Any = None) -> Any:  # fmt: skip
+        """np.sum"""
+        return apply(SUM, (self, axis, dtype, keepdims, initial, where), NONE if out is None else {"out": out})
+
+    def prod(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None,
+             where: Any = None) -> Any:  # fmt: skip
+        """np.prod"""
+        return apply(PROD, (self, axis, dtype, keepdims, initial, where), NONE if out is None else {"out": out})
+
+    def mean(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *,
+             where: Any = None) -> Any:  # fmt: skip
+        """np.mean"""
+        return apply(MEAN, (self, axis, dtype, keepdims, where), NONE if out is None else {"out": out})
+
+    def max(self, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None,
+            where: Any = None) -> Any:  # fmt: skip
+        """np.max"""
+        return apply(MAX, (self, axis, keepdims, initial, where), NONE if out is None else {"out": out})
+
+    def min(self, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None,
+            where: Any = None) -> Any:  # fmt: skip
+        """np.min"""
+        return apply(MIN, (self, axis, keepdims, initial, where), NONE if out is None else {"out": out})
+
+    def var(self, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = False,
+            **options: Any) -> Any:  # fmt: skip
+        """np.var"""
+        return apply(VAR, (self, axis, dtype, ddof, keepdims), {"out": out, **options})
+
+    def std(self, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = False,
+            **options: Any) -> Any:  # fmt: skip
+        """np.std"""
+        return apply(STD, (self, axis, dtype, ddof, keepdims), {"out": out, **options})
+
+    def cumsum(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+        """np.cumsum"""
+        return apply(CUMSUM, (self, axis, dtype), {"out": out})
+
+    def cumprod(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+        """np.cumprod"""
+        return apply(CUMPROD, (self, axis, dtype), {"out": out})
+
+    # -- shapes
+
+    def reshape(self, *shape: Any, order: str = "C", copy: Any = None) -> Any:
+        """np.reshape; the shape as a tuple or as several arguments"""
+        return apply(RESHAPE, (self, shape[0] if len(shape) == 1 else shape, order, copy))
+
+    def transpose(self, *axes: Any) -> Any:
+        """np.transpose; the axes as a tuple, as several arguments, or not at all"""
+        return apply(TRANSPOSE, (self, axes[0] if len(axes) == 1 else axes or None))
+
+    @property
+    def T(self) -> Any:
+        """np.transpose"""
+        return apply(TRANSPOSE, (self,))
+
+    @property
+    def mT(self) -> Any:
+        """np.matrix_transpose"""
+        return apply(MATRIX_TRANSPOSE, (self,))
+
+    def ravel(self, order: str = "C") -> Any:
+        """np.ravel"""
+        return apply(RAVEL, (self, order))
+
+    def flatten(self, order: str = "C") -> Any:
+        """A copy with one axis."""
+        return flatten(self, order)
+
+    def squeeze(self, axis: Any = None) -> Any:
+        """np.squeeze"""
+        return np.squeeze(self, axis)  # type: ignore[call-overload]
+
+    def swapaxes(self, axis1: int, axis2: int) -> Any:
+        """np.swapaxes"""
+        return np.swapaxes(self, axis1, axis2)  # type: ignore[call-overload]
+
+    @property
+    def flat(self) -> Any:
+        """All elements in one axis: to iterate over, to index, and, where NumPy needs no copy for that, to write into."""
+        z = self.reshape(-1)
+        if not np.may_share_memory(value_of(z), value_of(self)):
+            value_of(z).flags.writeable = False
+        return z
+
+    # -- elements
+
+    def take(self, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Any:
+        """np.take"""
+        return np.take(self, indices, axis=axis, out=out, mode=mode)  # type: ignore[call-overload]
+
+    def compress(self, condition: Any, axis: Any = None, out: Any = None) -> Any:
+        """np.compress"""
+        return np.compress(condition, self, axis=axis, out=out)  # type: ignore[call-overload]
+
+    def repeat(self, repeats: Any, axis: Any = None) -> Any:
+        """np.repeat"""
+        return np.repeat(self, repeats, axis=axis)  # type: ignore[call-overload]
+
+    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+        """np.diagonal"""
+        return np.diagonal(self, offset, axis1, axis2)  # type: ignore[call-overload]
+
+    def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None) -> Any:
+        """np.trace"""
+        return np.trace(self, offset, axis1, axis2, dtype=dtype, out=out)  # type: ignore[call-overload]
+
+    def dot(self, other: Any, out: Any = None) -> Any:
+        """np.dot"""
+        return apply(DOT, (self, other), NONE if out is None else {"out": out})
+
+    def clip(self, min: Any = None, max: Any = None, out: Any = None, **options: Any) -> Any:
+        """np.clip"""
+        return np.clip(self, min, max, out=out, **options)  # type: ignore[call-overload]
+
+    def round(self, decimals: int = 0, out: Any = None) -> Any:
+        """np.round"""
+        return np.round(self, decimals, out=out)  # type: ignore[call-overload]
+
+    # -- complex numbers, copies, dtypes
+
+    def conjugate(self) -> Any:
+        """np.conjugate; a real array is its own, as in NumPy"""
+        return np.conjugate(self) if value_of(self).dtype.kind == "c" else self  # type: ignore[call-overload]
+
+    conj = conjugate
+
+    @property
+    def real(self) -> Any:
+        """np.real"""
+        return apply(RULES[np.real], (self,))
+
+    @property
+    def imag(self) -> Any:
+        """np.imag"""
+        return apply(RULES[np.imag], (self,))
+
+    def copy(self, order: str = "C") -> Any:
+        """np.copy: the same numbers in other memory; gradients flow through it"""
+        return apply(RULES[np.copy], (self, order))
+
+    def astype(
+        self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
+    ) -> Any:
+        """The same numbers in another dtype. To integers, booleans, text: a plain array, for there the gradient ends."""
+        value = value_of(self)
+        if np.dtype(dtype).kind not in "fc":
+            return value.astype(dtype, order=order, casting=casting, copy=copy)
+        if not subok:
+            raise NoRuleError("x.astype(subok=False) of a node would lose the gradient: use x.value.astype(dtype)")
+        if not copy and value.astype(dtype, order=order, casting=casting, copy=False) is value:
+            return self
+        return astype(self, dtype, order, casting)
+
+    def view(self, *args: Any, **options: Any) -> Any:
+        """``x.view()`` is ``x[...]``; ``x.view(np.ndarray)`` the plain array. Another dtype has no derivative."""
+        kind = self.family.array_type  # type: ignore[attr-defined]
+        if not args and not options:
+            return apply(GETITEM, (self, ...))
+        if args == (kind,) or options == {"type": kind}:
+            return kind.view(self, kind)
+        raise NoRuleError("x.view(dtype) reads the bytes as other numbers: use x.astype(dtype), or x.value.view(dtype)")
+
+    def fill(self, value: Any) -> None:
+        """``x[...] = value`` with one number or 0-d node."""
+        if np.ndim(value):
+            raise ValueError(f"fill takes one number, not shape {np.shape(value)}: write x[...] = value")
+        self[...] = value  # type: ignore[index]
+
+    def __getitem__(self, i: Any) -> Any:
+        """``x[i]``, recorded; a view where NumPy gives one."""
+        return apply(GETITEM, (self, i))
+
+    @property
+    def flags(self) -> Any:
+        """ndarray.flags, of the memory that is written into: ``x.flags.writeable = False`` protects it."""
+        return value_of(self).flags
+
+
+def plain_method(name: str) -> Callable[..., Any]:
+    """The method of that name on the numbers alone."""
+
+    def method(self: Any, *args: Any, **options: Any) -> Any:
+        return getattr(value_of(self), name)(*value_of(args), **{k: value_of(v) for k, v in options.items()})
+
+    method.__name__, method.__doc__ = name, f"ndarray.{name} of the numbers: a plain result, without a gradient."
+    return method
+
+
+def refused_method(name: str, advice: str) -> Callable[..., Any]:
+    """A method that says what to use instead."""
+
+    def method(self: Any, *args: Any, **options: Any) -> Any:
+        raise NoRuleError(f"x.{name}() of a node is not recorded: {advice}. On plain numbers: x.value.{name}()")
+
+    method.__name__, method.__doc__ = name, f"Refused: {advice}."
+    return method
+
+
+def guard(family: Family) -> None:
+    """Let ``x.shape = ...`` and its like be refused: they would change the node, but not the array under it."""
+
+    def refuse(self: Any, value: Any) -> None:
+        raise InPlaceError(
+            "shape, strides, dtype, real, imag, flat and data of a node cannot be assigned to. Make a new node: "
+            "x.reshape(...), x.astype(...), re + 1j * im; or write the numbers, x[...] = ..."
+        )
+
+    for name in FIXED.split():
+        ours = vars(ArrayMethods).get(name)
+        getter = ours.fget if isinstance(ours, property) else getattr(family.array_type, name, None)
+        if getter is not None:
+            setattr(family.Node, name, property(getter if callable(getter) else getter.__get__, refuse))
 
 
 def found_later(name: str, path: str) -> Any:
@@ -38,32 +296,33 @@ def found_later(name: str, path: str) -> Any:
 
 
 def _inplace(name: str) -> Any:
+    """``x += y`` and its like: ``inplace.augmented`` makes the method at the first call."""
+
     def method(self: Any, other: Any) -> Any:
         function = later("autoflow.inplace:augmented")(name)
         setattr(NodeRole, f"__i{name}__", function)
         return function(self, other)
 
+    method.__name__ = f"__i{name}__"
     return method
 
 
-for _name, _path in LATER.items():
-    setattr(NodeRole, _name, found_later(_name, _path))
-for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul"):
-    setattr(NodeRole, f"__i{_name}__", _inplace(_name))
-VariableRole.assign = found_later("assign", "autoflow.inplace:assign")
+def install() -> None:
+    """Give nodes all of these."""
+    for name, member in vars(ArrayMethods).items():
+        if name == "__getitem__" or not name.startswith("__"):
+            setattr(NodeRole, name, member)
+    for name in PLAIN.split():
+        setattr(NodeRole, name, plain_method(name))
+    for name, advice in REFUSED.items():
+        setattr(NodeRole, name, refused_method(name, advice))
+    for name, path in LATER.items():
+        setattr(NodeRole, name, found_later(name, path))
+    for name in AUGMENTED.split():
+        setattr(NodeRole, f"__i{name}__", _inplace(name))
+    VariableRole.assign = found_later("assign", "autoflow.inplace:assign")  # type: ignore[attr-defined]
+    protocol.install()
+    guard(NUMPY)
 
 
-def _getitem(x: Any, i: Any) -> Any:
-    """``x[i]``, recorded; a view where NumPy gives one."""
-    return apply(GETITEM, (x, i))
-
-
-NodeRole.__getitem__ = _getitem
-for _function in (np.sum,):
-    setattr(NodeRole, _function.__name__, lambda x, *args, _row=RULES[_function], **options: apply(_row, (x, *args), options))
-NodeRole.T = property(lambda self: apply(RULES[np.transpose], (self,)))
-NodeRole.mT = property(lambda self: apply(RULES[np.matrix_transpose], (self,)))
-NodeRole.reshape = lambda self, *shape, order="C": apply(RULES[np.reshape], (self, shape[0] if len(shape) == 1 else shape, order))
-NodeRole.transpose = lambda self, *axes: apply(RULES[np.transpose], (self, (axes[0] if len(axes) == 1 else axes) or None))
-NodeRole.__float__ = lambda self: float(value_of(self))
-NodeRole.__bool__ = lambda self: bool(value_of(self))
+install()

@@ -27,7 +27,7 @@ from .late import later
 from .memory import Ghost
 from .modes import modes
 from .numbering import CONSTANT, VARIABLE, now
-from .records import Record, live
+from .records import Record
 from .rules import RULES
 from .rules.outside import FRESH, PLAIN, WRITERS, advice
 from .rules.table import COMPOSED, Rule
@@ -129,8 +129,10 @@ class NodeRole:
             return apply(RULES[ufunc], inputs, options)
         if method == "at":
             raise NoRuleError(f"np.{ufunc.__name__}.at(x, i, y) is not recorded: use x[i] = ..., or {advice(ufunc)}")
-        if method == "reduce" and ufunc in REDUCTIONS:
-            return apply(RULES[REDUCTIONS[ufunc]], inputs, {"axis": 0, **options})
+        if ufunc in METHODS.get(method, ()):
+            return METHODS[method][ufunc](*inputs, **{"axis": 0, **options})
+        if method == "__call__" and ufunc in COMPOSED:
+            return COMPOSED[ufunc](*inputs, **options)
         return without_rule(ufunc, getattr(ufunc, method), inputs, options, method)
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
@@ -260,7 +262,7 @@ class OperationRole(NodeRole):
         >>> x.grad
         array(6.)
         """
-        return later("autoflow.passes:create_operation")(result, opmethod, (operand_a, operand_b, operand_c), name)
+        return later("autoflow.function:create_operation")(result, opmethod, (operand_a, operand_b, operand_c), name)
 
     @property
     def grad_fn(self) -> Record | None:
@@ -269,7 +271,7 @@ class OperationRole(NodeRole):
 
     @grad_fn.setter
     def grad_fn(self, f: Any) -> None:
-        later("autoflow.passes:set_grad_fn")(self, f)
+        later("autoflow.function:set_grad_fn")(self, f)
 
     @property
     def grad(self) -> Array | None:
@@ -294,7 +296,10 @@ ROLES = {"Node": NodeRole, "Variable": VariableRole, "Constant": ConstantRole, "
 NUMPY = Family(np.ndarray, ROLES, SLOTS)
 Node, Variable, Constant, Operation, View = NUMPY.Node, NUMPY.Variable, NUMPY.Constant, NUMPY.Operation, NUMPY.View
 FORWARD: dict[Any, Any] = {}  # ufunc -> its quick closure; filled by fast.py
-REDUCTIONS = {np.add: np.sum, np.multiply: np.prod, np.maximum: np.max, np.minimum: np.min}
+METHODS: dict[str, dict[Any, Any]] = {  # ufunc methods that are functions with rows
+    "reduce": {np.add: np.sum, np.multiply: np.prod, np.maximum: np.max, np.minimum: np.min},
+    "accumulate": {np.add: np.cumsum, np.multiply: np.cumprod},
+}
 
 
 def leaf(cls: Any, array: Array, name: str | None) -> Any:
@@ -334,7 +339,7 @@ def record_of(x: Any) -> Any:
         base, taken = node._view
         if taken.parents[0] is not record:  # the base has changed since: take the view again
             node.__class__ = node.family.Constant if record is None else node.family.View
-            node._record = new_record(taken.rule, (record,), (value_of(base), *taken.saved[1:]))
+            node._record = new_record(taken.rule, (record,), (Ghost(base._value), *taken.saved[1:]))
             node._view = base, node._record
         record = node._record if isinstance(node, OperationRole) else None
     return record
@@ -378,10 +383,13 @@ def operand_node(record: Record, k: int) -> Any:
     constants = record.extra.setdefault("constants", {}) if record.extra is not None else {}
     if k not in constants:
         x = record.saved[k]
+        name = display.literal(x)
         if type(x) is Ghost:
-            x = x.reference() if x.reference() is not None else np.broadcast_to(np.full((), np.nan), x.shape)
+            x = x.reference()
+        if x is None or memory.overwritten(x, record.number - 1):  # not kept, or written into since
+            x = np.broadcast_to(np.full((), np.nan), record.saved[k].shape)
         constants[k] = constant_on(np.asarray(x))
-        constants[k].name = display.literal(x)
+        constants[k].name = name
         record.extra = {**(record.extra or {}), "constants": constants}
     return constants[k]
 
@@ -499,23 +507,18 @@ def finish(
     """Make the node: a Constant if nothing is recorded, else an Operation with its record."""
     switches = modes()
     family = FAMILIES[type(result)]
-    record = Record()
-    record.rule, record.parents, record.number, record.count, record.extra = rule, parents, now(), rule.tick(), None
     shared = rule.view and isinstance(inputs[0], NodeRole) and shares(result, values[0])
     if not (switches.recording and any([p is not None for p in parents]) and result.dtype.kind in "fc"):
         node = constant_on(result, family)
         if shared:
-            record.parents, record.saved = (record_of(inputs[0]),), (*values, result)
-            node._view = inputs[0], record
+            node._view = inputs[0], new_record(rule, (record_of(inputs[0]),), (*values, result))
         return node
     node = result.view(family.View if shared and not isinstance(inputs[0], VariableRole) else family.Operation)
-    node._value, node._record = result, record
-    if shared:
-        node._view = inputs[0], record
+    node._value, node._record = result, new_record(rule, parents, ())
     limit = switches.keep
-    prints: list[tuple[int, bytes]] = []
+    prints: list[tuple[Array, bytes]] = []
     if unsafe or result.size > limit or not rule.elementwise:  # else all is small: keep it, needed or not
-        needed = rule.keeps(live(record))
+        needed = rule.keeps(tuple([p is not None for p in parents]))
         for k in unsafe:
             values[k] = secure(values[k], k in needed, prints)
         for k in range(rule.operands):
@@ -523,9 +526,11 @@ def finish(
                 values[k] = Ghost(values[k])
         if result.size > limit and len(rule.names) not in needed:
             result = Ghost(result)
-    record.saved = (*values, result)
+    node._record.saved = (*values, result)
     if constants or prints:
-        record.extra = {"constants": constants, "prints": prints}
+        node._record.extra = {"constants": constants, "prints": prints}
+    if shared:
+        node._view = inputs[0], node._record
     return node
 
 

@@ -314,7 +314,7 @@ def test_an_operand_that_wants_no_arrays_is_asked_by_python():
 
 def test_an_unknown_keyword_is_refused_by_name():
     x = af.Variable([1.0, 2.0])
-    with pytest.raises(NoRuleError, match=r"sum\(x, axis=None.*not with axsi="):
+    with pytest.raises(TypeError, match="axsi"):
         x.sum(axsi=0)
     with pytest.raises(NoRuleError, match="where="):
         np.exp(x, where=np.array([True, False]))

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .data import Graph, Operand, Vertex
+from .data import Graph, Vertex
 from .numbers import Numbers, number
 from .style import SHORT, clip, width
 
@@ -99,14 +99,18 @@ def card(graph: Graph, node: Vertex) -> Card:
     lines = [head(node, digits)]
     lines += rows(graph, node)
     if not node.value.scalar:
-        lines.append(CardLine("body", (span(node.value.text(digits), "numbers"),)))
+        lines += [CardLine("body", (span(text, "numbers"),)) for text in broken(node.value.text(digits))]
     if flags := node.value.flags():
         lines.append(CardLine("note", (span(f"value: {flags}", "warn"),)))
     if node.gradient is not None:
         lines.append(foot(graph, node, node.gradient))
         if flags := node.gradient.flags():
             lines.append(CardLine("note", (span(f"gradient: {flags}", "warn"),)))
-    lines += [CardLine("note", (span(clip(text, 60), "note"),)) for text in node.notes if graph.gradients or text != "no gradient"]
+    lines += [
+        CardLine("note", (span(clip(text, 60), "note"),))
+        for text in node.notes
+        if graph.gradients or text != "no gradient"
+    ]
     return Card(node, tuple(lines), alarm)
 
 
@@ -151,6 +155,24 @@ def rows(graph: Graph, node: Vertex) -> list[CardLine]:
     if node.more_operands:
         lines.append(CardLine("row", (span(f"… {node.more_operands:,} more operands", "note"),)))
     return lines
+
+
+def broken(text: str) -> list[str]:
+    """An array of few elements in lines of bearable length: a row each, or three numbers each.
+
+    >>> broken("[[1.234, 2.345, 3.456], [4.567, 5.678, 6.789]]")
+    ['[[1.234, 2.345, 3.456],', '[4.567, 5.678, 6.789]]']
+    """
+    if len(text) <= WIDE:
+        return [text]
+    if "], [" in text:
+        return [
+            row + "]," * (place < text.count("], ["))
+            for place, row in enumerate(text.replace("], [", "\n[").split("\n"))
+        ]
+    numbers = text.split(", ")
+    groups = [", ".join(numbers[i : i + 3]) for i in range(0, len(numbers), 3)]
+    return [group + "," * (place < len(groups) - 1) for place, group in enumerate(groups)]
 
 
 def foot(graph: Graph, node: Vertex, gradient: Numbers) -> CardLine:

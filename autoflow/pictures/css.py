@@ -25,7 +25,12 @@ def style_sheet(name: str, theme: str) -> str:
         else:
             rules.append((f".{key}", paint("fill", colour)))
     for short in SHORT.values():
-        rules.append((f".{short} .box", paint("fill", short + "-fill") + ";" + paint("stroke", short + "-line") + ";stroke-width:1.5"))
+        rules.append(
+            (
+                f".{short} .box",
+                paint("fill", short + "-fill") + ";" + paint("stroke", short + "-line") + ";stroke-width:1.5",
+            )
+        )
         rules.append((f".{short} .band", paint("fill", short + "-head")))
         rules.append((f".{short} .rule", paint("stroke", short + "-line")))
     rules += [

@@ -148,7 +148,7 @@ class Graph:
 
         return to_json(self)
 
-    def to_text(self, *, ascii: bool = False) -> str:  # noqa: A002 - it is the word for it
+    def to_text(self, *, ascii: bool = False) -> str:
         """A tree of lines, from the output down to the leaves."""
         from .text import to_text
 

@@ -10,9 +10,10 @@ import re
 import shutil
 import subprocess
 from typing import Any
+from xml.sax.saxutils import escape
 
 from .cards import Card, CardLine, Span, cards
-from .data import Graph
+from .data import Edge, Graph
 from .legend import items
 from .style import DARK, LIGHT, SHORT, STYLES, Theme
 
@@ -28,7 +29,8 @@ def to_dot(graph: Graph) -> str:
     for c in drawn:
         source.node(f"n{c.node.id}", label=f"<{table(c, theme)}>")
     for e in graph.edges:
-        source.edge(f"n{e.source}:out:{'s' if graph.look.direction == 'down' else 'e'}", f"n{e.target}:{port(graph, drawn[e.target], e.slot)}", **line_of(graph, e, theme))
+        tail, head = ends(graph, drawn[e.target], e)
+        source.edge(f"n{e.source}:{tail}", f"n{e.target}:{head}", **line_of(graph, e, theme))
     return str(source.source)
 
 
@@ -41,25 +43,24 @@ def new_digraph(graph: Graph, theme: Theme) -> Any:
     source = graphviz.Digraph("autoflow")
     down = graph.look.direction == "down"
     source.attr("graph", rankdir="TB" if down else "LR", bgcolor=theme["bg"], nodesep="0.28", ranksep="0.75", pad="0.3",
-                fontname="Helvetica", labelloc="b", labeljust="c", tooltip=" ")  # fmt: skip
-    source.attr("node", shape="plain", fontname="Helvetica", tooltip=" ")
-    source.attr("edge", fontname="Helvetica", tooltip=" ")
+                fontname="Helvetica", labelloc="b", labeljust="c")  # fmt: skip
+    source.attr("node", shape="plain", fontname="Helvetica")
+    source.attr("edge", fontname="Helvetica")
     if label := below(graph, theme):
         source.attr("graph", label=f"<{label}>")
     return source
 
 
-def port(graph: Graph, c: Card, slot: int) -> str:
-    """Where an arrow ends: the row of its operand."""
-    row = c.row(slot)
-    return f"r{row}" + ("" if graph.look.direction == "down" else ":w")
+def ends(graph: Graph, c: Card, e: Edge) -> tuple[str, str]:
+    """Where an arrow begins and ends: at the operand's row; from top to bottom just at the edges."""
+    return ("out:e", f"r{c.row(e.slot)}:w") if graph.look.direction == "right" else ("card:s", "card:n")
 
 
-def line_of(graph: Graph, e: Any, theme: Theme) -> dict[str, str]:
+def line_of(graph: Graph, e: Edge, theme: Theme) -> dict[str, str]:
     """Colour and width of an arrow."""
     from .svg import flow_level
 
-    level = flow_level(e)
+    level = flow_level(e, graph.look.detail == "arrays")
     if level is not None:
         return {"color": theme[f"flow{round(4 * level)}"], "penwidth": f"{1.1 + 3 * level:.2f}", "arrowsize": "0.6"}
     if e.flows:
@@ -77,7 +78,7 @@ def table(c: Card, theme: Theme) -> str:
         rows += ["<HR/>"] if one.kind == "foot" and c.short == "op" else []
         rows.append(row(c, i, one, theme))
     return (
-        f'<TABLE BORDER="{border}" CELLBORDER="0" CELLSPACING="0" CELLPADDING="4" COLOR="{line}" '
+        f'<TABLE PORT="card" BORDER="{border}" CELLBORDER="0" CELLSPACING="0" CELLPADDING="4" COLOR="{line}" '
         f'BGCOLOR="{theme[c.short + "-fill"]}"{shape}>{"".join(rows)}</TABLE>'
     )
 
@@ -99,14 +100,16 @@ def row(c: Card, place: int, one: CardLine, theme: Theme) -> str:
 def font(s: Span, one: CardLine, short: str, theme: Theme) -> str:
     """A piece of text in its style."""
     family, size, bold, colour = STYLES[s.style]
-    text = quoted(s.text)
-    if s.style == "slot" and s.text.isdigit() and int(s.text) <= 20:
-        text = chr(0x245F + int(s.text))
+    text = s.text
+    if s.style == "slot" and text.isdigit() and int(text) <= 20:
+        text = chr(0x245F + int(text))
     if s.style == "blocks":
         text = "▰" * one.blocks + "▱" * (6 - one.blocks)
-    text = f"<B>{text}</B>" if bold else text
     face = ' FACE="DejaVu Sans Mono"' if family == "mono" else ""
-    return f'<FONT POINT-SIZE="{size * 0.8:.3g}" COLOR="{theme[colour.replace("@", short)]}"{face}>{text}</FONT>'
+    start = f'<FONT POINT-SIZE="{size * 0.8:.3g}" COLOR="{theme[colour.replace("@", short)]}"{face}>'
+    start, end = start + "<B>" * bold, "</B>" * bold + "</FONT>"
+    # Graphviz replaces \N by the name of the node even here, so the letter behind a backslash is a text of its own.
+    return "".join([start + quoted(piece) + end for piece in re.split(r"(?<=\\)", text) if piece])
 
 
 def quoted(text: str) -> str:
@@ -135,34 +138,42 @@ def below(graph: Graph, theme: Theme) -> str:
         cells.append(f"<TD{style}>{words}</TD>")
     rows = [f"<TR>{''.join(cells)}</TR>"] if cells else []
     span = max(1, len(cells))
-    rows += [f'<TR><TD COLSPAN="{span}">{font(Span(text, "note", 0.0), CardLine("note"), "op", theme)}</TD></TR>' for text in graph.notes]
+    rows += [
+        f'<TR><TD COLSPAN="{span}">{font(Span(text, "note", 0.0), CardLine("note"), "op", theme)}</TD></TR>'
+        for text in graph.notes
+    ]
     return f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="7" CELLPADDING="3">{"".join(rows)}</TABLE>' if rows else ""
 
 
-def run_dot(graph: Graph, format: str) -> bytes:  # noqa: A002 - it is the word for it
-    """What ``dot -T<format>`` writes. RuntimeError says what is missing."""
+def run_dot(graph: Graph, form: str) -> bytes:
+    """What ``dot -T<form>`` writes. RuntimeError says what is missing."""
     program = shutil.which("dot")
     if program is None:
         raise RuntimeError(
-            f"a {format} file is drawn by Graphviz's program dot, which was not found: install Graphviz (graphviz.org), "
-            f'or save("picture.svg"), which needs no program'
+            f"dot was not found: a .{form} file is drawn by Graphviz's program dot. Install Graphviz (graphviz.org), "
+            f"or save a .svg file, which needs no program"
         )
-    if len(graph.nodes) > NODES:
-        raise RuntimeError(f"dot takes too long for {len(graph.nodes)} nodes; at most {NODES}: graph(limit={NODES}), or .svg")
+    size = len(graph.nodes)
+    if size > NODES:
+        raise RuntimeError(f"dot takes too long for {size} nodes, at most {NODES}: use graph(limit={NODES}), or .svg")
     try:
-        done = subprocess.run([program, f"-T{format}"], input=to_dot(graph).encode(), capture_output=True, timeout=SECONDS, check=False)  # noqa: S603
+        done = subprocess.run(  # noqa: S603 - no shell; what it gets is our own text, on its input
+            [program, f"-T{form}"], input=to_dot(graph).encode(), capture_output=True, timeout=SECONDS, check=False
+        )
     except subprocess.TimeoutExpired:
-        raise RuntimeError(f"dot took more than {SECONDS} seconds for {len(graph.nodes)} nodes, and was stopped") from None
+        raise RuntimeError(f"dot took more than {SECONDS} seconds for {size} nodes: it was stopped") from None
     if done.returncode:
         raise RuntimeError(f"dot failed: {done.stderr.decode(errors='replace')[:300]}")
     return done.stdout
 
 
-def dot_svg(graph: Graph) -> str | None:
-    """The SVG as Graphviz arranges it, without the lines that refer to other files; None if dot cannot do it."""
+def dot_svg(graph: Graph) -> tuple[str, str]:
+    """The SVG as Graphviz arranges it, without what refers to other files; or "" and why there is none."""
     try:
         text = run_dot(graph, "svg").decode()
-    except (RuntimeError, ImportError):
-        return None
-    text = re.sub(r"^.*?(?=<svg)", "", text, count=1, flags=re.DOTALL)
-    return re.sub(r"<!--.*?-->\n?", "", text, flags=re.DOTALL)
+    except (RuntimeError, ImportError) as error:
+        return "", str(error).partition(":")[0]
+    text = re.sub(r"^.*?(?=<svg)|<!--.*?-->\n?|<title>[^<]*</title>\n?", "", text, flags=re.DOTALL)
+    start, rest = text.split(">", 1)
+    words = f"<title>{escape(graph.title)}</title>\n<desc>{escape(graph.summary())}</desc>"
+    return f'{start} role="img">\n{words}{rest}', ""

@@ -6,6 +6,7 @@ import base64
 import json
 import math
 import os
+from collections.abc import Callable
 from dataclasses import asdict
 from html import escape
 from pathlib import Path
@@ -51,27 +52,32 @@ def to_mermaid(graph: Graph) -> str:
         words = [str(e.slot + 1)] if len(graph.nodes[e.target].operands) > 1 else []
         words += [f"×{e.local.text(digits)}"] if e.local and graph.look.detail == "lesson" else []
         arrow = "-->" if e.flows else "-.->"
-        lines.append(f"    n{e.source} {arrow}" + (f'|"{mermaid_text(" ".join(words))}"| ' if words else " ") + f"n{e.target}")
+        lines.append(
+            f"    n{e.source} {arrow}" + (f'|"{mermaid_text(" ".join(words))}"| ' if words else " ") + f"n{e.target}"
+        )
     for kind, short in SHORT.items():
         members = ",".join([f"n{v.id}" for v in graph.nodes if v.kind == kind])
         if members:
             fill, line, ink = LIGHT[short + "-fill"], LIGHT[short + "-line"], LIGHT[short + "-text"]
             dashes = ",stroke-dasharray:6 4" if kind == "Constant" else ""
-            lines += [f"    classDef {short} fill:{fill},stroke:{line},color:{ink}{dashes}", f"    class {members} {short}"]
+            lines += [
+                f"    classDef {short} fill:{fill},stroke:{line},color:{ink}{dashes}",
+                f"    class {members} {short}",
+            ]
     lines += [f"    %% {mermaid_text(note)}" for note in graph.notes]
     return "\n".join(lines) + "\n"
 
 
 def mermaid_text(text: str) -> str:
-    """Letters, digits and spaces as they are, everything else in Mermaid's numbered escapes.
+    """Letters, digits and a few signs as they are, everything else in Mermaid's numbered escapes.
 
     >>> mermaid_text('a "b"')
     'a #34;b#34;'
     """
-    return "".join([c if c.isalnum() or c in " .=" else f"#{ord(c)};" for c in text])
+    return "".join([c if c.isalnum() or c in " .=_,:" else f"#{ord(c)};" for c in text])
 
 
-WRITERS = {
+WRITERS: dict[str, Callable[[Graph], str]] = {
     ".svg": Graph.to_svg, ".dot": Graph.to_dot, ".gv": Graph.to_dot, ".mmd": Graph.to_mermaid, ".json": Graph.to_json,
     ".txt": Graph.to_text,
 }  # fmt: skip
@@ -99,14 +105,14 @@ def bundle(graph: Graph, include: Any = None, exclude: Any = None) -> dict[str, 
 
     The HTML is an image with the SVG inside, because notebooks that are not trusted remove everything else.
     """
-    makers = {"text/html": _html, "image/svg+xml": Graph.to_svg, "text/plain": str}
+    makers: dict[str, Callable[[Graph], str]] = {"text/html": _html, "image/svg+xml": Graph.to_svg, "text/plain": str}
     answer = {}
     for kind, make in makers.items():
         if (include and kind not in include) or (exclude and kind in exclude):
             continue
         try:
             answer[kind] = make(graph)
-        except Exception as error:  # noqa: BLE001 - a picture that cannot be drawn must not stop a notebook
+        except Exception as error:
             if kind == "text/plain":
                 answer[kind] = f"a picture of {len(graph.nodes)} nodes, which failed: {type(error).__name__}"
     return answer

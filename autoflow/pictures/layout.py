@@ -17,8 +17,9 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
-GAP = 64.0  # between ranks
+GAP = 54.0  # between ranks
 APART = 22.0  # between nodes of a rank
 LANE = 13.0  # between an arrow that passes by and what is beside it
 SWEEPS = 24
@@ -42,6 +43,7 @@ class Line:
     target: int
     slot: int
     weight: float = 1.0  # how much it wants to be straight
+    aim: float | None = None  # the offset that it would hit if it were; None: that of its operand
 
 
 Point = tuple[float, float]  # along, across
@@ -49,7 +51,7 @@ Point = tuple[float, float]  # along, across
 
 @dataclass(slots=True)
 class Plan:
-    """The answer. A path alternates straight pieces (inside a rank) and curves (between ranks): p0 - p1 ~ p2 - p3 ~ p4."""
+    """The answer. A path alternates straight pieces, inside a rank, and curves between two: p0 - p1 ~ p2 - p3 ~ p4."""
 
     corners: list[Point]
     paths: list[list[Point]]
@@ -66,6 +68,7 @@ class Link:
     out: float
     into: float
     weight: float
+    aim: float
 
 
 def ranks(n: int, pairs: Sequence[tuple[int, int]]) -> list[int]:
@@ -88,10 +91,22 @@ def ranks(n: int, pairs: Sequence[tuple[int, int]]) -> list[int]:
             waiting[b] -= 1
             if not waiting[b]:
                 queue.append(b)
-    for a in leaves:
-        if after[a]:
-            rank[a] = min([rank[b] for b in after[a]]) - 1
+    tighten(rank, queue, after, pairs)
     return rank
+
+
+def tighten(
+    rank: list[int], order: Sequence[int], after: Sequence[Sequence[int]], pairs: Sequence[tuple[int, int]]
+) -> None:
+    """Move leaves, and what is computed from leaves for one use only, to just before that use."""
+    inner = {b for _, b in pairs}
+    movable = [True] * len(rank)
+    for a, b in pairs:
+        if a in inner and len(set(after[a])) > 1:
+            movable[b] = False  # its operand has to stay: the arrow from there would only become longer
+    for k in reversed(order):
+        if after[k] and movable[k]:
+            rank[k] = min([rank[b] for b in after[k]]) - 1
 
 
 def arrange(boxes: Sequence[Box], lines: Sequence[Line]) -> Plan:
@@ -129,14 +144,14 @@ class Layers:
                     self.after.append([])
                     self.link(last, place, out, 0.0, 8.0 if last >= n else 2.0)
                 last, out = place, 0.0
-            self.link(last, line.target, out, self.boxes[line.target].inputs[line.slot], line.weight)
+            self.link(last, line.target, out, self.boxes[line.target].inputs[line.slot], line.weight, line.aim)
         self.rows = [[] for _ in range(max(self.rank, default=-1) + 1)]
         for k in self.reading_order():
             self.rows[self.rank[k]].append(k)
 
-    def link(self, a: int, b: int, out: float, into: float, weight: float) -> None:
+    def link(self, a: int, b: int, out: float, into: float, weight: float, aim: float | None = None) -> None:
         """Join two places of neighbouring ranks."""
-        link = Link(a, b, out, into, weight)
+        link = Link(a, b, out, into, weight, into if aim is None else aim)
         self.after[a].append(link)
         self.before[b].append(link)
 
@@ -248,7 +263,7 @@ def coordinates(layers: Layers) -> list[float]:
         forth = sweep % 2 == 0
         for row in layers.rows if forth else reversed(layers.rows):
             wishes = [wish(layers, k, at, forth or both, not forth or both) for k in row]
-            gaps = [layers.spacing(a, b) for a, b in zip(row, row[1:], strict=False)]
+            gaps = [layers.spacing(a, b) for a, b in pairwise(row)]
             for k, place in zip(row, settle(wishes, gaps), strict=True):
                 at[k] = place
     low = min(at, default=0.0)
@@ -259,10 +274,10 @@ def wish(layers: Layers, k: int, at: list[float], forth: bool, back: bool) -> tu
     """Where k would like to begin so that its links are straight, and how strongly."""
     total = weight = 0.0
     for link in layers.before[k] if forth else ():
-        total += link.weight * (at[link.a] + link.out - link.into)
+        total += link.weight * (at[link.a] + link.out - link.aim)
         weight += link.weight
     for link in layers.after[k] if back else ():
-        total += link.weight * (at[link.b] + link.into - link.out)
+        total += link.weight * (at[link.b] + link.aim - link.out)
         weight += link.weight
     return (total / weight, weight) if weight else (at[k], 0.05)
 
@@ -320,4 +335,4 @@ def lead(layers: Layers, at: list[float]) -> Plan:
 def gap(layers: Layers, at: list[float], row: Sequence[int]) -> float:
     """The room behind a rank: more where arrows go up or down a long way, so that curves stay gentle."""
     rises = [abs(at[x.a] + x.out - at[x.b] - x.into) for k in row for x in layers.after[k]]
-    return GAP + min(80.0, 0.22 * max(rises, default=0.0))
+    return GAP + min(80.0, 0.2 * max(rises, default=0.0))

@@ -15,7 +15,9 @@ Item = tuple[list[tuple[str, str]], float]  # (text, style) pieces, and their wi
 def items(graph: Graph) -> list[Item]:
     """The signs that this picture has, with their meaning."""
     down = graph.look.direction == "down"
-    answer: list[list[tuple[str, str]]] = [[(kind, SHORT[kind])] for kind in KINDS if any([v.kind == kind for v in graph.nodes])]
+    answer: list[list[tuple[str, str]]] = [
+        [(kind, SHORT[kind])] for kind in KINDS if any([v.kind == kind for v in graph.nodes])
+    ]
     if graph.look.detail == "names":
         return [(piece, room(piece)) for piece in answer]
     arrays = [v for v in graph.nodes if not v.value.scalar]
@@ -30,7 +32,12 @@ def items(graph: Graph) -> list[Item]:
     of = f" of {graph.title}" if len(graph.title) <= 16 else ""
     scalar = next((v.gradient for v in graph.nodes if v.gradient is not None and v.gradient.scalar), None)
     if scalar is not None:
-        answer.append([(scalar.text(graph.look.digits), "gradient"), (f"gradient{of}, {'upwards' if down else 'right to left'}", "note")])
+        answer.append(
+            [
+                (scalar.text(graph.look.digits), "gradient"),
+                (f"gradient{of}, {'upwards' if down else 'right to left'}", "note"),
+            ]
+        )
     if any([v.gradient is not None and v.gradient.elements is None for v in arrays]):
         answer.append([("", "blocks"), (f"size of the gradient{of} (root mean square, log scale)", "note")])
     if graph.look.detail == "lesson":
@@ -95,7 +102,11 @@ def _draw(item: Item, x: float, middle: float) -> str:
 
 def _swatch(kind: str, short: str, x: float, middle: float, wide: float) -> str:
     """A small node of that kind."""
-    inner = f'<rect class="band" x="{n(x + 1)}" y="{n(middle - 9)}" width="{n(wide - 2)}" height="18"/>' if short == "op" else ""
+    inner = (
+        f'<rect class="band" x="{n(x + 1)}" y="{n(middle - 9)}" width="{n(wide - 2)}" height="18"/>'
+        if short == "op"
+        else ""
+    )
     return (
         f'<g class="{short}"><rect class="box" x="{n(x)}" y="{n(middle - 10)}" width="{n(wide)}" height="20" '
         f'rx="{0 if short == "op" else 9}"/>{inner}'

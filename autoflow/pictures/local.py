@@ -28,7 +28,8 @@ class Flow:
     of_parts: int  # how many there are; the first few are written down
     sent: tuple[Numbers | None, ...] = ()
     local: tuple[Numbers | None, ...] = ()
-    stored: str = ""  # how .grad differs, if it does: what it holds, "2 passes"
+    kept: Numbers | None = None  # what .grad of a Variable holds, if that is something else
+    times: int = 0  # how many times this gradient that is; 0: no whole number
 
 
 def flows(order: Sequence[Any], outputs: Sequence[Any], rows: int) -> dict[Any, Flow]:
@@ -49,7 +50,7 @@ def flows(order: Sequence[Any], outputs: Sequence[Any], rows: int) -> dict[Any, 
         g = total(parts, record)
         summaries = tuple([numbers(part) for part in parts[:rows]]) if len(parts) > 1 else ()
         if not record.parents:
-            answer[record] = Flow(numbers(g), summaries, len(parts), stored=stored(record, g))
+            answer[record] = Flow(numbers(g), summaries, len(parts), **stored(record, g))
             continue
         sent = record(g)
         for slot, (parent, part) in enumerate(zip(record.parents, sent, strict=True)):
@@ -81,19 +82,19 @@ def local(record: Any, g: Array, sent: tuple[Numbers | None, ...], rows: int) ->
     return tuple([u if u is not None and u.scalar else None for u in units])
 
 
-def stored(leaf: Any, g: Array) -> str:
-    """How the Variable's ``.grad`` differs from this pass: "20.26, 2 passes"; empty if it does not."""
-    from ..modes import modes
-
+def stored(leaf: Any, g: Array) -> dict[str, Any]:
+    """What a Variable's ``.grad`` holds, if it is not this pass alone: ``{"kept": ..., "times": 2}``."""
     kept = leaf.grad
-    if kept is None or np.shape(kept) != np.shape(g):
-        return ""
+    if kept is None or tuple(kept.shape) != tuple(g.shape):
+        return {}
     kept = kept.value if isinstance(kept, Node) else kept
     close = {2: 1e-2, 4: 1e-4}.get(g.dtype.itemsize, 1e-9)
     with np.errstate(all="ignore"):
         if np.allclose(kept, g, rtol=close, equal_nan=True):
-            return ""
-        ratio = np.nanmedian(np.real(np.asarray(kept)[g != 0] / g[g != 0])) if np.any(g != 0) else 0.0
-        passes = round(float(ratio)) if np.isfinite(ratio) else 0
-        words = f", {passes} passes" if passes > 1 and np.allclose(kept, passes * g, rtol=close) else ", of other passes"
-    return numbers(kept).magnitude(modes().digits) + words
+            return {}
+        ratio = float(np.real(kept.sum() / g.sum()))
+        times = round(ratio) if 1.5 < ratio < 1e9 else 0
+        return {
+            "kept": numbers(kept),
+            "times": times if np.allclose(kept, times * g, rtol=close, equal_nan=True) else 0,
+        }

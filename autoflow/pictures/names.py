@@ -114,7 +114,7 @@ def literal(x: Any) -> str:
 def options(record: Any) -> list[str]:
     """The arguments that are not operands, where they differ from their defaults: ``["axis=0"]``."""
     rule = record.rule
-    defaults = dict(zip(rule.names, rule.defaults, strict=True))
+    defaults = dict(zip(rule.names, rule.defaults, strict=False))  # rules set by users have none
     return [f"{k}={brief(v)}" for k, v in record.options.items() if not _same(v, defaults.get(k))]
 
 
@@ -147,8 +147,8 @@ def index(i: Any) -> str:
 
 def word(record: Any) -> str:
     """The operation in words: ``multiply``; ``sum, axis=0``; ``getitem [1:]``."""
-    if record.rule.name == "getitem":
-        return clip(f"getitem [{index(record.options['i'])}]", 30)
+    if record.rule.name in ("getitem", "setitem"):
+        return clip(f"{record.rule.name} [{index(record.options['i'])}]", 30)
     return clip(", ".join([clean(record.rule.name), *options(record)]), 40)
 
 
@@ -168,5 +168,8 @@ def bound_names() -> dict[int, str]:
     for space in spaces:
         for name, x in list(space.items()):
             if not name.startswith("_") and isinstance(x, Node):
-                found.setdefault(id(x if (record := x.grad_fn) is None else record), name)
+                record = getattr(
+                    x, "grad_fn", None
+                )  # NumPy can make arrays of our class that have none of our attributes
+                found.setdefault(id(x if record is None else record), name)
     return found

@@ -1,6 +1,6 @@
 """The numbers of an array as a picture needs them: few, plain, and made once.
 
-A :class:`Numbers` holds no array, so a picture stays what it was when arrays change, can be pickled, and lets memory go.
+A :class:`Numbers` holds no array: a picture stays what it was when arrays change, can be pickled, and lets memory go.
 """
 
 from __future__ import annotations
@@ -119,7 +119,13 @@ def _statistics(array: Array) -> dict[str, Any]:
     scale = float(abs(array).max()) or 1.0  # the squares of 1e200 would overflow
     scaled = array.astype(wide) / scale
     rms = scale * math.sqrt(float((abs(scaled) ** 2).mean()))
-    return {"mean": scale * scaled.mean().item(), "sd": scale * float(scaled.std()), "rms": rms, "nans": nans, "infinite": infinite}
+    return {
+        "mean": scale * scaled.mean().item(),
+        "sd": scale * float(scaled.std()),
+        "rms": rms,
+        "nans": nans,
+        "infinite": infinite,
+    }
 
 
 def number(v: float | complex, digits: int) -> str:

@@ -36,14 +36,16 @@ def draw_span(s: Span, x: float, middle: float, line: CardLine, anchor: str) -> 
     size = STYLES[s.style][1]
     if s.style == "slot":
         radius = CIRCLE / 2
-        return (
-            f'<circle class="ring" cx="{n(x + radius)}" cy="{n(middle)}" r="{radius}"/>'
-            f'<text class="slot" x="{n(x + radius)}" y="{n(middle + 0.36 * size)}" text-anchor="middle">{escape(s.text)}</text>'
-        )
+        where = f'x="{n(x + radius)}" y="{n(middle + 0.36 * size)}" text-anchor="middle"'
+        ring = f'<circle class="ring" cx="{n(x + radius)}" cy="{n(middle)}" r="{radius}"/>'
+        return f'{ring}<text class="slot" {where}>{escape(s.text)}</text>'
     if s.style == "blocks":
-        y = middle - 3.5
-        return "".join([
-            f'<path class="{"full" if i < line.blocks else "empty"}" d="M{n(x + i * BLOCK + 2)} {n(y)}h6l-2 7h-6z"/>' for i in range(6)
-        ])  # fmt: skip
+        names = ["full"] * line.blocks + ["empty"] * (6 - line.blocks)
+        places = [f"M{n(x + i * BLOCK + 2)} {n(middle - 3.5)}h6l-2 7h-6z" for i in range(6)]
+        return "".join([f'<path class="{name}" d="{place}"/>' for name, place in zip(names, places, strict=True)])
     where = f' text-anchor="{anchor}"' if anchor != "start" else ""
-    return f'<text class="{s.style}" x="{n(x)}" y="{n(middle + 0.35 * size)}"{where}>{escape(s.text)}</text>' if s.text else ""
+    return (
+        f'<text class="{s.style}" x="{n(x)}" y="{n(middle + 0.35 * size)}"{where}>{escape(s.text)}</text>'
+        if s.text
+        else ""
+    )

@@ -15,14 +15,16 @@ SHORT = {"Variable": "var", "Constant": "con", "Operation": "op"}
 
 # fmt: off
 LIGHT: Theme = {
-    "bg": "#FFFFFF", "ink": "#17202A", "sub": "#5B6675", "edge": "#8D99A6", "local": "#7A4A00", "grad": "#97266D", "warn": "#B3261E",
+    "bg": "#FFFFFF", "ink": "#17202A", "sub": "#5B6675", "edge": "#8D99A6",
+    "local": "#7A4A00", "grad": "#97266D", "warn": "#B3261E",
     "var-fill": "#E6F1FB", "var-head": "#E6F1FB", "var-line": "#0072B2", "var-text": "#003E63", "var-word": "#005C91",
     "con-fill": "#E2F5EE", "con-head": "#E2F5EE", "con-line": "#007453", "con-text": "#00503A", "con-word": "#00694B",
     "op-fill":  "#FFF7EA", "op-head":  "#FBD9A3", "op-line":  "#C8770A", "op-text":  "#5A3200", "op-word":  "#5A3200",
     "flow0": "#CBB7C6", "flow1": "#BE8FB1", "flow2": "#B0689B", "flow3": "#A34285", "flow4": "#97266D",
 }
 DARK: Theme = {
-    "bg": "#11161C", "ink": "#EDF2F7", "sub": "#9AA7B5", "edge": "#6B7885", "local": "#F2BE75", "grad": "#F59AD0", "warn": "#FF9A8F",
+    "bg": "#11161C", "ink": "#EDF2F7", "sub": "#9AA7B5", "edge": "#6B7885",
+    "local": "#F2BE75", "grad": "#F59AD0", "warn": "#FF9A8F",
     "var-fill": "#10283C", "var-head": "#10283C", "var-line": "#56B4E9", "var-text": "#CFE9FB", "var-word": "#8CCBF0",
     "con-fill": "#0E2D25", "con-head": "#0E2D25", "con-line": "#2FC79A", "con-text": "#C6F2E3", "con-word": "#6FDDBB",
     "op-fill":  "#241B10", "op-head":  "#5A3B08", "op-line":  "#E69F00", "op-text":  "#FFE3B3", "op-word":  "#FFE3B3",
@@ -55,7 +57,7 @@ STYLES: dict[str, tuple[str, float, bool, str]] = {
 }
 # fmt: on
 
-NARROW, WIDE = frozenset("ijl.,:;|!'`()[]{} tfrI/\\"), frozenset("mwMW@%—…")
+NARROW, WIDE = frozenset("ijl.,:;|!'`()[] tfrI/\\"), frozenset("mwMW@%—…")
 
 
 def width(text: str, style: str) -> float:
@@ -82,7 +84,9 @@ def _em(c: str) -> float:
     """The width of a letter in a wide sans serif font, in units of its size."""
     if cells(c) != 1:
         return float(cells(c))
-    return 0.38 if c in NARROW else 0.95 if c in WIDE else 0.72 if c.isupper() else 0.63
+    if c.isalnum() or c in NARROW or c in WIDE:
+        return 0.38 if c in NARROW else 0.95 if c in WIDE else 0.72 if c.isupper() else 0.63
+    return 1.0 if ord(c) > 0x2FFF else 0.8
 
 
 def cells(c: str) -> int:
@@ -92,7 +96,9 @@ def cells(c: str) -> int:
     return 2 if unicodedata.east_asian_width(c) in "WF" else 1
 
 
-BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # they reorder what follows
+BIDI = frozenset(
+    "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+)  # they reorder what follows
 
 
 def clean(text: object) -> str:
@@ -107,10 +113,7 @@ def clean(text: object) -> str:
 def _forbidden(c: str) -> bool:
     code = ord(c)
     return (
-        c in BIDI
-        or unicodedata.category(c) in ("Cc", "Cs")
-        or code & 0xFFFE == 0xFFFE
-        or 0xFDD0 <= code <= 0xFDEF
+        c in BIDI or unicodedata.category(c) in ("Cc", "Cs") or code & 0xFFFE == 0xFFFE or 0xFDD0 <= code <= 0xFDEF
     )  # control characters, halves of characters, and what Unicode calls noncharacters
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from xml.sax.saxutils import escape
 
 from .cards import Card, cards
@@ -29,8 +30,10 @@ def to_svg(graph: Graph) -> str:
     if graph.look.engine == "dot":
         from .dot import dot_svg
 
-        if (drawn := dot_svg(graph)) is not None:
-            return drawn
+        text, reason = dot_svg(graph)
+        if text:
+            return text
+        graph = replace(graph, notes=(*graph.notes, f"{reason}; drew with the built-in layout"))
     drawn = cards(graph)
     down = graph.look.direction == "down"
     widths = [c.width for c in drawn]
@@ -57,7 +60,8 @@ def frame(graph: Graph, body: str, width: float, height: float) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="{name}" role="img" width="{math.ceil(width)}" '
         f'height="{math.ceil(height)}" viewBox="0 0 {math.ceil(width)} {math.ceil(height)}">\n'
-        f"<title>{escape(', '.join([v.title for v in graph.nodes if v.output]))}</title>\n<desc>{escape(graph.summary())}</desc>\n"
+        f"<title>{escape(', '.join([v.title for v in graph.nodes if v.output]))}</title>\n"
+        f"<desc>{escape(graph.summary())}</desc>\n"
         f"<style>{style_sheet(name, graph.look.theme)}</style>\n"
         f'<rect class="bg" width="100%" height="100%"/>\n{body}\n</svg>\n'
     )
@@ -70,26 +74,35 @@ def place(graph: Graph, drawn: Sequence[Card], widths: list[float], down: bool) 
         widest = {r: max([w for w, k in zip(widths, rank, strict=True) if k == r]) for r in set(rank)}
         narrowest = {r: min([w for w, k in zip(widths, rank, strict=True) if k == r]) for r in set(rank)}
         widths[:] = [widest[r] if widest[r] <= STRETCH * narrowest[r] else w for w, r in zip(widths, rank, strict=True)]
-    boxes = []
-    for c, wide in zip(drawn, widths, strict=True):
-        slots = len(c.node.operands) + bool(c.node.more_operands)
-        count = max([e.slot for e in graph.edges if e.target == c.node.id], default=-1) + 1
-        if down:
-            inputs = [wide * (min(s, slots - 1) + 1) / (slots + 1) for s in range(count)]
-            boxes.append(Box(c.height, wide, tuple(inputs), wide / 2))
-        else:
-            boxes.append(Box(wide, c.height, tuple([centre(c, s, count) for s in range(count)]), c.lines[0].height / 2))
+    boxes = [box(graph, c, wide, down) for c, wide in zip(drawn, widths, strict=True)]
     main = spine(graph, rank)
-    lines = [Line(e.source, e.target, e.slot, STRAIGHT if (e.source, e.target) in main else 1.0) for e in graph.edges]
+    lines = []
+    for e in graph.edges:
+        straight = (e.source, e.target) in main
+        aim = boxes[e.target].output if straight else None
+        lines.append(Line(e.source, e.target, e.slot, STRAIGHT if straight else 1.0, aim))
     return arrange(boxes, lines)
 
 
-def centre(c: Card, slot: int, count: int) -> float:
-    """The height at which an operand's arrow lands: its row, or where there are none a place at the left edge."""
+def box(graph: Graph, c: Card, wide: float, down: bool) -> Box:
+    """The size of a card for the layout, and where its arrows begin and end."""
+    rows = [row.slot for row in c.node.operands if row.source is not None]
+    count = max(rows, default=-1) + 1
+    if down:
+        return Box(c.height, wide, tuple([wide * share(rows, s) for s in range(count)]), wide / 2)
+    inputs = [centre(c, s) if c.row(s) else c.height * share(rows, s) for s in range(count)]
+    return Box(wide, c.height, tuple(inputs), centre(c, 0) if c.row(0) else c.height / 2)
+
+
+def share(rows: Sequence[int], slot: int) -> float:
+    """The place of an operand's arrow on an edge of the card, of which the arrows take even parts."""
+    return (sum([r < slot for r in rows]) + 1) / (len(rows) + 1)
+
+
+def centre(c: Card, slot: int) -> float:
+    """The height of an operand's row."""
     row = c.row(slot)
-    if row:
-        return sum([line.height for line in c.lines[:row]]) + c.lines[row].height / 2
-    return c.height * (slot + 1) / (count + 1)
+    return sum([line.height for line in c.lines[:row]]) + c.lines[row].height / 2
 
 
 def spine(graph: Graph, rank: Sequence[int]) -> set[tuple[int, int]]:
@@ -109,20 +122,33 @@ def spine(graph: Graph, rank: Sequence[int]) -> set[tuple[int, int]]:
 def arrows(graph: Graph, drawn: Sequence[Card], plan: Plan, down: bool, left: float) -> list[str]:
     """All arrows, the thickest on top."""
     pieces = []
+    arrays = graph.look.detail == "arrays"
     for e, path in zip(graph.edges, plan.paths, strict=True):
-        points = [(across + left, along + MARGIN) if down else (along + left, across + MARGIN) for along, across in path]
-        level = flow_level(e)
+        points = [
+            (across + left, along + MARGIN) if down else (along + left, across + MARGIN) for along, across in path
+        ]
+        level = flow_level(e, arrays)
         wide = 1.3 if level is None else 1.2 + 3.0 * level
-        named = "f" + str(round(4 * level)) if level is not None else "plain" if e.flows and drawn[e.source].short != "con" else "fixed"
-        pieces.append((wide, f'<g class="{named}">{curve(points, wide, down)}<title>{escape(tip(graph, e))}</title></g>'))
+        named = (
+            "f" + str(round(4 * level))
+            if level is not None
+            else "plain"
+            if e.flows and drawn[e.source].short != "con"
+            else "fixed"
+        )
+        pieces.append(
+            (wide, f'<g class="{named}">{curve(points, wide, down)}<title>{escape(tip(graph, e))}</title></g>')
+        )
     pieces.sort(key=lambda piece: piece[0])
     return [text for _, text in pieces]
 
 
-def flow_level(e: Edge) -> float | None:
-    """How much is sent back, from 0 to 1 on a log scale that is the same in all pictures; None: nothing, or unknown."""
-    if e.sent is None:
+def flow_level(e: Edge, arrays: bool) -> float | None:
+    """How much is sent back, from 0 to 1 on a log scale; None: nothing, or unknown. Arrays have the scale of blocks."""
+    if e.sent is None or not e.flows:
         return None
+    if arrays:
+        return e.sent.blocks() / 6
     size = e.sent.rms if e.sent.rms is not None else math.inf
     return min(1.0, math.log10(1 + abs(size)) / math.log10(16))
 
@@ -167,9 +193,8 @@ def draw_card(graph: Graph, c: Card, x: float, y: float, wide: float) -> str:
     parts.append(f'<rect class="box" width="{n(wide)}" height="{n(height)}" rx="{radius}"/>')
     if c.short == "op":
         inset = 1.7 if c.node.output else 0.75
-        parts.append(
-            f'<rect class="band" x="{inset}" y="{inset}" width="{n(wide - 2 * inset)}" height="{n(c.lines[0].height - inset)}"/>'
-        )
+        size = f'width="{n(wide - 2 * inset)}" height="{n(c.lines[0].height - inset)}"'
+        parts.append(f'<rect class="band" x="{inset}" y="{inset}" {size}/>')
     top = 0.0
     for line in c.lines:
         if line.kind == "foot" and c.short == "op":
@@ -190,14 +215,11 @@ def card_tip(graph: Graph, c: Card) -> str:
 
 
 def ports(drawn: Sequence[Card], plan: Plan, left: float, widths: Sequence[float]) -> list[str]:
-    """In a picture from top to bottom arrows cannot land on rows: the upper edge has the operands' numbers."""
+    """In a picture from top to bottom arrows cannot land on rows: at the upper edge stand the operands' numbers."""
     pieces = []
     for c, (along, across), wide in zip(drawn, plan.corners, widths, strict=True):
-        rows = len(c.node.operands) + bool(c.node.more_operands)
-        if rows < 2:
-            continue
-        for row, operand in enumerate(c.node.operands):
-            if operand.source is not None:
-                x = n(across + left + wide * (row + 1) / (rows + 1) + 11)
-                pieces.append(f'<text class="slot" x="{x}" y="{n(along + MARGIN - 5)}">{row + 1}</text>')
+        rows = [row.slot for row in c.node.operands if row.source is not None]
+        for slot in rows if len(c.node.operands) > 1 else []:
+            x, y = across + left + wide * share(rows, slot) + 9, along + MARGIN - 5
+            pieces.append(f'<text class="slot" x="{n(x)}" y="{n(y)}">{slot + 1}</text>')
     return pieces

@@ -31,11 +31,14 @@ class Row:
     parts: str = ""
 
 
-def to_text(graph: Graph, ascii: bool | None = None) -> str:  # noqa: A002 - it is the word for it
+def to_text(graph: Graph, ascii: bool | None = None) -> str:
     """The tree. ``ascii``: None asks whether the terminal can show more."""
     rows = list(Tree(graph).rows())
     first = max([columns(row.text) for row in rows], default=0) + 2
-    wide = [max([columns(text) for text in column], default=0) for column in zip(*[(r.gradient, r.local) for r in rows], strict=True)]
+    wide = [
+        max([columns(text) for text in column], default=0)
+        for column in zip(*[(r.gradient, r.local) for r in rows], strict=True)
+    ]
     lines = []
     for row in rows:
         line = padded(row.text, first) if row.gradient or row.local or row.parts else row.text
@@ -121,7 +124,12 @@ class Tree:
     def children(self, node: Vertex, below: str) -> Iterator[tuple[Vertex | None, Operand | None, str, str]]:
         """The entries of the operands. Operands that are all known leaves share a line."""
         operands = node.operands
-        if len(operands) > 1 and not node.more_operands and all([self.known_leaf(row) for row in operands]) and not self.lesson():
+        if (
+            len(operands) > 1
+            and not node.more_operands
+            and all([self.known_leaf(row) for row in operands])
+            and not self.lesson()
+        ):
             names = ", ".join([self.title(self.graph.nodes[row.source]) for row in operands if row.source is not None])
             yield None, Operand(0, names, note="shown above"), f"{below}└─ ", ""
             return

@@ -17,7 +17,7 @@ from ..engine import topological
 from ..errors import LOST, LostGradientError
 from ..memory import Ghost, overwritten
 from ..modes import modes
-from ..nodes import Constant, Node, Variable
+from ..nodes import Node, Variable
 from . import layout
 from .data import Graph, Look, Operand, Vertex
 from .local import Flow, flows
@@ -77,7 +77,7 @@ def graph(
         ranks = layout.ranks(len(nodes), [(r.source, n.id) for n in nodes for r in n.operands if r.source is not None])
         direction = "right" if max(ranks, default=0) < 12 else "down"
     look = Look(detail, direction, bool(legend), theme, engine, modes().digits)
-    title = walk.titles.of(walk.records[0]) if len(walk.records) == 1 else "out"
+    title = walk.titles.of(walk.records[0]) if len(walk.records) == 1 else "the outputs"
     return Graph(nodes, outputs, title, bool(walk.flow), tuple(notes), look)
 
 
@@ -86,15 +86,21 @@ def check_words(**given: Any) -> None:
     for name, value in given.items():
         if value is not None and value not in WORDS[name]:
             words = ", ".join(map(repr, WORDS[name]))
-            raise ValueError(f"{name} is one of {words}{'' if name == 'constants' else ', or None'}; not {clip(repr(value), 40)}")
+            raise ValueError(
+                f"{name} is one of {words}{'' if name == 'constants' else ', or None'}; not {clip(repr(value), 40)}"
+            )
 
 
 def checked(node: Any) -> list[Any]:
     """The nodes to draw, each once."""
     given = list(node) if isinstance(node, (list, tuple)) else [node]
     for x in given or [node]:
-        if not isinstance(x, Node):
-            raise LostGradientError(f"a picture starts from a node, not from {type(x).__name__} {clip(repr(x), 60)}.\n{LOST}")
+        if not isinstance(x, Node) or not hasattr(
+            x, "name"
+        ):  # the second: NumPy made it from a node, without a history
+            raise LostGradientError(
+                f"a picture starts from a node, not from {type(x).__name__} {clip(repr(x), 60)}.\n{LOST}"
+            )
     return list({id(x): x for x in given}.values())
 
 
@@ -132,8 +138,8 @@ class Walk:
         if self.hidden:
             drawn = len(self.order)
             notes.append(
-                f"{drawn + self.hidden:,} nodes; showing the {drawn:,} nearest to the output, {self.hidden:,} are hidden. "
-                f"More: graph(limit=...), or the graph of a node further up."
+                f"{drawn + self.hidden:,} nodes; showing the {drawn:,} nearest to the output; {self.hidden:,} are "
+                f"hidden. More: graph(limit=...), or the graph of a node further up."
             )
         if gradients is False or not self.records:
             return notes
@@ -144,7 +150,7 @@ class Walk:
             return [*notes, "the output is complex, so the direction of a gradient is open: none are shown"]
         try:
             self.flow = flows(self.order, self.records, ROWS)
-        except Exception as error:  # noqa: BLE001 - a rule may be the user's; the picture shows the values all the same
+        except Exception as error:
             first = clip(clean(str(error).splitlines()[0] if str(error) else ""), 160)
             notes.append(f"gradients are not shown. {type(error).__name__}: {first}")
         if self.flow and len(self.records) > 1:
@@ -165,7 +171,9 @@ class Walk:
                         seen.add(id(x))
                         born.append(((created(x), 0), x, None))
                 elif self.literals or getattr(x, "shape", ()) != ():
-                    born.append(((created(record) - 0.5, slot), (id(record), slot), x))  # just before its operation
+                    born.append(
+                        ((created(record) - 0.5, slot), (id(record), slot), as_it_was(x, record))
+                    )  # just before
         born += [((created(x), 0), x, None) for x in self.lonely if id(x) not in seen]
         born.sort(key=lambda entry: entry[0])
         self.ids = {key(what): number for number, (_, what, _) in enumerate(born)}
@@ -200,9 +208,15 @@ class Walk:
             words.append("frozen: no gradient")
         if kind == "Variable" and (where := overwritten(x.value, self.first_use.get(id(x), sys.maxsize))):
             words.append(f"overwritten since it was used ({clip(clean(where.rpartition('/')[2]), 40)})")
-        if flow and flow.stored:
-            words.append(f"{self.titles.of(x)}.grad = {flow.stored}")
+        if flow and flow.kept:
+            words.append(f"{self.titles.of(x)}.grad = {flow.kept.magnitude(modes().digits)}, {self.passes()}")
         return words
+
+    def passes(self) -> str:
+        """What must have been added up in ``.grad``: "2 passes" if all Variables hold twice the gradient."""
+        times = {flow.times for flow in self.flow.values() if flow.kept}
+        told = len(times) == 1 and 0 not in times and any([r.parents for r in self.records])
+        return f"{times.pop()} passes" if told else "of other passes too"
 
     @property
     def first_use(self) -> dict[int, int]:
@@ -218,8 +232,7 @@ class Walk:
 
     def plain(self, place: tuple[int, int], x: Any) -> Vertex:
         """An operand that is no node: a number, an array, or what is left of one."""
-        known = (x.shape, x.dtype) if isinstance(x, Ghost) else ()
-        value = numbers(x.reference() if known else x, *known)
+        value = numbers(x.reference(), x.shape, x.dtype) if isinstance(x, Ghost) else numbers(x)
         return Vertex(self.ids[place], "Constant", self.titles.of(x), "", "Constant", value, notes=("no gradient",))
 
     def operand(self, record: Any, slot: int, x: Any) -> Operand:
@@ -241,6 +254,19 @@ class Walk:
         )  # fmt: skip
 
 
+def as_it_was(x: Any, record: Any) -> Any:
+    """A plain operand; of an array that the operation, or somebody later, has written into, only shape and dtype."""
+    value = x.reference() if isinstance(x, Ghost) else x
+    return Gone(x.shape, x.dtype) if overwritten(value, record.number - 1) else x
+
+
+class Gone(Ghost):
+    """Shape and dtype of values that are no more."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: Any) -> None:
+        self.shape, self.dtype, self.reference = shape, dtype, lambda: None
+
+
 def key(x: Any) -> Any:
     """What identifies a node of the picture: the object, or the place of a plain operand."""
     return x if type(x) is tuple else id(x)
@@ -259,7 +285,7 @@ def created(x: Any) -> int:
 
 
 def draw(node: Any, detail: str | None = None, **options: Any) -> Graph:
-    """Show the picture of ``node`` here and now in IPython or a notebook, and return it. Arguments as for :func:`graph`."""
+    """Show the picture of ``node`` here and now, in IPython or a notebook, and return it. Arguments: :func:`graph`."""
     picture = graph(node, detail, **options)
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if shell is None:

@@ -1,16 +1,272 @@
-"""Every NumPy function without a row: composed of others, plain result, or refused."""
+"""Every NumPy function without a row: what a node answers when it is given to one.
+
+Every public callable of NumPy is in exactly one list, and ``tests/test_outside.py`` walks NumPy's namespaces to say so:
+
+    RULES, COMPOSED   differentiated: a row, or written with functions that have rows (``table.py``)
+    FRESH             a new array to be filled, which remembers what is written into it (zeros_like)
+    WRITERS           write into their first argument (copyto)
+    PLAIN             plain numbers: places, counts, yes or no; the derivative is zero or there is none (argmax, isnan)
+    REFUSED           NoRuleError, with what to do instead
+    UNSEEN            NumPy does not ask the node: nothing can be done here, only said (np.asarray)
+
+Outside of that are classes (they hold data, and NumPy does not ask when one is called), and the namespaces of
+:data:`OUT_OF_SCOPE`, each with its reason. A function that gets a row leaves its list here; until it does the row
+counts already, because nodes look there first. What is in no list is refused.
+"""
 
 from __future__ import annotations
 
+import functools
+import inspect
 from typing import Any
 
 import numpy as np
 
-PLAIN: set[Any] = {np.equal, np.not_equal, np.greater, np.less, np.shape, np.ndim, np.size, np.argmax, np.may_share_memory, np.shares_memory}
-FRESH: set[Any] = {np.zeros_like, np.ones_like, np.empty_like}  # a Constant to be filled
+from ..errors import NoRuleError
+from .table import composed
 
-WRITERS: set[Any] = {np.copyto, np.put, np.place, np.putmask, np.fill_diagonal, np.put_along_axis}  # into their first argument
+Array = Any
 
 
-def advice(function: Any) -> str:
-    return "use x.value to leave the graph on purpose"
+def functions(namespace: Any, names: str) -> set[Any]:
+    """The functions of these names, as far as this version of NumPy has them.
+
+    >>> functions(np, "isnan not_in_this_version")
+    {<ufunc 'isnan'>}
+    """
+    there = vars(namespace)  # getattr would warn of deprecated names
+    return {there[name] for name in names.split() if name in there}
+
+
+# -- answered ---------------------------------------------------------------------------------------------------------
+
+FRESH = functions(np, "empty_like ones_like zeros_like")
+
+WRITERS = functions(np, "copyto fill_diagonal place put put_along_axis putmask")
+
+PLAIN = functions(np, """
+    equal greater greater_equal isfinite isinf isnan isnat less less_equal not_equal signbit
+    logical_and logical_not logical_or logical_xor
+    bitwise_and bitwise_count bitwise_or bitwise_xor gcd invert lcm left_shift packbits right_shift spacing unpackbits
+    all allclose any array_equal array_equiv in1d isclose iscomplex iscomplexobj isin isneginf isposinf isreal isrealobj
+    can_cast common_type einsum_path may_share_memory min_scalar_type ndim result_type shape shares_memory size
+    argmax argmin argpartition argsort argwhere diag_indices_from digitize flatnonzero ix_ lexsort nanargmax nanargmin
+    nonzero ravel_multi_index searchsorted tril_indices_from triu_indices_from unravel_index
+    bincount count_nonzero histogram histogram2d histogram_bin_edges histogramdd
+    array2string array_repr array_str save savetxt savez savez_compressed
+""")  # fmt: skip
+
+WEIGHTED = functions(np, "bincount histogram histogram2d histogramdd")  # counts; with weights they are sums
+
+
+@composed(np.full_like)
+def full_like(
+    a: Array, fill_value: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None, *,
+    device: Any = None,
+) -> Array:  # fmt: skip
+    """A Constant to be written into, as zeros_like; an Operation if ``fill_value`` is a node with a gradient."""
+    fresh = np.empty_like(a, dtype, order, shape=shape, device=device)
+    if not has_gradient(fill_value):
+        np.copyto(fresh.value, getattr(fill_value, "value", fill_value), casting="unsafe")
+        return fresh
+    if isinstance(fill_value, (list, tuple)):
+        raise NoRuleError("np.full_like(x, [...]) with nodes in the list: make one node of it first, af.array([...])")
+    filled = np.copy(np.broadcast_to(fill_value, fresh.shape), order="C")
+    return filled if filled.dtype == fresh.dtype else np.astype(filled, fresh.dtype)
+
+
+def is_plain(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> bool:
+    """May this call be answered with plain numbers? Not if they are to go into a node (``out=``), which has a history
+    of its own, and not if they are sums of weights that have a gradient."""
+    if function not in PLAIN:
+        return False
+    if not isinstance(function, np.ufunc) and (options or len(args) > 1):  # of ufuncs NumPy gives out= by name
+        options = _signature(function).bind_partial(*args, **options).arguments
+    out = options.get("out")
+    if any([is_node(a) for a in (out if isinstance(out, tuple) else (out,))]):
+        return False
+    return function not in WEIGHTED or not has_gradient(options.get("weights"))
+
+
+_signature = functools.cache(inspect.signature)
+
+
+def is_node(x: Any) -> bool:
+    """Is it one? (Rules are below nodes and do not know the class.)"""
+    return hasattr(x, "requires_grad")
+
+
+def has_gradient(x: Any) -> bool:
+    """Do gradients flow to it, or to one of a list?"""
+    return any([has_gradient(v) for v in x]) if isinstance(x, (list, tuple)) else getattr(x, "requires_grad", False)
+
+
+# -- refused ----------------------------------------------------------------------------------------------------------
+
+LINALG = "linear algebra has no derivatives here yet. Small systems can be written out: elimination, with operators"
+FFT = "Fourier transforms have no derivatives here yet. Of n points: np.exp(-2j * np.pi / n * np.outer(k, k)) @ x, k = 0 ... n-1"
+ROUNDING = "it is about the bits of a number, not about its value"
+DATES = "nodes hold numbers, no dates: use days = (dates - dates[0]) / np.timedelta64(1, 'D')"
+CHOSEN = "which elements it takes has no derivative. Let it work on x.value, find the places i of its result, and take x[i]"
+WITHOUT_NAN = "ok = ~np.isnan(x), and then"
+SCIMATH = "its dtype depends on the numbers. Say that you want complex numbers: x.astype(complex), and np.sqrt, np.log, ..."
+POLYNOMIAL = "write polynomials out: z = 0; for a in coefficients: z = z * x + a"
+
+# namespace, names, what to do instead; one sentence may do for a family. A function that gets a row leaves its line.
+# ruff: noqa: E501
+# fmt: off
+FAMILIES: tuple[tuple[Any, str, str], ...] = (
+    (np, "sort sort_complex",                "take the elements in order, x[np.argsort(x)] of a vector"),
+    (np, "partition",                        "take the elements in order, x[np.argpartition(x, k)] of a vector"),
+    (np, "median",                           "take the middle, x[np.argsort(x)[n // 2]] of a vector of odd length n"),
+    (np, "nanmedian",                        "take the middle, x[np.argsort(x)[n // 2]] of a vector with an odd number n of numbers"),
+    (np, "percentile quantile",              "take the elements in order, y = x[np.argsort(x)] of a vector, and of these one, or a mean of two neighbours"),
+    (np, "nanpercentile nanquantile",        "take the elements in order, y = x[np.argsort(x)] of a vector (NaN is last), and of these one, or a mean of two neighbours"),
+    (np, "intersect1d setdiff1d setxor1d trim_zeros union1d unique unique_all unique_counts unique_inverse unique_values", CHOSEN),
+    # choosing
+    (np, "select piecewise",                 "use np.where inside np.where"),
+    (np, "choose",                           "use np.where, or an index into a stack: np.stack(choices)[i, np.arange(n)]"),
+    (np, "extract",                          "use a mask as an index, x[mask]"),
+    (np, "delete",                           "use a mask as an index, x[mask]"),
+    (np, "insert",                           "join the parts: np.concatenate([x[:i], values, x[i:]])"),
+    (np, "resize",                           "use np.tile, and then an index or np.reshape"),
+    (np, "take_along_axis",                  "use an index for each axis: x[np.arange(n)[:, None], i] along the last of two"),
+    (np, "meshgrid",                         "let the shapes fit, x[:, None] and y[None, :]; or np.broadcast_arrays(x[None, :], y[:, None])"),
+    (np.lib.stride_tricks, "sliding_window_view", "stack the windows: np.stack([x[i : i + w] for i in range(len(x) - w + 1)])"),
+    # differences and sums
+    (np, "diff ediff1d",                     "write it: x[1:] - x[:-1]"),
+    (np, "gradient",                         "write it: (x[2:] - x[:-2]) / 2 inside, and one-sided at the ends"),
+    (np, "trapezoid",                        "write it: np.sum((y[1:] + y[:-1]) / 2 * dx)"),
+    (np, "interp",                           "find the interval of each x, i = np.searchsorted(xp, x) - 1, and write the line through its two ends"),
+    (np, "unwrap",                           "it adds multiples of the period: x + (np.unwrap(x.value) - x.value) has its value and its derivative"),
+    (np, "convolve correlate",               "write it as a sum of shifted products, sum(k[i] * x[i : i + n] for i in range(len(k)))"),
+    (np, "average",                          "write it: np.sum(w * x) / np.sum(w)"),
+    (np, "corrcoef cov",                     "write it: d = x - x.mean(axis=1, keepdims=True); d @ d.T / (n - 1) is the covariance of the rows"),
+    (np, "nansum",                           f"{WITHOUT_NAN} np.sum(x, where=ok)"),
+    (np, "nanmean nanstd nanvar",            f"{WITHOUT_NAN} np.mean(x, where=ok), np.var(x, where=ok), np.std(x, where=ok)"),
+    (np, "nanprod",                          f"{WITHOUT_NAN} np.prod(x, where=ok)"),
+    (np, "nanmax nanmin",                    f"{WITHOUT_NAN} np.max(x, where=ok, initial=-np.inf), np.min(x, where=ok, initial=np.inf)"),
+    (np, "nancumsum nancumprod",             f"{WITHOUT_NAN} np.cumsum(np.where(ok, x, 0)), np.cumprod(np.where(ok, x, 1))"),
+    # products
+    (np, "cross",                            "write the components: np.stack([x[1] * y[2] - x[2] * y[1], ...])"),
+    (np, "kron",                             'use np.einsum("ij,kl->ikjl", x, y) and np.reshape'),
+    (np, "vander",                           "write it: x[:, None] ** np.arange(n)[::-1]"),
+    (np, "poly polyadd polyder polydiv polyfit polyint polymul polysub polyval roots", POLYNOMIAL),
+    # ranges
+    (np, "linspace",                         "write it: x + (y - x) * np.linspace(0, 1, n)"),
+    (np, "logspace",                         "write it: 10 ** (x + (y - x) * np.linspace(0, 1, n))"),
+    (np, "geomspace",                        "write it: x * (y / x) ** np.linspace(0, 1, n)"),
+    # functions of functions
+    (np, "apply_along_axis",                 "write the loop: np.stack([f(row) for row in x])"),
+    (np, "apply_over_axes",                  "give the axes to the function: np.sum(x, axis=(0, 1), keepdims=True)"),
+    # bits, dtypes, dates
+    (np, "modf",                             "write it: whole = np.trunc(x), x - whole"),
+    (np, "ldexp",                            "write it: x * 2.0**k"),
+    (np, "frexp nextafter",                  ROUNDING),
+    (np, "real_if_close",                    "its dtype depends on the numbers: use np.real(x)"),
+    (np, "busday_count busday_offset datetime_as_string is_busday", DATES),
+    (np.emath, "arccos arcsin arctanh log log10 log2 logn power sqrt", SCIMATH),
+    # linear algebra
+    (np.linalg, "matmul matrix_transpose tensordot vecdot outer trace cross", "use the function of that name in np itself"),
+    (np.linalg, "diagonal",                  "use np.diagonal(x, axis1=-2, axis2=-1)"),
+    (np.linalg, "norm vector_norm matrix_norm", "write it: np.sqrt(np.sum(x * x, axis=axis))"),
+    (np.linalg, "matrix_power multi_dot",    "write the product, x @ y"),
+    (np.linalg, "cholesky cond det eig eigh eigvals eigvalsh inv lstsq matrix_rank pinv qr slogdet solve svd svdvals tensorinv tensorsolve", LINALG),
+    (np.fft, "fft fft2 fftn hfft ifft ifft2 ifftn ihfft irfft irfft2 irfftn rfft rfft2 rfftn", FFT),
+    (np.fft, "fftshift ifftshift",           "use np.roll(x, n // 2), and np.roll(x, -(n // 2)) for the way back"),
+)
+# fmt: on
+
+REFUSED: dict[Any, str] = {f: instead for space, names, instead in FAMILIES for f in functions(space, names)}
+
+# -- never asked ------------------------------------------------------------------------------------------------------
+
+# Data from elsewhere, and new arrays. Given a node these take its numbers, and the gradient ends there.
+MAKERS = functions(np, """
+    arange array asanyarray asarray asarray_chkfinite ascontiguousarray asfortranarray asmatrix bmat empty eye
+    from_dlpack frombuffer fromfile fromfunction fromiter frompyfunc fromregex fromstring full genfromtxt identity
+    indices load loadtxt nested_iters ones require tri zeros
+    bartlett blackman hamming hanning kaiser
+""") | functions(np.fft, "fftfreq rfftfreq") | functions(np.lib.stride_tricks, "as_strided")  # fmt: skip
+
+# Shapes, indices, dtypes, text, settings.
+ABOUT = functions(np, """
+    broadcast_shapes diag_indices iterable isfortran isscalar mask_indices tril_indices triu_indices
+    datetime_data isdtype issubdtype mintypecode promote_types typename
+    base_repr binary_repr format_float_positional format_float_scientific info
+    get_include get_printoptions getbufsize geterr geterrcall printoptions set_printoptions setbufsize seterr seterrcall
+    show_config show_runtime test
+""") | functions(np.lib.array_utils, "byte_bounds normalize_axis_index normalize_axis_tuple")  # fmt: skip
+
+# Written with functions that do ask.
+WRITTEN = functions(np, "row_stack trapz")
+
+UNSEEN = MAKERS | ABOUT | WRITTEN
+
+OUT_OF_SCOPE = {
+    "numpy.char": "nodes hold numbers, no text",
+    "numpy.core": "private",
+    "numpy.ctypeslib": "it hands out memory: use x.value",
+    "numpy.dtypes": "classes",
+    "numpy.exceptions": "classes",
+    "numpy.f2py": "a compiler",
+    "numpy.lib": "it adds documentation; the rest is in the namespaces below it",
+    "numpy.lib.format": "it writes files: use x.value",
+    "numpy.lib.introspect": "about NumPy itself",
+    "numpy.lib.mixins": "a class",
+    "numpy.lib.npyio": "classes",
+    "numpy.lib.recfunctions": "nodes have no fields: use a Variable for each",
+    "numpy.lib.user_array": "a class",
+    "numpy.ma": "masked arrays have arithmetic of their own: use np.where(mask, ...) or where=mask",
+    "numpy.matlib": "matrices have arithmetic of their own: use arrays",
+    "numpy.polynomial": POLYNOMIAL,
+    "numpy.random": "it draws numbers: scale and shift what it draws, mean + deviation * rng.normal(size=n)",
+    "numpy.rec": "nodes have no fields: use a Variable for each",
+    "numpy.strings": "nodes hold numbers, no text",
+    "numpy.testing": "it compares numbers, and takes those of nodes",
+    "numpy.typing": "types",
+}
+
+# -- what the error says ----------------------------------------------------------------------------------------------
+
+BY_METHOD = {
+    "accumulate": "use np.cumsum or np.cumprod, or a loop and np.stack",
+    "at": "use x[i] = ..., or x += values at their places (np.where, an index)",
+    "outer": "let the shapes fit: np.{name}(x[:, None], y) of two vectors",
+    "reduce": "use np.sum, np.prod, np.max or np.min, or a loop over x",
+    "reduceat": "reduce the slices: np.stack([x[i:j].sum() for i, j in zip(starts, ends)])",
+}
+
+
+def advice(function: Any, method: str = "") -> str:
+    """What to do instead of ``function``, or of that method of a ufunc.
+
+    >>> advice(np.median)
+    'take the middle, x[np.argsort(x)[n // 2]] of a vector of odd length n. For the numbers alone use x.value'
+    """
+    if method in BY_METHOD and (method == "at" or function not in PLAIN):
+        instead = BY_METHOD[method].format(name=function.__name__)
+    elif function in REFUSED:
+        instead = REFUSED[function]
+    elif function in WEIGHTED:
+        instead = "with weights (w) it is a sum: np.sum(np.where(i == np.arange(n)[:, None], w, 0), axis=1), i the bin of each"
+    elif function in PLAIN:
+        instead = "the result is plain numbers, so out= must be a plain array. To write it into a node: a[...] = result"
+    elif function in UNSEEN:
+        instead = "like= needs no node. Arrays that remember what is written into them: af.array, af.zeros, af.ones, af.full"
+    else:
+        instead = OUT_OF_SCOPE.get(getattr(function, "__module__", None) or "", "write it with functions that have a derivative")
+    return f"{instead}. For the numbers alone use x.value"
+
+
+def public_name(function: Any, method: str = "") -> str:
+    """What the user wrote, as far as the function knows.
+
+    >>> public_name(np.linalg.inv), public_name(np.add, "outer")
+    ('np.linalg.inv', 'np.add.outer')
+    """
+    name = getattr(function, "__name__", None) or str(function)
+    module = getattr(function, "__module__", None) or ""
+    name = f"{module}.{name}" if module else name
+    name = "np." + name.removeprefix("numpy.") if name.startswith("numpy.") else name
+    return f"{name}.{method}" if method not in ("", "__call__") else name
