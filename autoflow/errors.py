@@ -56,3 +56,8 @@ LOST = """The usual causes:
   - the values were computed under af.no_grad(), or only from Constants or frozen Variables
   - the function is a step (argmax, comparisons, astype(int)): its derivative is zero everywhere"""
 """What a user reads when a gradient got lost: shared by every LostGradientError."""
+
+
+def lost(what: str) -> LostGradientError:
+    """A LostGradientError that lists the usual causes."""
+    return LostGradientError(f"{what}\n{LOST}")

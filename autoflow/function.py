@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from .errors import lost
 from .intake import leaf_array
-from .nodes import finish, lost, new_record, operand, record_of
+from .nodes import new_record, record_of
+from .recording import finish, operand
 from .rules import RULES
 from .rules.table import Rule
 

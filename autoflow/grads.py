@@ -27,7 +27,7 @@ def read_grad(holder: Any, dtype: Any) -> Array | None:
         shown = g  # nobody else holds it: a copy of each would cost 5 % of a large training step
     else:
         shown = fitted(g, dtype).copy() if hasattr(g, "copy") else np.array(g, dtype)
-    holder._grad, holder._sent = np.asarray(shown) if not hasattr(shown, "ndim") else shown, None
+    holder._grad, holder._sent = np.asarray(shown) if isinstance(shown, np.generic) else shown, None
     return holder._grad  # type: ignore[no-any-return]
 
 

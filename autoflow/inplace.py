@@ -23,11 +23,13 @@ from typing import Any
 import numpy as np
 
 from . import memory
-from .errors import InPlaceError, LostGradientError, NoRuleError
+from .doors import FORWARD
+from .errors import InPlaceError, LostGradientError, NoRuleError, lost
 from .intake import plain_array
 from .modes import modes
-from .nodes import FORWARD, ConstantRole, NodeRole, VariableRole, apply, lost, new_record, operand, plain_option, record_of, value_of  # noqa: E501
+from .nodes import ConstantRole, NodeRole, VariableRole, constant_on, new_record, node_on, record_of, value_of
 from .numbering import now
+from .recording import apply, operand, plain_option
 from .records import live
 from .rules import RULES
 from .rules.indexing import getitem, is_basic, put_view, setitem
@@ -116,6 +118,11 @@ def refuse(x: Any, recording: bool) -> None:
         raise InPlaceError(f"{x.name} is read-only (detached, broadcast or made so): write into a copy of it, {x.name}.copy()")
 
 
+def overlap(v: Any, x: Any) -> bool:
+    """May the array ``v`` share memory with the node ``x``?"""
+    return isinstance(v, np.ndarray) and np.may_share_memory(v, x._value)
+
+
 def rescue(x: Any) -> None:
     """Copy what the records of x and of its bases will need of the memory that is about to be overwritten."""
     while True:
@@ -140,6 +147,7 @@ def become(x: Any, record: Any) -> None:
     if isinstance(x, ConstantRole):
         x.__class__ = x.family.Operation
     x._record, record._name = record, name
+    x._operand = x._value
     if (view := getattr(x, "_view", None)) is None:
         return
     base, taken = view
@@ -234,7 +242,12 @@ def write_out(rule: Rule, args: tuple[Any, ...], options: dict[str, Any], out: A
         if isinstance(rule.function, np.ufunc) and not options and not rule.variadic:
             inputs = rule.bind(args, {})
             return write(out, rule, inputs, lambda *values: rule.function(*values, out=out._value))
-        copyto(out, apply(rule, args, options))
+        z = apply(rule, args, options)
+        if (record := record_of(z)) is not None:  # what its derivatives will need of the memory of out
+            needed = rule.keeps(live(record)) if not rule.variadic else ()
+            kept = [v.copy() if k in needed and overlap(v, out) else v for k, v in enumerate(record.saved)]
+            record.saved = tuple(kept)
+        copyto(out, z)
         return out
     if not (args and out is args[0] and out.base is None):
         raise LostGradientError(
@@ -245,8 +258,7 @@ def write_out(rule: Rule, args: tuple[Any, ...], options: dict[str, Any], out: A
     if not isinstance(node, NodeRole):
         raise lost("this in-place operation gave no node")
     np.copyto(out, node._value, casting="same_kind")  # whoever else holds the array sees the write
-    node._value = out
-    return node
+    return node_on(out, node._record) if node.requires_grad else constant_on(out)
 
 
 def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:

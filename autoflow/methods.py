@@ -19,7 +19,9 @@ import numpy as np
 from . import protocol
 from .backends import Family
 from .errors import InPlaceError, NoRuleError
-from .nodes import NUMPY, NodeRole, VariableRole, apply, later, value_of
+from .late import later
+from .nodes import NUMPY, NodeRole, VariableRole, value_of
+from .recording import apply
 from .rules import RULES
 from .rules.indexing import getitem
 from .rules.structure import astype, flatten

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from . import engine, memory
-from .errors import GradientShapeError, SeedError, StaleValueError
+from .errors import GradientShapeError, SeedError, StaleValueError, lost
 from .grads import fitted
 from .modes import modes, switched
-from .nodes import FAMILIES, NodeRole, VariableRole, constant_on, lost, node_on, source_of, value_of
+from .nodes import FAMILIES, NodeRole, VariableRole, constant_on, node_on, source_of, value_of
 from .records import Record, live
 
 Array = Any
@@ -48,6 +48,9 @@ def backward(root: Any, seed: Any = None, *, create_graph: bool = False, keep_gr
     """
     limit = {None: modes().keep, True: None, False: -1}[keep_grads]
     pairs = pull_back(root, seed, create_graph=create_graph, limit=limit)
+    if create_graph:
+        with switched(recording=True):
+            pairs = [(holder, fitted(g, holder.dtype)) for holder, g in pairs]
     holders, grads = [], []
     with LOCK:
         for holder, g in pairs:
@@ -154,7 +157,7 @@ def as_nodes(record: Record) -> tuple[Any, ...]:
     """``saved`` with nodes where gradients flow: the operands', and the record's own result."""
     saved = list(record.saved)
     for k, parent in enumerate((*record.parents, *[None] * (len(saved) - len(record.parents) - 1), record)):
-        if parent is not None and type(saved[k]) in FAMILIES:
+        if parent is not None and (type(saved[k]) in FAMILIES or isinstance(saved[k], np.generic)):
             saved[k] = parent if isinstance(parent, VariableRole) else node_on(saved[k], parent)
     return tuple(saved)
 

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .late import later
 from .memory import Ghost, overwritten
 from .rules.table import Rule
@@ -70,6 +72,8 @@ class Record:
         value = self.saved[-1]
         if type(value) is Ghost:
             value = value.reference()
+        if isinstance(value, np.generic):  # of a 0-d operation: see fast.py
+            return np.asarray(value)
         return None if value is None or overwritten(value, self.number) else value
 
     @property

@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from .errors import lost
 from .grads import fitted
 from .modes import modes, switched
-from .nodes import NodeRole, Variable, lost, source_of, value_of
+from .nodes import NodeRole, Variable, source_of, value_of
 from .passes import pull_back
 from .rules.table import of, primitive, rule
 

@@ -13,7 +13,6 @@ import argparse
 import gc
 import json
 import math
-import os
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -108,8 +107,8 @@ def torch(work: Workload) -> Step:
 
 def jax(work: Workload, *, jit: bool = False) -> Step:
     """JAX on the CPU in float64, operation by operation or compiled (before the clock starts)."""
-    os.environ.setdefault("JAX_PLATFORMS", "cpu")
     jax, jnp = import_module("jax"), import_module("jax.numpy")
+    jax.config.update("jax_platforms", "cpu")
     jax.config.update("jax_enable_x64", True)
     data = [jnp.asarray(a) if isinstance(a, np.ndarray) else a for a in work.data]
     parameters = [jnp.asarray(a) for a in work.parameters]
@@ -198,15 +197,16 @@ def title(implementation: str) -> str:
     return TITLES.get(implementation, implementation)
 
 
-def ratio(row: dict[str, float], other: str) -> str:
-    """autoflow's time in times of another one's."""
-    return digits(row.get("autoflow", math.nan) / row.get(other, math.nan))
+def compared(implementations: Sequence[str]) -> list[str]:
+    """In times of whose time autoflow's is given."""
+    return [other for other in ("hand", "torch") if other in implementations and "autoflow" in implementations]
 
 
 def cells(name: str, row: dict[str, float], implementations: Sequence[str]) -> list[str]:
-    """A row of the table: times, then the two ratios."""
-    times = [digits(row.get(implementation, math.nan)) for implementation in implementations]
-    return [name, *times, ratio(row, "hand"), ratio(row, "torch")]
+    """A row of the table: times, then ratios; empty where there is no figure."""
+    times = {i: row.get(i, math.nan) for i in implementations}
+    ratios = [times["autoflow"] / times[other] for other in compared(implementations)]
+    return [name, *map(digits, [*times.values(), *ratios])]
 
 
 def arguments() -> argparse.Namespace:
@@ -228,8 +228,10 @@ def main() -> None:
         warm_malloc()
     implementations = installed(options.impl)
     libraries = [i for i in implementations if i in LIBRARIES]
-    where = f"{setting(libraries)}; malloc {'cold' if options.cold else 'warm'}; ms, best of {options.repeats} rounds"
-    header = ["workload", *map(title, implementations), "autoflow / hand", "autoflow / PyTorch"]
+    malloc = "cold" if options.cold else "warm"
+    where = f"{setting(libraries)}; malloc {malloc}; ms, best of up to {options.repeats} rounds"
+    ratios = [f"autoflow / {title(other)}" for other in compared(implementations)]
+    header = ["workload", *map(title, implementations), *ratios]
     print(where, "  ".join([f"{header[0]:12}", *(f"{word:>8}" for word in header[1:])]), sep="\n")
     figures: dict[str, dict[str, float]] = {}
     for name in options.only:

@@ -75,7 +75,7 @@ def blas_threads() -> str:
     except ImportError:
         return ""
     counts = {p["num_threads"] for p in pools if p["user_api"] == "blas" and "numpy" in p["filepath"].lower()}
-    return f" (products in {counts.pop()} threads)" if len(counts) == 1 else ""
+    return f" (threads: {counts.pop()})" if len(counts) == 1 else ""
 
 
 def version(library: str) -> str:
@@ -83,7 +83,7 @@ def version(library: str) -> str:
     if library == "autoflow":
         return f"autoflow {import_module('autoflow').__version__}"  # perhaps not installed, only on the path
     if library == "torch":
-        return f"PyTorch {metadata.version('torch')} ({import_module('torch').get_num_threads()} threads)"
+        return f"PyTorch {metadata.version('torch')} (threads: {import_module('torch').get_num_threads()})"
     return f"{library} {metadata.version(library)}"
 
 

@@ -150,9 +150,8 @@ def compare_steps() -> None:
     print(table(["", "peak MB", "of by hand (target 1.3)"], rows), end="\n\n")
 
 
-def compare_chains(operations: int) -> None:
-    """Print the table of the chain."""
-    names = ["autoflow", *(["torch"] if find_spec("torch") else [])]
+def compare_chains(operations: int, names: list[str]) -> None:
+    """Print the table of the chain, for autoflow and, where it is installed, PyTorch."""
     figures = {name: child(f"chain_{name}", operations) for name in names}
     columns = ["forward", "backward", "deletion", "total", "MB", "over"]
     rows = [[name, *(digits(found[column]) for column in columns)] for name, found in figures.items()]
@@ -171,9 +170,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Memory of a training step, and a chain of a million operations.")
     parser.add_argument("--operations", type=int, default=1_000_000, help="length of the chain")
     operations = parser.parse_args().operations
+    libraries = ["autoflow", *(["torch"] if find_spec("torch") else [])]
     compare_steps()
-    compare_chains(operations)
-    print("", setting(), sep="\n")
+    compare_chains(operations, libraries)
+    print("", setting(libraries), sep="\n")
 
 
 if __name__ == "__main__":

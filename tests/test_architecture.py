@@ -28,7 +28,7 @@ RECORDING = {
     "records",
     "rules",
 }
-CORE = RECORDING | {"nodes", "fast", "methods", "protocol", "inplace", "engine", "passes"}
+CORE = RECORDING | {"nodes", "recording", "doors", "fast", "methods", "protocol", "inplace", "engine", "passes"}
 USERS = CORE | {"create", "transforms", "function"}
 
 # A part (a module or subpackage of autoflow) and the parts it may import, anywhere in its files. Subpackages may
@@ -48,10 +48,12 @@ MAY_IMPORT = {
     "intake": {"errors", "backends"},
     "records": {"late", "memory", "numbering", "rules"},
     "nodes": RECORDING,
-    "fast": RECORDING | {"nodes"},
-    "methods": RECORDING | {"nodes", "protocol"},
+    "recording": RECORDING | {"nodes"},
+    "doors": RECORDING | {"nodes", "recording"},
+    "fast": RECORDING | {"nodes", "recording", "doors"},
+    "methods": RECORDING | {"nodes", "recording", "protocol"},
     "protocol": RECORDING | {"nodes"},
-    "inplace": RECORDING | {"nodes", "fast"},
+    "inplace": RECORDING | {"nodes", "recording", "doors", "fast"},
     "passes": RECORDING | {"nodes", "engine"},
     "create": CORE,
     "hooks": CORE,

@@ -167,8 +167,7 @@ def test_repr_records_nothing_and_stays_short():
     before = af.Variable(1.0)._number
     for node in (x, z, part):
         assert len(repr(node)) <= 2000
-        str(node), f"{node}", np.array2string(node), float(node.value.flat[0])
-        np.testing.assert_array_equal(node, node.value)
+        _ = str(node), f"{node}", np.array2string(node), np.array_repr(node)
     assert af.Variable(1.0)._number == before + 1
 
 

@@ -9,10 +9,10 @@ import pytest
 
 import autoflow as af
 from autoflow import numbering
-from autoflow.errors import NoRuleError
-from autoflow.nodes import NodeRole, value_of
+from autoflow.errors import LostGradientError, NoRuleError
+from autoflow.nodes import METHODS, NodeRole, value_of
 from autoflow.rules import outside
-from autoflow.rules.outside import ABOUT, FRESH, MAKERS, OUT_OF_SCOPE, PLAIN, REFUSED, UNSEEN, WRITERS, advice
+from autoflow.rules.outside import FRESH, MAKERS, OUT_OF_SCOPE, PLAIN, REFUSED, UNSEEN, WRITERS, advice, public_name
 from autoflow.rules.table import COMPOSED, RULES
 
 WALKED = [np, np.linalg, np.fft, np.emath, np.lib.stride_tricks, np.lib.array_utils]
@@ -30,16 +30,13 @@ def public(space):
 
 def callables(space):
     """Functions and ufuncs. Classes hold data, and NumPy does not ask a node when one is called."""
-    return {
-        name: thing
-        for name, thing in public(space).items()
-        if callable(thing) and not isinstance(thing, type | types.ModuleType) and name != "test"
-    }
+    no_functions = type, types.ModuleType
+    return {n: f for n, f in public(space).items() if callable(f) and not isinstance(f, no_functions) and n != "test"}
 
 
 def problems(space):
     """What is not in exactly one list, and what to do about it."""
-    short = space.__name__.replace("numpy", "np").replace("np.lib.scimath", "np.emath")
+    short = space.__name__.replace("numpy", "np")
     for name, function in callables(space).items():
         found = [title for title, members in LISTS.items() if function in members]
         if not found:
@@ -48,20 +45,29 @@ def problems(space):
             yield f"{short}.{name} is {' and '.join(found)}: take it out of all but one, in rules/outside.py"
 
 
-def id_of(function):
-    return outside.public_name(function)
-
-
 def ordered(functions):
-    return sorted(functions, key=id_of)
+    return sorted(functions, key=public_name)
+
+
+def asks(function):
+    """Does NumPy ask the arguments' classes before it runs this function?"""
+    return isinstance(function, np.ufunc) or hasattr(function, "_implementation")
 
 
 # -- the lists --------------------------------------------------------------------------------------------------------
 
+walk = pytest.mark.parametrize("space", WALKED, ids=lambda space: space.__name__)
 
-@pytest.mark.parametrize("space", WALKED, ids=lambda space: space.__name__)
+
+@walk
 def test_every_callable_is_in_exactly_one_list(space):
     assert not list(problems(space))
+
+
+@walk
+def test_unseen_are_those_that_numpy_does_not_ask_about(space):
+    for name, function in callables(space).items():
+        assert (function in UNSEEN) == (not asks(function)), name
 
 
 def test_a_new_function_is_noticed(monkeypatch):
@@ -72,14 +78,14 @@ def test_a_new_function_is_noticed(monkeypatch):
 
 
 def test_a_row_for_a_refused_function_is_noticed(monkeypatch):
-    function = next(iter(f for f in REFUSED if f in vars(np).values()))
-    monkeypatch.setitem(RULES, function, None)
-    (problem,) = problems(np)
-    assert problem.endswith("is a row and REFUSED: take it out of all but one, in rules/outside.py")
+    monkeypatch.setitem(LISTS, "REFUSED", {**REFUSED, np.sin: ""})
+    assert list(problems(np)) == [
+        "np.sin is a row and REFUSED: take it out of all but one, in rules/outside.py",
+    ]
 
 
 def namespaces(space=np):
-    """All public namespaces of NumPy, by name."""
+    """The public namespaces of NumPy, by name."""
     found = {thing.__name__: thing for thing in public(space).values() if isinstance(thing, types.ModuleType)}
     if space is np:
         found |= namespaces(np.lib)
@@ -93,89 +99,79 @@ def test_every_namespace_is_walked_or_out_of_scope():
     assert not walked & set(OUT_OF_SCOPE)
 
 
-@pytest.mark.parametrize(
-    "names", ["max amax", "min amin", "round around", "concatenate concat", "transpose permute_dims", "power pow",
-              "abs absolute", "invert bitwise_not bitwise_invert", "left_shift bitwise_left_shift", "conj conjugate",
-              "divide true_divide", "arcsin asin", "remainder mod"],
-)  # fmt: skip
+ALIASES = """max=amax min=amin round=around concatenate=concat transpose=permute_dims power=pow absolute=abs
+    invert=bitwise_not invert=bitwise_invert left_shift=bitwise_left_shift right_shift=bitwise_right_shift
+    conjugate=conj divide=true_divide remainder=mod degrees=rad2deg radians=deg2rad
+    arcsin=asin arccos=acos arctan=atan arctan2=atan2 arcsinh=asinh arccosh=acosh arctanh=atanh"""
+
+
+@pytest.mark.parametrize("names", ALIASES.split())
 def test_aliases_are_in_the_same_list(names):
-    functions = [getattr(np, name) for name in names.split()]
-    assert len({title for f in functions for title, members in LISTS.items() if f in members}) == 1
-
-
-def asks(function):
-    """Does NumPy ask the arguments' classes before it runs this function?"""
-    return isinstance(function, np.ufunc) or hasattr(function, "_implementation")
-
-
-@pytest.mark.parametrize("space", WALKED, ids=lambda space: space.__name__)
-def test_unseen_are_those_that_numpy_does_not_ask_about(space):
-    for name, function in callables(space).items():
-        assert (function in UNSEEN) == (not asks(function)), name
+    one, other = [getattr(np, name) for name in names.split("=")]
+    for members in LISTS.values():
+        assert (one in members) == (other in members)
 
 
 # -- plain results ----------------------------------------------------------------------------------------------------
 
-X = np.array([[0.5, -1.5, 2.5], [2.0, 0.5, np.nan]])
-N = np.array([[3, 0, 2], [1, 7, 5]])
-
-
-def leaves():
-    """A matrix, a vector, a number; integers; booleans."""
-    return af.Variable(X), af.Variable([0.5, 2.0, -1.0, 2.0]), af.Variable(2.0), af.Constant(N), af.Constant(N > 2)
-
-
-# Calls of those that do not take one matrix, or are no ufunc of two numbers: x matrix, v vector, s number, n integers, b booleans.
+# f: the function; x: a matrix, v: a vector, s: a number (Variables); n: integers, b: booleans (Constants).
+# A function that is not here is called f(x).
 CALLS = {
-    "allclose": lambda f, x, v, s, n, b: f(x, [x[0].value, x[1]], equal_nan=True),
-    "array_equal": lambda f, x, v, s, n, b: f(x, x),
-    "array_equiv": lambda f, x, v, s, n, b: f(v, [v, v]),
-    "bincount": lambda f, x, v, s, n, b: f(n[0], minlength=5, weights=[1.0, 0.5, 2.0]),
-    "bitwise_count": lambda f, x, v, s, n, b: f(n),
-    "can_cast": lambda f, x, v, s, n, b: f(x, np.float32),
-    "diag_indices_from": lambda f, x, v, s, n, b: f(x[:, :2]),
-    "digitize": lambda f, x, v, s, n, b: f(x, [s, af.Variable(3.0)]),
-    "einsum_path": lambda f, x, v, s, n, b: f("ij,kj", x, x),
-    "histogram": lambda f, x, v, s, n, b: f(v, bins=[-1.0, 0.0, s]),
-    "histogram2d": lambda f, x, v, s, n, b: f(v, v, bins=2),
-    "histogram_bin_edges": lambda f, x, v, s, n, b: f(v, 3),
-    "histogramdd": lambda f, x, v, s, n, b: f((v, v), 2),
-    "in1d": lambda f, x, v, s, n, b: f(v, [s]),
-    "invert": lambda f, x, v, s, n, b: f(b),
-    "isin": lambda f, x, v, s, n, b: f(x, [s, 0.5]),
-    "isnat": lambda f, x, v, s, n, b: None,  # of dates only, which no node holds
-    "ix_": lambda f, x, v, s, n, b: f(n[0], b[1]),
-    "lexsort": lambda f, x, v, s, n, b: f((v, v)),
-    "logical_not": lambda f, x, v, s, n, b: f(x),
-    "may_share_memory": lambda f, x, v, s, n, b: f(x, x[1]),
-    "nanargmax": lambda f, x, v, s, n, b: f(x, axis=1),
-    "packbits": lambda f, x, v, s, n, b: f(b, axis=1),
-    "ravel_multi_index": lambda f, x, v, s, n, b: f((n[0], n[1]), (8, 8)),
-    "result_type": lambda f, x, v, s, n, b: f(x, n),
-    "save": lambda f, x, v, s, n, b: written(f, x),
-    "savetxt": lambda f, x, v, s, n, b: written(f, x),
-    "savez": lambda f, x, v, s, n, b: written(f, x, name=v),
-    "savez_compressed": lambda f, x, v, s, n, b: written(f, x, name=v),
-    "searchsorted": lambda f, x, v, s, n, b: f([0.0, 1.0], v),
-    "shares_memory": lambda f, x, v, s, n, b: f(x, x[1]),
-    "unpackbits": lambda f, x, v, s, n, b: f(af.Constant(np.array([3, 5], np.uint8))),
-    "unravel_index": lambda f, x, v, s, n, b: f(n, (4, 4)),
+    "allclose": "f(x, [x[0].value, x[1]], equal_nan=True)",
+    "argpartition": "f(v, 2)",
+    "array_equal": "f(x, x)",
+    "array_equiv": "f(v, [v, v])",
+    "bincount": "f(n[0], minlength=5, weights=[1.0, 0.5, 2.0])",
+    "bitwise_count": "f(n)",
+    "can_cast": "f(x.dtype, np.float32)",
+    "diag_indices_from": "f(x[:, :2])",
+    "digitize": "f(x, [s, s + 1])",
+    "einsum_path": "f('ij,kj', x, x)",
+    "gcd": "f(n, n[0])",
+    "histogram": "f(v, bins=[-1.0, 0.0, s])",
+    "histogram2d": "f(v, v, bins=2)",
+    "histogram_bin_edges": "f(v, 3)",
+    "histogramdd": "f((v, v), 2)",
+    "in1d": "f(v, [s])",
+    "invert": "f(b)",
+    "isclose": "f(x, s)",
+    "isin": "f(x, [s, 0.5])",
+    "isnat": "None",  # asks about dates, which no node holds
+    "ix_": "f(n[0], b[1])",
+    "lcm": "f(n, n[0])",
+    "left_shift": "f(n, n[0])",
+    "lexsort": "f((v, v))",
+    "may_share_memory": "f(x, x[1])",
+    "nanargmax": "f(x, axis=1)",
+    "packbits": "f(b, axis=1)",
+    "ravel_multi_index": "f((n[0], n[1]), (8, 8))",
+    "result_type": "f(x, n)",
+    "right_shift": "f(n, n[0])",
+    "save": "written(f, x)",
+    "savetxt": "written(f, x)",
+    "savez": "written(f, x, name=v)",
+    "savez_compressed": "written(f, x, name=v)",
+    "searchsorted": "f([0.0, 1.0], v)",
+    "shares_memory": "f(x, x[1])",
+    "unpackbits": "f(b * np.uint8(1))",
+    "unravel_index": "f(n, (4, 4))",
 }
-for _name in "argpartition".split():
-    CALLS[_name] = lambda f, x, v, s, n, b: f(v, 2)
-for _name in "isclose equal greater greater_equal less less_equal not_equal logical_and logical_or logical_xor".split():
-    CALLS[_name] = lambda f, x, v, s, n, b: f(x, s)
-for _name in "bitwise_and bitwise_or bitwise_xor gcd lcm left_shift right_shift".split():
-    CALLS[_name] = lambda f, x, v, s, n, b: f(n, n[0])
+
+
+def call_of(function):
+    """An expression with ``f``, see CALLS."""
+    if isinstance(function, np.ufunc) and function.nin == 2 and function.__name__ not in CALLS:
+        return "f(n, n[0])" if "bitwise" in function.__name__ else "f(x, s)"
+    return CALLS.get(function.__name__, "f(x)")
 
 
 def written(function, x, **options):
-    """The bytes that a function writes to a file, without the time in a zip file."""
+    """What a function writes to a file."""
     file = io.BytesIO()
     function(file, x, **options)
     if not file.getvalue().startswith(b"PK"):
         return file.getvalue()
-    file.seek(0)
+    file.seek(0)  # a zip file: it has the time in it
     return list(np.load(file).items())
 
 
@@ -184,55 +180,52 @@ def parts(z):
     return [p for part in z for p in parts(part)] if isinstance(z, (tuple, list)) else [z]
 
 
-def on_plain(function):
-    """The same function for plain values, so that a call can be repeated without nodes."""
-    return lambda *args, **options: function(*value_of(args), **{k: value_of(v) for k, v in options.items()})
-
-
-def made_by(call, function, nodes):
-    """The result of a call, and how many nodes and records were made meanwhile."""
+def made_by(expression, function, names):
+    """The value of an expression, and how many nodes and records it makes."""
     before = numbering.now()
-    return call(function, *nodes), numbering.now() - before
+    return eval(expression, {"f": function, "np": np, "written": written, **names}), numbering.now() - before
 
 
 @pytest.mark.filterwarnings("ignore:`in1d`:DeprecationWarning")
-@pytest.mark.parametrize("function", ordered(PLAIN), ids=id_of)
+@pytest.mark.parametrize("function", ordered(PLAIN), ids=public_name)
 def test_plain_result(function):
-    call = CALLS.get(function.__name__, lambda f, x, v, s, n, b: f(x))
-    nodes = leaves()
-    expected, _ = made_by(call, on_plain(function), nodes)
-    _, by_arguments = made_by(call, lambda *args, **options: None, nodes)
-    z, made = made_by(call, function, nodes)
+    call = call_of(function)
+    x, n = np.array([[0.5, -1.5, 2.5], [2.0, 0.5, np.nan]]), np.array([[3, 0, 2], [1, 7, 5]])
+    names = {"x": af.Variable(x), "v": af.Variable([0.5, 2.0, -1.0, 2.0]), "s": af.Variable(2.0)}
+    names |= {"n": af.Constant(n), "b": af.Constant(n > 2)}
+
+    def on_plain(*args, **options):
+        return function(*value_of(args), **{k: value_of(v) for k, v in options.items()})
+
+    numpys, _ = made_by(call, on_plain, names)
+    _, by_arguments = made_by(call, lambda *args, **options: None, names)
+    ours, made = made_by(call, function, names)
     assert made == by_arguments
-    assert not any(isinstance(p, NodeRole) for p in parts(z))
-    assert len(parts(z)) == len(parts(expected))
-    for ours, numpys in zip(parts(z), parts(expected), strict=True):
-        assert type(ours) is type(numpys)
-        np.testing.assert_array_equal(ours, numpys)
+    assert not any(isinstance(p, NodeRole) for p in parts(ours))
+    for p, q in zip(parts(ours), parts(numpys), strict=True):
+        assert type(p) is type(q)
+        np.testing.assert_array_equal(p, q)
 
 
 def test_out_and_where_of_plain_ufuncs():
     x, out = af.Variable([1.0, 2.0, 3.0]), np.zeros(3, bool)
     assert np.less(x, 2.5, out=out) is out
     assert out.tolist() == [True, True, False]
-    np.greater(x, 0.0, out=out, where=x > 1.5)
+    np.greater(x, 0.0, out=out, where=x > 2.5)
     assert out.tolist() == [True, True, True]
     assert np.all(x, where=af.Constant([True, False, True]))
 
 
-def test_methods_of_plain_ufuncs():
-    x = af.Variable([1.0, 2.0, 0.0])
-    assert np.less.outer(x, x).tolist() == np.less.outer(x.value, x.value).tolist()
-    assert np.logical_and.reduce(x) is np.False_
-    assert np.logical_or.accumulate(x).tolist() == [True, True, True]
-    assert np.logical_or.reduceat(x, [0, 2]).tolist() == [True, False]
+PLAIN_INTO_NODES = [
+    lambda x: np.less(x, 0.0, out=x),
+    lambda x: np.isnan(0.0, out=x),
+    lambda x: np.logical_and.reduce(x, out=x[0]),
+    lambda x: np.all(x, out=x[0]),
+    lambda x: np.argmax(x, 0, af.Constant(0)),
+]
 
 
-@pytest.mark.parametrize(
-    "call",
-    [lambda x: np.less(x, 0.0, out=x), lambda x: np.logical_and.reduce(x, out=x[0]), lambda x: np.all(x, out=x[0]),
-     lambda x: np.argmax(x, 0, af.Constant(0)), lambda x: np.isnan(0.0, out=x)],
-)  # fmt: skip
+@pytest.mark.parametrize("call", PLAIN_INTO_NODES)
 def test_plain_results_are_not_written_into_nodes(call):
     x = af.Variable([1.0, 2.0]) * 1.0
     with pytest.raises(NoRuleError, match=r"so out= must be a plain array. To write it into a node: a\[...\] = result"):
@@ -240,12 +233,17 @@ def test_plain_results_are_not_written_into_nodes(call):
     assert x.value.tolist() == [1.0, 2.0]
 
 
-@pytest.mark.parametrize(
-    "call",
-    [lambda i, w: np.bincount(i, w), lambda i, w: np.histogram(i, weights=w), lambda i, w: np.histogram(i, 2, None, False, w),
-     lambda i, w: np.histogram2d(i, i, weights=w), lambda i, w: np.histogramdd((i, i), weights=w),
-     lambda i, w: np.bincount(i, [w[0], 1.0, w[2]])],
-)  # fmt: skip
+WEIGHTS = [
+    lambda i, w: np.bincount(i, w),
+    lambda i, w: np.bincount(i, [w[0], 1.0, w[2]]),
+    lambda i, w: np.histogram(i, weights=w),
+    lambda i, w: np.histogram(i, 2, None, False, w),
+    lambda i, w: np.histogram2d(i, i, weights=w),
+    lambda i, w: np.histogramdd((i, i), weights=w),
+]
+
+
+@pytest.mark.parametrize("call", WEIGHTS)
 def test_sums_of_weights_with_a_gradient_are_refused(call):
     i = af.Constant([0, 1, 1])
     with pytest.raises(NoRuleError, match=r"with weights \(w\) it is a sum"):
@@ -253,10 +251,22 @@ def test_sums_of_weights_with_a_gradient_are_refused(call):
     call(i, af.Constant([1.0, 2.0, 3.0]))
 
 
-# -- arrays to be filled ----------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("function", ordered(PLAIN), ids=public_name)
+def test_places_of_out_and_weights(function):
+    try:
+        names = list(inspect.signature(function).parameters)
+    except ValueError:  # not even NumPy knows
+        return
+    if isinstance(function, np.ufunc):
+        names = []  # of ufuncs NumPy always tells us out= by name
+    assert outside.OUT.get(function) == (names.index("out") if "out" in names else None)
+    assert outside.WEIGHTS.get(function) == (names.index("weights") if "weights" in names else None)
 
 
-@pytest.mark.parametrize("function", ordered(FRESH), ids=id_of)
+# -- arrays to be filled, and functions that write --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("function", ordered(FRESH), ids=public_name)
 @pytest.mark.parametrize("options", [{}, {"dtype": np.float32}, {"shape": (2, 2)}], ids=str)
 def test_fresh_arrays_remember_what_is_written_into_them(function, options):
     x = af.Variable([1.0, 2.0, 3.0])
@@ -266,18 +276,17 @@ def test_fresh_arrays_remember_what_is_written_into_them(function, options):
     if function is not np.empty_like:
         np.testing.assert_array_equal(z.value, numpys)
     z[0] = x[1] * x[1]
-    assert isinstance(z, af.Operation)
     np.sum(z[0]).backward()
-    assert x.grad[1] == 4.0 * np.size(z[0])
+    assert x.grad.tolist() == [0.0, 4.0 * np.size(z[0]), 0.0]
 
 
-@pytest.mark.parametrize("options", [{}, {"dtype": np.float32}, {"dtype": int}, {"shape": (2, 2)}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"dtype": np.float32}, {"dtype": int}, {"shape": (3, 2)}], ids=str)
 @pytest.mark.parametrize("fill", [2.5, -0.0, [1.0, 2.0], af.Constant(1.5)], ids=str)
 def test_full_like_of_plain_numbers(fill, options):
     x = af.Variable([[1.0, 2.0], [3.0, 4.0]])
     z, numpys = np.full_like(x, fill, **options), np.full_like(x.value, value_of(fill), **options)
     assert isinstance(z, af.Constant)
-    assert z.dtype == numpys.dtype
+    assert (z.dtype, z.shape) == (numpys.dtype, numpys.shape)
     assert z.value.tobytes() == numpys.tobytes()
     assert z.value.flags.writeable
 
@@ -295,49 +304,71 @@ def test_full_like_of_a_node():
         np.full_like(x, [s[0], 1.0])
 
 
+WRITES = {
+    "fill_diagonal": lambda f, a: f(a, 7.0),
+    "place": lambda f, a: f(a, np.array([[True, False], [False, True]]), [7.0]),
+    "put": lambda f, a: f(a, [0, 3], [7.0, 8.0]),
+    "put_along_axis": lambda f, a: f(a, np.array([[0], [1]]), 7.0, 1),
+    "putmask": lambda f, a: f(a, np.array([[True, False], [False, True]]), 7.0),
+}
+
+
+@pytest.mark.parametrize("function", ordered(WRITERS - {np.copyto}), ids=public_name)  # copyto: test_inplace.py
+def test_writers_that_are_not_recorded_write_nothing(function):
+    x = af.Variable([[1.0, 2.0], [3.0, 4.0]]) * 1.0
+    with pytest.raises(NoRuleError, match=rf"np.{function.__name__} .*write x\[index\] = values"):
+        WRITES[function.__name__](function, x)
+    assert x.value.tolist() == [[1.0, 2.0], [3.0, 4.0]]
+
+
 # -- refused ----------------------------------------------------------------------------------------------------------
 
 
 def generic_call(function, x):
     """A call with ``x`` wherever an argument is required: NumPy asks before it looks at them."""
-    if isinstance(function, np.ufunc):
-        return function(*[x] * function.nin)
-    needed = [
-        p
-        for p in inspect.signature(function).parameters.values()
-        if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
-    ]
-    return function(*[x] * max(len(needed), 1))
+    for n in range(1, 5):
+        try:
+            return function(*[x] * n)
+        except NoRuleError:
+            raise
+        except TypeError:  # it takes more
+            pass
+    raise AssertionError(f"{function} was not called")
 
 
-@pytest.mark.parametrize("function", ordered(REFUSED), ids=id_of)
+@pytest.mark.parametrize("function", ordered(REFUSED), ids=public_name)
 def test_refused_with_name_and_advice(function):
     with pytest.raises(NoRuleError) as caught:
         generic_call(function, af.Variable([[2.0, 1.0], [1.0, 3.0]]))
-    assert f"{outside.public_name(function)} of a node is not differentiated: " in str(caught.value)
-    assert REFUSED[function] in str(caught.value)
-    assert str(caught.value).endswith("For the numbers alone use x.value")
+    assert str(caught.value) == (
+        f"{public_name(function)} of a node is not differentiated: {REFUSED[function]}. "
+        f"For the numbers alone use x.value"
+    )
 
 
-@pytest.mark.parametrize(
-    ("function", "name"),
-    [(np.vectorize(lambda a: a), r"<lambda> \(vectorized\)"), (np.frompyfunc(lambda a: a, 1, 1), r"<lambda> \(vectorized\)"),
-     (np.strings.upper, "np.strings.upper"), (np.char.equal, "np.char.equal"), (np.strings.isalpha, "np.strings.isalpha")],
-)  # fmt: skip
-def test_unknown_functions_do_not_fall_through(function, name):
-    with pytest.raises(NoRuleError, match=name + " of a node is not differentiated"):
-        generic_call(function, af.Variable([1.0]))
+def untold(a):
+    """A function that nobody has heard of."""
+    return a
 
 
-def test_an_unknown_function_of_another_library():
-    class Duck:
-        __module__ = "ducks"
+UNKNOWN = {
+    r"np\.strings\.upper": np.strings.upper,
+    r"np\.char\.equal": np.char.equal,
+    r"np\.strings\.isalpha": np.strings.isalpha,
+    r"untold \(vectorized\)": np.frompyfunc(untold, 1, 1),
+    r".*untold": lambda x: x.__array_function__(untold, (type(x),), (x,), {}),
+}
 
-        def __call__(self, x):
-            return x.__array_function__(self, (type(x),), (x,), {})
 
-    with pytest.raises(NoRuleError, match="write it with functions that have a derivative"):
-        Duck()(af.Variable([1.0]))
+@pytest.mark.parametrize("name", UNKNOWN)
+def test_what_is_in_no_list_does_not_fall_through(name):
+    with pytest.raises(NoRuleError, match=f"^{name} of a node is not differentiated: .*For the numbers alone"):
+        generic_call(UNKNOWN[name], af.Variable([1.0]))
+
+
+def test_vectorize_is_refused():
+    with pytest.raises((NoRuleError, LostGradientError)):  # NumPy 2.3 gives the function copies without a history
+        np.vectorize(untold)(af.Variable([1.0]))
 
 
 LIKE = {
@@ -358,93 +389,57 @@ def test_like_is_refused_with_advice(name):
 
 # -- methods of ufuncs ------------------------------------------------------------------------------------------------
 
-DOUBLE = sorted({f for f in vars(np).values() if isinstance(f, np.ufunc) and (f.nin, f.nout, f.signature) == (2, 1, None)}, key=id_of)
+ARGUMENTS = {"reduce": (), "accumulate": (), "outer": ([2, 1],), "reduceat": ([0, 2],), "at": ([0], 1)}
+FLOATS, INTEGERS = [0.5, 1.5, 1.25], [3, 5, 1]
 
 
-@pytest.mark.parametrize("method", ["reduce", "accumulate", "outer", "reduceat", "at"])
-@pytest.mark.parametrize("ufunc", DOUBLE, ids=id_of)
-def test_method_of_a_ufunc_is_recorded_or_plain_or_refused_by_name(ufunc, method):
-    x = af.Variable([0.5, 1.5, 1.25])
-    rest = {"outer": (x,), "reduceat": ([0, 2],), "at": ([0], 1.0)}.get(method, ())
-    integers = ufunc in PLAIN and "d" not in "".join(ufunc.types)  # gcd, bitwise_and
-    first = af.Constant([3, 5, 1]) if integers else x
+def method_works(ufunc, method, values):
+    """Does NumPy have this method of this ufunc?"""
     try:
-        z = getattr(ufunc, method)(first, *[first if r is x else r for r in rest])
-    except NoRuleError as error:
-        assert ufunc not in PLAIN or method == "at"
-        assert f"np.{ufunc.__name__}.{method}" in str(error)
-        assert outside.BY_METHOD[method].format(name=ufunc.__name__) in str(error)
-        assert x.value.tolist() == [0.5, 1.5, 1.25]
-        return
-    except (TypeError, ValueError) as error:  # NumPy has no such reduction
-        assert "reduc" in str(error) or "accumul" in str(error) or "not supported" in str(error) or "loop" in str(error)
-        assert ufunc in PLAIN
-        return
-    numpys = getattr(ufunc, method)(first.value, *[first.value if r is x else r for r in rest])
-    np.testing.assert_array_equal(value_of(z), numpys)
-    assert isinstance(z, NodeRole) == (ufunc not in PLAIN)
+        getattr(ufunc, method)(np.array(values), *ARGUMENTS[method])
+    except (TypeError, ValueError, RuntimeError):
+        return False
+    return True
+
+
+CASES = [
+    (ufunc, method, values)
+    for ufunc in ordered({f for f in vars(np).values() if isinstance(f, np.ufunc)})
+    for method in ARGUMENTS
+    for values in [next((v for v in (FLOATS, INTEGERS) if method_works(ufunc, method, v)), None)]
+    if values
+]
+
+
+@pytest.mark.parametrize(("ufunc", "method", "values"), CASES, ids=[public_name(u, m) for u, m, _ in CASES])
+def test_method_of_a_ufunc_is_recorded_or_plain_or_refused_by_name(ufunc, method, values):
+    x = (af.Constant if values is INTEGERS else af.Variable)(values)
+    if ufunc in METHODS.get(method, ()) or (ufunc in PLAIN and method != "at"):
+        z = getattr(ufunc, method)(x, *ARGUMENTS[method])
+        assert isinstance(z, af.Operation) == (ufunc not in PLAIN)
+        np.testing.assert_array_equal(value_of(z), getattr(ufunc, method)(x.value, *ARGUMENTS[method]))
+    else:
+        with pytest.raises(NoRuleError) as caught:
+            getattr(ufunc, method)(x, *ARGUMENTS[method])
+        assert str(caught.value).startswith(f"np.{ufunc.__name__}.{method} ")
+        assert outside.BY_METHOD[method].format(name=ufunc.__name__) in str(caught.value)
+        assert x.value.tolist() == values
 
 
 # -- the advice is right ----------------------------------------------------------------------------------------------
 
-
-V = np.array([1.5, -0.5, 3.0, 2.0, 0.25])
-W = np.array([0.5, 1.0, 2.0, 0.75, 4.0])
-M = np.array([[1.0, 2.5, -1.0], [0.5, 3.0, 2.0]])
-GAPS = np.array([1.5, np.nan, 3.0])
-K = np.arange(5)
-RECIPES = {  # NumPy's call on plain arrays; what the advice says, on nodes
-    np.sort: (lambda: np.sort(V), lambda v, w, m, o: v[np.argsort(v)]),
-    np.median: (lambda: np.median(V), lambda v, w, m, o: v[np.argsort(v)[5 // 2]]),
-    np.unique: (lambda: np.unique(V), lambda v, w, m, o: v[np.unique(v.value, return_index=True)[1]]),
-    np.extract: (lambda: np.extract(V > 1, V), lambda v, w, m, o: v[v > 1]),
-    np.choose: (lambda: np.choose([0, 1, 0, 1, 1], [V, W]), lambda v, w, m, o: np.stack([v, w])[[0, 1, 0, 1, 1], np.arange(5)]),
-    np.insert: (lambda: np.insert(V, 2, [7.0, 8.0]), lambda v, w, m, o: np.concatenate([v[:2], [7.0, 8.0], v[2:]])),
-    np.take_along_axis: (lambda: np.take_along_axis(M, np.argsort(M), -1), lambda v, w, m, o: m[np.arange(2)[:, None], np.argsort(m)]),
-    np.lib.stride_tricks.sliding_window_view: (
-        lambda: np.lib.stride_tricks.sliding_window_view(V, 3), lambda v, w, m, o: np.stack([v[i : i + 3] for i in range(len(v) - 3 + 1)])),
-    np.diff: (lambda: np.diff(V), lambda v, w, m, o: v[1:] - v[:-1]),
-    np.gradient: (lambda: np.gradient(V)[1:-1], lambda v, w, m, o: (v[2:] - v[:-2]) / 2),
-    np.trapezoid: (lambda: np.trapezoid(V, dx=0.5), lambda v, w, m, o: np.sum((v[1:] + v[:-1]) / 2 * 0.5)),
-    np.unwrap: (lambda: np.unwrap(4 * V), lambda v, w, m, o: 4 * v + (np.unwrap(4 * v.value) - 4 * v.value)),
-    np.correlate: (lambda: np.correlate(V, W[:2]), lambda v, w, m, o: sum(w[i] * v[i : i + 4] for i in range(2))),
-    np.average: (lambda: np.average(V, weights=W), lambda v, w, m, o: np.sum(w * v) / np.sum(w)),
-    np.cov: (lambda: np.cov(M), lambda v, w, m, o: (m - m.mean(axis=1, keepdims=True)) @ (m - m.mean(axis=1, keepdims=True)).T / 2),
-    np.nansum: (lambda: np.nansum(GAPS), lambda v, w, m, o: np.sum(o, where=~np.isnan(o))),
-    np.nanvar: (lambda: np.nanvar(GAPS), lambda v, w, m, o: np.var(o, where=~np.isnan(o))),
-    np.nanmax: (lambda: np.nanmax(GAPS), lambda v, w, m, o: np.max(o, where=~np.isnan(o), initial=-np.inf)),
-    np.nancumprod: (lambda: np.nancumprod(GAPS), lambda v, w, m, o: np.cumprod(np.where(~np.isnan(o), o, 1))),
-    np.kron: (lambda: np.kron(M, M[:, :2]), lambda v, w, m, o: np.reshape(np.einsum("ij,kl->ikjl", m, m[:, :2]), (4, 6))),
-    np.vander: (lambda: np.vander(V, 4), lambda v, w, m, o: v[:, None] ** np.arange(4)[::-1]),
-    np.linspace: (lambda: np.linspace(V, W, 4), lambda v, w, m, o: v + (w - v) * np.linspace(0, 1, 4)[:, None]),
-    np.logspace: (lambda: np.logspace(1.5, 0.5, 4), lambda v, w, m, o: 10 ** (v[0] + (w[0] - v[0]) * np.linspace(0, 1, 4))),
-    np.geomspace: (lambda: np.geomspace(1.5, 0.5, 4), lambda v, w, m, o: v[0] * (w[0] / v[0]) ** np.linspace(0, 1, 4)),
-    np.linalg.diagonal: (lambda: np.linalg.diagonal(M), lambda v, w, m, o: np.diagonal(m, axis1=-2, axis2=-1)),
-    np.linalg.norm: (lambda: np.linalg.norm(M, axis=1), lambda v, w, m, o: np.sqrt(np.sum(m * m, axis=1))),
-    np.fft.fft: (lambda: np.fft.fft(V), lambda v, w, m, o: np.exp(-2j * np.pi / 5 * np.outer(K, K)) @ v),
-    np.fft.fftshift: (lambda: np.fft.fftshift(V), lambda v, w, m, o: np.roll(v, 5 // 2)),
-    np.polyval: (lambda: np.polyval(W, V), lambda v, w, m, o: horner(w, v)),
-    np.bincount: (lambda: np.bincount([0, 2, 2, 1, 0], W), lambda v, w, m, o: np.sum(np.where([0, 2, 2, 1, 0] == np.arange(3)[:, None], w, 0), axis=1)),
-}  # fmt: skip
-
-
-def horner(coefficients, x):
-    z = 0
-    for a in coefficients:
-        z = z * x + a
-    return z
-
-
-@pytest.mark.parametrize("function", ordered(RECIPES), ids=id_of)
-def test_the_advice_gives_what_numpy_gives(function):
-    numpys, instead = RECIPES[function]
-    z = instead(*[af.Variable(values) for values in (V, W, M, GAPS)])
-    assert isinstance(z, af.Operation)
-    np.testing.assert_allclose(z.value, numpys(), rtol=1e-12, atol=1e-12)
-
-
-def test_advice_exists_for_whatever_is_asked():
-    for function in [*RULES, *PLAIN, *UNSEEN, *WRITERS, len]:
+V, W, M, GAPS = [1.5, -0.5, 3.0, 2.0, 0.25], [0.5, 1.0, 2.0, 0.75, 4.0], [[1.0, 2.5, -1.0], [0.5, 3.0, 2.0]], [1.5, np.nan, 3.0]
+HAS_NUMBER = {"x": GAPS, "ok": ~np.isnan(GAPS)}
+# NumPy's call; what the advice says, to the letter; the names in both. Lists of floats become Variables, x is V if not given.
+RECIPES = [
+    ("np.sort(x)", "x[np.argsort(x)]", {}),
+    ("np.median(x)", "x[np.argsort(x)[n // 2]]", {"n": 5}),
+    ("np.nanmedian(x)", "x[np.argsort(x)[n // 2]]", {"x": [1.5, 4.0, np.nan, 3.0], "n": 3}),
+    ("np.extract(mask, x)", "x[mask]", {"mask": np.array(V) > 1}),
+    ("np.choose(i, choices)", "np.stack(choices)[i, np.arange(n)]", {"i": [0, 1, 0, 1, 1], "choices": M_AND_M, "n": 5}),
+]
+def test_there_is_advice_for_everything():
+    for function in [*RULES, *COMPOSED, *PLAIN, *UNSEEN, *WRITERS, *REFUSED, len]:
         assert advice(function).endswith(". For the numbers alone use x.value")
 
 
@@ -459,16 +454,14 @@ def test_some_makers_keep_only_numbers():
 
 
 @pytest.mark.filterwarnings("ignore:`row_stack`:DeprecationWarning", "ignore:`trapz`:DeprecationWarning")
-def test_those_written_with_functions_that_ask_are_recorded():
+def test_functions_written_with_functions_that_ask_are_recorded():
     x = af.Variable([1.0, 2.0])
     assert isinstance(np.row_stack([x, x]), af.Operation)
-    assert {np.row_stack} <= outside.WRITTEN <= {np.row_stack, vars(np).get("trapz")}
 
 
-def test_about_does_not_change_the_graph():
+def test_questions_about_nodes_are_answered():
     x = af.Variable([1.0, 2.0])
     assert not np.isscalar(x)
     assert np.iterable(x)
     assert not np.isfortran(x)
     assert np.format_float_positional(x[0]) == "1."
-    assert ABOUT

@@ -91,7 +91,9 @@ def test_gradients_appear_after_backward_and_are_of_one_pass():
     a5.backward()
     two = graph(a5)
     assert by_title(two)["x"].gradient == by_title(one)["x"].gradient
-    assert by_title(two)["x"].notes == (f"x.grad = {number(2 * float(one.nodes[0].gradient.elements[0]), 4)}, 2 passes",)
+    assert by_title(two)["x"].notes == (
+        f"x.grad = {number(2 * float(one.nodes[0].gradient.elements[0]), 4)}, 2 passes",
+    )
     x.grad = 1.0
     assert by_title(graph(a5))["x"].notes == ("x.grad = 1, of other passes too",)
     assert not graph(a5, gradients=False).gradients
@@ -129,7 +131,11 @@ def test_plain_numbers_stand_in_the_row_or_are_nodes():
     inline = graph(x**2)
     assert [row.source for row in inline.nodes[-1].operands] == [0, None]
     drawn = graph(x**2, constants="nodes")
-    assert [(node.kind, node.title) for node in drawn.nodes] == [("Variable", "x"), ("Constant", "2"), ("Operation", "x**2")]
+    assert [(node.kind, node.title) for node in drawn.nodes] == [
+        ("Variable", "x"),
+        ("Constant", "2"),
+        ("Operation", "x**2"),
+    ]
     assert [e.flows for e in drawn.edges] == [True, False]
 
 
@@ -147,14 +153,14 @@ def test_named_constants_arrays_and_frozen_variables_are_nodes():
 
 
 def test_titles():
-    p = af.Variable(2.0)  # noqa: F841 - its name in a picture is that of this variable
+    p = af.Variable(2.0)  # its name in a picture is that of this variable
     q = af.Variable(3.0, name="given")
     table = {
         "p + given": p + q, "p/(p + given)": p / (p + q), "(p + given)*p": (p + q) * p, "p - (p - 1)": p - (p - 1.0),
-        "-p": -p, "(-p)**2": (-p) ** 2, "p**-1": p**-1.0, "exp(p)": np.exp(p), "p**(p**2)": p ** (p**2), "(p**2)**2": (p**2) ** 2,
+        "-p": -p, "(-p)**2": (-p) ** 2, "p**(-1)": p**-1.0, "exp(p)": np.exp(p), "p**p**2": p ** (p**2), "(p**2)**2": (p**2) ** 2,
     }  # fmt: skip
-    for title, node in table.items():
-        assert graph(node).nodes[-1].title == title
+    for title in table:
+        assert graph(table[title]).nodes[-1].title == title
     v = af.Variable([1.0, 2.0, 3.0], name="v")
     assert graph(v[1:]).nodes[-1].title == "v[1:]"
     long = (p + q) * (p - q) * (p * q)
@@ -274,7 +280,13 @@ def test_leaves_alone():
 
 def test_wrong_arguments_say_what_is_right():
     x = af.Variable(1.0, name="x")
-    for words in ({"detail": "all"}, {"direction": "left"}, {"constants": "none"}, {"theme": "blue"}, {"engine": "neato"}):
+    for words in (
+        {"detail": "all"},
+        {"direction": "left"},
+        {"constants": "none"},
+        {"theme": "blue"},
+        {"engine": "neato"},
+    ):
         with pytest.raises(ValueError, match="is one of '"):
             graph(x, **words)
     for wrong in (1.0, [], [x, 1.0], None, np.ones(3)):
@@ -341,9 +353,12 @@ def test_draw_and_to_dot_are_the_same_picture():
 
 
 def test_the_import_needs_no_renderer():
-    code = "import sys, autoflow; print([m for m in ('graphviz', 'IPython', 'subprocess', 'json', 'matplotlib') if m in sys.modules])"
-    baseline = "import sys, numpy; print([m for m in ('graphviz', 'IPython', 'subprocess', 'json', 'matplotlib') if m in sys.modules])"
-    found = [subprocess.run([sys.executable, "-c", c], capture_output=True, text=True, check=True).stdout for c in (code, baseline)]
+    late = ("graphviz", "IPython", "subprocess", "json", "matplotlib")
+    code = f"import sys, {{}}; print([m for m in {late} if m in sys.modules])"
+    found = [
+        subprocess.run([sys.executable, "-c", code.format(m)], capture_output=True, text=True, check=True).stdout
+        for m in ("autoflow", "numpy")
+    ]
     assert found[0] == found[1]
 
 

@@ -82,7 +82,7 @@ class Graph:
 
     >>> import autoflow as af
     >>> x = af.Variable(3.0, name="x")
-    >>> print(graph(x * x))
+    >>> print(af.graph(x * x))
     x*x  multiply = 9
     ├─① x  Variable = 3
     └─② x  (shown above)

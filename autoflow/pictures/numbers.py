@@ -131,8 +131,8 @@ def _statistics(array: Array) -> dict[str, Any]:
 def number(v: float | complex, digits: int) -> str:
     """``v`` with that many significant digits and a true minus sign; whole numbers below a million in full.
 
-    >>> number(-0.00012345, 4), number(1e7, 4), number(12345.0, 4), number(2 - 1j, 4)
-    ('−1.234e−4', '1e7', '12345', '2 − 1j')
+    >>> number(-0.00001234, 4), number(1e7, 4), number(12345.0, 4), number(2 - 1j, 4)
+    ('−1.234e−5', '1e7', '12345', '2 − 1j')
     """
     if isinstance(v, bool):
         return str(v)

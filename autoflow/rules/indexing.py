@@ -72,6 +72,6 @@ rule(put_back, "x | i shape", "[·]⊤", r"$x", x=lambda g, i: g[i],
      examples=(of((3,), i=np.array([0, 0, 2]), shape=(4,)), of((2,), i=slice(1, 3), shape=(4,))))  # fmt: skip
 rule(setitem, "x y | i", "[·]=", r"$x_{$i} \leftarrow $y", elementwise=False, examples=WRITES,
      x=lambda g, i: setitem(g, 0.0, i), y=lambda g, i, y_shape: _part(g[i], y_shape))  # fmt: skip
-rule(put_view, "x y | view", "view=", r"$x \leftarrow $y", elementwise=False,
+rule(put_view, "x y | view", "view=", r"$x \leftarrow $y", elementwise=False, holomorphic=False,
      x=lambda g, view: put_view(g, 0.0, view), y=lambda g, view, y_shape: _part(view(g), y_shape),
      examples=(of((2, 3), (3, 2), view=np.transpose), of((2, 3), (6,), view=np.ravel), of((2, 3), (), view=np.transpose)))  # fmt: skip

@@ -194,7 +194,6 @@ def einsum(*operands: Any, optimize: Any = False, **options: Any) -> Array:
 
 def indexed_sum(xs: Any, call: Any, letters: str, optimize: Any = False, **options: Any) -> Array:
     """einsum of a sequence of arrays. ``call``: the subscripts as given; ``letters``: the same, in full."""
-    xs = tuple(xs) if isinstance(xs, (tuple, list)) else (xs,)
     for x in xs:
         if hasattr(type(x), "__array_function__") and type(x) is not np.ndarray:
             options = {"optimize": optimize, **options}

@@ -16,8 +16,6 @@ counts already, because nodes look there first. What is in no list is refused.
 
 from __future__ import annotations
 
-import functools
-import inspect
 from typing import Any
 
 import numpy as np
@@ -56,7 +54,9 @@ PLAIN = functions(np, """
     array2string array_repr array_str save savetxt savez savez_compressed
 """)  # fmt: skip
 
-WEIGHTED = functions(np, "bincount histogram histogram2d histogramdd")  # counts; with weights they are sums
+# Where these arguments stand when they are given by position. (Signatures that NumPy can tell are not complete.)
+OUT = dict.fromkeys(functions(np, "all any argmax argmin nanargmax nanargmin"), 2) | {np.isneginf: 1, np.isposinf: 1}
+WEIGHTS = {np.bincount: 1, np.histogram: 4, np.histogram2d: 5, np.histogramdd: 4}
 
 
 @composed(np.full_like)
@@ -80,15 +80,11 @@ def is_plain(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> b
     of its own, and not if they are sums of weights that have a gradient."""
     if function not in PLAIN:
         return False
-    if not isinstance(function, np.ufunc) and (options or len(args) > 1):  # of ufuncs NumPy gives out= by name
-        options = _signature(function).bind_partial(*args, **options).arguments
-    out = options.get("out")
-    if any([is_node(a) for a in (out if isinstance(out, tuple) else (out,))]):
-        return False
-    return function not in WEIGHTED or not has_gradient(options.get("weights"))
-
-
-_signature = functools.cache(inspect.signature)
+    out, weights = options.get("out"), options.get("weights")
+    if len(args) > 1:
+        out = args[OUT[function]] if OUT.get(function, len(args)) < len(args) else out
+        weights = args[WEIGHTS[function]] if WEIGHTS.get(function, len(args)) < len(args) else weights
+    return not has_gradient(weights) and not any([is_node(a) for a in (out if isinstance(out, tuple) else (out,))])
 
 
 def is_node(x: Any) -> bool:
@@ -107,9 +103,13 @@ LINALG = "linear algebra has no derivatives here yet. Small systems can be writt
 FFT = "Fourier transforms have no derivatives here yet. Of n points: np.exp(-2j * np.pi / n * np.outer(k, k)) @ x, k = 0 ... n-1"
 ROUNDING = "it is about the bits of a number, not about its value"
 DATES = "nodes hold numbers, no dates: use days = (dates - dates[0]) / np.timedelta64(1, 'D')"
-CHOSEN = "which elements it takes has no derivative. Let it work on x.value, find the places i of its result, and take x[i]"
+CHOSEN = (
+    "which elements it takes has no derivative. Let it work on x.value, find the places i of its result, and take x[i]"
+)
 WITHOUT_NAN = "ok = ~np.isnan(x), and then"
-SCIMATH = "its dtype depends on the numbers. Say that you want complex numbers: x.astype(complex), and np.sqrt, np.log, ..."
+SCIMATH = (
+    "its dtype depends on the numbers. Say that you want complex numbers: x.astype(complex), and np.sqrt, np.log, ..."
+)
 POLYNOMIAL = "write polynomials out: z = 0; for a in coefficients: z = z * x + a"
 
 # namespace, names, what to do instead; one sentence may do for a family. A function that gets a row leaves its line.
@@ -248,14 +248,18 @@ def advice(function: Any, method: str = "") -> str:
         instead = BY_METHOD[method].format(name=function.__name__)
     elif function in REFUSED:
         instead = REFUSED[function]
-    elif function in WEIGHTED:
+    elif function in WEIGHTS:
         instead = "with weights (w) it is a sum: np.sum(np.where(i == np.arange(n)[:, None], w, 0), axis=1), i the bin of each"
     elif function in PLAIN:
         instead = "the result is plain numbers, so out= must be a plain array. To write it into a node: a[...] = result"
     elif function in UNSEEN:
-        instead = "like= needs no node. Arrays that remember what is written into them: af.array, af.zeros, af.ones, af.full"
+        instead = (
+            "like= needs no node. Arrays that remember what is written into them: af.array, af.zeros, af.ones, af.full"
+        )
     else:
-        instead = OUT_OF_SCOPE.get(getattr(function, "__module__", None) or "", "write it with functions that have a derivative")
+        instead = OUT_OF_SCOPE.get(
+            getattr(function, "__module__", None) or "", "write it with functions that have a derivative"
+        )
     return f"{instead}. For the numbers alone use x.value"
 
 

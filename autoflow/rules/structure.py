@@ -362,13 +362,20 @@ def _pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> 
     value = options.pop("constant_values", 0) if mode == "constant" else 0
     if options:
         raise NoRuleError(f"np.pad(mode={mode!r}) of a node takes no {', '.join(options)}")
-    if not hasattr(type(value), "__array_function__") or type(value) is np.ndarray:
+    if not _holds_node(value):
         return pad(array, pad_width, mode, value)
-    if np.ndim(value):
-        raise NoRuleError("np.pad of a node: constant_values may be one number, or a 0-d node")
+    if isinstance(value, (tuple, list)) or value.ndim:
+        raise NoRuleError("np.pad: a recorded constant_values must be 0-d, the same on all sides")
     inside = np.pad(np.ones(np.shape(array), bool), pad_width)
     array = as_array(array)
     return np.where(inside, pad(array, pad_width), value.astype(array.dtype))
+
+
+def _holds_node(x: Any) -> bool:
+    """Is x an array that is not plain, or a nest of lists with one in it?"""
+    if isinstance(x, (tuple, list)):
+        return any([_holds_node(part) for part in x])
+    return hasattr(type(x), "__array_function__") and type(x) is not np.ndarray
 
 
 def take_x(g: Array, x_shape: Shape, indices: Any, axis: Any, mode: str) -> Array:

@@ -1,0 +1,219 @@
+"""From a call to a node: run the row on plain arrays, and record how.
+
+:func:`apply` is the general way, for every row, kind of operand and array type; ``fast.py`` writes out what it does
+for the calls that happen all the time. Both end in a node that has a record, or, where nothing is recorded
+(``no_grad``, Constants only), in a Constant.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import memory
+from .backends import FAMILIES, array_type
+from .errors import LostGradientError, MixedArraysError
+from .intake import plain_array
+from .late import later
+from .memory import Ghost
+from .modes import modes
+from .nodes import (
+    NodeRole,
+    Operation,
+    Variable,
+    VariableRole,
+    View,
+    constant_on,
+    new_record,
+    record_of,
+    source_of,
+    value_of,
+)
+from .numbering import now
+from .records import Record
+from .rules.table import Rule
+
+Array = Any
+NUMBERS = frozenset({float, int, bool, complex, np.float64, np.float32, np.float16, np.complex128, np.complex64, np.int64, np.int32, np.bool_})  # noqa: E501
+SIMPLE = frozenset({type(None), int, bool, str, slice, type(...), float, type})  # options that cannot hide an array
+NO_OPTIONS: dict[str, Any] = {}
+
+
+def operand(x: Any) -> tuple[Any, Any, Any, bool]:
+    """What an operation needs of ``x``: its value, its record (None: no gradient), the leaf to show in pictures
+    if it is none that gradients flow to, and whether to keep a copy: plain memory may change without our knowing,
+    and of small views a copy costs less than to ask later."""
+    kind = type(x)
+    if isinstance(x, NodeRole):
+        if not hasattr(x, "_value"):
+            raise orphan(x)
+        if kind is Operation or (kind is View and x._record.number > memory.latest):  # no write since: it is current
+            return x._value, x._record, None, kind is View and x._value.nbytes <= memory.COPY_BYTES
+        record = source_of(x)
+        small_view = getattr(x, "_view", None) is not None and x._value.nbytes <= memory.COPY_BYTES
+        return x._value, record, (x if record is None else None), small_view
+    if type(x) in NUMBERS or x is None:
+        return x, None, None, False
+    return plain_array(x), None, None, True
+
+
+def orphan(x: Any) -> LostGradientError:
+    """NumPy made this array from a node in C: its history is unknown."""
+    return LostGradientError(
+        f"NumPy made this {type(x).__name__} of shape {x.shape} from a node without telling us (np.array(node, "
+        f"subok=True) does), so its history is lost. Use the node itself, or np.array(x) for a plain copy."
+    )
+
+
+def apply(rule: Rule, args: tuple[Any, ...], options: dict[str, Any] = NO_OPTIONS) -> Any:
+    """Compute ``rule.function(*args, **options)`` and record it: the general way, for every row and array type."""
+    if "out" in options:
+        options = dict(options)
+        if (out := options.pop("out")) is not None:
+            return later("autoflow.inplace:write_out")(rule, args, options, out)
+    inputs = rule.bind(args, options)
+    if rule.operands == 1 and not rule.variadic and rule.reads[0] is not None:
+        x = inputs[0]
+        if type(x) is Operation and hasattr(x, "_record"):
+            return apply_one(rule, x, x._record, inputs)
+        if type(x) is Variable and x._live:
+            return apply_one(rule, x, x, inputs)
+    if rule.variadic:
+        arrays = tuple(inputs[0])
+        inputs, rule = (*arrays, *inputs[1:]), rule.of_arity(len(arrays))
+    n = rule.operands
+    values: list[Any] = []
+    parents: list[Any] = []
+    constants: dict[int, Any] = {}
+    unsafe: list[int] = []
+    for k in range(n):
+        value, record, shown, risky = operand(inputs[k])
+        values.append(value)
+        parents.append(record)
+        if record is not None and rule.reads[k] is None:  # nothing flows to it (the condition of where)
+            parents[k], shown = None, inputs[k]
+        if shown is not None:
+            constants[k] = shown
+        if risky:
+            unsafe.append(k)
+    for k in range(n, len(inputs)):
+        option = inputs[k]
+        if type(option) not in SIMPLE:
+            option = plain_option(option)
+            if isinstance(option, (np.ndarray, tuple, list)):
+                unsafe.append(k)
+        values.append(option)
+    if len(FAMILIES) > 1:
+        one_family(rule, values[:n])
+    result = rule.compute(*values)
+    if type(result) not in FAMILIES:
+        result = plain_array(result)
+    return finish(rule, result, inputs, values, tuple(parents), constants, unsafe)
+
+
+def apply_one(rule: Rule, x: Any, parent: Any, inputs: tuple[Any, ...]) -> Any:
+    """The same for one array with a history, most often with plain options: ``x.sum(axis=0)``, ``x[1:]``, ``x.T``."""
+    a = x._value
+    unsafe: Any = ()
+    if len(inputs) == 1:
+        values = [a]
+    else:
+        values = [a, *inputs[1:]]
+        for k in range(1, len(values)):
+            if type(values[k]) not in SIMPLE:
+                values[k] = plain_option(values[k])
+                if isinstance(values[k], (np.ndarray, tuple, list)):
+                    unsafe = (*unsafe, k)
+    result = rule.compute(*values)
+    if type(result) is not np.ndarray:
+        result = result if type(result) in FAMILIES else plain_array(result)
+    limit = modes().limit
+    if unsafe or a.size > limit or result.size > limit or result.dtype.kind not in "fc":
+        return finish(rule, result, inputs, values, (parent,), {}, unsafe)
+    record = Record()
+    record.rule = rule
+    record.parents = (parent,)
+    record.saved = (*values, result)
+    record.number = now()
+    record.count = rule.tick()
+    record.extra = None
+    if rule.view and shares(result, a):
+        node = result.view(Operation if parent is x else View)
+        node._view = x, record
+    else:
+        node = result.view(Operation)
+    node._value = node._operand = result
+    node._record = record
+    return node
+
+
+def finish(
+    rule: Rule, result: Array, inputs: Any, values: list[Any], parents: tuple[Any, ...],
+    constants: dict[int, Any], unsafe: Any,
+) -> Any:  # fmt: skip
+    """Make the node: a Constant if nothing is recorded, else an Operation with its record."""
+    switches = modes()
+    family = FAMILIES[type(result)]
+    shared = rule.view and isinstance(inputs[0], NodeRole) and shares(result, values[0])
+    if not (switches.recording and any([p is not None for p in parents]) and result.dtype.kind in "fc"):
+        node = constant_on(result, family)
+        if shared:
+            node._view = inputs[0], new_record(rule, (record_of(inputs[0]),), (*values, result))
+        return node
+    node = result.view(family.View if shared and not isinstance(inputs[0], VariableRole) else family.Operation)
+    node._value = node._operand = result
+    node._record = new_record(rule, parents, ())
+    limit = switches.keep
+    prints: list[tuple[Array, bytes]] = []
+    if unsafe or result.size > limit or not rule.elementwise:  # else all is small: keep it, needed or not
+        needed = rule.keeps(tuple([p is not None for p in parents]))
+        for k in unsafe:
+            values[k] = secure(values[k], k in needed, prints)
+        for k in range(rule.operands):
+            if k not in needed and type(values[k]) in FAMILIES and values[k].size > limit:
+                values[k] = Ghost(values[k])
+        if result.size > limit and len(rule.names) not in needed:
+            result = Ghost(result)
+    node._record.saved = (*values, result)
+    if constants or prints:
+        node._record.extra = {"constants": constants, "prints": prints}
+    if shared:
+        node._view = inputs[0], node._record
+    return node
+
+
+def secure(value: Any, needed: bool, prints: list[Any]) -> Any:
+    """A value that may change without our knowing, so that it cannot harm us: copied, or watched, or let go."""
+    if isinstance(value, (tuple, list)):
+        return type(value)([secure(v, True, prints) if isinstance(v, (np.ndarray, list)) else v for v in value])
+    if not isinstance(value, np.ndarray):
+        return value
+    if value.nbytes > memory.COPY_BYTES and not needed:
+        return Ghost(value)
+    value, mark = memory.protect(value)
+    if mark is not None:
+        prints.append((value, mark))
+    return value
+
+
+def shares(result: Array, value: Array) -> bool:
+    """Is ``result`` a view of ``value`` (a reshape may be a copy)?"""
+    base = result.base
+    return base is not None and (base is value or base is value.base)
+
+
+def plain_option(option: Any) -> Any:
+    """An option without nodes in it: indices may be nodes, also inside tuples and lists."""
+    option = value_of(option)
+    if type(option) is np.ndarray and not option.ndim and option.dtype.kind in "iu":
+        return int(option)
+    return option
+
+
+def one_family(rule: Rule, values: list[Any]) -> None:
+    """Arrays of two libraries do not mix."""
+    found = {array_type(v) for v in values if array_type(v) is not None}
+    if len(found) > 1:
+        names = " and ".join(sorted(f"{t.__module__}.{t.__name__}" for t in found if t))
+        raise MixedArraysError(f"{rule.name} got arrays of {names}. Move one side first: x.to_gpu() or x.to_cpu().")

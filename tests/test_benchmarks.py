@@ -1,0 +1,123 @@
+"""The benchmarks compare equals: every implementation finds the same gradients. Nothing is timed here."""
+
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))  # scripts, no package
+
+import compare
+import measuring
+import workloads
+
+TINY = {
+    workloads.make_scalars: (12,),
+    workloads.make_mlp: (3, 4, 5, 2),
+    workloads.make_elementwise: (6,),
+    workloads.make_rnn: (3, 2, 4),
+    workloads.make_softmax: (5, 4, 3),
+}
+KINDS = pytest.mark.parametrize("make", TINY, ids=lambda make: make.__name__)
+OURS = ("hand", "autoflow")
+PEERS = [name for name in compare.IMPLEMENTATIONS if name not in ("forward", *OURS)]
+
+
+def tiny(make):
+    return make(*TINY[make])
+
+
+def gradients(implementation, work):
+    """By one of the implementations; what peers warn about is none of our business."""
+    with warnings.catch_warnings():
+        if implementation in PEERS:
+            warnings.simplefilter("ignore")
+            pytest.importorskip(implementation.partition("-")[0])
+        return compare.IMPLEMENTATIONS[implementation](work)()
+
+
+def differences(work, h=1e-5):
+    """The gradients by central differences, from the forward function alone."""
+    found = []
+    for k, parameter in enumerate(work.parameters):
+        g = np.empty_like(parameter)
+        for i in np.ndindex(parameter.shape):
+            ends = []
+            for step in (h, -h):
+                moved = [p.copy() for p in work.parameters]
+                moved[k][i] += step
+                ends.append(work.forward(np, *work.data, *moved))
+            g[i] = (ends[0] - ends[1]) / (2 * h)
+        found.append(g)
+    return found
+
+
+def test_every_workload_is_of_a_kind_tested_here():
+    assert {make.func for make in workloads.WORKLOADS.values()} == set(TINY)
+
+
+@KINDS
+def test_by_hand_agrees_with_differences(make):
+    work = tiny(make)
+    for g, expected in zip(gradients("hand", work), differences(work), strict=True):
+        np.testing.assert_allclose(g, expected, rtol=1e-5, atol=1e-7)
+
+
+@KINDS
+def test_autoflow_agrees(make):
+    work = tiny(make)
+    compare.agree(gradients("autoflow", work), gradients("hand", work))
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize("implementation", PEERS)
+@KINDS
+def test_peer_agrees(make, implementation):
+    work = tiny(make)
+    compare.agree(gradients(implementation, work), gradients("hand", work))
+
+
+def test_a_wrong_gradient_is_noticed():
+    work = tiny(workloads.make_mlp)
+    right = gradients("hand", work)
+    with pytest.raises(AssertionError):
+        compare.agree([*right[:-1], right[-1] * 1.001], right)
+
+
+@KINDS
+def test_the_parameters_stay_as_they_are(make):
+    work = tiny(make)
+    before = [p.copy() for p in work.parameters]
+    for implementation in OURS:
+        gradients(implementation, work)
+    for p, expected in zip(work.parameters, before, strict=True):
+        np.testing.assert_array_equal(p, expected)
+
+
+def test_the_least_of_all_rounds_counts():
+    asked = []
+    answers = {"a": iter([3.0, 1.0, 2.0]), "b": iter([5.0, 6.0, 4.0])}
+
+    def sample(name):
+        asked.append(name)
+        return next(answers[name])
+
+    found = measuring.interleaved({name: lambda name=name: sample(name) for name in answers}, rounds=3)
+    assert found == {"a": 1.0, "b": 4.0}
+    assert asked == ["a", "b"] * 3
+
+
+def test_a_row_has_gaps_where_nothing_was_measured():
+    row = compare.cells("mlp-tiny", {"hand": 2.0, "autoflow": 3.0}, ["hand", "autoflow", "torch"])
+    assert row == ["mlp-tiny", "2.00", "3.00", "", "1.50", ""]
+
+
+def test_tables_are_markdown():
+    assert measuring.table(["", "ms"], [["a", "1.00"], ["bc", "22"]]).splitlines() == [
+        "|     |   ms |",
+        "| --- | ---: |",
+        "| a   | 1.00 |",
+        "| bc  |   22 |",
+    ]

@@ -1,0 +1,337 @@
+"""Array methods, attributes and Python's protocols: each name of ndarray has one answer, with ndarray's signature."""
+
+import copy
+import gc
+import inspect
+import io
+import pickle
+import weakref
+
+import numpy as np
+import pytest
+from support import same_bits
+from test_reductions import check
+
+import autoflow as af
+from autoflow import methods, protocol
+from autoflow.errors import InPlaceError, LostGradientError, NoRuleError
+from autoflow.nodes import NodeRole
+
+A = np.array([[1.5, -2.0, 0.5], [3.0, 0.25, -1.0]])
+OPERATORS = {f"__{r}{name}__" for name in "add sub mul truediv floordiv mod pow matmul".split() for r in ("", "r", "i")}
+OPERATORS |= {f"__{name}__" for name in "neg pos abs lt le gt ge eq ne divmod rdivmod".split()}
+BITS = {f"__{r}{name}__" for name in protocol.BITS for r in ("", "r", "i")}
+# Special methods that are right as ndarray has them, or that every Python object has.
+INHERITED = set(
+    "__array__ __array_finalize__ __array_interface__ __array_namespace__ __array_priority__ __array_struct__ __class__ "
+    "__class_getitem__ __delattr__ __delitem__ __dir__ __dlpack_device__ __doc__ __getattribute__ __getstate__ __init__ "
+    "__init_subclass__ __len__ __ne__ __setattr__ __sizeof__ __subclasshook__".split()
+)
+NODES = set("__array_function__ __array_ufunc__ __array_wrap__ __format__ __hash__ __iter__ __new__ __repr__ __str__".split())
+
+
+def test_every_name_of_ndarray_is_classified_once():
+    recorded = {n for n in vars(methods.ArrayMethods) if n == "__getitem__" or not n.startswith("__")}
+    special = {n for n, member in vars(protocol.Protocol).items() if callable(member)}
+    classes = [recorded, set(methods.PLAIN.split()), set(methods.KEPT.split()), set(methods.REFUSED), OPERATORS - {"__ne__"},
+               BITS, special, INHERITED, NODES, {"__setitem__"}]  # fmt: skip
+    for name in dir(np.ndarray):
+        places = [k for k, names in enumerate(classes) if name in names]
+        assert len(places) == 1, f"ndarray.{name} is in {len(places)} classes: say in methods.py what a node answers"
+
+
+@pytest.mark.parametrize("name", sorted({n for n in dir(np.ndarray) if not n.startswith("_")}))
+def test_nothing_public_is_inherited_unawares(name):
+    defined = any([name in vars(cls) for cls in af.Variable.__mro__ if cls not in (np.ndarray, object)])
+    assert defined or name in methods.KEPT.split(), name
+
+
+@pytest.mark.parametrize("name", sorted(n for n, m in vars(methods.ArrayMethods).items() if inspect.isfunction(m) and n[0] != "_"))
+def test_signatures_are_those_of_ndarray(name):
+    try:
+        theirs = inspect.signature(getattr(np.ndarray, name)).parameters
+    except ValueError:
+        pytest.skip("this NumPy does not tell")
+    ours = inspect.signature(getattr(af.Variable, name)).parameters
+    known = [n for n, p in theirs.items() if p.kind is not p.VAR_KEYWORD and p.kind is not p.VAR_POSITIONAL]
+    assert [n for n in ours if n in known] == known or any([p.kind is p.VAR_POSITIONAL for p in ours.values()])
+    for n in known[1:]:
+        if n in ours and theirs[n].default is not inspect.Parameter.empty:
+            assert ours[n].default == theirs[n].default, n
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x.sum(), lambda x: x.sum(0), lambda x: x.sum(0, None, None, True), lambda x: x.sum(axis=1, initial=2.0, where=x < 1),
+        lambda x: x.mean(1, None, None, True), lambda x: x.mean(where=x < 1), lambda x: x.max(1, None, True), lambda x: x.min(axis=0, initial=0.25),
+        lambda x: x.prod(1), lambda x: x.var(1, None, None, 1), lambda x: x.std(0, ddof=1, keepdims=True), lambda x: x.var(0, where=x < 2),
+        lambda x: x.cumsum(1), lambda x: x.cumprod(), lambda x: x.reshape(3, 2), lambda x: x.reshape((3, 2)), lambda x: x.reshape(-1),
+        lambda x: x.reshape(3, -1, order="F"), lambda x: x.reshape([6], copy=True), lambda x: x.transpose(), lambda x: x.transpose(1, 0),
+        lambda x: x.transpose((1, 0)), lambda x: x.transpose([-1, 0]), lambda x: x.transpose(None), lambda x: x.T, lambda x: x.mT,
+        lambda x: x.ravel(), lambda x: x.ravel("F"), lambda x: x.flatten(), lambda x: x.flatten(order="F"), lambda x: x[:1].squeeze(),
+        lambda x: x[:, None].squeeze(1), lambda x: x.swapaxes(0, -1), lambda x: x.take([0, 5]), lambda x: x.take([0, 4], 1, mode="wrap"),
+        lambda x: x.compress([True, False], 0), lambda x: x.repeat(2), lambda x: x.repeat([1, 2], axis=0), lambda x: x.diagonal(),
+        lambda x: x.diagonal(1, 1, 0), lambda x: x.trace(), lambda x: x.trace(-1), lambda x: x.dot(x.T), lambda x: x.dot([1.0, 2.0, 3.0]),
+        lambda x: x.clip(-1.2, 1.2), lambda x: x.clip(max=1.2), lambda x: x.copy(), lambda x: x.copy("F"), lambda x: x.astype(float),
+        lambda x: x.astype(np.float64, "C", "safe", True, True), lambda x: x.view() * 1, lambda x: x[1], lambda x: x[:, [0, 0]], lambda x: x[x > 0],
+        lambda x: np.stack([*x.flat]), lambda x: np.stack([row * 2 for row in x]), lambda x: x.conj() * x.conjugate(), lambda x: x.real * 1,
+    ],
+)  # fmt: skip
+def test_recorded_methods(f):
+    check(f, A)
+
+
+def test_methods_of_complex_nodes():
+    x = af.Variable(A + 2j * A[::-1])
+    assert same_bits(x.real.value, x.value.real)
+    assert same_bits(x.imag.value, x.value.imag)
+    assert same_bits(x.conj().value, x.value.conj())
+    x.imag.sum().backward()
+    np.testing.assert_array_equal(x.grad, np.full(A.shape, 1j))
+
+
+def test_rounding_has_slope_zero():
+    x = af.Variable(A)
+    z = x.round(1)
+    assert same_bits(z.value, A.round(1))
+
+
+@pytest.mark.parametrize("name", methods.PLAIN.split())
+def test_plain_answers(name, tmp_path):
+    x, arguments = af.Variable([3.0, 1.0, 2.0]) * 1.0, {"argpartition": (1,), "searchsorted": (2.5,), "item": (1,)}
+    if name in ("dump", "tofile"):
+        getattr(x, name)(tmp_path / "x")
+        assert (tmp_path / "x").stat().st_size
+        return
+    ours, theirs = getattr(x, name)(*arguments.get(name, ())), getattr(x.value, name)(*arguments.get(name, ()))
+    assert type(ours) is type(theirs)
+    np.testing.assert_equal(ours, theirs)
+
+
+def test_plain_answers_take_nodes_and_keywords():
+    x = af.Variable(A)
+    np.testing.assert_array_equal(x.argmax(axis=1, keepdims=True), A.argmax(axis=1, keepdims=True))
+    assert x[0].searchsorted(v=x[0, 0], sorter=np.argsort(A[0])) == 2
+
+
+@pytest.mark.parametrize("name", sorted(methods.REFUSED))
+def test_refused_with_advice(name):
+    for x in (af.Variable(A), af.Variable(A) * 2, af.Constant(A)):
+        with pytest.raises(NoRuleError, match=rf"x\.{name}\(\) of a node is not recorded: .*(use|before)"):
+            getattr(x, name)()
+
+
+@pytest.mark.parametrize("name", methods.FIXED.split())
+def test_attributes_are_not_assigned_to(name):
+    for x in (af.Variable(A), af.Variable(A) * 2, af.Constant(A)):
+        with pytest.raises(InPlaceError, match="cannot be assigned to"):
+            setattr(x, name, getattr(x, name))
+        assert x.shape == x.value.shape
+
+
+def test_flags_are_those_of_the_memory():
+    a = af.zeros(3)
+    a.flags.writeable = False
+    with pytest.raises(InPlaceError, match="read-only"):
+        a[0] = 1.0
+
+
+def test_view():
+    x = af.Variable(A)
+    assert type(x.view(np.ndarray)) is np.ndarray
+    assert np.shares_memory(x.view(type=np.ndarray), x.value)
+    assert x.view().requires_grad
+    for arguments in (("f4",), (np.int64,), (af.Constant,)):
+        with pytest.raises(NoRuleError, match="reads the bytes"):
+            x.view(*arguments)
+
+
+def test_astype():
+    x = af.Variable(A)
+    assert x.astype(float, copy=False) is x
+    assert type(x.astype(int)) is np.ndarray
+    assert x.astype(str).dtype.kind == "U"
+    with pytest.raises(NoRuleError, match="subok"):
+        x.astype(float, subok=False)
+    with pytest.raises(TypeError, match="Cannot cast"):
+        x.astype(np.float32, casting="safe")
+
+
+def test_a_real_array_is_its_own_conjugate():
+    x = af.Variable(A)
+    assert x.conj() is x
+    assert x.conjugate() is x
+
+
+def test_flat():
+    x = af.Variable(A)
+    assert len(x.flat) == 6
+    x.flat[3].backward()
+    np.testing.assert_array_equal(x.grad, [[0, 0, 0], [1, 0, 0]])
+    a = x * 1.0
+    a.flat[:2] = 0.0
+    assert (a.value[0, :2] == 0).all()
+    with pytest.raises(InPlaceError, match="read-only"):
+        a.T.flat[0] = 1.0
+
+
+def test_fill():
+    x, a = af.Variable(2.0), af.zeros(3)
+    a.fill(x * x)
+    a.sum().backward()
+    assert x.grad == 12.0
+    with pytest.raises(ValueError, match="one number"):
+        a.fill([1, 2, 3])
+    with pytest.raises(InPlaceError, match="Variable"):
+        x.fill(1.0)
+
+
+# -- Python's protocols
+
+
+def store(plain, v):
+    plain[0, 1] = v
+
+
+def store_in_flat(plain, v):
+    plain.flat[1] = v
+
+
+def add_to(plain, v):
+    plain[1, 1] += v
+
+
+@pytest.mark.parametrize("dtype", [float, np.float32, np.float16, int])
+def test_a_number_that_is_stored_in_a_plain_array_is_refused(dtype):
+    x, plain = af.Variable(2.0, name="x"), np.zeros((2, 2), dtype)
+    for write in (store, add_to):
+        for _ in range(20):  # the interpreter specialises what runs often
+            with pytest.raises(LostGradientError, match="its gradient would be lost"):
+                write(plain, x * x)
+    with pytest.raises(LostGradientError, match="would store the number only"):
+        store(plain, x)
+    with pytest.raises(ValueError, match="single item") as caught:  # what NumPy makes of our error there
+        store_in_flat(plain, x * x)
+    assert isinstance(caught.value.__cause__, LostGradientError)
+    assert not plain.any()
+
+
+def test_a_number_that_is_asked_for_is_given():
+    x = af.Variable(2.5)
+    plain, seen = np.zeros(3), {}
+    plain[0] = float(x)
+    plain[1] = af.Constant(1.0)
+    plain[2] = x.detach()
+    seen[float(x)] = x
+    with af.no_grad():
+        plain[2] = x
+    np.testing.assert_array_equal(plain, [2.5, 1.0, 2.5])
+    assert (float(x), int(x), complex(x), bool(x), f"{x:.1f}") == (2.5, 2, 2.5 + 0j, True, "2.5")
+    assert list(range(3))[af.Constant(1)] == 1
+    assert 2.5 in x.reshape(1)
+    assert 3.0 not in x.reshape(1)
+    with pytest.raises(TypeError):
+        range(x)
+    with pytest.raises(ValueError, match="ambiguous"):
+        bool(af.Variable(A))
+
+
+def test_strict_mode_refuses_every_float():
+    x = af.Variable(2.0)
+    with af.options(strict=True):
+        for f in (float, int, complex):
+            with pytest.raises(LostGradientError, match="strict"):
+                f(x * x)
+        assert float(af.Constant(1.0)) == 1.0
+        assert (x * x).value.item() == 4.0
+
+
+def test_bits():
+    a, mask = af.Constant([True, False, True]), np.array([True, True, False])
+    for z in (a & mask, mask & a, a | False, a ^ mask, ~a):
+        assert type(z) is np.ndarray
+    i = af.Constant([1, 2, 3])
+    np.testing.assert_array_equal(1 << i, [2, 4, 8])
+    np.testing.assert_array_equal(i >> 1, [0, 1, 1])
+    i &= 1
+    a |= mask
+    np.testing.assert_array_equal(i.value, [1, 0, 1])
+    assert a.value.all()
+    assert isinstance(a, af.Constant)
+    with pytest.raises(TypeError):
+        af.Variable(A) & 1
+
+
+COPIES = [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x)), lambda x: pickle.loads(pickle.dumps(x, 2)),  # noqa: S301
+          lambda x: pickle.loads(pickle.dumps(x, 5)), lambda x: copy.deepcopy({"w": [x]})["w"][0]]  # noqa: S301  # fmt: skip
+
+
+@pytest.mark.parametrize("again", COPIES)
+def test_copies_and_pickles(again):
+    x = af.Variable(A.astype(np.float32), name="x", requires_grad=False)
+    x.grad = np.ones_like(A)
+    y = again(x)
+    assert type(y) is af.Variable
+    assert (y.name, y.dtype, y.requires_grad) == ("x", np.float32, False)
+    np.testing.assert_array_equal(y.value, x.value)
+    np.testing.assert_array_equal(y.grad, x.grad)
+    assert not np.shares_memory(y.value, x.value)
+    assert not np.shares_memory(y.grad, x.grad)
+    z = again(af.Variable(A, name="w") * 2)
+    assert type(z) is af.Constant
+    np.testing.assert_array_equal(z.value, 2 * A)
+    i = again(af.Constant([1, 2], name="i"))
+    assert (type(i), i.name, i.dtype) == (af.Constant, "i", np.int64)
+
+
+def test_one_object_copied_twice_stays_one():
+    x = af.Variable(A)
+    a, b = copy.deepcopy([x, x])
+    assert a is b
+    a, b = pickle.loads(pickle.dumps([x, x]))  # noqa: S301
+    assert a is b
+
+
+def test_a_pickle_names_nothing_but_our_constructor_and_arrays():
+    class Names(pickle.Unpickler):
+        def find_class(self, module, name):
+            found.append((module.partition(".")[0], name))
+            return super().find_class(module, name)
+
+    found: list[tuple[str, str]] = []
+    Names(io.BytesIO(pickle.dumps(af.Variable(A) * 2))).load()
+    assert ("autoflow", "restore") in found
+    assert {module for module, _ in found} <= {"autoflow", "numpy"}
+    assert af.Variable(A).__reduce__()[0] is protocol.restore
+
+
+def test_a_state_from_outside_is_refused():
+    with pytest.raises(InPlaceError, match="restore"):
+        af.Variable(A).__setstate__(np.zeros(2).__reduce__()[2])
+
+
+def test_dlpack_and_buffers_are_those_of_the_plain_array():
+    x = af.Variable(A)
+    assert np.shares_memory(np.from_dlpack(x), x.value)
+    assert np.shares_memory(np.asarray(memoryview(x)), x.value)
+
+
+def test_methods_make_no_cycles():
+    gc.collect()
+    gc.disable()
+    try:
+        x = af.Variable(A)
+        z = x.T.reshape(-1).mean()
+        gone = weakref.ref(z.grad_fn.parents[0].saved[-1])
+        z.backward()
+        del z
+        assert gone() is None
+    finally:
+        gc.enable()
+
+
+def test_later_methods_are_found_once():
+    x = af.Variable(2.0)
+    (x * x).backward()
+    assert NodeRole.backward.__module__ == "autoflow.passes"
