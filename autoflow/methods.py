@@ -122,12 +122,12 @@ class ArrayMethods:
         return apply(TRANSPOSE, (self, axes[0] if len(axes) == 1 else axes or None))
 
     @property
-    def T(self) -> Any:
+    def T(self) -> Any:  # noqa: N802
         """np.transpose"""
         return apply(TRANSPOSE, (self,))
 
     @property
-    def mT(self) -> Any:
+    def mT(self) -> Any:  # noqa: N802
         """np.matrix_transpose"""
         return apply(MATRIX_TRANSPOSE, (self,))
 
@@ -149,7 +149,7 @@ class ArrayMethods:
 
     @property
     def flat(self) -> Any:
-        """All elements in one axis: to iterate over, to index, and, where NumPy needs no copy for that, to write into."""
+        """All elements in one axis: to iterate over, to index, and, where that needs no copy, to write into."""
         z = self.reshape(-1)
         if not np.may_share_memory(value_of(z), value_of(self)):
             value_of(z).flags.writeable = False
@@ -214,7 +214,7 @@ class ArrayMethods:
     def astype(
         self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
     ) -> Any:
-        """The same numbers in another dtype. To integers, booleans, text: a plain array, for there the gradient ends."""
+        """The same numbers in another dtype. To integers, booleans, text: a plain array, where the gradient ends."""
         value = value_of(self)
         if np.dtype(dtype).kind not in "fc":
             return value.astype(dtype, order=order, casting=casting, copy=copy)

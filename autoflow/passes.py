@@ -51,16 +51,17 @@ def backward(root: Any, seed: Any = None, *, create_graph: bool = False, keep_gr
     if create_graph:
         with switched(recording=True):
             pairs = [(holder, fitted(g, holder.dtype)) for holder, g in pairs]
-    holders, grads = [], []
     with LOCK:
-        for holder, g in pairs:
-            if isinstance(holder, VariableRole):
-                old = holder._sent if getattr(holder, "_sent", None) is not None else getattr(holder, "_grad", None)
-                g = g if old is None else added(old, g)
-            holders.append(holder)
-            grads.append(g)
+        grads = [g if type(holder) is Record else accumulated(holder, g) for holder, g in pairs]
         # One call in C for all: not even KeyboardInterrupt leaves some gradients set and others not.
-        list(map(setattr, holders, repeat("_sent"), grads))
+        list(map(setattr, [holder for holder, _ in pairs], repeat("_sent"), grads))
+
+
+def accumulated(variable: Any, g: Array) -> Array:
+    """What a Variable's gradient becomes when ``g`` arrives."""
+    old = getattr(variable, "_sent", None)
+    old = getattr(variable, "_grad", None) if old is None else old
+    return g if old is None else added(old, g)
 
 
 def pull_back(

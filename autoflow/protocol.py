@@ -47,8 +47,8 @@ def number(x: Any, kind: Any) -> Any:
 
 
 def stores(frame: Any) -> bool:
-    """Is this frame at an instruction ``a[i] = v``? (The code as it was compiled: ``co_code`` hides specialised forms.)"""
-    return frame.f_lasti >= 0 and frame.f_code.co_code[frame.f_lasti] == STORE
+    """Is this frame at an instruction ``a[i] = v``? (``co_code`` is the code as compiled, specialised forms undone.)"""
+    return bool(frame.f_lasti >= 0 and frame.f_code.co_code[frame.f_lasti] == STORE)
 
 
 class Protocol:

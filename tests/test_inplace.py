@@ -301,8 +301,8 @@ def written_under_no_grad(x, w):
 def detached_then_written(x, w):
     a = x * 2
     c = w[0] * a.detach().reshape(2, 2).reshape(4) * 1.0
-    big = np.repeat(a, 100)
-    d = np.repeat(w[0], 100) * big.detach()
+    big = np.repeat(a, 1000)
+    d = np.repeat(w[0], 1000) * big.detach()
     big += 1
     return d.sum() + c.sum()
 
@@ -323,16 +323,16 @@ def test_stale_values_are_refused(program):
 
 def test_a_write_elsewhere_in_the_same_memory_harms_nobody():
     w = af.Variable(W)
-    a = np.repeat(w, 100, axis=1)  # large: values are not copied
+    a = np.repeat(w, 1000, axis=1)  # large: values are not copied
     z = np.sin(a[0])
     a[1] = 0.0
     z.sum().backward()
-    np.testing.assert_allclose(w.grad[0], 100 * np.cos(W[0]))
+    np.testing.assert_allclose(w.grad[0], 1000 * np.cos(W[0]))
 
 
 def test_a_write_between_two_passes_is_noticed():
     w = af.Variable(W)
-    a = np.repeat(w, 100, axis=1)
+    a = np.repeat(w, 1000, axis=1)
     z = np.sin(a[0])
     z.sum().backward()
     a[0] = 0.0
@@ -341,7 +341,7 @@ def test_a_write_between_two_passes_is_noticed():
 
 
 def test_a_large_plain_operand_that_changes_is_noticed():
-    x, c = af.Variable(np.ones(500)), np.full(500, 2.0)
+    x, c = af.Variable(np.ones(5000)), np.full(5000, 2.0)
     z = x * c
     c[:] = 3.0
     with pytest.raises(StaleValueError, match="plain array of shape"):

@@ -1,5 +1,7 @@
 """Contractions: the spellings of einsum, and shapes that the generated tests do not reach."""
 
+# ruff: noqa: E501 - tables of calls
+
 import numpy as np
 import pytest
 from support import same_bits

@@ -157,7 +157,8 @@ def test_titles():
     q = af.Variable(3.0, name="given")
     table = {
         "p + given": p + q, "p/(p + given)": p / (p + q), "(p + given)*p": (p + q) * p, "p - (p - 1)": p - (p - 1.0),
-        "-p": -p, "(-p)**2": (-p) ** 2, "p**(-1)": p**-1.0, "exp(p)": np.exp(p), "p**p**2": p ** (p**2), "(p**2)**2": (p**2) ** 2,
+        "-p": -p, "(-p)**2": (-p) ** 2, "p**(-1)": p**-1.0, "exp(p)": np.exp(p), "p**p**2": p ** (p**2),
+        "(p**2)**2": (p**2) ** 2,
     }  # fmt: skip
     for title in table:
         assert graph(table[title]).nodes[-1].title == title
@@ -206,9 +207,17 @@ def test_summaries_of_arrays():
     assert numbers(np.full(10, 60000, np.float16)).mean == 60000
     assert numbers(np.array(["a"])).text(4) == "not numbers"
     assert [numbers(np.full(9, v)).blocks() for v in (0.0, 1e-9, 1e-5, 0.01, 1.0, 50.0)] == [0, 0, 1, 4, 6, 6]
-    assert [number(v, 4) for v in (-1.0, 0.00001234, 3.14159, 1e300, True, -0.0, float("-inf"), 123456.0, 1234567.0)] == [
-        "−1", "1.234e−5", "3.142", "1e300", "True", "0", "−∞", "123456", "1.235e6",
-    ]  # fmt: skip
+    written = {
+        -1.0: "−1",
+        0.00001234: "1.234e−5",
+        3.14159: "3.142",
+        1e300: "1e300",
+        True: "True",
+        -0.0: "0",
+        98765.0: "98765",
+    }
+    assert {v: number(v, 4) for v in written} == written
+    assert [number(v, 4) for v in (float("-inf"), float("nan"), 1234567.0)] == ["−∞", "NaN", "1.235e6"]
 
 
 @given(st.lists(st.floats(width=32), max_size=20))
@@ -256,7 +265,7 @@ def test_complex_outputs_have_no_direction():
     g = graph(z * z, gradients=True)
     assert not g.gradients
     assert any("complex" in note for note in g.notes)
-    real = graph(np.real(z * z) if np.real in af.nodes.RULES else np.abs(z), gradients=True)
+    real = graph(np.abs(z * z), gradients=True)
     assert real.gradients
     assert all(e.local is None for e in real.edges if real.nodes[e.target].value.dtype == "complex128")
 

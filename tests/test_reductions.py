@@ -42,7 +42,9 @@ def check(f, *xs, rtol=1e-7):
 
 
 @pytest.mark.parametrize("zeros", [[], [1], [0, 2], [0, 1, 2]])
-@pytest.mark.parametrize("f", [np.prod, np.cumprod, lambda x: np.prod(x, keepdims=True), lambda x: np.cumprod(x, axis=-1)])
+@pytest.mark.parametrize(
+    "f", [np.prod, np.cumprod, lambda x: np.prod(x, keepdims=True), lambda x: np.cumprod(x, axis=-1)]
+)
 def test_products_are_exact_at_zeros(f, zeros):
     x = np.array([2.0, -3.0, 0.5, 4.0])
     x[zeros] = 0.0
@@ -150,7 +152,9 @@ def test_half_precision_counts_further_than_it_can_hold():
     np.max(x).backward()
     np.testing.assert_array_equal(x.grad, np.float16(1e-5))
     x.zero_grad()
-    np.cumsum(x, dtype=np.float64).backward(np.full(100_000, 0.5))  # the gradient itself is added up in single precision
+    np.cumsum(x, dtype=np.float64).backward(
+        np.full(100_000, 0.5)
+    )  # the gradient itself is added up in single precision
     assert x.grad[-100] == 50.0
 
 

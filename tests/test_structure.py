@@ -1,5 +1,7 @@
 """Moving elements: the composed functions and the keywords that the generated tests of the rows do not reach."""
 
+# ruff: noqa: E501 - tables of calls
+
 import numpy as np
 import pytest
 from support import same_bits
@@ -157,14 +159,19 @@ def test_a_view_sees_what_is_written_into_its_base(view):
     check(program, A)
 
 
-@pytest.mark.parametrize("view", [lambda x: np.broadcast_to(x, (2, 2, 3)), lambda x: np.diagonal(x), lambda x: np.diag(x), lambda x: x.T.flat])
+@pytest.mark.parametrize(
+    "view",
+    [lambda x: np.broadcast_to(x, (2, 2, 3)), lambda x: np.diagonal(x), lambda x: np.diag(x), lambda x: x.T.flat],
+)
 def test_what_numpy_makes_read_only_is_not_written_into(view):
     v = view(af.Variable(A) * 2)
     with pytest.raises(InPlaceError, match="read-only"):
         v[0] = 1.0
 
 
-@pytest.mark.parametrize("f", [lambda x: x.flatten(), np.copy, lambda x: x.astype(float), lambda x: np.tile(x, 1), lambda x: np.roll(x, 1)])
+@pytest.mark.parametrize(
+    "f", [lambda x: x.flatten(), np.copy, lambda x: x.astype(float), lambda x: np.tile(x, 1), lambda x: np.roll(x, 1)]
+)
 def test_a_copy_is_no_view(f):
     a = af.Variable(A) * 1.0
     z = f(a)
@@ -176,6 +183,15 @@ def test_unneeded_values_are_let_go():
     """A derivative that reads only shapes keeps no array."""
     with af.options(keep=0):
         x = af.Variable(np.ones((50, 50)))
-        for f in (np.sum, np.mean, np.transpose, np.ravel, lambda a: np.tile(a, 2), lambda a: np.pad(a, 1), np.cumsum, np.diagonal):
+        for f in (
+            np.sum,
+            np.mean,
+            np.transpose,
+            np.ravel,
+            lambda a: np.tile(a, 2),
+            lambda a: np.pad(a, 1),
+            np.cumsum,
+            np.diagonal,
+        ):
             record = f(x * 1.0).grad_fn
             assert not any([isinstance(v, np.ndarray) and v.size > 1 for v in record.saved]), f

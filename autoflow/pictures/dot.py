@@ -146,24 +146,24 @@ def below(graph: Graph, theme: Theme) -> str:
 
 
 def run_dot(graph: Graph, form: str) -> bytes:
-    """What ``dot -T<form>`` writes. RuntimeError says what is missing."""
+    """What ``dot -T<form>`` writes. The errors (OSError, ValueError) say what to do instead."""
     program = shutil.which("dot")
     if program is None:
-        raise RuntimeError(
+        raise FileNotFoundError(
             f"dot was not found: a .{form} file is drawn by Graphviz's program dot. Install Graphviz (graphviz.org), "
             f"or save a .svg file, which needs no program"
         )
     size = len(graph.nodes)
     if size > NODES:
-        raise RuntimeError(f"dot takes too long for {size} nodes, at most {NODES}: use graph(limit={NODES}), or .svg")
+        raise ValueError(f"dot takes too long for {size} nodes, at most {NODES}: use graph(limit={NODES}), or .svg")
     try:
         done = subprocess.run(  # noqa: S603 - no shell; what it gets is our own text, on its input
             [program, f"-T{form}"], input=to_dot(graph).encode(), capture_output=True, timeout=SECONDS, check=False
         )
     except subprocess.TimeoutExpired:
-        raise RuntimeError(f"dot took more than {SECONDS} seconds for {size} nodes: it was stopped") from None
+        raise TimeoutError(f"dot took more than {SECONDS} seconds for {size} nodes: it was stopped") from None
     if done.returncode:
-        raise RuntimeError(f"dot failed: {done.stderr.decode(errors='replace')[:300]}")
+        raise OSError(f"dot failed: {done.stderr.decode(errors='replace')[:300]}")
     return done.stdout
 
 
@@ -171,7 +171,7 @@ def dot_svg(graph: Graph) -> tuple[str, str]:
     """The SVG as Graphviz arranges it, without what refers to other files; or "" and why there is none."""
     try:
         text = run_dot(graph, "svg").decode()
-    except (RuntimeError, ImportError) as error:
+    except (OSError, ValueError, ImportError) as error:
         return "", str(error).partition(":")[0]
     text = re.sub(r"^.*?(?=<svg)|<!--.*?-->\n?|<title>[^<]*</title>\n?", "", text, flags=re.DOTALL)
     start, rest = text.split(">", 1)

@@ -79,7 +79,7 @@ def mermaid_text(text: str) -> str:
 
 WRITERS: dict[str, Callable[[Graph], str]] = {
     ".svg": Graph.to_svg, ".dot": Graph.to_dot, ".gv": Graph.to_dot, ".mmd": Graph.to_mermaid, ".json": Graph.to_json,
-    ".txt": Graph.to_text,
+    ".txt": lambda graph: graph.to_text() + "\n",
 }  # fmt: skip
 DRAWN = (".png", ".pdf")
 

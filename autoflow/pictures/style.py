@@ -57,7 +57,7 @@ STYLES: dict[str, tuple[str, float, bool, str]] = {
 }
 # fmt: on
 
-NARROW, WIDE = frozenset("ijl.,:;|!'`()[] tfrI/\\"), frozenset("mwMW@%—…")
+NARROW, SLIM, WIDE = frozenset("ijl.,:;|!'` I"), frozenset("frt()[]/\\"), frozenset("mwMW@%—…")
 
 
 def width(text: str, style: str) -> float:
@@ -84,8 +84,10 @@ def _em(c: str) -> float:
     """The width of a letter in a wide sans serif font, in units of its size."""
     if cells(c) != 1:
         return float(cells(c))
-    if c.isalnum() or c in NARROW or c in WIDE:
-        return 0.38 if c in NARROW else 0.95 if c in WIDE else 0.72 if c.isupper() else 0.63
+    if c in NARROW or c in SLIM or c in WIDE:
+        return 0.38 if c in NARROW else 0.5 if c in SLIM else 0.95
+    if c.isalnum():
+        return 0.72 if c.isupper() else 0.63
     return 1.0 if ord(c) > 0x2FFF else 0.8
 
 

@@ -143,14 +143,22 @@ def arrows(graph: Graph, drawn: Sequence[Card], plan: Plan, down: bool, left: fl
     return [text for _, text in pieces]
 
 
-def flow_level(e: Edge, arrays: bool) -> float | None:
-    """How much is sent back, from 0 to 1 on a log scale; None: nothing, or unknown. Arrays have the scale of blocks."""
-    if e.sent is None or not e.flows:
-        return None
-    if arrays:
-        return e.sent.blocks() / 6
-    size = e.sent.rms if e.sent.rms is not None else math.inf
-    return min(1.0, math.log10(1 + abs(size)) / math.log10(16))
+def flow_levels(graph: Graph) -> list[float | None]:
+    """How much is sent back along each arrow, from 0 to 1 on a log scale; None: nothing, or unknown.
+
+    Between numbers the largest of the picture decides the scale; arrays have the fixed one of the six blocks.
+    """
+    sizes = [None if e.sent is None or not e.flows else math.inf if e.sent.rms is None else e.sent.rms for e in graph.edges]
+    top = max([s for s in sizes if s is not None and math.isfinite(s)], default=0.0)
+    scale = math.log1p(max(top, 15.0))
+    levels: list[float | None] = []
+    for e, size in zip(graph.edges, sizes, strict=True):
+        if size is None or e.sent is None:
+            levels.append(None)
+        else:
+            arrays = graph.look.detail == "arrays"
+            levels.append(e.sent.blocks() / 6 if arrays else min(1.0, math.log1p(size) / scale))
+    return levels
 
 
 def tip(graph: Graph, e: Edge) -> str:

@@ -63,7 +63,7 @@ def padded(text: str, places: int) -> str:
 def shows_boxes() -> bool:
     """Can the terminal's encoding write the characters of the tree?"""
     try:
-        "├─①∂×−".encode(getattr(sys.stdout, "encoding", None) or "ascii")
+        "├─①∂×−".encode(getattr(sys.stdout, "encoding", None) or "utf-8")
     except (UnicodeEncodeError, LookupError):
         return False
     return True

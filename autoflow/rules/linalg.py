@@ -183,6 +183,7 @@ rule(np.tensordot, "x y | axes=2", "⊗", r"$x \cdot $y", x=tensordot_x, y=tenso
 @composed(np.einsum)
 def einsum(*operands: Any, optimize: Any = False, **options: Any) -> Array:
     """Both spellings of ``np.einsum``: ``("ij,jk", x, y)`` and ``(x, [0, 1], y, [1, 2])``."""
+    call: Any
     if isinstance(operands[0], str):
         call, arrays = operands[0], operands[1:]
     else:

@@ -56,7 +56,9 @@ PLAIN = functions(np, """
 
 # Where these arguments stand when they are given by position. (Signatures that NumPy can tell are not complete.)
 OUT = dict.fromkeys(functions(np, "all any argmax argmin nanargmax nanargmin"), 2) | {np.isneginf: 1, np.isposinf: 1}
-WEIGHTS = {np.bincount: 1, np.histogram: 4, np.histogram2d: 5, np.histogramdd: 4}
+WEIGHTS = {
+    np.bincount: 1, np.histogram: 4, np.histogram2d: 5, np.histogram_bin_edges: 3, np.histogramdd: 4,
+}  # fmt: skip
 
 
 @composed(np.full_like)

@@ -99,6 +99,11 @@ def from_last(y: Array, shape: tuple[int, ...], axis: Axis) -> Array:
     return y.reshape(tuple([shape[a] for a in order])).transpose(inverse(order))
 
 
+def as_array(x: Any) -> Array:
+    """Arrays and nodes as they are, numbers and lists as arrays."""
+    return x if hasattr(x, "ndim") else np.asarray(x)
+
+
 def is_given(option: Any) -> bool:
     """Was this keyword given? None and NumPy's own mark for "not given" mean no."""
     return option is not None and option is not np._NoValue

@@ -1,19 +1,17 @@
-"""Functions that only move elements: new shapes, other orders of axes, joining, splitting, repeating, padding.
+"""Functions that only move elements: new shapes, other orders of axes, diagonals and triangles.
 
-Every derivative here moves the gradient back the same way. Where an element was used several times (broadcast_to,
-repeat, tile, pad with mode "edge", take) what comes back is added up.
+Every derivative here moves the gradient back the same way.
 """
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
 from ..errors import NoRuleError
 from .indexing import put_back
-from .shapes import Axis, given, inverse, sum_to, total
+from .shapes import as_array, given, inverse, sum_to
 from .table import composed, of, primitive, rule
 
 Array = Any
@@ -31,7 +29,7 @@ def compute_reshape(x: Array, shape: Any, order: str, copy: Any) -> Array:
 
 
 def _known(order: str) -> str:
-    """"C" or "F". The others depend on how x lies in memory, which the way back does not know."""
+    """ "C" or "F". The others depend on how x lies in memory, which the way back does not know."""
     if order not in ("C", "F"):
         raise NoRuleError(f"order={order!r} depends on how an array lies in memory: say which you mean, 'C' or 'F'")
     return order
@@ -59,7 +57,7 @@ def cast_back(g: Array, x_dtype: Any) -> Array:
 @composed(np.astype)
 def _astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Array:
     if device not in (None, "cpu"):
-        raise ValueError(f"Device not understood. Only \"cpu\" is allowed, but received: {device}")
+        raise ValueError(f"Device not understood. Only 'cpu' is allowed, but received: {device}")
     return x.astype(dtype, copy=copy)
 
 
@@ -78,6 +76,7 @@ def atleast_2d(*arrays: Array) -> Any:
 @composed(np.atleast_3d)
 def atleast_3d(*arrays: Array) -> Any:
     """At least three axes: (n,) becomes (1, n, 1), and (n, m) becomes (n, m, 1)."""
+
     def reshaped(x: Array) -> Array:
         return x if x.ndim > 2 else np.expand_dims(x, 2) if x.ndim == 2 else x.reshape(1, x.size, 1)
 
@@ -88,11 +87,6 @@ def _each(arrays: tuple[Any, ...], f: Any) -> Any:
     """``f`` of one array, or the tuple for several."""
     made = tuple([f(as_array(x)) for x in arrays])
     return made[0] if len(made) == 1 else made
-
-
-def as_array(x: Any) -> Array:
-    """Arrays and nodes as they are, numbers and lists as arrays."""
-    return x if hasattr(x, "ndim") else np.asarray(x)
 
 
 @composed(np.broadcast_arrays)
@@ -158,259 +152,6 @@ def _negative(shift: Any) -> Any:
     """The shifts that undo these."""
     return tuple([-s for s in shift]) if isinstance(shift, (tuple, list)) else -shift
 
-
-# ---------------------------------------------------------------- joining
-
-
-def piece(g: Array, k: int, xs_shape: tuple[Shape, ...], axis: Axis) -> Array:
-    """What the k-th array contributed to a concatenation."""
-    if axis is None:
-        start = sum([math.prod(shape) for shape in xs_shape[:k]])
-        return g[start : start + math.prod(xs_shape[k])].reshape(xs_shape[k])
-    axis = int(axis) % g.ndim  # type: ignore[arg-type]
-    start = sum([shape[axis] for shape in xs_shape[:k]])
-    return g[(slice(None),) * axis + (slice(start, start + xs_shape[k][axis]),)]
-
-
-@composed(np.vstack)
-def vstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Array:
-    """One above the other."""
-    return np.concatenate([np.atleast_2d(x) for x in tup], 0, dtype=dtype, casting=casting)
-
-
-@composed(np.hstack)
-def hstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Array:
-    """Side by side."""
-    arrays = [np.atleast_1d(x) for x in tup]
-    axis = 0 if arrays and arrays[0].ndim == 1 else 1
-    return np.concatenate(arrays, axis, dtype=dtype, casting=casting)
-
-
-@composed(np.dstack)
-def dstack(tup: Any) -> Array:
-    """One behind the other."""
-    return np.concatenate([np.atleast_3d(x) for x in tup], 2)
-
-
-@composed(np.column_stack)
-def column_stack(tup: Any) -> Array:
-    """Vectors as columns."""
-    arrays = [as_array(x) for x in tup]
-    return np.concatenate([x if x.ndim > 1 else np.atleast_2d(x).T for x in arrays], 1)
-
-
-@composed(np.append)
-def append(arr: Any, values: Any, axis: Any = None) -> Array:
-    """``values`` behind ``arr``, both flattened unless there is an axis."""
-    return np.concatenate([as_array(arr), as_array(values)], axis=axis)
-
-
-@composed(np.block)
-def block(arrays: Any) -> Array:
-    """An array of nested lists of blocks."""
-    depth = _depth(arrays)
-    leaves: list[Any] = []
-    _leaves(arrays, leaves)
-    return _block(arrays, depth, max([depth, *[np.ndim(x) for x in leaves]]))
-
-
-def _depth(arrays: Any) -> int:
-    if not isinstance(arrays, list):
-        return 0
-    depths = {_depth(part) for part in arrays}
-    if len(depths) != 1:
-        raise ValueError("np.block: the lists must be nested equally deep, and none may be empty")
-    return depths.pop() + 1
-
-
-def _leaves(arrays: Any, found: list[Any]) -> None:
-    for part in arrays if isinstance(arrays, list) else [arrays]:
-        _leaves(part, found) if isinstance(part, list) else found.append(part)
-
-
-def _block(arrays: Any, depth: int, ndim: int) -> Array:
-    if not isinstance(arrays, list):
-        x = as_array(arrays)
-        return x.reshape((1,) * (ndim - x.ndim) + x.shape).copy() if depth == 0 else x
-    parts = [_block(part, depth - 1, ndim) for part in arrays]
-    parts = [x.reshape((1,) * (ndim - x.ndim) + x.shape) for x in parts]
-    return np.concatenate(parts, axis=-depth)
-
-
-# fmt: off
-rule(np.concatenate, "*xs | axis=0 dtype=None casting='same_kind'", "concat", r"\operatorname{concat}($xs)", xs=piece,
-     compute=lambda xs, axis, dtype, casting: np.concatenate(xs, axis=axis, dtype=dtype, casting=casting),
-     examples=(of((2, 3), (1, 3)), of((2, 3), (2, 1), (2, 2), axis=-1), of((2, 3), (2,), axis=None), of((3,)), of((0, 2), (2, 2))))
-rule(np.stack, "*xs | axis=0 dtype=None casting='same_kind'", "stack", r"\operatorname{stack}($xs)",
-     xs=lambda g, k, axis: g[(slice(None),) * (axis % g.ndim) + (k,)],
-     compute=lambda xs, axis, dtype, casting: np.stack(xs, axis=axis, dtype=dtype, casting=casting),
-     examples=(of((), ()), of((2, 3), (2, 3)), of((2, 3), (2, 3), (2, 3), axis=-1), of((2,), (2,), axis=1), of((0,), (0,))))
-# fmt: on
-
-# ---------------------------------------------------------------- splitting: parts are x[slice]
-
-
-@composed(np.array_split)
-def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
-    """Parts along an axis: before, between and behind the given places, or so many of nearly equal length."""
-    x, axis = as_array(ary), axis % max(np.ndim(ary), 1)
-    n = x.shape[axis]
-    if np.ndim(indices_or_sections):
-        places = [0, *indices_or_sections, n]
-    else:
-        sections = int(indices_or_sections)
-        if sections <= 0:
-            raise ValueError("number sections must be larger than 0.")
-        short, longer = divmod(n, sections)
-        places = [k * short + min(k, longer) for k in range(sections + 1)]
-    lead = (slice(None),) * axis
-    return [x[(*lead, slice(a, b))] for a, b in zip(places[:-1], places[1:], strict=True)]
-
-
-@composed(np.split)
-def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
-    """Parts of equal length, or as given."""
-    if not np.ndim(indices_or_sections) and np.shape(ary)[axis] % indices_or_sections:
-        raise ValueError("array split does not result in an equal division")
-    return array_split(ary, indices_or_sections, axis)
-
-
-@composed(np.hsplit)
-def hsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
-    """Parts side by side."""
-    if not np.ndim(ary):
-        raise ValueError("hsplit only works on arrays of 1 or more dimensions")
-    return split(ary, indices_or_sections, 0 if np.ndim(ary) == 1 else 1)
-
-
-@composed(np.vsplit)
-def vsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
-    """Parts one above the other."""
-    if np.ndim(ary) < 2:
-        raise ValueError("vsplit only works on arrays of 2 or more dimensions")
-    return split(ary, indices_or_sections, 0)
-
-
-@composed(np.dsplit)
-def dsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
-    """Parts one behind the other."""
-    if np.ndim(ary) < 3:
-        raise ValueError("dsplit only works on arrays of 3 or more dimensions")
-    return split(ary, indices_or_sections, 2)
-
-
-@composed(np.unstack)
-def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
-    """The parts of length one, without that axis."""
-    if not x.ndim:
-        raise ValueError("Input array must be at least 1-d.")
-    return tuple(np.moveaxis(x, axis, 0))
-
-
-# ---------------------------------------------------------------- repeating, padding, picking
-
-
-def repeat_x(g: Array, x_shape: Shape, repeats: Any, axis: Any) -> Array:
-    """Each element receives the sum over its repetitions."""
-    flat = axis is None or not x_shape
-    shape = (math.prod(x_shape),) if flat else x_shape
-    axis = 0 if flat else axis % len(shape)
-    if np.ndim(repeats):
-        i = np.repeat(np.arange(shape[axis]), repeats)
-        return put_back(g, (slice(None),) * axis + (i,), shape).reshape(x_shape)
-    return total(g.reshape((*shape[: axis + 1], int(repeats), *shape[axis + 1 :])), axis + 1).reshape(x_shape)
-
-
-def tile_x(g: Array, x_shape: Shape, reps: Any) -> Array:
-    """z has the shape (r₀ n₀, r₁ n₁, ...): cut it into (r₀, n₀, r₁, n₁, ...) and add up the r."""
-    reps = tuple(reps) if np.ndim(reps) else (int(reps),)
-    reps = (1,) * (len(x_shape) - len(reps)) + reps
-    shape = (1,) * (len(reps) - len(x_shape)) + x_shape
-    cut = g.reshape([n for pair in zip(reps, shape, strict=True) for n in pair])
-    return total(cut, tuple(range(0, 2 * len(reps), 2))).reshape(x_shape)
-
-
-MAPPED = ("edge", "reflect", "symmetric", "wrap")  # every element of the result is one element of x
-
-
-@primitive
-def pad(x: Array, pad_width: Any, mode: str = "constant", constant_values: Any = 0) -> Array:
-    """``np.pad`` with plain constants, or with copies of elements of x."""
-    return np.pad(x, pad_width, mode, **({"constant_values": constant_values} if mode == "constant" else {}))  # type: ignore[call-overload, no-any-return]
-
-
-def pad_x(g: Array, x_shape: Shape, pad_width: Any, mode: str) -> Array:
-    """Where did each element come from? Padding the numbers of the elements says it."""
-    if mode == "constant":
-        if isinstance(pad_width, dict):
-            pad_width = [pad_width.get(a, pad_width.get(a - len(x_shape), 0)) for a in range(len(x_shape))]
-            pad_width = [np.broadcast_to(w, 2) for w in pad_width]
-        before = np.broadcast_to(pad_width, (len(x_shape), 2))[:, 0]
-        return g[tuple([slice(int(b), int(b) + n) for b, n in zip(before, x_shape, strict=True)])]
-    size = math.prod(x_shape)
-    origin = np.pad(np.arange(size).reshape(x_shape), pad_width, mode)  # type: ignore[call-overload]
-    return put_back(g, (origin,), (size,)).reshape(x_shape)
-
-
-@composed(np.pad)
-def _pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> Array:
-    """What has a derivative of np.pad. A recorded ``constant_values`` is one more operand."""
-    if mode not in ("constant", *MAPPED):
-        raise NoRuleError(f"np.pad of a node knows the modes {', '.join(('constant', *MAPPED))}, not {mode!r}")
-    if options.get("reflect_type") == "even":
-        options.pop("reflect_type")
-    value = options.pop("constant_values", 0) if mode == "constant" else 0
-    if options:
-        raise NoRuleError(f"np.pad(mode={mode!r}) of a node takes no {', '.join(options)}")
-    if not _holds_node(value):
-        return pad(array, pad_width, mode, value)
-    if isinstance(value, (tuple, list)) or value.ndim:
-        raise NoRuleError("np.pad: a recorded constant_values must be 0-d, the same on all sides")
-    inside = np.pad(np.ones(np.shape(array), bool), pad_width)
-    array = as_array(array)
-    return np.where(inside, pad(array, pad_width), value.astype(array.dtype))
-
-
-def _holds_node(x: Any) -> bool:
-    """Is x an array that is not plain, or a nest of lists with one in it?"""
-    if isinstance(x, (tuple, list)):
-        return any([_holds_node(part) for part in x])
-    return hasattr(type(x), "__array_function__") and type(x) is not np.ndarray
-
-
-def take_x(g: Array, x_shape: Shape, indices: Any, axis: Any, mode: str) -> Array:
-    """Every element receives the gradients of all the places where it was taken."""
-    shape = (math.prod(x_shape),) if axis is None or not x_shape else x_shape
-    axis = 0 if axis is None or not x_shape else axis % len(shape)
-    i = np.asarray(indices)
-    if mode == "wrap":
-        i = i % max(shape[axis], 1)
-    elif mode == "clip":
-        i = np.clip(i, 0, shape[axis] - 1)
-    return put_back(g, (slice(None),) * axis + (i,), shape).reshape(x_shape)
-
-
-@composed(np.compress)
-def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Array:
-    """The elements at which the condition holds."""
-    return np.take(a, np.flatnonzero(condition), axis=axis, **given(out=out))
-
-
-# fmt: off
-rule(np.repeat, "x | repeats axis=None", "repeat", r"\operatorname{repeat} $x", x=repeat_x,
-     examples=(of((2, 3), repeats=2), of((2, 3), repeats=2, axis=-1), of((2, 3), repeats=np.array([2, 0, 1]), axis=1), of((), repeats=3),
-               of((2, 3), repeats=[1, 2], axis=0), of((3,), repeats=0), of((0, 2), repeats=2, axis=0)))
-rule(np.tile, "x | reps", "tile", r"\operatorname{tile} $x", x=tile_x,
-     examples=(of((2, 3), reps=2), of((2, 3), reps=(2, 1, 3)), of((2, 3), reps=(2, 2)), of((), reps=3), of((0, 2), reps=2), of((3,), reps=0)))
-rule(pad, "x | pad_width mode='constant' constant_values=0", "pad", r"\operatorname{pad} $x", x=pad_x,
-     examples=(of((2, 3), pad_width=1), of((2, 3), pad_width=((1, 0), (2, 3)), constant_values=2.0), of((2, 3), pad_width=(1, 2), mode="edge"),
-               of((2, 3), pad_width=(2, 4), mode="reflect"), of((3,), pad_width=(5, 2), mode="symmetric"), of((3,), pad_width=(4, 5), mode="wrap"),
-               of((0, 2), pad_width=1), of((2, 3), pad_width={-1: (1, 2)})))
-rule(np.take, "x | indices axis=None mode='raise'", "take", r"\operatorname{take} $x", x=take_x,
-     compute=lambda x, indices, axis, mode: np.take(x, indices, axis=axis, mode=mode),
-     examples=(of((2, 3), indices=[0, 5, 5]), of((2, 3), indices=np.array([[0, 2], [2, -1]]), axis=1), of((2, 3), indices=1, axis=0), of((), indices=0),
-               of((3,), indices=[-5, 4, 1], mode="wrap"), of((3,), indices=[-5, 4, 1], mode="clip"), of((2, 3), indices=np.array([], int), axis=0)))
-# fmt: on
 
 # ---------------------------------------------------------------- diagonals and triangles
 
