@@ -17,7 +17,7 @@ PYTHON ?= $(shell for p in python3 python python3.14 python3.13 python3.12 pytho
 	$$p -c "$(NEW_ENOUGH)" >/dev/null 2>&1 && echo $$p && break; done)
 
 help:  ## this list
-	@sed -n 's/^\([a-z]*\):.*  ## /\1\t/p' Makefile
+	@awk -F ':.*  ## ' '/^[a-z]+:.*  ## / {printf "  make %-9s%s\n", $$1, $$2}' Makefile
 
 demo: $(VENV)/demo.stamp  ## gradients and pictures of an example, and a network that learns digits
 	$(PY) -m autoflow --demo
@@ -37,7 +37,7 @@ nightly: $(VENV)/dev.stamp  ## the full sets
 	AUTOFLOW_NIGHTLY=1 $(PYTEST) -n auto
 
 docs: $(VENV)/docs.stamp  ## the docstrings as a web site in build/docs
-	$(PY) -m pdoc --math --output-directory build/docs autoflow
+	$(PY) -m pdoc --math --output-directory build/docs autoflow autoflow.pictures
 
 clean:  ## remove whatever can be made again
 	rm -rf $(VENV) build dist demo *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -16,7 +16,7 @@ from .late import later
 from .nodes import NodeRole, constant_on, value_of
 from .recording import apply
 from .rules import RULES
-from .rules.outside import FRESH, PLAIN, WRITERS, advice
+from .rules.outside import FRESH, WRITERS, advice, is_plain, public_name
 from .rules.table import COMPOSED
 
 FORWARD: dict[Any, Any] = {}  # ufunc -> its quick closure; filled by fast.py
@@ -35,7 +35,7 @@ def array_ufunc(self: Any, ufunc: Any, method: str, x: Any, y: Any = None, /, *r
     if method == "__call__" and ufunc in RULES:
         return apply(RULES[ufunc], inputs, options)
     if method == "at":
-        raise NoRuleError(f"np.{ufunc.__name__}.at(x, i, y) is not recorded: use x[i] = ..., or {advice(ufunc)}")
+        raise NoRuleError(f"{public_name(ufunc, method)} into a node is not recorded: {advice(ufunc, method)}")
     if ufunc in METHODS.get(method, ()):
         return METHODS[method][ufunc](*inputs, **{"axis": 0, **options})
     if method == "__call__" and ufunc in COMPOSED:
@@ -59,10 +59,9 @@ def without_rule(function: Any, call: Any, args: Any, options: Any, method: str 
     """Answer for a function that has no row: the plain result where that is right, else say so."""
     if function in FRESH:
         return constant_on(call(*value_of(args), **{k: value_of(v) for k, v in options.items()}))
-    if function in PLAIN and method in ("", "__call__"):
+    if is_plain(function, args, options):
         return call(*value_of(args), **{k: value_of(v) for k, v in options.items()})
-    name = getattr(function, "__name__", str(function)) + ("." + method if method not in ("", "__call__") else "")
-    raise NoRuleError(f"np.{name} of a node is not differentiated: {advice(function)}")
+    raise NoRuleError(f"{public_name(function, method)} of a node is not differentiated: {advice(function, method)}")
 
 
 NodeRole.__array_ufunc__ = array_ufunc  # type: ignore[attr-defined]

@@ -28,7 +28,6 @@ from .rules.structure import astype, flatten
 
 Array = Any
 NONE: dict[str, Any] = {}
-NoValue: Any = np._NoValue
 
 LATER = {
     "backward": "autoflow.passes:backward",

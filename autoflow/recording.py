@@ -77,7 +77,7 @@ def apply(rule: Rule, args: tuple[Any, ...], options: dict[str, Any] = NO_OPTION
         x = inputs[0]
         if type(x) is Operation and hasattr(x, "_record"):
             return apply_one(rule, x, x._record, inputs)
-        if type(x) is Variable and x._live:
+        if type(x) is Variable and getattr(x, "_live", False):
             return apply_one(rule, x, x, inputs)
     if rule.variadic:
         arrays = tuple(inputs[0])

@@ -406,6 +406,19 @@ def test_eight_backwards_at_once_add_up_to_eight() -> None:
         assert all(np.array_equal(leaf.grad, grad) for leaf, grad in zip(leaves, right, strict=True))
 
 
+def test_no_pass_is_lost_when_threads_add_to_one_gradient() -> None:
+    """Reading the old sum and storing the new one are two steps: the lock makes them one."""
+    x = af.Variable(np.ones(3))
+    root = x * 2.0
+
+    def work() -> None:
+        for _ in range(300):
+            root.backward()
+
+    together(work)
+    assert x.grad.tolist() == [2.0 * 8 * 300] * 3
+
+
 def test_eight_threads_build_graphs_of_their_own() -> None:
     def work() -> list[Any]:
         root, leaves = tangle()

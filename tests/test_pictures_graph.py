@@ -414,6 +414,15 @@ def test_the_longest_way_is_straight():
     assert all(max(p[1] for p in path) - min(p[1] for p in path) < 0.5 for path in plan.paths)
 
 
+def test_the_longest_way_of_the_lesson_is_straight_among_others():
+    g = graph(lesson()[0], gradients=True)
+    plan, _ = placed(g)
+    way = ["x", "x + y", "a1", "a1**2", "a3", "a5"]
+    for edge, path in zip(g.edges, plan.paths, strict=True):
+        if (g.nodes[edge.source].title, g.nodes[edge.target].title) in pairwise(way):
+            assert max(p[1] for p in path) - min(p[1] for p in path) < 0.6
+
+
 def test_operands_of_one_use_stand_beside_it():
     x = af.Variable(1.0, name="x")
     y = x
@@ -432,6 +441,14 @@ def test_crossings_are_removed():
     layers.rows = [[0, 1], [2, 3]]
     assert layout.crossings(layers) == 2
     layout.reorder(layers)
+    assert layout.crossings(layers) == 0
+
+
+def test_neighbours_change_places_where_averages_do_not_help():
+    boxes = [layout.Box(10, 10, (5.0,), 5.0) for _ in range(4)]
+    layers = layout.Layers(boxes, [layout.Line(0, 3, 0), layout.Line(1, 2, 0)])
+    layers.rows = [[0, 1], [2, 3]]
+    layout.swap_neighbours(layers, {0: 0, 1: 1, 2: 0, 3: 1})
     assert layout.crossings(layers) == 0
 
 

@@ -12,7 +12,7 @@ from support import differentiable, rows
 
 import autoflow as af
 from autoflow.errors import NoRuleError
-from autoflow.nodes import apply
+from autoflow.recording import apply
 from autoflow.rules import table
 from autoflow.rules.table import MISSING, RULES, Rule, of, primitive, rule
 

@@ -10,6 +10,7 @@ A Variable has a head and a foot, a Constant a head and a remark. The level of d
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -209,3 +210,23 @@ def short(amount: Numbers, digits: int) -> str:
     if amount.scalar or len(text) <= WIDE or amount.rms is None:
         return text
     return f"rms {number(amount.rms, digits)}"
+
+
+def flow_levels(graph: Graph) -> list[float | None]:
+    """How much is sent back along each arrow, from 0 to 1 on a log scale; None: nothing, or unknown.
+
+    Between numbers the largest of the picture decides the scale; arrays have the fixed one of the six blocks.
+    """
+    sizes = [
+        None if e.sent is None or not e.flows else math.inf if e.sent.rms is None else e.sent.rms for e in graph.edges
+    ]
+    top = max([s for s in sizes if s is not None and math.isfinite(s)], default=0.0)
+    scale = math.log1p(max(top, 15.0))
+    levels: list[float | None] = []
+    for e, size in zip(graph.edges, sizes, strict=True):
+        if size is None or e.sent is None:
+            levels.append(None)
+        else:
+            arrays = graph.look.detail == "arrays"
+            levels.append(e.sent.blocks() / 6 if arrays else min(1.0, math.log1p(size) / scale))
+    return levels

@@ -12,7 +12,7 @@ import subprocess
 from typing import Any
 from xml.sax.saxutils import escape
 
-from .cards import Card, CardLine, Span, cards
+from .cards import Card, CardLine, Span, cards, flow_levels
 from .data import Edge, Graph
 from .legend import items
 from .style import DARK, LIGHT, SHORT, STYLES, Theme
@@ -28,9 +28,9 @@ def to_dot(graph: Graph) -> str:
     source = new_digraph(graph, theme)
     for c in drawn:
         source.node(f"n{c.node.id}", label=f"<{table(c, theme)}>")
-    for e in graph.edges:
+    for e, level in zip(graph.edges, flow_levels(graph), strict=True):
         tail, head = ends(graph, drawn[e.target], e)
-        source.edge(f"n{e.source}:{tail}", f"n{e.target}:{head}", **line_of(graph, e, theme))
+        source.edge(f"n{e.source}:{tail}", f"n{e.target}:{head}", **line_of(e, level, theme))
     return str(source.source)
 
 
@@ -56,11 +56,8 @@ def ends(graph: Graph, c: Card, e: Edge) -> tuple[str, str]:
     return ("out:e", f"r{c.row(e.slot)}:w") if graph.look.direction == "right" else ("card:s", "card:n")
 
 
-def line_of(graph: Graph, e: Edge, theme: Theme) -> dict[str, str]:
+def line_of(e: Edge, level: float | None, theme: Theme) -> dict[str, str]:
     """Colour and width of an arrow."""
-    from .svg import flow_level
-
-    level = flow_level(e, graph.look.detail == "arrays")
     if level is not None:
         return {"color": theme[f"flow{round(4 * level)}"], "penwidth": f"{1.1 + 3 * level:.2f}", "arrowsize": "0.6"}
     if e.flows:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from xml.sax.saxutils import escape
 
-from .cards import Card, cards
+from .cards import Card, cards, flow_levels
 from .css import style_sheet
 from .data import Edge, Graph
 from .layout import Box, Line, Plan, Point, arrange, ranks
@@ -42,7 +42,7 @@ def to_svg(graph: Graph) -> str:
     below, below_wide, below_high = legend(graph, max(wide, LEGEND))
     total = max(wide, below_wide) + 2 * MARGIN
     left = (total - wide) / 2  # the picture stands in the middle above its legend
-    pieces = arrows(graph, drawn, plan, down, left)
+    pieces = arrows(graph, plan, down, left)
     for c, corner, card_wide in zip(drawn, plan.corners, widths, strict=True):
         x, y = reversed(corner) if down else corner
         pieces.append(draw_card(graph, c, x + left, y + MARGIN, card_wide))
@@ -119,46 +119,17 @@ def spine(graph: Graph, rank: Sequence[int]) -> set[tuple[int, int]]:
     return found
 
 
-def arrows(graph: Graph, drawn: Sequence[Card], plan: Plan, down: bool, left: float) -> list[str]:
+def arrows(graph: Graph, plan: Plan, down: bool, left: float) -> list[str]:
     """All arrows, the thickest on top."""
     pieces = []
-    arrays = graph.look.detail == "arrays"
-    for e, path in zip(graph.edges, plan.paths, strict=True):
-        points = [
-            (across + left, along + MARGIN) if down else (along + left, across + MARGIN) for along, across in path
-        ]
-        level = flow_level(e, arrays)
+    for e, path, level in zip(graph.edges, plan.paths, flow_levels(graph), strict=True):
+        points = [(p[1] + left, p[0] + MARGIN) if down else (p[0] + left, p[1] + MARGIN) for p in path]
         wide = 1.3 if level is None else 1.2 + 3.0 * level
-        named = (
-            "f" + str(round(4 * level))
-            if level is not None
-            else "plain"
-            if e.flows and drawn[e.source].short != "con"
-            else "fixed"
-        )
-        pieces.append(
-            (wide, f'<g class="{named}">{curve(points, wide, down)}<title>{escape(tip(graph, e))}</title></g>')
-        )
+        kind = f"f{round(4 * level)}" if level is not None else "plain" if e.flows else "fixed"
+        title = f"<title>{escape(tip(graph, e))}</title>"
+        pieces.append((wide, f'<g class="{kind}">{curve(points, wide, down)}{title}</g>'))
     pieces.sort(key=lambda piece: piece[0])
     return [text for _, text in pieces]
-
-
-def flow_levels(graph: Graph) -> list[float | None]:
-    """How much is sent back along each arrow, from 0 to 1 on a log scale; None: nothing, or unknown.
-
-    Between numbers the largest of the picture decides the scale; arrays have the fixed one of the six blocks.
-    """
-    sizes = [None if e.sent is None or not e.flows else math.inf if e.sent.rms is None else e.sent.rms for e in graph.edges]
-    top = max([s for s in sizes if s is not None and math.isfinite(s)], default=0.0)
-    scale = math.log1p(max(top, 15.0))
-    levels: list[float | None] = []
-    for e, size in zip(graph.edges, sizes, strict=True):
-        if size is None or e.sent is None:
-            levels.append(None)
-        else:
-            arrays = graph.look.detail == "arrays"
-            levels.append(e.sent.blocks() / 6 if arrays else min(1.0, math.log1p(size) / scale))
-    return levels
 
 
 def tip(graph: Graph, e: Edge) -> str:
