@@ -17,7 +17,11 @@ __all__ = [
     "stop_gradient", "to_dot", "value_and_grad", "variable", "zeros",
 ]  # fmt: skip
 del fast, methods
-LATER = {"draw": "pictures", "graph": "pictures", "to_dot": "pictures"}  # imported at first use: nobody pays who draws nothing
+LATER = {
+    "draw": "pictures",
+    "graph": "pictures",
+    "to_dot": "pictures",
+}  # imported at first use: nobody pays who draws nothing
 
 
 def __getattr__(name: str) -> object:

@@ -99,6 +99,6 @@ def stack(arrays: Any, axis: int = 0) -> Any:
 
     >>> import autoflow as af
     >>> af.stack([af.Variable(1.0), 2.0])
-    [1., 2.]  Operation stack_0 = stack(var_0, 2)
+    [1., 2.]  Operation stack_0 = stack(var_0, const_0)
     """
     return np.stack([a if isinstance(a, NodeRole) else Constant(a) for a in arrays], axis=axis)

@@ -42,10 +42,15 @@ def array_ufunc(self: Any, ufunc: Any, method: str, x: Any, y: Any = None, /, *r
         return COMPOSED[ufunc](*inputs, **options)
     return without_rule(ufunc, getattr(ufunc, method), inputs, options, method)
 
+
 def array_function(self: Any, function: Any, types: Any, args: Any, options: Any) -> Any:
     """``np.sum(x, axis=0)``, ``np.concatenate([x, y])``."""
     if function in RULES:
-        return apply(RULES[function], args, options)
+        rule = RULES[function]
+        if len(args) > rule.free:  # out by position: rows do not name it
+            options = {**options, "out": args[rule.free]}
+            args = (*args[: rule.free], *args[rule.free + 1 :])
+        return apply(rule, args, options)
     if function in COMPOSED:
         if options.get("out") is not None:
             return later("autoflow.inplace:write_composed")(function, args, options)

@@ -115,7 +115,9 @@ def refuse(x: Any, recording: bool) -> None:
             f"change it between passes: x.assign(value), or under af.no_grad()."
         )
     if not x._value.flags.writeable:
-        raise InPlaceError(f"{x.name} is read-only (detached, broadcast or made so): write into a copy of it, {x.name}.copy()")
+        raise InPlaceError(
+            f"{x.name} is read-only (detached, broadcast or made so): write into a copy of it, {x.name}.copy()"
+        )
 
 
 def overlap(v: Any, x: Any) -> bool:
@@ -230,7 +232,9 @@ def write_composed(function: Any, args: Any, options: dict[str, Any]) -> Any:
     options = dict(options)
     out = options.pop("out")
     if not isinstance(out, NodeRole):
-        raise lost(f"np.{function.__name__}(..., out=) into a plain array keeps only numbers: make it with af.zeros(...)")
+        raise lost(
+            f"np.{function.__name__}(..., out=) into a plain array keeps only numbers: make it with af.zeros(...)"
+        )
     copyto(out, function(*args, **options))
     return out
 

@@ -102,8 +102,9 @@ def overwritten(array: Array, since: int) -> str:
 
 def _overlap(a: Array, b: Array) -> bool:
     """Do they share a byte? Exact where that is cheap, yes where it is not."""
+    work: Any = 1000
     try:
-        return np.shares_memory(a, b, max_work=1000)
+        return np.shares_memory(a, b, max_work=work)
     except np.exceptions.TooHardError:
         return True
 

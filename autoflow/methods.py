@@ -33,6 +33,7 @@ LATER = {
     "backward": "autoflow.passes:backward",
     "zero_grad": "autoflow.passes:zero_grad",
     "__setitem__": "autoflow.inplace:write_item",
+    "graph": "autoflow.pictures:graph",
 }
 AUGMENTED = "add sub mul truediv floordiv mod pow matmul"
 

@@ -217,7 +217,9 @@ class OperationRole(NodeRole):
     __slots__ = ()
 
     def __new__(cls, *_: Any, **__: Any) -> Any:
-        raise TypeError("an Operation is made by computing with Variables, or by Operation.create_node(result, name, x)")
+        raise TypeError(
+            "an Operation is made by computing with Variables, or by Operation.create_node(result, name, x)"
+        )
 
     @classmethod
     def create_node(
@@ -267,9 +269,16 @@ class ViewRole(OperationRole):
     __slots__ = ()
 
 
-ROLES = {"Node": NodeRole, "Variable": VariableRole, "Constant": ConstantRole, "Operation": OperationRole, "View": ViewRole}
+ROLES = {
+    "Node": NodeRole,
+    "Variable": VariableRole,
+    "Constant": ConstantRole,
+    "Operation": OperationRole,
+    "View": ViewRole,
+}
 NUMPY = Family(np.ndarray, ROLES, SLOTS)
 Node, Variable, Constant, Operation, View = NUMPY.Node, NUMPY.Variable, NUMPY.Constant, NUMPY.Operation, NUMPY.View
+
 
 def leaf(cls: Any, array: Array, name: str | None) -> Any:
     """A Variable or Constant around ``array``, of the family of its array type."""
@@ -359,7 +368,7 @@ def operand_node(record: Record, k: int) -> Any:
             x = x.reference()
         if x is None or memory.overwritten(x, record.number - 1):  # not kept, or written into since
             x = np.broadcast_to(np.full((), np.nan), record.saved[k].shape)
-        constants[k] = constant_on(np.asarray(x))
+        constants[k] = constant_on(np.asarray(x, record.dtype if type(x) in (int, float, bool) else None))
         constants[k].name = name
         record.extra = {**(record.extra or {}), "constants": constants}
     return constants[k]

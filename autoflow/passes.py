@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from itertools import repeat
-from threading import Lock
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from .nodes import FAMILIES, NodeRole, VariableRole, constant_on, node_on, sourc
 from .records import Record, live
 
 Array = Any
-LOCK = Lock()
+LOCK = RLock()  # adding gradients up may run code of the user (a node with hooks), which may run another pass
 HALF = np.dtype(np.float16)
 DOUBLE = np.dtype(np.float64)
 
@@ -73,7 +73,9 @@ def pull_back(
     record = source_of(root)
     if record is None:
         frozen = " frozen" if isinstance(root, VariableRole) else ""
-        raise lost(f"{root.name} is a{frozen} {type(root).__name__}: no gradient flows to it, so there is nothing to go back to")
+        raise lost(
+            f"{root.name} is a{frozen} {type(root).__name__}: no gradient flows to it, so there is nothing to go back to"
+        )
     g = checked_seed(root, seed, create_graph)
     if create_graph:
         with switched(recording=True), np.errstate(all="ignore"):

@@ -13,8 +13,8 @@ import numpy as np
 
 from . import memory
 from .backends import FAMILIES, array_type
-from .errors import LostGradientError, MixedArraysError
-from .intake import plain_array
+from .errors import LostGradientError, MixedArraysError, NoRuleError
+from .intake import holds_node, plain_array
 from .late import later
 from .memory import Ghost
 from .modes import modes
@@ -35,7 +35,22 @@ from .records import Record
 from .rules.table import Rule
 
 Array = Any
-NUMBERS = frozenset({float, int, bool, complex, np.float64, np.float32, np.float16, np.complex128, np.complex64, np.int64, np.int32, np.bool_})  # noqa: E501
+NUMBERS = frozenset(
+    {
+        float,
+        int,
+        bool,
+        complex,
+        np.float64,
+        np.float32,
+        np.float16,
+        np.complex128,
+        np.complex64,
+        np.int64,
+        np.int32,
+        np.bool_,
+    }
+)
 SIMPLE = frozenset({type(None), int, bool, str, slice, type(...), float, type})  # options that cannot hide an array
 NO_OPTIONS: dict[str, Any] = {}
 
@@ -204,7 +219,12 @@ def shares(result: Array, value: Array) -> bool:
 
 
 def plain_option(option: Any) -> Any:
-    """An option without nodes in it: indices may be nodes, also inside tuples and lists."""
+    """An option without nodes in it: indices may be nodes, also inside tuples and lists. Gradients do not flow there."""
+    if isinstance(option, (NodeRole, tuple, list)) and holds_node(option):
+        raise NoRuleError(
+            "a node with a history stands where no derivative is known (as an index, initial=, a shape ...), and its "
+            "gradient would be lost. Use x.value or af.stop_gradient(x) there if that is meant."
+        )
     option = value_of(option)
     if type(option) is np.ndarray and not option.ndim and option.dtype.kind in "iu":
         return int(option)

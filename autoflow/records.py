@@ -80,9 +80,7 @@ class Record:
     def operands(self) -> tuple[Any, ...]:
         """What the value was computed from: records, Variables, Constants; plain numbers and arrays as they are."""
         constants = (self.extra or {}).get("constants", {})
-        return tuple(
-            [p if p is not None else constants.get(k, self.saved[k]) for k, p in enumerate(self.parents)]
-        )
+        return tuple([p if p is not None else constants.get(k, self.saved[k]) for k, p in enumerate(self.parents)])
 
     @property
     def options(self) -> dict[str, Any]:

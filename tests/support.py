@@ -1,4 +1,4 @@
-"""What the generated tests need: inputs for a row, layouts of memory, differences, and few but well chosen combinations.
+"""What the generated tests need: inputs for a row, layouts of memory, differences, few but well chosen combinations.
 
 Everything here reads the table and nothing else, so a new row needs nothing added here.
 """
@@ -76,8 +76,9 @@ def values_of(row: Rule, example: Example, *, imaginary: bool = False, salt: int
     flat = rng.permutation(low + (high - low) * (np.arange(n) + 0.37 + rng.uniform(-0.1, 0.1, n)) / max(n, 1))
     half = flat.astype(np.float16)
     flat = (half if len(np.unique(half)) == n else flat.astype(np.float32)).astype(np.float64)
+    parts = np.split(flat, np.cumsum(sizes)[:-1])
     made: list[Array] = []
-    for name, shape, part in zip(operand_names(row, example), example.shapes, np.split(flat, np.cumsum(sizes)[:-1]), strict=True):
+    for name, shape, part in zip(operand_names(row, example), example.shapes, parts, strict=True):
         draw = DRAWN.get((row.name, name))
         made.append(None if shape is None else draw(rng, shape) if draw else part.reshape(shape))
     return made
@@ -112,7 +113,7 @@ def plain(x: Any) -> Any:
 
 def reverse(x: Array) -> Array:
     """Negative strides on every axis."""
-    back = (..., *[slice(None, None, -1)] * x.ndim)
+    back: Any = (..., *[slice(None, None, -1)] * x.ndim)
     return x[back].copy()[back]
 
 
@@ -202,10 +203,13 @@ def same_bits(ours: Any, theirs: Any) -> bool:
     if a.dtype != b.dtype or a.shape != b.shape:
         return False
     if a.dtype.itemsize in (16, 32) and a.dtype.char in "gG":
-        return bool(np.array_equal(a, b, equal_nan=True) and np.array_equal(np.signbit(a.real), np.signbit(b.real)))
-    return a.tobytes() == b.tobytes() or bool(
-        np.isnan(b).any() and np.array_equal(a, b, equal_nan=True) and np.array_equal(np.signbit(a.real), np.signbit(b.real))
-    )
+        return _same_numbers(a, b)
+    return a.tobytes() == b.tobytes() or bool(np.isnan(b).any() and _same_numbers(a, b))
+
+
+def _same_numbers(a: Array, b: Array) -> bool:
+    same_signs = np.array_equal(np.signbit(a.real), np.signbit(b.real))
+    return same_signs and np.array_equal(a, b, equal_nan=True)
 
 
 # -- combinations ----------------------------------------------------------------------------------------------------
@@ -240,7 +244,8 @@ def pairwise(sizes: tuple[int, ...]) -> list[tuple[int, ...]]:
         row = {i: a, j: b}
         for k in columns:
             if k not in row:
-                row[k] = max(range(sizes[k]), key=lambda v: (sum(pair in missing for pair in _pairs(row, k, v)), -used[k][v]))  # noqa: B023
+                gains = [(sum(pair in missing for pair in _pairs(row, k, v)), -used[k][v], -v) for v in range(sizes[k])]
+                row[k] = -max(gains)[-1]
         for k in columns:
             used[k][row[k]] += 1
             for pair in _pairs(row, k, row[k]):

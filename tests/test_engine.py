@@ -158,7 +158,8 @@ def test_stop_makes_leaves() -> None:
     a = x * x
     out = a + a * x
     grads, visited = pull_back(out, stop={a})
-    assert grads == {a: 3.0, x: 4.0} and a not in visited
+    assert grads == {a: 3.0, x: 4.0}
+    assert a not in visited
     assert pull_back(out, stop={out}) == ({out: 1.0}, [])
     assert pull_back(out, stop={x})[0] == {x: 16.0}, "a leaf may be among them"
     assert pull_back(out, stop={Number(0.0)})[0] == {x: 16.0}, "and what is not in the graph"
@@ -181,7 +182,8 @@ def test_topological_order_puts_consumers_first() -> None:
         records.append(records[i] + records[j])
     order = engine.topological(records[-1])
     place = {record: k for k, record in enumerate(order)}
-    assert order[0] is records[-1] and len(place) == len(order)
+    assert order[0] is records[-1]
+    assert len(place) == len(order)
     assert all(place[parent] > place[record] for record in order for parent in record.parents)
 
 
@@ -287,7 +289,8 @@ def test_reset_during_a_live_graph_harms_nothing() -> None:
     y = af.Variable(3.0)
     b = a * y  # multiply_0 once more
     af.reset()
-    assert {a.name, b.name} == {"multiply_0"} and y.name == "var_0"
+    assert {a.name, b.name} == {"multiply_0"}
+    assert y.name == "var_0"
     b.backward()
     assert (x.grad, y.grad) == (12.0, 4.0)
 
@@ -326,10 +329,12 @@ DEEP = """
 """
 
 
+@pytest.mark.slow
 def test_a_million_operations_need_no_stack() -> None:
     """Forward, backward, printing, deletion: recursion limit 200, stack 256 KB. In a process of its own, whose memory
     is its own, and where an overflowing stack would be this test's failure and not the end of all tests."""
-    ran = subprocess.run([sys.executable, "-c", textwrap.dedent(DEEP)], capture_output=True, text=True, timeout=300, check=False)
+    command = [sys.executable, "-c", textwrap.dedent(DEEP)]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert (ran.returncode, ran.stdout.strip()) == (0, "done"), ran.stderr[-2000:]
 
 
@@ -432,7 +437,8 @@ def test_eight_threads_build_graphs_of_their_own() -> None:
 
 def test_names_are_unique_among_threads() -> None:
     x = af.Variable(1.0)
-    names = sum(together(lambda: [(x * 2.0).name for _ in range(200)]), [])
+    lists = together(lambda: [(x * 2.0).name for _ in range(200)])
+    names = [name for names in lists for name in names]
     assert len(set(names)) == len(names) == 1600
 
 
@@ -497,10 +503,14 @@ def test_an_exception_in_a_derivative_changes_no_grad(error: type[BaseException]
     x.grad = 1.0
     with pytest.raises(error, match="in a derivative"):
         z.backward()
-    assert x.grad == 1.0 and y.grad is None and a.grad is None and z.grad is None
+    assert x.grad == 1.0
+    assert y.grad is None
+    assert a.grad is None
+    assert z.grad is None
     fail[0] = False
     z.backward()
-    assert x.grad == 31.0 and y.grad.tolist() == [2.0, 2.0]
+    assert x.grad == 31.0
+    assert y.grad.tolist() == [2.0, 2.0]
     assert af.is_grad_enabled(), "the modes are as they were"
 
 
@@ -515,7 +525,8 @@ def test_an_exception_in_a_recorded_pass_restores_the_modes() -> None:
         with pytest.raises(ValueError, match="in a derivative"):
             z.backward(create_graph=True)
         assert not af.is_grad_enabled()
-    assert af.is_grad_enabled() and x.grad is None
+    assert af.is_grad_enabled()
+    assert x.grad is None
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a timer that interrupts")
@@ -540,7 +551,8 @@ def test_an_interrupt_at_any_moment_leaves_all_or_nothing() -> None:
             except KeyboardInterrupt:
                 pass
             grads = [leaf.grad for leaf in leaves]
-            assert all(g is None for g in grads) or grads == [2.0 * k for k in range(10)], f"after {microseconds} µs: {grads}"
+            whole = all(g is None for g in grads) or grads == [2.0 * k for k in range(10)]
+            assert whole, f"after {microseconds} µs: {grads}"
             outcomes.add(grads[0] is None)
             for leaf in leaves:
                 leaf.zero_grad()
@@ -645,6 +657,7 @@ def test_an_exception_in_a_pass_keeps_nothing_alive(no_gc: None) -> None:
     assert alive() is None
 
 
+@pytest.mark.slow
 def test_ten_thousand_steps_grow_memory_by_nothing(no_gc: None) -> None:
     w, x = af.Variable(np.ones((3, 2))), np.ones((4, 3))
     tracemalloc.start()

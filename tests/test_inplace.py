@@ -318,7 +318,8 @@ def test_stale_values_are_refused(program):
     for _ in range(2):
         with pytest.raises(StaleValueError, match=r"test_inplace\.py:\d+ has overwritten since"):
             z.sum().backward()
-    assert x.grad is None and w.grad is None
+    assert x.grad is None
+    assert w.grad is None
 
 
 def test_a_write_elsewhere_in_the_same_memory_harms_nobody():
@@ -408,7 +409,8 @@ def test_variables_may_be_written_under_no_grad():
     s = af.Variable(2.0)
     with af.no_grad():
         s -= 0.5
-    assert isinstance(s, af.Variable) and float(s) == 1.5
+    assert isinstance(s, af.Variable)
+    assert float(s) == 1.5
 
 
 def test_0d_is_rebound():
@@ -431,7 +433,9 @@ def test_a_constant_becomes_an_operation():
     a[1:] = 5.0
     assert isinstance(a, af.Constant)
     a[0] = x[0]
-    assert isinstance(a, af.Operation) and a.opmethod == "setitem" and a.name == "buffer"
+    assert isinstance(a, af.Operation)
+    assert a.opmethod == "setitem"
+    assert a.name == "buffer"
 
 
 def test_a_failed_write_changes_nothing():

@@ -27,7 +27,9 @@ def test_no_grad_as_a_decorator(decorate):
         """Doc."""
         return x * x
 
-    assert isinstance(f(af.Variable(2.0)), af.Constant) and f.__doc__ == "Doc." and f.__name__ == "f"
+    assert isinstance(f(af.Variable(2.0)), af.Constant)
+    assert f.__doc__ == "Doc."
+    assert f.__name__ == "f"
     assert af.is_grad_enabled()
 
 
@@ -68,7 +70,8 @@ def test_set_grad_enabled():
     def f():
         return af.is_grad_enabled()
 
-    assert af.is_grad_enabled() and not f()
+    assert af.is_grad_enabled()
+    assert not f()
 
 
 def test_threads_do_not_disturb_each_other():
@@ -110,7 +113,9 @@ def test_options():
         assert (af.options.keep, af.options.digits) == (0, 6)
     assert af.options.keep == 4096
     af.options.digits = 7
-    assert af.options.digits == 7 and "digits=7" in repr(af.options) and "keep" in dir(af.options)
+    assert af.options.digits == 7
+    assert "digits=7" in repr(af.options)
+    assert "keep" in dir(af.options)
     af.options.digits = 4
     with pytest.raises(AttributeError, match="there is no option 'kep'"):
         af.options.kep = 3

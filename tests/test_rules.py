@@ -21,7 +21,23 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import LAYOUTS, NIGHTLY, assert_close, call, cast, central, combinations, complex_step, differentiable, directional, plain, prepare, rows, same_bits, values_of  # noqa: E501
+from support import (
+    LAYOUTS,
+    NIGHTLY,
+    assert_close,
+    call,
+    cast,
+    central,
+    combinations,
+    complex_step,
+    differentiable,
+    directional,
+    plain,
+    prepare,
+    rows,
+    same_bits,
+    values_of,
+)
 
 import autoflow as af
 from autoflow.rules import table
@@ -121,7 +137,7 @@ class Case:
         return self.references[key]
 
     def first(self, xs: list[Array], k: int) -> Array:
-        """dL/dx of one operand, by differences; where the function is analytic also by a complex step, which is exact."""
+        """dL/dx of one operand, by differences; of an analytic function also by a complex step, which is exact."""
         grad = central(self.real_loss, xs, k)
         with np.errstate(all="ignore"):
             z = np.asarray(self.run(xs))
@@ -149,11 +165,18 @@ class Case:
             grads = [leaf.grad for leaf in leaves]
             for leaf, grad in zip(leaves, grads, strict=True):
                 if n == 2 or grad is not None:  # later it may be None: nothing of second order
-                    assert (grad.dtype, grad.shape) == (leaf.dtype, leaf.shape), f"create_graph: gradient {grad.dtype} {grad.shape}"
+                    assert_fits(grad, leaf)
                 leaf.zero_grad()
-            roots = [(grad, self.directions(k, n, leaf.value)) for k, grad, leaf in zip(live, grads, leaves, strict=True)]
+            seeds = [self.directions(k, n, leaf.value) for k, leaf in zip(live, leaves, strict=True)]
+            roots = list(zip(grads, seeds, strict=True))
         go_back(roots)
         return [np.zeros_like(leaf.value) if leaf.grad is None else plain(leaf.grad) for leaf in leaves]
+
+
+def assert_fits(grad: Any, node: Any) -> None:
+    """A gradient has its node's dtype and shape."""
+    ours, theirs = (grad.dtype, grad.shape), (node.dtype, node.shape)
+    assert ours == theirs, f"gradient {ours} of a node {theirs}"
 
 
 def go_back(roots: Sequence[tuple[Any, Any]], **options: Any) -> None:
@@ -179,17 +202,15 @@ def kinds_of(row: Rule) -> list[str]:
     several = row.variadic or row.operands > 1
     if not several:
         return ["Variables", "Operations"]
-    one = [f"{k} among {what}" for k in range(min(len(row.derivatives) + row.variadic, 4)) for what in ("plain", "Constants", "numbers")]
+    n = min(len(row.derivatives) + row.variadic, 4)
+    one = [f"{k} among {what}" for k in range(n) for what in ("plain", "Constants", "numbers")]
     return ["Variables", "Operations", *one]
 
 
 def dress(case: Case, xs: list[Array], kind: str) -> tuple[list[Any], list[Any], tuple[int, ...]]:
     """The operands of the call, the leaves whose gradients are asked for, and the operands that stand on them."""
     which, _, what = kind.partition(" among ")
-    if not what:
-        live = tuple(case.live)
-    else:
-        live = (case.live[int(which) % len(case.live)],)
+    live = (case.live[int(which) % len(case.live)],) if what else tuple(case.live)
     leaves = {k: af.Variable(xs[k], copy=False) for k in live}
     operands: list[Any] = []
     for k, x in enumerate(xs):
@@ -246,7 +267,8 @@ def numpys(case: Case, operands: list[Any], dtypes: str, layout: str) -> Array:
             raise Unsupported from None
         assert layout != "C" or expected.dtype.kind in "fc", f"a row whose result is {expected.dtype} has no derivative"
         if layout != "C" and expected.size and np.isfinite(expected).all():
-            base = np.asarray(case.run([x.copy(order="C") if isinstance(x, np.ndarray) else x for x in map(plain, operands)]))
+            arrays = [plain(x) for x in operands]
+            base = np.asarray(case.run([x.copy(order="C") if isinstance(x, np.ndarray) else x for x in arrays]))
             assert_close(expected, base, 4 * float(np.finfo(base.dtype).eps), "another layout, more than 4 ulp apart")
     return expected
 
@@ -260,7 +282,7 @@ def check_doors(case: Case, operands: list[Any]) -> None:
         assert same_bits(z.value, case.run(arrays))
     for door, few, many, options in doors(case, operands):
         z = door(*few, *many, **options)
-        assert isinstance(z, af.Node) and z.requires_grad, f"{door} gives {type(z).__name__}"
+        assert getattr(z, "requires_grad", False), f"{door} gives {type(z).__name__}"
         right = door(*[plain(x) for x in few], *many, **options)
         assert same_bits(z.value, right), f"{door}: {z.value!r} instead of {right!r}"
 
@@ -303,7 +325,7 @@ def check_grads(case: Case, z: Any, leaves: list[Any]) -> list[Array]:
     others = [seed, z.value, *[node.value for node in nodes]]
     for node, grad in zip(nodes, once, strict=True):
         assert type(grad) is np.ndarray, f"gradient of type {type(grad).__name__}"
-        assert (grad.dtype, grad.shape) == (node.dtype, node.shape), f"gradient {grad.dtype} {grad.shape} of {node.dtype} {node.shape}"
+        assert_fits(grad, node)
         assert grad.flags.writeable, "a gradient that cannot be written into"
         assert not any([np.may_share_memory(grad, other) for other in others]), "a gradient that shares memory"
         others.append(grad)
@@ -357,6 +379,11 @@ def test_row_takes_float64_in_every_example(row: Rule) -> None:
 # -- do these checks notice a broken row? ----------------------------------------------------------------------------
 
 
+def forget(row: Any) -> None:
+    """What the row has worked out from its derivatives."""
+    row._keeps, row._of_arity, row._complex = {}, {}, None
+
+
 @contextmanager
 def broken(row: Rule, operand: str, wrong: Callable[[Any, Any], Any], **flags: Any) -> Iterator[None]:
     """For a while dL/d(operand) is ``wrong(g, what the row has)``."""
@@ -369,7 +396,7 @@ def broken(row: Rule, operand: str, wrong: Callable[[Any, Any], Any], **flags: A
     derivative.__wrapped__ = right  # type: ignore[attr-defined]  # its signature is that of the right one
     try:
         row.derivatives = {**row.derivatives, operand: derivative}
-        row._keeps, row._of_arity, row._complex = {}, {}, None
+        forget(row)
         for flag, value in flags.items():
             setattr(row, flag, value)
         if not row.variadic:
@@ -378,7 +405,7 @@ def broken(row: Rule, operand: str, wrong: Callable[[Any, Any], Any], **flags: A
     finally:
         for slot, value in before.items():
             setattr(row, slot, value)
-        row._keeps, row._of_arity, row._complex = {}, {}, None
+        forget(row)
 
 
 def unrecorded(g: Any, sent: Any) -> Any:

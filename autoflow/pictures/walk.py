@@ -281,7 +281,7 @@ def source_of(node: Any) -> Any:
 
 def created(x: Any) -> int:
     """The creation number of a record or a leaf."""
-    return int(x.number if hasattr(x, "number") else x._number)
+    return int(x.number)
 
 
 def draw(node: Any, detail: str | None = None, **options: Any) -> Graph:

@@ -21,18 +21,20 @@ def getitem(x: Array, i: Any) -> Array:
 @primitive
 def put_back(g: Array, i: Any, shape: tuple[int, ...]) -> Array:
     """The transpose of :func:`getitem`: zeros of ``shape``, with ``g`` added at ``i``. Repeated indices add up."""
-    z = np.zeros_like(g, shape=shape)
     if is_basic(i):
+        z = np.zeros_like(g, shape=shape)
         z[i] = g
-    else:
-        np.add.at(z, i, g)
-    return z
+        return z
+    half = g.dtype == np.float16  # added up in single precision, rounded once
+    z = np.zeros_like(g, shape=shape, dtype=np.float32 if half else g.dtype)
+    np.add.at(z, i, g)
+    return z.astype(np.float16) if half else z
 
 
 @primitive
 def setitem(x: Array, y: Array, i: Any) -> Array:
     """A copy of ``x`` with ``y`` at ``i``: what ``x[i] = y`` computes (nodes do it in place)."""
-    z = x.copy()
+    z = np.array(x)
     z[i] = y
     return z
 
@@ -40,7 +42,7 @@ def setitem(x: Array, y: Array, i: Any) -> Array:
 @primitive
 def put_view(x: Array, y: Array, view: Any) -> Array:
     """A copy of ``x`` in which what ``view(x)`` looks at is ``y``: a write through a transposed or reshaped view."""
-    z = x.copy()
+    z = np.array(x)
     view(z)[...] = y
     return z
 

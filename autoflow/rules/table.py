@@ -75,11 +75,13 @@ class Rule(Kind):
         (7.0, None, None, True, None, None)
         """
         n = len(inputs)
-        if not options and self.required <= n <= self.free:
+        if not options and self.required <= n <= len(self.names):
             return inputs if n == len(self.names) else (*inputs, *self.defaults[n:])
         given = [*inputs, *self.defaults[n:]]
         wrong = [] if n <= len(self.names) else [f"{n} positional arguments"]
         for name, value in () if wrong else options.items():
+            if value is np._NoValue:  # what NumPy's own functions pass for "not given"
+                continue
             place = self._place(name)
             if place is None or place < n:
                 wrong.append(f"{name}=" if place is None else f"{name}= given twice")
@@ -184,7 +186,7 @@ def rule(
         raise ValueError(f"row of {row.name}: written twice, or a derivative of no operand")
     row.function, row.compute, row.operator = function, compute or getattr(function, "compute", function), operator
     row.required = row.defaults.count(MISSING)
-    row.free = len(row.names)
+    row.free = _place_of_out(function, len(row.names))
     row.variadic, row.view, row.holomorphic, row.joint = before.startswith("*"), view, holomorphic, None
     row.elementwise = (
         isinstance(function, np.ufunc) and function.signature is None if elementwise is None else elementwise
@@ -199,6 +201,17 @@ def rule(
     for key in (function, *also):
         RULES[key] = row
     return row
+
+
+def _place_of_out(function: Any, otherwise: int) -> int:
+    """So many arguments of a NumPy function may be given by position before ``out`` stands there."""
+    if isinstance(function, np.ufunc) or hasattr(function, "compute"):
+        return otherwise
+    try:
+        names = list(inspect.signature(function).parameters)
+    except (TypeError, ValueError):  # NumPy's functions in C that have no signature
+        return otherwise
+    return min(names.index("out"), otherwise) if "out" in names else otherwise
 
 
 def _compile(row: Rule) -> None:
@@ -248,10 +261,12 @@ def _elementwise(derivative: Callable[..., Any], reads: Reads, k: int) -> Pull:
     """The same, and broadcasting is undone: here, once, for every elementwise row. ``k`` is the operand's place."""
     match reads:
         case ():
+
             def pull(g: Any, saved: tuple[Any, ...]) -> Any:  # fmt: skip
                 sent, shape = derivative(g), saved[k].shape
                 return sent if sent.shape == shape else sum_to(sent, shape)
         case ((i, ""),):
+
             def pull(g: Any, saved: tuple[Any, ...]) -> Any:  # fmt: skip
                 sent, shape = derivative(g, saved[i]), saved[k].shape
                 return sent if sent.shape == shape else sum_to(sent, shape)
@@ -260,6 +275,7 @@ def _elementwise(derivative: Callable[..., Any], reads: Reads, k: int) -> Pull:
 
             def pull(g: Any, saved: tuple[Any, ...]) -> Any:
                 return sum_to(plain(g, saved), saved[k].shape)
+
     return pull
 
 
@@ -357,4 +373,13 @@ def of(*shapes: tuple[int, ...], **options: Any) -> Example:
 
 
 UNARY = of(()), of((3,)), of((2, 3)), of((0, 2))
-BINARY = of((), ()), of((2, 3), (2, 3)), of((2, 3), (3,)), of((2, 1), (1, 3)), of((), (2, 2)), of((1,), ()), of((4, 1), (3,)), of((0, 2), (2,))  # noqa: E501
+BINARY = (
+    of((), ()),
+    of((2, 3), (2, 3)),
+    of((2, 3), (3,)),
+    of((2, 1), (1, 3)),
+    of((), (2, 2)),
+    of((1,), ()),
+    of((4, 1), (3,)),
+    of((0, 2), (2,)),
+)
