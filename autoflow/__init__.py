@@ -12,8 +12,8 @@ from .transforms import grad, value_and_grad
 
 __version__ = "0.1.0"
 __all__ = [
-    "Constant", "Node", "Operation", "Variable", "array", "backward", "constant", "draw", "empty", "enable_grad", "full",
-    "grad", "graph", "is_grad_enabled", "no_grad", "ones", "options", "reset", "set_grad_enabled", "stack",
+    "Constant", "Node", "Operation", "Variable", "array", "backward", "constant", "draw", "empty", "enable_grad",
+    "full", "grad", "graph", "is_grad_enabled", "no_grad", "ones", "options", "reset", "set_grad_enabled", "stack",
     "stop_gradient", "to_dot", "value_and_grad", "variable", "zeros",
 ]  # fmt: skip
 del fast, methods

@@ -101,4 +101,5 @@ def stack(arrays: Any, axis: int = 0) -> Any:
     >>> af.stack([af.Variable(1.0), 2.0])
     [1., 2.]  Operation stack_0 = stack(var_0, const_0)
     """
-    return np.stack([a if isinstance(a, NodeRole) else Constant(a) for a in arrays], axis=axis)
+    nodes: list[Any] = [a if isinstance(a, NodeRole) else Constant(a) for a in arrays]
+    return np.stack(nodes, axis=axis)

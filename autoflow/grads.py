@@ -28,7 +28,7 @@ def read_grad(holder: Any, dtype: Any) -> Array | None:
     else:
         shown = fitted(g, dtype).copy() if hasattr(g, "copy") else np.array(g, dtype)
     holder._grad, holder._sent = np.asarray(shown) if isinstance(shown, np.generic) else shown, None
-    return holder._grad  # type: ignore[no-any-return]
+    return holder._grad
 
 
 def fitted(g: Array, dtype: Any) -> Array:
@@ -56,6 +56,7 @@ def _alone() -> int:
 
     class Holder:
         __slots__ = ("_sent",)
+        _sent: Any
 
     holder = Holder()
     holder._sent = np.empty(0)

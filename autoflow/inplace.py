@@ -131,16 +131,12 @@ def rescue(x: Any) -> None:
         record = record_of(x)
         if record is not None:
             value = record.saved[-1]
-            if isinstance(value, np.ndarray) and np.may_share_memory(value, x._value):
-                if len(record.saved) - 1 in record.rule.keeps(live(record)) or value.size <= SMALL:
-                    _resave(record, value.copy())
+            needed = len(record.saved) - 1 in record.rule.keeps(live(record))
+            if overlap(value, x) and (needed or value.size <= SMALL):
+                record.saved = (*record.saved[:-1], value.copy())
         if (view := getattr(x, "_view", None)) is None:
             return
         x = view[0]
-
-
-def _resave(record: Any, value: Array) -> None:
-    record.saved = (*record.saved[:-1], value)
 
 
 def become(x: Any, record: Any) -> None:
@@ -193,7 +189,8 @@ def set_value(x: Any, value: Any) -> None:
             new = plain_array(value)
             if new.shape != x._value.shape:
                 raise InPlaceError(
-                    f"{x.name} has shape {x._value.shape}; assigned was shape {new.shape}. Make a new Variable for another shape."
+                    f"{x.name} has shape {x._value.shape}; assigned was shape {new.shape}. Make a new Variable "
+                    f"for another shape."
                 )
             np.copyto(x._value, new, casting="same_kind")
         memory.stamp(x._value, now(), memory.caller())
@@ -270,7 +267,7 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
     if not isinstance(dst, NodeRole):
         raise lost("np.copyto(plain, node) keeps only numbers: make the array with af.zeros(...)")
     if where is not True:
-        src = np.where(where, src, dst)
+        src = np.where(where, src, dst)  # type: ignore[call-overload]
     write(dst, RULES[setitem], (dst, src, ...), lambda a, b, i: np.copyto(dst._value, b, casting=casting))  # type: ignore[arg-type]
 
 

@@ -38,7 +38,8 @@ def plain_array(x: Any) -> Array:
     else:
         if isinstance(x, (list, tuple)) and holds_node(x):
             raise LostGradientError(
-                f"this {type(x).__name__} has nodes in it, and NumPy would keep only their numbers: use af.array(...)\n{LOST}"
+                f"this {type(x).__name__} has nodes in it, and NumPy would keep only their numbers: use af.array"
+                f"\n{LOST}"
             )
         array = np.asarray(x)
     if array.dtype.kind in WHY:

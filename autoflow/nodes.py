@@ -58,14 +58,15 @@ class NodeRole:
     @property
     def name(self) -> str:
         """``var_0``, ``const_0``, ``add_0``, or what it was set to. A label, not a key: names may repeat."""
-        record = record_of(self)
+        record: Record | None = record_of(self)
         if record is not None:
             return record.node_name
         return getattr(self, "_name", None) or f"{self._kind.name}_{self._count}"
 
     @name.setter
     def name(self, name: str | None) -> None:
-        (record_of(self) or self)._name = name if name is None else str(name)
+        holder: Any = record_of(self) or self
+        holder._name = name if name is None else str(name)
 
     _kind: Any = CONSTANT
     _number: int
@@ -85,7 +86,7 @@ class NodeRole:
     @property
     def grad_fn(self) -> Record | None:
         """How this value came about, called with its gradient what it sends to its operands; None for a leaf."""
-        return record_of(self)
+        return record_of(self)  # type: ignore[no-any-return]
 
     @property
     def opmethod(self) -> str | None:
@@ -157,7 +158,7 @@ class VariableRole(NodeRole):
     __slots__ = ()
     parents = ()  # a Variable is its own record, with nothing behind it
     _kind = VARIABLE
-    _live: bool
+    _live: Any
 
     def __new__(
         cls, value: Any, name: str | None = None, *, dtype: Any = None, copy: bool = True, requires_grad: bool = True
@@ -175,7 +176,7 @@ class VariableRole(NodeRole):
     @property
     def requires_grad(self) -> bool:
         """Do gradients flow to this Variable? Set it to False to freeze it."""
-        return self._live
+        return bool(self._live)
 
     @requires_grad.setter
     def requires_grad(self, on: bool) -> None:
@@ -183,7 +184,7 @@ class VariableRole(NodeRole):
 
     @property
     def grad(self) -> Array | None:
-        """dL/dv summed over the backward passes since ``zero_grad()``: a plain array of v's shape and dtype, or None."""
+        """dL/dv summed over the passes since ``zero_grad()``: a plain array of v's shape and dtype, or None."""
         return read_grad(self, value_of(self).dtype)
 
     @grad.setter
@@ -244,7 +245,7 @@ class OperationRole(NodeRole):
     @property
     def grad_fn(self) -> Record | None:
         """How this value came about, called with its gradient what it sends to its operands."""
-        return record_of(self)
+        return record_of(self)  # type: ignore[no-any-return]
 
     @grad_fn.setter
     def grad_fn(self, f: Any) -> None:

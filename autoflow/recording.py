@@ -219,7 +219,7 @@ def shares(result: Array, value: Array) -> bool:
 
 
 def plain_option(option: Any) -> Any:
-    """An option without nodes in it: indices may be nodes, also inside tuples and lists. Gradients do not flow there."""
+    """An option without nodes in it. Indices may be nodes, also inside tuples and lists; no gradient flows to them."""
     if isinstance(option, (NodeRole, tuple, list)) and holds_node(option):
         raise NoRuleError(
             "a node with a history stands where no derivative is known (as an index, initial=, a shape ...), and its "

@@ -40,6 +40,7 @@ class Record:
     saved: tuple[Any, ...]  # operands, options, result: arrays, or Ghosts of what no derivative reads
     number: int  # creation number
     count: int  # running number of the name
+    _name: str | None
     extra: dict[str, Any] | None  # what few records need: "constants", "prints", "line"; None saves a dict
 
     @property
@@ -48,7 +49,7 @@ class Record:
         return f"{self.rule.name}_backward"
 
     def __call__(self, g: Array) -> tuple[Array | None, ...]:
-        """What is sent to each operand, given ``g``, the gradient of this value (an array, or a node: then recorded)."""
+        """What is sent to each operand, given ``g``, the gradient of this value. If it is a node, recorded."""
         return later("autoflow.passes:send")(self, g)  # type: ignore[no-any-return]
 
     @property

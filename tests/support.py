@@ -119,7 +119,8 @@ def reverse(x: Array) -> Array:
 
 def stride(x: Array) -> Array:
     """Every other element of something larger."""
-    z = np.zeros([2 * n for n in x.shape], x.dtype)[..., *[slice(None, None, 2)] * x.ndim]
+    other: Any = (..., *[slice(None, None, 2)] * x.ndim)
+    z = np.zeros([2 * n for n in x.shape], x.dtype)[other]
     z[...] = x
     return z
 

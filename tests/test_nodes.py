@@ -324,10 +324,10 @@ def test_gradients_have_memory_of_their_own():
 
 def test_lists_and_unknown_operands():
     x = af.Variable([1.0, 2.0])
-    np.testing.assert_array_equal(([*x, 1, 2]).value, [2.0, 4.0])
+    np.testing.assert_array_equal((x + [1, 2]).value, [2.0, 4.0])  # noqa: RUF005
     np.testing.assert_array_equal(([1, 2] * x).value, [1.0, 4.0])
     with pytest.raises(LostGradientError, match=r"af\.array"):
-        [*x, x[0], 1.0]
+        x + [x[0], 1.0]  # noqa: RUF005
     with pytest.raises(TypeError):
         x + "a"
     with pytest.raises(TypeError):

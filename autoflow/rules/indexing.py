@@ -42,8 +42,12 @@ def setitem(x: Array, y: Array, i: Any) -> Array:
 @primitive
 def put_view(x: Array, y: Array, view: Any) -> Array:
     """A copy of ``x`` in which what ``view(x)`` looks at is ``y``: a write through a transposed or reshaped view."""
-    z = np.array(x)
-    view(z)[...] = y
+    z = np.array(x, order="C")
+    part = view(z)
+    if np.may_share_memory(part, z):
+        part[...] = y
+    else:  # a view of x, but of an array in another memory order a copy: say by index which elements it shows
+        z.reshape(-1)[view(np.arange(z.size).reshape(z.shape))] = y
     return z
 
 
@@ -62,12 +66,13 @@ def _part(g: Array, y_shape: tuple[int, ...]) -> Array:
     return sum_to(g, y_shape[extra:]).reshape(y_shape)
 
 
-PLACES = (of((4, 3), i=1), of((4,), i=2), of((4, 3), i=(slice(1, None), np.array([0, 0, 2]))), of((4,), i=slice(None, None, -2)),
-          of((3,), i=(None, slice(None))), of((4,), i=np.array([True, False, True, True])), of((2, 3), i=(..., 0)),
-          of((4, 3), i=(np.array([[0], [2]]), np.array([1, 1]))), of((), i=()), of((2, 3, 4), i=(0, slice(None), [1, 3])),
-          of((0, 3), i=slice(None)), of((3,), i=np.array([], int)))  # fmt: skip
-WRITES = (of((4,), (2,), i=slice(1, 3)), of((4, 3), (3,), i=slice(2)), of((4,), (), i=0), of((3,), (1, 2), i=np.array([0, 2])),
-          of((4, 3), (4, 3), i=...), of((), (), i=()))  # fmt: skip
+PLACES = (of((4, 3), i=1), of((4,), i=2), of((4, 3), i=(slice(1, None), np.array([0, 0, 2]))), of((), i=()),
+          of((4,), i=slice(None, None, -2)), of((3,), i=(None, slice(None))), of((2, 3), i=(..., 0)),
+          of((4,), i=np.array([True, False, True, True])), of((4, 3), i=(np.array([[0], [2]]), np.array([1, 1]))),
+          of((2, 3, 4), i=(0, slice(None), [1, 3])), of((0, 3), i=slice(None)),
+          of((3,), i=np.array([], int)))  # fmt: skip
+WRITES = (of((4,), (2,), i=slice(1, 3)), of((4, 3), (3,), i=slice(2)), of((4,), (), i=0), of((), (), i=()),
+          of((3,), (1, 2), i=np.array([0, 2])), of((4, 3), (4, 3), i=...))  # fmt: skip
 
 rule(getitem, "x | i", "[·]", r"$x_{$i}", view=True, x=lambda g, i, x_shape: put_back(g, i, x_shape), examples=PLACES)
 rule(put_back, "x | i shape", "[·]⊤", r"$x", x=lambda g, i: g[i],
@@ -76,4 +81,5 @@ rule(setitem, "x y | i", "[·]=", r"$x_{$i} \leftarrow $y", elementwise=False, e
      x=lambda g, i: setitem(g, 0.0, i), y=lambda g, i, y_shape: _part(g[i], y_shape))  # fmt: skip
 rule(put_view, "x y | view", "view=", r"$x \leftarrow $y", elementwise=False, holomorphic=False,
      x=lambda g, view: put_view(g, 0.0, view), y=lambda g, view, y_shape: _part(view(g), y_shape),
-     examples=(of((2, 3), (3, 2), view=np.transpose), of((2, 3), (6,), view=np.ravel), of((2, 3), (), view=np.transpose)))  # fmt: skip
+     examples=(of((2, 3), (3, 2), view=np.transpose), of((2, 3), (6,), view=np.ravel),
+               of((2, 3), (), view=np.transpose)))  # fmt: skip

@@ -60,8 +60,13 @@ class Rule(Kind):
     variadic: bool  # a function of a sequence of arrays
     view: bool  # the result may share memory with the operand
     holomorphic: bool  # the derivative is g times something complex-differentiable: see complex_pulls
+    required: int  # that many arguments have no default
+    free: int  # that many may be given by position before NumPy's ``out``
     latex: str
     precedence: int
+    _keeps: dict[tuple[bool, ...], frozenset[int]]
+    _of_arity: dict[int, Rule]
+    _complex: tuple[Pull | None, ...] | None
     domain: tuple[float, float]
     examples: tuple[Example, ...]
 
