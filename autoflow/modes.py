@@ -27,10 +27,11 @@ class Modes:
     strict: bool = False  # refuse float(node) on a node with history
     theme: str = "auto"  # of pictures: auto, light or dark
     static: bool = False  # pictures as PNG and SVG only, for places that run no scripts
-    limit: int = field(init=False)  # up to that size the fast path may record by itself; -1 while nothing is recorded
+    scope: tuple[tuple[str, int], ...] = ()  # the named blocks around us, each with the number of its entering
+    limit: int = field(init=False)  # up to that size the fast path may record by itself; -1 where it may not
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "limit", self.keep if self.recording else -1)
+        object.__setattr__(self, "limit", self.keep if self.recording and not self.scope else -1)
 
 
 MODES: ContextVar[Modes] = ContextVar("autoflow_modes", default=Modes())  # noqa: B039 - it is frozen
@@ -55,6 +56,10 @@ class switched:  # noqa: N801 - used like a function
     def __exit__(self, *exception: object) -> None:
         MODES.reset(self.tokens.pop())
 
+    def again(self) -> switched:
+        """A new one of the same kind, for each call of a decorated function."""
+        return switched(**self.changes)
+
     def __call__(self, function: F) -> F:
         """As a decorator: the switches hold inside ``function``."""
         if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
@@ -66,14 +71,14 @@ class switched:  # noqa: N801 - used like a function
 
             @functools.wraps(function)
             async def awaiting(*args: Any, **options: Any) -> Any:
-                with switched(**self.changes):
+                with self.again():
                     return await function(*args, **options)
 
             return awaiting  # type: ignore[return-value]
 
         @functools.wraps(function)
         def calling(*args: Any, **options: Any) -> Any:
-            with switched(**self.changes):
+            with self.again():
                 return function(*args, **options)
 
         return calling  # type: ignore[return-value]

@@ -48,9 +48,6 @@ def backward(root: Any, seed: Any = None, *, create_graph: bool = False, keep_gr
     """
     limit = {None: modes().keep, True: None, False: -1}[keep_grads]
     pairs = pull_back(root, seed, create_graph=create_graph, limit=limit)
-    if create_graph:
-        with switched(recording=True):
-            pairs = [(holder, fitted(g, holder.dtype)) for holder, g in pairs]
     with LOCK:
         grads = [g if type(holder) is Record else accumulated(holder, g) for holder, g in pairs]
         # One call in C for all: not even KeyboardInterrupt leaves some gradients set and others not.
@@ -61,7 +58,10 @@ def accumulated(variable: Any, g: Array) -> Array:
     """What a Variable's gradient becomes when ``g`` arrives."""
     old = getattr(variable, "_sent", None)
     old = getattr(variable, "_grad", None) if old is None else old
-    return g if old is None else added(old, g)
+    if not isinstance(g, NodeRole) and not isinstance(old, NodeRole):
+        return g if old is None else added(old, g)
+    with switched(recording=True):  # of a pass with create_graph: the sum is part of the graph, whatever the mode
+        return fitted(g if old is None else added(old, g), variable.dtype)
 
 
 def pull_back(

@@ -193,6 +193,8 @@ def finish(
     node._record.saved = (*values, result)
     if constants or prints:
         node._record.extra = {"constants": constants, "prints": prints}
+    if switches.scope:
+        node._record.extra = {**(node._record.extra or {}), "scope": switches.scope}
     if shared:
         node._view = inputs[0], node._record
     return node

@@ -41,7 +41,7 @@ class Record:
     number: int  # creation number
     count: int  # running number of the name
     _name: str | None
-    extra: dict[str, Any] | None  # what few records need: "constants", "prints", "line"; None saves a dict
+    extra: dict[str, Any] | None  # what few records need: "constants", "prints", "line", "scope"; None saves a dict
 
     @property
     def name(self) -> str:
@@ -88,6 +88,16 @@ class Record:
         """The other arguments by name: ``{"axis": 0, ...}``."""
         n = self.rule.operands
         return dict(zip(self.rule.names[n:], self.saved[n:-1], strict=True))
+
+    @property
+    def scope(self) -> tuple[str, ...]:
+        """The named blocks that it was made in, the outermost first: ``("encoder", "layer")``. See ``af.scope``."""
+        return tuple([name for name, _ in self.entered])
+
+    @property
+    def entered(self) -> tuple[tuple[str, int], ...]:
+        """The same with the number of each entering: a block that is entered twice is two boxes in a picture."""
+        return (self.extra or {}).get("scope", ())
 
     def __repr__(self) -> str:
         return f"<{self.name} of {self.node_name}>"

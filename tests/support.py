@@ -38,16 +38,9 @@ def booleans(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
     return rng.permutation(np.arange(int(np.prod(shape))) % 2 == 0).reshape(shape)
 
 
-def integers(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
-    """Small integers."""
-    return rng.integers(-2, 3, shape)
-
-
 # What the table cannot say yet: operands that are no floats (row, operand), and inputs that a function needs to be
 # special (row -> what to compute of the random operands first, recorded, so that its derivatives take part).
-DRAWN: dict[tuple[str, str], Callable[[np.random.Generator, tuple[int, ...]], Array]] = {
-    ("where", "c"): booleans, ("where", "condition"): booleans, ("ldexp", "y"): integers,
-}  # fmt: skip
+DRAWN: dict[tuple[str, str], Callable[[np.random.Generator, tuple[int, ...]], Array]] = {("where", "c"): booleans}
 PREPARED: dict[str, Callable[..., Any]] = {}
 
 

@@ -41,6 +41,7 @@ MAY_IMPORT = {
     "engine": set(),
     "numbering": set(),
     "memory": set(),
+    "scopes": {"modes", "numbering"},
     "backends": {"errors"},
     "rules": {"errors", "modes", "numbering"},
     "grads": {"errors"},

@@ -151,3 +151,17 @@ def test_size_zero():
     x = af.Variable(np.zeros((0, 3)))
     (x * 2 + np.ones(3)).sum().backward()
     assert x.grad.shape == (0, 3)
+
+
+def test_passes_with_create_graph_add_up_in_the_graph_and_the_dtype():
+    x = af.Variable(np.float16(1.5))
+    y = x * x * x
+    y.backward(create_graph=True)
+    with af.no_grad():
+        y.backward(create_graph=True)
+    g = x.grad
+    assert isinstance(g, af.Operation)
+    assert g.dtype == np.float16
+    x.zero_grad()
+    g.backward()
+    assert x.grad == 18.0

@@ -127,7 +127,8 @@ def arrows(graph: Graph, plan: Plan, down: bool, left: float) -> list[str]:
         wide = 1.3 if level is None else 1.2 + 3.0 * level
         kind = f"f{round(4 * level)}" if level is not None else "plain" if e.flows else "fixed"
         title = f"<title>{escape(tip(graph, e))}</title>"
-        pieces.append((wide, f'<g class="{kind}">{curve(points, wide, down)}{title}</g>'))
+        mark = f'class="{kind}" data-edge="{e.source}-{e.target}-{e.slot}"'  # by which a page finds it: see html.py
+        pieces.append((wide, f"<g {mark}>{curve(points, wide, down)}{title}</g>"))
     pieces.sort(key=lambda piece: piece[0])
     return [text for _, text in pieces]
 
@@ -180,7 +181,8 @@ def draw_card(graph: Graph, c: Card, x: float, y: float, wide: float) -> str:
             parts.append(f'<path class="rule" d="M0 {n(top)}H{n(wide)}"/>')
         parts.append(draw_line(line, top + line.height / 2, wide))
         top += line.height
-    return f'<g class="{" ".join(names)}" transform="translate({n(x)} {n(y)})">{"".join(parts)}</g>'
+    mark = f'class="{" ".join(names)}" data-node="{c.node.id}"'
+    return f'<g {mark} transform="translate({n(x)} {n(y)})">{"".join(parts)}</g>'
 
 
 def card_tip(graph: Graph, c: Card) -> str:
