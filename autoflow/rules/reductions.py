@@ -158,6 +158,8 @@ def share(g: Array, x: Array, z: Array, axis: Axis, keepdims: bool, initial: Any
     """
     z, g = restore_axes(z, x.shape, axis, keepdims), restore_axes(g, x.shape, axis, keepdims)
     mask = x == z if where is None else (x == z) & where
+    if initial is None and where is None and np.count_nonzero(mask) == z.size and not np.isnan(z).any():
+        return mask * g  # no ties, most often: nothing to count
     count = mask.sum(axis=axis, keepdims=True)
     if initial is not None:
         count = count + (z == initial)

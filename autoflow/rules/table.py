@@ -268,8 +268,8 @@ def _elementwise(derivative: Callable[..., Any], reads: Reads, k: int) -> Pull:
         case ():
 
             def pull(g: Any, saved: tuple[Any, ...]) -> Any:  # fmt: skip
-                sent, shape = derivative(g), saved[k].shape
-                return sent if sent.shape == shape else sum_to(sent, shape)
+                shape = saved[k].shape  # nothing but g is read, so sum first: the derivative has less to do
+                return derivative(g if g.shape == shape else sum_to(g, shape))
         case ((i, ""),):
 
             def pull(g: Any, saved: tuple[Any, ...]) -> Any:  # fmt: skip
