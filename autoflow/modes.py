@@ -28,10 +28,15 @@ class Modes:
     theme: str = "auto"  # of pictures: auto, light or dark
     static: bool = False  # pictures as PNG and SVG only, for places that run no scripts
     scope: tuple[tuple[str, int], ...] = ()  # the named blocks around us, each with the number of its entering
-    limit: int = field(init=False)  # up to that size the fast path may record by itself; -1 where it may not
+    notices: tuple[Callable[[Any], None], ...] = ()  # called with every operation that is recorded
+    anomaly: bool = False  # look for NaN and infinity, forward (by a notice) and backward
+    autocast: Any = None  # the dtype in which products are computed, see precision.py
+    limit: int = field(init=False)  # up to that size the fast path may record by itself; -1 where it may not, -2 where
+    # it may not even compute, because operands are to be cast first
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "limit", self.keep if self.recording and not self.scope else -1)
+        limit = self.keep if self.recording and not self.scope and not self.notices else -1
+        object.__setattr__(self, "limit", limit if self.autocast is None else -2)
 
 
 MODES: ContextVar[Modes] = ContextVar("autoflow_modes", default=Modes())  # noqa: B039 - it is frozen
@@ -50,11 +55,15 @@ class switched:  # noqa: N801 - used like a function
         self.tokens: list[Token[Modes]] = []
 
     def __enter__(self) -> switched:
-        self.tokens.append(MODES.set(replace(modes(), **self.changes)))
+        self.tokens.append(MODES.set(self.changed(modes())))
         return self
 
     def __exit__(self, *exception: object) -> None:
         MODES.reset(self.tokens.pop())
+
+    def changed(self, before: Modes) -> Modes:
+        """The switches inside the block, given those outside."""
+        return replace(before, **self.changes)
 
     def again(self) -> switched:
         """A new one of the same kind, for each call of a decorated function."""
@@ -110,6 +119,22 @@ def enable_grad(function: Any = None) -> Any:
     True
     """
     return switched(recording=True) if function is None else switched(recording=True)(function)
+
+
+class noticing(switched):  # noqa: N801 - used like a function
+    """``with noticing(f):`` calls ``f(node)`` for every operation that is recorded in the block."""
+
+    def __init__(self, notice: Callable[[Any], None], **changes: Any) -> None:
+        super().__init__(**changes)
+        self.notice = notice
+
+    def changed(self, before: Modes) -> Modes:
+        """One notice more."""
+        return replace(before, notices=(*before.notices, self.notice), **self.changes)
+
+    def again(self) -> noticing:
+        """The same once more."""
+        return noticing(self.notice, **self.changes)
 
 
 class set_grad_enabled:  # noqa: N801 - PyTorch's name
@@ -191,6 +216,8 @@ def _checked(name: str, value: Any) -> Any:
     if type(value) is not kind or (name == "theme" and value not in ("auto", "light", "dark")):
         words = "one of 'auto', 'light', 'dark'" if name == "theme" else f"of type {kind.__name__}"
         raise TypeError(f"af.options.{name} must be {words}, not {value!r}")
+    if kind is int and value < 0:
+        raise ValueError(f"af.options.{name} is a number of things, so it cannot be {value}")
     return value
 
 

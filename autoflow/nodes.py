@@ -4,12 +4,12 @@
     Constant    a leaf that stays fixed
     Operation   the result of a NumPy function on Variables; its record (``grad_fn``) says how to go back
 
-Each is an ``ndarray``. Its numbers are in a plain array on the same memory, the slot ``_value``: all arithmetic is
-done on that, and the result becomes a node in :func:`finish` (or in the quick closures of ``fast.py``, which write
-out what it does for the calls that happen all the time). NumPy's three doors lead there: operators,
-``__array_ufunc__`` (``np.exp(x)``) and ``__array_function__`` (``np.concatenate([x, y])``).
+Each is an ``ndarray``. Its numbers are also in a plain array on the same memory, the slot ``_value``: arithmetic is
+done on that, and ``recording.py`` wraps the result. This file holds what a node is and shows; operators come from
+``fast.py``, array methods from ``methods.py``, NumPy's hooks from ``doors.py``.
 
-Reading order: :class:`NodeRole`, then :func:`apply` and :func:`finish`, then the rest.
+The classes below are *roles*: the methods without the array. ``backends.py`` joins each with an array type, NumPy's
+here, so that ``class Variable`` is ``VariableRole`` on top of ``numpy.ndarray``.
 """
 
 from __future__ import annotations

@@ -3,6 +3,9 @@
 The engine hands each record its gradient and asks how to run its row. :func:`on_arrays` answers with plain arrays
 (fast, nothing recorded); :func:`on_nodes` with nodes, so that NumPy's functions record what the row does, and the
 gradient can be differentiated again. It is the same row.
+
+What few records ask for (hooks, values to be computed again, watched plain arrays) is in their ``extra``, which is
+None for all others: :func:`attended` is called where it is not, so the others pay nothing for it.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ import numpy as np
 from . import engine, memory
 from .errors import GradientShapeError, SeedError, StaleValueError, lost
 from .grads import fitted
+from .late import later
 from .modes import modes, switched
 from .nodes import FAMILIES, NodeRole, VariableRole, constant_on, node_on, source_of, value_of
 from .records import Record, live
@@ -25,6 +29,7 @@ Array = Any
 LOCK = RLock()  # adding gradients up may run code of the user (a node with hooks), which may run another pass
 HALF = np.dtype(np.float16)
 DOUBLE = np.dtype(np.float64)
+LEAF_HOOKS: dict[int, Any] = {}  # id of a Variable -> its hooks (hooks.py); of other records they are in ``extra``
 
 
 def backward(root: Any, seed: Any = None, *, create_graph: bool = False, keep_grads: bool | None = None) -> None:
@@ -52,6 +57,10 @@ def backward(root: Any, seed: Any = None, *, create_graph: bool = False, keep_gr
         grads = [g if type(holder) is Record else accumulated(holder, g) for holder, g in pairs]
         # One call in C for all: not even KeyboardInterrupt leaves some gradients set and others not.
         list(map(setattr, [holder for holder, _ in pairs], repeat("_sent"), grads))
+    if LEAF_HOOKS:
+        for holder, _ in pairs:
+            for hook in leaf_hooks(holder, "after"):
+                hook(holder)
 
 
 def accumulated(variable: Any, g: Array) -> Array:
@@ -77,11 +86,29 @@ def pull_back(
             f"{root.name} is a{frozen} {type(root).__name__}: no gradient flows to it, so there is nothing to go back to"
         )
     g = checked_seed(root, seed, create_graph)
-    if create_graph:
-        with switched(recording=True), np.errstate(all="ignore"):
-            return engine.pull_back(record, g, on_nodes(limit), stop=stop)
     with np.errstate(all="ignore"):
-        return engine.pull_back(record, g, on_arrays(limit), add=added, stop=stop)
+        if not create_graph:
+            return finished(engine.pull_back(record, g, watched(on_arrays(limit)), add=added, stop=stop), stop)
+        with switched(recording=True, autocast=None):
+            return finished(engine.pull_back(record, g, watched(on_nodes(limit)), stop=stop), stop)
+
+
+def watched(step: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """``step``, in anomaly mode with an eye on every gradient."""
+    return later("autoflow.anomaly:watching")(step) if modes().anomaly else step  # type: ignore[no-any-return]
+
+
+def finished(pairs: list[tuple[Any, Any]], stop: Collection[Any]) -> list[tuple[Any, Any]]:
+    """The answer of the engine after the hooks of leaves: of all Variables, or, if the pass was to stop, of those."""
+    if modes().anomaly:
+        later("autoflow.anomaly:check_sums")(pairs)
+    if stop:
+        asked = [(holder, leaf_hooks(holder, "before") if holder in stop else ()) for holder, _ in pairs]
+    elif LEAF_HOOKS:
+        asked = [(holder, leaf_hooks(holder, "before")) for holder, _ in pairs]
+    else:
+        return pairs
+    return [(holder, hooked(holder, g, hooks)) for (holder, hooks), (_, g) in zip(asked, pairs, strict=True)]
 
 
 def checked_seed(root: Any, seed: Any, create_graph: bool) -> Any:
@@ -110,19 +137,20 @@ def checked_seed(root: Any, seed: Any, create_graph: bool) -> Any:
     return seed
 
 
-def on_arrays(limit: int | None) -> Callable[[Any, Any], Any]:
+def on_arrays(limit: int | None) -> Callable[[Any], Any]:
     """How the engine runs a record's row on plain arrays, or, where all is 0-d float64, on numbers."""
     number = np.float64
     keep_numbers = limit is None or limit > 0
+    again: dict[Record, Array] = {}  # values that were not kept, computed once more in this pass
 
     def step(pair: tuple[Any, Any]) -> Any:
         record, g = pair
+        saved = record.saved
         if record.extra is not None or record.number < memory.latest:
-            check(record)
+            g, saved, pair = attended(record, g, again)
         rule = record.rule
         if type(g) is number and rule.joint is None:  # 0-d: nothing broadcasts, and np.float64 is ten times faster
-            return g, rule.pulls_0d, record.saved, pair if keep_numbers else None
-        saved = record.saved
+            return g, rule.pulls_0d, saved, pair if keep_numbers else None
         pulls = rule.pulls
         if g.dtype is not DOUBLE or saved[-1].dtype is not DOUBLE:  # most often both are: then nothing is to be done
             dtype = saved[-1].dtype
@@ -132,46 +160,115 @@ def on_arrays(limit: int | None) -> Callable[[Any, Any], Any]:
         kept = pair if limit is None or g.size <= limit else None
         if rule.joint is not None:
             with switched(recording=False):
-                return g, PICK[: len(record.parents)], all_at_once(record, g, saved), kept
+                return g, picks(record), all_at_once(record, g, saved), kept
         return g, pulls, saved, kept
 
     return step
 
 
-def on_nodes(limit: int | None) -> Callable[[Any, Any], Any]:
+def on_nodes(limit: int | None) -> Callable[[Any], Any]:
     """How the engine runs it when the pass is to be differentiated: the same row, on nodes."""
+
+    again: dict[Record, Array] = {}
 
     def step(pair: tuple[Any, Any]) -> Any:
         record, g = pair
+        saved = record.saved
         if record.extra is not None or record.number < memory.latest:
-            check(record)
-        rule, saved = record.rule, as_nodes(record)
+            g, saved, pair = attended(record, g, again)
+        rule, saved = record.rule, as_nodes(record, saved)
         if g.dtype != record.dtype:
             g = fitted(g, record.dtype)
         kept = pair if limit is None or g.size <= limit else None
         if rule.joint is not None:
-            return g, PICK[: len(record.parents)], all_at_once(record, g, saved), kept
+            return g, picks(record), all_at_once(record, g, saved), kept
         return g, (rule.complex_pulls() if record.dtype.kind == "c" else rule.pulls), saved, kept
 
     return step
 
 
-def as_nodes(record: Record) -> tuple[Any, ...]:
+def attended(record: Record, g: Any, again: dict[Record, Array]) -> tuple[Any, tuple[Any, ...], tuple[Record, Any]]:
+    """What few records need before their row runs. Returns g, ``saved``, and the pair (record, g) once more."""
+    check(record)
+    saved, extra = record.saved, record.extra
+    if extra is not None:
+        if hooks := extra.get("hooks"):
+            g = hooked(record, g, list(hooks.values()))
+        if "recall" in extra:
+            saved = later("autoflow.recompute:recalled")(record, again)
+    return g, saved, (record, g)
+
+
+def leaf_hooks(holder: Any, when: str) -> list[Callable[[Any], Any]]:
+    """The hooks of a Variable, or of a record at which a pass stops: "before" or "after" its ``grad`` is set."""
+    if type(holder) is Record:
+        return list((holder.extra or {}).get("hooks", {}).values()) if when == "before" else []
+    found = LEAF_HOOKS.get(id(holder))
+    return list(getattr(found, when).values()) if found is not None and found.variable() is holder else []
+
+
+def hooked(holder: Any, g: Any, hooks: Collection[Callable[[Any], Any]]) -> Any:
+    """The gradient of ``holder`` (a Variable or a record) after its hooks, each of which may replace it."""
+    if not hooks:
+        return g
+    number = isinstance(g, np.generic)
+    g = fitted(np.asarray(g) if number else g, holder.dtype)
+    for hook in hooks:
+        new = hook(read_only(g))
+        if new is None:
+            continue
+        if not (isinstance(g, NodeRole) and isinstance(new, NodeRole)):
+            new = value_of(new)
+            new = new.copy() if type(new) in FAMILIES else np.array(new, holder.dtype)
+            new = constant_on(new, g.family) if isinstance(g, NodeRole) else new
+        if new.shape != holder.shape:
+            raise GradientShapeError(
+                f"a hook of {_label(holder)} returned shape {new.shape} in place of a gradient of shape {holder.shape}"
+            )
+        g = fitted(new, holder.dtype)
+    return g[()] if number and type(g) is np.ndarray else g
+
+
+def read_only(g: Any) -> Any:
+    """``g`` for the eyes of a hook: on the same memory, but not to be written into."""
+    value = value_of(g)
+    value = value.view() if type(value) is np.ndarray else value.copy()  # other array types have no such flag
+    if type(value) is np.ndarray:
+        value.flags.writeable = False
+    if not isinstance(g, NodeRole):
+        return value
+    return constant_on(value, g.family) if (record := source_of(g)) is None else node_on(value, record)
+
+
+def as_nodes(record: Record, saved: Any) -> tuple[Any, ...]:
     """``saved`` with nodes where gradients flow: the operands', and the record's own result."""
-    saved = list(record.saved)
+    saved = list(saved)
     for k, parent in enumerate((*record.parents, *[None] * (len(saved) - len(record.parents) - 1), record)):
         if parent is not None and (type(saved[k]) in FAMILIES or isinstance(saved[k], np.generic)):
             saved[k] = parent if isinstance(parent, VariableRole) else node_on(saved[k], parent)
     return tuple(saved)
 
 
-PICK = tuple([lambda g, sent, k=k: sent[k] for k in range(64)])
+def _pick(k: int) -> Callable[[Any, Any], Any]:
+    return lambda g, sent: sent[k]
+
+
+PICK = tuple([_pick(k) for k in range(64)])
+
+
+def picks(record: Record) -> Any:
+    """Per operand the function that takes its part of what a joint rule has sent."""
+    n = len(record.parents)
+    return PICK[:n] if n <= len(PICK) else [_pick(k) for k in range(n)]
 
 
 def all_at_once(record: Record, g: Any, saved: tuple[Any, ...]) -> list[Any]:
-    """What a rule that computes all contributions together sends, checked; None becomes zeros."""
+    """What a rule that computes all contributions together sends, checked; None becomes zeros.
+
+    Behind what it saved it gets the record itself.
+    """
     assert record.rule.joint is not None  # noqa: S101
-    sent = record.rule.joint(g, saved)
+    sent = record.rule.joint(g, (*saved, record))
     sent = list(sent) if isinstance(sent, (tuple, list)) else [sent]
     if len(sent) != len(record.parents):
         raise GradientShapeError(
@@ -187,7 +284,7 @@ def all_at_once(record: Record, g: Any, saved: tuple[Any, ...]) -> list[Any]:
         elif not hasattr(sent[k], "dtype"):
             sent[k] = np.asarray(sent[k], dtype)
         if sent[k].shape != shape:
-            name = parent.name if isinstance(parent, VariableRole) else parent.node_name
+            name = _label(parent)
             raise GradientShapeError(
                 f"grad_fn of {record.node_name} returned shape {sent[k].shape} for operand {k} ({name}), "
                 f"whose shape is {shape}"
@@ -231,7 +328,12 @@ def _name_of(record: Record, k: int) -> str:
     parent = record.parents[k] if k < len(record.parents) else None
     if parent is None:
         return f"its operand {record.rule.names[k]}"
-    return str(parent.name if isinstance(parent, VariableRole) else parent.node_name)
+    return _label(parent)
+
+
+def _label(holder: Any) -> str:
+    """The name of the node that a Variable or a record stands for."""
+    return str(holder.name if isinstance(holder, VariableRole) else holder.node_name)
 
 
 def send(record: Record, g: Any) -> tuple[Any, ...]:
@@ -242,7 +344,7 @@ def send(record: Record, g: Any) -> tuple[Any, ...]:
     if g.shape != record.shape:
         raise GradientShapeError(f"{record!r} wants a gradient of shape {record.shape}, not {g.shape}")
     with np.errstate(all="ignore"):
-        g, pulls, saved, _ = (on_nodes if recorded else on_arrays)(-1)((record, g))
+        g, pulls, saved, _ = watched((on_nodes if recorded else on_arrays)(-1))((record, g))
         sent = [None if p is None else pull(g, saved) for p, pull in zip(record.parents, pulls, strict=True)]
     return tuple([s if s is None or isinstance(s, NodeRole) else np.array(s) for s in sent])
 

@@ -66,8 +66,9 @@ MAY_IMPORT = {
     "ops": USERS,
     "verify": USERS,
     "plan": USERS,
+    "replay": CORE,
     # Of nodes the public attributes (tested below); the order of the engine; whether a value is still there.
-    "pictures": {"errors", "modes", "nodes", "engine", "memory"},
+    "pictures": {"errors", "modes", "nodes", "engine", "memory", "replay"},
     "nn": USERS | {"recompute"},
     "optim": USERS,
     "train": USERS | {"nn", "optim", "precision"},

@@ -91,6 +91,8 @@ class Case:
 
     def run(self, operands: Sequence[Any]) -> Any:
         """The row's function, as a user calls it."""
+        if self.example.prepare:
+            operands = [self.example.prepare(operands[0]), *operands[1:]]
         return call(self.row, prepare(self.row, operands), self.example.options)
 
     def loss(self, z: Any, dtype: Any = None) -> Any:

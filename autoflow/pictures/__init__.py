@@ -6,6 +6,7 @@ the renderers: ``cards`` (what stands in a node), ``layout`` (where it stands), 
 
 from .data import Edge, Graph, Operand, Vertex
 from .numbers import Numbers
+from .cell import node_bundle
 from .walk import draw, graph, to_dot
 
 __all__ = ["Edge", "Graph", "Numbers", "Operand", "Vertex", "draw", "graph", "to_dot"]

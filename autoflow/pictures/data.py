@@ -8,7 +8,7 @@ turn it into files.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -31,11 +31,37 @@ class Operand:
 
 
 @dataclass(frozen=True, slots=True)
+class Fold:
+    """What is in a box."""
+
+    what: str  # the operations in a few words
+    variables: int
+    operations: int
+    parameters: int  # numbers in the Variables
+    exits: int = 0  # how many values leave it
+
+    def text(self) -> str:
+        """``matmul, add · 8,320 parameters``."""
+        pieces = [self.what] if self.what else []
+        pieces += [f"{self.parameters:,} parameter{'s' * (self.parameters != 1)}"] if self.parameters else []
+        return " · ".join(pieces)
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """An open box around nodes: those whose ``entered`` begins with ``path``."""
+
+    path: tuple[int, ...]
+    title: str
+    fold: Fold
+
+
+@dataclass(frozen=True, slots=True)
 class Vertex:
     """One node of the picture."""
 
     id: int  # from 0, in the order of creation
-    kind: str  # Variable, Constant or Operation
+    kind: str  # Variable, Constant or Operation; in what is drawn also Scope, a folded box
     title: str
     name: str  # the node's own name
     word: str  # the operation in words, or the kind
@@ -47,6 +73,11 @@ class Vertex:
     more_operands: int = 0  # operands that have no row of their own
     output: bool = False
     notes: tuple[str, ...] = ()
+    named: bool = False  # has it a name of its own, or is the title how it was computed?
+    scope: tuple[str, ...] = ()  # the names of the boxes around it, the outermost first
+    entered: tuple[int, ...] = ()  # and their numbers: equal names may be different boxes
+    members: tuple[int, ...] = ()  # of what is drawn: the ids of the recorded nodes that it stands for
+    fold: Fold | None = None  # of a folded box
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +102,10 @@ class Look:
     theme: str
     engine: str
     digits: int
+    merge: bool = True  # draw chains of + or of * as one card
+    fold: bool = True  # may boxes fold by themselves?
+    depth: int | None = None  # boxes deeper than that are folded
+    open: tuple[str, ...] = ()  # names of boxes that stay open
 
 
 @dataclass(frozen=True)
@@ -96,6 +131,27 @@ class Graph:
     gradients: bool
     notes: tuple[str, ...]  # what a reader has to know: what was hidden, why there are no gradients
     look: Look
+    frames: tuple[Frame, ...] = ()  # open boxes, of what is drawn
+    faded: tuple[int, ...] = ()  # ids of nodes that are no part of what was highlighted
+    view: bool = False  # is this what is drawn, or what was recorded?
+
+    @cached_property
+    def drawn(self) -> Graph:
+        """What is drawn: chains of + or of * on one card, boxes folded. ``members`` of its nodes are ids of mine."""
+        if self.view:
+            return self
+        from .views import view
+
+        return view(self)
+
+    def open(self, *names: str) -> Graph:
+        """The same picture with these boxes open: ``g.open("encoder")``, ``g.open("encoder/layer")``."""
+        from .views import check_open, skeleton_of
+
+        if any([v.fold for v in self.nodes]):
+            raise ValueError(f"this picture has not all nodes. Draw it anew: node.graph(open={names!r:.60})")
+        check_open(skeleton_of(self), names)
+        return replace(self, look=replace(self.look, open=(*self.look.open, *names)))
 
     @cached_property
     def edges(self) -> tuple[Edge, ...]:
@@ -112,7 +168,12 @@ class Graph:
     def counts(self) -> str:
         """``3 Variables · 8 Operations``."""
         number = Counter(node.kind for node in self.nodes)
-        return " · ".join([f"{number[k]} {k}{'s' * (number[k] != 1)}" for k in KINDS if number[k]])
+        text = [f"{number[k]} {k}{'s' * (number[k] != 1)}" for k in (*KINDS, "Scope") if number[k]]
+        cards = len(self.drawn.nodes) - sum([number[k] for k in ("Variable", "Constant")])
+        merged = not self.view and not number["Scope"] and 0 < cards < number["Operation"]
+        if merged and not self.drawn.frames and not any([v.fold for v in self.drawn.nodes]):
+            text.append(f"{cards} cards")
+        return " · ".join(text)
 
     def summary(self) -> str:
         """One sentence, for whoever does not see the picture."""
@@ -129,6 +190,18 @@ class Graph:
         from .svg import to_svg
 
         return to_svg(self)
+
+    def to_html(self) -> str:
+        """A page that needs nothing else: the picture, controls that step through it, all steps as a table."""
+        from .html import page
+
+        return page(self)
+
+    def step(self) -> Any:
+        """Step through this picture, as ``node.step()`` does."""
+        from .steps import Stepper
+
+        return Stepper(self)
 
     def to_dot(self) -> str:
         """The picture in Graphviz's language (needs the Python package ``graphviz``, not the program)."""
@@ -155,9 +228,10 @@ class Graph:
         return to_text(self, ascii)
 
     def save(self, path: Any) -> Path:
-        """Write a file in the format that its name ends with: .svg .png .pdf .dot .mmd .json .txt. Returns the path.
+        """Write a file in the format that its name ends with: .svg .html .png .pdf .dot .mmd .json .txt. Returns
+        the path.
 
-        PNG and PDF are drawn by Graphviz's program ``dot``, which must be installed for them.
+        PNG and PDF are drawn by matplotlib, pygraphviz or Graphviz's program ``dot``; one of them must be installed.
         """
         from .exports import save
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import math
 import os
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
-from html import escape
 from pathlib import Path
 from typing import Any
 
+from ..modes import modes
 from .data import Graph
 from .style import LIGHT, SHORT, clip
 
@@ -77,47 +77,105 @@ def mermaid_text(text: str) -> str:
     return "".join([c if c.isalnum() or c in " .=_,:" else f"#{ord(c)};" for c in text])
 
 
-WRITERS: dict[str, Callable[[Graph], str]] = {
-    ".svg": Graph.to_svg, ".dot": Graph.to_dot, ".gv": Graph.to_dot, ".mmd": Graph.to_mermaid, ".json": Graph.to_json,
-    ".txt": lambda graph: graph.to_text() + "\n",
+Writer = Callable[[Graph], str]
+WRITERS: dict[str, Writer] = {
+    ".svg": Graph.to_svg, ".html": Graph.to_html, ".dot": Graph.to_dot, ".gv": Graph.to_dot,
+    ".mmd": Graph.to_mermaid, ".json": Graph.to_json, ".txt": lambda graph: graph.to_text() + "\n",
 }  # fmt: skip
 DRAWN = (".png", ".pdf")
 
 
-def save(graph: Graph, path: Any) -> Path:
-    """Write the file; the end of its name decides what."""
+def save(graph: Graph, path: Any, writers: Mapping[str, Writer] | None = None) -> Path:
+    """Write the file; the end of its name decides what. ``writers`` says for some endings who writes instead."""
     target = Path(os.fspath(path))
     suffix = target.suffix.lower()
+    known = WRITERS | dict(writers or {})
     if suffix in DRAWN:
-        from .dot import run_dot
-
-        target.write_bytes(run_dot(graph, suffix[1:]))
-    elif suffix in WRITERS:
-        target.write_text(WRITERS[suffix](graph), encoding="utf-8", newline="\n")
+        target.write_bytes(drawn(graph, suffix[1:]))
+    elif suffix in known:
+        target.write_text(known[suffix](graph), encoding="utf-8", newline="\n")
     else:
-        known = " ".join([*WRITERS, *DRAWN])
-        raise ValueError(f"a picture can be saved as {known}; not as {clip(repr(target.name), 60)}")
+        words = " ".join([*known, *DRAWN])
+        raise ValueError(f"a picture can be saved as {words}; not as {clip(repr(target.name), 60)}")
     return target
 
 
-def bundle(graph: Graph, include: Any = None, exclude: Any = None) -> dict[str, str]:
-    """What IPython shows: HTML for notebooks, SVG, and the tree for terminals.
+def drawn(graph: Graph, form: str) -> bytes:
+    """PNG or PDF: by matplotlib from our own layout, else by pygraphviz or Graphviz's ``dot``, whichever is there.
 
-    The HTML is an image with the SVG inside, because notebooks that are not trusted remove everything else.
+    Raises FileNotFoundError, which says what to install, if none of them is.
     """
-    makers: dict[str, Callable[[Graph], str]] = {"text/html": _html, "image/svg+xml": Graph.to_svg, "text/plain": str}
-    answer = {}
-    for kind, make in makers.items():
-        if (include and kind not in include) or (exclude and kind in exclude):
-            continue
+    from .dot import run_dot
+    from .png import NoMatplotlibError, render
+
+    if graph.look.engine != "dot":
         try:
-            answer[kind] = make(graph)
+            return render(graph, form)
+        except NoMatplotlibError:
+            pass
+    try:
+        return run_dot(graph, form)
+    except FileNotFoundError as missing:
+        if (answer := by_pygraphviz(graph, form)) is not None:
+            return answer
+        try:
+            return render(graph, form)
+        except NoMatplotlibError:
+            raise FileNotFoundError(
+                f"{str(missing).partition(':')[0]}, and neither were matplotlib and pygraphviz: a .{form} file is drawn "
+                f"by one of them. pip install matplotlib, or save a .svg file, which needs no other program"
+            ) from None
+
+
+def by_pygraphviz(graph: Graph, form: str) -> bytes | None:
+    """What pygraphviz draws, whose wheels bring Graphviz along; None if it is not installed, or cannot."""
+    try:
+        import pygraphviz
+
+        data = pygraphviz.AGraph(string=graph.to_dot()).draw(format=form, prog="dot")
+    except (ImportError, OSError, ValueError):
+        return None
+    return bytes(data) if data else None
+
+
+def bundle(
+    graph: Graph, include: Any = None, exclude: Any = None, *, start: int = -1, text: Callable[[Graph], str] = str
+) -> dict[str, Any]:
+    """What IPython shows: HTML for notebooks, SVG, and the tree (or ``text``) for terminals.
+
+    Under ``af.options.static`` PNG and SVG instead of HTML, for places that show none: the viewers of GitHub, PDF.
+    A PNG that nothing here can draw is left out.
+    """
+    makers: dict[str, Callable[[Graph], Any]] = {"image/svg+xml": Graph.to_svg, "text/plain": text}
+    if modes().static:
+        makers["image/png"] = lambda graph: drawn(graph, "png")
+    else:
+        makers["text/html"] = lambda graph: fragment(graph, start)
+    answer = {}
+    for kind in wanted(makers, include, exclude):
+        try:
+            answer[kind] = makers[kind](graph)
         except Exception as error:
             if kind == "text/plain":
                 answer[kind] = f"a picture of {len(graph.nodes)} nodes, which failed: {type(error).__name__}"
     return answer
 
 
-def _html(graph: Graph) -> str:
-    data = base64.b64encode(graph.to_svg().encode()).decode()
-    return f'<img alt="{escape(graph.summary())}" src="data:image/svg+xml;base64,{data}" style="max-width:100%"/>'
+def wanted(kinds: Iterable[str], include: Any = None, exclude: Any = None) -> list[str]:
+    """Those of the kinds of output that somebody asks for; IPython in a terminal asks for text only."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    active = getattr(getattr(shell, "display_formatter", None), "active_types", None)
+    return [
+        kind
+        for kind in kinds
+        if (not include or kind in include)
+        and not (exclude and kind in exclude)
+        and (include or not active or kind in active)
+    ]
+
+
+def fragment(graph: Graph, start: int) -> str:
+    """The HTML of a cell: see :mod:`.html`, which is imported late because not everybody is in a notebook."""
+    from .html import fragment
+
+    return fragment(graph, start)

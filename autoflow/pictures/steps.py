@@ -119,7 +119,8 @@ def engine_order(graph: Graph) -> list[Vertex]:
 
 def begin(graph: Graph) -> Step:
     """The leaves, before anything is computed."""
-    leaves = [f"{v.title} = {amount(v.value, graph)}" for v in graph.nodes if v.kind != "Operation"]
+    leaves = [f"{v.title} = {amount(v.value, graph)}" for v in graph.nodes if v.kind != "Operation"
+              and v.title != amount(v.value, graph)]  # fmt: skip
     more = f", and {len(leaves) - NAMED} more" if len(leaves) > NAMED else ""
     return Step(0, "start", (", ".join(leaves[:NAMED]) or graph.title) + more)
 
@@ -142,8 +143,13 @@ def seed(graph: Graph, v: Vertex) -> Step:
     """The output's gradient with respect to itself."""
     one = numbers(np.ones(v.value.shape))
     word = "1" if v.value.scalar else f"ones, {v.value.shape_text()}"
-    called = f"∂{v.title}/∂{v.title}" if len(v.title) <= 16 else f"gradient of {v.title}"
-    return Step(0, "seed", f"{called} = {word}", v.id, v.title, v.value, one)
+    return Step(0, "seed", f"{called(graph, v)} = {word}", v.id, v.title, v.value, one)
+
+
+def called(graph: Graph, v: Vertex) -> str:
+    """``∂a5/∂x``, or ``gradient of x`` where names are long."""
+    name = graph.partial(v)
+    return name if name.startswith("∂") else f"gradient of {v.title}"
 
 
 def backward(graph: Graph, v: Vertex, sums: Sums) -> Step:
@@ -191,7 +197,7 @@ def end(graph: Graph) -> Step:
     """What came out."""
     if not graph.gradients:
         return Step(0, "end", "; ".join(graph.notes) or "nothing flows back")
-    found = [f"{graph.partial(v)} = {amount(v.gradient, graph)}" for v in graph.nodes
+    found = [f"{called(graph, v)} = {amount(v.gradient, graph)}" for v in graph.nodes
              if v.kind == "Variable" and v.gradient]  # fmt: skip
     more = f", and {len(found) - NAMED} more" if len(found) > NAMED else ""
     return Step(0, "end", (", ".join(found[:NAMED]) or "no Variable is drawn") + more)
@@ -268,9 +274,9 @@ def wrong_queue_steps(node: Any, *, visited: bool = True) -> list[Step]:
     found = [step for step in right if step.phase in ("start", "forward", "seed")]
     sums: dict[int, float] = {graph.outputs[0]: 1.0}
     found += list(wrong_order(graph, sums, visited))
-    told = [f"{graph.partial(v)} = {numbers(sums.get(v.id, 0.0)).text(graph.look.digits)}, but right is "
+    told = [f"{called(graph, v)} = {numbers(sums.get(v.id, 0.0)).text(graph.look.digits)}, but right is "
             f"{amount(v.gradient, graph)}" if sums.get(v.id, 0.0) != v.gradient.elements[0] else
-            f"{graph.partial(v)} = {amount(v.gradient, graph)}, which is right"
+            f"{called(graph, v)} = {amount(v.gradient, graph)}, which is right"
             for v in graph.nodes if v.kind == "Variable" and v.gradient and v.gradient.elements]  # fmt: skip
     found.append(Step(0, "end", ", ".join(told)))
     return [replace(step, number=place) for place, step in enumerate(found)]
@@ -317,7 +323,7 @@ class Stepper:
     >>> x = af.Variable(3.0, name="x")
     >>> lines = step(x * 2.0)
     >>> len(lines), lines[-1].caption
-    (5, 'gradient = 2')
+    (5, 'gradient of x = 2')
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -354,7 +360,7 @@ class Stepper:
         """What notebooks show."""
         from .exports import bundle
 
-        return bundle(self.graph, include, exclude, start=0, text=str(self))
+        return bundle(self.graph, include, exclude, start=0, text=lambda _: str(self))
 
 
 def lines(told: Iterable[Step], notes: Iterable[str] = ()) -> str:
@@ -374,8 +380,8 @@ def step(node: Any, *, limit: int = LIMIT, **options: Any) -> Stepper:
     >>> print(step(x * x))
       0  start     x = 3
       1  forward   x*x = 9
-      2  seed      ∂x*x/∂x*x = 1
+      2  seed      gradient of x*x = 1
       3  backward  x*x has gradient 1, sends back   to x: 1 × 3 = 3;   to x: 1 × 3 = 3   so far 6
-      4  end       gradient = 6
+      4  end       gradient of x = 6
     """
     return Stepper(lesson(node, limit=limit, **options))

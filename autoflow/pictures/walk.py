@@ -8,7 +8,9 @@ behind them costs nothing but the walk.
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -18,19 +20,21 @@ from ..errors import LOST, LostGradientError
 from ..memory import Ghost, overwritten
 from ..modes import modes
 from ..nodes import Node, Variable
-from . import layout
+from . import huge, layout
 from .data import Graph, Look, Operand, Vertex
 from .local import Flow, flows
 from .names import Titles, bound_names, word
 from .numbers import FEW, Numbers, numbers
 from .style import clean, clip
 
-LIMIT = 400  # nodes in one picture
+LIMIT = 2000  # nodes of which a picture has the numbers, if it is not told otherwise
 LESSON = 60  # a larger graph is not drawn with every local derivative, unless it is asked for
+LONG = 12  # ranks from left to right
+NARROW = 3  # nodes beside each other in what counts as a chain
 ROWS = 12  # operands of one operation that get a row of their own
 WORDS = {
     "detail": ("names", "values", "lesson", "arrays"),
-    "direction": ("right", "down"),
+    "direction": ("right", "down", "rows"),
     "constants": ("inline", "nodes"),
     "theme": ("auto", "light", "dark"),
     "engine": ("built-in", "dot"),
@@ -40,21 +44,28 @@ WORDS = {
 def graph(
     node: Any, detail: str | None = None, *, direction: str | None = None, constants: str = "inline",
     legend: bool = True, theme: str | None = None, engine: str | None = None, gradients: bool | None = None,
-    limit: int = LIMIT,
+    limit: int | None = None, depth: int | None = None, open: str | Sequence[str] = (), around: Any = None,
+    radius: int = 2, highlight: Any = None, merge: bool = True, fold: bool = True,
 ) -> Graph:  # fmt: skip
     """The picture of how ``node`` (or each of a list of nodes) was computed, and of one backward pass from it.
 
     detail : how much stands in a node. "names"; "values"; "lesson": also the local derivative and the product sent
         back on every arrow; "arrays": shapes and statistics. None decides: "arrays" if something has more than 6
         elements, "lesson" after ``backward()``, else "values".
-    direction : "right" or "down". None: right, unless the graph is long.
+    direction : "right", "down", or "rows": to the right, in several rows. None: right, unless the graph is long.
     constants : "inline" writes plain numbers into the operand's row, "nodes" draws them.
     legend : a line that explains the signs.
     theme : "auto" (as the reader's screen), "light" or "dark". None: ``af.options.theme``.
     engine : "built-in", or "dot" to let Graphviz arrange the SVG, if it is installed.
     gradients : True shows them, False does not, None does if ``backward()`` has been called. They are computed anew,
         for one pass seeded with ones; nothing is written into the nodes.
-    limit : of a larger graph the nodes nearest to the output are drawn.
+    limit : of a larger graph the nodes nearest to the output are drawn. None: boxes fold instead.
+    depth : boxes (``af.scope``) inside that many others are folded: 0 folds all. None: as the size asks for.
+    open : names of boxes that stay open.
+    around, radius : only what is at most ``radius`` arrows away from the node ``around``.
+    highlight : a node: all that is not on a way from it to the output is faded.
+    merge : chains of + or of * whose inner results have no names are one card.
+    fold : False draws everything, however large.
 
     Raises LostGradientError for what is not a node, ValueError for unknown words.
 
@@ -67,18 +78,36 @@ def graph(
     theme, engine = theme or modes().theme, engine or "built-in"
     check_words(detail=detail, direction=direction, constants=constants, theme=theme, engine=engine)
     roots = checked(node)
-    walk = Walk(roots, constants == "nodes", limit)
+    opened = (open,) if isinstance(open, str) else tuple(open)
+    walk = Walk(roots, constants == "nodes", limit or LIMIT)
+    if around is not None:
+        walk.keep(around, radius)
+    elif walk.hidden and limit is None and fold and (large := huge.folded(walk, depth, opened)):
+        look = Look(detail or "values", direction or "right", bool(legend), theme, engine, modes().digits)
+        return replace(large, look=replace(look, merge=False))
     notes = walk.go(gradients)
     nodes, outputs = walk.vertices()
     if detail is None:
         large = any([n.value.size > FEW for n in nodes])
         detail = "arrays" if large else "lesson" if walk.flow and len(nodes) <= LESSON else "values"
-    if direction is None:
-        ranks = layout.ranks(len(nodes), [(r.source, n.id) for n in nodes for r in n.operands if r.source is not None])
-        direction = "right" if max(ranks, default=0) < 12 else "down"
-    look = Look(detail, direction, bool(legend), theme, engine, modes().digits)
-    title = walk.titles.of(walk.records[0]) if len(walk.records) == 1 else "the outputs"
-    return Graph(nodes, outputs, title, bool(walk.flow), tuple(notes), look)
+    faded = () if highlight is None else walk.faded(highlight)
+    look = Look(
+        detail, direction or "", bool(legend), theme, engine, modes().digits, bool(merge), bool(fold) and limit is None,
+        depth, opened,
+    )  # fmt: skip
+    picture = Graph(nodes, outputs, walk.title(), bool(walk.flow), tuple(notes), look, faded=faded)
+    if not direction:
+        picture = replace(picture, look=replace(look, direction=best_direction(picture.drawn)))
+    return picture
+
+
+def best_direction(drawn: Graph) -> str:
+    """Left to right, as one reads; a long graph from top to bottom; a long chain in rows."""
+    rank = layout.ranks(len(drawn.nodes), [(e.source, e.target) for e in drawn.edges])
+    if max(rank, default=0) < LONG:
+        return "right"
+    widest = Counter(rank).most_common(1)[0][1]
+    return "rows" if widest <= NARROW and not drawn.frames else "down"
 
 
 def check_words(**given: Any) -> None:
@@ -119,8 +148,9 @@ class Walk:
         sources = [(x, source_of(x)) for x in roots]
         self.records = [r for _, r in sources if r is not None]
         self.lonely = [x for x, r in sources if r is None]  # Constants
-        everything = topological(Outputs(self.records))[1:]
+        self.everything = everything = topological(Outputs(self.records))[1:]
         self.order = everything[: max(1, limit)]
+        self.shown: Sequence[Any] = self.order
         self.hidden = len(everything) - len(self.order)
         self.backward_was_called = any([x.grad is not None for x in roots]) or any(
             [not r.parents and r.grad is not None for r in everything]
@@ -129,13 +159,45 @@ class Walk:
         self.flow: dict[Any, Flow] = {}
         self.ids: dict[Any, int] = {}
 
+    def keep(self, around: Any, radius: int) -> None:
+        """Show only what is near to ``around``."""
+        center = record_in(around, self.everything, "around")
+        beside: dict[Any, list[Any]] = {}
+        for record in self.everything:
+            for parent in record.parents:
+                if parent is not None:
+                    beside.setdefault(parent, []).append(record)
+        near = {center}
+        edge = [center]
+        for _ in range(radius):
+            edge = [x for r in edge for x in (*r.parents, *beside.get(r, ())) if x is not None and x not in near]
+            edge = list(dict.fromkeys(edge))
+            near.update(edge)
+        self.shown = [r for r in self.everything if r in near]
+        self.hidden = len(self.everything) - len(self.shown)
+
+    def faded(self, highlight: Any) -> tuple[int, ...]:
+        """The ids of all nodes that are on no way from ``highlight`` to an output."""
+        on = {record_in(highlight, self.everything, "highlight")}
+        for record in reversed(self.everything):
+            if any([parent in on for parent in record.parents]):
+                on.add(record)
+        lit = {self.ids[id(r)] for r in on if id(r) in self.ids}
+        return tuple([k for k in self.ids.values() if k not in lit])
+
+    def title(self) -> str:
+        """What the gradients are those of."""
+        return self.titles.of(self.records[0]) if len(self.records) == 1 else "the outputs"
+
     def go(self, gradients: bool | None) -> list[str]:
         """Find the titles, and the flow of gradients if it is wanted. Returns what the reader should know."""
-        for record in reversed(self.order):
+        for record in sorted({*self.order, *self.shown}, key=created):
             if record.parents:
                 self.titles.add(record)
         notes = []
-        if self.hidden:
+        if self.shown is not self.order:
+            notes.append(f"{len(self.everything):,} nodes; showing the {len(self.shown):,} asked for")
+        elif self.hidden:
             drawn = len(self.order)
             notes.append(
                 f"{drawn + self.hidden:,} nodes; showing the {drawn:,} nearest to the output; {self.hidden:,} are "
@@ -161,7 +223,7 @@ class Walk:
         """All nodes of the picture in the order of their creation, and which are outputs."""
         born: list[tuple[tuple[float, int], Any, Any]] = []  # (when, what it is, its value if it is a plain operand)
         seen = set()
-        for record in self.order:
+        for record in self.shown:
             born.append(((created(record), 0), record, None))
             for slot, x in enumerate(record.operands[:ROWS] if record.parents else ()):
                 if record.parents[slot] is not None:
@@ -177,6 +239,8 @@ class Walk:
         born += [((created(x), 0), x, None) for x in self.lonely if id(x) not in seen]
         born.sort(key=lambda entry: entry[0])
         self.ids = {key(what): number for number, (_, what, _) in enumerate(born)}
+        entries = sorted({number for r in self.shown if r.parents for _, number in r.entered})
+        self.boxes = {number: k for k, number in enumerate(entries, 1)}
         nodes = [self.plain(what, x) if type(what) is tuple else self.vertex(what) for _, what, x in born]
         return tuple(nodes), tuple([n.id for n in nodes if n.output])
 
@@ -197,6 +261,9 @@ class Walk:
             more_operands=len(x.parents) - len(operands) if record else 0,
             output=any([x is y for y in (*self.records, *self.lonely)]),
             notes=tuple(self.notes(x, kind, value, flow)),
+            named=self.titles.name(x) is not None,
+            scope=tuple([clip(clean(name), 60) for name in x.scope]) if record else (),
+            entered=tuple([self.boxes[number] for _, number in x.entered]) if record else (),
         )  # fmt: skip
 
     def notes(self, x: Any, kind: str, value: Numbers, flow: Flow | None) -> list[str]:
@@ -279,6 +346,14 @@ def source_of(node: Any) -> Any:
     return node.grad_fn
 
 
+def record_in(node: Any, everything: Sequence[Any], argument: str) -> Any:
+    """The record of a node that must be in the graph."""
+    record = source_of(node) if isinstance(node, Node) else None
+    if record is None or not any([record is r for r in everything]):
+        raise ValueError(f"{argument}= is a node of this graph that gradients flow to; not {clip(repr(node), 60)}")
+    return record
+
+
 def created(x: Any) -> int:
     """The creation number of a record or a leaf."""
     return int(x.number)
@@ -293,7 +368,7 @@ def draw(node: Any, detail: str | None = None, **options: Any) -> Graph:
     from IPython.display import display
 
     display(picture)
-    shown = Drawn(picture.nodes, picture.outputs, picture.title, picture.gradients, picture.notes, picture.look)
+    shown = Drawn(**parts(picture))
     shown.__dict__["cell"] = shell.execution_count
     return shown
 
@@ -306,7 +381,12 @@ class Drawn(Graph):
         from IPython.display import display
 
         if self.__dict__["cell"] != get_ipython().execution_count:
-            display(Graph(self.nodes, self.outputs, self.title, self.gradients, self.notes, self.look))
+            display(Graph(**parts(self)))
+
+
+def parts(picture: Graph) -> dict[str, Any]:
+    """All fields of a Graph."""
+    return {field.name: getattr(picture, field.name) for field in fields(picture)}
 
 
 def to_dot(node: Any, detail: str | None = None, **options: Any) -> str:

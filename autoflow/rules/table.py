@@ -20,7 +20,7 @@ import ast
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -40,7 +40,7 @@ class Rule(Kind):
     """One row of the table. Build it with :func:`rule`, which fills in the defaults."""
 
     __slots__ = ("_complex", "_keeps", "_of_arity", "_places", "compute", "defaults", "derivatives", "domain",
-                 "elementwise", "examples", "free", "function", "holomorphic", "joint", "label", "latex",
+                 "elementwise", "examples", "free", "function", "holomorphic", "javascript", "joint", "label", "latex",
                  "names", "operands", "operator", "precedence", "pulls", "pulls_0d", "reads", "required", "variadic",
                  "view")  # fmt: skip
 
@@ -64,6 +64,7 @@ class Rule(Kind):
     free: int  # that many may be given by position before NumPy's ``out``
     latex: str
     precedence: int
+    javascript: str  # value and contributions of numbers, for pages that compute in the browser
     _keeps: dict[tuple[bool, ...], frozenset[int]]
     _of_arity: dict[int, Rule]
     _complex: tuple[Pull | None, ...] | None
@@ -164,7 +165,8 @@ def rule(
     function: Any, arguments: str, label: str, latex: str, *,
     compute: Any = None, operator: Any = None, name: str = "", elementwise: bool | None = None, view: bool = False,
     holomorphic: bool = True, precedence: int = 9, domain: tuple[float, float] = (-2.0, 2.0),
-    examples: tuple[Example, ...] = (), also: tuple[Any, ...] = (), **derivatives: Callable[..., Any],
+    examples: tuple[Example, ...] = (), also: tuple[Any, ...] = (), javascript: str = "",
+    **derivatives: Callable[..., Any],
 ) -> Rule:  # fmt: skip
     """Add a row to the table and return it.
 
@@ -178,6 +180,8 @@ def rule(
     holomorphic : False for what is not complex-differentiable (abs, real): its row then handles complex g itself.
     domain, examples : where the generated tests try the row.
     also : other functions with the same row (np.amax).
+    javascript : the row for numbers, in the same letters: the value, then what is sent to each operand:
+        ``"x * y; g * y; g * x"``. Functions that JavaScript lacks are in ``pictures/explore.js``.
     **derivatives : one per differentiable argument, by its name.
     """
     before, _, behind = arguments.partition("|")
@@ -197,6 +201,7 @@ def rule(
         isinstance(function, np.ufunc) and function.signature is None if elementwise is None else elementwise
     )
     row.derivatives, row.latex, row.precedence, row.domain = derivatives, latex, precedence, domain
+    row.javascript = javascript
     row.examples = examples or (BINARY if row.operands == 2 else UNARY)
     row._keeps, row._of_arity, row._complex = {}, {}, None
     if row.variadic:
@@ -366,15 +371,17 @@ def primitive(compute: Callable[..., Any]) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """Shapes of the operands, and the options, of one generated test."""
+    """Shapes of the operands, and the options, of one generated test. ``prepare`` makes of the first operand what the
+    function needs (a positive definite matrix), with functions that have rows: its derivative takes part."""
 
     shapes: tuple[tuple[int, ...], ...]
     options: dict[str, Any]
+    prepare: Callable[[Any], Any] | None = field(default=None, repr=False, compare=False)
 
 
-def of(*shapes: tuple[int, ...], **options: Any) -> Example:
+def of(*shapes: tuple[int, ...], prepare: Callable[[Any], Any] | None = None, **options: Any) -> Example:
     """``of((2, 3), axis=1)``: test the row on an operand of shape (2, 3) with ``axis=1``."""
-    return Example(shapes, options)
+    return Example(shapes, options, prepare)
 
 
 UNARY = of(()), of((3,)), of((2, 3)), of((0, 2))

@@ -1,0 +1,212 @@
+"""Which boxes of a picture are open, and what stands in a folded one.
+
+A graph of thousands of nodes has room in no head. Scopes (``with af.scope("encoder"):``) give it parts; a part that
+is folded is one card with the counts of what is in it. Folding is decided on a :class:`Skeleton`: nodes are numbers,
+boxes are numbers, and each node has a path of boxes around it. Repeats (:mod:`.repeats`) are boxes that we add.
+
+    1  depth=, g.open(...)    what the user asked for
+    2  above MANY nodes       scopes fold from the deepest level, then repeats, until there are at most FEW
+    3  still too many         the nodes nearest to the output are shown
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from .repeats import Repeat, equal_boxes, runs
+
+MANY = 200  # visible nodes above which boxes fold by themselves
+FEW = 60  # visible nodes that are then left
+DEEPEST = 20  # boxes around a node that are drawn
+Path = tuple[int, ...]
+
+
+@dataclass(slots=True)
+class Skeleton:
+    """A graph without its numbers: what folding needs to know. Nodes are in the order of their creation."""
+
+    sources: list[Sequence[int]]  # the operands of each node
+    paths: list[Path]  # the boxes around each node, the outermost first
+    names: dict[int, str]  # of boxes
+    words: list[str]  # the operations; "" for leaves
+    variables: list[bool]
+    outputs: Sequence[int]
+    repeats: dict[int, Repeat] = field(default_factory=dict)  # boxes that hold equal parts
+
+    def __post_init__(self) -> None:
+        self.paths = [path[:DEEPEST] for path in self.paths]
+
+    def visible(self, closed: set[int]) -> list[tuple[bool, int]]:
+        """For each node what stands for it: (True, a closed box) or (False, itself)."""
+        if not closed:
+            return [(False, k) for k in range(len(self.paths))]
+        known: dict[Path, int | None] = {}
+        answer = []
+        for k, path in enumerate(self.paths):
+            if path not in known:
+                known[path] = next((box for box in path if box in closed), None)
+            box = known[path]
+            answer.append((False, k) if box is None else (True, box))
+        return answer
+
+    def count(self, closed: set[int]) -> int:
+        """How many cards there would be."""
+        return len(set(self.visible(closed)))
+
+    def boxes(self) -> dict[int, int]:
+        """All boxes and how deep they are."""
+        return {box: level for path in dict.fromkeys(self.paths) for level, box in enumerate(path)}
+
+
+def common(a: Path, b: Path) -> Path:
+    """The boxes that are around both.
+
+    >>> common((1, 2, 3), (1, 2, 4))
+    (1, 2)
+    """
+    same = 0
+    while same < min(len(a), len(b)) and a[same] == b[same]:
+        same += 1
+    return a[:same]
+
+
+def place_leaves(graph: Skeleton, outside: Sequence[bool]) -> None:
+    """A Variable stands in the innermost box that has all its uses; data (``outside``) stands before all boxes."""
+    around: dict[int, Path] = {}
+    for k, sources in enumerate(graph.sources):
+        for a in sources:
+            if not graph.words[a]:
+                around[a] = common(around[a], graph.paths[k]) if a in around else graph.paths[k]
+    for a, path in around.items():
+        graph.paths[a] = () if outside[a] else path
+
+
+def choose(
+    graph: Skeleton, depth: int | None, opened: Iterable[str], outside: Sequence[bool], fold: bool = True
+) -> set[int]:
+    """The boxes to close. Adds repeats to the skeleton where they help."""
+    stay = open_boxes(graph, opened)
+    if depth is not None:
+        level_of = graph.boxes()
+        closed = {box for box, level in level_of.items() if level >= depth and box not in stay}
+        inner_first = equal_boxes(graph, {b for b in closed if level_of[b] == depth}, stay)
+        place_leaves(graph, outside)
+        return closed | inner_first
+    place_leaves(graph, outside)
+    closed = set()
+    if not fold or graph.count(closed) <= MANY:
+        return closed
+    levels = graph.boxes()
+    for level in sorted(set(levels.values()), reverse=True):
+        closed |= {box for box in levels if levels[box] == level and box not in stay}
+        if graph.count(closed) <= FEW:
+            return closed
+    closed |= equal_boxes(graph, set(levels), stay)
+    if graph.count(closed) > FEW:
+        closed |= runs(graph, stay)
+    place_leaves(graph, outside)
+    return closed
+
+
+def open_boxes(graph: Skeleton, opened: Iterable[str]) -> set[int]:
+    """The boxes called by one of these names (``"layer"``, ``"encoder/layer"``), and those around them."""
+    wanted = set(opened)
+    found: set[int] = set()
+    for path in dict.fromkeys(graph.paths) if wanted else ():
+        for end, box in enumerate(path):
+            if graph.names[box] in wanted or "/".join([graph.names[b] for b in path[: end + 1]]) in wanted:
+                found.update(path[: end + 1])
+    return found
+
+
+def untangle(graph: Skeleton) -> None:
+    """Make sure that no box is both before and behind something outside of it: that joins the box.
+
+    An operation that was recorded between two others of a box, but not inside it, is such a case.
+    """
+    waiting: list[Path] = [()]
+    inside: dict[Path, list[int]] = {(): list(range(len(graph.paths)))}
+    while waiting:
+        around = waiting.pop()
+        level = len(around)
+        members = inside.pop(around)
+        item = {k: graph.paths[k][level] if len(graph.paths[k]) > level else -1 - k for k in members}
+        if any(i >= 0 for i in item.values()):
+            tangled = cyclic(graph, members, item)
+            if tangled:
+                box = min(i for i in tangled if i >= 0)
+                for k in members:
+                    if item[k] in tangled and item[k] != box:
+                        graph.paths[k] = (*around, box, *graph.paths[k][level:])
+            for k in members:
+                if len(graph.paths[k]) > level:
+                    inside.setdefault(graph.paths[k][: level + 1], []).append(k)
+            waiting += [path for path in inside if len(path) == level + 1 and path[:level] == around]
+
+
+def cyclic(graph: Skeleton, members: Sequence[int], item: dict[int, int]) -> set[int]:
+    """The items that are left when those before all and behind all others are taken away again and again."""
+    after: dict[int, set[int]] = {i: set() for i in item.values()}
+    before: dict[int, set[int]] = {i: set() for i in item.values()}
+    for k in members:
+        for a in graph.sources[k]:
+            if a in item and item[a] != item[k]:
+                after[item[a]].add(item[k])
+                before[item[k]].add(item[a])
+    left = set(after)
+    for here, there in ((before, after), (after, before)):
+        degree = {i: len(here[i] & left) for i in left}
+        queue = deque([i for i in left if not degree[i]])
+        while queue:
+            i = queue.popleft()
+            left.discard(i)
+            for j in there[i]:
+                if j in left:
+                    degree[j] -= 1
+                    if not degree[j]:
+                        queue.append(j)
+    return left
+
+
+def nearest(graph: Skeleton, cards: Sequence[tuple[bool, int]], most: int) -> set[tuple[bool, int]]:
+    """The cards nearest to the outputs, counted in arrows."""
+    uses: dict[tuple[bool, int], dict[tuple[bool, int], None]] = {}
+    for k, sources in enumerate(graph.sources):
+        for a in sources:
+            if cards[a] != cards[k]:
+                uses.setdefault(cards[k], {})[cards[a]] = None
+    queue = list(dict.fromkeys([cards[k] for k in graph.outputs]))
+    seen = set(queue)
+    for card in queue:
+        if len(queue) >= most:
+            break
+        fresh = [a for a in uses.get(card, ()) if a not in seen]
+        queue += fresh
+        seen.update(fresh)
+    return set(queue[:most])
+
+
+def describe(words: Iterable[str]) -> str:
+    """The operations of a box in a few words: ``matmul, add, 2 tanh``.
+
+    >>> describe(["add", "exp", "add", "sin", "cos"])
+    '2 add, exp, sin, …'
+    """
+    number = Counter([first_word(word) for word in words if word])
+    pieces = [f"{n} {word}" if n > 1 else word for word, n in number.items()]
+    return ", ".join(pieces[:3]) + (", …" if len(pieces) > 3 else "")
+
+
+def first_word(word: str) -> str:
+    """``sum`` of ``sum, axis=0``."""
+    return word.partition(" ")[0].rstrip(",")
+
+
+def pooled(sizes: Sequence[tuple[int, float | None]]) -> float | None:
+    """The root mean square over several arrays, of which we have (size, root mean square)."""
+    known = [(n, rms) for n, rms in sizes if rms is not None]
+    total = sum([n for n, _ in known])
+    return math.sqrt(sum([n * rms * rms for n, rms in known]) / total) if total else None

@@ -1,0 +1,190 @@
+"""Fourier transforms, which are linear: the way back is another transform, with conjugated phases.
+
+    fft    z_k = Σ_j x_j exp(−2πi jk/n)        so  dL/dx_j = Σ_k g_k exp(+2πi jk/n): ifft without its factor 1/n
+
+The factor moves with ``norm``: what one direction has, the way back has in the other direction (:data:`BACK`).
+Gradients are dL/da + i dL/db, so the rows use the adjoint (conjugate transpose) of a transform as it stands, and are
+marked ``holomorphic=False``: nothing has to be conjugated around them.
+
+``n`` longer than x pads with zeros, and what comes back is cut; shorter, it is the other way round.
+The transforms of several axes are one after the other, as in NumPy.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .indexing import put_back
+from .shapes import as_array
+from .table import composed, of, rule
+
+Array = Any
+Shape = tuple[int, ...]
+BACK = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}  # the norm of the way back
+
+
+def to_length(g: Array, n: int, axis: int) -> Array:
+    """``g`` with n elements along ``axis``: cut, or filled up with zeros.
+
+    >>> to_length(np.array([1.0, 2.0]), 3, -1)
+    array([1., 2., 0.])
+    """
+    axis = axis % g.ndim
+    have = g.shape[axis]
+    if have == n:
+        return g
+    part = (slice(None),) * axis + (slice(min(n, have)),)
+    return g[part] if n < have else put_back(g, part, (*g.shape[:axis], n, *g.shape[axis + 1 :]))
+
+
+def half_weights(g: Array, n: int, axis: int, inside: float) -> Array:
+    """Weights of the n // 2 + 1 frequencies that rfft gives: each stands for two, but the first, and the last of even n.
+
+    Shaped for multiplication along ``axis``; in the precision of ``g``.
+    """
+    w = np.full(n // 2 + 1, inside, np.finfo(g.dtype).dtype)
+    w[0] = 1
+    if n % 2 == 0:
+        w[-1] = 1
+    return w.reshape((-1,) + (1,) * (g.ndim - 1 - axis % g.ndim))
+
+
+def fft_x(g: Array, x_shape: Shape, axis: int, norm: Any) -> Array:
+    """See the module: ifft, cut or filled up to the length of x."""
+    return to_length(np.fft.ifft(g, axis=axis, norm=BACK[norm]), x_shape[axis], axis)
+
+
+def ifft_x(g: Array, x_shape: Shape, axis: int, norm: Any) -> Array:
+    """The same with the other sign in the exponent."""
+    return to_length(np.fft.fft(g, axis=axis, norm=BACK[norm]), x_shape[axis], axis)
+
+
+def rfft_x(g: Array, x_shape: Shape, n: Any, axis: int, norm: Any) -> Array:
+    """dL/dx_j = Re Σ_k g_k exp(2πi jk/n) over half of the frequencies; irfft sums over all, so the inner count half."""
+    n = x_shape[axis] if n is None else n
+    return to_length(np.fft.irfft(g * half_weights(g, n, axis, 0.5), n, axis, BACK[norm]), x_shape[axis], axis)
+
+
+def irfft_x(g: Array, x_shape: Shape, axis: int, norm: Any) -> Array:
+    """Each inner frequency was used twice, as it is and conjugated. (Of a real x the real part counts.)"""
+    sent = np.fft.rfft(g, axis=axis, norm=BACK[norm])
+    return to_length(sent * half_weights(sent, g.shape[axis], axis, 2.0), x_shape[axis], axis)
+
+
+# fmt: off
+# ruff: noqa: E501
+LENGTHS = (of((4,)), of((5,)), of((2, 3), axis=0), of((3,), n=5), of((5,), n=2, norm="ortho"), of((2, 3), n=4, axis=-1, norm="forward"), of((1,)), of((0, 3)))
+HALVES = (of((4,)), of((3,)), of((2, 3), axis=0), of((3,), n=4), of((5,), n=5, norm="ortho"), of((2, 3), n=3, axis=-1, norm="forward"), of((2,), n=1), of((0, 3)))
+rule(np.fft.fft,   "x | n=None axis=-1 norm=None", "fft",   r"\mathcal F\, $x",      x=fft_x,   holomorphic=False, examples=LENGTHS)
+rule(np.fft.ifft,  "x | n=None axis=-1 norm=None", "ifft",  r"\mathcal F^{-1} $x",   x=ifft_x,  holomorphic=False, examples=LENGTHS)
+rule(np.fft.rfft,  "x | n=None axis=-1 norm=None", "rfft",  r"\mathcal F\, $x",      x=rfft_x,  holomorphic=False, examples=LENGTHS)
+rule(np.fft.irfft, "x | n=None axis=-1 norm=None", "irfft", r"\mathcal F^{-1} $x",   x=irfft_x, holomorphic=False, examples=HALVES)
+# fmt: on
+
+
+@composed(np.fft.hfft)
+def hfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Array:
+    """The transform of a Hermitian signal, of which one half is given: real numbers."""
+    x = as_array(a)
+    n = (x.shape[axis] - 1) * 2 if n is None else n
+    return np.fft.irfft(np.conjugate(x), n, axis, BACK[norm])
+
+
+@composed(np.fft.ihfft)
+def ihfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Array:
+    """The inverse of hfft: half of a Hermitian signal."""
+    return np.conjugate(np.fft.rfft(a, n, axis, BACK[norm]))
+
+
+def several(x: Array, s: Any, axes: Any) -> list[tuple[Any, int]]:
+    """The pairs (length or None, axis) of a transform over several axes. A length of -1 is that of x."""
+    if axes is None:
+        axes = range(x.ndim) if s is None else range(-len(s), 0)
+    lengths = [None] * len(axes) if s is None else [None if n == -1 else n for n in s]
+    return list(zip(lengths, [int(axis) for axis in axes], strict=True))
+
+
+def one_by_one(function: Any, a: Any, s: Any, axes: Any, norm: Any) -> Array:
+    """``function`` along each axis, the last one first, as NumPy does it."""
+    x = as_array(a)
+    for n, axis in reversed(several(x, s, axes)):
+        x = function(x, n, axis, norm)
+    return x
+
+
+@composed(np.fft.fftn)
+def fftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Array:
+    """fft along several axes."""
+    return one_by_one(np.fft.fft, a, s, axes, norm)
+
+
+@composed(np.fft.ifftn)
+def ifftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Array:
+    """ifft along several axes."""
+    return one_by_one(np.fft.ifft, a, s, axes, norm)
+
+
+@composed(np.fft.rfftn)
+def rfftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Array:
+    """rfft along the last of several axes, then fft along the others."""
+    x = as_array(a)
+    *others, (n, axis) = several(x, s, axes)
+    x = np.fft.rfft(x, n, axis, norm)
+    for length, other in reversed(others):
+        x = np.fft.fft(x, length, other, norm)
+    return x
+
+
+@composed(np.fft.irfftn)
+def irfftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Array:
+    """ifft along all axes but the last, then irfft along that."""
+    x = as_array(a)
+    *others, (n, axis) = several(x, s, axes)
+    for length, other in others:
+        x = np.fft.ifft(x, length, other, norm)
+    return np.fft.irfft(x, n, axis, norm)
+
+
+@composed(np.fft.fft2)
+def fft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: Any = None) -> Array:
+    """fft along two axes."""
+    return fftn(a, s, axes, norm)
+
+
+@composed(np.fft.ifft2)
+def ifft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: Any = None) -> Array:
+    """ifft along two axes."""
+    return ifftn(a, s, axes, norm)
+
+
+@composed(np.fft.rfft2)
+def rfft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: Any = None) -> Array:
+    """rfftn of two axes."""
+    return rfftn(a, s, axes, norm)
+
+
+@composed(np.fft.irfft2)
+def irfft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: Any = None) -> Array:
+    """irfftn of two axes."""
+    return irfftn(a, s, axes, norm)
+
+
+@composed(np.fft.fftshift)
+def fftshift(x: Any, axes: Any = None) -> Array:
+    """Frequency zero into the middle."""
+    return rolled_half(x, axes, 1)
+
+
+@composed(np.fft.ifftshift)
+def ifftshift(x: Any, axes: Any = None) -> Array:
+    """The way back."""
+    return rolled_half(x, axes, -1)
+
+
+def rolled_half(x: Any, axes: Any, sign: int) -> Array:
+    """``np.roll`` by half of the length, rounded down in the direction of ``sign``."""
+    x = as_array(x)
+    axes = range(x.ndim) if axes is None else (axes,) if isinstance(axes, (int, np.integer)) else axes
+    return np.roll(x, tuple([sign * (x.shape[a] // 2) for a in axes]), tuple(axes))

@@ -1,0 +1,120 @@
+"""The twins of sum, mean, max, ... that leave out NaN.
+
+What is NaN has not been used, so its gradient is zero: exactly as with ``where=~np.isnan(x)``, and that is how it is
+computed here, by the derivatives of ``reductions.py``. What stands at a NaN is replaced before anything is multiplied
+by it, so that derivatives of the derivatives stay free of NaN as well. Where all elements are NaN, all gradients are 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .reductions import cumprod_x, cumsum_x, masked, mean_x, others, spread, std_x, var_x
+from .shapes import Axis, given, restore_axes
+from .table import of, rule
+
+Array = Any
+
+
+def numbers(x: Array, where: Any) -> Array:
+    """Which elements are used."""
+    ok = ~np.isnan(x)
+    return ok if where is None else ok & where
+
+
+def counted(ok: Array, axis: Axis) -> Array:
+    """``ok``, but all of a row of which nothing is used: its mean, though unused, is then finite."""
+    return ok | ~ok.any(axis=axis, keepdims=True)
+
+
+def nansum_x(g: Array, x: Array, axis: Axis, keepdims: bool, where: Any) -> Array:
+    """Every number receives its sum's gradient."""
+    return masked(spread(restore_axes(g, x.shape, axis, keepdims), x.shape), numbers(x, where))
+
+
+def nanprod_x(g: Array, x: Array, axis: Axis, keepdims: bool, initial: Any, where: Any) -> Array:
+    """Every number receives the product of the others."""
+    ok = numbers(x, where)
+    g = restore_axes(g if initial is None else g * initial, x.shape, axis, keepdims)
+    return masked(g * others(np.where(ok, x, 1), axis), ok)
+
+
+def nanmean_x(g: Array, x: Array, axis: Axis, keepdims: bool, where: Any) -> Array:
+    """Every number receives its share of its mean's gradient."""
+    ok = numbers(x, where)
+    return masked(mean_x(g, x.shape, axis, keepdims, counted(ok, axis)), ok)
+
+
+def nanvar_x(
+    g: Array, x: Array, axis: Axis, dtype: Any, ddof: Any, keepdims: bool, where: Any, correction: Any
+) -> Array:  # fmt: skip
+    """2 (x − m) / n at the numbers."""
+    ok = numbers(x, where)
+    return masked(var_x(g, np.where(ok, x, 0), axis, dtype, ddof, keepdims, counted(ok, axis), correction), ok)
+
+
+def nanstd_x(
+    g: Array, x: Array, z: Array, axis: Axis, dtype: Any, ddof: Any, keepdims: bool, where: Any, correction: Any
+) -> Array:  # fmt: skip
+    """(x − m) / (n z) at the numbers; 0 where all of them are equal."""
+    ok, x, z = numbers(x, where), np.where(numbers(x, where), x, 0), np.where(np.isnan(z), 0, z)
+    return masked(std_x(g, x, z, axis, dtype, ddof, keepdims, counted(ok, axis), correction), ok)
+
+
+def nanmax_x(g: Array, x: Array, z: Array, axis: Axis, keepdims: bool, initial: Any, where: Any) -> Array:
+    """Equal entries share evenly; NaN is equal to nothing."""
+    z, g = restore_axes(z, x.shape, axis, keepdims), restore_axes(g, x.shape, axis, keepdims)
+    mask = (x == z) if where is None else (x == z) & where
+    count = mask.sum(axis=axis, keepdims=True)
+    if initial is not None:
+        count = count + (z == initial)
+    return mask * (g / np.maximum(count, 1).astype(np.result_type(g.dtype, np.float32)))
+
+
+def nancumsum_x(g: Array, x: Array, axis: Any) -> Array:
+    """The running sum from behind, at the numbers."""
+    return masked(cumsum_x(g, x.shape, axis), numbers(x, None))
+
+
+def nancumprod_x(g: Array, x: Array, axis: Any) -> Array:
+    """As the derivative of cumprod, with 1 at NaN."""
+    ok = numbers(x, None)
+    return masked(cumprod_x(g, np.where(ok, x, 1), axis), ok)
+
+
+def by_keyword(function: Any, *names: str) -> Callable[..., Any]:
+    """``function(x, axis=..., ...)`` from arguments in the row's order; those not given are left out."""
+    return lambda x, axis, *values: function(x, axis=axis, **given(**dict(zip(names, values, strict=True))))
+
+
+# fmt: off
+# ruff: noqa: E501
+SUMS = (of((2, 3)), of((2, 3), axis=1), of((2, 3), axis=(0, -1), keepdims=True), of(()), of((0, 2), axis=0),
+        of((2, 3), axis=0, where=np.array([True, False, True])), of((2, 3), initial=2.0))
+MEANS = (of((2, 3)), of((2, 3), axis=1), of((2, 3), axis=-2, keepdims=True), of(()), of((2, 3), axis=1, where=np.array([True, False, True])))
+SPREADS = (of((2, 3)), of((2, 3), axis=1), of((2, 3, 2), axis=(0, -1)), of((2, 3), axis=0, keepdims=True), of((4,), ddof=1),
+           of((2, 3), axis=1, correction=1), of((2, 3), axis=1, where=np.array([True, False, True])))
+EXTREMES = (of((2, 3)), of((2, 3), axis=1), of((2, 3), axis=(0, 1), keepdims=True), of((3,)), of(()), of((2, 3), axis=-1, initial=0.1),
+            of((2, 3), axis=0, initial=0.0, where=np.array([True, False, True])))
+RUNNING = (of((2, 3)), of((2, 3), axis=1), of(()), of((0, 2), axis=1))
+
+rule(np.nansum,  "x | axis=None dtype=None keepdims=None initial=None where=None", "Σ", r"\sum $x", x=nansum_x,
+     compute=by_keyword(np.nansum, "dtype", "keepdims", "initial", "where"), examples=SUMS)
+rule(np.nanprod, "x | axis=None dtype=None keepdims=None initial=None where=None", "Π", r"\prod $x", x=nanprod_x,
+     compute=by_keyword(np.nanprod, "dtype", "keepdims", "initial", "where"), examples=SUMS)
+rule(np.nanmean, "x | axis=None dtype=None keepdims=None where=None", "mean", r"\operatorname{mean} $x", x=nanmean_x,
+     compute=by_keyword(np.nanmean, "dtype", "keepdims", "where"), examples=MEANS)
+rule(np.nanvar,  "x | axis=None dtype=None ddof=0 keepdims=None where=None correction=None", "var", r"\operatorname{var} $x", x=nanvar_x,
+     compute=by_keyword(np.nanvar, "dtype", "ddof", "keepdims", "where", "correction"), holomorphic=False, examples=(*SPREADS, of(())))
+rule(np.nanstd,  "x | axis=None dtype=None ddof=0 keepdims=None where=None correction=None", "std", r"\operatorname{std} $x", x=nanstd_x,
+     compute=by_keyword(np.nanstd, "dtype", "ddof", "keepdims", "where", "correction"), holomorphic=False, examples=SPREADS)
+rule(np.nanmax,  "x | axis=None keepdims=None initial=None where=None", "max", r"\max $x", x=nanmax_x,
+     compute=by_keyword(np.nanmax, "keepdims", "initial", "where"), examples=EXTREMES)
+rule(np.nanmin,  "x | axis=None keepdims=None initial=None where=None", "min", r"\min $x", x=nanmax_x,
+     compute=by_keyword(np.nanmin, "keepdims", "initial", "where"), examples=EXTREMES)
+rule(np.nancumsum,  "x | axis=None dtype=None", "Σ…", r"\operatorname{cumsum} $x",  x=nancumsum_x, examples=RUNNING)
+rule(np.nancumprod, "x | axis=None dtype=None", "Π…", r"\operatorname{cumprod} $x", x=nancumprod_x, examples=RUNNING)
+# fmt: on

@@ -1,0 +1,285 @@
+"""Functions that put elements in order, or take some by their rank: sort, partition, median, quantile, unique.
+
+Where no two elements are equal the order does not change under a small change of x, so a result is the same few
+elements of x as before: the derivative sends each gradient back to where its element came from. Equal elements stand
+in the order in which they are in x (a stable sort), so each of them receives the gradient of one place, and what all
+receive together is what came in. Which elements have which rank is worked out again on the way back, from x.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import NoRuleError
+from .indexing import put_back
+from .shapes import Axis, as_array, axes_of, from_last, given, to_last
+from .table import composed, of, rule
+
+Array = Any
+Shape = tuple[int, ...]
+
+# ---------------------------------------------------------------- taking along an axis
+
+
+def along(indices: Array, shape: Shape, axis: int) -> tuple[Array, ...]:
+    """The index of an array of ``shape`` that stands for "these along ``axis``": x[along(i, x.shape, axis)].
+
+    >>> along(np.array([[1], [0]]), (2, 3), 1)
+    (array([[0],
+           [1]]), array([[1],
+           [0]]))
+    """
+    axis = axis % len(shape)
+    own = [np.arange(n).reshape((-1,) + (1,) * (len(shape) - 1 - a)) for a, n in enumerate(shape)]
+    return tuple([np.asarray(indices) if a == axis else own[a] for a in range(len(shape))])
+
+
+def take_along_x(g: Array, x_shape: Shape, indices: Array, axis: Any) -> Array:
+    """Every element receives the gradients of all the places where it was taken."""
+    if axis is None:
+        return put_back(g, (np.asarray(indices),), (int(np.prod(x_shape)),)).reshape(x_shape)
+    return put_back(g, along(indices, x_shape, axis), x_shape)
+
+
+# ---------------------------------------------------------------- sort and partition
+
+
+def came_to(x: Array, z: Array, axis: int) -> Array:
+    """Where in z, which has the elements of x in another order along ``axis``, each of them is: the k-th smallest of
+    x is the k-th smallest of z. NaN is the largest, as in NumPy's sort.
+
+    >>> came_to(np.array([3.0, 1.0, 2.0]), np.array([1.0, 2.0, 3.0]), 0)
+    array([2, 0, 1])
+    """
+    from_x = np.argsort(x, axis=axis, kind="stable")
+    from_z = np.argsort(z, axis=axis, kind="stable")
+    place = np.empty_like(from_z)
+    np.put_along_axis(place, from_x, from_z, axis)
+    return place
+
+
+def sort_x(g: Array, x: Array, z: Array, axis: Any) -> Array:
+    """Each element receives the gradient of the place to which it went. No additions: all places are different."""
+    if axis is None:
+        return np.take(g, came_to(np.ravel(x), z, 0)).reshape(x.shape)
+    return np.take_along_axis(g, came_to(x, z, axis), axis)
+
+
+def compute_sort(x: Array, axis: Any, kind: Any, order: Any, stable: Any) -> Array:
+    """``np.sort``."""
+    return np.sort(x, axis=axis, kind=kind, order=order, stable=stable)
+
+
+@composed(np.sort_complex)
+def sort_complex(a: Any) -> Array:
+    """Sorted along the last axis, as complex numbers."""
+    z = np.sort(as_array(a), axis=-1)
+    if z.dtype.kind == "c":
+        return z
+    return z.astype("F" if z.dtype.char in "bhBH" else "G" if z.dtype.char == "g" else "D")
+
+
+# ---------------------------------------------------------------- median, percentile, quantile
+
+
+def plain_numbers(x: Any) -> Array:
+    """The numbers of x, a node or an array, for what is only looked at."""
+    return getattr(x, "value", x)
+
+
+def ranks(name: str, y: Array, q: Any, method: str) -> Array:
+    """Between which elements of y (sorted along its last axis) the quantile lies: 2.25 is a quarter from rank 2 to 3.
+
+    NumPy's function itself says so, when it is given the ranks 0, 1, 2, ... instead of the elements: for every method
+    a quantile is one element or a mean of two neighbours. One rank for each q; with NaN, for each q and row of y.
+    """
+    function, n = getattr(np, name), y.shape[-1]
+    options = {} if q is None else {"q": q, "method": method}
+    if not name.startswith("nan"):
+        return np.asarray(function(np.arange(float(n)), **options))
+    numbers = np.where(np.isnan(y), np.nan, np.arange(float(n)))
+    numbers[..., :1] = 0.0  # rows without any number have a rank too; their gradient is dropped
+    return np.asarray(function(numbers, axis=-1, **options))
+
+
+def rank_of_value(y: Array, z: Array) -> Array:
+    """The rank of results that are elements of y, as with weights: so many elements of the row are smaller."""
+    flat = np.reshape(z, (-1, *y.shape[:-1]))
+    return np.reshape([np.sum(y < row[..., None], axis=-1) for row in flat], np.shape(z))
+
+
+def quantile_x(
+    g: Array, x: Array, z: Array, name: str, q: Any, axis: Axis, method: str, keepdims: Any, weights: Any
+) -> Array:  # fmt: skip
+    """z = (1 − t) y[j] + t y[j + 1], y being x in order: these two receive (1 − t) g and t g.
+
+    Shapes: x (rows, n) once the axes are brought together; z and g (q, rows).
+    """
+    q_shape = np.shape(q)
+    values = to_last(plain_numbers(x), axis)
+    order = np.argsort(values, axis=-1, kind="stable")
+    y = np.take_along_axis(values, order, -1)
+    rows = y.shape[:-1]
+    g = g.reshape(q_shape + rows)
+    if weights is None:
+        rank = ranks(name, y, q, method)
+    else:
+        rank = rank_of_value(y, np.reshape(plain_numbers(z), q_shape + rows))
+    rank = np.broadcast_to(rank.reshape(rank.shape + (1,) * (g.ndim - rank.ndim)), g.shape)
+    low = np.floor(rank).astype(int)
+    t = (rank - low).astype(np.finfo(g.dtype).dtype)
+    if name.startswith("nan"):
+        g = np.where(np.isnan(y[..., 0]), 0, g)  # sorted, so the whole row is NaN
+    sent = to_rank(g * (1 - t), low, order) + to_rank(g * t, np.minimum(low + 1, y.shape[-1] - 1), order)
+    return from_last(sent, np.shape(x), axis)
+
+
+def to_rank(g: Array, rank: Array, order: Array) -> Array:
+    """``g`` (q, rows) sent to the elements (rows, n) that have those ranks."""
+    rows = order.shape[:-1]
+    grid = np.meshgrid(*[np.arange(n) for n in rows], indexing="ij")
+    grid = [np.broadcast_to(i, rank.shape) for i in grid]
+    return put_back(g, (*grid, order[(*grid, rank)]), order.shape)
+
+
+def untouched(overwrite_input: Any) -> None:
+    """``overwrite_input=True`` lets NumPy write into x, which others may need."""
+    if overwrite_input:
+        raise NoRuleError("overwrite_input=True would destroy the elements of a node: leave it out")
+
+
+def keeping(keepdims: Any) -> dict[str, Any]:
+    """``keepdims`` as NumPy's functions want it."""
+    return {} if keepdims is None else {"keepdims": keepdims}
+
+
+def add_median(function: Any) -> None:
+    """The row of np.median or np.nanmedian."""
+
+    def compute(x: Array, axis: Axis, overwrite_input: Any, keepdims: Any) -> Array:
+        untouched(overwrite_input)
+        return function(x, axis=axis, **keeping(keepdims))
+
+    def back(g: Array, x: Array, z: Array, axis: Axis, keepdims: Any) -> Array:
+        return quantile_x(g, x, z, function.__name__, None, axis, "", keepdims, None)
+
+    rule(function, "x | axis=None overwrite_input=False keepdims=None", "med", rf"\operatorname{{{function.__name__}}} $x",
+         x=back, compute=compute, examples=MIDDLES)  # fmt: skip
+
+
+def add_quantile(function: Any, scale: float) -> None:
+    """The row of np.quantile, np.percentile (``scale`` 100) or one of their twins for NaN."""
+
+    def compute(x: Array, q: Any, axis: Axis, overwrite_input: Any, method: str, keepdims: Any, weights: Any) -> Array:
+        untouched(overwrite_input)
+        return function(x, q, axis=axis, method=method, **keeping(keepdims), **given(weights=weights))
+
+    def back(
+        g: Array, x: Array, z: Array, q: Any, axis: Axis, method: str, keepdims: Any, weights: Any
+    ) -> Array:  # fmt: skip
+        return quantile_x(g, x, z, function.__name__, q, axis, method, keepdims, weights)
+
+    rule(function, "x | q axis=None overwrite_input=False method='linear' keepdims=None weights=None", "quantile",
+         rf"\operatorname{{{function.__name__}}} $x", x=back, compute=compute,
+         examples=tuple([of(*e.shapes, **{**e.options, "q": np.multiply(e.options["q"], scale).tolist()}) for e in QUANTILES]))  # fmt: skip
+
+
+# fmt: off
+# ruff: noqa: E501
+SORTS = (of((5,)), of((2, 3)), of((2, 3), axis=0), of((2, 3), axis=None), of((2, 3, 2), axis=1, kind="stable"), of((0, 2)), of((2, 0)))
+MIDDLES = (of((5,)), of((4,)), of((2, 3), axis=1), of((2, 3), axis=0, keepdims=True), of((2, 3, 2), axis=(0, -1)), of(()))
+QUANTILES = (of((5,), q=0.3), of((2, 3), q=[0.1, 0.5, 0.9], axis=1), of((2, 3), q=0.75, axis=0, keepdims=True), of((2, 3, 2), q=[[0.2], [1.0]], axis=(0, -1)),
+             of((4,), q=0.4, method="lower"), of((4,), q=0.4, method="nearest"), of((4,), q=0.5, method="median_unbiased"), of((), q=0.0),
+             of((4,), q=0.6, method="inverted_cdf", weights=np.array([1.0, 2.0, 0.5, 1.0])))
+rule(np.take_along_axis, "x | indices axis=-1", "take", r"\operatorname{take} $x", x=take_along_x,
+     examples=(of((2, 3), indices=np.array([[0, 0], [2, -1]])), of((2, 3), indices=np.array([[1, 0, 1]]), axis=0), of((2, 3), indices=np.array([5, 0, 0]), axis=None),
+               of((1, 3), indices=np.array([[0], [2]]), axis=1), of((2, 0), indices=np.zeros((2, 0), int))))
+rule(np.sort, "x | axis=-1 kind=None order=None stable=None", "sort", r"\operatorname{sort} $x", x=sort_x, compute=compute_sort, examples=SORTS)
+rule(np.partition, "x | kth axis=-1 kind='introselect' order=None", "partition", r"\operatorname{partition} $x", x=sort_x,
+     examples=(of((5,), kth=2), of((2, 3), kth=1, axis=0), of((2, 3), kth=(1, 4), axis=None), of((3, 4), kth=-1)))
+# fmt: on
+add_median(np.median)
+add_median(np.nanmedian)
+add_quantile(np.quantile, 1.0)
+add_quantile(np.nanquantile, 1.0)
+add_quantile(np.percentile, 100.0)
+add_quantile(np.nanpercentile, 100.0)
+
+# ---------------------------------------------------------------- sets: the first of equal elements is taken
+
+
+def found_first(values: Array, x: Array) -> Array:
+    """The place in x of the first element equal to each value."""
+    order = np.argsort(x, kind="stable")
+    return order[np.searchsorted(x[order], values)]
+
+
+def kept_values(x: Any, values: Array) -> Array:
+    """The elements of x that have these values: the first of equal ones, so that is where gradients go."""
+    x = as_array(x)
+    return np.take(x.reshape(-1), found_first(values, plain_numbers(x).reshape(-1)))
+
+
+@composed(np.unique)
+def unique(
+    ar: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: Any = None,
+    **options: Any,
+) -> Any:  # fmt: skip
+    """The values are recorded; indices and counts are plain."""
+    x = as_array(ar)
+    values, index, inverse, counts = np.unique(plain_numbers(x), True, True, True, axis, **options)
+    z = np.take(x.reshape(-1) if axis is None else x, index, axis=0 if axis is None else axis)
+    asked = [(return_index, index), (return_inverse, inverse), (return_counts, counts)]
+    parts = [part for wanted, part in asked if wanted]
+    return (z, *parts) if parts else z
+
+
+def add_unique(function: Any) -> None:
+    """The array API's unique_all, unique_counts, unique_inverse: named tuples, of which the values are recorded."""
+
+    @composed(function)
+    def named(x: Any, /) -> Any:
+        found = function(plain_numbers(as_array(x)))
+        return found._replace(values=kept_values(x, found.values))
+
+
+for each in (np.unique_all, np.unique_counts, np.unique_inverse):
+    add_unique(each)
+
+
+@composed(np.unique_values)
+def unique_values(x: Any, /) -> Array:
+    """np.unique without the extras; NumPy promises no order."""
+    return kept_values(x, np.unique_values(plain_numbers(as_array(x))))
+
+
+@composed(np.union1d)
+def union1d(ar1: Any, ar2: Any) -> Array:
+    """The different values of both."""
+    return np.unique(np.concatenate([as_array(ar1), as_array(ar2)], axis=None))
+
+
+@composed(np.intersect1d)
+def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False) -> Any:
+    """The values that are in both, as they are in the first."""
+    x, y = as_array(ar1), as_array(ar2)
+    found = np.intersect1d(plain_numbers(x), plain_numbers(y), assume_unique, return_indices=True)
+    z = np.take(x.reshape(-1), found[1])
+    return (z, *found[1:]) if return_indices else z
+
+
+@composed(np.setdiff1d)
+def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Array:
+    """The values of the first that are not in the second."""
+    x = np.ravel(as_array(ar1)) if assume_unique else np.unique(ar1)
+    return x[~np.isin(plain_numbers(x), plain_numbers(as_array(ar2)))]
+
+
+@composed(np.setxor1d)
+def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Array:
+    """The values that are in one of them only, in order."""
+    x, y = as_array(ar1), as_array(ar2)
+    found = np.setxor1d(plain_numbers(x), plain_numbers(y), assume_unique)
+    return kept_values(np.concatenate([x, y], axis=None), found)

@@ -1,0 +1,121 @@
+"""Random programs that write into arrays, through views and aliases: the true gradient, or StaleValueError."""
+
+import os
+
+import numpy as np
+import pytest
+
+import autoflow as af
+from autoflow.errors import StaleValueError
+
+COUNT = 5000 if os.environ.get("AUTOFLOW_NIGHTLY") else 1500
+
+
+def write_row(u, v, a, arrays):
+    u[a % 4] = v[(a + 1) % 4]
+
+
+def scale_part(u, v, a, arrays):
+    u[a % 3 :] *= 0.9
+
+
+def through_slice(u, v, a, arrays):
+    t = u[1:]
+    t += v[:-1]
+    arrays.append(u * 1.0)
+
+
+def through_reshape(u, v, a, arrays):
+    m = u.reshape(2, 2)
+    m[0] *= v[:2]
+
+
+def through_transpose(u, v, a, arrays):
+    t = u.reshape(2, 2).T
+    t[1] = v[2:] * 2
+    arrays.append(t.reshape(4) * 1.0)
+
+
+def fancy(u, v, a, arrays):
+    u[[0, 2]] = np.exp(-(v[1:3] ** 2))
+
+
+def older_view(u, v, a, arrays):
+    s = u[1:3]
+    arrays.append(np.concatenate([s, v[:2]]))
+    s -= 0.3 * v[0]
+
+
+def add_into(u, v, a, arrays):
+    u += v * 0.5
+
+
+def multiply_into(u, v, a, arrays):
+    u *= v
+
+
+def divide_into(u, v, a, arrays):
+    u /= 2.0 + v * v
+
+
+def out(u, v, a, arrays):
+    np.add(u, v, out=u)
+
+
+def new_product(u, v, a, arrays):
+    arrays.append(np.tanh(u) * v)
+
+
+def new_sum(u, v, a, arrays):
+    arrays.append(np.sin(u[::-1]) + v)
+
+
+def new_matrix_product(u, v, a, arrays):
+    arrays.append((u.reshape(2, 2) @ v.reshape(2, 2)).reshape(4))
+
+
+STEPS = [
+    write_row, scale_part, through_slice, through_reshape, through_transpose, fancy, older_view, add_into,
+    multiply_into, divide_into, out, new_product, new_sum, new_matrix_product,
+]  # fmt: skip
+
+
+def random_program(rng):
+    steps = [(STEPS[rng.integers(len(STEPS))], *rng.integers(0, 20, 3)) for _ in range(rng.integers(2, 9))]
+
+    def program(x, w):
+        arrays = [x * 1.0, w * 1.0, x + w]
+        for step, i, j, a in steps:
+            step(arrays[i % len(arrays)], arrays[j % len(arrays)], a, arrays)
+        return sum([np.sum(np.sin(array)) for array in arrays])
+
+    program.steps = steps
+    return program
+
+
+def slopes(program, points, k):
+    for h in 1e-6 * np.eye(4):
+        ends = [program(*[p + s * h if i == k else p.copy() for i, p in enumerate(points)]) for s in (1, -1)]
+        yield (ends[0] - ends[1]) / 2e-6
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_random_programs(part):
+    right = 0
+    for seed in range(part, COUNT, 4):
+        rng = np.random.default_rng(seed)
+        program, points = random_program(rng), rng.uniform(-1, 1, (2, 4))
+        nodes = [af.Variable(p) for p in points]
+        with af.options(keep=4096 if rng.integers(2) else 0):
+            try:
+                z = program(*nodes)
+                z.backward()
+            except StaleValueError:
+                continue
+        right += 1
+        np.testing.assert_allclose(float(z), program(*[p.copy() for p in points]), rtol=1e-12)
+        for k, node in enumerate(nodes):
+            numeric = list(slopes(program, points, k))
+            close = 1e-6 * max(1.0, np.abs(numeric).max())
+            np.testing.assert_allclose(node.grad, numeric, rtol=1e-5, atol=close, err_msg=f"{seed} {program.steps}")
+    assert right > COUNT // 8 * 0.8  # most programs are not refused
