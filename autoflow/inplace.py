@@ -24,8 +24,9 @@ import numpy as np
 
 from . import memory
 from .doors import FORWARD
-from .errors import InPlaceError, LostGradientError, NoRuleError, lost
+from .errors import InPlaceError, LostGradientError, lost
 from .intake import plain_array
+from .late import later
 from .modes import modes
 from .nodes import ConstantRole, NodeRole, VariableRole, constant_on, new_record, node_on, record_of, value_of
 from .numbering import now
@@ -218,10 +219,8 @@ def assign(x: Any, value: Any) -> Any:
 
 
 def write_function(function: Any, args: Any, options: dict[str, Any]) -> Any:
-    """A NumPy function whose work is to write into its first argument."""
-    if function not in WRITERS:
-        raise NoRuleError(f"np.{function.__name__} into a node is not recorded: write x[index] = values instead")
-    return WRITERS[function](*args, **options)
+    """A NumPy function whose work is to write into its first argument (``writers.py``)."""
+    return later("autoflow.writers:write_function")(function, args, options)
 
 
 def write_composed(function: Any, args: Any, options: dict[str, Any]) -> Any:
@@ -269,9 +268,6 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
     if where is not True:
         src = np.where(where, src, dst)  # type: ignore[call-overload]
     write(dst, RULES[setitem], (dst, src, ...), lambda a, b, i: np.copyto(dst._value, b, casting=casting))  # type: ignore[arg-type]
-
-
-WRITERS: dict[Any, Callable[..., Any]] = {np.copyto: copyto}
 
 
 def augmented(name: str) -> Callable[[Any, Any], Any]:

@@ -32,8 +32,18 @@ NONE: dict[str, Any] = {}
 LATER = {
     "backward": "autoflow.passes:backward",
     "zero_grad": "autoflow.passes:zero_grad",
+    "register_hook": "autoflow.hooks:register_hook",
+    "register_post_accumulate_hook": "autoflow.hooks:register_post_accumulate_hook",
     "__setitem__": "autoflow.inplace:write_item",
     "graph": "autoflow.pictures:graph",
+    "summary": "autoflow.pictures:summary",
+    "formula": "autoflow.pictures.latex:formula",
+    "derivative_formula": "autoflow.pictures.latex:derivative_formula",
+    "why": "autoflow.pictures.why:why",
+    "replay": "autoflow.replay:replay_node",
+    "step": "autoflow.pictures:step",
+    "steps": "autoflow.pictures:steps",
+    "_repr_mimebundle_": "autoflow.pictures:node_bundle",
 }
 AUGMENTED = "add sub mul truediv floordiv mod pow matmul"
 

@@ -27,21 +27,21 @@ class Modes:
     strict: bool = False  # refuse float(node) on a node with history
     theme: str = "auto"  # of pictures: auto, light or dark
     static: bool = False  # pictures as PNG and SVG only, for places that run no scripts
+    max_bytes: int = 2**30  # larger Jacobians are refused
     scope: tuple[tuple[str, int], ...] = ()  # the named blocks around us, each with the number of its entering
     notices: tuple[Callable[[Any], None], ...] = ()  # called with every operation that is recorded
     anomaly: bool = False  # look for NaN and infinity, forward (by a notice) and backward
     autocast: Any = None  # the dtype in which products are computed, see precision.py
-    limit: int = field(init=False)  # up to that size the fast path may record by itself; -1 where it may not, -2 where
-    # it may not even compute, because operands are to be cast first
+    limit: int = field(init=False)  # up to that size the fast path may record by itself; -1 where it may not
 
     def __post_init__(self) -> None:
         limit = self.keep if self.recording and not self.scope and not self.notices else -1
-        object.__setattr__(self, "limit", limit if self.autocast is None else -2)
+        object.__setattr__(self, "limit", limit)
 
 
 MODES: ContextVar[Modes] = ContextVar("autoflow_modes", default=Modes())  # noqa: B039 - it is frozen
 modes = MODES.get
-PUBLIC = ("keep", "digits", "strict", "theme", "static")
+PUBLIC = ("keep", "digits", "strict", "theme", "static", "max_bytes")
 
 
 class switched:  # noqa: N801 - used like a function
@@ -179,6 +179,7 @@ class Options:
     They hold in the current thread or task. ``keep``: values and intermediate gradients of at most that many
     elements stay with the graph (4096). ``digits``: significant digits in pictures. ``strict``: refuse
     ``float(node)`` too. ``theme``: "auto", "light", "dark". ``static``: pictures without scripts.
+    ``max_bytes``: larger Jacobians are refused (2**30, 1 GiB).
 
     >>> import autoflow as af
     >>> with af.options(digits=6):
@@ -212,7 +213,7 @@ def _known(name: str) -> None:
 def _checked(name: str, value: Any) -> Any:
     """``value`` if an option of that name may have it."""
     _known(name)
-    kind = {field.name: type(field.default) for field in fields(Modes)}[name]
+    kind: Any = {field.name: type(field.default) for field in fields(Modes)}[name]
     if type(value) is not kind or (name == "theme" and value not in ("auto", "light", "dark")):
         words = "one of 'auto', 'light', 'dark'" if name == "theme" else f"of type {kind.__name__}"
         raise TypeError(f"af.options.{name} must be {words}, not {value!r}")

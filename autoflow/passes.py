@@ -18,11 +18,12 @@ from typing import Any
 import numpy as np
 
 from . import engine, memory
+from .backends import FAMILIES
 from .errors import GradientShapeError, SeedError, StaleValueError, lost
 from .grads import fitted
 from .late import later
 from .modes import modes, switched
-from .nodes import FAMILIES, NodeRole, VariableRole, constant_on, node_on, source_of, value_of
+from .nodes import NodeRole, VariableRole, constant_on, node_on, source_of, value_of
 from .records import Record, live
 
 Array = Any
@@ -76,14 +77,15 @@ def accumulated(variable: Any, g: Array) -> Array:
 def pull_back(
     root: Any, seed: Any = None, *, create_graph: bool = False, stop: Collection[Any] = (), limit: int | None = -1
 ) -> list[tuple[Any, Array]]:
-    """The engine's pass from ``root``: the pairs (leaf, gradient), and (record, gradient) of at most ``limit`` elements."""
+    """The engine's pass from ``root``: pairs (leaf, gradient), and (record, gradient) of at most ``limit`` elements."""
     if not isinstance(root, NodeRole):
         raise lost(f"backward starts from a recorded node, not from {type(root).__name__} {str(root)[:60]}")
     record = source_of(root)
     if record is None:
         frozen = " frozen" if isinstance(root, VariableRole) else ""
         raise lost(
-            f"{root.name} is a{frozen} {type(root).__name__}: no gradient flows to it, so there is nothing to go back to"
+            f"{root.name} is a{frozen} {type(root).__name__}: no gradient flows to it, so there is nothing to go back "
+            f"to"
         )
     g = checked_seed(root, seed, create_graph)
     with np.errstate(all="ignore"):
@@ -95,7 +97,7 @@ def pull_back(
 
 def watched(step: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """``step``, in anomaly mode with an eye on every gradient."""
-    return later("autoflow.anomaly:watching")(step) if modes().anomaly else step  # type: ignore[no-any-return]
+    return later("autoflow.anomaly:watching")(step) if modes().anomaly else step
 
 
 def finished(pairs: list[tuple[Any, Any]], stop: Collection[Any]) -> list[tuple[Any, Any]]:
@@ -105,7 +107,7 @@ def finished(pairs: list[tuple[Any, Any]], stop: Collection[Any]) -> list[tuple[
     if stop:
         asked = [(holder, leaf_hooks(holder, "before") if holder in stop else ()) for holder, _ in pairs]
     elif LEAF_HOOKS:
-        asked = [(holder, leaf_hooks(holder, "before")) for holder, _ in pairs]
+        asked = [(holder, () if type(holder) is Record else leaf_hooks(holder, "before")) for holder, _ in pairs]
     else:
         return pairs
     return [(holder, hooked(holder, g, hooks)) for (holder, hooks), (_, g) in zip(asked, pairs, strict=True)]
@@ -137,7 +139,7 @@ def checked_seed(root: Any, seed: Any, create_graph: bool) -> Any:
     return seed
 
 
-def on_arrays(limit: int | None) -> Callable[[Any], Any]:
+def on_arrays(limit: int | None, hooks: bool = True) -> Callable[[Any], Any]:
     """How the engine runs a record's row on plain arrays, or, where all is 0-d float64, on numbers."""
     number = np.float64
     keep_numbers = limit is None or limit > 0
@@ -147,7 +149,7 @@ def on_arrays(limit: int | None) -> Callable[[Any], Any]:
         record, g = pair
         saved = record.saved
         if record.extra is not None or record.number < memory.latest:
-            g, saved, pair = attended(record, g, again)
+            g, saved, pair = attended(record, g, again, hooks)
         rule = record.rule
         if type(g) is number and rule.joint is None:  # 0-d: nothing broadcasts, and np.float64 is ten times faster
             return g, rule.pulls_0d, saved, pair if keep_numbers else None
@@ -166,16 +168,15 @@ def on_arrays(limit: int | None) -> Callable[[Any], Any]:
     return step
 
 
-def on_nodes(limit: int | None) -> Callable[[Any], Any]:
+def on_nodes(limit: int | None, hooks: bool = True) -> Callable[[Any], Any]:
     """How the engine runs it when the pass is to be differentiated: the same row, on nodes."""
-
     again: dict[Record, Array] = {}
 
     def step(pair: tuple[Any, Any]) -> Any:
         record, g = pair
         saved = record.saved
         if record.extra is not None or record.number < memory.latest:
-            g, saved, pair = attended(record, g, again)
+            g, saved, pair = attended(record, g, again, hooks)
         rule, saved = record.rule, as_nodes(record, saved)
         if g.dtype != record.dtype:
             g = fitted(g, record.dtype)
@@ -187,12 +188,12 @@ def on_nodes(limit: int | None) -> Callable[[Any], Any]:
     return step
 
 
-def attended(record: Record, g: Any, again: dict[Record, Array]) -> tuple[Any, tuple[Any, ...], tuple[Record, Any]]:
+def attended(record: Record, g: Any, again: dict[Record, Array], with_hooks: bool) -> tuple[Any, Any, Any]:
     """What few records need before their row runs. Returns g, ``saved``, and the pair (record, g) once more."""
     check(record)
     saved, extra = record.saved, record.extra
     if extra is not None:
-        if hooks := extra.get("hooks"):
+        if with_hooks and (hooks := extra.get("hooks")):
             g = hooked(record, g, list(hooks.values()))
         if "recall" in extra:
             saved = later("autoflow.recompute:recalled")(record, again)
@@ -272,8 +273,8 @@ def all_at_once(record: Record, g: Any, saved: tuple[Any, ...]) -> list[Any]:
     sent = list(sent) if isinstance(sent, (tuple, list)) else [sent]
     if len(sent) != len(record.parents):
         raise GradientShapeError(
-            f"grad_fn of {record.node_name} returned {len(sent)} gradients for {len(record.parents)} operands: one each, "
-            f"in operand order, None where none is needed"
+            f"grad_fn of {record.node_name} returned {len(sent)} gradients for {len(record.parents)} operands: one "
+            f"each, in operand order, None where none is needed"
         )
     for k, parent in enumerate(record.parents):
         if parent is None:
@@ -344,7 +345,7 @@ def send(record: Record, g: Any) -> tuple[Any, ...]:
     if g.shape != record.shape:
         raise GradientShapeError(f"{record!r} wants a gradient of shape {record.shape}, not {g.shape}")
     with np.errstate(all="ignore"):
-        g, pulls, saved, _ = watched((on_nodes if recorded else on_arrays)(-1))((record, g))
+        g, pulls, saved, _ = watched((on_nodes if recorded else on_arrays)(-1, hooks=False))((record, g))
         sent = [None if p is None else pull(g, saved) for p, pull in zip(record.parents, pulls, strict=True)]
     return tuple([s if s is None or isinstance(s, NodeRole) else np.array(s) for s in sent])
 

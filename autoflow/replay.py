@@ -119,7 +119,7 @@ def program(root: Any, cut: Inputs) -> list[Any]:
             if parent is not None and parent not in seen:
                 seen.add(parent)
                 stack.append(parent)
-    return sorted(seen, key=lambda r: r.number)  # type: ignore[no-any-return]
+    return sorted(seen, key=lambda r: r.number)
 
 
 def run(record: Record, operands: list[Array]) -> Array:
@@ -157,8 +157,8 @@ def shown_operand(record: Record, k: int) -> Any:
         value = value_of(x) if isinstance(x, NodeRole) else value.reference()
     if value is None and type(record.saved[k]) is Ghost:
         raise StaleValueError(
-            f"operand {k + 1} of {record.node_name}, an array of shape {record.saved[k].shape}, was not kept, because no "
-            f"derivative reads it. Make it an af.Constant, or keep its node."
+            f"operand {k + 1} of {record.node_name}, an array of shape {record.saved[k].shape}, was not kept, because "
+            f"no derivative reads it. Make it an af.Constant, or keep its node."
         )
     marks = [mark for array, mark in extra.get("prints", ()) if array is value]
     where = overwritten(value, record.number - 1)

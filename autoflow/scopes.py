@@ -53,4 +53,4 @@ def scope(name: Any) -> Any:
         return Scope(name)
     if callable(name):
         return Scope(getattr(name, "__name__", type(name).__name__))(name)
-    raise TypeError(f"a scope has a name, a text, not {type(name).__name__} {name!r:.40}: af.scope(\"hidden\")")
+    raise TypeError(f'a scope has a name, a text, not {type(name).__name__} {name!r:.40}: af.scope("hidden")')

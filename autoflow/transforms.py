@@ -1,9 +1,7 @@
 """Functions of functions: ``grad(f)`` is the gradient of ``f``, as a function. Pure: no ``.grad`` is touched.
 
-Transforms nest. Each call gives its function fresh leaves in place of the arguments (a copy outside, an identity
-operation inside another transform), and its pass stops there. Otherwise ``f`` could not tell its argument from the
-same number captured by a closure, and in ``grad(lambda x: x * grad(lambda y: x + y)(1.0))`` the inner derivative
-would be 2 instead of 1 ("perturbation confusion": Siskind and Pearlmutter, 2005).
+All of them, and those in ``products.py`` and ``jacobians.py``, are a few lines on top of one evaluation of ``f`` on
+leaves of its own: :class:`autoflow.tracing.Trace`. That is what makes them nest.
 """
 
 from __future__ import annotations
@@ -14,82 +12,119 @@ from typing import Any
 
 import numpy as np
 
-from .errors import lost
-from .grads import fitted
-from .modes import modes, switched
-from .nodes import NodeRole, Variable, source_of, value_of
-from .passes import pull_back
-from .rules.table import of, primitive, rule
+from . import trees
+from .errors import SeedError
+from .modes import switched
+from .nodes import value_of
+from .tracing import Argnum, Trace, chosen
 
 Array = Any
-Argnum = int | tuple[int, ...]
 
 
-@primitive
-def unmoved(x: Array, y: Array) -> Array:
-    """``x``, said to depend on ``y`` with the derivative zero: a constant gradient that is differentiated again."""
-    return x.copy()
-
-
-rule(unmoved, "x y", "=", r"$x", elementwise=False, x=lambda g: g, y=lambda g, y: np.zeros_like(y),
-     examples=(of((2,), (3,)),))  # fmt: skip
-
-
-def grad(f: Callable[..., Any], argnum: Argnum = 0, *, allow_unused: bool = False) -> Callable[..., Any]:
+def grad(
+    f: Callable[..., Any], argnum: Argnum | None = None, *, argnums: Argnum | None = None,
+    allow_unused: bool = False, holomorphic: bool = False,
+) -> Callable[..., Any]:  # fmt: skip
     """The gradient of a scalar function with respect to one argument (or several), as a function.
 
-    f : takes arrays or numbers, and returns one number, computed with NumPy functions.
-    argnum : the position of the argument; a tuple of positions gives a tuple of gradients.
+    f : takes arrays, numbers, or nested lists, tuples, dicts and dataclasses of them, and returns one number.
+    argnum : the argument: its position (0 if not said) or its name. A tuple of them gives a tuple of gradients.
+    argnums : the same, for those who are used to that word.
     allow_unused : give zeros, and no error, if the result depends on none of them.
+    holomorphic : f is complex-differentiable: return f'(z), checked against the Cauchy-Riemann equations.
 
-    Returns a function of the same arguments: arrays of the arguments' shapes and dtypes.
+    Returns a function of the same arguments. A gradient has the shape and dtype of its argument, or its containers,
+    with None where these hold no numbers. Plain arrays; inside another transform, or if an argument is a node with
+    a history, nodes, so that they can be differentiated again.
+
+    Raises LostGradientError if the result depends on none of the arguments; TypeError if it is not one number.
 
     >>> float(grad(lambda x: x**3)(2.0))
     12.0
     >>> float(grad(grad(lambda x: x**3))(2.0))
     12.0
+    >>> grad(lambda p: np.sum(p["w"] * 2.0) + p["b"])({"w": np.ones(3), "b": 1.0})
+    {'w': array([2., 2., 2.]), 'b': array(1.)}
     """
-    both = value_and_grad(f, argnum, allow_unused=allow_unused)
-
-    @functools.wraps(f)
-    def gradient(*args: Any, **options: Any) -> Any:
-        return both(*args, **options)[1]
-
-    return gradient
+    return _returning(1, f, chosen(argnum, argnums), allow_unused=allow_unused, holomorphic=holomorphic)
 
 
-def value_and_grad(f: Callable[..., Any], argnum: Argnum = 0, *, allow_unused: bool = False) -> Callable[..., Any]:
+def value_and_grad(
+    f: Callable[..., Any], argnum: Argnum | None = None, *, argnums: Argnum | None = None,
+    allow_unused: bool = False, holomorphic: bool = False,
+) -> Callable[..., Any]:  # fmt: skip
     """The value of ``f`` and its gradient, from one evaluation: a function that returns the pair. As :func:`grad`.
 
     >>> value, slope = value_and_grad(lambda x: x * x)(3.0)
     >>> float(value), float(slope)
     (9.0, 6.0)
     """
-    places = argnum if isinstance(argnum, tuple) else (argnum,)
+    return _returning((0, 1), f, chosen(argnum, argnums), allow_unused=allow_unused, holomorphic=holomorphic)
+
+
+def grad_and_aux(
+    f: Callable[..., Any], argnum: Argnum | None = None, *, argnums: Argnum | None = None,
+    allow_unused: bool = False, holomorphic: bool = False,
+) -> Callable[..., Any]:  # fmt: skip
+    """For a function that returns ``(number, something else)``: its gradient, and that something. As :func:`grad`.
+
+    Nodes in the second come out as plain arrays (inside another transform as they are).
+
+    >>> def loss(w):
+    ...     prediction = w * 3.0
+    ...     return (prediction - 1.0) ** 2, prediction
+    >>> gradient, prediction = grad_and_aux(loss)(1.0)
+    >>> float(gradient), float(prediction)
+    (12.0, 3.0)
+    """
+    return _returning((1, 2), f, chosen(argnum, argnums), aux=True, allow_unused=allow_unused, holomorphic=holomorphic)
+
+
+def elementwise_grad(
+    f: Callable[..., Any], argnum: Argnum | None = None, *, argnums: Argnum | None = None,
+    allow_unused: bool = False, holomorphic: bool = False,
+) -> Callable[..., Any]:  # fmt: skip
+    """The derivative of an elementwise function at each element. As :func:`grad`, for results of any shape.
+
+    It is the gradient of the sum of the result, Σᵢ ∂zᵢ/∂xⱼ, which for an elementwise function is ∂zⱼ/∂xⱼ.
+
+    >>> elementwise_grad(np.square)(np.array([1.0, 2.0, 3.0]))
+    array([2., 4., 6.])
+    """
+    choice = chosen(argnum, argnums)
+    return _returning(1, f, choice, scalar=False, allow_unused=allow_unused, holomorphic=holomorphic)
+
+
+def _returning(which: Any, f: Callable[..., Any], argnum: Argnum, **how: Any) -> Callable[..., Any]:
+    """The function that evaluates ``f`` and returns, of (value, gradient, aux), what a transform promises."""
 
     @functools.wraps(f)
-    def both(*args: Any, **options: Any) -> Any:
-        nested = modes().depth > 0 or any([source_of(args[k]) is not None for k in places])
-        arguments = list(args)
-        with switched(recording=True, depth=modes().depth + 1):
-            for k in places:
-                arguments[k] = own_leaf(args[k])
-            z = f(*arguments, **options)
-            leaves = [arguments[k] for k in places]
-            checked_scalar(z)
-            gradients = gradients_of(z, leaves, nested, allow_unused)
-        if not nested:
-            return np.array(value_of(z)), gradients if isinstance(argnum, tuple) else gradients[0]
-        return z, gradients if isinstance(argnum, tuple) else gradients[0]
+    def transformed(*args: Any, **options: Any) -> Any:
+        parts = differentiated(f, argnum, args, options, **how)
+        return tuple([parts[k] for k in which]) if isinstance(which, tuple) else parts[which]
 
-    return both
+    return transformed
 
 
-def own_leaf(x: Any) -> Any:
-    """A node in place of the argument ``x`` that nothing else in the graph is."""
-    if isinstance(x, NodeRole) and x.requires_grad:
-        return np.positive(x)
-    return Variable(x)
+def differentiated(
+    f: Callable[..., Any], argnum: Argnum, args: tuple[Any, ...], options: dict[str, Any], *,
+    aux: bool = False, scalar: bool = True, allow_unused: bool = False, holomorphic: bool = False,
+) -> tuple[Any, Any, Any]:  # fmt: skip
+    """Value, gradient and whatever else ``f`` returned."""
+    trace = Trace(f, argnum, args, options)
+    z, rest = _with_aux(trace.z) if aux else (trace.z, None)
+    if trees.is_container(z):
+        raise TypeError(f"f returned a {type(z).__name__}, not a number. For (number, anything) use af.grad_and_aux.")
+    if scalar:
+        checked_scalar(z)
+    trace.checked_reach([z], allow_unused)
+    gradients = trace.pull_back(z, checked_analytic(trace, z, holomorphic))
+    if holomorphic:
+        if not trace.nested:
+            checked_holomorphic(trace, z, gradients)
+        with switched(recording=trace.nested):  # g = conj f': see Rule.complex_pulls
+            gradients = [None if g is None else np.conjugate(g) for g in gradients]
+    return trace.outside(z), trace.presented(gradients), trace.outside(rest)
 
 
 def checked_scalar(z: Any) -> None:
@@ -101,26 +136,30 @@ def checked_scalar(z: Any) -> None:
         )
 
 
-def gradients_of(z: Any, leaves: list[Any], nested: bool, allow_unused: bool) -> tuple[Any, ...]:
-    """dz/d(leaf) for each leaf; zeros for those that z does not depend on, an error if it depends on none."""
-    records = [source_of(leaf) for leaf in leaves]
-    wanted, found = set(records), {}
-    if isinstance(z, NodeRole) and z.requires_grad:
-        seed = None if value_of(z).dtype.kind != "c" else np.ones_like(value_of(z))
-        pairs = pull_back(z, seed, create_graph=nested, stop=wanted)
-        found = {record: g for record, g in pairs if record in wanted}
-    if not found and not allow_unused:
-        raise lost("the function's result depends on none of the arguments that grad differentiates with respect to")
-    answers = []
-    for record, leaf in zip(records, leaves, strict=True):
-        value = value_of(leaf)
-        g = found.get(record)
-        if g is None:
-            g = np.zeros_like(value)
-        g = fitted(g, value.dtype)
-        if not nested:
-            g = np.array(g)
-        elif not (isinstance(g, NodeRole) and g.requires_grad):
-            g = unmoved(g, leaf) if isinstance(leaf, NodeRole) else g
-        answers.append(g)
-    return tuple(answers)
+def checked_analytic(trace: Trace, z: Any, holomorphic: bool) -> Array | None:
+    """The seed of a pass from ``z``, if ``z`` may be complex or real as it is."""
+    value = np.asarray(value_of(z))
+    if not holomorphic:
+        if value.dtype.kind == "c":
+            raise SeedError(
+                "the function returned a complex number, which has no gradient. Return a real one (np.abs(z)**2, "
+                "z.real), or say holomorphic=True if it is complex-differentiable: then the result is f'(z)."
+            )
+        return None
+    if value.dtype.kind != "c" or any([x.dtype.kind != "c" for x in trace.leaves]):
+        raise TypeError("holomorphic=True is for complex arguments and a complex result: give x + 0j")
+    return np.ones_like(value)
+
+
+def checked_holomorphic(trace: Trace, z: Any, gradients: list[Any]) -> None:
+    """Turning the seed by 90° turns a holomorphic function's gradient by 90°: the Cauchy-Riemann equations."""
+    turned = trace.pull_back(z, np.full_like(value_of(z), 1j))
+    for a, b in zip(gradients, turned, strict=True):
+        if a is not None and not np.allclose(b, 1j * a, rtol=1e-4, atol=1e-6 * (1 + np.max(np.abs(a), initial=0))):
+            raise TypeError("the function is not holomorphic here (the Cauchy-Riemann equations do not hold)")
+
+
+def _with_aux(z: Any) -> tuple[Any, Any]:
+    if not isinstance(z, tuple) or len(z) != 2:
+        raise TypeError(f"grad_and_aux wants a function that returns (number, anything), not a {type(z).__name__}")
+    return z

@@ -1,17 +1,32 @@
-"""Draw every picture of this folder: python images/make.py"""
+"""Draw every picture of this folder: python images/make.py
+
+``GALLERY`` holds the reference graphs; the tests compare them with golden files in every format.
+"""
 
 from __future__ import annotations
 
+import sys
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import autoflow as af
+from autoflow.pictures import Graph
+from autoflow.scopes import scope
 
 HERE = Path(__file__).parent
+TO_STEP_14 = """{
+    const root = document.querySelector('.autoflow-picture > div').shadowRoot;
+    const slider = root.querySelector('[type=range]');
+    slider.value = 14;
+    slider.dispatchEvent(new Event('input'));
+    0 }"""
 
 
-def lesson() -> af.Node:
+def lesson(**options: Any) -> Graph:
     """The example of the documentation, after ``backward()``."""
     x, y, z = af.Variable(3.0, name="x"), af.Variable(5.0, name="y"), af.Variable(4.0, name="z")
     a1 = x + y + z
@@ -19,36 +34,185 @@ def lesson() -> af.Node:
     a3 = a1**2 * np.sin(a2)
     a4 = a1 * np.cos(a2)
     a5 = a3 - a4
-    for name, node in {"a1": a1, "a2": a2, "a3": a3, "a4": a4, "a5": a5}.items():
-        node.name = name
     a5.backward()
-    return a5
+    return af.graph(a5, **options)
 
 
-def network() -> af.Node:
-    """Two layers and a loss: cards of arrays."""
-    rng = np.random.default_rng(0)
-    x = af.Constant(rng.normal(size=(32, 64)), name="x")
-    labels = af.Constant(rng.normal(size=(32, 10)), name="labels")
-    w1, b1 = af.Variable(rng.normal(size=(64, 128)) / 8, name="W1"), af.Variable(np.zeros(128), name="b1")
-    w2, b2 = af.Variable(rng.normal(size=(128, 10)) / 8, name="W2"), af.Variable(np.zeros(10), name="b2")
-    hidden = np.tanh(x @ w1 + b1)
-    output = hidden @ w2 + b2
-    loss = np.sum((output - labels) ** 2) / 320
-    for name, node in {"hidden": hidden, "output": output, "loss": loss}.items():
-        node.name = name
+def square(**options: Any) -> Graph:
+    """One Variable that is used twice."""
+    x = af.Variable(3.0, name="x")
+    z = x * x
+    z.backward()
+    return af.graph(z, **options)
+
+
+def spread(*shape: int) -> Any:
+    """Numbers between -1 and 1 without any pattern, and the same on every machine."""
+    n = int(np.prod(shape))
+    return (np.arange(n) * 37 % 64 / 32 - 1).reshape(shape)
+
+
+def network(**options: Any) -> Graph:
+    """Two layers and a loss: boxes, and cards of arrays."""
+    x, labels = af.Constant(spread(32, 64), name="x"), af.Constant(spread(32, 10), name="labels")
+    w1, b1 = af.Variable(spread(64, 128) / 8, name="W1"), af.Variable(np.zeros(128), name="b1")
+    w2, b2 = af.Variable(spread(128, 10) / 8, name="W2"), af.Variable(np.zeros(10), name="b2")
+    with scope("hidden"):
+        hidden = np.tanh(x @ w1 + b1)
+    with scope("output"):
+        logits = hidden @ w2 + b2
+    loss = np.mean((logits - labels) ** 2)
     loss.backward()
-    return loss
+    return af.graph(loss, **options)
 
 
-def main() -> None:
+def network_folded(**options: Any) -> Graph:
+    """The same with folded boxes."""
+    return network(depth=0, **options)
+
+
+def recurrent(**options: Any) -> Graph:
+    """Five steps with the same Variables."""
+    w, u, b = af.Variable(spread(4, 4), name="W"), af.Variable(spread(3, 4), name="U"), af.Variable(spread(4), name="b")
+    inputs = af.Constant(spread(5, 3) / 4, name="inputs")
+    h = af.Constant(np.zeros(4), name="h0")
+    for t in range(5):
+        with scope("step"):
+            h = np.tanh(h @ w + inputs[t] @ u + b)
+    loss = np.sum(h * h)
+    loss.backward()
+    return af.graph(loss, **options)
+
+
+def recurrent_folded(**options: Any) -> Graph:
+    """The same, the steps in one box."""
+    return recurrent(depth=0, **options)
+
+
+def cross_entropy(**options: Any) -> Graph:
+    """Softmax and the cross entropy of three classes."""
+    logits = af.Variable([[2.0, 1.0, 0.5]], name="logits")
+    target = af.Constant([[0.0, 1.0, 0.0]], name="target")
+    weights = np.exp(logits)
+    p = weights / np.sum(weights, axis=1, keepdims=True)
+    loss = -np.sum(target * np.log(p))
+    loss.backward()
+    return af.graph(loss, **options)
+
+
+def attention(**options: Any) -> Graph:
+    """One head of attention over four words."""
+    words = af.Constant(spread(4, 8), name="words")
+    wq, wk, wv = [af.Variable(spread(8, 8)[::step] / 2, name=f"W{c}") for c, step in (("q", 1), ("k", -1), ("v", 1))]
+    with scope("attention"):
+        q, k, v = words @ wq, words @ wk, words @ wv
+        with scope("softmax"):
+            e = np.exp(q @ k.T / 4.0)
+            weights = e / np.sum(e, axis=1, keepdims=True)
+        out = weights @ v
+    loss = np.mean(out**2)
+    loss.backward()
+    return af.graph(loss, **options)
+
+
+def chain(**options: Any) -> Graph:
+    """Sixty operations one after another."""
+    x = af.Variable(0.5, name="x")
+    y = x
+    for k in range(60):
+        y = (np.sin, np.cos, np.tanh, np.exp)[k * 7 % 4](y)
+    y.backward()
+    return af.graph(y, **options)
+
+
+def large(**options: Any) -> Graph:
+    """Three hundred operations in blocks, which fold by themselves."""
+    h = af.Variable(spread(2, 2), name="start")
+    with scope("model"):
+        for block in range(20):
+            w = af.Variable(spread(2, 2) / (block + 2), name=f"w{block}")
+            with scope(f"block_{block}"):
+                for _ in range(3):
+                    with scope("layer"):
+                        h = np.tanh(h @ w + h) * 0.5 - 0.125
+    loss = np.sum(h)
+    loss.backward()
+    return af.graph(loss, **options)
+
+
+def matrices(**options: Any) -> Graph:
+    """Expressions of linear algebra."""
+    a, b = af.Variable([[2.0, 1.0], [0.5, 3.0]], name="A"), af.Variable([1.0, 2.0], name="b")
+    x = np.linalg.solve(a, b)
+    r = a.T @ x - b
+    z = np.sum(r * r) + np.log(np.linalg.det(a)) + np.trace(a @ a)
+    z.backward()
+    return af.graph(z, **options)
+
+
+HOSTILE = (
+    "</script><script>alert(1)</script>", '<b>"&amp;"</b> onclick=\'x\'', "back\\slash \\N \\G", "a\u202eb\x00c\nd",
+    "javascript:alert(1)", "x" * 100_000, "日本語 👍🏽 {|}[]#;%%",
+)  # fmt: skip
+
+
+def hostile(**options: Any) -> Graph:
+    """Names that a file format could obey."""
+    total: Any = 1.0
+    for k, name in enumerate(HOSTILE):
+        with scope(name):
+            total = af.Variable(k + 1.0, name=name) * total + 1.0
+    total.name = HOSTILE[0]
+    total.backward()
+    return af.graph(total, **options)
+
+
+def gradient(**options: Any) -> Graph:
+    """The gradient of ``x**2 * sin(x)``, which is a graph as well."""
+    x = af.Variable(2.0, name="x")
+    z = x**2 * np.sin(x)
+    z.backward(create_graph=True)
+    slope = x.grad
+    slope.name = "dz/dx"
+    return af.graph(slope, gradients=True, **options)
+
+
+GALLERY: dict[str, Callable[..., Graph]] = {
+    f.__name__: f
+    for f in (
+        lesson, square, network, network_folded, recurrent, recurrent_folded, cross_entropy, attention, chain, large,
+        matrices, hostile, gradient,
+    )
+}  # fmt: skip
+
+
+def screenshots(folder: Path) -> None:
+    """The page that steps through the lesson, in the middle of the backward pass. Needs chromium."""
+    sys.path.insert(0, str(HERE.parent / "tests"))
+    import chromium
+
+    if reason := chromium.missing():
+        print(f"{reason}: no picture of the stepping")
+        return
+    with tempfile.TemporaryDirectory() as place, chromium.Chromium() as browser:
+        path = Path(place) / "page.html"
+        path.write_text(lesson().step().to_html(), encoding="utf-8")
+        for dark in (False, True):
+            page = browser.open(path, width=1300, height=440, dark=dark)
+            page.run(TO_STEP_14)
+            page.screenshot(folder / f"step_{'dark' if dark else 'light'}.png")
+
+
+def main(folder: Path = HERE) -> None:
     """Write the files."""
-    a5, loss = lesson(), network()
+    for name, make in GALLERY.items():
+        af.reset()
+        make().save(folder / f"{name}.svg")
     for theme in ("light", "dark"):
-        af.graph(a5, theme=theme).save(HERE / f"lesson_{theme}.svg")
-    af.graph(a5, "values", gradients=False, theme="light").save(HERE / "values.svg")
-    af.graph(a5, "names", theme="light").save(HERE / "names.svg")
-    af.graph(loss, theme="light").save(HERE / "network.svg")
+        lesson(theme=theme).save(folder / f"lesson_{theme}.svg")
+    lesson(detail="values", gradients=False, theme="light").save(folder / "values.svg")
+    lesson(detail="names", theme="light").save(folder / "names.svg")
+    screenshots(folder)
 
 
 if __name__ == "__main__":

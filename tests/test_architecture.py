@@ -29,7 +29,9 @@ RECORDING = {
     "rules",
 }
 CORE = RECORDING | {"nodes", "recording", "doors", "fast", "methods", "protocol", "inplace", "engine", "passes"}
-USERS = CORE | {"create", "transforms", "function"}
+TRACING = {"tracing", "trees"}
+TRANSFORMS = TRACING | {"transforms", "products", "jacobians"}
+USERS = CORE | TRANSFORMS | {"create", "collected", "function"}
 
 # A part (a module or subpackage of autoflow) and the parts it may import, anywhere in its files. Subpackages may
 # import within themselves. Strings like "autoflow.passes:backward", resolved at the first call, are the sanctioned
@@ -55,13 +57,22 @@ MAY_IMPORT = {
     "methods": RECORDING | {"nodes", "recording", "protocol"},
     "protocol": RECORDING | {"nodes"},
     "inplace": RECORDING | {"nodes", "recording", "doors", "fast"},
+    "writers": RECORDING | {"nodes", "recording", "inplace"},
     "passes": RECORDING | {"nodes", "engine"},
     "create": CORE,
-    "hooks": CORE,
+    "joint": CORE,
+    "hooks": CORE | {"joint"},
+    "anomaly": CORE | {"hooks"},
     "precision": CORE,
-    "recompute": CORE,
-    "transforms": CORE,
-    "function": CORE | {"transforms"},
+    "recompute": CORE | {"hooks", "joint"},
+    "trees": set(),
+    "tracing": CORE | {"trees"},
+    "transforms": CORE | TRACING,
+    "products": CORE | TRACING | {"transforms"},
+    "jacobians": CORE | TRACING | {"transforms", "products"},
+    "collected": CORE | TRACING,
+    "function": CORE | {"joint"},
+    "custom": CORE | {"joint"},
     "linalg": CORE,
     "ops": USERS,
     "verify": USERS,
@@ -69,8 +80,9 @@ MAY_IMPORT = {
     "replay": CORE,
     # Of nodes the public attributes (tested below); the order of the engine; whether a value is still there.
     "pictures": {"errors", "modes", "nodes", "engine", "memory", "replay"},
-    "nn": USERS | {"recompute"},
-    "optim": USERS,
+    "states": {"errors"},
+    "nn": USERS | {"recompute", "scopes", "states"},
+    "optim": USERS | {"states"},
     "train": USERS | {"nn", "optim", "precision"},
     # the command line
     "listing": set(),

@@ -110,7 +110,7 @@ def test_svg_is_the_same_each_time_and_pictures_do_not_disturb_each_other():
 
 def test_svg_says_all_that_the_lesson_has():
     texts = [t.text for t in ElementTree.fromstring(PICTURES["lesson"]().to_svg()).iter(SVG + "text")]
-    g = PICTURES["lesson"]()
+    g = PICTURES["lesson"]().drawn
     for node in g.nodes:
         assert node.title in texts
         assert node.value.text(4) in texts
@@ -227,7 +227,7 @@ def test_equal_names_stay_apart():
 
 
 def test_dot_has_every_node_arrow_and_operand():
-    g = PICTURES["lesson"]()
+    g = PICTURES["lesson"]().drawn
     text = g.to_dot()
     assert len(re.findall(r"^\tn\d+ \[", text, re.MULTILINE)) == len(g.nodes)
     arrows = re.findall(r"^\tn(\d+):out:e -> n(\d+):r(\d+):w", text, re.MULTILINE)
@@ -275,7 +275,13 @@ def test_png_and_pdf(tmp_path):
     assert z.save(tmp_path / "z.PDF").read_bytes().startswith(b"%PDF")
 
 
+def without_matplotlib(monkeypatch):
+    for module in ("matplotlib", "matplotlib.figure"):
+        monkeypatch.setitem(sys.modules, module, None)
+
+
 def test_without_dot(monkeypatch, tmp_path):
+    without_matplotlib(monkeypatch)
     monkeypatch.setattr(shutil, "which", lambda name: None)
     z = square()
     text = graph(z, engine="dot").to_svg()
@@ -287,6 +293,7 @@ def test_without_dot(monkeypatch, tmp_path):
 
 @with_dot
 def test_dot_is_not_asked_for_too_much(monkeypatch, tmp_path):
+    without_matplotlib(monkeypatch)
     monkeypatch.setattr(dot, "NODES", 1)
     with pytest.raises(ValueError, match="at most 1"):
         graph(square()).save(tmp_path / "z.png")
@@ -323,7 +330,7 @@ def test_a_deep_graph_stays_on_the_screen():
     y = x
     for _ in range(300):
         y = np.tanh(y)
-    lines = str(graph(y)).splitlines()
+    lines = str(graph(y, fold=False)).splitlines()
     assert max(map(len, lines)) < 160
     assert sum("continued below" in line for line in lines) > 5
     assert len([line for line in lines if "= 0." in line]) == 300
@@ -349,7 +356,7 @@ def test_json_is_strict_and_complete():
 
 def test_save_names_the_formats_it_knows(tmp_path):
     g = graph(square())
-    with pytest.raises(ValueError, match=r"\.svg \.dot .*\.png"):
+    with pytest.raises(ValueError, match=r"\.svg .*\.dot .*\.png"):
         g.save(tmp_path / "z.gif")
     assert g.save(str(tmp_path / "z.svg")) == tmp_path / "z.svg"
     assert (tmp_path / "z.svg").read_bytes().decode() == g.to_svg()
@@ -359,8 +366,7 @@ def test_the_bundle():
     g = graph(square())
     bundle = g._repr_mimebundle_()
     assert set(bundle) == {"text/html", "image/svg+xml", "text/plain"}
-    image = ElementTree.fromstring(bundle["text/html"])
-    assert image.tag == "img"
+    image = ElementTree.fromstring(re.search(r"<img[^>]*/>", bundle["text/html"])[0])
     assert image.get("alt").startswith("Computation graph of z = 9")
     assert base64.b64decode(image.get("src").partition(",")[2]).decode() == g.to_svg()
     assert set(g._repr_mimebundle_(include=["text/plain"])) == {"text/plain"}

@@ -299,6 +299,8 @@ def doors(case: Case, operands: list[Any]) -> Iterator[tuple[Any, list[Any], lis
     method = getattr(np.ndarray, row.name, None)
     if not callable(method) or row.variadic or not isinstance(operands[0], af.Node):
         return
+    if row.name in ("sort", "partition"):  # these methods work in place
+        return
     for many, named in (([], options), (list(options.values()), {})):
         caller = _method(row.name)
         try:

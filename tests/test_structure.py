@@ -79,9 +79,7 @@ def test_numpys_errors_stay(f, error):
 @pytest.mark.parametrize(
     "f",
     [
-        lambda x: np.pad(x, 1, mode="mean"), lambda x: np.pad(x, 1, mode="linear_ramp", end_values=1), lambda x: np.pad(x, 1, lambda *_: None),
-        lambda x: np.pad(x, 1, mode="reflect", reflect_type="odd"), lambda x: np.pad(x, 1, constant_values=((x[0, 0], 1), (2, 3))),
-        lambda x: np.pad(x, 1, constant_values=x[0]), lambda x: np.reshape(x, 6, order="A"), lambda x: np.ravel(x, "K"),
+        lambda x: np.pad(x, 1, lambda *_: None), lambda x: np.reshape(x, 6, order="A"), lambda x: np.ravel(x, "K"),
         lambda x: x.flatten("A"), lambda x: np.copy(x, subok=True), lambda x: np.broadcast_to(x, (2, 2, 3), subok=True),
     ],
 )  # fmt: skip

@@ -1,12 +1,22 @@
 """Pictures of graphs: what was computed, and how the gradients flowed back.
 
-Reading order: ``data`` (what a picture knows), ``walk`` (from nodes to data), ``local`` (the flow of gradients), then
-the renderers: ``cards`` (what stands in a node), ``layout`` (where it stands), ``svg``, ``dot``, ``text``, ``exports``.
+Reading order: ``data`` (what a picture knows), ``walk`` and ``gathering`` (from nodes to data), ``local`` (the flow of
+gradients); ``views`` (what is drawn of what was recorded: ``merging`` of chains, ``folding`` of boxes, ``repeats``); then
+the renderers: ``cards`` (what stands in a node), ``layout`` (where it stands; ``nesting`` of boxes, ``rows`` of a long
+chain), ``svg``, ``dot``, ``text``, ``tables``, ``exports``. ``huge`` draws a million nodes.
+Then ``stepping`` (the passes one step at a time), ``html`` with ``fragment.js`` (the page that replays them), ``png``,
+``cell`` (what a notebook shows of a node).
 """
 
+from .cell import node_bundle
 from .data import Edge, Graph, Operand, Vertex
 from .numbers import Numbers
-from .cell import node_bundle
+from .queues import wrong_queue_steps
+from .stepping import Product, Step, Stepper, step, steps
+from .tables import summary
 from .walk import draw, graph, to_dot
 
-__all__ = ["Edge", "Graph", "Numbers", "Operand", "Vertex", "draw", "graph", "to_dot"]
+__all__ = [
+    "Edge", "Graph", "Numbers", "Operand", "Product", "Step", "Stepper", "Vertex", "draw", "graph", "node_bundle",
+    "step", "steps", "summary", "to_dot", "wrong_queue_steps",
+]  # fmt: skip

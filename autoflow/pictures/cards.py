@@ -14,7 +14,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .data import Graph, Vertex
+from .data import Fold, Graph, Vertex
 from .numbers import Numbers, number
 from .style import SHORT, clip, width
 
@@ -97,6 +97,8 @@ def card(graph: Graph, node: Vertex) -> Card:
     alarm = any([amount is not None and bool(amount.flags()) for amount in (node.value, node.gradient)])
     if detail == "names":
         return Card(node, (CardLine("head", (span(node.title, "title"),)),), alarm)
+    if node.fold is not None:
+        return Card(node, tuple(folded_lines(graph, node, node.fold)), alarm)
     lines = [head(node, digits)]
     lines += rows(graph, node)
     if not node.value.scalar:
@@ -113,6 +115,20 @@ def card(graph: Graph, node: Vertex) -> Card:
         if graph.gradients or text != "no gradient"
     ]
     return Card(node, tuple(lines), alarm)
+
+
+def folded_lines(graph: Graph, node: Vertex, fold: Fold) -> list[CardLine]:
+    """A folded box: + name and shape, what is in it, how large its gradient is."""
+    shape = node.value.shape_text() if fold.exits == 1 else ""
+    lines = [CardLine("head", (span("+", "word"), span(node.title, "title")), (span(shape, "shape"),) if shape else ())]
+    if fold.text():
+        lines.append(CardLine("note", (span(clip(fold.text(), 60), "note"),)))
+    counts = [(fold.variables, "Variable"), (fold.operations, "operation")]
+    told = " · ".join([f"{k:,} {word}{'s' * (k != 1)}" for k, word in counts if k])
+    lines.append(CardLine("note", (span(told, "note"),)))
+    if node.gradient is not None and graph.look.detail != "names":
+        lines.append(foot(graph, node, node.gradient))
+    return lines
 
 
 def span(text: str, style: str, room: float = 0.0) -> Span:
@@ -179,7 +195,7 @@ def broken(text: str) -> list[str]:
 def foot(graph: Graph, node: Vertex, gradient: Numbers) -> CardLine:
     """The gradient, and in a lesson the parts whose sum it is."""
     digits = graph.look.digits
-    left = [span(graph.partial(node), "partial")]
+    left = [span("gradients" if node.fold else graph.partial(node), "partial")]
     if gradient.scalar or (gradient.elements and len(gradient.text(digits)) <= WIDE):
         parts = [span(sum_of(node, digits), "parts")] if graph.look.detail == "lesson" and node.parts else []
         return CardLine("foot", tuple(left), (*parts, span(gradient.text(digits), "gradient")))

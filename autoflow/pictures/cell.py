@@ -13,10 +13,10 @@ from ..modes import modes
 from ..nodes import Node, Variable
 from .exports import wanted
 from .html import image
+from .names import Titles, bound_names
 from .numbers import numbers
 from .style import clean, clip
-from .walk import graph as picture_of
-from .walk import source_of
+from .walk import graph as picture_of, source_of
 
 MOST = 60  # nodes that are drawn without being asked for
 ELEMENTS = 100_000  # in all of them; going back through more takes noticeable time
@@ -58,6 +58,7 @@ def html(node: Any, text: str) -> str:
 def about(node: Any) -> str:
     """``a5: Operation subtract · gradient 1``."""
     record = node.grad_fn
+    name = Titles(bound_names()).name(node if record is None else record) or node.name
     words = [type(node).__name__.replace("View", "Operation")]
     if record is not None:
         words[0] += f" {record.rule.name}"
@@ -68,7 +69,7 @@ def about(node: Any) -> str:
     gradient = node.grad
     if gradient is not None:
         words.append(f"gradient {numbers(getattr(gradient, 'value', gradient)).text(modes().digits)}")
-    return f"{clip(clean(node.name), 60)}: " + " · ".join(words)
+    return f"{clip(clean(name), 60)}: " + " · ".join(words)
 
 
 def behind(node: Any) -> str:

@@ -35,6 +35,7 @@ def style_sheet(name: str, theme: str) -> str:
         rules.append((f".{short} .rule", paint("stroke", short + "-line")))
     rules += [
         (".con .box", "stroke-dasharray:6 4"),
+        (".faded", "opacity:.3"),
         (".out .box", "stroke-width:3.4"),
         (".alarm .box", paint("stroke", "warn") + ";stroke-width:3"),
         (".ring", "fill:none;" + paint("stroke", "sub")),

@@ -133,6 +133,7 @@ class Graph:
     look: Look
     frames: tuple[Frame, ...] = ()  # open boxes, of what is drawn
     faded: tuple[int, ...] = ()  # ids of nodes that are no part of what was highlighted
+    hidden: int = 0  # recorded nodes that are not in it
     view: bool = False  # is this what is drawn, or what was recorded?
 
     @cached_property
@@ -175,6 +176,12 @@ class Graph:
             text.append(f"{cards} cards")
         return " · ".join(text)
 
+    def table(self) -> str:
+        """One line per node: number, title, operation, shape, value, gradient, operands."""
+        from .tables import table
+
+        return table(self)
+
     def summary(self) -> str:
         """One sentence, for whoever does not see the picture."""
         ends = ", ".join([f"{n.title} = {n.value.text(self.look.digits)}" for n in self.nodes if n.output])
@@ -199,7 +206,7 @@ class Graph:
 
     def step(self) -> Any:
         """Step through this picture, as ``node.step()`` does."""
-        from .steps import Stepper
+        from .stepping import Stepper
 
         return Stepper(self)
 

@@ -19,15 +19,16 @@ from .style import DARK, LIGHT, SHORT, STYLES, Theme
 
 NODES = 500  # what dot arranges in a fraction of a second; 5,000 take it most of a minute
 SECONDS = 20
+SHAPES = {"var": ' STYLE="ROUNDED"', "con": ' STYLE="ROUNDED,DASHED"', "op": "", "sco": ' STYLE="ROUNDED"'}
 
 
 def to_dot(graph: Graph) -> str:
     """The source text. Needs the Python package ``graphviz``."""
+    graph = graph.drawn
     theme = DARK if graph.look.theme == "dark" else LIGHT
     drawn = cards(graph)
     source = new_digraph(graph, theme)
-    for c in drawn:
-        source.node(f"n{c.node.id}", label=f"<{table(c, theme)}>")
+    clusters(source, graph, drawn, (), theme)
     for e, level in zip(graph.edges, flow_levels(graph), strict=True):
         tail, head = ends(graph, drawn[e.target], e)
         source.edge(f"n{e.source}:{tail}", f"n{e.target}:{head}", **line_of(e, level, theme))
@@ -51,9 +52,24 @@ def new_digraph(graph: Graph, theme: Theme) -> Any:
     return source
 
 
+def clusters(source: Any, graph: Graph, drawn: list[Card], path: tuple[int, ...], theme: Theme) -> None:
+    """The nodes that stand directly in a box, and the boxes in it as clusters."""
+    for c in drawn:
+        if c.node.entered == path:
+            source.node(f"n{c.node.id}", label=f"<{table(c, theme)}>")
+    for number, f in enumerate(graph.frames):
+        if f.path[:-1] == path:
+            words = quoted("− " + " · ".join([text for text in (f.title, f.fold.text()) if text]))
+            label = f'<<FONT COLOR="{theme["sco-text"]}">{words}</FONT>>'
+            with source.subgraph(name=f"cluster_{number}") as inner:
+                inner.attr(label=label, labelloc="t", labeljust="l", style="rounded,filled",
+                           fillcolor=theme["sco-fill"], color=theme["sco-line"])  # fmt: skip
+                clusters(inner, graph, drawn, f.path, theme)
+
+
 def ends(graph: Graph, c: Card, e: Edge) -> tuple[str, str]:
     """Where an arrow begins and ends: at the operand's row; from top to bottom just at the edges."""
-    return ("out:e", f"r{c.row(e.slot)}:w") if graph.look.direction == "right" else ("card:s", "card:n")
+    return ("card:s", "card:n") if graph.look.direction == "down" else ("out:e", f"r{c.row(e.slot)}:w")
 
 
 def line_of(e: Edge, level: float | None, theme: Theme) -> dict[str, str]:
@@ -68,7 +84,7 @@ def line_of(e: Edge, level: float | None, theme: Theme) -> dict[str, str]:
 def table(c: Card, theme: Theme) -> str:
     """A card as Graphviz's HTML-like table."""
     line = theme["warn"] if c.alarm else theme[c.short + "-line"]
-    shape = {"var": ' STYLE="ROUNDED"', "con": ' STYLE="ROUNDED,DASHED"', "op": ""}[c.short]
+    shape = SHAPES[c.short]
     border = "3" if c.alarm or c.node.output else "1.5"
     rows = []
     for i, one in enumerate(c.lines):
@@ -127,7 +143,7 @@ def below(graph: Graph, theme: Theme) -> str:
         for text, name in pieces:
             if name in SHORT.values():
                 fill, line = theme[name + "-head"], theme[name + "-line"]
-                shape = {"var": ' STYLE="ROUNDED"', "con": ' STYLE="ROUNDED,DASHED"', "op": ""}[name]
+                shape = SHAPES[name]
                 style = f' BORDER="1.3" COLOR="{line}" BGCOLOR="{fill}"{shape}'
                 words += font(Span(text, "word", 0.0), CardLine("note"), name, theme)
             else:
@@ -150,7 +166,7 @@ def run_dot(graph: Graph, form: str) -> bytes:
             f"dot was not found: a .{form} file is drawn by Graphviz's program dot. Install Graphviz (graphviz.org), "
             f"or save a .svg file, which needs no program"
         )
-    size = len(graph.nodes)
+    size = len(graph.drawn.nodes)
     if size > NODES:
         raise ValueError(f"dot takes too long for {size} nodes, at most {NODES}: use graph(limit={NODES}), or .svg")
     try:

@@ -39,6 +39,7 @@ def _plain(x: Any) -> Any:
 
 def to_mermaid(graph: Graph) -> str:
     """A flowchart: nodes with values and gradients, arrows with the number of the operand and the local derivative."""
+    graph = graph.drawn
     digits = graph.look.digits
     lines = ["flowchart " + ("TD" if graph.look.direction == "down" else "LR")]
     for v in graph.nodes:
@@ -122,8 +123,8 @@ def drawn(graph: Graph, form: str) -> bytes:
             return render(graph, form)
         except NoMatplotlibError:
             raise FileNotFoundError(
-                f"{str(missing).partition(':')[0]}, and neither were matplotlib and pygraphviz: a .{form} file is drawn "
-                f"by one of them. pip install matplotlib, or save a .svg file, which needs no other program"
+                f"{str(missing).partition(':')[0]}, nor were matplotlib and pygraphviz: a .{form} file is drawn by one "
+                f"of them. pip install matplotlib, or save a .svg file, which needs no other program"
             ) from None
 
 

@@ -190,6 +190,7 @@
     const svg = picture(image);
     const frame = document.createElement("div");
     frame.className = "picture";
+    frame.style.setProperty("--least", `${0.6 * svg.getAttribute("width")}px`); // smaller is not legible: scroll
     frame.append(svg);
     followTheme(around, data.light);
     if (data.steps.length && svg.querySelector("[data-node]")) {

@@ -18,7 +18,7 @@ from importlib.resources import files
 from typing import Any
 
 from .data import Graph, Vertex
-from .steps import Step, steps_of
+from .stepping import Step, steps_of
 from .style import DARK, LIGHT
 
 STEPPED = 200  # nodes; of a larger picture nobody wants every step in the page
@@ -40,8 +40,11 @@ def page(graph: Graph, start: int = LAST) -> str:
 
 def fragment(graph: Graph, start: int = LAST) -> str:
     """What stands in the page, or in a notebook's cell."""
-    steps = steps_of(graph) if graph.gradients and len(graph.nodes) <= STEPPED else []
-    data = {"start": start, "css": style(graph.look.theme), "light": fixed(graph), "steps": replay(graph, steps)}
+    shown = graph.drawn
+    whole = len(shown.nodes) <= STEPPED and not any([v.fold for v in shown.nodes])
+    steps = steps_of(shown) if graph.gradients and whole else []
+    told = [frame(shown, step) for step in steps]
+    data = {"start": start, "css": style(graph.look.theme), "light": fixed(graph), "steps": told}
     return (
         f'<div class="autoflow-picture">{image(graph)}{table(graph, steps)}'
         f'<script type="application/json" class="autoflow-data">{safe_json(data)}</script>'
@@ -81,13 +84,8 @@ def safe_json(data: Any) -> str:
 # ------------------------------------------------------------------ what the script gets
 
 
-def replay(graph: Graph, steps: list[Step]) -> list[dict[str, Any]]:
-    """The steps as the script wants them: which elements of the SVG, and the texts that change."""
-    return [frame(graph, step) for step in steps]
-
-
 def frame(graph: Graph, step: Step) -> dict[str, Any]:
-    """One step: its texts, the arrows that lead to its node, the products that it sends."""
+    """One step: its texts, the arrows that lead to its node, the products that it sends, the texts that change."""
     told: dict[str, Any] = {"phase": step.phase, "caption": step.caption}
     if step.question:
         told["question"] = step.question

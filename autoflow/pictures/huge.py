@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 from .data import Graph, Look, Operand, Vertex
 from .folding import FEW, Skeleton, choose, untangle
 from .names import word
-from .numbers import Numbers, numbers
+from .numbers import numbers
 from .style import clean, clip
-from .views import Contraction, Fact, check_open, sentence
+from .views import Contraction, check_open, sentence
 
 if TYPE_CHECKING:
-    from .walk import Walk
+    from .gathering import Walk
 
 
 def folded(walk: Walk, depth: int | None, opened: Sequence[str]) -> Graph | None:
@@ -33,10 +33,8 @@ def folded(walk: Walk, depth: int | None, opened: Sequence[str]) -> Graph | None
     if closed or any(skeleton.paths):
         untangle(skeleton)
         cards = skeleton.visible(closed)
-    facts = [Fact("Operation" if r.parents else "Variable", w, Numbers(r.shape, str(r.dtype)))
-             for r, w in zip(records, skeleton.words, strict=True)]  # fmt: skip
     maker = Maker(walk, records, number, set(skeleton.outputs))
-    contraction = Contraction(skeleton, cards, set(cards), facts, maker.vertex)
+    contraction = Contraction(skeleton, cards, set(cards), maker.vertex)
     nodes = contraction.nodes()
     note = f"gradients are not shown of more than {len(walk.order):,} nodes: draw a part, with around="
     return Graph(
@@ -87,9 +85,7 @@ class Maker:
             source = None if parent is None else self.number[id(parent)]
             rows.append(Operand(slot, titles.of(x), source, parent is not None))
         return Vertex(
-            k, "Operation" if inner else "Variable", titles.of(r), clean(r.node_name if inner else r.name),
+            k, "Operation" if inner else "Variable", titles.of(r), clip(clean(r.node_name if inner else r.name), 200),
             word(r) if inner else "Variable", numbers(r.value, r.shape, r.dtype), operands=tuple(rows),
             output=k in self.outputs,
         )  # fmt: skip
-
-

@@ -44,6 +44,7 @@ class Line:
     slot: int
     weight: float = 1.0  # how much it wants to be straight
     aim: float | None = None  # the offset that it would hit if it were; None: that of its operand
+    out: float | None = None  # the offset that it leaves its source at; None: where the result is
 
 
 Point = tuple[float, float]  # along, across
@@ -57,6 +58,7 @@ class Plan:
     paths: list[list[Point]]
     along: float
     across: float
+    starts: list[float] = field(default_factory=list)  # where each rank begins
 
 
 @dataclass(slots=True)
@@ -109,9 +111,9 @@ def tighten(
             rank[k] = min([rank[b] for b in after[k]]) - 1
 
 
-def arrange(boxes: Sequence[Box], lines: Sequence[Line]) -> Plan:
-    """Place the boxes and lead the lines."""
-    layers = Layers(boxes, lines)
+def arrange(boxes: Sequence[Box], lines: Sequence[Line], first: Sequence[int] = (), last: Sequence[int] = ()) -> Plan:
+    """Place the boxes and lead the lines. ``first`` and ``last`` get ranks of their own, at the ends."""
+    layers = Layers(boxes, lines, first, last)
     reorder(layers)
     places = coordinates(layers)
     return lead(layers, places)
@@ -123,22 +125,26 @@ class Layers:
 
     boxes: Sequence[Box]
     lines: Sequence[Line]
+    first: Sequence[int] = ()
+    last: Sequence[int] = ()
     rank: list[int] = field(default_factory=list)
     rows: list[list[int]] = field(default_factory=list)
     before: list[list[Link]] = field(default_factory=list)  # per node: links that end there
     after: list[list[Link]] = field(default_factory=list)
-    waypoints: dict[tuple[int, int], int] = field(default_factory=dict)  # (source, rank) -> waypoint
+    waypoints: dict[tuple[int, float, int], int] = field(default_factory=dict)  # (source, its offset, rank) -> waypoint
 
     def __post_init__(self) -> None:
         n = len(self.boxes)
         self.rank = ranks(n, [(line.source, line.target) for line in self.lines])
+        self.pin()
         self.before, self.after = [[] for _ in range(n)], [[] for _ in range(n)]
         for line in self.lines:
-            last, out = line.source, self.boxes[line.source].output
+            last, out = line.source, self.out(line)
+            leaving = out
             for r in range(self.rank[line.source] + 1, self.rank[line.target]):
-                place = self.waypoints.get((line.source, r))
+                place = self.waypoints.get((line.source, leaving, r))
                 if place is None:
-                    place = self.waypoints[line.source, r] = len(self.rank)
+                    place = self.waypoints[line.source, leaving, r] = len(self.rank)
                     self.rank.append(r)
                     self.before.append([])
                     self.after.append([])
@@ -148,6 +154,22 @@ class Layers:
         self.rows = [[] for _ in range(max(self.rank, default=-1) + 1)]
         for k in self.reading_order():
             self.rows[self.rank[k]].append(k)
+
+    def pin(self) -> None:
+        """Give ``first`` and ``last`` ranks of their own."""
+        ends = set(self.first) | set(self.last)
+        inner = [r for k, r in enumerate(self.rank) if k not in ends]
+        low, high = min(inner, default=0), max(inner, default=0)
+        shift = bool(self.first) - low
+        self.rank = [r + shift for r in self.rank]
+        for k in self.first:
+            self.rank[k] = 0
+        for k in self.last:
+            self.rank[k] = high + shift + 1
+
+    def out(self, line: Line) -> float:
+        """Where a line leaves its source."""
+        return self.boxes[line.source].output if line.out is None else line.out
 
     def link(self, a: int, b: int, out: float, into: float, weight: float, aim: float | None = None) -> None:
         """Join two places of neighbouring ranks."""
@@ -320,16 +342,17 @@ def lead(layers: Layers, at: list[float]) -> Plan:
     for line in layers.lines:
         r, last = layers.rank[line.source], layers.rank[line.target]
         box = layers.boxes[line.source]
-        across = at[line.source] + box.output
+        leaving = layers.out(line)
+        across = at[line.source] + leaving
         path = [(starts[r] + box.along, across), (ends[r], across)]
         for between in range(r + 1, last):
-            across = at[layers.waypoints[line.source, between]]
+            across = at[layers.waypoints[line.source, leaving, between]]
             path += [(starts[between], across), (ends[between], across)]
         path.append((starts[last], at[line.target] + layers.boxes[line.target].inputs[line.slot]))
         paths.append(path)
     corners = [(starts[layers.rank[k]], at[k]) for k in range(n)]
     across = max([at[k] + layers.size(k) for k in range(len(at))], default=0.0)
-    return Plan(corners, paths, here, across)
+    return Plan(corners, paths, here, across, starts)
 
 
 def gap(layers: Layers, at: list[float], row: Sequence[int]) -> float:

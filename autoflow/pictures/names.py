@@ -16,7 +16,8 @@ from ..nodes import Node
 from .numbers import number
 from .style import clean, clip
 
-PACKAGE = __name__.partition(".")[0]
+# Frames that are not the user's: ours, and those between a notebook's cell and the repr of its last value.
+OTHERS = frozenset((__name__.partition(".")[0], "IPython", "ipykernel", "traitlets", "decorator", ""))
 RUNNING = re.compile(r"(var|const)_\d+")
 LONGEST = 16  # characters of an expression that serves as a title
 TITLE = 32  # characters of any title
@@ -153,12 +154,12 @@ def word(record: Any) -> str:
 
 
 def bound_names() -> dict[int, str]:
-    """The caller's names for nodes: in the first frame outside autoflow, its module, and the notebook.
+    """The caller's names for nodes: in the first frame outside autoflow and IPython, its module, and the notebook.
 
     A name that comes first in its namespace wins: in ``for v in (x, y)`` the loop's name came later.
     """
     frame: Any = sys._getframe(1)
-    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == PACKAGE:
+    while frame is not None and str(frame.f_globals.get("__name__", "")).partition(".")[0] in OTHERS:
         frame = frame.f_back
     spaces = [frame.f_locals, frame.f_globals] if frame is not None else []
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()

@@ -72,7 +72,7 @@ class Sheet:
 
 def pairs(body: str) -> Style:
     """``fill:none;stroke:#000`` as a dictionary."""
-    return dict([(k.strip(), v.strip()) for k, _, v in [p.partition(":") for p in body.split(";")] if v])
+    return {k.strip(): v.strip() for k, _, v in [p.partition(":") for p in body.split(";")] if v}
 
 
 def local_name(element: Any) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -61,13 +61,13 @@ def equal_boxes(graph: Skeleton, candidates: set[int], stay: set[int]) -> set[in
             last[around] = [box] if box in candidates else []
             groups.append(last[around])
     new: dict[int, int] = {}
-    used = variables_of(graph, {box for group in groups if len(group) > 1 for box in group})
+    inside = members_of(graph, {box for group in groups if len(group) > 1 for box in group})
     closed = set()
     for group in groups:
         if len(group) > 1:
             number = 1 + max(graph.names)
             graph.names[number] = stem(graph, group[0])
-            graph.repeats[number] = Repeat(len(group), len({frozenset(used[box]) for box in group}))
+            graph.repeats[number] = Repeat(len(group), sets_of(graph, [inside[box] for box in group]))
             new.update(dict.fromkeys(group, number))
             if not stay & set(group):
                 closed.add(number)
@@ -82,15 +82,27 @@ def stem(graph: Skeleton, box: int) -> str:
     return NUMBER.sub("", graph.names[box]) or graph.names[box]
 
 
-def variables_of(graph: Skeleton, boxes: set[int]) -> dict[int, set[int]]:
-    """The Variables that are used in each box."""
-    used: dict[int, set[int]] = {box: set() for box in boxes}
-    for path, sources in zip(graph.paths, graph.sources, strict=True):
-        mine = [a for a in sources if graph.variables[a]]
-        for box in path if mine else ():
-            if box in used:
-                used[box].update(mine)
-    return used
+def members_of(graph: Skeleton, boxes: set[int]) -> dict[int, list[int]]:
+    """The operations in each box."""
+    inside: dict[int, list[int]] = {box: [] for box in boxes}
+    for k, path in enumerate(graph.paths):
+        for box in path if graph.words[k] else ():
+            if box in inside:
+                inside[box].append(k)
+    return inside
+
+
+def sets_of(graph: Skeleton, parts: Sequence[Sequence[int]]) -> int:
+    """How many different sets of Variables equal parts use, where all of them use one.
+
+    The first step of a loop may begin with a Variable where others go on from the step before: that does not count.
+    """
+    rows = [[a if graph.variables[a] else -1 for k in part for a in graph.sources[k]] for part in parts]
+    if len({len(row) for row in rows}) > 1:
+        return len({frozenset(row) for row in rows})
+    used = np.array(rows)
+    shared = used[:, (used >= 0).all(axis=0)]
+    return len(np.unique(shared, axis=0)) if shared.size else 1
 
 
 def runs(graph: Skeleton, stay: set[int]) -> set[int]:
@@ -102,7 +114,8 @@ def runs(graph: Skeleton, stay: set[int]) -> set[int]:
     codes: dict[str, int] = {}
     closed = set()
     for path, stretch in stretches.items():
-        signs = [codes.setdefault(graph.words[k].partition(" ")[0].rstrip(","), len(codes)) for k in stretch]
+        short = {word: word.partition(" ")[0].rstrip(",") for word in set(graph.words)}
+        signs = [codes.setdefault(short[graph.words[k]], len(codes)) for k in stretch]
         waiting = [(0, len(stretch))]
         while waiting:
             start, end = waiting.pop()
@@ -114,8 +127,7 @@ def runs(graph: Skeleton, stay: set[int]) -> set[int]:
             number = 1 + max(graph.names, default=0)
             graph.names[number] = "repeat"
             parts = [members[i : i + length] for i in range(0, len(members), length)]
-            sets = {frozenset([a for k in part for a in graph.sources[k] if graph.variables[a]]) for part in parts}
-            graph.repeats[number] = Repeat(times, len(sets))
+            graph.repeats[number] = Repeat(times, sets_of(graph, parts))
             for k in members:
                 graph.paths[k] = (*path, number)
             closed.add(number)
@@ -123,13 +135,12 @@ def runs(graph: Skeleton, stay: set[int]) -> set[int]:
     return closed - stay
 
 
-def pattern(signs: Sequence[int]) -> tuple[int, int, int]:
+def pattern(codes: Any) -> tuple[int, int, int]:
     """Where the longest repetition begins, how long its pattern is, and how often it occurs: (begin, length, times).
 
     >>> pattern(np.array([9, 1, 2, 1, 2, 1, 2, 8]))
     (1, 2, 3)
     """
-    codes = np.asarray(signs)
     best = (0, 0, 0)
     for length in range(1, min(LONGEST, len(codes) // LEAST) + 1):
         same = np.concatenate([[False], codes[:-length] == codes[length:], [False]])

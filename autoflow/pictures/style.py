@@ -11,7 +11,7 @@ import unicodedata
 
 Theme = dict[str, str]
 KINDS = ("Variable", "Constant", "Operation")
-SHORT = {"Variable": "var", "Constant": "con", "Operation": "op"}
+SHORT = {"Variable": "var", "Constant": "con", "Operation": "op", "Scope": "sco"}
 
 # fmt: off
 LIGHT: Theme = {
@@ -20,6 +20,7 @@ LIGHT: Theme = {
     "var-fill": "#E6F1FB", "var-head": "#E6F1FB", "var-line": "#0072B2", "var-text": "#003E63", "var-word": "#005C91",
     "con-fill": "#E2F5EE", "con-head": "#E2F5EE", "con-line": "#007453", "con-text": "#00503A", "con-word": "#00694B",
     "op-fill":  "#FFF7EA", "op-head":  "#FBD9A3", "op-line":  "#C8770A", "op-text":  "#5A3200", "op-word":  "#5A3200",
+    "sco-fill": "#F5F7F9", "sco-head": "#F5F7F9", "sco-line": "#C9D1D9", "sco-text": "#17202A", "sco-word": "#4A5563",
     "flow0": "#CBB7C6", "flow1": "#BE8FB1", "flow2": "#B0689B", "flow3": "#A34285", "flow4": "#97266D",
 }
 DARK: Theme = {
@@ -28,6 +29,7 @@ DARK: Theme = {
     "var-fill": "#10283C", "var-head": "#10283C", "var-line": "#56B4E9", "var-text": "#CFE9FB", "var-word": "#8CCBF0",
     "con-fill": "#0E2D25", "con-head": "#0E2D25", "con-line": "#2FC79A", "con-text": "#C6F2E3", "con-word": "#6FDDBB",
     "op-fill":  "#241B10", "op-head":  "#5A3B08", "op-line":  "#E69F00", "op-text":  "#FFE3B3", "op-word":  "#FFE3B3",
+    "sco-fill": "#171E26", "sco-head": "#171E26", "sco-line": "#35414D", "sco-text": "#EDF2F7", "sco-word": "#B4BFCA",
     "flow0": "#604F61", "flow1": "#845C7D", "flow2": "#A96E97", "flow3": "#CD82B3", "flow4": "#F59AD0",
 }
 # fmt: on

@@ -11,17 +11,23 @@ from collections.abc import Sequence
 from dataclasses import replace
 from xml.sax.saxutils import escape
 
-from .cards import Card, cards, flow_levels
+from .cards import Card, CardLine, cards, flow_levels, span
 from .css import style_sheet
-from .data import Edge, Graph
+from .data import Edge, Frame, Graph
 from .layout import Box, Line, Plan, Point, arrange, ranks
 from .legend import legend
+from .nesting import Nesting, Room
+from .rows import wrapped
 from .spans import draw_line, n
+from .style import clip
 
 MARGIN = 18.0
 LEGEND = 460.0  # the legend of a small picture may be that wide
 HEAD = 0.62  # width of an arrow's head, as a part of its length
 STRAIGHT = 1000.0  # how much more than others the arrows of the longest way want to be straight
+HEADLINE = 26.0  # of an open box
+Path = tuple[int, ...]
+Area = tuple[float, float, float, float]  # of a box: along, across, size along, size across
 STRETCH = 1.35  # cards of a rank get one width, if none must grow more than that
 
 
@@ -34,15 +40,18 @@ def to_svg(graph: Graph) -> str:
         if text:
             return text
         graph = replace(graph, notes=(*graph.notes, f"{reason}; drew with the built-in layout"))
+    recorded, graph = graph, graph.drawn
     drawn = cards(graph)
     down = graph.look.direction == "down"
     widths = [c.width for c in drawn]
-    plan = place(graph, drawn, widths, down)
+    plan, frames = place(graph, drawn, widths, down)
     wide, high = (plan.across, plan.along) if down else (plan.along, plan.across)
     below, below_wide, below_high = legend(graph, max(wide, LEGEND))
     total = max(wide, below_wide) + 2 * MARGIN
     left = (total - wide) / 2  # the picture stands in the middle above its legend
-    pieces = arrows(graph, plan, down, left)
+    pieces = [draw_frame(f, frames[f.path], down, left) for f in graph.frames]
+    pieces += arrows(graph, plan, down, left)
+    pieces += [draw_headline(f, frames[f.path], down, left) for f in graph.frames]
     for c, corner, card_wide in zip(drawn, plan.corners, widths, strict=True):
         x, y = reversed(corner) if down else corner
         pieces.append(draw_card(graph, c, x + left, y + MARGIN, card_wide))
@@ -51,10 +60,10 @@ def to_svg(graph: Graph) -> str:
     if below:
         pieces.append(f'<g transform="translate({n((total - below_wide) / 2)} {n(height)})">{"".join(below)}</g>')
         height += below_high + MARGIN
-    return frame(graph, "\n".join(pieces), total, height)
+    return whole(recorded, "\n".join(pieces), total, height)
 
 
-def frame(graph: Graph, body: str, width: float, height: float) -> str:
+def whole(graph: Graph, body: str, width: float, height: float) -> str:
     """The outermost element around everything."""
     name = "af" + hashlib.sha256((body + graph.look.theme).encode()).hexdigest()[:8]
     return (
@@ -67,13 +76,18 @@ def frame(graph: Graph, body: str, width: float, height: float) -> str:
     )
 
 
-def place(graph: Graph, drawn: Sequence[Card], widths: list[float], down: bool) -> Plan:
-    """Ask the layout where the cards stand. Changes ``widths`` where a rank gets one width."""
+def place(graph: Graph, drawn: Sequence[Card], widths: list[float], down: bool) -> tuple[Plan, dict[Path, Area]]:
+    """Ask the layout where cards and boxes stand. Changes ``widths`` where a rank gets one width."""
     rank = ranks(len(drawn), [(e.source, e.target) for e in graph.edges])
     if not down:
-        widest = {r: max([w for w, k in zip(widths, rank, strict=True) if k == r]) for r in set(rank)}
-        narrowest = {r: min([w for w, k in zip(widths, rank, strict=True) if k == r]) for r in set(rank)}
-        widths[:] = [widest[r] if widest[r] <= STRETCH * narrowest[r] else w for w, r in zip(widths, rank, strict=True)]
+        column = [(r, node.entered) for r, node in zip(rank, graph.nodes, strict=True)]
+        among: dict[object, list[float]] = {}
+        for w, c in zip(widths, column, strict=True):
+            among.setdefault(c, []).append(w)
+        span = {c: (min(all_widths), max(all_widths)) for c, all_widths in among.items()}
+        widths[:] = [
+            span[c][1] if span[c][1] <= STRETCH * span[c][0] else w for w, c in zip(widths, column, strict=True)
+        ]
     boxes = [box(graph, c, wide, down) for c, wide in zip(drawn, widths, strict=True)]
     main = spine(graph, rank)
     lines = []
@@ -81,7 +95,40 @@ def place(graph: Graph, drawn: Sequence[Card], widths: list[float], down: bool) 
         straight = (e.source, e.target) in main
         aim = boxes[e.target].output if straight else None
         lines.append(Line(e.source, e.target, e.slot, STRAIGHT if straight else 1.0, aim))
-    return arrange(boxes, lines)
+    if graph.frames:
+        rooms = {f.path: Room(HEADLINE, frame_line(f).room) for f in graph.frames}
+        return Nesting(boxes, lines, [v.entered for v in graph.nodes], rooms, down).plan()
+    plan = arrange(boxes, lines)
+    return (wrapped(plan, boxes) if graph.look.direction == "rows" else plan), {}
+
+
+def frame_line(f: Frame) -> CardLine:
+    """The headline of an open box: − name · what · parameter count."""
+    return CardLine("head", (span("−", "word"), span(f.title, "title"), span(clip(f.fold.text(), 60), "word")))
+
+
+def draw_frame(f: Frame, area: Area, down: bool, left: float) -> str:
+    """An open box, behind what is in it."""
+    wide, high = (area[3], area[2]) if down else area[2:]
+    words = f"{f.title}: {f.fold.operations} operations, {f.fold.variables} Variables"
+    return (
+        f'<g class="sco" transform="{shift(area, down, left)}"><title>{escape(words)}</title>'
+        f'<rect class="box" width="{n(wide)}" height="{n(high)}" rx="16"/></g>'
+    )
+
+
+def draw_headline(f: Frame, area: Area, down: bool, left: float) -> str:
+    """What is written in an open box, above the arrows that enter it there."""
+    line = frame_line(f)
+    back = f'<rect class="band" x="8" y="4" width="{n(line.room - 8)}" height="{n(HEADLINE - 2)}" rx="8"/>'
+    text = draw_line(line, HEADLINE / 2 + 3, line.room)
+    return f'<g class="sco" transform="{shift(area, down, left)}">{back}{text}</g>'
+
+
+def shift(area: Area, down: bool, left: float) -> str:
+    """Where a box begins."""
+    x, y = (area[1] + left, area[0] + MARGIN) if down else (area[0] + left, area[1] + MARGIN)
+    return f"translate({n(x)} {n(y)})"
 
 
 def box(graph: Graph, c: Card, wide: float, down: bool) -> Box:
@@ -122,10 +169,12 @@ def spine(graph: Graph, rank: Sequence[int]) -> set[tuple[int, int]]:
 def arrows(graph: Graph, plan: Plan, down: bool, left: float) -> list[str]:
     """All arrows, the thickest on top."""
     pieces = []
+    faded = set(graph.faded)
     for e, path, level in zip(graph.edges, plan.paths, flow_levels(graph), strict=True):
         points = [(p[1] + left, p[0] + MARGIN) if down else (p[0] + left, p[1] + MARGIN) for p in path]
         wide = 1.3 if level is None else 1.2 + 3.0 * level
         kind = f"f{round(4 * level)}" if level is not None else "plain" if e.flows else "fixed"
+        kind += " faded" if e.source in faded or e.target in faded else ""
         title = f"<title>{escape(tip(graph, e))}</title>"
         mark = f'class="{kind}" data-edge="{e.source}-{e.target}-{e.slot}"'  # by which a page finds it: see html.py
         pieces.append((wide, f"<g {mark}>{curve(points, wide, down)}{title}</g>"))
@@ -152,7 +201,10 @@ def curve(points: Sequence[Point], wide: float, down: bool) -> str:
         (ax, ay), (bx, by) = points[i], points[i + 1] if i + 2 < len(points) else end
         text += f"L{n(ax)} {n(ay)}" if (ax, ay) != points[i - 1] else ""
         middle_x, middle_y = (ax + bx) / 2, (ay + by) / 2
-        if abs(ax - bx if down else ay - by) < 0.6:
+        if not down and abs(ax - bx) < 0.6:  # the end of a row: turn round
+            turn = (10.0 + min(14.0, abs(ay - by) / 8)) * (-1 if points[i - 1][0] > ax else 1)
+            text += f"C{n(ax + turn)} {n(ay)} {n(bx + turn)} {n(by)} {n(bx)} {n(by)}"
+        elif abs(ax - bx if down else ay - by) < 0.6:
             text += f"L{n(bx)} {n(by)}"
         elif down:
             text += f"C{n(ax)} {n(middle_y)} {n(bx)} {n(middle_y)} {n(bx)} {n(by)}"
@@ -166,7 +218,7 @@ def curve(points: Sequence[Point], wide: float, down: bool) -> str:
 
 def draw_card(graph: Graph, c: Card, x: float, y: float, wide: float) -> str:
     """One node."""
-    names = [c.short] + ["out"] * c.node.output + ["alarm"] * c.alarm
+    names = [c.short] + ["out"] * c.node.output + ["alarm"] * c.alarm + ["faded"] * (c.node.id in graph.faded)
     height = c.height
     radius = 0 if c.short == "op" else 13
     parts = [f"<title>{escape(card_tip(graph, c))}</title>"]
@@ -188,6 +240,9 @@ def draw_card(graph: Graph, c: Card, x: float, y: float, wide: float) -> str:
 def card_tip(graph: Graph, c: Card) -> str:
     """What a node says when one points at it."""
     node, digits = c.node, graph.look.digits
+    if node.fold:
+        counts = f"{node.fold.operations} operations, {node.fold.variables} Variables"
+        return f"{node.title}: {node.fold.text()}, {counts}" if node.fold.text() else f"{node.title}: {counts}"
     words = f"{node.title}: {node.kind}" + (f" {node.word}" if node.kind == "Operation" else "")
     words += f" = {node.value.text(digits)}"
     if node.value.shape:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .cards import sum_text
 from .data import Graph, Operand, Vertex
+from .folding import MANY
 from .style import cells
 
 DEEP = 14  # levels; what is deeper continues in a tree of its own
@@ -32,7 +33,9 @@ class Row:
 
 
 def to_text(graph: Graph, ascii: bool | None = None) -> str:
-    """The tree. ``ascii``: None asks whether the terminal can show more."""
+    """The tree of what was recorded; of many nodes, folded. ``ascii``: None asks whether the terminal can show more."""
+    if len(graph.nodes) > MANY and graph.look.fold and not graph.view:
+        graph = replace(graph, look=replace(graph.look, merge=False)).drawn
     rows = list(Tree(graph).rows())
     first = max([columns(row.text) for row in rows], default=0) + 2
     wide = [
@@ -161,14 +164,16 @@ class Tree:
         if known or deep:
             return Row(f"{lead}{self.title(node)}  ({'shown above' if known else 'continued below'})", local=local)
         text = lead + self.title(node)
-        if not node.title.startswith(node.word + "("):
+        if node.fold is not None:
+            text += f"  ({node.fold.text() or node.word})"
+        elif not node.title.startswith(node.word + "("):
             text += f"  {node.word}"
         if self.graph.look.detail == "names":
             return Row(text)
         value = node.value
         if value.shape_text():
             text += f"  {value.shape_text()}"
-        text += f" = {value.text(self.digits)}"
+        text += f" = {value.text(self.digits)}" if value.kept or node.fold is None else ""
         notes = [n for n in (*node.notes, value.flags()) if n and n != "no gradient"]
         if row is not None and row.note.startswith("broadcast"):
             notes.append(row.note)

@@ -7,7 +7,7 @@ in ``members`` for which recorded nodes it stands.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from .data import Fold, Frame, Graph, Operand, Vertex
 from .folding import FEW, MANY, Skeleton, choose, describe, nearest, pooled, untangle
@@ -31,14 +31,15 @@ def view(graph: Graph) -> Graph:
     shown = set(cards)
     if graph.look.fold and graph.look.depth is None and not graph.look.open and len(shown) > MANY:
         shown = nearest(skeleton, cards, FEW)
-    facts = [Fact(v.kind, v.word, v.value, v.gradient) for v in whole.nodes]
-    contraction = Contraction(skeleton, cards, shown, facts, lambda k: whole.nodes[k])
+    contraction = Contraction(skeleton, cards, shown, lambda k: whole.nodes[k])
     nodes, frames = contraction.nodes(), contraction.frames()
-    notes = sentence(len(graph.nodes), contraction)
+    total = len(graph.nodes) + graph.hidden
+    notes = sentence(total, contraction)
+    before = [text for text in graph.notes if not (notes and text.startswith(f"{total:,} nodes; showing"))]
     faded = set(whole.faded)
     return replace(
         whole, nodes=tuple(nodes), frames=tuple(frames), outputs=tuple([v.id for v in nodes if v.output]), view=True,
-        notes=(*notes, *graph.notes),
+        notes=(*notes, *before),
         faded=tuple([k for k, members in enumerate(contraction.members.values()) if faded.issuperset(members)]),
     )  # fmt: skip
 
@@ -63,24 +64,13 @@ def check_open(skeleton: Skeleton, names: Sequence[str]) -> None:
             raise ValueError(f"there is no scope {clip(repr(name), 40)} in this graph; there are {some}")
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
-    """What a folded box wants to know of a node in it."""
-
-    kind: str
-    word: str
-    value: Numbers
-    gradient: Numbers | None = None
-
-
 class Contraction:
     """One node per card. Folded boxes get their counts, and one arrow from each of their sources."""
 
     def __init__(
-        self, skeleton: Skeleton, cards: Sequence[Card], shown: set[Card], facts: Sequence[Fact],
-        vertex: Callable[[int], Vertex],
-    ) -> None:  # fmt: skip
-        self.skeleton, self.facts, self.vertex, self.cards = skeleton, facts, vertex, cards
+        self, skeleton: Skeleton, cards: Sequence[Card], shown: set[Card], vertex: Callable[[int], Vertex]
+    ) -> None:
+        self.skeleton, self.vertex, self.cards = skeleton, vertex, cards
         self.members: dict[Card, list[int]] = {}
         for k, card in enumerate(cards):
             if card in shown:
@@ -132,11 +122,8 @@ class Contraction:
         exits = list(self.exits[card])
         only = self.vertex(exits[0]) if len(exits) == 1 else None
         fold = self.fold(self.members[card])
-        sizes = [
-            (f.value.size, f.gradient.rms) for f in [self.facts[k] for k in self.members[card]]
-            if f.kind == "Variable" and f.gradient is not None
-        ]  # fmt: skip
-        rms = pooled(sizes)
+        inside = [self.vertex(k) for k in self.members[card] if self.skeleton.variables[k]]
+        rms = pooled([(v.value.size, v.gradient.rms) for v in inside if v.gradient is not None])
         gradient = None if rms is None else Numbers((fold.parameters,), "float64", True, rms=rms, mean=0.0)
         path = self.around(card)
         members = [m for k in self.members[card] for m in (self.vertex(k).members or (k,))] if self.small(card) else ()
@@ -154,11 +141,9 @@ class Contraction:
 
     def fold(self, members: Sequence[int]) -> Fold:
         """The counts of a box."""
-        inside = [self.facts[k] for k in members]
-        variables = [f for f in inside if f.kind == "Variable"]
-        operations = [f.word for f in inside if f.kind == "Operation"]
-        size = sum([f.value.size for f in variables])
-        return Fold(describe(operations), len(variables), len(operations), size)
+        sizes = [self.vertex(k).value.size for k in members if self.skeleton.variables[k]]
+        operations = [word for word in [self.skeleton.words[k] for k in members] if word]
+        return Fold(describe(operations), len(sizes), len(operations), sum(sizes))
 
     def arrows(self, card: Card) -> list[Operand]:
         """One row per source of a folded box."""
@@ -173,7 +158,8 @@ class Contraction:
                     rows[source] = replace(found, sent=None, local=None)
                     continue
                 known = [r for r in self.vertex(k).operands if r.source is not None] if self.small(card) else []
-                r = known[place] if place < len(known) else Operand(0, "", a, self.facts[a].kind != "Constant")
+                flows = bool(self.skeleton.words[a]) or self.skeleton.variables[a]
+                r = known[place] if place < len(known) else Operand(0, "", a, flows)
                 rows[source] = replace(self.row(r, len(rows), source), note="", local=None)
         return list(rows.values())
 
@@ -199,11 +185,7 @@ def sentence(total: int, c: Contraction) -> list[str]:
     told = f": {folded} folded" if folded else ""
     if c.hidden:
         told += f"{',' if folded else ':'} the nearest to the output; {c.hidden:,} cards are hidden"
-    names = [c.skeleton.names[box] for box in closed if box not in c.skeleton.repeats] or ["repeat"][: repeats > 0]
-    more = [f'g.open("{clip(name, 20)}")' for name in names[:1]]
-    return [
-        f"{total:,} nodes; showing {len(c.members)}{told}. "
-        f"More: {', '.join([*more, 'graph(depth=3)', 'graph(around=w, radius=2)'])}"
-    ]
-
-
+    more = [f'g.open("{clip(c.skeleton.names[box], 20)}")' for box in closed[:1]]
+    deepest = max([sum([box not in c.skeleton.repeats for box in path]) for path in set(c.skeleton.paths)])
+    more += [f"graph(depth={deepest})"] if closed and deepest else []
+    return [f"{total:,} nodes; showing {len(c.members)}{told}. More: {', '.join([*more, 'graph(around=w, radius=2)'])}"]

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import NoRuleError
-from .packed import adjoint, diagonal, fold, inverse_gaps, mask, pack, plain, reciprocal, solve, unpack
+from .packed import adjoint, diagonal, dominant, fold, inverse_gaps, mask, pack, plain, reciprocal, solve, unpack
 from .shapes import as_array
 from .table import composed, of, primitive, rule
 
@@ -39,19 +39,8 @@ QRResult, SVDResult = type(np.linalg.qr(ONE)), type(np.linalg.svd(ONE))
 # ---------------------------------------------------------------- inputs for the generated tests
 
 
-def dominant(x: Array) -> Array:
-    """A matrix with a large diagonal, whose entries differ: positive definite, with gaps between all its values.
-
-    >>> dominant(np.zeros((2, 2)))
-    array([[4., 0.],
-           [0., 7.]])
-    """
-    m, n = x.shape[-2:]
-    return x / 4 + np.eye(m, n, dtype=x.dtype) * (4 + 3 * np.arange(n)).astype(x.dtype)
-
-
 def dominant_real(x: Array) -> Array:
-    """The same, and no complex numbers: there NumPy's factors have a phase that no formula knows."""
+    """:func:`dominant`, and no complex numbers: there NumPy's factors have a phase that no formula knows."""
     if x.dtype.kind == "c":
         raise TypeError("the phase of complex factors is free; see tests/test_linalg.py")
     return dominant(x)
@@ -64,7 +53,7 @@ def cholesky_x(g: Array, z: Array, upper: bool) -> Array:
     """x = l lᴴ. With C = l⁻¹ dx l⁻ᴴ:  dl = l Φ(C), Φ taking the lower triangle and half of the diagonal.
 
     So dL/dx = l⁻ᴴ Φ(lᴴ g) l⁻¹, folded onto the triangle that is read. Real and positive definite, or Hermitian.
-    Source: I. Murray, "Differentiation of the Cholesky decomposition", 2016, equation (10).
+    Source: I. Murray, "Differentiation of the Cholesky decomposition", 2016.
     """
     low, g = (adjoint(z), adjoint(g)) if upper else (z, g)
     inside = (adjoint(low) @ g) * mask(low.shape[-1], g)
@@ -134,7 +123,7 @@ rule(qr, "x", "qr", r"\operatorname{qr} $x", x=qr_x, holomorphic=False,
 
 
 @primitive
-def eigh(x: Array, UPLO: str = "L") -> Array:  # noqa: N803 - NumPy's name
+def eigh(x: Array, UPLO: Any = "L") -> Array:  # noqa: N803 - NumPy's name
     """Eigenvalues and eigenvectors of np.linalg.eigh, packed."""
     w, v = np.linalg.eigh(x, UPLO)
     return pack((w, 1), (v, 2))
@@ -144,7 +133,7 @@ def eigh_x(g: Array, z: Array, x_shape: Shape, UPLO: str) -> Array:  # noqa: N80
     """x = v diag(w) vᴴ. With C = vᴴ dx v:  dw = diag(C),  dv = v (F ⊙ C),  Fᵢⱼ = 1/(wⱼ - wᵢ).
 
     So dL/dx = v (diag(gw) + F ⊙ vᴴ gv) vᴴ, folded onto the triangle that is read. Equal eigenvalues: F = 0.
-    Source: Giles 2008, section 3.1.
+    Source: Giles 2008, under "Eigenvalues and eigenvectors".
     """
     n = x_shape[-1]
     (w, v), (gw, gv) = unpack(z, (n,), (n, n)), unpack(g, (n,), (n, n))
@@ -152,14 +141,14 @@ def eigh_x(g: Array, z: Array, x_shape: Shape, UPLO: str) -> Array:  # noqa: N80
     return fold(v @ inside @ adjoint(v), UPLO.upper())
 
 
-def eigvalsh_x(g: Array, x: Array, UPLO: str) -> Array:  # noqa: N803
+def eigvalsh_x(g: Array, x: Array, UPLO: Any) -> Array:  # noqa: N803
     """dw = diag(vᴴ dx v), so dL/dx = v diag(g) vᴴ, folded; the eigenvectors are computed here. See :func:`eigh_x`."""
     v = np.linalg.eigh(x, UPLO)[1]
     return fold((v * g[..., None, :]) @ adjoint(v), UPLO.upper())
 
 
 @composed(np.linalg.eigh)
-def _eigh(a: Any, UPLO: str = "L") -> Any:  # noqa: N803
+def _eigh(a: Any, UPLO: Any = "L") -> Any:  # noqa: N803
     """``np.linalg.eigh``: eigenvalues and eigenvectors."""
     x = as_array(a)
     n = x.shape[-1]
@@ -187,7 +176,7 @@ def eig_x(g: Array, z: Array, x_shape: Shape) -> Array:
 
     LAPACK's columns have length 1 and a real largest element, which :func:`normed` brings in. Then
     dL/dx = v⁻ᴴ (diag(gw) + F̄ ⊙ vᴴ gv) vᴴ. NaN for a matrix that has no basis of eigenvectors.
-    Source: Giles 2008, section 3.1; C. Boeddeker et al., "On the computation of complex-valued gradients", 2017.
+    Sources: Giles 2008; C. Boeddeker et al., "On the computation of complex-valued gradients", 2017.
     """
     n = x_shape[-1]
     (w, v), (gw, gv) = unpack(z, (n,), (n, n)), unpack(g, (n,), (n, n))
@@ -203,7 +192,7 @@ def normed(g: Array, v: Array) -> Array:
     """
     along = np.sum(np.conjugate(v) * g, axis=-2, keepdims=True)
     g = g - v * np.real(along)
-    if v.dtype.kind != "c":
+    if v.dtype.kind != "c" or not v.size:
         return g
     size = np.abs(plain(v))
     largest = np.arange(v.shape[-2])[:, None] == np.argmax(size, axis=-2, keepdims=True)
@@ -262,7 +251,7 @@ def svd_x(g: Array, z: Array, x_shape: Shape, full_matrices: bool) -> Array:
 
     A common phase of u and v is free. The columns that full_matrices adds span what is orthogonal to the others; they
     move with it, and do not turn. A singular value 0 receives derivative 0, as abs at 0 does.
-    Sources: Giles 2008, section 3.2; Z.-Q. Wan and S.-X. Zhang, "Automatic differentiation for complex valued SVD", 2019.
+    Sources: Giles 2008; Z.-Q. Wan and S.-X. Zhang, "Automatic differentiation for complex valued SVD", 2019.
     """
     u, s, vh = unpack(z, *svd_shapes(x_shape, full_matrices))
     gu, gs, gvh = unpack(g, *svd_shapes(x_shape, full_matrices))

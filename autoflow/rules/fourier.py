@@ -22,7 +22,8 @@ from .table import composed, of, rule
 
 Array = Any
 Shape = tuple[int, ...]
-BACK = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}  # the norm of the way back
+# The norm of the way back.
+BACK: dict[Any, Any] = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}
 
 
 def to_length(g: Array, n: int, axis: int) -> Array:

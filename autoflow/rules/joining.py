@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import NoRuleError
 from .indexing import put_back
 from .shapes import as_array, given, total
 from .table import composed, of, primitive, rule
@@ -214,32 +213,6 @@ def pad_x(g: Array, x_shape: Shape, pad_width: Any, mode: Any) -> Array:
     size = math.prod(x_shape)
     origin = np.pad(np.arange(size).reshape(x_shape), pad_width, mode)
     return put_back(g, (origin,), (size,)).reshape(x_shape)
-
-
-@composed(np.pad)
-def _pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> Array:
-    """What has a derivative of np.pad. A recorded ``constant_values`` is one more operand."""
-    if mode not in ("constant", *MAPPED):
-        raise NoRuleError(f"np.pad of a node knows the modes {', '.join(('constant', *MAPPED))}, not {mode!r}")
-    if options.get("reflect_type") == "even":
-        options.pop("reflect_type")
-    value: Any = options.pop("constant_values", 0) if mode == "constant" else 0
-    if options:
-        raise NoRuleError(f"np.pad(mode={mode!r}) of a node takes no {', '.join(options)}")
-    if not _holds_node(value):
-        return pad(array, pad_width, mode, value)
-    if isinstance(value, (tuple, list)) or value.ndim:
-        raise NoRuleError("np.pad: a recorded constant_values must be 0-d, the same on all sides")
-    inside = np.pad(np.ones(np.shape(array), bool), pad_width)
-    array = as_array(array)
-    return np.where(inside, pad(array, pad_width), value.astype(array.dtype))
-
-
-def _holds_node(x: Any) -> bool:
-    """Is x an array that is not plain, or a nest of lists with one in it?"""
-    if isinstance(x, (tuple, list)):
-        return any([_holds_node(part) for part in x])
-    return hasattr(type(x), "__array_function__") and type(x) is not np.ndarray
 
 
 def take_x(g: Array, x_shape: Shape, indices: Any, axis: Any, mode: str) -> Array:

@@ -71,7 +71,7 @@ def nanmax_x(g: Array, x: Array, z: Array, axis: Axis, keepdims: bool, initial: 
     count = mask.sum(axis=axis, keepdims=True)
     if initial is not None:
         count = count + (z == initial)
-    return mask * (g / np.maximum(count, 1).astype(np.result_type(g.dtype, np.float32)))
+    return masked(g / np.maximum(count, 1).astype(np.result_type(g.dtype, np.float32)), mask)
 
 
 def nancumsum_x(g: Array, x: Array, axis: Any) -> Array:

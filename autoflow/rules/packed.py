@@ -12,6 +12,7 @@ computed symmetric (``x @ x.T``, ``y + y.T``) nothing changes; for a Variable (g
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -41,7 +42,8 @@ def unpack(z: Array, *shapes: Shape) -> list[Array]:
     parts, start = [], 0
     for shape in shapes:
         stop = start + math.prod(shape)
-        parts.append(z[..., start:stop].reshape((*z.shape[:-1], *shape)))
+        part = z[..., start:stop]
+        parts.append(part if len(shape) == 1 else part.reshape((*z.shape[:-1], *shape)))
         start = stop
     return parts
 
@@ -61,15 +63,21 @@ def diagonal(x: Array) -> Array:
     return np.diagonal(x, axis1=-2, axis2=-1)
 
 
-def mask(n: int, like: Array, uplo: str = "L", on_diagonal: float = 0.5) -> Array:
-    """Ones in one triangle, ``on_diagonal`` between them, in the precision of ``like``.
+def mask(n: int, like: Array, uplo: str = "L") -> Array:
+    """Ones in one triangle, and halves on the diagonal, in the precision of ``like``.
 
     >>> mask(2, np.ones(2))
     array([[0.5, 0. ],
            [1. , 0.5]])
     """
-    lower = np.tri(n, k=-1) + on_diagonal * np.eye(n)
-    return (lower if uplo == "L" else lower.T).astype(plain(like).real.dtype)
+    return _mask(n, np.zeros((), like.dtype).real.dtype, uplo)
+
+
+@functools.lru_cache(16)
+def _mask(n: int, dtype: Any, uplo: str) -> Array:
+    lower = (np.tri(n, k=-1) + 0.5 * np.eye(n)).astype(dtype)
+    lower.flags.writeable = False
+    return lower if uplo == "L" else lower.T
 
 
 def fold(g: Array, uplo: str) -> Array:
@@ -107,3 +115,14 @@ def solve(x: Array, y: Array) -> Array:
 
 def _each(x: Array) -> Sequence[Array]:
     return x.reshape((math.prod(x.shape[:-2]), *x.shape[-2:]))  # type: ignore[no-any-return]
+
+
+def dominant(x: Array) -> Array:
+    """A matrix with a large diagonal, whose entries differ: positive definite, with gaps between all its values.
+
+    >>> dominant(np.zeros((2, 2)))
+    array([[4., 0.],
+           [0., 7.]])
+    """
+    m, n = x.shape[-2:]
+    return x / 4 + np.eye(m, n, dtype=x.dtype) * (4 + 3 * np.arange(n)).astype(x.dtype)

@@ -74,6 +74,7 @@ def steps(node: Any, *, limit: int = LIMIT) -> list[Step]:
     >>> x = af.Variable(2.0, name="x")
     >>> a = x * x
     >>> out = a + a * x
+    >>> a.name, out.name = "a", "out"
     >>> for step in steps(out): print(step)
       0  start     x = 2
       1  forward   a = multiply(x, x) = 4
@@ -90,7 +91,7 @@ def steps(node: Any, *, limit: int = LIMIT) -> list[Step]:
 
 def lesson(node: Any, **options: Any) -> Graph:
     """The picture that is stepped through: with all numbers, and a card for every operation that was recorded."""
-    return picture_of(node, "lesson", gradients=True, **options)
+    return picture_of(node, "lesson", gradients=True, merge=False, fold=False, **options)
 
 
 def steps_of(graph: Graph) -> list[Step]:
@@ -175,7 +176,9 @@ def say(p: Product, gradient: Numbers, graph: Graph, *, ask: bool = False) -> st
     if ask or p.place == 1:
         return text
     known = p.so_far and p.so_far.kept
-    return text + ("   so far " + (amount(p.so_far, graph) if known and p.so_far else f"{p.place} of {p.of_places} parts"))
+    return text + (
+        "   so far " + (amount(p.so_far, graph) if known and p.so_far else f"{p.place} of {p.of_places} parts")
+    )
 
 
 def factor(x: Numbers, graph: Graph) -> str:
@@ -238,77 +241,6 @@ def plus(total: Any, x: Numbers) -> Any:
     part = array(x)
     with np.errstate(all="ignore"):
         return None if total is None or part is None else part + total
-
-
-# ------------------------------------------------------------------ how not to do it
-
-
-def wrong_queue_steps(node: Any, *, visited: bool = True) -> list[Step]:
-    """The same lesson with a plain queue, which does not wait: how it goes wrong, beside :func:`steps`.
-
-    visited : True is a queue with a set of nodes that were seen: ``a`` is processed once, but before all of its
-        consumers have sent their part, and what comes later is lost. False is a stack without such a set: ``a`` waits
-        once per consumer, and sends its gradient once each.
-
-    Only for graphs of numbers; else ValueError.
-
-    >>> import autoflow as af
-    >>> x = af.Variable(2.0, name="x")
-    >>> a = x * x
-    >>> out = a + a * x
-    >>> for step in wrong_queue_steps(out)[4:]: print(step)
-      4  seed      ∂out/∂out = 1
-      5  backward  out has gradient 1, sends back   to a: 1 × 1 = 1;   to a*x: 1 × 1 = 1
-      6  backward  a has gradient 1, sends back   to x: 1 × 2 = 2;   to x: 1 × 2 = 2   so far 4
-      7  backward  a*x has gradient 1, sends back   to a: 1 × 2 = 2   so far 3, too late;   to x: 1 × 4 = 4   so far 8
-      8  end       ∂out/∂x = 8, but right is 16
-    >>> for how in (steps(out), wrong_queue_steps(out), wrong_queue_steps(out, visited=False)): print(how[-1].caption)
-    ∂out/∂x = 16
-    ∂out/∂x = 8, but right is 16
-    ∂out/∂x = 28, but right is 16
-    """
-    graph = lesson(node)
-    if any([not v.value.scalar for v in graph.nodes]) or len(graph.outputs) != 1 or not graph.gradients:
-        raise ValueError("this lesson is for graphs of numbers: shapes () only, one output, with a gradient")
-    right = steps_of(graph)
-    found = [step for step in right if step.phase in ("start", "forward", "seed")]
-    sums: dict[int, float] = {graph.outputs[0]: 1.0}
-    found += list(wrong_order(graph, sums, visited))
-    told = [f"{called(graph, v)} = {numbers(sums.get(v.id, 0.0)).text(graph.look.digits)}, but right is "
-            f"{amount(v.gradient, graph)}" if sums.get(v.id, 0.0) != v.gradient.elements[0] else
-            f"{called(graph, v)} = {amount(v.gradient, graph)}, which is right"
-            for v in graph.nodes if v.kind == "Variable" and v.gradient and v.gradient.elements]  # fmt: skip
-    found.append(Step(0, "end", ", ".join(told)))
-    return [replace(step, number=place) for place, step in enumerate(found)]
-
-
-def wrong_order(graph: Graph, sums: dict[int, float], visited: bool) -> Iterator[Step]:
-    """The backward steps of a queue with a visited set, or of a stack without one. Fills ``sums``."""
-    waiting, seen, done = list(graph.outputs), set(graph.outputs), set()
-    while waiting:
-        v = graph.nodes[waiting.pop(0 if visited else -1)]
-        if v.kind != "Operation":
-            continue
-        done.add(v.id)
-        g = numbers(sums[v.id])
-        told = []
-        for row in v.operands:
-            if not row.flows or row.local is None or row.local.elements is None or row.source is None:
-                continue
-            part = sums[v.id] * row.local.elements[0]
-            more = row.source in sums
-            sums[row.source] = sums.get(row.source, 0.0) + part
-            late = visited and row.source in done
-            product = Product(
-                row.slot, row.source, row.title, row.local, numbers(part), 2 if more else 1, 2,
-                numbers(sums[row.source]),
-            )  # fmt: skip
-            told.append(say(product, g, graph) + ", too late" * late)
-            if not visited or row.source not in seen:
-                seen.add(row.source)
-                waiting.append(row.source)
-        said = f"{v.title} has gradient {amount(g, graph)}, sends back   "
-        yield Step(0, "backward", said + ";   ".join(told), v.id, v.title, v.value, g)
 
 
 # ------------------------------------------------------------------ the object that shows itself

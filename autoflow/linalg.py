@@ -1,0 +1,260 @@
+"""scipy.linalg for nodes: SciPy's own functions do not ask an array of another class, these do.
+
+    from autoflow import linalg
+    linalg.expm(x), linalg.solve_triangular(x, y, lower=True)
+
+Same names, same arguments (but overwrite_a, overwrite_b and check_finite, which is off), SciPy's values; plain arrays
+give plain results. SciPy is imported at the first call. What NumPy has as well (inv, det, svd ...) is ``np.linalg``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .errors import NoRuleError
+from .rules import of, primitive, rule
+from .rules.decompositions import cholesky_x
+from .rules.packed import adjoint, dominant, mask
+from .rules.shapes import as_array, sum_to
+from .rules.solving import solve_x, solve_y
+
+Array = Any
+Shape = tuple[int, ...]
+__all__ = [
+    "block_diag", "cho_factor", "cho_solve", "cholesky", "expm", "solve", "solve_banded", "solve_sylvester",
+    "solve_triangular", "sqrtm",
+]  # fmt: skip
+
+# ruff: noqa: E501
+
+
+def scipy_linalg() -> Any:
+    """scipy.linalg, imported when it is needed."""
+    try:
+        import scipy.linalg
+    except ImportError as error:
+        raise ImportError("af.linalg computes with SciPy, which is not installed: pip install scipy") from error
+    return scipy.linalg
+
+
+# ---------------------------------------------------------------- functions of a matrix
+
+
+@primitive
+def expm(A: Array) -> Array:  # noqa: N803 - SciPy's name
+    """The exponential of a matrix, 1 + A + A²/2 + ..., or of every matrix of a stack.
+
+    >>> import autoflow as af
+    >>> from autoflow import linalg
+    >>> x = af.Variable([[0.0, 1.0], [0.0, 0.0]])
+    >>> linalg.expm(x).backward()
+    >>> x.grad
+    array([[1.5       , 1.        ],
+           [2.16666667, 1.5       ]])
+    """
+    return scipy_linalg().expm(A)
+
+
+@primitive
+def sqrtm(A: Array) -> Array:  # noqa: N803
+    """The square root of a matrix, z z = A; complex if A has negative eigenvalues. NaN may come back for a singular A."""
+    return scipy_linalg().sqrtm(A)
+
+
+def through_blocks(function: Any) -> Any:
+    """The derivative of any analytic function f of a matrix, by f itself: f of the block matrix [x e; 0 x] is
+    [f(x) df; 0 f(x)] with the derivative df in direction e. Backwards it is the same with xᵀ in place of x.
+
+    Source: R. Mathias, "A chain rule for matrix functions and applications", 1996.
+    """
+
+    def derivative(g: Array, x: Array) -> Array:
+        n, t = x.shape[-1], x.mT
+        upper, lower = np.concatenate([t, g], axis=-1), np.concatenate([0 * t, t], axis=-1)
+        return function(np.concatenate([upper, lower], axis=-2))[..., :n, n:]
+
+    return derivative
+
+
+# fmt: off
+rule(expm, "x", "expm", r"e^{$x}", x=through_blocks(expm), domain=(-1.0, 1.0), examples=(of((3, 3)), of((2, 2, 2)), of((1, 1))))
+rule(sqrtm, "x", "sqrtm", r"$x^{1/2}", x=through_blocks(sqrtm), examples=(of((3, 3), prepare=dominant), of((2, 2, 2), prepare=dominant)))
+# fmt: on
+
+# ---------------------------------------------------------------- linear systems
+
+
+@primitive
+def general(x: Array, y: Array, assume_a: Any = None, lower: bool = False) -> Array:
+    """scipy.linalg.solve of a matrix that is all there."""
+    return scipy_linalg().solve(x, y, lower, assume_a=assume_a, check_finite=False)
+
+
+def solve(a: Any, b: Any, lower: bool = False, *, assume_a: Any = None, transposed: bool = False) -> Array:
+    """a⁻¹ b. What ``assume_a`` says about a ("sym", "her", "pos", "diagonal", "tridiagonal", "upper triangular", "lower
+    triangular") decides which of its elements are read, and so which ones have a derivative: one triangle of a
+    symmetric matrix, the upper one unless ``lower``."""
+    x, y = as_array(a), as_array(b)
+    kind = str(assume_a)
+    if kind in ("sym", "symmetric", "her", "hermitian", "pos", "positive definite"):
+        half = x * mask(x.shape[-1], x, "L" if lower else "U")
+        x = half + (half.mT if kind.startswith("sym") else adjoint(half))
+    elif kind in READ:
+        x = READ[kind](x)
+    elif kind not in ("None", "gen", "general", "banded"):
+        raise NoRuleError(f"af.linalg.solve does not know assume_a={assume_a!r}")
+    return general(x.mT if transposed else x, y, TURNED.get(kind, assume_a) if transposed else assume_a, lower)
+
+
+READ: dict[str, Any] = {
+    "diagonal": lambda x: x * np.eye(x.shape[-1], dtype=x.dtype),
+    "tridiagonal": lambda x: np.triu(np.tril(x, 1), -1),
+    "upper triangular": np.triu,
+    "lower triangular": np.tril,
+}
+TURNED = {"upper triangular": "lower triangular", "lower triangular": "upper triangular"}
+
+
+@primitive
+def triangular(x: Array, y: Array, trans: int = 0, lower: bool = False, unit_diagonal: bool = False) -> Array:
+    """scipy.linalg.solve_triangular."""
+    return scipy_linalg().solve_triangular(x, y, trans, lower, unit_diagonal, check_finite=False)
+
+
+def solve_triangular(
+    a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False
+) -> Array:  # fmt: skip
+    """a⁻¹ b (``trans`` 0 or "N"), a⁻ᵀ b (1, "T") or a⁻ᴴ b (2, "C") for a triangular a; its other triangle is not read."""
+    x, trans = as_array(a), {"N": 0, "T": 1, "C": 2}.get(trans, trans)
+    if trans not in (0, 1, 2):
+        raise ValueError(f"trans is 0, 1 or 2 (or 'N', 'T', 'C'), not {trans!r}")
+    return triangular(np.conjugate(x) if trans == 2 else x, as_array(b), min(trans, 1), lower, unit_diagonal)
+
+
+def triangular_y(g: Array, x: Array, y_shape: Shape, trans: int, lower: bool, unit_diagonal: bool) -> Array:
+    """The transposed system, as in :func:`autoflow.rules.solving.solve_y`."""
+    return sum_to(triangular(x, g, 1 - trans, lower, unit_diagonal), y_shape)
+
+
+def triangular_x(g: Array, x: Array, z: Array, y_shape: Shape, trans: int, lower: bool, unit_diagonal: bool) -> Array:
+    """-(x⁻ᵀ g) zᵀ, of which the triangle counts that is read."""
+    sent = triangular(x, g, 1 - trans, lower, unit_diagonal)
+    if len(y_shape) == 1:
+        sent, z = sent[..., None], z[..., None]
+    full = -(z @ sent.mT if trans else sent @ z.mT)
+    k = int(unit_diagonal)
+    return sum_to(np.tril(full, -k) if lower else np.triu(full, k), x.shape)
+
+
+# fmt: off
+rule(general, "x y | assume_a=None lower=False", "solve", r"$x^{-1} $y", x=solve_x, y=solve_y, name="solve",
+     examples=(of((3, 3), (3,), prepare=dominant), of((2, 2, 2), (2, 2, 3), prepare=dominant, assume_a="gen")))
+rule(triangular, "x y | trans=0 lower=False unit_diagonal=False", "solve", r"$x^{-1} $y", x=triangular_x, y=triangular_y, name="solve_triangular",
+     examples=(of((3, 3), (3,), prepare=dominant), of((3, 3), (3, 2), prepare=dominant, lower=True), of((3, 3), (3, 2), prepare=dominant, trans=1),
+               of((2, 2), (2, 2), prepare=dominant, trans=1, lower=True, unit_diagonal=True), of((2, 2, 2), (2, 2, 3), prepare=dominant)))
+# fmt: on
+
+
+@primitive
+def cholesky(a: Array, lower: bool = False) -> Array:
+    """The Cholesky factor of a positive definite matrix: uᴴ u, or l lᴴ with ``lower``; that triangle of a is read."""
+    return scipy_linalg().cholesky(a, lower=lower, check_finite=False)
+
+
+def cho_factor(a: Any, lower: bool = False) -> tuple[Array, bool]:
+    """The pair that :func:`cho_solve` takes; zeros where SciPy leaves what happens to be there."""
+    return cholesky(as_array(a), lower), lower
+
+
+def cho_solve(c_and_lower: tuple[Any, bool], b: Any) -> Array:
+    """a⁻¹ b by the Cholesky factor of a, in two triangular systems."""
+    c, lower = c_and_lower
+    first, second = (0, 2) if lower else (2, 0)
+    return solve_triangular(c, solve_triangular(c, b, first, lower), second, lower)
+
+
+rule(cholesky, "a | lower=False", "chol", r"\operatorname{chol} $a", holomorphic=False,
+     a=lambda g, z, lower: cholesky_x(g, z, not lower),
+     examples=(of((3, 3), prepare=dominant), of((2, 2), prepare=dominant, lower=True)))  # fmt: skip
+
+
+@primitive
+def solve_sylvester(a: Array, b: Array, q: Array) -> Array:
+    """The x with a x + x b = q, for matrices a (m, m), b (n, n), q (m, n)."""
+    dtype = np.result_type(a, b, q)  # SciPy 1.17 gives wrong numbers for a complex a and a real b
+    return scipy_linalg().solve_sylvester(*[np.asarray(x, dtype) for x in (a, b, q)])
+
+
+def sylvester_q(g: Array, a: Array, b: Array) -> Array:
+    """The adjoint equation, aᴴ y + y bᴴ = g: dL/dq = y, dL/da = -y xᴴ, dL/db = -xᴴ y."""
+    return solve_sylvester(adjoint(a), adjoint(b), g)
+
+
+rule(solve_sylvester, "a b q", "sylvester", r"\operatorname{sylvester}($a, $b, $q)", domain=(-1.0, 1.0), holomorphic=False,
+     q=sylvester_q, a=lambda g, a, b, z: -sylvester_q(g, a, b) @ adjoint(z), b=lambda g, a, b, z: -adjoint(z) @ sylvester_q(g, a, b),
+     examples=(of((3, 3), (2, 2), (3, 2), prepare=dominant),))  # fmt: skip
+
+# ---------------------------------------------------------------- banded and block matrices
+
+
+@primitive
+def banded(x: Array, y: Array, below: int = 0, above: int = 0) -> Array:
+    """scipy.linalg.solve_banded."""
+    return scipy_linalg().solve_banded((below, above), x, y, check_finite=False)
+
+
+def solve_banded(l_and_u: tuple[int, int], ab: Any, b: Any) -> Array:
+    """a⁻¹ b for a matrix given by its diagonals, ab[u + i - j, j] = a[i, j]: u of them above the main one, l below."""
+    x, y = as_array(ab), as_array(b)
+    if x.ndim != 2:
+        raise NoRuleError("af.linalg.solve_banded takes one matrix, not a stack")
+    return banded(x, y, *[int(k) for k in l_and_u])
+
+
+def rows_of(shape: Shape, above: int) -> tuple[Array, Array]:
+    """The row i in a of every element of ab, and whether there is such a row."""
+    i = np.arange(shape[0])[:, None] - above + np.arange(shape[1])
+    inside = (i >= 0) & (i < shape[1])
+    return np.where(inside, i, 0), inside
+
+
+def banded_y(g: Array, x: Array, below: int, above: int) -> Array:
+    """The transposed system: diagonals above are now below, shifted along."""
+    i, inside = rows_of(x.shape, below)
+    turned = np.where(inside, x[np.arange(x.shape[0])[::-1, None], i], 0)
+    return banded(turned, g, above, below)
+
+
+def banded_x(g: Array, x: Array, z: Array, below: int, above: int) -> Array:
+    """-(a⁻ᵀ g)ᵢ zⱼ for the elements of the bands."""
+    sent = banded_y(g, x, below, above)
+    i, inside = rows_of(x.shape, above)
+    product = sent[i] * z
+    return np.where(inside, -(product.sum(-1) if z.ndim == 2 else product), 0)
+
+
+rule(banded, "x y | below=0 above=0", "solve", r"$x^{-1} $y", x=banded_x, y=banded_y, name="solve_banded", domain=(1.0, 2.0),
+     examples=(of((3, 4), (4,), prepare=lambda x: x + np.array([[0.0], [4.0], [0.0]], x.dtype), below=1, above=1),
+               of((3, 4), (4, 2), prepare=lambda x: x + np.array([[4.0], [0.0], [0.0]], x.dtype), below=2, above=0)))  # fmt: skip
+
+
+def block_diag(*arrs: Any) -> Array:
+    """Matrices along the diagonal, zeros elsewhere; numbers and vectors are rows.
+
+    >>> block_diag(np.ones((1, 2)), 3.0)
+    array([[1., 1., 0.],
+           [0., 0., 3.]])
+    """
+    blocks = [np.atleast_2d(as_array(x)) for x in arrs] or [np.zeros((1, 0))]
+    if any([x.ndim != 2 for x in blocks]):
+        raise NoRuleError("af.linalg.block_diag takes matrices, not stacks of them")
+    dtype = np.result_type(*[x.dtype for x in blocks])
+    width, left, bands = sum([x.shape[1] for x in blocks]), 0, []
+    for x in blocks:
+        rows, columns = x.shape
+        sides = np.zeros((rows, left), dtype), np.zeros((rows, width - left - columns), dtype)
+        bands.append(np.concatenate([sides[0], x, sides[1]], axis=1))
+        left += columns
+    return np.concatenate(bands, axis=0)

@@ -1,0 +1,57 @@
+"""Neural networks in NumPy expressions: functions, losses, layers, initialisers.
+
+    functions.py   sigmoid, gelu, softmax, dropout, layer_norm, attention ... each a formula
+    windows.py     convolution and pooling, from slices
+    losses.py      what training makes small, with PyTorch's names and reductions
+    rows.py        the six functions that have rows of their own in the table of derivatives, and why
+    init.py        the random numbers to start from
+    module.py      Module: something with parameters that can be called, saved and loaded
+    layers.py      Linear, Conv2d, BatchNorm ...: a function and its parameters
+    recurrent.py   RNN, LSTM
+
+Read in that order. Shapes and names of parameters are PyTorch's, so weights go from one to the other unchanged.
+
+>>> from autoflow import nn
+>>> rng = np.random.default_rng(0)
+>>> model = nn.Sequential(nn.Linear(2, 8, rng=rng), nn.tanh, nn.Linear(8, 1, rng=rng))
+>>> model(np.zeros((5, 2))).shape
+(5, 1)
+"""
+
+from . import init
+from .functions import (
+    batch_norm,
+    dropout,
+    elu,
+    embedding,
+    gelu,
+    layer_norm,
+    scaled_dot_product_attention,
+    silu,
+    softplus,
+    tanh,
+)
+from .layers import BatchNorm, Conv2d, Dropout, Embedding, LayerNorm, Linear, Sequential
+from .losses import (
+    binary_cross_entropy,
+    binary_cross_entropy_with_logits,
+    cross_entropy,
+    hinge_loss,
+    huber_loss,
+    kl_div,
+    l1_loss,
+    mse_loss,
+    nll_loss,
+)
+from .module import Module
+from .recurrent import LSTM, RNN
+from .rows import erf, leaky_relu, log_softmax, relu, sigmoid, softmax
+from .windows import avg_pool2d, conv1d, conv2d, max_pool2d
+
+__all__ = [
+    "LSTM", "RNN", "BatchNorm", "Conv2d", "Dropout", "Embedding", "LayerNorm", "Linear", "Module", "Sequential",
+    "avg_pool2d", "batch_norm", "binary_cross_entropy", "binary_cross_entropy_with_logits", "conv1d", "conv2d",
+    "cross_entropy", "dropout", "elu", "embedding", "erf", "gelu", "hinge_loss", "huber_loss", "init", "kl_div",
+    "l1_loss", "layer_norm", "leaky_relu", "log_softmax", "max_pool2d", "mse_loss", "nll_loss", "relu",
+    "scaled_dot_product_attention", "sigmoid", "silu", "softmax", "softplus", "tanh",
+]  # fmt: skip

@@ -1,0 +1,92 @@
+"""What a layer or a loss can take, and the errors that say so before anything is computed.
+
+``who`` is a name or a layer, whose repr is made only if there is something to say.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import AutoflowError, DataError
+from ..nodes import value_of
+
+Array = Any
+
+
+class InputError(AutoflowError, ValueError):
+    """A shape, label or number that a layer or loss cannot take."""
+
+
+def plain(x: Any) -> Array:
+    """The numbers of an array, node or list: for labels and decisions, through which no gradient flows."""
+    x = value_of(x)
+    return x if hasattr(x, "dtype") else np.asarray(x)
+
+
+def floats(who: Any, x: Any) -> None:
+    """Real numbers with a fraction, please. Integers are refused: most often they are pixels that want scaling."""
+    if not hasattr(x, "dtype"):
+        raise DataError(f"{who} expected an array of floats, got {type(x).__name__}")
+    if x.dtype.kind in "iub":
+        raise DataError(
+            f"{who} expected floats, got {x.dtype} of shape {x.shape}. Convert: x.astype(np.float32), and pixels of "
+            f"0...255 divided by 255."
+        )
+    if x.dtype.kind != "f":
+        raise DataError(f"{who} expected real floats, got {x.dtype}")
+
+
+def shape_is(who: Any, x: Any, *shape: int | str, what: str = "input") -> None:
+    """``shape_is("conv2d", x, "n", 3, "height", "width")``: numbers must be equal, words stand for any size; a
+    first word "..." for any number of axes.
+
+    >>> shape_is("Linear(3, 2)", np.zeros((5, 4)), "...", 3)
+    Traceback (most recent call last):
+    autoflow.nn.checks.InputError: Linear(3, 2) expected input of shape (..., 3), got (5, 4)
+    """
+    rest = shape[1:] if shape[:1] == ("...",) else shape
+    sizes = x.shape[len(x.shape) - len(rest) :] if len(x.shape) >= len(rest) else None
+    fits = sizes is not None and (rest is not shape or len(x.shape) == len(rest))
+    if not fits or any([isinstance(n, int) and n != m for n, m in zip(rest, sizes or (), strict=True)]):
+        wanted = ", ".join([str(n) for n in shape]) + ("," if len(shape) == 1 else "")
+        raise InputError(f"{who} expected {what} of shape ({wanted}), got {x.shape}")
+
+
+def same_shape(who: str, x: Any, target: Any) -> None:
+    """No broadcasting between predictions and targets: (n, 1) against (n,) would silently give n × n differences."""
+    if np.shape(x) != np.shape(target):
+        raise InputError(
+            f"{who}: predictions have shape {np.shape(x)}, targets {np.shape(target)}. They must be the same; "
+            f"reshape one of them."
+        )
+
+
+def labels(who: Any, target: Any, classes: int, ignore: int | None = None) -> Array:
+    """Class numbers as a plain integer array, all in 0...classes-1 or equal to ``ignore``."""
+    target = plain(target)
+    if target.dtype.kind not in "iu":
+        raise DataError(f"{who} expected integer class numbers, got {target.dtype}")
+    wrong = (target < 0) | (target >= classes)
+    if ignore is not None:
+        wrong &= target != ignore
+    if wrong.any():
+        raise InputError(
+            f"{who}: label {target[wrong].ravel()[0]} is not one of the {classes} classes 0 ... {classes - 1}"
+        )
+    return target
+
+
+def generator(who: str, rng: Any) -> np.random.Generator:
+    """Randomness is always given: the same Generator for all layers, so that no two of them start alike."""
+    if not isinstance(rng, np.random.Generator):
+        raise TypeError(f"{who} needs rng=, a np.random.default_rng(seed) shared by all layers; got {rng!r:.40}")
+    return rng
+
+
+def probability(who: str, p: float) -> float:
+    """0 <= p <= 1."""
+    if not 0 <= p <= 1:
+        raise InputError(f"{who}: p is the probability of a zero, between 0 and 1, not {p}")
+    return p

@@ -1,0 +1,94 @@
+"""Where to start: random weights whose size keeps signals and gradients of about the same size from layer to layer.
+
+Every function takes the Generator, the shape and the dtype, and returns a plain array. A weight has shape
+(out, in) or (out, in, *kernel); ``fan_in`` inputs make each output, ``fan_out`` outputs use each input.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .checks import InputError, generator
+
+Array = Any
+Shape = Sequence[int]
+
+
+def fans(shape: Shape) -> tuple[int, int]:
+    """(fan_in, fan_out) of a weight.
+
+    >>> fans((8, 3, 5, 5))
+    (75, 200)
+    """
+    if len(shape) < 2:
+        raise InputError(f"a weight has shape (out, in) or (out, in, *kernel), not {tuple(shape)}")
+    kernel = math.prod(shape[2:])
+    return shape[1] * kernel, shape[0] * kernel
+
+
+def uniform(rng: np.random.Generator, shape: Shape, variance: float, dtype: Any) -> Array:
+    """Evenly between ±√(3 variance)."""
+    bound = math.sqrt(3 * variance)
+    return generator("an initialiser", rng).uniform(-bound, bound, tuple(shape)).astype(dtype)
+
+
+def normal(rng: np.random.Generator, shape: Shape, variance: float, dtype: Any) -> Array:
+    """Normally distributed around 0."""
+    return generator("an initialiser", rng).normal(0, math.sqrt(variance), tuple(shape)).astype(dtype)
+
+
+def glorot_uniform(rng: np.random.Generator, shape: Shape, dtype: Any = float) -> Array:
+    """Variance 2 / (fan_in + fan_out), for tanh. Source: Glorot and Bengio, AISTATS 2010.
+
+    >>> w = glorot_uniform(np.random.default_rng(0), (300, 100))
+    >>> round(float(w.var() * 200), 1)
+    1.0
+    """
+    return uniform(rng, shape, 2 / max(sum(fans(shape)), 1), dtype)
+
+
+def glorot_normal(rng: np.random.Generator, shape: Shape, dtype: Any = float) -> Array:
+    """The same variance, normally distributed."""
+    return normal(rng, shape, 2 / max(sum(fans(shape)), 1), dtype)
+
+
+def he_uniform(rng: np.random.Generator, shape: Shape, dtype: Any = float) -> Array:
+    """Variance 2 / fan_in, for relu, which loses half of it. Source: He et al., ICCV 2015."""
+    return uniform(rng, shape, 2 / max(fans(shape)[0], 1), dtype)
+
+
+def he_normal(rng: np.random.Generator, shape: Shape, dtype: Any = float) -> Array:
+    """The same variance, normally distributed."""
+    return normal(rng, shape, 2 / max(fans(shape)[0], 1), dtype)
+
+
+def lecun_uniform(rng: np.random.Generator, shape: Shape, dtype: Any = float) -> Array:
+    """Variance 1 / fan_in. Source: LeCun et al., Efficient BackProp, 1998."""
+    return uniform(rng, shape, 1 / max(fans(shape)[0], 1), dtype)
+
+
+def lecun_normal(rng: np.random.Generator, shape: Shape, dtype: Any = float) -> Array:
+    """The same variance, normally distributed."""
+    return normal(rng, shape, 1 / max(fans(shape)[0], 1), dtype)
+
+
+def orthogonal(rng: np.random.Generator, shape: Shape, dtype: Any = float, gain: float = 1.0) -> Array:
+    """As a matrix (out, rest) with orthonormal rows or columns, times ``gain``: it changes no length.
+
+    From the QR decomposition of normal numbers; the signs of R make every such matrix equally likely.
+    Source: Saxe, McClelland and Ganguli, ICLR 2014.
+
+    >>> w = orthogonal(np.random.default_rng(0), (2, 3))
+    >>> np.allclose(w @ w.T, np.eye(2))
+    True
+    """
+    fans(shape)
+    rows, columns = shape[0], math.prod(shape[1:])
+    draws = generator("an initialiser", rng).normal(size=(max(rows, columns), min(rows, columns)))
+    q, r = np.linalg.qr(draws)
+    q = q * np.sign(np.diagonal(r))
+    return (gain * (q.T if rows < columns else q)).reshape(shape).astype(dtype)

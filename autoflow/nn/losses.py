@@ -1,0 +1,205 @@
+"""Losses: how far predictions are from targets, as one number (``reduction="mean"`` or ``"sum"``) or many (``"none"``).
+
+Names, formulas and reductions are PyTorch's. Predictions and targets have the same shape; they are not broadcast,
+because (n, 1) against (n,) would silently compare everything with everything.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .checks import InputError, floats, labels, plain, same_shape
+from .functions import softplus
+from .rows import log_softmax, relu
+
+Array = Any
+
+
+def reduced(who: str, z: Array, reduction: str, count: float | None = None) -> Array:
+    """The mean (over ``count``, if not over all), the sum, or z itself."""
+    if reduction == "none":
+        return z
+    if reduction == "sum":
+        return np.sum(z)
+    if reduction != "mean":
+        raise InputError(f"{who}: reduction is 'mean', 'sum' or 'none', not {reduction!r}")
+    if not (z.size if count is None else count):
+        raise InputError(f"{who}: there is no mean of nothing: the batch is empty, or every target is ignored")
+    return np.mean(z) if count is None else np.sum(z) / count
+
+
+def pair(who: str, x: Array, target: Array) -> Array:
+    """The targets, of x's shape. Integers (0 and 1, -1 and 1) become floats of x's dtype, not of twice its size."""
+    floats(who, x)
+    same_shape(who, x, target)
+    kind = getattr(target, "dtype", np.dtype(object)).kind
+    return target if kind == "f" else plain(target).astype(x.dtype)
+
+
+def mse_loss(x: Array, target: Array, *, reduction: str = "mean") -> Array:
+    """(x − target)²; any shape.
+
+    >>> float(mse_loss(np.array([1.0, 2.0]), np.array([1.0, 4.0])))
+    2.0
+    """
+    target = pair("mse_loss", x, target)
+    d = x - target
+    return reduced("mse_loss", d * d, reduction)
+
+
+def l1_loss(x: Array, target: Array, *, reduction: str = "mean") -> Array:
+    """|x − target|; any shape.
+
+    >>> float(l1_loss(np.array([1.0, 2.0]), np.array([1.0, 4.0])))
+    1.0
+    """
+    target = pair("l1_loss", x, target)
+    return reduced("l1_loss", np.abs(x - target), reduction)
+
+
+def huber_loss(x: Array, target: Array, *, delta: float = 1.0, reduction: str = "mean") -> Array:
+    """d²/2 where d = |x − target| is at most δ, else δ (d − δ/2): squares near, straight lines far; any shape.
+
+    Source: Huber, Annals of Mathematical Statistics 35, 1964.
+
+    >>> float(huber_loss(np.array([1.0, 2.0]), np.array([1.0, 4.0]), reduction="sum"))
+    1.5
+    """
+    target = pair("huber_loss", x, target)
+    if not delta > 0:
+        raise InputError(f"huber_loss: delta must be positive, not {delta}")
+    d = np.abs(x - target)
+    return reduced("huber_loss", np.where(plain(d) <= delta, 0.5 * d * d, delta * (d - 0.5 * delta)), reduction)
+
+
+def binary_cross_entropy(x: Array, target: Array, *, reduction: str = "mean") -> Array:
+    """−t log x − (1 − t) log(1 − x) for probabilities x; any shape. Logarithms are at least −100, as in PyTorch.
+
+    From scores use :func:`binary_cross_entropy_with_logits`, which loses no digits.
+
+    >>> float(binary_cross_entropy(np.array([0.5, 0.0]), np.array([1.0, 0.0]), reduction="sum"))
+    0.693...
+    """
+    who = "binary_cross_entropy"
+    target = pair(who, x, target)
+    value = plain(x)
+    if not np.all((value >= 0) & (value <= 1)):
+        raise InputError(f"{who}: x are probabilities, between 0 and 1; for scores use {who}_with_logits")
+    least = math.exp(-100)
+    z = -(target * np.log(np.maximum(x, least)) + (1 - target) * np.log(np.maximum(1 - x, least)))
+    return reduced(who, z, reduction)
+
+
+def binary_cross_entropy_with_logits(x: Array, target: Array, *, reduction: str = "mean") -> Array:
+    """The same of σ(x): (1 − t) x + log(1 + e⁻ˣ), which is finite for every x; any shape.
+
+    >>> x = np.array([1000.0, -1000.0, 0.0])
+    >>> binary_cross_entropy_with_logits(x, np.array([1.0, 1.0, 0.0]), reduction="none").tolist()
+    [0.0, 1000.0, 0.6931471805599453]
+    """
+    who = "binary_cross_entropy_with_logits"
+    target = pair(who, x, target)
+    return reduced(who, (1 - target) * x + softplus(-x), reduction)
+
+
+def cross_entropy(
+    x: Array, target: Array, *, ignore_index: int = -100, label_smoothing: float = 0.0, reduction: str = "mean"
+) -> Array:  # fmt: skip
+    """−Σ_c p_c log softmax(x)_c: how surprising the targets are to one who believes the scores x.
+
+    Shapes: x (n, classes) or (n, classes, ...) or (classes,); target either class numbers, of x's shape without the
+    classes, or probabilities p, floats of x's shape (they need not add up to 1). Targets equal to ``ignore_index``
+    count for nothing, also not in the mean. ``label_smoothing`` ε replaces p by (1 − ε) p + ε / classes.
+
+    >>> x = np.array([[0.0, 0.0], [1000.0, 0.0]])
+    >>> cross_entropy(x, np.array([0, 1]), reduction="none").tolist()
+    [0.6931471805599453, 1000.0]
+    >>> w = af.Variable(np.zeros((1, 3)))
+    >>> cross_entropy(w, np.array([2])).backward()
+    >>> w.grad.round(3)
+    array([[ 0.333,  0.333, -0.667]])
+    """
+    who = "cross_entropy"
+    floats(who, x)
+    if not 0 <= label_smoothing <= 1:
+        raise InputError(f"{who}: label_smoothing is between 0 and 1, not {label_smoothing}")
+    axis = class_axis(who, x)
+    log_p = log_softmax(x, axis=axis)
+    if np.shape(target) == x.shape and getattr(target, "dtype", np.dtype(int)).kind == "f":
+        p = target * (1 - label_smoothing) + label_smoothing / x.shape[axis] if label_smoothing else target
+        return reduced(who, -np.sum(p * log_p, axis=axis), reduction, math.prod(x.shape[:axis] + x.shape[axis + 1 :]))
+    z, counted = chosen(who, log_p, target, axis, ignore_index)
+    if label_smoothing:
+        spread = np.where(counted, np.mean(log_p, axis=axis), 0)
+        z = (1 - label_smoothing) * z + label_smoothing * spread
+    return reduced(who, -z, reduction, int(counted.sum()))
+
+
+def nll_loss(x: Array, target: Array, *, ignore_index: int = -100, reduction: str = "mean") -> Array:
+    """−x[target]: the surprise, from logarithms of probabilities. Shapes as :func:`cross_entropy`, class numbers only.
+
+    >>> float(nll_loss(np.log(np.array([[0.25, 0.75]])), np.array([0])))
+    1.386...
+    """
+    floats("nll_loss", x)
+    z, counted = chosen("nll_loss", x, target, class_axis("nll_loss", x), ignore_index)
+    return reduced("nll_loss", -z, reduction, int(counted.sum()))
+
+
+def class_axis(who: str, x: Array) -> int:
+    """Where the classes are: behind the examples."""
+    if not x.ndim or not x.shape[min(x.ndim - 1, 1)]:
+        raise InputError(f"{who} expected scores of shape (n, classes, ...), got {x.shape}")
+    return 1 if x.ndim > 1 else 0
+
+
+def chosen(who: str, log_p: Array, target: Array, axis: int, ignore: int) -> tuple[Array, Array]:
+    """log_p of the target classes, 0 where they are ignored, and where they are not."""
+    shape = log_p.shape[:axis] + log_p.shape[axis + 1 :]
+    if np.shape(target) != shape:
+        raise InputError(
+            f"{who}: scores of shape {log_p.shape} need class numbers of shape {shape} or probabilities (floats) "
+            f"of shape {log_p.shape}, got {np.shape(target)}"
+        )
+    target = labels(who, target, log_p.shape[axis], ignore)
+    counted = target != ignore
+    places = list(np.indices(shape, sparse=True))
+    places.insert(axis, np.where(counted, target, 0))
+    return np.where(counted, log_p[tuple(places)], 0), counted
+
+
+def kl_div(x: Array, target: Array, *, reduction: str = "mean", log_target: bool = False) -> Array:
+    """t (log t − x), x the logarithms of the model's probabilities, t the true ones (or their logarithms); any shape.
+
+    0 log 0 counts as 0. ``reduction="batchmean"``, the sum over the number of examples, is the Kullback-Leibler
+    divergence; "mean" divides by the number of elements, as PyTorch does.
+
+    >>> p = np.array([[0.5, 0.5]])
+    >>> float(kl_div(np.log(p), np.array([[1.0, 0.0]]), reduction="batchmean"))
+    0.693...
+    """
+    target = pair("kl_div", x, target)
+    if log_target:
+        z = np.exp(target) * (target - x)
+    else:
+        positive = plain(target) > 0
+        z = np.where(positive, target * (np.log(np.where(positive, target, 1)) - x), 0)
+    if reduction == "batchmean":
+        return reduced("kl_div", z, "mean", len(x) if x.ndim else 1)
+    return reduced("kl_div", z, reduction)
+
+
+def hinge_loss(x: Array, target: Array, *, reduction: str = "mean") -> Array:
+    """max(0, 1 − t x) for targets t = ±1; any shape. Not PyTorch's hinge_embedding_loss; the one of support vector
+    machines. Source: Cortes and Vapnik, Machine Learning 20, 1995.
+
+    >>> hinge_loss(np.array([2.0, 0.5]), np.array([1, -1]), reduction="none")
+    array([0. , 1.5])
+    """
+    target = pair("hinge_loss", x, target)
+    if not np.all(np.abs(plain(target)) == 1):
+        raise InputError("hinge_loss: targets are -1 or 1")
+    return reduced("hinge_loss", relu(1 - target * x), reduction)

@@ -1,0 +1,157 @@
+"""Module: something with parameters that can be called. Layers are Modules, and so are networks made of layers.
+
+There is no registration. A Module's attributes say what it consists of: Variables are parameters, plain arrays are
+buffers (saved but not trained, such as running means), Modules are its parts; also inside lists, tuples and
+dictionaries. Attributes that begin with an underscore do not count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ..backends import FAMILIES
+from ..modes import modes
+from ..nodes import VariableRole, value_of
+from ..scopes import scope
+from ..states import check_state, load_state, save_state
+
+Array = Any
+Self = TypeVar("Self", bound="Module")
+
+
+class Module:
+    """Base of layers and networks: set attributes in ``__init__`` and write ``forward``.
+
+    >>> from autoflow import nn
+    >>> class Line(nn.Module):
+    ...     def __init__(self):
+    ...         self.slope, self.offset = af.Variable(2.0), af.Variable(1.0)
+    ...     def forward(self, x):
+    ...         return self.slope * x + self.offset
+    >>> line = Line()
+    >>> line(3.0)
+    7.0  Operation add_0 = add(multiply_0, offset)
+    >>> list(line.named_parameters())
+    ['slope', 'offset']
+    """
+
+    training = True  # set by train() and eval()
+    label = ""  # what its box in a picture says; set when it becomes a part of another module
+
+    def forward(self, *args: Any, **options: Any) -> Any:
+        """What the module computes: written by each kind of module, used by calling the module."""
+        raise NotImplementedError(f"{type(self).__name__} has no forward(self, x): write what it computes")
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """``forward``, in a scope of its own, so that pictures can fold it."""
+        if not modes().recording:
+            return self.forward(*args, **options)
+        with scope(self.label or type(self).__name__):
+            return self.forward(*args, **options)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, Module) and not value.label:
+            value.label = name
+        if isinstance(value, VariableRole) and getattr(value, "_name", None) is None:
+            value.name = name
+        super().__setattr__(name, value)
+
+    def named_parameters(self) -> dict[str, Any]:
+        """Path, such as ``"hidden.weight"``, and Variable; one that is used twice stands under its first path."""
+        found: dict[int, tuple[str, Any]] = {}
+        for path, value in self._walk(""):
+            if isinstance(value, VariableRole):
+                found.setdefault(id(value), (path, value))
+        return dict(found.values())
+
+    def parameters(self) -> list[Any]:
+        """All Variables, for an optimiser. From now on their names are their paths, so that errors say which."""
+        named = self.named_parameters()
+        for path, parameter in named.items():
+            parameter.name = path
+        return list(named.values())
+
+    def modules(self) -> list[Module]:
+        """This module and all modules in it, at any depth, each once."""
+        found = {id(self): self}
+        for _, value in self._walk(""):
+            if isinstance(value, Module):
+                found.setdefault(id(value), value)
+        return list(found.values())
+
+    def _walk(self, path: str) -> Iterator[tuple[str, Any]]:
+        """Everything in the module, with its path."""
+        for name, value in vars(self).items():
+            if not name.startswith("_"):
+                yield from walk(path + name, value)
+
+    def train(self: Self, mode: bool = True) -> Self:
+        """Behave as in training (dropout drops, batch norm looks at the batch), in all parts; returns the module."""
+        for module in self.modules():
+            module.training = bool(mode)
+        return self
+
+    def eval(self: Self) -> Self:
+        """Behave as in use; returns the module."""
+        return self.train(False)
+
+    def zero_grad(self) -> None:
+        """Forget the gradients of all parameters."""
+        for parameter in self.named_parameters().values():
+            parameter.zero_grad()
+
+    def _state(self) -> dict[str, Any]:
+        return {p: v for p, v in self._walk("") if isinstance(v, VariableRole) or type(v) in FAMILIES}
+
+    def state_dict(self) -> dict[str, Array]:
+        """Copies of all parameters and buffers as plain arrays, by path.
+
+        >>> from autoflow import nn
+        >>> {path: x.shape for path, x in nn.BatchNorm(2).state_dict().items()}
+        {'weight': (2,), 'bias': (2,), 'running_mean': (2,), 'running_var': (2,)}
+        """
+        return {path: value_of(value).copy() for path, value in self._state().items()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Overwrite parameters and buffers.
+
+        Raises StateError, and changes nothing, unless ``state`` has exactly the entries of :meth:`state_dict`.
+        """
+        own = self._state()
+        state = {path: value_of(value) for path, value in state.items()}
+        arrays = check_state(repr(self), {path: value_of(value) for path, value in own.items()}, state)
+        for path, value in own.items():
+            if isinstance(value, VariableRole):
+                value.assign(arrays[path])  # type: ignore[attr-defined]
+            else:
+                np.copyto(value, arrays[path], casting="same_kind")
+
+    def save(self, path: str | Path) -> Path:
+        """Write :meth:`state_dict` to an npz file; returns its path."""
+        return save_state(path, self.state_dict())
+
+    def load(self: Self, path: str | Path) -> Self:
+        """Read what :meth:`save` wrote into a module of the same structure; returns the module."""
+        self.load_state_dict(load_state(path))
+        return self
+
+    def __repr__(self) -> str:
+        parts = [f"{name}={value!r}" for name, value in vars(self).items() if isinstance(value, Module)]
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+
+def walk(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """A value with its path, and everything in it."""
+    yield path, value
+    if isinstance(value, Module):
+        yield from value._walk(path + ".")
+    elif isinstance(value, (list, tuple)):
+        for k, part in enumerate(value):
+            yield from walk(f"{path}.{k}", part)
+    elif isinstance(value, dict):
+        for key, part in value.items():
+            yield from walk(f"{path}.{key}", part)

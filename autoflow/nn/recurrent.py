@@ -1,0 +1,123 @@
+"""Recurrent layers: one step of a sequence after the other, with a memory of what came before.
+
+The whole sequence meets the input weights in one product, (n, time, inputs) @ (inputs, hidden); what cannot be done
+at once, because each step needs the memory that the step before has left, is a loop in Python.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..nodes import Variable
+from . import init as initialisers
+from .checks import floats, generator, shape_is
+from .layers import positive
+from .module import Module
+from .rows import sigmoid
+
+Array = Any
+
+
+class Recurrent(Module):
+    """What RNN and LSTM share: weights for ``gates`` vectors of size ``hidden``, and checks."""
+
+    def __init__(self, inputs: int, hidden: int, gates: int, rng: np.random.Generator, dtype: Any) -> None:
+        who = type(self).__name__
+        positive(who, inputs=inputs, hidden=hidden)
+        rng = generator(who, rng)
+        square = [initialisers.orthogonal(rng, (hidden, hidden), dtype) for _ in range(gates)]
+        into = [initialisers.glorot_uniform(rng, (hidden, inputs), dtype) for _ in range(gates)]
+        self.weight_ih = Variable(np.concatenate(into), copy=False)
+        self.weight_hh = Variable(np.concatenate(square), copy=False)
+        self.bias = Variable(np.zeros(gates * hidden, dtype), copy=False)
+
+    @property
+    def hidden(self) -> int:
+        """The size of the memory."""
+        return int(self.weight_hh.shape[1])
+
+    def inputs(self, x: Array) -> Array:
+        """What the sequence adds at each step. (n, time, inputs) -> (n, time, gates * hidden)"""
+        floats(self, x)
+        shape_is(self, x, "n", "time", self.weight_ih.shape[1])
+        return x @ self.weight_ih.T + self.bias
+
+    def memory(self, x: Array, h: Array, what: str = "memory") -> Array:
+        """The memory to start with: zeros, unless one is given."""
+        if h is None:
+            return np.zeros((x.shape[0], self.hidden), x.dtype)
+        shape_is(self, h, x.shape[0], self.hidden, what=what)
+        return h
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.weight_ih.shape[1]}, {self.hidden})"
+
+
+def in_time(steps: list[Array], x: Array, hidden: int) -> Array:
+    """All steps as one array (n, time, hidden), also if there are none."""
+    return np.stack(steps, axis=1) if steps else np.zeros((x.shape[0], 0, hidden), x.dtype)
+
+
+class RNN(Recurrent):
+    """hₜ = tanh(xₜ Wᵀ + hₜ₋₁ Uᵀ + b), h₋₁ = 0. Source: Elman, Cognitive Science 14, 1990.
+
+    Shapes: x (n, time, inputs); results: all h (n, time, hidden), and the last one (n, hidden), from which a longer
+    sequence goes on: ``layer(x, h)``. W, U, b are ``weight_ih`` (hidden, inputs), ``weight_hh`` (hidden, hidden) and
+    ``bias`` (hidden,), PyTorch's two biases in one.
+
+    >>> from autoflow import nn
+    >>> layer = nn.RNN(3, 4, rng=np.random.default_rng(0))
+    >>> outputs, h = layer(np.ones((2, 5, 3)))
+    >>> outputs.shape, h.shape
+    ((2, 5, 4), (2, 4))
+    """
+
+    def __init__(self, inputs: int, hidden: int, *, rng: np.random.Generator, dtype: Any = float) -> None:
+        super().__init__(inputs, hidden, 1, rng, dtype)
+
+    def forward(self, x: Array, h: Array = None) -> tuple[Array, Array]:
+        """(n, time, inputs) -> (n, time, hidden), (n, hidden)"""
+        into, h = self.inputs(x), self.memory(x, h)
+        steps = []
+        for t in range(x.shape[1]):
+            h = np.tanh(into[:, t] + h @ self.weight_hh.T)
+            steps.append(h)
+        return in_time(steps, x, self.hidden), h
+
+
+class LSTM(Recurrent):
+    """A memory c that is added to, through gates i, f, o between 0 and 1, so that gradients survive many steps.
+
+    i, f, g, o = xₜ Wᵀ + hₜ₋₁ Uᵀ + b;  cₜ = σ(f) ⊙ cₜ₋₁ + σ(i) ⊙ tanh(g);  hₜ = σ(o) ⊙ tanh(cₜ).
+
+    Shapes as :class:`RNN`, with ``weight_ih`` (4 hidden, inputs), ``weight_hh`` (4 hidden, hidden), ``bias``
+    (4 hidden,) in PyTorch's order i, f, g, o; the last result is the pair (h, c). Source: Hochreiter and Schmidhuber,
+    Neural Computation 9, 1997; Gers, Schmidhuber and Cummins 2000 for f. The bias of f starts at 1 (Jozefowicz,
+    Zaremba and Sutskever, ICML 2015), so that nothing is forgotten at first.
+
+    >>> from autoflow import nn
+    >>> layer = nn.LSTM(3, 4, rng=np.random.default_rng(0))
+    >>> outputs, (h, c) = layer(np.ones((2, 5, 3)))
+    >>> outputs.shape, h.shape, c.shape
+    ((2, 5, 4), (2, 4), (2, 4))
+    """
+
+    def __init__(self, inputs: int, hidden: int, *, rng: np.random.Generator, dtype: Any = float) -> None:
+        super().__init__(inputs, hidden, 4, rng, dtype)
+        self.bias.value[hidden : 2 * hidden] = 1.0
+
+    def forward(self, x: Array, state: tuple[Array, Array] | None = None) -> tuple[Array, tuple[Array, Array]]:
+        """(n, time, inputs) -> (n, time, hidden), ((n, hidden), (n, hidden))"""
+        into, n = self.inputs(x), self.hidden
+        h, c = (None, None) if state is None else state
+        h, c = self.memory(x, h), self.memory(x, c, "cell memory")
+        steps = []
+        for t in range(x.shape[1]):
+            z = into[:, t] + h @ self.weight_hh.T
+            keep, add, show = sigmoid(z[:, n : 2 * n]), sigmoid(z[:, :n]), sigmoid(z[:, 3 * n :])
+            c = keep * c + add * np.tanh(z[:, 2 * n : 3 * n])
+            h = show * np.tanh(c)
+            steps.append(h)
+        return in_time(steps, x, n), (h, c)

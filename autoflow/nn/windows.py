@@ -1,0 +1,160 @@
+"""Convolution and pooling: look at an image through a small window at every place.
+
+Instead of moving the window over the image, take for each place *within the window* the slice of the image that it
+sees as the window moves. For a window of 3 × 3 that is nine slices, stacked into one array with an axis for the nine;
+a convolution is then one matrix product with that axis, max pooling is a maximum over it. Everything is a slice, a
+stack or a product, so the derivatives need no further thought.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .checks import InputError, floats, shape_is
+
+Array = Any
+Sizes = int | Sequence[int]
+
+
+def windows(who: str, x: Array, kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int]) -> Array:
+    """What each place of the window sees. Shapes: x (n, channels, *size), result (n, channels, places, *out).
+
+    out = (size − dilation (kernel − 1) − 1) // stride + 1 in each direction.
+
+    >>> windows("", np.arange(5.0).reshape(1, 1, 5), [3], [1], [1])[0, 0]
+    array([[0., 1., 2.],
+           [1., 2., 3.],
+           [2., 3., 4.]])
+    """
+    sizes = x.shape[2:]
+    out = [(n - d * (k - 1) - 1) // s + 1 for n, k, s, d in zip(sizes, kernel, stride, dilation, strict=True)]
+    if min(out) < 1:
+        raise InputError(f"{who}: a window of {tuple(kernel)} (dilation {tuple(dilation)}) does not fit into {sizes}")
+    seen = []
+    for place in np.ndindex(*kernel):
+        starts = [k * d for k, d in zip(place, dilation, strict=True)]
+        seen.append(x[(..., *[slice(b, b + (n - 1) * s + 1, s) for b, n, s in zip(starts, out, stride, strict=True)])])
+    return np.stack(seen, axis=2)
+
+
+def conv1d(
+    x: Array, weight: Array, bias: Array = None, stride: Sizes = 1, padding: Sizes | str = 0, dilation: Sizes = 1,
+    groups: int = 1,
+) -> Array:  # fmt: skip
+    """z[n, o, i] = Σ_c Σ_k weight[o, c, k] x[n, c, stride · i + dilation · k] + bias[o].
+
+    Shapes: x (n, channels, length), weight (out, channels / groups, k), bias (out,), result (n, out, length').
+    As everywhere in this field it is a correlation: the window is not reversed. ``padding``: so many zeros on both
+    sides, or "same" (result as long as x) or "valid" (none).
+
+    >>> conv1d(np.array([[[1.0, 2.0, 4.0, 8.0]]]), np.array([[[-1.0, 1.0]]]))
+    array([[[1., 2., 4.]]])
+    """
+    return convolve("conv1d", 1, x, weight, bias, stride, padding, dilation, groups)
+
+
+def conv2d(
+    x: Array, weight: Array, bias: Array = None, stride: Sizes = 1, padding: Sizes | str = 0, dilation: Sizes = 1,
+    groups: int = 1,
+) -> Array:  # fmt: skip
+    """z[n, o, i, j] = Σ_ckl weight[o, c, k, l] x[n, c, s · i + d · k, s · j + d · l] + bias[o]; see :func:`conv1d`.
+
+    Shapes: x (n, channels, height, width), weight (out, channels / groups, k, l), bias (out,), result
+    (n, out, height', width'). Source: LeCun et al., Neural Computation 1, 1989.
+
+    >>> conv2d(np.ones((1, 1, 3, 3)), np.ones((1, 1, 2, 2)))
+    array([[[[4., 4.],
+             [4., 4.]]]])
+    """
+    return convolve("conv2d", 2, x, weight, bias, stride, padding, dilation, groups)
+
+
+def convolve(
+    who: str, dims: int, x: Array, weight: Array, bias: Array, stride: Sizes, padding: Sizes | str, dilation: Sizes,
+    groups: int,
+) -> Array:  # fmt: skip
+    """Convolution in any number of directions: windows, and one product of matrices per example and group."""
+    floats(who, x)
+    size = ("length",) if dims == 1 else ("height", "width")
+    shape_is(who, weight, "out", "channels", *["k"] * dims, what="weight")
+    out, channels, *kernel = weight.shape
+    shape_is(who, x, "n", channels * groups, *size)
+    if groups < 1 or out % groups:
+        raise InputError(f"{who}: {out} channels out cannot be shared among {groups} groups")
+    stride, dilation = each(who, "stride", stride, dims, 1), each(who, "dilation", dilation, dims, 1)
+    x = padded(who, x, padding, kernel, stride, dilation)
+    seen = windows(who, x, kernel, stride, dilation)
+    n, sizes, inner = x.shape[0], seen.shape[3:], channels * math.prod(kernel)
+    columns = seen.reshape((n, groups, inner, math.prod(sizes)))
+    z = weight.reshape((groups, out // groups, inner)) @ columns
+    z = z.reshape((n, out, *sizes))
+    if bias is None:
+        return z
+    shape_is(who, bias, out, what="bias")
+    return z + bias.reshape((out, *[1] * dims))
+
+
+def padded(
+    who: str, x: Array, padding: Sizes | str, kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int],
+    fill: float = 0.0,
+) -> Array:  # fmt: skip
+    """x with ``fill`` around it. "same" needs d (k − 1) more places; an odd one goes behind, as in PyTorch."""
+    if padding == "same":
+        if max(stride) > 1:
+            raise InputError(f"{who}: padding 'same' needs stride 1")
+        more = [d * (k - 1) for k, d in zip(kernel, dilation, strict=True)]
+        width = [(m // 2, m - m // 2) for m in more]
+    elif padding == "valid":
+        return x
+    else:
+        width = [(p, p) for p in each(who, "padding", padding, len(kernel), 0)]
+    if not any([max(w) for w in width]):
+        return x
+    return np.pad(x, [(0, 0), (0, 0), *width], constant_values=fill)
+
+
+def each(who: str, what: str, number: Any, dims: int, least: int) -> list[int]:
+    """One integer for each direction."""
+    sizes = [number] * dims if isinstance(number, int) else list(number) if isinstance(number, (tuple, list)) else []
+    if len(sizes) != dims or not all([isinstance(n, int) and n >= least for n in sizes]):
+        raise InputError(f"{who}: {what} is an integer of at least {least}, or {dims} of them, not {number!r}")
+    return sizes
+
+
+def max_pool2d(x: Array, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0) -> Array:
+    """The largest value in each window. Shapes: x (n, channels, height, width), result (n, channels, height', width').
+
+    Windows lie side by side unless a ``stride`` is given; padding counts as −∞. Equal largest values share the
+    gradient (PyTorch gives it to the first).
+
+    >>> max_pool2d(np.arange(16.0).reshape(1, 1, 4, 4), 2)
+    array([[[[ 5.,  7.],
+             [13., 15.]]]])
+    """
+    return np.max(pooled("max_pool2d", x, kernel_size, stride, padding, -np.inf), axis=2)
+
+
+def avg_pool2d(x: Array, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0) -> Array:
+    """The mean of each window. Shapes as :func:`max_pool2d`; padding counts as zeros.
+
+    >>> avg_pool2d(np.arange(16.0).reshape(1, 1, 4, 4), 2)
+    array([[[[ 2.5,  4.5],
+             [10.5, 12.5]]]])
+    """
+    return np.mean(pooled("avg_pool2d", x, kernel_size, stride, padding, 0.0), axis=2)
+
+
+def pooled(who: str, x: Array, kernel_size: Sizes, stride: Sizes | None, padding: Sizes, fill: float) -> Array:
+    """The windows that pooling looks through."""
+    floats(who, x)
+    shape_is(who, x, "n", "channels", "height", "width")
+    kernel = each(who, "kernel_size", kernel_size, 2, 1)
+    steps = kernel if stride is None else each(who, "stride", stride, 2, 1)
+    around = each(who, "padding", padding, 2, 0)
+    if any([2 * p > k for p, k in zip(around, kernel, strict=True)]):
+        raise InputError(f"{who}: padding {tuple(around)} is more than half of the window {tuple(kernel)}")
+    return windows(who, padded(who, x, around, kernel, steps, [1, 1], fill), kernel, steps, [1, 1])

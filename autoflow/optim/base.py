@@ -1,0 +1,163 @@
+"""Optimiser: parameters, what is remembered of each, and a step that changes all of them or none.
+
+A rule (``update``) works on plain arrays and writes in place: ``np.multiply(g, lr, out=a)`` into an array that is
+there already, so that a step allocates nothing of the size of the model. Two such scratch arrays, as large as the
+largest parameter, serve all of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import AnomalyError, DataError
+from ..nodes import VariableRole, value_of
+from ..states import check_state, load_state, save_state
+
+Array = Any
+
+
+class Optimiser:
+    """Base of all optimisers: write ``update``, and name in ``remembers`` the arrays it keeps for each parameter.
+
+    parameters : Variables; or ``model.parameters()``; or the model.
+    lr : the learning rate, the size of the steps. May be changed at any time (``optimiser.lr = 0.01``).
+    """
+
+    remembers: tuple[str, ...] = ()
+
+    def __init__(self, parameters: Any, lr: float, **settings: float) -> None:
+        self.parameters = variables(parameters)
+        self.lr = lr
+        for name, value in settings.items():
+            setattr(self, name, not_negative(type(self).__name__, name, value))
+        self.steps = [0] * len(self.parameters)  # that each parameter has made
+        self.memory = [{name: np.zeros_like(value_of(p)) for name in self.remembers} for p in self.parameters]
+        self.scratch = scratch_for(self.parameters)
+
+    @property
+    def lr(self) -> float:
+        """The learning rate."""
+        return float(self._lr)
+
+    @lr.setter
+    def lr(self, lr: float) -> None:
+        self._lr = not_negative(type(self).__name__, "lr", lr)
+
+    def update(self, x: Array, g: Array, t: int, a: Array, b: Array, **memory: Array) -> None:
+        """Change the plain array x in place. g: its gradient, not to be changed; t: the number of this step, from 1;
+        a, b: scratch arrays of x's shape; then what is remembered, by name."""
+        raise NotImplementedError
+
+    def step(self) -> None:
+        """One update of every parameter that has a gradient and is not frozen.
+
+        Raises AnomalyError, and changes nothing, if a gradient is NaN or infinite. A graph that was recorded before
+        and needs the old numbers notices (StaleValueError).
+        """
+        grads = [value_of(p.grad) if p.requires_grad else None for p in self.parameters]
+        for p, g in zip(self.parameters, grads, strict=True):
+            if g is not None and not finite(g):
+                raise AnomalyError(
+                    f"{type(self).__name__}: the gradient of {p.name} contains NaN or infinity. No parameter was "
+                    f"changed. Look at the data and the loss; clip gradients or lower lr={self.lr:g}."
+                )
+        for k, (p, g) in enumerate(zip(self.parameters, grads, strict=True)):
+            if g is not None:
+                x = p.value
+                a, b = [flat[: x.size].reshape(x.shape) for flat in self.scratch[x.dtype]]
+                self.steps[k] += 1
+                self.update(x, g, self.steps[k], a, b, **self.memory[k])
+                p.value = x  # the same array: only notes that it has been written into
+
+    def zero_grad(self) -> None:
+        """Forget the gradients: the next backward pass starts from nothing."""
+        for p in self.parameters:
+            p.zero_grad()
+
+    def _state(self) -> dict[str, Array]:
+        """What a later step depends on besides the parameters, by name; arrays not copied."""
+        named = {f"{k}.{name}": array for k, m in enumerate(self.memory) for name, array in m.items()}
+        return {"lr": np.array(self.lr), "steps": np.array(self.steps), **named}
+
+    def state_dict(self) -> dict[str, Array]:
+        """Copies of everything that the next step depends on, besides the parameters.
+
+        >>> from autoflow import optim
+        >>> optim.SGD([af.Variable([1.0, 2.0])], lr=0.1, momentum=0.9).state_dict()
+        {'lr': array(0.1), 'steps': array([0]), '0.velocity': array([0., 0.])}
+        """
+        return {name: array.copy() for name, array in self._state().items()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on where :meth:`state_dict` was taken. Raises StateError, and changes nothing, if it does not fit."""
+        own = self._state()
+        arrays = check_state(type(self).__name__, own, state)
+        self.lr = float(arrays["lr"])
+        self.steps = [int(t) for t in arrays["steps"]]
+        for name, array in own.items():
+            if name not in ("lr", "steps"):
+                np.copyto(array, arrays[name], casting="same_kind")
+
+    def save(self, path: str | Path) -> Path:
+        """Write :meth:`state_dict` to an npz file; returns its path."""
+        return save_state(path, self.state_dict())
+
+    def load(self, path: str | Path) -> None:
+        """Read what :meth:`save` wrote."""
+        self.load_state_dict(load_state(path))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self.parameters)} parameters, lr={self.lr:g})"
+
+
+def variables(parameters: Any) -> list[Any]:
+    """The Variables to be trained, each once."""
+    if isinstance(parameters, VariableRole):
+        parameters = [parameters]
+    elif hasattr(parameters, "parameters"):
+        parameters = parameters.parameters()
+    elif isinstance(parameters, dict):
+        parameters = parameters.values()
+    elif not isinstance(parameters, Iterable):
+        raise TypeError(f"an optimiser takes Variables or a model, not {type(parameters).__name__}")
+    found = list(parameters)
+    for p in found:
+        if not isinstance(p, VariableRole):
+            raise TypeError(f"an optimiser changes Variables; this is {type(p).__name__}: {p!r:.60}")
+        if value_of(p).dtype.kind == "c":
+            raise DataError(f"{p.name} is complex: train its real and imaginary parts as two Variables")
+    if not found:
+        raise ValueError("an optimiser needs at least one Variable; an iterator that was used up gives none")
+    if len({id(p) for p in found}) < len(found):
+        raise ValueError("a Variable was given twice: it would make two steps at once")
+    return found
+
+
+def scratch_for(parameters: list[Any]) -> dict[Any, tuple[Array, Array]]:
+    """Two flat arrays for each dtype, as large as the largest parameter."""
+    largest: dict[Any, Array] = {}
+    for p in parameters:
+        x = value_of(p)
+        if x.dtype not in largest or largest[x.dtype].size < x.size:
+            largest[x.dtype] = x
+    return {dtype: (np.empty_like(x, shape=x.size), np.empty_like(x, shape=x.size)) for dtype, x in largest.items()}
+
+
+def finite(g: Array) -> bool:
+    """No NaN, no infinity. Both survive a sum, so a finite sum is the answer, ten times as fast; else look closely."""
+    with np.errstate(all="ignore"):
+        return bool(np.isfinite(g.sum())) or bool(np.isfinite(g).all())
+
+
+def not_negative(who: str, name: str, value: Any) -> Any:
+    """A setting: a finite number of at least 0, or a switch."""
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    if not isinstance(value, (int, float, np.number)) or not 0 <= value < math.inf:
+        raise ValueError(f"{who}: {name} must be a finite number of at least 0, not {value!r}")
+    return float(value)

@@ -1,0 +1,54 @@
+"""Gradients that are too large, made smaller in place: between ``backward()`` and ``step()``."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..errors import AnomalyError
+from ..nodes import value_of
+from .base import not_negative, variables
+
+Array = Any
+
+
+def clip_grad_value(parameters: Any, bound: float) -> None:
+    """Every element of every gradient into −bound ... bound.
+
+    >>> w = af.Variable([1.0, 2.0])
+    >>> w.grad = np.array([5.0, -0.5])
+    >>> clip_grad_value([w], 1.0)
+    >>> w.grad
+    array([ 1. , -0.5])
+    """
+    bound = not_negative("clip_grad_value", "bound", bound)
+    for p in variables(parameters):
+        if (g := value_of(p.grad)) is not None:
+            np.clip(g, -bound, bound, out=g)
+
+
+def clip_grad_norm(parameters: Any, max_norm: float) -> float:
+    """All gradients times one number, so that together, as one long vector, they are at most ``max_norm`` long.
+
+    The direction stays. Returns the length they had. Raises AnomalyError, and changes nothing, if that is not finite.
+    Source: Pascanu, Mikolov and Bengio, ICML 2013.
+
+    >>> w = af.Variable([1.0, 2.0])
+    >>> w.grad = np.array([3.0, 4.0])
+    >>> clip_grad_norm([w], 1.0)
+    5.0
+    >>> w.grad.round(3)
+    array([0.6, 0.8])
+    """
+    max_norm = not_negative("clip_grad_norm", "max_norm", max_norm)
+    found = [(p, value_of(p.grad)) for p in variables(parameters) if p.grad is not None]
+    total = math.hypot(*[float(np.linalg.norm(g)) for _, g in found])
+    if not math.isfinite(total):
+        wrong = [p.name for p, g in found if not np.isfinite(g).all()]
+        raise AnomalyError(f"clip_grad_norm: gradients with NaN or infinity, nothing was changed: {', '.join(wrong)}")
+    if total + 1e-6 > max_norm:
+        for _, g in found:
+            np.multiply(g, max_norm / (total + 1e-6), out=g)  # the 1e-6 is PyTorch's
+    return total

@@ -1,0 +1,89 @@
+"""Schedules: the learning rate over time.
+
+A schedule is a function of the number of steps made (or epochs: you decide when to call ``step``) that says by what
+to multiply the learning rate the optimiser started with. Any function will do:
+``Schedule(sgd, lambda t: 1 / (1 + t))``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from .base import Optimiser
+
+Factor = Callable[[int], float]
+
+
+class Schedule:
+    """Sets ``optimiser.lr`` to the learning rate it had, times ``factor(t)``: at once for t = 0, then at each step.
+
+    >>> from autoflow import optim
+    >>> sgd = optim.SGD([af.Variable(1.0)], lr=0.1)
+    >>> schedule = optim.Schedule(sgd, optim.step_decay(every=2, factor=0.5))
+    >>> for _ in range(5):
+    ...     print(sgd.lr, end=" ")
+    ...     schedule.step()
+    0.1 0.1 0.05 0.05 0.025
+    """
+
+    def __init__(self, optimiser: Optimiser, factor: Factor) -> None:
+        self.optimiser, self.factor = optimiser, factor
+        self.lr, self.steps = optimiser.lr, 0
+        optimiser.lr = self.lr * factor(0)
+
+    def step(self) -> None:
+        """One more step is made."""
+        self.steps += 1
+        self.optimiser.lr = self.lr * self.factor(self.steps)
+
+    def state_dict(self) -> dict[str, float]:
+        """What :meth:`load_state_dict` needs to go on."""
+        return {"lr": self.lr, "steps": self.steps}
+
+    def load_state_dict(self, state: dict[str, float]) -> None:
+        """Go on after so many steps."""
+        self.lr, self.steps = float(state["lr"]), int(state["steps"])
+        self.optimiser.lr = self.lr * self.factor(self.steps)
+
+
+def step_decay(every: int, factor: float = 0.1) -> Factor:
+    """Times ``factor`` after every so many steps.
+
+    >>> [step_decay(2)(t) for t in range(3)]
+    [1.0, 1.0, 0.1]
+    """
+    at_least_one("step_decay", "every", every)
+    return lambda t: float(factor) ** (t // every)
+
+
+def cosine(steps: int, end: float = 0.0) -> Factor:
+    """From 1 down to ``end`` along half a cosine, then it stays there. Source: Loshchilov and Hutter, ICLR 2017.
+
+    >>> [round(cosine(4)(t), 2) for t in range(6)]
+    [1.0, 0.85, 0.5, 0.15, 0.0, 0.0]
+    """
+    at_least_one("cosine", "steps", steps)
+    return lambda t: end + (1 - end) * 0.5 * (1 + math.cos(math.pi * min(t, steps) / steps))
+
+
+def warm_up(steps: int, then: Factor | None = None, start: float = 0.0) -> Factor:
+    """From ``start`` up to 1 in a straight line, in so many steps; then 1, or the schedule ``then`` from its beginning.
+
+    >>> [round(warm_up(2, cosine(4))(t), 2) for t in range(7)]
+    [0.0, 0.5, 1.0, 0.85, 0.5, 0.15, 0.0]
+    """
+    at_least_one("warm_up", "steps", steps)
+
+    def factor(t: int) -> float:
+        if t < steps:
+            return start + (1 - start) * t / steps
+        return 1.0 if then is None else then(t - steps)
+
+    return factor
+
+
+def at_least_one(who: str, name: str, n: int) -> None:
+    """Numbers of steps."""
+    if n < 1:
+        raise ValueError(f"{who}: {name} must be at least 1, not {n}")

@@ -1,0 +1,279 @@
+"""Functions that build an array out of parts: choosing, inserting, leaving out, windows, ranges, loops over a function.
+
+Many of them only say which element goes where, and that does not depend on the elements. So let NumPy's function work
+on the *numbers* of the elements (0, 1, 2, ...) instead: its result is an index, and ``np.take`` has a derivative
+(:func:`moved`). Whatever shape, axis or order was asked for, NumPy has taken care of it.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..errors import NoRuleError
+from .indexing import put_back
+from .shapes import as_array, axes_of, sum_to
+from .table import composed, of, primitive, rule
+
+Array = Any
+Shape = tuple[int, ...]
+
+
+def moved(arrange: Callable[..., Array], *arrays: Array) -> Array:
+    """The elements of ``arrays``, arranged as ``arrange`` arranges their numbers.
+
+    >>> moved(lambda a, b: np.insert(a, 1, b), np.array([5.0, 7.0]), np.array(6.0))
+    array([5., 6., 7.])
+    """
+    numbers, start = [], 0
+    for x in arrays:
+        numbers.append(np.arange(start, start + x.size).reshape(x.shape))
+        start += x.size
+    flat = [x.reshape(-1) for x in arrays]
+    return np.take(flat[0] if len(flat) == 1 else np.concatenate(flat), arrange(*numbers))
+
+
+# ---------------------------------------------------------------- leaving out, putting in, repeating
+
+
+@composed(np.delete)
+def delete(arr: Any, obj: Any, axis: Any = None) -> Array:
+    """Without those places."""
+    return moved(lambda numbers: np.delete(numbers, obj, axis), as_array(arr))
+
+
+@composed(np.insert)
+def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Array:
+    """With ``values``, in the dtype of ``arr``, before those places."""
+    x, y = as_array(arr), as_array(values)
+    y = y if y.dtype == x.dtype else np.astype(y, x.dtype)
+    return moved(lambda numbers, new: np.insert(numbers, obj, new, axis), x, y)
+
+
+@composed(np.resize)
+def resize(a: Any, new_shape: Any) -> Array:
+    """The elements again and again, until the shape is full."""
+    x = as_array(a)
+    return moved(lambda numbers: np.resize(numbers, new_shape), x) if x.size else np.zeros_like(x, shape=new_shape)
+
+
+@composed(np.extract)
+def extract(condition: Any, arr: Any) -> Array:
+    """The elements at which the condition holds, as a vector."""
+    return moved(lambda numbers: np.extract(condition, numbers), as_array(arr))
+
+
+@composed(np.trim_zeros)
+def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Array:
+    """Without the zeros at the ends."""
+    x = as_array(filt)
+    trim = trim.lower()
+    if trim not in ("f", "b", "fb", "bf"):
+        raise ValueError(f"unexpected character(s) in `trim`: {trim!r}")
+    axes = axes_of(axis, x.ndim)
+    places = np.argwhere(x)
+    part = [slice(None)] * x.ndim
+    for a in axes:
+        if not len(places):
+            part[a] = slice(0, 0)
+        else:
+            first, last = int(places[:, a].min()), int(places[:, a].max())
+            part[a] = slice(first if "f" in trim else None, last + 1 if "b" in trim else None)
+    return x[tuple(part)] if axes else x
+
+
+# ---------------------------------------------------------------- choosing
+
+
+@composed(np.select)
+def select(condlist: Any, choicelist: Any, default: Any = 0) -> Array:
+    """At each place the first choice whose condition holds."""
+    if len(condlist) != len(choicelist):
+        raise ValueError("list of cases must be same length as list of conditions")
+    if not len(condlist):
+        raise ValueError("select with an empty condition list is not possible")
+    choices = [x if type(x) in (int, float, complex) else as_array(x) for x in [*choicelist, default]]
+    dtype = np.result_type(*[getattr(x, "dtype", x) for x in choices])
+    shape = np.broadcast_shapes(*[np.shape(x) for x in [*condlist, *choices]])
+    z: Any = np.broadcast_to(choices[-1], shape)
+    for condition, choice in zip(reversed(condlist), reversed(choices[:-1]), strict=True):
+        if as_array(condition).dtype != bool:
+            raise TypeError("invalid entry in condlist: should be boolean ndarray")
+        z = np.where(condition, choice, z)
+    return z if z.dtype == dtype else np.astype(z, dtype)
+
+
+@composed(np.choose)
+def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Array:
+    """At each place the element of that choice."""
+    which: Any = np.choose
+    return moved(lambda *numbers: which(a, numbers, mode=mode), *[as_array(x) for x in choices])
+
+
+@composed(np.piecewise)
+def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **options: Any) -> Array:
+    """A function of its own for each condition; one more is for all other places."""
+    x = as_array(x)
+    if np.isscalar(condlist) or (x.ndim and not isinstance(condlist[0], (list, np.ndarray))):
+        condlist = [condlist]
+    conditions = np.asarray(condlist, bool)
+    if len(funclist) == len(conditions) + 1:
+        conditions = np.concatenate([conditions, ~np.any(conditions, axis=0, keepdims=True)])
+    elif len(funclist) != len(conditions):
+        n = len(conditions)
+        raise ValueError(f"with {n} condition(s), either {n} or {n + 1} functions are expected")
+    z: Any = np.zeros_like(x)  # remembers what is written into it
+    for condition, function in zip(conditions, funclist, strict=True):
+        part = x[condition] if callable(function) else None
+        if part is None or part.size:
+            z[condition] = function if part is None else function(part, *args, **options)
+    return z
+
+
+# ---------------------------------------------------------------- grids and windows
+
+
+@composed(np.meshgrid)
+def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> tuple[Array, ...]:
+    """The coordinates of all points of a grid."""
+    if indexing not in ("xy", "ij"):
+        raise ValueError("Valid values for `indexing` are 'xy' and 'ij'.")
+    n = len(xi)
+    places = [1, 0, *range(2, n)] if indexing == "xy" and n > 1 else list(range(n))
+    grid = [
+        as_array(x).reshape(tuple([-1 if a == k else 1 for a in range(n)])) for x, k in zip(xi, places, strict=True)
+    ]
+    if sparse:
+        return tuple([np.copy(x) if copy else x for x in grid])
+    shape = np.broadcast_shapes(*[x.shape for x in grid])
+    grid = [np.broadcast_to(x, shape) for x in grid]
+    return tuple([np.copy(x, order="C") if copy else x for x in grid])
+
+
+def windows(x: Array, window_shape: Any, axis: Any, subok: bool, writeable: bool) -> Array:
+    """A copy of the windows: in NumPy they overlap in memory, and no write could be recorded."""
+    if writeable:
+        raise NoRuleError(
+            "sliding_window_view(writeable=True): windows of a node are copies, write into the node itself"
+        )
+    return np.lib.stride_tricks.sliding_window_view(x, window_shape, axis).copy()
+
+
+def windows_x(g: Array, x_shape: Shape, window_shape: Any, axis: Any) -> Array:
+    """An element is in several windows: what they receive adds up."""
+    size = int(np.prod(x_shape))
+    numbers = np.lib.stride_tricks.sliding_window_view(np.arange(size).reshape(x_shape), window_shape, axis)
+    return put_back(g, (numbers,), (size,)).reshape(x_shape)
+
+
+rule(np.lib.stride_tricks.sliding_window_view, "x | window_shape axis=None subok=False writeable=False", "windows",
+     r"\operatorname{windows} $x", compute=windows, x=windows_x,
+     examples=(of((5,), window_shape=3), of((3, 4), window_shape=(2, 2)), of((3, 4), window_shape=2, axis=-1),
+               of((3, 4), window_shape=(2, 3), axis=(1, 0))))  # fmt: skip
+
+# ---------------------------------------------------------------- ranges between nodes
+
+
+def fractions(n: int, endpoint: bool, g: Array, axis: int) -> Array:
+    """How far along each element is, from 0 to 1, shaped for multiplication with g along ``axis``."""
+    steps = n - 1 if endpoint else n
+    t = (np.arange(n) / max(steps, 1)).astype(np.finfo(g.dtype).dtype)
+    return t.reshape((-1,) + (1,) * (g.ndim - 1 - axis % g.ndim))
+
+
+def linspace_x(g: Array, x_shape: Shape, num: int, endpoint: bool, axis: int) -> Array:
+    """z = x + (y − x) t, so x receives Σ (1 − t) g."""
+    return sum_to((g * (1 - fractions(num, endpoint, g, axis))).sum(axis), x_shape)
+
+
+def linspace_y(g: Array, y_shape: Shape, num: int, endpoint: bool, axis: int) -> Array:
+    """y receives Σ t g."""
+    return sum_to((g * fractions(num, endpoint, g, axis)).sum(axis), y_shape)
+
+
+@primitive
+def spaced(x: Any, y: Any, num: int, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Array:
+    """``np.linspace`` without the extras."""
+    return np.linspace(x, y, num, endpoint, False, dtype, axis)
+
+
+@composed(np.linspace)
+def linspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None,
+    axis: int = 0, *, device: Any = None,
+) -> Any:  # fmt: skip
+    """Evenly spaced from ``start`` to ``stop``; with ``retstep`` the step as well."""
+    if device not in (None, "cpu"):
+        raise ValueError(f"Device not understood. Only 'cpu' is allowed, but received: {device}")
+    z = spaced(start, stop, operator.index(num), endpoint, dtype, axis)
+    if not retstep:
+        return z
+    steps = num - 1 if endpoint else num
+    step = np.subtract(as_array(stop) * 1.0, as_array(start) * 1.0)
+    return z, step / steps if steps > 0 else step * np.nan
+
+
+@composed(np.logspace)
+def logspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
+) -> Array:  # fmt: skip
+    """Powers of ``base``, the exponents evenly spaced."""
+    if np.ndim(base):
+        ndim = max([np.ndim(x) for x in (start, stop, base)])
+        start, stop, base = (as_array(x).reshape((1,) * (ndim - np.ndim(x)) + np.shape(x)) for x in (start, stop, base))
+        base = np.expand_dims(base, axis)
+    z = np.power(base, np.linspace(start, stop, num, endpoint, axis=axis))
+    return z if dtype is None else np.astype(z, dtype, copy=False)
+
+
+def geomspace_x(g: Array, x: Array, z: Array, num: int, endpoint: bool, axis: int) -> Array:
+    """z = x (y / x)ᵗ = x¹⁻ᵗ yᵗ, so dz/dx = (1 − t) z / x."""
+    return sum_to((g * z * (1 - fractions(num, endpoint, g, axis))).sum(axis) / x, x.shape)
+
+
+def geomspace_y(g: Array, y: Array, z: Array, num: int, endpoint: bool, axis: int) -> Array:
+    """dz/dy = t z / y."""
+    return sum_to((g * z * fractions(num, endpoint, g, axis)).sum(axis) / y, y.shape)
+
+
+# fmt: off
+# ruff: noqa: E501
+RANGES = (of((), (), num=4), of((3,), (3,), num=3), of((2, 1), (3,), num=4, axis=-1), of((2,), (), num=3, endpoint=False), of((), (), num=1), of((2,), (2,), num=3, axis=1))
+rule(spaced, "x y | num endpoint=True dtype=None axis=0", "linspace", r"\operatorname{linspace}\left($x, $y\right)", name="linspace",
+     x=linspace_x, y=linspace_y, elementwise=False, examples=RANGES)
+rule(np.geomspace, "x y | num=50 endpoint=True dtype=None axis=0", "geomspace", r"\operatorname{geomspace}\left($x, $y\right)",
+     x=geomspace_x, y=geomspace_y, elementwise=False, domain=(0.5, 2.0), examples=RANGES)
+# fmt: on
+
+# ---------------------------------------------------------------- loops over a function
+
+
+@composed(np.apply_along_axis)
+def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **options: Any) -> Array:
+    """``func1d`` of every vector along an axis; what it returns stands in the place of that axis."""
+    x = as_array(arr)
+    axis = axes_of(axis, x.ndim)[0]
+    rows = np.moveaxis(x, axis, -1)
+    lead = rows.shape[:-1]
+    parts = [as_array(func1d(rows[i], *args, **options)) for i in np.ndindex(*lead)]
+    if not parts:
+        raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")
+    made = np.stack(parts).reshape(lead + parts[0].shape)
+    new = tuple(range(len(lead), made.ndim))
+    return np.transpose(made, (*range(axis), *new, *range(axis, len(lead))))
+
+
+@composed(np.apply_over_axes)
+def apply_over_axes(func: Any, a: Any, axes: Any) -> Array:
+    """``func(x, axis)`` for one axis after the other, the number of axes kept."""
+    x = as_array(a)
+    for axis in axes_of(axes if np.ndim(axes) == 0 else tuple(axes), x.ndim):
+        z = func(x, axis)
+        z = z if z.ndim == x.ndim else np.expand_dims(z, axis)
+        if z.ndim != x.ndim:
+            raise ValueError("function is not returning an array of the correct shape")
+        x = z
+    return x

@@ -1,0 +1,301 @@
+"""Calculus on samples: differences, slopes, areas, lines between points, and the sliding products of convolution.
+
+What NumPy writes with operators is written here in the same way, so that each step is recorded and the numbers are
+NumPy's to the bit. interp, convolve, correlate and unwrap are loops in C: they have rows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .indexing import put_back
+from .ordering import plain_numbers
+from .shapes import as_array, axes_of
+from .table import composed, of, primitive, rule
+
+Array = Any
+Shape = tuple[int, ...]
+
+# ---------------------------------------------------------------- differences
+
+
+def cut(x: Array, axis: int, start: int | None, stop: int | None) -> Array:
+    """``x[start:stop]`` along an axis."""
+    return x[(slice(None),) * (axis % x.ndim) + (slice(start, stop),)]
+
+
+@composed(np.diff)
+def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = np._NoValue, append: Any = np._NoValue) -> Array:
+    """x[1:] - x[:-1] along an axis, n times."""
+    x = as_array(a)
+    if n < 0:
+        raise ValueError(f"order must be non-negative but got {n}")
+    if x.ndim == 0:
+        raise ValueError("diff requires input that is at least one dimensional")
+    if n == 0:
+        return x
+    axis = axes_of(axis, x.ndim)[0]
+    parts = [_edge(prepend, x.shape, axis), x, _edge(append, x.shape, axis)]
+    parts = [part for part in parts if part is not None]
+    x = np.concatenate(parts, axis) if len(parts) > 1 else x
+    for _ in range(n):
+        x = cut(x, axis, 1, None) - cut(x, axis, None, -1)
+    return x
+
+
+def _edge(values: Any, shape: Shape, axis: int) -> Any:
+    """What is put before or behind: one number is one layer."""
+    if values is np._NoValue:
+        return None
+    values = as_array(values)
+    return values if values.ndim else np.broadcast_to(values, (*shape[:axis], 1, *shape[axis + 1 :]))
+
+
+@composed(np.ediff1d)
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
+    """Differences of the flattened array, with values put before and behind, in its dtype."""
+    x = as_array(ary).reshape(-1)
+    z = x[1:] - x[:-1]
+    ends = [None if part is None else np.astype(as_array(part), x.dtype).reshape(-1) for part in (to_begin, to_end)]
+    parts = [part for part in (ends[0], z, ends[1]) if part is not None]
+    return np.concatenate(parts) if len(parts) > 1 else z
+
+
+# ---------------------------------------------------------------- slopes and areas
+
+
+@composed(np.gradient)
+def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
+    """Central differences inside, one-sided at the ends: for each axis an array of f's shape."""
+    f = as_array(f)
+    f = f if f.dtype.kind in "fc" else f.astype(float)
+    axes = axes_of(axis, f.ndim)
+    if edge_order > 2:
+        raise ValueError("'edge_order' greater than 2 not supported")
+    slopes = [slope(f, a, d, edge_order) for a, d in zip(axes, spacings(f.shape, axes, varargs), strict=True)]
+    return slopes[0] if len(axes) == 1 else tuple(slopes)
+
+
+def spacings(shape: Shape, axes: tuple[int, ...], given: tuple[Any, ...]) -> list[Any]:
+    """Per axis the distance between neighbours: one for all, or an array of them."""
+    if not given:
+        return [1.0] * len(axes)
+    if len(given) == 1 and np.ndim(given[0]) == 0:
+        return list(given) * len(axes)
+    if len(given) != len(axes):
+        raise TypeError("invalid number of arguments")
+    found: list[Any] = []
+    for axis, places in zip(axes, given, strict=True):
+        if np.ndim(places) > 1:
+            raise ValueError("distances must be either scalars or 1d")
+        if np.ndim(places) == 1:
+            x = as_array(places)
+            if len(x) != shape[axis]:
+                raise ValueError("when 1d, distances must match the length of the corresponding dimension")
+            steps = np.diff(x.astype(float) if x.dtype.kind in "iu" else x)
+            found.append(steps[0] if (steps == steps[0]).all() else steps)
+        else:
+            found.append(places)
+    return found
+
+
+def slope(f: Array, axis: int, d: Any, edge_order: int) -> Array:
+    """df along one axis, by parabolas through three neighbours. ``d``: their distance, or all distances."""
+    n = f.shape[axis]
+    if n < edge_order + 1:
+        raise ValueError(f"np.gradient needs at least {edge_order + 1} elements along axis {axis}, and f has {n}")
+
+    def at(i: int) -> Array:
+        return f[(slice(None),) * axis + (i,)]
+
+    before, here, behind = cut(f, axis, None, -2), cut(f, axis, 1, -1), cut(f, axis, 2, None)
+    if np.ndim(d) == 0:
+        inside = (behind - before) / (2.0 * d)
+        near = far = d
+    else:
+        d1, d2 = d[:-1], d[1:]
+        shape = tuple([-1 if a == axis else 1 for a in range(f.ndim)])
+        a, b, c = -d2 / (d1 * (d1 + d2)), (d2 - d1) / (d1 * d2), d1 / (d2 * (d1 + d2))
+        inside = a.reshape(shape) * before + b.reshape(shape) * here + c.reshape(shape) * behind
+        near, far = d[0], d[-1]
+    if edge_order == 1:
+        first, last = (at(1) - at(0)) / near, (at(-1) - at(-2)) / far
+    else:
+        first = _weighted([at(0), at(1), at(2)], _first_weights(d))
+        last = _weighted([at(-3), at(-2), at(-1)], _last_weights(d))
+    z = np.concatenate([np.expand_dims(first, axis), inside, np.expand_dims(last, axis)], axis)
+    return z.astype(f.dtype) if z.dtype != f.dtype else z
+
+
+def _weighted(values: list[Array], weights: tuple[Any, Any, Any]) -> Array:
+    return weights[0] * values[0] + weights[1] * values[1] + weights[2] * values[2]
+
+
+def _first_weights(d: Any) -> tuple[Any, Any, Any]:
+    """Of the slope at the first of three points."""
+    if np.ndim(d) == 0:
+        return -1.5 / d, 2.0 / d, -0.5 / d
+    d1, d2 = d[0], d[1]
+    return -(2.0 * d1 + d2) / (d1 * (d1 + d2)), (d1 + d2) / (d1 * d2), -d1 / (d2 * (d1 + d2))
+
+
+def _last_weights(d: Any) -> tuple[Any, Any, Any]:
+    """Of the slope at the last of three points."""
+    if np.ndim(d) == 0:
+        return 0.5 / d, -2.0 / d, 1.5 / d
+    d1, d2 = d[-2], d[-1]
+    return d2 / (d1 * (d1 + d2)), -(d2 + d1) / (d1 * d2), (2.0 * d2 + d1) / (d2 * (d1 + d2))
+
+
+@composed(np.trapezoid)
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
+    """The area under the line through the points (x, y)."""
+    y = as_array(y)
+    if x is None:
+        d = dx
+    elif as_array(x).ndim == 1:
+        d = np.diff(x)
+        d = d.reshape([-1 if a == axis % y.ndim else 1 for a in range(y.ndim)])
+    else:
+        d = np.diff(x, axis=axis)
+    return (d * (cut(y, axis, 1, None) + cut(y, axis, None, -1)) / 2.0).sum(axis)
+
+
+rule(np.unwrap, "x | discont=None axis=-1 period=6.283185307179586", "unwrap", r"\operatorname{unwrap} $x", x=lambda g: g,
+     compute=lambda x, discont, axis, period: np.unwrap(x, discont, axis, period=period), holomorphic=False,
+     examples=(of((5,)), of((2, 3), axis=0), of((4,), period=1.5), of((4,), discont=4.0)))  # fmt: skip
+
+# ---------------------------------------------------------------- the line through given points
+
+
+@composed(np.interp)
+def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Array:
+    """The line through the points (xp, fp), at x. Gradients flow to all of them, and to ``left`` and ``right``."""
+    if period is None:
+        return interpolate(as_array(xp), as_array(x), as_array(fp), left, right)
+    if period == 0:
+        raise ValueError("period must be a non-zero value")
+    period = np.absolute(period)
+    x, xp, fp = (v.astype(float) if v.dtype.kind in "iub" else v for v in (as_array(x), as_array(xp), as_array(fp)))
+    x, xp = x % period, xp % period
+    order = np.argsort(xp)
+    xp, fp = xp[order], fp[order]
+    xp = np.concatenate([xp[-1:] - period, xp, xp[:1] + period])
+    return interpolate(xp, x, np.concatenate([fp[-1:], fp, fp[:1]]), None, None)
+
+
+@primitive
+def interpolate(xp: Array, x: Array, fp: Array, left: Any = None, right: Any = None) -> Array:
+    """``np.interp`` with the points first."""
+    return np.interp(x, xp, fp, left, right)
+
+
+def piece(xp: Array, x: Array) -> tuple[Array, Array, Array, Array, Array]:
+    """Between which points x lies (j and k), how far along (t from 0 to 1), and is it before or behind all points?"""
+    numbers, points = plain_numbers(x), plain_numbers(xp)
+    last = points.shape[0] - 1
+    j = np.clip(np.searchsorted(points, numbers, "right") - 1, 0, max(last - 1, 0))
+    k = np.minimum(j + 1, last)
+    before, behind = numbers < points[0], numbers > points[last]
+    width = np.take(xp, k) - np.take(xp, j)
+    t = (x - np.take(xp, j)) / np.where(width == 0, 1, width)
+    return j, k, np.where(before, 0, np.where(behind, 1, t)), before, behind
+
+
+def steepness(xp: Array, fp: Array, j: Array, k: Array, outside: Array) -> Array:
+    """Of the line from point j to point k; 0 outside of all points."""
+    width = np.take(xp, k) - np.take(xp, j)
+    flat = outside | (width == 0)
+    return np.where(flat, 0, np.take(fp, k) - np.take(fp, j)) / np.where(flat, 1, width)
+
+
+def interp_x(g: Array, xp: Array, x: Array, fp: Array) -> Array:
+    """The slope of the line; at a point, that of the line to its right."""
+    j, k, _, before, behind = piece(xp, x)
+    return g * steepness(xp, fp, j, k, before | behind)
+
+
+def interp_xp(g: Array, xp: Array, x: Array, fp: Array) -> Array:
+    """Moving a point to the right takes the line with it: −slope, in the shares of the two ends."""
+    j, k, t, before, behind = piece(xp, x)
+    sent = -g * steepness(xp, fp, j, k, before | behind)
+    return scattered(sent * (1 - t), j, xp.shape) + scattered(sent * t, k, xp.shape)
+
+
+def interp_fp(g: Array, xp: Array, x: Array, fp_shape: Shape, left: Any, right: Any) -> Array:
+    """z = (1 − t) fp[j] + t fp[k]; beyond the points it is the first or the last, unless other values were given."""
+    j, k, t, before, behind = piece(xp, x)
+    if left is not None:
+        g = np.where(before, 0, g)
+    if right is not None:
+        g = np.where(behind, 0, g)
+    return scattered(g * (1 - t), j, fp_shape) + scattered(g * t, k, fp_shape)
+
+
+def scattered(g: Array, places: Array, shape: Shape) -> Array:
+    """``g`` added up at these places."""
+    return put_back(g, (places,), shape)
+
+
+def ascending(x: Array) -> Array:
+    """Points in order, for the tests."""
+    return np.cumsum(0.4 + x * x) - 1.5
+
+
+rule(interpolate, "xp x fp left=None right=None", "interp", r"\operatorname{interp}($x)", elementwise=False, name="interp",
+     xp=interp_xp, x=interp_x, fp=interp_fp,
+     left=lambda g, xp, x: np.sum(np.where(piece(xp, x)[3], g, 0)), right=lambda g, xp, x: np.sum(np.where(piece(xp, x)[4], g, 0)),
+     examples=(of((4,), (3,), (4,), prepare=ascending), of((3,), (2, 3), (3,), (), (), prepare=ascending), of((2,), (), (2,), prepare=ascending),
+               of((1,), (3,), (1,), prepare=ascending), of((3,), (0,), (3,), prepare=ascending)))  # fmt: skip
+
+# ---------------------------------------------------------------- convolution
+
+
+def in_full(g: Array, n: int, m: int, mode: str, late: bool = False) -> Array:
+    """The gradient of all n + m - 1 products, of which modes "same" and "valid" give the middle.
+
+    ``late``: where an even shorter one cannot be in the middle, the part nearer to the end was taken.
+    """
+    if g.dtype == np.float16:  # what is added up here is added up in single precision
+        g = g.astype(np.float32)
+    total, short = n + m - 1, min(n, m)
+    if mode == "full":
+        return g
+    start = short - 1 if mode == "valid" else (short - 1) // 2
+    start = total - g.shape[0] - start if late else start
+    return np.concatenate([np.zeros_like(g, shape=start), g, np.zeros_like(g, shape=total - start - g.shape[0])])
+
+
+def convolve_x(g: Array, x_shape: Shape, y: Array, mode: Any) -> Array:
+    """z[k] = Σ_i x[i] y[k − i], so dL/dx[i] = Σ_k g[k] y[k − i]: g slid over y reversed."""
+    y = np.reshape(y, -1)
+    n = int(np.prod(x_shape))
+    return np.convolve(in_full(g, n, y.shape[0], mode), y[::-1], "valid").reshape(x_shape)
+
+
+def correlate_x(g: Array, x_shape: Shape, y: Array, mode: Any) -> Array:
+    """z[k] = Σ_n x[n + k] conj(y[n]): a convolution with conj(y) reversed, so g is slid over y as it is."""
+    y = np.reshape(y, -1)
+    n, m = int(np.prod(x_shape)), y.shape[0]
+    return np.convolve(in_full(g, n, m, mode, n < m), y, "valid").reshape(x_shape)
+
+
+def correlate_y(g: Array, x: Array, y_shape: Shape, mode: Any) -> Array:
+    """The same for the other: conjugated, and reversed back."""
+    x = np.reshape(x, -1)
+    n, m = x.shape[0], int(np.prod(y_shape))
+    sent = np.convolve(in_full(g, n, m, mode, n < m), np.conjugate(x)[::-1], "valid")
+    return np.conjugate(sent[::-1]).reshape(y_shape)
+
+
+# fmt: off
+# ruff: noqa: E501
+SLIDES = (of((4,), (2,)), of((2,), (5,)), of((4,), (3,), mode="same"), of((2,), (5,), mode="same"), of((4,), (4,), mode="same"),
+          of((5,), (2,), mode="valid"), of((2,), (3,), mode="valid"))
+rule(np.convolve,  "x y | mode='full'",  "∗", r"$x * $y",      x=convolve_x, y=lambda g, x, y_shape, mode: convolve_x(g, y_shape, x, mode), precedence=2,
+     examples=(*SLIDES, of((), (3,))))
+rule(np.correlate, "x y | mode='valid'", "⋆", r"$x \star $y",  x=correlate_x, y=correlate_y, precedence=2, holomorphic=False,
+     examples=(*SLIDES, of((3,), (3,), mode="full")))
+# fmt: on

@@ -1,0 +1,199 @@
+"""NumPy's functions on polynomials, which are vectors of coefficients, the highest power first.
+
+``np.poly1d`` is a class of NumPy's own: given a node it takes the numbers. Use the vector itself.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from .ordering import plain_numbers
+from .shapes import as_array
+from .table import composed
+
+Array = Any
+
+
+@composed(np.polyval)
+def polyval(p: Any, x: Any) -> Array:
+    """Horner's scheme: the first coefficient belongs to the highest power."""
+    x = as_array(x)
+    z: Any = np.zeros_like(x)
+    for a in as_array(p):
+        z = z * x + a
+    return z
+
+
+@composed(np.vander)
+def vander(x: Any, N: Any = None, increasing: bool = False) -> Array:  # noqa: N803 - NumPy's name
+    """The powers of x as columns."""
+    x = as_array(x)
+    if x.ndim != 1:
+        raise ValueError("x must be a one-dimensional array or sequence.")
+    n = x.shape[0] if N is None else N
+    dtype = np.promote_types(x.dtype, int)
+    x = x if x.dtype == dtype else x.astype(dtype)
+    ones = np.ones((x.shape[0], min(n, 1)), dtype)
+    powers = np.cumprod(np.broadcast_to(x[:, None], (x.shape[0], max(n - 1, 0))), axis=1)
+    z = np.concatenate([ones, powers], axis=1)
+    return z if increasing else z[:, ::-1]
+
+
+@composed(np.polyadd)
+def polyadd(a1: Any, a2: Any) -> Array:
+    """The sum."""
+    x, y = same_length(a1, a2)
+    return x + y
+
+
+@composed(np.polysub)
+def polysub(a1: Any, a2: Any) -> Array:
+    """The difference."""
+    x, y = same_length(a1, a2)
+    return x - y
+
+
+def same_length(a1: Any, a2: Any) -> tuple[Array, Array]:
+    """Both with zeros before the shorter one."""
+    x, y = np.atleast_1d(a1, a2)
+    short, long = (x, y) if len(x) < len(y) else (y, x)
+    if len(short) < len(long):
+        short = np.concatenate([np.zeros(len(long) - len(short), short.dtype), short])
+    return (short, long) if len(x) < len(y) else (long, short)
+
+
+@composed(np.polymul)
+def polymul(a1: Any, a2: Any) -> Array:
+    """The product: a convolution of the coefficients, leading zeros left out."""
+    return np.convolve(trimmed(a1), trimmed(a2))
+
+
+def trimmed(p: Any) -> Array:
+    """Without leading zeros; at least one coefficient."""
+    p = np.atleast_1d(p)
+    kept = np.trim_zeros(p, "f")
+    return kept if len(kept) else p[-1:]
+
+
+@composed(np.polyder)
+def polyder(p: Any, m: int = 1) -> Array:
+    """The m-th derivative of the polynomial."""
+    p = as_array(p)
+    if m < 0:
+        raise ValueError("Order of derivative must be positive (see polyint)")
+    for _ in range(int(m)):
+        p = p[:-1] * np.arange(len(p) - 1, 0, -1)
+    return p
+
+
+@composed(np.polyint)
+def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
+    """The m-th antiderivative; ``k``: the constants of integration."""
+    p = as_array(p)
+    if m < 0:
+        raise ValueError("Order of integral must be positive (see polyder)")
+    constants = np.zeros(m) if k is None else np.atleast_1d(as_array(k))
+    if len(constants) == 1 and m > 1:
+        constants = constants[0] * np.ones(m)
+    if len(constants) < m:
+        raise ValueError("k must be a scalar or a rank-1 array of length 1 or >m.")
+    for i in range(int(m)):
+        p = np.concatenate([p / np.arange(len(p), 0, -1), constants[i : i + 1]])
+    return p
+
+
+@composed(np.polydiv)
+def polydiv(u: Any, v: Any) -> tuple[Array, Array]:
+    """Quotient and remainder, by long division."""
+    u, v = np.atleast_1d(u) + 0.0, np.atleast_1d(v) + 0.0
+    n = len(v)
+    dtype = (u[0] + v[0]).dtype
+    scale, rest = 1.0 / v[0], u if u.dtype == dtype else u.astype(dtype)
+    quotient = []
+    for _ in range(len(u) - n + 1):
+        d = scale * rest[0]
+        quotient.append(d)
+        rest = np.concatenate([rest[:n] - d * v, rest[n:]])
+        rest, gone = rest[1:], rest[:1]
+        rest = np.concatenate([gone, rest]) if len(quotient) == len(u) - n + 1 else rest
+    rest = rest if quotient else u
+    while np.allclose(plain_numbers(rest[0]), 0, rtol=1e-14) and rest.shape[-1] > 1:
+        rest = rest[1:]
+    return (np.stack(quotient) if quotient else np.zeros(1, dtype)), rest
+
+
+@composed(np.polyfit)
+def polyfit(x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: Any = None, cov: Any = False) -> Any:
+    """The coefficients of the polynomial with the least squares of (y − p(x)) w; gradients to x, y and w."""
+    x, y, order = as_array(x) + 0.0, as_array(y) + 0.0, int(deg) + 1
+    if deg < 0:
+        raise ValueError("expected deg >= 0")
+    if x.ndim != 1 or not x.size or y.ndim not in (1, 2) or x.shape[0] != y.shape[0]:
+        raise TypeError("polyfit wants a vector x, and y with one row for each element of it")
+    rcond = len(x) * np.finfo(x.dtype).eps if rcond is None else rcond
+    a, b = np.vander(x, order), y
+    if w is not None:
+        w = as_array(w) + 0.0
+        if w.ndim != 1 or w.shape[0] != y.shape[0]:
+            raise TypeError("expected a 1-d array of weights, as long as y")
+        a, b = a * w[:, None], b * (w[:, None] if b.ndim == 2 else w)
+    scale = np.sqrt((a * a).sum(axis=0))
+    a = a / scale
+    c, residuals, rank, singular = np.linalg.lstsq(a, b, rcond)
+    c = (c.T / scale).T
+    if full:
+        return c, residuals, rank, singular, rcond
+    if rank != order:
+        warnings.warn("Polyfit may be poorly conditioned", np.exceptions.RankWarning, stacklevel=2)
+    if not cov:
+        return c
+    spread = np.linalg.inv(np.dot(a.T, a)) / np.outer(scale, scale)
+    if cov != "unscaled":
+        if len(x) <= order:
+            raise ValueError("the number of data points must exceed order to scale the covariance matrix")
+        spread = (spread if y.ndim == 1 else spread[:, :, None]) * (residuals / (len(x) - order))
+    elif y.ndim == 2:
+        spread = spread[:, :, None] * 1
+    return c, spread
+
+
+@composed(np.roots)
+def roots(p: Any) -> Array:
+    """The zeros of the polynomial: eigenvalues of its companion matrix, so of a double one there is no derivative."""
+    p = np.atleast_1d(p)
+    if p.ndim != 1:
+        raise ValueError("Input must be a rank-1 array.")
+    places = np.flatnonzero(p)
+    if not places.size:
+        return np.array([])
+    at_zero = len(p) - int(places[-1]) - 1
+    p = p[int(places[0]) : int(places[-1]) + 1]
+    p = p if p.dtype.kind in "fc" else p.astype(float)
+    n = len(p) - 1
+    if not n:
+        return np.zeros(at_zero)
+    companion = np.concatenate([(-p[1:] / p[0])[None], np.eye(n - 1, n, dtype=p.dtype)])
+    found = np.linalg.eigvals(companion)
+    return np.hstack([found, np.zeros(at_zero, found.dtype)]) if at_zero else found
+
+
+@composed(np.poly)
+def poly(seq_of_zeros: Any) -> Any:
+    """The polynomial with these zeros, or with the eigenvalues of a matrix."""
+    zeros = np.atleast_1d(seq_of_zeros)
+    if zeros.ndim == 2 and zeros.shape[0] == zeros.shape[1] != 0:
+        zeros = np.linalg.eigvals(zeros)
+    elif zeros.ndim != 1:
+        raise ValueError("input must be 1d or non-empty square 2d array.")
+    if not len(zeros):
+        return 1.0
+    a: Any = np.ones(1, zeros.dtype)
+    for zero in zeros:
+        a = np.convolve(a, np.stack([np.ones((), zeros.dtype), -zero]))
+    if a.dtype.kind != "c":
+        return a
+    numbers = plain_numbers(zeros)
+    return np.copy(np.real(a)) if np.all(np.sort(numbers) == np.sort(numbers.conjugate())) else a

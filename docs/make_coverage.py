@@ -1,0 +1,138 @@
+"""Write ``docs/numpy-coverage.md``: what every NumPy function does with a node.
+
+    python docs/make_coverage.py           writes the file
+    python docs/make_coverage.py --check   says whether it is up to date (the tests call it)
+
+Everything is read from the table of rules and from the lists of ``autoflow/rules/outside.py``, so nothing here is
+written by hand, except for what the peers do: that was read from their sources (``docs/peers.json``).
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+import autoflow  # noqa: F401 - fills the table
+from autoflow.rules import outside
+from autoflow.rules.table import COMPOSED, RULES
+from autoflow.rules.ufuncs import METHODS
+
+HERE = Path(__file__).parent
+PAGE = HERE / "numpy-coverage.md"
+SPACES: dict[str, ModuleType] = {
+    "np": np, "np.linalg": np.linalg, "np.fft": np.fft, "np.emath": np.emath,
+    "np.lib.stride_tricks": np.lib.stride_tricks, "np.lib.array_utils": np.lib.array_utils,
+}  # fmt: skip
+PEERS = {"mygrad": "MyGrad", "autograd": "autograd", "jax_numpy_notable": "JAX"}
+
+HEAD = """# What NumPy functions do with a node
+
+Made by `python docs/make_coverage.py` from the table of rules; do not edit.
+
+* **derivative**: the function has a row in the table: value, derivative, second derivative.
+* **composed**: written with functions that have rows; gradients flow through it.
+* **written into**: the first argument is written into, which is recorded (arrays of `af.zeros`, results of operations).
+* **new array**: a Constant that remembers what is written into it.
+* **plain**: places, counts, yes or no. The derivative is zero or there is none; the result is a plain array.
+* **refused**: `NoRuleError`, with what to do instead.
+* **unseen**: NumPy does not ask the node, so it takes the numbers, and the gradient ends there.
+
+The last columns say which peers differentiate the function (MyGrad 2.5, HIPS autograd 1.9, jax.numpy 0.10).
+"""
+
+
+def status(function: Any) -> tuple[str, str]:
+    """What becomes of a call with a node, and a remark."""
+    if function in RULES:
+        return "derivative", "of " + ", ".join(f"`{name}`" for name in RULES[function].derivatives)
+    if function in COMPOSED:
+        return "composed", ""
+    for title, members in (
+        ("written into", outside.WRITERS), ("new array", outside.FRESH), ("plain", outside.PLAIN),
+        ("unseen", outside.UNSEEN),
+    ):  # fmt: skip
+        if function in members:
+            return title, ""
+    if function in outside.REFUSED:
+        return "refused", outside.REFUSED[function]
+    return "", ""
+
+
+def functions(space: ModuleType) -> dict[str, Any]:
+    """Public functions of a namespace, by name."""
+    there = {name: thing for name, thing in vars(space).items() if not name.startswith("_")}
+    no_functions = type, ModuleType
+    return {n: f for n, f in sorted(there.items()) if callable(f) and not isinstance(f, no_functions) and n != "test"}
+
+
+def rows() -> list[tuple[str, str, str]]:
+    """(name, status, remark) of every function and of every method of a ufunc that is recorded."""
+    found = []
+    for short, space in SPACES.items():
+        for name, function in functions(space).items():
+            found.append((f"{short}.{name}".removeprefix("np."), *status(function)))
+    for method, ufuncs in METHODS.items():
+        found += [(f"{ufunc.__name__}.{method}", "composed", "") for ufunc in ufuncs]
+    found += [("add.at", "written into", ""), ("r_", "composed", "what it joins is recorded"),
+              ("c_", "refused", "of vectors use np.column_stack([x, y]); matrices are joined")]  # fmt: skip
+    return sorted(found)
+
+
+def peers() -> dict[str, set[str]]:
+    """Which functions the peers differentiate."""
+    data = json.loads((HERE / "peers.json").read_text(encoding="utf-8"))
+    return {title: set(data[key]) for key, title in PEERS.items()}
+
+
+def counts(found: list[tuple[str, str, str]]) -> str:
+    """One line: how many of each."""
+    kinds = [kind for _, kind, _ in found]
+    each = [
+        f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(sorted(kinds, key=lambda k: -kinds.count(k))) if kind
+    ]
+    known = kinds.count("derivative") + kinds.count("composed") + kinds.count("written into")
+    return f"**{len(found)} names: {', '.join(each)}. Gradients flow through {known} of them.**"
+
+
+def page() -> str:
+    """The whole file."""
+    found, theirs = rows(), peers()
+    lines = [
+        HEAD,
+        counts(found),
+        "",
+        f"| function | autoflow | | {' | '.join(theirs)} |",
+        "|---" * (3 + len(theirs)) + "|",
+    ]
+    for name, kind, remark in found:
+        marks = " | ".join("yes" if name in names else "" for names in theirs.values())
+        lines.append(f"| `np.{name}` | {kind} | {remark.replace('|', chr(92) + '|')} | {marks} |")
+    return "\n".join(lines) + "\n"
+
+
+def missing() -> list[str]:
+    """What a peer differentiates and we do not."""
+    ours = {name: kind for name, kind, _ in rows()}
+    good = {"derivative", "composed", "written into", "new array"}
+    return sorted({f"{peer}: {name} is {ours.get(name, 'unknown')}" for peer, names in peers().items()
+                   for name in names if ours.get(name) not in good})  # fmt: skip
+
+
+def main() -> int:
+    """Write the page, or with ``--check`` compare it."""
+    if "--check" in sys.argv:
+        same = PAGE.exists() and PAGE.read_text(encoding="utf-8") == page()
+        print("up to date" if same else "out of date: run python docs/make_coverage.py")
+        return 0 if same else 1
+    PAGE.write_text(page(), encoding="utf-8")
+    print(counts(rows()))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

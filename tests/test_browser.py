@@ -1,0 +1,272 @@
+"""Pictures in a real browser, used as a person would: buttons, keys, the slider, light and dark.
+
+``AUTOFLOW_SHOTS=folder pytest tests/test_browser.py`` leaves screenshots there, to be looked at.
+"""
+
+import os
+import time
+from pathlib import Path
+from xml.etree import ElementTree
+
+import chromium
+import numpy as np
+import pytest
+from chromium import Chromium
+from test_html import EVIL
+from test_steps import lesson, shared
+
+import autoflow as af
+from autoflow.pictures import graph
+from autoflow.pictures.html import fragment, page
+from autoflow.pictures.numbers import number
+from autoflow.pictures.style import DARK, LIGHT
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.xdist_group("browser")]
+SVG = "{http://www.w3.org/2000/svg}"
+
+# The parts of the page, for the tests: r is the shadow root of the first picture.
+HELPERS = """
+const r = () => document.querySelector('.autoflow-picture > div').shadowRoot;
+const buttons = () => [...r().querySelectorAll('button')];
+const texts = (selector) => [...r().querySelectorAll(selector)].map((e) => e.textContent);
+const seen = (e) => getComputedStyle(e).visibility === 'visible';
+const card = (id) => r().querySelector(`[data-node="${id}"]`);
+const amount = (id) => { const e = card(id).querySelector('.gradient'); return seen(e) ? e.textContent : ''; };
+const sent = (id) => [...card(id).querySelectorAll('.sent')].filter(seen).map((e) => e.textContent);
+const slide = (k) => { const s = r().querySelector('[type=range]'); s.value = k; s.dispatchEvent(new Event('input')); };
+const caption = () => r().querySelector('.caption').textContent;
+"""
+
+
+@pytest.fixture(scope="module")
+def browser():
+    if reason := chromium.missing():
+        pytest.skip(reason)
+    with Chromium() as running:
+        yield running
+
+
+@pytest.fixture
+def show(browser, tmp_path):
+    """A function that opens HTML, or a picture, and gives a page with the helpers."""
+    pages = []
+
+    def open_it(text, **options):
+        path = tmp_path / f"page{len(pages)}.html"
+        path.write_text(text, encoding="utf-8")
+        pages.append(browser.open(path, **options))
+        pages[-1].run(HELPERS + "0")
+        return pages[-1]
+
+    yield open_it
+    for one in pages:
+        assert one.problems() == []
+        one.call("Page.close")
+
+
+def keep(one, name):
+    """A screenshot, if somebody wants to look at it."""
+    if folder := os.environ.get("AUTOFLOW_SHOTS"):
+        Path(folder).mkdir(exist_ok=True)
+        one.screenshot(Path(folder) / f"{name}.png")
+
+
+def test_stepping_to_the_end_gives_the_gradients_of_backward(show):
+    a5, variables = lesson()
+    stepper = a5.step()
+    one = show(stepper.to_html())
+    a5.backward()
+    for k, step in enumerate(stepper):
+        assert one.run("caption()") == step.caption
+        assert one.run("r().querySelector('.where').textContent") == f"{k} / {len(stepper) - 1}  {step.phase}"
+        if step.phase == "backward":
+            for p in step.products:
+                assert one.run(f"amount({p.source})") == p.so_far.text(4)
+                assert f"= {p.sent.text(4)}" in one.run(f"sent({step.node})")
+            assert one.run("[...r().querySelectorAll('.act')].map((e) => +e.dataset.node)") == [step.node]
+        if k in (0, 6, 13, 17):
+            keep(one, f"step{k:02}")
+        one.run("buttons()[1].click()")
+    for v in variables:
+        (node,) = [n for n in stepper.graph.nodes if n.title == v.name]
+        assert one.run(f"amount({node.id})") == number(float(v.grad), 4)
+    assert one.run("buttons()[1].disabled") is True
+
+
+def test_the_last_frame_is_the_static_picture(show):
+    for thing in (lesson()[0].step().graph, graph(lesson()[0], gradients=True), graph(shared()[0], gradients=True)):
+        one = show(page(thing, 0))
+        before = one.run("new XMLSerializer().serializeToString(r().querySelector('svg'))")
+        one.run("slide(1000)")
+        after = one.run("new XMLSerializer().serializeToString(r().querySelector('svg'))")
+        assert before != after
+        assert canonical(after) == canonical(thing.to_svg())
+        keep(one, f"end{len(thing.nodes)}")
+
+
+def canonical(text):
+    text = text.replace(' class=""', "")
+    return ElementTree.canonicalize(text, strip_text=False).rstrip().replace("&#xA;", "\n")
+
+
+def test_nothing_is_given_away_before_its_time(show):
+    a5, _ = lesson()
+    stepper = a5.step()
+    one = show(stepper.to_html())
+    operations = [v.id for v in stepper.graph.nodes if v.operands]
+    for k in operations:
+        assert one.run(f"amount({k})") == ""
+        assert one.run(f"sent({k})") == []
+        assert one.run(f"seen(card({k}).querySelector('.value'))") is False
+    seed = next(s.number for s in stepper if s.phase == "seed")
+    one.run(f"slide({seed})")
+    shown = {k: one.run(f"amount({k})") for k in operations}
+    assert {k for k, text in shown.items() if text} == set(stepper.graph.outputs)
+    assert all([one.run(f"seen(card({k}).querySelector('.value'))") for k in operations])
+
+
+def test_back_and_forth_gives_the_same_frames(show):
+    one = show(shared()[0].step().to_html())
+    last = len(shared()[0].steps()) - 1
+    frame = "r().querySelector('svg').outerHTML.replaceAll(' class=\"\"', '')"
+    forth = []
+    for _ in range(last):
+        forth.append(one.run(frame))
+        one.run("buttons()[1].click()")
+    back = []
+    for _ in range(last):
+        one.run("buttons()[0].click()")
+        back.append(one.run(frame))
+    assert back == forth[::-1]
+
+
+def test_keys(show):
+    steps = shared()[0].steps()
+    one = show(shared()[0].step().to_html())
+    one.run("r().querySelector('.page').focus()")
+    for key, k in [("ArrowRight", 1), ("ArrowRight", 2), ("ArrowLeft", 1), ("End", len(steps) - 1), ("Home", 0)]:
+        one.press(key)
+        assert one.run("caption()") == steps[k].caption
+
+
+def test_play_and_pause(show):
+    one = show(shared()[0].step().to_html())
+    assert one.run("buttons()[2].textContent") == "Play"
+    one.run("buttons()[2].click()")
+    assert one.run("buttons()[2].textContent") == "Pause"
+    end = time.monotonic() + 20
+    place = "Number(r().querySelector('[type=range]').value)"
+    while one.run(place) < 2 and time.monotonic() < end:
+        time.sleep(0.05)
+    one.run("buttons()[2].click()")
+    stopped = one.run(place)
+    assert stopped >= 2
+    assert one.run("buttons()[2].textContent") == "Play"
+    assert one.run(f"new Promise((done) => setTimeout(() => done({place}), 1600))") == stopped
+
+
+def test_predict_first(show):
+    steps = shared()[0].steps()
+    one = show(shared()[0].step().to_html())
+    one.run("r().querySelector('[type=checkbox]').click()")
+    for step in steps[1:]:
+        one.run("buttons()[1].click()")
+        if not step.question:
+            assert one.run("caption()") == step.caption
+            continue
+        assert one.run("caption()").startswith(step.question)
+        assert one.run(f"sent({step.node})") == []
+        keep(one, "predict")
+        one.run("buttons()[1].click()")
+        assert one.run("caption()") == step.caption
+    assert one.run("buttons()[1].disabled") is True
+
+
+def test_it_can_be_used_without_seeing(show):
+    one = show(shared()[0].step().to_html())
+    assert one.run("r().querySelector('.caption').getAttribute('aria-live')") == "polite"
+    assert one.run("buttons().map((b) => b.getAttribute('aria-label') || b.textContent)") == [
+        "previous step", "next step", "Play",
+    ]  # fmt: skip
+    assert one.run("r().querySelector('[type=range]').getAttribute('aria-valuetext')").startswith("0 of 8")
+    assert one.run("r().querySelector('.page').getAttribute('aria-label')").startswith("Computation graph of out = 12")
+    still = "getComputedStyle(r().querySelector('svg g')).transitionDuration"
+    assert one.run(still) == "0s"
+    one.media(reduced_motion=False)
+    assert one.run(still) != "0s"
+
+
+def rgb(colour):
+    return f"rgb({', '.join(str(int(colour[k : k + 2], 16)) for k in (1, 3, 5))})"
+
+
+def test_light_and_dark(show):
+    one = show(graph(lesson()[0], gradients=True).to_html())
+    ground = "getComputedStyle(r().querySelector('.bg')).fill"
+    around = "getComputedStyle(r().querySelector('.page')).backgroundColor"
+    for dark, theme in ((False, LIGHT), (True, DARK)):
+        one.media(dark=dark)
+        assert one.run(ground) == rgb(theme["bg"])
+        assert one.run(around) == rgb(theme["bg"])
+        keep(one, f"{'dark' if dark else 'light'}")
+
+
+@pytest.mark.parametrize(
+    ("change", "back"),
+    [
+        ("document.body.dataset.jpThemeLight = 'false'", "document.body.dataset.jpThemeLight = 'true'"),
+        ("document.body.className = 'vscode-dark'", "document.body.className = 'vscode-light'"),
+        ("document.documentElement.setAttribute('theme', 'dark')", "document.documentElement.removeAttribute('theme')"),
+    ],
+    ids=["JupyterLab", "VS Code", "Colab"],
+)
+def test_the_theme_of_the_notebook_wins(show, change, back):
+    one = show(graph(shared()[0], gradients=True).to_html())
+    ground = "getComputedStyle(r().querySelector('.bg')).fill"
+    for command, theme in ((change, DARK), (back, LIGHT)):
+        one.run(f"{command}; new Promise((done) => setTimeout(done, 50))")
+        assert one.run(ground) == rgb(theme["bg"])
+
+
+def test_a_fixed_theme_stays(show):
+    one = show(graph(shared()[0], gradients=True, theme="dark").to_html())
+    assert one.run("getComputedStyle(r().querySelector('.bg')).fill") == rgb(DARK["bg"])
+    assert one.run("getComputedStyle(r().querySelector('.page')).backgroundColor") == rgb(DARK["bg"])
+    one.run("slide(0)")
+    keep(one, "fixed_dark")
+
+
+def test_several_pictures_on_a_page(show):
+    two = [fragment(shared()[0].step().graph, 0), fragment(graph(lesson()[0]))]
+    one = show(f"<!doctype html><meta charset=utf-8><body>{''.join(two)}</body>")
+    roots = "[...document.querySelectorAll('.autoflow-picture > div')].map((d) => d.shadowRoot)"
+    assert one.run(f"{roots}.map((root) => root.querySelectorAll('button').length)") == [3, 0]
+    assert one.run("document.querySelectorAll('img').length") == 0
+
+
+def test_names_are_text_in_the_browser_too(show):
+    for name in EVIL[:-1]:
+        x = af.Variable(2.0, name=name)
+        z = x * x
+        z.name = name
+        one = show(
+            z.step().to_html().replace("<head>", "<head><script>var alerts = 0; alert = () => alerts++</script>")
+        )
+        one.run("slide(3)")
+        assert one.run("alerts") == 0
+        assert one.run("r().querySelectorAll('img, script, a, b, iframe').length") == 0
+        assert one.run("caption().length") > 0
+
+
+def test_arrays(show):
+    rng = np.random.default_rng(0)
+    w, b = af.Variable(rng.normal(size=(3, 4)), name="W"), af.Variable(np.zeros(4), name="b")
+    loss = np.sum(np.tanh(af.Constant(rng.normal(size=(8, 3)), name="data") @ w + b) ** 2)
+    loss.name = "loss"
+    stepper = loss.step()
+    one = show(stepper.to_html(), width=1700)
+    for k in range(len(stepper)):
+        one.run(f"slide({k})")
+        assert one.run("caption()") == stepper[k].caption
+        if k in (8, len(stepper) - 1):
+            keep(one, f"arrays{k:02}")

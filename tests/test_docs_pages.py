@@ -1,0 +1,75 @@
+"""The pages "you write / we write": the right column is run, each example alone, and shows what it says.
+
+The left column is run too where the peer is installed.
+"""
+
+import ast
+import html
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import autoflow as af
+
+PAGES = sorted((Path(__file__).parent.parent / "docs").glob("from-*.md"))
+PEERS = {"from-autograd": "autograd", "from-mygrad": "mygrad", "from-pytorch": "torch"}
+ROW = re.compile(r"^## (.*?)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+CODE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SHOWN = re.compile(r"^(\S.*?)  # -> (.*)$")
+ROWS = [
+    pytest.param(page.stem, *[code for _, code in CODE.findall(body)], id=f"{page.stem}: {html.unescape(title)}")
+    for page in PAGES
+    for title, body in ROW.findall(page.read_text(encoding="utf-8"))
+]
+
+
+def differences(code, names):
+    """Run the code; where it says ``expression  # -> result``, compare."""
+    found = []
+    lines = code.splitlines()
+    for statement in ast.parse(code).body:
+        match = SHOWN.match(lines[statement.end_lineno - 1])
+        if match is None:
+            exec(compile(ast.Module([statement], []), "example", "exec"), names)
+            continue
+        shown = repr(eval(match[1], names))
+        if shown != match[2]:
+            found.append(f"{match[1]} is {shown}, not {match[2]}")
+    return found
+
+
+def test_every_page_is_there():
+    names = ["from-autograd", "from-burn", "from-cpp", "from-genesis", "from-mygrad", "from-pytorch"]
+    assert [page.stem for page in PAGES] == names
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_two_columns(page):
+    rows = ROW.findall(page.read_text(encoding="utf-8"))
+    assert len(rows) >= 5
+    for title, body in rows:
+        languages = [language for language, _ in CODE.findall(body)]
+        assert len(languages) == 2, title
+        assert languages[0] in ("py", "cpp", "rust"), title
+        assert languages[1] == "python", title
+
+
+@pytest.mark.parametrize(("page", "theirs", "ours"), ROWS)
+def test_right_column(page, theirs, ours):
+    names = {"np": np, "af": af}
+    found = differences(ours, names)
+    assert not found
+
+
+@pytest.mark.peers
+@pytest.mark.filterwarnings("ignore")  # what a peer says about itself
+@pytest.mark.parametrize(("page", "theirs", "ours"), [row for row in ROWS if row.values[0] in PEERS])
+def test_left_column(page, theirs, ours):
+    pytest.importorskip(PEERS[page])
+    exec(theirs, {})
+
+
+def test_a_wrong_result_is_found():
+    assert differences("x = 1\nx + 1  # -> 3\n", {}) == ["x + 1 is 2, not 3"]

@@ -1,0 +1,488 @@
+"""Pictures in pages and cells: the fragment without a browser, what a notebook shows of a node, PNG and PDF.
+
+In a browser it is tested in test_browser.py.
+"""
+
+import base64
+import html.parser
+import io
+import json
+import re
+import shutil
+import subprocess
+import sys
+import types
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from test_steps import lesson, shared
+
+import autoflow as af
+from autoflow.pictures import cell, draw, exports, graph, png
+from autoflow.pictures.html import fragment, packed, page, style
+
+EVIL = [
+    "</script><script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "<b>&amp;", "a'b\"c", "<!--", "]]>",
+    "\u2028\u202e\x1b[31m", "javascript:alert(1)", "日本語 👍🏽", "\ud800", "", "a" * 100_000,
+]  # fmt: skip
+PNG = b"\x89PNG\r\n"
+
+
+class Reader(html.parser.HTMLParser):
+    """All tags with their attributes, and the texts of elements."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.texts, self.open = [], {}, []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if tag in self.open:
+            while self.open.pop() != tag:
+                pass
+
+    def handle_startendtag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+
+    def handle_data(self, data):
+        self.texts.setdefault(self.open[-1] if self.open else "", []).append(data)
+
+
+def data_of(text):
+    return json.loads(re.search(r'class="autoflow-data">(.*?)</script>', text, re.DOTALL)[1])
+
+
+def steppable():
+    return lesson()[0].step().graph
+
+
+# ------------------------------------------------------------------ the fragment
+
+
+def test_the_image_comes_first_and_says_what_it_shows():
+    text = fragment(steppable())
+    (first, about), (second, image), *_ = Reader(text).tags
+    assert (first, about["class"]) == ("div", "autoflow-picture")
+    assert second == "img"
+    assert image["alt"].startswith("Computation graph of a5 = 8.417")
+    svg = base64.b64decode(image["src"].partition(",")[2])
+    assert svg.decode() == steppable().to_svg()
+    ElementTree.fromstring(svg)
+
+
+def test_the_table_has_all_steps():
+    a5, _ = lesson()
+    cells = Reader(fragment(a5.step().graph)).texts["td"]
+    assert cells[2::3] == [s.caption for s in a5.steps()]
+
+
+def test_nothing_comes_from_elsewhere():
+    for text in (page(steppable(), 0), page(graph(shared()[0]))):
+        outside = re.sub(r'src="data:image/svg\+xml;base64,[A-Za-z0-9+/=]*"', "", text)
+        assert not re.search(
+            r"https?:|//[a-z]|@import|url\(|eval\(|Function\(|innerHTML|<iframe|\sid=|\son\w+=", outside
+        )
+        assert "src=" not in outside
+        assert "href" not in outside
+
+
+@pytest.mark.parametrize("name", EVIL, ids=range(len(EVIL)))
+def test_names_of_users_are_text(name):
+    x, w = af.Variable(2.0, name=name), af.Variable([1.0, 2.0], name=name)
+    z = np.sum(x * w + af.Constant(1.0, name=name))
+    z.name = name
+    for text in (page(z.step().graph, 0), fragment(graph(z, gradients=True)), z._repr_mimebundle_()["text/html"]):
+        text.encode("utf-8")
+        tags = Reader(text).tags
+        assert {tag for tag, _ in tags} <= {
+            "html", "head", "meta", "title", "style", "body", "div", "img", "details", "summary", "table", "thead",
+            "tbody", "tr", "th", "td", "script", "pre",
+        }  # fmt: skip
+        assert not [key for _, attributes in tags for key in attributes if key.startswith("on")]
+        assert all([a["src"].startswith("data:image/svg+xml;base64,") for tag, a in tags if tag == "img"])
+        assert len([tag for tag, _ in tags if tag == "script"]) in (0, 2)
+        assert len(text) < 300_000
+
+
+def test_the_data_of_the_script():
+    a5, _ = lesson()
+    stepper = a5.step()
+    data = data_of(fragment(stepper.graph, 0))
+    assert [s["caption"] for s in data["steps"]] == [s.caption for s in stepper]
+    svg = ElementTree.fromstring(stepper.graph.to_svg())
+    edges = {e.get("data-edge") for e in svg.iter()} - {None}
+    cards = {e.get("data-node"): e for e in svg.iter() if e.get("data-node")}
+    sent = {}
+    for s in data["steps"]:
+        assert {str(s["node"])} <= set(cards) if "node" in s else s["phase"] in ("start", "end")
+        assert set(s.get("inputs", ())) <= edges
+        for product in s.get("products", ()):
+            assert product["edge"] in edges
+            texts = [t.text for t in cards[str(s["node"])].iter() if t.get("class") == "sent"]
+            sent[product["edge"]] = texts[product["row"]]
+    flowing = {f"{e.source}-{e.target}-{e.slot}": e for e in stepper.graph.edges if e.flows}
+    assert set(sent) == set(flowing)
+    for edge, text in sent.items():
+        assert text == f"= {flowing[edge].sent.text(4)}"
+
+
+def test_a_question_hides_the_answer():
+    for s in lesson()[0].steps():
+        if s.phase == "backward":
+            assert s.question.endswith("= ?")
+            assert s.question != s.caption
+
+
+def test_the_start_and_the_theme():
+    assert data_of(page(steppable(), 0))["start"] == 0
+    assert data_of(page(steppable()))["start"] == -1
+    assert data_of(fragment(graph(shared()[0], theme="dark")))["light"] == "false"
+    assert 'content="dark"' in page(graph(shared()[0], theme="dark"))
+    assert 'content="light dark"' in page(graph(shared()[0]))
+
+
+def test_without_gradients_there_is_a_picture_and_a_tree():
+    out, _ = shared()
+    g = graph(out)
+    assert not g.gradients
+    text = fragment(g)
+    assert data_of(text)["steps"] == []
+    assert "<pre>out  add = 12" in text
+    assert "prefers-reduced-motion" in style("auto")
+
+
+def test_the_script_is_short_and_strict():
+    script = packed("fragment.js")
+    assert '"use strict"' in script
+    assert len(script) + len(packed("fragment.css")) < 12_000
+    assert len(fragment(steppable())) < 100_000
+
+
+def test_equal_graphs_give_equal_pages():
+    assert page(steppable()) == page(steppable())
+
+
+def test_save_html(tmp_path):
+    g = graph(shared()[0], gradients=True)
+    text = g.save(tmp_path / "g.html").read_text(encoding="utf-8")
+    assert text == g.to_html()
+    assert text.startswith("<!doctype html>")
+    assert Reader(text).texts["title"] == ["out"]
+
+
+# ------------------------------------------------------------------ cells
+
+
+def test_a_graph_and_its_steps_in_a_cell():
+    out, _ = shared()
+    bundle = out.step()._repr_mimebundle_()
+    assert set(bundle) == {"text/html", "image/svg+xml", "text/plain"}
+    assert bundle["text/plain"] == str(out.step())
+    assert data_of(bundle["text/html"])["start"] == 0
+    assert data_of(graph(out, gradients=True)._repr_mimebundle_()["text/html"])["start"] == -1
+    assert set(out.step()._repr_mimebundle_(include=["text/plain"])) == {"text/plain"}
+    assert "text/html" not in out.step()._repr_mimebundle_(exclude={"text/html"})
+
+
+def test_static_cells_have_images_only():
+    out, _ = shared()
+    with af.options(static=True):
+        bundle = graph(out)._repr_mimebundle_()
+        assert set(out._repr_mimebundle_()) == {"text/plain"}
+    assert set(bundle) - {"image/png"} == {"image/svg+xml", "text/plain"}
+    if "image/png" in bundle:
+        assert bundle["image/png"].startswith(PNG)
+
+
+def test_without_any_png_writer_static_cells_have_svg(monkeypatch):
+    without(monkeypatch, "matplotlib", "matplotlib.figure", "pygraphviz")
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    with af.options(static=True):
+        assert set(graph(shared()[0])._repr_mimebundle_()) == {"image/svg+xml", "text/plain"}
+
+
+def test_a_node_shows_numbers_first():
+    a5, (x, *_) = lesson()
+    a5.backward()
+    bundle = a5._repr_mimebundle_()
+    assert set(bundle) == {"text/plain", "text/html"}
+    assert bundle["text/plain"] == repr(a5)
+    text = bundle["text/html"]
+    assert text.startswith("<pre>8.41696149")
+    assert "<div>a5: Operation subtract · gradient 1</div>" in text
+    assert "<details><summary>graph (3 Variables, " in text
+    assert "<img alt=" in text.partition("<details>")[2]
+    assert "script" not in text
+    assert x._repr_mimebundle_()["text/html"] == "<pre>2.0</pre><div>x: Variable · gradient 10.13</div>"
+    assert set(a5._repr_mimebundle_(include={"text/plain"})) == {"text/plain"}
+    assert set(a5._repr_mimebundle_(exclude={"text/plain"})) == {"text/html"}
+
+
+def test_arrays_show_numbers_first():
+    w = af.Variable(np.ones((2, 2), np.float32), name="w")
+    text = w._repr_mimebundle_()["text/html"]
+    assert text == "<pre>[[1., 1.],\n [1., 1.]]</pre><div>w: Variable · 2 × 2 float32</div>"
+
+
+def test_nothing_of_a_large_graph_is_laid_out(monkeypatch):
+    def never(*_, **__):
+        raise AssertionError("too much for a repr")
+
+    monkeypatch.setattr(cell, "picture_of", never)
+    y = af.Variable(1.0, name="x")
+    for _ in range(100):
+        y = y * 1.0
+    many = np.stack([af.Variable(1.0) for _ in range(100)])
+    for node in (y, many):
+        text = node._repr_mimebundle_()["text/html"]
+        assert "more than 60 nodes" in text
+        assert len(text) < 2000
+
+
+def test_the_size_of_a_repr_does_not_depend_on_the_graph(monkeypatch):
+    looked = []
+    found = cell.few
+    monkeypatch.setattr(cell, "few", lambda record: looked.append(found(record)) or looked[-1])
+    y = af.Variable(1.0, name="x")
+    for _ in range(200_000):
+        y = y * 1.0
+    y._repr_mimebundle_()
+    assert looked == [None]
+
+
+def test_gradients_of_large_arrays_are_not_computed_for_a_repr(monkeypatch):
+    asked = []
+    draw_it = cell.picture_of
+    monkeypatch.setattr(cell, "picture_of", lambda *a, **k: asked.append(k["gradients"]) or draw_it(*a, **k))
+    for n, expected in ((10, None), (200_000, False)):
+        np.sum(af.Variable(np.ones(n)) * 2.0)._repr_mimebundle_()
+        assert asked[-1] is expected
+
+
+def test_a_repr_starts_no_program(monkeypatch):
+    def never(*_, **__):
+        raise AssertionError("a repr starts no program")
+
+    monkeypatch.setattr(subprocess, "Popen", never)
+    a5, _ = lesson()
+    assert "<img" in a5._repr_mimebundle_()["text/html"]
+
+
+def test_a_repr_never_raises(monkeypatch):
+    def broken(*_, **__):
+        raise ZeroDivisionError
+
+    out, _ = shared()
+    monkeypatch.setattr(cell, "picture_of", broken)
+    assert out._repr_mimebundle_()["text/html"].startswith("<pre>12.0</pre>")
+    monkeypatch.setattr(cell, "html", broken)
+    assert set(out._repr_mimebundle_()) == {"text/plain"}
+    monkeypatch.setattr(cell, "repr", broken, raising=False)
+    assert "cannot be shown" in out._repr_mimebundle_()["text/plain"]
+
+
+def test_odd_nodes_are_shown_too():
+    x = af.Variable([1.0, 2.0], name="x")
+    nodes = [
+        np.array(x, subok=True), x[:0], x.detach(), af.Variable(1j), af.Variable(np.float16(2.0)), np.array([x * 2])[0],
+        af.Variable(np.nan), x.copy(),
+    ]  # fmt: skip
+    for node in nodes:
+        bundle = cell.node_bundle(node)
+        assert bundle["text/plain"]
+        assert "<pre>" in bundle["text/html"]
+
+
+def test_a_terminal_is_not_given_html(monkeypatch):
+    shell = types.SimpleNamespace(display_formatter=types.SimpleNamespace(active_types=["text/plain"]), user_ns={})
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell))
+    out, _ = shared()
+    for thing in (out, graph(out), out.step()):
+        assert set(thing._repr_mimebundle_()) == {"text/plain"}
+
+
+# ------------------------------------------------------------------ notebooks
+
+KEPT = {"div", "img", "details", "summary", "table", "thead", "tbody", "tr", "td", "th", "pre"}
+
+
+def sanitized(text):
+    """What JupyterLab leaves of the outputs of a notebook that is not trusted: no scripts, styles, SVG."""
+    text = re.sub(r"<(script|style|svg)\b.*?</\1>", "", text, flags=re.DOTALL)
+    return re.sub(r"</?(\w+)[^>]*>", lambda m: m[0] if m[1] in KEPT else "", text)
+
+
+def test_an_untrusted_notebook_shows_picture_and_table():
+    a5, _ = lesson()
+    a5.backward()
+    for text in (fragment(a5.step().graph), a5._repr_mimebundle_()["text/html"]):
+        left = Reader(sanitized(text))
+        (image,) = [attributes for tag, attributes in left.tags if tag == "img"]
+        assert image["alt"].startswith("Computation graph")
+        assert base64.b64decode(image["src"].partition(",")[2]).startswith(b"<svg")
+        assert "details" in [tag for tag, _ in left.tags]
+
+
+CELLS = [
+    "import numpy as np, autoflow as af\nx = af.Variable(2.0, name='x'); a = x * x; out = a + a * x; out.backward()",
+    "out",
+    "out.graph()",
+    "out.step()",
+    "with af.options(static=True):\n    display(out.graph())",
+]
+
+
+@pytest.fixture(scope="module")
+def notebook(tmp_path_factory):
+    """A notebook that was executed by a kernel."""
+    nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
+    pytest.importorskip("ipykernel")
+    folder = tmp_path_factory.mktemp("kernel")
+    spec = {"argv": [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"], "display_name": "t",
+            "language": "python"}  # fmt: skip
+    (folder / "kernels" / "t").mkdir(parents=True)
+    (folder / "kernels" / "t" / "kernel.json").write_text(json.dumps(spec))
+    made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text) for text in CELLS])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JUPYTER_PATH", str(folder))
+        patch.setenv("PYTHONPATH", str(next(p for p in map(str, af.__path__))).removesuffix("autoflow"))
+        patch.setenv("PYDEVD_DISABLE_FILE_VALIDATION", "1")
+        nbclient.NotebookClient(made, kernel_name="t", timeout=60).execute()
+    return made
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # of the notebook's programs, which are not ours
+def test_cells_of_a_notebook(notebook):
+    node, picture, steps, static = [cell["outputs"][0]["data"] for cell in notebook.cells[1:]]
+    assert "<div>out: Operation add · gradient 1</div>" in node["text/html"]  # the name that the notebook has for it
+    assert 'alt="Computation graph of out = 12' in node["text/html"]
+    assert "autoflow-picture" in picture["text/html"]
+    assert "so far 16" in steps["text/plain"]
+    assert "text/html" not in static
+    assert "<svg" in "".join(static["image/svg+xml"])
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("sanitize", [False, True])
+def test_nbconvert(notebook, sanitize):
+    nbconvert = pytest.importorskip("nbconvert")
+    text, _ = nbconvert.HTMLExporter(sanitize_html=sanitize).from_notebook_node(notebook)
+    static = notebook.cells[-1]["outputs"][0]["data"]
+    if sanitize:
+        assert "<script>(() =>" not in text
+        assert "image/png;base64" in text or "image/png" not in static
+    else:
+        assert text.count('class="autoflow-picture"') >= 2
+        assert 'alt="Computation graph of out = 12' in text
+
+
+# ------------------------------------------------------------------ PNG and PDF
+
+
+def without(monkeypatch, *modules):
+    for module in modules:
+        monkeypatch.setitem(sys.modules, module, None)
+
+
+def pictures():
+    a5, _ = lesson()
+    w = af.Variable(np.linspace(0, 1, 12).reshape(3, 4), name="$w_1$ \\frac")
+    loss = np.sum(np.tanh(af.Constant(np.ones((5, 3)), name="data") @ w) ** 2) / np.float64("nan")
+    return [
+        graph(a5, gradients=True), graph(a5, gradients=True, theme="dark", constants="nodes"),
+        graph(a5, gradients=True, direction="down"), graph(a5, "names"), graph(loss, gradients=True),
+    ]  # fmt: skip
+
+
+@pytest.mark.slow
+def test_matplotlib_draws_our_layout(tmp_path):
+    pytest.importorskip("matplotlib")
+    for g in pictures():
+        data = g.save(tmp_path / "g.png").read_bytes()
+        assert data.startswith(PNG)
+        svg = ElementTree.fromstring(g.to_svg())
+        size = [int.from_bytes(data[k : k + 4], "big") for k in (16, 20)]
+        assert size == [2 * int(svg.get("width")), 2 * int(svg.get("height"))]
+        assert png.render(g, "png") == data  # the same each time
+        assert g.save(tmp_path / "g.pdf").read_bytes().startswith(b"%PDF")
+
+
+@pytest.mark.slow
+def test_matplotlib_draws_at_the_right_place_in_the_right_colour():
+    image = pytest.importorskip("matplotlib.image")
+    g = graph(lesson()[0], gradients=True, theme="dark", constants="nodes")
+    pixels = (image.imread(io.BytesIO(png.render(g, "png")), format="png") * 255).round()
+    svg = ElementTree.fromstring(g.to_svg())
+    sheet = png.Sheet(svg)
+    fills = 0
+    for group in [e for e in svg.iter() if e.get("data-node")]:
+        x, y = [float(v) for v in re.findall(r"[-\d.]+", group.get("transform"))]
+        box = next(e for e in group if e.get("class") == "box")
+        colour = sheet.of(box, (svg, group))["fill"]
+        wide, high = float(box.get("width")), float(box.get("height"))
+        seen = pixels[int(2 * (y + high - 4)), int(2 * (x + wide / 2)), :3]
+        assert list(seen) == [int(colour[k : k + 2], 16) for k in (1, 3, 5)]
+        fills += 1
+    assert fills == len(g.drawn.nodes)
+    below = pixels[-4, 4, :3]
+    assert list(below) == [0x11, 0x16, 0x1C]
+
+
+def test_what_matplotlib_draws_is_all_that_an_svg_has():
+    """Elements and properties that png.py does not know would be missing in PNGs and nowhere else."""
+    known = {"fill", "stroke", "stroke-width", "stroke-dasharray", "font-size", "font-family", "font-weight", "opacity"}
+    for g in pictures():
+        if g.look.theme == "auto":
+            continue
+        svg = ElementTree.fromstring(g.to_svg())
+        tags = {png.local_name(e) for e in svg.iter()}
+        assert tags <= {*png.DRAW, "svg", "g", "title", "desc", "style"}
+        for _, body in png.Sheet(svg).rules:
+            assert set(body) <= known | {"color-scheme"}
+        for e in svg.iter():
+            if png.local_name(e) == "path":
+                png.outline(e.get("d"))
+
+
+def test_paths():
+    points, codes = png.outline("M0 0L2 0h-1v3C1 1 2 2 3 3V9z")
+    assert codes == [1, 2, 2, 2, 4, 4, 4, 2, 79]
+    assert points[-2:] == [(3.0, 9.0), (0.0, 0.0)]
+    with pytest.raises(ValueError, match="does not know"):
+        png.outline("M0 0A1 1 0 0 0 2 2")
+
+
+def test_without_any_program_it_is_said_what_to_install(monkeypatch, tmp_path):
+    without(monkeypatch, "matplotlib", "matplotlib.figure", "pygraphviz")
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    for engine in ("built-in", "dot"):
+        with pytest.raises(FileNotFoundError, match=r"dot was not found.*matplotlib.*save a \.svg"):
+            graph(shared()[0], engine=engine).save(tmp_path / "g.png")
+    assert not (tmp_path / "g.png").exists()
+
+
+def test_pygraphviz_is_asked_when_dot_is_missing(monkeypatch, tmp_path):
+    class Drawing:
+        def __init__(self, string):
+            self.text = string
+
+        def draw(self, format, prog):
+            return PNG + f"{format} {prog} {len(self.text)}".encode()
+
+    without(monkeypatch, "matplotlib", "matplotlib.figure")
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    monkeypatch.setitem(sys.modules, "pygraphviz", types.SimpleNamespace(AGraph=Drawing))
+    data = graph(shared()[0]).save(tmp_path / "g.png").read_bytes()
+    assert data.startswith(PNG + b"png dot ")
+    assert exports.by_pygraphviz(graph(shared()[0]), "pdf")
+
+
+def test_draw_returns_what_it_shows():
+    assert draw(shared()[0]).counts() == "1 Variable · 3 Operations"

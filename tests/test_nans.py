@@ -1,0 +1,79 @@
+"""Functions that leave out NaN: the gradient there is 0, whatever else happens; also in second derivatives."""
+
+# ruff: noqa: E501 - tables of calls
+
+import warnings
+
+import numpy as np
+import pytest
+from support import same_bits
+
+import autoflow as af
+
+X = np.array([[1.5, np.nan, 0.5, 2.0], [3.0, 0.25, -1.0, np.nan], [0.75, 1.25, np.nan, np.nan]])
+FUNCTIONS = [np.nansum, np.nanmean, np.nanvar, np.nanstd, np.nanmax, np.nanmin, np.nanprod, np.nancumsum, np.nancumprod,
+             np.nanmedian, lambda x, **o: np.nanquantile(x, [0.1, 0.6], **o), lambda x, **o: np.nanpercentile(x, 30, **o)]  # fmt: skip
+CALLS = [(f, o) for f in FUNCTIONS for o in ({}, {"axis": 0}, {"axis": 1})]
+
+
+@pytest.mark.parametrize(("f", "options"), CALLS)
+def test_as_if_they_were_not_there(f, options):
+    """Derivatives by differences of the numbers; exact zeros at NaN; second derivatives likewise."""
+
+    def slope(x):
+        x = af.Variable(x)
+        z = f(x, **options)
+        w = np.cos(np.arange(z.size)).reshape(z.shape)
+        np.sum(w * z * z).backward(create_graph=True)
+        first, _ = x.grad, x.zero_grad()
+        if first.requires_grad:
+            np.sum(first * np.sin(np.arange(12.0)).reshape(3, 4)).backward()
+        return first.value, x.grad, np.sum(w * f(x.value, **options) ** 2)
+
+    assert same_bits(f(af.Variable(X), **options).value, f(X, **options))
+    first, second, _ = slope(X)
+    assert np.all(first[np.isnan(X)] == 0)
+    assert second is None or np.all(second[np.isnan(X)] == 0)
+    for i in [(0, 0), (1, 2), (2, 1)]:
+        e = np.zeros_like(X)
+        e[i] = 1e-5
+        up, down = slope(X + e), slope(X - e)
+        np.testing.assert_allclose(first[i], (up[2] - down[2]) / 2e-5, rtol=1e-6, atol=1e-7)
+        along = np.sum((up[0] - down[0]) / 2e-5 * np.sin(np.arange(12.0)).reshape(3, 4))
+        if second is not None:
+            np.testing.assert_allclose(second[i], along, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(("f", "options"), CALLS)
+@pytest.mark.parametrize("order", [1, 2])
+def test_nothing_but_nan(f, options, order):
+    """The gradient of nothing is 0. (NumPy warns in the forward pass, as it should.)"""
+    x = af.Variable(np.full((2, 3), np.nan))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        z = f(x, **options)
+        np.sum(z * z).backward(create_graph=order == 2)
+    first, _ = x.grad, x.zero_grad()
+    if order == 2 and first.requires_grad:
+        np.sum(first).backward()
+        assert x.grad is None or np.all(x.grad == 0)
+    assert np.all(np.asarray(first) == 0)
+
+
+def test_masks_and_first_elements():
+    x = af.Variable(X)
+    ok = np.array([True, False, True, True])
+    np.nansum(x, where=ok, initial=3.0).backward()
+    np.testing.assert_array_equal(x.grad, np.where(ok & ~np.isnan(X), 1.0, 0.0))
+    x.zero_grad()
+    np.nanmax(x, where=ok, initial=3.0).backward()
+    np.testing.assert_array_equal(x.grad, np.where(X == 3.0, 0.5, 0.0))
+
+
+def test_no_warning_on_the_way_back():
+    x = af.Variable(X)
+    z = [np.nanmean(x, axis=0), np.nanstd(x, axis=1), np.nanmedian(x, axis=1), np.nanquantile(x, 0.3, axis=1)]
+    with warnings.catch_warnings(), np.errstate(all="raise"):
+        warnings.simplefilter("error")
+        for part in z:
+            part.backward(np.ones(part.shape))

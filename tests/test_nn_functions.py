@@ -1,0 +1,346 @@
+"""Functions, losses, convolution and pooling: gradients against differences, twice; PyTorch's values; bad input."""
+
+import importlib.util
+
+import numpy as np
+import pytest
+
+import autoflow as af
+from autoflow import nn
+from autoflow.errors import DataError
+from autoflow.nn.checks import InputError
+
+RNG = np.random.default_rng(7)
+
+
+def draw(*shape):
+    return np.random.default_rng([7, *shape]).normal(size=shape)
+
+
+def classes(*shape):
+    return np.random.default_rng([8, *shape]).integers(0, 3, shape)
+
+
+SEES = np.array([[True, False, False, True], [False, False, False, False], [True, True, True, True]])
+T3 = draw(2, 3)
+# These cases close over float64 targets, and so their result is float64; see test_single_precision_targets.
+DOUBLE = {"bce", "bce logits", "cross_entropy p", "kl_div", "l1_loss", "huber_loss", "hinge_loss", "batch_norm in use"}
+P3 = np.abs(T3) / np.abs(T3).sum(1, keepdims=True)
+# name of the case -> (function of the Variables, their values)
+CASES = {
+    "tanh": (nn.tanh, [draw(2, 3)]),
+    "softplus": (nn.softplus, [draw(2, 3)]),
+    "softplus beta": (lambda x: nn.softplus(x, 2.5), [draw(2, 3)]),
+    "elu": (lambda x: nn.elu(x, 0.7), [draw(2, 3)]),
+    "silu": (nn.silu, [draw(2, 3)]),
+    "gelu": (nn.gelu, [draw(2, 3)]),
+    "gelu tanh": (lambda x: nn.gelu(x, "tanh"), [draw(2, 3)]),
+    "dropout": (lambda x: nn.dropout(x, 0.4, rng=np.random.default_rng(0)), [draw(4, 3)]),
+    "layer_norm": (lambda x, w, b: nn.layer_norm(x, (2, 3), w, b), [draw(2, 2, 3), draw(2, 3), draw(2, 3) + 1]),
+    "batch_norm": (lambda x, w, b: nn.batch_norm(x, None, None, w, b, True), [draw(3, 2, 2), draw(2), draw(2) + 1]),
+    "batch_norm in use": (lambda x, w, b: nn.batch_norm(x, P3[0], P3[1], w, b), [draw(3, 3), draw(3), draw(3) + 1]),
+    "embedding": (lambda w: nn.embedding(np.array([[0, 2], [2, 2]]), w), [draw(3, 2)]),
+    "attention": (nn.scaled_dot_product_attention, [draw(2, 3, 2), draw(2, 4, 2), draw(2, 4, 3)]),
+    "attention causal": (
+        lambda q, k, v: nn.scaled_dot_product_attention(q, k, v, is_causal=True),
+        [draw(3, 2), draw(3, 2) + 1, draw(3, 3)],
+    ),
+    "attention mask": (
+        lambda q, k, v: nn.scaled_dot_product_attention(q, k, v, SEES, scale=0.3),
+        [draw(3, 2), draw(4, 2), draw(4, 3)],
+    ),
+    "conv1d": (lambda x, w, b: nn.conv1d(x, w, b, 2, 1, 2), [draw(2, 2, 7), draw(3, 2, 2), draw(3)]),
+    "conv2d": (lambda x, w, b: nn.conv2d(x, w, b, (1, 2), (0, 1)), [draw(2, 2, 4, 3), draw(3, 2, 2, 2), draw(3)]),
+    "conv2d groups": (lambda x, w: nn.conv2d(x, w, groups=2), [draw(1, 2, 3, 3), draw(4, 1, 2, 2)]),
+    "conv2d same": (lambda x, w: nn.conv2d(x, w, padding="same"), [draw(1, 1, 3, 4), draw(1, 1, 2, 3)]),
+    "max_pool2d": (lambda x: nn.max_pool2d(x, 2, 1, 1), [draw(1, 2, 3, 3)]),
+    "avg_pool2d": (lambda x: nn.avg_pool2d(x, (2, 1), 2), [draw(1, 2, 4, 3)]),
+    "mse_loss": (lambda x, t: nn.mse_loss(x, t), [draw(2, 3), draw(3, 2).T]),
+    "l1_loss": (lambda x: nn.l1_loss(x, T3 + 0.5), [draw(2, 3)]),
+    "huber_loss": (lambda x: nn.huber_loss(x, draw(3, 2).T, delta=0.8, reduction="none"), [draw(2, 3)]),
+    "bce": (lambda x: nn.binary_cross_entropy(x, P3), [P3[::-1] * 0.9 + 0.05]),
+    "bce logits": (lambda x: nn.binary_cross_entropy_with_logits(x, P3, reduction="sum"), [draw(2, 3)]),
+    "cross_entropy": (lambda x: nn.cross_entropy(x, np.array([0, 2])), [draw(2, 3)]),
+    "cross_entropy p": (lambda x: nn.cross_entropy(x, P3, label_smoothing=0.1), [draw(2, 3)]),
+    "cross_entropy pixels": (
+        lambda x: nn.cross_entropy(x, np.where(classes(2, 4) == 1, 9, classes(2, 4)), ignore_index=9,
+                                   label_smoothing=0.2),
+        [draw(2, 3, 4)],
+    ),
+    "nll_loss": (lambda x: nn.nll_loss(x, np.array([0, 2])), [draw(2, 3)]),
+    "kl_div": (lambda x: nn.kl_div(x, P3, reduction="batchmean"), [draw(2, 3)]),
+    "kl_div log": (lambda x, t: nn.kl_div(x, t, log_target=True), [draw(2, 3), draw(3, 2).T]),
+    "hinge_loss": (lambda x: nn.hinge_loss(x, np.sign(draw(3, 2).T)), [draw(2, 3)]),
+}  # fmt: skip
+
+
+def along(f, xs, directions, h=2e-4):
+    """The derivative of f in a direction, by differences with error h⁴."""
+    steps = ((-2, 1 / 12), (-1, -2 / 3), (1, 2 / 3), (2, -1 / 12))
+    return sum(w * f([x + k * h * d for x, d in zip(xs, directions, strict=True)]) for k, w in steps) / h
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_gradients(name):
+    """First derivatives in float64 and float32; second ones against differences of the first."""
+    f, xs = CASES[name]
+    z = np.asarray(f(*xs))
+    seed = RNG.normal(size=z.shape)
+    directions = [RNG.normal(size=x.shape) for x in xs]
+
+    def loss(values):
+        made = f(*values)
+        return np.sum(made * seed + 0.5 * made * made)
+
+    def slope(values, create_graph=False):
+        leaves = [af.Variable(x) for x in values]
+        af.backward(loss(leaves), create_graph=create_graph)
+        return sum([np.sum(v.grad * d) for v, d in zip(leaves, directions, strict=True)]), leaves
+
+    first, _ = slope(xs)
+    assert first == pytest.approx(along(lambda at: float(loss(at)), xs, directions), rel=1e-7, abs=1e-7)
+
+    again, leaves = slope(xs, create_graph=True)
+    assert float(again) == pytest.approx(first, rel=1e-12, abs=1e-12)
+    for leaf in leaves:
+        leaf.zero_grad()
+    second = along(lambda at: slope(at)[0], xs, directions)
+    if getattr(again, "requires_grad", False):
+        again.backward()
+        ours = sum([np.sum(v.grad * d) for v, d in zip(leaves, directions, strict=True) if v.grad is not None])
+        assert ours == pytest.approx(second, rel=1e-6, abs=1e-6)
+    else:
+        assert second == pytest.approx(0, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name not in DOUBLE])
+def test_single_precision_stays(name):
+    f, xs = CASES[name]
+    leaves = [af.Variable(x.astype(np.float32)) for x in xs]
+    z = f(*leaves)
+    assert z.dtype == np.float32
+    z.backward(np.ones(z.shape, np.float32))
+    double = [af.Variable(x) for x in xs]
+    f(*double).backward(np.ones(z.shape))
+    for ours, right in zip(leaves, double, strict=True):
+        assert ours.grad.dtype == np.float32
+        np.testing.assert_allclose(ours.grad, right.grad, rtol=2e-4, atol=2e-5)
+
+
+def test_single_precision_targets():
+    x, p = af.Variable(np.float32(P3)), np.float32(P3)
+    losses = [nn.mse_loss, nn.l1_loss, nn.huber_loss, nn.binary_cross_entropy, nn.binary_cross_entropy_with_logits,
+              nn.cross_entropy, nn.kl_div]  # fmt: skip
+    for loss in losses:
+        assert loss(x, p).dtype == np.float32, loss
+    for loss in (*losses[:-2], nn.hinge_loss):
+        assert loss(x, np.ones((2, 3), int)).dtype == np.float32, loss
+    mean, var = np.zeros(3, np.float32), np.ones(3, np.float32)
+    assert nn.batch_norm(x, mean, var).dtype == np.float32
+    assert nn.batch_norm(x, mean, var, training=True).dtype == np.float32
+    assert mean.dtype == np.float32
+
+
+# -- PyTorch ---------------------------------------------------------------------------------------------------------
+
+
+def torch_or_skip():
+    if importlib.util.find_spec("torch") is None:
+        pytest.skip("PyTorch is not installed")
+    import torch
+
+    return torch
+
+
+# the same call in both: (name, arguments, options); every array that is float is differentiated
+SAME = [
+    *[(f, [draw(3, 4)], {}) for f in ("relu", "leaky_relu", "elu", "gelu", "softplus", "silu", "sigmoid", "tanh")],
+    ("gelu", [draw(3, 4)], {"approximate": "tanh"}),
+    ("softplus", [draw(3, 4)], {"beta": 2.0}),
+    ("elu", [np.array([0.0, -1.0])], {"alpha": 0.5}),
+    ("relu", [np.array([0.0, -1.0])], {}),
+    ("leaky_relu", [np.array([0.0, -1.0])], {}),
+    ("layer_norm", [draw(2, 3, 4), (3, 4), draw(3, 4), draw(3, 4) + 1], {}),
+    ("batch_norm", [draw(5, 3, 2), None, None, draw(3), draw(3) + 1], {"training": True}),
+    ("conv1d", [draw(2, 4, 9), draw(6, 2, 3), draw(6)],
+     {"stride": 2, "padding": 1, "dilation": 2, "groups": 2}),
+    ("conv2d", [draw(2, 3, 7, 6), draw(4, 3, 3, 2), draw(4)], {"stride": (2, 1), "padding": (1, 0)}),
+    ("conv2d", [draw(2, 3, 5, 6), draw(4, 3, 4, 3), draw(4)], {"padding": "same"}),
+    ("max_pool2d", [draw(2, 3, 7, 6), 3], {"stride": 2, "padding": 1}),
+    ("avg_pool2d", [draw(2, 3, 7, 6), (3, 2)], {"stride": 2, "padding": 1}),
+    ("embedding", [classes(4, 2), draw(3, 5)], {}),
+    ("scaled_dot_product_attention", [draw(2, 5, 3), draw(2, 6, 3), draw(2, 6, 4)], {}),
+    ("scaled_dot_product_attention", [draw(2, 6, 3), draw(2, 6, 3), draw(2, 6, 4)], {"is_causal": True}),
+    ("scaled_dot_product_attention", [draw(3, 2), draw(4, 2), draw(4, 3), SEES[[0, 0, 2]]], {}),
+    ("mse_loss", [draw(3, 4), draw(4, 3).T], {}),
+    ("l1_loss", [draw(3, 4), draw(4, 3).T], {"reduction": "sum"}),
+    ("huber_loss", [draw(3, 4), draw(4, 3).T], {"delta": 0.5}),
+    ("binary_cross_entropy", [P3, P3[::-1].copy()], {}),
+    ("binary_cross_entropy", [np.array([0.0, 1.0, 0.5]), np.array([0.0, 1.0, 1.0])], {"values only": True}),
+    ("binary_cross_entropy", [np.array([1.0, 0.0]), np.array([0.0, 1.0])], {"values only": True}),
+    ("binary_cross_entropy_with_logits", [40 * draw(3, 4), np.abs(np.sin(draw(4, 3).T))], {}),
+    ("cross_entropy", [30 * draw(5, 3), classes(5)], {"label_smoothing": 0.1}),
+    ("cross_entropy", [draw(5, 3), classes(5)], {"ignore_index": 1, "label_smoothing": 0.1}),
+    ("cross_entropy", [draw(5, 3, 2), classes(5, 2)], {"ignore_index": 1}),
+    ("cross_entropy", [draw(5, 3, 2), np.abs(draw(2, 3, 5).T)], {"label_smoothing": 0.2}),
+    ("cross_entropy", [draw(3), np.array(2)], {}),
+    ("nll_loss", [draw(5, 3), classes(5)], {"ignore_index": 0, "reduction": "none"}),
+    ("kl_div", [draw(2, 3), P3], {}),
+    ("kl_div", [draw(2, 3), np.array([[1.0, 0, 0], [0, 0.5, 0.5]])], {"reduction": "batchmean", "values only": True}),
+    ("kl_div", [draw(2, 3), np.log(P3)], {"log_target": True, "reduction": "sum"}),
+]  # fmt: skip
+
+
+@pytest.mark.peers
+@pytest.mark.filterwarnings("ignore:reduction:UserWarning", "ignore:Using padding:UserWarning")
+@pytest.mark.parametrize("case", SAME, ids=lambda case: case[0])
+def test_as_in_pytorch(case):
+    torch = torch_or_skip()
+    name, arguments, options = case
+    options = dict(options)
+    gradients = not options.pop("values only", False)
+    f = getattr(torch.nn.functional, name, None) or getattr(torch, name)
+
+    def isfloat(x):
+        return isinstance(x, np.ndarray) and x.dtype.kind == "f"
+
+    ours = [af.Variable(x) if isfloat(x) else x for x in arguments]
+    theirs = [torch.tensor(x, requires_grad=isfloat(x)) if isinstance(x, np.ndarray) else x for x in arguments]
+    z, w = getattr(nn, name)(*ours, **options), f(*theirs, **options)
+    np.testing.assert_allclose(z.value, w.detach().numpy(), rtol=1e-10, atol=1e-12)
+    if gradients:
+        seed = np.cos(np.arange(z.size)).reshape(z.shape)
+        z.backward(seed)
+        w.backward(torch.tensor(seed))
+        for a, b in zip(ours, theirs, strict=True):
+            if isfloat(a):
+                np.testing.assert_allclose(a.grad, b.grad.numpy(), rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.peers
+def test_softmax_as_in_pytorch():
+    torch = torch_or_skip()
+    x = 50 * draw(4, 3)
+    np.testing.assert_allclose(nn.softmax(x, 0), torch.softmax(torch.tensor(x), 0).numpy(), rtol=1e-12)
+    np.testing.assert_allclose(nn.log_softmax(x, 0), torch.log_softmax(torch.tensor(x), 0).numpy(), rtol=1e-12)
+
+
+@pytest.mark.peers
+def test_running_means_as_in_pytorch():
+    torch = torch_or_skip()
+    mean, var = np.zeros(3), np.ones(3)
+    tmean, tvar = torch.zeros(3, dtype=torch.float64), torch.ones(3, dtype=torch.float64)
+    for k in range(3):
+        x = draw(4, 3, 2) * (k + 1)
+        nn.batch_norm(af.Variable(x), mean, var, training=True)
+        torch.nn.functional.batch_norm(torch.tensor(x), tmean, tvar, training=True)
+    np.testing.assert_allclose(mean, tmean.numpy(), rtol=1e-12)
+    np.testing.assert_allclose(var, tvar.numpy(), rtol=1e-12)
+
+
+# -- what they say of themselves -------------------------------------------------------------------------------------
+
+
+def test_kinks_and_extremes():
+    x = af.Variable([0.0, 1000.0, -1000.0])
+    for f, right in ((nn.elu, [1, 1, 0]), (nn.softplus, [0.5, 1, 0]), (nn.silu, [0.5, 1, 0]), (nn.gelu, [0.5, 1, 0])):
+        x.zero_grad()
+        with np.errstate(over="raise", invalid="raise", divide="raise"):
+            f(x).backward(np.ones(3))
+        np.testing.assert_allclose(x.grad, right, atol=1e-12)
+    for target in (0.0, 1.0):
+        x.zero_grad()
+        z = nn.binary_cross_entropy_with_logits(x, np.full(3, target), reduction="none")
+        z.backward(np.ones(3))
+        np.testing.assert_allclose(z.value, [np.log(2), 1000 * (1 - target), 1000 * target], rtol=1e-12)
+        np.testing.assert_allclose(x.grad, np.array([0.5, 1, 0]) - target, atol=1e-12)
+
+
+def test_a_query_that_sees_nothing():
+    q, k, v = (af.Variable(x) for x in (draw(3, 2), draw(4, 2), draw(4, 3)))
+    z = nn.scaled_dot_product_attention(q, k, v, SEES)
+    assert z.value[1].tolist() == [0, 0, 0]
+    z.sum().backward()
+    assert q.grad[1].tolist() == [0, 0]
+    assert all(np.isfinite(x.grad).all() for x in (q, k, v))
+
+
+def test_dropout_keeps_the_mean_and_counts():
+    x = np.ones(100_000)
+    z = nn.dropout(x, 0.25, rng=np.random.default_rng(1))
+    assert set(np.unique(z)) == {0, 1 / 0.75}
+    assert z.mean() == pytest.approx(1, abs=0.01)
+    assert nn.dropout(x, 0.25, training=False) is x
+    assert not nn.dropout(x, 1.0, rng=np.random.default_rng(1)).any()
+
+
+def test_targets_need_not_add_up_to_one():
+    x, t = draw(2, 3), np.array([[1.0, 1.0, 0.0], [0.0, 0.0, 0.0]])
+    z = nn.cross_entropy(x, t, reduction="none")
+    assert z[0] == pytest.approx(-nn.log_softmax(x)[0, :2].sum())
+    assert z[1] == 0
+
+
+def test_the_layers_never_leave_the_graph():
+    x = af.Variable(draw(2, 3))
+    w = af.Variable(draw(4, 3))
+    assert nn.dropout(x, 0.5, rng=np.random.default_rng(0)).requires_grad
+    assert nn.batch_norm(x, training=True).requires_grad
+    assert nn.embedding(np.array([1]), w).requires_grad
+
+
+# -- bad input -------------------------------------------------------------------------------------------------------
+
+X23 = draw(2, 3)
+BAD = {
+    "mse_loss.*shape \\(2, 3\\), targets \\(2,\\)": lambda: nn.mse_loss(X23, np.zeros(2)),
+    "reduction is": lambda: nn.mse_loss(X23, X23, reduction="avg"),
+    "mse_loss.*empty": lambda: nn.mse_loss(np.zeros((0, 3)), np.zeros((0, 3))),
+    "cross_entropy.*every target is ignored": lambda: nn.cross_entropy(X23, np.array([5, 5]), ignore_index=5),
+    "label 3 is not one of the 3 classes": lambda: nn.cross_entropy(X23, np.array([0, 3])),
+    "label -1": lambda: nn.nll_loss(X23, np.array([0, -1])),
+    "class numbers of shape \\(2,\\)": lambda: nn.cross_entropy(X23, np.array([0, 1, 2])),
+    "label_smoothing": lambda: nn.cross_entropy(X23, np.array([0, 1]), label_smoothing=2),
+    "cross_entropy expected scores": lambda: nn.cross_entropy(np.zeros((2, 0)), np.zeros(2, int)),
+    "probabilities": lambda: nn.binary_cross_entropy(np.array([1.5]), np.array([1.0])),
+    "delta must be positive": lambda: nn.huber_loss(X23, X23, delta=0),
+    "targets are -1 or 1": lambda: nn.hinge_loss(X23, np.zeros((2, 3))),
+    "embedding: label 9": lambda: nn.embedding(np.array([9]), X23),
+    "conv2d expected input of shape \\(n, 3, height, width\\), got \\(1, 2, 4, 4\\)": lambda: nn.conv2d(
+        draw(1, 2, 4, 4), draw(5, 3, 2, 2)
+    ),
+    "conv1d expected weight": lambda: nn.conv1d(draw(1, 2, 4), draw(5, 3)),
+    "expected bias of shape \\(5,\\), got \\(4,\\)": lambda: nn.conv1d(draw(1, 2, 4), draw(5, 2, 2), draw(4)),
+    "does not fit": lambda: nn.conv1d(draw(1, 2, 4), draw(5, 2, 6)),
+    "stride is an integer": lambda: nn.conv1d(draw(1, 2, 4), draw(5, 2, 2), stride=0),
+    "needs stride 1": lambda: nn.conv1d(draw(1, 2, 4), draw(5, 2, 2), stride=2, padding="same"),
+    "among 2 groups": lambda: nn.conv1d(draw(1, 4, 4), draw(5, 2, 2), groups=2),
+    "more than half": lambda: nn.max_pool2d(draw(1, 1, 4, 4), 2, padding=2),
+    "layer_norm expected input of shape \\(..., 4\\)": lambda: nn.layer_norm(X23, 4),
+    "more than one value": lambda: nn.batch_norm(draw(1, 3), training=True),
+    "n, channels": lambda: nn.batch_norm(draw(3), training=True),
+    "needs running_mean": lambda: nn.batch_norm(X23),
+    "p is the probability": lambda: nn.dropout(X23, 1.5),
+    "approximate": lambda: nn.gelu(X23, "erf"),
+    "expected key": lambda: nn.scaled_dot_product_attention(X23, draw(2, 4), X23),
+    "not both": lambda: nn.scaled_dot_product_attention(X23, X23, X23, np.ones((2, 2), bool), is_causal=True),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("message", BAD)
+def test_bad_input(message):
+    with pytest.raises(InputError, match=message):
+        BAD[message]()
+
+
+def test_wrong_kinds():
+    with pytest.raises(DataError, match=r"conv2d expected floats, got uint8 of shape \(1, 1, 4, 4\).*divided by 255"):
+        nn.conv2d(np.zeros((1, 1, 4, 4), np.uint8), draw(1, 1, 2, 2))
+    with pytest.raises(DataError, match="integer class numbers"):
+        nn.cross_entropy(X23, np.array([0.0, 1.0]))
+    with pytest.raises(DataError, match="got list"):
+        nn.mse_loss([1.0], [1.0])
+    with pytest.raises(DataError, match="real floats"):
+        nn.mse_loss(X23 + 1j, X23)
+    with pytest.raises(TypeError, match="dropout needs rng"):
+        nn.dropout(X23, 0.5)

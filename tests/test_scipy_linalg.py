@@ -1,0 +1,94 @@
+"""autoflow.linalg: values are SciPy's, derivatives those of differences."""
+
+# ruff: noqa: E501 - tables of calls
+
+import sys
+from functools import partial
+
+import numpy as np
+import pytest
+from support import assert_close, same_bits
+from test_reductions import check
+from test_rules import check_row
+
+scipy = pytest.importorskip("scipy.linalg")
+
+import autoflow as af  # noqa: E402 - after SciPy, without which there is nothing to test
+from autoflow import linalg  # noqa: E402
+from autoflow.errors import NoRuleError  # noqa: E402
+from autoflow.rules.table import RULES  # noqa: E402
+
+RNG = np.random.default_rng(3)
+A = RNG.normal(size=(3, 3)) + np.diag([4.0, 6.0, 9.0])
+B, V = RNG.normal(size=(3, 2)), RNG.normal(size=3)
+C = A + 1j * RNG.normal(size=(3, 3)) / 3
+S = np.stack([A, A.T])
+
+
+@pytest.mark.parametrize("name", ["expm", "sqrtm", "general", "triangular", "cholesky", "solve_sylvester", "banded"])
+def test_rows(name):
+    check_row(RULES[getattr(linalg, name)])
+
+
+CALLS = [
+    ("expm", (A / 9,), {}), ("expm", (S / 9,), {}), ("expm", (C / 9,), {}), ("sqrtm", (A,), {}), ("sqrtm", (-A,), {}), ("sqrtm", (C,), {}),
+    *[("solve", (A, B), {"assume_a": kind, "lower": lower}) for kind in ("gen", "sym", "her", "diagonal", "tridiagonal") for lower in (False, True)],
+    *[("solve", (A, V), {"assume_a": kind, "transposed": t}) for kind in ("upper triangular", "lower triangular", None) for t in (False, True)],
+    ("solve", (A, V), {"assume_a": "pos"}), ("solve", (S, B), {}), ("solve", (C, V), {"assume_a": "her"}), ("solve", (C, V), {"assume_a": "sym"}),
+    *[("solve_triangular", (C, V, trans, lower), {"unit_diagonal": unit}) for trans in (0, 1, 2, "N", "T", "C") for lower in (False, True) for unit in (False, True)],
+    ("cholesky", (A,), {}), ("cholesky", (A, True), {}), ("solve_sylvester", (A, A[:2, :2], B), {}), ("solve_banded", ((1, 1), A, V), {}),
+    ("solve_banded", ((0, 2), A[::-1], B), {}), ("block_diag", (A, B, V, 2.0), {}), ("block_diag", (A.astype(np.float32), C), {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "args", "options"), CALLS)
+def test_values_are_scipys(name, args, options):
+    nodes = [af.Variable(x) if isinstance(x, np.ndarray) else x for x in args]
+    z, right = getattr(linalg, name)(*nodes, **options), getattr(scipy, name)(*args, **options)
+    assert isinstance(z, af.Operation)
+    assert z.dtype == right.dtype
+    assert_close(z.value, right, 1e-6 if right.dtype == np.float32 else 1e-14, name)
+    plain = getattr(linalg, name)(*args, **options)
+    assert type(plain) is np.ndarray
+    assert same_bits(plain, z.value)
+
+
+@pytest.mark.parametrize(
+    ("f", "xs"),
+    [
+        *[(partial(linalg.solve, assume_a=kind), (A, B)) for kind in ("sym", "pos", "diagonal", "tridiagonal", "upper triangular")],
+        (partial(linalg.solve, assume_a="her", lower=True), (A, V)),
+        (partial(linalg.solve, assume_a="lower triangular", transposed=True), (A, V)),
+        (partial(linalg.solve_triangular, trans=2), (A, B)),
+        (lambda x, y: linalg.cho_solve(linalg.cho_factor(x), y), (A, B)),
+        (lambda x, y: linalg.cho_solve(linalg.cho_factor(x, lower=True), y), (A, V)),
+        (partial(linalg.solve_banded, (1, 1)), (A, B)),
+        (linalg.block_diag, (A, B, V)),
+    ],
+)  # fmt: skip
+def test_derivatives(f, xs):
+    check(f, *xs)
+
+
+def test_cho_solve_solves():
+    spd = A @ A.T
+    x = linalg.cho_solve(linalg.cho_factor(spd), V)
+    assert_close(x, scipy.cho_solve(scipy.cho_factor(spd), V), 1e-13, "cho_solve")
+
+
+def test_what_is_refused():
+    x = af.Variable(A)
+    with pytest.raises(NoRuleError, match="assume_a='vandermonde'"):
+        linalg.solve(x, V, assume_a="vandermonde")
+    with pytest.raises(ValueError, match="trans"):
+        linalg.solve_triangular(x, V, "X")
+    with pytest.raises(NoRuleError, match="stack"):
+        linalg.solve_banded((1, 1), af.Variable(S), V)
+    with pytest.raises(NoRuleError, match="stacks"):
+        linalg.block_diag(af.Variable(S))
+
+
+def test_without_scipy(monkeypatch):
+    monkeypatch.setitem(sys.modules, "scipy.linalg", None)
+    with pytest.raises(ImportError, match="pip install scipy"):
+        linalg.expm(af.Variable(A))

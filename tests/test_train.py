@@ -1,0 +1,194 @@
+"""fit: it learns, stops in time, refuses bad data, and leaves the parameters alone when something goes wrong."""
+
+import importlib.util
+import sys
+
+import numpy as np
+import pytest
+
+import autoflow as af
+from autoflow import nn, optim
+from autoflow.errors import AnomalyError
+from autoflow.nn.checks import InputError
+from autoflow.train import History, accuracy, batches, evaluate, fit
+
+
+def blobs(n=300, seed=0):
+    """Three clouds in the plane."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, n)
+    return rng.normal(0, 0.5, (n, 2)) + 2 * np.eye(3)[y][:, :2], y
+
+
+def setup(**options):
+    rng = np.random.default_rng(1)
+    model = nn.Sequential(nn.Linear(2, 16, rng=rng), nn.BatchNorm(16), nn.relu, nn.Linear(16, 3, rng=rng))
+    settings = {"loss": nn.cross_entropy, "optimiser": optim.Adam(model, lr=0.01), "rng": rng, "progress": False}
+    return model, settings | options
+
+
+def test_it_learns():
+    x, y = blobs()
+    model, settings = setup()
+    history = fit(model, x, y, validation=blobs(seed=1), metrics={"accuracy": accuracy}, epochs=10, **settings)
+    assert list(history.epochs[0]) == ["loss", "accuracy", "val_loss", "val_accuracy"]
+    assert len(history) == 10
+    assert history.best == 9
+    assert history["val_accuracy"][-1] > 0.93
+    assert history["loss"][-1] < 0.5 * history["loss"][0]
+    assert not model.training
+    again = evaluate(model, *blobs(seed=1), nn.cross_entropy, {"accuracy": accuracy})
+    assert again["loss"] == pytest.approx(history["val_loss"][-1])
+
+
+def test_seeds_decide():
+    x, y = blobs(60)
+    runs = []
+    for _ in range(2):
+        model, settings = setup()
+        runs.append(fit(model, x, y, epochs=2, **settings)["loss"])
+    assert runs[0] == runs[1]
+
+
+def test_float32_stays():
+    x, y = blobs(60)
+    model = nn.Linear(2, 3, rng=np.random.default_rng(0), dtype=np.float32)
+    fit(model, x.astype(np.float32), y, loss=nn.cross_entropy, optimiser=optim.SGD(model, lr=0.1), epochs=1,
+        rng=np.random.default_rng(0), progress=False)  # fmt: skip
+    assert model.weight.dtype == np.float32
+
+
+def test_any_function_is_a_model():
+    w = af.Variable([0.0, 0.0], "w")
+    x = np.random.default_rng(0).normal(size=(64, 2))
+    history = fit(lambda x: x @ w, x, x @ np.array([1.0, -2.0]), loss=nn.mse_loss, optimiser=optim.SGD(w, lr=0.2),
+                  rng=np.random.default_rng(0), patience=3, epochs=50, progress=False)  # fmt: skip
+    np.testing.assert_allclose(w.value, [1, -2], atol=1e-3)
+    assert history.best >= len(history) - 4
+
+
+def test_patience_goes_back_to_the_best():
+    x, y = blobs(40)
+    noise = np.random.default_rng(5).integers(0, 3, 40)
+    model, settings = setup()
+    settings["optimiser"].lr = 0.2
+    history = fit(model, x, noise, validation=(x, y), patience=3, epochs=200, **settings)
+    assert len(history) < 200
+    assert len(history) - 1 - history.best == 3
+    assert history["val_loss"][history.best] == min(history["val_loss"])
+    assert evaluate(model, x, y, nn.cross_entropy)["loss"] == pytest.approx(min(history["val_loss"]))
+
+
+def test_schedules_step_once_an_epoch():
+    x, y = blobs(40)
+    model, settings = setup()
+    schedule = optim.Schedule(settings["optimiser"], optim.step_decay(2, 0.5))
+    fit(model, x, y, epochs=4, schedule=schedule, **settings)
+    assert settings["optimiser"].lr == pytest.approx(0.0025)
+
+
+def test_progress(capsys, monkeypatch):
+    x, y = blobs(40)
+    model, settings = setup(progress=True)
+    if importlib.util.find_spec("tqdm") is not None:
+        assert len(fit(model, x, y, epochs=2, **settings)) == 2
+        assert "loss=" in capsys.readouterr().err
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    assert len(fit(model, x, y, epochs=2, **settings)) == 2
+    assert capsys.readouterr().err == ""
+
+
+def test_the_history_plots_itself():
+    axes = FakeAxes()
+    history = History()
+    history.plot(axes)
+    history.add({"loss": 1.0})
+    history.add({"loss": 0.5})
+    assert history.plot(axes) is axes
+    assert axes.lines == [([1, 2], [1.0, 0.5], "loss")]
+
+
+class FakeAxes:
+    def __init__(self):
+        self.lines = []
+
+    def plot(self, x, y, label):
+        self.lines.append((list(x), y, label))
+
+    def set_xlabel(self, text):
+        pass
+
+    def legend(self):
+        pass
+
+
+def test_batches_are_even():
+    assert [len(b) for b in batches(65, 32)] == [22, 22, 21]
+    shuffled = batches(65, 32, np.random.default_rng(0))
+    assert sorted(np.concatenate(shuffled)) == list(range(65))
+
+
+NAN = np.array([[0.0, 1.0], [np.nan, 1.0]])
+
+
+@pytest.mark.parametrize(
+    ("message", "x", "y", "options"),
+    [
+        ("not as many", np.zeros((3, 2)), np.zeros(2, int), {}),
+        ("the data is empty", np.zeros((0, 2)), np.zeros(0, int), {}),
+        ("NaN or infinity in 1 of 2 examples, first in input 1", NAN, np.zeros(2, int), {}),
+        ("first in target 1", np.zeros((2, 2)), NAN, {}),
+        ("the validation data contains NaN", np.zeros((2, 2)), np.zeros(2, int), {"validation": (NAN, np.zeros(2))}),
+        ("epochs must be", np.zeros((2, 2)), np.zeros(2, int), {"epochs": 0}),
+        ("batch_size must be", np.zeros((2, 2)), np.zeros(2, int), {"batch_size": 0}),
+    ],
+)
+def test_bad_data_change_nothing(message, x, y, options):
+    model, settings = setup(**options)
+    before = model.state_dict()
+    with pytest.raises(InputError, match=message):
+        fit(model, x, y, **settings)
+    assert all(np.array_equal(array, before[name]) for name, array in model.state_dict().items())
+
+
+def test_labels_out_of_range_change_nothing():
+    model, settings = setup()
+    before = [p.value.copy() for p in model.parameters()]
+    with pytest.raises(InputError, match="label 3 is not one of the 3 classes"):
+        fit(model, np.zeros((4, 2)), np.full(4, 3), **settings)
+    assert all(np.array_equal(p.value, old) for p, old in zip(model.parameters(), before, strict=True))
+
+
+def test_a_loss_that_is_nan_changes_nothing():
+    w = af.Variable(2.0, "w")
+    with pytest.raises(AnomalyError, match="the loss of a batch is nan; the parameters are as they were"):
+        fit(lambda x: x * w, np.ones(4), np.ones(4), loss=lambda z, y: z.sum() * np.nan, optimiser=optim.SGD(w),
+            rng=np.random.default_rng(0), progress=False)  # fmt: skip
+    assert w.value == 2
+    assert w.grad is None
+
+
+def test_it_needs_a_generator():
+    model, settings = setup(rng=3)
+    with pytest.raises(TypeError, match="fit needs rng="):
+        fit(model, np.zeros((2, 2)), np.zeros(2, int), **settings)
+
+
+def test_digits():
+    """A small network reads 97 % of the digits that it has not seen."""
+    if importlib.util.find_spec("sklearn") is None:
+        pytest.skip("scikit-learn is not installed")
+    from sklearn.datasets import load_digits
+
+    images, labels = load_digits(return_X_y=True)
+    images = (images / 16).astype(np.float32)
+    rng = np.random.default_rng(0)
+    order = rng.permutation(len(images))
+    test, train = order[:360], order[360:]
+    model = nn.Sequential(
+        nn.Linear(64, 64, rng=rng, dtype=np.float32), nn.relu, nn.Linear(64, 10, rng=rng, dtype=np.float32)
+    )
+    fit(model, images[train], labels[train], loss=nn.cross_entropy, optimiser=optim.AdamW(model, lr=0.005), epochs=20,
+        rng=rng, progress=False)  # fmt: skip
+    with af.no_grad():
+        assert accuracy(model(images[test]), labels[test]) >= 0.97

@@ -1,0 +1,60 @@
+"""reduce, accumulate, outer and reduceat of every binary ufunc with a row."""
+
+import numpy as np
+import pytest
+from test_reductions import check
+
+import autoflow as af
+from autoflow.errors import NoRuleError
+from autoflow.rules.ufuncs import METHODS
+
+X = np.array([[1.1, 0.6, 1.4], [0.9, 1.7, 0.8], [1.3, 0.7, 1.2], [0.5, 1.6, 1.9]])
+Y = np.array([[0.55, 1.45], [1.15, 0.85]])
+ALL = [(method, ufunc) for method, row in METHODS.items() for ufunc in row]
+ROUNDING = (np.floor_divide, np.remainder, np.fmod, np.copysign, np.heaviside, np.nextafter)
+
+
+def ours_or_numpys(method, ufunc):
+    """Our function for nodes, NumPy's for plain arrays: what the door does."""
+
+    def call(x, *args, **options):
+        if any(isinstance(v, af.Node) for v in (x, *args)):
+            return METHODS[method][ufunc](x, *args, **({"axis": 0} | options if method != "outer" else options))
+        return getattr(ufunc, method)(x, *args, **options)
+
+    return call
+
+
+ARGUMENTS = {"reduce": (), "accumulate": (), "reduceat": ([0, 2, 1],)}
+
+
+@pytest.mark.parametrize(("method", "ufunc"), ALL, ids=lambda v: v if isinstance(v, str) else v.__name__)
+def test_method(method, ufunc):
+    f = ours_or_numpys(method, ufunc)
+    if ufunc in ROUNDING:  # jumps: their numbers are all that can be compared
+        args = (X, Y) if method == "outer" else (X, *ARGUMENTS[method])
+        np.testing.assert_array_equal(f(af.Variable(X), *args[1:]).value, getattr(ufunc, method)(*args))
+    elif method == "outer":
+        check(f, X[:2], Y)
+        check(lambda y: f(X[0], y), Y)
+    else:
+        check(lambda x: f(x, *ARGUMENTS[method]), X[:, :2])
+        check(lambda x: f(x, *ARGUMENTS[method], axis=1), X if method != "reduceat" else X.T.copy())
+
+
+@pytest.mark.parametrize("ufunc", [np.add, np.multiply, np.maximum, np.logaddexp, np.fmin])
+@pytest.mark.parametrize("method", ["reduce", "reduceat"])
+def test_long_arrays_to_the_bit(method, ufunc):
+    x = np.random.default_rng(1).uniform(0.9, 1.1, 1000)
+    args = ([0, 500, 100, 999],) if method == "reduceat" else ()
+    np.testing.assert_array_equal(
+        ours_or_numpys(method, ufunc)(af.Variable(x), *args).value, getattr(ufunc, method)(x, *args)
+    )
+
+
+def test_refused_and_empty():
+    with pytest.raises(NoRuleError, match="goes along one axis"):
+        METHODS["reduce"][np.logaddexp](af.Variable(X), axis=(0, 1))
+    with pytest.raises(ValueError, match="zero-size"):
+        METHODS["reduce"][np.hypot](af.Variable(X[:0]))
+    assert METHODS["accumulate"][np.hypot](af.Variable(X[:0])).shape == (0, 3)
