@@ -8,24 +8,31 @@ from .modes import enable_grad, is_grad_enabled, no_grad, options, set_grad_enab
 from .nodes import Constant, Node, Operation, Variable
 from .numbering import reset
 from .passes import backward
-from .transforms import grad, value_and_grad
+from .transforms import elementwise_grad, grad, grad_and_aux, value_and_grad
 
 __version__ = "0.1.0"
+LATER = {  # public name -> the module that has it, imported at first use: nobody pays for what he does not need
+    "Function": "function", "Gradients": "collected", "GradScaler": "precision", "autocast": "precision",
+    "check": "verify", "checkpoint": "recompute", "checkpointing": "recompute", "detect_anomaly": "anomaly",
+    "draw": "pictures", "explore": "pictures.explore", "gradcheck": "verify", "gradients": "collected",
+    "graph": "pictures", "hessian": "jacobians", "hvp": "products", "jacobian": "jacobians", "jvp": "products",
+    "linalg": "", "nn": "", "on_operation": "hooks", "ops": "", "optim": "", "primitive": "custom",
+    "register_function": "ops", "register_operation": "ops", "register_rule": "custom", "scope": "scopes",
+    "to_dot": "pictures", "vjp": "products",
+}  # fmt: skip
 __all__ = [
-    "Constant", "Node", "Operation", "Variable", "array", "backward", "constant", "draw", "empty", "enable_grad",
-    "full", "grad", "graph", "is_grad_enabled", "no_grad", "ones", "options", "reset", "set_grad_enabled", "stack",
-    "stop_gradient", "to_dot", "value_and_grad", "variable", "zeros",
+    "Constant", "Node", "Operation", "Variable", "array", "backward", "constant", "elementwise_grad", "empty",
+    "enable_grad", "full", "grad", "grad_and_aux", "is_grad_enabled", "no_grad", "ones", "options", "reset",
+    "set_grad_enabled", "stack", "stop_gradient", "value_and_grad", "variable", "zeros",
+    *LATER,
 ]  # fmt: skip
 del fast, methods
-LATER = {
-    "draw": "pictures",
-    "graph": "pictures",
-    "to_dot": "pictures",
-}  # imported at first use: nobody pays who draws nothing
 
 
 def __getattr__(name: str) -> object:
-    """``af.draw`` and whatever else is needed rarely."""
+    """``af.draw`` and whatever else is imported when it is first needed."""
     if name not in LATER:
         raise AttributeError(f"module 'autoflow' has no attribute {name!r}")
+    if not LATER[name]:
+        return import_module(f"autoflow.{name}")
     return getattr(import_module(f"autoflow.{LATER[name]}"), name)

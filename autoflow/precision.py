@@ -29,14 +29,13 @@ Array = Any
 HALF, SINGLE, DOUBLE = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)
 
 # Per row, by name. All others follow their operands, as NumPy promotes them: half with single gives single.
-LOW = frozenset(
-    "matmul dot inner outer vdot vecdot matvec vecmat tensordot einsum convolve correlate kron conv linear".split()
-)
-FULL = frozenset(
-    "exp exp2 expm1 log log2 log10 log1p logaddexp logaddexp2 power float_power square reciprocal sqrt cbrt hypot "
-    "sum prod mean var std cumsum cumprod nansum nanprod nanmean nanvar nanstd average norm trace "
-    "sinh cosh tan arcsin arccos arccosh arctanh softmax log_softmax logsumexp softplus cross_entropy mse nll".split()
-)
+PRODUCTS = "matmul dot inner outer vdot vecdot matvec vecmat tensordot einsum convolve correlate kron conv linear"
+DELICATE = """
+    exp exp2 expm1 log log2 log10 log1p logaddexp logaddexp2 power float_power square reciprocal sqrt cbrt hypot
+    sinh cosh tan arcsin arccos arccosh arctanh sum prod mean var std cumsum cumprod average norm trace
+    nansum nanprod nanmean nanvar nanstd softmax log_softmax logsumexp softplus cross_entropy mse nll
+"""
+LOW, FULL = frozenset(PRODUCTS.split()), frozenset(DELICATE.split())
 
 
 def autocast(dtype: Any = np.float16, *, enabled: bool = True) -> switched:

@@ -32,6 +32,8 @@ from .rules.table import Rule
 Array = Any
 F = TypeVar("F", bound=Callable[..., Any])
 _ROWS: dict[int, Rule] = {}  # of checkpoints, by number of operands
+IN_A_ROW = 12  # after so many operations that keep no value one does, else a recurrent network would be computed again
+# from its first step, with all of its values at once
 
 
 def checkpoint(f: F, *, generators: Sequence[np.random.Generator] = ()) -> F:
@@ -173,7 +175,7 @@ def checkpointing(strategy: Any = "balanced") -> noticing:
     strategy : "balanced", or an object with ``is_memory_bound(operation)``.
 
     Values of at most ``af.options.keep`` elements stay in any case. A value that is needed in a backward pass is
-    computed once in it, from the nearest values that were kept.
+    computed once in it, from the nearest values that were kept; at most 12 operations away.
 
     >>> import autoflow as af
     >>> x = af.Variable(np.ones(10_000))
@@ -196,7 +198,9 @@ def forget(strategy: Any, node: Any) -> None:
     """The notice of :func:`checkpointing`: let the record of ``node`` keep as little as the strategy says."""
     record, keep = node._record, modes().keep
     saved, extra = list(record.saved), dict(record.extra or {})
-    bound = record.rule.compute is not None and strategy.is_memory_bound(node)
+    behind = [(p.extra or {}).get("recall", 0) for p in record.parents if type(p) is Record]
+    steps = 1 + max(behind, default=0)  # operations in a row, up to this one, whose values were not kept
+    bound = record.rule.compute is not None and steps <= IN_A_ROW and strategy.is_memory_bound(node)
     for k, parent in enumerate(record.parents):
         value = saved[k]
         if type(parent) is Record and "recall" in (parent.extra or {}):
@@ -213,7 +217,7 @@ def forget(strategy: Any, node: Any) -> None:
                 saved[k] = value
     if node.size > keep:
         saved[-1] = Ghost(node._value) if bound else node._value
-    record.saved, record.extra = tuple(saved), {**extra, "recall": True}
+    record.saved, record.extra = tuple(saved), {**extra, "recall": steps if bound else 0}
 
 
 def recalled(record: Record, again: dict[Record, Array]) -> tuple[Any, ...]:

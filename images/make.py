@@ -18,10 +18,10 @@ from autoflow.pictures import Graph
 from autoflow.scopes import scope
 
 HERE = Path(__file__).parent
-TO_STEP_14 = """{
+TO_STEP_15 = """{
     const root = document.querySelector('.autoflow-picture > div').shadowRoot;
     const slider = root.querySelector('[type=range]');
-    slider.value = 14;
+    slider.value = 15;
     slider.dispatchEvent(new Event('input'));
     0 }"""
 
@@ -199,7 +199,7 @@ def screenshots(folder: Path) -> None:
         path.write_text(lesson().step().to_html(), encoding="utf-8")
         for dark in (False, True):
             page = browser.open(path, width=1300, height=440, dark=dark)
-            page.run(TO_STEP_14)
+            page.run(TO_STEP_15)
             page.screenshot(folder / f"step_{'dark' if dark else 'light'}.png")
 
 

@@ -245,6 +245,12 @@ def test_orthogonal(shape):
     np.testing.assert_allclose(small, 4 * np.eye(len(small)), atol=1e-12)
 
 
+def test_orthogonal_matrices_are_equally_likely():
+    """LAPACK's own signs are not: they make the first element negative."""
+    r = rng()
+    assert np.mean([nn.init.orthogonal(r, (3, 3))[0, 0] for _ in range(300)]) == pytest.approx(0, abs=0.13)
+
+
 # -- bad input -------------------------------------------------------------------------------------------------------
 
 

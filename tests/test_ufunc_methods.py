@@ -19,7 +19,7 @@ def ours_or_numpys(method, ufunc):
 
     def call(x, *args, **options):
         if any(isinstance(v, af.Node) for v in (x, *args)):
-            return METHODS[method][ufunc](x, *args, **({"axis": 0} | options if method != "outer" else options))
+            return METHODS[method][ufunc](x, *args, **options)
         return getattr(ufunc, method)(x, *args, **options)
 
     return call

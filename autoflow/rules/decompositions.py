@@ -8,13 +8,14 @@ others are named where they are used.
 
 Gauge. Factors are not unique: eigenvectors may be multiplied by a phase, singular vectors by a common one. What
 LAPACK returns is one choice. Real factors are unique up to sign, which does not change under small steps. For
-complex ones the derivative is that of the factors that do not turn, vᴴ dv real on the diagonal; what does not depend
+complex ones the derivative is that of the factors that do not turn, vᴴ dv zero on the diagonal; what does not depend
 on the phase, as nothing meaningful does, has the same derivative in every gauge. (np.linalg.eig has a known gauge,
 and its derivative is exactly that of NumPy's result.)
 
-Equal eigenvalues, or singular values: the factors are not differentiable there, only what is the same for every basis
-of their subspace: eigenvalues together, projectors. For those the derivatives are right; terms that would divide by
-the gap of equal values are left out, so nothing is infinite.
+Equal eigenvalues, or equal singular values: the factors are not differentiable there. Terms that would be divided by
+the gap are left out, so nothing is infinite. That is right for functions of the values alone (Σ w³) and for projectors
+on the whole subspace. It is not for v f(w) vᴴ, whose derivative keeps a part f'(w) of what is left out, and not for
+second derivatives, which contain such terms: use ``autoflow.linalg.expm`` and ``sqrtm``, or products, there.
 """
 
 from __future__ import annotations

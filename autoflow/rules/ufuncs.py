@@ -61,6 +61,11 @@ def running(ufunc: np.ufunc) -> Callable[..., Any]:
     return accumulate
 
 
+def along_first(function: Any) -> Callable[..., Any]:
+    """np.sum as np.add.reduce: along axis 0, if no axis is given."""
+    return lambda x, axis=0, **options: function(x, axis=axis, **options)
+
+
 def every_pair(ufunc: np.ufunc) -> Callable[..., Any]:
     """``ufunc.outer``: f(x[i], y[j]) for all i and j."""
 
@@ -121,8 +126,10 @@ FOLDS = [np.add, np.subtract, np.multiply, np.divide, np.maximum, np.minimum, np
          np.logaddexp2]  # fmt: skip
 METHODS: dict[str, dict[Any, Callable[..., Any]]] = {
     "reduce": {f: folded(f) for f in FOLDS}
-    | {np.add: np.sum, np.multiply: np.prod, np.maximum: np.max, np.minimum: np.min},
-    "accumulate": {f: running(f) for f in FOLDS} | {np.add: np.cumsum, np.multiply: np.cumprod},
+    | {np.add: along_first(np.sum), np.multiply: along_first(np.prod)}
+    | {np.maximum: along_first(np.max), np.minimum: along_first(np.min)},
+    "accumulate": {f: running(f) for f in FOLDS}
+    | {np.add: along_first(np.cumsum), np.multiply: along_first(np.cumprod)},
     "outer": {f: every_pair(f) for f in BINARY},
     "reduceat": {f: parts_at(f) for f in FOLDS} | {np.add: sums_at},
 }
