@@ -14,7 +14,7 @@ __version__ = "0.1.0"
 LATER = {  # public name -> the module that has it, imported at first use: nobody pays for what he does not need
     "Function": "function", "Gradients": "collected", "GradScaler": "precision", "autocast": "precision",
     "check": "verify", "checkpoint": "recompute", "checkpointing": "recompute", "detect_anomaly": "anomaly",
-    "draw": "pictures", "explore": "pictures.explore", "gradcheck": "verify", "gradients": "collected",
+    "draw": "pictures", "explore": "pictures.explore", "fit": "train", "gradcheck": "verify", "gradients": "collected",
     "graph": "pictures", "hessian": "jacobians", "hvp": "products", "jacobian": "jacobians", "jvp": "products",
     "linalg": "", "nn": "", "on_operation": "hooks", "ops": "", "optim": "", "primitive": "custom",
     "register_function": "ops", "register_operation": "ops", "register_rule": "custom", "scope": "scopes",

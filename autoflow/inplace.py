@@ -89,6 +89,8 @@ def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], 
             become(x, new_record(old.rule, old.parents, old.saved, {"failed": memory.caller()}))
         raise
     record = new_record(rule, tuple(parents), (*kept, memory_of_x), {"line": memory.caller()})
+    if modes().scope:
+        record.extra["scope"] = modes().scope  # type: ignore[index]
     if constants:
         record.extra["constants"] = constants  # type: ignore[index]
     become(x, record)

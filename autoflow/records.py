@@ -97,7 +97,7 @@ class Record:
     @property
     def entered(self) -> tuple[tuple[str, int], ...]:
         """The same with the number of each entering: a block that is entered twice is two boxes in a picture."""
-        return (self.extra or {}).get("scope", ())
+        return (self.extra or {}).get("scope", ())  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
         return f"<{self.name} of {self.node_name}>"

@@ -168,7 +168,8 @@ def chosen(who: str, log_p: Array, target: Array, axis: int, ignore: int) -> tup
     counted = target != ignore
     places = list(np.indices(shape, sparse=True))
     places.insert(axis, np.where(counted, target, 0))
-    return np.where(counted, log_p[tuple(places)], 0), counted
+    z = log_p[tuple(places)]
+    return (z if counted.all() else np.where(counted, z, 0)), counted
 
 
 def kl_div(x: Array, target: Array, *, reduction: str = "mean", log_target: bool = False) -> Array:

@@ -168,7 +168,7 @@ def bound_names() -> dict[int, str]:
     found: dict[int, str] = {}
     for space in spaces:
         for name, x in list(space.items()):
-            if not name.startswith("_") and isinstance(x, Node):
+            if name.isidentifier() and not name.startswith("_") and isinstance(x, Node):
                 record = getattr(
                     x, "grad_fn", None
                 )  # NumPy can make arrays of our class that have none of our attributes
