@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from . import hooks  # noqa: F401 - lets recording.finish announce what it records
 from .errors import AnomalyError
 from .memory import caller
 from .modes import noticing

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from .errors import NoRuleError
 from .late import later
 from .nodes import NodeRole, constant_on, value_of
@@ -18,12 +16,9 @@ from .recording import apply
 from .rules import RULES
 from .rules.outside import FRESH, WRITERS, advice, is_plain, public_name
 from .rules.table import COMPOSED
+from .rules.ufuncs import METHODS
 
 FORWARD: dict[Any, Any] = {}  # ufunc -> its quick closure; filled by fast.py
-METHODS: dict[str, dict[Any, Any]] = {  # ufunc methods that are functions with rows
-    "reduce": {np.add: np.sum, np.multiply: np.prod, np.maximum: np.max, np.minimum: np.min},
-    "accumulate": {np.add: np.cumsum, np.multiply: np.cumprod},
-}
 
 
 def array_ufunc(self: Any, ufunc: Any, method: str, x: Any, y: Any = None, /, *rest: Any, **options: Any) -> Any:
@@ -35,9 +30,11 @@ def array_ufunc(self: Any, ufunc: Any, method: str, x: Any, y: Any = None, /, *r
     if method == "__call__" and ufunc in RULES:
         return apply(RULES[ufunc], inputs, options)
     if method == "at":
+        if ufunc in RULES:
+            return later("autoflow.writers:write_at")(ufunc, *inputs)
         raise NoRuleError(f"{public_name(ufunc, method)} into a node is not recorded: {advice(ufunc, method)}")
     if ufunc in METHODS.get(method, ()):
-        return METHODS[method][ufunc](*inputs, **{"axis": 0, **options})
+        return METHODS[method][ufunc](*inputs, **options)
     if method == "__call__" and ufunc in COMPOSED:
         return COMPOSED[ufunc](*inputs, **options)
     return without_rule(ufunc, getattr(ufunc, method), inputs, options, method)

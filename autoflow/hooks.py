@@ -12,9 +12,8 @@ from functools import partial
 from itertools import count
 from typing import Any
 
-from . import fast, joint, recording
 from .errors import lost
-from .modes import modes, noticing, switched
+from .modes import noticing
 from .nodes import VariableRole, record_of
 from .passes import LEAF_HOOKS
 
@@ -129,28 +128,3 @@ def on_operation(function: Callable[[Any], None]) -> noticing:
     """
     check_callable(function)
     return noticing(function)
-
-
-def announce(node: Any, notices: tuple[Callable[[Any], None], ...]) -> None:
-    """Tell those who asked that ``node`` was recorded. What they compute with it is not told again."""
-    with switched(notices=()):
-        for notice in notices:
-            notice(node)
-
-
-def connect() -> None:
-    """From the import of this module on, let ``recording.finish`` announce; before, nobody can have asked for it."""
-    finish = recording.finish
-
-    def announcing(*args: Any) -> Any:
-        node = finish(*args)
-        if (notices := modes().notices) and record_of(node) is not None:
-            announce(node, notices)
-        return node
-
-    if "announce" not in vars(recording):
-        for module in (recording, fast, joint):
-            vars(module)["finish"] = announcing
-
-
-connect()

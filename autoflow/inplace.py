@@ -30,7 +30,7 @@ from .late import later
 from .modes import modes
 from .nodes import ConstantRole, NodeRole, VariableRole, constant_on, new_record, node_on, record_of, value_of
 from .numbering import now
-from .recording import apply, operand, plain_option
+from .recording import announce, apply, operand, plain_option
 from .records import live
 from .rules import RULES
 from .rules.indexing import getitem, is_basic, put_view, setitem
@@ -95,6 +95,8 @@ def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], 
         record.extra["constants"] = constants  # type: ignore[index]
     become(x, record)
     memory.stamp(region, record.number, record.extra["line"])  # type: ignore[index]
+    if modes().notices:
+        announce(x)
     return x
 
 

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from . import engine, hooks, memory  # noqa: F401 - hooks lets recording.finish announce what it records
+from . import engine, memory
 from .errors import LostGradientError, StaleValueError
 from .joint import NOTHING, Gathered, Parts, joint_row, own_result, record_results
 from .memory import COPY_BYTES, Ghost
@@ -197,6 +197,8 @@ def checkpointing(strategy: Any = "balanced") -> noticing:
 def forget(strategy: Any, node: Any) -> None:
     """The notice of :func:`checkpointing`: let the record of ``node`` keep as little as the strategy says."""
     record, keep = node._record, modes().keep
+    if memory.overwritten(node._value, record.number - 1):
+        return  # an operation in place: the operand was in the same memory, and is gone
     saved, extra = list(record.saved), dict(record.extra or {})
     behind = [(p.extra or {}).get("recall", 0) for p in record.parents if type(p) is Record]
     steps = 1 + max(behind, default=0)  # operations in a row, up to this one, whose values were not kept

@@ -17,7 +17,7 @@ from .errors import LostGradientError, MixedArraysError, NoRuleError
 from .intake import holds_node, plain_array
 from .late import later
 from .memory import Ghost
-from .modes import modes
+from .modes import modes, switched
 from .nodes import (
     NodeRole,
     Operation,
@@ -197,7 +197,18 @@ def finish(
         node._record.extra = {**(node._record.extra or {}), "scope": switches.scope}
     if shared:
         node._view = inputs[0], node._record
+    if switches.notices:
+        announce(node)
     return node
+
+
+def announce(node: Any) -> None:
+    """Tell those who asked (hooks, anomaly mode, checkpointing) that ``node`` was recorded. What they compute with it
+    is not told again."""
+    notices = modes().notices
+    with switched(notices=()):
+        for notice in notices:
+            notice(node)
 
 
 def secure(value: Any, needed: bool, prints: list[Any]) -> Any:

@@ -373,3 +373,21 @@ def test_derivatives_are_computed_in_the_precision_of_the_operand(f: Any, shape:
             assert pull(np.ones(shape, dtype)[()], record.saved).dtype == dtype
     af.backward(z, create_graph=True)
     assert x.grad.dtype == dtype
+
+
+@pytest.mark.parametrize("x0", [2.0 + 0j, -3.0 + 0j, 2.0 - 0.5j, 0.3 + 0j])
+@pytest.mark.parametrize("f", [np.arcsin, np.arccos])
+def test_inverse_sines_on_their_branch_cuts(f, x0):
+    x = af.Variable(x0)
+    np.real(f(x) * (1 - 2j)).backward()
+    h = 1e-6  # along the cut, where f is continuous
+    numeric = [np.real((f(x0 + s) - f(x0 - s)) / (2 * h) * (1 - 2j)) for s in (h,)]
+    np.testing.assert_allclose(np.real(x.grad), numeric[0], rtol=1e-6)
+
+
+def test_of_a_repeated_index_only_the_last_value_stays():
+    y = af.Variable([1.0, 2.0, 3.0])
+    a = af.zeros(4)
+    a[[1, 1, 2]] = y
+    (a * a).sum().backward()
+    np.testing.assert_array_equal(y.grad, [0.0, 4.0, 6.0])

@@ -395,7 +395,12 @@ CASES = [
 @pytest.mark.parametrize(("ufunc", "method", "values"), CASES, ids=[public_name(u, m) for u, m, _ in CASES])
 def test_method_of_a_ufunc_is_recorded_or_plain_or_refused_by_name(ufunc, method, values):
     x = (af.Constant if values is INTEGERS else af.Variable)(values)
-    if ufunc in METHODS.get(method, ()) or (ufunc in PLAIN and method != "at"):
+    if method == "at" and ufunc in RULES:
+        a, plain = af.Constant(values), np.array(values)
+        for array in (a, plain):
+            ufunc.at(array, [0], *ARGUMENTS["at"][1:])
+        np.testing.assert_array_equal(a.value, plain)
+    elif ufunc in METHODS.get(method, ()) or (ufunc in PLAIN and method != "at"):
         z = getattr(ufunc, method)(x, *ARGUMENTS[method])
         assert isinstance(z, af.Operation) == (ufunc not in PLAIN)
         np.testing.assert_array_equal(value_of(z), getattr(ufunc, method)(x.value, *ARGUMENTS[method]))

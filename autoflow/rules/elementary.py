@@ -53,8 +53,8 @@ rule(np.logaddexp2, "x y", "logaddexp2", r"\log_2\left(2^{$x} + 2^{$y}\right)",
 rule(np.sin,        "x",   "sin",     r"\sin $x",               x=lambda g, x: g * np.cos(x),              precedence=3, javascript="Math.sin(x); g * Math.cos(x)")
 rule(np.cos,        "x",   "cos",     r"\cos $x",               x=lambda g, x: g * -np.sin(x),             precedence=3, javascript="Math.cos(x); -g * Math.sin(x)")
 rule(np.tan,        "x",   "tan",     r"\tan $x",               x=lambda g, z: g * (1 + z * z),            precedence=3, domain=(-1.2, 1.2), javascript="Math.tan(x); g * (1 + z * z)")
-rule(np.arcsin,     "x",   "arcsin",  r"\arcsin $x",            x=lambda g, x: g / np.sqrt((1 - x) * (1 + x)), precedence=3, domain=(-0.9, 0.9), javascript="Math.asin(x); g / Math.sqrt((1 - x) * (1 + x))")
-rule(np.arccos,     "x",   "arccos",  r"\arccos $x",            x=lambda g, x: -g / np.sqrt((1 - x) * (1 + x)), precedence=3, domain=(-0.9, 0.9), javascript="Math.acos(x); -g / Math.sqrt((1 - x) * (1 + x))")
+rule(np.arcsin,     "x",   "arcsin",  r"\arcsin $x",            x=lambda g, x: g / cosine_of_arcsine(x), precedence=3, domain=(-0.9, 0.9), javascript="Math.asin(x); g / Math.sqrt((1 - x) * (1 + x))")
+rule(np.arccos,     "x",   "arccos",  r"\arccos $x",            x=lambda g, x: -g / cosine_of_arcsine(x), precedence=3, domain=(-0.9, 0.9), javascript="Math.acos(x); -g / Math.sqrt((1 - x) * (1 + x))")
 rule(np.arctan,     "x",   "arctan",  r"\arctan $x",            x=lambda g, x: g / (1 + x * x),            precedence=3, javascript="Math.atan(x); g / (1 + x * x)")
 rule(np.arctan2,    "x y", "arctan2", r"\operatorname{arctan2}\left($x, $y\right)",
      x=lambda g, x, y: g * slope_of_angle(y, x), y=lambda g, x, y: g * -slope_of_angle(x, y),              domain=(0.5, 2.0),
@@ -70,6 +70,11 @@ rule(np.arctanh,    "x",   "arctanh", r"\operatorname{artanh} $x", x=lambda g, x
 rule(np.degrees,    "x",   "deg",     r"\tfrac{180}{\pi} $x",   x=lambda g: np.degrees(g),                 precedence=2, also=(np.rad2deg,), javascript="x * 180 / Math.PI; g * 180 / Math.PI")
 rule(np.radians,    "x",   "rad",     r"\tfrac{\pi}{180} $x",   x=lambda g: np.radians(g),                 precedence=2, also=(np.deg2rad,), javascript="x * Math.PI / 180; g * Math.PI / 180")
 # fmt: on
+
+
+def cosine_of_arcsine(x: Array) -> Array:
+    """√(1 − x²): accurate near ±1 if x is real, and of the right sign on the branch cuts if it is complex."""
+    return np.cos(np.arcsin(x)) if np.iscomplexobj(x) else np.sqrt((1 - x) * (1 + x))
 
 
 def slope_of_angle(x: Array, y: Array) -> Array:

@@ -66,6 +66,18 @@ def _part(g: Array, y_shape: tuple[int, ...]) -> Array:
     return sum_to(g, y_shape[extra:]).reshape(y_shape)
 
 
+def _written(g: Array, i: Any) -> Array:
+    """``g[i]``, and zero for what was overwritten at once: of ``x[[1, 1]] = y`` only the last value stays."""
+    part = g[i]
+    if is_basic(i) or not part.size:
+        return part
+    order = np.arange(part.size).reshape(part.shape)
+    last = np.zeros(g.shape, np.intp)
+    last[i] = order
+    stays = last[i] == order
+    return part if stays.all() else part * stays
+
+
 PLACES = (of((4, 3), i=1), of((4,), i=2), of((4, 3), i=(slice(1, None), np.array([0, 0, 2]))), of((), i=()),
           of((4,), i=slice(None, None, -2)), of((3,), i=(None, slice(None))), of((2, 3), i=(..., 0)),
           of((4,), i=np.array([True, False, True, True])), of((4, 3), i=(np.array([[0], [2]]), np.array([1, 1]))),
@@ -78,7 +90,7 @@ rule(getitem, "x | i", "[·]", r"$x_{$i}", view=True, x=lambda g, i, x_shape: pu
 rule(put_back, "x | i shape", "[·]⊤", r"$x", x=lambda g, i: g[i],
      examples=(of((3,), i=np.array([0, 0, 2]), shape=(4,)), of((2,), i=slice(1, 3), shape=(4,))))  # fmt: skip
 rule(setitem, "x y | i", "[·]=", r"$x_{$i} \leftarrow $y", elementwise=False, examples=WRITES,
-     x=lambda g, i: setitem(g, 0.0, i), y=lambda g, i, y_shape: _part(g[i], y_shape))  # fmt: skip
+     x=lambda g, i: setitem(g, 0.0, i), y=lambda g, i, y_shape: _part(_written(g, i), y_shape))  # fmt: skip
 rule(put_view, "x y | view", "view=", r"$x \leftarrow $y", elementwise=False, holomorphic=False,
      x=lambda g, view: put_view(g, 0.0, view), y=lambda g, view, y_shape: _part(view(g), y_shape),
      examples=(of((2, 3), (3, 2), view=np.transpose), of((2, 3), (6,), view=np.ravel),
