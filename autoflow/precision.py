@@ -4,8 +4,8 @@
 gradients come back in the dtype of the leaf. :class:`GradScaler` multiplies the loss, so that gradients stay above
 the smallest float16 number (6e-8), and divides again before the optimiser sees them.
 
-Who does not use it pays nothing: importing this module puts a question in front of the operations that have a policy,
-and of no others.
+Who does not use it pays nothing on the fast path: importing this module puts a question in front of the quick
+closures of operations that have a policy, and of no others. ``recording.apply`` asks once per call.
 
 What it gains. On a GPU time and memory. On a CPU memory only: NumPy computes float16 products slowly, without BLAS.
 """
@@ -77,7 +77,7 @@ def target(rule: Rule, operands: Iterable[Any]) -> Any:
 
 
 def cast(rule: Rule, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The arguments of an operation, in the row's order, as it is to be computed under autocast."""
+    """The arguments of an operation, in the row's order, as ``recording.apply`` computes it under autocast."""
     if rule.variadic:
         arrays = tuple(inputs[0])
         goal = target(rule, arrays)
@@ -104,8 +104,6 @@ def connect() -> None:
         rule = RULES[fast.BINARY[name]]
         setattr(NodeRole, f"__{name}__", asking(rule, vars(NodeRole)[f"__{name}__"]))
         setattr(NodeRole, f"__r{name}__", asking(rule, vars(NodeRole)[f"__r{name}__"], -1))
-    if Rule.bind is BIND:
-        Rule.bind = binding  # type: ignore[method-assign]
 
 
 def asking(rule: Rule, forward: Callable[..., Any], step: int = 1) -> Callable[..., Any]:
@@ -118,15 +116,6 @@ def asking(rule: Rule, forward: Callable[..., Any], step: int = 1) -> Callable[.
 
     asked.asks = True  # type: ignore[attr-defined]
     return asked
-
-
-BIND = Rule.bind
-
-
-def binding(self: Rule, inputs: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, ...]:
-    """``Rule.bind``, and the arguments cast under autocast."""
-    found = BIND(self, inputs, options)
-    return found if modes().autocast is None else cast(self, found)
 
 
 connect()

@@ -88,6 +88,8 @@ def apply(rule: Rule, args: tuple[Any, ...], options: dict[str, Any] = NO_OPTION
         if (out := options.pop("out")) is not None:
             return later("autoflow.inplace:write_out")(rule, args, options, out)
     inputs = rule.bind(args, options)
+    if modes().autocast is not None:
+        inputs = later("autoflow.precision:cast")(rule, inputs)
     if rule.operands == 1 and not rule.variadic and rule.reads[0] is not None:
         x = inputs[0]
         if type(x) is Operation and hasattr(x, "_record"):
