@@ -32,6 +32,7 @@ from .rules import RULES
 from .rules.table import Rule
 
 asarray, float64, ndarray = np.asarray, np.float64, np.ndarray
+DOUBLE = np.dtype(np.float64)
 _view = np.ndarray.view
 
 
@@ -85,6 +86,8 @@ def binary(rule: Rule, compute: Callable[[Any, Any], Any], numbers: bool = True)
                 p = x._record
             elif type(x) is Variable and x._live:
                 a = x._value
+                if numbers and not a.ndim and a.dtype is DOUBLE:
+                    a = a[()]
                 p = x
             elif type(x) in NUMBERS:
                 a = x
@@ -100,6 +103,8 @@ def binary(rule: Rule, compute: Callable[[Any, Any], Any], numbers: bool = True)
                 q = y._record
             elif type(y) is Variable and y._live:
                 b = y._value
+                if numbers and not b.ndim and b.dtype is DOUBLE:
+                    b = b[()]
                 q = y
             elif type(y) in NUMBERS:
                 b = y
@@ -173,22 +178,34 @@ def reflected(rule: Rule, compute: Any, numbers: bool, forward: Callable[[Any, A
     """``2.0 * x``: what NumPy and Python leave to the operand on the right, most often with a number on the left."""
 
     def operate(y: Any, x: Any) -> Any:
-        if type(x) not in NUMBERS or type(y) is not Operation or not numbers or not hasattr(y, "_operand"):
+        if type(x) not in NUMBERS or not numbers:
             return forward(x, y)
-        b = y._operand
+        try:
+            if type(y) is Operation:
+                b = y._operand
+                q = y._record
+            elif type(y) is Variable and y._live:
+                b = y._value
+                if not b.ndim and b.dtype is DOUBLE:
+                    b = b[()]
+                q = y
+            else:
+                return forward(x, y)
+        except AttributeError:
+            return forward(x, y)
         value = z = compute(x, b)
         if type(z) is not ndarray:
             value = asarray(z)
             if type(z) is not float64:
                 z = value
         if value.size > modes().limit:
-            return finish(rule, value, (x, y), [x, b], (None, y._record), {}, ())
+            return finish(rule, value, (x, y), [x, b], (None, q), {}, ())
         node = _view(value, Operation)
         node._value = value
         node._operand = z
         node._record = record = Record()
         record.rule = rule
-        record.parents = (None, y._record)
+        record.parents = (None, q)
         record.saved = (x, b, z)
         record.number = now()
         record.count = rule.tick()

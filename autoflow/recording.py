@@ -51,7 +51,8 @@ NUMBERS = frozenset(
         np.bool_,
     }
 )
-SIMPLE = frozenset({type(None), int, bool, str, slice, type(...), float, type})  # options that cannot hide an array
+# Options that cannot hide an array, alone or in a tuple (a shape, axes, an index): nothing is to be done with them.
+SIMPLE = frozenset({type(None), int, bool, str, slice, type(...), float, type, np.int64, np.bool_})
 NO_OPTIONS: dict[str, Any] = {}
 
 
@@ -116,7 +117,7 @@ def apply(rule: Rule, args: tuple[Any, ...], options: dict[str, Any] = NO_OPTION
             unsafe.append(k)
     for k in range(n, len(inputs)):
         option = inputs[k]
-        if type(option) not in SIMPLE:
+        if type(option) not in SIMPLE and not (type(option) is tuple and SIMPLE.issuperset(map(type, option))):
             option = plain_option(option)
             if isinstance(option, (np.ndarray, tuple, list)):
                 unsafe.append(k)
@@ -138,8 +139,9 @@ def apply_one(rule: Rule, x: Any, parent: Any, inputs: tuple[Any, ...]) -> Any:
     else:
         values = [a, *inputs[1:]]
         for k in range(1, len(values)):
-            if type(values[k]) not in SIMPLE:
-                values[k] = plain_option(values[k])
+            option = values[k]
+            if type(option) not in SIMPLE and not (type(option) is tuple and SIMPLE.issuperset(map(type, option))):
+                values[k] = plain_option(option)
                 if isinstance(values[k], (np.ndarray, tuple, list)):
                     unsafe = (*unsafe, k)
     result = rule.compute(*values)
