@@ -7,6 +7,7 @@ falls through to NumPy, whose own code might drop the graph without a word.
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from .errors import NoRuleError
@@ -37,7 +38,18 @@ def array_ufunc(self: Any, ufunc: Any, method: str, x: Any, y: Any = None, /, *r
         return METHODS[method][ufunc](*inputs, **options)
     if method == "__call__" and ufunc in COMPOSED:
         return COMPOSED[ufunc](*inputs, **options)
+    if ufunc not in RULES and ufunc not in COMPOSED and learned(ufunc):
+        return array_ufunc(self, ufunc, method, *inputs, **options)
     return without_rule(ufunc, getattr(ufunc, method), inputs, options, method)
+
+
+def learned(ufunc: Any) -> bool:
+    """Is it one of SciPy's, and has it a row? Those rows are read when the first such function meets a node."""
+    if "scipy.special" not in sys.modules:
+        return False
+    later("autoflow.rules.special:rule")  # importing the module fills the table
+    later("autoflow.fast:quicken")()
+    return ufunc in RULES or ufunc in COMPOSED
 
 
 def array_function(self: Any, function: Any, types: Any, args: Any, options: Any) -> Any:

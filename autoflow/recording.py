@@ -35,22 +35,8 @@ from .records import Record
 from .rules.table import Rule
 
 Array = Any
-NUMBERS = frozenset(
-    {
-        float,
-        int,
-        bool,
-        complex,
-        np.float64,
-        np.float32,
-        np.float16,
-        np.complex128,
-        np.complex64,
-        np.int64,
-        np.int32,
-        np.bool_,
-    }
-)
+REALS = frozenset({float, int, bool, np.float64, np.float32, np.float16, np.int64, np.int32, np.bool_})
+NUMBERS = REALS | {complex, np.complex128, np.complex64}
 # Options that cannot hide an array, alone or in a tuple (a shape, axes, an index): nothing is to be done with them.
 SIMPLE = frozenset({type(None), int, bool, str, slice, type(...), float, type, np.int64, np.bool_})
 NO_OPTIONS: dict[str, Any] = {}

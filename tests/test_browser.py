@@ -270,3 +270,33 @@ def test_arrays(show):
         assert one.run("caption()") == stepper[k].caption
         if k in (8, len(stepper) - 1):
             keep(one, f"arrays{k:02}")
+
+
+def test_boxes_fold_and_open_on_a_click(show):
+    x, w1, w2 = (af.Variable(v, name=name) for v, name in ((2.0, "x"), (3.0, "w1"), (0.5, "w2")))
+    with af.scope("hidden"), af.scope("</script><b>inner"):
+        h = np.tanh(x * w1)
+    with af.scope("output"):
+        z = h * w2
+    one = show(page(graph(z, gradients=True)))
+    heads = "[...r().querySelectorAll('.toggle')].map((e) => e.querySelector('.title').textContent)"
+    press = "[...r().querySelectorAll('.toggle')].find((e) => e.textContent.includes('{}'))"
+    click = press + ".dispatchEvent(new MouseEvent('click', {{bubbles: true}}))"
+    cards = "r().querySelectorAll('[data-node]').length"
+    opened, whole = one.run(heads), one.run(cards)
+    assert sorted(opened) == ["</script><b>inner", "hidden", "output"]
+    one.run(click.format("hidden"))
+    assert one.run(cards) == whole - 3  # two Variables and two operations became one card
+    assert sorted(one.run(heads)) == ["hidden", "output"]
+    assert one.run("getComputedStyle(r().querySelector('.bar')).display") == "none"
+    keep(one, "folded")
+    one.run(click.format("output"))
+    assert one.run(cards) == 2
+    assert one.run(press.format("output") + ".getAttribute('aria-expanded')") == "false"
+    one.run(click.format("hidden"))
+    one.run(press.format("output") + ".dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter'}))")
+    assert one.run(heads) == opened
+    assert one.run(cards) == whole
+    one.run("slide(0)")
+    one.run("slide(1000)")
+    assert one.run("amount(0)") == graph(z, gradients=True).drawn.nodes[0].gradient.text(4)

@@ -39,6 +39,7 @@ class Fold:
     operations: int
     parameters: int  # numbers in the Variables
     exits: int = 0  # how many values leave it
+    box: int = -1  # the number of the box
 
     def text(self) -> str:
         """``matmul, add · 8,320 parameters``."""
@@ -106,6 +107,7 @@ class Look:
     fold: bool = True  # may boxes fold by themselves?
     depth: int | None = None  # boxes deeper than that are folded
     open: tuple[str, ...] = ()  # names of boxes that stay open
+    closed: tuple[int, ...] | None = None  # the numbers of the folded boxes, which a reader of the page clicked
 
 
 @dataclass(frozen=True)

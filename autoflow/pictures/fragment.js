@@ -17,8 +17,10 @@
   // The SVG inside the image, as XML: what a parser of HTML would run stays text.
   function picture(image) {
     const bytes = Uint8Array.from(atob(image.src.split(",")[1]), (c) => c.charCodeAt(0));
-    const svg = new DOMParser().parseFromString(new TextDecoder().decode(bytes), "image/svg+xml").documentElement;
-    return document.importNode(svg, true);
+    return parsed(new TextDecoder().decode(bytes));
+  }
+  function parsed(text) {
+    return document.importNode(new DOMParser().parseFromString(text, "image/svg+xml").documentElement, true);
   }
 
   // Which theme the page around us has, where it says so: JupyterLab, VS Code, Colab.
@@ -176,6 +178,40 @@
     go(data.start < 0 ? last : data.start);
   }
 
+  // Boxes fold and open: a click puts another picture into the frame. Steps are told on the first one only.
+  function boxes(page, frame, first, folds) {
+    function clickable(element, target, expanded) {
+      if (!element || target < 0) return;
+      const attributes = { class: "toggle", role: "button", tabindex: "0", "aria-expanded": String(expanded) };
+      for (const name of element.classList) attributes.class += ` ${name}`;
+      for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+      element.onclick = () => show(target, true);
+      element.onkeydown = (event) => {
+        if (event.key !== "Enter" && event.key !== " ") return;
+        event.preventDefault();
+        event.stopPropagation();
+        show(target, true);
+      };
+    }
+    function show(k, moved) {
+      const svg = k === 0 ? first : parsed(folds[k].svg);
+      frame.style.setProperty("--least", least(svg));
+      frame.replaceChildren(svg);
+      page.classList.toggle("elsewhere", k !== 0);
+      const heads = [...svg.querySelectorAll(".sco")].filter((g) => g.querySelector(".band") && !g.dataset.node);
+      folds[k].frames.forEach((target, place) => clickable(heads[place], target, true));
+      for (const [id, target] of Object.entries(folds[k].cards)) {
+        clickable(svg.querySelector(`[data-node="${id}"]`), target, false);
+      }
+      if (moved) svg.querySelector(".toggle")?.focus({ preventScroll: true });
+    }
+    show(0, false);
+  }
+
+  function least(svg) {
+    return `${0.6 * svg.getAttribute("width")}px`; // smaller is not legible: scroll
+  }
+
   function render(fragment) {
     if (fragment.dataset.live) return;
     fragment.dataset.live = "1";
@@ -190,8 +226,9 @@
     const svg = picture(image);
     const frame = document.createElement("div");
     frame.className = "picture";
-    frame.style.setProperty("--least", `${0.6 * svg.getAttribute("width")}px`); // smaller is not legible: scroll
+    frame.style.setProperty("--least", least(svg));
     frame.append(svg);
+    if (data.folds.length) boxes(page, frame, svg, data.folds);
     followTheme(around, data.light);
     if (data.steps.length && svg.querySelector("[data-node]")) {
       page.tabIndex = 0;

@@ -2,7 +2,7 @@
 
     image        a ``data:`` image of the SVG, with a text that says what it shows: nothing removes that
     table        all steps, behind a click: for screen readers, and for pages that run no scripts
-    data         what each step changes, as JSON
+    data         what each step changes, and the picture with other boxes folded, as JSON
     script       ``fragment.js``: replaces the image by the living picture and its controls
 
 No ids, no links, nothing from the network, no ``eval``. What a user wrote is escaped, and the script treats it as text.
@@ -20,6 +20,7 @@ from typing import Any
 from .data import Graph, Vertex
 from .stepping import Step, steps_of
 from .style import DARK, LIGHT
+from .toggling import toggles
 
 STEPPED = 200  # nodes; of a larger picture nobody wants every step in the page
 LAST = -1
@@ -44,7 +45,13 @@ def fragment(graph: Graph, start: int = LAST) -> str:
     whole = len(shown.nodes) <= STEPPED and not any([v.fold for v in shown.nodes])
     steps = steps_of(shown) if graph.gradients and whole else []
     told = [frame(shown, step) for step in steps]
-    data = {"start": start, "css": style(graph.look.theme), "light": fixed(graph), "steps": told}
+    data = {
+        "start": start,
+        "css": style(graph.look.theme),
+        "light": fixed(graph),
+        "steps": told,
+        "folds": toggles(graph),
+    }
     return (
         f'<div class="autoflow-picture">{image(graph)}{table(graph, steps)}'
         f'<script type="application/json" class="autoflow-data">{safe_json(data)}</script>'

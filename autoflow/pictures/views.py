@@ -21,12 +21,9 @@ Card = tuple[bool, int]  # (True, a closed box) or (False, a node)
 def view(graph: Graph) -> Graph:
     """The graph as it is drawn."""
     whole = merged(graph) if graph.look.merge else graph
-    skeleton = skeleton_of(whole)
-    if graph.look.open:
-        check_open(skeleton, graph.look.open)
-    outside = [v.kind == "Constant" and v.named for v in whole.nodes]
-    closed = choose(skeleton, graph.look.depth, graph.look.open, outside, graph.look.fold)
-    untangle(skeleton)
+    skeleton, closed = folded(whole)
+    if graph.look.closed is not None:
+        closed = set(graph.look.closed)
     cards = skeleton.visible(closed)
     shown = set(cards)
     if graph.look.fold and graph.look.depth is None and not graph.look.open and len(shown) > MANY:
@@ -42,6 +39,17 @@ def view(graph: Graph) -> Graph:
         notes=(*notes, *before),
         faded=tuple([k for k, members in enumerate(contraction.members.values()) if faded.issuperset(members)]),
     )  # fmt: skip
+
+
+def folded(whole: Graph) -> tuple[Skeleton, set[int]]:
+    """The skeleton, and the boxes that are folded if nobody clicked."""
+    skeleton, look = skeleton_of(whole), whole.look
+    if look.open:
+        check_open(skeleton, look.open)
+    outside = [v.kind == "Constant" and v.named for v in whole.nodes]
+    closed = choose(skeleton, look.depth, look.open, outside, look.fold)
+    untangle(skeleton)
+    return skeleton, closed
 
 
 def skeleton_of(graph: Graph) -> Skeleton:
@@ -131,7 +139,7 @@ class Contraction:
             self.number[card], "Scope", self.title(card[1]), self.skeleton.names[card[1]], fold.what,
             only.value if only else Numbers((), "float64"), gradient or (only.gradient if only else None),
             operands=tuple(self.arrows(card)), output=any([k in self.skeleton.outputs for k in exits]),
-            entered=path, scope=tuple([self.skeleton.names[box] for box in path]), fold=replace(fold, exits=len(exits)),
+            entered=path, scope=tuple([self.skeleton.names[box] for box in path]), fold=replace(fold, exits=len(exits), box=card[1]),
             members=tuple(members),
         )  # fmt: skip
 
