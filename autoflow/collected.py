@@ -32,6 +32,15 @@ class Gradients:
     A key is an object, which another process does not have. So a pickle holds names, values and gradients in order,
     and comes back with new Variables for keys; ``grads.on([x, w])`` gives the gradients to nodes of yours in that
     order.
+
+    >>> import pickle
+    >>> import autoflow as af
+    >>> x, w = af.Variable(3.0, name="x"), af.Variable(2.0, name="w")
+    >>> grads = gradients(x * w, [x, w])
+    >>> x in grads, len(grads), [node.name for node in grads]
+    (True, 2, ['x', 'w'])
+    >>> pickle.loads(pickle.dumps(grads)).on([x, w])[x]
+    array(2.)
     """
 
     def __init__(self, pairs: Iterable[tuple[Any, Any]] = ()) -> None:
@@ -68,7 +77,14 @@ class Gradients:
         return self._found[node] if node in self else default
 
     def pop(self, node: Any, *default: Any) -> Any:
-        """Take the gradient of ``node`` out. If there is none: ``default`` if given, else a KeyError."""
+        """Take the gradient of ``node`` out. If there is none: ``default`` if given, else a KeyError.
+
+        >>> import autoflow as af
+        >>> x = af.Variable(3.0)
+        >>> grads = gradients(x * x)
+        >>> grads.pop(x), x in grads
+        (array(6.), False)
+        """
         if node not in self and default:
             return default[0]
         g = self[node]

@@ -13,12 +13,22 @@ Array = Any
 
 
 def variable(value: Any, name: str | None = None, **options: Any) -> Any:
-    """The same as :class:`autoflow.Variable`."""
+    """The same as :class:`autoflow.Variable`.
+
+    >>> import autoflow as af
+    >>> af.variable(2, name="x")
+    2.0  Variable x
+    """
     return Variable(value, name, **options)
 
 
 def constant(value: Any, name: str | None = None, **options: Any) -> Any:
-    """The same as :class:`autoflow.Constant`."""
+    """The same as :class:`autoflow.Constant`.
+
+    >>> import autoflow as af
+    >>> af.constant(2, name="c")
+    2  Constant c int64
+    """
     return Constant(value, name, **options)
 
 
@@ -77,7 +87,14 @@ def ones(shape: Any, dtype: Any = float) -> Any:
 
 
 def empty(shape: Any, dtype: Any = float) -> Any:
-    """An array to be filled completely, as :func:`zeros`; its numbers are whatever was in memory."""
+    """An array to be filled completely, as :func:`zeros`; its numbers are whatever was in memory.
+
+    >>> import autoflow as af
+    >>> a = af.empty((2, 3))
+    >>> a[...] = af.Variable(1.0)
+    >>> type(a).__name__, a.shape
+    ('Operation', (2, 3))
+    """
     return constant_on(np.empty(shape, dtype))
 
 

@@ -74,8 +74,19 @@ def without_rule(function: Any, call: Any, args: Any, options: Any, method: str 
     if function in FRESH:
         return constant_on(call(*value_of(args), **{k: value_of(v) for k, v in options.items()}))
     if is_plain(function, args, options):
+        if sys._getframe(2).f_globals.get("__name__") == "scipy.special._logsumexp":
+            refuse_logsumexp(args)
         return call(*value_of(args), **{k: value_of(v) for k, v in options.items()})
     raise NoRuleError(f"{public_name(function, method)} of a node is not differentiated: {advice(function, method)}")
+
+
+def refuse_logsumexp(args: Any) -> None:
+    """SciPy's logsumexp copies the numbers halfway, so its gradient would be wrong; seen when it asks isfinite."""
+    if any([getattr(x, "requires_grad", False) for x in args]):
+        raise NoRuleError(
+            "scipy.special.logsumexp of a node copies its numbers halfway, so the gradient would be wrong: write "
+            "np.logaddexp.reduce(x, axis=...), which has the same value"
+        )
 
 
 NodeRole.__array_ufunc__ = array_ufunc  # type: ignore[attr-defined]

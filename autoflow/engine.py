@@ -80,6 +80,20 @@ def pull_back(
     ``a`` before the product has sent its part. Iterative: a graph a million records deep needs no recursion.
 
     Records in ``stop`` count as leaves.
+
+    On records of numbers, ``a = x*x; out = a + a*x`` at x = 2. Each knows the derivatives by its parents:
+
+    >>> class Toy:
+    ...     def __init__(self, parents=(), slopes=()):
+    ...         self.parents, self.slopes = parents, slopes
+    >>> def step(pair):
+    ...     record, g = pair
+    ...     return g, [lambda g, saved, slope=slope: g * slope for slope in record.slopes], None, None
+    >>> x = Toy()
+    >>> a = Toy((x, x), (2.0, 2.0))
+    >>> out = Toy((a, Toy((a, x), (2.0, 4.0))), (1.0, 1.0))
+    >>> [g for record, g in pull_back(out, 1.0, step)]
+    [16.0]
     """
     if root in stop:
         return [(root, seed)]

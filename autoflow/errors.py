@@ -1,7 +1,8 @@
-"""Every error that autoflow raises on purpose.
+"""Everything that can go wrong with a graph, one class per kind.
 
 Each class is an :class:`AutoflowError` and also the built-in exception that a NumPy user would expect, so
-``except ValueError`` keeps working. A message says what happened, where, and what to do next.
+``except ValueError`` keeps working. A message says what happened, where, and what to do next. (A misspelled option or a
+missing argument is a plain AttributeError or TypeError, as anywhere in Python.)
 """
 
 

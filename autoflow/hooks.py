@@ -2,23 +2,30 @@
 
 A hook of an operation is in its record's ``extra``, which all other records have as None; the hooks of Variables are
 in one table by identity. So a pass asks once whether there are any, and nodes need no room for them.
+
+First what users call, then what a pass calls.
 """
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from itertools import count
 from typing import Any
 
-from .errors import lost
+import numpy as np
+
+from .backends import FAMILIES
+from .errors import GradientShapeError, lost
+from .grads import fitted
 from .modes import noticing
-from .nodes import VariableRole, record_of
-from .passes import LEAF_HOOKS
+from .nodes import NodeRole, VariableRole, constant_on, node_on, record_of, source_of, value_of
+from .records import Record
 
 Hook = Callable[[Any], Any]
 SERIAL = count()
+LEAF_HOOKS: dict[int, Any] = {}  # id of a Variable -> its LeafHooks; of other records they are in ``extra``
 
 
 class Handle:
@@ -128,3 +135,52 @@ def on_operation(function: Callable[[Any], None]) -> noticing:
     """
     check_callable(function)
     return noticing(function)
+
+
+# -- as a pass calls them
+
+
+def leaf_hooks(holder: Any, when: str) -> list[Callable[[Any], Any]]:
+    """The hooks of a Variable, or of a record at which a pass stops: "before" or "after" its ``grad`` is set."""
+    if type(holder) is Record:
+        return list((holder.extra or {}).get("hooks", {}).values()) if when == "before" else []
+    found = LEAF_HOOKS.get(id(holder))
+    return list(getattr(found, when).values()) if found is not None and found.variable() is holder else []
+
+
+def hooked(holder: Any, g: Any, hooks: Collection[Callable[[Any], Any]]) -> Any:
+    """The gradient of ``holder`` (a Variable or a record) after its hooks, each of which may replace it."""
+    if not hooks:
+        return g
+    number = isinstance(g, np.generic)
+    g = fitted(np.asarray(g) if number else g, holder.dtype)
+    for hook in hooks:
+        new = hook(read_only(g))
+        if new is None:
+            continue
+        if not (isinstance(g, NodeRole) and isinstance(new, NodeRole)):
+            new = value_of(new)
+            new = new.copy() if type(new) in FAMILIES else np.array(new, holder.dtype)
+            new = constant_on(new, g.family) if isinstance(g, NodeRole) else new
+        if new.shape != holder.shape:
+            raise GradientShapeError(
+                f"a hook of {called(holder)} returned shape {new.shape} in place of a gradient of shape {holder.shape}"
+            )
+        g = fitted(new, holder.dtype)
+    return g[()] if number and type(g) is np.ndarray else g
+
+
+def read_only(g: Any) -> Any:
+    """``g`` for the eyes of a hook: on the same memory, but not to be written into."""
+    value = value_of(g)
+    value = value.view() if type(value) is np.ndarray else value.copy()  # other array types have no such flag
+    if type(value) is np.ndarray:
+        value.flags.writeable = False
+    if not isinstance(g, NodeRole):
+        return value
+    return constant_on(value, g.family) if (record := source_of(g)) is None else node_on(value, record)
+
+
+def called(holder: Any) -> str:
+    """The name of the node that a Variable or a record stands for."""
+    return str(holder.name if isinstance(holder, VariableRole) else holder.node_name)

@@ -6,11 +6,12 @@
     REFUSED        refused, with advice (sort in place, resize)
 
 and a test says so. Operators are in ``fast.py``, Python's protocols (float, copy, pickle) in ``protocol.py``.
-Methods of modules further up (drawing, compiling, moving to a GPU) are found at the first call, in :data:`LATER`.
+Methods of modules further up (backward, drawing, replaying) are found at the first call, in :data:`LATER`.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -21,7 +22,7 @@ from .backends import Family
 from .errors import InPlaceError, NoRuleError
 from .late import later
 from .nodes import NUMPY, NodeRole, VariableRole, value_of
-from .recording import apply
+from .recording import apply, drawing
 from .rules import RULES
 from .rules.indexing import getitem
 from .rules.structure import astype, flatten
@@ -143,6 +144,9 @@ class ArrayMethods:
 
     def ravel(self, order: str = "C") -> Any:
         """np.ravel"""
+        if not self.ndim and drawing(sys._getframe(1)):  # type: ignore[attr-defined]
+            # else matplotlib asks the element of the element for ever
+            return value_of(self).ravel()
         return apply(RAVEL, (self, order))
 
     def flatten(self, order: str = "C") -> Any:

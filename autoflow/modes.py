@@ -31,6 +31,7 @@ class Modes:
     scope: tuple[tuple[str, int], ...] = ()  # the named blocks around us, each with the number of its entering
     notices: tuple[Callable[[Any], None], ...] = ()  # called with every operation that is recorded
     anomaly: bool = False  # look for NaN and infinity, forward (by a notice) and backward
+    safe_masking: bool = False  # in backward passes 0 · inf = 0, see masking.py
     autocast: Any = None  # the dtype in which products are computed, see precision.py
     limit: int = field(init=False)  # up to that size the fast path may record by itself; -1 where it may not
 

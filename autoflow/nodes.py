@@ -33,7 +33,13 @@ SLOTS = ("_count", "_grad", "_live", "_name", "_number", "_operand", "_record", 
 
 
 class NodeRole:
-    """What the three kinds of node share. An array in every other respect."""
+    """What the three kinds of node share. An array in every other respect.
+
+    >>> import autoflow as af
+    >>> x = af.Variable([1.0, 2.0], name="x")
+    >>> isinstance(x, af.Node), isinstance(x, np.ndarray), x.shape
+    (True, True, (2,))
+    """
 
     __slots__ = ()
     __hash__ = object.__hash__  # by identity: a graph is made of objects, not of values
@@ -118,7 +124,14 @@ class NodeRole:
         return None
 
     def detach(self) -> Any:
-        """The same numbers as a read-only Constant, on the same memory: gradients stop here."""
+        """The same numbers as a read-only Constant, on the same memory: gradients stop here.
+
+        >>> import autoflow as af
+        >>> x = af.Variable(3.0, name="x")
+        >>> (x * x.detach()).backward()  # the derivative of 3x
+        >>> x.grad
+        array(3.)
+        """
         value = value_of(self).view()
         value.flags.writeable = False
         return constant_on(value, self.family)
@@ -199,6 +212,10 @@ class ConstantRole(NodeRole):
     """A leaf that stays fixed: data, targets, hyperparameters. Arguments as for Variable; every dtype is kept.
 
     A Constant may be written into (``a[i] = node``): it is an Operation from then on.
+
+    >>> import autoflow as af
+    >>> af.Constant([1, 2], name="labels")
+    [1, 2]  Constant labels int64
     """
 
     __slots__ = ()
@@ -213,7 +230,14 @@ class ConstantRole(NodeRole):
 
 
 class OperationRole(NodeRole):
-    """The result of a recorded operation. NumPy functions on Variables make it; so does :meth:`create_node`."""
+    """The result of a recorded operation. NumPy functions on Variables make it; so does :meth:`create_node`.
+
+    >>> import autoflow as af
+    >>> x = af.Variable(3.0, name="x")
+    >>> z = x * 2
+    >>> z.opmethod, z.operands, z.grad_fn
+    ('multiply', (3.0  Variable x, 2.0  Constant 2), <multiply_backward of multiply_0>)
+    """
 
     __slots__ = ()
 

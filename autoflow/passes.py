@@ -21,6 +21,7 @@ from . import engine, memory
 from .backends import FAMILIES
 from .errors import GradientShapeError, SeedError, StaleValueError, lost
 from .grads import fitted
+from .hooks import LEAF_HOOKS, called, hooked, leaf_hooks
 from .late import later
 from .modes import modes, switched
 from .nodes import NodeRole, VariableRole, constant_on, node_on, source_of, value_of
@@ -30,7 +31,6 @@ Array = Any
 LOCK = RLock()  # adding gradients up may run code of the user (a node with hooks), which may run another pass
 HALF = np.dtype(np.float16)
 DOUBLE = np.dtype(np.float64)
-LEAF_HOOKS: dict[int, Any] = {}  # id of a Variable -> its hooks (hooks.py); of other records they are in ``extra``
 
 
 def backward(root: Any, seed: Any = None, *, create_graph: bool = False, keep_grads: bool | None = None) -> None:
@@ -96,7 +96,9 @@ def pull_back(
 
 
 def watched(step: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """``step``, in anomaly mode with an eye on every gradient."""
+    """``step``, in anomaly mode with an eye on every gradient, under safe_masking with zeros that stay zeros."""
+    if modes().safe_masking:
+        step = later("autoflow.masking:masking")(step)
     return later("autoflow.anomaly:watching")(step) if modes().anomaly else step
 
 
@@ -200,47 +202,6 @@ def attended(record: Record, g: Any, again: dict[Record, Array], with_hooks: boo
     return g, saved, (record, g)
 
 
-def leaf_hooks(holder: Any, when: str) -> list[Callable[[Any], Any]]:
-    """The hooks of a Variable, or of a record at which a pass stops: "before" or "after" its ``grad`` is set."""
-    if type(holder) is Record:
-        return list((holder.extra or {}).get("hooks", {}).values()) if when == "before" else []
-    found = LEAF_HOOKS.get(id(holder))
-    return list(getattr(found, when).values()) if found is not None and found.variable() is holder else []
-
-
-def hooked(holder: Any, g: Any, hooks: Collection[Callable[[Any], Any]]) -> Any:
-    """The gradient of ``holder`` (a Variable or a record) after its hooks, each of which may replace it."""
-    if not hooks:
-        return g
-    number = isinstance(g, np.generic)
-    g = fitted(np.asarray(g) if number else g, holder.dtype)
-    for hook in hooks:
-        new = hook(read_only(g))
-        if new is None:
-            continue
-        if not (isinstance(g, NodeRole) and isinstance(new, NodeRole)):
-            new = value_of(new)
-            new = new.copy() if type(new) in FAMILIES else np.array(new, holder.dtype)
-            new = constant_on(new, g.family) if isinstance(g, NodeRole) else new
-        if new.shape != holder.shape:
-            raise GradientShapeError(
-                f"a hook of {_label(holder)} returned shape {new.shape} in place of a gradient of shape {holder.shape}"
-            )
-        g = fitted(new, holder.dtype)
-    return g[()] if number and type(g) is np.ndarray else g
-
-
-def read_only(g: Any) -> Any:
-    """``g`` for the eyes of a hook: on the same memory, but not to be written into."""
-    value = value_of(g)
-    value = value.view() if type(value) is np.ndarray else value.copy()  # other array types have no such flag
-    if type(value) is np.ndarray:
-        value.flags.writeable = False
-    if not isinstance(g, NodeRole):
-        return value
-    return constant_on(value, g.family) if (record := source_of(g)) is None else node_on(value, record)
-
-
 def as_nodes(record: Record, saved: Any) -> tuple[Any, ...]:
     """``saved`` with nodes where gradients flow: the operands', and the record's own result."""
     saved = list(saved)
@@ -271,6 +232,8 @@ def all_at_once(record: Record, g: Any, saved: tuple[Any, ...]) -> list[Any]:
     assert record.rule.joint is not None  # noqa: S101
     sent = record.rule.joint(g, (*saved, record))
     sent = list(sent) if isinstance(sent, (tuple, list)) else [sent]
+    if not modes().recording:  # a grad_fn may have computed with nodes: what it read as x, not x.value
+        sent = [value_of(s) for s in sent]
     if len(sent) != len(record.parents):
         raise GradientShapeError(
             f"grad_fn of {record.node_name} returned {len(sent)} gradients for {len(record.parents)} operands: one "
@@ -285,7 +248,7 @@ def all_at_once(record: Record, g: Any, saved: tuple[Any, ...]) -> list[Any]:
         elif not hasattr(sent[k], "dtype"):
             sent[k] = np.asarray(sent[k], dtype)
         if sent[k].shape != shape:
-            name = _label(parent)
+            name = called(parent)
             raise GradientShapeError(
                 f"grad_fn of {record.node_name} returned shape {sent[k].shape} for operand {k} ({name}), "
                 f"whose shape is {shape}"
@@ -329,12 +292,7 @@ def _name_of(record: Record, k: int) -> str:
     parent = record.parents[k] if k < len(record.parents) else None
     if parent is None:
         return f"its operand {record.rule.names[k]}"
-    return _label(parent)
-
-
-def _label(holder: Any) -> str:
-    """The name of the node that a Variable or a record stands for."""
-    return str(holder.name if isinstance(holder, VariableRole) else holder.node_name)
+    return called(parent)
 
 
 def send(record: Record, g: Any) -> tuple[Any, ...]:
@@ -351,6 +309,14 @@ def send(record: Record, g: Any) -> tuple[Any, ...]:
 
 
 def zero_grad(node: Any) -> None:
-    """Forget the gradient: ``node.grad`` is None again."""
+    """Forget the gradient: ``node.grad`` is None again.
+
+    >>> import autoflow as af
+    >>> x = af.Variable(3.0)
+    >>> (x * x).backward()
+    >>> x.zero_grad()
+    >>> print(x.grad)
+    None
+    """
     if source_of(node) is not None or isinstance(node, VariableRole):
         node.grad = None

@@ -17,6 +17,7 @@ import numpy as np
 from . import passes, trees
 from .errors import lost
 from .grads import fitted
+from .hooks import leaf_hooks
 from .modes import modes, switched
 from .nodes import NodeRole, Variable, VariableRole, source_of, value_of
 from .numbering import now
@@ -167,7 +168,7 @@ def border(root: Any, wanted: set[Any], first: int) -> set[Any] | None:
         if any([parent in useful for parent in record.parents]):
             useful.add(record)
     outside = {record for record in seen if record not in useful}
-    if any([passes.leaf_hooks(record, "before") for record in outside]):
+    if any([leaf_hooks(record, "before") for record in outside]):
         return wanted  # a hook sees a whole gradient or none: here the pass must go everywhere
     return wanted | outside
 

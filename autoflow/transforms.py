@@ -36,6 +36,8 @@ def grad(
     Returns a function of the same arguments. A gradient has the shape and dtype of its argument, or its containers,
     with None where these hold no numbers. Plain arrays; inside another transform, or if an argument is a node with
     a history, nodes, so that they can be differentiated again.
+    What ``f`` captures by a closure is a constant to it, a Variable too: that one's ``grad`` stays as it is, and
+    outside other transforms the result does not remember it. To differentiate by it as well, make it an argument.
 
     Raises LostGradientError if the result depends on none of the arguments; TypeError if it is not one number.
 
@@ -45,6 +47,12 @@ def grad(
     12.0
     >>> grad(lambda p: np.sum(p["w"] * 2.0) + p["b"])({"w": np.ones(3), "b": 1.0})
     {'w': array([2., 2., 2.]), 'b': array(1.)}
+    >>> import autoflow as af
+    >>> w = af.Variable(2.0)
+    >>> grad(lambda x: w * x)(3.0), w.grad
+    (array(2.), None)
+    >>> grad(lambda x, w: w * x, (0, 1))(3.0, 2.0)
+    (array(2.), array(3.))
     """
     return _returning(1, f, chosen(argnum, argnums), allow_unused=allow_unused, holomorphic=holomorphic)
 

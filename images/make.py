@@ -38,6 +38,16 @@ def lesson(**options: Any) -> Graph:
     return af.graph(a5, **options)
 
 
+def readme(**options: Any) -> Graph:
+    """The example that README.md opens with, word for word; it gives no names to the last two products."""
+    x, y, z = af.Variable(3.0, name="x"), af.Variable(5.0, name="y"), af.Variable(4.0, name="z")
+    a1 = x + y + z
+    a2 = x * y * z
+    a5 = a1**2 * np.sin(a2) - a1 * np.cos(a2)
+    a5.backward()
+    return af.graph(a5, **options)
+
+
 def square(**options: Any) -> Graph:
     """One Variable that is used twice."""
     x = af.Variable(3.0, name="x")
@@ -209,7 +219,7 @@ def main(folder: Path = HERE) -> None:
         af.reset()
         make().save(folder / f"{name}.svg")
     for theme in ("light", "dark"):
-        lesson(theme=theme).save(folder / f"lesson_{theme}.svg")
+        readme(theme=theme).save(folder / f"lesson_{theme}.svg")
     lesson(detail="values", gradients=False, theme="light").save(folder / "values.svg")
     lesson(detail="names", theme="light").save(folder / "names.svg")
     screenshots(folder)

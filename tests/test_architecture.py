@@ -29,6 +29,7 @@ RECORDING = {
     "rules",
 }
 CORE = RECORDING | {"nodes", "recording", "doors", "fast", "methods", "protocol", "inplace", "engine", "passes"}
+CORE |= {"hooks"}
 TRACING = {"tracing", "trees"}
 TRANSFORMS = TRACING | {"transforms", "products", "jacobians"}
 USERS = CORE | TRANSFORMS | {"create", "collected", "function"}
@@ -58,13 +59,14 @@ MAY_IMPORT = {
     "protocol": RECORDING | {"nodes"},
     "inplace": RECORDING | {"nodes", "recording", "doors", "fast"},
     "writers": RECORDING | {"nodes", "recording", "inplace"},
-    "passes": RECORDING | {"nodes", "engine"},
+    "hooks": RECORDING | {"nodes"},
+    "passes": RECORDING | {"nodes", "engine", "hooks"},
     "create": CORE,
     "joint": CORE,
-    "hooks": CORE | {"joint"},
-    "anomaly": CORE | {"hooks"},
+    "anomaly": CORE,
+    "masking": {"modes", "rules"},
     "precision": CORE,
-    "recompute": CORE | {"hooks", "joint"},
+    "recompute": CORE | {"joint"},
     "trees": set(),
     "tracing": CORE | {"trees"},
     "transforms": CORE | TRACING,

@@ -447,3 +447,15 @@ def test_names_in_ops(monkeypatch):
         ops.register_function("three", 3)
     with pytest.raises(AttributeError, match=r"af.ops has no 'nothing'"):
         _ = ops.nothing
+
+
+def test_a_grad_fn_that_computes_with_nodes_leaves_plain_gradients():
+    x = af.Variable(3.0)
+    z = af.Operation.create_node(x.value**2, "my_square", x)
+    z.grad_fn = lambda g: g * 2.0 * x
+    assert type(z.grad_fn(1.0)[0]) is np.ndarray
+    z.backward()
+    assert type(x.grad) is np.ndarray
+    assert x.grad == 6.0
+    slope = af.gradients(z, [x], create_graph=True)[x]
+    assert af.gradients(slope, [x])[x] == 2.0

@@ -9,8 +9,7 @@ import pytest
 
 import autoflow as af
 from autoflow.errors import GradientShapeError, LostGradientError
-from autoflow.hooks import on_operation
-from autoflow.passes import LEAF_HOOKS
+from autoflow.hooks import LEAF_HOOKS, on_operation
 
 
 def test_a_hook_sees_the_complete_gradient_once():

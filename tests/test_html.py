@@ -167,6 +167,25 @@ def test_equal_graphs_give_equal_pages():
     assert page(steppable()) == page(steppable())
 
 
+def test_every_click_on_a_box_leads_to_a_picture_and_back():
+    x = af.Variable(2.0, name="x")
+    y = x
+    for name in ("a", "b", "c"):
+        with af.scope(name), af.scope("inner"):
+            y = np.tanh(y) * np.exp(-y)
+    g = graph(y, gradients=True)
+    folds = data_of(fragment(g))["folds"]
+    assert folds == data_of(fragment(g))["folds"]
+    assert (len(folds), folds[0]["svg"], len(folds[0]["frames"])) == (16, "", 6)
+    for k, one in enumerate(folds):
+        for target in [*one["frames"], *one["cards"].values()]:
+            assert target == -1 or k in [*folds[target]["frames"], *folds[target]["cards"].values()]
+            assert target < len(folds)
+        if k:
+            ElementTree.fromstring(one["svg"])
+    assert data_of(fragment(graph(x * x)))["folds"] == []
+
+
 def test_save_html(tmp_path):
     g = graph(shared()[0], gradients=True)
     text = g.save(tmp_path / "g.html").read_text(encoding="utf-8")

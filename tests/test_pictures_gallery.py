@@ -123,3 +123,20 @@ def test_dot_accepts_boxes_and_folds(name):
     from autoflow.pictures.dot import run_dot
 
     assert b"<svg" in run_dot(make.GALLERY[name](), "svg")
+
+
+def test_the_picture_of_the_readme_is_that_of_its_example(tmp_path, monkeypatch):
+    root = Path(make.__file__).parent.parent
+    text = (root / "README.md").read_text(encoding="utf-8")
+    assert text.index("images/lesson_light.svg") < text.index("```python")
+    code = text.split("```python\n")[1].split("```")[0]
+    monkeypatch.chdir(tmp_path)
+    exec(code, {"__name__": "readme"})
+    shown = (root / "images" / "lesson_light.svg").read_text(encoding="utf-8")
+    assert texts((tmp_path / "a5.svg").read_text(encoding="utf-8")) == texts(shown)
+    assert make.readme(theme="light").to_svg() == shown
+
+
+def texts(svg):
+    """All that can be read in a picture."""
+    return [e.text for e in ElementTree.fromstring(svg).iter(f"{SVG}text")]

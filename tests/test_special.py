@@ -14,10 +14,10 @@ from support import rows  # noqa: E402
 import autoflow as af  # noqa: E402
 from autoflow.errors import NoRuleError  # noqa: E402
 from autoflow.rules import special as ours  # noqa: E402
-from autoflow.rules.table import COMPOSED, RULES  # noqa: E402
 
 OURS = [row for row in rows() if any(fn.__globals__ is vars(ours) for fn in row.derivatives.values())]
 REAL = {"psi", "gamma", "loggamma", "_zeta", "ive"}  # complex numbers only forwards, or once
+ROUGH = {"expi", "ive", "jv", "yv"}  # SciPy's values of x + 1e-30i are not those of an analytic function
 
 
 def name(row):
@@ -29,7 +29,13 @@ def test_row(row, monkeypatch):
     if row.name in REAL:
         for words in ("DTYPES", "RARE"):
             monkeypatch.setattr(test_rules, words, [w for w in getattr(test_rules, words) if "complex" not in w])
+    if row.name in ROUGH:
+        monkeypatch.setattr(test_rules, "complex_step", no_complex_step)
     test_rules.check_row(row)
+
+
+def no_complex_step(*args):
+    raise TypeError("differences only")
 
 
 def test_they_are_found_when_first_seen():
@@ -84,16 +90,19 @@ def test_xlogy_at_zero_has_no_pole():
     assert y.grad.tolist() == [0.0, 0.0]
 
 
-def test_functions_written_with_numpys():
-    x = af.Variable([0.5, 1000.0, -2.0])
-    special.logsumexp(x).backward()
-    np.testing.assert_allclose(x.grad, [0.0, 1.0, 0.0], atol=1e-300)
+def test_functions_that_are_no_ufuncs():
+    """As the docstring of the rows says: logsumexp would give a wrong gradient, so it is refused."""
+    x = af.Variable([0.5, 1.0, -2.0])
+    with pytest.raises(NoRuleError, match="logaddexp"):
+        special.logsumexp(x)
+    assert special.logsumexp(af.Constant(x.value)) == special.logsumexp(x.value)
+    np.logaddexp.reduce(x).backward()
+    np.testing.assert_allclose(x.grad, special.softmax(x.value))
+    np.testing.assert_allclose(np.logaddexp.reduce(x).value, special.logsumexp(x.value))
+    x.zero_grad()
+    special.softplus(x).sum().backward()
+    np.testing.assert_allclose(x.grad, special.expit(x.value))
     np.testing.assert_allclose(af.nn.softmax(x).value, special.softmax(x.value))
     x = af.Variable([0.5, 2.0])
     (-special.zeta(3.0, x) * 2).sum().backward()  # polygamma(2, x)
     np.testing.assert_allclose(x.grad, special.polygamma(3, x.value))
-
-
-def test_every_row_is_reached_through_scipy():
-    for function in (special.gamma, special.jv, special.zeta, special.betainc):
-        assert isinstance(function, np.ufunc) is (function in RULES or function in COMPOSED)

@@ -183,17 +183,18 @@
     function clickable(element, target, expanded) {
       if (!element || target < 0) return;
       const attributes = { class: "toggle", role: "button", tabindex: "0", "aria-expanded": String(expanded) };
-      for (const name of element.classList) attributes.class += ` ${name}`;
-      for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-      element.onclick = () => show(target, true);
+      for (const one of element.classList) attributes.class += ` ${one}`;
+      for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+      const name = element.querySelector(".title").textContent;
+      element.onclick = () => show(target, "");
       element.onkeydown = (event) => {
         if (event.key !== "Enter" && event.key !== " ") return;
         event.preventDefault();
         event.stopPropagation();
-        show(target, true);
+        show(target, name);
       };
     }
-    function show(k, moved) {
+    function show(k, name) {
       const svg = k === 0 ? first : parsed(folds[k].svg);
       frame.style.setProperty("--least", least(svg));
       frame.replaceChildren(svg);
@@ -203,9 +204,10 @@
       for (const [id, target] of Object.entries(folds[k].cards)) {
         clickable(svg.querySelector(`[data-node="${id}"]`), target, false);
       }
-      if (moved) svg.querySelector(".toggle")?.focus({ preventScroll: true });
+      const same = [...svg.querySelectorAll(".toggle")].filter((e) => name && e.textContent.includes(name));
+      same[0]?.focus({ preventScroll: true }); // the keyboard stays where it was
     }
-    show(0, false);
+    show(0, "");
   }
 
   function least(svg) {

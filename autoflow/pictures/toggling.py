@@ -16,7 +16,7 @@ from .merging import merged
 
 PICTURES = 16  # as many as four boxes have
 CARDS = 600  # in all pictures together; their layout takes about a third of a second
-LETTERS = 400_000
+LETTERS = 300_000  # a notebook keeps them all
 
 
 def toggles(graph: Graph) -> list[dict[str, Any]]:

@@ -134,12 +134,13 @@ class Contraction:
         rms = pooled([(v.value.size, v.gradient.rms) for v in inside if v.gradient is not None])
         gradient = None if rms is None else Numbers((fold.parameters,), "float64", True, rms=rms, mean=0.0)
         path = self.around(card)
+        fold = replace(fold, exits=len(exits), box=card[1])
         members = [m for k in self.members[card] for m in (self.vertex(k).members or (k,))] if self.small(card) else ()
         return Vertex(
             self.number[card], "Scope", self.title(card[1]), self.skeleton.names[card[1]], fold.what,
             only.value if only else Numbers((), "float64"), gradient or (only.gradient if only else None),
             operands=tuple(self.arrows(card)), output=any([k in self.skeleton.outputs for k in exits]),
-            entered=path, scope=tuple([self.skeleton.names[box] for box in path]), fold=replace(fold, exits=len(exits), box=card[1]),
+            entered=path, scope=tuple([self.skeleton.names[box] for box in path]), fold=fold,
             members=tuple(members),
         )  # fmt: skip
 

@@ -97,7 +97,8 @@ def where_x(g: Array, c: Array) -> Array:
     """g where the condition holds, exact zeros elsewhere: what was not chosen has no part in the result.
 
     That alone does not keep NaN away. In ``where(x > 0, log(x), 0)`` the logarithm receives 0 at x = 0, and sends
-    on 0 · log'(0) = 0 · ∞ = NaN: the chain rule has it so. Choose before the logarithm as well as after it:
+    on 0 · log'(0) = 0 · ∞ = NaN: the chain rule has it so. Choose before the logarithm as well as after it,
+    or go back ``with af.safe_masking():``, in which a zero gradient stays zero.
 
     >>> import autoflow as af
     >>> x = af.Variable([0.0, 2.0])

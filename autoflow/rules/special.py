@@ -7,11 +7,12 @@ written with functions that have rows themselves, so they can be differentiated 
 Orders and shape parameters (``v`` of jv, ``a`` of gammainc) are options: a node there is refused. Some functions of
 SciPy are no ufuncs and turn nodes into plain arrays before anybody is asked; for those write
 
+    logsumexp(x, axis)    np.logaddexp.reduce(x, axis=axis)
     softmax(x, axis)      af.nn.softmax(x, axis=axis)
     log_softmax(x, axis)  af.nn.log_softmax(x, axis=axis)
     polygamma(n, x)       (-1)**(n + 1) * factorial(n) * scipy.special.zeta(n + 1, x)
 
-``logsumexp`` and ``softplus`` are written with NumPy's functions, and gradients flow through them.
+``logsumexp`` copies the numbers halfway and is refused; ``softplus`` is np.logaddexp, and gradients flow through it.
 """
 
 from __future__ import annotations
@@ -56,8 +57,8 @@ def with_parameters(ufunc: Any, arguments: str, label: str, latex: str, *, examp
     In a row operands come first, so it is the row of a function with the arguments the other way round.
     """
 
-    def compute(x: Array, *parameters: Any) -> Array:
-        return ufunc(*parameters, x)
+    def compute(x: Array, *parameters: Any, **named: Any) -> Array:
+        return ufunc(*parameters, *named.values(), x)
 
     compute.__name__ = compute.__qualname__ = ufunc.__name__
     turned = primitive(compute)
