@@ -1,6 +1,6 @@
 # Needs Python >= 3.11 and make; everything else goes into .venv, which is filled once and again when setup.cfg changes.
 
-.PHONY: help demo test check lint nightly docs clean
+.PHONY: help demo test check lint nightly bench docs clean
 .DEFAULT_GOAL := help
 
 VENV := .venv
@@ -35,6 +35,10 @@ lint: $(VENV)/dev.stamp  ## ruff and mypy
 
 nightly: $(VENV)/dev.stamp  ## the full sets
 	AUTOFLOW_NIGHTLY=1 $(PYTEST) -n auto
+	PYTHONPATH=.:tests $(PY) tests/mutate.py
+
+bench: $(VENV)/bench.stamp  ## times beside the peers
+	$(PY) benchmarks/compare.py --markdown
 
 docs: $(VENV)/docs.stamp  ## the docstrings as a web site in build/docs
 	$(PY) -m pdoc --math --output-directory build/docs autoflow autoflow.pictures

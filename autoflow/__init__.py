@@ -17,7 +17,8 @@ LATER = {  # public name -> the module that has it, imported at first use: nobod
     "draw": "pictures", "explore": "pictures.explore", "fit": "train", "gradcheck": "verify", "gradients": "collected",
     "graph": "pictures", "hessian": "jacobians", "hvp": "products", "jacobian": "jacobians", "jvp": "products",
     "linalg": "", "nn": "", "on_operation": "hooks", "ops": "", "optim": "", "primitive": "custom",
-    "register_function": "ops", "register_operation": "ops", "register_rule": "custom", "safe_masking": "masking", "scope": "scopes",
+    "register_function": "ops", "register_operation": "ops", "register_rule": "custom",
+    "safe_masking": "masking", "scope": "scopes",
     "to_dot": "pictures", "vjp": "products",
 }  # fmt: skip
 __all__ = [
