@@ -52,6 +52,8 @@ def backward(root: Any, seed: Any = None, *, create_graph: bool = False, keep_gr
     >>> x.grad
     array([2., 4., 6.])
     """
+    if keep_grads not in (None, True, False):
+        raise TypeError(f"keep_grads is None (small gradients), True (all) or False (none), not {keep_grads!r}")
     limit = {None: modes().keep, True: None, False: -1}[keep_grads]
     pairs = pull_back(root, seed, create_graph=create_graph, limit=limit)
     with LOCK:

@@ -165,3 +165,8 @@ def test_passes_with_create_graph_add_up_in_the_graph_and_the_dtype():
     x.zero_grad()
     g.backward()
     assert x.grad == 18.0
+
+
+def test_keep_grads_is_one_of_three_words():
+    with pytest.raises(TypeError, match="keep_grads is None"):
+        (af.Variable(1.0) * 2).backward(keep_grads="all")
