@@ -16,10 +16,12 @@ LATER = {  # public name -> the module that has it, imported at first use: nobod
     "check": "verify", "checkpoint": "recompute", "checkpointing": "recompute", "detect_anomaly": "anomaly",
     "draw": "pictures", "explore": "pictures.explore", "fit": "train", "gradcheck": "verify", "gradients": "collected",
     "graph": "pictures", "hessian": "jacobians", "hvp": "products", "jacobian": "jacobians", "jvp": "products",
-    "linalg": "", "nn": "", "on_operation": "hooks", "ops": "", "optim": "", "primitive": "custom",
+    "linalg": "", "nn": "", "on_operation": "hooks", "ops": "", "optim": "",
+    "plot_boundary": "nn.views", "plot_loss": "nn.views", "plot_sizes": "nn.views", "plot_weights": "nn.views",
+    "primitive": "custom",
     "register_function": "ops", "register_operation": "ops", "register_rule": "custom",
     "safe_masking": "masking", "scope": "scopes",
-    "to_dot": "pictures", "vjp": "products",
+    "to_dot": "pictures", "vjp": "products", "watch": "nn.views",
 }  # fmt: skip
 __all__ = [
     "Constant", "Node", "Operation", "Variable", "array", "backward", "constant", "elementwise_grad", "empty",

@@ -1,14 +1,26 @@
 """Array types. A node *is* an array of its library, so there is one set of classes per array type.
 
-``numpy.ndarray`` gets its set when autoflow is imported; any other type when its first array is met or when it is
-registered. Nothing is imported on CuPy's behalf: whoever holds a CuPy array has imported CuPy already.
+``numpy.ndarray`` gets its set when autoflow is imported, ``cupy.ndarray`` when the first one is met (nothing is imported
+on CuPy's behalf: whoever holds a CuPy array has imported CuPy already), any other type when it is registered.
+
+What an array type needs: it can be subclassed, also with slots; ``a.view(cls)`` gives a subclass on the same memory;
+NumPy's functions find it by ``__array_ufunc__`` and ``__array_function__``. No rule of the table is touched: rules call
+NumPy's functions, and those call the library's.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from .errors import DataError
+from .late import later
+
 FAMILIES: dict[type, Family] = {}  # array type -> its node classes
+KNOWN = {"cupy": "autoflow.gpu:register_cupy"}  # first part of the module of an array type -> who registers it
+COMPLETIONS: list[Callable[[Family], None]] = []  # what is done to every family when it is made
+
+Array = Any
 
 
 class Kind(type):
@@ -30,10 +42,12 @@ class Family:
     Constant: Any
     Operation: Any
     View: Any
+    to_numpy: Callable[[Array], Array]
+    from_numpy: Callable[[Array], Array]
 
     def __init__(self, array_type: type, roles: dict[str, type], slots: tuple[str, ...]) -> None:
         """``roles``: by name the classes that hold the methods, the one that all share first."""
-        self.array_type = array_type
+        self.array_type, self.roles, self.slots = array_type, roles, slots
         made: dict[type, Any] = {}
         for name, role in roles.items():
             bases = [made[base] for base in role.__bases__ if base in made] or [array_type]
@@ -42,7 +56,47 @@ class Family:
                 "__qualname__": name, "role": role, "family": self,
             })  # fmt: skip
             setattr(self, name, made[role])
+        for complete in COMPLETIONS:
+            complete(self)
         FAMILIES[array_type] = self
+
+
+def with_every_family(complete: Callable[[Family], None]) -> None:
+    """Run ``complete(family)`` on every family: those that exist, and each new one when it is made."""
+    COMPLETIONS.append(complete)
+    for family in FAMILIES.values():
+        complete(family)
+
+
+def register(array_type: type, *, from_numpy: Callable[[Array], Array], to_numpy: Callable[[Array], Array]) -> Family:
+    """Let arrays of this type become nodes: ``af.Variable(array)`` is then a subclass of ``array_type``.
+
+    from_numpy : makes an array of the type from a plain NumPy array (a seed, a start value, a random draw).
+    to_numpy : the plain NumPy array with an array's numbers, for pictures, printing and files. A copy.
+
+    Registering a type again only replaces the two functions. Raises DataError for a type without NumPy's protocols.
+
+    >>> import numpy as np, autoflow as af
+    >>> class Logged(np.ndarray):
+    ...     "An array type of somebody else's."
+    >>> family = af.backends.register(Logged, from_numpy=lambda a: a.view(Logged), to_numpy=np.array)
+    >>> x = af.Variable(np.ones(2).view(Logged), name="x")
+    >>> isinstance(x, Logged), isinstance(x, af.Variable)
+    (True, True)
+    >>> del af.backends.FAMILIES[Logged]
+    """
+    missing = [name for name in ("view", "__array_ufunc__", "__array_function__") if not hasattr(array_type, name)]
+    if missing:
+        raise DataError(
+            f"{array_type.__module__}.{array_type.__name__} has no {', '.join(missing)}: nodes are made by "
+            f"array.view(cls), and rules call NumPy's functions, which must find the array's library"
+        )
+    family = FAMILIES.get(array_type)
+    if family is None:
+        first = next(iter(FAMILIES.values()))  # NumPy's
+        family = Family(array_type, first.roles, first.slots)
+    family.from_numpy, family.to_numpy = from_numpy, to_numpy  # type: ignore[method-assign]
+    return family
 
 
 def array_type(x: Any) -> type | None:
@@ -50,4 +104,19 @@ def array_type(x: Any) -> type | None:
     for cls in type(x).__mro__:
         if cls in FAMILIES:
             return cls
+    library = KNOWN.get(type(x).__module__.partition(".")[0])
+    if library is not None and later(library)():
+        return array_type(x)
     return None
+
+
+def family_of(x: Any) -> Family | None:
+    """The node classes for arrays like ``x``; None if ``x`` is none of a registered type."""
+    kind = array_type(x)
+    return None if kind is None else FAMILIES[kind]
+
+
+def on_host(x: Array) -> Array:
+    """``x`` as a plain NumPy array: itself if it is one, else a copy brought over."""
+    family = family_of(x)
+    return x if family is None else family.to_numpy(x)

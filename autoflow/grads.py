@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from .errors import GradientShapeError
+from .backends import array_type, family_of
+from .errors import GradientShapeError, MixedArraysError
 
 Array = Any
 
@@ -40,12 +41,30 @@ def fitted(g: Array, dtype: Any) -> Array:
     return g if g.dtype == dtype else g.astype(dtype)
 
 
+def alike(x: Any, value: Array) -> Array:
+    """A copy of ``x`` (an array, a list, a number) in ``value``'s dtype, as an array of the same library.
+
+    Raises MixedArraysError for an array of another library than NumPy's and ``value``'s: nothing is copied from one
+    device to another unasked, but numbers and NumPy arrays are brought to where they are needed.
+    """
+    kind = array_type(x)
+    if kind is type(value):
+        return fitted(x, value.dtype).copy()
+    if kind not in (None, np.ndarray):
+        raise MixedArraysError(
+            f"an array of {kind.__module__}.{kind.__name__} cannot be the gradient of one of "
+            f"{type(value).__module__}.{type(value).__name__}: bring it over first (x.to_cpu(), x.to_gpu())"
+        )
+    family = family_of(value)
+    return (family.from_numpy if family else np.asarray)(np.array(x, value.dtype))
+
+
 def checked_grad(node: Any, g: Any) -> Any:
     """A gradient that the user sets: None, a node, or an array of the node's shape."""
     if g is None or hasattr(g, "family"):
         return g
     value = node.value
-    g = np.array(g, value.dtype) if not hasattr(g, "dtype") or type(g) is not type(value) else fitted(g, value.dtype)
+    g = fitted(g, value.dtype) if type(g) is type(value) else alike(g, value)
     if g.shape != value.shape:
         raise GradientShapeError(f"the gradient of {node.name} has its shape {value.shape}; this one has {g.shape}")
     return g

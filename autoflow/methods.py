@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 
 from . import protocol
-from .backends import Family
+from .backends import Family, with_every_family
 from .errors import InPlaceError, NoRuleError
 from .late import later
-from .nodes import NUMPY, NodeRole, VariableRole, value_of
+from .nodes import NodeRole, VariableRole, value_of
 from .recording import apply, drawing
 from .rules import RULES
 from .rules.indexing import getitem
@@ -338,7 +338,7 @@ def install() -> None:
         setattr(NodeRole, f"__i{name}__", _inplace(name))
     VariableRole.assign = found_later("assign", "autoflow.inplace:assign")  # type: ignore[attr-defined]
     protocol.install()
-    guard(NUMPY)
+    with_every_family(guard)
 
 
 install()

@@ -302,6 +302,7 @@ ROLES = {
     "View": ViewRole,
 }
 NUMPY = Family(np.ndarray, ROLES, SLOTS)
+NUMPY.from_numpy = NUMPY.to_numpy = lambda array: array  # type: ignore[method-assign]
 Node, Variable, Constant, Operation, View = NUMPY.Node, NUMPY.Variable, NUMPY.Constant, NUMPY.Operation, NUMPY.View
 
 
@@ -309,6 +310,8 @@ def leaf(cls: Any, array: Array, name: str | None) -> Any:
     """A Variable or Constant around ``array``, of the family of its array type."""
     family = FAMILIES[type(array)]
     if cls.family is not family:
+        if family is NUMPY:  # AF.Variable([1.0, 2.0]) of another library
+            array, family = cls.family.from_numpy(array), cls.family
         cls = getattr(family, cls.__name__)
     node = array.view(cls)
     node._value, node._name, node._number, node._count = array, name and str(name), now(), node._kind.tick()

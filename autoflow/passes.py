@@ -20,7 +20,7 @@ import numpy as np
 from . import engine, memory
 from .backends import FAMILIES
 from .errors import GradientShapeError, SeedError, StaleValueError, lost
-from .grads import fitted
+from .grads import alike, fitted
 from .hooks import LEAF_HOOKS, called, hooked, leaf_hooks
 from .late import later
 from .modes import modes, switched
@@ -135,12 +135,13 @@ def checked_seed(root: Any, seed: Any, create_graph: bool) -> Any:
             f"one number per element"
         )
     if create_graph:
-        return seed if isinstance(seed, NodeRole) else constant_on(np.array(seed, value.dtype), root.family)
+        return seed if isinstance(seed, NodeRole) else constant_on(alike(seed, value), root.family)
     seed = value_of(seed)
-    if np.asarray(seed).dtype.kind == "c" != value.dtype.kind:
+    if not hasattr(seed, "dtype"):
+        seed = np.asarray(seed)
+    if seed.dtype.kind == "c" != value.dtype.kind:
         raise SeedError(f"the seed is complex, but {root.name} is {value.dtype}")
-    seed = value.dtype.type(seed) if not value.ndim and type(value) is np.ndarray else np.array(seed, value.dtype)
-    return seed
+    return value.dtype.type(seed) if not value.ndim and type(value) is np.ndarray else alike(seed, value)
 
 
 def on_arrays(limit: int | None, hooks: bool = True) -> Callable[[Any], Any]:

@@ -17,6 +17,7 @@ import numpy as np
 from .errors import AnomalyError
 from .modes import no_grad
 from .nn.checks import InputError, generator, plain
+from .nn.views import plot_loss
 from .optim import Optimiser, Schedule
 
 Array = Any
@@ -56,16 +57,7 @@ class History:
 
     def plot(self, axes: Any = None) -> Any:
         """Every measure over the epochs, with matplotlib; returns the axes."""
-        if axes is None:
-            from matplotlib import pyplot
-
-            axes = pyplot.subplots()[1]
-        for name in self.epochs[0] if self.epochs else ():
-            axes.plot(range(1, len(self) + 1), self[name], label=name)
-        axes.set_xlabel("epoch")
-        if self.epochs:
-            axes.legend()
-        return axes
+        return plot_loss(self, ax=axes)
 
 
 def fit(

@@ -248,6 +248,17 @@ def pairwise(sizes: tuple[int, ...]) -> list[tuple[int, ...]]:
     return made
 
 
+def covering(sizes: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """As few rows of numbers as it takes for each number to stand somewhere in its column.
+
+    Shorter columns begin again one number later each time, so that not always the same stand together.
+
+    >>> covering((4, 2))
+    [(0, 0), (1, 1), (2, 1), (3, 0)]
+    """
+    return [tuple([(i + i // n) % n for n in sizes]) for i in range(max(sizes))]
+
+
 def _pairs(row: dict[int, int], k: int, v: int) -> list[tuple[int, int, int, int]]:
     """The pairs that the value v in column k forms with the rest of the row."""
     return [(i, a, k, v) if i < k else (k, v, i, a) for i, a in row.items() if i != k]

@@ -14,15 +14,16 @@ data flows, ``across`` the other one; the renderer decides which of them is x.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right, insort
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 GAP = 54.0  # between ranks
 APART = 22.0  # between nodes of a rank
 LANE = 13.0  # between an arrow that passes by and what is beside it
 SWEEPS = 24
+LARGE = 2000  # places; from there on fewer sweeps, whose work nobody would see
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +64,16 @@ class Plan:
 
 @dataclass(slots=True)
 class Link:
-    """An arrow, or a piece of one, between neighbouring ranks; ``out`` and ``into`` are offsets in a and b."""
+    """An arrow, or a piece of one, between neighbouring ranks."""
 
     a: int
     b: int
-    out: float
-    into: float
+    out: float  # where it leaves a: offset, and as a part of a's size
+    out_part: float
+    into: float  # where it ends in b
+    into_part: float
     weight: float
-    aim: float
+    drop: float  # how much lower b's start must be than a's for the link to be straight
 
 
 def ranks(n: int, pairs: Sequence[tuple[int, int]]) -> list[int]:
@@ -132,11 +135,13 @@ class Layers:
     before: list[list[Link]] = field(default_factory=list)  # per node: links that end there
     after: list[list[Link]] = field(default_factory=list)
     waypoints: dict[tuple[int, float, int], int] = field(default_factory=dict)  # (source, its offset, rank) -> waypoint
+    sizes: list[float] = field(default_factory=list)  # across; waypoints take no room
 
     def __post_init__(self) -> None:
         n = len(self.boxes)
         self.rank = ranks(n, [(line.source, line.target) for line in self.lines])
         self.pin()
+        self.sizes = [box.across for box in self.boxes]
         self.before, self.after = [[] for _ in range(n)], [[] for _ in range(n)]
         for line in self.lines:
             last, out = line.source, self.out(line)
@@ -146,6 +151,7 @@ class Layers:
                 if place is None:
                     place = self.waypoints[line.source, leaving, r] = len(self.rank)
                     self.rank.append(r)
+                    self.sizes.append(0.0)
                     self.before.append([])
                     self.after.append([])
                     self.link(last, place, out, 0.0, 8.0 if last >= n else 2.0)
@@ -173,7 +179,8 @@ class Layers:
 
     def link(self, a: int, b: int, out: float, into: float, weight: float, aim: float | None = None) -> None:
         """Join two places of neighbouring ranks."""
-        link = Link(a, b, out, into, weight, into if aim is None else aim)
+        drop = out - (into if aim is None else aim)
+        link = Link(a, b, out, self.part(a, out), into, self.part(b, into), weight, drop)
         self.after[a].append(link)
         self.before[b].append(link)
 
@@ -192,31 +199,37 @@ class Layers:
                     stack += [link.a for link in sorted(self.before[k], key=lambda link: -link.into)]
         return order
 
-    def size(self, k: int) -> float:
-        """How much room a place takes across."""
-        return self.boxes[k].across if k < len(self.boxes) else 0.0
-
     def part(self, k: int, offset: float) -> float:
         """An offset in a place as a part of it, strictly between 0 and 1."""
-        return (offset + 1) / (self.size(k) + 2)
+        return (offset + 1) / (self.sizes[k] + 2)
 
-    def spacing(self, a: int, b: int) -> float:
-        """The distance between the starts of neighbours."""
-        n = len(self.boxes)
-        return self.size(a) + (APART if a < n and b < n else LANE)
+    def spacing(self, row: Sequence[int]) -> list[float]:
+        """The distances between the starts of neighbours."""
+        n, sizes = len(self.boxes), self.sizes
+        return [sizes[a] + (APART if a < n and b < n else LANE) for a, b in pairwise(row)]
+
+    def order(self) -> list[int]:
+        """The number of each place in its rank."""
+        place = [0] * len(self.rank)
+        for row in self.rows:
+            for i, k in enumerate(row):
+                place[k] = i
+        return place
 
 
 def reorder(layers: Layers) -> None:
     """Sweep forth and back, sorting each rank by the average place of its neighbours; keep the best order seen."""
     best, fewest = [list(row) for row in layers.rows], crossings(layers)
-    for sweep in range(SWEEPS if len(layers.rank) < 2000 else 6):
+    for sweep in range(SWEEPS if len(layers.rank) < LARGE else SWEEPS // 6):
         if not fewest:
             break
         forth = sweep % 2 == 0
-        place = {k: i for row in layers.rows for i, k in enumerate(row)}
+        place = layers.order()
         for row in layers.rows if forth else reversed(layers.rows):
-            row.sort(key=lambda k: average(layers, k, place, forth))
-            place.update({k: i for i, k in enumerate(row)})
+            wanted = {k: average(layers, k, place, forth) for k in row}
+            row.sort(key=wanted.__getitem__)
+            for i, k in enumerate(row):
+                place[k] = i
         swap_neighbours(layers, place)
         count = crossings(layers)
         if count < fewest:
@@ -224,69 +237,76 @@ def reorder(layers: Layers) -> None:
     layers.rows = best
 
 
-def average(layers: Layers, k: int, place: dict[int, int], forth: bool) -> float:
+def average(layers: Layers, k: int, place: Sequence[int], forth: bool) -> float:
     """The mean place of k's neighbours in the rank before (or behind) it; its own if there are none."""
-    if forth:
-        ends = [place[link.a] + layers.part(link.a, link.out) for link in layers.before[k]]
-    else:
-        ends = [place[link.b] + layers.part(link.b, link.into) for link in layers.after[k]]
+    ends = arriving(layers, k, place) if forth else leaving(layers, k, place)
     return sum(ends) / len(ends) if ends else place[k] + 0.5
+
+
+def arriving(layers: Layers, k: int, place: Sequence[int]) -> list[float]:
+    """Where the links that end in k begin, in the order of the rank before."""
+    return [place[link.a] + link.out_part for link in layers.before[k]]
+
+
+def leaving(layers: Layers, k: int, place: Sequence[int]) -> list[float]:
+    """Where the links that begin in k end, in the order of the rank behind."""
+    return [place[link.b] + link.into_part for link in layers.after[k]]
 
 
 def crossings(layers: Layers) -> int:
     """How many pairs of links cross."""
     count = 0
+    place = layers.order()
     for row in layers.rows:
-        following = {link.b for k in row for link in layers.after[k]}
-        place = {k: i for i, k in enumerate(layers.rows[layers.rank[next(iter(following))]])} if following else {}
         ends: list[float] = []
         for k in row:
-            mine = [place[link.b] + layers.part(link.b, link.into) for link in layers.after[k]]
-            count += sum([len(ends) - bisect_right(ends, end) for end in mine])
-            for end in mine:
-                insort(ends, end)
+            for end in sorted(leaving(layers, k, place)):  # sorted, so that those of one place cross none another
+                above = bisect_right(ends, end)
+                count += len(ends) - above
+                ends.insert(above, end)
     return count
 
 
-def swap_neighbours(layers: Layers, place: dict[int, int]) -> None:
+def swap_neighbours(layers: Layers, place: list[int]) -> None:
     """Exchange neighbours of a rank where that removes crossings: what averages cannot see."""
     for row in layers.rows:
+        ends = [(sorted(arriving(layers, k, place)), sorted(leaving(layers, k, place))) for k in row]
         for i in range(len(row) - 1):
-            a, b = row[i], row[i + 1]
-            if pair_crossings(layers, a, b, place) > pair_crossings(layers, b, a, place):
-                row[i], row[i + 1] = b, a
-                place[a], place[b] = i + 1, i
+            first, second = ends[i], ends[i + 1]
+            now = crossed(first[0], second[0]) + crossed(first[1], second[1])
+            if now and now > crossed(second[0], first[0]) + crossed(second[1], first[1]):
+                row[i], row[i + 1] = row[i + 1], row[i]
+                ends[i], ends[i + 1] = second, first
+        for i, k in enumerate(row):
+            place[k] = i
 
 
-def pair_crossings(layers: Layers, first: int, second: int, place: dict[int, int]) -> int:
-    """How many links of ``first`` cross one of ``second``, if ``first`` stands before it."""
-    count = 0
-    for one, other in (
-        ([place[x.a] + layers.part(x.a, x.out) for x in layers.before[first]],
-         [place[x.a] + layers.part(x.a, x.out) for x in layers.before[second]]),
-        ([place[x.b] + layers.part(x.b, x.into) for x in layers.after[first]],
-         [place[x.b] + layers.part(x.b, x.into) for x in layers.after[second]]),
-    ):  # fmt: skip
-        other.sort()
-        count += sum([bisect_left(other, end) for end in one])
-    return count
+def crossed(first: Sequence[float], second: Sequence[float]) -> int:
+    """How many links to ``first`` cross one to ``second``, which stands behind it. Both are sorted.
+
+    >>> crossed([1.0, 4.0], [2.0, 3.0])
+    2
+    """
+    if not first or not second or first[-1] <= second[0]:
+        return 0
+    return sum([bisect_left(second, end) for end in first])
 
 
 def coordinates(layers: Layers) -> list[float]:
     """Where each place begins, across: forth and back, each rank moves to where its neighbours want it."""
     at = [0.0] * len(layers.rank)
-    for row in layers.rows:
-        start = 0.0
-        for i, k in enumerate(row):
+    gaps = [layers.spacing(row) for row in layers.rows]
+    for row, apart in zip(layers.rows, gaps, strict=True):
+        for k, start in zip(row, accumulate(apart, initial=0.0), strict=True):
             at[k] = start
-            start += layers.spacing(k, row[i + 1]) if i + 1 < len(row) else 0.0
-    for sweep in range(SWEEPS):
-        both = sweep >= SWEEPS - 8
+    sweeps = SWEEPS if len(layers.rank) < LARGE else SWEEPS // 3
+    ranks_forth = list(zip(layers.rows, gaps, strict=True))
+    for sweep in range(sweeps):
+        both = sweep >= sweeps - sweeps // 3
         forth = sweep % 2 == 0
-        for row in layers.rows if forth else reversed(layers.rows):
+        for row, apart in ranks_forth if forth else reversed(ranks_forth):
             wishes = [wish(layers, k, at, forth or both, not forth or both) for k in row]
-            gaps = [layers.spacing(a, b) for a, b in pairwise(row)]
-            for k, place in zip(row, settle(wishes, gaps), strict=True):
+            for k, place in zip(row, settle(wishes, apart), strict=True):
                 at[k] = place
     low = min(at, default=0.0)
     return [round(place - low, 2) for place in at]
@@ -296,10 +316,10 @@ def wish(layers: Layers, k: int, at: list[float], forth: bool, back: bool) -> tu
     """Where k would like to begin so that its links are straight, and how strongly."""
     total = weight = 0.0
     for link in layers.before[k] if forth else ():
-        total += link.weight * (at[link.a] + link.out - link.aim)
+        total += link.weight * (at[link.a] + link.drop)
         weight += link.weight
     for link in layers.after[k] if back else ():
-        total += link.weight * (at[link.b] + link.aim - link.out)
+        total += link.weight * (at[link.b] - link.drop)
         weight += link.weight
     return (total / weight, weight) if weight else (at[k], 0.05)
 
@@ -313,9 +333,7 @@ def settle(wishes: Sequence[tuple[float, float]], gaps: Sequence[float]) -> list
     >>> settle([(0.0, 1.0), (0.0, 1.0), (50.0, 1.0)], [10.0, 10.0])
     [-5.0, 5.0, 50.0]
     """
-    offsets = [0.0]
-    for gap in gaps:
-        offsets.append(offsets[-1] + gap)
+    offsets = list(accumulate(gaps, initial=0.0))
     blocks: list[tuple[float, float, int]] = []  # mean, weight, how many
     for (place, weight), offset in zip(wishes, offsets, strict=False):
         mean, count = place - offset, 1
@@ -351,7 +369,7 @@ def lead(layers: Layers, at: list[float]) -> Plan:
         path.append((starts[last], at[line.target] + layers.boxes[line.target].inputs[line.slot]))
         paths.append(path)
     corners = [(starts[layers.rank[k]], at[k]) for k in range(n)]
-    across = max([at[k] + layers.size(k) for k in range(len(at))], default=0.0)
+    across = max([at[k] + layers.sizes[k] for k in range(len(at))], default=0.0)
     return Plan(corners, paths, here, across, starts)
 
 

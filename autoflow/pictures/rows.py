@@ -16,28 +16,32 @@ WIDEST = 1500.0  # of a row
 LANE = 12.0  # between two arrows on their way back
 ROOM = 26.0  # above and below these
 TURN = 22.0  # at the ends of a row, for arrows that turn round
+Path = tuple[int, ...]
+Area = tuple[float, float, float, float]
 
 
-def wrapped(plan: Plan, boxes: Sequence[Box]) -> Plan:
-    """The same plan in rows."""
+def wrapped(plan: Plan, boxes: Sequence[Box], frames: dict[Path, Area]) -> tuple[Plan, dict[Path, Area]]:
+    """The same plan in rows, and where its frames are then: a frame is never cut, it lies in one rank."""
     cuts = cut_places(plan)
     if not cuts:
-        return plan
+        return plan, frames
     begins = [0.0, *cuts]
 
     def row(along: float) -> int:
         return bisect_right(cuts, along + 0.01)
 
     rows = [[k for k, (along, _) in enumerate(plan.corners) if row(along) == r] for r in range(len(begins))]
-    width = max([plan.corners[k][0] + boxes[k].along - begins[r] for r, inside in enumerate(rows) for k in inside])
-    width += 3 * TURN
+    ends = [(plan.corners[k][0], boxes[k].along) for inside in rows for k in inside]
+    ends += [(along, size) for along, _, size, _ in frames.values()]
+    width = max([along + size - begins[row(along)] for along, size in ends]) + 3 * TURN
     passing = [crossing(plan, cut) for cut in cuts]
     tops: list[float] = []
     here = 0.0
     for r, inside in enumerate(rows):
         points = [b for path in plan.paths for a, b in path if row(a) == r]
-        top = min([plan.corners[k][1] for k in inside] + points)
-        bottom = max([plan.corners[k][1] + boxes[k].across for k in inside] + points)
+        framed = [(across, across + size) for along, across, _, size in frames.values() if row(along) == r]
+        top = min([plan.corners[k][1] for k in inside] + points + [low for low, _ in framed])
+        bottom = max([plan.corners[k][1] + boxes[k].across for k in inside] + points + [high for _, high in framed])
         tops.append(here - top)
         lanes = passing[r] if r < len(passing) else {}
         for place, start in enumerate(lanes):
@@ -58,7 +62,9 @@ def wrapped(plan: Plan, boxes: Sequence[Box]) -> Plan:
                 points2 += [(width, lane), (TURN, lane), (TURN, y), (TURN, y)]
             points2.append((x, y))
         paths.append(points2)
-    return replace(plan, corners=[moved(c) for c in plan.corners], paths=paths, along=width + TURN, across=here)
+    corners = [moved(corner) for corner in plan.corners]
+    areas = {path: (*moved((along, across)), *sizes) for path, (along, across, *sizes) in frames.items()}
+    return replace(plan, corners=corners, paths=paths, along=width + TURN, across=here), areas
 
 
 def cut_places(plan: Plan) -> list[float]:

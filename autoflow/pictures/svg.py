@@ -97,9 +97,10 @@ def place(graph: Graph, drawn: Sequence[Card], widths: list[float], down: bool) 
         lines.append(Line(e.source, e.target, e.slot, STRAIGHT if straight else 1.0, aim))
     if graph.frames:
         rooms = {f.path: Room(HEADLINE, frame_line(f).room) for f in graph.frames}
-        return Nesting(boxes, lines, [v.entered for v in graph.nodes], rooms, down).plan()
-    plan = arrange(boxes, lines)
-    return (wrapped(plan, boxes) if graph.look.direction == "rows" else plan), {}
+        plan, frames = Nesting(boxes, lines, [v.entered for v in graph.nodes], rooms, down).plan()
+    else:
+        plan, frames = arrange(boxes, lines), {}
+    return wrapped(plan, boxes, frames) if graph.look.direction == "rows" else (plan, frames)
 
 
 def frame_line(f: Frame) -> CardLine:

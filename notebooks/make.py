@@ -1,0 +1,109 @@
+"""Run the notebooks from fresh kernels and store what they show: python notebooks/make.py [00 06 ...]
+
+Edit a notebook in Jupyter or anywhere else, then run this: what is stored is then the same on every machine. Pictures
+are stored as PNG and SVG, which GitHub shows; who runs the notebook gets the living ones. The kernel has no `dot` and
+no network. ``tests/test_notebooks.py`` does the same, runs the answers as well, and compares.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbclient import NotebookClient
+from PIL import Image
+
+HERE = Path(__file__).parent
+SECONDS = 240  # for one cell
+KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+ANSWER = re.compile(r"<details>\s*<summary>Answer</summary>(.*?)</details>", re.DOTALL)
+CODE = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+# Before the first cell. matplotlib is imported because it says so on stderr when it looks for fonts the first time.
+PREPARE = """
+def prepare():
+    import socket
+    import matplotlib.pyplot
+    import autoflow
+
+    def refuse(*args, **options):
+        raise OSError("a notebook must work without a network")
+
+    socket.getaddrinfo = socket.create_connection = refuse
+    autoflow.options.static = True
+
+prepare()
+del prepare
+"""
+
+
+def notebooks() -> list[Path]:
+    """All of them, in order."""
+    return sorted(HERE.glob("[0-9][0-9]_*.ipynb"))
+
+
+def answers(notebook: Any) -> list[str]:
+    """The code in the folded answers, one text per answer; an answer without code is an empty text."""
+    folded = [text for cell in notebook.cells if cell.cell_type == "markdown" for text in ANSWER.findall(cell.source)]
+    return ["\n".join(CODE.findall(text)) for text in folded]
+
+
+def run(notebook: Any, then: Iterable[str] = ()) -> Any:
+    """A copy of the notebook with the outputs of a fresh kernel. ``then``: code that runs after it, as more cells."""
+    fresh = nbformat.from_dict({**notebook, "metadata": {"kernelspec": KERNEL, "language_info": {"name": "python"}}})
+    code = nbformat.v4.new_code_cell
+    fresh.cells = [code(PREPARE), *fresh.cells, *map(code, then)]
+    with tempfile.TemporaryDirectory() as folder:
+        client = NotebookClient(
+            fresh, timeout=SECONDS, kernel_name="python3", record_timing=False, coalesce_streams=True,
+            resources={"metadata": {"path": folder}},
+        )  # fmt: skip
+        with client.setup_kernel(env=environment(folder)):
+            for place, cell in enumerate(fresh.cells):
+                client.execute_cell(cell, place, store_history=place > 0)
+    del fresh.cells[0]
+    return fresh
+
+
+def lighter(notebook: Any) -> Any:
+    """The notebook with its PNGs in 128 colours: a third of the bytes, and nobody sees the difference."""
+    for cell in notebook.cells:
+        for output in cell.get("outputs", ()):
+            if "image/png" in output.get("data", {}):
+                picture = Image.open(io.BytesIO(base64.b64decode(output.data["image/png"]))).convert("RGB")
+                file = io.BytesIO()
+                picture.quantize(128, dither=Image.Dither.NONE).save(file, "png", optimize=True)
+                output.data["image/png"] = base64.b64encode(file.getvalue()).decode()
+                if "image/svg+xml" in output.data:  # our own, two pixels of the PNG for one of the SVG
+                    output.metadata["image/png"] = {"width": picture.width // 2, "height": picture.height // 2}
+    return notebook
+
+
+def environment(folder: str) -> dict[str, str]:
+    """Of the kernel: this checkout, nobody's settings, no program to start, one thread (so that sums are the same)."""
+    paths = [str(HERE.parent), os.environ.get("PYTHONPATH", "")]
+    return {
+        **os.environ, "PATH": folder, "IPYTHONDIR": folder, "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+        "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1",
+    }  # fmt: skip
+
+
+def main(wanted: list[str]) -> int:
+    """Run those whose names begin with one of the words, or all. Returns the exit status."""
+    chosen = [path for path in notebooks() if not wanted or path.name.startswith(tuple(wanted))]
+    for path in chosen:
+        print(path.name, flush=True)
+        nbformat.write(lighter(run(nbformat.read(path, as_version=4))), path)
+    return 0 if chosen else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
