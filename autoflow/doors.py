@@ -11,12 +11,13 @@ import sys
 from typing import Any
 
 from .errors import NoRuleError
+from .foreign import refuse_halfway, wants_numbers
 from .late import later
 from .nodes import NodeRole, constant_on, value_of
 from .recording import apply
 from .rules import RULES
-from .rules.outside import FRESH, WRITERS, advice, is_plain, public_name
-from .rules.table import COMPOSED
+from .rules.outside import FRESH, WRITERS, advice, has_gradient, is_plain, public_name
+from .rules.table import COMPOSED, FREE
 from .rules.ufuncs import METHODS
 
 FORWARD: dict[Any, Any] = {}  # ufunc -> its quick closure; filled by fast.py
@@ -37,6 +38,8 @@ def array_ufunc(self: Any, ufunc: Any, method: str, x: Any, y: Any = None, /, *r
     if ufunc in METHODS.get(method, ()):
         return METHODS[method][ufunc](*inputs, **options)
     if method == "__call__" and ufunc in COMPOSED:
+        if "out" in options:
+            return later("autoflow.inplace:write_composed")(ufunc, inputs, options)
         return COMPOSED[ufunc](*inputs, **options)
     if ufunc not in RULES and ufunc not in COMPOSED and learned(ufunc):
         return array_ufunc(self, ufunc, method, *inputs, **options)
@@ -54,6 +57,9 @@ def learned(ufunc: Any) -> bool:
 
 def array_function(self: Any, function: Any, types: Any, args: Any, options: Any) -> Any:
     """``np.sum(x, axis=0)``, ``np.concatenate([x, y])``."""
+    if wants_numbers(frame := sys._getframe(1)):
+        refuse_halfway(frame, has_gradient(args))
+        return function(*value_of(args), **{k: value_of(v) for k, v in options.items()})
     if function in RULES:
         rule = RULES[function]
         if len(args) > rule.free:  # out by position: rows do not name it
@@ -61,6 +67,9 @@ def array_function(self: Any, function: Any, types: Any, args: Any, options: Any
             args = (*args[: rule.free], *args[rule.free + 1 :])
         return apply(rule, args, options)
     if function in COMPOSED:
+        place = FREE[function]
+        if len(args) > place and args[place] is not None:  # out by position
+            options, args = {**options, "out": args[place]}, (*args[:place], None, *args[place + 1 :])
         if options.get("out") is not None:
             return later("autoflow.inplace:write_composed")(function, args, options)
         return COMPOSED[function](*args, **options)
@@ -74,19 +83,8 @@ def without_rule(function: Any, call: Any, args: Any, options: Any, method: str 
     if function in FRESH:
         return constant_on(call(*value_of(args), **{k: value_of(v) for k, v in options.items()}))
     if is_plain(function, args, options):
-        if sys._getframe(2).f_globals.get("__name__") == "scipy.special._logsumexp":
-            refuse_logsumexp(args)
         return call(*value_of(args), **{k: value_of(v) for k, v in options.items()})
     raise NoRuleError(f"{public_name(function, method)} of a node is not differentiated: {advice(function, method)}")
-
-
-def refuse_logsumexp(args: Any) -> None:
-    """SciPy's logsumexp copies the numbers halfway, so its gradient would be wrong; seen when it asks isfinite."""
-    if any([getattr(x, "requires_grad", False) for x in args]):
-        raise NoRuleError(
-            "scipy.special.logsumexp of a node copies its numbers halfway, so the gradient would be wrong: write "
-            "np.logaddexp.reduce(x, axis=...), which has the same value"
-        )
 
 
 NodeRole.__array_ufunc__ = array_ufunc  # type: ignore[attr-defined]

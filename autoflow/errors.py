@@ -50,6 +50,10 @@ class AnomalyError(AutoflowError, FloatingPointError):
     """Under anomaly mode: a value or a gradient became NaN or infinite."""
 
 
+class CompileError(AutoflowError, TypeError):
+    """A function that cannot be compiled: its program would depend on values that are not known yet."""
+
+
 LOST = """The usual causes:
   - x.value, float(x), np.asarray(x) or math.sin(x) leave the graph: use np.sin(x), and the node itself
   - plain[i] = node stores numbers only: make the array with af.zeros(...) or np.zeros_like(node)

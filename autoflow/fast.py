@@ -163,7 +163,7 @@ def general(rule: Rule, x: Any, y: Any, compute: Any) -> Any:
         return NotImplemented
     (a, p, shown_a, risky_a), (b, q, shown_b, risky_b) = operand(x), operand(y)
     if len(FAMILIES) > 1:
-        one_family(rule, [a, b])
+        a, b = one_family(rule, [a, b])
     constants = {}
     if shown_a is not None:
         constants[0] = shown_a

@@ -119,7 +119,7 @@ def refuse(x: Any, recording: bool) -> None:
             f"{what}: writing into it would change the point of differentiation. Write into a copy (a = x.copy()), or "
             f"change it between passes: x.assign(value), or under af.no_grad()."
         )
-    if not x._value.flags.writeable:
+    if not getattr(x._value.flags, "writeable", True):
         raise InPlaceError(
             f"{x.name} is read-only (detached, broadcast or made so): write into a copy of it, {x.name}.copy()"
         )
@@ -228,15 +228,22 @@ def write_function(function: Any, args: Any, options: dict[str, Any]) -> Any:
 
 
 def write_composed(function: Any, args: Any, options: dict[str, Any]) -> Any:
-    """A function composed of others, with ``out=``."""
+    """A function composed of others, with ``out=``: an array, or a tuple of as many as there are results."""
     options = dict(options)
     out = options.pop("out")
-    if not isinstance(out, NodeRole):
-        raise lost(
-            f"np.{function.__name__}(..., out=) into a plain array keeps only numbers: make it with af.zeros(...)"
-        )
-    copyto(out, function(*args, **options))
-    return out
+    z = function(*args, **options)
+    results, targets = z if isinstance(z, tuple) else (z,), out if isinstance(out, tuple) else (out,)
+    for result, target in zip(results, targets, strict=True):
+        if isinstance(result, NodeRole) and target is not None and not isinstance(target, NodeRole):
+            raise lost(
+                f"np.{function.__name__}(..., out=) into a plain array keeps only numbers: make it with af.zeros(...)"
+            )
+    written = []
+    for result, target in zip(results, targets, strict=True):
+        if target is not None:
+            np.copyto(target, result)
+        written.append(result if target is None else target)
+    return tuple(written) if isinstance(z, tuple) else written[0]
 
 
 def write_out(rule: Rule, args: tuple[Any, ...], options: dict[str, Any], out: Any) -> Any:

@@ -124,10 +124,16 @@ def fingerprint(array: Array) -> bytes:
 
 def caller() -> str:
     """File and line of the first frame outside autoflow."""
+    frame = outside()
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def outside() -> Any:
+    """The first frame outside autoflow; the outermost one if there is none."""
     frame: Any = sys._getframe(1)
-    while frame is not None:
+    while frame.f_back is not None:
         module = frame.f_globals.get("__name__", "")
         if module != PACKAGE and not module.startswith(PACKAGE + "."):
-            return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+            break
         frame = frame.f_back
-    return "an unknown line"
+    return frame

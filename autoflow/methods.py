@@ -3,7 +3,7 @@
     ArrayMethods   recorded through the table, with ndarray's own signature
     PLAIN          answered with plain numbers, which have no gradient (argmax, tolist)
     KEPT           inherited as they are (shape, strides, ...)
-    REFUSED        refused, with advice (sort in place, resize)
+    REFUSED        refused, with advice (resize, byteswap)
 
 and a test says so. Operators are in ``fast.py``, Python's protocols (float, copy, pickle) in ``protocol.py``.
 Methods of modules further up (backward, drawing, replaying) are found at the first call, in :data:`LATER`.
@@ -20,9 +20,10 @@ import numpy as np
 from . import protocol
 from .backends import Family, with_every_family
 from .errors import InPlaceError, NoRuleError
+from .foreign import wants_numbers
 from .late import later
 from .nodes import NodeRole, VariableRole, value_of
-from .recording import apply, drawing
+from .recording import apply
 from .rules import RULES
 from .rules.indexing import getitem
 from .rules.structure import astype, flatten
@@ -53,14 +54,10 @@ KEPT = "base ctypes data device dtype itemsize nbytes ndim shape size strides to
 FIXED = "data dtype flat imag real shape strides"  # can be read, but not assigned to
 REFUSED = {
     "byteswap": "change bytes before there are nodes: af.Variable(plain.byteswap())",
-    "choose": "use np.where, or np.stack and an index",
     "getfield": "use x.real and x.imag, or x.astype(dtype)",
-    "partition": "use np.partition(x, k), which returns a new array",
-    "put": "use x[i] = v",
     "resize": "use np.reshape, or np.resize, which returns a new array",
     "setfield": "use x[...] = v",
     "setflags": "use x.copy() for an array to write into, x.detach() for one that is read-only",
-    "sort": "use np.sort(x), which returns a new array",
 }
 
 GETITEM, SUM, PROD, MEAN, MAX, MIN, VAR, STD, CUMSUM, CUMPROD = [
@@ -144,10 +141,7 @@ class ArrayMethods:
 
     def ravel(self, order: str = "C") -> Any:
         """np.ravel"""
-        if not self.ndim and drawing(sys._getframe(1)):  # type: ignore[attr-defined]
-            # else matplotlib asks the element of the element for ever
-            return value_of(self).ravel()
-        return apply(RAVEL, (self, order))
+        return value_of(self).ravel(order) if wants_numbers(sys._getframe(1)) else apply(RAVEL, (self, order))
 
     def flatten(self, order: str = "C") -> Any:
         """A copy with one axis."""
@@ -223,7 +217,7 @@ class ArrayMethods:
 
     def copy(self, order: str = "C") -> Any:
         """np.copy: the same numbers in other memory; gradients flow through it"""
-        return apply(RULES[np.copy], (self, order))
+        return value_of(self).copy(order) if wants_numbers(sys._getframe(1)) else apply(RULES[np.copy], (self, order))
 
     def astype(
         self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
@@ -239,13 +233,32 @@ class ArrayMethods:
         return astype(self, dtype, order, casting)
 
     def view(self, *args: Any, **options: Any) -> Any:
-        """``x.view()`` is ``x[...]``; ``x.view(np.ndarray)`` the plain array. Another dtype has no derivative."""
-        kind = self.family.array_type  # type: ignore[attr-defined]
+        """``x.view()`` is ``x[...]``; ``x.view(np.ndarray)`` the plain array, and as any other class of array its plain
+        numbers. Another dtype has no derivative."""
         if not args and not options:
             return apply(GETITEM, (self, ...))
-        if args == (kind,) or options == {"type": kind}:
-            return kind.view(self, kind)
+        kind = options["type"] if list(options) == ["type"] and not args else args[0] if len(args) == 1 else None
+        if isinstance(kind, type) and issubclass(kind, self.family.array_type) and not issubclass(kind, NodeRole):  # type: ignore[attr-defined]
+            return value_of(self).view(kind)
         raise NoRuleError("x.view(dtype) reads the bytes as other numbers: use x.astype(dtype), or x.value.view(dtype)")
+
+    def choose(self, choices: Any, out: Any = None, mode: Any = "raise") -> Any:
+        """np.choose: of several arrays the elements that these whole numbers say"""
+        return np.choose(self, choices, out=out, mode=mode)  # type: ignore[call-overload]
+
+    # -- written into
+
+    def put(self, indices: Any, values: Any, mode: str = "raise") -> None:
+        """np.put"""
+        np.put(self, indices, values, mode=mode)  # type: ignore[call-overload]
+
+    def sort(self, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
+        """``x[...] = np.sort(x)``"""
+        self[...] = np.sort(self, axis=axis, kind=kind, order=order, stable=stable)  # type: ignore[index,call-overload]
+
+    def partition(self, kth: Any, axis: int = -1, kind: Any = "introselect", order: Any = None) -> None:
+        """``x[...] = np.partition(x, kth)``"""
+        self[...] = np.partition(self, kth, axis=axis, kind=kind, order=order)  # type: ignore[index,call-overload]
 
     def fill(self, value: Any) -> None:
         """``x[...] = value`` with one number or 0-d node."""

@@ -14,12 +14,14 @@ here, so that ``class Variable`` is ``VariableRole`` on top of ``numpy.ndarray``
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
 
 from . import display, memory
 from .backends import FAMILIES, Family
+from .foreign import wants_numbers
 from .grads import checked_grad, read_grad
 from .intake import leaf_array
 from .late import later
@@ -133,7 +135,8 @@ class NodeRole:
         array(3.)
         """
         value = value_of(self).view()
-        value.flags.writeable = False
+        if self.family is NUMPY:  # no other library knows read-only arrays
+            value.flags.writeable = False
         return constant_on(value, self.family)
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
@@ -144,6 +147,8 @@ class NodeRole:
         """Rows, recorded."""
         if not self.shape:  # type: ignore[attr-defined]
             raise TypeError("iteration over a 0-d array")
+        if wants_numbers(sys._getframe(1)):
+            return iter(value_of(self))
         return (self[i] for i in range(len(self)))  # type: ignore[index, arg-type]
 
     __repr__ = display.node_repr
@@ -318,9 +323,9 @@ def leaf(cls: Any, array: Array, name: str | None) -> Any:
     return node
 
 
-def constant_on(array: Array, family: Family = NUMPY) -> Any:
+def constant_on(array: Array, family: Family | None = None) -> Any:
     """``array`` itself as a Constant."""
-    node = array.view(family.Constant)
+    node = array.view((family or FAMILIES[type(array)]).Constant)
     node._value, node._name, node._number, node._count = array, None, now(), CONSTANT.tick()
     return node
 
@@ -328,10 +333,15 @@ def constant_on(array: Array, family: Family = NUMPY) -> Any:
 def value_of(x: Any) -> Any:
     """The plain array under a node, also inside tuples, lists and slices; anything else unchanged."""
     if isinstance(x, NodeRole):
-        return x._value if hasattr(x, "_value") else x.view(x.family.array_type)  # type: ignore[attr-defined]
+        return x._value if hasattr(x, "_value") else plain_view(x)
     if type(x) in (tuple, list):
         return type(x)([value_of(v) for v in x])
     return slice(value_of(x.start), value_of(x.stop), value_of(x.step)) if type(x) is slice else x
+
+
+def plain_view(x: Any) -> Array:
+    """The array under a node that NumPy made in C, whose slots are empty."""
+    return x.family.array_type.view(x, x.family.array_type)
 
 
 def record_of(x: Any) -> Any:

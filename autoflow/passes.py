@@ -98,7 +98,9 @@ def pull_back(
 
 
 def watched(step: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """``step``, in anomaly mode with an eye on every gradient, under safe_masking with zeros that stay zeros."""
+    """``step``; in anomaly mode with an eye on every gradient, under safe_masking with zeros that stay zeros."""
+    if modes().around is not None:
+        step = modes().around(step)
     if modes().safe_masking:
         step = later("autoflow.masking:masking")(step)
     return later("autoflow.anomaly:watching")(step) if modes().anomaly else step

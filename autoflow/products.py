@@ -18,6 +18,7 @@ from .errors import LostGradientError, SeedError
 from .grads import fitted
 from .modes import modes, switched
 from .nodes import NodeRole, Variable, source_of, value_of
+from .rules.shapes import as_array
 from .tracing import Trace, border, plain
 from .transforms import grad
 
@@ -97,7 +98,7 @@ def pushed_forward(trace: Trace, z: Any, tangents: list[Any]) -> Any:
         root = sum([inner(t, g) for g, t in pairs]) if pairs else None
     answer = pulled_to(u, root, None, trace.nested) if pairs else None
     if answer is None:
-        answer = np.zeros_like(np.asarray(value_of(z)))
+        answer = np.zeros_like(as_array(value_of(z)))
     if not trace.nested:
         return plain(answer)
     return next((trace.attached(k, answer) for k, r in enumerate(trace.records) if not is_fresh(r)), answer)
@@ -191,10 +192,10 @@ def matched(given: Any, like: Any, what: str, of: str) -> list[Any]:
     for path, target, g in zip(paths, targets, parts, strict=True):
         if not trees.is_number(target):
             continue
-        value = np.asarray(value_of(target))
+        value = as_array(value_of(target))
         if np.shape(g) != value.shape:
             raise SeedError(f"the {what} for {path} has shape {np.shape(g)}, but its shape is {value.shape}")
-        if np.asarray(value_of(g)).dtype.kind == "c" != value.dtype.kind:
+        if as_array(value_of(g)).dtype.kind == "c" != value.dtype.kind:
             raise SeedError(f"the {what} for {path} is complex, but it is {value.dtype}")
         made.append(g if source_of(g) is not None else np.array(value_of(g), value.dtype))
     return made

@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from . import memory
 from .errors import InPlaceError, LostGradientError
+from .foreign import wants_numbers
 from .modes import modes
 from .nodes import Constant, NodeRole, Variable, VariableRole, value_of
 
@@ -32,7 +34,7 @@ def number(x: Any, kind: Any) -> Any:
     (in strict mode) in any case.
     """
     switches = modes()
-    if switches.recording and getattr(x, "requires_grad", False):
+    if switches.recording and getattr(x, "requires_grad", False) and not wants_numbers(memory.outside()):
         if switches.strict:
             raise LostGradientError(
                 f"{kind.__name__}({x.name}) leaves the graph, and strict mode refuses that: use the node itself, or "

@@ -7,7 +7,6 @@ for the calls that happen all the time. Both end in a node that has a record, or
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy as np
 from . import memory
 from .backends import FAMILIES, array_type
 from .errors import LostGradientError, MixedArraysError, NoRuleError
+from .foreign import wants_numbers
 from .intake import holds_node, plain_array
 from .late import later
 from .memory import Ghost
@@ -50,9 +50,8 @@ def operand(x: Any) -> tuple[Any, Any, Any, bool]:
     kind = type(x)
     if isinstance(x, NodeRole):
         if not hasattr(x, "_value"):
-            if drawing(sys._getframe(3)):
-                return x.view(x.family.array_type), None, None, True  # type: ignore[attr-defined]
-            raise orphan(x)
+            again = taken_again(x)
+            return (orphan_numbers(x), None, None, True) if again is None else operand(again)
         if kind is Operation or (kind is View and x._record.number > memory.latest):  # no write since: it is current
             return x._value, x._record, None, kind is View and x._value.nbytes <= memory.COPY_BYTES
         record = source_of(x)
@@ -63,20 +62,31 @@ def operand(x: Any) -> tuple[Any, Any, Any, bool]:
     return plain_array(x), None, None, True
 
 
-def drawing(frame: Any) -> bool:
-    """Does matplotlib ask? It copies nodes in C and then wants the smallest number; it never differentiates.
+def taken_again(x: Any) -> Any:
+    """What NumPy made of a node in C, if it only put axes of length 1 before the node's own, as ``np.c_[x, y]`` and
+    ``np.r_`` do: that is a reshape. Of other arrays made there nothing can be said: None."""
+    base = x.base
+    if isinstance(x, np.ndarray) and isinstance(base, NodeRole) and hasattr(base, "_value"):
+        new = x.ndim - base.ndim
+        same_memory = x.__array_interface__["data"][0] == base.__array_interface__["data"][0]
+        if x.shape == (1,) * new + base.shape and x.strides[new:] == base.strides and same_memory:
+            return np.reshape(base, x.shape)
+    return None
 
-    Asked only where the answer would be an error otherwise, or of a single number, so it costs nothing elsewhere.
+
+def orphan_numbers(x: Any) -> Array:
+    """The numbers of an array of our class that NumPy made in C, so that it has no history.
+
+    If it looks into an array of another class (``masked.data``), the history was given up when that one was made, and
+    to a library that wants numbers it does not matter. Else (``np.array(node, subok=True)``) a gradient would be lost.
     """
-    return str(frame.f_globals.get("__name__", "")).startswith("matplotlib.")
-
-
-def orphan(x: Any) -> LostGradientError:
-    """NumPy made this array from a node in C: its history is unknown."""
-    return LostGradientError(
-        f"NumPy made this {type(x).__name__} of shape {x.shape} from a node without telling us (np.array(node, "
-        f"subok=True) does), so its history is lost. Use the node itself, or np.array(x) for a plain copy."
-    )
+    another = x.base is not None and type(x.base) not in FAMILIES and not isinstance(x.base, NodeRole)
+    if not another and not wants_numbers(memory.outside()):
+        raise LostGradientError(
+            f"NumPy made this {type(x).__name__} of shape {x.shape} from a node without telling us (np.array(node, "
+            f"subok=True) does), so its history is lost. Use the node itself, or np.array(x) for a plain copy."
+        )
+    return value_of(x)
 
 
 def apply(rule: Rule, args: tuple[Any, ...], options: dict[str, Any] = NO_OPTIONS) -> Any:
@@ -120,7 +130,7 @@ def apply(rule: Rule, args: tuple[Any, ...], options: dict[str, Any] = NO_OPTION
                 unsafe.append(k)
         values.append(option)
     if len(FAMILIES) > 1:
-        one_family(rule, values[:n])
+        values[:n] = one_family(rule, values[:n])
     result = rule.compute(*values)
     if type(result) not in FAMILIES:
         result = plain_array(result)
@@ -245,11 +255,15 @@ def plain_option(option: Any) -> Any:
     return option
 
 
-def one_family(rule: Rule, values: list[Any]) -> None:
-    """Arrays of two libraries do not mix."""
+def one_family(rule: Rule, values: list[Any]) -> list[Any]:
+    """Arrays of two libraries do not mix; those of a recording (``plan/traced.py``) adopt NumPy's."""
     found = {array_type(v) for v in values if array_type(v) is not None}
     if len(found) > 1:
+        for t in found:
+            if hasattr(t, "adopt") and found == {t, np.ndarray}:
+                return [t.adopt(v, next(v for v in values if type(v) is t)) for v in values]
         names = " and ".join(sorted(f"{t.__module__}.{t.__name__}" for t in found if t))
         raise MixedArraysError(
             f"{rule.name} got arrays of {names}. Make both of one library first: the other side from x.value."
         )
+    return values

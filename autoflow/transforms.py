@@ -16,6 +16,7 @@ from . import trees
 from .errors import SeedError
 from .modes import switched
 from .nodes import value_of
+from .rules.shapes import as_array
 from .tracing import Argnum, Trace, chosen
 
 Array = Any
@@ -146,7 +147,7 @@ def checked_scalar(z: Any) -> None:
 
 def checked_analytic(trace: Trace, z: Any, holomorphic: bool) -> Array | None:
     """The seed of a pass from ``z``, if ``z`` may be complex or real as it is."""
-    value = np.asarray(value_of(z))
+    value = as_array(value_of(z))
     if not holomorphic:
         if value.dtype.kind == "c":
             raise SeedError(

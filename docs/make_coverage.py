@@ -78,8 +78,7 @@ def rows() -> list[tuple[str, str, str]]:
             found.append((f"{short}.{name}".removeprefix("np."), *status(function)))
     for method, ufuncs in METHODS.items():
         found += [(f"{ufunc.__name__}.{method}", "composed", "") for ufunc in ufuncs]
-    found += [("add.at", "written into", ""), ("r_", "composed", "what it joins is recorded"),
-              ("c_", "refused", "of vectors use np.column_stack([x, y]); matrices are joined")]  # fmt: skip
+    found += [("add.at", "written into", ""), ("r_", "composed", ""), ("c_", "composed", "")]
     return sorted(found)
 
 

@@ -2,7 +2,7 @@
 
 Edit a notebook in Jupyter or anywhere else, then run this: what is stored is then the same on every machine. Pictures
 are stored as PNG and SVG, which GitHub shows; who runs the notebook gets the living ones. The kernel has no `dot` and
-no network. ``tests/test_notebooks.py`` does the same, runs the answers as well, and compares.
+no network. ``tests/test_lessons.py`` does the same, runs the answers as well, and compares.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": 
 ANSWER = re.compile(r"<details>\s*<summary>Answer</summary>(.*?)</details>", re.DOTALL)
 CODE = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
-# Before the first cell. matplotlib is imported because it says so on stderr when it looks for fonts the first time.
+# Before the first cell. Nothing shows itself as HTML, of which GitHub removes the better part. matplotlib is imported
+# because it says so on stderr when it looks for fonts the first time.
 PREPARE = """
 def prepare():
     import socket
@@ -39,6 +40,8 @@ def prepare():
 
     socket.getaddrinfo = socket.create_connection = refuse
     autoflow.options.static = True
+    formatter = get_ipython().display_formatter
+    formatter.active_types = [kind for kind in formatter.format_types if kind != "text/html"]
 
 prepare()
 del prepare

@@ -66,17 +66,21 @@ class Device:
 
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **options: Any) -> Any:
         CALLS.add((ufunc, method, len(args), tuple(sorted(options))))
+        if method == "at":
+            args = (args[0], brought(args[1]), *args[2:])
         return computed(getattr(ufunc, method), args, options)
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
         CALLS.add((function, "", len(args), tuple(sorted(options))))
+        if function in (np.array, np.asarray):
+            return put(args[0]) if isinstance(args[0], np.ndarray) else args[0].copy()
         return computed(function, args, options)
 
     def __getitem__(self, i: Any) -> Any:
-        return computed(lambda x, i: x[i], (self, i), {})
+        return computed(lambda x, i: x[i], (self, brought(i)), {})
 
     def __setitem__(self, i: Any, value: Any) -> None:
-        computed(lambda x, i, v: x.__setitem__(i, v), (self, i, value), {})
+        computed(lambda x, i, v: x.__setitem__(i, v), (self, brought(i), value), {})
 
     def __len__(self) -> int:
         return len(self._host)
@@ -127,6 +131,13 @@ def put(host: Any) -> Device:
     """NumPy's array in the memory of this library."""
     COPIES["put"] += 1
     return Device(np.array(host))
+
+
+def brought(i: Any) -> Any:
+    """An index with its arrays brought over, as CuPy does by itself."""
+    if isinstance(i, np.ndarray):
+        return put(i)
+    return tuple(map(brought, i)) if isinstance(i, tuple) else i
 
 
 def inside(x: Any) -> Any:

@@ -30,9 +30,10 @@ def name(value: Any) -> str:
 
 def settings_of(case: Case) -> Any:
     """The combinations in which a call is tried."""
-    several = case.row.operands > 1
+    several, without = case.row.operands > 1, set(case.row.without)
     axes: dict[str, Any] = {
-        "dtypes": [d for d in DTYPES + RARE if several or " " not in d], "layout": list(LAYOUTS),
+        "dtypes": [d for d in DTYPES + RARE if (several or " " not in d) and not without & set(d.split())],
+        "layout": [layout for layout in LAYOUTS if layout not in without],
         "kind": kinds_of(case.row), "order": (1, 2), "keep": ("small", "large"),
     }  # fmt: skip
     choose = pairwise if NIGHTLY else covering
@@ -61,8 +62,7 @@ def test_results_are_of_numpys_kind(each: Call) -> None:
     values = values_of(each, each.example)  # type: ignore[arg-type]
     ours, theirs = each.call(*[af.Variable(x) for x in values]), each.call(*values)
     if isinstance(theirs, (tuple, list)):
-        assert type(ours) in (type(theirs), list, tuple)
-        assert isinstance(theirs, list) == isinstance(ours, list)
+        assert isinstance(ours, (tuple, list))
         assert getattr(type(ours), "_fields", None) == getattr(type(theirs), "_fields", None)
     else:
         ours, theirs = [ours], [theirs]

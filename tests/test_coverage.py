@@ -50,5 +50,15 @@ def test_r_and_c():
     np.r_[x, 3.0, x].sum().backward()
     assert x.grad.tolist() == [2.0, 2.0]
     assert np.c_[np.ones((2, 1)), x[:, None]].shape == (2, 2)
-    with pytest.raises(LostGradientError):  # NumPy makes columns of vectors without telling us
-        np.c_[x, x]
+    x.zero_grad()
+    z = np.c_[x, 2 * x, [3.0, 4.0]]  # NumPy makes columns of vectors in C; that they are views says what they are
+    np.testing.assert_array_equal(z.value, np.c_[x.value, 2 * x.value, [3.0, 4.0]])
+    (z * z).sum().backward()
+    np.testing.assert_array_equal(x.grad, 10 * x.value)
+    np.testing.assert_array_equal(np.r_["1,2,0", x, x[::-1]].value, np.r_["1,2,0", x.value, x.value[::-1]])
+
+
+def test_columns_of_what_is_no_plain_view_are_refused():
+    x = af.Variable([1.0, 2.0])
+    with pytest.raises(LostGradientError, match="without telling us"):
+        np.array(x, subok=True) * 2.0  # a copy: whose, nobody knows

@@ -10,13 +10,16 @@ import numpy as np
 import pytest
 import standin
 from standin import COPIES, Device, put
-from support import plain, rows, same_bits
+from support import assert_close, plain, rows, same_bits
 from test_rules import Case, go_back
 
 import autoflow as af
 from autoflow import backends
 
 Array = Any
+# Rows that decide by the numbers how to go on: is this matrix singular? They wait for the device, as the checks of a
+# decomposition for errors do anyway.
+LOOKS = {"det", "lstsq", "eigvals"}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -49,7 +52,7 @@ def gone_through(case: Case, dtypes: str, place: Any, order: int) -> list[Array]
             for leaf in leaves.values():
                 leaf.zero_grad()
             go_back([(g * g, None) for g in grads])
-        assert not COPIES["get"], f"{COPIES['get']} arrays were copied to the host"
+        assert case.row.name in LOOKS or not COPIES["get"], f"{COPIES['get']} arrays were copied to the host"
     return [z, *[leaf.grad for leaf in leaves.values()]]
 
 
@@ -63,4 +66,5 @@ def test_row_on_another_library(case):
                 assert ours is None or not np.any(plain(ours).get())
                 continue
             assert isinstance(ours, Device), type(ours)
-            assert same_bits(plain(ours).get(), plain(theirs))
+            assert_close(plain(ours).get(), plain(theirs), 1e-14 if dtypes == "float64" else 1e-6, "gradient")
+        assert same_bits(plain(found[0]).get(), plain(expected[0]))

@@ -1,123 +1,74 @@
-"""The notebooks run from a fresh kernel, show what is stored in them, and their answers are right."""
+"""What readers of a notebook see: in JupyterLab and in pages of nbconvert, trusted or not, with scripts or without.
 
-import importlib.util
+A notebook is executed once by a kernel. Then real programs show it, and a real browser says what can be seen.
+"""
+
+import contextlib
 import json
+import os
 import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
 from pathlib import Path
 
+import chromium
 import pytest
+from chromium import Chromium
 
-pytest.importorskip("nbclient", reason="extra notebooks")
-pytest.importorskip("ipykernel", reason="extra notebooks")
-pytest.importorskip("matplotlib", reason="extra notebooks")
-pytest.importorskip("sklearn", reason="extra notebooks")
-import nbformat
+import autoflow as af
 
-spec = importlib.util.spec_from_file_location("notebooks_make", Path(__file__).parent.parent / "notebooks" / "make.py")
-make = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(make)
-PATHS = make.notebooks()
-NAMES = [path.stem for path in PATHS]
-LARGEST = 1_000_000  # bytes of a file; GitHub shows no large ones
-# What differs between machines: folders, addresses of objects, times of %time, numbers of processes.
-PRIVATE = re.compile(r"/home/|/tmp/|/root/|/Users/|[A-Z]:\\\\|site-packages|0x[0-9a-f]{6,}|Wall time|CPU times", re.I)
-SHOWN = ("text/plain", "text/latex", "text/markdown")  # what must be the same on every machine, unlike the pictures
-each = pytest.mark.parametrize("path", PATHS, ids=NAMES)
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser"), pytest.mark.filterwarnings("ignore")]
 
-
-def read(path):
-    return nbformat.read(path, as_version=4)
+CELLS = [
+    "import numpy as np, autoflow as af\nx = af.Variable(2.0, name='x'); a = x * x; out = a + a * x; out.backward()",
+    "out",
+    "out.graph()",
+    "out.step()",
+    "af.explore(out, x=(-3, 3))",
+    "af.options.static = True\nout.graph()",
+    "out.step()",
+]
+NODE, GRAPH, STEPS, SLIDERS, STATIC, STATIC_STEPS = range(6)  # of the cells that show something
 
 
-def code(notebook):
-    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """A folder for all that Jupyter reads and writes, with a kernel that finds autoflow; as environment variables."""
+    folder = tmp_path_factory.mktemp("jupyter")
+    spec = {"argv": [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"], "display_name": "t",
+            "language": "python"}  # fmt: skip
+    (folder / "kernels" / "t").mkdir(parents=True)
+    (folder / "kernels" / "t" / "kernel.json").write_text(json.dumps(spec))
+    (folder / "root").mkdir()
+    paths = {f"JUPYTER_{word}": str(folder / word.lower()) for word in ("CONFIG_DIR", "DATA_DIR", "RUNTIME_DIR")}
+    return {
+        **paths, "JUPYTER_PATH": str(folder), "HOME": str(folder), "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+        "PYTHONPATH": str(Path(af.__path__[0]).parent),
+    }  # fmt: skip
 
 
-def texts(cell):
-    """All text that a cell shows, in order."""
-    found = []
-    for output in cell.outputs:
-        data = output.get("data", {})
-        found += [output.get("name", "") + ": " + output["text"]] if "text" in output else []
-        found += [f"{kind}: {data[kind]}" for kind in SHOWN if kind in data]
-    return found
+@pytest.fixture(scope="module")
+def notebook(home):
+    """A notebook that was executed by a kernel."""
+    nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
+    pytest.importorskip("ipykernel")
+    kernel = {"name": "t", "display_name": "t", "language": "python"}
+    made = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_code_cell(text) for text in CELLS], metadata={"kernelspec": kernel}
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in home.items():
+            patch.setenv(name, value)
+        nbclient.NotebookClient(made, kernel_name="t", timeout=60).execute()
+    return made
 
 
-def test_there_are_notebooks():
-    numbers = [int(name[:2]) for name in NAMES]
-    assert numbers == list(range(len(numbers)))
-    assert numbers, "no notebook was found"
-
-
-@pytest.mark.slow
-@each
-def test_runs_and_shows_what_is_stored(path):
-    """Also the answers, behind the notebook, in the same kernel. A cell that raises ends the test with its traceback."""
-    stored = read(path)
-    fresh = make.run(stored, make.answers(stored))
-    complaints = [o["text"] for cell in code(fresh) for o in cell.outputs if o.get("name") == "stderr"]
-    assert not complaints
-    for before, after in zip(code(stored), code(fresh), strict=False):  # the fresh one has the answers as well
-        if "varies" not in before.metadata.get("tags", ()):
-            assert texts(after) == texts(before), f"stale: run notebooks/make.py. The cell\n{before.source}"
-
-
-@each
-def test_is_a_plain_notebook(path):
-    notebook = read(path)
-    nbformat.validate(notebook)
-    assert notebook.metadata == {"kernelspec": make.KERNEL, "language_info": {"name": "python"}}
-    assert path.stat().st_size < LARGEST
-    assert all([cell.source.strip() for cell in notebook.cells])
-
-
-@each
-def test_was_run_from_top_to_bottom(path):
-    cells = code(read(path))
-    assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
-    assert not [o for cell in cells for o in cell.outputs if o.output_type == "error"]
-
-
-@each
-def test_shows_pictures_and_nothing_private(path):
-    """A PNG beside each SVG: some pages show only the one, some only the other."""
-    kinds = [set(o.get("data", ())) for cell in code(read(path)) for o in cell.outputs]
-    assert any(["image/png" in k for k in kinds])
-    assert all(["image/png" in k for k in kinds if "image/svg+xml" in k])
-    assert not any(["text/html" in k for k in kinds]), "HTML is stored; af.options.static does not hold for something"
-    shown = json.dumps([texts(cell) for cell in code(read(path))])
-    assert not PRIVATE.findall(shown)
-
-
-@each
-def test_ends_with_exercises_and_answers(path):
-    """Each exercise has its folded answer, each answer code that checks itself."""
-    notebook = read(path)
-    sources = [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
-    start = next(k for k, source in enumerate(sources) if source.startswith("## Exercises"))
-    asked = [source for source in sources[start:] if re.match(r"\*\*\d+\.\*\*", source)]
-    answers = make.answers(notebook)
-    assert len(asked) == len(answers) >= 3
-    assert all(["assert" in answer for answer in answers])
-    folded = re.compile(r"\n\n<details>\n<summary>Answer</summary>\n\n.*\n\n</details>$", re.DOTALL)
-    assert all([folded.search(source) for source in asked]), "without those empty lines GitHub does not show the code"
-
-
-@each
-def test_begins_with_its_number_and_links_to_what_is_there(path):
-    sources = [cell.source for cell in read(path).cells if cell.cell_type == "markdown"]
-    assert sources[0].startswith(f"# {int(path.stem[:2])} · ")
-    links = re.findall(r"\]\(([^)#]+)\)", "\n".join(sources))
-    assert [link for link in links if not link.startswith("http") and not (path.parent / link).exists()] == []
-
-
-@pytest.mark.slow
-def test_a_kernel_has_no_network_and_no_programs():
-    notebook = nbformat.v4.new_notebook()
-    lines = [
-        "import shutil, urllib.request", "print(shutil.which('dot'))",
-        "try: urllib.request.urlopen('http://localhost')", "except OSError as error: print(error)",
-    ]  # fmt: skip
-    notebook.cells = [nbformat.v4.new_code_cell("\n".join(lines))]
-    fresh = make.run(notebook)
-    assert texts(fresh.cells[0]) == ["stdout: None\n<urlopen error a notebook must work without a network>\n"]
+@pytest.fixture(scope="module")
+def browser():
+    if reason := chromium.missing():
+        pytest.skip(reason)
+    with Chromium() as running:
+        yield running

@@ -130,9 +130,7 @@ CALLS = {
     "einsum_path": "f('ij,kj', x, x)",
     "gcd": "f(n, n[0])",
     "histogram": "f(v, bins=[-1.0, 0.0, s])",
-    "histogram2d": "f(v, v, bins=2)",
     "histogram_bin_edges": "f(v, 3)",
-    "histogramdd": "f((v, v), 2)",
     "in1d": "f(v, [s])",
     "invert": "f(b)",
     "isclose": "f(x, s)",
@@ -235,22 +233,8 @@ def test_plain_results_are_not_written_into_nodes(call):
     assert x.value.tolist() == [1.0, 2.0]
 
 
-WEIGHTS = [
-    lambda i, w: np.histogram2d(i, i, weights=w),
-    lambda i, w: np.histogramdd((i, i), weights=w),
-]
-
-
-@pytest.mark.parametrize("call", WEIGHTS)
-def test_sums_of_weights_with_a_gradient_are_refused(call):
-    i = af.Constant([0, 1, 1])
-    with pytest.raises(NoRuleError, match=r"with weights \(w\) it is a sum"):
-        call(i, af.Variable([1.0, 2.0, 3.0]))
-    call(i, af.Constant([1.0, 2.0, 3.0]))
-
-
 @pytest.mark.parametrize("function", ordered(PLAIN), ids=public_name)
-def test_places_of_out_and_weights(function):
+def test_places_of_out(function):
     try:
         names = list(inspect.signature(function).parameters)
     except ValueError:  # not even NumPy knows
@@ -258,7 +242,6 @@ def test_places_of_out_and_weights(function):
     if isinstance(function, np.ufunc):
         names = []  # of ufuncs NumPy always tells us out= by name
     assert outside.OUT.get(function) == (names.index("out") if "out" in names else None)
-    assert outside.WEIGHTS.get(function) == (names.index("weights") if "weights" in names else None)
 
 
 # -- arrays to be filled, and functions that write --------------------------------------------------------------------

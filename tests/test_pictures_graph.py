@@ -417,7 +417,7 @@ def test_the_longest_way_is_straight():
     y = x
     for k in range(8):
         y = np.exp(y) if k % 2 else y * 0.5
-    plan, _ = placed(graph(y))
+    plan, _ = placed(graph(y, direction="right"))
     assert all(max(p[1] for p in path) - min(p[1] for p in path) < 0.5 for path in plan.paths)
 
 

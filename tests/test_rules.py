@@ -2,7 +2,8 @@
 
 A row is tried in combinations of example, dtype, layout, which operands are nodes and of what kind, order of the
 derivative, and small or large (large: values that no derivative reads are not kept). On every example each pair of
-settings meets in one of the combinations; with AUTOFLOW_NIGHTLY set all of them are run, with the rarer dtypes as well.
+settings meets in one of the combinations, and every row sees the rarer dtypes too; with AUTOFLOW_NIGHTLY set all
+combinations are run.
 
 What is compared with what: values with NumPy's, bit for bit; first derivatives with differences of NumPy's values;
 second and third derivatives with differences of ours, which by then are known to be right.
@@ -349,9 +350,9 @@ def check_row(row: Rule, number: int | None = None) -> None:
     axes: dict[str, Sequence[Any]] = {
         "dtypes": dtypes, "layout": list(LAYOUTS), "kind": kinds_of(row), "order": (1, 2, 3), "keep": list(KEEP),
     }  # fmt: skip
-    for example in row.examples if number is None else [row.examples[number]]:
+    for place, example in enumerate(row.examples) if number is None else [(number, row.examples[number])]:
         case = Case(row, example)
-        for settings in combinations(axes):
+        for settings in [*combinations(axes), *([] if NIGHTLY else rarely(row, place))]:
             try:
                 check(case, **settings)
             except Unsupported:
@@ -359,6 +360,17 @@ def check_row(row: Rule, number: int | None = None) -> None:
             except Exception as error:
                 error.add_note(f"{row!r}, {example}, {settings}")
                 raise
+
+
+def rarely(row: Rule, number: int) -> Iterator[dict[str, Any]]:
+    """The rarer dtypes, each on two examples of a row, in layouts and orders that take turns."""
+    several, n = row.variadic or row.operands > 1, len(row.examples)
+    layouts, kinds = list(LAYOUTS), kinds_of(row)
+    for k, dtypes in enumerate([d for d in RARE if several or " " not in d]):
+        if number in (k % n, (k + 1) % n):
+            turn = k + number
+            yield {"dtypes": dtypes, "layout": layouts[turn % len(layouts)], "kind": kinds[turn % len(kinds)],
+                   "order": 1 + turn % 2, "keep": list(KEEP)[turn % 2]}  # fmt: skip
 
 
 # -- the tests -------------------------------------------------------------------------------------------------------

@@ -170,7 +170,7 @@ def plot_sizes(watched: Watched, of: str = "gradients", *, along: str = "steps",
         ax.plot(range(1, len(line) + 1), line, color=shade, marker=marker, label=label)
     ax.set_yscale("log")
     ax.set_ylabel(f"{of} (root mean square)")
-    return labelled(ax, ends_only=len(lines) > 6)
+    return labelled(ax, ends_only=len(lines) > 6) if len(lines) > 1 else tidy(ax)
 
 
 def name_layers(ax: Any, layers: list[str]) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from ..modes import modes
 from ..nodes import Node, Variable
 from .exports import wanted
-from .html import image
+from .html import PLAIN, image
 from .names import Titles, bound_names
 from .numbers import numbers
 from .style import clean, clip
@@ -50,7 +50,7 @@ def html(node: Any, text: str) -> str:
     if not hasattr(node, "name"):  # NumPy made it from a node
         return lines
     try:
-        return lines + f"<div>{escape(about(node))}</div>" + behind(node)
+        return f'<div class="{PLAIN}">{lines}<div>{escape(about(node))}</div>{behind(node)}</div>'
     except Exception:  # a rule of the user's, a value that is gone: the numbers are still right
         return lines
 

@@ -258,3 +258,10 @@ class Graph:
         from .exports import bundle
 
         return bundle(self, include, exclude)
+
+    def _ipython_display_(self) -> None:
+        """What notebooks show under ``af.options.static``: two outputs, picture and table."""
+        from .still import show
+        from .tables import table_rows
+
+        show(self, lambda: table_rows(self.drawn))

@@ -190,9 +190,9 @@ function tableOf(tape, places) {
   return details;
 }
 
-function mount(element, rows) {
+async function mount(element, rows) {
   element.dataset.live = "1";
-  const tape = JSON.parse(element.querySelector(".af-tape").textContent);
+  const tape = await unpacked(element.dataset.autoflow);
   const host = made("div"), root = host.attachShadow({ mode: "open" }), inputs = {}, places = [];
   for (const input of tape.inputs) inputs[input.node] = input.start;
   const result = made("div", "result"), picture = made("div", "picture");
@@ -212,7 +212,7 @@ function mount(element, rows) {
   root.append(made("style", "", LOOK), bar, result, picture, tableOf(tape, places));
   for (const note of tape.notes) root.append(made("div", "note", note));
   show();
-  for (const child of [...element.children]) if (child.matches("img,details")) child.remove();
+  for (const child of [...element.children]) if (child.matches("img,details,pre")) child.remove();
   element.append(host);
 }
 

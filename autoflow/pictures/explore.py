@@ -21,9 +21,12 @@ import numpy as np
 
 from ..engine import topological
 from ..errors import LostGradientError
+from ..modes import modes
 from ..nodes import Node, Operation, Variable
 from ..replay import replay_node
-from .live import fragment, image
+from .exports import wanted
+from .html import PLAIN, image, policy
+from .live import fragment
 from .names import Titles, bound_names
 from .style import DARK, LIGHT, clean, clip
 from .walk import graph
@@ -56,8 +59,8 @@ class Explorer:
     def to_html(self) -> str:
         """The page's fragment: no address, no program but its own, and an image where scripts are removed."""
         if self.reason is not None:
-            return f"{image(self.picture)}<p>{escape(self.advice())}</p>"
-        return fragment(self)
+            return f'<div class="{PLAIN}">{image(self.picture)}<p>{escape(self.advice())}</p></div>'
+        return fragment(self)[0]
 
     def advice(self) -> str:
         """One line: how to get sliders when the browser alone cannot compute."""
@@ -70,9 +73,11 @@ class Explorer:
             raise ValueError(f"sliders can be saved as .html; not as {clip(repr(target.name), 60)}")
         title = escape(clean(self.picture.title))
         back = f"html{{background:{LIGHT['bg']}}}@media (prefers-color-scheme:dark){{html{{background:{DARK['bg']}}}}}"
-        head = f'<meta charset="utf-8"><meta name="color-scheme" content="light dark"><title>{title}</title>'
+        text, program = (self.to_html(), "") if self.reason is not None else fragment(self)
+        head = f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{policy(program)}">'
+        head += f'<meta name="color-scheme" content="light dark"><title>{title}</title>'
         head += f"<style>{back}</style>"
-        target.write_text(f"<!doctype html>\n<html>{head}\n<body>{self.to_html()}</body></html>\n", encoding="utf-8")
+        target.write_text(f"<!doctype html>\n<html>{head}\n<body>{text}</body></html>\n", encoding="utf-8")
         return target
 
     def __str__(self) -> str:
@@ -83,17 +88,26 @@ class Explorer:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
         """What notebooks show: a page, a widget, or a picture and advice. Never an exception."""
+        if modes().static:
+            return self.picture._repr_mimebundle_(include, exclude)
+        trouble = ""
         if self.reason is not None:
             try:
                 from .widget import widget
 
                 return methodcaller("_repr_mimebundle_")(widget(self))  # as IPython asks every object
-            except Exception as error:  # most often anywidget is not installed
-                bundle = {"text/plain": str(self), "text/html": self.to_html()}
-                if not isinstance(error, ImportError):
-                    bundle["text/plain"] += f"\n{type(error).__name__}: {clip(clean(error), 200)}"
-                return bundle
-        return {"text/plain": str(self), "text/html": self.to_html()}
+            except ImportError:  # anywidget is not installed: the page says so
+                pass
+            except Exception as error:
+                trouble = f"\n{type(error).__name__}: {clip(clean(error), 200)}"
+        answer = {}
+        for kind in wanted(["text/plain", "text/html"], include, exclude):
+            try:
+                answer[kind] = f"{self}{trouble}" if kind == "text/plain" else self.to_html()
+            except Exception as error:
+                if kind == "text/plain":
+                    answer[kind] = f"sliders, which cannot be shown: {type(error).__name__}"
+        return answer
 
 
 def explore(f: Any, /, **ranges: Any) -> Explorer:

@@ -2,251 +2,326 @@
 //
 // It computes nothing: html.py wrote down, for each step, what changes. A frame is made from the first step on, so
 // that it is the same whichever way one came there. Texts enter the page as text, never as HTML.
-(() => {
-  "use strict";
-  const PACE = 1400; // milliseconds per step while it plays
 
-  function make(tag, parent, attributes = {}, text = "") {
-    const element = document.createElement(tag);
-    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-    element.textContent = text;
-    parent.append(element);
-    return element;
+const PACE = 1400; // milliseconds per step while it plays
+const MANY = 10; // cards, from which on there is something to search for
+const LEFT_OUT = "This page does not have every set of folded boxes: some stay as they are. "
+  + "Python draws the others: graph(open=\"name\"), graph(depth=1).";
+
+function make(tag, parent, attributes = {}, text = "") {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.textContent = text;
+  parent.append(element);
+  return element;
+}
+
+// The SVG inside the image, as XML: what a parser of HTML would run stays text.
+function picture(image) {
+  const bytes = Uint8Array.from(atob(image.src.split(",")[1]), (c) => c.charCodeAt(0));
+  return parsed(new TextDecoder().decode(bytes));
+}
+function parsed(text) {
+  return document.importNode(new DOMParser().parseFromString(text, "image/svg+xml").documentElement, true);
+}
+
+// Which theme the page around us has, where it says so: JupyterLab, VS Code, Colab.
+function theme() {
+  const { body, documentElement: html } = document;
+  const said = body.dataset.jpThemeLight || html.dataset.jpThemeLight;
+  if (said) return said;
+  if (body.classList.contains("vscode-dark") || body.classList.contains("vscode-high-contrast")) return "false";
+  if (body.classList.contains("vscode-light")) return "true";
+  const name = html.getAttribute("theme");
+  return name === "dark" ? "false" : name === "light" ? "true" : "";
+}
+
+// Says it again inside the shadow root, where no selector sees the page around.
+function followTheme(around, fixed) {
+  const follow = () => {
+    const light = fixed || theme();
+    if (light) around.setAttribute("data-jp-theme-light", light);
+    else around.removeAttribute("data-jp-theme-light");
+  };
+  follow();
+  if (fixed) return;
+  const filter = { attributes: true, attributeFilter: ["data-jp-theme-light", "class", "theme"] };
+  const observer = new MutationObserver(follow);
+  for (const element of [document.body, document.documentElement]) observer.observe(element, filter);
+}
+
+function within(svg, name) { // all elements with that data- attribute, by what it says
+  return new Map([...svg.querySelectorAll(`[data-${name}]`)].map((e) => [e.dataset[name], e]));
+}
+
+// What a step changes, on the elements of one SVG. Steps are told on the first picture; where boxes are folded
+// otherwise, `at` has for each card of the first one the card that stands for it.
+function stage(svg, at) {
+  const cards = new Map([...within(svg, "node")].map(([id, card]) => [Number(id), card]));
+  const edges = within(svg, "edge");
+  const here = (id) => (at.length ? at[id] : id);
+  const folded = (id) => cards.get(id)?.classList.contains("sco");
+  const amounts = new Map(); // the texts of the complete gradients
+  for (const [id, card] of cards) amounts.set(id, card.querySelector(".gradient")?.textContent);
+  const classes = ["wait", "dry", "partly", "act", "quiet", "busy", "back", "unsent"];
+
+  function arrow(name) { // into a folded box there is one arrow from each card
+    const [source, target, slot] = name.split("-"), ends = `${here(source)}-${here(target)}-`;
+    if (!folded(here(target))) return edges.get(ends + slot);
+    return [...edges].find(([key]) => key.startsWith(ends))?.[1];
   }
-
-  // The SVG inside the image, as XML: what a parser of HTML would run stays text.
-  function picture(image) {
-    const bytes = Uint8Array.from(atob(image.src.split(",")[1]), (c) => c.charCodeAt(0));
-    return parsed(new TextDecoder().decode(bytes));
-  }
-  function parsed(text) {
-    return document.importNode(new DOMParser().parseFromString(text, "image/svg+xml").documentElement, true);
-  }
-
-  // Which theme the page around us has, where it says so: JupyterLab, VS Code, Colab.
-  function theme() {
-    const { body, documentElement: html } = document;
-    const said = body.dataset.jpThemeLight || html.dataset.jpThemeLight;
-    if (said) return said;
-    if (body.classList.contains("vscode-dark") || body.classList.contains("vscode-high-contrast")) return "false";
-    if (body.classList.contains("vscode-light")) return "true";
-    const name = html.getAttribute("theme");
-    return name === "dark" ? "false" : name === "light" ? "true" : "";
-  }
-
-  // Says it again inside the shadow root, where no selector sees the page around.
-  function followTheme(around, fixed) {
-    const follow = () => {
-      const light = fixed || theme();
-      if (light) around.setAttribute("data-jp-theme-light", light);
-      else around.removeAttribute("data-jp-theme-light");
-    };
-    follow();
-    if (fixed) return;
-    const filter = { attributes: true, attributeFilter: ["data-jp-theme-light", "class", "theme"] };
-    const observer = new MutationObserver(follow);
-    for (const element of [document.body, document.documentElement]) observer.observe(element, filter);
-  }
-
-  // What a step changes, on the elements of one SVG.
-  function stage(svg) {
-    const cards = new Map(), edges = new Map();
-    for (const card of svg.querySelectorAll("[data-node]")) cards.set(Number(card.dataset.node), card);
-    for (const edge of svg.querySelectorAll("[data-edge]")) edges.set(edge.dataset.edge, edge);
-    const amounts = new Map(); // the texts of the complete gradients
-    for (const [id, card] of cards) amounts.set(id, card.querySelector(".gradient")?.textContent);
-    const classes = ["wait", "dry", "partly", "act", "quiet", "busy", "back", "unsent"];
-
-    function clear() {
-      for (const element of svg.querySelectorAll("." + classes.join(",."))) element.classList.remove(...classes);
-      for (const [id, card] of cards) {
-        if (amounts.get(id) !== undefined) card.querySelector(".gradient").textContent = amounts.get(id);
-      }
+  function clear() {
+    for (const element of svg.querySelectorAll("." + classes.join(",."))) element.classList.remove(...classes);
+    for (const [id, card] of cards) {
+      if (amounts.get(id) !== undefined) card.querySelector(".gradient").textContent = amounts.get(id);
     }
+  }
 
-    // The frame of step k. A step whose answer is hidden counts as one that has sent nothing yet.
-    return function show(steps, k, hidden) {
-      clear();
-      if (steps[k].phase === "end") return;
-      const waits = new Set(), dry = new Set(cards.keys()), sent = new Set(), sums = new Map();
-      for (const step of steps) if (step.phase === "forward") waits.add(step.node);
-      steps.slice(0, k + 1).forEach((step, place) => {
-        const secret = hidden && place === k;
-        if (step.phase === "forward" && !secret) waits.delete(step.node);
-        if (step.phase === "seed") {
-          dry.delete(step.node);
-          if (step.sum !== undefined) sums.set(step.node, [step.sum, step.complete]);
+  // The frame of step k. A step whose answer is hidden counts as one that is still to come.
+  return function show(steps, k, hidden) {
+    clear();
+    if (steps[k].phase === "end") return;
+    const waits = new Set(), dry = new Set(cards.keys()), coming = new Set(), sums = new Map();
+    const sent = new Set(), quiet = [];
+    steps.forEach((step, place) => {
+      const done = place < k + !hidden, receivers = step.phase === "seed" ? [step.node] : [];
+      if (step.phase === "forward" && !done) waits.add(here(step.node));
+      if (step.phase === "seed" && step.sum !== undefined && done) {
+        sums.set(here(step.node), [step.sum, step.complete]);
+      }
+      for (const product of step.products || []) {
+        receivers.push(product.to);
+        if (!done) {
+          quiet.push([step.node, product]);
+          continue;
         }
-        for (const product of secret ? [] : step.products || []) {
-          sent.add(product.edge);
-          dry.delete(product.to);
-          sums.set(product.to, [product.sum, product.complete]);
-        }
-      });
-      for (const id of waits) cards.get(id)?.classList.add("wait");
-      for (const id of dry) cards.get(id)?.classList.add("dry");
-      for (const [id, [sum, complete]] of sums) {
-        const text = cards.get(id)?.querySelector(".gradient");
-        if (!text || complete) continue;
-        text.textContent = sum;
-        cards.get(id).classList.add("partly");
+        sent.add(arrow(product.edge));
+        sums.set(here(product.to), [product.sum, product.complete]);
       }
-      for (const step of steps) {
-        for (const product of step.products || []) {
-          if (sent.has(product.edge)) continue;
-          edges.get(product.edge)?.classList.add("quiet");
-          cards.get(step.node)?.querySelectorAll(".sent")[product.row]?.classList.add("unsent");
-        }
-      }
-      cards.get(steps[k].node)?.classList.add("act");
-      for (const edge of steps[k].inputs || []) edges.get(edge)?.classList.add("busy");
-      for (const product of steps[k].products || []) {
-        edges.get(product.edge)?.classList.remove("quiet");
-        edges.get(product.edge)?.classList.add("back");
-      }
-    };
+      for (const id of receivers) done ? dry.delete(here(id)) : coming.add(here(id));
+    });
+    for (const id of waits) cards.get(id)?.classList.add("wait");
+    for (const id of cards.keys()) if (folded(id) && coming.has(id)) dry.add(id); // its amount is that of all inside
+    for (const id of dry) cards.get(id).classList.add("dry");
+    for (const [id, [sum, complete]] of sums) {
+      const text = cards.get(id)?.querySelector(".gradient");
+      if (!text || complete || folded(id)) continue;
+      text.textContent = sum;
+      cards.get(id).classList.add("partly");
+    }
+    for (const [node, product] of quiet) {
+      if (!sent.has(arrow(product.edge))) arrow(product.edge)?.classList.add("quiet");
+      if (folded(here(node))) continue;
+      cards.get(here(node))?.querySelectorAll(".sent")[product.row]?.classList.add("unsent");
+    }
+    cards.get(here(steps[k].node))?.classList.add("act");
+    for (const edge of steps[k].inputs || []) arrow(edge)?.classList.add("busy");
+    for (const product of steps[k].products || []) {
+      arrow(product.edge)?.classList.remove("quiet");
+      arrow(product.edge)?.classList.add("back");
+    }
+  };
+}
+
+// Gives what is to be done when another picture comes into the frame.
+function controls(host, page, svg, data) {
+  const { steps } = data, last = steps.length - 1;
+  let show = stage(svg, []);
+  const bar = make("div", page, { class: "bar", role: "group", "aria-label": "steps" });
+  const before = make("button", bar, { type: "button", "aria-label": "previous step" }, "◀");
+  const next = make("button", bar, { type: "button", "aria-label": "next step" }, "▶");
+  const play = make("button", bar, { type: "button" }, "Play");
+  const slider = make("input", bar, { type: "range", min: "0", max: String(last), "aria-label": "step" });
+  const where = make("span", bar, { class: "where" });
+  const choice = make("label", bar);
+  const predict = make("input", choice, { type: "checkbox" });
+  choice.append("predict first");
+  const caption = make("div", page, { class: "caption", role: "status", "aria-live": "polite" });
+  let k = 0, hidden = false, timer = 0;
+
+  function draw() {
+    const step = steps[k];
+    show(steps, k, hidden);
+    slider.value = String(k);
+    slider.setAttribute("aria-valuetext", `${k} of ${last}, ${step.phase}`);
+    where.textContent = `${k} / ${last}  ${step.phase}`;
+    caption.textContent = hidden ? `${step.question}   what will it be? ▶ shows it` : step.caption;
+    before.disabled = k === 0;
+    next.disabled = k === last && !hidden;
+    play.textContent = timer ? "Pause" : "Play";
   }
-
-  function controls(host, page, svg, data) {
-    const { steps } = data, last = steps.length - 1, show = stage(svg);
-    const bar = make("div", page, { class: "bar", role: "group", "aria-label": "steps" });
-    const before = make("button", bar, { type: "button", "aria-label": "previous step" }, "◀");
-    const next = make("button", bar, { type: "button", "aria-label": "next step" }, "▶");
-    const play = make("button", bar, { type: "button" }, "Play");
-    const slider = make("input", bar, { type: "range", min: "0", max: String(last), "aria-label": "step" });
-    const where = make("span", bar, { class: "where" });
-    const choice = make("label", bar);
-    const predict = make("input", choice, { type: "checkbox" });
-    choice.append("predict first");
-    const caption = make("div", page, { class: "caption", role: "status", "aria-live": "polite" });
-    let k = 0, hidden = false, timer = 0;
-
-    function draw() {
-      const step = steps[k];
-      show(steps, k, hidden);
-      slider.value = String(k);
-      slider.setAttribute("aria-valuetext", `${k} of ${last}, ${step.phase}`);
-      where.textContent = `${k} / ${last}  ${step.phase}`;
-      caption.textContent = hidden ? `${step.question}   what will it be? ▶ shows it` : step.caption;
-      before.disabled = k === 0;
-      next.disabled = k === last && !hidden;
-      play.textContent = timer ? "Pause" : "Play";
-    }
-    function go(place, forward = false) {
-      k = Math.max(0, Math.min(last, place));
-      hidden = forward && predict.checked && Boolean(steps[k].question);
-      draw();
-    }
-    function advance() {
-      if (!hidden) return go(k + 1, true);
-      hidden = false;
-      draw();
-    }
-    function stop() {
-      clearInterval(timer);
-      timer = 0;
-    }
-    function toggle() {
-      if (timer) {
-        stop();
-      } else {
-        if (k === last) go(0);
-        timer = setInterval(() => {
-          if (!host.isConnected) return stop();
-          advance();
-          if (k === last) stop();
-          draw();
-        }, PACE);
-      }
-      draw();
-    }
-    before.onclick = () => { stop(); go(k - 1); };
-    next.onclick = () => { stop(); advance(); };
-    play.onclick = toggle;
-    slider.oninput = () => { stop(); go(Number(slider.value)); };
-    predict.onchange = () => { hidden = false; draw(); };
-    const keys = {
-      ArrowRight: advance, ArrowLeft: () => go(k - 1), Home: () => go(0), End: () => go(last),
-    };
-    page.onkeydown = (event) => {
-      if (!(event.key in keys) || event.ctrlKey || event.metaKey || event.altKey) return;
-      event.preventDefault(); // the page would scroll, the notebook would go to another cell
-      event.stopPropagation();
+  function go(place, forward = false) {
+    k = Math.max(0, Math.min(last, place));
+    hidden = forward && predict.checked && Boolean(steps[k].question);
+    draw();
+  }
+  function advance() {
+    if (!hidden) return go(k + 1, true);
+    hidden = false;
+    draw();
+  }
+  function stop() {
+    clearInterval(timer);
+    timer = 0;
+  }
+  function toggle() {
+    if (timer) {
       stop();
-      keys[event.key]();
+    } else {
+      if (k === last) go(0);
+      timer = setInterval(() => {
+        if (!host.isConnected) return stop();
+        advance();
+        if (k === last) stop();
+        draw();
+      }, PACE);
+    }
+    draw();
+  }
+  before.onclick = () => { stop(); go(k - 1); };
+  next.onclick = () => { stop(); advance(); };
+  play.onclick = toggle;
+  slider.oninput = () => { stop(); go(Number(slider.value)); };
+  predict.onchange = () => { hidden = false; draw(); };
+  const keys = {
+    ArrowRight: advance, ArrowLeft: () => go(k - 1), Home: () => go(0), End: () => go(last),
+  };
+  page.onkeydown = (event) => {
+    if (!(event.key in keys) || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target.type === "search") return;
+    event.preventDefault(); // the page would scroll, the notebook would go to another cell
+    event.stopPropagation();
+    stop();
+    keys[event.key]();
+  };
+  go(data.start < 0 ? last : data.start);
+  return (other, at) => { show = stage(other, at); draw(); };
+}
+
+// Finds cards by what stands on them, and in folded boxes by the names inside.
+function search(page, frame) {
+  const bar = make("div", page, { class: "bar", role: "search" });
+  const field = make("input", bar, { type: "search", placeholder: "find a node", "aria-label": "find a node" });
+  const count = make("span", bar, { class: "where", role: "status" });
+  let found = [], next = 0, inside = {};
+  function mark() {
+    const text = field.value.trim().toLowerCase(), cards = [...frame.querySelectorAll("[data-node]")];
+    const has = (card) => `${card.textContent} ${inside[card.dataset.node] ?? ""}`.toLowerCase().includes(text);
+    found = text ? cards.filter(has) : [];
+    next = 0;
+    for (const card of cards) {
+      card.classList.toggle("found", found.includes(card));
+      card.classList.toggle("missed", text !== "" && !found.includes(card));
+    }
+    count.textContent = text ? `${found.length} of ${cards.length}` : "";
+  }
+  field.oninput = mark;
+  field.onkeydown = (event) => {
+    event.stopPropagation();
+    if (event.key !== "Enter" || !found.length) return;
+    const card = found[next++ % found.length];
+    card.scrollIntoView({ block: "nearest", inline: "center" });
+    paths(frame, card);
+  };
+  return (names) => { inside = names; mark(); };
+}
+
+// Lights all ways from a card to the output, and fades the rest; without a card all is as it was.
+function paths(frame, card) {
+  const cards = within(frame, "node"), edges = within(frame, "edge"), lit = new Set();
+  if (card) lit.add(card.dataset.node);
+  for (const id of lit) {
+    for (const name of edges.keys()) {
+      const [source, target] = name.split("-");
+      if (source === id) lit.add(target);
+    }
+  }
+  for (const [id, element] of cards) element.classList.toggle("aside", Boolean(card) && !lit.has(id));
+  for (const [name, element] of edges) {
+    element.classList.toggle("aside", Boolean(card) && !lit.has(name.split("-")[0]));
+  }
+  if (card) card.dataset.chosen = "1";
+  for (const element of cards.values()) if (element !== card) delete element.dataset.chosen;
+}
+
+// Boxes fold and open: a click puts another picture into the frame.
+function boxes(page, frame, first, folds, changed) {
+  const note = make("div", page, { class: "note" });
+  function clickable(element, target, expanded) {
+    if (!element || target < 0) return;
+    const attributes = { class: "toggle", role: "button", tabindex: "0", "aria-expanded": String(expanded) };
+    for (const one of element.classList) attributes.class += ` ${one}`;
+    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+    const name = element.querySelector(".title").textContent;
+    element.onclick = () => show(target, "");
+    element.onkeydown = (event) => {
+      if (event.key !== "Enter" && event.key !== " ") return;
+      event.preventDefault();
+      event.stopPropagation();
+      show(target, name);
     };
-    go(data.start < 0 ? last : data.start);
   }
-
-  // Boxes fold and open: a click puts another picture into the frame. Steps are told on the first one only.
-  function boxes(page, frame, first, folds) {
-    function clickable(element, target, expanded) {
-      if (!element || target < 0) return;
-      const attributes = { class: "toggle", role: "button", tabindex: "0", "aria-expanded": String(expanded) };
-      for (const one of element.classList) attributes.class += ` ${one}`;
-      for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-      const name = element.querySelector(".title").textContent;
-      element.onclick = () => show(target, "");
-      element.onkeydown = (event) => {
-        if (event.key !== "Enter" && event.key !== " ") return;
-        event.preventDefault();
-        event.stopPropagation();
-        show(target, name);
-      };
-    }
-    function show(k, name) {
-      const svg = k === 0 ? first : parsed(folds[k].svg);
-      frame.style.setProperty("--least", least(svg));
-      frame.replaceChildren(svg);
-      page.classList.toggle("elsewhere", k !== 0);
-      const heads = [...svg.querySelectorAll(".sco")].filter((g) => g.querySelector(".band") && !g.dataset.node);
-      folds[k].frames.forEach((target, place) => clickable(heads[place], target, true));
-      for (const [id, target] of Object.entries(folds[k].cards)) {
-        clickable(svg.querySelector(`[data-node="${id}"]`), target, false);
-      }
-      const same = [...svg.querySelectorAll(".toggle")].filter((e) => name && e.textContent.includes(name));
-      same[0]?.focus({ preventScroll: true }); // the keyboard stays where it was
-    }
-    show(0, "");
-  }
-
-  function least(svg) {
-    return `${0.6 * svg.getAttribute("width")}px`; // smaller is not legible: scroll
-  }
-
-  function render(fragment) {
-    if (fragment.dataset.live) return;
-    fragment.dataset.live = "1";
-    const image = fragment.querySelector("img");
-    const data = JSON.parse(fragment.querySelector(".autoflow-data").textContent);
-    const host = document.createElement("div");
-    host.setAttribute("data-lm-suppress-shortcuts", "true"); // JupyterLab leaves the arrow keys to us
-    const root = host.attachShadow({ mode: "open" });
-    make("style", root, {}, data.css);
-    const around = make("div", root);
-    const page = make("div", around, { class: "page" });
-    const svg = picture(image);
-    const frame = document.createElement("div");
-    frame.className = "picture";
+  function show(k, name) {
+    const svg = k === 0 ? first : parsed(folds[k].svg), { frames, cards, at, inside } = folds[k];
     frame.style.setProperty("--least", least(svg));
-    frame.append(svg);
-    if (data.folds.length) boxes(page, frame, svg, data.folds);
-    followTheme(around, data.light);
-    if (data.steps.length && svg.querySelector("[data-node]")) {
-      page.tabIndex = 0;
-      page.setAttribute("aria-label", image.alt);
-      controls(host, page, svg, data);
+    frame.replaceChildren(svg);
+    paths(frame, null);
+    const heads = [...svg.querySelectorAll(".sco")].filter((g) => g.querySelector(".band") && !g.dataset.node);
+    frames.forEach((target, place) => clickable(heads[place], target, true));
+    for (const [id, target] of Object.entries(cards)) {
+      clickable(svg.querySelector(`[data-node="${id}"]`), target, false);
     }
-    page.append(frame);
-    image.replaceWith(host);
+    note.textContent = [...frames, ...Object.values(cards)].includes(-1) ? LEFT_OUT : "";
+    for (const follow of changed) follow(svg, k === 0 ? [] : at, inside);
+    const same = [...svg.querySelectorAll(".toggle")].filter((e) => name && e.textContent.includes(name));
+    same[0]?.focus({ preventScroll: true }); // the keyboard stays where it was
   }
+  show(0, "");
+}
 
-  const own = document.currentScript && document.currentScript.closest(".autoflow-picture");
-  for (const fragment of own ? [own] : document.querySelectorAll(".autoflow-picture")) {
-    try {
-      render(fragment);
-    } catch (error) {
-      console.error("autoflow: the picture stays as it is.", error); // the image is still there
-    }
+function least(svg) {
+  return `${0.6 * svg.getAttribute("width")}px`; // smaller is not legible: scroll
+}
+
+async function render(fragment) {
+  if (fragment.dataset.live) return;
+  fragment.dataset.live = "1";
+  const image = fragment.querySelector("img");
+  const data = await unpacked(fragment.dataset.autoflow);
+  const host = document.createElement("div");
+  host.setAttribute("data-lm-suppress-shortcuts", "true"); // JupyterLab leaves the arrow keys to us
+  const root = host.attachShadow({ mode: "open" });
+  make("style", root, {}, data.css);
+  const around = make("div", root);
+  const page = make("div", around, { class: "page" });
+  const svg = picture(image);
+  const frame = document.createElement("div");
+  frame.className = "picture";
+  frame.style.setProperty("--least", least(svg));
+  frame.append(svg);
+  followTheme(around, data.light);
+  const changed = [];
+  if (data.steps.length && svg.querySelector("[data-node]")) {
+    page.tabIndex = 0;
+    page.setAttribute("aria-label", image.alt);
+    changed.push(controls(host, page, svg, data));
   }
-})();
+  if (svg.querySelectorAll("[data-node]").length >= MANY) {
+    const names = search(page, frame);
+    changed.push((_, at, inside) => names(inside));
+  }
+  page.append(frame);
+  if (data.folds.length) boxes(page, frame, svg, data.folds, changed);
+  frame.onclick = (event) => {
+    const card = event.target.closest("[data-node]");
+    if (!event.target.closest(".toggle")) paths(frame, card && !card.dataset.chosen ? card : null);
+  };
+  image.replaceWith(host);
+}
+
+const own = document.currentScript && document.currentScript.closest(".autoflow-picture");
+for (const fragment of own ? [own] : document.querySelectorAll(".autoflow-picture")) {
+  render(fragment).catch((error) => {
+    console.error("autoflow: the picture stays as it is.", error); // the image is still there
+  });
+}

@@ -1,17 +1,22 @@
 """The picture as HTML: one fragment that works wherever HTML is shown, and degrades where less is allowed.
 
-    image        a ``data:`` image of the SVG, with a text that says what it shows: nothing removes that
+    data         an attribute: what each step changes, and the picture with other boxes folded, as JSON
+    text         hidden by an attribute, so it appears where attributes are removed, and with them all images
+    image        a ``data:`` image of the SVG, with a text that says what it shows: most programs leave it
     table        all steps, behind a click: for screen readers, and for pages that run no scripts
-    data         what each step changes, and the picture with other boxes folded, as JSON
     script       ``fragment.js``: replaces the image by the living picture and its controls
 
-No ids, no links, nothing from the network, no ``eval``. What a user wrote is escaped, and the script treats it as text.
+No ids, no links, nothing from the network, no ``eval``. What a user wrote is escaped, and the script treats it as text;
+MathJax, which notebooks run over all outputs, is told to leave it alone.
 """
 
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
+import zlib
+from collections.abc import Sequence
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -24,6 +29,9 @@ from .toggling import toggles
 
 STEPPED = 200  # nodes; of a larger picture nobody wants every step in the page
 LAST = -1
+LONG = 65_536  # letters of data, above which it is compressed
+PLAIN = "tex2jax_ignore mathjax_ignore"  # a name may have dollars, and MathJax makes links
+REMOVED = "This page removes pictures and scripts. Draw again under af.options.static = True: such pictures stay."
 
 
 def page(graph: Graph, start: int = LAST) -> str:
@@ -31,12 +39,20 @@ def page(graph: Graph, start: int = LAST) -> str:
     schemes = "light dark" if graph.look.theme == "auto" else graph.look.theme
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy(script())}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f'<meta name="color-scheme" content="{schemes}">\n<title>{escape(graph.title)}</title>\n'
-        "<style>body{margin:12px;font:14px system-ui,sans-serif}td,th{padding:1px 10px 1px 0;text-align:left;"
+        "<style>body{margin:12px;font:14px system-ui,sans-serif}td{padding:1px 10px 1px 0;text-align:left;"
         "vertical-align:top}</style>\n"
         f"</head>\n<body>\n{fragment(graph, start)}\n</body>\n</html>\n"
     )
+
+
+def policy(*scripts: str) -> str:
+    """What a browser may do in a page of ours: run these scripts and no other, load nothing from anywhere."""
+    known = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in scripts]
+    allowed = " ".join([f"'sha256-{text}'" for text in known])
+    return f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src {allowed}"
 
 
 def fragment(graph: Graph, start: int = LAST) -> str:
@@ -53,10 +69,14 @@ def fragment(graph: Graph, start: int = LAST) -> str:
         "folds": toggles(graph),
     }
     return (
-        f'<div class="autoflow-picture">{image(graph)}{table(graph, steps)}'
-        f'<script type="application/json" class="autoflow-data">{safe_json(data)}</script>'
-        f"<script>{script()}</script></div>"
+        f"<div class=\"autoflow-picture {PLAIN}\" data-autoflow='{attribute(data)}'>{instead(graph)}{image(graph)}"
+        f"{table(graph, steps)}<script>{script()}</script></div>"
     )
+
+
+def instead(graph: Graph) -> str:
+    """The tree, for programs that remove images. They remove attributes too: then it is no longer hidden."""
+    return f"<pre hidden>{REMOVED}\n{escape(graph.to_text(ascii=False))}</pre>"
 
 
 def image(graph: Graph) -> str:
@@ -66,14 +86,33 @@ def image(graph: Graph) -> str:
 
 
 def table(graph: Graph, steps: list[Step]) -> str:
-    """All steps as a table; of a picture that is not stepped through, the tree."""
+    """The steps as a table; of a picture that is not stepped through, the tree."""
     if not steps:
         return f"<details><summary>as text</summary><pre>{escape(graph.to_text(ascii=False))}</pre></details>"
-    rows = "".join(
-        [f"<tr><td>{s.number}</td><td>{s.phase}</td><td>{escape(s.caption)}</td></tr>" for s in steps]
-    )  # fmt: skip
-    head = "<thead><tr><th>step</th><th>phase</th><th>what happens</th></tr></thead>"
-    return f"<details><summary>all steps as text</summary><table>{head}<tbody>{rows}</tbody></table></details>"
+    return f"<details><summary>all steps as text</summary>{html_table(step_rows(steps))}</details>"
+
+
+def step_rows(steps: list[Step]) -> list[list[str]]:
+    """One row per step, below a row of headlines."""
+    return [["step", "phase", "what happens"], *[[str(s.number), s.phase, s.caption] for s in steps]]
+
+
+def html_table(rows: Sequence[Sequence[str]]) -> str:
+    """A table of texts. (Rows and cells only: of the elements of a table these are left everywhere.)"""
+    head, *body = [[escape(text) for text in row] for row in rows]
+    lines = [[f"<b>{text}</b>" for text in head], *body]
+    cells = ["".join([f"<td>{text}</td>" for text in line]) for line in lines]
+    return f"<table>{''.join([f'<tr>{line}</tr>' for line in cells])}</table>"
+
+
+def attribute(data: Any) -> str:
+    """JSON that may stand between apostrophes in a tag; if it is long, compressed, and in letters that need no care.
+
+    >>> attribute({"name": "</a> 'b'"})
+    '{"name":"\\\\u003c/a\\\\u003e \\\\u0027b\\\\u0027"}'
+    """
+    text = safe_json(data).replace("'", "\\u0027")
+    return text if len(text) <= LONG else base64.b64encode(zlib.compress(text.encode(), 9)).decode()
 
 
 def safe_json(data: Any) -> str:
@@ -146,8 +185,13 @@ def style(theme: str) -> str:
 
 @cache
 def script() -> str:
-    """``fragment.js`` as it stands in pages."""
-    return packed("fragment.js")
+    """``fragment.js`` as it stands in pages, closed up so that nothing of it is visible outside."""
+    return closed(packed("unpack.js"), packed("fragment.js"))
+
+
+def closed(*pieces: str) -> str:
+    """Pieces of JavaScript as one function that runs at once."""
+    return "\n".join(['(() => {"use strict";', *pieces, "})();"])
 
 
 def packed(name: str) -> str:

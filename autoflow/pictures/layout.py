@@ -46,6 +46,7 @@ class Line:
     weight: float = 1.0  # how much it wants to be straight
     aim: float | None = None  # the offset that it would hit if it were; None: that of its operand
     out: float | None = None  # the offset that it leaves its source at; None: where the result is
+    named: bool = False  # does it come from a leaf, whose name stands at its end? Then it may be cut: see rows.py
 
 
 Point = tuple[float, float]  # along, across
@@ -60,6 +61,7 @@ class Plan:
     along: float
     across: float
     starts: list[float] = field(default_factory=list)  # where each rank begins
+    stubs: set[int] = field(default_factory=set)  # lines whose path is only its last piece, from the start of a row
 
 
 @dataclass(slots=True)

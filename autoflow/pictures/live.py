@@ -2,50 +2,47 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import math
 import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
-from html import escape
-from importlib.resources import files
 from typing import Any
 
 from ..engine import topological
 from ..modes import modes
 from ..nodes import Node
 from .css import properties
-from .data import Graph, Operand, Vertex
+from .data import Operand, Vertex
+from .html import PLAIN, attribute, closed, html_table, image, instead, packed
 from .names import Titles, bound_names
 from .numbers import Numbers
+from .tables import table_rows
 from .walk import graph
 
 DRAWN = 200  # nodes of a live picture; of more there is a table
 TOKEN = re.compile("\ue000([a-z][0-9.]+)\ue002*\ue001")
 
 
-def fragment(page: Any) -> str:
-    """Image, table, tape and script."""
+def fragment(page: Any) -> tuple[str, str]:
+    """What stands in a cell, and the program in it: tape, image and table, script."""
     data, operations = tape(page)
-    text = json.dumps(data, ensure_ascii=False, allow_nan=False)
-    for c in "<>&\u2028\u2029":
-        text = text.replace(c, f"\\u{ord(c):04x}")
     rows = ",".join([f"{json.dumps(name)}:{functions(rule)}" for name, rule in operations.items()])
     start = f'const ROWS={{{rows}}};for(const e of document.querySelectorAll(".autoflow-explore:not([data-live])"))'
+    program = closed(packed("unpack.js"), script(), f"{start}mount(e,ROWS);")
     return (
-        f'<div class="autoflow-explore"><style>{properties("autoflow-explore", "auto")}</style>{image(page.picture)}'
-        f"<details><summary>all numbers</summary><pre>{escape(str(page.picture))}</pre></details>"
-        f'<script type="application/json" class="af-tape">{text}</script></div>'
-        f"<script>(()=>{{{script()}\n{start}mount(e,ROWS);}})()</script>"
-    )
+        f"<div class=\"autoflow-explore {PLAIN}\" data-autoflow='{attribute(data)}'>{instead(page.picture)}"
+        f"<style>{properties('autoflow-explore', 'auto')}</style>{image(page.picture)}"
+        f"<details><summary>all numbers</summary>{html_table(table_rows(page.picture))}</details></div>"
+        f"<script>{program}</script>"
+    ), program
 
 
 @cache
 def script() -> str:
     """What every page runs."""
-    return files(__package__).joinpath("explore.js").read_text(encoding="utf-8")
+    return packed("explore.js")
 
 
 def functions(rule: Any) -> str:
@@ -58,13 +55,6 @@ def functions(rule: Any) -> str:
     value, *sent = [text.strip() for text in rule.javascript.split(";")]
     pulls = [f"(g,{names},z)=>({text or 'NaN'})" for text in sent]
     return f"[{','.join([f'({names})=>({value})', *pulls])}]"
-
-
-def image(picture: Graph) -> str:
-    """The picture as it is now, for readers whose program removes scripts."""
-    data = base64.b64encode(picture.to_svg().encode()).decode()
-    alt = escape(picture.summary())
-    return f'<img alt="{alt}" src="data:image/svg+xml;base64,{data}" style="max-width:100%"/>'
 
 
 def tape(page: Any) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from .layout import Box, Line, Plan, Point, arrange
+from .rows import wrapped
 
 EDGE = 16.0  # between the border of a box and what is in it
 PORT = Box(0.0, 0.0, (0.0,), 0.0)
@@ -28,6 +29,7 @@ class Nested:
     inputs: dict[int, float] = field(default_factory=dict)  # source -> offset across
     outputs: dict[int, float] = field(default_factory=dict)
     starts: list[float] = field(default_factory=list)
+    stubs: set[int] = field(default_factory=set)  # lines that begin anew in here
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +44,18 @@ class Nesting:
     """The boxes and lines of a whole picture."""
 
     def __init__(
-        self, boxes: Sequence[Box], lines: Sequence[Line], around: Sequence[Path], rooms: dict[Path, Room], down: bool
-    ) -> None:
-        self.boxes, self.lines, self.around, self.rooms, self.down = boxes, lines, around, rooms, down
+        self, boxes: Sequence[Box], lines: Sequence[Line], around: Sequence[Path], rooms: dict[Path, Room],
+        direction: str,
+    ) -> None:  # fmt: skip
+        self.boxes, self.lines, self.around, self.rooms = boxes, lines, around, rooms
+        self.down, self.rows = direction == "down", direction == "rows"
 
     def plan(self) -> tuple[Plan, dict[Path, tuple[float, float, float, float]]]:
         """The places of all, and the frames of all boxes."""
         whole = self.solve((), list(range(len(self.boxes))), list(range(len(self.lines))))
         corners = [whole.corners[k] for k in range(len(self.boxes))]
         paths = [whole.paths[i] for i in range(len(self.lines))]
-        return Plan(corners, paths, whole.along, whole.across, whole.starts), whole.frames
+        return Plan(corners, paths, whole.along, whole.across, whole.starts, whole.stubs), whole.frames
 
     def solve(self, path: Path, members: list[int], touching: list[int]) -> Nested:
         """Arrange the box ``path`` with those nodes; ``touching`` are the lines that have an end in it."""
@@ -98,6 +102,7 @@ class Level:
         within = {i: self.within(i) for i in self.touching}  # the inner box that holds the whole line, if one does
         owner = {i: self.line(i) for i in self.touching if within[i] is None}
         plan = arrange(self.boxes, self.lines, list(self.arriving.values()), list(self.leaving.values()))
+        plan = wrapped(plan, self.boxes, self.lines, len(self.path)) if self.nesting.rows else plan
         room = self.nesting.rooms.get(self.path)
         dx, dy, along, across = 0.0, 0.0, plan.along, plan.across
         if room is not None:
@@ -118,8 +123,10 @@ class Level:
             if child is not None:
                 x, y = plan.corners[child][0] + dx, plan.corners[child][1] + dy
                 nested.paths[i] = [(a + x, b + y) for a, b in self.children[child].paths[i]]
+                nested.stubs |= self.children[child].stubs & {i}
         for i, number in owner.items():
-            nested.paths[i] = self.lead(i, [(a + dx, b + dy) for a, b in plan.paths[number]], plan, dx, dy, along)
+            nested.paths[i], stub = self.lead(i, number, plan, dx, dy, along)
+            nested.stubs |= {i} if stub else set()
         return nested
 
     def within(self, i: int) -> int | None:
@@ -166,18 +173,29 @@ class Level:
             self.boxes.append(PORT)
         return ports[source]
 
-    def lead(self, i: int, points: list[Point], plan: Plan, dx: float, dy: float, along: float) -> list[Point]:
-        """The whole way of a line inside this box, from border to border."""
+    def lead(
+        self, i: int, number: int, plan: Plan, dx: float, dy: float, along: float
+    ) -> tuple[list[Point], bool]:  # fmt: skip
+        """The whole way of a line inside this box, from border to border, and whether it is a stub."""
         line = self.nesting.lines[i]
         source, target = self.place.get(line.source), self.place.get(line.target)
-        if source is None:
-            points[0] = (0.0, points[0][1])
+        points = [(a + dx, b + dy) for a, b in plan.paths[number]]
+        tail, inner = self.piece(target, i, plan, dx, dy)
+        if inner:
+            return tail, True  # it begins in the box that it leads to
+        stub = number in plan.stubs
+        if not stub:
+            start, stub = self.piece(source, i, plan, dx, dy)
+            points = start[:-1] + points[1:] if start else points
+            points[0] = (0.0, points[0][1]) if source is None else points[0]
         if target is None:
             points = [*points, (along, points[-1][1])]
-        if source in self.children:
-            x, y = plan.corners[source][0] + dx, plan.corners[source][1] + dy
-            points = [(a + x, b + y) for a, b in self.children[source].paths[i]][:-1] + points[1:]
-        if target in self.children:
-            x, y = plan.corners[target][0] + dx, plan.corners[target][1] + dy
-            points = points + [(a + x, b + y) for a, b in self.children[target].paths[i]][1:]
-        return points
+        return points + tail[1:], stub
+
+    def piece(self, number: int | None, i: int, plan: Plan, dx: float, dy: float) -> tuple[list[Point], bool]:
+        """The part of a line inside an inner box, if ``number`` is one, and whether it begins there as a stub."""
+        child = self.children.get(-1 if number is None else number)
+        if child is None or number is None:
+            return [], False
+        x, y = plan.corners[number][0] + dx, plan.corners[number][1] + dy
+        return [(a + x, b + y) for a, b in child.paths[i]], i in child.stubs

@@ -294,6 +294,13 @@ class Stepper:
 
         return bundle(self.graph, include, exclude, start=0, text=lambda _: str(self))
 
+    def _ipython_display_(self) -> None:
+        """What notebooks show under ``af.options.static``: two outputs, picture and table."""
+        from .html import step_rows
+        from .still import show
+
+        show(self, lambda: step_rows(list(self)))
+
 
 def lines(told: Iterable[Step], notes: Iterable[str] = ()) -> str:
     """The steps as text, with what a reader has to know below."""

@@ -14,12 +14,11 @@ from xml.sax.saxutils import escape
 from .cards import Card, CardLine, cards, flow_levels, span
 from .css import style_sheet
 from .data import Edge, Frame, Graph
-from .layout import Box, Line, Plan, Point, arrange, ranks
+from .layout import Box, Line, Plan, Point, ranks
 from .legend import legend
 from .nesting import Nesting, Room
-from .rows import wrapped
 from .spans import draw_line, n
-from .style import clip
+from .style import clip, width
 
 MARGIN = 18.0
 LEGEND = 460.0  # the legend of a small picture may be that wide
@@ -56,6 +55,7 @@ def to_svg(graph: Graph) -> str:
         x, y = reversed(corner) if down else corner
         pieces.append(draw_card(graph, c, x + left, y + MARGIN, card_wide))
     pieces += ports(drawn, plan, left, widths) if down else []
+    pieces += stubs(graph, plan, left)
     height = high + 2 * MARGIN
     if below:
         pieces.append(f'<g transform="translate({n((total - below_wide) / 2)} {n(height)})">{"".join(below)}</g>')
@@ -94,13 +94,10 @@ def place(graph: Graph, drawn: Sequence[Card], widths: list[float], down: bool) 
     for e in graph.edges:
         straight = (e.source, e.target) in main
         aim = boxes[e.target].output if straight else None
-        lines.append(Line(e.source, e.target, e.slot, STRAIGHT if straight else 1.0, aim))
-    if graph.frames:
-        rooms = {f.path: Room(HEADLINE, frame_line(f).room) for f in graph.frames}
-        plan, frames = Nesting(boxes, lines, [v.entered for v in graph.nodes], rooms, down).plan()
-    else:
-        plan, frames = arrange(boxes, lines), {}
-    return wrapped(plan, boxes, frames) if graph.look.direction == "rows" else (plan, frames)
+        named = not graph.nodes[e.source].operands
+        lines.append(Line(e.source, e.target, e.slot, STRAIGHT if straight else 1.0, aim, named=named))
+    rooms = {f.path: Room(HEADLINE, frame_line(f).room) for f in graph.frames}
+    return Nesting(boxes, lines, [v.entered for v in graph.nodes], rooms, graph.look.direction).plan()
 
 
 def frame_line(f: Frame) -> CardLine:
@@ -260,3 +257,15 @@ def ports(drawn: Sequence[Card], plan: Plan, left: float, widths: Sequence[float
             x, y = across + left + wide * share(rows, slot) + 9, along + MARGIN - 5
             pieces.append(f'<text class="slot" x="{n(x)}" y="{n(y)}">{slot + 1}</text>')
     return pieces
+
+
+def stubs(graph: Graph, plan: Plan, left: float) -> list[str]:
+    """The names of leaves whose arrows begin anew, above the place where they do, if they do not end there as well."""
+    pieces = {}
+    for k in sorted(plan.stubs):
+        (along, across), *_, (end, _) = plan.paths[k]
+        title = clip(graph.nodes[graph.edges[k].source].title, 12)
+        where = f'x="{n(along + left)}" y="{n(across + MARGIN - 5)}"'
+        if width(title, "parts") < end - along:  # several may begin at one place: one name
+            pieces[where] = f'<text class="parts" {where}>{escape(title)}</text>'
+    return list(pieces.values())

@@ -112,6 +112,11 @@ def table(picture: Graph) -> str:
     0     x      Variable          3      6
     1     x*x    multiply          9      1         0 0
     """
+    return "\n".join(aligned(table_rows(picture)))
+
+
+def table_rows(picture: Graph) -> list[list[str]]:
+    """The same as rows of texts, the headlines first."""
     digits = picture.look.digits
     rows = [["node", "title", "operation", "shape", "value", "gradient", "operands"]]
     for v in picture.nodes:
@@ -120,7 +125,7 @@ def table(picture: Graph) -> str:
             v.gradient.text(digits) if v.gradient else "",
             " ".join([row.title if row.source is None else str(row.source) for row in v.operands]),
         ])  # fmt: skip
-    return "\n".join(aligned(rows))
+    return rows
 
 
 def aligned(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> list[str]:

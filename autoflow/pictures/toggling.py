@@ -11,19 +11,22 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from .data import Graph
+from .data import Graph, Vertex
 from .merging import merged
 
 PICTURES = 16  # as many as four boxes have
 CARDS = 600  # in all pictures together; their layout takes about a third of a second
-LETTERS = 300_000  # a notebook keeps them all
+LETTERS = 300_000  # a notebook keeps them all, though compressed
+NAMED = 500  # members of a folded box that can be found by their titles
 
 
 def toggles(graph: Graph) -> list[dict[str, Any]]:
     """For each set of folded boxes its picture, and where a click leads; the picture as it stands comes first.
 
     ``frames`` has, for each open box from the first drawn to the last, the number of the picture where it is folded;
-    ``cards`` has, for the id of each folded one, that of the picture where it is open. Nothing without boxes.
+    ``cards`` has, for the id of each folded one, that of the picture where it is open; -1 if the page does not have
+    it. ``inside`` has the titles in each folded one, to be searched; ``at`` the card that stands for each card of the
+    first picture. Nothing without boxes.
     """
     home = graph.drawn
     if graph.view or graph.look.engine == "dot" or not (home.frames or any([v.fold for v in home.nodes])):
@@ -44,7 +47,8 @@ def toggles(graph: Graph) -> list[dict[str, Any]]:
                     known[other] = drawn
                     waiting.append(other)
     number = {closed: k for k, closed in enumerate(known)}
-    return [described(drawn, closed, number, k == 0) for k, (closed, drawn) in enumerate(known.items())]
+    titles = [v.title for v in graph.nodes]
+    return [described(drawn, closed, number, home, titles) for closed, drawn in known.items()]
 
 
 def ways(drawn: Graph, closed: frozenset[int]) -> dict[int, frozenset[int]]:
@@ -53,11 +57,21 @@ def ways(drawn: Graph, closed: frozenset[int]) -> dict[int, frozenset[int]]:
     return {f.path[-1]: closed | {f.path[-1]} for f in drawn.frames} | opened
 
 
-def described(drawn: Graph, closed: frozenset[int], number: dict[frozenset[int], int], first: bool) -> dict[str, Any]:
+def described(
+    drawn: Graph, closed: frozenset[int], number: dict[frozenset[int], int], home: Graph, titles: list[str]
+) -> dict[str, Any]:
     """One picture as the script wants it. The first stands in the page already."""
     to = {box: number.get(other, -1) for box, other in ways(drawn, closed).items()}
+    card = {member: v.id for v in drawn.nodes for member in v.members}
     return {
-        "svg": "" if first else drawn.to_svg(),
+        "svg": "" if drawn is home else drawn.to_svg(),
         "frames": [to[f.path[-1]] for f in drawn.frames],
         "cards": {str(v.id): to[v.fold.box] for v in drawn.nodes if v.fold},
+        "inside": {str(v.id): inside(v, titles) for v in drawn.nodes if v.fold},
+        "at": [card.get(v.members[0], -1) for v in home.nodes],
     }
+
+
+def inside(v: Vertex, titles: list[str]) -> str:
+    """The titles of what a folded box holds, each once."""
+    return " ".join(dict.fromkeys([titles[k] for k in v.members[:NAMED]]))

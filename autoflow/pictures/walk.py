@@ -12,6 +12,7 @@ from ..errors import LOST, LostGradientError
 from ..modes import modes
 from ..nodes import Node
 from . import huge, layout
+from .cards import cards
 from .data import Graph, Look
 from .gathering import Walk, source_of
 from .numbers import FEW
@@ -19,8 +20,9 @@ from .style import clip
 
 LIMIT = 2000  # nodes of which a picture has the numbers, if it is not told otherwise
 LESSON = 60  # a larger graph is not drawn with every local derivative, unless it is asked for
+WIDE = 1800.0  # pixels from left to right that one can read without scrolling, when the page makes them a bit smaller
 LONG = 12  # ranks from left to right
-NARROW = 3  # nodes beside each other in what counts as a chain
+NARROW = 3  # arrows beside each other in what can be drawn in rows
 WORDS = {
     "detail": ("names", "values", "lesson", "arrays"),
     "direction": ("right", "down", "rows"),
@@ -41,7 +43,7 @@ def graph(
     detail : how much stands in a node. "names"; "values"; "lesson": also the local derivative and the product sent
         back on every arrow; "arrays": shapes and statistics. None decides: "arrays" if something has more than 6
         elements, "lesson" after ``backward()``, else "values".
-    direction : "right", "down", or "rows": to the right, in several rows. None: right, unless the graph is long.
+    direction : "right", "down", or "rows": to the right, in several rows. None: right, unless the picture gets too wide.
     constants : "inline" writes plain numbers into the operand's row, "nodes" draws them.
     legend : a line that explains the signs.
     theme : "auto" (as the reader's screen), "light" or "dark". None: ``af.options.theme``.
@@ -91,12 +93,23 @@ def graph(
 
 
 def best_direction(drawn: Graph) -> str:
-    """Left to right, as one reads; a long graph from top to bottom; a long chain in rows."""
+    """Left to right, as one reads; what is too wide for that in rows, if few arrows turn round; else downwards."""
     rank = layout.ranks(len(drawn.nodes), [(e.source, e.target) for e in drawn.edges])
-    if max(rank, default=0) < LONG:
+    room: dict[int, float] = {}
+    for r, card in zip(rank, cards(drawn), strict=True):
+        room[r] = max(room.get(r, 0.0), card.width)
+    if sum(room.values()) + layout.GAP * len(room) <= WIDE:
         return "right"
-    widest = Counter(rank).most_common(1)[0][1]
-    return "rows" if widest <= NARROW and not drawn.frames else "down"
+    turning: Counter[int] = Counter()  # arrows across the end of each rank; those of leaves may be cut, see rows.py
+    ends: dict[int, int] = {}
+    for e in drawn.edges:
+        if drawn.nodes[e.source].operands:
+            ends[e.source] = max(ends.get(e.source, 0), rank[e.target])
+    for source, end in ends.items():
+        turning.update(range(rank[source], end))
+    if max(turning.values(), default=0) <= NARROW:
+        return "rows"
+    return "right" if len(room) <= LONG else "down"
 
 
 def check_words(**given: Any) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .table import composed, rule
+from .table import UNARY, composed, of, rule
 
 Array = Any
 
@@ -99,7 +99,7 @@ def angle_x(g: Array, x: Array, deg: bool) -> Array:
 
 
 rule(np.angle, "x | deg=False", "arg", r"\arg $x", x=angle_x, holomorphic=False, precedence=3,
-     javascript="x < 0 ? (deg ? 180 : Math.PI) : 0; 0")  # fmt: skip
+     examples=(*UNARY, of((3,), deg=True)), javascript="x < 0 ? (deg ? 180 : Math.PI) : 0; 0")  # fmt: skip
 
 
 @composed(np.divmod)

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import NoRuleError
 from .indexing import put_back
-from .shapes import as_array, axes_of, sum_to
+from .shapes import as_array, axes_of, home, sum_to
 from .table import composed, of, primitive, rule
 
 Array = Any
@@ -180,7 +180,7 @@ rule(np.lib.stride_tricks.sliding_window_view, "x | window_shape axis=None subok
 def fractions(n: int, endpoint: bool, g: Array, axis: int) -> Array:
     """How far along each element is, from 0 to 1, shaped for multiplication with g along ``axis``."""
     steps = n - 1 if endpoint else n
-    t = (np.arange(n) / max(steps, 1)).astype(np.finfo(g.dtype).dtype)
+    t = (np.arange(n, like=home(g)) / max(steps, 1)).astype(np.finfo(g.dtype).dtype)
     return t.reshape((-1,) + (1,) * (g.ndim - 1 - axis % g.ndim))
 
 
@@ -241,7 +241,7 @@ def geomspace_y(g: Array, y: Array, z: Array, num: int, endpoint: bool, axis: in
 
 # fmt: off
 # ruff: noqa: E501
-RANGES = (of((), (), num=4), of((3,), (3,), num=3), of((2, 1), (3,), num=4, axis=-1), of((2,), (), num=3, endpoint=False), of((), (), num=1), of((2,), (2,), num=3, axis=1))
+RANGES = (of((), (), num=4), of((3,), (3,), num=3), of((2, 1), (3,), num=4, axis=-1), of((2,), (), num=3, endpoint=False), of((), (), num=1), of((2,), (2,), num=3, axis=1), of((2,), (), num=3, dtype=np.float64))
 rule(spaced, "x y | num endpoint=True dtype=None axis=0", "linspace", r"\operatorname{linspace}\left($x, $y\right)", name="linspace",
      x=linspace_x, y=linspace_y, elementwise=False, examples=RANGES)
 rule(np.geomspace, "x y | num=50 endpoint=True dtype=None axis=0", "geomspace", r"\operatorname{geomspace}\left($x, $y\right)",

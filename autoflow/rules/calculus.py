@@ -178,7 +178,9 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     if period == 0:
         raise ValueError("period must be a non-zero value")
     period = np.absolute(period)
-    x, xp, fp = (v.astype(float) if v.dtype.kind in "iub" else v for v in (as_array(x), as_array(xp), as_array(fp)))
+    x, xp, fp = as_array(x), as_array(xp), as_array(fp)
+    wanted = float, float, complex if fp.dtype.kind == "c" else float  # NumPy computes in double precision
+    x, xp, fp = (v if v.dtype == dtype else np.astype(v, dtype) for v, dtype in zip((x, xp, fp), wanted, strict=True))
     x, xp = x % period, xp % period
     order = np.argsort(xp)
     xp, fp = xp[order], fp[order]

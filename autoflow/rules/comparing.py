@@ -134,5 +134,5 @@ def nan_to_num_x(g: Array, x: Array) -> Array:
 
 rule(np.nan_to_num, "x | copy=True nan=0.0 posinf=None neginf=None", "nan→0", r"\operatorname{num} $x",
      compute=without_nan, x=nan_to_num_x, precedence=3, holomorphic=False,
-     examples=(of((3,)), of(()), of((2, 3), nan=1.0)),
+     examples=(of((3,)), of(()), of((2, 3), nan=1.0), of((3,), posinf=2.0, neginf=-2.0)),
      javascript="isNaN(x) ? nan : finite(x, posinf, neginf); isFinite(x) ? g : 0")  # fmt: skip

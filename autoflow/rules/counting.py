@@ -40,11 +40,16 @@ def histogram_sums(w: Array, a: Any, bins: Any, range: Any = None) -> Array:
     return np.histogram(a, bins, range, weights=w)[0]
 
 
-def histogram_w(g: Array, a: Any, bins: Any, range: Any) -> Array:
-    """The gradient of the bin; bins contain their left edge, the last one both."""
-    edges = np.histogram_bin_edges(a, bins, range)
+def bin_of(a: Array, edges: Array) -> Array:
+    """In which bin each number is; they contain their left edge, the last one both. -1, and one too many: in none."""
     i = np.searchsorted(edges, a, "right") - 1
-    i = np.where(a == edges[-1], edges.size - 2, i)
+    return np.where(a == edges[-1], edges.size - 2, i)
+
+
+def histogram_w(g: Array, a: Any, bins: Any, range: Any) -> Array:
+    """The gradient of the bin."""
+    edges = np.histogram_bin_edges(a, bins, range)
+    i = bin_of(a, edges)
     return np.where((i >= 0) & (i < edges.size - 1), np.take(g, np.clip(i, 0, edges.size - 2)), 0)
 
 
@@ -61,6 +66,52 @@ def histogram(
     n = histogram_sums(as_weights(weights), numbers, bins, range)
     edges = np.histogram_bin_edges(numbers, bins, range)
     return (n / np.array(np.diff(edges), float) / n.sum() if density else n), edges
+
+
+# ---------------------------------------------------------------- in several dimensions
+
+
+@composed(np.histogramdd)
+def histogramdd(
+    sample: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
+) -> tuple[Array, Any]:  # fmt: skip
+    """Counts or sums of weights in boxes, and the edges of the bins of each dimension.
+
+    Shapes: sample (n, d), or d vectors of n; the result has d axes, one element per bin.
+    """
+    if isinstance(sample, (list, tuple)):
+        points = np.stack([plain_numbers(as_array(x)) for x in sample], axis=-1)
+    else:
+        points = plain_numbers(sample)
+    bins = [plain_numbers(b) for b in bins] if isinstance(bins, (list, tuple)) else plain_numbers(bins)
+    if not has_gradient(weights):
+        return np.histogramdd(points, bins, range, density, plain_numbers(weights))
+    edges = np.histogramdd(points, bins, range)[1]
+    columns = points.T if points.ndim == 2 else points[None]
+    places = np.stack([bin_of(x, e) for x, e in zip(columns, edges, strict=True)])
+    shape = tuple([e.size - 1 for e in edges])
+    inside = np.all((places >= 0) & (places < np.array(shape)[:, None]), axis=0)
+    w = as_weights(weights)
+    z = put_back((w if w.dtype == float else w.astype(float))[inside], tuple(places[:, inside]), shape)
+    if density:
+        total = z.sum()
+        for axis, e in enumerate(edges):
+            z = z / np.diff(e).reshape([-1 if a == axis else 1 for a, _ in enumerate(shape)])
+        z = z / total
+    return z, edges
+
+
+@composed(np.histogram2d)
+def histogram2d(
+    x: Any, y: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
+) -> tuple[Array, Array, Array]:  # fmt: skip
+    """:func:`histogramdd` of two vectors; one list of edges is for both."""
+    if np.shape(x) != np.shape(y):
+        raise ValueError("x and y must have the same length.")
+    if np.ndim(bins) == 1 and len(bins) not in (1, 2):
+        bins = [bins, bins]
+    z, edges = histogramdd([x, y], bins, range, density, weights)
+    return z, edges[0], edges[1]
 
 
 SAMPLES = np.array([0.5, 2.0, 1.0, 3.5, 0.0])

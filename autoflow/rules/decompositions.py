@@ -26,7 +26,7 @@ import numpy as np
 
 from ..errors import NoRuleError
 from .packed import adjoint, diagonal, dominant, fold, inverse_gaps, mask, pack, plain, reciprocal, solve, unpack
-from .shapes import as_array
+from .shapes import as_array, home
 from .table import composed, of, primitive, rule
 
 Array = Any
@@ -138,7 +138,7 @@ def eigh_x(g: Array, z: Array, x_shape: Shape, UPLO: str) -> Array:  # noqa: N80
     """
     n = x_shape[-1]
     (w, v), (gw, gv) = unpack(z, (n,), (n, n)), unpack(g, (n,), (n, n))
-    inside = np.real(gw)[..., None] * np.eye(n, dtype=g.dtype) + inverse_gaps(np.real(w)) * (adjoint(v) @ gv)
+    inside = np.real(gw)[..., None] * np.eye(n, dtype=g.dtype, like=home(g)) + inverse_gaps(np.real(w)) * (adjoint(v) @ gv)
     return fold(v @ inside @ adjoint(v), UPLO.upper())
 
 
@@ -182,7 +182,7 @@ def eig_x(g: Array, z: Array, x_shape: Shape) -> Array:
     n = x_shape[-1]
     (w, v), (gw, gv) = unpack(z, (n,), (n, n)), unpack(g, (n,), (n, n))
     gaps = np.conjugate(inverse_gaps(w))
-    inside = gw[..., None] * np.eye(n, dtype=g.dtype) + gaps * (adjoint(v) @ normed(gv, v))
+    inside = gw[..., None] * np.eye(n, dtype=g.dtype, like=home(g)) + gaps * (adjoint(v) @ normed(gv, v))
     return solve(adjoint(v), inside @ adjoint(v))
 
 
@@ -196,7 +196,7 @@ def normed(g: Array, v: Array) -> Array:
     if v.dtype.kind != "c" or not v.size:
         return g
     size = np.abs(plain(v))
-    largest = np.arange(v.shape[-2])[:, None] == np.argmax(size, axis=-2, keepdims=True)
+    largest = np.arange(v.shape[-2], like=home(v))[:, None] == np.argmax(size, axis=-2, keepdims=True)
     return g - np.where(largest, 1j * np.imag(along) / np.where(largest, np.real(v), 1), 0)
 
 
@@ -218,7 +218,7 @@ def turning(x: Array) -> Array:
     """Real matrices with complex eigenvalues: in the first two places a rotation."""
     n = x.shape[-1]
     turn = np.diag(np.array([3.0] + [0.0] * (n - 2)), 1) - np.diag(np.array([3.0] + [0.0] * (n - 2)), -1)
-    return dominant(x) + turn.astype(x.dtype)
+    return dominant(x) + np.asarray(turn.astype(x.dtype), like=home(x))
 
 
 rule(eig, "x", "eig", r"\operatorname{eig} $x", x=eig_x, holomorphic=False,
@@ -266,7 +266,7 @@ def svd_x(g: Array, z: Array, x_shape: Shape, full_matrices: bool) -> Array:
     a, b = adjoint(u) @ gu, adjoint(v) @ gv
     middle = np.where(tiny, 0, gs) + (0.5j * np.imag(diagonal(a) - diagonal(b)) * over if g.dtype.kind == "c" else 0)
     inside = (pairs * (a - adjoint(a))) * s[..., None, :] + s[..., :, None] * (pairs * (b - adjoint(b)))
-    inside = inside + middle[..., None] * np.eye(s.shape[-1], dtype=s.dtype)
+    inside = inside + middle[..., None] * np.eye(s.shape[-1], dtype=s.dtype, like=home(s))
     sent = u @ inside @ adjoint(v)
     if u.shape[-2] > s.shape[-1]:
         sent = sent + ((gu - u @ a) * over[..., None, :]) @ adjoint(v)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .shapes import sum_to
+from .shapes import at_hand, home, sum_to
 from .table import of, primitive, rule
 
 Array = Any
@@ -34,7 +34,7 @@ def put_back(g: Array, i: Any, shape: tuple[int, ...]) -> Array:
 @primitive
 def setitem(x: Array, y: Array, i: Any) -> Array:
     """A copy of ``x`` with ``y`` at ``i``: what ``x[i] = y`` computes (nodes do it in place)."""
-    z = np.array(x)
+    z = np.copy(x)
     z[i] = y
     return z
 
@@ -42,7 +42,7 @@ def setitem(x: Array, y: Array, i: Any) -> Array:
 @primitive
 def put_view(x: Array, y: Array, view: Any) -> Array:
     """A copy of ``x`` in which what ``view(x)`` looks at is ``y``: a write through a transposed or reshaped view."""
-    z = np.array(x, order="C")
+    z = np.copy(x, order="C")
     part = view(z)
     if np.may_share_memory(part, z):
         part[...] = y
@@ -71,11 +71,11 @@ def _written(g: Array, i: Any) -> Array:
     part = g[i]
     if is_basic(i) or not part.size:
         return part
-    order = np.arange(part.size).reshape(part.shape)
-    last = np.zeros(g.shape, np.intp)
+    order = np.arange(part.size, like=home(g)).reshape(part.shape)
+    last = np.zeros(g.shape, np.intp, like=home(g))
     last[i] = order
     stays = last[i] == order
-    return part if stays.all() else part * stays
+    return part if at_hand(g) and stays.all() else part * stays
 
 
 PLACES = (of((4, 3), i=1), of((4,), i=2), of((4, 3), i=(slice(1, None), np.array([0, 0, 2]))), of((), i=()),

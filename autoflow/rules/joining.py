@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .indexing import put_back
-from .shapes import as_array, given, total
+from .shapes import as_array, given, home, total
 from .table import composed, of, primitive, rule
 
 Array = Any
@@ -102,11 +102,13 @@ def _block(arrays: Any, depth: int, ndim: int) -> Array:
 # fmt: off
 rule(np.concatenate, "*xs | axis=0 dtype=None casting='same_kind'", "concat", r"\operatorname{concat}($xs)", xs=piece,
      compute=lambda xs, axis, dtype, casting: np.concatenate(xs, axis=axis, dtype=dtype, casting=casting),
-     examples=(of((2, 3), (1, 3)), of((2, 3), (2, 1), (2, 2), axis=-1), of((2, 3), (2,), axis=None), of((3,)), of((0, 2), (2, 2))))
+     examples=(of((2, 3), (1, 3)), of((2, 3), (2, 1), (2, 2), axis=-1), of((2, 3), (2,), axis=None), of((3,)), of((0, 2), (2, 2)),
+               of((2,), (3,), dtype=np.float64, casting="unsafe")))
 rule(np.stack, "*xs | axis=0 dtype=None casting='same_kind'", "stack", r"\operatorname{stack}($xs)",
      xs=lambda g, k, axis: g[(slice(None),) * (axis % g.ndim) + (k,)],
      compute=lambda xs, axis, dtype, casting: np.stack(xs, axis=axis, dtype=dtype, casting=casting),
-     examples=(of((), ()), of((2, 3), (2, 3)), of((2, 3), (2, 3), (2, 3), axis=-1), of((2,), (2,), axis=1), of((0,), (0,))))
+     examples=(of((), ()), of((2, 3), (2, 3)), of((2, 3), (2, 3), (2, 3), axis=-1), of((2,), (2,), axis=1), of((0,), (0,)),
+               of((2,), (2,), dtype=np.float64, casting="unsafe")))
 # fmt: on
 
 # ---------------------------------------------------------------- splitting: parts are x[slice]
@@ -178,7 +180,7 @@ def repeat_x(g: Array, x_shape: Shape, repeats: Any, axis: Any) -> Array:
     shape = (math.prod(x_shape),) if flat else x_shape
     axis = 0 if flat else axis % len(shape)
     if np.ndim(repeats):
-        i = np.repeat(np.arange(shape[axis]), repeats)
+        i = np.repeat(np.arange(shape[axis], like=home(g)), repeats)
         return put_back(g, (slice(None),) * axis + (i,), shape).reshape(x_shape)
     return total(g.reshape((*shape[: axis + 1], int(repeats), *shape[axis + 1 :])), axis + 1).reshape(x_shape)
 
@@ -219,7 +221,7 @@ def take_x(g: Array, x_shape: Shape, indices: Any, axis: Any, mode: str) -> Arra
     """Every element receives the gradients of all the places where it was taken."""
     shape = (math.prod(x_shape),) if axis is None or not x_shape else x_shape
     axis = 0 if axis is None or not x_shape else axis % len(shape)
-    i = np.asarray(indices)
+    i = as_array(indices)
     if mode == "wrap":
         i = i % max(shape[axis], 1)
     elif mode == "clip":

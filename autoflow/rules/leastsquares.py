@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .packed import adjoint, dominant, fold, mask, pack, plain, unpack
-from .shapes import as_array
+from .shapes import as_array, home
 from .table import composed, of, primitive, rule
 
 Array = Any
@@ -48,8 +48,8 @@ def lstsq(x: Array, y: Array, rcond: Any = None) -> Array:
     """All that np.linalg.lstsq returns, packed; sums of squares that it does not compute are zeros."""
     z, residuals, rank, s = np.linalg.lstsq(x, y, rcond)
     columns = math.prod(y.shape[1:])
-    residuals = residuals if residuals.size else np.zeros(columns, s.dtype)
-    return pack((z, z.ndim), (residuals, 1), (np.array([rank], s.dtype), 1), (s, 1))
+    residuals = residuals if residuals.size else np.zeros(columns, s.dtype, like=home(s))
+    return pack((z, z.ndim), (residuals, 1), (np.full(1, rank, s.dtype, like=home(s)), 1), (s, 1))
 
 
 def lstsq_parts(z: Array, x: Shape, y: Shape) -> list[Array]:

@@ -196,7 +196,7 @@ def einsum(*operands: Any, optimize: Any = False, **options: Any) -> Array:
 def indexed_sum(xs: Any, call: Any, letters: str, optimize: Any = False, **options: Any) -> Array:
     """einsum of a sequence of arrays. ``call``: the subscripts as given; ``letters``: the same, in full."""
     for x in xs:
-        if hasattr(type(x), "__array_function__") and type(x) is not np.ndarray:
+        if hasattr(type(x), "family"):  # a node, of whatever array type
             options = {"optimize": optimize, **options}
             return x.__array_function__(indexed_sum, (type(x),), (xs, call, letters), options)
     return compute_einsum(xs, call, letters, optimize, **options)

@@ -93,13 +93,14 @@ def by_keyword(function: Any, *names: str) -> Callable[..., Any]:
 # fmt: off
 # ruff: noqa: E501
 SUMS = (of((2, 3)), of((2, 3), axis=1), of((2, 3), axis=(0, -1), keepdims=True), of(()), of((0, 2), axis=0),
-        of((2, 3), axis=0, where=np.array([True, False, True])), of((2, 3), initial=2.0))
-MEANS = (of((2, 3)), of((2, 3), axis=1), of((2, 3), axis=-2, keepdims=True), of(()), of((2, 3), axis=1, where=np.array([True, False, True])))
+        of((2, 3), axis=0, where=np.array([True, False, True])), of((2, 3), initial=2.0), of((2, 3), dtype=np.float64))
+MEANS = (of((2, 3)), of((2, 3), axis=1), of((2, 3), axis=-2, keepdims=True), of(()), of((2, 3), axis=1, dtype=np.float64),
+         of((2, 3), axis=1, where=np.array([True, False, True])))
 SPREADS = (of((2, 3)), of((2, 3), axis=1), of((2, 3, 2), axis=(0, -1)), of((2, 3), axis=0, keepdims=True), of((4,), ddof=1),
-           of((2, 3), axis=1, correction=1), of((2, 3), axis=1, where=np.array([True, False, True])))
+           of((2, 3), axis=1, correction=1), of((2, 3), axis=1, dtype=np.float64), of((2, 3), axis=1, where=np.array([True, False, True])))
 EXTREMES = (of((2, 3)), of((2, 3), axis=1), of((2, 3), axis=(0, 1), keepdims=True), of((3,)), of(()), of((2, 3), axis=-1, initial=0.1),
             of((2, 3), axis=0, initial=0.0, where=np.array([True, False, True])))
-RUNNING = (of((2, 3)), of((2, 3), axis=1), of(()), of((0, 2), axis=1))
+RUNNING = (of((2, 3)), of((2, 3), axis=1), of(()), of((0, 2), axis=1), of((2, 3), dtype=np.float64))
 
 rule(np.nansum,  "x | axis=None dtype=None keepdims=None initial=None where=None", "Σ", r"\sum $x", x=nansum_x,
      compute=by_keyword(np.nansum, "dtype", "keepdims", "initial", "where"), examples=SUMS)

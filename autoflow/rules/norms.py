@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .packed import plain, reciprocal
-from .shapes import as_array, axes_of, restore_axes
+from .shapes import as_array, at_hand, axes_of, home, restore_axes
 from .table import composed, of, primitive, rule
 
 Array = Any
@@ -39,9 +39,9 @@ def norm_x(g: Array, x: Array, z: Array, ord: Any, axis: Any, keepdims: bool) ->
     """
     g, z = restore_axes(g, x.shape, axis, keepdims), restore_axes(z, x.shape, axis, keepdims)
     if ord in EUCLIDEAN:
-        return x * (g / z if np.all(plain(z)) else g * reciprocal(z, plain(z) == 0))
+        return x * (g / z if at_hand(z) and np.all(plain(z)) else g * reciprocal(z, plain(z) == 0))
     if ord == 0:
-        return np.zeros(x.shape, plain(x).dtype)
+        return np.zeros(x.shape, plain(x).dtype, like=home(x))
     if ord == 1:
         return unit(x) * g
     size = np.abs(x)
@@ -119,8 +119,11 @@ def cond(x: Any, p: Any = None) -> Array:
             r = s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
     else:
         bad = ~np.isfinite(right)[..., None, None]
-        regular = np.where(bad, np.eye(x.shape[-1], dtype=plain(x).dtype), x) if np.any(bad) else x
+        regular = np.where(bad, np.eye(x.shape[-1], dtype=plain(x).dtype, like=home(x)), x) if np.any(bad) else x
+        double = np.result_type(plain(x).dtype, np.float64)  # in which NumPy inverts
+        regular = regular if regular.dtype == double else np.astype(regular, double)
         r = np.linalg.norm(x, p, (-2, -1)) * np.linalg.norm(np.linalg.inv(regular), p, (-2, -1))
+        r = r if r.dtype == right.dtype else np.astype(r, right.dtype)
     lost = ~np.isfinite(right)
     return np.where(lost, right, r) if np.any(lost) else r
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import NoRuleError
 from .indexing import put_back
-from .shapes import Axis, as_array, from_last, given, to_last
+from .shapes import Axis, as_array, from_last, given, home, to_last
 from .table import composed, of, rule
 
 Array = Any
@@ -33,13 +33,13 @@ def along(indices: Array, shape: Shape, axis: int) -> tuple[Array, ...]:
     """
     axis = axis % len(shape)
     own = [np.arange(n).reshape((-1,) + (1,) * (len(shape) - 1 - a)) for a, n in enumerate(shape)]
-    return tuple([np.asarray(indices) if a == axis else own[a] for a in range(len(shape))])
+    return tuple([as_array(indices) if a == axis else own[a] for a in range(len(shape))])
 
 
 def take_along_x(g: Array, x_shape: Shape, indices: Array, axis: Any) -> Array:
     """Every element receives the gradients of all the places where it was taken."""
     if axis is None:
-        return put_back(g, (np.asarray(indices),), (int(np.prod(x_shape)),)).reshape(x_shape)
+        return put_back(g, (as_array(indices),), (int(np.prod(x_shape)),)).reshape(x_shape)
     return put_back(g, along(indices, x_shape, axis), x_shape)
 
 
@@ -98,42 +98,96 @@ def ranks(name: str, y: Array, q: Any, method: str) -> Array:
     function, n = getattr(np, name), y.shape[-1]
     options = {} if q is None else {"q": q, "method": method}
     if not name.startswith("nan"):
-        return np.asarray(function(np.arange(float(n)), **options))
-    numbers = np.where(np.isnan(y), np.nan, np.arange(float(n)))
+        return as_array(function(np.arange(float(n), like=home(y)), **options))
+    numbers = np.where(np.isnan(y), np.nan, np.arange(float(n), like=home(y)))
     numbers[..., :1] = 0.0  # rows without any number have a rank too; their gradient is dropped
-    return np.asarray(function(numbers, axis=y.ndim - 1, **options))
+    return as_array(function(numbers, axis=y.ndim - 1, **options))
 
 
 def rank_of_value(y: Array, z: Array) -> Array:
     """The rank of results that are elements of y, as with weights: so many elements of the row are smaller."""
     flat = np.reshape(z, (-1, *y.shape[:-1]))
-    return np.reshape([np.sum(y < row[..., None], axis=-1) for row in flat], np.shape(z))
+    return np.reshape(np.stack([np.sum(y < row[..., None], axis=-1) for row in flat]), np.shape(z))
+
+
+# Where the quantile q of n elements lies, n q + α + q (1 − α − β) − 1, in the methods that draw lines between them.
+# Source: R. J. Hyndman and Y. Fan, "Sample quantiles in statistical packages", 1996. The other methods have steps.
+LINES: dict[str, tuple[float, float]] = {
+    "linear": (1, 1), "interpolated_inverted_cdf": (0, 1), "hazen": (0.5, 0.5), "weibull": (0, 0),
+    "median_unbiased": (1 / 3, 1 / 3), "normal_unbiased": (3 / 8, 3 / 8),
+}  # fmt: skip
+
+
+def steepness(name: str, q: Array, n: Array, method: str) -> Array:
+    """∂rank/∂q, for each q and number n of elements; 0 beyond the first and the last element, and on steps."""
+    if method not in LINES:
+        return np.zeros(np.broadcast_shapes(np.shape(q), np.shape(n)))
+    alpha, beta = LINES[method]
+    scale = 0.01 if name.endswith("percentile") else 1.0
+    slope = n + 1 - alpha - beta
+    rank = q * scale * slope + alpha - 1
+    return np.where((rank >= 0) & (rank <= n - 1), slope * scale, 0)
 
 
 def quantile_x(
-    g: Array, x: Array, z: Array, name: str, q: Any, axis: Axis, method: str, keepdims: Any, weights: Any
+    g: Array, x: Array, q: Any, z: Array, name: str, axis: Axis, method: str, keepdims: Any, weights: Any
 ) -> Array:  # fmt: skip
     """z = (1 − t) y[j] + t y[j + 1], y being x in order: these two receive (1 − t) g and t g.
 
     Shapes: x (rows, n) once the axes are brought together; z and g (q, rows).
     """
-    q_shape = np.shape(q)
+    q_shape, numbers = np.shape(q), plain_numbers(q)
     values = to_last(plain_numbers(x), axis)
     order = np.argsort(values, axis=-1, kind="stable")
     y = np.take_along_axis(values, order, -1)
     rows = y.shape[:-1]
     g = g.reshape(q_shape + rows)
     if weights is None:
-        rank = ranks(name, y, q, method)
+        rank = ranks(name, y, numbers, method)
     else:
         rank = rank_of_value(y, np.reshape(plain_numbers(z), q_shape + rows))
     rank = np.broadcast_to(rank.reshape(rank.shape + (1,) * (g.ndim - rank.ndim)), g.shape)
     low = np.floor(rank).astype(int)
-    t = (rank - low).astype(np.finfo(g.dtype).dtype)
+    t: Any = (rank - low).astype(np.finfo(g.dtype).dtype)
+    if q is not numbers and weights is None:  # a node: 0 is added, which has the derivative of t
+        t = t + (per_row(q, g.ndim) - per_row(numbers, g.ndim)) * slopes(name, y, numbers, method)
     if name.startswith("nan"):
         g = np.where(np.isnan(y[..., 0]), 0, g)  # sorted, so the whole row is NaN
     sent = to_rank(g * (1 - t), low, order) + to_rank(g * t, np.minimum(low + 1, y.shape[-1] - 1), order)
     return from_last(sent, np.shape(x), axis)
+
+
+def quantile_q(g: Array, x: Array, q: Any, name: str, axis: Axis, method: str, weights: Any) -> Array:
+    """z = (1 − t) y[j] + t y[j + 1], and t grows with q: dz/dq = (y[j + 1] − y[j]) ∂rank/∂q. Where q meets an
+    element exactly it is the slope of the line to its right; at the last one, of the line to its left."""
+    q_shape, numbers = np.shape(q), plain_numbers(q)
+    if weights is not None:
+        return np.zeros(q_shape)
+    values = to_last(as_array(x), axis)
+    order = np.argsort(plain_numbers(values), axis=-1, kind="stable")
+    values = np.take_along_axis(values, order, -1)
+    y = plain_numbers(values)
+    rows, ndim = y.shape[:-1], len(q_shape) + y.ndim - 1
+    rank = ranks(name, y, numbers, method)
+    last = np.maximum(y.shape[-1] - 1 - np.sum(np.isnan(y), axis=-1), 0)
+    low = np.floor(np.broadcast_to(rank.reshape(rank.shape + (1,) * (ndim - rank.ndim)), q_shape + rows)).astype(int)
+    low = np.minimum(low, np.maximum(last - 1, 0))
+    grid = [np.broadcast_to(i, low.shape) for i in np.meshgrid(*[np.arange(n) for n in rows], indexing="ij")]
+    step = values[(*grid, np.minimum(low + 1, last))] - values[(*grid, low)]
+    sent = g.reshape(q_shape + rows) * step * slopes(name, y, numbers, method)
+    return sent.sum(tuple(range(len(q_shape), ndim)))
+
+
+def per_row(q: Any, ndim: int) -> Array:
+    """``q`` with axes for the rows behind its own."""
+    q = as_array(q)
+    return q.reshape(q.shape + (1,) * (ndim - q.ndim))
+
+
+def slopes(name: str, y: Array, q: Any, method: str) -> Array:
+    """:func:`steepness` for each q and row of y, which may have NaN at its end."""
+    n = np.sum(~np.isnan(y), axis=-1) if name.startswith("nan") else np.full(y.shape[:-1], y.shape[-1])
+    return steepness(name, per_row(q, np.ndim(q) + n.ndim), n, method)
 
 
 def to_rank(g: Array, rank: Array, order: Array) -> Array:
@@ -163,7 +217,7 @@ def add_median(function: Any) -> None:
         return function(x, axis=axis, **keeping(keepdims))
 
     def back(g: Array, x: Array, z: Array, axis: Axis, keepdims: Any) -> Array:
-        return quantile_x(g, x, z, function.__name__, None, axis, "", keepdims, None)
+        return quantile_x(g, x, None, z, function.__name__, axis, "", keepdims, None)
 
     rule(function, "x | axis=None overwrite_input=False keepdims=None", "med", rf"\operatorname{{{function.__name__}}} $x",
          x=back, compute=compute, examples=MIDDLES)  # fmt: skip
@@ -181,23 +235,26 @@ def add_quantile(function: Any, scale: float) -> None:
         return function(x, q, axis=axis, method=method, **keeping(keepdims), **given(weights=weights))
 
     def back(
-        g: Array, x: Array, z: Array, q: Any, axis: Axis, method: str, keepdims: Any, weights: Any
+        g: Array, x: Array, q: Any, z: Array, axis: Axis, method: str, keepdims: Any, weights: Any
     ) -> Array:  # fmt: skip
-        return quantile_x(g, x, z, function.__name__, q, axis, method, keepdims, weights)
+        return quantile_x(g, x, q, z, function.__name__, axis, method, keepdims, weights)
 
-    rule(function, "x | q axis=None overwrite_input=False method='linear' keepdims=None weights=None", "quantile",
-         rf"\operatorname{{{function.__name__}}} $x", x=back, compute=compute,
-         examples=tuple([of(*e.shapes, **{**e.options, "q": np.multiply(e.options["q"], scale).tolist()})
-                         for e in QUANTILES if np.ndim(e.options["q"]) < 2 or not function.__name__.startswith("nan")]))  # fmt: skip
+    def back_to_q(g: Array, x: Array, q: Any, axis: Axis, method: str, weights: Any) -> Array:
+        return quantile_q(g, x, q, function.__name__, axis, method, weights)
+
+    rule(function, "x q | axis=None overwrite_input=False method='linear' keepdims=None weights=None", "quantile",
+         rf"\operatorname{{{function.__name__}}} $x", x=back, q=back_to_q, compute=compute, elementwise=False,
+         domain=(0.05 * scale, 0.95 * scale),
+         examples=tuple([e for e in QUANTILES if len(e.shapes[1]) < 2 or not function.__name__.startswith("nan")]))  # fmt: skip
 
 
 # fmt: off
 # ruff: noqa: E501
-SORTS = (of((5,)), of((2, 3)), of((2, 3), axis=0), of((2, 3), axis=None), of((2, 3, 2), axis=1, kind="stable"), of((0, 2)), of((2, 0)))
+SORTS = (of((5,)), of((2, 3)), of((2, 3), axis=0), of((2, 3), axis=None), of((2, 3, 2), axis=1, kind="stable"), of((0, 2)), of((2, 0)), of((2, 3), stable=True))
 MIDDLES = (of((5,)), of((4,)), of((2, 3), axis=1), of((2, 3), axis=0, keepdims=True), of((2, 3, 2), axis=(0, -1)), of(()))
-QUANTILES = (of((5,), q=0.3), of((2, 3), q=[0.1, 0.5, 0.9], axis=1), of((2, 3), q=0.75, axis=0, keepdims=True), of((2, 3, 2), q=[[0.2], [1.0]], axis=(0, -1)),
-             of((4,), q=0.4, method="lower"), of((4,), q=0.4, method="nearest"), of((4,), q=0.5, method="median_unbiased"), of((), q=0.0),
-             of((4,), q=0.6, method="inverted_cdf", weights=np.array([1.0, 2.0, 0.5, 1.0])))
+QUANTILES = (of((5,), ()), of((2, 3), (3,), axis=1), of((2, 3), (), axis=0, keepdims=True), of((2, 3, 2), (2, 1), axis=(0, -1)), of((), ()),
+             of((4,), (), method="lower"), of((4,), (), method="nearest"), of((4,), (2,), method="median_unbiased"), of((2, 4), (2,), axis=1, method="hazen"),
+             of((4,), (), method="inverted_cdf", weights=np.array([1.0, 2.0, 0.5, 1.0])), of((2, 3), (0,), axis=1))
 rule(np.take_along_axis, "x | indices axis=-1", "take", r"\operatorname{take} $x", x=take_along_x,
      examples=(of((2, 3), indices=np.array([[0, 0], [2, -1]])), of((2, 3), indices=np.array([[1, 0, 1]]), axis=0), of((2, 3), indices=np.array([5, 0, 0]), axis=None),
                of((1, 3), indices=np.array([[0], [2]]), axis=1), of((2, 0), indices=np.zeros((2, 0), int))))
@@ -234,6 +291,8 @@ def unique(
 ) -> Any:  # fmt: skip
     """The values are recorded; indices and counts are plain."""
     x = as_array(ar)
+    if options.get("sorted") is False and axis is None and not (return_index or return_inverse or return_counts):
+        return kept_values(x, np.unique(plain_numbers(x), **options))  # NumPy's own order, whatever it is
     _, index, inverse, counts = np.unique(plain_numbers(x), True, True, True, axis, **options)
     z = np.take(x.reshape(-1) if axis is None else x, index, axis=0 if axis is None else axis)
     asked = [(return_index, index), (return_inverse, inverse), (return_counts, counts)]

@@ -50,15 +50,12 @@ PLAIN = functions(np, """
     can_cast common_type einsum_path may_share_memory min_scalar_type ndim result_type shape shares_memory size
     argmax argmin argpartition argsort argwhere diag_indices_from digitize flatnonzero ix_ lexsort nanargmax nanargmin
     nonzero ravel_multi_index searchsorted tril_indices_from triu_indices_from unravel_index
-    count_nonzero histogram2d histogram_bin_edges histogramdd
+    count_nonzero histogram_bin_edges
     array2string array_repr array_str save savetxt savez savez_compressed
 """) | functions(np.linalg, "matrix_rank")  # fmt: skip
 
 # Where these arguments stand when they are given by position. (Signatures that NumPy can tell are not complete.)
 OUT = dict.fromkeys(functions(np, "all any argmax argmin nanargmax nanargmin"), 2) | {np.isneginf: 1, np.isposinf: 1}
-WEIGHTS = {
-    np.histogram2d: 5, np.histogram_bin_edges: 3, np.histogramdd: 4,
-}  # fmt: skip
 
 
 @composed(np.full_like)
@@ -79,14 +76,11 @@ def full_like(
 
 def is_plain(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> bool:
     """May this call be answered with plain numbers? Not if they are to go into a node (``out=``), which has a history
-    of its own, and not if they are sums of weights that have a gradient."""
+    of its own."""
     if function not in PLAIN:
         return False
-    out, weights = options.get("out"), options.get("weights")
-    if len(args) > 1:
-        out = args[OUT[function]] if OUT.get(function, len(args)) < len(args) else out
-        weights = args[WEIGHTS[function]] if WEIGHTS.get(function, len(args)) < len(args) else weights
-    return not has_gradient(weights) and not any([is_node(a) for a in (out if isinstance(out, tuple) else (out,))])
+    out = args[OUT[function]] if OUT.get(function, len(args)) < len(args) else options.get("out")
+    return not any([is_node(a) for a in (out if isinstance(out, tuple) else (out,))])
 
 
 def is_node(x: Any) -> bool:
@@ -182,8 +176,6 @@ def advice(function: Any, method: str = "") -> str:
         instead = BY_METHOD[method].format(name=function.__name__)
     elif function in REFUSED:
         instead = REFUSED[function]
-    elif function in WEIGHTS:
-        instead = "with weights (w) it is a sum: np.sum(np.where(i == np.arange(n)[:, None], w, 0), axis=1), i the bin of each"
     elif function in PLAIN:
         instead = "the result is plain numbers, so out= must be a plain array. To write it into a node: a[...] = result"
     elif function in UNSEEN:

@@ -19,6 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from .shapes import at_hand, home, plain
+
 Array = Any
 Shape = tuple[int, ...]
 
@@ -48,11 +50,6 @@ def unpack(z: Array, *shapes: Shape) -> list[Array]:
     return parts
 
 
-def plain(x: Array) -> Array:
-    """The numbers of an array or node, for decisions that are not differentiated."""
-    return getattr(x, "value", x)
-
-
 def adjoint(x: Array) -> Array:
     """xᴴ, the conjugate transpose of every matrix of a stack."""
     return np.conjugate(x).mT if x.dtype.kind == "c" else x.mT
@@ -70,7 +67,8 @@ def mask(n: int, like: Array, uplo: str = "L") -> Array:
     array([[0.5, 0. ],
            [1. , 0.5]])
     """
-    return _mask(n, np.zeros((), like.dtype).real.dtype, uplo)
+    lower = _mask(n, np.zeros((), like.dtype).real.dtype, uplo)
+    return lower if at_hand(like) else np.asarray(lower, like=home(like))
 
 
 @functools.lru_cache(16)
@@ -98,7 +96,7 @@ def inverse_gaps(x: Array) -> Array:
 
 def reciprocal(x: Array, zero: Array) -> Array:
     """1/x, and 0 where ``zero`` says so, without dividing by it: derivatives of any order are then 0 there, not NaN."""
-    one = np.ones((), plain(x).dtype)
+    one = np.ones((), plain(x).dtype, like=home(x))
     return np.where(zero, 0 * one, one / np.where(zero, one, x))
 
 
@@ -107,9 +105,9 @@ def solve(x: Array, y: Array) -> Array:
     try:
         return np.linalg.solve(x, y)
     except np.linalg.LinAlgError:
-        singular = np.array([np.linalg.matrix_rank(a) < len(a) for a in _each(plain(x))])
+        singular = np.stack([np.linalg.matrix_rank(a) < len(a) for a in _each(plain(x))])
         singular = singular.reshape((*x.shape[:-2], 1, 1))
-        nan, eye = np.full((), np.nan, y.dtype), np.eye(x.shape[-1], dtype=x.dtype)
+        nan, eye = np.full((), np.nan, y.dtype, like=home(y)), np.eye(x.shape[-1], dtype=x.dtype, like=home(x))
         return np.where(singular, nan, np.linalg.solve(np.where(singular, eye, x), y))
 
 
@@ -125,4 +123,4 @@ def dominant(x: Array) -> Array:
            [0., 7.]])
     """
     m, n = x.shape[-2:]
-    return x / 4 + np.eye(m, n, dtype=x.dtype) * (4 + 3 * np.arange(n)).astype(x.dtype)
+    return x / 4 + np.eye(m, n, dtype=x.dtype, like=home(x)) * (4 + 3 * np.arange(n, like=home(x))).astype(x.dtype)

@@ -188,6 +188,9 @@ def poly(seq_of_zeros: Any) -> Any:
         zeros = np.linalg.eigvals(zeros)
     elif zeros.ndim != 1:
         raise ValueError("input must be 1d or non-empty square 2d array.")
+    else:
+        dtype = np.mintypecode(zeros.dtype.char)
+        zeros = zeros if zeros.dtype == dtype else np.astype(zeros, dtype)
     if not len(zeros):
         return 1.0
     a: Any = np.ones(1, zeros.dtype)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .shapes import Axis, count_along, divided, from_last, given, restore_axes, sum_to, to_last
+from .shapes import Axis, at_hand, count_along, divided, from_last, given, home, restore_axes, sum_to, to_last
 from .table import composed, of, primitive, rule
 
 Array = Any
@@ -97,7 +97,7 @@ def deviations(x: Array, axis: Axis, dtype: Any, where: Any) -> Array:
 def freedom(shape: Shape, axis: Axis, ddof: Any, correction: Any, where: Any) -> Any:
     """What a variance is divided by: n - ddof, as NumPy has it not below 0. ``correction`` is another name of ddof."""
     n = used(shape, axis, where) - (ddof if correction is None else correction)
-    return np.maximum(n, 0) if isinstance(n, np.ndarray) else max(n, 0)
+    return np.maximum(n, 0) if np.ndim(n) else max(n, 0)
 
 
 def compute_var(function: Any) -> Callable[..., Any]:
@@ -133,15 +133,15 @@ def std_x(
 # ruff: noqa: E501
 rule(np.sum, "x | axis=None dtype=None keepdims=False initial=None where=None", "Σ", r"\sum $x", x=sum_x, compute=reducer(np.add, np.sum),
      examples=(of((2, 3)), of((2, 3), axis=1), of((2, 3, 4), axis=(0, -1)), of((2, 3), axis=-2, keepdims=True), of((2, 3), keepdims=True),
-               of(()), of((), axis=0), of((0, 2)), of((0, 2), axis=0), of((2, 3), axis=()), of((2, 3), initial=2.0),
+               of(()), of((), axis=0), of((0, 2)), of((0, 2), axis=0), of((2, 3), axis=()), of((2, 3), initial=2.0), of((2, 3), dtype=np.float64),
                of((2, 3), axis=1, where=np.array([True, False, True])), of((2, 3), where=np.array([[True], [False]]))))
 rule(spread, "x | shape", "⇗", r"$x\!\nearrow", view=True, x=lambda g, x_shape: sum_to(g, x_shape),
      examples=(of((3,), shape=(2, 3)), of((), shape=(2, 3)), of((2, 1), shape=(2, 3)), of((1, 3), shape=(0, 3)), of((0, 1), shape=(0, 2))))
 rule(np.mean, "x | axis=None dtype=None keepdims=False where=None", "mean", r"\operatorname{mean} $x", x=mean_x, compute=compute_mean,
      examples=(of((2, 3)), of((2, 3), axis=1), of((2, 3, 4), axis=(0, -1)), of((2, 3), axis=0, keepdims=True), of(()),
-               of((2, 0), axis=0), of((2, 3), axis=0, where=np.array([[True], [False]])), of((2, 2), where=np.array([[True, False], [True, True]]))))
+               of((2, 0), axis=0), of((2, 3), axis=1, dtype=np.float64), of((2, 3), axis=0, where=np.array([[True], [False]])), of((2, 2), where=np.array([[True, False], [True, True]]))))
 SPREADS = (of((2, 3)), of((2, 3), axis=1), of((2, 3, 4), axis=(0, -1)), of((2, 3), axis=0, keepdims=True), of((4,), ddof=1),
-           of((2, 3), axis=1, correction=1), of((2, 3), axis=1, where=np.array([True, False, True])), of((2, 0), axis=0))
+           of((2, 3), axis=1, correction=1), of((2, 3), axis=1, dtype=np.float64), of((2, 3), axis=1, where=np.array([True, False, True])), of((2, 0), axis=0))
 rule(np.var, "x | axis=None dtype=None ddof=0 keepdims=False where=None correction=None", "var", r"\operatorname{var} $x",
      x=var_x, compute=compute_var(np.var), holomorphic=False, examples=(*SPREADS, of(())))
 rule(np.std, "x | axis=None dtype=None ddof=0 keepdims=False where=None correction=None", "std", r"\operatorname{std} $x",
@@ -158,7 +158,7 @@ def share(g: Array, x: Array, z: Array, axis: Axis, keepdims: bool, initial: Any
     """
     z, g = restore_axes(z, x.shape, axis, keepdims), restore_axes(g, x.shape, axis, keepdims)
     mask = x == z if where is None else (x == z) & where
-    if initial is None and where is None and np.count_nonzero(mask) == z.size and not np.isnan(z).any():
+    if at_hand(x) and initial is None and where is None and np.count_nonzero(mask) == z.size and not np.isnan(z).any():
         return mask * g  # no ties, most often: nothing to count
     count = mask.sum(axis=axis, keepdims=True)
     if initial is not None:
@@ -235,7 +235,7 @@ def recur(x: Array, y: Array) -> Array:
     >>> recur(np.array([7.0, 2.0, 2.0]), np.array([1.0, 0.0, 1.0]))
     array([1., 2., 5.])
     """
-    z = np.array(y, np.result_type(x, y))
+    z = y.astype(np.result_type(x, y))
     for i in range(1, z.shape[-1]):
         z[..., i] += x[..., i] * z[..., i - 1]
     return z
@@ -286,18 +286,18 @@ def _cumulative(function: Any, first: int, x: Array, axis: Any, dtype: Any, out:
     z = function(np.atleast_1d(x), axis=axis, dtype=dtype)
     if include_initial:
         shape = tuple([1 if i == axis % z.ndim else n for i, n in enumerate(z.shape)])
-        z = np.concatenate([np.full(shape, first, z.dtype), z], axis=axis)
+        z = np.concatenate([np.full(shape, first, z.dtype, like=home(z)), z], axis=axis)
     return z if out is None else np.positive(z, out=out)
 
 
 # fmt: off
 rule(np.prod, "x | axis=None dtype=None keepdims=False initial=None where=None", "Π", r"\prod $x", x=prod_x, compute=reducer(np.multiply, np.prod),
      examples=(of((2, 3)), of((2, 3), axis=1), of((2, 3, 2), axis=(0, -1)), of((2, 3), axis=-2, keepdims=True), of(()), of((0, 2)),
-               of((2, 0), axis=0), of((2, 3), initial=2.0), of((2, 3), axis=1, where=np.array([True, False, True]))))
+               of((2, 0), axis=0), of((2, 3), initial=2.0), of((2, 3), axis=1, where=np.array([True, False, True])), of((2, 3), dtype=np.float64)))
 rule(np.cumsum, "x | axis=None dtype=None", "Σ…", r"\operatorname{cumsum} $x", x=cumsum_x,
-     examples=(of((2, 3)), of((2, 3), axis=1), of((2, 3), axis=-2), of(()), of((0, 2), axis=1), of((2, 3, 2), axis=1)))
+     examples=(of((2, 3)), of((2, 3), axis=1), of((2, 3), axis=-2), of(()), of((0, 2), axis=1), of((2, 3, 2), axis=1), of((2, 3), dtype=np.float64)))
 rule(np.cumprod, "x | axis=None dtype=None", "Π…", r"\operatorname{cumprod} $x", x=cumprod_x,
-     examples=(of((2, 3)), of((2, 3), axis=1), of((2, 3), axis=-2), of(()), of((0, 2), axis=1), of((2, 3, 2), axis=1)))
+     examples=(of((2, 3)), of((2, 3), axis=1), of((2, 3), axis=-2), of(()), of((0, 2), axis=1), of((2, 3, 2), axis=1), of((2, 3), dtype=np.float64)))
 rule(recur, "x y", "recur", r"\operatorname{recur}($x, $y)", elementwise=False, x=recur_x, y=recur_y,
      examples=(of((4,), (4,)), of((2, 3), (2, 3)), of((2, 0), (2, 0))))
 # fmt: on

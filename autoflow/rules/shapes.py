@@ -104,6 +104,25 @@ def as_array(x: Any) -> Array:
     return x if hasattr(x, "ndim") else np.asarray(x)
 
 
+def plain(x: Any) -> Any:
+    """The numbers of an array or node, for decisions that are not differentiated."""
+    return getattr(x, "value", x)
+
+
+def home(x: Array) -> Any:
+    """The plain array under x for ``np.eye(n, like=home(x))``: what a rule makes itself is made where x is.
+
+    On a GPU the identity matrix that meets x must be there, too. None, which means NumPy, where x is a number.
+    """
+    x = plain(x)
+    return x if hasattr(x, "__array_function__") else None
+
+
+def at_hand(x: Array) -> bool:
+    """May we look at these numbers at no cost? On a GPU that would wait for the device, and copy."""
+    return isinstance(plain(x), (np.ndarray, np.generic))
+
+
 def is_given(option: Any) -> bool:
     """Was this keyword given? None and NumPy's own mark for "not given" mean no."""
     return option is not None and option is not np._NoValue

@@ -14,7 +14,7 @@ import numpy as np
 
 from .decompositions import vanishing
 from .packed import adjoint, dominant, plain, solve
-from .shapes import as_array, sum_to
+from .shapes import as_array, home, sum_to
 from .table import composed, of, primitive, rule
 
 Array = Any
@@ -120,7 +120,7 @@ def adjugate_of_singular(x: Array) -> Array:
     vh = vh[..., start:, :]
     b = x + u @ vh
     inverse = np.linalg.inv(b)
-    small_det, small_adj = polynomials(np.eye(u.shape[-1], dtype=x.dtype) - vh @ inverse @ u)
+    small_det, small_adj = polynomials(np.eye(u.shape[-1], dtype=x.dtype, like=home(x)) - vh @ inverse @ u)
     inside = small_det * inverse + (inverse @ u) @ small_adj @ (vh @ inverse)
     return np.linalg.det(b)[..., None, None] * inside
 
@@ -133,8 +133,8 @@ def polynomials(x: Array) -> tuple[Array, Array]:
     (-0.0, [[4.0, -2.0], [-2.0, 1.0]])
     """
     n = x.shape[-1]
-    eye = np.eye(n, dtype=x.dtype)
-    matrix, product, c = eye, 0 * x, np.ones((1, 1), x.dtype)  # c: a coefficient of the characteristic polynomial
+    eye = np.eye(n, dtype=x.dtype, like=home(x))
+    matrix, product, c = eye, 0 * x, np.ones((1, 1), x.dtype, like=home(x))  # c: a coefficient of the characteristic polynomial
     for k in range(1, n + 1):
         matrix = product + c * eye
         product = x @ matrix
@@ -157,7 +157,7 @@ def slogdet_x(g: Array, x: Array, z: Array) -> Array:
     weight = np.real(g[..., 1])
     if g.dtype.kind == "c":
         weight = weight - 1j * np.imag(np.conjugate(g[..., 0]) * z[..., 0])
-    return weight[..., None, None] * solve(adjoint(x), np.eye(x.shape[-1], dtype=x.dtype))
+    return weight[..., None, None] * solve(adjoint(x), np.eye(x.shape[-1], dtype=x.dtype, like=home(x)))
 
 
 @composed(np.linalg.slogdet)

@@ -120,11 +120,11 @@ rule(astype, "x | dtype order='K' casting='unsafe'", "astype", r"\operatorname{$
 
 # ---------------------------------------------------------------- orders of axes
 
-rule(np.transpose, "x | axes=None", "⊤", r"$x^\top", view=True, compute=np.ndarray.transpose,
+rule(np.transpose, "x | axes=None", "⊤", r"$x^\top", view=True, compute=lambda x, axes: x.transpose(axes),
      x=lambda g, axes: g.transpose() if axes is None else g.transpose(inverse(axes)),
      examples=(of((2, 3)), of((2, 3, 4), axes=(2, 0, 1)), of((2, 3, 4), axes=(-2, 0, -1)), of(()), of((3,)), of((0, 2))))
 rule(np.matrix_transpose, "x", "⊤", r"$x^\top", view=True, compute=lambda x: x.mT, x=lambda g: g.mT, examples=(of((2, 3)), of((2, 3, 4))))
-rule(np.swapaxes, "x | axis1 axis2", "swapaxes", r"$x^\top", view=True, compute=np.ndarray.swapaxes,
+rule(np.swapaxes, "x | axis1 axis2", "swapaxes", r"$x^\top", view=True, compute=lambda x, axis1, axis2: x.swapaxes(axis1, axis2),
      x=lambda g, axis1, axis2: g.swapaxes(axis1, axis2), examples=(of((2, 3), axis1=0, axis2=1), of((2, 3, 4), axis1=-1, axis2=0)))
 rule(np.moveaxis, "x | source destination", "moveaxis", r"$x^\top", view=True,
      x=lambda g, source, destination: np.moveaxis(g, destination, source),
@@ -185,7 +185,7 @@ def diagflat(v: Any, k: int = 0) -> Array:
 # fmt: off
 DIAGONALS = (of((3, 3)), of((2, 4), offset=1), of((4, 2), offset=-1), of((2, 3, 4), axis1=-1, axis2=0), of((2, 2), offset=5), of((0, 2)))
 rule(np.diagonal, "x | offset=0 axis1=0 axis2=1", "diagonal", r"\operatorname{diag} $x", view=True, x=put_diagonal, examples=DIAGONALS)
-rule(np.trace, "x | offset=0 axis1=0 axis2=1 dtype=None", "tr", r"\operatorname{tr} $x", x=trace_x, examples=DIAGONALS)
+rule(np.trace, "x | offset=0 axis1=0 axis2=1 dtype=None", "tr", r"\operatorname{tr} $x", x=trace_x, examples=(*DIAGONALS, of((2, 2), dtype=np.float64)))
 rule(np.diag, "x | k=0", "diag", r"\operatorname{diag} $x", view=True, x=diag_x,
      examples=(of((3,)), of((3,), k=-2), of((2, 3)), of((2, 3), k=1), of((0,))))
 rule(np.tril, "x | k=0", "tril", r"\operatorname{tril} $x", x=lambda g, x_shape, k: sum_to(np.tril(g, k), x_shape),

@@ -19,6 +19,7 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -33,6 +34,7 @@ Pull = Callable[[Any, tuple[Any, ...]], Any]
 Reads = tuple[tuple[int, str], ...]  # what a derivative reads: (place in ``saved``, "", "shape" or "dtype")
 RULES: dict[Any, Rule] = {}  # function -> its row
 COMPOSED: dict[Any, Callable[..., Any]] = {}  # function -> the same, written with functions that have rows
+FREE: dict[Any, int] = {}  # function of COMPOSED -> so many arguments may be given by position before ``out``
 MISSING: Any = inspect.Parameter.empty
 
 
@@ -218,9 +220,10 @@ def _place_of_out(function: Any, otherwise: int) -> int:
     if isinstance(function, np.ufunc) or hasattr(function, "compute"):
         return otherwise
     try:
-        names = list(inspect.signature(function).parameters)
+        parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):  # NumPy's functions in C that have no signature
         return otherwise
+    names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     return min(names.index("out"), otherwise) if "out" in names else otherwise
 
 
@@ -349,7 +352,7 @@ def composed(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., An
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
         for key in functions:
-            COMPOSED[key] = function
+            COMPOSED[key], FREE[key] = function, _place_of_out(key, sys.maxsize)
         return function
 
     return register
@@ -361,7 +364,7 @@ def primitive(compute: Callable[..., Any]) -> Any:
     @functools.wraps(compute)
     def function(*args: Any, **options: Any) -> Any:
         for x in args:
-            if hasattr(type(x), "__array_function__") and type(x) is not np.ndarray:
+            if hasattr(type(x), "family"):  # a node, of whatever array type
                 return x.__array_function__(function, (type(x),), args, options)
         return compute(*args, **options)
 

@@ -1,7 +1,8 @@
 """The methods of ufuncs: ``np.maximum.accumulate(x)``, ``np.multiply.outer(x, y)``, ``np.add.reduceat(x, starts)``.
 
-The sums and products among them have rows (sum, cumsum, prod, cumprod, and reduceat of add below). The others are
-written out, element by element along the axis, in NumPy's order.
+The sums and products among them have rows (sum, cumsum, prod, cumprod, and reduceat of add below), and so have the
+reductions that are used as norms: np.logaddexp.reduce is what others call logsumexp. The rest is written out, element
+by element along the axis, in NumPy's order.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import NoRuleError
+from .arithmetic import over
 from .indexing import put_back
-from .shapes import as_array, axes_of
+from .shapes import Axis, as_array, axes_of, given, home, restore_axes
 from .table import RULES, of, primitive, rule
 
 Array = Any
@@ -31,6 +33,8 @@ def folded(ufunc: np.ufunc) -> Callable[..., Any]:
     def reduce(x: Any, axis: Any = 0, keepdims: bool = False) -> Array:
         x = as_array(x)
         axes = axes_of(axis, x.ndim)
+        if len(axes) > 1 and ufunc in ANY_ORDER:  # the last axis first
+            return reduce(reduce(x, axes[-1], keepdims), axes[:-1], keepdims)
         if len(axes) != 1:
             name = f"np.{ufunc.__name__}.reduce"
             raise NoRuleError(f"{name} of a node goes along one axis: give axis=, one after the other")
@@ -76,6 +80,42 @@ def every_pair(ufunc: np.ufunc) -> Callable[..., Any]:
     return outer
 
 
+# ---------------------------------------------------------------- norms
+
+
+def shares(g: Array, x: Array, z: Array, axis: Axis, keepdims: bool, exp: Any) -> Array:
+    """z = log Σ eˣ, so dz/dx = eˣ⁻ᶻ, the softmax: never more than 1. Entries equal to z (infinite ones, or so large
+    that the others do not count) share evenly what comes in, as in :func:`autoflow.rules.elementary.share`."""
+    g, z = restore_axes(g, x.shape, axis, keepdims), restore_axes(z, x.shape, axis, keepdims)
+    hit = x == z
+    count = np.maximum(hit.sum(axis=axis, keepdims=True), 1).astype(g.dtype)
+    return np.where(hit, g / count, g) * exp(np.where(hit, 0, x - z))
+
+
+def add_norm(ufunc: np.ufunc, label: str, latex: str, x: Callable[..., Array]) -> Callable[..., Any]:
+    """The row of ``ufunc.reduce``, of which NumPy takes the axes in an order of its own."""
+
+    def reduced(x: Array, axis: Axis = 0, keepdims: bool = False, initial: Any = None) -> Array:
+        return ufunc.reduce(x, axis, keepdims=keepdims, **given(initial=initial))
+
+    reduced.__name__ = reduced.__qualname__ = f"{ufunc.__name__}_reduce"
+    row = primitive(reduced)
+    rule(row, "x | axis=0 keepdims=False initial=None", label, latex, x=x, holomorphic=False,
+         examples=(of((3,)), of((2, 3), axis=1), of((2, 3), axis=None), of((2, 3, 2), axis=(0, -1), keepdims=True),
+                   of((2, 3), axis=-2, initial=0.5), of((2, 0), axis=0)))  # fmt: skip
+    return row  # type: ignore[no-any-return]
+
+
+NORMS: dict[Any, Callable[..., Any]] = {
+    np.logaddexp: add_norm(np.logaddexp, "logΣexp", r"\log \sum e^{$x}",
+                           lambda g, x, z, axis, keepdims: shares(g, x, z, axis, keepdims, np.exp)),
+    np.logaddexp2: add_norm(np.logaddexp2, "log₂Σ2^", r"\log_2 \sum 2^{$x}",
+                            lambda g, x, z, axis, keepdims: shares(g, x, z, axis, keepdims, np.exp2)),
+    np.hypot: add_norm(np.hypot, "hypot", r"\sqrt{\sum {$x}^2}",
+                       lambda g, x, z, axis, keepdims: restore_axes(g, x.shape, axis, keepdims)
+                       * over(x, restore_axes(z, x.shape, axis, keepdims))),
+}  # fmt: skip
+
 # ---------------------------------------------------------------- reduceat
 
 
@@ -100,8 +140,8 @@ def sums_at_x(g: Array, x_shape: Shape, indices: Any, axis: int) -> Array:
     """Every element receives the gradients of the sums that it is in."""
     axis = axis % len(x_shape)
     parts = segments(indices, x_shape[axis])
-    members = np.concatenate([np.arange(i, j) for i, j in parts])
-    owners = np.repeat(np.arange(len(parts)), [j - i for i, j in parts])
+    members = np.concatenate([np.arange(i, j, like=home(g)) for i, j in parts])
+    owners = np.repeat(np.arange(len(parts), like=home(g)), [j - i for i, j in parts])
     return put_back(np.take(g, owners, axis=axis), (slice(None),) * axis + (members,), x_shape)
 
 
@@ -124,10 +164,12 @@ BINARY = [f for f in RULES if isinstance(f, np.ufunc) and f.nin == 2 and f.nout 
 # Not power, arctan2 and so on: their folds mean little, and NumPy's own (2.4) are wrong for some strides.
 FOLDS = [np.add, np.subtract, np.multiply, np.divide, np.maximum, np.minimum, np.fmax, np.fmin, np.hypot, np.logaddexp,
          np.logaddexp2]  # fmt: skip
+ANY_ORDER = [np.fmax, np.fmin]  # no rounding, so the order of the axes does not matter
 METHODS: dict[str, dict[Any, Callable[..., Any]]] = {
     "reduce": {f: folded(f) for f in FOLDS}
     | {np.add: along_first(np.sum), np.multiply: along_first(np.prod)}
-    | {np.maximum: along_first(np.max), np.minimum: along_first(np.min)},
+    | {np.maximum: along_first(np.max), np.minimum: along_first(np.min)}
+    | NORMS,
     "accumulate": {f: running(f) for f in FOLDS}
     | {np.add: along_first(np.cumsum), np.multiply: along_first(np.cumprod)},
     "outer": {f: every_pair(f) for f in BINARY},

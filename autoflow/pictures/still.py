@@ -1,0 +1,30 @@
+"""Cells for places that run no scripts, under ``af.options.static``: the picture, and a table below it.
+
+Programs choose one form of each output, and those that remove scripts choose HTML and then cut the picture out of it.
+So these are two outputs: one that is an image in all its forms, one whose HTML has nothing but rows and cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..modes import modes
+from .exports import wanted
+from .html import PLAIN, html_table
+from .tables import aligned
+
+
+def show(picture: Any, rows: Callable[[], Sequence[Sequence[str]]]) -> None:
+    """Display the picture, and the table of ``rows()``.
+
+    Raises NotImplementedError where one output is enough: IPython then asks for ``_repr_mimebundle_``.
+    """
+    if not modes().static or not wanted(["text/html"]):
+        raise NotImplementedError
+    from IPython.display import display
+
+    display(picture._repr_mimebundle_(), raw=True)
+    table = rows()
+    text = "\n".join(aligned(table))
+    display({"text/html": f'<div class="{PLAIN}">{html_table(table)}</div>', "text/plain": text}, raw=True)

@@ -1,0 +1,5 @@
+"""A recorded function as a program."""
+
+from .compiled import compile
+
+__all__ = ["compile"]

@@ -1,0 +1,157 @@
+"""One recording: a function is called with Traced arrays, and what it did is a program.
+
+Three things can go wrong beyond what ``traced.py`` refuses, and all three are looked for here.
+
+* A derivative of the table looks at numbers (the rule of ``max`` counts ties and takes a quick way if there are none).
+  It is then not taken apart, but becomes one call of the program.
+* The function keeps a value that it computed: in the ``grad`` of a Variable, in a list, in an attribute. No array of
+  ours may live on after the recording, so those that do are found.
+* The function changes something, or draws random numbers: ``surroundings.py``.
+"""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Callable
+from contextlib import contextmanager
+from typing import Any
+
+from .. import trees
+from ..backends import FAMILIES, Family
+from ..errors import CompileError
+from ..modes import switched
+from ..nodes import NUMPY, NodeRole, value_of
+from .program import Program, Value
+from .surroundings import Surroundings
+from .traced import Tape, Traced, refused
+
+Array = Any
+
+
+class Recorded:
+    """A function for arguments of one signature.
+
+    program : what to compute.
+    tree : what the function returned, with places in ``program.outputs`` where arrays stood.
+    surroundings : what it found outside, and must find again.
+    """
+
+    def __init__(self, program: Program, tree: Any, surroundings: Surroundings) -> None:
+        self.program, self.tree, self.surroundings = program, tree, surroundings
+
+
+class Place:
+    """Stands in a result for the k-th output."""
+
+    __slots__ = ("k",)
+
+    def __init__(self, k: int) -> None:
+        self.k = k
+
+
+def record(f: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any], is_input: Any) -> Recorded:
+    """Call ``f`` once, with Traced arrays where ``is_input(leaf)``. Raises CompileError for what cannot be compiled."""
+    tape = Tape()
+    program = tape.program
+    surroundings = Surroundings(f)
+
+    def entering(x: Any) -> Any:
+        return tape.traced(program.input(value_of(x))) if is_input(x) else x
+
+    try:
+        with arrays_registered(tape), switched(around=guarding(tape)):
+            result = f(*trees.mapped(entering, args), **trees.mapped(entering, options))
+        tree = trees.mapped(lambda x: leaving(tape, x), result)
+        del result
+    finally:
+        tape.open = False
+    surroundings.check_unchanged()
+    check_nothing_stays(tape)
+    surroundings.watch(program)
+    return Recorded(program, tree, surroundings)
+
+
+def leaving(tape: Tape, x: Any) -> Any:
+    """An array in the result becomes an output of the program."""
+    x = value_of(x)
+    if not isinstance(x, Traced) and not hasattr(x, "dtype"):
+        return x
+    tape.program.outputs.append(tape.value(x))
+    return Place(len(tape.program.outputs) - 1)
+
+
+def guarding(tape: Tape) -> Callable[[Any], Any]:
+    """What is put around the steps of a backward pass: derivatives that look at numbers become one call each."""
+
+    def around(step: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def guarded_step(pair: Any) -> Any:
+            g, pulls, saved, kept = step(pair)
+            return g, [pull and guarded(pull) for pull in pulls], saved, kept
+
+        return guarded_step
+
+    def guarded(pull: Callable[..., Any]) -> Callable[..., Any]:
+        def safely(g: Any, saved: Any) -> Any:
+            if isinstance(g, NodeRole):  # a pass that is recorded by nodes as well
+                return pull(g, saved)
+            try:
+                return pull(g, saved)
+            except CompileError:
+                return tape.call(pull, (g, tuple(saved)))
+
+        return safely
+
+    return around
+
+
+def check_nothing_stays(tape: Tape) -> None:
+    """Raise CompileError if an array of the recording is still there: somebody keeps it."""
+    if not any([r() is not None for r in tape.alive]):
+        return
+    gc.collect()
+    left = [x for r in tape.alive if (x := r()) is not None]
+    if left:
+        raise CompileError(
+            f"the compiled function keeps {len(left)} of the arrays that it computed (the first has shape "
+            f"{left[0].shape}): in the gradient of a Variable from outside, in a list, in an attribute. That would "
+            f"happen in the first call only. Return them instead; for gradients of parameters make these an argument, "
+            f"af.compile(af.value_and_grad(f))."
+        )
+    tape.alive.clear()
+
+
+# -- nodes on top of Traced arrays -------------------------------------------------------------------------------------
+
+LOCK = threading.Lock()
+OPEN: list[Tape] = []  # recordings that run
+MADE: list[Family] = []
+
+
+@contextmanager
+def arrays_registered(tape: Tape) -> Any:
+    """Let nodes be made of Traced arrays, while a recording runs: with one array type alone eager calls are quicker."""
+    with LOCK:
+        OPEN.append(tape)
+        if MADE:
+            FAMILIES[Traced] = MADE[0]
+        else:
+            MADE.append(Family(Traced, NUMPY.roles, NUMPY.slots))
+            MADE[0].from_numpy, MADE[0].to_numpy = tape.value, numbers_of  # type: ignore[method-assign, assignment]
+    try:
+        yield
+    finally:
+        with LOCK:
+            OPEN.remove(tape)
+            if not OPEN:
+                FAMILIES.pop(Traced, None)
+
+
+def numbers_of(x: Any) -> Array:
+    """What pictures and printing ask for."""
+    raise refused("printing or drawing")
+
+
+def outputs_of(tree: Any) -> list[Value]:
+    """The places of the outputs in a result."""
+    return [x for x in trees.leaves(tree) if isinstance(x, Place)]  # type: ignore[misc]

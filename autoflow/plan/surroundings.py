@@ -1,0 +1,184 @@
+"""What a function sees besides its arguments: closures, globals, attributes, defaults. They must stay what they were.
+
+A compiled function is called once, so what it found outside is taken for granted in later calls. Before the
+recording everything that can be reached from the function is listed, edge by edge (*this* cell holds *that* object).
+Afterwards
+
+* no edge may have changed, and no random generator: a function that counts its calls, or draws a mask, would do so
+  in the first call only, and is refused;
+* the edges that lead to arrays which the program reads, and those to plain numbers, are watched: if one of them leads
+  to something else at a later call, the function is recorded again.
+
+Arrays are watched by identity. Their contents are read anew at every call, as they are in eager code.
+"""
+
+from __future__ import annotations
+
+import random
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ..errors import CompileError
+from ..nodes import NodeRole
+from .program import CAPTURED, Program
+
+NUMBERS = (int, float, complex, str, bool, type(None))
+OPAQUE = (type, types.ModuleType, types.BuiltinFunctionType, np.ufunc, np.dtype, np.ndarray, np.generic)
+LIMIT = 20_000  # edges; a function that sees more than that is not searched further
+Edge = tuple[Any, Any, Any, int | None]  # container, key, what was there; the edge that leads to the container
+
+
+def edges_of(x: Any) -> Iterator[tuple[Any, Any]]:
+    """Pairs (container, key) in which ``x`` refers to other objects."""
+    if isinstance(x, types.MethodType):
+        yield x, "__self__"
+        yield x, "__func__"
+    elif isinstance(x, types.FunctionType):
+        for cell in x.__closure__ or ():
+            yield cell, "cell_contents"
+        for name in names_in(x.__code__):
+            if name in x.__globals__:
+                yield x.__globals__, name
+        for k in range(len(x.__defaults__ or ())):
+            yield x.__defaults__, k
+        for name in x.__kwdefaults__ or ():
+            yield x.__kwdefaults__, name
+        if hasattr(x, "__wrapped__"):
+            yield x, "__wrapped__"
+    elif isinstance(x, (list, tuple)):
+        yield from ((x, k) for k in range(len(x)))
+    elif isinstance(x, dict):
+        yield from ((x, key) for key in x)
+    elif hasattr(x, "func") and hasattr(x, "keywords"):  # functools.partial
+        yield from ((x, name) for name in ("func", "args", "keywords"))
+    elif isinstance(getattr(x, "__dict__", None), dict):
+        yield from ((x.__dict__, name) for name in x.__dict__)
+
+
+def names_in(code: types.CodeType) -> Iterator[str]:
+    """The globals that a function may read, and those of functions inside it."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from names_in(constant)
+
+
+MISSING = object()
+
+
+def follow(container: Any, key: Any) -> Any:
+    """What stands there now."""
+    try:
+        if isinstance(key, str) and not isinstance(container, dict):
+            return getattr(container, key)
+        return container[key]
+    except (KeyError, IndexError, ValueError, AttributeError):  # ValueError: an empty cell
+        return MISSING
+
+
+def foreign(x: Any) -> bool:
+    """Is it code of a library, whose insides do not concern us?"""
+    module = getattr(x, "__module__", None) or ""
+    root = module.partition(".")[0] if isinstance(module, str) else ""
+    own = isinstance(x, types.FunctionType) and bool(x.__closure__)  # what af.grad(f) returns is a closure of ours
+    return root in ("numpy", "scipy", "functools", "itertools") or (root == "autoflow" and isinstance(
+        x, types.FunctionType) and not own)  # fmt: skip
+
+
+class Surroundings:
+    """All that can be reached from ``f``, as edges; and, after the recording, those that are watched."""
+
+    def __init__(self, f: Callable[..., Any]) -> None:
+        self.edges: list[Edge] = []
+        self.generators: list[tuple[Any, Any]] = [(g, state_of(g)) for g in (np.random, random)]
+        self.sizes: list[tuple[Any, int]] = []
+        self.cells: list[tuple[Any, Any]] = []
+        self.others: list[tuple[Any, Any, Any]] = []
+        found: dict[int, int | None] = {id(f): None}  # id of an object -> the edge by which it was found first
+        queue = [f]
+        for x in queue:
+            if isinstance(x, (list, dict)):
+                self.sizes.append((x, len(x)))
+            for container, key in list(edges_of(x)):
+                child = follow(container, key)
+                if isinstance(child, OPAQUE) and not isinstance(child, np.ndarray):
+                    continue
+                self.edges.append((container, key, child, found[id(x)]))
+                if id(child) in found or len(self.edges) > LIMIT:
+                    continue
+                found[id(child)] = len(self.edges) - 1
+                if isinstance(child, (np.random.Generator, np.random.RandomState, random.Random)):
+                    self.generators.append((child, state_of(child)))
+                elif not isinstance(child, (*NUMBERS, *OPAQUE, NodeRole)) and not foreign(child):
+                    queue.append(child)
+
+    def check_unchanged(self) -> None:
+        """Raise CompileError if the function changed something that it shares with others."""
+        for generator, state in self.generators:
+            if state_of(generator) != state:
+                raise CompileError(
+                    "a compiled function draws random numbers: they would be the same in every call. Draw them outside "
+                    "and pass them as an argument, or say af.compile(f, fallback=True)."
+                )
+        for container, key, child, _ in self.edges:
+            if follow(container, key) is not child:
+                raise CompileError(
+                    f"the compiled function changes {named(container, key)}, which it found outside: that would happen "
+                    f"in the first call only. Make it an argument and a result, or say af.compile(f, fallback=True)."
+                )
+        for container, n in self.sizes:
+            if len(container) != n:
+                raise CompileError(
+                    f"the compiled function changes the length of a {type(container).__name__} from outside: that "
+                    f"would happen in the first call only. Return what it collects."
+                )
+
+    def watch(self, program: Program) -> None:
+        """Keep the edges that lead to what the program reads, and to numbers in closures and globals."""
+        arrays = {id(v.sample) for v in program.order() if v.kind == CAPTURED}
+        wanted: set[int] = set()
+        for k, (container, key, child, _) in enumerate(self.edges):
+            value = getattr(child, "_value", None) if isinstance(child, NodeRole) else child
+            named_number = isinstance(child, NUMBERS) and isinstance(key, str) and not key.startswith("_")
+            if id(value) in arrays or named_number:
+                at: int | None = k
+                while at is not None and at not in wanted:
+                    wanted.add(at)
+                    at = self.edges[at][3]
+        for k in sorted(wanted):
+            container, key, child, _ = self.edges[k]
+            if isinstance(container, types.CellType):
+                self.cells.append((container, child))
+            elif not isinstance(container, tuple):
+                self.others.append((container, key, child))
+        self.edges, self.sizes, self.generators = [], [], []
+
+    def same(self) -> bool:
+        """Do all watched edges lead where they led?"""
+        for cell, child in self.cells:
+            if cell.cell_contents is not child:
+                return False
+        for container, key, child in self.others:
+            if follow(container, key) is not child:
+                return False
+        return True
+
+
+def state_of(generator: Any) -> Any:
+    """The state of a random generator, as something that compares."""
+    if isinstance(generator, np.random.Generator):
+        return repr(generator.bit_generator.state)
+    if generator is random or isinstance(generator, random.Random):
+        return generator.getstate()
+    kind, keys, *rest = generator.get_state()
+    return kind, keys.tobytes(), rest
+
+
+def named(container: Any, key: Any) -> str:
+    """For messages."""
+    if isinstance(container, types.CellType):
+        return "a variable of the function around it"
+    return f"{key!r}" if isinstance(container, dict) else f"the element {key!r} of a {type(container).__name__}"

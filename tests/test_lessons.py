@@ -1,0 +1,123 @@
+"""The notebooks run from a fresh kernel, show what is stored in them, and their answers are right."""
+
+import importlib.util
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("nbclient", reason="extra notebooks")
+pytest.importorskip("ipykernel", reason="extra notebooks")
+pytest.importorskip("matplotlib", reason="extra notebooks")
+pytest.importorskip("sklearn", reason="extra notebooks")
+import nbformat
+
+spec = importlib.util.spec_from_file_location("notebooks_make", Path(__file__).parent.parent / "notebooks" / "make.py")
+make = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(make)
+PATHS = make.notebooks()
+NAMES = [path.stem for path in PATHS]
+LARGEST = 1_000_000  # bytes of a file; GitHub shows no large ones
+# What differs between machines: folders, addresses of objects, times of %time, numbers of processes.
+PRIVATE = re.compile(r"/home/|/tmp/|/root/|/Users/|[A-Z]:\\\\|site-packages|0x[0-9a-f]{6,}|Wall time|CPU times", re.I)
+SHOWN = ("text/plain", "text/latex", "text/markdown")  # what must be the same on every machine, unlike the pictures
+each = pytest.mark.parametrize("path", PATHS, ids=NAMES)
+
+
+def read(path):
+    return nbformat.read(path, as_version=4)
+
+
+def code(notebook):
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def texts(cell):
+    """All text that a cell shows, in order."""
+    found = []
+    for output in cell.outputs:
+        data = output.get("data", {})
+        found += [output.get("name", "") + ": " + output["text"]] if "text" in output else []
+        found += [f"{kind}: {data[kind]}" for kind in SHOWN if kind in data]
+    return found
+
+
+def test_there_are_notebooks():
+    numbers = [int(name[:2]) for name in NAMES]
+    assert numbers
+    assert sorted(set(numbers)) == numbers
+
+
+@pytest.mark.slow
+@each
+def test_runs_and_shows_what_is_stored(path):
+    """Also the answers, behind the notebook, in the same kernel. A cell that raises fails, with its traceback."""
+    stored = read(path)
+    fresh = make.run(stored, make.answers(stored))
+    complaints = [o["text"] for cell in code(fresh) for o in cell.outputs if o.get("name") == "stderr"]
+    assert not complaints
+    for before, after in zip(code(stored), code(fresh), strict=False):  # the fresh one has the answers as well
+        if "varies" not in before.metadata.get("tags", ()):
+            assert texts(after) == texts(before), f"stale: run notebooks/make.py. The cell\n{before.source}"
+
+
+@each
+def test_is_a_plain_notebook(path):
+    notebook = read(path)
+    nbformat.validate(notebook)
+    assert notebook.metadata == {"kernelspec": make.KERNEL, "language_info": {"name": "python"}}
+    assert path.stat().st_size < LARGEST
+    assert all([cell.source.strip() for cell in notebook.cells])
+
+
+@each
+def test_was_run_from_top_to_bottom(path):
+    cells = code(read(path))
+    assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
+    assert not [o for cell in cells for o in cell.outputs if o.output_type == "error"]
+
+
+@each
+def test_shows_pictures_and_nothing_private(path):
+    """A PNG beside each SVG: some pages show only the one, some only the other."""
+    kinds = [set(o.get("data", ())) for cell in code(read(path)) for o in cell.outputs]
+    assert any(["image/png" in k for k in kinds])
+    assert all(["image/png" in k for k in kinds if "image/svg+xml" in k])
+    assert not any(["text/html" in k for k in kinds]), "HTML is stored; af.options.static does not hold for something"
+    shown = json.dumps([texts(cell) for cell in code(read(path))])
+    assert not PRIVATE.findall(shown)
+
+
+@each
+def test_ends_with_exercises_and_answers(path):
+    """Each exercise has its folded answer, each answer code that checks itself."""
+    notebook = read(path)
+    sources = [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
+    start = next(k for k, source in enumerate(sources) if source.startswith("## Exercises"))
+    asked = [source for source in sources[start:] if re.match(r"\*\*\d+\.\*\*", source)]
+    answers = make.answers(notebook)
+    assert len(asked) == len(answers) >= 3
+    assert all(["assert" in answer for answer in answers])
+    folded = re.compile(r"\n\n<details>\n<summary>Answer</summary>\n\n.*\n\n</details>$", re.DOTALL)
+    assert all([folded.search(source) for source in asked]), "without those empty lines GitHub does not show the code"
+
+
+@each
+def test_begins_with_its_number_and_links_to_what_is_there(path):
+    sources = [cell.source for cell in read(path).cells if cell.cell_type == "markdown"]
+    assert sources[0].startswith(f"# {int(path.stem[:2])} · ")
+    links = re.findall(r"\]\(([^)#]+)\)", "\n".join(sources))
+    assert [link for link in links if not link.startswith("http") and not (path.parent / link).exists()] == []
+
+
+@pytest.mark.slow
+def test_a_kernel_has_no_network_and_no_programs():
+    notebook = nbformat.v4.new_notebook()
+    lines = [
+        "import shutil, urllib.request", "print(shutil.which('dot'))",
+        "try: urllib.request.urlopen('http://localhost')", "except OSError as error: print(error)",
+    ]  # fmt: skip
+    notebook.cells = [nbformat.v4.new_code_cell("\n".join(lines))]
+    fresh = make.run(notebook)
+    assert texts(fresh.cells[0]) == ["stdout: None\n<urlopen error a notebook must work without a network>\n"]
