@@ -101,13 +101,19 @@ def register(array_type: type, *, from_numpy: Callable[[Array], Array], to_numpy
 
 def array_type(x: Any) -> type | None:
     """The registered array type of ``x``, its class or a base of it; None if there is none."""
-    for cls in type(x).__mro__:
+    return registered(type(x))
+
+
+def registered(kind: type) -> type | None:
+    """``kind`` or the first of its bases that is a registered array type; a known library is registered now."""
+    for cls in kind.__mro__:
         if cls in FAMILIES:
             return cls
-    library = KNOWN.get(type(x).__module__.partition(".")[0])
-    if library is not None and later(library)():
-        return array_type(x)
-    return None
+    register_library = KNOWN.pop(kind.__module__.partition(".")[0], None)
+    if register_library is None:
+        return None
+    later(register_library)()
+    return registered(kind)
 
 
 def family_of(x: Any) -> Family | None:

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from .modes import modes
+
 LONGEST = 1600  # characters of a repr
 
 
@@ -45,6 +47,8 @@ def node_repr(node: Any) -> str:
         words.append(str(node.dtype))
     if getattr(node, "_live", True) is False:
         words.append("frozen")
+    if record is not None and node.size > modes().keep and node.grad is None:
+        words.append("(its gradient is kept only by backward(keep_grads=True))")
     text = numbers(node)
     return text + ("\n" if "\n" in text else "  ") + " ".join(words)
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+import numpy as np
+
 from .errors import NoRuleError
 from .foreign import refuse_halfway, wants_numbers
 from .late import later
@@ -17,6 +19,7 @@ from .nodes import NodeRole, constant_on, value_of
 from .recording import apply
 from .rules import RULES
 from .rules.outside import FRESH, WRITERS, advice, has_gradient, is_plain, public_name
+from .rules.shapes import as_array
 from .rules.table import COMPOSED, FREE
 from .rules.ufuncs import METHODS
 
@@ -30,6 +33,8 @@ def array_ufunc(self: Any, ufunc: Any, method: str, x: Any, y: Any = None, /, *r
         return forward(x) if y is None else forward(x, y)
     inputs = (x, *rest) if y is None else (x, y, *rest)
     if method == "__call__" and ufunc in RULES:
+        if "dtype" in options:
+            inputs, options = computed_in(ufunc, inputs, options)
         return apply(RULES[ufunc], inputs, options)
     if method == "at":
         if ufunc in RULES:
@@ -44,6 +49,19 @@ def array_ufunc(self: Any, ufunc: Any, method: str, x: Any, y: Any = None, /, *r
     if ufunc not in RULES and ufunc not in COMPOSED and learned(ufunc):
         return array_ufunc(self, ufunc, method, *inputs, **options)
     return without_rule(ufunc, getattr(ufunc, method), inputs, options, method)
+
+
+def computed_in(ufunc: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, Any]:
+    """``np.add(x, y, dtype=t)`` casts x and y to t and adds them: the same call without dtype=, where that is so.
+
+    Else (t is no float, or the result is to have it and not the operands) dtype= stays, and the row refuses it.
+    """
+    dtype, arrays = np.dtype(options["dtype"]), [as_array(v) for v in inputs]
+    alike = f"{dtype.char * ufunc.nin}->{dtype.char * ufunc.nout}" in ufunc.types
+    if dtype.kind not in "fc" or not alike or not all([np.can_cast(v.dtype, dtype, "same_kind") for v in arrays]):
+        return inputs, options
+    cast = [v if v.dtype == dtype else np.astype(v, dtype) for v in arrays]
+    return tuple(cast), {k: v for k, v in options.items() if k != "dtype"}
 
 
 def learned(ufunc: Any) -> bool:

@@ -14,6 +14,14 @@ class DataError(AutoflowError, TypeError):
     """These data cannot be a node: text, dates, objects, masked or structured arrays."""
 
 
+class InputError(AutoflowError, ValueError):
+    """A shape, label or number that a layer or loss cannot take."""
+
+
+class StateError(AutoflowError, ValueError):
+    """A saved state does not fit: entries are missing, too many, or of another shape or dtype."""
+
+
 class LostGradientError(AutoflowError, TypeError):
     """A result has left the graph, so no gradient can come back from it."""
 

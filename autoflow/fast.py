@@ -117,7 +117,12 @@ def binary(rule: Rule, compute: Callable[[Any, Any], Any], numbers: bool = True)
                 return general(rule, x, y, compute)
         except AttributeError:
             return general(rule, x, y, compute)
-        value = z = compute(a, b)
+        try:
+            value = z = compute(a, b)
+        except TypeError:
+            if plain is not None:
+                plain_array(b if plain else a)  # dates, text: says what to do instead
+            raise
         if type(z) is not ndarray:
             value = asarray(z)
             if type(z) is not float64:

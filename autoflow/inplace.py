@@ -25,12 +25,12 @@ import numpy as np
 from . import memory
 from .doors import FORWARD
 from .errors import InPlaceError, LostGradientError, lost
-from .intake import plain_array
+from .intake import holds_node, plain_array
 from .late import later
 from .modes import modes
 from .nodes import ConstantRole, NodeRole, VariableRole, constant_on, new_record, node_on, record_of, value_of
 from .numbering import now
-from .recording import announce, apply, operand, plain_option
+from .recording import announce, apply, history_lost, operand, plain_option
 from .records import live
 from .rules import RULES
 from .rules.indexing import getitem, is_basic, put_view, setitem
@@ -110,6 +110,8 @@ def part(memory_of_x: Array, place: Any) -> Array:
 
 def refuse(x: Any, recording: bool) -> None:
     """Raise InPlaceError if x may not be written into."""
+    if not hasattr(x, "_value"):
+        raise history_lost(x)
     root = x
     while (view := getattr(root, "_view", None)) is not None:
         root = view[0]
@@ -171,7 +173,10 @@ def _viewed(rule: Rule, options: tuple[Any, ...], x: Any) -> Any:
 
 
 def write_item(x: Any, i: Any, y: Any) -> None:
-    """``x[i] = y``, recorded."""
+    """``x[i] = y``, recorded; of an array without a history only numbers."""
+    if not hasattr(x, "_value") and not holds_node(y):
+        value_of(x)[value_of(i)] = value_of(y)
+        return
     if getattr(y, "_view", None) is not None and y._view[0] is x and written_through(x, i, y):
         return  # ``x[i] += 1`` has written through the view x[i] already; Python now stores it where it is
     i = plain_option(i)
@@ -189,6 +194,8 @@ def written_through(x: Any, i: Any, y: Any) -> bool:
 def set_value(x: Any, value: Any) -> None:
     """``x.value = value``: overwrite the numbers. ``x.value -= y`` comes here as well, already done in place."""
     value = value_of(value)
+    if not hasattr(x, "_value"):
+        raise history_lost(x)
     if isinstance(x, VariableRole):
         if value is not x._value:
             new = plain_array(value)

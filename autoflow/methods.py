@@ -22,7 +22,7 @@ from .backends import Family, with_every_family
 from .errors import InPlaceError, NoRuleError
 from .foreign import wants_numbers
 from .late import later
-from .nodes import NodeRole, VariableRole, value_of
+from .nodes import NodeRole, VariableRole, named_as, value_of
 from .recording import apply
 from .rules import RULES
 from .rules.indexing import getitem
@@ -43,6 +43,8 @@ LATER = {
     "derivative_formula": "autoflow.pictures.latex:derivative_formula",
     "why": "autoflow.pictures.why:why",
     "replay": "autoflow.replay:replay_node",
+    "to_cpu": "autoflow.devices:to_cpu",
+    "to_gpu": "autoflow.devices:to_gpu",
     "step": "autoflow.pictures:step",
     "steps": "autoflow.pictures:steps",
     "_repr_mimebundle_": "autoflow.pictures:node_bundle",
@@ -253,12 +255,12 @@ class ArrayMethods:
         np.put(self, indices, values, mode=mode)  # type: ignore[call-overload]
 
     def sort(self, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
-        """``x[...] = np.sort(x)``"""
-        self[...] = np.sort(self, axis=axis, kind=kind, order=order, stable=stable)  # type: ignore[index,call-overload]
+        """``x[...] = np.sort(x.copy())``: of a copy, because its derivative needs the old values"""
+        self[...] = np.sort(self.copy(), axis=axis, kind=kind, order=order, stable=stable)  # type: ignore[index,call-overload]
 
     def partition(self, kth: Any, axis: int = -1, kind: Any = "introselect", order: Any = None) -> None:
-        """``x[...] = np.partition(x, kth)``"""
-        self[...] = np.partition(self, kth, axis=axis, kind=kind, order=order)  # type: ignore[index,call-overload]
+        """``x[...] = np.partition(x.copy(), kth)``"""
+        self[...] = np.partition(self.copy(), kth, axis=axis, kind=kind, order=order)  # type: ignore[index,call-overload]
 
     def fill(self, value: Any) -> None:
         """``x[...] = value`` with one number or 0-d node."""
@@ -338,6 +340,7 @@ def _inplace(name: str) -> Any:
 
 def install() -> None:
     """Give nodes all of these."""
+    named_as("Node", ArrayMethods)
     for name, member in vars(ArrayMethods).items():
         if name == "__getitem__" or not name.startswith("__"):
             setattr(NodeRole, name, member)

@@ -15,6 +15,7 @@ here, so that ``class Variable`` is ``VariableRole`` on top of ``numpy.ndarray``
 from __future__ import annotations
 
 import sys
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -69,7 +70,7 @@ class NodeRole:
         record: Record | None = record_of(self)
         if record is not None:
             return record.node_name
-        return getattr(self, "_name", None) or f"{self._kind.name}_{self._count}"
+        return getattr(self, "_name", None) or f"{self._kind.name}_{getattr(self, '_count', '?')}"
 
     @name.setter
     def name(self, name: str | None) -> None:
@@ -84,12 +85,19 @@ class NodeRole:
     def number(self) -> int:
         """The creation number: later made, larger; never reset."""
         record = record_of(self)
-        return self._number if record is None else record.number
+        return getattr(self, "_number", -1) if record is None else record.number
 
     @property
     def requires_grad(self) -> bool:
         """Do gradients flow to this node?"""
         return record_of(self) is not None
+
+    @requires_grad.setter
+    def requires_grad(self, on: bool) -> None:
+        raise AttributeError(
+            f"{self.name}.requires_grad follows from what it was computed from; only a Variable's can be set. To stop "
+            f"gradients here: x.detach(), or compute under af.no_grad(). To start from here: af.Variable(x)."
+        )
 
     @property
     def grad_fn(self) -> Record | None:
@@ -194,7 +202,7 @@ class VariableRole(NodeRole):
     @property
     def requires_grad(self) -> bool:
         """Do gradients flow to this Variable? Set it to False to freeze it."""
-        return bool(self._live)
+        return bool(getattr(self, "_live", False))
 
     @requires_grad.setter
     def requires_grad(self, on: bool) -> None:
@@ -306,6 +314,18 @@ ROLES = {
     "Operation": OperationRole,
     "View": ViewRole,
 }
+
+
+def named_as(name: str, owner: type) -> None:
+    """Let Python's messages about the methods of ``owner`` say ``name``, which users know."""
+    for member in vars(owner).values():
+        function = getattr(member, "__func__", member)  # of a class method or static method
+        if isinstance(function, FunctionType):
+            function.__qualname__ = function.__qualname__.replace(owner.__name__, name, 1)
+
+
+for name, role in ROLES.items():
+    named_as(name, role)
 NUMPY = Family(np.ndarray, ROLES, SLOTS)
 NUMPY.from_numpy = NUMPY.to_numpy = lambda array: array  # type: ignore[method-assign]
 Node, Variable, Constant, Operation, View = NUMPY.Node, NUMPY.Variable, NUMPY.Constant, NUMPY.Operation, NUMPY.View
@@ -350,7 +370,7 @@ def record_of(x: Any) -> Any:
     while (view := getattr(x, "_view", None)) is not None and not isinstance(view[0], VariableRole):
         chain.append(x)
         x = view[0]
-    record = x._record if isinstance(x, OperationRole) else None
+    record = getattr(x, "_record", None) if isinstance(x, OperationRole) else None
     for node in reversed(chain):
         base, taken = node._view
         if taken.parents[0] is not record:  # the base has changed since: take the view again
@@ -364,7 +384,7 @@ def record_of(x: Any) -> Any:
 def source_of(x: Any) -> Any:
     """What a gradient of ``x`` flows to: a Variable itself, the record of an Operation; None where nothing flows."""
     if isinstance(x, VariableRole):
-        return x if x._live else None
+        return x if x.requires_grad else None
     return record_of(x) if isinstance(x, NodeRole) else None
 
 

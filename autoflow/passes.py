@@ -136,11 +136,13 @@ def checked_seed(root: Any, seed: Any, create_graph: bool) -> Any:
             f"the seed has shape {np.shape(seed)}, but {root.name} has shape {value.shape}: it is dL/d({root.name}), "
             f"one number per element"
         )
+    if not hasattr(seed, "dtype"):
+        seed = np.asarray(seed)
+    if seed.dtype.kind not in "biufc":
+        raise SeedError(f"the seed is {seed.dtype}: it is dL/d({root.name}), one number per element")
     if create_graph:
         return seed if isinstance(seed, NodeRole) else constant_on(alike(seed, value), root.family)
     seed = value_of(seed)
-    if not hasattr(seed, "dtype"):
-        seed = np.asarray(seed)
     if seed.dtype.kind == "c" != value.dtype.kind:
         raise SeedError(f"the seed is complex, but {root.name} is {value.dtype}")
     return value.dtype.type(seed) if not value.ndim and type(value) is np.ndarray else alike(seed, value)

@@ -17,7 +17,7 @@ from . import memory
 from .errors import InPlaceError, LostGradientError
 from .foreign import wants_numbers
 from .modes import modes
-from .nodes import Constant, NodeRole, Variable, VariableRole, value_of
+from .nodes import Constant, NodeRole, Variable, VariableRole, named_as, value_of
 
 Array = Any
 STORE = dis.opmap["STORE_SUBSCR"]
@@ -98,7 +98,7 @@ class Protocol:
 
 def state(x: Any) -> tuple[Any, ...]:
     """What of a node outlives its graph: the arguments of :func:`restore`."""
-    if not isinstance(x, VariableRole):
+    if not isinstance(x, VariableRole) or not hasattr(x, "_value"):
         return False, value_of(x), x.name
     return True, value_of(x), x.name, x.requires_grad, value_of(x.grad)
 
@@ -129,6 +129,7 @@ def bit_operator(name: str, ufunc: np.ufunc) -> None:
 
 def install() -> None:
     """Give nodes these methods."""
+    named_as("Node", Protocol)
     for name, member in vars(Protocol).items():
         if callable(member):
             setattr(NodeRole, name, member)

@@ -81,12 +81,17 @@ def orphan_numbers(x: Any) -> Array:
     to a library that wants numbers it does not matter. Else (``np.array(node, subok=True)``) a gradient would be lost.
     """
     another = x.base is not None and type(x.base) not in FAMILIES and not isinstance(x.base, NodeRole)
-    if not another and not wants_numbers(memory.outside()):
-        raise LostGradientError(
-            f"NumPy made this {type(x).__name__} of shape {x.shape} from a node without telling us (np.array(node, "
-            f"subok=True) does), so its history is lost. Use the node itself, or np.array(x) for a plain copy."
-        )
+    if modes().recording and not another and not wants_numbers(memory.outside()):
+        raise history_lost(x)
     return value_of(x)
+
+
+def history_lost(x: Any) -> LostGradientError:
+    """What is said of such an array."""
+    return LostGradientError(
+        f"NumPy made this {type(x).__name__} of shape {x.shape} from a node without telling us (np.array(node, "
+        f"subok=True) does), so its history is lost. Use the node itself, or np.array(x) for a plain copy."
+    )
 
 
 def apply(rule: Rule, args: tuple[Any, ...], options: dict[str, Any] = NO_OPTIONS) -> Any:
@@ -152,10 +157,10 @@ def apply_one(rule: Rule, x: Any, parent: Any, inputs: tuple[Any, ...]) -> Any:
                 if isinstance(values[k], (np.ndarray, tuple, list)):
                     unsafe = (*unsafe, k)
     result = rule.compute(*values)
-    if type(result) is not np.ndarray:
-        result = result if type(result) in FAMILIES else plain_array(result)
+    if type(result) not in FAMILIES:
+        result = plain_array(result)
     limit = modes().limit
-    if unsafe or a.size > limit or result.size > limit or result.dtype.kind not in "fc":
+    if unsafe or type(result) is not np.ndarray or a.size > limit or result.size > limit or result.dtype.kind not in "fc":
         return finish(rule, result, inputs, values, (parent,), {}, unsafe)
     record = Record()
     record.rule = rule

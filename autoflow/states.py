@@ -10,13 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from .errors import AutoflowError
+from .errors import StateError
 
 Array = Any
-
-
-class StateError(AutoflowError, ValueError):
-    """A saved state does not fit: entries are missing, too many, or of another shape or dtype."""
 
 
 def check_state(who: str, own: dict[str, Array], given: dict[str, Any]) -> dict[str, Array]:
@@ -26,7 +22,7 @@ def check_state(who: str, own: dict[str, Array], given: dict[str, Any]) -> dict[
 
     >>> check_state("model", {"w": np.zeros(2)}, {"v": np.ones(2)})
     Traceback (most recent call last):
-    autoflow.states.StateError: this state does not fit model, which is unchanged:
+    autoflow.errors.StateError: this state does not fit model, which is unchanged:
       missing: w
       unexpected: v
     """

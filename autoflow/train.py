@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from .errors import AnomalyError
+from .errors import AnomalyError, InputError
 from .modes import no_grad
-from .nn.checks import InputError, generator, plain
+from .nn.checks import generator, plain
 from .nn.views import plot_loss
 from .optim import Optimiser, Schedule
 

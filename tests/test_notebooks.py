@@ -1,37 +1,56 @@
 """What readers of a notebook see: in JupyterLab and in pages of nbconvert, trusted or not, with scripts or without.
 
-A notebook is executed once by a kernel. Then real programs show it, and a real browser says what can be seen.
+A kernel executes the notebook once. Then the real programs show it, and a real browser says what can be seen.
 """
 
 import contextlib
+import importlib.util
 import json
 import os
-import re
-import shutil
 import socket
 import subprocess
 import sys
 import time
+import urllib.request
 from pathlib import Path
 
 import chromium
 import pytest
-from chromium import Chromium
+from chromium import Chromium, Page
 
 import autoflow as af
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser"), pytest.mark.filterwarnings("ignore")]
+pytestmark = [
+    pytest.mark.slow, pytest.mark.browser, pytest.mark.xdist_group("browser"),
+    pytest.mark.filterwarnings("ignore"),  # of Jupyter's programs, which are not ours
+]  # fmt: skip
 
 CELLS = [
-    "import numpy as np, autoflow as af\nx = af.Variable(2.0, name='x'); a = x * x; out = a + a * x; out.backward()",
+    "import numpy as np, autoflow as af\nx = af.Variable(2.0, name='$x$'); a = x * x; out = a + a * x; out.backward()",
     "out",
     "out.graph()",
     "out.step()",
-    "af.explore(out, x=(-3, 3))",
+    "af.explore(out)",
     "af.options.static = True\nout.graph()",
     "out.step()",
+    "af.explore(out)",
 ]
-NODE, GRAPH, STEPS, SLIDERS, STATIC, STATIC_STEPS = range(6)  # of the cells that show something
+SHOWN = 9  # outputs: two of each static picture
+NODE, GRAPH, STEPS, SLIDERS, IMAGE, NODES, STEPS_IMAGE, STEPS_TABLE, EXPLORED = range(SHOWN)
+
+# What can be seen of each output: the sizes of loaded images, living pictures, rows of tables, all that is written.
+SEEN = """[...document.querySelectorAll('.jp-OutputArea-output, .output_subarea')].map((e) => {
+  const live = e.querySelector('.autoflow-picture > div, .autoflow-explore > div')?.shadowRoot;
+  const shown = (x) => x.getClientRects().length > 0;
+  for (const d of e.querySelectorAll('details')) d.open = true;
+  return {
+    images: [...e.querySelectorAll('img')].filter(shown).map((i) => i.complete ? i.naturalWidth : 0),
+    live: live ? live.querySelector('svg').getBoundingClientRect().width : 0,
+    controls: live ? live.querySelectorAll('input').length : 0,
+    rows: [...e.querySelectorAll('tr')].filter(shown).length,
+    text: e.innerText, math: e.querySelectorAll('mjx-container, .MathJax').length,
+  };
+})"""
 
 
 @pytest.fixture(scope="module")
@@ -42,11 +61,12 @@ def home(tmp_path_factory):
             "language": "python"}  # fmt: skip
     (folder / "kernels" / "t").mkdir(parents=True)
     (folder / "kernels" / "t" / "kernel.json").write_text(json.dumps(spec))
-    (folder / "root").mkdir()
-    paths = {f"JUPYTER_{word}": str(folder / word.lower()) for word in ("CONFIG_DIR", "DATA_DIR", "RUNTIME_DIR")}
+    for name in ("root", "config", "data", "runtime"):
+        (folder / name).mkdir()
     return {
-        **paths, "JUPYTER_PATH": str(folder), "HOME": str(folder), "PYDEVD_DISABLE_FILE_VALIDATION": "1",
-        "PYTHONPATH": str(Path(af.__path__[0]).parent),
+        "HOME": str(folder), "JUPYTER_PATH": str(folder), "JUPYTER_CONFIG_DIR": str(folder / "config"),
+        "JUPYTER_DATA_DIR": str(folder / "data"), "JUPYTER_RUNTIME_DIR": str(folder / "runtime"),
+        "PYTHONPATH": str(Path(af.__path__[0]).parent), "PYDEVD_DISABLE_FILE_VALIDATION": "1",
     }  # fmt: skip
 
 
@@ -56,9 +76,8 @@ def notebook(home):
     nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
     pytest.importorskip("ipykernel")
     kernel = {"name": "t", "display_name": "t", "language": "python"}
-    made = nbformat.v4.new_notebook(
-        cells=[nbformat.v4.new_code_cell(text) for text in CELLS], metadata={"kernelspec": kernel}
-    )
+    cells = [nbformat.v4.new_code_cell(text) for text in CELLS]
+    made = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
     with pytest.MonkeyPatch.context() as patch:
         for name, value in home.items():
             patch.setenv(name, value)
@@ -72,3 +91,202 @@ def browser():
         pytest.skip(reason)
     with Chromium() as running:
         yield running
+
+
+def outputs(notebook):
+    """The bundles of all outputs."""
+    return [output["data"] for cell in notebook.cells for output in cell["outputs"]]
+
+
+def test_what_the_cells_hold(notebook):
+    bundles = outputs(notebook)
+    assert len(bundles) == SHOWN
+    assert "<div>out: Operation add · gradient 1</div>" in bundles[NODE]["text/html"]  # the notebook's name for it
+    assert "so far 16" in bundles[STEPS]["text/plain"]
+    for k in (GRAPH, STEPS):
+        assert {"text/html", "image/svg+xml", "text/plain"} == set(bundles[k])
+    for k in (IMAGE, STEPS_IMAGE, EXPLORED):
+        assert set(bundles[k]) - {"image/png", "application/pdf"} == {"image/svg+xml", "text/plain"}
+    for k in (NODES, STEPS_TABLE):
+        assert set(bundles[k]) == {"text/html", "text/plain"}
+    assert bundles[NODES]["text/plain"].startswith("node  title")
+
+
+def converted(notebook, folder, **options):
+    """A page of nbconvert."""
+    nbconvert = pytest.importorskip("nbconvert")
+    text, _ = nbconvert.HTMLExporter(**options).from_notebook_node(notebook)
+    path = folder / "page.html"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def see(page):
+    """What is in the outputs, when nothing changes any more."""
+    before, end = None, time.monotonic() + 10
+    while (now := page.run(SEEN)) != before and time.monotonic() < end:
+        before = now
+        time.sleep(0.2)
+    return now
+
+
+def check_static(seen):
+    """Pictures under ``af.options.static``, and the tables below them."""
+    for k in (IMAGE, STEPS_IMAGE, EXPLORED):
+        (width,) = seen[k]["images"]
+        assert width > 300
+    assert (seen[NODES]["rows"], seen[STEPS_TABLE]["rows"]) == (5, 10)
+
+
+def check_live(seen):
+    """Living pictures, and tables behind a click."""
+    for k in (GRAPH, STEPS, SLIDERS):
+        assert seen[k]["live"] > 300
+        assert seen[k]["controls"] > 0
+        assert seen[k]["images"] == []
+    assert seen[GRAPH]["rows"] == seen[STEPS]["rows"] == 10
+
+
+def check_node(seen):
+    """Numbers first, the picture behind a click."""
+    assert seen[NODE]["text"].startswith("12.0")
+    (width,) = seen[NODE]["images"]
+    assert width > 300
+
+
+def check_names(seen):
+    """No program makes formulas of names."""
+    assert [one["math"] for one in seen] == [0] * SHOWN
+
+
+def test_nbconvert(notebook, browser, tmp_path):
+    page = browser.open(converted(notebook, tmp_path))
+    seen = see(page)
+    check_node(seen)
+    check_live(seen)
+    check_static(seen)
+    check_names(seen)
+
+
+def test_nbconvert_without_a_page_around(notebook, browser, tmp_path):
+    path = converted(notebook, tmp_path, template_name="basic")
+    seen = see(browser.open(path))
+    check_live(seen)
+    check_static(seen)
+
+
+def test_nbconvert_sanitized(notebook, browser, tmp_path):
+    """HTML has only rows and cells then: static pictures are whole, others say what to do and are text."""
+    page = browser.open(converted(notebook, tmp_path, sanitize_html=True))
+    seen = see(page)
+    check_static(seen)
+    check_names(seen)
+    for k in (GRAPH, STEPS):
+        assert seen[k]["text"].startswith("This page removes pictures and scripts. Draw again under af.options.static")
+        assert "out  add = 12" in seen[k]["text"].partition("<img")[0]
+        assert seen[k]["rows"] == 10
+        assert '{"start"' not in seen[k]["text"]
+
+
+def test_nbconvert_sanitized_can_be_told_to_prefer_images(notebook, browser, tmp_path):
+    """Without executing anything again: the image is beside the HTML."""
+    from traitlets.config import Config
+
+    order = ["image/svg+xml", "text/html", "text/plain"]
+    config = Config({"HTMLExporter": {"sanitize_html": True}, "NbConvertBase": {"display_data_priority": order}})
+    seen = see(browser.open(converted(notebook, tmp_path, config=config)))
+    for k in (GRAPH, STEPS):
+        assert seen[k]["images"][0] > 300
+
+
+def test_nbconvert_to_latex_and_markdown(notebook):
+    """What PDFs are made of: images, and below them the table as text."""
+    nbconvert = pytest.importorskip("nbconvert")
+    if "image/png" not in outputs(notebook)[IMAGE]:
+        pytest.skip("nothing here draws PNG")
+    text, _ = nbconvert.LatexExporter().from_notebook_node(notebook)
+    static = text.partition("static")[2]
+    assert static.count("includegraphics") == 3
+    assert "node  title" in static
+    text, resources = nbconvert.MarkdownExporter().from_notebook_node(notebook)
+    assert len(resources["outputs"]) >= 3
+
+
+@pytest.fixture(scope="module")
+def lab(home, notebook):
+    """The address of a running JupyterLab, which has the notebook twice: trusted and not."""
+    if importlib.util.find_spec("jupyterlab") is None:
+        pytest.skip("jupyterlab is not installed")
+    import nbformat
+    from nbformat.sign import NotebookNotary
+
+    root = Path(home["HOME"], "root")
+    for name in ("untrusted", "trusted"):
+        notebook.metadata["name"] = name  # trust goes by content
+        nbformat.write(notebook, root / f"{name}.ipynb")
+    NotebookNotary(data_dir=home["JUPYTER_DATA_DIR"]).sign(nbformat.read(root / "trusted.ipynb", 4))
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
+    options = {
+        "ip": "127.0.0.1", "port": port, "ServerApp.port_retries": 0, "IdentityProvider.token": "",
+        "ServerApp.password": "", "ServerApp.root_dir": root, "LabApp.news_url": "None",
+    }  # fmt: skip
+    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"]
+    with open(root.parent / "log", "wb") as log, subprocess.Popen(
+        [*command, *[f"--{name}={value}" for name, value in options.items()]],
+        env={**os.environ, **home}, stdout=log, stderr=log, cwd=root,
+    ) as server:  # fmt: skip
+        try:
+            yield ready(f"http://127.0.0.1:{port}", server, root.parent / "log")
+        finally:
+            server.terminate()
+
+
+def ready(address, server, log):
+    """The address, as soon as somebody answers there."""
+    end = time.monotonic() + 90
+    while server.poll() is None and time.monotonic() < end:
+        with contextlib.suppress(OSError):
+            urllib.request.urlopen(f"{address}/api/status", timeout=5).close()
+            return address
+        time.sleep(0.2)
+    raise RuntimeError(f"JupyterLab does not start:\n{log.read_text(errors='replace')[-2000:]}")
+
+
+def in_lab(browser, lab, name):
+    """What JupyterLab shows of a notebook."""
+    page = Page(browser, 1300, 6000)  # high: JupyterLab draws what can be seen
+    page.call("Page.navigate", url=f"{lab}/lab/workspaces/{name}/tree/{name}.ipynb")
+    end = time.monotonic() + 90
+    while page.run("document.querySelectorAll('.jp-OutputArea-output').length") < SHOWN:
+        assert time.monotonic() < end, "the notebook does not open"
+        time.sleep(0.2)
+    seen = see(page)
+    if folder := os.environ.get("AUTOFLOW_SHOTS"):
+        page.screenshot(Path(folder) / f"lab_{name}.png")
+    page.call("Page.close")
+    return seen
+
+
+def test_jupyterlab_untrusted(browser, lab):
+    """No scripts: the images, and the tables behind a click."""
+    seen = in_lab(browser, lab, "untrusted")
+    check_node(seen)
+    for k in (GRAPH, STEPS, SLIDERS):
+        (width,) = seen[k]["images"]
+        assert width > 300
+        assert seen[k]["live"] == 0
+        assert "This page removes" not in seen[k]["text"]
+    assert seen[GRAPH]["rows"] == seen[STEPS]["rows"] == 10
+    assert seen[SLIDERS]["rows"] == 5
+    check_static(seen)
+    check_names(seen)
+
+
+def test_jupyterlab_trusted(browser, lab):
+    seen = in_lab(browser, lab, "trusted")
+    check_node(seen)
+    check_live(seen)
+    check_static(seen)
+    check_names(seen)

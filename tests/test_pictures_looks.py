@@ -4,6 +4,7 @@ import re
 from itertools import pairwise
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 from chromium import Chromium, missing
 from test_pictures_formats import luminance
@@ -109,10 +110,11 @@ def test_what_is_too_wide_stands_in_rows():
     x = af.Variable(1.0, name="x")
     short, long, broad = x, x, [x * k for k in range(2, 9)]
     for _ in range(3):
-        short = af.sin(short) if hasattr(af, "sin") else short.sin()
+        short = np.sin(short)
     for _ in range(20):
         long = long * x - 1.0
-        broad = [a * b - c for (a, b), c in zip(pairwise([*broad, broad[0]]), broad, strict=True)]
+    for _ in range(7):
+        broad = [a * b / 1000.0 - c for (a, b), c in zip(pairwise([*broad, broad[0]]), broad, strict=True)]
     total = sum(broad)
     assert af.graph(short).look.direction == "right"
     assert af.graph(long).look.direction == "rows"

@@ -9,14 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import AutoflowError, DataError
+from ..errors import DataError, InputError
 from ..nodes import value_of
 
 Array = Any
-
-
-class InputError(AutoflowError, ValueError):
-    """A shape, label or number that a layer or loss cannot take."""
 
 
 def plain(x: Any) -> Array:
@@ -44,7 +40,7 @@ def shape_is(who: Any, x: Any, *shape: int | str, what: str = "input") -> None:
 
     >>> shape_is("Linear(3, 2)", np.zeros((5, 4)), "...", 3)
     Traceback (most recent call last):
-    autoflow.nn.checks.InputError: Linear(3, 2) expected input of shape (..., 3), got (5, 4)
+    autoflow.errors.InputError: Linear(3, 2) expected input of shape (..., 3), got (5, 4)
     """
     rest = shape[1:] if shape[:1] == ("...",) else shape
     sizes = x.shape[len(x.shape) - len(rest) :] if len(x.shape) >= len(rest) else None

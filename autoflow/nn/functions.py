@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from .checks import InputError, floats, generator, labels, plain, probability, shape_is
+from ..errors import InputError
+from .checks import floats, generator, labels, plain, probability, shape_is
 from .rows import erf, sigmoid, softmax
 
 Array = Any

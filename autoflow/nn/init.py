@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from .checks import InputError, generator
+from ..errors import InputError
+from .checks import generator
 
 Array = Any
 Shape = Sequence[int]

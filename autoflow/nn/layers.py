@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import InputError
 from ..nodes import Variable
 from . import init as initialisers
-from .checks import InputError, floats, generator, labels, probability, shape_is
+from .checks import floats, generator, labels, probability, shape_is
 from .functions import batch_norm, dropout, layer_norm
 from .module import Module, walk
 from .windows import conv2d, each

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from .checks import InputError, floats, labels, plain, same_shape
+from ..errors import InputError
+from .checks import floats, labels, plain, same_shape
 from .functions import softplus
 from .rows import log_softmax, relu
 

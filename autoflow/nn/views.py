@@ -18,9 +18,10 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import InputError
 from ..hooks import on_operation
 from ..modes import modes, no_grad
-from .checks import InputError, plain, shape_is
+from .checks import plain, shape_is
 from .module import Module
 
 Array = Any

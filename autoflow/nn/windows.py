@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from .checks import InputError, floats, shape_is
+from ..errors import InputError
+from .checks import floats, shape_is
 
 Array = Any
 Sizes = int | Sequence[int]

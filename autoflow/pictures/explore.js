@@ -212,7 +212,7 @@ async function mount(element, rows) {
   root.append(made("style", "", LOOK), bar, result, picture, tableOf(tape, places));
   for (const note of tape.notes) root.append(made("div", "note", note));
   show();
-  for (const child of [...element.children]) if (child.matches("img,details,pre")) child.remove();
+  for (const child of [...element.children]) if (child.matches("img,details,[hidden]")) child.remove();
   element.append(host);
 }
 

@@ -75,8 +75,11 @@ def fragment(graph: Graph, start: int = LAST) -> str:
 
 
 def instead(graph: Graph) -> str:
-    """The tree, for programs that remove images. They remove attributes too: then it is no longer hidden."""
-    return f"<pre hidden>{REMOVED}\n{escape(graph.to_text(ascii=False))}</pre>"
+    """The tree, for programs that remove images. They remove attributes too: then it is no longer hidden.
+
+    (JupyterLab keeps images; of attributes it removes the empty ones.)
+    """
+    return f'<div hidden="hidden"><pre>{REMOVED}\n{escape(graph.to_text(ascii=False))}</pre></div>'
 
 
 def image(graph: Graph) -> str:
@@ -101,7 +104,7 @@ def html_table(rows: Sequence[Sequence[str]]) -> str:
     """A table of texts. (Rows and cells only: of the elements of a table these are left everywhere.)"""
     head, *body = [[escape(text) for text in row] for row in rows]
     lines = [[f"<b>{text}</b>" for text in head], *body]
-    cells = ["".join([f"<td>{text}</td>" for text in line]) for line in lines]
+    cells = ["".join([f'<td style="text-align:left">{text}</td>' for text in line]) for line in lines]
     return f"<table>{''.join([f'<tr>{line}</tr>' for line in cells])}</table>"
 
 

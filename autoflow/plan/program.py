@@ -206,9 +206,12 @@ class Program:
         key = None if key is None else (CALL, key, options, *[a.number for a in args])
         if key is not None and key in self.made:
             return self.made[key]
-        samples = [a.sample for a in args]
-        value = Value(CALL, function, args, options, function(*samples))
-        results = value.sample if isinstance(value.sample, (tuple, list)) else (value.sample,)
+        samples = [np.asarray(a.sample) if isinstance(a.sample, np.generic) else a.sample for a in args]
+        result = function(*samples)
+        if not args and isinstance(result, np.ndarray):
+            return self.constant(result)
+        value = Value(CALL, function, args, options, result)
+        results = result if isinstance(result, (tuple, list)) else (result,)
         arrays = [s for s in samples if isinstance(s, np.ndarray)]
         value.shares = any([isinstance(r, np.ndarray) and np.may_share_memory(r, s) for r in results for s in arrays])
         return self.add(value, key)

@@ -98,7 +98,7 @@ def guarding(tape: Tape) -> Callable[[Any], Any]:
             try:
                 return pull(g, saved)
             except CompileError:
-                return tape.call(pull, (g, tuple(saved)))
+                return tape.call(pull, (g, tuple(saved)), shares=True)
 
         return safely
 

@@ -122,8 +122,8 @@ class Tape:
             return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
         raise CompileError(f"{value.name} at {caller()} returns more than arrays: it cannot be compiled")
 
-    def call(self, function: Callable[..., Any], args: Any, options: Any = None) -> Any:
-        """Write down ``function(*args, **options)``, whatever it is."""
+    def call(self, function: Callable[..., Any], args: Any, options: Any = None, shares: bool = False) -> Any:
+        """Write down ``function(*args, **options)``, whatever it is. ``shares``: it may return a view of an argument."""
         found: list[Any] = []
         args, options = strip(tuple(args), found), strip(options or {}, found)
         values = [self.value(x) for x in found]
@@ -137,6 +137,7 @@ class Tape:
             run.__name__ = getattr(function, "__name__", "call")
             value = self.program.call(run, values, None)
         result = self.wrapped(value)
+        value.shares = value.shares or shares
         if value.shares:  # a view after all: then nobody may write into any of them
             for x in (*found, *(result if isinstance(result, (tuple, list)) else (result,))):
                 if isinstance(x, Traced):
@@ -148,11 +149,11 @@ class Tape:
         value, program = x.expr, self.program
         found: list[Any] = []
         strip((args, options), found)
-        sample = function(value.sample, *args, **options) if not found else ()
+        sample = function(np.asarray(value.sample), *args, **options) if not found else ()
+        if function is np.broadcast_to and not found:
+            return self.traced(program.broadcast(value, sample.shape), x)
         if type(sample) is not np.ndarray or not np.may_share_memory(sample, np.asarray(value.sample)):
             return self.call(function, (x, *args), options)
-        if function is np.broadcast_to:
-            return self.traced(program.broadcast(value, sample.shape), x)
         if sample.dtype == value.dtype and not {*options} - {"shape", "axes", "axis", "order"}:
             order = options.get("order", args[1] if len(args) > 1 else "C")
             if function in SAME_ORDER and order == "C":
@@ -161,7 +162,7 @@ class Tape:
                 axes = function(np.empty(range(2, 2 + len(value.shape)), np.int8), *args, **options).shape
                 return self.traced(program.transpose(value, tuple([n - 2 for n in axes])), x)
         how = repr((args, options))
-        return self.traced(program.view(value, function.__name__, how, lambda a: function(a, *args, **options), sample), x)
+        return self.traced(program.view(value, function.__name__, how, lambda a: function(a, *args, **options)), x)
 
 
 def refused(what: str) -> CompileError:

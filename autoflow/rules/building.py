@@ -110,7 +110,8 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Array:
 def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Array:
     """At each place the element of that choice."""
     which: Any = np.choose
-    return moved(lambda *numbers: which(a, numbers, mode=mode), *[as_array(x) for x in choices])
+    i = getattr(a, "value", a)
+    return moved(lambda *numbers: which(i, numbers, mode=mode), *[as_array(x) for x in choices])
 
 
 @composed(np.piecewise)

@@ -67,7 +67,7 @@ rule(np.arcsinh,    "x",   "arcsinh", r"\operatorname{arsinh} $x", x=lambda g, z
 rule(np.arccosh,    "x",   "arccosh", r"\operatorname{arcosh} $x", x=lambda g, z: g / np.sinh(z),          precedence=3, domain=(1.2, 3.0), javascript="Math.acosh(x); g / Math.sinh(z)")
 rule(np.arctanh,    "x",   "arctanh", r"\operatorname{artanh} $x", x=lambda g, x: g / ((1 - x) * (1 + x)), precedence=3, domain=(-0.9, 0.9), javascript="Math.atanh(x); g / ((1 - x) * (1 + x))")
 
-rule(np.degrees,    "x",   "deg",     r"\tfrac{180}{\pi} $x",   x=lambda g: np.degrees(g),                 precedence=2, also=(np.rad2deg,), javascript="x * 180 / Math.PI; g * 180 / Math.PI")
+rule(np.degrees,    "x",   "deg",     r"\tfrac{180}{\pi} $x",   x=lambda g: np.degrees(g),                 precedence=2, also=(np.rad2deg,), domain=(-0.05, 0.05), javascript="x * 180 / Math.PI; g * 180 / Math.PI")
 rule(np.radians,    "x",   "rad",     r"\tfrac{\pi}{180} $x",   x=lambda g: np.radians(g),                 precedence=2, also=(np.deg2rad,), javascript="x * Math.PI / 180; g * Math.PI / 180")
 # fmt: on
 

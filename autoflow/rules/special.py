@@ -4,66 +4,41 @@ SciPy's special functions are ufuncs, so NumPy asks nodes about them as it does 
 those of the NIST Digital Library of Mathematical Functions, cited as (DLMF 7.10.1) at https://dlmf.nist.gov. They are
 written with functions that have rows themselves, so they can be differentiated again.
 
-Orders and shape parameters (``v`` of jv, ``a`` of gammainc) are options: a node there is refused. Some functions of
-SciPy are no ufuncs and turn nodes into plain arrays before anybody is asked; for those write
+Orders and shape parameters (``v`` of jv, ``a`` of gammainc) are options: their derivatives have no formula, and a node
+there is refused. Some functions of SciPy are no ufuncs and turn nodes into plain arrays before anybody is asked
+(softmax, log_softmax, polygamma, multigammaln), or copy the numbers halfway and are refused (logsumexp):
+``autoflow.special`` has them for nodes.
 
-    logsumexp(x, axis)    np.logaddexp.reduce(x, axis=axis)
-    softmax(x, axis)      af.nn.softmax(x, axis=axis)
-    log_softmax(x, axis)  af.nn.log_softmax(x, axis=axis)
-    polygamma(n, x)       (-1)**(n + 1) * factorial(n) * scipy.special.zeta(n + 1, x)
-
-``logsumexp`` copies the numbers halfway and is refused; ``softplus`` is np.logaddexp, and gradients flow through it.
+Here are elementary functions, error functions, entropies and gamma; the rest is in ``bessel.py`` (Bessel, Airy, Struve,
+Kelvin), ``elliptic.py`` (elliptic and other integrals, hypergeometric functions), ``orthogonal.py`` (polynomials) and
+``distributions.py``. :data:`WITHOUT` says why some have no row.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from scipy import special
 
-from ..errors import NoRuleError
-from .table import COMPOSED, Example, of, primitive, rule
+from .arithmetic import slope_in_exponent, slope_of_power, zero
+from .elementary import LN2, LN10
+from .parameters import ROOT_2, ROOT_PI, near_zero, normal, power_series, ratio, real, with_parameters, zeta
+from .table import COMPOSED, of, primitive, rule
 
 Array = Any
-ROOT_PI, ROOT_2 = math.sqrt(math.pi), math.sqrt(2.0)
-zeta = special._ufuncs._zeta  # the ufunc behind special.zeta
+DEGREE = math.pi / 180
 
 
-def real(x: Array) -> Array:
-    """``x`` itself, unless it is complex: of that derivative SciPy has no complex version."""
-    if x.dtype.kind == "c":
-        raise NoRuleError("this derivative is known for real numbers only: SciPy has no complex version of it")
-    return x
+def primitive_of(ufunc: Any, name: str) -> Any:
+    """The ufunc behind one of SciPy's functions, as a function with defaults."""
 
+    def compute(x: Array, *options: Any) -> Array:
+        return ufunc(x, *options)
 
-def ratio(x: Array, y: Array) -> Array:
-    """x / y, and 0 where x is 0, whatever y is: so log's pole at 0 does not count where nothing is multiplied by it."""
-    nothing = x == 0
-    return np.where(nothing, 0, x / np.where(nothing, 1, y))
-
-
-def normal(x: Array) -> Array:
-    """The density of the normal distribution, exp(−x²/2) / √2π."""
-    return np.exp(-0.5 * (x * x)) / (ROOT_2 * ROOT_PI)
-
-
-def with_parameters(ufunc: Any, arguments: str, label: str, latex: str, *, examples: tuple[Example, ...],
-                    domain: tuple[float, float] = (0.5, 2.0), x: Callable[..., Any]) -> None:  # fmt: skip
-    """A row for a ufunc whose last argument is differentiated and whose others are options: ``jv(v, x)``.
-
-    In a row operands come first, so it is the row of a function with the arguments the other way round.
-    """
-
-    def compute(x: Array, *parameters: Any, **named: Any) -> Array:
-        return ufunc(*parameters, *named.values(), x)
-
-    compute.__name__ = compute.__qualname__ = ufunc.__name__
-    turned = primitive(compute)
-    rule(turned, arguments, label, latex, x=x, elementwise=True, domain=domain, examples=examples)
-    COMPOSED[ufunc] = lambda *args: turned(args[-1], *args[:-1])
+    compute.__name__ = compute.__qualname__ = name
+    return primitive(compute)
 
 
 # ruff: noqa: E501
@@ -99,46 +74,105 @@ rule(special.loggamma, "x",   "log Γ",  r"\log \Gamma\left($x\right)",      x=l
 rule(special.psi,      "x",   "ψ",      r"\psi\left($x\right)",             x=lambda g, x: g * zeta(2.0, real(x)),                 domain=(0.7, 3.0))
 rule(special.beta,     "x y", "B",      r"B\left($x, $y\right)",            x=lambda g, x, y, z: g * (z * (special.psi(x) - special.psi(x + y))), y=lambda g, x, y, z: g * (z * (special.psi(y) - special.psi(x + y))), domain=(0.7, 3.0))
 rule(special.betaln,   "x y", "log B",  r"\log B\left($x, $y\right)",       x=lambda g, x, y: g * (special.psi(x) - special.psi(x + y)),          y=lambda g, x, y: g * (special.psi(y) - special.psi(x + y)),          domain=(0.7, 3.0))
-with_parameters(zeta, "x | s", "ζ", r"\zeta\left($s, $x\right)",            x=lambda g, x, s: g * (-s * zeta(s + 1.0, real(x))),   domain=(0.7, 3.0), examples=(of((3,), s=2.0), of((), s=3.5)))
+with_parameters(zeta, "x | s", "ζ", r"\zeta\left($s, $x\right)",            x=lambda g, x, s: g * (-s * zeta(s + 1.0, real(x))),   domain=(0.7, 3.0), at={"s": 2.0})
+rule(special.rgamma,   "x",   "1/Γ",    r"\frac{1}{\Gamma\left($x\right)}", x=lambda g, x: g * slope_of_rgamma(x),             domain=(0.7, 3.0))
+rule(special.gammasgn, "x",   "sgn Γ",  r"\operatorname{sgn} \Gamma\left($x\right)", x=zero,                                   domain=(0.7, 3.0))
+rule(special.poch,     "x y", "poch",   r"\frac{\Gamma\left($x + $y\right)}{\Gamma\left($x\right)}", x=lambda g, x, y, z: g * (z * (special.psi(x + y) - special.psi(x))), y=lambda g, x, y, z: g * (z * special.psi(x + y)), domain=(0.7, 3.0))
+rule(special.binom,    "x y", "binom",  r"\binom{$x}{$y}", x=lambda g, x, y, z: g * (z * (special.psi(x + 1) - special.psi(x - y + 1))), y=lambda g, x, y, z: g * (z * (special.psi(x - y + 1) - special.psi(y + 1))), domain=(0.2, 0.9))
 
-# Incomplete integrals: the derivative is the integrand (DLMF 8.8.13, 8.17.1), by logarithms, so that no power overflows.
-with_parameters(special.gammainc,  "x | a", "P", r"P\left($a, $x\right)",   x=lambda g, x, a: g * gamma_density(x, a),             examples=(of((3,), a=1.5), of((), a=2.0)))
-with_parameters(special.gammaincc, "x | a", "Q", r"Q\left($a, $x\right)",   x=lambda g, x, a: g * -gamma_density(x, a),            examples=(of((3,), a=1.5), of((), a=2.0)))
-with_parameters(special.betainc,  "x | a b", "I", r"I_{$x}\left($a, $b\right)",  x=lambda g, x, a, b: g * beta_density(x, a, b),   domain=(0.15, 0.85), examples=(of((3,), a=1.5, b=2.5), of((), a=2.0, b=1.0)))
-with_parameters(special.betaincc, "x | a b", "Iᶜ", r"I^c_{$x}\left($a, $b\right)", x=lambda g, x, a, b: g * -beta_density(x, a, b), domain=(0.15, 0.85), examples=(of((3,), a=1.5, b=2.5), of((), a=2.0, b=1.0)))
-rule(special.exp1,     "x",   "E₁",     r"E_1\left($x\right)",              x=lambda g, x: g * (-np.exp(-x) / x),                  domain=(0.5, 2.0))
-rule(special.expi,     "x",   "Ei",     r"\operatorname{Ei}\left($x\right)", x=lambda g, x: g * (np.exp(x) / x),                   domain=(0.5, 2.0))
+# Powers and exponentials whose own form is more accurate than the obvious one.
+rule(special.exp10,   "x",   "10^",   r"10^{$x}",                 x=lambda g, z: g * (LN10 * z),                           precedence=4)
+rule(special.exp2,    "x",   "2^",    r"2^{$x}",                  x=lambda g, z: g * (LN2 * z),                            precedence=4, name="scipy_exp2")
+rule(special.expm1,   "x",   "expm1", r"e^{$x} - 1",              x=lambda g, z: g * (z + 1),                              precedence=1, name="scipy_expm1")
+rule(special.log1p,   "x",   "log1p", r"\log\left(1 + $x\right)", x=lambda g, x: g / (1 + x),                              precedence=3, name="scipy_log1p", domain=(-0.5, 2.0))
+rule(special.cbrt,    "x",   "∛",     r"\sqrt[3]{$x}",            x=lambda g, z: g / (3 * (z * z)),                        name="scipy_cbrt", domain=(0.5, 2.0))
+rule(special.cosm1,   "x",   "cosm1", r"\cos $x - 1",             x=lambda g, x: g * -np.sin(x),                           precedence=1)
+rule(special.exprel,  "x",   "exprel", r"\frac{e^{$x} - 1}{$x}",  x=lambda g, x: g * slope_of_exprel(x))
+rule(special.powm1,   "x y", "powm1", r"$x^{$y} - 1",             x=lambda g, x, y: g * slope_of_power(x, y), y=lambda g, x, z: g * slope_in_exponent(x, z + 1), precedence=1, domain=(0.5, 2.0))
+rule(special.sindg,   "x",   "sin°",  r"\sin {$x}^\circ",         x=lambda g, x: g * (DEGREE * special.cosdg(x)),          precedence=3, domain=(-80.0, 80.0))
+rule(special.cosdg,   "x",   "cos°",  r"\cos {$x}^\circ",         x=lambda g, x: g * (-DEGREE * special.sindg(x)),         precedence=3, domain=(-80.0, 80.0))
+rule(special.tandg,   "x",   "tan°",  r"\tan {$x}^\circ",         x=lambda g, z: g * (DEGREE * (1 + z * z)),               precedence=3, domain=(-60.0, 60.0))
+rule(special.cotdg,   "x",   "cot°",  r"\cot {$x}^\circ",         x=lambda g, z: g * (-DEGREE * (1 + z * z)),              precedence=3, domain=(30.0, 80.0))
+rule(special.radian,  "x y w", "radian", r"\operatorname{radian}\left($x, $y, $w\right)", x=lambda g, x: g * (DEGREE + 0 * x), y=lambda g, y: g * (DEGREE / 60 + 0 * y), w=lambda g, w: g * (DEGREE / 3600 + 0 * w), examples=(of((3,), (3,), (3,)), of((), (2,), ())))
+rule(special.round,   "x",   "round", r"\operatorname{round} $x", x=zero,                                                  precedence=3, name="scipy_round", domain=(0.6, 1.4))
+rule(special.boxcox,  "x y", "boxcox", r"\frac{$x^{$y} - 1}{$y}", x=lambda g, x, y: g * x ** (y - 1), y=lambda g, x, y: g * slope_of_boxcox(np.log(x), y),                               domain=(0.5, 2.0))
+rule(special.boxcox1p, "x y", "boxcox1p", r"\frac{\left(1 + $x\right)^{$y} - 1}{$y}", x=lambda g, x, y: g * np.exp((y - 1) * np.log1p(x)), y=lambda g, x, y: g * slope_of_boxcox(np.log1p(x), y), domain=(0.5, 2.0))
+rule(special.inv_boxcox, "x y", "boxcox⁻¹", r"\left(1 + $x $y\right)^{1 / $y}",       x=lambda g, y, z: g * z ** (1 - y), y=lambda g, x, y, z: g * (z * slope_of_root(x, y)),                 domain=(0.5, 2.0))
+rule(special.inv_boxcox1p, "x y", "boxcox1p⁻¹", r"\left(1 + $x $y\right)^{1 / $y} - 1", x=lambda g, y, z: g * (z + 1) ** (1 - y), y=lambda g, x, y, z: g * ((z + 1) * slope_of_root(x, y)),     domain=(0.5, 2.0), precedence=1)
 
-# Bessel functions (DLMF 10.6.1, 10.29.1). Of order 1 as of every order: j0 - j1 / x would be 0 / 0 at 0.
-ORDERS = of((3,), v=1.5), of((2, 3), v=0.0), of((), v=2.0)
-rule(special.j0, "x", "J₀", r"J_0\left($x\right)", x=lambda g, x: g * -special.j1(x))
-rule(special.j1, "x", "J₁", r"J_1\left($x\right)", x=lambda g, x: g * ((special.j0(x) - special.jv(2.0, x)) / 2))
-rule(special.y0, "x", "Y₀", r"Y_0\left($x\right)", x=lambda g, x: g * -special.y1(x),                                      domain=(0.5, 2.0))
-rule(special.y1, "x", "Y₁", r"Y_1\left($x\right)", x=lambda g, x: g * ((special.y0(x) - special.yv(2.0, x)) / 2),          domain=(0.5, 2.0))
-rule(special.i0, "x", "I₀", r"I_0\left($x\right)", x=lambda g, x: g * special.i1(x),                                       name="scipy_i0")
-rule(special.i1, "x", "I₁", r"I_1\left($x\right)", x=lambda g, x: g * ((special.i0(x) + special.iv(2.0, x)) / 2))
-rule(special.k0, "x", "K₀", r"K_0\left($x\right)", x=lambda g, x: g * -special.k1(x),                                      domain=(0.5, 2.0))
-rule(special.k1, "x", "K₁", r"K_1\left($x\right)", x=lambda g, x: g * ((special.k0(x) + special.kv(2.0, x)) / -2),         domain=(0.5, 2.0))
-with_parameters(special.jv, "x | v", "J", r"J_{$v}\left($x\right)", x=lambda g, x, v: g * ((special.jv(v - 1, x) - special.jv(v + 1, x)) / 2),  examples=ORDERS)
-with_parameters(special.yv, "x | v", "Y", r"Y_{$v}\left($x\right)", x=lambda g, x, v: g * ((special.yv(v - 1, x) - special.yv(v + 1, x)) / 2),  examples=ORDERS)
-with_parameters(special.iv, "x | v", "I", r"I_{$v}\left($x\right)", x=lambda g, x, v: g * ((special.iv(v - 1, x) + special.iv(v + 1, x)) / 2),  examples=ORDERS)
-with_parameters(special.kv, "x | v", "K", r"K_{$v}\left($x\right)", x=lambda g, x, v: g * ((special.kv(v - 1, x) + special.kv(v + 1, x)) / -2), examples=ORDERS)
+# Losses for outliers. x is where the parabola ends.
+rule(special.huber,        "x y", "huber", r"\operatorname{huber}_{$x} $y",                  x=lambda g, x, y: g * np.maximum(np.absolute(y) - x, 0), y=lambda g, x, y: g * np.clip(y, -x, x), domain=(0.5, 2.0))
+rule(special.pseudo_huber, "x y", "pseudo_huber", r"{$x}^2 \left(\sqrt{1 + \left($y / $x\right)^2} - 1\right)", x=lambda g, x, y: g * (x * slope_in_bend(y / x)), y=lambda g, x, y: g * (y / np.hypot(1, y / x)), domain=(0.5, 2.0))
 
-# The same, scaled: i0e(x) = exp(-|x|) i0(x), k0e(x) = exp(x) k0(x).
-rule(special.i0e, "x", "e⁻ˣI₀", r"e^{-\left|$x\right|} I_0\left($x\right)", x=lambda g, x, z: g * (special.i1e(x) - np.sign(x) * z))
-rule(special.i1e, "x", "e⁻ˣI₁", r"e^{-\left|$x\right|} I_1\left($x\right)", x=lambda g, x, z: g * ((special.i0e(x) + special.ive(2.0, x)) / 2 - np.sign(x) * z))
-rule(special.k0e, "x", "eˣK₀",  r"e^{$x} K_0\left($x\right)",               x=lambda g, x, z: g * (z - special.k1e(x)),                                    domain=(0.5, 2.0))
-rule(special.k1e, "x", "eˣK₁",  r"e^{$x} K_1\left($x\right)",               x=lambda g, x, z: g * (z - (special.k0e(x) + special.kve(2.0, x)) / 2),        domain=(0.5, 2.0))
-with_parameters(special.ive, "x | v", "e⁻ˣI", r"e^{-\left|$x\right|} I_{$v}\left($x\right)", x=lambda g, x, v, z: g * ((special.ive(v - 1, x) + special.ive(v + 1, x)) / 2 - np.sign(real(x)) * z), examples=ORDERS)
-with_parameters(special.kve, "x | v", "eˣK", r"e^{$x} K_{$v}\left($x\right)",                x=lambda g, x, v, z: g * (z - (special.kve(v - 1, x) + special.kve(v + 1, x)) / 2), examples=ORDERS)
+# Inverses of z eᶻ and of z + log z.
+LAMBERT = primitive_of(special._ufuncs._lambertw, "lambertw")
+rule(LAMBERT, "x | k=0 tol=1e-08", "W", r"W\left($x\right)", x=lambda g, z: g / (np.exp(z) * (1 + z)), elementwise=True, examples=(of((3,)), of((), k=-1), of((2,), k=1)), domain=(0.5, 2.0))
+COMPOSED[special._ufuncs._lambertw] = LAMBERT
+rule(special.wrightomega, "x", "ω", r"\omega\left($x\right)", x=lambda g, z: g * (z / (1 + z)))
+rule(special.spence,      "x", "Li₂", r"\operatorname{Li}_2\left(1 - $x\right)", x=lambda g, x: g * slope_of_spence(x), domain=(0.3, 2.0))
+rule(special.wofz,        "x", "w",  r"w\left($x\right)", x=lambda g, x, z: g * (-2 * (x * z) + 2j / ROOT_PI))
 # fmt: on
 
 
-def gamma_density(x: Array, a: Any) -> Array:
-    """xᵃ⁻¹ e⁻ˣ / Γ(a)."""
-    return np.exp(special.xlogy(a - 1.0, x) - x - special.gammaln(a))
+def slope_of_exprel(x: Array) -> Array:
+    """(eˣ − (eˣ − 1)/x) / x; its power series is Σ k xᵏ⁻¹ / (k + 1)!."""
+    return near_zero(
+        x, 0.5, lambda x: power_series(x, [k / math.factorial(k + 1) for k in range(1, 16)]),
+        lambda x: (np.exp(x) - special.exprel(x)) / x,
+    )  # fmt: skip
 
 
-def beta_density(x: Array, a: Any, b: Any) -> Array:
-    """xᵃ⁻¹ (1 − x)ᵇ⁻¹ / B(a, b)."""
-    return np.exp(special.xlogy(a - 1.0, x) + special.xlog1py(b - 1.0, -x) - special.betaln(a, b))
+def slope_of_boxcox(log: Array, y: Array) -> Array:
+    """boxcox is log x · exprel(y log x), so its derivative by y is (log x)² exprel'(y log x): (log x)²/2 at y = 0."""
+    return log * log * slope_of_exprel(y * log)
+
+
+def slope_of_root(x: Array, y: Array) -> Array:
+    """∂ log(1 + x y)/y by y: x² h(x y) with h(s) = (s/(1 + s) − log(1 + s))/s², whose power series is
+    Σ (−1)ᵏ k/(k + 1) sᵏ⁻¹."""
+    h = near_zero(
+        x * y, 0.1, lambda s: power_series(s, [(-1) ** k * k / (k + 1) for k in range(1, 20)]),
+        lambda s: (s / (1 + s) - np.log1p(s)) / (s * s),
+    )  # fmt: skip
+    return x * x * h
+
+
+def slope_in_bend(u: Array) -> Array:
+    """2 (s − 1) − u²/s with s = √(1 + u²), without subtracting equal numbers: (s − 1) = u²/(1 + s)."""
+    s = np.hypot(1, u)
+    return u * u * (2 / (1 + s) - 1 / s)
+
+
+def slope_of_spence(x: Array) -> Array:
+    """log(x)/(1 − x); near x = 1 its power series Σ −(1 − x)ᵏ/(k + 1)."""
+    return near_zero(
+        1 - x, 0.05, lambda t: power_series(t, [-1 / (k + 1) for k in range(14)]), lambda t: np.log(1 - t) / t
+    )
+
+
+def slope_of_rgamma(x: Array) -> Array:
+    """−ψ(x)/Γ(x); to the left, where ψ and Γ have poles together, by reflection: 1/Γ(x) = sin(πx) Γ(1 − x)/π."""
+    left = (np.real(x) if x.dtype.kind == "c" else x) < 0.5
+    y, t = 1 - np.where(left, x, 0), np.where(left, 1, x)
+    reflected = special.gamma(y) * (np.cos(math.pi * (1 - y)) - np.sinc(1 - y) * (1 - y) * special.psi(y))
+    return np.where(left, reflected, -special.psi(t) * special.rgamma(t))
+
+
+# ---------------------------------------------------------------- without a row
+
+NO_FORMULA = "its derivative has no formula in known functions"
+WITHOUT: dict[str, str] = {
+    **dict.fromkeys("""
+        besselpoly mathieu_a mathieu_b mathieu_cem mathieu_sem mathieu_modcem1 mathieu_modcem2 mathieu_modsem1
+        mathieu_modsem2 obl_ang1 obl_ang1_cv obl_cv obl_rad1 obl_rad1_cv obl_rad2 obl_rad2_cv pro_ang1 pro_ang1_cv
+        pro_cv pro_rad1 pro_rad1_cv pro_rad2 pro_rad2_cv zetac
+        """.split(), NO_FORMULA),
+    **dict.fromkeys("""
+        bdtri bdtrik bdtrin btdtria btdtrib chdtriv chndtr chndtridf chndtrinc chndtrix fdtridfd gdtria gdtrib nbdtri
+        nbdtrik nbdtrin ncfdtr ncfdtri ncfdtridfd ncfdtridfn ncfdtrinc nctdtr nctdtridf nctdtrinc nctdtrit nrdtrimn
+        nrdtrisd pdtri pdtrik stdtridf
+        """.split(), "solved for a parameter, or of a non-central distribution: differentiate the distribution function"),
+    **dict.fromkeys("airye elliprd elliprg elliprj modfresnelm modfresnelp lpmv".split(), "not written yet"),
+}  # fmt: skip
+
+from . import bessel, distributions, elliptic, orthogonal  # noqa: E402, F401 - they fill the table

@@ -1,0 +1,170 @@
+"""Bessel functions and their relatives: Hankel, spherical, Airy, Kelvin, Struve, parabolic cylinder.
+
+Each family has a pair of recurrences, zᵥ' from zᵥ₋₁ and zᵥ₊₁ (DLMF 10.6.1, 10.29.1, 10.51, 11.4), so the derivative of
+every order is made of others, and so on. That holds at 0 too, where forms with a division by x do not.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from .parameters import ROOT_PI, real, with_parameters
+from .table import COMPOSED, of, primitive, rule
+
+Array = Any
+
+# ruff: noqa: E501
+# fmt: off
+# Of order 1 as of every order: j0 - j1 / x would be 0 / 0 at 0.
+ORDERS = of((3,), v=1.5), of((2, 3), v=0.0), of((), v=2.0)
+WHOLE = of((3,), n=2), of((), n=0)
+rule(special.j0, "x", "J₀", r"J_0\left($x\right)", x=lambda g, x: g * -special.j1(x))
+rule(special.j1, "x", "J₁", r"J_1\left($x\right)", x=lambda g, x: g * ((special.j0(x) - special.jv(2.0, x)) / 2))
+rule(special.y0, "x", "Y₀", r"Y_0\left($x\right)", x=lambda g, x: g * -special.y1(x),                                      domain=(0.5, 2.0))
+rule(special.y1, "x", "Y₁", r"Y_1\left($x\right)", x=lambda g, x: g * ((special.y0(x) - special.yv(2.0, x)) / 2),          domain=(0.5, 2.0))
+rule(special.i0, "x", "I₀", r"I_0\left($x\right)", x=lambda g, x: g * special.i1(x),                                       name="scipy_i0")
+rule(special.i1, "x", "I₁", r"I_1\left($x\right)", x=lambda g, x: g * ((special.i0(x) + special.iv(2.0, x)) / 2))
+rule(special.k0, "x", "K₀", r"K_0\left($x\right)", x=lambda g, x: g * -special.k1(x),                                      domain=(0.5, 2.0))
+rule(special.k1, "x", "K₁", r"K_1\left($x\right)", x=lambda g, x: g * ((special.k0(x) + special.kv(2.0, x)) / -2),         domain=(0.5, 2.0))
+with_parameters(special.jv, "x | v", "J", r"J_{$v}\left($x\right)", x=lambda g, x, v: g * ((special.jv(v - 1, x) - special.jv(v + 1, x)) / 2),  examples=ORDERS)
+with_parameters(special.yv, "x | v", "Y", r"Y_{$v}\left($x\right)", x=lambda g, x, v: g * ((special.yv(v - 1, x) - special.yv(v + 1, x)) / 2),  examples=ORDERS)
+with_parameters(special.iv, "x | v", "I", r"I_{$v}\left($x\right)", x=lambda g, x, v: g * ((special.iv(v - 1, x) + special.iv(v + 1, x)) / 2),  examples=ORDERS)
+with_parameters(special.kv, "x | v", "K", r"K_{$v}\left($x\right)", x=lambda g, x, v: g * ((special.kv(v - 1, x) + special.kv(v + 1, x)) / -2), examples=ORDERS)
+
+# The same, scaled: i0e(x) = exp(-|x|) i0(x), k0e(x) = exp(x) k0(x).
+rule(special.i0e, "x", "e⁻ˣI₀", r"e^{-\left|$x\right|} I_0\left($x\right)", x=lambda g, x, z: g * (special.i1e(x) - np.sign(x) * z))
+rule(special.i1e, "x", "e⁻ˣI₁", r"e^{-\left|$x\right|} I_1\left($x\right)", x=lambda g, x, z: g * ((special.i0e(x) + special.ive(2.0, x)) / 2 - np.sign(x) * z))
+rule(special.k0e, "x", "eˣK₀",  r"e^{$x} K_0\left($x\right)",               x=lambda g, x, z: g * (z - special.k1e(x)),                                    domain=(0.5, 2.0))
+rule(special.k1e, "x", "eˣK₁",  r"e^{$x} K_1\left($x\right)",               x=lambda g, x, z: g * (z - (special.k0e(x) + special.kve(2.0, x)) / 2),        domain=(0.5, 2.0))
+with_parameters(special.ive, "x | v", "e⁻ˣI", r"e^{-\left|$x\right|} I_{$v}\left($x\right)", x=lambda g, x, v, z: g * ((special.ive(v - 1, x) + special.ive(v + 1, x)) / 2 - np.sign(real(x)) * z), examples=ORDERS)
+with_parameters(special.kve, "x | v", "eˣK", r"e^{$x} K_{$v}\left($x\right)",                x=lambda g, x, v, z: g * (z - (special.kve(v - 1, x) + special.kve(v + 1, x)) / 2), examples=ORDERS)
+with_parameters(special.jve, "x | v", "J", r"e^{-\left|\operatorname{Im} $x\right|} J_{$v}\left($x\right)", x=lambda g, x, v: g * ((special.jve(v - 1, real(x)) - special.jve(v + 1, x)) / 2), examples=ORDERS)
+with_parameters(special.yve, "x | v", "Y", r"e^{-\left|\operatorname{Im} $x\right|} Y_{$v}\left($x\right)", x=lambda g, x, v: g * ((special.yve(v - 1, real(x)) - special.yve(v + 1, x)) / 2), examples=ORDERS)
+with_parameters(special.yn,  "x | n", "Y", r"Y_{$n}\left($x\right)", x=lambda g, x, n: g * ((special.yv(n - 1.0, x) - special.yv(n + 1.0, x)) / 2),  examples=WHOLE)
+with_parameters(special.kn,  "x | n", "K", r"K_{$n}\left($x\right)", x=lambda g, x, n: g * ((special.kv(n - 1.0, x) + special.kv(n + 1.0, x)) / -2), examples=WHOLE)
+
+# Hankel functions, H = J ± iY; scaled, h = e^(∓ix) H.
+with_parameters(special.hankel1,  "x | v", "H¹", r"H^{(1)}_{$v}\left($x\right)",         x=lambda g, x, v: g * ((special.hankel1(v - 1, x) - special.hankel1(v + 1, x)) / 2),               examples=ORDERS)
+with_parameters(special.hankel2,  "x | v", "H²", r"H^{(2)}_{$v}\left($x\right)",         x=lambda g, x, v: g * ((special.hankel2(v - 1, x) - special.hankel2(v + 1, x)) / 2),               examples=ORDERS)
+with_parameters(special.hankel1e, "x | v", "H¹", r"e^{-i $x} H^{(1)}_{$v}\left($x\right)", x=lambda g, x, v, z: g * ((special.hankel1e(v - 1, x) - special.hankel1e(v + 1, x)) / 2 - 1j * z), examples=ORDERS)
+with_parameters(special.hankel2e, "x | v", "H²", r"e^{i $x} H^{(2)}_{$v}\left($x\right)",  x=lambda g, x, v, z: g * ((special.hankel2e(v - 1, x) - special.hankel2e(v + 1, x)) / 2 + 1j * z), examples=ORDERS)
+
+# Spherical ones, of whole orders.
+U = special._ufuncs
+with_parameters(U._spherical_jn, "x | n", "j", r"j_{$n}\left($x\right)", x=lambda g, x, n: g * neighbours(special.spherical_jn, n, x, -1), examples=WHOLE, name="spherical_jn")
+with_parameters(U._spherical_yn, "x | n", "y", r"y_{$n}\left($x\right)", x=lambda g, x, n: g * neighbours(special.spherical_yn, n, x, -1), examples=WHOLE, name="spherical_yn")
+with_parameters(U._spherical_in, "x | n", "i", r"i_{$n}\left($x\right)", x=lambda g, x, n: g * neighbours(special.spherical_in, n, x, 1),  examples=WHOLE, name="spherical_in")
+with_parameters(U._spherical_kn, "x | n", "k", r"k_{$n}\left($x\right)", x=lambda g, x, n: g * -neighbours(special.spherical_kn, n, x, 1), examples=WHOLE, name="spherical_kn")
+
+# Struve functions.
+with_parameters(special.struve,    "x | v", "H", r"H_{$v}\left($x\right)", x=lambda g, x, v: g * ((special.struve(v - 1, x) - special.struve(v + 1, x) + rest(x, v)) / 2),       examples=ORDERS)
+with_parameters(special.modstruve, "x | v", "L", r"L_{$v}\left($x\right)", x=lambda g, x, v: g * ((special.modstruve(v - 1, x) + special.modstruve(v + 1, x) + rest(x, v)) / 2), examples=ORDERS)
+
+# Kelvin functions, ber + i bei = J₀(x e^(3πi/4)): of the second derivative x² y'' + x y' = i x² y.
+rule(special.ber,  "x", "ber",  r"\operatorname{ber} $x",  x=lambda g, x: g * special.berp(x), precedence=3)
+rule(special.bei,  "x", "bei",  r"\operatorname{bei} $x",  x=lambda g, x: g * special.beip(x), precedence=3)
+rule(special.ker,  "x", "ker",  r"\operatorname{ker} $x",  x=lambda g, x: g * special.kerp(x), precedence=3, domain=(0.5, 2.0))
+rule(special.kei,  "x", "kei",  r"\operatorname{kei} $x",  x=lambda g, x: g * special.keip(x), precedence=3, domain=(0.5, 2.0))
+rule(special.berp, "x", "ber'", r"\operatorname{ber}' $x", x=lambda g, x, z: g * (-special.bei(x) - divided(z, x, 0.0)), precedence=3)
+rule(special.beip, "x", "bei'", r"\operatorname{bei}' $x", x=lambda g, x, z: g * (special.ber(x) - divided(z, x, 0.5)),  precedence=3)
+rule(special.kerp, "x", "ker'", r"\operatorname{ker}' $x", x=lambda g, x, z: g * (-special.kei(x) - z / x), precedence=3, domain=(0.5, 2.0))
+rule(special.keip, "x", "kei'", r"\operatorname{kei}' $x", x=lambda g, x, z: g * (special.ker(x) - z / x),  precedence=3, domain=(0.5, 2.0))
+COMPOSED[special.kelvin] = lambda x: (special.ber(x) + 1j * special.bei(x), special.ker(x) + 1j * special.kei(x),
+                                      special.berp(x) + 1j * special.beip(x), special.kerp(x) + 1j * special.keip(x))
+# fmt: on
+
+
+def neighbours(function: Any, n: Any, x: Array, sign: int) -> Array:
+    """(n zₙ₋₁ ± (n + 1) zₙ₊₁) / (2n + 1): the derivative of a spherical Bessel function (DLMF 10.51.2)."""
+    n = np.asarray(n)
+    below = np.where(n > 0, n * function(np.maximum(n - 1, 0), x), 0)
+    return (below + sign * (n + 1) * function(n + 1, x)) / (2 * n + 1)
+
+
+def rest(x: Array, v: Any) -> Array:
+    """What the recurrence of Struve functions has besides: (x/2)ᵛ / (√π Γ(v + 3/2)) (DLMF 11.4.25)."""
+    return (x / 2) ** v / (ROOT_PI * special.gamma(v + 1.5))
+
+
+def divided(z: Array, x: Array, limit: float) -> Array:
+    """z/x, and its limit at 0."""
+    return np.where(x == 0, limit, z / np.where(x == 0, 1, x))
+
+
+# ---------------------------------------------------------------- functions that come with their derivatives
+
+
+@primitive
+def airy_part(x: Array, k: int) -> Array:
+    """Ai, Ai', Bi or Bi'."""
+    return special.airy(x)[k]
+
+
+@primitive
+def cylinder_part(x: Array, v: Any, k: int, which: str) -> Array:
+    """A parabolic cylinder function, or its derivative."""
+    return getattr(special, which)(v, x)[k]
+
+
+def airy_x(g: Array, x: Array, z: Array, k: int) -> Array:
+    """Ai'' = x Ai, and so for Bi."""
+    return g * (x * airy_part(x, k - 1) if k % 2 else airy_part(x, k + 1))
+
+
+def cylinder_x(g: Array, x: Array, v: Any, k: int, which: str) -> Array:
+    """w'' = (x²/4 − v − 1/2) w of Dᵥ and Vᵥ, w'' = (v − x²/4) w of W (DLMF 12.2)."""
+    if not k:
+        return g * cylinder_part(x, v, 1, which)
+    weight = v - x * x / 4 if which == "pbwa" else x * x / 4 - v - 0.5
+    return g * (weight * cylinder_part(x, v, 0, which))
+
+
+rule(airy_part, "x | k", "Ai", r"\operatorname{Airy}_{$k}\left($x\right)", x=airy_x, elementwise=True, name="airy",
+     examples=tuple([of((3,), k=k) for k in range(4)]))  # fmt: skip
+COMPOSED[special.airy] = lambda x: tuple([airy_part(x, k) for k in range(4)])
+rule(cylinder_part, "x | v k which", "D", r"D_{$v}\left($x\right)", x=cylinder_x, elementwise=True, name="cylinder",
+     examples=tuple([of((3,), v=1.5, k=k, which=which) for k in range(2) for which in ("pbdv", "pbvv")])
+     + (of((3,), v=1.0, k=0, which="pbwa"), of((3,), v=1.0, k=1, which="pbwa")))  # fmt: skip
+
+
+def add_cylinder(which: str) -> None:
+    """Both results of pbdv, pbvv or pbwa."""
+    COMPOSED[getattr(special, which)] = lambda v, x: tuple([cylinder_part(x, v, k, which) for k in range(2)])
+
+
+for each in ("pbdv", "pbvv", "pbwa"):
+    add_cylinder(each)
+
+# ---------------------------------------------------------------- integrals of them
+
+
+def add_integrals(name: str, *integrands: Any) -> None:
+    """Rows for the results of a ufunc that are integrals up to x."""
+    parts = []
+    for k, integrand in enumerate(integrands):
+        part = None if len(integrands) == 1 else k
+        derivative = (lambda f: lambda g, x: g * f(x))(integrand)
+        if part is None:
+            rule(getattr(special, name), "x", "∫", r"\operatorname{" + name + "} $x", x=derivative, domain=(0.5, 2.0))
+        else:
+            parts.append(with_parameters(getattr(special, name), "x", "∫", r"\operatorname{" + name + "} $x",
+                                         x=derivative, domain=(0.5, 2.0), part=part, name=f"{name}_{k}"))  # fmt: skip
+    if parts:
+        COMPOSED[getattr(special, name)] = lambda x: tuple([part(x) for part in parts])
+
+
+add_integrals("itj0y0", special.j0, special.y0)
+add_integrals("iti0k0", special.i0, special.k0)
+add_integrals("it2j0y0", lambda x: (1 - special.j0(x)) / x, lambda x: -special.y0(x) / x)
+add_integrals("it2i0k0", lambda x: (special.i0(x) - 1) / x, lambda x: -special.k0(x) / x)
+add_integrals("itstruve0", lambda x: special.struve(0, x))
+add_integrals("it2struve0", lambda x: -special.struve(0, x) / x)
+add_integrals("itmodstruve0", lambda x: special.modstruve(0, x))
+add_integrals("itairy", lambda x: airy_part(x, 0), lambda x: airy_part(x, 2), lambda x: airy_part(-x, 0), lambda x: airy_part(-x, 2))
+add_integrals("sici", lambda x: np.sinc(x / math.pi), lambda x: np.cos(x) / x)
+add_integrals("shichi", lambda x: np.sinh(x) / x, lambda x: np.cosh(x) / x)
+add_integrals("fresnel", lambda x: np.sin(math.pi / 2 * (x * x)), lambda x: np.cos(math.pi / 2 * (x * x)))

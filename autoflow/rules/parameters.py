@@ -1,0 +1,89 @@
+"""How rows of scipy.special are written: functions of several arguments of which some have no derivative.
+
+In a row operands come first and options behind, and to options no gradient flows: a node there is refused by its name.
+SciPy has them in another order (``jv(v, x)``), so the row is that of a function with the arguments turned round.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from ..errors import NoRuleError
+from .table import COMPOSED, Example, of, primitive, rule
+
+Array = Any
+ROOT_PI, ROOT_2 = math.sqrt(math.pi), math.sqrt(2.0)
+zeta = special._ufuncs._zeta  # the ufunc behind special.zeta
+
+
+def real(x: Array) -> Array:
+    """``x`` itself, unless it is complex: of that derivative SciPy has no complex version."""
+    if x.dtype.kind == "c":
+        raise NoRuleError("this derivative is known for real numbers only: SciPy has no complex version of it")
+    return x
+
+
+def ratio(x: Array, y: Array) -> Array:
+    """x / y, and 0 where x is 0, whatever y is: so log's pole at 0 does not count where nothing is multiplied by it."""
+    nothing = x == 0
+    return np.where(nothing, 0, x / np.where(nothing, 1, y))
+
+
+def normal(x: Array) -> Array:
+    """The density of the normal distribution, exp(−x²/2) / √2π."""
+    return np.exp(-0.5 * (x * x)) / (ROOT_2 * ROOT_PI)
+
+
+def near_zero(x: Array, limit: float, series: Callable[[Array], Array], formula: Callable[[Array], Array]) -> Array:
+    """``formula`` where \|x\| is at least ``limit``, nearer to 0, where it would subtract equal numbers, its power series.
+
+    Each is computed of harmless numbers where the other one counts, so no NaN comes up, in no derivative either.
+
+    >>> near_zero(np.array([0.0, 1.0]), 0.5, lambda x: 1 + x / 2, lambda x: np.expm1(x) / x)
+    array([1.        , 1.71828183])
+    """
+    near = np.absolute(x) < limit
+    return np.where(near, series(np.where(near, x, 0)), formula(np.where(near, 1, x)))
+
+
+def power_series(x: Array, coefficients: list[float]) -> Array:
+    """Σₖ cₖ xᵏ, by Horner's scheme."""
+    total: Array = coefficients[-1] + 0 * x
+    for c in reversed(coefficients[:-1]):
+        total = total * x + c
+    return total
+
+
+def with_parameters(
+    ufunc: Any, arguments: str, label: str, latex: str, *, at: dict[str, float] | None = None,
+    examples: tuple[Example, ...] = (), domain: tuple[float, float] = (0.5, 2.0), order: tuple[int, ...] = (),
+    name: str = "", part: int | None = None, **derivatives: Callable[..., Any],
+) -> Any:  # fmt: skip
+    """A row for a ufunc some of whose arguments are options, and the function that has it.
+
+    arguments : in the row's order, as for :func:`autoflow.rules.table.rule`.
+    order : ``order[i]`` is the place in the row of the ufunc's i-th argument; by default the options stand in front.
+    at : values of the options for the generated tests.
+    part : which of the ufunc's results, where it has several.
+    """
+    operands, names = len(arguments.partition("|")[0].split()), arguments.replace("|", " ").split()
+    order = order or (*range(operands, len(names)), *range(operands))
+
+    def compute(*given: Any, **named: Any) -> Array:
+        values = (*given, *[named[word] for word in names[len(given) :]])
+        z = ufunc(*[values[place] for place in order])
+        return z if part is None else z[part]
+
+    compute.__name__ = compute.__qualname__ = name or ufunc.__name__
+    turned = primitive(compute)
+    shapes = ((3,),) * operands, ((),) * operands
+    rule(turned, arguments, label, latex, elementwise=True, domain=domain, name=name, **derivatives,
+         examples=examples or tuple([of(*shape, **(at or {})) for shape in shapes]))  # fmt: skip
+    if part is None:
+        COMPOSED[ufunc] = lambda *args: turned(*[args[order.index(k)] for k in range(len(order))])
+    return turned

@@ -1,0 +1,82 @@
+"""Random programs for the tests of ``af.compile``: NumPy code that nobody would write, and anybody might."""
+
+import numpy as np
+
+UNARY = (
+    np.tanh, lambda x: np.exp(-(x * x)), lambda x: np.log(1.0 + np.exp(np.tanh(x))), np.sin, np.abs, lambda x: -x,
+    lambda x: x**2, lambda x: np.sqrt(1.0 + x * x), lambda x: np.maximum(x, 0.0), lambda x: np.clip(x, -0.5, 0.5),
+    lambda x: np.where(x > 0.1, x, 0.2 * x), lambda x: np.cumsum(np.tanh(x), axis=-1), lambda x: x[..., ::-1],
+    lambda x: 1.0 / (2.0 + np.cos(x)), lambda x: x * 1.0, lambda x: x - 0.0, lambda x: np.sort(x, axis=-1),
+    lambda x: np.roll(x, 1, -1), lambda x: x * (x > 0), lambda x: +x, lambda x: x**3 - x / 2,
+)  # fmt: skip
+BINARY = (
+    lambda x, y: x + y, lambda x, y: x * y, lambda x, y: x - y, lambda x, y: x / (1.0 + y * y),
+    lambda x, y: -x * y, lambda x, y: x + -y, np.maximum, np.minimum, np.arctan2, lambda x, y: np.where(x < y, x, y),
+    lambda x, y: (x + y) - (x - y), lambda x, y: np.hypot(x, y) * 0.5,
+)  # fmt: skip
+
+
+def random_program(seed):
+    """A scalar function of six arrays, and the arrays: (function, arguments)."""
+    rng = np.random.default_rng(seed)
+    n, k, m = (int(i) for i in rng.integers(1, 6, 3))
+    shapes = [(n, k), (n, k), (k,), (n, 1), (k, m), ()]
+    arrays = [rng.standard_normal(s) * 0.7 + 0.05 for s in shapes]
+    steps = int(rng.integers(3, 20))
+    outside = rng.standard_normal((n, k))
+
+    def f(a, b, row, column, matrix, number):
+        draw = np.random.default_rng(seed + 1)
+        full, vectors, columns, others = [a, b], [row], [column], [number]
+
+        def one(values):
+            return values[int(draw.integers(len(values)))]
+
+        for _ in range(steps):
+            x, choice = one(full), int(draw.integers(16))
+            if choice < 4:
+                full.append(one(UNARY)(x))
+            elif choice < 8:
+                full.append(one(BINARY)(x, one(full + vectors + columns + others)))
+            elif choice == 8:
+                full.append(np.tanh(np.matmul(np.matmul(x, matrix), matrix.T)))
+            elif choice == 9:
+                vectors.append(one((np.sum, np.mean, np.max))(x, axis=0))
+            elif choice == 10:
+                columns.append(one((np.sum, np.mean, np.min))(x, axis=1, keepdims=True))
+            elif choice == 11:
+                others.append(one((np.mean, np.max, np.var))(x))
+            elif choice == 12:
+                full.append(x - outside * 2.0)
+            elif choice == 13:
+                full.append(np.concatenate([x[1:], x[:1]]).reshape(-1).reshape(n, k))
+            elif choice == 14:
+                full.append(x + (x.T @ one(full)).sum() * 0.1)
+            else:
+                full.append(np.stack([x, one(full)]).sum(axis=0) * one(others))
+        total = np.tanh(full[-1]) + np.tanh(one(full)) * one(vectors) + np.tanh(one(columns))
+        return (total * one(others)).sum()
+
+    return f, arrays
+
+
+def random_scalars(seed):
+    """The same with numbers only."""
+    rng = np.random.default_rng(seed)
+    arrays = [np.array(x) for x in rng.uniform(0.5, 1.5, int(rng.integers(1, 6)))]
+    steps = int(rng.integers(3, 60))
+
+    def f(*v):
+        draw = np.random.default_rng(seed + 1)
+        values = list(v)
+        for _ in range(steps):
+            x, y = (values[int(draw.integers(len(values)))] for _ in range(2))
+            choice = int(draw.integers(9))
+            values.append(
+                x + y if choice == 0 else x * y if choice == 1 else x - y if choice == 2 else x / (1.0 + y * y)
+                if choice == 3 else np.tanh(x) if choice == 4 else np.exp(-x * x) if choice == 5
+                else np.maximum(x, y) if choice == 6 else np.log(1.0 + np.abs(x)) if choice == 7 else x**2 * 0.5
+            )  # fmt: skip
+        return np.tanh(values[-1]) + np.tanh(values[-2])
+
+    return f, arrays
