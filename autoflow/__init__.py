@@ -12,16 +12,18 @@ from .transforms import elementwise_grad, grad, grad_and_aux, value_and_grad
 
 __version__ = "0.1.0"
 LATER = {  # public name -> the module that has it, imported at first use: nobody pays for what he does not need
-    "Autodiff": "devices", "Function": "function", "Gradients": "collected", "GradScaler": "precision", "autocast": "precision",
-    "check": "verify", "checkpoint": "recompute", "checkpointing": "recompute", "detect_anomaly": "anomaly",
-    "draw": "pictures", "explore": "pictures.explore", "fit": "train", "gradcheck": "verify", "gradients": "collected",
+    "Autodiff": "devices", "Function": "function", "Gradients": "collected", "GradScaler": "precision",
+    "autocast": "precision", "check": "verify", "checkpoint": "recompute", "checkpointing": "recompute",
+    "compile": "plan", "detect_anomaly": "anomaly", "draw": "pictures", "explore": "pictures.explore", "fit": "train",
+    "gc_paused": "plan", "gradcheck": "verify", "gradients": "collected",
     "graph": "pictures", "hessian": "jacobians", "hvp": "products", "jacobian": "jacobians", "jvp": "products",
     "linalg": "", "nn": "", "on_operation": "hooks", "ops": "", "optim": "",
     "plot_boundary": "nn.views", "plot_loss": "nn.views", "plot_sizes": "nn.views", "plot_weights": "nn.views",
     "primitive": "custom",
     "register_function": "ops", "register_operation": "ops", "register_rule": "custom",
     "safe_masking": "masking", "scope": "scopes",
-    "backends": "", "to_cpu": "devices", "to_dot": "pictures", "to_gpu": "devices", "vjp": "products", "watch": "nn.views",
+    "to_cpu": "devices", "to_dot": "pictures", "to_gpu": "devices", "vjp": "products",
+    "warm_allocator": "plan", "watch": "nn.views",
 }  # fmt: skip
 __all__ = [
     "Constant", "Node", "Operation", "Variable", "array", "backward", "constant", "elementwise_grad", "empty",

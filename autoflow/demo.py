@@ -40,13 +40,13 @@ def main(folder: str | Path = "demo") -> int:
     return 0
 
 
-def example() -> Node:
+def example(x: float = 3.0, y: float = 5.0, z: float = 4.0) -> Node:
     """Plain NumPy. The only new thing is that x, y and z are Variables.
 
     >>> example()
     -32.46...  Operation a5 = subtract(a3, a4)
     """
-    x, y, z = Variable(3.0, "x"), Variable(5.0, "y"), Variable(4.0, "z")
+    x, y, z = Variable(x, "x"), Variable(y, "y"), Variable(z, "z")
     a1 = x + y + z
     a2 = x * y * z
     a3 = a1**2 * np.sin(a2)

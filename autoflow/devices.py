@@ -52,7 +52,7 @@ def to_cpu(tree: Any) -> Any:
     >>> af.to_cpu(x) is x
     True
     """
-    return mapped(_fetched, tree)
+    return mapped(lambda x: brought(x, np.ndarray), tree)
 
 
 def to_gpu(tree: Any) -> Any:
@@ -77,9 +77,13 @@ def _cupy() -> Any:
     return cupy
 
 
-def _fetched(x: Any) -> Any:
+def brought(x: Any, library: type | None) -> Any:
+    """``x`` as an array of that library, connected; itself if it is one, or no array."""
     kind = array_type(x)
-    return x if kind in (None, np.ndarray) else fetch(x, kind)
+    if library is None or kind in (None, library):
+        return x
+    host = x if kind is np.ndarray else fetch(x, kind)
+    return host if library is np.ndarray else put(host, library)
 
 
 class Autodiff:
@@ -108,13 +112,7 @@ class Autodiff:
 
     def put(self, tree: Any) -> Any:
         """Nodes and NumPy arrays of a tree brought over, connected; the other way is :func:`to_cpu`."""
-        return mapped(self._put, tree)
-
-    def _put(self, x: Any) -> Any:
-        kind = array_type(x)
-        if kind in (None, self.array_type):
-            return x
-        return put(x if kind is np.ndarray else fetch(x, kind), self.array_type)
+        return mapped(lambda x: brought(x, self.array_type), tree)
 
     def array(self, data: Any, dtype: Any = None) -> Any:
         """As :func:`autoflow.array`: nested lists of nodes and numbers."""

@@ -9,17 +9,31 @@ import numpy as np
 from .modes import modes
 
 LONGEST = 1600  # characters of a repr
+PRINTED = 200  # elements; of larger arrays NumPy shows the corners
+EDGES = slice(None, 3), slice(3, 4), slice(-3, None)
 
 
 def numbers(node: Any) -> str:
     """The values as NumPy prints them, with commas, cut where they get long."""
-    value = plain(node)
-    if not isinstance(value, np.ndarray):
-        return str(value)
+    value, cut = corners(node)
     text = repr(value[()].item()) if not value.ndim and value.dtype.kind in "fciub" and value.dtype.itemsize == 8 else (
-        str(value) if not value.ndim else np.array2string(value, separator=", ", threshold=200)
+        str(value) if not value.ndim else np.array2string(value, separator=", ", threshold=0 if cut else PRINTED)
     )  # fmt: skip
     return text if len(text) <= LONGEST else text[: LONGEST - 20] + " ... (shortened)"
+
+
+def corners(node: Any) -> tuple[Any, bool]:
+    """The numbers as a NumPy array to be printed, and whether it is only what NumPy shows of a large one: the first and
+    last three of each axis, and one between them. Of an array on a GPU no more is copied."""
+    value, family = plain(node), node.family
+    if isinstance(value, np.ndarray):
+        return value, False
+    if value.size <= PRINTED:
+        return family.to_numpy(value), False
+    for axis, n in enumerate(value.shape):
+        if n > 7:
+            value = np.concatenate([value[(slice(None),) * axis + (part,)] for part in EDGES], axis=axis)
+    return family.to_numpy(value), True
 
 
 def plain(node: Any) -> Any:
@@ -47,10 +61,17 @@ def node_repr(node: Any) -> str:
         words.append(str(node.dtype))
     if getattr(node, "_live", True) is False:
         words.append("frozen")
-    if record is not None and node.size > modes().keep and node.grad is None:
+    if left_out(node, record):
         words.append("(its gradient is kept only by backward(keep_grads=True))")
     text = numbers(node)
     return text + ("\n" if "\n" in text else "  ") + " ".join(words)
+
+
+def left_out(node: Any, record: Any) -> bool:
+    """Has the operation no gradient, and is it of a size of which a backward pass keeps none unless it is told to?"""
+    if record is None or node.size <= modes().keep:
+        return False
+    return getattr(record, "_sent", None) is None and getattr(record, "_grad", None) is None
 
 
 def operand_name(operand: Any) -> str:
@@ -76,10 +97,11 @@ def clipped(name: str) -> str:
 
 def node_str(node: Any) -> str:
     """As NumPy prints the value."""
-    return str(plain(node))
+    value, cut = corners(node)
+    return np.array2string(value, threshold=0) if cut else str(value)
 
 
 def node_format(node: Any, spec: str) -> str:
     """As NumPy formats the value."""
-    value = plain(node)
+    value, _ = corners(node)
     return format(value if value.ndim else value[()], spec)

@@ -32,6 +32,8 @@ def array_ufunc(self: Any, ufunc: Any, method: str, x: Any, y: Any = None, /, *r
     if method == "__call__" and not options and not rest and (forward := FORWARD.get(ufunc)):
         return forward(x) if y is None else forward(x, y)
     inputs = (x, *rest) if y is None else (x, y, *rest)
+    if wants_numbers(sys._getframe(1)):
+        return on_numbers(getattr(ufunc, method), inputs, options)
     if method == "__call__" and ufunc in RULES:
         if "dtype" in options:
             inputs, options = computed_in(ufunc, inputs, options)
@@ -77,7 +79,7 @@ def array_function(self: Any, function: Any, types: Any, args: Any, options: Any
     """``np.sum(x, axis=0)``, ``np.concatenate([x, y])``."""
     if wants_numbers(frame := sys._getframe(1)):
         refuse_halfway(frame, has_gradient(args))
-        return function(*value_of(args), **{k: value_of(v) for k, v in options.items()})
+        return on_numbers(function, args, options)
     if function in RULES:
         rule = RULES[function]
         if len(args) > rule.free:  # out by position: rows do not name it
@@ -99,10 +101,15 @@ def array_function(self: Any, function: Any, types: Any, args: Any, options: Any
 def without_rule(function: Any, call: Any, args: Any, options: Any, method: str = "") -> Any:
     """Answer for a function that has no row: the plain result where that is right, else say so."""
     if function in FRESH:
-        return constant_on(call(*value_of(args), **{k: value_of(v) for k, v in options.items()}))
+        return constant_on(on_numbers(call, args, options))
     if is_plain(function, args, options):
-        return call(*value_of(args), **{k: value_of(v) for k, v in options.items()})
+        return on_numbers(call, args, options)
     raise NoRuleError(f"{public_name(function, method)} of a node is not differentiated: {advice(function, method)}")
+
+
+def on_numbers(call: Any, args: Any, options: Any) -> Any:
+    """NumPy's own answer, for the numbers alone."""
+    return call(*value_of(args), **{k: value_of(v) for k, v in options.items()})
 
 
 NodeRole.__array_ufunc__ = array_ufunc  # type: ignore[attr-defined]

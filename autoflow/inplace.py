@@ -23,14 +23,15 @@ from typing import Any
 import numpy as np
 
 from . import memory
+from .backends import FAMILIES
 from .doors import FORWARD
 from .errors import InPlaceError, LostGradientError, lost
-from .intake import holds_node, plain_array
+from .intake import plain_array
 from .late import later
 from .modes import modes
 from .nodes import ConstantRole, NodeRole, VariableRole, constant_on, new_record, node_on, record_of, value_of
 from .numbering import now
-from .recording import announce, apply, history_lost, operand, plain_option
+from .recording import announce, apply, history_lost, operand, orphan_numbers, plain_option
 from .records import live
 from .rules import RULES
 from .rules.indexing import getitem, is_basic, put_view, setitem
@@ -75,7 +76,7 @@ def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], 
     needed = rule.keeps(tuple([p is not None for p in parents]))
     kept = list(values)
     for k, v in enumerate(values[: rule.operands]):
-        if isinstance(v, np.ndarray):
+        if type(v) in FAMILIES:
             overlaps = np.may_share_memory(v, memory_of_x)
             if k in needed and (overlaps or parents[k] is None):
                 kept[k] = v.copy()
@@ -129,7 +130,7 @@ def refuse(x: Any, recording: bool) -> None:
 
 def overlap(v: Any, x: Any) -> bool:
     """May the array ``v`` share memory with the node ``x``?"""
-    return isinstance(v, np.ndarray) and np.may_share_memory(v, x._value)
+    return type(v) in FAMILIES and np.may_share_memory(v, x._value)
 
 
 def rescue(x: Any) -> None:
@@ -173,14 +174,21 @@ def _viewed(rule: Rule, options: tuple[Any, ...], x: Any) -> Any:
 
 
 def write_item(x: Any, i: Any, y: Any) -> None:
-    """``x[i] = y``, recorded; of an array without a history only numbers."""
-    if not hasattr(x, "_value") and not holds_node(y):
-        value_of(x)[value_of(i)] = value_of(y)
+    """``x[i] = y``, recorded."""
+    if not hasattr(x, "_value"):
+        write_numbers(x, lambda a: a.__setitem__(value_of(i), value_of(y)))
         return
     if getattr(y, "_view", None) is not None and y._view[0] is x and written_through(x, i, y):
         return  # ``x[i] += 1`` has written through the view x[i] already; Python now stores it where it is
     i = plain_option(i)
     write(x, RULES[setitem], (x, y, i), lambda a, b, i: x._value.__setitem__(i, b), i)
+
+
+def write_numbers(x: Any, run: Callable[[Array], Any]) -> None:
+    """Write into an array of our class that NumPy made in C (``masked.data``), if it may be taken as numbers. A node
+    that shares its memory notices."""
+    run(numbers := orphan_numbers(x))
+    memory.stamp(numbers, now(), memory.caller())
 
 
 def written_through(x: Any, i: Any, y: Any) -> bool:
@@ -298,6 +306,9 @@ def augmented(name: str) -> Callable[[Any, Any], Any]:
     def inplace(x: Any, y: Any) -> Any:
         if not x.shape and not isinstance(x, VariableRole):
             return forward(x, y)
+        if not hasattr(x, "_value"):
+            write_numbers(x, lambda a: ufunc(a, value_of(y), out=a))
+            return x
         return write(x, rule, (x, y), lambda a, b: ufunc(a, b, out=x._value))
 
     return inplace

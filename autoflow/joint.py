@@ -141,5 +141,5 @@ def gather(inputs: Sequence[Any]) -> Gathered:
 def own_result(z: Any, inputs: Sequence[Any]) -> Array:
     """What a user's function returned, as a plain array that shares no memory with its arguments."""
     z = plain_array(z)
-    shared = isinstance(z, np.ndarray) and any(isinstance(x, np.ndarray) and np.may_share_memory(z, x) for x in inputs)
+    shared = type(z) in FAMILIES and any(type(x) in FAMILIES and np.may_share_memory(z, x) for x in inputs)
     return z.copy() if shared else z

@@ -12,6 +12,7 @@ Three cases, three means.
 
 from __future__ import annotations
 
+import math
 import sys
 import weakref
 from typing import Any
@@ -28,10 +29,11 @@ _logs: dict[int, Log] = {}  # id of the owner of a block of memory -> what was w
 class Ghost:
     """Shape and dtype of an array that need not stay in memory, and the array itself as long as somebody holds it."""
 
-    __slots__ = ("dtype", "ndim", "reference", "shape", "size")
+    __slots__ = ("dtype", "library", "ndim", "reference", "shape", "size")
 
     def __init__(self, array: Array) -> None:
         self.shape, self.dtype, self.ndim, self.size = array.shape, array.dtype, array.ndim, array.size
+        self.library = type(array)
         try:
             self.reference: Any = weakref.ref(array)
         except TypeError:  # an array type that takes no weak references
@@ -53,22 +55,47 @@ class Log:
 
 
 class Region:
-    """Where an array lies, without keeping it alive: NumPy makes an array of it again."""
+    """Where an array lies, without keeping it alive: NumPy makes an array of it again. Arrays that are not in this
+    machine's memory say it in the same words (CUDA's array interface); of them only first and last byte are compared."""
 
-    __slots__ = ("__array_interface__",)
+    __slots__ = ("__array_interface__", "device")
 
     def __init__(self, array: Array) -> None:
-        self.__array_interface__ = array.__array_interface__
+        interface: Any = getattr(array, "__array_interface__", None)
+        self.device = interface is None
+        self.__array_interface__ = interface or array.__cuda_array_interface__
 
     def key(self) -> tuple[Any, ...]:
         """Equal for equal regions."""
         interface = self.__array_interface__
         return interface["data"][0], interface["shape"], interface["strides"], interface["typestr"]
 
+    def meets(self, array: Array) -> bool:
+        """Do they share a byte? Exact where that is cheap, yes where it is not."""
+        if self.device:
+            (first, last), (start, end) = self.span(), Region(array).span()
+            return first < end and start < last
+        work: Any = 1000
+        try:
+            return np.shares_memory(np.asarray(self), array, max_work=work)
+        except np.exceptions.TooHardError:
+            return True
+
+    def span(self) -> tuple[int, int]:
+        """The address of the first byte, and of the one behind the last."""
+        start, shape, strides, typestr = self.key()
+        size = int(typestr[2:])
+        if 0 in shape:
+            return start, start
+        if strides is None:  # one element behind the other
+            return start, start + size * math.prod(shape)
+        ends = [step * (n - 1) for n, step in zip(shape, strides, strict=True)]
+        return start + sum([e for e in ends if e < 0]), start + sum([e for e in ends if e > 0]) + size
+
 
 def owner_of(array: Array) -> Array:
     """The array that owns the memory which ``array`` looks into."""
-    while isinstance(array.base, np.ndarray):
+    while hasattr(array.base, "strides"):
         array = array.base
     return array
 
@@ -89,29 +116,23 @@ def stamp(array: Array, number: int, where: str) -> None:
 
 def overwritten(array: Array, since: int) -> str:
     """The line that wrote into ``array`` after the time ``since``; the empty string if none did."""
-    if since >= latest or not isinstance(array, np.ndarray):
+    if since >= latest or not hasattr(array, "strides"):
         return ""
     log = _logs.get(id(owner := owner_of(array)))
     if log is None or log.owner() is not owner:
         return ""
     for number, region, where in log.writes.values():
-        if number > since and _overlap(np.asarray(region), array):
+        if number > since and region.meets(array):
             return where
     return ""
 
 
-def _overlap(a: Array, b: Array) -> bool:
-    """Do they share a byte? Exact where that is cheap, yes where it is not."""
-    work: Any = 1000
-    try:
-        return np.shares_memory(a, b, max_work=work)
-    except np.exceptions.TooHardError:
-        return True
-
-
 def protect(array: Array) -> tuple[Array, bytes | None]:
-    """``array`` as a record should keep it: a copy if small, else a view and a fingerprint to compare later."""
-    if array.nbytes <= COPY_BYTES:
+    """``array`` as a record should keep it: a copy if small, else a view and a fingerprint to compare later.
+
+    On a GPU always a copy: that takes no longer than any operation there, and to take a fingerprint means to wait.
+    """
+    if array.nbytes <= COPY_BYTES or not isinstance(array, np.ndarray):
         return array.copy(), None
     return array.view(), fingerprint(array)
 
@@ -123,9 +144,14 @@ def fingerprint(array: Array) -> bytes:
 
 
 def caller() -> str:
-    """File and line of the first frame outside autoflow."""
+    """File and line of the first frame outside autoflow; of a notebook the cell, as Jupyter counts them."""
     frame = outside()
-    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+    file, line = frame.f_code.co_filename, frame.f_lineno
+    if "get_ipython" in frame.f_globals:  # in a notebook files are numbers in a temporary folder
+        compiler = getattr(frame.f_globals["get_ipython"](), "compile", None)
+        if hasattr(compiler, "format_code_name") and (cell := compiler.format_code_name(file)):
+            return f"{' '.join(cell)}, line {line}"
+    return f"{file}:{line}"
 
 
 def outside() -> Any:

@@ -30,6 +30,7 @@ from .rules.structure import astype, flatten
 
 Array = Any
 NONE: dict[str, Any] = {}
+QUICK = frozenset({int, slice})
 
 LATER = {
     "backward": "autoflow.passes:backward",
@@ -250,17 +251,17 @@ class ArrayMethods:
 
     # -- written into
 
-    def put(self, indices: Any, values: Any, mode: str = "raise") -> None:
+    def put(self, indices: Any, values: Any, mode: Any = "raise") -> None:
         """np.put"""
-        np.put(self, indices, values, mode=mode)  # type: ignore[call-overload]
+        np.put(self, indices, values, mode=mode)  # type: ignore[arg-type]
 
     def sort(self, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
         """``x[...] = np.sort(x.copy())``: of a copy, because its derivative needs the old values"""
-        self[...] = np.sort(self.copy(), axis=axis, kind=kind, order=order, stable=stable)  # type: ignore[index,call-overload]
+        self[...] = np.sort(self.copy(), axis=axis, kind=kind, order=order, stable=stable)  # type: ignore[index]
 
     def partition(self, kth: Any, axis: int = -1, kind: Any = "introselect", order: Any = None) -> None:
         """``x[...] = np.partition(x.copy(), kth)``"""
-        self[...] = np.partition(self.copy(), kth, axis=axis, kind=kind, order=order)  # type: ignore[index,call-overload]
+        self[...] = np.partition(self.copy(), kth, axis=axis, kind=kind, order=order)  # type: ignore[index]
 
     def fill(self, value: Any) -> None:
         """``x[...] = value`` with one number or 0-d node."""
@@ -270,6 +271,8 @@ class ArrayMethods:
 
     def __getitem__(self, i: Any) -> Any:
         """``x[i]``, recorded; a view where NumPy gives one."""
+        if type(i) not in QUICK and wants_numbers(sys._getframe(1)):  # x[0] and x[1:] are too quick to ask
+            return value_of(self)[value_of(i)]
         return apply(GETITEM, (self, i))
 
     @property

@@ -27,6 +27,7 @@ class Modes:
     strict: bool = False  # refuse float(node) on a node with history
     theme: str = "auto"  # of pictures: auto, light or dark
     static: bool = False  # pictures as PNG and SVG only, for places that run no scripts
+    tables: bool = False  # then also the numbers of each picture as a table below it
     max_bytes: int = 2**30  # larger Jacobians are refused
     scope: tuple[tuple[str, int], ...] = ()  # the named blocks around us, each with the number of its entering
     notices: tuple[Callable[[Any], None], ...] = ()  # called with every operation that is recorded
@@ -43,7 +44,7 @@ class Modes:
 
 MODES: ContextVar[Modes] = ContextVar("autoflow_modes", default=Modes())  # noqa: B039 - it is frozen
 modes = MODES.get
-PUBLIC = ("keep", "digits", "strict", "theme", "static", "max_bytes")
+PUBLIC = ("keep", "digits", "strict", "theme", "static", "tables", "max_bytes")
 
 
 class switched:  # noqa: N801 - used like a function
@@ -180,8 +181,8 @@ class Options:
 
     They hold in the current thread or task. ``keep``: values and intermediate gradients of at most that many
     elements stay with the graph (4096). ``digits``: significant digits in pictures. ``strict``: refuse
-    ``float(node)`` too. ``theme``: "auto", "light", "dark". ``static``: pictures without scripts.
-    ``max_bytes``: larger Jacobians are refused (2**30, 1 GiB).
+    ``float(node)`` too. ``theme``: "auto", "light", "dark". ``static``: pictures without scripts,
+    ``tables``: and a table below each. ``max_bytes``: larger Jacobians are refused (2**30, 1 GiB).
 
     >>> import autoflow as af
     >>> with af.options(digits=6):

@@ -15,7 +15,7 @@ import numpy as np
 
 from . import engine, memory, passes, trees
 from .errors import LostGradientError, SeedError
-from .grads import fitted
+from .grads import alike, fitted
 from .modes import modes, switched
 from .nodes import NodeRole, Variable, source_of, value_of
 from .rules.shapes import as_array
@@ -197,5 +197,5 @@ def matched(given: Any, like: Any, what: str, of: str) -> list[Any]:
             raise SeedError(f"the {what} for {path} has shape {np.shape(g)}, but its shape is {value.shape}")
         if as_array(value_of(g)).dtype.kind == "c" != value.dtype.kind:
             raise SeedError(f"the {what} for {path} is complex, but it is {value.dtype}")
-        made.append(g if source_of(g) is not None else np.array(value_of(g), value.dtype))
+        made.append(g if source_of(g) is not None else alike(value_of(g), value))
     return made

@@ -50,7 +50,7 @@ def operand(x: Any) -> tuple[Any, Any, Any, bool]:
     kind = type(x)
     if isinstance(x, NodeRole):
         if not hasattr(x, "_value"):
-            again = taken_again(x)
+            again = None if wants_numbers(memory.outside()) else taken_again(x)
             return (orphan_numbers(x), None, None, True) if again is None else operand(again)
         if kind is Operation or (kind is View and x._record.number > memory.latest):  # no write since: it is current
             return x._value, x._record, None, kind is View and x._value.nbytes <= memory.COPY_BYTES
@@ -65,8 +65,8 @@ def operand(x: Any) -> tuple[Any, Any, Any, bool]:
 def taken_again(x: Any) -> Any:
     """What NumPy made of a node in C, if it only put axes of length 1 before the node's own, as ``np.c_[x, y]`` and
     ``np.r_`` do: that is a reshape. Of other arrays made there nothing can be said: None."""
-    base = x.base
-    if isinstance(x, np.ndarray) and isinstance(base, NodeRole) and hasattr(base, "_value"):
+    base: Any = x.base
+    if isinstance(x, np.ndarray) and hasattr(base, "family") and hasattr(base, "_value"):
         new = x.ndim - base.ndim
         same_memory = x.__array_interface__["data"][0] == base.__array_interface__["data"][0]
         if x.shape == (1,) * new + base.shape and x.strides[new:] == base.strides and same_memory:
@@ -131,7 +131,7 @@ def apply(rule: Rule, args: tuple[Any, ...], options: dict[str, Any] = NO_OPTION
         option = inputs[k]
         if type(option) not in SIMPLE and not (type(option) is tuple and SIMPLE.issuperset(map(type, option))):
             option = plain_option(option)
-            if isinstance(option, (np.ndarray, tuple, list)):
+            if isinstance(option, (tuple, list)) or type(option) in FAMILIES:
                 unsafe.append(k)
         values.append(option)
     if len(FAMILIES) > 1:
@@ -154,7 +154,7 @@ def apply_one(rule: Rule, x: Any, parent: Any, inputs: tuple[Any, ...]) -> Any:
             option = values[k]
             if type(option) not in SIMPLE and not (type(option) is tuple and SIMPLE.issuperset(map(type, option))):
                 values[k] = plain_option(option)
-                if isinstance(values[k], (np.ndarray, tuple, list)):
+                if isinstance(values[k], (tuple, list)) or type(values[k]) in FAMILIES:
                     unsafe = (*unsafe, k)
     result = rule.compute(*values)
     if type(result) not in FAMILIES:
@@ -230,8 +230,8 @@ def announce(node: Any) -> None:
 def secure(value: Any, needed: bool, prints: list[Any]) -> Any:
     """A value that may change without our knowing, so that it cannot harm us: copied, or watched, or let go."""
     if isinstance(value, (tuple, list)):
-        return type(value)([secure(v, True, prints) if isinstance(v, (np.ndarray, list)) else v for v in value])
-    if not isinstance(value, np.ndarray):
+        return type(value)([secure(v, True, prints) if isinstance(v, list) or type(v) in FAMILIES else v for v in value])
+    if type(value) not in FAMILIES:
         return value
     if value.nbytes > memory.COPY_BYTES and not needed:
         return Ghost(value)
@@ -262,13 +262,14 @@ def plain_option(option: Any) -> Any:
 
 def one_family(rule: Rule, values: list[Any]) -> list[Any]:
     """Arrays of two libraries do not mix; those of a recording (``plan/traced.py``) adopt NumPy's."""
-    found = {array_type(v) for v in values if array_type(v) is not None}
+    found: set[Any] = {array_type(v) for v in values if array_type(v) is not None}
     if len(found) > 1:
         for t in found:
             if hasattr(t, "adopt") and found == {t, np.ndarray}:
                 return [t.adopt(v, next(v for v in values if type(v) is t)) for v in values]
         names = " and ".join(sorted(f"{t.__module__}.{t.__name__}" for t in found if t))
         raise MixedArraysError(
-            f"{rule.name} got arrays of {names}. Make both of one library first: the other side from x.value."
+            f"{rule.name} got arrays of {names}. Bring one side over first: x.to_cpu(), x.to_gpu(), "
+            f"or af.Autodiff(array_type).put(x)."
         )
     return values

@@ -24,6 +24,8 @@ from typing import Any
 import numpy as np
 
 from . import trees
+from .backends import array_type
+from .devices import brought, to_cpu
 from .errors import LOST, AutoflowError, GradcheckError
 from .nodes import value_of
 from .products import vjp
@@ -77,15 +79,19 @@ def check(
     checked = [k for k, x in enumerate(trees.leaves(inputs)) if trees.is_number(x) and _kind(x) in "fc"]
     if not checked:
         raise TypeError("there is nothing to check: give floats or float64 arrays")
-    copies = [np.array(value_of(x)) if k in checked else x for k, x in enumerate(trees.leaves(inputs))]
-    report.found += problems_of_inputs(trees.leaves(inputs), names, checked)
+    libraries = [array_type(x) for x in trees.leaves(inputs)]
+    leaves = trees.leaves(to_cpu(inputs))
+    copies = [np.array(value_of(x)) if k in checked else x for k, x in enumerate(leaves)]
+    report.found += problems_of_inputs(leaves, names, checked)
     if report.found:
         return report
 
     def flat(*leaves: Any) -> Any:
-        """``f`` as a function of the leaves that are checked."""
+        """``f`` as a function of the leaves that are checked. On another device it computes there: to bring arrays
+        over is differentiable, so everything else here needs to know only NumPy."""
         given = dict(zip(checked, leaves, strict=True))
-        return f(*trees.rebuilt(inputs, iter([given.get(k, x) for k, x in enumerate(copies)])))
+        moved = [brought(given.get(k, x), library) for k, (x, library) in enumerate(zip(copies, libraries, strict=True))]
+        return to_cpu(f(*trees.rebuilt(inputs, iter(moved))))
 
     point = Point(flat, [copies[k] for k in checked], [names[k] for k in checked], eps, rtol, atol)
     for k in range(order):
@@ -97,7 +103,7 @@ def check(
 
 
 def _kind(x: Any) -> str:
-    return str(np.asarray(value_of(x)).dtype.kind)
+    return x.dtype.kind if hasattr(x, "dtype") else str(np.asarray(x).dtype.kind)
 
 
 def _input_names(f: Any, inputs: tuple[Any, ...]) -> list[str]:
@@ -231,14 +237,19 @@ def judged(
     point: Point, entry: tuple[str, tuple[int, ...]], numbers: tuple[Any, Any, float], weights: list[Array], order: int
 ) -> Row:
     """One line of the table; of a function with a single result what its derivative is, without the weight."""
-    single = len(weights) == 1 and weights[0].size == 1 and weights[0].dtype.kind == "f"
-    weight = float(weights[0].item()) if single else 1.0
+    weight = only_weight(weights)
     analytic, numeric, noise = numbers[0] / weight, numbers[1] / weight, numbers[2] / abs(weight)
     with np.errstate(all="ignore"):
         error = abs(analytic - numeric)
         size = max(abs(analytic), abs(numeric))
         right = bool(error <= point.atol + point.rtol * abs(numeric) + noise) or bool(analytic == numeric)
         return Row(*entry, analytic, numeric, float(error / size) if size else 0.0, right, order)
+
+
+def only_weight(weights: list[Array]) -> float:
+    """The weight of a single real result, by which everything that is shown is divided; else 1."""
+    single = len(weights) == 1 and weights[0].size == 1 and weights[0].dtype.kind == "f"
+    return float(weights[0].item()) if single else 1.0
 
 
 # -- differences -----------------------------------------------------------------------------------------------------
@@ -295,15 +306,16 @@ def _note_kink(
     right, left = [_shifted(point, k, place, unit * step) for step in (h, -h)]
     ahead, behind = _weighted(weights, right, values) / h, _weighted(weights, values, left) / h
     where = f"{point.names[k]}{list(place) if place else ''} = {point.xs[k][place]:.6g}"
+    now_left, now_right, left_then, right_then = [x / only_weight(weights) for x in (behind, ahead, *slopes)]
     if not abs(ahead - behind) < 0.3 * abs(slopes[1] - slopes[0]):
         report.found.append(
-            f"a kink at {where}: the slope is {behind:.4g} to the left and {ahead:.4g} to the right, so there is no "
-            f"derivative. Check elsewhere."
+            f"a kink at {where}: the slope is {now_left:.4g} to the left and {now_right:.4g} to the right, so there is "
+            f"no derivative. Check elsewhere."
         )
     elif abs(sum(slopes) - ahead - behind) > 0.1 * abs(slopes[1] - slopes[0]):
         report.found.append(
-            f"a kink within {100 * h:.1g} of {where}: the slopes there are {slopes[0]:.4g} and {slopes[1]:.4g}. Check "
-            f"elsewhere, or with a smaller eps."
+            f"a kink within {100 * h:.1g} of {where}: the slopes there are {left_then:.4g} and {right_then:.4g}. "
+            f"Check elsewhere, or with a smaller eps."
         )
 
 

@@ -1,10 +1,12 @@
-"""Draw every picture of this folder: python images/make.py
+"""Draw every picture of this folder: python images/make.py (screenshots/ with chromium and Pillow)
 
 ``GALLERY`` holds the reference graphs; the tests compare them with golden files in every format.
 """
 
 from __future__ import annotations
 
+import itertools
+import re
 import sys
 import tempfile
 from collections.abc import Callable
@@ -14,12 +16,14 @@ from typing import Any
 import numpy as np
 
 import autoflow as af
+from autoflow.demo import example
 from autoflow.pictures import Graph
 from autoflow.scopes import scope
 
 HERE = Path(__file__).parent
+THEMES = ("light", "dark")
 TO_STEP_15 = """{
-    const root = document.querySelector('.autoflow-picture > div').shadowRoot;
+    const root = [...document.querySelectorAll('.autoflow-picture *')].find(e => e.shadowRoot).shadowRoot;
     const slider = root.querySelector('[type=range]');
     slider.value = 15;
     slider.dispatchEvent(new Event('input'));
@@ -28,12 +32,7 @@ TO_STEP_15 = """{
 
 def lesson(**options: Any) -> Graph:
     """The example of the documentation, after ``backward()``."""
-    x, y, z = af.Variable(3.0, name="x"), af.Variable(5.0, name="y"), af.Variable(4.0, name="z")
-    a1 = x + y + z
-    a2 = x * y * z
-    a3 = a1**2 * np.sin(a2)
-    a4 = a1 * np.cos(a2)
-    a5 = a3 - a4
+    a5 = example()
     a5.backward()
     return af.graph(a5, **options)
 
@@ -197,20 +196,41 @@ GALLERY: dict[str, Callable[..., Graph]] = {
 
 
 def screenshots(folder: Path) -> None:
-    """The page that steps through the lesson, in the middle of the backward pass. Needs chromium."""
+    """What a browser makes of every picture, light and dark, and of the page that steps. Needs chromium and Pillow."""
     sys.path.insert(0, str(HERE.parent / "tests"))
     import chromium
 
     if reason := chromium.missing():
-        print(f"{reason}: no picture of the stepping")
+        print(f"{reason}: no screenshots")
         return
+    folder.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as place, chromium.Chromium() as browser:
+        path = Path(place) / "picture.svg"
+        for name, theme in itertools.product(GALLERY, THEMES):
+            af.reset()
+            GALLERY[name](theme=theme).save(path)
+            wide, high = map(int, re.findall(r'(?:width|height)="(\d+)"', path.read_text(encoding="utf-8"))[:2])
+            page = browser.open(path, width=wide, height=high)
+            smaller(page.screenshot(folder / f"{name}_{theme}.png"))
         path = Path(place) / "page.html"
         path.write_text(lesson().step().to_html(), encoding="utf-8")
-        for dark in (False, True):
-            page = browser.open(path, width=1300, height=440, dark=dark)
+        for theme in THEMES:
+            page = browser.open(path, width=1300, height=440, dark=theme == "dark")
             page.run(TO_STEP_15)
-            page.screenshot(folder / f"step_{'dark' if dark else 'light'}.png")
+            smaller(page.screenshot(folder / f"step_{theme}.png"))
+
+
+def smaller(path: Path) -> None:
+    """The same picture in its 200 most frequent colours: all fills, and enough for the edges of letters."""
+    from PIL import Image
+
+    with Image.open(path) as file:
+        image = file.convert("RGB")
+    counted = sorted(image.getcolors(maxcolors=1 << 24), reverse=True)[:200]
+    palette = Image.new("P", (1, 1))
+    palette.putpalette([part for _, colour in counted for part in colour])
+    few = image.quantize(palette=palette, dither=Image.Dither.NONE)
+    few.save(path, optimize=True)
 
 
 def main(folder: Path = HERE) -> None:
@@ -218,11 +238,11 @@ def main(folder: Path = HERE) -> None:
     for name, make in GALLERY.items():
         af.reset()
         make().save(folder / f"{name}.svg")
-    for theme in ("light", "dark"):
+    for theme in THEMES:
         readme(theme=theme).save(folder / f"lesson_{theme}.svg")
     lesson(detail="values", gradients=False, theme="light").save(folder / "values.svg")
     lesson(detail="names", theme="light").save(folder / "names.svg")
-    screenshots(folder)
+    screenshots(folder / "screenshots")
 
 
 if __name__ == "__main__":

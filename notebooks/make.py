@@ -27,8 +27,8 @@ KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": 
 ANSWER = re.compile(r"<details>\s*<summary>Answer</summary>(.*?)</details>", re.DOTALL)
 CODE = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
-# Before the first cell. Nothing shows itself as HTML, of which GitHub removes the better part. matplotlib is imported
-# because it says so on stderr when it looks for fonts the first time.
+# Before the first cell. Nothing shows itself as HTML, of which GitHub removes the better part, nor as PDF, which is for
+# paper. matplotlib is imported because it says so on stderr when it looks for fonts the first time.
 PREPARE = """
 def prepare():
     import socket
@@ -41,7 +41,7 @@ def prepare():
     socket.getaddrinfo = socket.create_connection = refuse
     autoflow.options.static = True
     formatter = get_ipython().display_formatter
-    formatter.active_types = [kind for kind in formatter.format_types if kind != "text/html"]
+    formatter.active_types = [x for x in formatter.format_types if x not in ("text/html", "application/pdf")]
 
 prepare()
 del prepare

@@ -58,8 +58,8 @@ class Device:
         return self._base
 
     @property
-    def __array_interface__(self) -> Any:
-        raise AttributeError("this memory cannot be read from here")
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return {**self._host.__array_interface__, "strides": self._host.strides}
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise TypeError("Implicit conversion to a NumPy array is not allowed. Please use `.get()`.")
@@ -180,10 +180,8 @@ def outside(result: Any, sources: list[Device]) -> Any:
     return type(result)([outside(r, sources) for r in result]) if type(result) in (tuple, list) else result
 
 
-METHODS = """all any argmax argmin argpartition argsort astype clip compress conj conjugate copy cumprod cumsum diagonal
-    dot fill flatten max mean min nonzero partition prod put ravel repeat reshape round searchsorted sort squeeze std
-    sum swapaxes take trace transpose var tobytes""".split()
-BINARY = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift".split()
+METHODS = ["all", "any", "argmax", "argmin", "argpartition", "argsort", "astype", "clip", "compress", "conj", "conjugate", "copy", "cumprod", "cumsum", "diagonal", "dot", "fill", "flatten", "max", "mean", "min", "nonzero", "partition", "prod", "put", "ravel", "repeat", "reshape", "round", "searchsorted", "sort", "squeeze", "std", "sum", "swapaxes", "take", "trace", "transpose", "var", "tobytes"]
+BINARY = ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift"]
 SYMBOLS = {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert}
 
 
@@ -216,8 +214,7 @@ def attribute(name: str) -> Any:
 
 def install() -> None:
     """Give Device the rest of an array."""
-    from autoflow.fast import BINARY as ufuncs
-    from autoflow.fast import COMPARISONS
+    from autoflow.fast import BINARY as ufuncs, COMPARISONS
     from autoflow.protocol import BITS
 
     for name in METHODS:
@@ -230,7 +227,7 @@ def install() -> None:
         setattr(Device, f"__{name}__", operator(ufunc))
     for name, ufunc in SYMBOLS.items():
         setattr(Device, f"__{name}__", lambda self, ufunc=ufunc: ufunc(self))
-    for name in "T mT real imag shape strides dtype ndim size itemsize nbytes".split():
+    for name in ["T", "mT", "real", "imag", "shape", "strides", "dtype", "ndim", "size", "itemsize", "nbytes"]:
         setattr(Device, name, attribute(name))
 
 

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 
 import autoflow as af
+from autoflow import demo
+from autoflow.listing import nodes_of
 from autoflow.rules.table import RULES, Example, Rule
 
 Array = Any
@@ -22,6 +24,12 @@ NIGHTLY = bool(os.environ.get("AUTOFLOW_NIGHTLY"))  # then all combinations, and
 H = 5e-4  # step of the differences: the truncation error h⁴ and the rounding error ε/h are both about 1e-12
 TINY = 1e-30  # step of the complex differences, from which nothing is subtracted
 STENCIL = ((-2, 1 / 12), (-1, -2 / 3), (1, 2 / 3), (2, -1 / 12))  # df/dx = Σ weight · f(x + k h) / h + O(h⁴)
+
+
+def example(x: float = 3.0, y: float = 5.0, z: float = 4.0) -> tuple[Any, tuple[Any, ...]]:
+    """The computation that the documentation is about: a5, and the Variables x, y, z."""
+    a5 = demo.example(x, y, z)
+    return a5, tuple([node for node in nodes_of(a5) if isinstance(node, af.Variable)])
 
 
 # -- rows and their inputs -------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -117,3 +118,21 @@ def test_results_are_the_same():
     np.sum(np.sin(x) * x).backward()
     assert np.array_equal(x.grad, expected)
     assert af.grad(detect_anomaly()(lambda x: x**3))(2.0) == 12.0
+
+
+@pytest.mark.parametrize(
+    ("shell", "place"),
+    [
+        (
+            "SimpleNamespace(compile=SimpleNamespace(format_code_name=lambda file: ('Cell', 'In[7]')))",
+            "Cell In[7], line 2",
+        ),
+        ("SimpleNamespace(compile=SimpleNamespace(format_code_name=lambda file: None))", "<cell>:2"),
+        ("None", "<cell>:2"),
+    ],
+)
+def test_a_notebook_says_which_cell(shell, place):
+    names = {"SimpleNamespace": SimpleNamespace, "np": np, "x": af.Variable(0.0)}
+    exec(f"def get_ipython(): return {shell}", names)
+    with pytest.raises(AnomalyError, match=re.escape(f"computed at {place}. ")), detect_anomaly():
+        exec(compile("\ny = np.log(x)", "<cell>", "exec"), names)

@@ -79,7 +79,9 @@ MAY_IMPORT = {
     "custom": CORE | {"joint"},
     "linalg": CORE,
     "ops": USERS,
-    "verify": USERS,
+    "devices": CORE | {"create", "trees"},
+    "gpu": {"backends", "errors"},
+    "verify": USERS | {"devices"},
     "plan": USERS,
     "replay": CORE,
     # Of nodes the public attributes (tested below); the order of the engine; whether a value is still there.

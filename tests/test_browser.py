@@ -20,6 +20,7 @@ import autoflow as af
 from autoflow.pictures import graph
 from autoflow.pictures.html import fragment, page
 from autoflow.pictures.numbers import number
+from autoflow.pictures.stepping import steps_of
 from autoflow.pictures.style import DARK, LIGHT
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.xdist_group("browser")]
@@ -300,3 +301,117 @@ def test_boxes_fold_and_open_on_a_click(show):
     one.run("slide(0)")
     one.run("slide(1000)")
     assert one.run("amount(0)") == graph(z, gradients=True).drawn.nodes[0].gradient.text(4)
+
+
+def network():
+    """Two boxes, one in the other, and a third; forward and backward."""
+    x, w1, w2 = (af.Variable(v, name=name) for v, name in ((2.0, "x"), (3.0, "w1"), (0.5, "w2")))
+    with af.scope("hidden"), af.scope("inner"):
+        h = np.tanh(x * w1)
+    with af.scope("output"):
+        z = (h * w2) ** 2 + x
+    z.name = "z"
+    return z
+
+
+def test_steps_go_on_while_boxes_are_folded(show):
+    g = graph(network(), gradients=True)
+    steps = steps_of(g.drawn)
+    one = show(page(g, 0))
+    one.run("[...r().querySelectorAll('.toggle')].find((e) => e.textContent.includes('hidden')).onclick()")
+    assert one.run("caption()") == steps[0].caption
+    box = "r().querySelector('[data-node].sco')"
+    amounts = [f"{box}.classList.contains('{name}')" for name in ("wait", "dry", "act")]
+    inside = {v.id for v in g.drawn.nodes if "hidden" in v.scope}
+    for k, step in enumerate(steps):
+        one.run(f"slide({k})")
+        assert one.run("caption()") == step.caption
+        waits, dry, act = [one.run(text) for text in amounts]
+        if step.phase == "end":
+            assert (waits, dry, act) == (False, False, False)
+            continue
+        coming = steps[k + 1 :]
+        assert act == (step.node in inside)
+        assert waits == any([s.phase == "forward" and s.node in inside for s in coming])
+        assert dry == any([p.source in inside for s in coming for p in s.products])
+        arrows = one.run("r().querySelectorAll('.back').length")
+        crossing = {p.source in inside for p in step.products if (p.source in inside) != (step.node in inside)}
+        if step.node not in inside and step.products:
+            assert arrows == len(step.products)
+        elif step.phase == "backward":
+            assert arrows == len(crossing)
+        if step.title == "(h*w2)**2" or k == len(steps) // 2:
+            keep(one, f"folded{k}")
+    one.run("slide(7)")
+    before = one.run("caption()")
+    one.run("r().querySelector('[data-node].sco').onclick()")
+    assert one.run("caption()") == before
+    assert one.run("r().querySelectorAll('.act').length") == 1
+
+
+def test_search(show):
+    one = show(graph(lesson()[0], gradients=True, merge=False).to_html())
+    find = "(text) => { const f = r().querySelector('[type=search]'); f.value = text; f.oninput(); }"
+    found = "[...r().querySelectorAll('.found')].map((e) => e.querySelector('.title').textContent)"
+    one.run(f"({find})('SIN')")
+    assert one.run(found) == ["sin(a2)", "a3"]  # a3 has it as an operand
+    assert one.run("r().querySelectorAll('.missed').length") > 3
+    keep(one, "search")
+    one.run("r().querySelector('[type=search]').focus()")
+    one.press("Enter")
+    assert one.run("r().querySelectorAll('.aside').length") > 0
+    one.run(f"({find})('nothing is called that')")
+    assert one.run("r().querySelector('[role=search] .where').textContent").startswith("0 of ")
+    one.run(f"({find})('')")
+    assert one.run("r().querySelectorAll('.found, .missed').length") == 0
+    small = show(graph(shared()[0], gradients=True).to_html())
+    assert small.run("r().querySelector('[type=search]')") is None
+
+
+def test_search_finds_names_in_folded_boxes(show):
+    x = af.Variable(2.0, name="x")
+    y = x
+    for k in range(6):
+        with af.scope(f"box{k}"):
+            for _ in range(k + 1):  # equal boxes would be repeats, and one card
+                y = np.tanh(y)
+            y = y * af.Variable(1.0, name=f"weight{k}")
+    one = show(page(graph(y, depth=0)))
+    one.run("const f = r().querySelector('[type=search]'); f.value = 'weight3'; f.oninput()")
+    assert one.run("[...r().querySelectorAll('.found')].map((e) => e.querySelector('.title').textContent)") == ["box3"]
+    note = "r().querySelector('.left-out').textContent"
+    assert one.run(note) == ""  # here every click leads somewhere
+    for _ in range(3):
+        one.run("r().querySelector('.toggle.sco[data-node]').onclick()")
+    assert "does not have every set of folded boxes" in one.run(note)
+
+
+def test_a_click_on_a_card_lights_the_ways_from_it(show):
+    g = graph(lesson()[0], gradients=True)
+    one = show(g.to_html())
+    (start,) = [v.id for v in g.drawn.nodes if v.title == "x"]
+    click = f"card({start}).dispatchEvent(new MouseEvent('click', {{bubbles: true}}))"
+    one.run(click)
+    dark = {int(k) for k in one.run("[...r().querySelectorAll('[data-node].aside')].map((e) => e.dataset.node)")}
+    on = {start}
+    for e in sorted(g.drawn.edges, key=lambda e: e.target):
+        if e.source in on:
+            on.add(e.target)
+    assert dark == {v.id for v in g.drawn.nodes} - on
+    keep(one, "paths")
+    one.run(click)
+    assert one.run("r().querySelectorAll('.aside').length") == 0
+
+
+def test_long_data_is_unpacked(show):
+    y = af.Variable(2.0, name="x")
+    for k in range(60):
+        with af.scope(f"box{k % 4}"):
+            y = np.tanh(y) * np.exp(-y)
+    text = page(graph(y, gradients=True))
+    assert "data-autoflow='{" not in text
+    one = show(text)
+    end = time.monotonic() + 10
+    while not one.run("Boolean(document.querySelector('.autoflow-picture > div')?.shadowRoot)"):
+        assert time.monotonic() < end
+    assert one.run("r().querySelectorAll('[data-node]').length") > 50

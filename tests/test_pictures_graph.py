@@ -10,24 +10,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
+from support import example as lesson
 
 import autoflow as af
 from autoflow.pictures import Graph, draw, graph, layout, to_dot
 from autoflow.pictures.cards import cards
 from autoflow.pictures.numbers import number, numbers
-
-
-def lesson(x=3.0, y=5.0, z=4.0):
-    """The example of the whole documentation, with its names."""
-    x, y, z = af.Variable(x, name="x"), af.Variable(y, name="y"), af.Variable(z, name="z")
-    a1 = x + y + z
-    a2 = x * y * z
-    a3 = a1**2 * np.sin(a2)
-    a4 = a1 * np.cos(a2)
-    a5 = a3 - a4
-    for name, node in {"a1": a1, "a2": a2, "a3": a3, "a4": a4, "a5": a5}.items():
-        node.name = name
-    return a5, (x, y, z)
 
 
 def by_title(g):

@@ -13,11 +13,17 @@ from support import rows  # noqa: E402
 
 import autoflow as af  # noqa: E402
 from autoflow.errors import NoRuleError  # noqa: E402
+from autoflow.rules import bessel, distributions, elliptic, orthogonal  # noqa: E402
 from autoflow.rules import special as ours  # noqa: E402
+from autoflow.rules.table import COMPOSED, RULES  # noqa: E402
 
-OURS = [row for row in rows() if any(fn.__globals__ is vars(ours) for fn in row.derivatives.values())]
-REAL = {"psi", "gamma", "loggamma", "_zeta", "ive"}  # complex numbers only forwards, or once
-ROUGH = {"expi", "ive", "jv", "yv"}  # SciPy's values of x + 1e-30i are not those of an analytic function
+MODULES = {id(vars(module)) for module in (ours, bessel, distributions, elliptic, orthogonal)}
+OURS = [row for row in rows() if any(id(fn.__globals__) in MODULES for fn in row.derivatives.values())]
+REAL = {"psi", "gamma", "loggamma", "rgamma", "_zeta", "ive", "jve", "yve"}  # complex numbers only forwards, or once
+DOUBLE = {"bdtr", "bdtrc"}  # SciPy warns of float32
+# SciPy's values of x + 1e-30i are not those of an analytic function.
+ROUGH = {"expi", "ive", "jv", "yv", "jve", "yve", "airy", "sici_0", "sici_1", "shichi_0", "shichi_1", "spherical_jn",
+         "spherical_yn"}  # fmt: skip
 
 
 def name(row):
@@ -29,6 +35,9 @@ def test_row(row, monkeypatch):
     if row.name in REAL:
         for words in ("DTYPES", "RARE"):
             monkeypatch.setattr(test_rules, words, [w for w in getattr(test_rules, words) if "complex" not in w])
+    if row.name in DOUBLE:
+        monkeypatch.setattr(test_rules, "DTYPES", ["float64"])
+        monkeypatch.setattr(test_rules, "RARE", [])
     if row.name in ROUGH:
         monkeypatch.setattr(test_rules, "complex_step", no_complex_step)
     test_rules.check_row(row)
@@ -106,3 +115,69 @@ def test_functions_that_are_no_ufuncs():
     x = af.Variable([0.5, 2.0])
     (-special.zeta(3.0, x) * 2).sum().backward()  # polygamma(2, x)
     np.testing.assert_allclose(x.grad, special.polygamma(3, x.value))
+
+
+# -- every function of scipy.special ----------------------------------------------------------------------------------
+
+
+def ufuncs():
+    return {n: getattr(special, n) for n in special.__all__ if isinstance(getattr(special, n), np.ufunc)}
+
+
+def test_every_ufunc_has_a_row_or_a_reason():
+    found = {name for name, f in ufuncs().items() if f in RULES or f in COMPOSED}
+    assert set(ours.WITHOUT) == set(ufuncs()) - found
+
+
+def test_those_without_a_row_are_refused():
+    with pytest.raises(NoRuleError, match="zetac of a node is not differentiated"):
+        special.zetac(af.Variable(2.0))
+
+
+@pytest.mark.parametrize(("f", "x"), [
+    (special.fresnel, 0.7), (special.sici, 0.7), (special.shichi, -0.7), (special.airy, -1.3), (special.kelvin, 1.5),
+    (lambda x: special.ellipj(x, 0.4), 0.7), (lambda m: special.ellipj(0.8, m), 0.0), (special.itj0y0, 1.2),
+    (lambda m: special.ellipj(2.8, m), 0.6), (lambda x: special.pbdv(1.5, x), 0.4), (special.it2i0k0, 1.2),
+    (lambda x: special.pbwa(0.5, x), 0.4), (lambda x: (special.lambertw(x),), 0.7),
+    (lambda x: (special.lambertw(x, -1),), -0.2), (lambda x: (special.gdtr(2.0, 1.5, x), special.gdtr(x, 1.5, 2.0)), 0.6),
+])  # fmt: skip
+def test_functions_with_several_results(f, x):
+    """Each as SciPy computes it, each with the derivative that differences give."""
+    h, v = 1e-6, af.Variable(x)
+    for k, (z, value) in enumerate(zip(f(v), f(x), strict=True)):
+        np.testing.assert_array_equal(z.value, value)
+        v.zero_grad()
+        np.real(z).backward()
+        np.testing.assert_allclose(v.grad, np.real(f(x + h)[k] - f(x - h)[k]) / (2 * h), rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize(("f", "at", "slope", "bend"), [
+    (special.exprel, 0.0, 1 / 2, 1 / 3), (special.spence, 1.0, -1.0, 1 / 2), (special.ellipk, 0.0, np.pi / 8, 9 * np.pi / 64),
+    (special.ellipe, 0.0, -np.pi / 8, -3 * np.pi / 64), (special.ellipkm1, 1.0, -np.pi / 8, 9 * np.pi / 64),
+    (lambda m: special.ellipkinc(np.pi / 2, m), 0.0, np.pi / 8, 9 * np.pi / 64),
+    (lambda m: special.ellipeinc(np.pi / 2, m), 0.0, -np.pi / 8, -3 * np.pi / 64),
+    (lambda y: special.boxcox(np.e, y), 0.0, 1 / 2, 1 / 3), (lambda y: special.inv_boxcox(1.0, y), 1e-9, -np.e / 2, None),
+    (lambda x: special.agm(x, 1.0), 1.0, 1 / 2, -1 / 8), (lambda x: special.agm(1.0, x), 1.0, 1 / 2, -1 / 8),
+    (special.beip, 0.0, 1 / 2, None), (lambda x: special.huber(1.0, x), 1.0, 1.0, 0.0 + 1.0),
+    (lambda x: special.spherical_jn(0, 0.0) * x, 0.0, 1.0, 0.0), (special.rgamma, -2.0, 2.0, None),
+    (special.rgamma, -3.0, -6.0, None), (lambda x: special.eval_legendre(3, x), 1.0, 6.0, 15.0),
+    (lambda x: special.eval_chebyu(2, x), -1.0, -8.0, 8.0), (special.wrightomega, 0.0, 0.36189625, None),
+])  # fmt: skip
+def test_removable_points(f, at, slope, bend):
+    """Where a formula would divide 0 by 0: the limit, in the second derivative as well."""
+    x = af.Variable(at)
+    f(x).backward(create_graph=True)
+    np.testing.assert_allclose(x.grad.value, slope, rtol=1e-7)
+    if bend is not None:
+        first = x.grad
+        x.zero_grad()
+        if first.requires_grad:
+            first.backward()
+        np.testing.assert_allclose(0.0 if x.grad is None else x.grad, bend, rtol=1e-9, atol=1e-12)
+
+
+def test_counts_are_rounded_down():
+    p = af.Variable(0.3)
+    special.bdtr(2.7, 5, p).backward()
+    h = 1e-6
+    np.testing.assert_allclose(p.grad, (special.bdtr(2, 5, 0.3 + h) - special.bdtr(2, 5, 0.3 - h)) / (2 * h), rtol=1e-8)

@@ -10,6 +10,7 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from hypothesis import given
+from support import example
 
 import autoflow as af
 from autoflow import engine
@@ -20,15 +21,7 @@ FUNCTIONS = [np.add, np.subtract, np.multiply, np.sin, np.cos, np.tanh, np.maxim
 
 def lesson():
     """The example of the documentation, in the numbers of the mock-up."""
-    x, y, z = af.Variable(2.0, name="x"), af.Variable(1.0, name="y"), af.Variable(0.5, name="z")
-    a1 = x + y + z
-    a2 = x * y * z
-    a3 = a1**2 * np.sin(a2)
-    a4 = a1 * np.cos(a2)
-    a5 = a3 - a4
-    for name, node in {"a1": a1, "a2": a2, "a3": a3, "a4": a4, "a5": a5}.items():
-        node.name = name
-    return a5, (x, y, z)
+    return example(2.0, 1.0, 0.5)
 
 
 def shared():

@@ -133,6 +133,10 @@ def test_a_second_derivative_that_is_wrong():
 # -- other findings --------------------------------------------------------------------------------------------------
 
 
+def test_slopes_at_a_kink_are_those_of_the_function():
+    assert "the slope is -1 to the left and 1 to the right" in str(af.check(np.abs, 0.0))
+
+
 def test_kinks():
     for f, x in (
         (np.abs, 0.0), (lambda x: np.maximum(x, 1.0), np.array([0.5, 1.0])), (np.max, np.array([2.0, 2.0])),

@@ -4,19 +4,17 @@ import itertools
 
 import numpy as np
 import pytest
+from support import example
 
 import autoflow as af
 from autoflow.errors import LostGradientError
+from autoflow.listing import nodes_of
 from autoflow.pictures.chain import MANY
 
 
 def lesson():
-    x, y, z = af.Variable(2.0, name="x"), af.Variable(1.0, name="y"), af.Variable(0.5, name="z")
-    a1, a2 = x + y + z, x * y * z
-    a3, a4 = a1**2 * np.sin(a2), a1 * np.cos(a2)
-    a5 = a3 - a4
-    for name, node in {"a1": a1, "a2": a2, "a3": a3, "a4": a4, "a5": a5}.items():
-        node.name = name
+    a5, (x, y, z) = example(2.0, 1.0, 0.5)
+    a1 = next(node for node in nodes_of(a5) if node.name == "a1")
     return x, y, z, a1, a5
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..errors import DataError, InputError
 from ..nodes import value_of
+from ..rules.shapes import at_hand
 
 Array = Any
 
@@ -60,18 +61,26 @@ def same_shape(who: str, x: Any, target: Any) -> None:
 
 
 def labels(who: Any, target: Any, classes: int, ignore: int | None = None) -> Array:
-    """Class numbers as a plain integer array, all in 0...classes-1 or equal to ``ignore``."""
+    """Class numbers as a plain integer array, all in 0...classes-1 or equal to ``ignore``.
+
+    (Not looked at on a GPU, where that would mean to wait.)"""
     target = plain(target)
     if target.dtype.kind not in "iu":
         raise DataError(f"{who} expected integer class numbers, got {target.dtype}")
-    wrong = (target < 0) | (target >= classes)
-    if ignore is not None:
-        wrong &= target != ignore
+    if not at_hand(target):
+        return target
+    wrong = outside(target, classes, ignore)
     if wrong.any():
         raise InputError(
             f"{who}: label {target[wrong].ravel()[0]} is not one of the {classes} classes 0 ... {classes - 1}"
         )
     return target
+
+
+def outside(target: Array, classes: int, ignore: int | None) -> Array:
+    """Which labels are no classes, and not to be ignored either."""
+    wrong = (target < 0) | (target >= classes)
+    return wrong if ignore is None else wrong & (target != ignore)
 
 
 def generator(who: str, rng: Any) -> np.random.Generator:

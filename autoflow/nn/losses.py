@@ -12,24 +12,27 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from .checks import floats, labels, plain, same_shape
+from ..rules.shapes import at_hand
+from .checks import floats, labels, outside, plain, same_shape
 from .functions import softplus
 from .rows import log_softmax, relu
 
 Array = Any
 
 
-def reduced(who: str, z: Array, reduction: str, count: float | None = None) -> Array:
-    """The mean (over ``count``, if not over all), the sum, or z itself."""
+def reduced(who: str, z: Array, reduction: str, count: Any = None) -> Array:
+    """The mean (over ``count``, if not over all), the sum, or z itself. A count on a GPU is not looked at: 0 / 0 is NaN."""
     if reduction == "none":
         return z
     if reduction == "sum":
         return np.sum(z)
     if reduction != "mean":
         raise InputError(f"{who}: reduction is 'mean', 'sum' or 'none', not {reduction!r}")
-    if not (z.size if count is None else count):
+    if not z.size or (at_hand(count) and not count):
         raise InputError(f"{who}: there is no mean of nothing: the batch is empty, or every target is ignored")
-    return np.mean(z) if count is None else np.sum(z) / count
+    if count is None:
+        return np.mean(z)
+    return np.sum(z) / (int(count) if at_hand(count) else count.astype(z.dtype))  # neither makes float32 wider
 
 
 def pair(who: str, x: Array, target: Array) -> Array:
@@ -136,7 +139,7 @@ def cross_entropy(
     if label_smoothing:
         spread = np.where(counted, np.mean(log_p, axis=axis), 0)
         z = (1 - label_smoothing) * z + label_smoothing * spread
-    return reduced(who, -z, reduction, int(counted.sum()))
+    return reduced(who, -z, reduction, counted.sum())
 
 
 def nll_loss(x: Array, target: Array, *, ignore_index: int = -100, reduction: str = "mean") -> Array:
@@ -147,7 +150,7 @@ def nll_loss(x: Array, target: Array, *, ignore_index: int = -100, reduction: st
     """
     floats("nll_loss", x)
     z, counted = chosen("nll_loss", x, target, class_axis("nll_loss", x), ignore_index)
-    return reduced("nll_loss", -z, reduction, int(counted.sum()))
+    return reduced("nll_loss", -z, reduction, counted.sum())
 
 
 def class_axis(who: str, x: Array) -> int:
@@ -158,7 +161,10 @@ def class_axis(who: str, x: Array) -> int:
 
 
 def chosen(who: str, log_p: Array, target: Array, axis: int, ignore: int) -> tuple[Array, Array]:
-    """log_p of the target classes, 0 where they are ignored, and where they are not."""
+    """log_p of the target classes, 0 where they are ignored, and where they are not.
+
+    On a GPU a label that is no class is not refused, which would mean to wait for the device: its loss is NaN.
+    """
     shape = log_p.shape[:axis] + log_p.shape[axis + 1 :]
     if np.shape(target) != shape:
         raise InputError(
@@ -170,7 +176,10 @@ def chosen(who: str, log_p: Array, target: Array, axis: int, ignore: int) -> tup
     places = list(np.indices(shape, sparse=True))
     places.insert(axis, np.where(counted, target, 0))
     z = log_p[tuple(places)]
-    return (z if counted.all() else np.where(counted, z, 0)), counted
+    if at_hand(target):
+        return (z if counted.all() else np.where(counted, z, 0)), counted
+    wrong = outside(target, log_p.shape[axis], ignore)
+    return np.where(counted, np.where(wrong, np.nan, z), 0), counted
 
 
 def kl_div(x: Array, target: Array, *, reduction: str = "mean", log_target: bool = False) -> Array:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..errors import AnomalyError
 from ..nodes import value_of
+from ..rules.shapes import at_hand
 from .base import not_negative, variables
 
 Array = Any
@@ -29,10 +30,11 @@ def clip_grad_value(parameters: Any, bound: float) -> None:
             np.clip(g, -bound, bound, out=g)
 
 
-def clip_grad_norm(parameters: Any, max_norm: float) -> float:
+def clip_grad_norm(parameters: Any, max_norm: float) -> Any:
     """All gradients times one number, so that together, as one long vector, they are at most ``max_norm`` long.
 
     The direction stays. Returns the length they had. Raises AnomalyError, and changes nothing, if that is not finite.
+    On a GPU nothing is looked at: the length is a 0-d array there, and one that is not finite makes all gradients NaN.
     Source: Pascanu, Mikolov and Bengio, ICML 2013.
 
     >>> w = af.Variable([1.0, 2.0])
@@ -44,6 +46,8 @@ def clip_grad_norm(parameters: Any, max_norm: float) -> float:
     """
     max_norm = not_negative("clip_grad_norm", "max_norm", max_norm)
     found = [(p, value_of(p.grad)) for p in variables(parameters) if p.grad is not None]
+    if not all([at_hand(g) for _, g in found]):
+        return _clipped_there([g for _, g in found], max_norm)
     total = math.hypot(*[float(np.linalg.norm(g)) for _, g in found])
     if not math.isfinite(total):
         wrong = [p.name for p, g in found if not np.isfinite(g).all()]
@@ -51,4 +55,13 @@ def clip_grad_norm(parameters: Any, max_norm: float) -> float:
     if total + 1e-6 > max_norm:
         for _, g in found:
             np.multiply(g, max_norm / (total + 1e-6), out=g)  # the 1e-6 is PyTorch's
+    return total
+
+
+def _clipped_there(grads: list[Array], max_norm: float) -> Array:
+    """The same without bringing a number to the host."""
+    total = np.sqrt(sum([np.sum(np.square(np.abs(g))) for g in grads]))
+    factor = np.minimum(max_norm / (total + 1e-6), 1.0)
+    for g in grads:
+        np.multiply(g, factor.astype(g.dtype), out=g)
     return total

@@ -260,7 +260,7 @@ class Graph:
         return bundle(self, include, exclude)
 
     def _ipython_display_(self) -> None:
-        """What notebooks show under ``af.options.static``: two outputs, picture and table."""
+        """What notebooks show under ``af.options.static`` and ``tables``: two outputs."""
         from .still import show
         from .tables import table_rows
 

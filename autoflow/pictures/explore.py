@@ -88,7 +88,7 @@ class Explorer:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
         """What notebooks show: a page, a widget, or a picture and advice. Never an exception."""
-        if modes().static:
+        if modes().static:  # nothing moves there
             return self.picture._repr_mimebundle_(include, exclude)
         trouble = ""
         if self.reason is not None:

@@ -144,13 +144,12 @@ def bundle(
 ) -> dict[str, Any]:
     """What IPython shows: HTML for notebooks, SVG, and the tree (or ``text``) for terminals.
 
-    Under ``af.options.static`` PNG, SVG and PDF instead of HTML, for places that show none: the viewers of GitHub, and
-    LaTeX, which otherwise needs Inkscape. What nothing here can draw is left out.
+    Under ``af.options.static`` PNG and SVG instead of HTML, for places that show none: the viewers of GitHub, PDF.
+    A PNG that nothing here can draw is left out.
     """
     makers: dict[str, Callable[[Graph], Any]] = {"image/svg+xml": Graph.to_svg, "text/plain": text}
     if modes().static:
         makers["image/png"] = lambda graph: drawn(graph, "png")
-        makers["application/pdf"] = lambda graph: drawn(graph, "pdf")
     else:
         makers["text/html"] = lambda graph: fragment(graph, start)
     answer = {}

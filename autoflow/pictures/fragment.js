@@ -4,7 +4,7 @@
 // that it is the same whichever way one came there. Texts enter the page as text, never as HTML.
 
 const PACE = 1400; // milliseconds per step while it plays
-const MANY = 10; // cards, from which on there is something to search for
+const MANY = 10; // cards, from which on there is something to search for; or there are folded boxes
 const LEFT_OUT = "This page does not have every set of folded boxes: some stay as they are. "
   + "Python draws the others: graph(open=\"name\"), graph(depth=1).";
 
@@ -246,7 +246,7 @@ function paths(frame, card) {
 
 // Boxes fold and open: a click puts another picture into the frame.
 function boxes(page, frame, first, folds, changed) {
-  const note = make("div", page, { class: "note" });
+  const note = make("div", page, { class: "left-out", role: "status" });
   function clickable(element, target, expanded) {
     if (!element || target < 0) return;
     const attributes = { class: "toggle", role: "button", tabindex: "0", "aria-expanded": String(expanded) };
@@ -306,7 +306,7 @@ async function render(fragment) {
     page.setAttribute("aria-label", image.alt);
     changed.push(controls(host, page, svg, data));
   }
-  if (svg.querySelectorAll("[data-node]").length >= MANY) {
+  if (svg.querySelectorAll("[data-node]").length >= MANY || data.folds.length) {
     const names = search(page, frame);
     changed.push((_, at, inside) => names(inside));
   }
@@ -317,6 +317,7 @@ async function render(fragment) {
     if (!event.target.closest(".toggle")) paths(frame, card && !card.dataset.chosen ? card : null);
   };
   image.replaceWith(host);
+  fragment.querySelector("[hidden]").remove();
 }
 
 const own = document.currentScript && document.currentScript.closest(".autoflow-picture");

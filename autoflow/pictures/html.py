@@ -31,7 +31,7 @@ STEPPED = 200  # nodes; of a larger picture nobody wants every step in the page
 LAST = -1
 LONG = 65_536  # letters of data, above which it is compressed
 PLAIN = "tex2jax_ignore mathjax_ignore"  # a name may have dollars, and MathJax makes links
-REMOVED = "This page removes pictures and scripts. Draw again under af.options.static = True: such pictures stay."
+REMOVED = "This page removes pictures. Those drawn under af.options(static=True, tables=True) stay."
 
 
 def page(graph: Graph, start: int = LAST) -> str:
@@ -95,7 +95,7 @@ def table(graph: Graph, steps: list[Step]) -> str:
     return f"<details><summary>all steps as text</summary>{html_table(step_rows(steps))}</details>"
 
 
-def step_rows(steps: list[Step]) -> list[list[str]]:
+def step_rows(steps: Sequence[Step]) -> list[list[str]]:
     """One row per step, below a row of headlines."""
     return [["step", "phase", "what happens"], *[[str(s.number), s.phase, s.caption] for s in steps]]
 

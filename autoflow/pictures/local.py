@@ -77,8 +77,7 @@ def local(record: Any, g: Array, sent: tuple[Numbers | None, ...], rows: int) ->
     """dz/dx for each operand where both are real numbers: what is sent back is g times it."""
     if record.shape != () or record.dtype.kind == "c":
         return (None,) * len(sent)
-    one = np.ones((), record.dtype)
-    units = sent if g == one else [None if u is None else numbers(u) for u in record(one)[:rows]]
+    units = sent if float(g) == 1 else [None if u is None else numbers(u) for u in record(1.0)[:rows]]
     return tuple([u if u is not None and u.scalar else None for u in units])
 
 

@@ -23,7 +23,7 @@ TURN = 22.0  # at the ends of a row, for arrows that turn round
 
 def wrapped(plan: Plan, boxes: Sequence[Box], lines: Sequence[Line], level: int = 0) -> Plan:
     """The same plan in rows. What is inside of ``level`` boxes has narrower ones."""
-    cuts = cut_places(plan, WIDEST - level * INSIDE)
+    cuts = cut_places(plan, lines, WIDEST - level * INSIDE)
     if not cuts:
         return plan
     begins = [0.0, *cuts]
@@ -73,7 +73,7 @@ def wrapped(plan: Plan, boxes: Sequence[Box], lines: Sequence[Line], level: int 
     return replace(plan, corners=[moved(c) for c in plan.corners], paths=paths, along=along, across=here, stubs=stubs)
 
 
-def cut_places(plan: Plan, widest: float) -> list[float]:
+def cut_places(plan: Plan, lines: Sequence[Line], widest: float) -> list[float]:
     """Before which ranks a new row begins: as much in each as fits."""
     cuts: list[float] = []
     begin = 0.0
@@ -84,8 +84,18 @@ def cut_places(plan: Plan, widest: float) -> list[float]:
     if cuts:  # the last two rows share what they have, so that no single node stands in the last one
         begin = cuts[-2] if len(cuts) > 1 else 0.0
         between = [start for start in plan.starts if begin < start <= cuts[-1]]
-        cuts[-1] = min(between, key=lambda start: abs((start - begin) - (plan.along - start)))
+        lost = {start: abandoned(plan, lines, start) for start in between}
+        cuts[-1] = min(between, key=lambda start: (lost[start], abs((start - begin) - (plan.along - start))))
     return cuts
+
+
+def abandoned(plan: Plan, lines: Sequence[Line], cut: float) -> int:
+    """How many leaves a cut would separate from all of their uses."""
+    first_use: dict[int, float] = {}
+    for line in lines:
+        if line.named:
+            first_use[line.source] = min(first_use.get(line.source, cut), plan.corners[line.target][0])
+    return sum([plan.corners[leaf][0] < cut <= use for leaf, use in first_use.items()])
 
 
 def crossing(paths: Sequence[Sequence[Point]], cut: float) -> dict[Point, tuple[float, float]]:

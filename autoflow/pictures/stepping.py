@@ -295,11 +295,11 @@ class Stepper:
         return bundle(self.graph, include, exclude, start=0, text=lambda _: str(self))
 
     def _ipython_display_(self) -> None:
-        """What notebooks show under ``af.options.static``: two outputs, picture and table."""
+        """What notebooks show under ``af.options.static`` and ``tables``: two outputs."""
         from .html import step_rows
         from .still import show
 
-        show(self, lambda: step_rows(list(self)))
+        show(self, lambda: step_rows(self.steps))
 
 
 def lines(told: Iterable[Step], notes: Iterable[str] = ()) -> str:

@@ -1,7 +1,8 @@
-"""Cells for places that run no scripts, under ``af.options.static``: the picture, and a table below it.
+"""Cells for places that run no scripts, under ``af.options.static`` and ``tables``: the picture, a table below it.
 
 Programs choose one form of each output, and those that remove scripts choose HTML and then cut the picture out of it.
-So these are two outputs: one that is an image in all its forms, one whose HTML has nothing but rows and cells.
+So these are two outputs: an image, and HTML that has nothing but rows and cells. The image is a PNG alone if there is
+one: to LaTeX, nbconvert gives no SVG without Inkscape, whatever stands beside it.
 """
 
 from __future__ import annotations
@@ -20,11 +21,14 @@ def show(picture: Any, rows: Callable[[], Sequence[Sequence[str]]]) -> None:
 
     Raises NotImplementedError where one output is enough: IPython then asks for ``_repr_mimebundle_``.
     """
-    if not modes().static or not wanted(["text/html"]):
+    if not (modes().static and modes().tables and wanted(["text/html"])):
         raise NotImplementedError
     from IPython.display import display
 
-    display(picture._repr_mimebundle_(), raw=True)
+    image = picture._repr_mimebundle_()
+    if "image/png" in image:
+        del image["image/svg+xml"]
+    display(image, raw=True)
     table = rows()
     text = "\n".join(aligned(table))
     display({"text/html": f'<div class="{PLAIN}">{html_table(table)}</div>', "text/plain": text}, raw=True)

@@ -71,14 +71,22 @@ def negated(x: Value) -> Value | None:
     return x.args[0] if x.kind == "ufunc" and x.function is np.negative else None
 
 
+def opposite(p: Program, x: Value) -> Value:
+    """−c, of the kind that c is: a Python number stays one."""
+    return p.constant(-x.sample)
+
+
 def multiply(p: Program, x: Value, y: Value) -> Value | None:
-    """1 · y = y; −1 · y = −y; x · x = x²; signs are moved outwards, where they meet others and cancel."""
+    """1 · y = y; −1 · y = −y; c · −y = −c · y; x · x = x²; signs move outwards, where they meet others and cancel."""
     for a, b in ((x, y), (y, x)):
         number = number_in(a)
         if number == 1:
             return b
         if number == -1:
             return p.ufunc(np.negative, (b,))
+        if number is not None and (positive := negated(b)) is not None:
+            return p.ufunc(np.multiply, (opposite(p, a), positive))
+    for a, b in ((x, y), (y, x)):
         if (positive := negated(a)) is not None:
             return p.ufunc(np.negative, (p.ufunc(np.multiply, (positive, b)),))
     return p.ufunc(np.square, (x,)) if x is y else None
@@ -91,6 +99,8 @@ def divide(p: Program, x: Value, y: Value) -> Value | None:
     if number_in(y) == -1:
         return p.ufunc(np.negative, (x,))
     if (positive := negated(x)) is not None:
+        if number_in(y) is not None:
+            return p.ufunc(np.divide, (positive, opposite(p, y)))
         return p.ufunc(np.negative, (p.ufunc(np.divide, (positive, y)),))
     if (positive := negated(y)) is not None:
         return p.ufunc(np.negative, (p.ufunc(np.divide, (x, positive)),))
@@ -118,7 +128,11 @@ def subtract(p: Program, x: Value, y: Value) -> Value | None:
 
 
 def negative(p: Program, x: Value) -> Value | None:
-    """−−x = x."""
+    """−−x = x; −(c · x) = −c · x."""
+    if x.kind == "ufunc" and x.function is np.multiply:
+        for a, b in (x.args, x.args[::-1]):
+            if number_in(a) is not None:
+                return p.ufunc(np.multiply, (opposite(p, a), b))
     return negated(x)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections import OrderedDict
 from collections.abc import Callable
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -88,12 +89,10 @@ class Entry:
     def __init__(self, recorded: Recorded, args: tuple[Any, ...], options: dict[str, Any], how: dict[str, Any]) -> None:
         self.recorded, self.how = recorded, how
         self.program = recorded.program
-        self.switches = key_of_modes()
+        self.modes, self.switches, self.same = modes(), key_of_modes(), recorded.surroundings.same
         self.flat = not options and all([type(x) is ndarray for x in args])
         self.guards = [(x.shape, x.dtype) for x in args] if self.flat else []
-        tree = recorded.tree
-        self.single = type(tree) is Place
-        self.tree = tree
+        self.assemble = assembler(recorded.tree)
         self.free: list[Plan] = [Plan(self.program, **how)]
         self.program.forget_samples()
 
@@ -102,9 +101,9 @@ class Entry:
         if len(args) != len(self.guards):
             return False
         for x, (shape, dtype) in zip(args, self.guards):  # noqa: B905 - equally long
-            if type(x) is not ndarray or x.shape != shape or x.dtype != dtype:
+            if type(x) is not ndarray or x.dtype is not dtype or x.shape != shape:
                 return False
-        return key_of_modes() == self.switches and self.recorded.surroundings.same()
+        return (modes() is self.modes or key_of_modes() == self.switches) and self.same()
 
     def run(self, arrays: Any) -> Any:
         """The results for these inputs, in the containers that the function returned."""
@@ -116,9 +115,22 @@ class Entry:
             results = plan.run(arrays)
         finally:
             self.free.append(plan)
-        if self.single:
-            return results[0]
-        return trees.mapped(lambda x: results[x.k] if type(x) is Place else x, self.tree)
+        return self.assemble(results)
+
+
+def assembler(tree: Any) -> Callable[[list[Array]], Any]:
+    """The function that puts results into the containers of ``tree``. Tuples of arrays, most often, on a quick way."""
+    if type(tree) is Place:
+        return itemgetter(tree.k)
+    if type(tree) in (tuple, list):
+        parts = [assembler(x) for x in tree]
+        if type(tree) is tuple and len(tree) > 1 and all([type(x) is Place for x in tree]):
+            return itemgetter(*[x.k for x in tree])
+        if type(tree) is tuple and len(parts) == 2:
+            first, second = parts
+            return lambda results: (first(results), second(results))
+        return lambda results: type(tree)([part(results) for part in parts])
+    return lambda results: trees.mapped(lambda x: results[x.k] if type(x) is Place else x, tree)
 
 
 def key_of_modes() -> Any:

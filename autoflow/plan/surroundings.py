@@ -37,8 +37,12 @@ def edges_of(x: Any) -> Iterator[tuple[Any, Any]]:
         yield x, "__self__"
         yield x, "__func__"
     elif isinstance(x, types.FunctionType):
+        ours = x.__globals__.get("__name__", "").startswith("autoflow.")  # what af.grad(f) returns: f is all that matters in it
         for cell in x.__closure__ or ():
-            yield cell, "cell_contents"
+            if not ours or callable(follow(cell, "cell_contents")):
+                yield cell, "cell_contents"
+        if ours:
+            return
         for name in names_in(x.__code__):
             if name in x.__globals__:
                 yield x.__globals__, name
@@ -83,9 +87,7 @@ def foreign(x: Any) -> bool:
     """Is it code of a library, whose insides do not concern us?"""
     module = getattr(x, "__module__", None) or ""
     root = module.partition(".")[0] if isinstance(module, str) else ""
-    own = isinstance(x, types.FunctionType) and bool(x.__closure__)  # what af.grad(f) returns is a closure of ours
-    return root in ("numpy", "scipy", "functools", "itertools") or (root == "autoflow" and isinstance(
-        x, types.FunctionType) and not own)  # fmt: skip
+    return root in ("numpy", "scipy", "functools", "itertools")
 
 
 class Surroundings:

@@ -53,12 +53,11 @@ with_parameters(special.hankel2,  "x | v", "H²", r"H^{(2)}_{$v}\left($x\right)"
 with_parameters(special.hankel1e, "x | v", "H¹", r"e^{-i $x} H^{(1)}_{$v}\left($x\right)", x=lambda g, x, v, z: g * ((special.hankel1e(v - 1, x) - special.hankel1e(v + 1, x)) / 2 - 1j * z), examples=ORDERS)
 with_parameters(special.hankel2e, "x | v", "H²", r"e^{i $x} H^{(2)}_{$v}\left($x\right)",  x=lambda g, x, v, z: g * ((special.hankel2e(v - 1, x) - special.hankel2e(v + 1, x)) / 2 + 1j * z), examples=ORDERS)
 
-# Spherical ones, of whole orders.
-U = special._ufuncs
-with_parameters(U._spherical_jn, "x | n", "j", r"j_{$n}\left($x\right)", x=lambda g, x, n: g * neighbours(special.spherical_jn, n, x, -1), examples=WHOLE, name="spherical_jn")
-with_parameters(U._spherical_yn, "x | n", "y", r"y_{$n}\left($x\right)", x=lambda g, x, n: g * neighbours(special.spherical_yn, n, x, -1), examples=WHOLE, name="spherical_yn")
-with_parameters(U._spherical_in, "x | n", "i", r"i_{$n}\left($x\right)", x=lambda g, x, n: g * neighbours(special.spherical_in, n, x, 1),  examples=WHOLE, name="spherical_in")
-with_parameters(U._spherical_kn, "x | n", "k", r"k_{$n}\left($x\right)", x=lambda g, x, n: g * -neighbours(special.spherical_kn, n, x, 1), examples=WHOLE, name="spherical_kn")
+# Spherical ones, of whole orders. (SciPy's functions are no ufuncs: ``autoflow.special`` has these.)
+spherical_jn = with_parameters(special.spherical_jn, "x | n", "j", r"j_{$n}\left($x\right)", x=lambda g, x, n: g * neighbours(spherical_jn, n, x, -1), examples=WHOLE)
+spherical_yn = with_parameters(special.spherical_yn, "x | n", "y", r"y_{$n}\left($x\right)", x=lambda g, x, n: g * neighbours(spherical_yn, n, x, -1), examples=WHOLE, domain=(0.5, 2.0))
+spherical_in = with_parameters(special.spherical_in, "x | n", "i", r"i_{$n}\left($x\right)", x=lambda g, x, n: g * neighbours(spherical_in, n, x, 1),  examples=WHOLE)
+spherical_kn = with_parameters(special.spherical_kn, "x | n", "k", r"k_{$n}\left($x\right)", x=lambda g, x, n: g * -neighbours(spherical_kn, n, x, 1), examples=WHOLE, domain=(0.5, 2.0))
 
 # Struve functions.
 with_parameters(special.struve,    "x | v", "H", r"H_{$v}\left($x\right)", x=lambda g, x, v: g * ((special.struve(v - 1, x) - special.struve(v + 1, x) + rest(x, v)) / 2),       examples=ORDERS)
@@ -81,8 +80,8 @@ COMPOSED[special.kelvin] = lambda x: (special.ber(x) + 1j * special.bei(x), spec
 def neighbours(function: Any, n: Any, x: Array, sign: int) -> Array:
     """(n zₙ₋₁ ± (n + 1) zₙ₊₁) / (2n + 1): the derivative of a spherical Bessel function (DLMF 10.51.2)."""
     n = np.asarray(n)
-    below = np.where(n > 0, n * function(np.maximum(n - 1, 0), x), 0)
-    return (below + sign * (n + 1) * function(n + 1, x)) / (2 * n + 1)
+    below = np.where(n > 0, n * function(x, np.maximum(n - 1, 0)), 0)
+    return (below + sign * (n + 1) * function(x, n + 1)) / (2 * n + 1)
 
 
 def rest(x: Array, v: Any) -> Array:
@@ -164,7 +163,6 @@ add_integrals("it2i0k0", lambda x: (special.i0(x) - 1) / x, lambda x: -special.k
 add_integrals("itstruve0", lambda x: special.struve(0, x))
 add_integrals("it2struve0", lambda x: -special.struve(0, x) / x)
 add_integrals("itmodstruve0", lambda x: special.modstruve(0, x))
-add_integrals("itairy", lambda x: airy_part(x, 0), lambda x: airy_part(x, 2), lambda x: airy_part(-x, 0), lambda x: airy_part(-x, 2))
 add_integrals("sici", lambda x: np.sinc(x / math.pi), lambda x: np.cos(x) / x)
 add_integrals("shichi", lambda x: np.sinh(x) / x, lambda x: np.cosh(x) / x)
 add_integrals("fresnel", lambda x: np.sin(math.pi / 2 * (x * x)), lambda x: np.cos(math.pi / 2 * (x * x)))

@@ -1,22 +1,23 @@
 """Elliptic integrals and functions, hypergeometric functions, exponential integrals.
 
 Elliptic integrals are by the parameter m = k². All derivatives by m are written with D = (K − E)/m, which stays finite
-at m = 0 where K and E meet (DLMF 19.4): E' = −D/2, K' = (K − D) / (2 (1 − m)). Carlson's forms: DLMF 19.18.
+at m = 0 where K and E meet (DLMF 19.4): E' = −D/2, K' = (K − D) / (2 (1 − m)).
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from scipy import special
 
-from .parameters import near_zero, power_series, real, with_parameters
+from .parameters import near_zero, power_series, with_parameters
 from .table import COMPOSED, of, primitive, rule
 
 Array = Any
-SMALL = 1e-2  # of m: below it D is taken from its power series
-POWERS = [1.0, 1 / 2, 3 / 8, 5 / 16, 35 / 128, 63 / 256, 231 / 1024, 429 / 2048]  # of 1/√(1 − u)
+SMALL = 0.25  # of m: below it D is taken from its power series
+POWERS = [math.comb(2 * k, k) / 4**k for k in range(27)]  # of 1/√(1 − u)
 
 
 def complete_d(m: Array) -> Array:
@@ -64,7 +65,6 @@ rule(special.ellipe,   "m", "E", r"E\left($m\right)",     m=lambda g, m: g * (-0
 rule(special.ellipkinc, "x m", "F", r"F\left($x, $m\right)", x=lambda g, x, m: g / delta(x, m), m=lambda g, x, m, z: g * slope_in_m(x, m, z),        domain=PARAMETER)
 rule(special.ellipeinc, "x m", "E", r"E\left($x, $m\right)", x=lambda g, x, m: g * delta(x, m), m=lambda g, x, m: g * (-0.5 * incomplete_d(x, m)),    domain=PARAMETER)
 rule(special.agm,       "x y", "agm", r"\operatorname{agm}\left($x, $y\right)", x=lambda g, x, y, z: g * (z / x * share_of_mean(x, y)), y=lambda g, x, y, z: g * (z / y * (1 - share_of_mean(x, y))), domain=(0.5, 2.0))
-rule(special.elliprf, "x y w", "R_F", r"R_F\left($x, $y, $w\right)", x=lambda g, x, y, w: g * (special.elliprd(y, w, x) / -6), y=lambda g, x, y, w: g * (special.elliprd(w, x, y) / -6), w=lambda g, x, y, w: g * (special.elliprd(x, y, w) / -6), examples=(of((3,), (3,), (3,)),), domain=(0.5, 2.0)) if False else None
 
 # Hypergeometric functions (DLMF 13.3.15, 13.3.22, 15.5.1).
 with_parameters(special.hyp0f1, "x | v", "₀F₁", r"{}_0F_1\left($v; $x\right)",             x=lambda g, x, v: g * (special.hyp0f1(v + 1, x) / v),                           at={"v": 1.5})
@@ -126,27 +126,3 @@ def ladder(u: Array, m: Array, k: int, turn: Array) -> Array:
 rule(jacobi, "u m | k", "sn", r"\operatorname{ellipj}_{$k}\left($u, $m\right)", u=jacobi_u, m=jacobi_m, name="ellipj",
      elementwise=True, domain=(0.1, 0.8), examples=tuple([of((3,), (3,), k=k) for k in range(4)]))  # fmt: skip
 COMPOSED[special.ellipj] = lambda u, m: tuple([jacobi(u, m, k) for k in range(4)])
-
-# ---------------------------------------------------------------- Carlson's symmetric integrals
-
-
-@primitive
-def carlson_d(x: Array, y: Array, w: Array) -> Array:
-    """R_D, as the derivative of R_F."""
-    return special.elliprd(x, y, w)
-
-
-def carlson_f(g: Array, x: Array, y: Array, w: Array) -> Array:
-    """∂R_F(x, y, w)/∂w = −R_D(x, y, w)/6 (DLMF 19.18.1)."""
-    return g * (special.elliprd(x, y, w) / -6)
-
-
-def carlson_c_y(g: Array, x: Array, y: Array) -> Array:
-    """R_C(x, y) = R_F(x, y, y)."""
-    return g * (special.elliprd(x, y, y) / -3)
-
-
-rule(special.elliprf, "x y w", "R_F", r"R_F\left($x, $y, $w\right)", domain=(0.5, 2.0), examples=(of((3,), (3,), (3,)),),
-     x=lambda g, x, y, w: carlson_f(g, y, w, x), y=lambda g, x, y, w: carlson_f(g, w, x, y), w=carlson_f)  # fmt: skip
-rule(special.elliprc, "x y", "R_C", r"R_C\left($x, $y\right)", domain=(0.5, 2.0), y=carlson_c_y,
-     x=lambda g, x, y: g * (special.elliprd(y, y, x) / -6))  # fmt: skip

@@ -40,7 +40,7 @@ def normal(x: Array) -> Array:
 
 
 def near_zero(x: Array, limit: float, series: Callable[[Array], Array], formula: Callable[[Array], Array]) -> Array:
-    """``formula`` where \|x\| is at least ``limit``, nearer to 0, where it would subtract equal numbers, its power series.
+    """``formula``; for x below ``limit`` in size, where it would subtract equal numbers, its power series.
 
     Each is computed of harmless numbers where the other one counts, so no NaN comes up, in no derivative either.
 

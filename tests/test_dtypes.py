@@ -1,0 +1,207 @@
+"""dtypes: a value has NumPy's, whatever it is computed with; a gradient has that of its node.
+
+The rows' own tests try every dtype on its own and a few together. Here every dtype meets every other kind of operand:
+Python numbers, which take the dtype of the array (NEP 50), NumPy's numbers, which do not, integers, truth values.
+"""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from support import assert_close, same_bits
+
+import autoflow as af
+
+Array = Any
+FLOATS = [np.float16, np.float32, np.float64, np.longdouble]
+DTYPES = [*FLOATS, np.complex64, np.complex128, np.clongdouble]
+OTHERS: dict[str, Any] = {
+    "int": 3, "bool": True, "float": 0.75, "complex": 0.5 + 0.25j, "np.float16": np.float16(0.75),
+    "np.float32": np.float32(0.75), "np.float64": np.float64(0.75), "np.int8": np.int8(3), "np.int64": np.int64(3),
+    "np.bool": np.bool_(True), "0-d": np.array(0.75), "0-d int": np.array(3), "integers": np.array([3, 1, 2]),
+    "int8": np.array([3, 1, 2], np.int8), "uint64": np.array([3, 1, 2], np.uint64), "booleans": np.array([True, False, True]),
+    **{np.dtype(d).name: np.array([0.75, 1.25, 0.5], d) for d in DTYPES},
+}  # fmt: skip
+OPERATORS = [operator.add, operator.sub, operator.mul, operator.truediv, operator.pow]
+FUNCTIONS = [np.add, np.multiply, np.divide, np.maximum, np.hypot, np.arctan2, np.logaddexp, np.float_power, np.dot,
+             lambda x, y: np.where(True, x, y), lambda x, y: np.concatenate([np.atleast_1d(x), np.atleast_1d(y)]),
+             lambda x, y: np.stack(np.broadcast_arrays(x, y)), np.inner, np.copysign]  # fmt: skip
+UNARY = [np.exp, np.sqrt, np.tanh, np.sum, np.mean, np.std, np.cumsum, np.prod, np.linalg.norm, np.sort, np.abs, np.square]
+WIDE = {"f": np.longdouble, "c": np.clongdouble}
+
+
+def tolerance(*arrays: Array) -> float:
+    """Some units in the last place of the coarsest."""
+    return max([32 * float(np.finfo(x.dtype).eps) for x in arrays if x.dtype.kind in "fc"])
+
+
+def numpys(f: Any, *args: Any) -> Any:
+    """NumPy's result, or its error."""
+    try:
+        return np.asarray(f(*args))
+    except (TypeError, OverflowError) as error:
+        return type(error)
+
+
+def slope(f: Any, args: Any, k: int, seed: Array) -> Array:
+    """The gradient with respect to argument k in the widest dtype, computed from the same numbers."""
+    wide: list[Any] = []
+    for i, x in enumerate(args):
+        kind = np.asarray(x).dtype.kind
+        wide.append(af.Variable(np.asarray(x).astype(WIDE[kind])) if i == k else x)
+    z = f(*wide)
+    z.backward(seed.astype(z.dtype))
+    return wide[k].grad
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda d: np.dtype(d).name)
+@pytest.mark.parametrize("f", [*OPERATORS, *FUNCTIONS], ids=lambda f: f.__name__)
+def test_two_operands(f: Any, dtype: Any) -> None:
+    x = np.array([0.5, 1.5, 1.25], dtype)
+    for name, other in OTHERS.items():
+        for swapped in (False, True):
+            args = (other, x) if swapped else (x, other)
+            expected = numpys(f, *args)
+            node = af.Variable(x)
+            nodes = (other, node) if swapped else (node, other)
+            if isinstance(expected, type):
+                with pytest.raises(expected):
+                    f(*nodes)
+                continue
+            z = f(*nodes)
+            what = f"{f.__name__} of {np.dtype(dtype).name} and {name}"
+            assert same_bits(z.value, expected), f"{what}: {z.value!r}, not {expected!r}"
+            if not getattr(z, "requires_grad", False):
+                assert swapped or expected.dtype.kind not in "fc", f"{what}: no gradient"
+                continue
+            seed = np.ones_like(z.value)
+            z.backward(seed)
+            assert (node.grad.dtype, node.grad.shape) == (node.dtype, node.shape), f"{what}: {node.grad.dtype}"
+            if (np.dtype(dtype).kind == "c" or expected.dtype.kind != "c") and np.isfinite(expected).all():
+                assert_close(node.grad, slope(f, args, int(swapped), seed), tolerance(x, expected), what)
+
+
+@pytest.mark.parametrize("one", DTYPES, ids=lambda d: np.dtype(d).name)
+@pytest.mark.parametrize("f", [operator.add, operator.mul, operator.truediv, operator.matmul, np.dot, np.hypot])
+def test_two_nodes_of_different_dtypes(f: Any, one: Any) -> None:
+    """Each gradient has the dtype of its own node; of a complex gradient a real node gets the real part."""
+    for other in DTYPES:
+        x, y = np.array([0.5, 1.5], one), np.array([1.25, 0.75], other)
+        expected = numpys(f, x, y)
+        if isinstance(expected, type):
+            continue
+        nodes = af.Variable(x), af.Variable(y)
+        z = f(*nodes)
+        assert same_bits(z.value, expected)
+        z.backward(np.ones_like(z.value))
+        for node in nodes:
+            assert (node.grad.dtype, node.grad.shape) == (node.dtype, node.shape)
+        wide = [af.Variable(v.astype(WIDE[v.dtype.kind])) for v in (x, y)]
+        f(*wide).backward(np.ones(z.shape, f(*wide).dtype))
+        for node, right in zip(nodes, wide, strict=True):
+            assert_close(node.grad, right.grad, tolerance(x, y), f"{one} {other}")
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda d: np.dtype(d).name)
+@pytest.mark.parametrize("f", UNARY, ids=lambda f: f.__name__)
+def test_low_precision_gradients_are_those_of_double_precision_rounded(f: Any, dtype: Any) -> None:
+    x = np.array([0.5, 1.5, 1.25, 0.875], dtype)
+    expected = numpys(f, x)
+    if isinstance(expected, type):
+        with pytest.raises(expected):
+            f(af.Variable(x))
+        return
+    node = af.Variable(x)
+    z = f(node)
+    assert same_bits(z.value, expected)
+    seed = np.cos(np.arange(z.size)).reshape(z.shape).astype(z.dtype)
+    z.backward(seed)
+    assert node.grad.dtype == dtype
+    assert_close(node.grad, slope(f, (x,), 0, seed), tolerance(x), f.__name__)
+
+
+def test_an_array_is_rounded_once_in_half_precision() -> None:
+    """What we add up, gradients and sums over broadcast axes, is added up in single precision."""
+    x, b = af.Variable(np.ones((3000, 1), np.float16)), af.Variable(np.float16(0.5))
+    (x * b).backward(np.full((3000, 1), 1.0, np.float16))
+    assert b.grad == 3000, "in half precision it stays at 2048: 2048 + 1 is 2048"
+    assert b.grad.dtype == np.float16
+    y = af.Variable(np.float16(1.0))
+    total = np.stack([y] * 3000)
+    total.backward(np.ones(3000, np.float16))
+    assert y.grad == 3000
+
+
+def test_gradients_beyond_half_precision_are_infinite() -> None:
+    """As every number that is too large for its dtype; and the pass does not warn."""
+    x = af.Variable(np.array([300.0, 1.0], np.float16))
+    with np.errstate(all="ignore"):
+        z = x * x * x
+    assert z.value.tolist() == [np.inf, 1.0]
+    with np.errstate(all="raise"), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        z.backward(np.ones(2, np.float16))
+    assert x.grad.dtype == np.float16
+    assert x.grad.tolist() == [np.inf, 3.0]
+
+
+def test_python_numbers_never_widen() -> None:
+    """Neither values nor gradients, on either side, at any order."""
+    for dtype in FLOATS:
+        x = af.Variable(np.array([0.5, 1.5], dtype))
+        for f in (lambda x: 2 * x**2 + 1.5, lambda x: 1 / x - 3, lambda x: np.where(x > 1, x, 0.0), lambda x: np.maximum(x, 0) ** 3,
+                  lambda x: np.clip(x, 0.0, 1.25) * True, lambda x: x**0.5, lambda x: 2.0**x, lambda x: np.power(x, 2)):  # fmt: skip
+            x.zero_grad()
+            z = f(x)
+            assert z.dtype == dtype
+            z.backward(create_graph=True)
+            first = x.grad
+            assert first.dtype == dtype
+            x.zero_grad()
+            if first.requires_grad:
+                first.backward()
+                assert x.grad is None or x.grad.dtype == dtype
+
+
+def test_a_variable_of_integers_is_one_of_floats_and_a_constant_keeps_them() -> None:
+    assert af.Variable([1, 2]).dtype == np.float64
+    assert af.Variable([True, False]).dtype == np.float64
+    assert af.Variable(np.array([1, 2], np.int8)).dtype == np.float64
+    c, x = af.Constant(np.array([1, 2], np.int8)), af.Variable(np.array([0.5, 1.5], np.float32))
+    z = c * x
+    assert (c.dtype, z.dtype) == (np.int8, np.float32)
+    z.backward(np.ones(2, np.float32))
+    assert x.grad.dtype == np.float32
+    assert x.grad.tolist() == [1.0, 2.0]
+    assert (c + c).dtype == np.int8
+    assert (c / c).dtype == (c.value / c.value).dtype
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64])
+@pytest.mark.parametrize("other", [np.float16, np.float32, np.float64, np.longdouble, np.complex128])
+def test_the_dtype_of_a_sum_does_not_reach_the_gradient(dtype: Any, other: Any) -> None:
+    x = af.Variable(np.array([0.5, 1.5], dtype))
+    if np.dtype(dtype).kind == "c" and np.dtype(other).kind != "c":
+        return  # NumPy warns, and drops imaginary parts
+    for f in (np.sum, np.prod, np.cumsum, np.mean):
+        x.zero_grad()
+        z = f(x, dtype=other)
+        assert z.dtype == np.dtype(other)
+        z.backward(np.ones(z.shape, z.dtype))
+        assert x.grad.dtype == dtype
+        if f is np.sum:
+            assert x.grad.tolist() == [1.0, 1.0]
+
+
+def test_foreign_byte_order_becomes_native() -> None:
+    x = af.Variable(np.array([1.0, 2.0], ">f4"))
+    assert x.dtype == np.float32
+    z = x * np.array([3.0, 4.0], ">f4")
+    z.backward(np.ones(2, np.float32))
+    assert x.grad.dtype == np.float32
+    assert x.grad.tolist() == [3.0, 4.0]
