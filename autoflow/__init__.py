@@ -21,7 +21,8 @@ LATER = {  # public name -> the module that has it, imported at first use: nobod
     "plot_boundary": "nn.views", "plot_loss": "nn.views", "plot_sizes": "nn.views", "plot_weights": "nn.views",
     "primitive": "custom",
     "register_function": "ops", "register_operation": "ops", "register_rule": "custom",
-    "safe_masking": "masking", "scope": "scopes",
+    "safe_masking": "masking", "scope": "scopes", "special": "", "stats": "",
+    "integrate": "", "signal": "",
     "to_cpu": "devices", "to_dot": "pictures", "to_gpu": "devices", "vjp": "products",
     "warm_allocator": "plan", "watch": "nn.views",
 }  # fmt: skip

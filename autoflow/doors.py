@@ -32,7 +32,7 @@ def array_ufunc(self: Any, ufunc: Any, method: str, x: Any, y: Any = None, /, *r
     if method == "__call__" and not options and not rest and (forward := FORWARD.get(ufunc)):
         return forward(x) if y is None else forward(x, y)
     inputs = (x, *rest) if y is None else (x, y, *rest)
-    if wants_numbers(sys._getframe(1)):
+    if wants_numbers(sys._getframe(1).f_globals.get("__name__")):
         return on_numbers(getattr(ufunc, method), inputs, options)
     if method == "__call__" and ufunc in RULES:
         if "dtype" in options:
@@ -77,8 +77,8 @@ def learned(ufunc: Any) -> bool:
 
 def array_function(self: Any, function: Any, types: Any, args: Any, options: Any) -> Any:
     """``np.sum(x, axis=0)``, ``np.concatenate([x, y])``."""
-    if wants_numbers(frame := sys._getframe(1)):
-        refuse_halfway(frame, has_gradient(args))
+    if wants_numbers(caller := sys._getframe(1).f_globals.get("__name__")):
+        refuse_halfway(caller, has_gradient(args))
         return on_numbers(function, args, options)
     if function in RULES:
         rule = RULES[function]

@@ -161,7 +161,7 @@ class Call:
         reads += [n + 1 + i for i in range(len(self.outs))] if several else [-1] * len(self.outs)
         key = tuple(operands), tuple(reads), several
         if key not in cls._rows:
-            options = ["call", *[f"result{j}" for j in self.outs * several]]
+            options = ["_call", *[f"_result{j}" for j in self.outs * several]]
             row = joint_row(cls.__name__, operands, options, joint=lambda g, saved: saved[n](g, saved), reads=reads)
             first = next(iter(cls._rows.values()), row)
             if first is not row:

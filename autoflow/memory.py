@@ -154,6 +154,11 @@ def caller() -> str:
     return f"{file}:{line}"
 
 
+def calling_module() -> str | None:
+    """The module outside autoflow from which we were called."""
+    return outside().f_globals.get("__name__")  # type: ignore[no-any-return]
+
+
 def outside() -> Any:
     """The first frame outside autoflow; the outermost one if there is none."""
     frame: Any = sys._getframe(1)

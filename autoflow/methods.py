@@ -30,7 +30,7 @@ from .rules.structure import astype, flatten
 
 Array = Any
 NONE: dict[str, Any] = {}
-QUICK = frozenset({int, slice})
+ndarray = np.ndarray
 
 LATER = {
     "backward": "autoflow.passes:backward",
@@ -66,8 +66,8 @@ REFUSED = {
 GETITEM, SUM, PROD, MEAN, MAX, MIN, VAR, STD, CUMSUM, CUMPROD = [
     RULES[f] for f in (getitem, np.sum, np.prod, np.mean, np.max, np.min, np.var, np.std, np.cumsum, np.cumprod)
 ]
-RESHAPE, TRANSPOSE, MATRIX_TRANSPOSE, RAVEL, DOT = [
-    RULES[f] for f in (np.reshape, np.transpose, np.matrix_transpose, np.ravel, np.dot)
+RESHAPE, TRANSPOSE, MATRIX_TRANSPOSE, RAVEL, COPY, DOT = [
+    RULES[f] for f in (np.reshape, np.transpose, np.matrix_transpose, np.ravel, np.copy, np.dot)
 ]
 
 
@@ -144,7 +144,9 @@ class ArrayMethods:
 
     def ravel(self, order: str = "C") -> Any:
         """np.ravel"""
-        return value_of(self).ravel(order) if wants_numbers(sys._getframe(1)) else apply(RAVEL, (self, order))
+        if wants_numbers(sys._getframe(1).f_globals.get("__name__")):
+            return value_of(self).ravel(order)
+        return apply(RAVEL, (self, order))
 
     def flatten(self, order: str = "C") -> Any:
         """A copy with one axis."""
@@ -220,7 +222,9 @@ class ArrayMethods:
 
     def copy(self, order: str = "C") -> Any:
         """np.copy: the same numbers in other memory; gradients flow through it"""
-        return value_of(self).copy(order) if wants_numbers(sys._getframe(1)) else apply(RULES[np.copy], (self, order))
+        if wants_numbers(sys._getframe(1).f_globals.get("__name__")):
+            return value_of(self).copy(order)
+        return apply(COPY, (self, order))
 
     def astype(
         self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
@@ -271,7 +275,7 @@ class ArrayMethods:
 
     def __getitem__(self, i: Any) -> Any:
         """``x[i]``, recorded; a view where NumPy gives one."""
-        if type(i) not in QUICK and wants_numbers(sys._getframe(1)):  # x[0] and x[1:] are too quick to ask
+        if type(i) is ndarray and wants_numbers(sys._getframe(1).f_globals.get("__name__")):
             return value_of(self)[value_of(i)]
         return apply(GETITEM, (self, i))
 

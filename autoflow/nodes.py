@@ -155,7 +155,7 @@ class NodeRole:
         """Rows, recorded."""
         if not self.shape:  # type: ignore[attr-defined]
             raise TypeError("iteration over a 0-d array")
-        if wants_numbers(sys._getframe(1)):
+        if wants_numbers(sys._getframe(1).f_globals.get("__name__")):
             return iter(value_of(self))
         return (self[i] for i in range(len(self)))  # type: ignore[index, arg-type]
 

@@ -34,7 +34,7 @@ def number(x: Any, kind: Any) -> Any:
     (in strict mode) in any case.
     """
     switches = modes()
-    if switches.recording and getattr(x, "requires_grad", False) and not wants_numbers(memory.outside()):
+    if switches.recording and getattr(x, "requires_grad", False) and not wants_numbers(memory.calling_module()):
         if switches.strict:
             raise LostGradientError(
                 f"{kind.__name__}({x.name}) leaves the graph, and strict mode refuses that: use the node itself, or "

@@ -50,7 +50,7 @@ def operand(x: Any) -> tuple[Any, Any, Any, bool]:
     kind = type(x)
     if isinstance(x, NodeRole):
         if not hasattr(x, "_value"):
-            again = None if wants_numbers(memory.outside()) else taken_again(x)
+            again = None if wants_numbers(memory.calling_module()) else taken_again(x)
             return (orphan_numbers(x), None, None, True) if again is None else operand(again)
         if kind is Operation or (kind is View and x._record.number > memory.latest):  # no write since: it is current
             return x._value, x._record, None, kind is View and x._value.nbytes <= memory.COPY_BYTES
@@ -81,7 +81,7 @@ def orphan_numbers(x: Any) -> Array:
     to a library that wants numbers it does not matter. Else (``np.array(node, subok=True)``) a gradient would be lost.
     """
     another = x.base is not None and type(x.base) not in FAMILIES and not isinstance(x.base, NodeRole)
-    if modes().recording and not another and not wants_numbers(memory.outside()):
+    if modes().recording and not another and not wants_numbers(memory.calling_module()):
         raise history_lost(x)
     return value_of(x)
 

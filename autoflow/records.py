@@ -81,6 +81,8 @@ class Record:
     def operands(self) -> tuple[Any, ...]:
         """What the value was computed from: records, Variables, Constants; plain numbers and arrays as they are."""
         constants = (self.extra or {}).get("constants", {})
+        # A younger one wraps a plain operand, for somebody who has read node.operands since.
+        constants = {k: constant for k, constant in constants.items() if constant.number < self.number}
         return tuple([p if p is not None else constants.get(k, self.saved[k]) for k, p in enumerate(self.parents)])
 
     @property

@@ -3,8 +3,9 @@
     python docs/make_coverage.py           writes the file
     python docs/make_coverage.py --check   says whether it is up to date (the tests call it)
 
-Everything is read from the table of rules and from the lists of ``autoflow/rules/outside.py``, so nothing here is
-written by hand, except for what the peers do: that was read from their sources (``docs/peers.json``).
+Everything is read from the table of rules and from the lists of ``autoflow/rules/outside.py``, and counted by
+``docs/probes.py``, so nothing here is written by hand, except for what the peers do: that was read from their sources,
+and counted with the same probes (``docs/peers.json``).
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+import probes
+import scipy.special
 
-import autoflow  # noqa: F401 - fills the table
-from autoflow.rules import outside
+import autoflow as af
+from autoflow.rules import outside, special
 from autoflow.rules.table import COMPOSED, RULES
 from autoflow.rules.ufuncs import METHODS
 
@@ -29,6 +32,7 @@ SPACES: dict[str, ModuleType] = {
     "np.lib.stride_tricks": np.lib.stride_tricks, "np.lib.array_utils": np.lib.array_utils,
 }  # fmt: skip
 PEERS = {"mygrad": "MyGrad", "autograd": "autograd", "jax_numpy_notable": "JAX"}
+TWINS = {"linalg": af.linalg, "special": af.special, "stats": af.stats, "signal": af.signal, "integrate": af.integrate}
 
 HEAD = """# What NumPy functions do with a node
 
@@ -43,6 +47,18 @@ Made by `python docs/make_coverage.py` from the table of rules; do not edit.
 * **unseen**: NumPy does not ask the node, so it takes the numbers, and the gradient ends there.
 
 The last columns say which peers differentiate the function (MyGrad 2.5, HIPS autograd 1.9, jax.numpy 0.10).
+"""
+
+SCIPY = """
+## SciPy
+
+The special functions of SciPy are ufuncs, so NumPy asks nodes about them: `scipy.special.erf(x)` is recorded as `np.exp(x)`
+is. Most other functions of SciPy take the numbers of a node without asking; `af.linalg`, `af.special`, `af.stats`,
+`af.signal` and `af.integrate` have some of them for nodes, under the same names. Shape parameters are refused where the
+derivative by them has no formula.
+
+| function | autoflow | | autograd |
+|---|---|---|---|
 """
 
 
@@ -88,6 +104,55 @@ def peers() -> dict[str, set[str]]:
     return {title: set(data[key]) for key, title in PEERS.items()}
 
 
+def scipy_rows() -> list[tuple[str, str, str]]:
+    """(name, status, remark) of SciPy's functions that have a row, a twin, or a reason to have none."""
+    found = {}
+    for name in sorted(set(scipy.special.__all__)):
+        function = getattr(scipy.special, name)
+        if function in RULES or function in COMPOSED:
+            found[f"special.{name}"] = status(function)
+    for name, why in special.WITHOUT.items():
+        found[f"special.{name}"] = "refused", why
+    for name in ("jn", "zeta"):  # another name, and a function around a ufunc
+        found[f"special.{name}"] = "composed", ""
+    for space, module in TWINS.items():
+        for name in module.__all__:
+            thing = getattr(module, name)
+            methods = [m for m in dir(thing) if not m.startswith("_")] if space == "stats" else [""]
+            for method in methods:
+                if method not in ("support", "middle"):
+                    found[f"{space}.{name}.{method}".rstrip(".")] = "twin", f"`af.{space}.{name}`"
+    return [(name, *found[name]) for name in sorted(found)]
+
+
+def scipy_section() -> list[str]:
+    """The lines of the table of SciPy's functions."""
+    theirs = set(json.loads((HERE / "peers.json").read_text(encoding="utf-8"))["autograd_scipy"])
+    return [
+        f"| `scipy.{name}` | {kind} | {remark} | {'yes' if name in theirs else ''} |"
+        for name, kind, remark in scipy_rows()
+    ]
+
+
+def probe_counts() -> dict[str, int]:
+    """How many of the probes each library differentiates: ours counted now, the peers' when they were last asked."""
+    n = len(probes.probes())
+    asked = json.loads((HERE / "peers.json").read_text(encoding="utf-8"))["_probes"]
+    return {"probes": n, "autoflow": n - len(probes.failures()), **asked}
+
+
+def probe_line() -> str:
+    """The same as a sentence."""
+    found = probe_counts()
+    others = ", ".join([f"{name} {found[name]}" for name in ("JAX", "autograd", "MyGrad")])
+    return (
+        f"Of {found['probes']} expressions in plain NumPy (`docs/probes.py`) autoflow differentiates "
+        f"**{found['autoflow']}**; with their own `np`, {others}. Those that are missing: "
+        + ", ".join([f"`{probe}`" for probe in probes.failures()])
+        + "."
+    )
+
+
 def counts(found: list[tuple[str, str, str]]) -> str:
     """One line: how many of each."""
     kinds = [kind for _, kind, _ in found]
@@ -105,20 +170,26 @@ def page() -> str:
         HEAD,
         counts(found),
         "",
+        probe_line(),
+        "",
         f"| function | autoflow | | {' | '.join(theirs)} |",
         "|---" * (3 + len(theirs)) + "|",
     ]
     for name, kind, remark in found:
         marks = " | ".join("yes" if name in names else "" for names in theirs.values())
         lines.append(f"| `np.{name}` | {kind} | {remark.replace('|', chr(92) + '|')} | {marks} |")
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines) + "\n" + SCIPY + "\n".join(scipy_section()) + "\n"
 
 
 def missing() -> list[str]:
     """What a peer differentiates and we do not."""
     ours = {name: kind for name, kind, _ in rows()}
-    good = {"derivative", "composed", "written into", "new array"}
-    return sorted({f"{peer}: {name} is {ours.get(name, 'unknown')}" for peer, names in peers().items()
+    good = {"derivative", "composed", "written into", "new array", "twin"}
+    ours |= {f"scipy.{name}": kind for name, kind, _ in scipy_rows()}
+    theirs = peers()
+    data = json.loads((HERE / "peers.json").read_text(encoding="utf-8"))
+    theirs["autograd's SciPy"] = {f"scipy.{name}" for name in data["autograd_scipy"]}
+    return sorted({f"{peer}: {name} is {ours.get(name, 'unknown')}" for peer, names in theirs.items()
                    for name in names if ours.get(name) not in good})  # fmt: skip
 
 

@@ -69,7 +69,7 @@ np.amax(w)  np.amin(r, axis=0)  np.max(w, initial=0.5)  np.max(w, where=B, initi
 np.median(w)  np.median(r, axis=1)  np.median(t, axis=(0, 1))  np.average(w)  np.average(r, axis=0)  np.average(W, weights=np.exp(w))
 np.average(w, weights=W)  np.cumsum(w)  np.cumsum(r, axis=1)  np.cumprod(w)  np.cumprod(r, axis=0)  np.cumulative_sum(w)
 np.cumulative_sum(r, axis=1, include_initial=True)  np.cumulative_prod(w)  np.cumulative_prod(r, axis=0)
-np.percentile(w, 30.0)  np.percentile(r, [20.0, 75.0], axis=1)  np.quantile(w, 0.3)  np.quantile(r, 0.6, axis=0)
+np.percentile(w, 30.0)  np.percentile(r, V[::3] * 60 + 10, axis=1)  np.quantile(w, 0.3)  np.quantile(r, 0.6, axis=0)
 np.quantile(W, v)  np.quantile(W, n)  np.percentile(W, 100 * n)  np.nanquantile(W, v)  np.nanpercentile(W, 100 * v)
 np.quantile(w, 0.4, method="lower")  np.quantile(w, 0.4, method="higher")  np.quantile(w, 0.4, method="midpoint")
 np.quantile(w, 0.4, method="nearest")  np.quantile(w, 0.4, method="hazen")  np.quantile(w, 0.4, method="median_unbiased")
@@ -81,27 +81,27 @@ np.cov(r)  np.cov(w, W)  np.cov(r, rowvar=False)  np.cov(r, bias=True)  np.cov(r
 np.add.reduce(w)  np.multiply.reduce(w)  np.maximum.reduce(r)  np.minimum.reduce(r, axis=1)  np.logaddexp.reduce(w)
 np.logaddexp2.reduce(r, axis=1)  np.hypot.reduce(w)  np.subtract.reduce(w)  np.add.accumulate(w)  np.multiply.accumulate(w)
 np.maximum.accumulate(w)  np.minimum.accumulate(w)  np.logaddexp.accumulate(w)  np.add.outer(w, W)  np.multiply.outer(w, W)
-np.subtract.outer(W, w)  np.maximum.outer(w, V)  np.power.outer(v, v)  np.hypot.outer(w, V)  np.add.reduceat(w, [0, 2])
-np.multiply.reduceat(w, [0, 3])  np.maximum.reduceat(w, [0, 3])  np.logaddexp.reduce(r, axis=(0, 1))  np.logaddexp.reduce(r, axis=None)
+np.subtract.outer(W, w)  np.maximum.outer(w, V)  np.power.outer(v, v)  np.hypot.outer(w, V)  np.add.reduceat(w, np.array([0, 2]))
+np.multiply.reduceat(w, np.array([0, 3]))  np.maximum.reduceat(w, np.array([0, 3]))  np.logaddexp.reduce(r, axis=(0, 1))  np.logaddexp.reduce(r, axis=None)
 np.divide.reduce(w)  np.fmax.reduce(q)  np.fmin.reduce(q)  np.float_power.outer(v, v)  np.arctan2.outer(w, W)
 np.sort(w)  np.sort(r, axis=0)  np.sort(r, axis=None)  np.sort(w, kind="stable")  np.partition(w, 2)[2]  np.take(w, np.argsort(W))
 w[np.argsort(-W)]  np.unique(w)  np.unique_values(w)  np.sort_complex(c)  np.trim_zeros(w)  np.union1d(w, W)  np.setdiff1d(w, W)
 np.intersect1d(w, w)  np.setxor1d(w, W)  np.unique(r, axis=0)  np.unique_all(w)[0]  np.unique_counts(w)[0]  np.unique_inverse(w)[0]
-np.interp(v, G, V)  np.interp(G, v[[0, 2, 1, 3]], V)  np.interp(G, G, v)  np.interp(v, G, V, left=0.0, right=1.0)  np.interp(n, G, V)
+np.interp(v, G, V)  np.interp(G, v[np.array([0, 2, 1, 3])], V)  np.interp(G, G, v)  np.interp(v, G, V, left=0.0, right=1.0)  np.interp(n, G, V)
 np.convolve(w, V)  np.convolve(W, v, mode="same")  np.convolve(w, V, mode="valid")  np.correlate(w, V)  np.correlate(W, v, mode="full")
 np.gradient(w)  np.gradient(w, 0.5)  np.gradient(r, axis=1)  np.gradient(w, W + 9 * np.arange(5))  np.gradient(w, edge_order=2)
 np.gradient(r)[0]  np.diff(w)  np.diff(r, n=2, axis=1)  np.diff(w, prepend=0.0, append=1.0)  np.diff(W, prepend=n)  np.ediff1d(w)
-np.ediff1d(w, to_begin=0.5, to_end=[1.0, 2.0])  np.trapezoid(w)  np.trapezoid(w, dx=0.1)  np.trapezoid(W, w)  np.trapezoid(r, axis=0)
+np.ediff1d(w, to_begin=0.5, to_end=np.array([1.0, 2.0]))  np.trapezoid(w)  np.trapezoid(w, dx=0.1)  np.trapezoid(W, w)  np.trapezoid(r, axis=0)
 np.unwrap(4 * w)  np.unwrap(4 * r, axis=0)  np.unwrap(w, period=1.7)  np.cross(r[:, :3], R)  np.cross(R, r)  np.cross(r[0], R[1])
 np.kron(r, R)  np.kron(V, v)  np.vander(v)  np.vander(v, 3, increasing=True)  np.polyval(w, 0.7)  np.polyval(W, v)  np.polyval(w, R)
 np.polyadd(w, V)  np.polysub(V, w)  np.polymul(w, V)  np.polydiv(w, V)[0]  np.polydiv(w, V)[1]  np.polyder(w)  np.polyint(w)
 np.polyder(w, 2)  np.polyint(w, 2)  np.polyfit(V, v, 2)  np.polyfit(v, V, 1)  np.poly(v)  np.poly(m)  np.roots(w)
-np.select([W > 0, W < -0.75], [w, 2 * w])  np.select([W > 0], [w], default=w[0])  np.choose([0, 1, 1, 0, 0], [w, W])  np.choose([0, 1, 1, 0, 0], [w, w * w])
-np.compress(B, w)  np.compress([True, False], r, axis=0)  np.extract(B, w)  w[B]  np.piecewise(w, [W > 0], [np.sin, np.cos])
+np.select([W > 0, W < -0.75], [w, 2 * w])  np.select([W > 0], [w], default=w[0])  np.choose(np.array([0, 1, 1, 0, 0]), [w, W])  np.choose(np.array([0, 1, 1, 0, 0]), [w, w * w])
+np.compress(B, w)  np.compress(B[:2], r, axis=0)  np.extract(B, w)  w[B]  np.piecewise(w, [W > 0], [np.sin, np.cos])
 np.piecewise(w, [W > 0], [lambda y: y * y, 0.5])  np.take_along_axis(r, np.array([[2, 0], [1, 1]]), axis=1)  np.take_along_axis(w, np.array([0, 0]), axis=0)
-np.take(r, [2, 0], axis=1)  np.take(w, [9, -7], mode="clip")  np.take(w, [9, -7], mode="wrap")  np.delete(w, 1)  np.delete(r, [0, 2], axis=1)
+np.take(r, np.array([2, 0]), axis=1)  np.take(w, np.array([9, -7]), mode="clip")  np.take(w, np.array([9, -7]), mode="wrap")  np.delete(w, 1)  np.delete(r, np.array([0, 2]), axis=1)
 np.insert(w, 1, 5.0)  np.insert(W, 2, n)  np.insert(r, 1, 2.0, axis=1)  np.append(w, V)  np.append(r, R, axis=0)
-np.repeat(w, 2)  np.repeat(r, [1, 2], axis=0)  np.tile(w, 2)  np.tile(r, (2, 1))  np.resize(w, (2, 4))  np.roll(w, 2)  np.roll(r, 1, axis=1)
+np.repeat(w, 2)  np.repeat(r, np.array([1, 2]), axis=0)  np.tile(w, 2)  np.tile(r, (2, 1))  np.resize(w, (2, 4))  np.roll(w, 2)  np.roll(r, 1, axis=1)
 np.roll(r, (1, 1), axis=(0, 1))  np.flip(w)  np.flip(t, axis=(0, 1))  np.fliplr(r)  np.flipud(r)  np.rot90(r)  np.rot90(t, axes=(0, 2))
 np.block([[r, R], [R, r]])  np.concatenate([w, W])  np.concatenate([r, R], axis=1)  np.concatenate([r, R], axis=None)  np.concat([w, w])
 np.stack([w, W])  np.stack([r, R], axis=-1)  np.vstack([w, W])  np.hstack([w, W])  np.dstack([w, W])  np.column_stack([w, W])
@@ -114,17 +114,17 @@ np.pad(w, (1, 2), mode="linear_ramp", end_values=3.0)  np.pad(w, 2, mode="maximu
 np.pad(w, 2, mode="median")  np.pad(w, 2, mode="mean", stat_length=2)  np.pad(r, ((1, 0), (0, 2)), mode="edge")  np.pad(w, 1, constant_values=2.0)
 np.pad(w, 2, mode="reflect", reflect_type="odd")  np.pad(w, 2, mode="symmetric", reflect_type="odd")  np.pad(r, 1, mode="wrap")  np.pad(w, 2, mode="empty")[2:-2]
 np.lib.stride_tricks.sliding_window_view(w, 3)  np.lib.stride_tricks.sliding_window_view(r, (2, 2))
-np.reshape(r, (3, 2))  np.reshape(r, -1, order="F")  np.ravel(r)  np.ravel(r, order="F")  np.transpose(t, (2, 0, 1))  np.permute_dims(r)
+np.reshape(r, (3, 2))  np.reshape(r, -1, order="F")  np.ravel(r)  np.ravel(r, order="F")  np.transpose(t, (2, 0, 1))  np.permute_dims(r, (1, 0))
 np.moveaxis(t, 0, -1)  np.rollaxis(t, 2)  np.swapaxes(t, 0, 1)  np.squeeze(r[None])  np.expand_dims(w, 0)  np.expand_dims(w, (0, 2))
 np.atleast_1d(n)  np.atleast_2d(w)  np.atleast_3d(r)  np.broadcast_to(w, (2, 5))  np.broadcast_arrays(w, np.ones((2, 1)))[0]
 np.matrix_transpose(t)  np.copy(w)  np.astype(w, np.float64)  np.real_if_close(c)  np.array_split(r, 2, axis=1)[1]
 r.T  r.sum(0)  r.mean()  r.reshape(3, 2)  r.ravel()  r.flatten()  r.max()  r.std()  r.var()  r.prod()  r.cumsum()  t.swapaxes(0, 1)  w.dot(W)  r.transpose()
-r.min(1)  r.squeeze()  r.take([0, 2])  r.repeat(2)  r.trace()  r.diagonal()  r.round(1)  r.clip(0, 1)  r.argmax() * r  r.copy()  r.astype(np.float64)  t.mT
-r[0]  r[:, 1]  w[::2]  w[-1]  w[[0, 0, 2]]  r[..., None]  t[1, :, 0]  t[:, [0, 1], [1, 0]]  r[np.ix_([0, 1], [2, 0])]  r[r > 0]
+r.min(1)  r.squeeze()  r.take(np.array([0, 2]))  r.repeat(2)  r.trace()  r.diagonal()  r.round(1)  r.clip(0, 1)  r.argmax() * r  r.copy()  r.astype(np.float64)  t.mT
+r[0]  r[:, 1]  w[::2]  w[-1]  w[np.array([0, 0, 2])]  r[..., None]  t[1, :, 0]  t[:, np.array([0, 1]), np.array([1, 0])]  r[np.ix_(np.array([0, 1]), np.array([2, 0]))]  r[r > 0]
 np.zeros_like(w)  np.ones_like(w)  np.full_like(W, n)  np.full_like(w, 2.0)  np.full(3, n)  np.array([n, n])  np.array([w, W])  np.asarray(w)  np.array(w)
 np.linspace(n, 2.0, 4)  np.linspace(W, w, 3)  np.linspace(0.0, v, 3, endpoint=False)  np.geomspace(n, 2.0, 4)  np.geomspace(1.0, v, 3)  np.logspace(n, 1.5, 4)
 np.logspace(0.0, v, 3, base=2.0)  np.linspace(n, 2.0, 4, retstep=True)[1]  np.tri(3) * m  np.apply_along_axis(np.sum, 0, r)  np.apply_along_axis(np.cumsum, 1, r)
-np.apply_over_axes(np.sum, t, [0, 1])  np.vectorize(lambda y: y * y)(w)  np.histogram(V, bins=4, weights=v)[0]  np.bincount([0, 1, 1, 2], weights=v)  np.histogram2d(V, V, bins=2, weights=v)[0]
+np.apply_over_axes(np.sum, t, [0, 1])  np.vectorize(lambda y: y * y)(w)  np.histogram(V, bins=4, weights=v)[0]  np.bincount(np.array([0, 1, 1, 2]), weights=v)  np.histogram2d(V, V, bins=2, weights=v)[0]
 np.histogram(V, bins=4, weights=v, density=True)[0]  np.isclose(w, W) * w  np.count_nonzero(w) * w  np.nonzero(w)[0] * w  np.searchsorted(G, v) * v
 np.dot(w, W)  np.dot(R, r.T)  np.dot(2.0, w)  np.inner(r, R)  np.outer(w, V)  np.vdot(w, W)  np.matmul(R, m)  np.matmul(s, s)  np.tensordot(t, t.T, 2)  np.tensordot(r, R, axes=([1], [1]))
 np.vecdot(r, R)  np.matvec(m, V[:3])  np.vecmat(r[0], M)  np.matvec(M, r)  np.vecmat(V[:2], r)  np.einsum("ij,kj->ik", r, R)  np.einsum("ij->", r)  np.einsum("ii->i", m)  np.einsum("ij,jk,kl->il", R, m, M)
@@ -146,12 +146,12 @@ np.linalg.matrix_transpose(s)  np.linalg.vecdot(r, R)  np.linalg.tensordot(t, t.
 np.fft.fft(w)  np.fft.ifft(w)  np.fft.rfft(w)  np.fft.irfft(c)  np.fft.irfft(c, 5)  np.fft.hfft(c)  np.fft.ihfft(w)  np.fft.fft2(r)  np.fft.ifft2(r)  np.fft.fftn(t)  np.fft.ifftn(t)  np.fft.rfft2(r)
 np.fft.irfft2(k)  np.fft.rfftn(t)  np.fft.irfftn(k)  np.fft.fftshift(w)  np.fft.ifftshift(w)  np.fft.fft(c)  np.fft.ifft(c)  np.fft.fft(w, 8)  np.fft.fft(w, 3)  np.fft.fft(r, axis=0)  np.fft.fft(w, norm="ortho")
 np.fft.rfft(w, norm="forward")  np.fft.fftn(t, axes=(0, 2))  np.fft.fft2(k)  np.fft.rfft(w, 4)  np.fft.fft2(r, s=(3, 4))
-np.emath.sqrt(w)  np.emath.log(w)  np.emath.log2(w)  np.emath.log10(w)  np.emath.logn(2.0, v)  np.emath.logn(v, 3.0)  np.emath.power(w, 1.5)  np.emath.power(w, [2, 2, 3, 3, 1])  np.emath.arccos(w)  np.emath.arcsin(w)  np.emath.arctanh(w)
+np.emath.sqrt(w)  np.emath.log(w)  np.emath.log2(w)  np.emath.log10(w)  np.emath.logn(2.0, v)  np.emath.logn(v, 3.0)  np.emath.power(w, 1.5)  np.emath.power(w, np.array([2, 2, 3, 3, 1]))  np.emath.arccos(w)  np.emath.arcsin(w)  np.emath.arctanh(w)
 np.sin(c)  np.cos(c)  np.exp(c)  np.log(c)  np.sqrt(c)  np.absolute(c)  np.angle(c)  np.real(c)  np.imag(c)  np.conjugate(c)  c * C  C / c  c ** 2  c ** 1.5  np.tanh(c)  np.sinh(c)  np.arctan(c)  np.arcsin(c)  np.log1p(c)
 np.reciprocal(c)  np.square(c)  np.sum(c)  np.prod(c)  np.mean(c)  np.var(c)  np.std(c)  np.cumsum(c)  np.cumprod(c)  np.dot(c, C)  np.vdot(c, C)  np.outer(c, C)  np.matmul(k, C)  np.vecdot(c, C)  np.vecmat(c, M)
 np.einsum("i,i", c, C)  np.linalg.det(k)  np.linalg.inv(k)  np.linalg.solve(k, C)  np.linalg.slogdet(k)[1]  np.linalg.pinv(k)  np.linalg.eigvals(k)  np.linalg.svdvals(k)  np.linalg.norm(c)  np.linalg.norm(k, "nuc")  np.linalg.norm(k, 2)
 np.linalg.eigvalsh(k + k.conj().T)  np.linalg.cholesky(k @ k.conj().T)  np.linalg.matrix_power(k, 3)  np.linalg.lstsq(k, C, rcond=None)[0]  np.convolve(c, C)  np.correlate(c, C)  np.interp(G, G, np.concatenate([c, c[:1]]))  np.linspace(c, 1j, 3)
-np.where(np.array([True, False, True]), c, C)  np.sort(c)  np.take(c, [0, 0])  np.concatenate([c, C])  np.sign(c)  np.trapezoid(c)  np.gradient(c)  np.polyval(c, 0.5)  np.cov(c)  np.average(c)  np.kron(c, C)  np.pad(c, 1)  np.diff(c)  np.nan_to_num(c)
+np.where(np.array([True, False, True]), c, C)  np.sort(c)  np.take(c, np.array([0, 0]))  np.concatenate([c, C])  np.sign(c)  np.trapezoid(c)  np.gradient(c)  np.polyval(c, 0.5)  np.cov(c)  np.average(c)  np.kron(c, C)  np.pad(c, 1)  np.diff(c)  np.nan_to_num(c)
 abs(c)  c.real  c.imag  c.conj()  np.tan(c)  np.cosh(c)  np.arccos(c)  np.arccosh(c)  np.arcsinh(c)  np.arctanh(c)  np.exp2(c)  np.expm1(c)  np.log2(c)  np.log10(c)  np.subtract(c, C)  np.divide(c, C)  np.negative(c)  np.power(c, C)  np.tensordot(k, k, 1)
 np.linalg.eig(k)[0]  np.roots(c)  np.poly(c)  np.vander(c)  np.cross(c, C)  np.trace(k)  np.tril(k)  np.fft.fftn(k)  np.max(np.abs(c))  np.linalg.tensorinv(k, ind=1)  np.linalg.multi_dot([k, k, C])  np.real_if_close(c * 1j)  np.emath.sqrt(c)
 """

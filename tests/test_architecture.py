@@ -78,6 +78,10 @@ MAY_IMPORT = {
     "function": CORE | {"joint"},
     "custom": CORE | {"joint"},
     "linalg": CORE,
+    "special": {"rules"},
+    "stats": {"rules"},
+    "signal": {"rules"},
+    "integrate": CORE | {"function", "products"},
     "ops": USERS,
     "devices": CORE | {"create", "trees"},
     "gpu": {"backends", "errors"},
@@ -98,7 +102,7 @@ MAY_IMPORT = {
 }
 # These show pictures if asked to: inside functions only.
 PICTURES_LATER = {"__main__", "verify", "plan", "train"}
-SUBPACKAGES_BY_DESIGN = {"nn", "optim", "linalg", "ops", "rules", "plan", "pictures"}
+SUBPACKAGES_BY_DESIGN = {"nn", "optim", "linalg", "special", "stats", "signal", "integrate", "ops", "rules", "plan", "pictures"}
 FILES = sorted(p for p in PACKAGE.rglob("*.py") if p != PACKAGE / "__init__.py")
 
 

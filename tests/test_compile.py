@@ -15,31 +15,18 @@ def equal(a, b):
     np.testing.assert_array_equal(a, b, strict=True)
 
 
-class Counted:
-    """How often is a function called?"""
-
-    def __init__(self, f):
-        self.f = f
-        self.arguments = []
-
-    def __call__(self, *args, **options):
-        self.arguments.append(len(args))  # a list of ours, changed while it is compiled: see CALLS
-        return self.f(*args, **options)
-
-
 CALLS = []
 
 
 def counted(f):
+    """``f``, and how often it was called: by a built-in method, because changes of what is outside are refused."""
+    call = CALLS.append
+
     def g(*args, **options):
-        seen(args)
+        call(1)
         return f(*args, **options)
 
     return g
-
-
-def seen(args, calls=CALLS.append):
-    calls(len(args))
 
 
 @pytest.fixture(autouse=True)
@@ -139,7 +126,7 @@ def test_masks_are_computed_anew():
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, np.complex128, np.int64, bool])
 def test_dtypes(dtype):
-    f = lambda x: (x * 2 + 1, x.sum(), x.mean(axis=0), x[1:] == x[:-1], x.astype(np.float32))
+    f = lambda x: (x * 2 + 1, x.sum(), x.mean(axis=0), x[1:] == x[:-1], x.real.astype(np.float32))
     x = np.arange(6).reshape(3, 2).astype(dtype)
     c = af.compile(f)
     for _ in range(2):
@@ -240,14 +227,14 @@ def test_a_network_makes_the_planned_calls_and_allocates_its_results_only():
     c(*args)
     (entry,) = c.entries.values()
     (plan,) = entry.free
-    # x @ w, tanh, @ v; 2 *; v.T, @; square, 1 -, *; two gradients
-    assert len(plan.steps) == 11
+    # x @ w, tanh, @ v; 2 *; v.T, @; square, 1 -, *; x.T, two gradients
+    assert len(plan.steps) == 12
     made = []
     for step in plan.steps:
         step.function = lambda *args, f=step.function: (made.append(f), f(*args))[1]
     plan.bind()
     expected = c(*args)
-    assert len(made) == 11
+    assert len(made) == 12
     plan = type(plan)(entry.program)
     entry.free[:] = [plan]
     tracemalloc.start()
@@ -290,7 +277,7 @@ def test_arguments_and_results_are_not_kept():
         (lambda x: x.tolist(), r"tolist\(\)"),
         (lambda x: np.asarray(x) * 2, "np.asarray"),
         (lambda x: np.array([x[0], x[1]]), "np.asarray"),
-        (lambda x: np.zeros(3)[x[0].astype(int)], None),
+        (lambda x: np.zeros(3)[x[0].astype(int)], "np.asarray"),
         (lambda x: range(x[0].astype(int)), "an index, a range"),
         (lambda x: 1.0 in x, "the question"),
         (lambda x: sorted(x), "if, and, or"),
@@ -299,9 +286,6 @@ def test_arguments_and_results_are_not_kept():
 )
 def test_values_that_python_asks_for(f, what):
     x = np.array([1.0, 2.0, 0.5])
-    if what is None:
-        equal(af.compile(f)(x), f(x))
-        return
     with pytest.raises(CompileError, match=rf"{what}.* needs the value of an array.*test_compile.py:\d+"):
         af.compile(f)(x)
     eager, fallen = f(x), af.compile(f, fallback=True)(x)

@@ -129,6 +129,21 @@ def test_plain_numbers_stand_in_the_row_or_are_nodes():
     assert [e.flows for e in drawn.edges] == [True, False]
 
 
+def test_looking_at_operands_changes_no_picture():
+    x = af.Variable(2.0, name="x")
+    z = x**2 + np.ones(())
+    before = graph(z, constants="nodes").to_json(), graph(z).to_svg()
+    assert [operand.name for operand in z.operands[0].operands] == ["x", "2"]
+    assert (graph(z, constants="nodes").to_json(), graph(z).to_svg()) == before
+
+
+def test_a_mean_of_nothing_but_rounding_is_zero():
+    summary = numbers(np.array([0.1, 0.2, -0.3] * 4))
+    assert summary.mean == 0.0
+    assert summary.text(4) == "0 ± 0.216"
+    assert numbers(np.array([1e-9, 0.1, -0.1] * 4)).mean == pytest.approx(1e-9 / 3)
+
+
 def test_named_constants_arrays_and_frozen_variables_are_nodes():
     w = af.Variable(np.ones((4, 2)), name="w")
     frozen = af.Variable(1.0, name="f", requires_grad=False)

@@ -136,7 +136,7 @@ def test_those_without_a_row_are_refused():
 
 @pytest.mark.parametrize(("f", "x"), [
     (special.fresnel, 0.7), (special.sici, 0.7), (special.shichi, -0.7), (special.airy, -1.3), (special.kelvin, 1.5),
-    (lambda x: special.ellipj(x, 0.4), 0.7), (lambda m: special.ellipj(0.8, m), 0.0), (special.itj0y0, 1.2),
+    (lambda x: special.ellipj(x, 0.4), 0.7), (lambda m: special.ellipj(0.8, m), 0.2), (special.itj0y0, 1.2),
     (lambda m: special.ellipj(2.8, m), 0.6), (lambda x: special.pbdv(1.5, x), 0.4), (special.it2i0k0, 1.2),
     (lambda x: special.pbwa(0.5, x), 0.4), (lambda x: (special.lambertw(x),), 0.7),
     (lambda x: (special.lambertw(x, -1),), -0.2), (lambda x: (special.gdtr(2.0, 1.5, x), special.gdtr(x, 1.5, 2.0)), 0.6),
@@ -158,7 +158,7 @@ def test_functions_with_several_results(f, x):
     (lambda m: special.ellipeinc(np.pi / 2, m), 0.0, -np.pi / 8, -3 * np.pi / 64),
     (lambda y: special.boxcox(np.e, y), 0.0, 1 / 2, 1 / 3), (lambda y: special.inv_boxcox(1.0, y), 1e-9, -np.e / 2, None),
     (lambda x: special.agm(x, 1.0), 1.0, 1 / 2, -1 / 8), (lambda x: special.agm(1.0, x), 1.0, 1 / 2, -1 / 8),
-    (special.beip, 0.0, 1 / 2, None), (lambda x: special.huber(1.0, x), 1.0, 1.0, 0.0 + 1.0),
+    (special.beip, 0.0, 1 / 2, None), (lambda x: special.huber(1.0, x), 1.0, 1.0, 1.0),
     (lambda x: special.spherical_jn(0, 0.0) * x, 0.0, 1.0, 0.0), (special.rgamma, -2.0, 2.0, None),
     (special.rgamma, -3.0, -6.0, None), (lambda x: special.eval_legendre(3, x), 1.0, 6.0, 15.0),
     (lambda x: special.eval_chebyu(2, x), -1.0, -8.0, 8.0), (special.wrightomega, 0.0, 0.36189625, None),

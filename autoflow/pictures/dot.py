@@ -9,11 +9,13 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from itertools import pairwise
 from typing import Any
 from xml.sax.saxutils import escape
 
 from .cards import Card, CardLine, Span, cards, flow_levels
 from .data import Edge, Graph
+from .layout import ranks, spine
 from .legend import items
 from .style import DARK, LIGHT, SHORT, STYLES, Theme
 
@@ -28,11 +30,33 @@ def to_dot(graph: Graph) -> str:
     theme = DARK if graph.look.theme == "dark" else LIGHT
     drawn = cards(graph)
     source = new_digraph(graph, theme)
+    pairs = [(e.source, e.target) for e in graph.edges]
+    main = spine(pairs, ranks(len(drawn), pairs), graph.outputs)
     clusters(source, graph, drawn, (), theme)
     for e, level in zip(graph.edges, flow_levels(graph), strict=True):
         tail, head = ends(graph, drawn[e.target], e)
-        source.edge(f"n{e.source}:{tail}", f"n{e.target}:{head}", **line_of(e, level, theme))
+        straight = {"weight": "8"} if (e.source, e.target) in main else {}
+        source.edge(f"n{e.source}:{tail}", f"n{e.target}:{head}", **line_of(e, level, theme), **straight)
+    for last, entry in following(graph):
+        source.edge(f"n{last}", f"n{entry}", style="invis", weight="0")
     return str(source.source)
+
+
+def following(graph: Graph) -> list[tuple[int, int]]:
+    """Pairs (the last node of a box, a node of the next box that needs nothing from its own): the second after the first.
+
+    Graphviz would put two boxes beside each other as soon as one node of the second could stand there.
+    """
+    inside = {f.path: [v for v in graph.nodes if v.entered[: len(f.path)] == f.path] for f in graph.frames}
+    pairs = []
+    for before, after in pairwise(inside):
+        if len(before) != len(after) or before[:-1] != after[:-1]:
+            continue
+        mine, theirs = [{v.id for v in inside[path]} for path in (after, before)]
+        needs = {v.id: {r.source for r in v.operands} for v in inside[after]}
+        if any([sources & theirs for sources in needs.values()]):
+            pairs += [(max(theirs), k) for k, sources in needs.items() if not sources & mine]
+    return pairs
 
 
 def new_digraph(graph: Graph, theme: Theme) -> Any:
@@ -44,7 +68,7 @@ def new_digraph(graph: Graph, theme: Theme) -> Any:
     source = graphviz.Digraph("autoflow")
     down = graph.look.direction == "down"
     source.attr("graph", rankdir="TB" if down else "LR", bgcolor=theme["bg"], nodesep="0.28", ranksep="0.75", pad="0.3",
-                fontname="Helvetica", labelloc="b", labeljust="c")  # fmt: skip
+                newrank="true", fontname="Helvetica", labelloc="b", labeljust="c")  # fmt: skip
     source.attr("node", shape="plain", fontname="Helvetica")
     source.attr("edge", fontname="Helvetica")
     if label := below(graph, theme):

@@ -116,6 +116,20 @@ def tighten(
             rank[k] = min([rank[b] for b in after[k]]) - 1
 
 
+def spine(pairs: Sequence[tuple[int, int]], rank: Sequence[int], ends: Sequence[int]) -> set[tuple[int, int]]:
+    """The arrows of the longest way to the first of ``ends``: it is drawn as straight as can be."""
+    longest: dict[int, int] = {}
+    for a, b in pairs:
+        if b not in longest or rank[a] > rank[longest[b]]:
+            longest[b] = a
+    found: set[tuple[int, int]] = set()
+    here = ends[0] if ends else -1
+    while here in longest:
+        found.add((longest[here], here))
+        here = longest[here]
+    return found
+
+
 def arrange(boxes: Sequence[Box], lines: Sequence[Line], first: Sequence[int] = (), last: Sequence[int] = ()) -> Plan:
     """Place the boxes and lead the lines. ``first`` and ``last`` get ranks of their own, at the ends."""
     layers = Layers(boxes, lines, first, last)

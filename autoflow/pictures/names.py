@@ -113,10 +113,14 @@ def literal(x: Any) -> str:
 
 
 def options(record: Any) -> list[str]:
-    """The arguments that are not operands, where they differ from their defaults: ``["axis=0"]``."""
+    """The arguments that are not operands, where they differ from their defaults: ``["axis=0"]``.
+
+    Those whose name begins with _ are for the backward pass alone (see ``function.py``).
+    """
     rule = record.rule
     defaults = dict(zip(rule.names, rule.defaults, strict=False))  # rules set by users have none
-    return [f"{k}={brief(v)}" for k, v in record.options.items() if not _same(v, defaults.get(k))]
+    shown = {k: v for k, v in record.options.items() if not k.startswith("_")}
+    return [f"{k}={brief(v)}" for k, v in shown.items() if not _same(v, defaults.get(k))]
 
 
 def _same(a: Any, b: Any) -> bool:

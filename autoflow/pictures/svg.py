@@ -14,7 +14,7 @@ from xml.sax.saxutils import escape
 from .cards import Card, CardLine, cards, flow_levels, span
 from .css import style_sheet
 from .data import Edge, Frame, Graph
-from .layout import Box, Line, Plan, Point, ranks
+from .layout import Box, Line, Plan, Point, ranks, spine
 from .legend import legend
 from .nesting import Nesting, Room
 from .spans import draw_line, n
@@ -89,7 +89,7 @@ def place(graph: Graph, drawn: Sequence[Card], widths: list[float], down: bool) 
             span[c][1] if span[c][1] <= STRETCH * span[c][0] else w for w, c in zip(widths, column, strict=True)
         ]
     boxes = [box(graph, c, wide, down) for c, wide in zip(drawn, widths, strict=True)]
-    main = spine(graph, rank)
+    main = spine([(e.source, e.target) for e in graph.edges], rank, graph.outputs)
     lines = []
     for e in graph.edges:
         straight = (e.source, e.target) in main
@@ -148,20 +148,6 @@ def centre(c: Card, slot: int) -> float:
     """The height of an operand's row."""
     row = c.row(slot)
     return sum([line.height for line in c.lines[:row]]) + c.lines[row].height / 2
-
-
-def spine(graph: Graph, rank: Sequence[int]) -> set[tuple[int, int]]:
-    """The longest way to the first output: it is drawn as straight as can be."""
-    longest: dict[int, int] = {}
-    for e in graph.edges:
-        if rank[e.source] > rank[longest[e.target]] if e.target in longest else True:
-            longest[e.target] = e.source
-    found: set[tuple[int, int]] = set()
-    here = graph.outputs[0] if graph.outputs else -1
-    while here in longest:
-        found.add((longest[here], here))
-        here = longest[here]
-    return found
 
 
 def arrows(graph: Graph, plan: Plan, down: bool, left: float) -> list[str]:

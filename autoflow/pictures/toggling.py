@@ -15,8 +15,8 @@ from .data import Graph, Vertex
 from .merging import merged
 
 PICTURES = 16  # as many as four boxes have
-CARDS = 600  # in all pictures together; their layout takes about a third of a second
-LETTERS = 300_000  # a notebook keeps them all, though compressed
+CARDS = 800  # in all pictures together; their layout takes half a second
+LETTERS = 1_000_000  # a notebook keeps them all, compressed
 NAMED = 500  # members of a folded box that can be found by their titles
 
 

@@ -271,6 +271,8 @@ def call_of(v: Value, out: Array | None) -> tuple[Callable[..., Any], list[Any]]
     """The function and its arguments, by position; values, or objects that stay the same."""
     where = [] if out is None else [out]
     if v.kind == UFUNC:
+        if v.function in (np.maximum, np.minimum) and where:  # they want the word
+            return partial(v.function, out=out), list(v.args)
         return v.function, [*v.args, *where]
     if v.kind == REDUCE:
         axis, keepdims = v.options

@@ -15,6 +15,7 @@ from ..errors import CompileError
 from ..modes import modes
 from ..nodes import NodeRole, source_of, value_of
 from .buffers import Plan
+from .scalars import scalar_plan
 from .recorded import Place, Recorded, record
 from .traced import Traced
 
@@ -60,8 +61,14 @@ class Compiled:
         self.entries.move_to_end(key)
         if entry is None:
             return self.f(*args, **options)
-        self.latest = None if options or self.verify or not entry.flat else entry
-        result = entry.run([value_of(x) for x in leaves if is_array(x)])
+        if entry.flat and not self.verify and not self.fallback:
+            self.latest = entry
+        try:
+            result = entry.run([value_of(x) for x in leaves if is_array(x)])
+        except CompileError:  # the shape of something depends on values
+            if not self.fallback:
+                raise
+            return self.f(*args, **options)
         if self.verify:
             check_equal(self.f(*args, **options), result, getattr(self.f, "__name__", "f"))
         return result
@@ -93,8 +100,12 @@ class Entry:
         self.flat = not options and all([type(x) is ndarray for x in args])
         self.guards = [(x.shape, x.dtype) for x in args] if self.flat else []
         self.assemble = assembler(recorded.tree)
-        self.free: list[Plan] = [Plan(self.program, **how)]
+        self.free: list[Any] = [self.plan()]
         self.program.forget_samples()
+
+    def plan(self) -> Any:
+        """Memory and calls for one more run at the same time."""
+        return scalar_plan(self.program) or Plan(self.program, **self.how)
 
     def fits(self, args: tuple[Any, ...]) -> bool:
         """Is the program right for these? The quick way, for plain arrays only; about 0.1 µs for each."""
@@ -110,7 +121,7 @@ class Entry:
         try:
             plan = self.free.pop()  # atomic: whoever comes at the same time finds none, and makes one
         except IndexError:
-            plan = Plan(self.program, **self.how)
+            plan = self.plan()
         try:
             results = plan.run(arrays)
         finally:

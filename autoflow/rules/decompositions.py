@@ -26,7 +26,7 @@ import numpy as np
 
 from ..errors import NoRuleError
 from .packed import adjoint, diagonal, dominant, fold, inverse_gaps, mask, pack, plain, reciprocal, solve, unpack
-from .shapes import as_array, home
+from .shapes import as_array, greatest, home
 from .table import composed, of, primitive, rule
 
 Array = Any
@@ -63,7 +63,7 @@ def cholesky_x(g: Array, z: Array, upper: bool) -> Array:
 
 
 rule(np.linalg.cholesky, "x | upper=False", "chol", r"\operatorname{chol} $x", x=cholesky_x, holomorphic=False,
-     compute=lambda x, upper: np.linalg.cholesky(x, upper=upper),
+     compute=lambda x, upper: np.linalg.cholesky(x, upper=True) if upper else np.linalg.cholesky(x),
      examples=(of((3, 3), prepare=dominant), of((2, 2, 2), prepare=dominant, upper=True), of((1, 1), prepare=dominant),
                of((0, 0)), of((0, 2, 2))))  # fmt: skip
 
@@ -138,7 +138,7 @@ def eigh_x(g: Array, z: Array, x_shape: Shape, UPLO: str) -> Array:  # noqa: N80
     """
     n = x_shape[-1]
     (w, v), (gw, gv) = unpack(z, (n,), (n, n)), unpack(g, (n,), (n, n))
-    inside = np.real(gw)[..., None] * np.eye(n, dtype=g.dtype, like=home(g)) + inverse_gaps(np.real(w)) * (adjoint(v) @ gv)
+    inside = np.real(gw)[..., None] * np.identity(n, g.dtype, like=home(g)) + inverse_gaps(np.real(w)) * (adjoint(v) @ gv)
     return fold(v @ inside @ adjoint(v), UPLO.upper())
 
 
@@ -182,7 +182,7 @@ def eig_x(g: Array, z: Array, x_shape: Shape) -> Array:
     n = x_shape[-1]
     (w, v), (gw, gv) = unpack(z, (n,), (n, n)), unpack(g, (n,), (n, n))
     gaps = np.conjugate(inverse_gaps(w))
-    inside = gw[..., None] * np.eye(n, dtype=g.dtype, like=home(g)) + gaps * (adjoint(v) @ normed(gv, v))
+    inside = gw[..., None] * np.identity(n, g.dtype, like=home(g)) + gaps * (adjoint(v) @ normed(gv, v))
     return solve(adjoint(v), inside @ adjoint(v))
 
 
@@ -266,7 +266,7 @@ def svd_x(g: Array, z: Array, x_shape: Shape, full_matrices: bool) -> Array:
     a, b = adjoint(u) @ gu, adjoint(v) @ gv
     middle = np.where(tiny, 0, gs) + (0.5j * np.imag(diagonal(a) - diagonal(b)) * over if g.dtype.kind == "c" else 0)
     inside = (pairs * (a - adjoint(a))) * s[..., None, :] + s[..., :, None] * (pairs * (b - adjoint(b)))
-    inside = inside + middle[..., None] * np.eye(s.shape[-1], dtype=s.dtype, like=home(s))
+    inside = inside + middle[..., None] * np.identity(s.shape[-1], s.dtype, like=home(s))
     sent = u @ inside @ adjoint(v)
     if u.shape[-2] > s.shape[-1]:
         sent = sent + ((gu - u @ a) * over[..., None, :]) @ adjoint(v)
@@ -286,7 +286,7 @@ def _thin(u: Array, g: Array, k: int) -> tuple[Array, Array]:
 def vanishing(s: Array) -> Array:
     """Which singular values are 0, up to rounding."""
     s = plain(s)
-    return s <= s.shape[-1] * np.finfo(s.dtype).eps * np.max(s, axis=-1, keepdims=True, initial=0)
+    return s <= s.shape[-1] * np.finfo(s.dtype).eps * greatest(s)[..., None]
 
 
 def svdvals_x(g: Array, x: Array, z: Array) -> Array:

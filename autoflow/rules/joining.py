@@ -246,7 +246,7 @@ rule(pad, "x | pad_width mode='constant' constant_values=0", "pad", r"\operatorn
                of((2, 3), pad_width=(2, 4), mode="reflect"), of((3,), pad_width=(5, 2), mode="symmetric"), of((3,), pad_width=(4, 5), mode="wrap"),
                of((0, 2), pad_width=1), of((2, 3), pad_width={-1: (1, 2)})))
 rule(np.take, "x | indices axis=None mode='raise'", "take", r"\operatorname{take} $x", x=take_x,
-     compute=lambda x, indices, axis, mode: np.take(x, indices, axis=axis, mode=mode),
+     compute=lambda x, indices, axis, mode: np.take(x, indices, axis=axis, **({} if mode == "raise" else {"mode": mode})),
      examples=(of((2, 3), indices=[0, 5, 5]), of((2, 3), indices=np.array([[0, 2], [2, -1]]), axis=1), of((2, 3), indices=1, axis=0), of((), indices=0),
                of((3,), indices=[-5, 4, 1], mode="wrap"), of((3,), indices=[-5, 4, 1], mode="clip"), of((2, 3), indices=np.array([], int), axis=0)))
 # fmt: on

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .packed import adjoint, dominant, fold, mask, pack, plain, unpack
-from .shapes import as_array, home
+from .shapes import as_array, given, home
 from .table import composed, of, primitive, rule
 
 Array = Any
@@ -35,7 +35,8 @@ def pinv_x(g: Array, x: Array, z: Array, hermitian: bool) -> Array:
 
 def compute_pinv(x: Array, rcond: Any, hermitian: bool, rtol: Any) -> Array:
     """NumPy tells rtol=None from no rtol."""
-    return np.linalg.pinv(x, rcond, hermitian, **({} if isinstance(rtol, str) else {"rtol": rtol}))
+    options = {"hermitian": True} if hermitian else {}
+    return np.linalg.pinv(x, **given(rcond=rcond), **options, **({} if isinstance(rtol, str) else {"rtol": rtol}))
 
 
 rule(np.linalg.pinv, "x | rcond=None hermitian=False rtol='unset'", "pinv", r"$x^{+}", x=pinv_x, compute=compute_pinv, holomorphic=False,
@@ -49,7 +50,7 @@ def lstsq(x: Array, y: Array, rcond: Any = None) -> Array:
     z, residuals, rank, s = np.linalg.lstsq(x, y, rcond)
     columns = math.prod(y.shape[1:])
     residuals = residuals if residuals.size else np.zeros(columns, s.dtype, like=home(s))
-    return pack((z, z.ndim), (residuals, 1), (np.full(1, rank, s.dtype, like=home(s)), 1), (s, 1))
+    return pack((z, z.ndim), (residuals, 1), (np.asarray(np.full(1, rank, s.dtype), like=home(s)), 1), (s, 1))
 
 
 def lstsq_parts(z: Array, x: Shape, y: Shape) -> list[Array]:

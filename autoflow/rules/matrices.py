@@ -25,7 +25,7 @@ def matrix_power(a: Any, n: int) -> Array:
     if x.ndim < 2 or x.shape[-2] != x.shape[-1]:
         raise np.linalg.LinAlgError(f"matrix_power multiplies square matrices with themselves, not {x.shape}")
     if n == 0:
-        return np.broadcast_to(np.eye(x.shape[-1], dtype=x.dtype, like=home(x)), x.shape).copy()
+        return np.broadcast_to(np.identity(x.shape[-1], x.dtype, like=home(x)), x.shape).copy()
     if n < 0:
         x, n = np.linalg.inv(x), -n
     if n == 3:

@@ -119,7 +119,7 @@ def cond(x: Any, p: Any = None) -> Array:
             r = s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
     else:
         bad = ~np.isfinite(right)[..., None, None]
-        regular = np.where(bad, np.eye(x.shape[-1], dtype=plain(x).dtype, like=home(x)), x) if np.any(bad) else x
+        regular = np.where(bad, np.identity(x.shape[-1], plain(x).dtype, like=home(x)), x) if np.any(bad) else x
         double = np.result_type(plain(x).dtype, np.float64)  # in which NumPy inverts
         regular = regular if regular.dtype == double else np.astype(regular, double)
         r = np.linalg.norm(x, p, (-2, -1)) * np.linalg.norm(np.linalg.inv(regular), p, (-2, -1))

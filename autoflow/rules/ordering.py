@@ -69,7 +69,13 @@ def sort_x(g: Array, x: Array, z: Array, axis: Any) -> Array:
 
 def compute_sort(x: Array, axis: Any, kind: Any, order: Any, stable: Any) -> Array:
     """``np.sort``."""
-    return np.sort(x, axis=axis, kind=kind, order=order, stable=stable)
+    return np.sort(x, axis=axis, **given(kind=kind, order=order, stable=stable))
+
+
+def compute_partition(x: Array, kth: Any, axis: Any, kind: str, order: Any) -> Array:
+    """``np.partition``."""
+    options = given(order=order) if kind == "introselect" else {"kind": kind, **given(order=order)}
+    return np.partition(x, kth, axis, **options)
 
 
 @composed(np.sort_complex)
@@ -259,7 +265,7 @@ rule(np.take_along_axis, "x | indices axis=-1", "take", r"\operatorname{take} $x
      examples=(of((2, 3), indices=np.array([[0, 0], [2, -1]])), of((2, 3), indices=np.array([[1, 0, 1]]), axis=0), of((2, 3), indices=np.array([5, 0, 0]), axis=None),
                of((1, 3), indices=np.array([[0], [2]]), axis=1), of((2, 0), indices=np.zeros((2, 0), int))))
 rule(np.sort, "x | axis=-1 kind=None order=None stable=None", "sort", r"\operatorname{sort} $x", x=sort_x, compute=compute_sort, examples=SORTS)
-rule(np.partition, "x | kth axis=-1 kind='introselect' order=None", "partition", r"\operatorname{partition} $x", x=sort_x, holomorphic=False,  # complex numbers may come in another order
+rule(np.partition, "x | kth axis=-1 kind='introselect' order=None", "partition", r"\operatorname{partition} $x", x=sort_x, compute=compute_partition, holomorphic=False,  # complex numbers may come in another order
      examples=(of((5,), kth=2), of((2, 3), kth=1, axis=0), of((2, 3), kth=(1, 4), axis=None), of((3, 4), kth=-1)))
 # fmt: on
 add_median(np.median)

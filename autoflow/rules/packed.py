@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from .shapes import at_hand, home, plain
+from .shapes import at_hand, greatest, home, plain
 
 Array = Any
 Shape = tuple[int, ...]
@@ -90,13 +90,13 @@ def fold(g: Array, uplo: str) -> Array:
 def inverse_gaps(x: Array) -> Array:
     """Fᵢⱼ = 1/(xⱼ - xᵢ), and 0 for i = j and wherever xᵢ and xⱼ are the same number up to rounding."""
     gaps = x[..., None, :] - x[..., :, None]
-    size, scale = np.abs(plain(gaps)), np.max(np.abs(plain(x)), axis=-1, initial=0)[..., None, None]
+    size, scale = np.abs(plain(gaps)), greatest(np.abs(plain(x)))[..., None, None]
     return reciprocal(gaps, size <= 4 * x.shape[-1] * np.finfo(x.dtype).eps * scale)
 
 
 def reciprocal(x: Array, zero: Array) -> Array:
     """1/x, and 0 where ``zero`` says so, without dividing by it: derivatives of any order are then 0 there, not NaN."""
-    one = np.ones((), plain(x).dtype, like=home(x))
+    one = np.asarray(np.ones((), plain(x).dtype), like=home(x))
     return np.where(zero, 0 * one, one / np.where(zero, one, x))
 
 
@@ -107,7 +107,8 @@ def solve(x: Array, y: Array) -> Array:
     except np.linalg.LinAlgError:
         singular = np.stack([np.linalg.matrix_rank(a) < len(a) for a in _each(plain(x))])
         singular = singular.reshape((*x.shape[:-2], 1, 1))
-        nan, eye = np.full((), np.nan, y.dtype, like=home(y)), np.eye(x.shape[-1], dtype=x.dtype, like=home(x))
+        nan = np.asarray(np.full((), np.nan, y.dtype), like=home(y))
+        eye = np.identity(x.shape[-1], x.dtype, like=home(x))
         return np.where(singular, nan, np.linalg.solve(np.where(singular, eye, x), y))
 
 
@@ -123,4 +124,4 @@ def dominant(x: Array) -> Array:
            [0., 7.]])
     """
     m, n = x.shape[-2:]
-    return x / 4 + np.eye(m, n, dtype=x.dtype, like=home(x)) * (4 + 3 * np.arange(n, like=home(x))).astype(x.dtype)
+    return x / 4 + np.asarray(np.eye(m, n, dtype=x.dtype), like=home(x)) * (4 + 3 * np.arange(n, like=home(x))).astype(x.dtype)

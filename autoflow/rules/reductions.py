@@ -91,6 +91,9 @@ def mean_x(g: Array, x_shape: Shape, axis: Axis, keepdims: bool, where: Any) -> 
 
 def deviations(x: Array, axis: Axis, dtype: Any, where: Any) -> Array:
     """x - mean(x)."""
+    if where is not None and not at_hand(x):  # CuPy's mean knows no where=
+        total = np.sum(np.where(where, x, 0), axis=axis, keepdims=True, **given(dtype=dtype))
+        return x - total / used(x.shape, axis, where)
     return x - np.mean(x, axis=axis, keepdims=True, **given(dtype=dtype, where=where))
 
 
@@ -286,7 +289,7 @@ def _cumulative(function: Any, first: int, x: Array, axis: Any, dtype: Any, out:
     z = function(np.atleast_1d(x), axis=axis, dtype=dtype)
     if include_initial:
         shape = tuple([1 if i == axis % z.ndim else n for i, n in enumerate(z.shape)])
-        z = np.concatenate([np.full(shape, first, z.dtype, like=home(z)), z], axis=axis)
+        z = np.concatenate([np.asarray(np.full(shape, first, z.dtype), like=home(z)), z], axis=axis)
     return z if out is None else np.positive(z, out=out)
 
 

@@ -110,7 +110,7 @@ def plain(x: Any) -> Any:
 
 
 def home(x: Array) -> Any:
-    """The plain array under x for ``np.eye(n, like=home(x))``: what a rule makes itself is made where x is.
+    """The plain array under x for ``np.identity(n, like=home(x))``: what a rule makes itself is made where x is.
 
     On a GPU the identity matrix that meets x must be there, too. None, which means NumPy, where x is a number.
     """
@@ -121,6 +121,11 @@ def home(x: Array) -> Any:
 def at_hand(x: Array) -> bool:
     """May we look at these numbers at no cost? On a GPU that would wait for the device, and copy."""
     return isinstance(plain(x), (np.ndarray, np.generic))
+
+
+def greatest(x: Array) -> Array:
+    """The maximum along the last axis, 0 where there is nothing. (CuPy's ``max`` knows no ``initial``.)"""
+    return np.max(x, axis=-1) if x.shape[-1] else np.zeros_like(x, shape=x.shape[:-1])
 
 
 def is_given(option: Any) -> bool:

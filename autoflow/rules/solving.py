@@ -14,7 +14,7 @@ import numpy as np
 
 from .decompositions import vanishing
 from .packed import adjoint, dominant, plain, solve
-from .shapes import as_array, home, sum_to
+from .shapes import as_array, greatest, home, sum_to
 from .table import composed, of, primitive, rule
 
 Array = Any
@@ -102,7 +102,7 @@ def adjugate(x: Array, det: Array) -> Array:
 
 def _norm(x: Array) -> Array:
     """The largest column sum of every matrix."""
-    return np.max(np.sum(np.abs(x), axis=-2), axis=-1, initial=0)
+    return greatest(np.sum(np.abs(x), axis=-2))
 
 
 def adjugate_of_singular(x: Array) -> Array:
@@ -114,13 +114,13 @@ def adjugate_of_singular(x: Array) -> Array:
     """
     u, s, vh = np.linalg.svd(plain(x))
     zero = vanishing(s)
-    start = s.shape[-1] - int(np.max(np.sum(zero, axis=-1), initial=0))
-    largest = np.max(s, axis=-1, initial=0)
+    start = s.shape[-1] - max(np.sum(zero, axis=-1).reshape(-1).tolist(), default=0)
+    largest = greatest(s)
     u = u[..., :, start:] * (np.where(largest > 0, largest, 1)[..., None] * zero[..., start:])[..., None, :]
     vh = vh[..., start:, :]
     b = x + u @ vh
     inverse = np.linalg.inv(b)
-    small_det, small_adj = polynomials(np.eye(u.shape[-1], dtype=x.dtype, like=home(x)) - vh @ inverse @ u)
+    small_det, small_adj = polynomials(np.identity(u.shape[-1], x.dtype, like=home(x)) - vh @ inverse @ u)
     inside = small_det * inverse + (inverse @ u) @ small_adj @ (vh @ inverse)
     return np.linalg.det(b)[..., None, None] * inside
 
@@ -133,8 +133,8 @@ def polynomials(x: Array) -> tuple[Array, Array]:
     (-0.0, [[4.0, -2.0], [-2.0, 1.0]])
     """
     n = x.shape[-1]
-    eye = np.eye(n, dtype=x.dtype, like=home(x))
-    matrix, product, c = eye, 0 * x, np.ones((1, 1), x.dtype, like=home(x))  # c: a coefficient of the characteristic polynomial
+    eye = np.identity(n, x.dtype, like=home(x))
+    matrix, product, c = eye, 0 * x, np.asarray(np.ones((1, 1), x.dtype), like=home(x))  # c: a coefficient of the characteristic polynomial
     for k in range(1, n + 1):
         matrix = product + c * eye
         product = x @ matrix
@@ -157,7 +157,7 @@ def slogdet_x(g: Array, x: Array, z: Array) -> Array:
     weight = np.real(g[..., 1])
     if g.dtype.kind == "c":
         weight = weight - 1j * np.imag(np.conjugate(g[..., 0]) * z[..., 0])
-    return weight[..., None, None] * solve(adjoint(x), np.eye(x.shape[-1], dtype=x.dtype, like=home(x)))
+    return weight[..., None, None] * solve(adjoint(x), np.identity(x.shape[-1], x.dtype, like=home(x)))
 
 
 @composed(np.linalg.slogdet)

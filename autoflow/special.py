@@ -1,0 +1,148 @@
+"""scipy.special for nodes: the functions of which NumPy does not ask.
+
+SciPy's special functions are ufuncs, and those of nodes are differentiated under their own names:
+``scipy.special.erf(x)``. Some are written in Python and turn a node into plain numbers before anybody is asked, or copy
+the numbers halfway. Those are here, with SciPy's names, arguments and values.
+
+    from autoflow import special
+    special.logsumexp(x, axis=1), special.polygamma(1, x), special.spherical_jn(2, x)
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .rules.shapes import Axis, as_array, restore_axes, sum_to
+from .rules.table import of, primitive, rule
+from .rules.ufuncs import shares
+
+try:
+    from scipy import special as scipy_special
+except ImportError as error:
+    raise ImportError("af.special computes with SciPy, which is not installed: pip install scipy") from error
+from .rules import bessel  # noqa: E402 - it needs SciPy
+from .rules.special import lambertw as lambert  # noqa: E402
+
+Array = Any
+__all__ = [
+    "diric", "factorial", "lambertw", "log_softmax", "logsumexp", "multigammaln", "polygamma", "softmax",
+    "spherical_in", "spherical_jn", "spherical_kn", "spherical_yn",
+]  # fmt: skip
+
+# ---------------------------------------------------------------- sums of exponentials
+
+
+@primitive
+def sum_of_exponentials(x: Array, b: Array, axis: Axis = None, keepdims: bool = False) -> Array:
+    """``scipy.special.logsumexp``."""
+    return scipy_special.logsumexp(x, axis=axis, b=b, keepdims=keepdims)
+
+
+def exponentials_x(g: Array, x: Array, b: Array, z: Array, axis: Axis, keepdims: bool) -> Array:
+    """z = log Σ b eˣ, so dz/dx = b eˣ⁻ᶻ. Without weights it is the softmax, see :func:`autoflow.rules.ufuncs.shares`."""
+    if b is None:
+        return shares(g, x, z, axis, keepdims, np.exp)
+    shape = np.broadcast_shapes(x.shape, np.shape(b))
+    g, z = restore_axes(g, shape, axis, keepdims), restore_axes(z, shape, axis, keepdims)
+    return sum_to(g * b * np.exp(x - z), x.shape)
+
+
+def exponentials_b(g: Array, x: Array, b: Array, z: Array, axis: Axis, keepdims: bool) -> Array:
+    """dz/db = eˣ⁻ᶻ."""
+    shape = np.broadcast_shapes(x.shape, b.shape)
+    g, z = restore_axes(g, shape, axis, keepdims), restore_axes(z, shape, axis, keepdims)
+    return sum_to(g * np.exp(x - z), b.shape)
+
+
+rule(sum_of_exponentials, "x b=None | axis=None keepdims=False", "logΣexp", r"\log \sum e^{$x}", name="logsumexp",
+     x=exponentials_x, b=exponentials_b, elementwise=False, domain=(0.2, 2.0), holomorphic=False,
+     examples=(of((3,), None), of((2, 3), None, axis=1), of((2, 3), (3,), axis=0), of((2, 3), (2, 1), axis=(0, 1), keepdims=True)))  # fmt: skip
+
+
+def logsumexp(a: Any, axis: Axis = None, b: Any = None, keepdims: bool = False) -> Array:
+    """log Σ b eᵃ, which does not overflow. Shapes: as of a sum of ``a``; ``b`` broadcasts.
+
+    >>> import autoflow as af
+    >>> from autoflow import special
+    >>> x = af.Variable([1000.0, 1000.0])
+    >>> special.logsumexp(x).backward()
+    >>> x.grad
+    array([0.5, 0.5])
+    """
+    return sum_of_exponentials(as_array(a), None if b is None else as_array(b), axis, keepdims)
+
+
+def softmax(x: Any, axis: Axis = None) -> Array:
+    """eˣ / Σ eˣ, over all elements unless ``axis`` says along which."""
+    x = as_array(x)
+    e = np.exp(x - np.max(getattr(x, "value", x), axis=axis, keepdims=True))
+    return e / np.sum(e, axis=axis, keepdims=True)
+
+
+def log_softmax(x: Any, axis: Axis = None) -> Array:
+    """x − log Σ eˣ, over all elements unless ``axis`` says along which."""
+    x = as_array(x)
+    shifted = x - np.max(getattr(x, "value", x), axis=axis, keepdims=True)
+    return shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True))
+
+
+# ---------------------------------------------------------------- gamma
+
+
+def polygamma(n: int, x: Any) -> Array:
+    """The n-th derivative of ψ: (−1)ⁿ⁺¹ n! ζ(n + 1, x) (DLMF 25.11.12). Real x."""
+    if n == 0:
+        return scipy_special.psi(as_array(x))
+    return ((-1.0) ** (n + 1) * math.factorial(n)) * scipy_special.zeta(n + 1.0, as_array(x))
+
+
+def multigammaln(a: Any, d: int) -> Array:
+    """log of the multivariate gamma function, Σⱼ log Γ(a + (1 − j)/2) + d(d − 1)/4 log π for j = 1 ... d."""
+    a = as_array(a)
+    if np.any(getattr(a, "value", a) <= 0.5 * (d - 1)):
+        raise ValueError(f"multigammaln: a must be greater than (d - 1)/2 = {0.5 * (d - 1)}")
+    z: Array = d * (d - 1) / 4 * math.log(math.pi)
+    for j in range(1, d + 1):
+        z = z + scipy_special.gammaln(a - (j - 1) / 2)
+    return z
+
+
+def factorial(x: Any) -> Array:
+    """Γ(x + 1), and 0 for negative x, as ``scipy.special.factorial(x, extend="zero")``."""
+    x = as_array(x)
+    return np.where(x < 0, 0, scipy_special.gamma(np.where(x < 0, 0, x) + 1))
+
+
+def lambertw(z: Any, k: int = 0, tol: float = 1e-8) -> Array:
+    """The k-th branch of the inverse of w eʷ; complex."""
+    return lambert(as_array(z), k, tol)
+
+
+# ---------------------------------------------------------------- others
+
+
+def diric(x: Any, n: int) -> Array:
+    """sin(nx/2) / (n sin(x/2)); ±1 where both are 0."""
+    half = as_array(x) / 2
+    pole = np.absolute(np.sin(half)) < 1e-7
+    sign = (-1.0) ** np.round(half * (n - 1) / math.pi)
+    return np.where(pole, sign, np.sin(n * half) / (n * np.where(pole, 1, np.sin(half))))
+
+
+def _spherical(function: Any) -> Any:
+    """A spherical Bessel function with SciPy's order of arguments."""
+
+    def spherical(n: Any, z: Any) -> Array:
+        return function(as_array(z), n)
+
+    spherical.__name__ = spherical.__qualname__ = function.__name__
+    spherical.__doc__ = f"The spherical Bessel function of order n, as ``scipy.special.{function.__name__}``."
+    return spherical
+
+
+spherical_jn, spherical_yn = _spherical(bessel.spherical_jn), _spherical(bessel.spherical_yn)
+spherical_in, spherical_kn = _spherical(bessel.spherical_in), _spherical(bessel.spherical_kn)
+

@@ -1,0 +1,39 @@
+"""Random programs: compiled as eager, bit for bit."""
+
+import numpy as np
+import pytest
+from programs import random_program, random_scalars
+
+import autoflow as af
+
+CHUNK = 50
+FEW, MANY = 500, 10_000
+
+
+def results(x):
+    """What ``f`` or ``value_and_grad(f)`` returned, as a list."""
+    return [x[0], *x[1]] if isinstance(x, tuple) else [x]
+
+
+def check(seed):
+    """Three calls: with the arrays of the recording, with others, and again."""
+    f, arrays = (random_scalars if seed % 5 == 0 else random_program)(seed)
+    eager = f if seed % 7 == 0 else af.value_and_grad(f, tuple(range(len(arrays))))
+    compiled = af.compile(eager)
+    with np.errstate(all="ignore"):
+        for inputs in (arrays, [a + 0.3 * np.sin(7 * a) for a in arrays], arrays):
+            for expected, ours in zip(results(eager(*inputs)), results(compiled(*inputs)), strict=True):
+                np.testing.assert_array_equal(ours, np.asarray(expected), f"seed {seed}", strict=True)
+
+
+@pytest.mark.parametrize("first", range(0, FEW, CHUNK))
+def test_programs(first):
+    for seed in range(first, first + CHUNK):
+        check(seed)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("first", range(FEW, MANY, 500))
+def test_many_programs(first):
+    for seed in range(first, min(first + 500, MANY)):
+        check(seed)

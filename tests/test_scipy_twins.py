@@ -1,0 +1,227 @@
+"""af.special and af.stats: SciPy's values, and the derivatives that differences of them give."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+scipy_special = pytest.importorskip("scipy.special")
+scipy_stats = pytest.importorskip("scipy.stats")
+
+import autoflow as af  # noqa: E402
+from autoflow import special, stats  # noqa: E402
+from autoflow.errors import NoRuleError  # noqa: E402
+
+X = np.array([0.25, 0.7, 0.95])
+WIDE = np.array([-0.3, 0.2, 0.7, 1.2, 3.0])
+A = np.array([[0.3, -1.2, 2.0], [0.7, 0.1, -0.4]]) * 3
+
+
+def check(ours, theirs, x):
+    """Values and first derivative, with different weights for all elements."""
+    x = np.asarray(x, float)
+    v = af.Variable(x)
+    z = ours(v)
+    np.testing.assert_allclose(z.value, theirs(x), rtol=1e-12, atol=1e-15)
+    w = np.arange(1.0, z.size + 1).reshape(z.shape)
+    (z * w).sum().backward()
+    slope = np.zeros_like(x)
+    for i in np.ndindex(x.shape):
+        step = np.zeros_like(x)
+        step[i] = 1e-6
+        slope[i] = np.sum((theirs(x + step) - theirs(x - step)) * w) / 2e-6
+    np.testing.assert_allclose(v.grad, slope, rtol=1e-6, atol=1e-7)
+
+
+# -- special ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "logsumexp"])
+@pytest.mark.parametrize("axis", [None, 0, -1, (0, 1)])
+def test_sums_of_exponentials(name, axis):
+    ours, theirs = getattr(special, name), getattr(scipy_special, name)
+    check(lambda x: ours(x, axis=axis), lambda x: theirs(x, axis=axis), A)
+    np.testing.assert_array_equal(ours(af.Variable(A), axis=axis).value, theirs(A, axis=axis))
+
+
+def test_logsumexp_with_weights():
+    b = np.array([0.5, 2.0, 1.0])
+    check(lambda x: special.logsumexp(x, 1, b, True), lambda x: scipy_special.logsumexp(x, 1, b, True), A)
+    check(lambda b: special.logsumexp(A, 1, b), lambda b: scipy_special.logsumexp(A, 1, b), b)
+    x = af.Variable([1e300, 0.0, np.inf, np.inf])
+    special.logsumexp(x).backward()
+    assert x.grad.tolist() == [0, 0, 0.5, 0.5]
+
+
+@pytest.mark.parametrize(("ours", "theirs", "x"), [
+    (lambda x: special.polygamma(2, x), lambda x: scipy_special.polygamma(2, x), X),
+    (lambda x: special.polygamma(0, x), lambda x: scipy_special.polygamma(0, x), X),
+    (lambda x: special.multigammaln(x, 3), lambda x: scipy_special.multigammaln(x, 3), 2.5),
+    (special.factorial, scipy_special.factorial, [-1.5, 0.5, 3.0]),
+    (lambda x: special.diric(x, 4), lambda x: scipy_special.diric(x, 4), [0.3, 2.0, -1.0]),
+    (lambda x: np.real(special.lambertw(x)), lambda x: np.real(scipy_special.lambertw(x)), X),
+    (lambda x: special.spherical_jn(2, x), lambda x: scipy_special.spherical_jn(2, x), [-0.4, 0.0, 1.3]),
+    (lambda x: special.spherical_yn(0, x), lambda x: scipy_special.spherical_yn(0, x), X),
+    (lambda x: special.spherical_in(1, x), lambda x: scipy_special.spherical_in(1, x), X),
+    (lambda x: special.spherical_kn(1, x), lambda x: scipy_special.spherical_kn(1, x), X),
+])  # fmt: skip
+def test_special(ours, theirs, x):
+    check(ours, theirs, x)
+
+
+def test_diric_at_its_poles():
+    x = [0.0, 2 * np.pi, 4 * np.pi]
+    np.testing.assert_allclose(special.diric(af.Variable(x), 4).value, scipy_special.diric(x, 4))
+
+
+def test_multigammaln_knows_its_domain():
+    with pytest.raises(ValueError, match="greater than"):
+        special.multigammaln(af.Variable(0.5), 3)
+
+
+# -- distributions ----------------------------------------------------------------------------------------------------
+
+SHAPES = {"norm": (), "expon": (), "gamma": (1.5,), "chi2": (3.0,), "beta": (1.5, 2.5), "t": (3.0,)}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("method", ["pdf", "logpdf", "cdf", "logcdf", "sf", "logsf"])
+def test_distribution(name, method):
+    ours, theirs = (getattr(getattr(space, name), method) for space in (stats, scipy_stats))
+    shapes, x = SHAPES[name], WIDE if method in ("pdf", "cdf") else X
+    check(lambda x: ours(x, *shapes, loc=0.1, scale=1.3), lambda x: theirs(x, *shapes, loc=0.1, scale=1.3), x)
+    check(lambda m: ours(x, *shapes, loc=m, scale=1.3), lambda m: theirs(x, *shapes, loc=m, scale=1.3), 0.1)
+    check(lambda s: ours(x, *shapes, loc=0.1, scale=s), lambda s: theirs(x, *shapes, loc=0.1, scale=s), 1.3)
+    for k in range(len(shapes)):
+
+        def with_shape(f, v, k=k):
+            return f(x, *shapes[:k], v, *shapes[k + 1 :], loc=0.1, scale=1.3)
+
+        if "pdf" in method:
+            check(lambda v: with_shape(ours, v), lambda v: with_shape(theirs, v), shapes[k])  # noqa: B023
+        else:
+            with pytest.raises((NoRuleError, TypeError)):
+                with_shape(ours, af.Variable(shapes[k]))
+
+
+def test_outside_of_the_support():
+    x = af.Variable([-1.0, 2.0])
+    z = stats.beta.pdf(x, 0.5, 0.5)
+    assert z.value.tolist() == [0.0, 0.0]
+    z.sum().backward()
+    assert x.grad.tolist() == [0.0, 0.0]
+    assert stats.expon.logpdf(x).value.tolist() == [-np.inf, -2.0]
+
+
+def test_tails_of_the_normal_distribution():
+    x = af.Variable(-40.0)
+    stats.norm.logcdf(x).backward()
+    np.testing.assert_allclose(x.grad, 40.02496884, rtol=1e-9)
+    assert stats.norm.sf(af.Variable(30.0)).value == scipy_stats.norm.sf(30.0)
+
+
+@pytest.mark.parametrize("method", ["pmf", "logpmf", "cdf"])
+def test_poisson(method):
+    ours, theirs = getattr(stats.poisson, method), getattr(scipy_stats.poisson, method)
+    check(lambda m: ours([0, 2, 5], m), lambda m: theirs([0, 2, 5], m), 2.5)
+    assert ours(2.5, 1.0) == theirs(2.5, 1.0)
+
+
+def test_dirichlet():
+    x, alpha = np.array([0.2, 0.3, 0.5]), np.array([1.5, 2.0, 0.7])
+    check(lambda a: stats.dirichlet.logpdf(x, a), lambda a: scipy_stats.dirichlet.logpdf(x, a), alpha)
+    check(lambda a: stats.dirichlet.pdf(x, a), lambda a: scipy_stats.dirichlet.pdf(x, a), alpha)
+
+
+def test_multivariate_normal():
+    x, mean, cov = np.array([[0.1, 0.5], [1.0, -1.0]]), np.array([0.3, 0.2]), np.array([[2.0, 0.3], [0.3, 1.0]])
+    ours, theirs = stats.multivariate_normal, scipy_stats.multivariate_normal
+    check(lambda m: ours.logpdf(x, m, cov), lambda m: theirs.logpdf(x, m, cov), mean)
+    check(lambda x: ours.pdf(x, mean, cov), lambda x: theirs.pdf(x, mean, cov), x)
+    check(lambda v: ours.logpdf(x, mean, v @ v.T), lambda v: theirs.logpdf(x, mean, v @ v.T), np.linalg.cholesky(cov))
+    check(lambda v: ours.entropy(mean, v @ v.T), lambda v: theirs(mean, v @ v.T).entropy(), np.linalg.cholesky(cov))
+    check(lambda s: ours.logpdf(x, mean, s), lambda s: theirs.logpdf(x, mean, s), [1.5, 0.7])
+    check(lambda s: ours.logpdf(X[:, None], 0, s), lambda s: theirs.logpdf(X, 0, s), 1.5)
+
+
+def test_a_maximum_likelihood():
+    """The gradient by mean and deviation vanishes at those of the data."""
+    data = np.array([1.0, 2.0, 4.0, 7.0])
+    f = lambda m, s: -stats.norm.logpdf(data, loc=m, scale=s).sum()  # noqa: E731
+    slopes = [af.grad(f, argnums=k)(data.mean(), data.std()) for k in (0, 1)]
+    np.testing.assert_allclose(slopes, 0, atol=1e-13)
+
+
+@pytest.mark.parametrize("name", ["special", "stats"])
+def test_without_scipy_the_error_says_what_to_install(name):
+    code = (
+        "import sys; sys.modules['scipy'] = None\n"
+        "import autoflow as af\n"
+        f"try: af.{name}\n"
+        "except ImportError as error: print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, timeout=60, capture_output=True, text=True)
+    assert f"af.{name} computes with SciPy, which is not installed: pip install scipy" in done.stdout
+
+
+# -- convolution in several dimensions --------------------------------------------------------------------------------
+
+
+def test_convolution_row():
+    import test_rules
+    from autoflow import signal
+    from autoflow.rules.table import RULES
+
+    test_rules.check_row(RULES[signal.convolution])
+
+
+# -- differential equations -------------------------------------------------------------------------------------------
+
+EXACT = {"rtol": 1e-11, "atol": 1e-11}
+
+
+def pendulum(y, t, length, push):
+    return np.stack([y[1], -np.sin(y[0]) / length + push[0] * np.cos(push[1] * t)])
+
+
+def test_odeint():
+    """y0, times and parameters, against differences of SciPy's solver; several losses along the way."""
+    from scipy.integrate import odeint as theirs
+
+    from autoflow.integrate import odeint as ours
+
+    y0, t, length, push = np.array([0.5, 0.1]), np.array([0.0, 0.4, 1.0, 1.7]), np.array(0.8), np.array([0.3, 2.0])
+    weights = np.arange(8.0).reshape(4, 2) - 2.5
+
+    def loss(solve, y0, t, length, push):
+        return (solve(pendulum, y0, t, (length, push), **EXACT) * weights).sum()
+
+    primals = [y0, t, length, push]
+    leaves = [af.Variable(x) for x in primals]
+    loss(ours, *leaves).backward()
+    for k, (leaf, x) in enumerate(zip(leaves, primals, strict=True)):
+        slope = np.zeros_like(x)
+        for i in np.ndindex(x.shape):
+            ends = []
+            for sign in (1, -1):
+                moved = [v.copy() for v in primals]
+                moved[k][i] += sign * 1e-5
+                ends.append(loss(theirs, *moved))
+            slope[i] = (ends[0] - ends[1]) / 2e-5
+        np.testing.assert_allclose(leaf.grad, slope, rtol=1e-6, atol=1e-6)
+
+
+def test_odeint_twice():
+    """y = exp(a t): d²y/da² = t² y."""
+    from autoflow.integrate import odeint
+
+    f = lambda a: odeint(lambda y, t, a: a * y, 1.0, [0.0, 2.0], (a,), **EXACT)[-1, 0]  # noqa: E731
+    np.testing.assert_allclose(af.grad(af.grad(f))(-0.5), 4 * np.exp(-1.0), rtol=1e-7)
+
+
+def test_odeint_refuses_what_it_does_not_know():
+    from autoflow.integrate import odeint
+
+    with pytest.raises(TypeError, match="does not know full_output"):
+        odeint(lambda y, t: -y, af.Variable(1.0), [0.0, 1.0], full_output=True)
