@@ -24,7 +24,7 @@ Array = Any
 
 
 class Kind(type):
-    """Class of the node classes: ``isinstance(x, af.Variable)`` is true for Variables of every array type.
+    """Class of NumPy's node classes: ``isinstance(x, af.Variable)`` is true for Variables of every array type.
 
     The hot path never asks; it compares exact types.
     """
@@ -49,9 +49,10 @@ class Family:
         """``roles``: by name the classes that hold the methods, the one that all share first."""
         self.array_type, self.roles, self.slots = array_type, roles, slots
         made: dict[type, Any] = {}
+        kind = type if FAMILIES else Kind  # af.Variable is NumPy's; and CuPy's view(cls) wants a plain class
         for name, role in roles.items():
             bases = [made[base] for base in role.__bases__ if base in made] or [array_type]
-            made[role] = Kind(name, (role, *bases), {
+            made[role] = kind(name, (role, *bases), {
                 "__slots__": () if made else slots, "__module__": role.__module__, "__doc__": role.__doc__,
                 "__qualname__": name, "role": role, "family": self,
             })  # fmt: skip

@@ -43,6 +43,8 @@ def array_ufunc(self: Any, ufunc: Any, method: str, x: Any, y: Any = None, /, *r
             return later("autoflow.writers:write_at")(ufunc, *inputs)
         raise NoRuleError(f"{public_name(ufunc, method)} into a node is not recorded: {advice(ufunc, method)}")
     if ufunc in METHODS.get(method, ()):
+        if "where" in options:  # a condition, to which nothing flows; if it is the only node none is left
+            options["where"] = value_of(options["where"])
         return METHODS[method][ufunc](*inputs, **options)
     if method == "__call__" and ufunc in COMPOSED:
         if "out" in options:

@@ -119,7 +119,7 @@ def binary(rule: Rule, compute: Callable[[Any, Any], Any], numbers: bool = True)
             return general(rule, x, y, compute)
         try:
             value = z = compute(a, b)
-        except TypeError:
+        except (TypeError, AttributeError):
             if plain is not None:
                 plain_array(b if plain else a)  # dates, text: says what to do instead
             raise

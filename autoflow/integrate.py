@@ -25,8 +25,8 @@ __all__ = ["odeint"]
 def odeint(func: Callable[..., Any], y0: Any, t: Any, args: tuple[Any, ...] = (), **options: Any) -> Array:
     """The solution of y' = func(y, t, *args) at the times t, the first of which belongs to y0.
 
-    Shapes: y0 (n,), or a number; t (m,), rising or falling; the result (m, n). ``args`` are arrays or numbers. Gradients
-    flow to y0, t and args (to what func uses besides, they do not: hand it over in args). ``options`` are those of
+    Shapes: y0 (n,), or a number; t (m,), rising or falling; the result (m, n). ``args`` are arrays or numbers.
+    Gradients flow to y0, t and args; not to what func uses besides: hand it over in args. ``options`` are those of
     scipy.integrate.odeint that say how exactly to compute (rtol, atol, mxstep, hmax ...); the way back uses the same.
 
     >>> import autoflow as af

@@ -22,6 +22,8 @@ def convolution(x: Array, y: Array, mode: str = "full", method: str = "auto") ->
         from scipy import signal
     except ImportError as error:
         raise ImportError("af.signal computes with SciPy, which is not installed: pip install scipy") from error
+    if x.dtype == np.float16 and x.ndim > 1:
+        raise TypeError("scipy.signal.convolve knows no float16 of several axes: use x.astype(np.float32)")
     return signal.convolve(x, y, mode, method)
 
 
@@ -58,5 +60,5 @@ rule(convolution, "x y | mode='full' method='auto'", "∗", r"$x * $y", preceden
      x=lambda g, x_shape, y, mode, method: slid(in_full(g, x_shape, y.shape, mode), y, method),
      y=lambda g, x, y_shape, mode, method: slid(in_full(g, x.shape, y_shape, mode), x, method),
      examples=(of((4,), (2,)), of((2, 3), (3, 2)), of((3, 4), (2, 2), mode="same"), of((3, 4), (2, 3), mode="valid", method="direct"),
-               of((2, 2), (3, 4), mode="valid"), of((2, 3), (3, 3), mode="same", method="fft")))
+               of((2, 2), (3, 4), mode="valid"), of((2, 3), (3, 3), mode="same", method="direct")))
 # fmt: on

@@ -23,8 +23,8 @@ try:
     from scipy import special as scipy_special
 except ImportError as error:
     raise ImportError("af.special computes with SciPy, which is not installed: pip install scipy") from error
-from .rules import bessel  # noqa: E402 - it needs SciPy
-from .rules.special import lambertw as lambert  # noqa: E402
+from .rules import bessel
+from .rules.special import lambertw as lambert
 
 Array = Any
 __all__ = [
@@ -42,7 +42,7 @@ def sum_of_exponentials(x: Array, b: Array, axis: Axis = None, keepdims: bool = 
 
 
 def exponentials_x(g: Array, x: Array, b: Array, z: Array, axis: Axis, keepdims: bool) -> Array:
-    """z = log Σ b eˣ, so dz/dx = b eˣ⁻ᶻ. Without weights it is the softmax, see :func:`autoflow.rules.ufuncs.shares`."""
+    """z = log Σ b eˣ, so dz/dx = b eˣ⁻ᶻ. Without weights it is the softmax: :func:`autoflow.rules.ufuncs.shares`."""
     if b is None:
         return shares(g, x, z, axis, keepdims, np.exp)
     shape = np.broadcast_shapes(x.shape, np.shape(b))
@@ -57,9 +57,11 @@ def exponentials_b(g: Array, x: Array, b: Array, z: Array, axis: Axis, keepdims:
     return sum_to(g * np.exp(x - z), b.shape)
 
 
+NONE: Any = None  # no weights
 rule(sum_of_exponentials, "x b=None | axis=None keepdims=False", "logΣexp", r"\log \sum e^{$x}", name="logsumexp",
      x=exponentials_x, b=exponentials_b, elementwise=False, domain=(0.2, 2.0), holomorphic=False,
-     examples=(of((3,), None), of((2, 3), None, axis=1), of((2, 3), (3,), axis=0), of((2, 3), (2, 1), axis=(0, 1), keepdims=True)))  # fmt: skip
+     examples=(of((3,), NONE), of((2, 3), NONE, axis=1), of((2, 3), (3,), axis=0),
+               of((2, 3), (2, 1), axis=(0, 1), keepdims=True)))  # fmt: skip
 
 
 def logsumexp(a: Any, axis: Axis = None, b: Any = None, keepdims: bool = False) -> Array:
@@ -145,4 +147,3 @@ def _spherical(function: Any) -> Any:
 
 spherical_jn, spherical_yn = _spherical(bessel.spherical_jn), _spherical(bessel.spherical_yn)
 spherical_in, spherical_kn = _spherical(bessel.spherical_in), _spherical(bessel.spherical_kn)
-

@@ -92,15 +92,15 @@ class Normal(Continuous):
     def _cdf(self, z: Array) -> Array:
         return special.ndtr(z)
 
-    def logcdf(self, x: Any, *, loc: Any = 0, scale: Any = 1) -> Array:
+    def logcdf(self, x: Any, *shapes: Any, loc: Any = 0, scale: Any = 1) -> Array:
         """log Φ((x − loc)/scale)."""
         return special.log_ndtr((as_array(x) - loc) / scale)
 
-    def sf(self, x: Any, *, loc: Any = 0, scale: Any = 1) -> Array:
+    def sf(self, x: Any, *shapes: Any, loc: Any = 0, scale: Any = 1) -> Array:
         """1 − Φ, by symmetry."""
         return special.ndtr((loc - as_array(x)) / scale)
 
-    def logsf(self, x: Any, *, loc: Any = 0, scale: Any = 1) -> Array:
+    def logsf(self, x: Any, *shapes: Any, loc: Any = 0, scale: Any = 1) -> Array:
         """log(1 − Φ), by symmetry."""
         return special.log_ndtr((loc - as_array(x)) / scale)
 

@@ -52,10 +52,10 @@ The last columns say which peers differentiate the function (MyGrad 2.5, HIPS au
 SCIPY = """
 ## SciPy
 
-The special functions of SciPy are ufuncs, so NumPy asks nodes about them: `scipy.special.erf(x)` is recorded as `np.exp(x)`
-is. Most other functions of SciPy take the numbers of a node without asking; `af.linalg`, `af.special`, `af.stats`,
-`af.signal` and `af.integrate` have some of them for nodes, under the same names. Shape parameters are refused where the
-derivative by them has no formula.
+The special functions of SciPy are ufuncs, so NumPy asks nodes about them: `scipy.special.erf(x)` is recorded as
+`np.exp(x)` is. Most other functions of SciPy take the numbers of a node without asking; `af.linalg`, `af.special`,
+`af.stats`, `af.signal` and `af.integrate` have some of them for nodes, under the same names. Shape parameters are
+refused where the derivative by them has no formula.
 
 | function | autoflow | | autograd |
 |---|---|---|---|

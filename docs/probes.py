@@ -175,7 +175,7 @@ def letter(probe: str) -> str:
 
 def function(probe: str, module: Any) -> Callable[[Any], Any]:
     """The probe as a function of its letter, with ``module`` for np."""
-    made: Callable[[Any], Any] = eval(f"lambda {letter(probe)}: {probe}", {"np": module, **CONSTANTS})
+    made: Callable[[Any], Any] = eval(f"lambda {letter(probe)}: {probe}", {"np": module, **CONSTANTS})  # noqa: S307 - the probes above
     return made
 
 
@@ -190,7 +190,11 @@ def weighted(z: Any, np: Any) -> Any:
     total: Any = 0.0
     for k, part in enumerate(parts):
         if "complex" in str(part.dtype):
-            total = total + (np.real(part) * weights(part.shape, k)).sum() + (np.imag(part) * weights(part.shape, k + 9)).sum()
+            total = (
+                total
+                + (np.real(part) * weights(part.shape, k)).sum()
+                + (np.imag(part) * weights(part.shape, k + 9)).sum()
+            )
         else:
             total = total + (part * weights(part.shape, k)).sum()  # fmt: skip
     return total

@@ -82,6 +82,13 @@ POSITIVE = (0.5, 2.0)
 SINGLE = "float16 float32 complex64"  # what NumPy does depends on rounding, so double precision is no reference
 
 
+def written(x: Array, write: Callable[[Array], Any]) -> Array:
+    """A copy of x after a method that writes into it."""
+    a = np.copy(x)
+    write(a)
+    return a
+
+
 def doubled(part: Array, factor: float = 2.0) -> Array:
     """Something for the functions that take a function."""
     return part * part * factor
@@ -278,6 +285,9 @@ ARRAY_METHODS = _named({
     "copy": [call(lambda x: x.copy(order="F"), (2, 3))],
     "astype": [call(lambda x: x.astype(np.float64, order="F", casting="unsafe", subok=True, copy=True), (2, 3)), call(lambda x: x.astype(np.complex128, copy=False), (3,))],
     "view": [call(lambda x: x.view(), (2, 3))],
+    "sort": [call(lambda x: written(x, lambda a: a.sort(axis=0, kind="stable")), (3, 2)), call(lambda x: written(x, lambda a: a.sort(stable=True)), (4,))],
+    "partition": [call(lambda x: written(x, lambda a: a.partition(1, axis=0)), (3, 2))],
+    "put": [call(lambda x: written(x, lambda a: a.put([0, 7], a[1, :2], mode="wrap")), (2, 3))],
 }, lambda name: f"ndarray.{name}")
 # fmt: on
 

@@ -80,3 +80,34 @@ def random_scalars(seed):
         return np.tanh(values[-1]) + np.tanh(values[-2])
 
     return f, arrays
+
+
+def random_recurrent(seed):
+    """A recurrent network, whose weights are used at every step, and in other places."""
+    rng = np.random.default_rng(seed)
+    steps, batch, size = (int(i) for i in rng.integers([2, 1, 1], [12, 5, 6]))
+    inputs = rng.standard_normal((steps, batch, size))
+    arrays = [rng.standard_normal((size, size)) * 0.5, rng.standard_normal((size, size)) * 0.5, rng.standard_normal(size)]
+    if seed % 2:
+        arrays.append(inputs)
+    kind = int(rng.integers(6))
+
+    def f(wx, wh, b, x=inputs):
+        state, total, states = x[0] * 0, 0.0, []
+        for t in range(steps):
+            u = x[t if kind != 1 else steps - 1 - t] @ wx + b
+            if kind == 2:
+                gate = 1.0 / (1.0 + np.exp(-(state @ wh)))
+                state = gate * state + (1.0 - gate) * np.tanh(u)
+            elif kind == 3:
+                state = np.maximum(u + state @ wh, 0.0) * 0.5
+            else:
+                state = np.tanh(u + state @ wh)
+            states.append(state)
+            if kind == 4:
+                total = total + (state @ wx * x[t]).sum()
+        if kind == 5:
+            total = total + (np.stack(states) ** 2).mean()
+        return (state**2).sum() + total
+
+    return f, arrays

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from calls import ARRAY_METHODS, CALLS, UFUNC_METHODS, Call
-from support import call, rows, values_of
+from support import call, rows, same_bits, values_of
 
 import autoflow as af
 from autoflow.doors import METHODS
@@ -34,6 +34,7 @@ METHOD_KEYWORDS = {  # of methods, the same
     "max": "keepdims initial where", "min": "keepdims initial where", "var": "keepdims where mean",
     "std": "keepdims where mean", "clip": "where casting order dtype subok signature",
 }  # fmt: skip
+FIELDS = {("sort", "order"), ("partition", "order"), ("partition", "kind")}  # there are no fields, and one kind
 # A value that says something else than the default, for the call that must be refused.
 VALUES: dict[str, Any] = {
     "where": np.array(False), "casting": "unsafe", "order": "F", "dtype": np.float64, "subok": False, "signature": "d->d",
@@ -51,9 +52,13 @@ NEEDLESS = {
 }
 
 
+SPACES = np, np.linalg, np.fft, np.emath, np.lib.stride_tricks
+NUMPYS = {id(thing) for space in SPACES for thing in vars(space).values()}
+
+
 def is_numpys(function: Any) -> bool:
     """Or one of ours, or SciPy's."""
-    return (getattr(function, "__module__", None) or "numpy").startswith("numpy")
+    return id(function) in NUMPYS
 
 
 ROWS = [row for row in rows() if is_numpys(row.function)]
@@ -134,6 +139,7 @@ def assert_refused(run: Any, name: str, what: str) -> None:
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_keywords_of_rows(row: Rule) -> None:
     others = set(keywords(row.function)) - given_to_row(row) - {"out"}
+    others -= {"dtype"} if isinstance(row.function, np.ufunc) else set()  # see the next test
     example = next(e for e in row.examples if all([shape != () and 0 not in shape for shape in e.shapes]))
     operands = variables(row, example)
     for name in others:
@@ -141,6 +147,29 @@ def test_keywords_of_rows(row: Rule) -> None:
             continue
         options = {k: v for k, v in example.options.items() if k != name}
         assert_refused(lambda: with_keyword(row, operands, options, name), name, title(row.function))  # noqa: B023
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if isinstance(row.function, np.ufunc)], ids=lambda row: row.name)
+def test_dtype_of_ufuncs(row: Rule) -> None:
+    """``np.add(x, y, dtype=t)`` is np.add of x and y cast to t, backwards as well; or it is refused."""
+    example = next(e for e in row.examples if all([len(shape) > 1 and 0 not in shape for shape in e.shapes]))
+    values = [x.astype(np.float32) for x in values_of(row, example)]
+    for dtype in (np.float64, np.longdouble, np.float16, np.complex128, np.int64):
+        leaves = [af.Variable(x) for x in values]
+        try:
+            with np.errstate(all="ignore"):
+                z = row.function(*leaves, dtype=dtype)
+        except (TypeError, ValueError) as error:
+            assert re.search(r"\bdtype\b|\bcast", str(error)), f"{row.name}(dtype={dtype.__name__}): {error}"
+            continue
+        with np.errstate(all="ignore"):
+            assert same_bits(z.value, row.function(*values, dtype=dtype))
+        others = [af.Variable(x) for x in values]
+        with np.errstate(all="ignore"):
+            row.function(*[np.astype(x, dtype) for x in others]).backward(np.ones(z.shape, z.dtype))
+        z.backward(np.ones(z.shape, z.dtype))
+        for x, y in zip(leaves, others, strict=True):
+            assert same_bits(x.grad, y.grad), f"{row.name}(dtype={dtype.__name__}): {x.grad}, not {y.grad}"
 
 
 def with_keyword(row: Rule, operands: list[Any], options: dict[str, Any], name: str) -> Any:
@@ -184,6 +213,8 @@ def test_keywords_of_methods(name: str, monkeypatch: pytest.MonkeyPatch) -> None
     first = ARRAY_METHODS[name][0]
     x = variables(first, first.example)[0]
     for other in set(theirs) - given - {"self", "out"}:
+        if (name, other) in FIELDS:
+            continue
         assert_refused(lambda: getattr(x, name)(**{other: VALUES[other]}), other, f"x.{name}")  # noqa: B023
 
 

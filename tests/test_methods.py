@@ -15,7 +15,7 @@ from support import same_bits
 from test_reductions import check
 
 import autoflow as af
-from autoflow import methods, protocol
+from autoflow import methods, numbering, protocol
 from autoflow.errors import InPlaceError, LostGradientError, NoRuleError
 from autoflow.nodes import NodeRole
 
@@ -51,6 +51,67 @@ def test_every_name_of_ndarray_is_classified_once():
 def test_nothing_public_is_inherited_unawares(name):
     defined = any([name in vars(cls) for cls in af.Variable.__mro__ if cls not in (np.ndarray, object)])
     assert defined or name in methods.KEPT.split(), name
+
+
+READ = {
+    "data": memoryview.tobytes,
+    "ctypes": lambda c: c.data,
+    "to_device": lambda f: f("cpu").tolist(),
+    "base": lambda b: None,
+}
+
+
+@pytest.mark.parametrize("name", methods.KEPT.split())
+def test_kept_attributes_say_the_same_of_the_numbers_and_record_nothing(name):
+    x = af.Variable(A)
+    for node in (x, x * 2, (x * 2).T, af.Constant(A)):
+        read = READ.get(name, lambda a: a)
+        before = numbering.now()
+        assert read(getattr(node, name)) == read(getattr(node.value, name))
+        assert not isinstance(node.base, NodeRole)
+        assert numbering.now() == before + 1
+
+
+def cannot(error, f, *args):
+    with pytest.raises(error):
+        f(*args)
+    return True
+
+
+# What each inherited special method answers, for a node ``a`` whose numbers are ``b``.
+HARMLESS = {
+    "__array__": lambda a, b: type(a.__array__()) is np.ndarray and np.shares_memory(a.__array__(), b),
+    "__array_finalize__": lambda a, b: a.__array_finalize__(b) is None,  # views made in C: see test_interop.py
+    "__array_interface__": lambda a, b: a.__array_interface__ == b.__array_interface__,
+    "__array_namespace__": lambda a, b: a.__array_namespace__() is np,
+    "__array_priority__": lambda a, b: isinstance(a.__array_priority__, float),
+    "__array_struct__": lambda a, b: type(a.__array_struct__) is type(b.__array_struct__),
+    "__class__": lambda a, b: a.__class__ is type(a),
+    "__class_getitem__": lambda a, b: af.Variable[int, float].__origin__ is af.Variable,
+    "__delattr__": lambda a, b: cannot(AttributeError, a.__delattr__, "shape"),
+    "__delitem__": lambda a, b: cannot(ValueError, a.__delitem__, 0),
+    "__dir__": lambda a, b: "backward" in a.__dir__() and set(dir(b)) <= set(dir(a)),
+    "__dlpack_device__": lambda a, b: a.__dlpack_device__() == b.__dlpack_device__(),
+    "__doc__": lambda a, b: isinstance(a.__doc__, str),
+    "__getattribute__": lambda a, b: a.__getattribute__("shape") == b.shape,
+    "__getstate__": lambda a, b: a.__reduce_ex__(2)[0] is protocol.restore,  # pickle and copy do not ask for it
+    "__init__": lambda a, b: a.__init__() is None and (a.value == b).all(),
+    "__init_subclass__": lambda a, b: issubclass(type("Mine", (af.Variable,), {}), af.Node),
+    "__len__": lambda a, b: len(a) == len(b),
+    "__setattr__": lambda a, b: cannot(AttributeError, a.__setattr__, "nothing", 1),
+    "__sizeof__": lambda a, b: a.__sizeof__() > 0,
+    "__subclasshook__": lambda a, b: issubclass(type(a), np.ndarray),
+}
+
+
+@pytest.mark.parametrize("name", sorted(INHERITED))
+def test_inherited_special_methods_are_harmless(name):
+    x = af.Variable(A)
+    for node in (x, x * 2, (x * 2)[1:], af.Constant(A)):
+        record, before = node.grad_fn, numbering.now()
+        assert HARMLESS[name](node, node.value)
+        assert numbering.now() == before + 1
+        assert node.grad_fn is record
 
 
 @pytest.mark.parametrize(
@@ -183,6 +244,50 @@ def test_flat():
     assert (a.value[0, :2] == 0).all()
     with pytest.raises(InPlaceError, match="read-only"):
         a.T.flat[0] = 1.0
+
+
+SORTED = {
+    "sort": lambda a: a.sort(), "sort 0": lambda a: a.sort(0), "stable": lambda a: a.sort(axis=0, stable=True), "kind": lambda a: a.sort(kind="heapsort"),
+    "partition": lambda a: a.partition(1), "partition 0": lambda a: a.partition([0, 1], axis=0), "put": lambda a: a.put([0, -1], [7.0, 8.0]),
+    "wrap": lambda a: a.put(9, 7.0, mode="wrap"), "of T": lambda a: a.T.sort(), "of a row": lambda a: a[1].sort(), "backwards": lambda a: a[:, ::-1].sort(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SORTED)
+def test_methods_that_write_into_their_array(name):
+    f = SORTED[name]
+    weights = np.arange(6.0).reshape(2, 3)
+
+    def loss(x):
+        a = x * 1.0
+        f(a)
+        return (weights * a).sum()
+
+    x, plain = af.Variable(A), A.copy()
+    a = x * 1.0
+    assert f(a) is None
+    f(plain)
+    assert same_bits(a.value, plain)
+    check(loss, A)
+    c = af.Constant(A)
+    f(c)
+    assert same_bits(c.value, plain)
+    with pytest.raises(InPlaceError, match="Variable"):
+        f(x)
+
+
+def test_choose():
+    x, i = af.Variable(A), af.Constant([[0, 1, 0], [1, 1, 0]])
+    z = i.choose([x, x * x])
+    assert same_bits(z.value, i.value.choose([A, A * A]))
+    z.sum().backward()
+    np.testing.assert_array_equal(x.grad, np.where(i.value == 1, 2 * A, 1.0))
+    a = af.zeros((2, 3))
+    assert i.choose([x, 0.0], out=a) is a
+    assert same_bits(a.value, i.value.choose([A, 0.0]))
+    assert same_bits((i - 1).choose([x, 0.0], mode="clip").value, (i.value - 1).choose([A, 0.0], mode="clip"))
+    with pytest.raises(TypeError, match="Cannot cast"):
+        x.choose([x, x])
 
 
 def test_fill():

@@ -236,6 +236,44 @@ def test_requires_grad_freezes_and_thaws():
     assert w.grad == 2.0
 
 
+def test_requires_grad_of_others_follows_from_their_operands():
+    x = af.Variable(2.0, name="x")
+    for node in (x * x, af.Constant(1.0)):
+        with pytest.raises(
+            AttributeError, match=r"only a Variable's can be set. To stop gradients here: x\.detach\(\)"
+        ):
+            node.requires_grad = False
+
+
+def test_messages_say_the_names_that_users_know():
+    x = af.Variable([1.0, 2.0])
+    for call, words in [
+        (af.Variable, r"Variable.__new__\(\) missing"), (lambda: af.Constant(1, 2, 3), r"Constant.__new__\(\) takes"),
+        (lambda: af.Operation.create_node(), r"Operation.create_node\(\) missing"),
+        (lambda: x.sum(foo=1), r"Node.sum\(\) got"),
+        (lambda: x.detach(1), r"Node.detach\(\) takes"), (lambda: x.__float__(1), r"Node.__float__\(\) takes"),
+    ]:  # fmt: skip
+        with pytest.raises(TypeError, match=f"^{words}"):
+            call()
+
+
+def test_the_repr_of_a_large_operation_says_how_to_keep_its_gradient():
+    x = af.Variable(np.ones(5000))
+    z = x * 2.0
+    for _ in range(2):
+        assert repr(z).endswith(
+            "Operation multiply_0 = multiply(var_0, 2) (its gradient is kept only by backward(keep_grads=True))"
+        )
+        z.sum().backward()
+    assert z.grad is None
+    z.sum().backward(keep_grads=True)
+    assert repr(z).endswith("multiply(var_0, 2)")
+    assert z.grad.shape == (5000,)
+    assert repr(z).endswith("multiply(var_0, 2)")
+    assert "keep" not in repr(x)
+    assert "keep" not in repr(x[:3] * 2)
+
+
 def test_detach_and_stop_gradient():
     x = af.Variable([1.0, 2.0])
     a = x * 3
@@ -326,6 +364,11 @@ def test_lists_and_unknown_operands():
     x = af.Variable([1.0, 2.0])
     np.testing.assert_array_equal((x + [1, 2]).value, [2.0, 4.0])  # noqa: RUF005
     np.testing.assert_array_equal(([1, 2] * x).value, [1.0, 4.0])
+    for strange, words in [("2020-01-01", "dates"), ("text", "text"), ({}, "Python objects")]:
+        array = np.array([strange], "M8[D]" if words == "dates" else None)
+        for f in (lambda a: x + a, lambda a: a * x, lambda a: np.hypot(x, a)):
+            with pytest.raises(DataError, match=f"cannot be a node: {words} ha"):
+                f(array)
     with pytest.raises(LostGradientError, match=r"af\.array"):
         x + [x[0], 1.0]  # noqa: RUF005
     with pytest.raises(TypeError):

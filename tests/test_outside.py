@@ -216,6 +216,47 @@ def test_out_and_where_of_plain_ufuncs():
     assert np.all(x, where=af.Constant([True, False, True]))
 
 
+def test_a_node_that_only_says_where():
+    plain, where = np.array([1.0, 2.0, 3.0]), af.Constant([True, False, True])
+    assert np.sum(plain, where=where) == 4.0
+    assert np.multiply.reduce(plain, where=where) == 3.0
+    x = af.Variable(plain)
+    x.sum(where=where).backward()
+    assert x.grad.tolist() == [1.0, 0.0, 1.0]
+
+
+DTYPES = [
+    lambda x, t: np.subtract(x, 0.3, dtype=t), lambda x, t: np.exp(x, dtype=t), lambda x, t: np.hypot([1, 2, 3], x, dtype=t),
+    lambda x, t: np.multiply(x, x, dtype=t),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("call", DTYPES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, "f2", np.longdouble])
+def test_dtype_of_a_ufunc_is_that_in_which_it_computes(call, dtype):
+    for start in (np.float64, np.float32):
+        x = af.Variable(np.array([0.5, 1.5, 2.5], start))
+        z, numpys = call(x, dtype), call(x.value, dtype)
+        assert z.dtype == numpys.dtype
+        np.testing.assert_array_equal(z.value, numpys, strict=True)
+        z.sum().backward()
+        above, below = [call(x.value.astype(float) + step, np.float64) for step in (1e-6, -1e-6)]
+        slopes = (above - below) / 2e-6
+        np.testing.assert_allclose(x.grad, slopes, rtol=1e-2)
+        assert x.grad.dtype == start
+
+
+def test_other_dtypes_of_a_ufunc_are_refused():
+    x, c = af.Variable([1.0]), af.Variable([1j])
+    for call in (
+        lambda: np.add(x, 1, dtype=int),
+        lambda: np.absolute(c, dtype=float),
+        lambda: np.add(c, 1, dtype=float),
+    ):
+        with pytest.raises(NoRuleError, match="not with dtype="):
+            call()
+
+
 PLAIN_INTO_NODES = [
     lambda x: np.less(x, 0.0, out=x),
     lambda x: np.isnan(0.0, out=x),

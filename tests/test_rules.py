@@ -17,7 +17,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -101,25 +101,17 @@ class Case:
 
         Not summed here: backward sums, and then the row of sum is in a graph only when it is the one that is tried.
         """
-        rng = np.random.default_rng(zlib.crc32(self.row.name.encode()))
-        a, b, c = (self._draw(rng, z.shape, dtype or z.dtype) * scale for scale in (1, 0.5, 0.25))
+        a, b, c = coefficients(self.row.name, z.shape, np.dtype(dtype or z.dtype))
         return z * (a + z * (b + z * c))
 
     def slope(self, z: Array) -> Array:
         """What arrives at z: the derivative of the loss."""
-        rng = np.random.default_rng(zlib.crc32(self.row.name.encode()))
-        a, b, c = (self._draw(rng, z.shape, z.dtype) * scale for scale in (1, 0.5, 0.25))
+        a, b, c = coefficients(self.row.name, z.shape, z.dtype)
         return np.conj(a + z * (2 * b + z * 3 * c))
 
     def directions(self, k: int, order: int, like: Array) -> Array:
         """The random direction for operand k in which that order is taken."""
-        rng = np.random.default_rng([k, order])
-        return self._draw(rng, like.shape, like.dtype)
-
-    def _draw(self, rng: np.random.Generator, shape: tuple[int, ...], dtype: Any) -> Array:
-        """Sixteenths between 1/2 and 3/2 of either sign: exact in every dtype."""
-        parts = [rng.integers(8, 24, shape) / 16 * rng.choice([-1, 1], shape) for _ in range(2)]
-        return np.asarray(parts[0] + 1j * parts[1] if np.dtype(dtype).kind == "c" else parts[0]).astype(dtype)
+        return sixteenths(np.random.default_rng([k, order]), like.shape, like.dtype)
 
     def real_loss(self, xs: list[Array]) -> Any:
         """The number that is differentiated: the real part, where the loss is complex."""
@@ -174,6 +166,19 @@ class Case:
             roots = list(zip(grads, seeds, strict=True))
         go_back(roots)
         return [np.zeros_like(leaf.value) if leaf.grad is None else plain(leaf.grad) for leaf in leaves]
+
+
+def sixteenths(rng: np.random.Generator, shape: tuple[int, ...], dtype: Any) -> Array:
+    """Random numbers between 1/2 and 3/2 of either sign: exact in every dtype."""
+    parts = [rng.integers(8, 24, shape) / 16 * rng.choice([-1, 1], shape) for _ in range(2)]
+    return np.asarray(parts[0] + 1j * parts[1] if dtype.kind == "c" else parts[0]).astype(dtype)
+
+
+@lru_cache(4096)  # a sixth of the time of a check is spent here otherwise
+def coefficients(name: str, shape: tuple[int, ...], dtype: Any) -> tuple[Array, ...]:
+    """a, b and c of :meth:`Case.loss`."""
+    rng = np.random.default_rng(zlib.crc32(name.encode()))
+    return tuple([sixteenths(rng, shape, dtype) * scale for scale in (1, 0.5, 0.25)])
 
 
 def assert_fits(grad: Any, node: Any) -> None:

@@ -99,7 +99,7 @@ def test_distribution(name, method):
             return f(x, *shapes[:k], v, *shapes[k + 1 :], loc=0.1, scale=1.3)
 
         if "pdf" in method:
-            check(lambda v: with_shape(ours, v), lambda v: with_shape(theirs, v), shapes[k])  # noqa: B023
+            check(lambda v: with_shape(ours, v), lambda v: with_shape(theirs, v), shapes[k])
         else:
             with pytest.raises((NoRuleError, TypeError)):
                 with_shape(ours, af.Variable(shapes[k]))
@@ -170,10 +170,29 @@ def test_without_scipy_the_error_says_what_to_install(name):
 
 def test_convolution_row():
     import test_rules
+
     from autoflow import signal
     from autoflow.rules.table import RULES
 
     test_rules.check_row(RULES[signal.convolution])
+
+
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+def test_convolution_by_fourier_transforms(mode):
+    from scipy import signal as theirs
+
+    from autoflow import signal as ours
+
+    y = np.array([[0.5, -1.0], [2.0, 0.3]])
+    check(lambda x: ours.convolve(x, y, mode, "fft"), lambda x: theirs.convolve(x, y, mode, "fft"), A)
+
+
+def test_convolution_of_half_precision():
+    from autoflow import signal
+
+    x = af.Variable(np.ones((2, 2), np.float16))
+    with pytest.raises(TypeError, match="no float16 of several axes"):
+        signal.convolve(x, x)
 
 
 # -- differential equations -------------------------------------------------------------------------------------------

@@ -13,8 +13,7 @@ from support import rows  # noqa: E402
 
 import autoflow as af  # noqa: E402
 from autoflow.errors import NoRuleError  # noqa: E402
-from autoflow.rules import bessel, distributions, elliptic, orthogonal  # noqa: E402
-from autoflow.rules import special as ours  # noqa: E402
+from autoflow.rules import bessel, distributions, elliptic, orthogonal, special as ours  # noqa: E402
 from autoflow.rules.table import COMPOSED, RULES  # noqa: E402
 
 MODULES = {id(vars(module)) for module in (ours, bessel, distributions, elliptic, orthogonal)}
@@ -139,7 +138,8 @@ def test_those_without_a_row_are_refused():
     (lambda x: special.ellipj(x, 0.4), 0.7), (lambda m: special.ellipj(0.8, m), 0.2), (special.itj0y0, 1.2),
     (lambda m: special.ellipj(2.8, m), 0.6), (lambda x: special.pbdv(1.5, x), 0.4), (special.it2i0k0, 1.2),
     (lambda x: special.pbwa(0.5, x), 0.4), (lambda x: (special.lambertw(x),), 0.7),
-    (lambda x: (special.lambertw(x, -1),), -0.2), (lambda x: (special.gdtr(2.0, 1.5, x), special.gdtr(x, 1.5, 2.0)), 0.6),
+    (lambda x: (special.lambertw(x, -1),), -0.2),
+    (lambda x: (special.gdtr(2.0, 1.5, x), special.gdtr(x, 1.5, 2.0)), 0.6),
 ])  # fmt: skip
 def test_functions_with_several_results(f, x):
     """Each as SciPy computes it, each with the derivative that differences give."""
@@ -152,11 +152,13 @@ def test_functions_with_several_results(f, x):
 
 
 @pytest.mark.parametrize(("f", "at", "slope", "bend"), [
-    (special.exprel, 0.0, 1 / 2, 1 / 3), (special.spence, 1.0, -1.0, 1 / 2), (special.ellipk, 0.0, np.pi / 8, 9 * np.pi / 64),
+    (special.exprel, 0.0, 1 / 2, 1 / 3), (special.spence, 1.0, -1.0, 1 / 2),
+    (special.ellipk, 0.0, np.pi / 8, 9 * np.pi / 64),
     (special.ellipe, 0.0, -np.pi / 8, -3 * np.pi / 64), (special.ellipkm1, 1.0, -np.pi / 8, 9 * np.pi / 64),
     (lambda m: special.ellipkinc(np.pi / 2, m), 0.0, np.pi / 8, 9 * np.pi / 64),
     (lambda m: special.ellipeinc(np.pi / 2, m), 0.0, -np.pi / 8, -3 * np.pi / 64),
-    (lambda y: special.boxcox(np.e, y), 0.0, 1 / 2, 1 / 3), (lambda y: special.inv_boxcox(1.0, y), 1e-9, -np.e / 2, None),
+    (lambda y: special.boxcox(np.e, y), 0.0, 1 / 2, 1 / 3),
+    (lambda y: special.inv_boxcox(1.0, y), 1e-9, -np.e / 2, None),
     (lambda x: special.agm(x, 1.0), 1.0, 1 / 2, -1 / 8), (lambda x: special.agm(1.0, x), 1.0, 1 / 2, -1 / 8),
     (special.beip, 0.0, 1 / 2, None), (lambda x: special.huber(1.0, x), 1.0, 1.0, 1.0),
     (lambda x: special.spherical_jn(0, 0.0) * x, 0.0, 1.0, 0.0), (special.rgamma, -2.0, 2.0, None),

@@ -24,7 +24,7 @@ def test_the_lesson():
         "∂a5/∂x: 4 paths from x to a5\n"
         "  a5 → a3 → a1**2 → a1 → x     1 × 0.8415 × 7 × 1 = 5.89\n"
         "  a5 → a3 → sin(a2) → a2 → x   1 × 12.25 × 0.5403 × 0.5 = 3.309\n"
-        "  a5 → a4 → cos(a2) → a2 → x   −1 × 3.5 × −0.8415 × 0.5 = 1.473\n"
+        "  a5 → a4 → cos(a2) → a2 → x   −1 × 3.5 × (−0.8415) × 0.5 = 1.473\n"
         "  a5 → a4 → a1 → x             −1 × 0.5403 × 1 = −0.5403\n"
         "∂a5/∂x = ∂a5/∂a1 · ∂a1/∂x + ∂a5/∂a2 · ∂a2/∂x\n"
         "∂a5/∂x = 5.35 (through a1) + 4.782 (through a2) = 10.13"
@@ -34,11 +34,25 @@ def test_the_lesson():
 def test_formulas():
     x, _, _, _, a5 = lesson()
     text = x.why(a5).to_latex()
-    assert text.startswith(
-        "\\begin{aligned}\n\\frac{\\partial a_{5}}{\\partial x} &= \\sin a_{2} \\cdot 2 \\, a_{1} + "
-    )
+    assert text.splitlines()[1:3] == [  # signs stand in front of a product, as one writes it
+        r"\frac{\partial a_{5}}{\partial x} &= \sin a_{2} \cdot 2 \, a_{1} + a_{1}^{2} \cdot \cos a_{2} \cdot z \cdot y"
+        r" + a_{1} \cdot \sin a_{2} \cdot z \cdot y - \cos a_{2} \\",
+        r"&= 0.8415 \cdot 7 + 12.25 \cdot 0.5403 \cdot 0.5 + 3.5 \cdot 0.8415 \cdot 0.5 - 0.5403 \\",
+    ]
     assert r"\underbrace{5.35}_{\text{through } a_{1}} + \underbrace{4.782}_{\text{through } a_{2}}" in text
     assert text.endswith("&= 10.13\n\\end{aligned}")
+
+
+def test_signs_in_formulas():
+    x = af.Variable(2.0, name="x")
+    a, b = -x, np.cos(x)
+    z = a * b - x
+    a.name, b.name, z.name = "a", "b", "z"
+    rows = x.why(z).to_latex().splitlines()
+    assert rows[1] == r"\frac{\partial z}{\partial x} &= -a \cdot \sin x - 1 - b \\"
+    assert r"\underbrace" in rows[3]
+    assert "+ -" not in "".join(rows)
+    assert r"\left(-" not in "".join(rows)
 
 
 def test_an_operation_may_be_asked():

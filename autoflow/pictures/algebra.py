@@ -52,6 +52,9 @@ class Term:
         return rf"\left({self.text}\right)" if self.binds < strength else self.text
 
 
+DOTS = Term(r"\cdots")
+
+
 def escaped(text: str) -> str:
     r"""User text for the inside of a formula: nothing in it is a command.
 
@@ -122,7 +125,7 @@ def filled(record: Any, operands: Sequence[Term]) -> Term:
     if not places:  # a rule of the user has only a name
         return Term(template + rf"\left({', '.join([t.text for t in operands])}\right)")
     if template == "$x":
-        return operands[0] if rule.required <= rule.operands else scattered(record, operands[0])
+        return operands[0]
     if rule.name == "multiply":
         return product(operands[0], operands[1], r"\odot" if all([np.shape(x) for x in record.operands]) else "")
     pieces, end = [], 0
@@ -145,12 +148,6 @@ def filled(record: Any, operands: Sequence[Term]) -> Term:
     if end == len(template) and places[-1].start() and not OPENED.search(template[: places[-1].start()]):
         binds = min(binds, SIGN)  # an operator in front of its last operand, without brackets
     return Term(text, binds, inner=operands[0] if rule.name == "negative" else None)
-
-
-def scattered(record: Any, term: Term) -> Term:
-    """What undoes an index: the elements put back in their places, zeros elsewhere."""
-    place = escaped(index(record.options["i"])) if "i" in record.options else ""
-    return Term(rf"\operatorname{{{escaped(record.rule.name)}}}_{{{place}}} {term.within(POWER)}", SIGN)
 
 
 def strength(rule: Any, before: str, after: str, k: int) -> int:
@@ -200,6 +197,19 @@ def negated(a: Term) -> Term:
     if a.inner is not None:
         return a.inner
     return literal(-a.value) if a.value is not None else Term("-" + a.within(PRODUCT), min(SIGN, a.binds), inner=a)
+
+
+def product_of(factors: Sequence[Term]) -> Term:
+    r"""The product of several terms as it is written by hand: ones are left out, all signs become one in front.
+
+    >>> product_of([literal(-1.0), literal(3.5), negated(symbol("x"))]).text
+    '3.5 \\cdot x'
+    """
+    positive = [t if t.inner is None else t.inner for t in factors]
+    kept = [t for t in positive if t.value != 1] or [literal(1)]
+    text = r" \cdot ".join([t.within(PRODUCT) for t in kept])
+    answer = kept[0] if len(kept) == 1 else Term(text, PRODUCT)
+    return negated(answer) if sum([t.inner is not None for t in factors]) % 2 else answer
 
 
 def plus(a: Term, b: Term) -> Term:

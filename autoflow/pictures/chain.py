@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..engine import topological
+from .algebra import DOTS, Term, product_of
 from .latex import local_terms, operand_terms, partial, result_term
 from .local import total
 from .names import Titles
@@ -32,7 +33,7 @@ class Path:
     titles: tuple[str, ...]  # from the output to the variable
     factors: tuple[float | None, ...]  # the local derivative of each step, None for "…"; empty where there are arrays
     product: Numbers  # what arrives along this path alone
-    latex: tuple[str, ...]  # the factors as formulas
+    formula: Term  # the product of the local derivatives
 
 
 def between(root: Any, target: Any) -> list[Any]:
@@ -118,10 +119,8 @@ class Chain:
         steps = self.merged(unrolled(way))
         shown = steps if len(steps) <= LONG else [*steps[:ENDS], [], *steps[-ENDS:]]
         factors = [math.prod([local[step] for step in steps]) if steps else None for steps in shown]
-        latex = [
-            parenthesised_product([self.formula(*step) for step in steps]) if steps else r"\cdots" for steps in shown
-        ]
-        return Path(self.names(steps), tuple(factors), numbers(np.float64(value)), tuple(latex))
+        terms = [product_of([self.formula(*step) for step in steps]) if steps else DOTS for steps in shown]
+        return Path(self.names(steps), tuple(factors), numbers(np.float64(value)), product_of(terms))
 
     def merged(self, steps: Sequence[tuple[Any, int]]) -> list[list[tuple[Any, int]]]:
         """The steps in groups: x + y, which is only there for (x + y) + z, belongs to its step."""
@@ -140,18 +139,16 @@ class Chain:
             titles = [*titles[:ENDS], f"({len(titles) - 2 * ENDS:,} steps)", *titles[-ENDS:]]
         return (*titles, self.titles.of(self.target))
 
-    def formula(self, record: Any, slot: int) -> str:
-        """The local derivative as LaTeX: printed by the rule; ∂z/∂x if the rule cannot be run."""
+    def formula(self, record: Any, slot: int) -> Term:
+        """The local derivative as a formula: printed by the rule; ∂z/∂x if the rule cannot be run."""
         operands = operand_terms(record, self.titles)
         try:
             term = local_terms(record, self.titles, operands)[slot]
         except Exception:
             term = None
-        return (
-            term.text
-            if term is not None
-            else partial(result_term(record, operands, self.titles).text, operands[slot].text)
-        )
+        if term is None:
+            return Term(partial(result_term(record, operands, self.titles).text, operands[slot].text))
+        return term
 
     def first_paths(self, limit: int) -> list[Path]:
         """The first paths found, and what arrives along each: a product of Jacobians, from the left."""
@@ -160,7 +157,7 @@ class Chain:
         while stack and len(found) < limit:
             record, way, g = stack.pop()
             if record is self.target:
-                found.append(Path(self.names(self.merged(unrolled(way))), (), numbers(g), ()))
+                found.append(Path(self.names(self.merged(unrolled(way))), (), numbers(g), DOTS))
                 continue
             sent = record(g)
             stack += [(parent, (way, (record, slot)), sent[slot]) for slot, parent in reversed(self.steps[record])]
@@ -193,10 +190,3 @@ def inner_links(root: Any, titles: Titles) -> dict[Any, Any]:
         if alone and record.rule.name in ("add", "multiply") and used[0].rule is record.rule:
             links[record] = used[0]
     return links
-
-
-def parenthesised_product(factors: Sequence[str]) -> str:
-    """Factors with dots between, in parentheses where they are sums or have signs; ones are left out."""
-    kept = [f for f in factors if f != "1"] or ["1"]
-    loose = [(" + " in f or " - " in f or f.startswith("-")) and len(kept) > 1 for f in kept]
-    return r" \cdot ".join([rf"\left({f}\right)" if wrap else f for f, wrap in zip(kept, loose, strict=True)])

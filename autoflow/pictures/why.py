@@ -16,14 +16,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 from ..engine import topological
 from ..errors import LOST, LostGradientError
 from ..modes import modes
 from ..nodes import Node, Variable
-from .algebra import literal
-from .chain import MANY, Chain, Path, between, parenthesised_product
+from .algebra import DOTS, Term, literal, negated, plus, product_of
+from .chain import MANY, Chain, Path, between
 from .latex import below, partial, result_term
 from .local import total
 from .names import Titles, bound_names
@@ -80,7 +81,8 @@ class Why:
         """``1 × 0.8415 × 7 = 5.89``; of arrays how large the contribution is."""
         if not path.factors:
             return self.size(path.product)
-        factors = " × ".join(["…" if f is None else number(f, self.digits) for f in path.factors])
+        words = ["…" if f is None else number(f, self.digits) for f in path.factors]
+        factors = " × ".join([f"({w})" if k and w.startswith("−") else w for k, w in enumerate(words)])
         return f"{factors} = {path.product.text(self.digits)}" if len(path.factors) > 1 else factors
 
     def size(self, amount: Numbers) -> str:
@@ -110,15 +112,12 @@ class Why:
         if not self.paths or not self.paths[0].factors:
             return left + r" = \text{a sum of products of Jacobian matrices: print this for sizes}"
         more = r" + \cdots" if self.count > len(self.paths) else ""
-        symbols = " + ".join([parenthesised_product(path.latex) for path in self.paths])
-        dots = r"\cdots"
-        values = " + ".join(
-            [parenthesised_product([dots if f is None else literal(f).text for f in p.factors]) for p in self.paths]
-        )
-        parts = [rf"\underbrace{{{plain(t.product)}}}_{{{t.latex_words()}}}" for t in self.through]
-        rows = [f"{left} &= {symbols}{more}", f"&= {values}{more}"]
-        rows += ["&= " + " + ".join(parts)] if len(parts) > 1 else []
-        rows.append(f"&= {plain(self.total)}")
+        symbols = reduce(plus, [path.formula for path in self.paths])
+        values = reduce(plus, [product_of([DOTS if f is None else literal(f) for f in p.factors]) for p in self.paths])
+        parts = [braced(plain(t.product), t.latex_words()) for t in self.through]
+        rows = [f"{left} &= {symbols.text}{more}", f"&= {values.text}{more}"]
+        rows += [f"&= {reduce(plus, parts).text}"] if len(parts) > 1 else []
+        rows.append(f"&= {plain(self.total).text}")
         return "\\begin{aligned}\n" + " \\\\\n".join(rows) + "\n\\end{aligned}"
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
@@ -191,11 +190,18 @@ def slope(above: str, under: str) -> str:
     return f"∂{words[0]}/∂{words[1]}"
 
 
-def plain(amount: Numbers) -> str:
+def plain(amount: Numbers) -> Term:
     """One number in LaTeX; of arrays their size."""
     if amount.scalar and amount.elements:
-        return literal(amount.elements[0]).text
-    return rf"\text{{{amount.shape_text()}}}"
+        return literal(amount.elements[0])
+    return Term(rf"\text{{{amount.shape_text()}}}")
+
+
+def braced(amount: Term, words: str) -> Term:
+    """A number with words below it; its sign stays in front."""
+    if amount.inner is not None:
+        return negated(braced(amount.inner, words))
+    return Term(rf"\underbrace{{{amount.text}}}_{{{words}}}")
 
 
 def signed(parts: Sequence[tuple[str, str]]) -> str:

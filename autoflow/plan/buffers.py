@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import CompileError
-from .program import CALL, CAPTURED, CONSTANT, INPUT, ITEM, PRODUCT, REDUCE, UFUNC, VIEW, Program, Value
+from .program import CALL, CAPTURED, CONSTANT, INPUT, ITEM, PRODUCT, REDUCE, STACK, UFUNC, VIEW, Program, Value
 
 Array = Any
 NEVER = 1 << 60
@@ -72,10 +72,11 @@ class Plan:
         self.owners = owners_of(order)
         self.fresh, self.presented = self.results(program.outputs)
         self.copied = self.inputs_to_copy(order)
+        self.rows = self.rows_of_stacks(order)
         last = self.last_uses(order)
         for k, v in enumerate(order):
             self.plan_one(v, k, last)
-        del self.spare, self.home
+        del self.spare, self.home, self.rows
         self.bind()
 
     # -- who needs what until when
@@ -120,6 +121,18 @@ class Plan:
             x: np.empty(x.shape, x.dtype) for x, n in reads.items() if n >= 3 + x.nbytes / COPY_RATE and x.layout is None
         }
 
+    def rows_of_stacks(self, order: list[Value]) -> dict[Value, Array]:
+        """Memory for the stacks, and the rows into which values are computed straight away."""
+        rows: dict[Value, Array] = {}
+        for v in order:
+            if v.kind == STACK:
+                self.place[v] = np.empty(v.shape, v.dtype)
+                self.buffers.append(self.place[v])
+                for k, x in enumerate(v.args):
+                    if x.kind in COMPUTED and x not in self.fresh and x not in rows:
+                        rows[x] = self.place[v][k]
+        return rows
+
     # -- one value after the other
 
     def plan_one(self, v: Value, k: int, last: dict[Value, int]) -> None:
@@ -131,9 +144,13 @@ class Plan:
                 self.place[v] = self.copied[v]
         elif v.kind == VIEW and v.args[0] in self.place:
             self.place[v] = v.function(self.place[v.args[0]])
+        elif v.kind == STACK:
+            for row, x in zip(self.place[v], v.args, strict=True):
+                if x not in self.rows or not np.shares_memory(self.rows[x], row):
+                    self.steps.append(Step(v, np.copyto, [Fixed(row), x], row))
         elif v.kind in COMPUTED:
             dying = [x for x in dict.fromkeys(v.args) for o in self.owners[x] if last.get(o) == k]
-            out = None if v in self.fresh else self.buffer(v, dying)
+            out = None if v in self.fresh else self.rows[v] if v in self.rows else self.buffer(v, dying)
             function, args = call_of(v, out)
             self.steps.append(Step(v, function, [a if isinstance(a, Value) else Fixed(a) for a in args], out))
             if out is not None:

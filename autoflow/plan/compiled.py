@@ -16,6 +16,7 @@ from ..modes import modes
 from ..nodes import NodeRole, source_of, value_of
 from .buffers import Plan
 from .scalars import scalar_plan
+from .joining import join
 from .recorded import Place, Recorded, record
 from .traced import Traced
 
@@ -100,6 +101,7 @@ class Entry:
         self.flat = not options and all([type(x) is ndarray for x in args])
         self.guards = [(x.shape, x.dtype) for x in args] if self.flat else []
         self.assemble = assembler(recorded.tree)
+        join(self.program)
         self.free: list[Any] = [self.plan()]
         self.program.forget_samples()
 

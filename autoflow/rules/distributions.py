@@ -105,7 +105,7 @@ def density_of_kolmogorov(x: Array) -> Array:
     that theta function, √(2π)/x Σ exp(−c/x²) with c = (2k − 1)²π²/8, converges faster (DLMF 20.7.32)."""
     near = x < 1
     t, u = np.where(near, 1, x), np.where(near, x, 1)
-    far, close = 0.0, 0.0
+    far, close = 0 * t, 0 * u
     for k in range(1, 6):
         far = far + (-1) ** (k - 1) * k * k * np.exp(-2 * k * k * (t * t))
         c = ((2 * k - 1) * math.pi) ** 2 / 8

@@ -87,7 +87,7 @@ WRITES = (of((4,), (2,), i=slice(1, 3)), of((4, 3), (3,), i=slice(2)), of((4,), 
           of((3,), (1, 2), i=np.array([0, 2])), of((4, 3), (4, 3), i=...))  # fmt: skip
 
 rule(getitem, "x | i", "[·]", r"$x_{$i}", view=True, x=lambda g, i, x_shape: put_back(g, i, x_shape), examples=PLACES)
-rule(put_back, "x | i shape", "[·]⊤", r"$x", x=lambda g, i: g[i],
+rule(put_back, "x | i shape", "[·]⊤", r"\operatorname{put\_back}_{$i \to $shape} $x", x=lambda g, i: g[i],
      examples=(of((3,), i=np.array([0, 0, 2]), shape=(4,)), of((2,), i=slice(1, 3), shape=(4,))))  # fmt: skip
 rule(setitem, "x y | i", "[·]=", r"$x_{$i} \leftarrow $y", elementwise=False, examples=WRITES,
      x=lambda g, i: setitem(g, 0.0, i), y=lambda g, i, y_shape: _part(_written(g, i), y_shape))  # fmt: skip

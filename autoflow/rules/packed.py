@@ -124,4 +124,5 @@ def dominant(x: Array) -> Array:
            [0., 7.]])
     """
     m, n = x.shape[-2:]
-    return x / 4 + np.asarray(np.eye(m, n, dtype=x.dtype), like=home(x)) * (4 + 3 * np.arange(n, like=home(x))).astype(x.dtype)
+    one, weights = np.eye(m, n, dtype=x.dtype), (4 + 3 * np.arange(n)).astype(x.dtype)
+    return x / 4 + np.asarray(one * weights, like=home(x))

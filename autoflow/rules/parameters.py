@@ -60,9 +60,9 @@ def power_series(x: Array, coefficients: list[float]) -> Array:
 
 
 def with_parameters(
-    ufunc: Any, arguments: str, label: str, latex: str, *, at: dict[str, float] | None = None,
+    ufunc: Any, arguments: str, label: str, latex: str, *, at: dict[str, Any] | None = None,
     examples: tuple[Example, ...] = (), domain: tuple[float, float] = (0.5, 2.0), order: tuple[int, ...] = (),
-    name: str = "", part: int | None = None, **derivatives: Callable[..., Any],
+    name: str = "", part: int | None = None, **derivatives: Any,
 ) -> Any:  # fmt: skip
     """A row for a ufunc some of whose arguments are options, and the function that has it.
 

@@ -100,7 +100,7 @@ def deviations(x: Array, axis: Axis, dtype: Any, where: Any) -> Array:
 def freedom(shape: Shape, axis: Axis, ddof: Any, correction: Any, where: Any) -> Any:
     """What a variance is divided by: n - ddof, as NumPy has it not below 0. ``correction`` is another name of ddof."""
     n = used(shape, axis, where) - (ddof if correction is None else correction)
-    return np.maximum(n, 0) if np.ndim(n) else max(n, 0)
+    return max(n, 0) if isinstance(n, (int, float)) else np.maximum(n, 0)
 
 
 def compute_var(function: Any) -> Callable[..., Any]:

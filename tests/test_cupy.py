@@ -1,0 +1,182 @@
+"""The real CuPy, also without a GPU: what a release of CuPy could break unseen.
+
+Without a GPU CuPy can be imported and subclassed, but computes nothing. Its arrays can stand on the memory of this
+machine, though: enough to see which call reaches which of our doors. (What is computed: tests/test_gpu.py.)
+"""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+
+import numpy as np
+import pytest
+
+cupy = pytest.importorskip("cupy", reason="CuPy is not installed (extra gpu-test)", exc_type=ImportError)
+
+import standin  # noqa: E402
+import test_device  # noqa: E402
+
+import autoflow as af  # noqa: E402
+from autoflow import backends, doors  # noqa: E402
+from autoflow.errors import MixedArraysError, NoRuleError  # noqa: E402
+
+
+def on_host(numbers):
+    """A CuPy array in the memory of this machine."""
+    array = np.ascontiguousarray(numbers)
+    memory = cupy.cuda.UnownedMemory(array.ctypes.data, array.nbytes, owner=array, device_id=0)
+    return cupy.ndarray(array.shape, array.dtype, cupy.cuda.MemoryPointer(memory, 0))
+
+
+def plain(x):
+    return x.value if isinstance(x, af.Node) else x
+
+
+@pytest.fixture
+def x():
+    return af.Variable(on_host([[1.0, 2.0], [3.0, 4.0]]), name="x", copy=False)
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """The functions that were asked for, instead of computing them."""
+    calls = []
+
+    def apply(rule, args, options=None):
+        calls.append(rule.name)
+        return "recorded"
+
+    monkeypatch.setattr(doors, "apply", apply)
+    for ufunc in list(doors.FORWARD):
+        monkeypatch.setitem(doors.FORWARD, ufunc, lambda *a, name=ufunc.__name__: calls.append(name) or "recorded")
+    return calls
+
+
+def test_a_variable_is_a_cupy_array(x):
+    assert isinstance(x, cupy.ndarray)
+    assert isinstance(x, af.Variable)
+    assert not isinstance(x, np.ndarray)
+    assert type(x).__mro__[1].__name__ == "VariableRole"
+    assert (x.name, x.shape, x.dtype, x.requires_grad, x.grad) == ("x", (2, 2), np.float64, True, None)
+    assert type(x.value) is cupy.ndarray
+    assert backends.FAMILIES[cupy.ndarray].Variable is type(x)
+
+
+def test_slots_and_views(x):
+    assert not hasattr(x, "__dict__")
+    with pytest.raises(AttributeError):
+        x.anything = 1
+    assert type(x.value.view(type(x))) is type(x)
+    assert type(x.value[0]) is cupy.ndarray
+    c = x.detach()
+    assert isinstance(c, af.Constant)
+    assert c.value.data.ptr == x.value.data.ptr
+
+
+@pytest.mark.parametrize("call", [
+    lambda x: np.exp(x), lambda x: x + 1, lambda x: 1 - x, lambda x: x * x, lambda x: np.add(x, 1.0), lambda x: -x,
+    lambda x: x @ x, lambda x: np.maximum(x, 0.5), lambda x: plain(x) + x,
+])  # fmt: skip
+def test_numpys_functions_and_operators_reach_us(x, asked, call, monkeypatch):
+    if call(1.0 * np.eye(2)) is not None:  # the call itself is right
+        try:
+            call(x)
+        except Exception as error:  # an operator computes at once: without a GPU that fails inside CuPy
+            assert "CUDA" in str(error) or "cuda" in str(error) or "cublas" in str(error), error  # noqa: PT017
+        else:
+            assert asked
+
+
+def test_numpys_other_functions_reach_us(x, asked):
+    np.sum(x)
+    np.where(x.value is None, x, x)
+    np.concatenate([x, x])
+    assert asked == ["sum", "where", "concatenate"]
+
+
+@pytest.mark.parametrize(("function", "name"), [
+    (cupy.sin, "sin"), (cupy.exp, "exp"), (cupy.sqrt, "sqrt"), (cupy.absolute, "absolute"), (cupy.tanh, "tanh"),
+    (cupy.negative, "negative"),
+])  # fmt: skip
+def test_cupys_functions_of_one_array_reach_us(x, asked, function, name):
+    assert function(x) == "recorded"
+    assert asked == [name]
+
+
+@pytest.mark.parametrize(("function", "name"), [
+    (cupy.add, "add"), (cupy.subtract, "subtract"), (cupy.multiply, "multiply"), (cupy.divide, "divide"),
+    (cupy.power, "power"), (cupy.maximum, "maximum"), (cupy.arctan2, "arctan2"), (cupy.hypot, "hypot"),
+])  # fmt: skip
+def test_cupys_functions_of_two_arrays_reach_us(x, asked, function, name):
+    assert function(x, x) == "recorded"
+    assert function(x.value, x) == "recorded"
+    assert function(2.0, x) == "recorded"
+    assert asked == [name] * 3
+
+
+def test_a_kernel_without_a_numpy_function_is_refused(x):
+    with pytest.raises(NoRuleError, match="CuPy's kernel cupy_sinc_? *.* has no derivative|has no derivative"):
+        cupy.ElementwiseKernel("T x", "T y", "y = x", "of_a_user")(x)
+
+
+def test_methods_that_cupys_functions_call_are_ours(x):
+    for name in ("sum", "mean", "reshape", "transpose", "dot", "max", "min", "prod", "var", "std", "ravel", "astype"):
+        assert getattr(type(x), name) is getattr(af.Variable, name), name
+
+
+def test_the_two_libraries_do_not_mix(x):
+    with pytest.raises(MixedArraysError, match=r"cupy\.ndarray"):
+        x + af.Variable(np.ones((2, 2)))
+    with pytest.raises(MixedArraysError):
+        x * np.ones((2, 2))
+
+
+def test_without_a_gpu_to_gpu_says_so():
+    if cupy.is_available():
+        pytest.skip("there is a GPU: see tests/test_gpu.py")
+    with pytest.raises(RuntimeError, match=r"finds no GPU"):
+        af.Variable([1.0]).to_gpu()
+
+
+# ---------------------------------------------------------------- what the rules ask CuPy for
+
+# Functions of rows that CuPy does not have, so these rows do not run on a GPU.
+LACKING = {"geomspace", "histogram_bin_edges", "svdvals", "nanpercentile", "nanquantile", "matvec", "vecdot", "vecmat"}
+# Keywords that NumPy's reductions have and CuPy's do not: only where a user gives them.
+KEYWORDS = {"initial", "where", "correction", "weights", "stable", "order", "mode", "upper", "hermitian", "rtol", "kind"}
+REDUCED = {"hypot", "logaddexp", "logaddexp2"}  # ufuncs that CuPy cannot reduce
+
+
+def namesake(function):
+    """CuPy's function of the same name, None if it has none."""
+    place = cupy
+    for part in function.__module__.split(".")[1:] if not isinstance(function, np.ufunc) else ():
+        place = place if part.startswith("_") else getattr(place, part, cupy)
+    return getattr(place, function.__name__, getattr(cupy, function.__name__, None))
+
+
+def test_cupy_has_what_rules_call():
+    """Every row runs on the stand-in, which writes down what was asked of it; CuPy's signatures must take it."""
+    backends.register(standin.Device, from_numpy=standin.put, to_numpy=standin.Device.get)
+    standin.CALLS.clear()
+    wrong = set()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for case in test_device.CASES:
+            test_device.gone_through(case.values[0], "float64", standin.put, 2)
+    for function, method, n, names in standin.CALLS:
+        theirs, name = namesake(function), function.__name__
+        if theirs is None:
+            wrong |= {name} - LACKING
+        elif isinstance(function, np.ufunc):
+            wrong |= {f"{name}.{method}"} if method not in ("__call__", "at", "reduceat") and name not in REDUCED else set()
+        else:
+            try:
+                inspect.signature(theirs).bind(*[None] * n, **dict.fromkeys(set(names) - KEYWORDS))
+            except ValueError:  # a function in C, which shows no signature
+                continue
+            except TypeError as error:
+                wrong.add(f"{name}: {error}")
+    del backends.FAMILIES[standin.Device]
+    assert not wrong
