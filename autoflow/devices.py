@@ -20,7 +20,7 @@ from .rules.table import of, primitive, rule
 from .trees import mapped
 
 Array = Any
-INSTALL = "pip install autoflow[gpu] brings CuPy for CUDA 12; see https://docs.cupy.dev/en/stable/install.html for others"
+INSTALL = "pip install autoflow[gpu] brings it for CUDA 12 (for others see CuPy's installation guide)"
 
 
 @primitive
@@ -60,15 +60,17 @@ def to_gpu(tree: Any) -> Any:
 
     Raises ImportError if CuPy is missing, RuntimeError if there is no GPU that it can use; both say what to do.
     """
-    return Autodiff(_cupy().ndarray).put(tree)
+    return Autodiff(usable_cupy().ndarray).put(tree)
 
 
-def _cupy() -> Any:
+def usable_cupy() -> Any:
     """CuPy, on a machine where it can compute."""
     try:
         cupy = importlib.import_module("cupy")
     except ImportError as error:
-        raise ImportError(f"to_gpu() needs CuPy, which is not installed: {INSTALL}. Everything else works.") from error
+        raise ImportError(
+            f"computing on a GPU needs CuPy, which is not installed: {INSTALL}. Everything else works."
+        ) from error
     if not cupy.is_available():
         raise RuntimeError(
             f"CuPy {cupy.__version__} is installed, but finds no GPU (cupy.is_available() is False): is the NVIDIA "

@@ -4,7 +4,7 @@ Most libraries begin with ``np.asarray``: they have the numbers, and nothing is 
 array that they were given and go on with it, through NumPy's hooks and past them. What they want are numbers (a plot, a
 table, an optimum), and a history would only be in their way: kept alive as long as a figure, or joined to rows that
 have none. So their calls of NumPy's functions, and of the few methods with which they begin, are answered with plain
-arrays. Operators and indexing do not ask who calls (that would cost every user's operation 0.1 µs).
+arrays. Operators, ``x[0]`` and ``x[1:]`` do not ask who calls: that would cost every user's operation 0.1 µs.
 
 Everything else, SciPy's functions written with NumPy among them, is differentiated as if the user had written it.
 """
@@ -12,6 +12,7 @@ Everything else, SciPy's functions written with NumPy among them, is differentia
 from __future__ import annotations
 
 import functools
+
 from .errors import NoRuleError
 
 # Module or package -> why it gets numbers.

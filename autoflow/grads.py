@@ -38,7 +38,8 @@ def fitted(g: Array, dtype: Any) -> Array:
         return g
     if g.dtype.kind == "c" and dtype.kind != "c":
         g = np.real(g)
-    return g if g.dtype == dtype else g.astype(dtype)
+    with np.errstate(all="ignore"):  # what does not fit becomes infinite or 0; backward does not warn
+        return g if g.dtype == dtype else g.astype(dtype)
 
 
 def alike(x: Any, value: Array) -> Array:

@@ -70,9 +70,12 @@ def accumulated(variable: Any, g: Array) -> Array:
     """What a Variable's gradient becomes when ``g`` arrives."""
     old = getattr(variable, "_sent", None)
     old = getattr(variable, "_grad", None) if old is None else old
+    if old is None and not isinstance(g, NodeRole):
+        return g
     if not isinstance(g, NodeRole) and not isinstance(old, NodeRole):
-        return g if old is None else added(old, g)
-    with switched(recording=True):  # of a pass with create_graph: the sum is part of the graph, whatever the mode
+        with np.errstate(all="ignore"):  # backward does not warn
+            return added(old, g)
+    with switched(recording=True), np.errstate(all="ignore"):  # of a pass with create_graph: the sum is part of the graph, whatever the mode
         return fitted(g if old is None else added(old, g), variable.dtype)
 
 

@@ -68,8 +68,8 @@ def taken_again(x: Any) -> Any:
     base: Any = x.base
     if isinstance(x, np.ndarray) and hasattr(base, "family") and hasattr(base, "_value"):
         new = x.ndim - base.ndim
-        same_memory = x.__array_interface__["data"][0] == base.__array_interface__["data"][0]
-        if x.shape == (1,) * new + base.shape and x.strides[new:] == base.strides and same_memory:
+        same = x.dtype == base.dtype and x.__array_interface__["data"] == base.__array_interface__["data"]
+        if x.shape == (1,) * new + base.shape and x.strides[new:] == base.strides and same:
             return np.reshape(base, x.shape)
     return None
 
@@ -160,7 +160,13 @@ def apply_one(rule: Rule, x: Any, parent: Any, inputs: tuple[Any, ...]) -> Any:
     if type(result) not in FAMILIES:
         result = plain_array(result)
     limit = modes().limit
-    if unsafe or type(result) is not np.ndarray or a.size > limit or result.size > limit or result.dtype.kind not in "fc":
+    if (
+        unsafe
+        or type(result) is not np.ndarray
+        or a.size > limit
+        or result.size > limit
+        or result.dtype.kind not in "fc"
+    ):
         return finish(rule, result, inputs, values, (parent,), {}, unsafe)
     record = Record()
     record.rule = rule
@@ -230,7 +236,9 @@ def announce(node: Any) -> None:
 def secure(value: Any, needed: bool, prints: list[Any]) -> Any:
     """A value that may change without our knowing, so that it cannot harm us: copied, or watched, or let go."""
     if isinstance(value, (tuple, list)):
-        return type(value)([secure(v, True, prints) if isinstance(v, list) or type(v) in FAMILIES else v for v in value])
+        return type(value)(
+            [secure(v, True, prints) if isinstance(v, list) or type(v) in FAMILIES else v for v in value]
+        )
     if type(value) not in FAMILIES:
         return value
     if value.nbytes > memory.COPY_BYTES and not needed:

@@ -2,9 +2,10 @@
 
     python benchmarks/rows.py [--rounds 40]
 
-One operation costs autoflow a fixed time besides the arithmetic: a record, a node, a pass back. How much is measured
-on ``x + y`` of ten elements. The last two columns are autoflow's time over that of the formula plus this fixed time:
-above 1 a row does more than its formula. Both sides take turns, and the least of all rounds counts.
+One operation costs autoflow some time besides the arithmetic: a record, a node, a pass back, a copy of the seed. How
+much is measured on ``+x``, whose derivative is g itself. The last two columns are autoflow's time over that of the
+formula plus this overhead: above 1 a row does more than its formula. Both sides take turns, and the least of all
+rounds counts.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ M = 300  # rows and columns of matrices at the larger size
 
 # What is called (of x and y), and what a user would write by hand: dL/dx and dL/dy from g, the operands and z.
 ROWS: dict[str, tuple[str, str]] = {
+    "+x": ("+x", "(g,)"),
     "x + y": ("x + y", "(g, g)"),
     "x - y": ("x - y", "(g, -g)"),
     "x * y": ("x * y", "(g * y, g * x)"),
@@ -95,18 +97,20 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help="rows to measure; all by default")
     options = parser.parse_args()
     warm_malloc()
-    base = seconds("x + y", SIZES[0], options.rounds)
-    fixed = base["autoflow"] - base["hand"]
+    overhead = {}
+    for size in SIZES:
+        base = seconds("+x", size, 2 * options.rounds)
+        overhead[size] = base["autoflow"] - base["hand"]
     lines = []
     for name in options.names or ROWS:
         cells, ratios = [f"`{name}`"], []
         for size in SIZES:
             found = seconds(name, size, options.rounds)
             cells += [digits(found["hand"] * 1e6), digits(found["autoflow"] * 1e6)]
-            ratios.append(digits(found["autoflow"] / (found["hand"] + fixed)))
+            ratios.append(digits(found["autoflow"] / (found["hand"] + overhead[size])))
         lines.append(cells + ratios)
     print(setting())
-    print(f"Fixed time of one operation and its pass: {fixed * 1e6:.2f} µs. Times in µs.\n")
+    print("Overhead:", ", ".join([f"{t * 1e6:.1f} µs at {size}" for size, t in overhead.items()]) + ". Times in µs.\n")
     header = ["value and gradient", "hand, 10", "autoflow, 10", "hand, 1e5", "autoflow, 1e5", "ratio, 10", "ratio, 1e5"]
     print(table(header, lines))
 

@@ -180,7 +180,12 @@ def outside(result: Any, sources: list[Device]) -> Any:
     return type(result)([outside(r, sources) for r in result]) if type(result) in (tuple, list) else result
 
 
-METHODS = ["all", "any", "argmax", "argmin", "argpartition", "argsort", "astype", "clip", "compress", "conj", "conjugate", "copy", "cumprod", "cumsum", "diagonal", "dot", "fill", "flatten", "max", "mean", "min", "nonzero", "partition", "prod", "put", "ravel", "repeat", "reshape", "round", "searchsorted", "sort", "squeeze", "std", "sum", "swapaxes", "take", "trace", "transpose", "var", "tobytes"]
+METHODS = [
+    "all", "any", "argmax", "argmin", "argpartition", "argsort", "astype", "clip", "compress", "conj", "conjugate",
+    "copy", "cumprod", "cumsum", "diagonal", "dot", "fill", "flatten", "max", "mean", "min", "nonzero", "partition",
+    "prod", "put", "ravel", "repeat", "reshape", "round", "searchsorted", "sort", "squeeze", "std", "sum", "swapaxes",
+    "take", "tobytes", "trace", "transpose", "var",
+]  # fmt: skip
 BINARY = ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift"]
 SYMBOLS = {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert}
 

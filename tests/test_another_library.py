@@ -22,7 +22,7 @@ def family():
 
 
 @pytest.fixture
-def AF():  # noqa: N802
+def AF():
     return af.Autodiff(Device)
 
 
@@ -60,8 +60,9 @@ def test_autodiff_is_a_namespace(AF):
     assert repr(AF) == "Autodiff(standin.Device)"
     for made, numbers in (
         (AF.Variable([1, 2]), [1.0, 2.0]), (AF.Constant([1, 2]), [1, 2]), (AF.zeros(2), [0, 0]), (AF.ones(2), [1, 1]),
-        (AF.full(2, 3.0), [3, 3]), (AF.full((2,), AF.Variable(4.0)), [4, 4]), (AF.array([1.0, af.Variable(2.0)]), [1, 2]),
-        (AF.Variable(put(5.0)), 5), (AF.full(2, af.Variable(4.0), np.float32), [4, 4]),
+        (AF.full(2, 3.0), [3, 3]), (AF.full((2,), AF.Variable(4.0)), [4, 4]),
+        (AF.array([1.0, af.Variable(2.0)]), [1, 2]), (AF.Variable(put(5.0)), 5),
+        (AF.full(2, af.Variable(4.0), np.float32), [4, 4]),
     ):  # fmt: skip
         there(made, numbers)
     assert AF.empty((2, 3)).shape == (2, 3)
@@ -83,7 +84,8 @@ def test_second_derivatives_go_through_a_transfer(AF):
     x = af.Variable([1.0, 2.0], name="x")
     (g,) = af.grad(lambda x: af.to_cpu(AF.put(x) ** 3).sum(), argnums=(0,))(x)
     np.testing.assert_allclose(plain(g), [3, 12])
-    np.testing.assert_allclose(af.hvp(lambda x: af.to_cpu(AF.put(x) ** 3).sum(), np.array([1.0, 2.0]), np.ones(2)), [6, 12])
+    product = af.hvp(lambda x: af.to_cpu(AF.put(x) ** 3).sum(), np.array([1.0, 2.0]), np.ones(2))
+    np.testing.assert_allclose(product, [6, 12])
 
 
 def test_trees_are_brought_over(AF):
@@ -146,11 +148,11 @@ def test_python_asks_for_numbers(AF):
 def test_copies_and_pickles(AF):
     x = AF.Variable([1.0, 2.0], name="x")
     (x * x).sum().backward()
-    for other in (copy.copy(x), copy.deepcopy(x), pickle.loads(pickle.dumps(x))):  # noqa: S301
+    for other in (copy.copy(x), copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
         assert other.name == "x"
         there(other, [1, 2])
         there(other.grad, [2, 4])
-    assert isinstance(pickle.loads(pickle.dumps(x * 2)), af.Constant)  # noqa: S301
+    assert isinstance(pickle.loads(pickle.dumps(x * 2)), af.Constant)
 
 
 def test_printing_copies_no_more_than_it_shows(AF):
@@ -222,7 +224,7 @@ def test_gradcheck(AF):
 
 
 def test_in_place(AF):
-    def run(start, AF):  # noqa: N803
+    def run(start, AF):
         x = AF.Variable(start)
         a = AF.zeros(3)
         a[0] = x[0] * 2
@@ -265,9 +267,8 @@ def test_a_plain_array_that_is_overwritten_was_copied(AF):
 # ---------------------------------------------------------------- training
 
 
-def network(AF, rng):  # noqa: N803
-    sizes = (8, 16, 4)
-    return [(AF.Variable(rng.normal(size=(m, n)) / m**0.5), AF.Variable(np.zeros(n))) for m, n in zip(sizes, sizes[1:], strict=False)]
+def network(AF, rng):
+    return [(AF.Variable(rng.normal(size=(m, n)) / m**0.5), AF.Variable(np.zeros(n))) for m, n in ((8, 16), (16, 4))]
 
 
 def loss_of(parameters, x, labels):

@@ -1,7 +1,7 @@
 """Broadcasting and indexing on shapes that hypothesis thinks of, against loops over single elements.
 
 Rows are tried on a few shapes each. What broadcasting and indexing mean backwards does not depend on the row, so it is
-tried here on many shapes: every element of a result is followed back, one at a time, to the elements that it was made of.
+tried here on many shapes: every element of a result is followed back, one at a time, to those that it was made of.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as hnp
 
 import autoflow as af
@@ -85,11 +84,7 @@ def test_three_operands(shapes: Any) -> None:
         np.testing.assert_allclose(leaf.grad, grad, rtol=1e-12, atol=1e-12)
 
 
-@given(
-    signature=hnp.mutually_broadcastable_shapes(
-        signature="(n,k),(k,m)->(n,m)", max_dims=2, min_side=0, max_side=3
-    )
-)
+@given(signature=hnp.mutually_broadcastable_shapes(signature="(n,k),(k,m)->(n,m)", max_dims=2, min_side=0, max_side=3))
 def test_matrix_products(signature: Any) -> None:
     x, y = [numbers(s, start) for s, start in zip(signature.input_shapes, (1, 50), strict=True)]
     leaves = af.Variable(x), af.Variable(y)

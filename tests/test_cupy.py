@@ -116,7 +116,7 @@ def test_cupys_functions_of_two_arrays_reach_us(x, asked, function, name):
 
 
 def test_a_kernel_without_a_numpy_function_is_refused(x):
-    with pytest.raises(NoRuleError, match="CuPy's kernel cupy_sinc_? *.* has no derivative|has no derivative"):
+    with pytest.raises(NoRuleError, match="CuPy's kernel of_a_user of a node has no derivative"):
         cupy.ElementwiseKernel("T x", "T y", "y = x", "of_a_user")(x)
 
 
@@ -144,7 +144,9 @@ def test_without_a_gpu_to_gpu_says_so():
 # Functions of rows that CuPy does not have, so these rows do not run on a GPU.
 LACKING = {"geomspace", "histogram_bin_edges", "svdvals", "nanpercentile", "nanquantile", "matvec", "vecdot", "vecmat"}
 # Keywords that NumPy's reductions have and CuPy's do not: only where a user gives them.
-KEYWORDS = {"initial", "where", "correction", "weights", "stable", "order", "mode", "upper", "hermitian", "rtol", "kind"}
+KEYWORDS = {
+    "initial", "where", "correction", "weights", "stable", "order", "mode", "upper", "hermitian", "rtol", "kind",
+}  # fmt: skip
 REDUCED = {"hypot", "logaddexp", "logaddexp2"}  # ufuncs that CuPy cannot reduce
 
 
@@ -170,7 +172,8 @@ def test_cupy_has_what_rules_call():
         if theirs is None:
             wrong |= {name} - LACKING
         elif isinstance(function, np.ufunc):
-            wrong |= {f"{name}.{method}"} if method not in ("__call__", "at", "reduceat") and name not in REDUCED else set()
+            if method not in ("__call__", "at", "reduceat") and name not in REDUCED:
+                wrong.add(f"{name}.{method}")
         else:
             try:
                 inspect.signature(theirs).bind(*[None] * n, **dict.fromkeys(set(names) - KEYWORDS))

@@ -1,5 +1,5 @@
-"""Every row of the table on arrays of another library than NumPy (see standin.py): NumPy's values and gradients, to the bit,
-and everything stays on the device: what a rule makes itself is made there, nothing is brought over to look at it.
+"""Every row of the table on arrays of another library than NumPy (see standin.py): NumPy's values to the bit, and its
+gradients. And everything stays there: what a rule makes itself is made there, nothing is brought over to look at it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ def family():
     del backends.FAMILIES[Device]
 
 
-CASES = [pytest.param(Case(row, example), id=f"{row.name}-{k}") for row in rows() for k, example in enumerate(row.examples)]
+CASES = [
+    pytest.param(Case(row, example), id=f"{row.name}-{k}") for row in rows() for k, example in enumerate(row.examples)
+]
 
 
 def on(place: Any, x: Array) -> Array:

@@ -23,14 +23,19 @@ OTHERS: dict[str, Any] = {
     "int": 3, "bool": True, "float": 0.75, "complex": 0.5 + 0.25j, "np.float16": np.float16(0.75),
     "np.float32": np.float32(0.75), "np.float64": np.float64(0.75), "np.int8": np.int8(3), "np.int64": np.int64(3),
     "np.bool": np.bool_(True), "0-d": np.array(0.75), "0-d int": np.array(3), "integers": np.array([3, 1, 2]),
-    "int8": np.array([3, 1, 2], np.int8), "uint64": np.array([3, 1, 2], np.uint64), "booleans": np.array([True, False, True]),
+    "int8": np.array([3, 1, 2], np.int8), "uint64": np.array([3, 1, 2], np.uint64),
+    "booleans": np.array([True, False, True]),
     **{np.dtype(d).name: np.array([0.75, 1.25, 0.5], d) for d in DTYPES},
 }  # fmt: skip
 OPERATORS = [operator.add, operator.sub, operator.mul, operator.truediv, operator.pow]
 FUNCTIONS = [np.add, np.multiply, np.divide, np.maximum, np.hypot, np.arctan2, np.logaddexp, np.float_power, np.dot,
              lambda x, y: np.where(True, x, y), lambda x, y: np.concatenate([np.atleast_1d(x), np.atleast_1d(y)]),
              lambda x, y: np.stack(np.broadcast_arrays(x, y)), np.inner, np.copysign]  # fmt: skip
-UNARY = [np.exp, np.sqrt, np.tanh, np.sum, np.mean, np.std, np.cumsum, np.prod, np.linalg.norm, np.sort, np.abs, np.square]
+UNARY = [np.exp, np.sqrt, np.tanh, np.sum, np.mean, np.std, np.cumsum, np.prod, np.linalg.norm, np.sort, np.square]
+FORMULAS = [
+    lambda x: 2 * x**2 + 1.5, lambda x: 1 / x - 3, lambda x: np.where(x > 1, x, 0.0), lambda x: np.maximum(x, 0) ** 3,
+    lambda x: np.clip(x, 0.0, 1.25) * True, lambda x: x**0.5, lambda x: 2.0**x, lambda x: np.power(x, 2),
+]  # fmt: skip
 WIDE = {"f": np.longdouble, "c": np.clongdouble}
 
 
@@ -150,12 +155,30 @@ def test_gradients_beyond_half_precision_are_infinite() -> None:
     assert x.grad.tolist() == [np.inf, 3.0]
 
 
+@pytest.mark.parametrize("recorded", [False, True])
+def test_no_pass_warns_where_gradients_are_rounded_or_added_up(recorded: bool) -> None:
+    """In single precision they fit; in the half precision of the node they do not."""
+    for factor, expected in ((1e6, np.inf), (1e-9, 0.0)):
+        x = af.Variable(np.array([1.0, 2.0], np.float16))
+        with np.errstate(all="ignore"):
+            z = np.astype(x, np.float32) * np.float32(factor)
+        with np.errstate(all="raise"), warnings.catch_warnings():
+            warnings.simplefilter("error")
+            z.backward(np.ones(2, np.float32), create_graph=recorded)
+            assert x.grad.tolist() == [expected, expected]
+    x = af.Variable(np.array([1.0, 2.0], np.float16))
+    with np.errstate(all="raise"), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(2):
+            (x * 1).backward(np.full(2, 6e4, np.float16), create_graph=recorded)
+        assert x.grad.tolist() == [np.inf, np.inf]
+
+
 def test_python_numbers_never_widen() -> None:
     """Neither values nor gradients, on either side, at any order."""
     for dtype in FLOATS:
         x = af.Variable(np.array([0.5, 1.5], dtype))
-        for f in (lambda x: 2 * x**2 + 1.5, lambda x: 1 / x - 3, lambda x: np.where(x > 1, x, 0.0), lambda x: np.maximum(x, 0) ** 3,
-                  lambda x: np.clip(x, 0.0, 1.25) * True, lambda x: x**0.5, lambda x: 2.0**x, lambda x: np.power(x, 2)):  # fmt: skip
+        for f in FORMULAS:
             x.zero_grad()
             z = f(x)
             assert z.dtype == dtype

@@ -169,7 +169,8 @@ def test_pandas(pd, x, z, recorded):
     np.testing.assert_array_equal(frame.to_numpy(), np.column_stack([x.value, z.value]))
     plain = pd.Series(z.value)
     for ours, theirs in [
-        (series, plain), (series * 2 + 1, plain * 2 + 1), (series * pd.Series(x), plain * x.value), (np.sin(series), np.sin(plain)),
+        (series, plain), (series * 2 + 1, plain * 2 + 1), (series * pd.Series(x), plain * x.value),
+        (np.sin(series), np.sin(plain)),
         (series > 0, plain > 0), (series.rolling(2).mean(), plain.rolling(2).mean()), (series.iloc[1:], plain.iloc[1:]),
         (frame.assign(w=z)["w"], plain.rename("w")), (frame["z"] - frame["x"], plain - x.value),
     ]:  # fmt: skip
@@ -347,8 +348,9 @@ def test_masked_arrays_hold_numbers(z, recorded):
     mask = [False, True, False, False]
     ours, theirs = np.ma.array(z, mask=mask), np.ma.array(z.value, mask=mask)
     for f in (
-        np.ma.sum, np.ma.mean, np.ma.std, np.ma.median, np.ma.max, np.ma.sqrt, np.ma.count, np.ma.compressed, np.ma.sort,
-        lambda m: m + 1, lambda m: np.exp(m), lambda m: m.filled(0.0), lambda m: np.ma.concatenate([m, m]), lambda m: m[1:] * 2,
+        np.ma.sum, np.ma.mean, np.ma.std, np.ma.median, np.ma.max, np.ma.sqrt, np.ma.count, np.ma.compressed,
+        np.ma.sort, lambda m: m + 1, lambda m: np.exp(m), lambda m: m.filled(0.0),
+        lambda m: np.ma.concatenate([m, m]), lambda m: m[1:] * 2,
         lambda m: m.tolist(), str,
     ):  # fmt: skip
         np.testing.assert_array_equal(f(ours), f(theirs))
@@ -407,6 +409,11 @@ USES = {
     "backward": lambda a: a.backward(), "concatenate": lambda a: np.concatenate([a, a]),
     "where": lambda a: np.where(True, a, 0), "astype": lambda a: a.astype(np.float32),
 }  # fmt: skip
+
+
+def test_other_numbers_on_the_same_memory_are_no_reshape(z):
+    with pytest.raises(LostGradientError):
+        np.ndarray.view(z, np.int64) + 1
 
 
 @pytest.mark.parametrize("name", USES)

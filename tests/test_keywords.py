@@ -37,17 +37,21 @@ METHOD_KEYWORDS = {  # of methods, the same
 FIELDS = {("sort", "order"), ("partition", "order"), ("partition", "kind")}  # there are no fields, and one kind
 # A value that says something else than the default, for the call that must be refused.
 VALUES: dict[str, Any] = {
-    "where": np.array(False), "casting": "unsafe", "order": "F", "dtype": np.float64, "subok": False, "signature": "d->d",
-    "axes": [(0,), (0,), (0,)], "axis": 0, "keepdims": True, "initial": 1.0, "mean": np.array(0.5), "like": np.ones(2),
+    "where": np.array(False), "casting": "unsafe", "order": "F", "dtype": np.float64, "subok": False,
+    "signature": "d->d", "axes": [(0,), (0,), (0,)], "axis": 0,
+    "keepdims": True, "initial": 1.0, "mean": np.array(0.5), "like": np.ones(2),
     "overwrite_input": True, "writeable": True, "copy": False, "rcond": 1e-3, "posinf": 1.0, "neginf": -1.0,
     "kind": "stable", "stable": True, "range": [(0.0, 2.0)], "density": True,
 }  # fmt: skip
+FOLDING = {"initial": 2.5, "where": np.array([[True], [True], [False]]), "dtype": np.longdouble}  # for reduce
 # What has no meaning for floats, or none for nodes, and why.
 NEEDLESS = {
-    (np.sort, "order"): "fields; nodes have none, and NumPy raises", (np.partition, "order"): "the same",
+    (np.sort, "order"): "fields; nodes have none, and NumPy raises",
+    (np.partition, "order"): "the same",
     (np.partition, "kind"): "there is one",
     (np.copy, "subok"): "a node stays a node, which it must to keep its gradient",
-    (np.broadcast_to, "subok"): "the same", (np.lib.stride_tricks.sliding_window_view, "subok"): "the same",
+    (np.broadcast_to, "subok"): "the same",
+    (np.lib.stride_tricks.sliding_window_view, "subok"): "the same",
     (np.full_like, "subok"): "what remembers is made to be written into, and a plain array cannot remember",
 }
 
@@ -129,6 +133,14 @@ def variables(row: Any, example: Any) -> list[Any]:
 # -- all others are refused ------------------------------------------------------------------------------------------
 
 
+def tried(run: Any) -> tuple[Any, str]:
+    """The result, or what the error says."""
+    try:
+        return run(), ""
+    except (TypeError, ValueError) as error:
+        return None, str(error)
+
+
 def assert_refused(run: Any, name: str, what: str) -> None:
     """An error that names the keyword. (A TypeError of Python's does as well.)"""
     with pytest.raises((TypeError, ValueError)) as caught:
@@ -156,11 +168,10 @@ def test_dtype_of_ufuncs(row: Rule) -> None:
     values = [x.astype(np.float32) for x in values_of(row, example)]
     for dtype in (np.float64, np.longdouble, np.float16, np.complex128, np.int64):
         leaves = [af.Variable(x) for x in values]
-        try:
-            with np.errstate(all="ignore"):
-                z = row.function(*leaves, dtype=dtype)
-        except (TypeError, ValueError) as error:
-            assert re.search(r"\bdtype\b|\bcast", str(error)), f"{row.name}(dtype={dtype.__name__}): {error}"
+        with np.errstate(all="ignore"):
+            z, error = tried(lambda: row.function(*leaves, dtype=dtype))  # noqa: B023 - called at once
+        if error:
+            assert re.search(r"\bdtype\b|\bcast", error), f"{row.name}(dtype={dtype.__name__}): {error}"
             continue
         with np.errstate(all="ignore"):
             assert same_bits(z.value, row.function(*values, dtype=dtype))
@@ -197,8 +208,9 @@ def test_keywords_of_methods(name: str, monkeypatch: pytest.MonkeyPatch) -> None
     if not callable(method):
         return
     signature, given = inspect.signature(method), set()
-    theirs = {p.name: p.default for p in signature.parameters.values() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)}
-    theirs |= dict.fromkeys(METHOD_KEYWORDS.get(name, "").split(), np._NoValue)
+    many = KINDS.VAR_POSITIONAL, KINDS.VAR_KEYWORD
+    theirs = {p.name for p in signature.parameters.values() if p.kind not in many}
+    theirs |= set(METHOD_KEYWORDS.get(name, "").split())
     ours = getattr(af.Node, name)
 
     def watched(self: Any, *args: Any, **options: Any) -> Any:
@@ -212,7 +224,7 @@ def test_keywords_of_methods(name: str, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.undo()
     first = ARRAY_METHODS[name][0]
     x = variables(first, first.example)[0]
-    for other in set(theirs) - given - {"self", "out"}:
+    for other in theirs - given - {"self", "out"}:
         if (name, other) in FIELDS:
             continue
         assert_refused(lambda: getattr(x, name)(**{other: VALUES[other]}), other, f"x.{name}")  # noqa: B023
@@ -231,13 +243,10 @@ def test_keywords_of_ufunc_methods(key: Any) -> None:
     )
     values = [np.arange(1.0, 4.0)] if method == "reduceat" else values
     for name in names.split():
-        value = {"initial": 2.5, "where": np.array([[True], [True], [False]]), "dtype": np.longdouble}.get(name, VALUES[name])
-        if method == "outer":
-            value = VALUES[name]
-        try:
-            z = bound(*[af.Variable(x) for x in values], *extra, **{name: value})
-        except (TypeError, ValueError) as error:
-            assert re.search(rf"\b{name}\b", str(error)), f"{key}({name}=): {error}"
+        value = VALUES[name] if method == "outer" else FOLDING.get(name, VALUES[name])
+        z, error = tried(lambda: bound(*[af.Variable(x) for x in values], *extra, **{name: value}))  # noqa: B023
+        if error:
+            assert re.search(rf"\b{name}\b", error), f"{key}({name}=): {error}"
         else:
             expected = bound(*values, *extra, **{name: value})
             assert z.dtype == expected.dtype, f"{key}({name}=) is ignored"
@@ -340,7 +349,7 @@ def test_out_by_position(function: Any) -> None:
     signature = inspect.signature(function)
     bound = signature.bind(*args, **options)
     bound.apply_defaults()
-    before = [v for name, v in bound.arguments.items() if signature.parameters[name].kind is not KINDS.KEYWORD_ONLY][:place]
+    before = list(bound.arguments.values())[:place]
     z = function(*args, **options)
     if not isinstance(z, af.Node) or not z.ndim:
         return

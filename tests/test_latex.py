@@ -55,6 +55,16 @@ def test_every_row_has_formulas(row):
             assert r"\partial" in text
 
 
+def test_what_undoes_an_index_says_where_and_into_what():
+    x = af.Variable(np.arange(4.0), name="x")
+    z = x[1:3]
+    z.name = "z"
+    assert z.derivative_formula() == (
+        r"\frac{\partial L}{\partial \mathbf{x}} = "
+        r"\operatorname{put\_back}_{1{:}3 \to (4,)} \frac{\partial L}{\partial \mathbf{z}}"
+    )
+
+
 @pytest.mark.parametrize("row", ELEMENTARY, ids=lambda row: row.name)
 def test_derivatives_of_numbers_are_short(row):
     z = result_of(row, af.rules.table.Example(((),) * row.operands, row.examples[0].options))

@@ -100,8 +100,8 @@ def test_a_watched_model_is_the_model():
 @pytest.mark.parametrize("of", ["gradients", "activations"])
 def test_sizes(ax, of):
     watched = af.watch(deep())
-    for _ in range(3):
-        watched(np.ones((2, 8))).sum().backward()
+    for k in range(3):
+        watched(np.full((2, 8), 1.0 + k)).sum().backward()
     assert af.plot_sizes(watched, of, ax=ax) is ax
     assert ax.get_yscale() == "log"
     assert len(ax.lines) == 8
@@ -109,7 +109,9 @@ def test_sizes(ax, of):
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["Linear_0 (first)", "tanh 4 (last)"]
     ax.clear()
     af.plot_sizes(watched, of, along="layers", ax=ax)
-    assert [line.get_label() for line in ax.lines] == ["first step", "last step"]
+    drawn = {line.get_label(): list(line.get_ydata()) for line in ax.lines}
+    sizes = [list(row.values()) for row in getattr(watched, of)]
+    assert drawn == {"first step": sizes[0], "last step": sizes[2]}
     assert len(ax.get_xticklabels()) == 8
 
 

@@ -15,6 +15,8 @@ import json
 import math
 import os
 import re
+import subprocess
+import sys
 import zlib
 from pathlib import Path
 from xml.etree import ElementTree
@@ -38,6 +40,8 @@ MADE = {
 COMPRESSED = ("json", "html")
 LONG = "large.json"  # 870 kB that say nothing new
 FILES = [file for name in make.GALLERY for kind in MADE if (file := f"{name}.{kind}") != LONG]
+
+SOME = [file for file in FILES if file.startswith(("lesson", "network_f", "cross", "matrices"))]
 
 
 @pytest.mark.parametrize("file", FILES)
@@ -90,6 +94,26 @@ def laid_open(page, svg):
     page = re.sub(r"data-autoflow='[^']*'", "data-autoflow='(below)'", page)
     page = re.sub(r"(?<=>)(?=<)", "\n", page)
     return page + json.dumps(data, ensure_ascii=False, indent=1) + "\n"
+
+
+@pytest.mark.slow
+def test_every_process_makes_the_same_bytes():
+    code = (
+        "import hashlib, sys\nsys.path[:0] = sys.argv[1:]\nimport test_pictures_gallery as t\n"
+        "for file in t.SOME:\n"
+        "    name, _, kind = file.partition('.')\n    t.af.reset()\n"
+        "    print(file, hashlib.sha256(t.MADE[kind](t.make.GALLERY[name]()).encode()).hexdigest())\n"
+    )
+    folder = Path(__file__).parent
+    found = [
+        subprocess.run(
+            [sys.executable, "-c", code, str(folder), str(folder.parent)], capture_output=True, text=True, check=True,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+        ).stdout.splitlines()
+        for seed in "12"
+    ]  # fmt: skip
+    assert len(found[0]) == len(SOME) == 28
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

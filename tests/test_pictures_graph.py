@@ -2,9 +2,11 @@
 
 import os
 import pickle
+import re
 import subprocess
 import sys
 import time
+import types
 from itertools import pairwise
 
 import numpy as np
@@ -178,6 +180,43 @@ def test_titles():
     assert chosen.name.startswith("multiply_")
     chosen.name = "said"
     assert graph(chosen).nodes[-1].title == "said"
+
+
+def test_an_expression_is_a_title_up_to_sixteen_characters():
+    left, right, longer = [af.Variable(1.0, name=name) for name in ("seven77", "sixsix", "seven_7")]
+    sums = [left + right, left + longer]
+    assert graph(sums[0]).nodes[-1].title == "seven77 + sixsix"
+    assert graph(sums[1]).nodes[-1].title == sums[1].name
+    assert re.fullmatch(r"add_\d+", sums[1].name)
+
+
+def test_a_notebook_has_the_first_word(monkeypatch):
+    values = [af.Variable(float(k)) for k in range(4)]
+    values[3].name = "given"
+    shell = types.SimpleNamespace(user_ns={"cell": values[0], "_hidden": values[1], "other": values[3]})
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell))
+
+    def helper(node, local):
+        return graph(node + local + values[1] + values[3])
+
+    g = helper(values[0], values[2])
+    assert [v.title for v in g.nodes if v.kind == "Variable"] == ["cell", values[1].name, "local", "given"]
+    monkeypatch.undo()
+    assert helper(values[0], values[2]).nodes[0].title == "node"
+    assert values[0].name.startswith("var_")  # nothing is stored
+
+
+def test_names_are_looked_up_once_per_drawing(monkeypatch):
+    from autoflow.pictures import gathering
+
+    calls = []
+    monkeypatch.setattr(gathering, "bound_names", lambda: calls.append(1) or {})
+    a5, _ = lesson()
+    a5.backward()
+    g = graph(a5)
+    for made in (g.to_svg, g.to_dot, g.to_json, g.to_text, g.to_mermaid, g.to_html, g.table):
+        made()
+    assert calls == [1]
 
 
 def test_the_name_that_came_first_wins():

@@ -28,11 +28,12 @@ def reduced(who: str, z: Array, reduction: str, count: Any = None) -> Array:
         return np.sum(z)
     if reduction != "mean":
         raise InputError(f"{who}: reduction is 'mean', 'sum' or 'none', not {reduction!r}")
-    if not z.size or (at_hand(count) and not count):
+    known = isinstance(count, int) or at_hand(count)
+    if not z.size or (known and not count):
         raise InputError(f"{who}: there is no mean of nothing: the batch is empty, or every target is ignored")
     if count is None:
         return np.mean(z)
-    return np.sum(z) / (int(count) if at_hand(count) else count.astype(z.dtype))  # neither makes float32 wider
+    return np.sum(z) / (int(count) if known else count.astype(z.dtype))  # neither makes float32 wider
 
 
 def pair(who: str, x: Array, target: Array) -> Array:

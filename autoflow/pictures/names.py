@@ -1,6 +1,6 @@
 """What a node is called in a picture, looked up when it is drawn and stored nowhere.
 
-The name it was given; else a name that the caller's variables (or those of the notebook) have for it; else how it was
+The name it was given; else a name that the variables of the notebook (or of the caller) have for it; else how it was
 computed, if that is short (``a1**2``, ``sin(a2)``); else the running name that every node has (``add_0``).
 """
 
@@ -158,17 +158,16 @@ def word(record: Any) -> str:
 
 
 def bound_names() -> dict[int, str]:
-    """The caller's names for nodes: in the first frame outside autoflow and IPython, its module, and the notebook.
+    """The caller's names for nodes: in the notebook, in the first frame outside autoflow and IPython, in its module.
 
-    A name that comes first in its namespace wins: in ``for v in (x, y)`` the loop's name came later.
+    The notebook comes first because a function that draws has a name of its own for what it draws: ``node``. A name that comes first in its namespace wins: in ``for v in (x, y)`` the loop's name came later.
     """
     frame: Any = sys._getframe(1)
     while frame is not None and str(frame.f_globals.get("__name__", "")).partition(".")[0] in OTHERS:
         frame = frame.f_back
-    spaces = [frame.f_locals, frame.f_globals] if frame is not None else []
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    if shell is not None:
-        spaces.append(shell.user_ns)
+    spaces = [shell.user_ns] if shell is not None else []
+    spaces += [frame.f_locals, frame.f_globals] if frame is not None else []
     found: dict[int, str] = {}
     for space in spaces:
         for name, x in list(space.items()):

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import CompileError
-from .program import CALL, CAPTURED, CONSTANT, INPUT, ITEM, PRODUCT, REDUCE, STACK, UFUNC, VIEW, Program, Value
+from .program import CALL, CAPTURED, CONSTANT, INPUT, ITEM, PRODUCT, REDUCE, STACK, UFUNC, VIEW, Program, Value, ordered
 
 Array = Any
 NEVER = 1 << 60
@@ -59,11 +59,12 @@ class Plan:
     buffers : the blocks of memory that results are written into.
     """
 
-    def __init__(self, program: Program) -> None:
-        self.program = program
+    def __init__(self, program: Program, targets: dict[Value, Value] | None = None) -> None:
+        """``targets``: values that are written into arrays which are arguments (of a block: into its rows)."""
+        self.program, self.targets = program, targets or {}
         self.context = contextvars.copy_context()  # NumPy's warnings are switched off in it: entering takes 0.1 µs,
         self.context.run(np.seterr, all="ignore")  # np.errstate 0.9
-        order = program.order()
+        order = ordered([*program.outputs, *self.targets])
         self.steps: list[Step] = []
         self.buffers: list[Array] = []
         self.place: dict[Value, Array] = {}  # values that are the same array object in every call
@@ -90,7 +91,7 @@ class Plan:
             source = v
             while source.kind == VIEW and source.options[0] in MOVED:
                 source = source.args[0]
-            if source.kind in COMPUTED and source not in fresh:
+            if (source.kind in COMPUTED or source.fresh) and source not in fresh and source not in self.targets:
                 fresh.add(source)
                 how.append(None if v.shape else np.asarray)
             else:
@@ -148,6 +149,8 @@ class Plan:
             for row, x in zip(self.place[v], v.args, strict=True):
                 if x not in self.rows or not np.shares_memory(self.rows[x], row):
                     self.steps.append(Step(v, np.copyto, [Fixed(row), x], row))
+        elif v in self.targets:
+            self.write(v, self.targets[v])
         elif v.kind in COMPUTED:
             dying = [x for x in dict.fromkeys(v.args) for o in self.owners[x] if last.get(o) == k]
             out = None if v in self.fresh else self.rows[v] if v in self.rows else self.buffer(v, dying)
@@ -162,6 +165,17 @@ class Plan:
             for owner in self.owners[x]:
                 if last.get(owner) == k and owner in self.home:
                     self.spare.append(self.home.pop(owner))
+
+    def write(self, v: Value, target: Value) -> None:
+        """Compute ``v`` into an argument."""
+        if v.kind in COMPUTED:
+            function, args = call_of(v, target)
+            if v.function in (np.maximum, np.minimum) and v.kind == UFUNC:
+                function, args = partial(into, v.function), [*v.args, target]
+            self.steps.append(Step(v, function, [a if isinstance(a, Value) else Fixed(a) for a in args], target))
+        else:
+            function = view_of(v) if v.kind == VIEW else v.function
+            self.steps.append(Step(v, partial(copied, function), [*v.args, target], target))
 
     def buffer(self, v: Value, dying: list[Value]) -> Array:
         """An array to write ``v`` into: that of an operand, one that is free, or a new one."""
@@ -188,6 +202,7 @@ class Plan:
         inputs = self.program.inputs
         places: list[Any] = [None] * len(inputs)
         where: dict[Any, int] = {v: k for k, v in enumerate(inputs)}
+        where.update({v: where[target] for v, target in self.targets.items()})
         dynamic = [s for s in self.steps if s.out is None]
         for s in dynamic:
             where[s.value] = len(places)
@@ -254,6 +269,16 @@ class Plan:
         return results
 
 
+def into(function: Any, x: Any, y: Any, out: Array) -> None:
+    """``function(x, y, out=out)``."""
+    function(x, y, out=out)
+
+
+def copied(function: Any, *args: Any) -> None:
+    """The result of a function that cannot write into an array, copied into the last argument."""
+    np.copyto(args[-1], function(*args[:-1]))
+
+
 def nothing(places: list[Any]) -> tuple[()]:
     """No arguments."""
     return ()
@@ -284,7 +309,7 @@ def shaped(flat: Array, shape: tuple[int, ...], layout: tuple[int, ...] | None) 
     return flat.reshape([shape[a] for a in layout]).transpose(inverse)
 
 
-def call_of(v: Value, out: Array | None) -> tuple[Callable[..., Any], list[Any]]:
+def call_of(v: Value, out: Array | Value | None) -> tuple[Callable[..., Any], list[Any]]:
     """The function and its arguments, by position; values, or objects that stay the same."""
     where = [] if out is None else [out]
     if v.kind == UFUNC:

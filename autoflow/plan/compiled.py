@@ -14,6 +14,7 @@ from .. import trees
 from ..errors import CompileError
 from ..modes import modes
 from ..nodes import NodeRole, source_of, value_of
+from .blocks import blocked
 from .buffers import Plan
 from .scalars import scalar_plan
 from .joining import join
@@ -102,6 +103,7 @@ class Entry:
         self.guards = [(x.shape, x.dtype) for x in args] if self.flat else []
         self.assemble = assembler(recorded.tree)
         join(self.program)
+        blocked(self.program)
         self.free: list[Any] = [self.plan()]
         self.program.forget_samples()
 

@@ -43,7 +43,9 @@ class Value:
     sample : the array of the recording; of constants and captured arrays the array itself.
     """
 
-    __slots__ = ("args", "dtype", "function", "kind", "layout", "number", "options", "sample", "shape", "shares")
+    __slots__ = (
+        "args", "dtype", "fresh", "function", "kind", "layout", "number", "options", "sample", "shape", "shares",
+    )  # fmt: skip
 
     def __init__(self, kind: str, function: Any, args: tuple[Value, ...], options: Any, sample: Any) -> None:
         self.kind, self.function, self.args, self.options, self.sample = kind, function, args, options, sample
@@ -52,6 +54,7 @@ class Value:
         self.layout = layout_of(sample)
         self.number = 0
         self.shares = False  # of calls: does the result look into the memory of an argument?
+        self.fresh = False  # of calls: is the result an array that nobody else has?
 
     @property
     def nbytes(self) -> int:

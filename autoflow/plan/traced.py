@@ -407,7 +407,11 @@ class Traced:
         """As in NumPy."""
         if np.dtype(dtype) == self.dtype:
             return self.copy() if copy else self
-        return self.tape.call(lambda x: np.asarray(x).astype(dtype, order, casting), (self,))
+        dtype = np.dtype(dtype)
+        value = self.tape.program.call(
+            lambda x: np.asarray(x).astype(dtype, order, casting), (self.expr,), ("astype", dtype), "astype"  # type: ignore[call-overload]
+        )
+        return self.tape.traced(value)
 
     def copy(self, order: str = "C") -> Any:
         """As in NumPy."""

@@ -56,13 +56,16 @@ def came_to(x: Array, z: Array, axis: int) -> Array:
     from_x = np.argsort(x, axis=axis, kind="stable")
     from_z = np.argsort(z, axis=axis, kind="stable")
     place = np.empty_like(from_z)
-    np.put_along_axis(place, from_x, from_z, axis)
+    if place.ndim == 1:  # a tenth of the time
+        place[from_x] = from_z
+    else:
+        np.put_along_axis(place, from_x, from_z, axis)
     return place
 
 
 def sort_x(g: Array, x: Array, z: Array, axis: Any) -> Array:
     """Each element receives the gradient of the place to which it went. No additions: all places are different."""
-    if axis is None:
+    if axis is None or x.ndim == 1:
         return np.take(g, came_to(np.ravel(x), z, 0)).reshape(x.shape)
     return np.take_along_axis(g, came_to(x, z, axis), axis)
 
@@ -127,7 +130,7 @@ LINES: dict[str, tuple[float, float]] = {
 def steepness(name: str, q: Array, n: Array, method: str) -> Array:
     """∂rank/∂q, for each q and number n of elements; 0 beyond the first and the last element, and on steps."""
     if method not in LINES:
-        return np.zeros(np.broadcast_shapes(np.shape(q), np.shape(n)))
+        return np.zeros_like(q * n, dtype=float)
     alpha, beta = LINES[method]
     scale = 0.01 if name.endswith("percentile") else 1.0
     slope = n + 1 - alpha - beta
@@ -168,7 +171,7 @@ def quantile_q(g: Array, x: Array, q: Any, name: str, axis: Axis, method: str, w
     element exactly it is the slope of the line to its right; at the last one, of the line to its left."""
     q_shape, numbers = np.shape(q), plain_numbers(q)
     if weights is not None:
-        return np.zeros(q_shape)
+        return np.zeros_like(numbers, dtype=float)
     values = to_last(as_array(x), axis)
     order = np.argsort(plain_numbers(values), axis=-1, kind="stable")
     values = np.take_along_axis(values, order, -1)
@@ -192,7 +195,7 @@ def per_row(q: Any, ndim: int) -> Array:
 
 def slopes(name: str, y: Array, q: Any, method: str) -> Array:
     """:func:`steepness` for each q and row of y, which may have NaN at its end."""
-    n = np.sum(~np.isnan(y), axis=-1) if name.startswith("nan") else np.full(y.shape[:-1], y.shape[-1])
+    n = np.sum(~np.isnan(y), axis=-1) if name.startswith("nan") else np.full_like(y[..., 0], y.shape[-1], dtype=int)
     return steepness(name, per_row(q, np.ndim(q) + n.ndim), n, method)
 
 

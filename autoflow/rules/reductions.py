@@ -94,6 +94,8 @@ def deviations(x: Array, axis: Axis, dtype: Any, where: Any) -> Array:
     if where is not None and not at_hand(x):  # CuPy's mean knows no where=
         total = np.sum(np.where(where, x, 0), axis=axis, keepdims=True, **given(dtype=dtype))
         return x - total / used(x.shape, axis, where)
+    if type(x) is np.ndarray:
+        return x - compute_mean(x, axis, dtype, True, where)
     return x - np.mean(x, axis=axis, keepdims=True, **given(dtype=dtype, where=where))
 
 
@@ -104,10 +106,18 @@ def freedom(shape: Shape, axis: Axis, ddof: Any, correction: Any, where: Any) ->
 
 
 def compute_var(function: Any) -> Callable[..., Any]:
-    """np.var or np.std, its arguments in the row's order."""
-    return lambda x, axis, dtype, ddof, keepdims, where, correction: function(
-        x, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, **given(where=where, correction=correction)
-    )
+    """np.var or np.std, its arguments in the row's order: for float64 written out, in a third of the time."""
+
+    def compute(x: Array, axis: Axis, dtype: Any, ddof: Any, keepdims: Any, where: Any, correction: Any) -> Array:
+        usual = dtype is None and ddof == 0 and where is None and correction is None
+        if usual and type(x) is np.ndarray and x.dtype == np.float64 and x.ndim and x.size:
+            d = x - compute_mean(x, axis, None, True, None)
+            z = compute_mean(np.multiply(d, d, out=d), axis, None, keepdims, None)
+            return np.sqrt(z, out=...) if function is np.std else z
+        options = given(where=where, correction=correction)
+        return function(x, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, **options)
+
+    return compute
 
 
 def var_x(
@@ -161,7 +171,8 @@ def share(g: Array, x: Array, z: Array, axis: Axis, keepdims: bool, initial: Any
     """
     z, g = restore_axes(z, x.shape, axis, keepdims), restore_axes(g, x.shape, axis, keepdims)
     mask = x == z if where is None else (x == z) & where
-    if at_hand(x) and initial is None and where is None and np.count_nonzero(mask) == z.size and not np.isnan(z).any():
+    single = at_hand(x) and initial is None and where is None and np.count_nonzero(mask) == z.size
+    if single and (z.size == 1 or not np.isnan(z).any()):
         return mask * g  # no ties, most often: nothing to count
     count = mask.sum(axis=axis, keepdims=True)
     if initial is not None:
@@ -222,13 +233,14 @@ def prod_x(g: Array, x: Array, axis: Axis, keepdims: bool, initial: Any, where: 
 
 def running(g: Array, axis: Any) -> Array:
     """``np.cumsum(g, axis)``; half precision is added up in single precision."""
-    return np.cumsum(g, axis) if g.dtype != np.float16 else np.cumsum(g, axis, dtype=np.float32).astype(np.float16)
+    return g.cumsum(axis) if g.dtype != np.float16 else np.cumsum(g, axis, dtype=np.float32).astype(np.float16)
 
 
 def cumsum_x(g: Array, x_shape: Shape, axis: Any) -> Array:
     """zₖ = Σ_{i≤k} xᵢ, so xᵢ receives Σ_{k≥i} gₖ: the running sum from behind."""
-    axis = 0 if axis is None else axis
-    return np.flip(running(np.flip(g, axis), axis), axis).reshape(x_shape)
+    behind = (slice(None),) * (0 if axis is None else axis % g.ndim) + (slice(None, None, -1),)
+    z = running(g[behind], 0 if axis is None else axis)[behind]
+    return z if z.shape == x_shape else z.reshape(x_shape)
 
 
 @primitive

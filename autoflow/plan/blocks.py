@@ -1,0 +1,320 @@
+"""Large arrays block by block: the intermediate results stay in the cache, and all cores take part.
+
+A chain of elementwise functions on four million numbers reads and writes memory at every step, and memory is slower
+than arithmetic. If the whole chain is done on the first rows, then on the next ones, only arguments and results pass
+through memory. Rows (axis 0) can be done on their own by
+
+    elementwise functions     z[i] = f(x[i], y[i])
+    reductions of other axes  z[i] = sum(x[i])
+    products                  z[i] = x[i] W
+    reductions of axis 0      z = Σ over blocks of sum(x[block], 0)
+    products xᵀ y             z = Σ over blocks of x[block]ᵀ y[block]
+
+The last two give one part per block, which are added up in the order of the blocks when all are done; so results do not
+depend on how many threads there are, or who is first. The order of summation is another than that of eager code, and
+the error below 1e-13 of the largest entry of a result. Values that need such a sum come in a second *phase*.
+
+A phase becomes one call of the program, and is itself a program, for a block of rows, with a plan per thread. Blocks have
+64,000 elements: with fewer, the Python between two NumPy calls (0.3 µs) and handing the interpreter over become visible
+(measured: 4,000 elements 0.76, 16,000 0.37, 64,000 0.30 of the time of whole arrays).
+
+A matrix library that has threads of its own gets in their way, so it is told to use one as long as ours run; where
+that cannot be said, programs with products get no threads.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from .blas import one_thread, single_threaded
+from .buffers import Plan
+from .joining import made, rebuilt
+from .program import CALL, CONSTANT, INPUT, ITEM, PRODUCT, REDUCE, UFUNC, VIEW, Program, Value
+
+Array = Any
+LARGE = 100_000  # elements from which blocks pay
+BLOCK = 65_536  # elements per block
+FEW = 3  # fewer calls on large arrays are left alone
+FLOPS = 100  # multiplications per element from which products decide, and they want many rows at once
+COMBINED = {np.add, np.maximum, np.minimum, np.multiply}
+POOL: list[ThreadPoolExecutor] = []
+
+
+def blocked(program: Program) -> bool:
+    """Replace what can be done block by block by calls of :class:`Phase`. Did that change anything?"""
+    order = program.order()
+    rows = leading_axis(order)
+    if rows is None:
+        return False
+    phases = Phases(order, rows, set(program.outputs))
+    new = phases.calls()
+    outputs = rebuilt(program.outputs, new) if new else None
+    if outputs is None:
+        return False
+    program.outputs = outputs
+    return True
+
+
+def leading_axis(order: list[Value]) -> int | None:
+    """The length of axis 0 that most large arrays share; None if there are too few."""
+    elements: dict[int, list[int]] = {}
+    for v in order:
+        if v.kind in (UFUNC, REDUCE) and v.args[0].shape and math.prod(v.args[0].shape) >= LARGE:
+            elements.setdefault(v.args[0].shape[0], []).append(math.prod(v.args[0].shape))
+    counts = {n: sum(sizes) for n, sizes in elements.items() if len(sizes) >= FEW and n > 1}
+    return max(counts, key=lambda n: counts[n]) if counts else None
+
+
+def is_transposed(x: Value) -> bool:
+    """xᵀ?"""
+    return x.kind == VIEW and x.options == ("transpose", (1, 0))
+
+
+class Phases:
+    """Which value is computed row by row, and in which phase."""
+
+    def __init__(self, order: list[Value], rows: int, outputs: set[Value]) -> None:
+        self.order, self.n, self.outputs = order, rows, outputs
+        self.phase: dict[Value, int] = {}  # of values that are computed by rows, or in parts
+        self.parts: set[Value] = set()
+        self.ready: dict[Value, int] = {}  # the number of phases after which the whole of it is there
+        for v in order:
+            sliced, whole, part = self.needs(v)
+            known = [self.ready[x] for x in whole]
+            if not sliced:
+                self.ready[v] = max([self.ready[x] for x in v.args], default=0)
+                continue
+            p = max([self.phase[x] if self.by_rows(x) else self.ready[x] for x in sliced] + known)
+            self.phase[v], self.ready[v] = p, p + 1
+            if part:
+                self.parts.add(v)
+
+    def by_rows(self, x: Value) -> bool:
+        """Is it computed by rows, so that the rows are there as soon as they are computed?"""
+        return x in self.phase and x not in self.parts
+
+    def needs(self, v: Value) -> tuple[list[Value], list[Value], bool]:
+        """Of which operands it needs only the same rows, of which all; and does that give it in parts? Without any of
+        the first kind it is computed as a whole."""
+        n, shape = self.n, v.shape
+        nothing: tuple[list[Value], list[Value], bool] = ([], [], False)
+        if v.layout is not None or any([(x.args[0] if is_transposed(x) else x).layout is not None for x in v.args]):
+            return nothing
+        if v.kind == UFUNC or is_cast(v):
+            if not shape or shape[0] != n or any([is_transposed(x) for x in v.args]):
+                return nothing
+            sliced = [x for x in v.args if len(x.shape) == len(shape) and x.shape[0] == n]
+            return sliced, [x for x in v.args if x not in sliced], False
+        if v.kind == PRODUCT and is_transposed(v.args[1]):
+            return nothing
+        x = v.args[0] if v.args else v
+        tall = bool(x.shape) and x.shape[0] == n and not is_transposed(x)
+        if v.kind == REDUCE and tall:
+            axis = v.options[0]
+            over_rows = axis is None or 0 in (axis if isinstance(axis, tuple) else (axis,))
+            if not over_rows or v.function in COMBINED:
+                return [x], [], over_rows
+        if v.kind == PRODUCT and tall and x.shape[0] != v.args[1].shape[0]:
+            return [x], [v.args[1]], False
+        if v.kind == PRODUCT and is_transposed(x) and x.args[0].shape[0] == n:
+            return [x.args[0], v.args[1]], [], True
+        if v.kind == VIEW and v.options[0] in ("reshape", "broadcast") and tall and shape and shape[0] == n:
+            if v.options[0] == "reshape" or len(shape) == len(x.shape):
+                return [x], [], False
+        return nothing
+
+    def calls(self) -> dict[Value, Value]:
+        """What is to stand in place of which value."""
+        new: dict[Value, Value] = {}
+        users: dict[Value, list[Value]] = {}
+        for v in self.order:
+            for x in v.args:
+                users.setdefault(x, []).append(v)
+        for p in sorted(set(self.phase.values())):
+            members = [v for v in self.order if self.phase.get(v) == p]
+            large = [v for v in members if v.kind != VIEW and math.prod(v.args[0].shape) >= LARGE]
+            if len(large) < FEW or bound_by_products(members):
+                continue
+            inside = set(members)
+            results = [
+                v for v in members
+                if v in self.parts or v in self.outputs or any([self.reads_whole(u, v, inside) for u in users.get(v, ())])
+            ]  # fmt: skip
+            if not results:
+                continue
+            phase = Phase(self, members, results)
+            call = made(CALL, phase, tuple(phase.sources), None, (), members[-1].number)
+            call.dtype = None
+            for k, v in enumerate(results):
+                item = made(ITEM, None, (call,), k, v.shape, v.number)
+                item.dtype, item.fresh = v.dtype, True
+                new[v] = item
+        return new
+
+    def reads_whole(self, user: Value, v: Value, inside: set[Value]) -> bool:
+        """Does ``user`` need more of v than the rows that its own phase is at?"""
+        if is_transposed(user):
+            return any([u not in inside for u in self.order if user in u.args])
+        return user not in inside or v not in self.needs(user)[0]
+
+
+def is_cast(v: Value) -> bool:
+    """x.astype(dtype)?"""
+    return v.kind == CALL and v.options is not None and v.options[:1] == ("astype",)
+
+
+def bound_by_products(members: list[Value]) -> bool:
+    """Do products take most of the time? Then they had better see all rows at once."""
+    flops = sum([2 * math.prod(v.shape) * v.args[0].shape[1] for v in members if v.kind == PRODUCT])
+    elements = sum([math.prod(v.args[0].shape) for v in members if v.kind in (UFUNC, REDUCE)])
+    return flops > FLOPS * elements
+
+
+class Phase:
+    """A part of a program, for all rows: called with whole arrays, returns whole arrays.
+
+    sources : the values that it is called with.
+    """
+
+    def __init__(self, phases: Phases, members: list[Value], results: list[Value]) -> None:
+        self.n, self.members, self.results = phases.n, members, results
+        self.phases, self.parts = phases, [v for v in results if v in phases.parts]
+        self.whole = [v for v in results if v not in phases.parts]
+        self.sources: list[Value] = []
+        self.sliced: list[bool] = []
+        self.where: dict[tuple[Value, bool], int] = {}
+        inside = set(members)
+        for v in members:
+            sliced, whole, _ = phases.needs(v)
+            for x, rows in [*[(x, True) for x in sliced], *[(x, False) for x in whole]]:
+                plain_number = x.kind == CONSTANT and not x.shape
+                if not plain_number and (x not in inside or not rows) and (x, rows) not in self.where:
+                    self.where[x, rows] = len(self.sources)
+                    self.sources.append(x)
+                    self.sliced.append(rows)
+        widest = max([math.prod(v.shape[1:]) for v in members if v not in phases.parts] + [1])
+        count = max(1, math.ceil(self.n * widest / BLOCK))
+        rows = math.ceil(self.n / count)
+        self.edges = [(i, min(i + rows, self.n)) for i in range(0, self.n, rows)]
+        self.free: dict[int, list[Plan]] = {}
+        self.products = any([v.kind == PRODUCT for v in members])
+        self.__name__ = "blocks"
+
+    def __call__(self, *arrays: Array) -> list[Array]:
+        """All results, in the order of ``results``."""
+        full = {v: np.empty(v.shape, v.dtype) for v in self.whole}
+        parts: list[Any] = [None] * len(self.edges)
+        threads = min(cores(), len(self.edges)) if not self.products or single_threaded() else 1
+        cut = [round(k * len(self.edges) / threads) for k in range(threads + 1)]
+        chunks = [range(a, b) for a, b in zip(cut, cut[1:], strict=False)]
+        if threads == 1:
+            self.work(chunks[0], arrays, full, parts)
+        else:
+            with one_thread() if self.products else nothing():
+                others = [pool().submit(self.work, chunk, arrays, full, parts) for chunk in chunks[1:]]
+                try:
+                    self.work(chunks[0], arrays, full, parts)
+                finally:
+                    for other in others:
+                        other.result()
+        summed = {v: combined(v, [part[k] for part in parts]) for k, v in enumerate(self.parts)}
+        return [summed[v] if v in summed else full[v] for v in self.results]
+
+    def work(self, blocks: range, arrays: tuple[Array, ...], full: dict[Value, Array], parts: list[Any]) -> None:
+        """Some of the blocks, one after the other."""
+        for b in blocks:
+            i, j = self.edges[b]
+            free = self.free.setdefault(j - i, [])
+            try:
+                plan = free.pop()
+            except IndexError:
+                plan = self.plan(j - i)
+            inputs = [a[i:j] if rows else a for a, rows in zip(arrays, self.sliced, strict=True)]
+            parts[b] = plan.run([*inputs, *[a[i:j] for a in full.values()]])
+            free.append(plan)
+
+    def plan(self, rows: int) -> Plan:
+        """The plan for blocks of so many rows."""
+        program, new = Program(), dict[Value, Value]()
+        inputs = [
+            self.leaf((rows, *x.shape[1:]) if cut else x.shape, x.dtype, k)
+            for k, (x, cut) in enumerate(zip(self.sources, self.sliced, strict=True))
+        ]
+        targets: dict[Value, Value] = {}
+        for k, v in enumerate(self.whole):
+            inputs.append(self.leaf((rows, *v.shape[1:]), v.dtype, len(self.sources) + k))
+
+        def inner(x: Value, cut: bool) -> Value:
+            if (x, cut) in self.where:
+                return inputs[self.where[x, cut]]
+            return new[x] if x in new else x
+
+        for v in self.members:
+            sliced, _, part = self.phases.needs(v)
+            shape = v.shape if part else (rows, *v.shape[1:])
+            options, function = v.options, v.function
+            if v.kind == VIEW:
+                options = (v.options[0], shape)
+                function = reshaping(shape) if v.options[0] == "reshape" else broadcasting(shape)
+            if v.kind == PRODUCT and part:
+                x, y = (inner(x, True) for x in sliced)
+                turned = made(VIEW, None, (x,), ("transpose", (1, 0)), x.shape[::-1], v.number)
+                args: tuple[Value, ...] = (turned, y)
+            else:
+                args = tuple([inner(x, x in sliced) for x in v.args])
+            value = new[v] = made(v.kind, function, args, options, shape, v.number)
+            value.dtype = v.dtype
+        for k, v in enumerate(self.whole):
+            targets[new[v]] = inputs[len(self.sources) + k]
+        program.inputs = inputs
+        program.outputs = [new[v] for v in self.parts]
+        return Plan(program, targets)
+
+    def leaf(self, shape: tuple[int, ...], dtype: Any, k: int) -> Value:
+        """An argument of the inner program."""
+        v = Value(INPUT, None, (), k, None)
+        v.shape, v.dtype, v.number = shape, dtype, -1
+        return v
+
+
+def reshaping(shape: tuple[int, ...]) -> Any:
+    """The function that reshapes to ``shape``."""
+    return lambda a: a.reshape(shape)
+
+
+def broadcasting(shape: tuple[int, ...]) -> Any:
+    """The function that broadcasts to ``shape``."""
+    return lambda a: np.broadcast_to(a, shape)
+
+
+def combined(v: Value, parts: list[Array]) -> Array:
+    """The parts of all blocks as one result, in the order of the blocks."""
+    function = np.add if v.kind == PRODUCT else v.function
+    total = parts[0]
+    for part in parts[1:]:
+        total = function(total, part, out=total)
+    return total
+
+
+def cores() -> int:
+    """How many threads may run at once."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def pool() -> ThreadPoolExecutor:
+    """Our threads, made when they are first needed."""
+    if not POOL:
+        POOL.append(ThreadPoolExecutor(max(cores() - 1, 1), "autoflow"))
+    return POOL[0]
+
+
+class nothing:  # noqa: N801 - used like a function
+    """A block without effect."""
+
+    def __enter__(self) -> None: ...
+    def __exit__(self, *exception: object) -> None: ...
