@@ -40,8 +40,8 @@ nightly: $(VENV)/dev.stamp  ## the full sets
 bench: $(VENV)/bench.stamp  ## times beside the peers
 	$(PY) benchmarks/compare.py --markdown
 
-docs: $(VENV)/docs.stamp  ## the docstrings as a web site in build/docs
-	$(PY) -m pdoc --math --output-directory build/docs autoflow autoflow.pictures
+docs: $(VENV)/docs.stamp  ## the API reference in build/docs, from the docstrings
+	PYTHONPATH=. $(PY) docs/make_api.py build/docs
 
 clean:  ## remove whatever can be made again
 	rm -rf $(VENV) build dist demo *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

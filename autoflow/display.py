@@ -48,7 +48,17 @@ def node_repr(node: Any) -> str:
     >>> x = af.Variable([1.0, 2.0], name="x")
     >>> x * 2
     [2., 4.]  Operation multiply_0 = multiply(x, 2)
+
+    Debuggers call it at any time, so it never raises, whatever a user's print options or names do.
     """
+    try:
+        return described(node)
+    except Exception as error:
+        return f"<{type(node).__name__}, which cannot be shown: {type(error).__name__}>"
+
+
+def described(node: Any) -> str:
+    """The same, unless something is broken."""
     kind = type(node).__name__
     if not hasattr(node, "_value"):
         return f"{numbers(node)}  {kind} made by NumPy, without a history"

@@ -329,7 +329,7 @@ def found_later(name: str, path: str) -> Any:
         setattr(NodeRole, name, function)
         return function(self, *args, **options)
 
-    method.__name__ = name
+    method.__name__, method.__doc__ = name, f"``{path.replace(':', '.')}`` with this node as its first argument."
     return method
 
 

@@ -68,8 +68,8 @@ def taken_again(x: Any) -> Any:
     base: Any = x.base
     if isinstance(x, np.ndarray) and hasattr(base, "family") and hasattr(base, "_value"):
         new = x.ndim - base.ndim
-        same = x.dtype == base.dtype and x.__array_interface__["data"] == base.__array_interface__["data"]
-        if x.shape == (1,) * new + base.shape and x.strides[new:] == base.strides and same:
+        same_memory = x.__array_interface__["data"][0] == base.__array_interface__["data"][0]
+        if x.shape == (1,) * new + base.shape and x.strides[new:] == base.strides and same_memory:
             return np.reshape(base, x.shape)
     return None
 

@@ -10,6 +10,7 @@ and counted with the same probes (``docs/peers.json``).
 
 from __future__ import annotations
 
+import functools
 import json
 import sys
 from pathlib import Path
@@ -110,11 +111,13 @@ def scipy_rows() -> list[tuple[str, str, str]]:
     for name in sorted(set(scipy.special.__all__)):
         function = getattr(scipy.special, name)
         if function in RULES or function in COMPOSED:
-            found[f"special.{name}"] = status(function)
+            ours = COMPOSED.get(function)
+            inner = ours.args[0] if isinstance(ours, functools.partial) else function  # a row with its arguments turned
+            found[f"special.{name}"] = status(inner)
     for name, why in special.WITHOUT.items():
         found[f"special.{name}"] = "refused", why
-    for name in ("jn", "zeta"):  # another name, and a function around a ufunc
-        found[f"special.{name}"] = "composed", ""
+    for name in ("jn", "lambertw", "zeta"):  # another name, and functions around a ufunc
+        found[f"special.{name}"] = "derivative", "of `x`"
     for space, module in TWINS.items():
         for name in module.__all__:
             thing = getattr(module, name)
@@ -134,22 +137,14 @@ def scipy_section() -> list[str]:
     ]
 
 
-def probe_counts() -> dict[str, int]:
-    """How many of the probes each library differentiates: ours counted now, the peers' when they were last asked."""
-    n = len(probes.probes())
-    asked = json.loads((HERE / "peers.json").read_text(encoding="utf-8"))["_probes"]
-    return {"probes": n, "autoflow": n - len(probes.failures()), **asked}
-
-
 def probe_line() -> str:
-    """The same as a sentence."""
-    found = probe_counts()
-    others = ", ".join([f"{name} {found[name]}" for name in ("JAX", "autograd", "MyGrad")])
+    """How many of the probes each library differentiates: ours counted now, the peers' when they were last asked."""
+    n, failed = len(probes.probes()), probes.failures()
+    asked = json.loads((HERE / "peers.json").read_text(encoding="utf-8"))["_probes"]
+    others = ", ".join([f"{name} {asked[name]}" for name in ("JAX", "autograd", "MyGrad")])
     return (
-        f"Of {found['probes']} expressions in plain NumPy (`docs/probes.py`) autoflow differentiates "
-        f"**{found['autoflow']}**; with their own `np`, {others}. Those that are missing: "
-        + ", ".join([f"`{probe}`" for probe in probes.failures()])
-        + "."
+        f"Of {n} expressions in plain NumPy (`docs/probes.py`) autoflow differentiates **{n - len(failed)}**; with "
+        f"their own `np`, {others}. Those that are missing: {', '.join([f'`{probe}`' for probe in failed])}."
     )
 
 

@@ -64,7 +64,7 @@ def run(notebook: Any, then: Iterable[str] = ()) -> Any:
     fresh = nbformat.from_dict({**notebook, "metadata": {"kernelspec": KERNEL, "language_info": {"name": "python"}}})
     code = nbformat.v4.new_code_cell
     fresh.cells = [code(PREPARE), *fresh.cells, *map(code, then)]
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         client = NotebookClient(
             fresh, timeout=SECONDS, kernel_name="python3", record_timing=False, coalesce_streams=True,
             resources={"metadata": {"path": folder}},

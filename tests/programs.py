@@ -16,10 +16,11 @@ BINARY = (
 )  # fmt: skip
 
 
-def random_program(seed):
-    """A scalar function of six arrays, and the arrays: (function, arguments)."""
+def random_program(seed, rows=0):
+    """A scalar function of six arrays, and the arrays: (function, arguments). ``rows``: of the larger ones, if given."""
     rng = np.random.default_rng(seed)
     n, k, m = (int(i) for i in rng.integers(1, 6, 3))
+    n = rows or n
     shapes = [(n, k), (n, k), (k,), (n, 1), (k, m), ()]
     arrays = [rng.standard_normal(s) * 0.7 + 0.05 for s in shapes]
     steps = int(rng.integers(3, 20))
@@ -87,7 +88,7 @@ def random_recurrent(seed):
     rng = np.random.default_rng(seed)
     steps, batch, size = (int(i) for i in rng.integers([2, 1, 1], [12, 5, 6]))
     inputs = rng.standard_normal((steps, batch, size))
-    arrays = [rng.standard_normal((size, size)) * 0.5, rng.standard_normal((size, size)) * 0.5, rng.standard_normal(size)]
+    arrays = [rng.standard_normal(shape) * 0.5 for shape in ((size, size), (size, size), (size,))]
     if seed % 2:
         arrays.append(inputs)
     kind = int(rng.integers(6))

@@ -142,3 +142,17 @@ def test_other_errors():
         np.cov(x, fweights=[0.5] * 5)
     with np.errstate(all="ignore"), pytest.warns(RuntimeWarning, match="Degrees of freedom"):
         np.cov(x[:1])
+
+
+@pytest.mark.parametrize("name", ["polynomial.polyval", "chebyshev.chebval", "legendre.legval", "hermite.hermval",
+                                  "hermite_e.hermeval", "laguerre.lagval"])  # fmt: skip
+def test_numpys_polynomials_of_a_node(name):
+    """Clenshaw's recurrence is arithmetic on x, so it is recorded; of the coefficients NumPy takes the numbers."""
+    module, function = name.split(".")
+    value = getattr(getattr(np.polynomial, module), function)
+    check(lambda x: value(x, [1.0, 2.0, -3.0, 0.5]), P, rtol=1e-6)
+    assert type(value(P, af.Variable([1.0, 2.0]))) is np.ndarray
+
+
+def test_a_polynomial_object_of_a_node():
+    check(np.polynomial.Polynomial([1.0, 2.0, -3.0]), P, rtol=1e-6)

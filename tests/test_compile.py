@@ -327,7 +327,7 @@ def test_shapes_that_depend_on_values():
 GENERATOR = np.random.default_rng(0)
 
 
-@pytest.mark.parametrize("draw", [lambda n: GENERATOR.random(n), lambda n: np.random.rand(n)])  # noqa: NPY002
+@pytest.mark.parametrize("draw", [lambda n: GENERATOR.random(n), lambda n: np.random.rand(n)])
 def test_random_numbers_are_refused(draw):
     with pytest.raises(CompileError, match=r"draws random numbers.*pass them as an argument"):
         af.compile(lambda x: x * draw(3))(np.ones(3))

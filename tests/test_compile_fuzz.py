@@ -5,6 +5,7 @@ import pytest
 from programs import random_program, random_recurrent, random_scalars
 
 import autoflow as af
+from autoflow.plan import blocks
 
 CHUNK = 50
 FEW, MANY = 500, 10_000
@@ -41,8 +42,8 @@ def test_many_programs(first):
 
 @pytest.mark.parametrize("first", range(0, 200, 50))
 def test_joined_sums(first):
-    """Here the order of summation changes: equal but for 1e-13 of the largest entry of all results. (Of one result alone
-    it would say nothing: where the terms of a sum cancel, its last bits are those of its terms.)"""
+    """Here the order of summation changes: equal but for 1e-13 of the largest entry of all results. (Of one result
+    alone it would say nothing: where the terms of a sum cancel, its last bits are those of its terms.)"""
     for seed in range(first, first + 50):
         f, arrays = random_recurrent(seed)
         eager = af.value_and_grad(f, tuple(range(len(arrays))))
@@ -53,3 +54,28 @@ def test_joined_sums(first):
             for a, b in zip(expected, ours, strict=True):
                 assert np.max(np.abs(a - b)) <= 1e-13 * scale, f"seed {seed}"
                 assert a.shape == b.shape
+
+
+@pytest.mark.parametrize("first", range(0, 300, 50))
+def test_blocks(first, monkeypatch):
+    """All programs block by block, in two threads, as if their arrays were large. The same bound."""
+    monkeypatch.setattr(blocks, "LARGE", 1)
+    monkeypatch.setattr(blocks, "BLOCK", 8)
+    monkeypatch.setattr(blocks, "FEW", 1)
+    monkeypatch.setattr(blocks, "FLOPS", 1e9)
+    monkeypatch.setattr(blocks, "cores", lambda: 2)
+    for seed in range(first, first + 50):
+        f, arrays = random_program(seed, rows=13)
+        eager = af.value_and_grad(f, tuple(range(len(arrays))))
+        compiled = af.compile(eager)
+        with np.errstate(all="ignore"):
+            for inputs in (arrays, [a + 0.3 * np.sin(7 * a) for a in arrays]):
+                expected, ours = results(eager(*inputs)), results(compiled(*inputs))
+                if not all([np.isfinite(a).all() for a in expected]):
+                    continue
+                scale = max([np.max(np.abs(a)) for a in expected])
+                for a, b in zip(expected, ours, strict=True):
+                    assert np.max(np.abs(a - b)) <= 1e-13 * scale, f"seed {seed}"
+                    assert a.shape == b.shape
+                for a, b in zip(ours, results(compiled(*inputs)), strict=True):
+                    np.testing.assert_array_equal(a, b)

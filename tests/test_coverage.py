@@ -1,7 +1,9 @@
 """The page docs/numpy-coverage.md says what is so, and nothing that a peer differentiates is missing."""
 
+import json
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -10,14 +12,16 @@ import pytest
 import autoflow as af
 from autoflow.errors import LostGradientError
 
+pytest.importorskip("scipy")  # its functions are on the page
 DOCS = Path(af.__file__).parent.parent / "docs"
 sys.path.insert(0, str(DOCS))
 import make_coverage  # noqa: E402
+import probes  # noqa: E402
 
 # What a peer does differentiate or is counted for, and what we have instead.
 INSTEAD = {
     "array": "af.array", "asarray": "af.array", "full": "af.full", "tri": "nothing in it to differentiate",
-    "count_nonzero": "plain: a count", "row_stack": "an alias of vstack, which is recorded", "c_": "np.column_stack",
+    "count_nonzero": "plain: a count", "row_stack": "an alias of vstack, which is recorded",
     "vectorize": "refused: f(x) itself, or np.apply_along_axis",
 }  # fmt: skip
 
@@ -30,6 +34,59 @@ def test_the_script_says_so():
     done = subprocess.run([sys.executable, str(DOCS / "make_coverage.py"), "--check"], cwd=DOCS.parent, check=False,
                           capture_output=True, text=True, env={"PYTHONPATH": str(DOCS.parent)})  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+UNSEEN = {  # NumPy makes these from the numbers of a node; the first asks, and is told
+    "np.full_like(W, n)", "np.full(3, n)", "np.array([n, n])", "np.array([w, W])", "np.asarray(w)", "np.array(w)",
+    "np.vectorize(lambda y: y * y)(w)",
+}  # fmt: skip
+
+
+def test_more_expressions_than_any_peer():
+    """Of the probes all are differentiated but those of which NumPy does not tell us."""
+    assert set(probes.failures()) == UNSEEN
+    asked = json.loads((DOCS / "peers.json").read_text(encoding="utf-8"))["_probes"]
+    assert len(probes.probes()) - len(UNSEEN) > max(asked.values())
+
+
+def slope_and_bend(probe, x, d, recorded):
+    """The gradient of L = l + l²/4, l the weighted sum of the results; or that of its derivative in direction d."""
+    v = af.Variable(x)
+    loss = probes.weighted(probes.function(probe, np)(v), np)
+    loss = loss + 0.25 * loss * loss
+    if not isinstance(loss, af.Operation):
+        return np.zeros_like(x)
+    loss.backward(create_graph=recorded)
+    first = v.grad
+    if not recorded or not isinstance(first, af.Operation):
+        return np.zeros_like(x) if recorded else first
+    v.zero_grad()
+    along = np.real(np.conjugate(first) * d).sum()
+    if isinstance(along, af.Operation):
+        along.backward()
+    return np.zeros_like(x) if v.grad is None else v.grad
+
+
+@pytest.mark.slow
+def test_second_derivatives_of_the_probes():
+    """H d, against differences of the gradients in direction d."""
+    for probe in probes.probes():
+        x = probes.INPUTS[probes.letter(probe)]
+        if probe in UNSEEN or np.isnan(x).any():
+            continue
+        rng, h = np.random.default_rng(1), 1e-6
+        d = rng.normal(size=x.shape) + (1j * rng.normal(size=x.shape) if x.dtype.kind == "c" else 0)
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ends = [slope_and_bend(probe, x + s * h * d, d, False) for s in (1, -1)]
+            bend = slope_and_bend(probe, x, d, True)
+        np.testing.assert_allclose(bend, (ends[0] - ends[1]) / (2 * h), rtol=1e-4, atol=1e-4, err_msg=probe)
+
+
+def test_a_wrong_derivative_does_not_count(monkeypatch):
+    monkeypatch.setitem(probes.GRADIENTS, "wrong", lambda probe: 1.001 * probes.autoflows(probe))
+    assert "not the derivative" in probes.wrong("np.sin(w)", "wrong")
+    assert not probes.wrong("np.floor(w)", "wrong")
 
 
 def test_every_function_has_a_status():

@@ -332,6 +332,21 @@ def test_a_repr_never_raises(monkeypatch):
     assert "cannot be shown" in out._repr_mimebundle_()["text/plain"]
 
 
+def test_broken_names_and_print_options_do_not_break_a_repr():
+    class Name(str):
+        def isprintable(self):
+            raise ZeroDivisionError
+
+    x = af.Variable([1.0, 2.0], name="x")
+    z = x * 2
+    z.name = Name("z")
+    with np.printoptions(formatter={"float": lambda v: 1 / 0}):
+        for node in (x, z):
+            assert re.search("which cannot be shown: ZeroDivisionError|Name", repr(node))
+            assert node._repr_mimebundle_()["text/plain"] == repr(node)
+            assert "autoflow-picture" in z.graph()._repr_mimebundle_()["text/html"]
+
+
 def test_odd_nodes_are_shown_too():
     x = af.Variable([1.0, 2.0], name="x")
     nodes = [

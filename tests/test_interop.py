@@ -411,11 +411,6 @@ USES = {
 }  # fmt: skip
 
 
-def test_other_numbers_on_the_same_memory_are_no_reshape(z):
-    with pytest.raises(LostGradientError):
-        np.ndarray.view(z, np.int64) + 1
-
-
 @pytest.mark.parametrize("name", USES)
 def test_orphans_cannot_be_computed_with(x, z, name):
     for node in (x, z, z[1:]):

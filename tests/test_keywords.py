@@ -19,6 +19,7 @@ from support import call, rows, same_bits, values_of
 
 import autoflow as af
 from autoflow.doors import METHODS
+from autoflow.rules.outside import WRITERS
 from autoflow.rules.table import COMPOSED, RULES, Rule
 
 Array = Any
@@ -378,6 +379,46 @@ def arguments(function: Any, each: Any, example: Any) -> tuple[Any, dict[str, An
     finally:
         COMPOSED[function] = ours
     return seen[0]
+
+
+# -- functions that write, and that make arrays ----------------------------------------------------------------------
+
+MASK = np.array([[True, False, True], [False, True, True], [True, True, False], [False, False, True]])
+WRITES = {
+    np.copyto: lambda a, v: np.copyto(dst=a, src=v, casting="unsafe", where=MASK),
+    np.put: lambda a, v: np.put(a, ind=[0, -30, 40], v=v, mode="clip"),
+    np.putmask: lambda a, v: np.putmask(a, mask=MASK, values=v),
+    np.place: lambda a, v: np.place(a, mask=MASK, vals=v),
+    np.fill_diagonal: lambda a, v: np.fill_diagonal(a, val=v, wrap=True),
+    np.put_along_axis: lambda a, v: np.put_along_axis(a, indices=np.array([[2, 0, 1]]), values=v[None], axis=0),
+}
+
+
+@pytest.mark.parametrize("function", WRITERS, ids=title)
+def test_keywords_of_functions_that_write(function: Any) -> None:
+    """The array is NumPy's, in single precision too; and what was written sends back what its places receive."""
+    dtype = np.float64 if function in (np.place, np.putmask) else np.float32  # in NumPy these two do not cast
+    v, plain, numbers = af.Variable([5.0, 6.0, 7.0]), np.zeros((4, 3), dtype), np.zeros((4, 3))
+    a = af.zeros((4, 3), dtype)
+    write = WRITES[function]
+    write(a, v)
+    write(plain, v.value)
+    assert same_bits(a.value, plain)
+    write(numbers, np.array([1.0, 2.0, 3.0]))  # which element of v is where
+    g = np.arange(12.0, dtype=dtype).reshape(4, 3)
+    a.backward(g)
+    assert v.grad.tolist() == [g[numbers == k].sum() for k in (1.0, 2.0, 3.0)]
+    names = set(keywords(function)) - {"a", "arr"}
+    assert names <= set(write.__code__.co_consts[-1]) | {"arr"}, "each keyword is given"
+
+
+@pytest.mark.parametrize("function", [np.zeros_like, np.ones_like, np.empty_like], ids=title)
+def test_keywords_of_functions_that_make_arrays(function: Any) -> None:
+    x = af.Variable(np.ones((2, 3)))
+    options: dict[str, Any] = {"dtype": np.float32, "order": "F", "shape": (4, 2), "device": "cpu", "subok": True}
+    ours, theirs = function(x, **options), function(x.value, **options)
+    assert isinstance(ours, af.Constant)
+    assert (ours.dtype, ours.shape, ours.value.strides) == (theirs.dtype, theirs.shape, theirs.strides)
 
 
 # -- a keyword that is ignored would be noticed ----------------------------------------------------------------------

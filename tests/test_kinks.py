@@ -391,3 +391,37 @@ def test_of_a_repeated_index_only_the_last_value_stays():
     a[[1, 1, 2]] = y
     (a * a).sum().backward()
     np.testing.assert_array_equal(y.grad, [0.0, 4.0, 6.0])
+
+
+@pytest.mark.parametrize("f", [np.max, np.min, np.ptp, np.median, np.sort, np.mean, np.std, np.linalg.norm,
+                               lambda x: np.quantile(x, 0.3), lambda x: np.partition(x, 1), np.logaddexp.reduce,
+                               np.unique, np.maximum.reduce, np.maximum.accumulate])  # fmt: skip
+def test_of_equal_entries_nothing_is_lost(f: Any) -> None:
+    """What arrives at the entries together is what moving all of them at once does."""
+    x, h = np.array([2.0, 2.0, 1.0, 2.0, 1.0]), 1e-6
+    v = af.Variable(x)
+    z = f(v)
+    weights = np.arange(1.0, np.size(z.value) + 1).reshape(np.shape(z.value))
+    af.backward(z, weights)
+    np.testing.assert_allclose(v.grad.sum(), np.sum(weights * (f(x + h) - f(x - h))) / (2 * h), rtol=1e-6, atol=1e-9)
+
+
+def test_entries_that_are_the_maximum_or_minimum_share_evenly() -> None:
+    x = af.Variable([2.0, 2.0, 1.0])
+    np.ptp(x).backward()
+    np.testing.assert_array_equal(x.grad, [0.5, 0.5, -1.0])
+
+
+def test_of_equal_entries_each_keeps_the_place_that_a_stable_sort_gives_it() -> None:
+    x = af.Variable([2.0, 2.0, 1.0])
+    af.backward(np.sort(x), [1.0, 10.0, 100.0])
+    np.testing.assert_array_equal(x.grad, [10.0, 100.0, 1.0])
+    x.zero_grad()
+    np.median(x).backward()
+    np.testing.assert_array_equal(x.grad, [1.0, 0.0, 0.0])
+
+
+def test_repeated_indices_add_up() -> None:
+    x = af.Variable([1.0, 2.0, 3.0])
+    af.backward(x[[0, 0, 2]], [1.0, 10.0, 100.0])
+    np.testing.assert_array_equal(x.grad, [11.0, 0.0, 100.0])

@@ -318,13 +318,13 @@ def layered(n, width=20, seed=0):
 @pytest.mark.slow
 def test_five_thousand_nodes_take_a_fraction_of_what_dot_takes():
     boxes, lines = layered(5000)
-    start = time.perf_counter()
+    start = time.process_time()
     arrange(boxes, lines)
-    ours = time.perf_counter() - start
-    assert ours < 10  # 0.8 s on an idle machine
+    ours = time.process_time() - start
+    assert ours < 10  # 0.6 s
     if os.environ.get("AUTOFLOW_NIGHTLY") != "1" or shutil.which("dot") is None:
         return  # dot takes most of a minute
     source = "digraph {rankdir=LR; node [shape=box];" + ";".join([f"{x.source} -> {x.target}" for x in lines]) + "}"
-    start = time.perf_counter()
+    before = os.times().children_user
     subprocess.run([shutil.which("dot"), "-Tsvg"], input=source.encode(), capture_output=True, check=True, timeout=900)
-    assert time.perf_counter() - start > 20 * ours
+    assert os.times().children_user - before > 20 * ours

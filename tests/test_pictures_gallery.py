@@ -3,8 +3,9 @@
 After a change that is meant to change pictures: AUTOFLOW_GOLDEN=write pytest tests/test_pictures_gallery.py, then
 python images/make.py, and look at them again.
 
-JSON and HTML are long and nobody reads them in a review, so theirs are compressed (0.9 MB become 0.1); where they differ, the
-test shows the lines. Of a page, what is a golden file of its own, or a source file, is left out (see :func:`laid_open`).
+JSON and HTML are long and nobody reads them in a review, so theirs are compressed (0.9 MB become 0.1); where they
+differ, the test shows the lines. Of a page, what is a golden file of its own, or a source file, is left out (see
+:func:`laid_open`).
 """
 
 import base64

@@ -1,4 +1,4 @@
-"""Are the reference graphs good to look at? Contrast, overlaps, cut text, arrows over cards: measured on each of them."""
+"""Are the reference graphs good to look at? Contrast, overlaps, cut text, arrows over cards, measured on each."""
 
 import re
 from itertools import pairwise
@@ -125,7 +125,8 @@ def test_what_is_too_wide_stands_in_rows():
 
 MEASURE = """[...document.querySelectorAll('[data-node]')].map(card => {
     const place = e => { const r = e.getBoundingClientRect(); return [r.left, r.top, r.right, r.bottom] };
-    return [place(card.querySelector('rect')), [...card.querySelectorAll('text')].map(t => [t.textContent, ...place(t)])];
+    const texts = [...card.querySelectorAll('text')].map(t => [t.textContent, ...place(t)]);
+    return [place(card.querySelector('rect')), texts];
 })"""
 
 

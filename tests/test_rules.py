@@ -256,6 +256,9 @@ def check(case: Case, dtypes: str, layout: str, kind: str, order: int, keep: str
         wanted = case.reference(dtypes, live, order)
     tolerance = tolerance_of([expected, *[x for x in xs if x is not None]], order)
     for k, grad, right in zip(live, grads, wanted, strict=True):
+        with np.errstate(all="ignore"):
+            beyond = np.isinf(grad) & (right.astype(grad.dtype) == grad)  # too large for the dtype
+        grad, right = np.where(beyond, 0, grad), np.where(beyond, 0, right)
         assert_close(grad, right, tolerance, f"derivative of order {order}, operand {k}")
 
 

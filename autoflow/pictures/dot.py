@@ -43,7 +43,7 @@ def to_dot(graph: Graph) -> str:
 
 
 def following(graph: Graph) -> list[tuple[int, int]]:
-    """Pairs (the last node of a box, a node of the next box that needs nothing from its own): the second after the first.
+    """Pairs: the last node of a box, and a node of the next box that needs nothing from its own box. It comes later.
 
     Graphviz would put two boxes beside each other as soon as one node of the second could stand there.
     """

@@ -1,7 +1,7 @@
 """Graphs that are too large to look at every number: a folded picture straight from the records.
 
-Of a million nodes only the cards that are drawn become data. Gradients would need a whole backward pass, so they are
-left to pictures of a part.
+Of a million nodes only the cards that are drawn become data. Gradients would need a whole backward pass, so only
+those are shown that ``.grad`` of a Variable holds, alone or as the size of all in a folded box.
 """
 
 from __future__ import annotations
@@ -34,11 +34,13 @@ def folded(walk: Walk, depth: int | None, opened: Sequence[str]) -> Graph | None
         untangle(skeleton)
         cards = skeleton.visible(closed)
     maker = Maker(walk, records, number, set(skeleton.outputs))
-    contraction = Contraction(skeleton, cards, set(cards), maker.vertex)
+    contraction = Contraction(skeleton, cards, set(cards), maker.vertex, gathered=False)
     nodes = contraction.nodes()
-    note = f"gradients are not shown of more than {len(walk.order):,} nodes: draw a part, with around="
+    some = any([v.gradient for v in nodes])
+    word = "those that .grad holds" if some else "after backward() those of Variables"
+    note = f"gradients of so many nodes: {word}; all of a part with around="
     return Graph(
-        tuple(nodes), tuple([v.id for v in nodes if v.output]), walk.title(), False,
+        tuple(nodes), tuple([v.id for v in nodes if v.output]), walk.title(), some,
         (*sentence(len(records), contraction), note), Look("values", "right", True, "auto", "built-in", 4),
         tuple(contraction.frames()), view=True,
     )  # fmt: skip
@@ -69,7 +71,7 @@ class Maker:
         self.made: dict[int, Vertex] = {}
 
     def vertex(self, k: int) -> Vertex:
-        """The k-th record as a node, without gradients."""
+        """The k-th record as a node."""
         if k not in self.made:
             self.made[k] = self.make(k)
         return self.made[k]
@@ -87,5 +89,10 @@ class Maker:
         return Vertex(
             k, "Operation" if inner else "Variable", titles.of(r), clip(clean(r.node_name if inner else r.name), 200),
             word(r) if inner else "Variable", numbers(r.value, r.shape, r.dtype), operands=tuple(rows),
-            output=k in self.outputs,
+            output=k in self.outputs, gradient=None if inner or r.grad is None else numbers(plain(r.grad)),
         )  # fmt: skip
+
+
+def plain(gradient: Any) -> Any:
+    """A gradient as an array, also one that has a history."""
+    return getattr(gradient, "value", gradient)

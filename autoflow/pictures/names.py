@@ -160,7 +160,8 @@ def word(record: Any) -> str:
 def bound_names() -> dict[int, str]:
     """The caller's names for nodes: in the notebook, in the first frame outside autoflow and IPython, in its module.
 
-    The notebook comes first because a function that draws has a name of its own for what it draws: ``node``. A name that comes first in its namespace wins: in ``for v in (x, y)`` the loop's name came later.
+    The notebook comes first because a function that draws has a name of its own for what it draws: ``node``. A name
+    that comes first in its namespace wins: in ``for v in (x, y)`` the loop's name came later.
     """
     frame: Any = sys._getframe(1)
     while frame is not None and str(frame.f_globals.get("__name__", "")).partition(".")[0] in OTHERS:

@@ -8,7 +8,7 @@ row that needs it (a stub, see :attr:`Plan.stubs`), and so no bundle of arrows r
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -26,51 +26,76 @@ def wrapped(plan: Plan, boxes: Sequence[Box], lines: Sequence[Line], level: int 
     cuts = cut_places(plan, lines, WIDEST - level * INSIDE)
     if not cuts:
         return plan
-    begins = [0.0, *cuts]
+    rows = Rows(plan, boxes, lines, cuts)
+    corners = [rows.moved(corner) for corner in plan.corners]
+    paths = [rows.lead(i, path) for i, path in enumerate(rows.paths)]
+    return replace(plan, corners=corners, paths=paths, along=rows.along, across=rows.across, stubs=rows.stubs)
 
-    def row(along: float) -> int:
-        return bisect_right(cuts, along + 0.01)
 
-    rows = [[k for k, (along, _) in enumerate(plan.corners) if row(along) == r] for r in range(len(begins))]
-    width = max([plan.corners[k][0] + boxes[k].along - begins[r] for r, inside in enumerate(rows) for k in inside])
-    width += 3 * TURN
-    stubs = {i for i, path in enumerate(plan.paths) if lines[i].named and row(path[0][0]) != row(path[-1][0])}
-    kept = [
-        [p for p in path if row(p[0]) == row(path[-1][0])] if i in stubs else path for i, path in enumerate(plan.paths)
-    ]
-    passing = [crossing(kept, cut) for cut in cuts]
-    tops: list[float] = []
-    here = 0.0
-    for r, inside in enumerate(rows):
-        points = [b for path in kept for a, b in path if row(a) == r]
-        top = min([plan.corners[k][1] for k in inside] + points)
-        bottom = max([plan.corners[k][1] + boxes[k].across for k in inside] + points)
-        tops.append(here - top)
-        lanes = passing[r] if r < len(passing) else {}
-        for place, start in enumerate(lanes):
-            lanes[start] = (here + bottom - top + ROOM + LANE * place, BESIDE * place)
-        here += bottom - top + (2 * ROOM + LANE * len(lanes) if r < len(cuts) else 0.0)
+class Rows:
+    """Where each row begins in the plan that was cut, and how far down it stands now."""
 
-    def moved(point: Point) -> Point:
-        return point[0] - begins[row(point[0])] + 2 * TURN, point[1] + tops[row(point[0])]
+    def __init__(self, plan: Plan, boxes: Sequence[Box], lines: Sequence[Line], cuts: list[float]) -> None:
+        self.cuts, self.begins = cuts, [0.0, *cuts]
+        parted = [self.row(path[0]) != self.row(path[-1]) for path in plan.paths]
+        self.stubs = {i for i, apart in enumerate(parted) if apart and lines[i].named}
+        self.paths = [
+            [p for p in path if self.row(p) == self.row(path[-1])] if i in self.stubs else path
+            for i, path in enumerate(plan.paths)
+        ]
+        ends = [corner[0] + box.along - self.begins[self.row(corner)] for corner, box in self.placed(plan, boxes)]
+        self.width = max(ends) + 3 * TURN
+        self.lanes = [crossing(self.paths, cut) for cut in cuts]  # per cut: start of an arrow -> its height, its bend
+        self.along = self.width + TURN + BESIDE * max([len(lanes) - 1 for lanes in self.lanes])
+        self.stack(plan, boxes)
 
-    paths = []
-    for i, path in enumerate(kept):
-        points = [moved(point) for point in path[:1]]
-        if i in stubs:  # from the start of its row, straight through the first rank, if it does not end there
+    def placed(self, plan: Plan, boxes: Sequence[Box]) -> Iterable[tuple[Point, Box]]:
+        """The boxes and where they stood."""
+        return zip(plan.corners, boxes, strict=True)
+
+    def row(self, point: Point) -> int:
+        """In which row a point of the old plan is."""
+        return bisect_right(self.cuts, point[0] + 0.01)
+
+    def stack(self, plan: Plan, boxes: Sequence[Box]) -> None:
+        """Put the rows below each other, and the lanes between them."""
+        self.tops: list[float] = []
+        here = 0.0
+        for r in range(len(self.begins)):
+            inside = [
+                (corner[1], corner[1] + box.across) for corner, box in self.placed(plan, boxes) if self.row(corner) == r
+            ]
+            inside += [(point[1], point[1]) for path in self.paths for point in path if self.row(point) == r]
+            top = min([low for low, _ in inside])
+            self.tops.append(here - top)
+            here += max([high for _, high in inside]) - top
+            if r < len(self.cuts):
+                lanes = self.lanes[r]
+                for place, start in enumerate(lanes):
+                    lanes[start] = (here + ROOM + LANE * place, BESIDE * place)
+                here += 2 * ROOM + LANE * len(lanes)
+        self.across = here
+
+    def moved(self, point: Point) -> Point:
+        """Where a point of the old plan is now."""
+        r = self.row(point)
+        return point[0] - self.begins[r] + 2 * TURN, point[1] + self.tops[r]
+
+    def lead(self, i: int, path: Sequence[Point]) -> list[Point]:
+        """The way of an arrow now, round the ends of rows."""
+        points = [self.moved(path[0])]
+        if i in self.stubs:  # from the start of its row, straight through the first rank, if it does not end there
             start = (TURN, points[0][1])
             points = [start] if len(path) > 1 else [start, start, points[0]]
         for before, point in pairwise(path):
-            x, y = moved(point)
-            if row(point[0]) != row(before[0]):
-                lane, beside = passing[row(before[0])][path[0]]
-                points[-1] = (width + beside, points[-1][1])
-                left = TURN + beside
-                points += [(width + beside, lane), (left, lane), (left, y), (left, y)]
+            x, y = self.moved(point)
+            if self.row(point) != self.row(before):
+                lane, bend = self.lanes[self.row(before)][path[0]]
+                left, right = TURN + bend, self.width + bend
+                points[-1] = (right, points[-1][1])
+                points += [(right, lane), (left, lane), (left, y), (left, y)]
             points.append((x, y))
-        paths.append(points)
-    along = width + TURN + BESIDE * max([len(lanes) - 1 for lanes in passing])
-    return replace(plan, corners=[moved(c) for c in plan.corners], paths=paths, along=along, across=here, stubs=stubs)
+        return points
 
 
 def cut_places(plan: Plan, lines: Sequence[Line], widest: float) -> list[float]:

@@ -64,7 +64,8 @@ def skeleton_of(graph: Graph) -> Skeleton:
 
 def check_open(skeleton: Skeleton, names: Sequence[str]) -> None:
     """Raise ValueError for a name that no scope has."""
-    paths = {tuple([skeleton.names[box] for box in path[:n]]) for path in skeleton.paths for n in range(1, 99)}
+    boxes = {path[: n + 1] for path in set(skeleton.paths) for n in range(len(path))}
+    paths = {tuple([skeleton.names[box] for box in path]) for path in boxes}
     known = {"/".join(path) for path in paths if path} | {path[-1] for path in paths if path}
     for name in names:
         if name not in known and name != "repeat":
@@ -73,12 +74,16 @@ def check_open(skeleton: Skeleton, names: Sequence[str]) -> None:
 
 
 class Contraction:
-    """One node per card. Folded boxes get their counts, and one arrow from each of their sources."""
+    """One node per card. Folded boxes get their counts, and one arrow from each of their sources.
+
+    ``gathered``: are all nodes there? Else ``vertex`` makes one when it is asked, which is to be avoided.
+    """
 
     def __init__(
-        self, skeleton: Skeleton, cards: Sequence[Card], shown: set[Card], vertex: Callable[[int], Vertex]
-    ) -> None:
-        self.skeleton, self.vertex, self.cards = skeleton, vertex, cards
+        self, skeleton: Skeleton, cards: Sequence[Card], shown: set[Card], vertex: Callable[[int], Vertex],
+        gathered: bool = True,
+    ) -> None:  # fmt: skip
+        self.skeleton, self.vertex, self.cards, self.gathered = skeleton, vertex, cards, gathered
         self.members: dict[Card, list[int]] = {}
         for k, card in enumerate(cards):
             if card in shown:
@@ -135,7 +140,7 @@ class Contraction:
         gradient = None if rms is None else Numbers((fold.parameters,), "float64", True, rms=rms, mean=0.0)
         path = self.around(card)
         fold = replace(fold, exits=len(exits), box=card[1])
-        members = [m for k in self.members[card] for m in (self.vertex(k).members or (k,))] if self.small(card) else ()
+        members = [m for k in self.members[card] for m in (self.vertex(k).members or (k,))] if self.gathered else ()
         return Vertex(
             self.number[card], "Scope", self.title(card[1]), self.skeleton.names[card[1]], fold.what,
             only.value if only else Numbers((), "float64"), gradient or (only.gradient if only else None),
@@ -143,10 +148,6 @@ class Contraction:
             entered=path, scope=tuple([self.skeleton.names[box] for box in path]), fold=fold,
             members=tuple(members),
         )  # fmt: skip
-
-    def small(self, card: Card) -> bool:
-        """Are there few enough members to name them all?"""
-        return len(self.members[card]) <= 10_000
 
     def fold(self, members: Sequence[int]) -> Fold:
         """The counts of a box."""
@@ -166,7 +167,7 @@ class Contraction:
                 if found is not None:
                     rows[source] = replace(found, sent=None, local=None)
                     continue
-                known = [r for r in self.vertex(k).operands if r.source is not None] if self.small(card) else []
+                known = [r for r in self.vertex(k).operands if r.source is not None] if self.gathered else []
                 flows = bool(self.skeleton.words[a]) or self.skeleton.variables[a]
                 r = known[place] if place < len(known) else Operand(0, "", a, flows)
                 rows[source] = replace(self.row(r, len(rows), source), note="", local=None)
@@ -194,7 +195,11 @@ def sentence(total: int, c: Contraction) -> list[str]:
     told = f": {folded} folded" if folded else ""
     if c.hidden:
         told += f"{',' if folded else ':'} the nearest to the output; {c.hidden:,} cards are hidden"
-    more = [f'g.open("{clip(c.skeleton.names[box], 20)}")' for box in closed[:1]]
-    deepest = max([sum([box not in c.skeleton.repeats for box in path]) for path in set(c.skeleton.paths)])
+    scopes = [box for box in closed if box not in c.skeleton.repeats] or closed
+    how = "g.open(" if c.gathered else "graph(open="
+    paths = set(c.skeleton.paths)
+    around = min([path[: path.index(box) + 1] for box in scopes[:1] for path in paths if box in path], default=())
+    more = [f'{how}"{clip("/".join([c.skeleton.names[box] for box in around]), 40)}")'] if around else []
+    deepest = max([sum([box not in c.skeleton.repeats for box in path]) for path in paths])
     more += [f"graph(depth={deepest})"] if closed and deepest else []
     return [f"{total:,} nodes; showing {len(c.members)}{told}. More: {', '.join([*more, 'graph(around=w, radius=2)'])}"]

@@ -43,7 +43,7 @@ def graph(
     detail : how much stands in a node. "names"; "values"; "lesson": also the local derivative and the product sent
         back on every arrow; "arrays": shapes and statistics. None decides: "arrays" if something has more than 6
         elements, "lesson" after ``backward()``, else "values".
-    direction : "right", "down", or "rows": to the right, in several rows. None: right, unless the picture gets too wide.
+    direction : "right", "down", or "rows": to the right, in several rows. None: right, unless that gets too wide.
     constants : "inline" writes plain numbers into the operand's row, "nodes" draws them.
     legend : a line that explains the signs.
     theme : "auto" (as the reader's screen), "light" or "dark". None: ``af.options.theme``.

@@ -83,8 +83,9 @@ class Phases:
         self.phase: dict[Value, int] = {}  # of values that are computed by rows, or in parts
         self.parts: set[Value] = set()
         self.ready: dict[Value, int] = {}  # the number of phases after which the whole of it is there
+        self.need = {v: self.needs(v) for v in order}
         for v in order:
-            sliced, whole, part = self.needs(v)
+            sliced, whole, part = self.need[v]
             known = [self.ready[x] for x in whole]
             if not sliced:
                 self.ready[v] = max([self.ready[x] for x in v.args], default=0)
@@ -110,8 +111,6 @@ class Phases:
                 return nothing
             sliced = [x for x in v.args if len(x.shape) == len(shape) and x.shape[0] == n]
             return sliced, [x for x in v.args if x not in sliced], False
-        if v.kind == PRODUCT and is_transposed(v.args[1]):
-            return nothing
         x = v.args[0] if v.args else v
         tall = bool(x.shape) and x.shape[0] == n and not is_transposed(x)
         if v.kind == REDUCE and tall:
@@ -158,9 +157,12 @@ class Phases:
 
     def reads_whole(self, user: Value, v: Value, inside: set[Value]) -> bool:
         """Does ``user`` need more of v than the rows that its own phase is at?"""
-        if is_transposed(user):
-            return any([u not in inside for u in self.order if user in u.args])
-        return user not in inside or v not in self.needs(user)[0]
+        if is_transposed(user):  # is it only the left factor of products that are computed in parts?
+            return any([
+                u not in inside or u not in self.parts or u.args[0] is not user or u.args[1] is user
+                for u in self.order if user in u.args
+            ])  # fmt: skip
+        return user not in inside or v not in self.need[user][0]
 
 
 def is_cast(v: Value) -> bool:
@@ -190,7 +192,7 @@ class Phase:
         self.where: dict[tuple[Value, bool], int] = {}
         inside = set(members)
         for v in members:
-            sliced, whole, _ = phases.needs(v)
+            sliced, whole, _ = phases.need[v]
             for x, rows in [*[(x, True) for x in sliced], *[(x, False) for x in whole]]:
                 plain_number = x.kind == CONSTANT and not x.shape
                 if not plain_number and (x not in inside or not rows) and (x, rows) not in self.where:
@@ -255,7 +257,7 @@ class Phase:
             return new[x] if x in new else x
 
         for v in self.members:
-            sliced, _, part = self.phases.needs(v)
+            sliced, _, part = self.phases.need[v]
             shape = v.shape if part else (rows, *v.shape[1:])
             options, function = v.options, v.function
             if v.kind == VIEW:
@@ -263,7 +265,7 @@ class Phase:
                 function = reshaping(shape) if v.options[0] == "reshape" else broadcasting(shape)
             if v.kind == PRODUCT and part:
                 x, y = (inner(x, True) for x in sliced)
-                turned = made(VIEW, None, (x,), ("transpose", (1, 0)), x.shape[::-1], v.number)
+                turned = made(VIEW, lambda a: a.T, (x,), ("transpose", (1, 0)), x.shape[::-1], v.number - 0.5)  # before
                 args: tuple[Value, ...] = (turned, y)
             else:
                 args = tuple([inner(x, x in sliced) for x in v.args])

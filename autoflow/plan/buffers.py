@@ -48,7 +48,7 @@ class Fixed:
 
     __slots__ = ("object",)
 
-    def __init__(self, object: Any) -> None:  # noqa: A002
+    def __init__(self, object: Any) -> None:
         self.object = object
 
 
@@ -119,7 +119,9 @@ class Plan:
                     if owner.kind == INPUT and v.kind != VIEW:
                         reads[owner] = reads.get(owner, 0) + 1
         return {
-            x: np.empty(x.shape, x.dtype) for x, n in reads.items() if n >= 3 + x.nbytes / COPY_RATE and x.layout is None
+            x: np.empty(x.shape, x.dtype)
+            for x, n in reads.items()
+            if n >= 3 + x.nbytes / COPY_RATE and x.layout is None
         }
 
     def rows_of_stacks(self, order: list[Value]) -> dict[Value, Array]:
@@ -138,7 +140,9 @@ class Plan:
 
     def plan_one(self, v: Value, k: int, last: dict[Value, int]) -> None:
         """Decide how the k-th value is computed, and give back the buffers that are read for the last time."""
-        if v.kind in (CAPTURED, CONSTANT):
+        if v in self.targets:
+            self.write(v, self.targets[v])
+        elif v.kind in (CAPTURED, CONSTANT):
             self.place[v] = np.asarray(v.sample) if v.dtype is not None else v.sample
         elif v.kind == INPUT:
             if v in self.copied:
@@ -149,8 +153,6 @@ class Plan:
             for row, x in zip(self.place[v], v.args, strict=True):
                 if x not in self.rows or not np.shares_memory(self.rows[x], row):
                     self.steps.append(Step(v, np.copyto, [Fixed(row), x], row))
-        elif v in self.targets:
-            self.write(v, self.targets[v])
         elif v.kind in COMPUTED:
             dying = [x for x in dict.fromkeys(v.args) for o in self.owners[x] if last.get(o) == k]
             out = None if v in self.fresh else self.rows[v] if v in self.rows else self.buffer(v, dying)
@@ -341,8 +343,8 @@ def checked(v: Value) -> Callable[..., Any]:
         z = function(*arrays)
         if z.shape != shape or z.dtype != dtype:
             raise CompileError(
-                f"{name} returned {z.dtype} of shape {z.shape}, and {dtype} of shape {shape} when it was recorded: that "
-                f"depends on values, so it cannot be compiled. Take it out of the function, or say fallback=True."
+                f"{name} returned {z.dtype} of shape {z.shape}, and {dtype} of shape {shape} when it was recorded: "
+                f"that depends on values, so it cannot be compiled. Take it out of the function, or say fallback=True."
             )
         return z
 

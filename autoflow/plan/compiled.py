@@ -16,9 +16,9 @@ from ..modes import modes
 from ..nodes import NodeRole, source_of, value_of
 from .blocks import blocked
 from .buffers import Plan
-from .scalars import scalar_plan
 from .joining import join
 from .recorded import Place, Recorded, record
+from .scalars import scalar_plan
 from .traced import Traced
 
 Array = Any
@@ -27,7 +27,7 @@ ndarray = np.ndarray
 
 def is_array(x: Any) -> bool:
     """Is this leaf an input of the program? Arrays are, and NumPy's numbers; Python's numbers are part of it."""
-    return isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "fciub" or isinstance(x, NodeRole)
+    return (isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "fciub") or isinstance(x, NodeRole)
 
 
 class Compiled:
@@ -200,7 +200,7 @@ def check_equal(eager: Any, ours: Any, name: str) -> None:
             )
 
 
-def compile(  # noqa: A001 - the field's word for it
+def compile(
     f: Callable[..., Any], *, fallback: bool = False, verify: bool = False, limit: int = 32,
 ) -> Any:  # fmt: skip
     """``f`` as a program, recorded once and replayed."""

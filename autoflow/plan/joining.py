@@ -29,7 +29,9 @@ from .program import PRODUCT, REDUCE, STACK, UFUNC, VIEW, Program, Value
 FEW = 4  # fewer terms are left alone
 
 
-def made(kind: str, function: Any, args: tuple[Value, ...], options: Any, shape: tuple[int, ...], number: int) -> Value:
+def made(
+    kind: str, function: Any, args: tuple[Value, ...], options: Any, shape: tuple[int, ...], number: float
+) -> Value:
     """A new value, of the dtype of its first operand, to be computed at the time ``number``."""
     v = Value(kind, function, args, options, None)
     v.shape, v.dtype, v.number = shape, args[0].dtype, number

@@ -52,7 +52,7 @@ class Value:
         self.shape: tuple[int, ...] = getattr(sample, "shape", ())
         self.dtype: Any = getattr(sample, "dtype", None)  # None: a Python number, which leaves the other's dtype alone
         self.layout = layout_of(sample)
-        self.number = 0
+        self.number: float = 0
         self.shares = False  # of calls: does the result look into the memory of an argument?
         self.fresh = False  # of calls: is the result an array that nobody else has?
 

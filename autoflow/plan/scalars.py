@@ -21,7 +21,6 @@ import numpy as np
 
 from .program import CALL, CAPTURED, CONSTANT, INPUT, UFUNC, Program, Value
 
-
 Array = Any
 DOUBLE = np.dtype(np.float64)
 GROUP = 8  # members on average from which vectors pay

@@ -37,7 +37,7 @@ def edges_of(x: Any) -> Iterator[tuple[Any, Any]]:
         yield x, "__self__"
         yield x, "__func__"
     elif isinstance(x, types.FunctionType):
-        ours = x.__globals__.get("__name__", "").startswith("autoflow.")  # what af.grad(f) returns: f is all that matters in it
+        ours = x.__globals__.get("__name__", "").startswith("autoflow.")  # as af.grad(f): only f matters in it
         for cell in x.__closure__ or ():
             if not ours or callable(follow(cell, "cell_contents")):
                 yield cell, "cell_contents"
@@ -142,7 +142,7 @@ class Surroundings:
         """Keep the edges that lead to what the program reads, and to numbers in closures and globals."""
         arrays = {id(v.sample) for v in program.order() if v.kind == CAPTURED}
         wanted: set[int] = set()
-        for k, (container, key, child, _) in enumerate(self.edges):
+        for k, (_, key, child, _) in enumerate(self.edges):
             value = getattr(child, "_value", None) if isinstance(child, NodeRole) else child
             named_number = isinstance(child, NUMBERS) and isinstance(key, str) and not key.startswith("_")
             if id(value) in arrays or named_number:
@@ -163,10 +163,7 @@ class Surroundings:
         for cell, child in self.cells:
             if cell.cell_contents is not child:
                 return False
-        for container, key, child in self.others:
-            if follow(container, key) is not child:
-                return False
-        return True
+        return all([follow(container, key) is child for container, key, child in self.others])
 
 
 def state_of(generator: Any) -> Any:

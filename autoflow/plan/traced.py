@@ -55,7 +55,7 @@ class Slot:
 
 
 def strip(x: Any, found: list[Any]) -> Any:
-    """``x`` with Slots in place of arrays, also inside tuples, lists, dicts and slices; the arrays go into ``found``."""
+    """``x`` with Slots in place of arrays, also inside tuples, lists, dicts and slices; ``found`` gets the arrays."""
     if isinstance(x, (Traced, np.ndarray)):
         found.append(x)
         return Slot(len(found) - 1)
@@ -92,8 +92,8 @@ class Tape:
         if isinstance(x, Traced):
             if x.tape is not self or not self.open:
                 raise CompileError(
-                    f"a value of an earlier recording of a compiled function is used at {caller()}: that function keeps "
-                    f"values in an attribute, a list or a global. Return them instead."
+                    f"a value of an earlier recording of a compiled function is used at {caller()}: that function "
+                    f"keeps values in an attribute, a list or a global. Return them instead."
                 )
             return x.expr
         if type(x) in NUMBERS or isinstance(x, np.generic):
@@ -123,7 +123,7 @@ class Tape:
         raise CompileError(f"{value.name} at {caller()} returns more than arrays: it cannot be compiled")
 
     def call(self, function: Callable[..., Any], args: Any, options: Any = None, shares: bool = False) -> Any:
-        """Write down ``function(*args, **options)``, whatever it is. ``shares``: it may return a view of an argument."""
+        """Write down ``function(*args, **options)``, any function. ``shares``: it may return a view of an argument."""
         found: list[Any] = []
         args, options = strip(tuple(args), found), strip(options or {}, found)
         values = [self.value(x) for x in found]
@@ -149,7 +149,7 @@ class Tape:
         value, program = x.expr, self.program
         found: list[Any] = []
         strip((args, options), found)
-        sample = function(np.asarray(value.sample), *args, **options) if not found else ()
+        sample: Any = function(np.asarray(value.sample), *args, **options) if not found else None
         if function is np.broadcast_to and not found:
             return self.traced(program.broadcast(value, sample.shape), x)
         if type(sample) is not np.ndarray or not np.may_share_memory(sample, np.asarray(value.sample)):
@@ -168,9 +168,9 @@ class Tape:
 def refused(what: str) -> CompileError:
     """Python wants a number that is not known yet."""
     return CompileError(
-        f"{what} needs the value of an array, which a compiled function knows only while it runs (line {caller()}). "
-        f"Write np.where(condition, a, b) instead of an if, pass what decides as a Python number (it is then part of the "
-        f"signature), take that part out of the compiled function, or say af.compile(f, fallback=True)."
+        f"{what} needs the value of an array, which a compiled function knows only while it runs (at {caller()}). "
+        f"Write np.where(condition, a, b) instead of an if, pass what decides as a Python number (it is then part of "
+        f"the signature), take that part out of the compiled function, or say af.compile(f, fallback=True)."
     )
 
 
@@ -341,7 +341,7 @@ class Traced:
                 f"{caller()} writes into an argument of a compiled function, or into an array from outside of it: its "
                 f"caller would see that in the first call only. Make a new array: x = x + 1 instead of x += 1."
             )
-        if getattr(self, "under", False) or self.expr.kind == VIEW and self.expr.options[0] != "broadcast":
+        if getattr(self, "under", False) or (self.expr.kind == VIEW and self.expr.options[0] != "broadcast"):
             raise CompileError(
                 f"{caller()} writes in place into a node, into a view, or into an array of which a view was taken. A "
                 f"compiled function would need to know who else looks at this memory: make a new array (a = a + b "
@@ -403,15 +403,16 @@ class Traced:
             return self.tape.traced(self.expr, self)
         return self.tape.call(np.ndarray.view, (self, *args), options)
 
-    def astype(self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True) -> Any:
+    def astype(
+        self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
+    ) -> Any:
         """As in NumPy."""
         if np.dtype(dtype) == self.dtype:
             return self.copy() if copy else self
         dtype = np.dtype(dtype)
-        value = self.tape.program.call(
-            lambda x: np.asarray(x).astype(dtype, order, casting), (self.expr,), ("astype", dtype), "astype"  # type: ignore[call-overload]
-        )
-        return self.tape.traced(value)
+        how: Any = dtype, order, casting
+        cast = self.tape.program.call(lambda x: np.asarray(x).astype(*how), (self.expr,), ("astype", dtype), "astype")
+        return self.tape.traced(cast)
 
     def copy(self, order: str = "C") -> Any:
         """As in NumPy."""
@@ -422,11 +423,11 @@ class Traced:
     def reshape(self, *shape: Any, order: str = "C", copy: Any = None) -> Any:
         """As in NumPy."""
         shape = shape[0] if len(shape) == 1 else shape
-        return np.reshape(self, shape, order=order) if copy is None else self.tape.call(np.reshape, (self, shape))  # type: ignore[call-overload]
+        return np.reshape(self, shape, order=order) if copy is None else self.tape.call(np.reshape, (self, shape))
 
     def transpose(self, *axes: Any) -> Any:
         """As in NumPy."""
-        return np.transpose(self, axes[0] if len(axes) == 1 else axes or None)  # type: ignore[call-overload]
+        return np.transpose(self, axes[0] if len(axes) == 1 else axes or None)
 
     T = property(lambda self: np.transpose(self))
     mT = property(lambda self: np.matrix_transpose(self))  # noqa: N815 - NumPy's name
@@ -435,15 +436,15 @@ class Traced:
 
     def sum(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False, **options: Any) -> Any:
         """As in NumPy."""
-        return np.sum(self, axis=axis, dtype=dtype, out=out, keepdims=keepdims, **options)  # type: ignore[call-overload]
+        return np.sum(self, axis=axis, dtype=dtype, out=out, keepdims=keepdims, **options)
 
     def mean(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False, **options: Any) -> Any:
         """As in NumPy."""
-        return np.mean(self, axis=axis, dtype=dtype, out=out, keepdims=keepdims, **options)  # type: ignore[call-overload]
+        return np.mean(self, axis=axis, dtype=dtype, out=out, keepdims=keepdims, **options)
 
     def dot(self, other: Any) -> Any:
         """As in NumPy."""
-        return np.dot(self, other)  # type: ignore[call-overload]
+        return np.dot(self, other)
 
     def __pow__(self, other: Any) -> Any:
         """``x**2`` is a square: NumPy's operator has shortcuts that its function has not."""
@@ -463,8 +464,8 @@ class Traced:
         if name in ("item", "tolist", "tobytes", "tofile", "dump", "dumps"):
             raise refused(f"x.{name}()")
         if name in ("fill", "sort", "partition", "put", "resize", "itemset", "setfield", "setflags", "byteswap"):
-            raise CompileError(f"x.{name}() writes in place and cannot be compiled (line {caller()}): make a new array")
-        function = getattr(np, name, None)
+            raise CompileError(f"x.{name}() writes in place and cannot be compiled (at {caller()}): make a new array")
+        function: Any = getattr(np, name, None)
         if function in REDUCTIONS or function in VIEWS:
             return lambda *args, **options: function(self, *args, **options)
         method = getattr(np.ndarray, name)
@@ -475,8 +476,8 @@ class Traced:
 def into_outside() -> CompileError:
     """A write whose effect would be seen once only."""
     return CompileError(
-        f"{caller()} writes into an array that was made outside of the compiled function: give that array as an argument "
-        f"and return the new one (a training step returns its parameters), or say af.compile(f, fallback=True)"
+        f"{caller()} writes into an array that was made outside of the compiled function: give that array as an "
+        f"argument and return the new one (a training step returns its parameters), or say af.compile(f, fallback=True)"
     )
 
 
@@ -484,10 +485,9 @@ def plain_reduction(options: dict[str, Any], dtype: Any) -> bool:
     """Only an axis and keepdims?"""
     where = options.get("axis")
     known = {name for name, v in options.items() if v is not None and v is not np._NoValue and v is not ...}
-    fine = isinstance(where, (int, np.integer, type(None))) or (
-        isinstance(where, tuple) and where and all([isinstance(a, (int, np.integer)) for a in where])
-    )
-    return fine and known <= {"axis", "keepdims"} and dtype != np.float16
+    axes = where if isinstance(where, tuple) and where else (where,)
+    fine = where is None or all([isinstance(a, (int, np.integer)) for a in axes])
+    return fine and known <= {"axis", "keepdims"} and bool(dtype != np.float16)
 
 
 def _samples(args: Any) -> Any:
@@ -497,7 +497,7 @@ def _samples(args: Any) -> Any:
 
 def mean(x: Traced, axis: Any = None, keepdims: bool = False) -> Any:
     """np.mean of float64 or float32: the sum over the count, as NumPy has it."""
-    total = np.sum(x, axis=axis, keepdims=keepdims)  # type: ignore[call-overload]
+    total = np.sum(x, axis=axis, keepdims=keepdims)
     return np.divide(total, x.size // max(total.size, 1))
 
 
@@ -538,8 +538,8 @@ def _operators() -> None:
     Traced.__rpow__ = lambda y, x: y.tape.call(operator.pow, (x, y))  # type: ignore[attr-defined]
     Traced.__ipow__ = lambda x, y: (x._assign(x**y), x)[1]  # type: ignore[attr-defined]
     for name, word in {
-        "bool": "if, and, or, not, while", "float": "float(x)", "int": "int(x)", "index": "an index, a range or a shape",
-        "complex": "complex(x)", "contains": "the question `in`", "round": "round(x)",
+        "bool": "if, and, or, not, while", "float": "float(x)", "int": "int(x)", "complex": "complex(x)",
+        "index": "an index, a range or a shape", "contains": "the question `in`", "round": "round(x)",
     }.items():  # fmt: skip
         asked(name, word)
 

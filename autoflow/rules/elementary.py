@@ -4,6 +4,9 @@ How to read a row: ``x=lambda g, z: g * z`` says that exp is its own derivative,
 Where a derivative can be written with x or with z, the row takes what needs less memory, then less work. An inverse
 function has one over the derivative of the function, taken at the result: arccosh z' = 1 / sinh z. That form is
 also right on the whole complex plane, where √(x² − 1) would be on the wrong branch for half of it.
+
+At the ends of a domain the derivative is the true limit: roots at 0, arcsin and arctanh at ±1, arccosh at 1 are
+infinitely steep. At the origin hypot and arctan2 have no direction, and their derivative is 0 (:func:`over`).
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ def lstsq(x: Array, y: Array, rcond: Any = None) -> Array:
     z, residuals, rank, s = np.linalg.lstsq(x, y, rcond)
     columns = math.prod(y.shape[1:])
     residuals = residuals if residuals.size else np.zeros(columns, s.dtype, like=home(s))
-    return pack((z, z.ndim), (residuals, 1), (np.zeros_like(s, shape=1) + rank, 1), (s, 1))
+    return pack((z, z.ndim), (residuals, 1), ((np.zeros_like(s, shape=1) + rank).astype(s.dtype), 1), (s, 1))
 
 
 def lstsq_parts(z: Array, x: Shape, y: Shape) -> list[Array]:

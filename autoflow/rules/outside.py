@@ -147,7 +147,7 @@ OUT_OF_SCOPE = {
     "numpy.lib.user_array": "a class",
     "numpy.ma": "masked arrays have arithmetic of their own: use np.where(mask, ...) or where=mask",
     "numpy.matlib": "matrices have arithmetic of their own: use arrays",
-    "numpy.polynomial": "it takes the numbers: use np.polyval, np.polyder ... on the vector of coefficients",
+    "numpy.polynomial": "p(x) and polyval(x, c) of a node x are recorded; of coefficients it takes the numbers: use np.polyval, np.polyder",
     "numpy.random": "it draws numbers: scale and shift what it draws, mean + deviation * rng.normal(size=n)",
     "numpy.rec": "nodes have no fields: use a Variable for each",
     "numpy.strings": "nodes hold numbers, no text",

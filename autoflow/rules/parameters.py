@@ -6,6 +6,7 @@ SciPy has them in another order (``jv(v, x)``), so the row is that of a function
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -85,5 +86,10 @@ def with_parameters(
     rule(turned, arguments, label, latex, elementwise=True, domain=domain, name=name, **derivatives,
          examples=examples or tuple([of(*shape, **(at or {})) for shape in shapes]))  # fmt: skip
     if part is None:
-        COMPOSED[ufunc] = lambda *args: turned(*[args[order.index(k)] for k in range(len(order))])
+        COMPOSED[ufunc] = functools.partial(_turn, turned, order)
     return turned
+
+
+def _turn(turned: Any, order: tuple[int, ...], *args: Any) -> Any:
+    """Call the row's function with the ufunc's arguments."""
+    return turned(*[args[order.index(k)] for k in range(len(order))])

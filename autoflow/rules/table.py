@@ -323,16 +323,15 @@ def _sequence_pull(derivative: Callable[..., Any], k: int, n: int, names: tuple[
     first, *options = names
     place = {name: n + i for i, name in enumerate(options)} | {"z": -1}
     words = list(inspect.signature(derivative).parameters)[2:]
+    whole = {first: (-2, ""), first + "_shape": (-2, "shape")}  # of all arrays; the rest is as in any row
+    reads = [whole[word] if word in whole else _read(word, place) for word in words]
 
     def pull(g: Any, saved: tuple[Any, ...]) -> Any:
         values = []
-        for word in words:
-            if word == first:
-                values.append(saved[:n])
-            elif word == first + "_shape":
-                values.append(tuple([x.shape for x in saved[:n]]))
+        for i, what in reads:
+            if i == -2:
+                values.append(tuple([x.shape for x in saved[:n]]) if what else saved[:n])
             else:
-                i, what = _read(word, place)
                 values.append(getattr(saved[i], what) if what else saved[i])
         return derivative(g, k, *values)
 

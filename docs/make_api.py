@@ -1,0 +1,46 @@
+"""The API reference, from the docstrings: ``make docs``, or ``python docs/make_api.py FOLDER``. pdoc writes the pages.
+
+A name that does not resolve, a docstring that pdoc cannot show, or any other warning is an error.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import warnings
+from pathlib import Path
+
+import pdoc
+
+import autoflow
+from autoflow.late import later
+from autoflow.methods import LATER
+
+# What users import, with what these name in ``__all__``. The other modules are for readers of the source: autoflow/README.md is their guide.
+MODULES = [
+    "autoflow", "autoflow.backends", "autoflow.errors", "autoflow.pictures",
+]  # fmt: skip
+
+
+def main(folder: Path) -> None:
+    """Write the site into ``folder``."""
+    warnings.simplefilter("error")
+    for name in autoflow.__all__:  # pdoc looks into the module's dictionary, where names that wait are not yet
+        setattr(autoflow, name, getattr(autoflow, name))
+    autoflow.__all__ = list(autoflow.__all__)
+    for name in MODULES:
+        module = importlib.import_module(name)
+        missing = [n for n in getattr(module, "__all__", []) if not (getattr(module, n).__doc__ or "").strip()]
+        if missing:
+            raise UserWarning(f"{name}: no docstring for {', '.join(missing)}")
+    pdoc.render.configure(math=True, docformat="restructuredtext", search=True)
+    for cls in (autoflow.Node, autoflow.Variable, autoflow.Constant, autoflow.Operation):
+        for name, member in vars(cls.role).items():  # node classes inherit from roles, which are no users' business
+            if not name.startswith("_"):
+                setattr(cls, name, later(LATER[name]) if name in LATER else member)
+    pdoc.pdoc(*MODULES, output_directory=folder)
+    print(f"{len(list(folder.rglob('*.html')))} pages in {folder}")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "build/docs"))

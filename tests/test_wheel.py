@@ -1,0 +1,74 @@
+"""What users install: the wheel, in an environment with nothing else. And the API reference that they read."""
+
+import os
+import shutil
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SCRIPT = """
+import importlib.metadata as metadata, pkgutil, importlib, sys
+import autoflow as af, numpy as np
+x = af.Variable([1.0, 2.0], name="x")
+y = np.sum(np.exp(x) * x)
+y.backward()
+assert np.allclose(x.grad, np.exp(x.value) * (1 + x.value))
+assert "<svg" in y.graph().to_svg() and "digraph" in y.graph().to_dot()
+from autoflow import nn, optim
+model = nn.Linear(2, 1, rng=np.random.default_rng(0))
+optim.Adam(model.parameters(), 0.1)
+for info in pkgutil.walk_packages(af.__path__, "autoflow."):
+    try:
+        info.name.endswith("__main__") or importlib.import_module(info.name)
+    except ModuleNotFoundError as missing:  # rows and widgets of libraries that are not there
+        assert missing.name in ("scipy", "anywidget"), info.name
+names = sorted(d.metadata["Name"].lower() for d in metadata.distributions())
+print(*names)
+print(af.__file__)
+"""
+
+
+def run(*command, **options):
+    return subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False, **options)
+
+
+@pytest.mark.slow
+def test_the_wheel_needs_nothing_but_numpy_and_graphviz(tmp_path):
+    """Every module of the wheel imports in an environment that holds what the wheel asks for, and works."""
+    venv.create(tmp_path / "bare", with_pip=True)
+    python = tmp_path / "bare" / ("Scripts" if os.name == "nt" else "bin") / "python"
+    source = tmp_path / "source"  # a copy: building leaves files behind
+    shutil.copytree(ROOT / "autoflow", source / "autoflow", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("setup.cfg", "pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    pip = (python, "-I", "-m", "pip", "--quiet", "--disable-pip-version-check")
+    built = run(*pip, "wheel", "--no-deps", "--wheel-dir", tmp_path, source)
+    if built.returncode and "autoflow" not in built.stderr:
+        pytest.skip(f"no package registry within reach: {built.stderr[-200:]}")
+    assert built.returncode == 0, built.stderr
+    (wheel,) = tmp_path.glob("*.whl")
+    assert wheel.name.endswith("-py3-none-any.whl")
+    installed = run(*pip, "install", wheel)
+    assert installed.returncode == 0, installed.stderr
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = run(python, "-I", "-c", SCRIPT, cwd=tmp_path, env=environment)
+    assert done.returncode == 0, done.stderr
+    names, where = done.stdout.splitlines()
+    assert set(names.split()) - {"pip", "setuptools"} == {"autoflow", "graphviz", "numpy"}
+    assert str(tmp_path) in where
+    shown = run(python, "-I", "-m", "autoflow", "x*y + sin(x)", "x=2", "y=3", "-o", "graph.svg", cwd=tmp_path, env=environment)
+    assert shown.returncode == 0, shown.stderr
+
+
+@pytest.mark.slow
+def test_the_api_reference_is_built_without_a_warning(tmp_path):
+    pytest.importorskip("pdoc", reason="pdoc is not installed (extra docs)")
+    done = run(sys.executable, ROOT / "docs" / "make_api.py", tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "autoflow.html").read_text(encoding="utf-8")
+    for name in ("Variable.assign", "Node.backward", "grad", "fit", "Autodiff"):
+        assert f'id="{name}"' in page
