@@ -34,7 +34,7 @@ lint: $(VENV)/dev.stamp  ## ruff and mypy
 	$(PY) -m mypy
 
 nightly: $(VENV)/dev.stamp  ## the full sets
-	AUTOFLOW_NIGHTLY=1 $(PYTEST) -n auto
+	AUTOFLOW_NIGHTLY=1 $(PYTEST) -n auto -o faulthandler_timeout=1800
 	PYTHONPATH=.:tests $(PY) tests/mutate.py
 
 bench: $(VENV)/bench.stamp  ## times beside the peers

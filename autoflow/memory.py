@@ -148,7 +148,7 @@ def caller() -> str:
     frame = outside()
     file, line = frame.f_code.co_filename, frame.f_lineno
     if "get_ipython" in frame.f_globals:  # in a notebook files are numbers in a temporary folder
-        compiler = getattr(frame.f_globals["get_ipython"](), "compile", None)
+        compiler: Any = getattr(frame.f_globals["get_ipython"](), "compile", None)
         if hasattr(compiler, "format_code_name") and (cell := compiler.format_code_name(file)):
             return f"{' '.join(cell)}, line {line}"
     return f"{file}:{line}"

@@ -174,6 +174,8 @@ def main() -> int:
         if time.perf_counter() - start > asked.seconds:
             break
         row, seen = chosen[place], seen + 1
+        if not seen % 25:
+            print(f"{seen} of {len(chosen)} rows", flush=True)
         if not right(row):
             red.append(row.name)
             continue

@@ -17,7 +17,7 @@ BINARY = (
 
 
 def random_program(seed, rows=0):
-    """A scalar function of six arrays, and the arrays: (function, arguments). ``rows``: of the larger ones, if given."""
+    """A scalar function of six arrays, and the arrays: (function, arguments). ``rows``: how many, if not random."""
     rng = np.random.default_rng(seed)
     n, k, m = (int(i) for i in rng.integers(1, 6, 3))
     n = rows or n

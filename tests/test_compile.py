@@ -38,7 +38,8 @@ def no_calls():
 
 
 def test_functions_of_arrays():
-    f = lambda x, y: np.tanh(x @ y) + x.sum(axis=1, keepdims=True)
+    def f(x, y):
+        return np.tanh(x @ y) + x.sum(axis=1, keepdims=True)
     c = af.compile(f)
     rng = np.random.default_rng(0)
     for _ in range(3):
@@ -47,7 +48,8 @@ def test_functions_of_arrays():
 
 
 def test_gradients():
-    f = lambda w, x: ((np.tanh(x @ w) - 1.0) ** 2).mean()
+    def f(w, x):
+        return ((np.tanh(x @ w) - 1.0) ** 2).mean()
     rng = np.random.default_rng(0)
     for transform in (af.grad, af.value_and_grad, lambda f: af.grad(f, (0, 1))):
         eager = transform(f)
@@ -59,7 +61,8 @@ def test_gradients():
 
 
 def test_second_derivatives_products_and_jacobians():
-    f = lambda x: np.sum(np.tanh(x) ** 3)
+    def f(x):
+        return np.sum(np.tanh(x) ** 3)
     x, v = np.array([0.3, -1.0, 2.0]), np.array([1.0, 2.0, -1.0])
     c = af.compile(lambda x, v: (af.hvp(f, x, v), af.jacobian(np.tanh)(x), af.grad(lambda y: af.grad(f)(y)[0])(x)))
     eager = c.__wrapped__
@@ -115,7 +118,8 @@ def test_a_training_step():
 
 
 def test_masks_are_computed_anew():
-    f = lambda x: (np.where(x > 0, x, 0.1 * x) * np.maximum(x, 0.5) * (np.abs(x) < 2) + np.max(x, axis=0)).sum()
+    def f(x):
+        return (np.where(x > 0, x, 0.1 * x) * np.maximum(x, 0.5) * (np.abs(x) < 2) + np.max(x, axis=0)).sum()
     eager = af.value_and_grad(f)
     c = af.compile(eager)
     for k in range(5):
@@ -126,7 +130,8 @@ def test_masks_are_computed_anew():
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, np.complex128, np.int64, bool])
 def test_dtypes(dtype):
-    f = lambda x: (x * 2 + 1, x.sum(), x.mean(axis=0), x[1:] == x[:-1], x.real.astype(np.float32))
+    def f(x):
+        return (x * 2 + 1, x.sum(), x.mean(axis=0), x[1:] == x[:-1], x.real.astype(np.float32))
     x = np.arange(6).reshape(3, 2).astype(dtype)
     c = af.compile(f)
     for _ in range(2):
@@ -142,10 +147,11 @@ def test_networks():
 
     rng = np.random.default_rng(0)
     model = nn.Sequential(nn.Linear(3, 8, rng=rng), nn.relu, nn.LayerNorm(8), nn.Linear(8, 4, rng=rng))
-    f = lambda x, t: nn.cross_entropy(model(x), t)
+    def f(x, t):
+        return nn.cross_entropy(model(x), t)
     c = af.compile(f)
     t = np.array([0, 3, 1, 2, 0])
-    for k in range(3):
+    for _k in range(3):
         x = rng.standard_normal((5, 3))
         equal(c(x, t), f(x, t).value)
         for p in model.parameters():
@@ -312,7 +318,8 @@ def test_fallback_runs_eagerly_every_time():
 
 
 def test_shapes_that_depend_on_values():
-    f = lambda x: x[x > 0] * 2
+    def f(x):
+        return x[x > 0] * 2
     c = af.compile(f)
     equal(c(np.array([1.0, -1.0, 2.0])), np.array([2.0, 4.0]))
     equal(c(np.array([-1.0, 3.0, 2.0])), np.array([6.0, 4.0]))
@@ -495,7 +502,8 @@ def test_modes_are_part_of_the_signature():
 def test_verify_finds_what_guards_cannot(tmp_path):
     path = tmp_path / "w.npy"
     np.save(path, np.ones(2))
-    f = lambda x: x * np.load(path)
+    def f(x):
+        return x * np.load(path)
     c, v = af.compile(f), af.compile(f, verify=True)
     x = np.ones(2)
     equal(v(x), np.ones(2))

@@ -456,3 +456,36 @@ def test_the_widget_records_a_graph_again():
     model.values = [3.0, 4.0]
     assert "25" in model.picture
     assert w.value.tolist() == [1.0, 2.0]
+
+
+FAKE = """
+const listeners = {}, state = MODEL;
+window.model = {
+  get: (name) => state[name], set: (name, value) => { state[name] = value; }, saved: 0,
+  save_changes() { this.saved += 1; }, on: (event, f) => { listeners[event] = f; },
+  arrive(name, value) { state[name] = value; listeners["change:" + name](); },
+};
+PROGRAM.render({ model: window.model, el: document.body });
+"""
+
+
+@pytest.mark.browser
+def test_the_widget_in_a_browser(tmp_path, browser):
+    """The module as anywidget loads it, with a model that only remembers."""
+    pytest.importorskip("anywidget", reason="the extra `widget` is not installed")
+    from autoflow.pictures.widget import ESM, widget
+
+    model = widget(explore(lambda x, w: np.tanh(w * x).sum(), x=(-3, 3), w=[1.0, 2.0]))
+    state = {name: getattr(model, name) for name in ("inputs", "values", "picture", "note", "digits")}
+    program = FAKE.replace("MODEL", json.dumps(state).replace("<", "\\u003c"))
+    module = script() + ESM.replace("export default", "const PROGRAM =") + ";"
+    path = tmp_path / "widget.html"
+    path.write_text(f"<!doctype html><body><script>{module}{program}</script></body>", encoding="utf-8")
+    page = browser.open(path)
+    assert page.run("document.querySelectorAll('input').length") == 3
+    page.run("const one = document.querySelector('input'); one.value = 0.5; one.dispatchEvent(new Event('input'))")
+    assert page.run("[model.get('values'), model.saved]") == [[0.5, 2.0, 0.0], 1]
+    model.values = [0.5, 2.0, 0.0]  # as Python gets it, and draws
+    page.run(f"model.arrive('picture', {json.dumps(model.picture)})")
+    assert page.run("document.querySelectorAll('svg').length") == 1
+    assert page.problems() == []

@@ -153,3 +153,11 @@ def test_no_text_is_cut_or_runs_into_another(browser, tmp_path):
                 assert d - 4 <= low, (name, text)
                 for other, e, f, g, h in texts[:k]:
                     assert c <= e + 0.5 or g <= a + 0.5 or d <= f + 6 or h <= b + 6, (name, text, other)
+
+
+def test_png_fades_what_is_in_a_faded_group():
+    x, y = af.Variable(2.0, name="x"), af.Variable(3.0, name="y")
+    z = x * y
+    root = ElementTree.fromstring(af.graph(z, "names", highlight=x, legend=False).to_svg())
+    seen = {shape["text"]: float(shape["opacity"]) for shape in shapes(root, Sheet(root), (0.0, 0.0), ())}
+    assert (seen["x"], seen["y"], seen["z"]) == (1.0, 0.3, 1.0)

@@ -165,7 +165,8 @@ def plot_sizes(watched: Watched, of: str = "gradients", *, along: str = "steps",
     else:
         lines = {"first step": sizes[0]} if len(sizes) == 1 else {"first step": sizes[0], "last step": sizes[-1]}
         name_layers(ax, layers)
-    shades = between(*theme[of], len(lines))
+    first, last = theme[of]
+    shades = between(first, last, len(lines))
     for shade, (label, line) in zip(shades, lines.items(), strict=True):
         marker = "." if along == "layers" or len(line) == 1 else None
         ax.plot(range(1, len(line) + 1), line, color=shade, marker=marker, label=label)

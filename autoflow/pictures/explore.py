@@ -25,10 +25,10 @@ from ..modes import modes
 from ..nodes import Node, Operation, Variable
 from ..replay import replay_node
 from .exports import wanted
-from .html import PLAIN, image, policy
+from .html import PLAIN, ground, image, policy
 from .live import fragment
 from .names import Titles, bound_names
-from .style import DARK, LIGHT, clean, clip
+from .style import clean, clip
 from .walk import graph
 
 Array = Any
@@ -72,11 +72,10 @@ class Explorer:
         if target.suffix.lower() not in (".html", ".htm"):
             raise ValueError(f"sliders can be saved as .html; not as {clip(repr(target.name), 60)}")
         title = escape(clean(self.picture.title))
-        back = f"html{{background:{LIGHT['bg']}}}@media (prefers-color-scheme:dark){{html{{background:{DARK['bg']}}}}}"
         text, program = (self.to_html(), "") if self.reason is not None else fragment(self)
         head = f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{policy(program)}">'
         head += f'<meta name="color-scheme" content="light dark"><title>{title}</title>'
-        head += f"<style>{back}</style>"
+        head += f"<style>{ground('auto')}</style>"
         target.write_text(f"<!doctype html>\n<html>{head}\n<body>{text}</body></html>\n", encoding="utf-8")
         return target
 

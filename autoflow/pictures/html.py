@@ -42,10 +42,16 @@ def page(graph: Graph, start: int = LAST) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{policy(script())}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f'<meta name="color-scheme" content="{schemes}">\n<title>{escape(graph.title)}</title>\n'
-        "<style>body{margin:12px;font:14px system-ui,sans-serif}td{padding:1px 10px 1px 0;text-align:left;"
-        "vertical-align:top}</style>\n"
+        f"<style>{ground(graph.look.theme)}body{{margin:12px;font:14px system-ui,sans-serif}}"
+        "td{padding:1px 10px 1px 0;vertical-align:top}</style>\n"
         f"</head>\n<body>\n{fragment(graph, start)}\n</body>\n</html>\n"
     )
+
+
+def ground(theme: str) -> str:
+    """The background of a page: that of the picture in it."""
+    light, dark = [f"html{{background:{colours['bg']}}}" for colours in (LIGHT, DARK)]
+    return {"light": light, "dark": dark}.get(theme, f"{light}@media (prefers-color-scheme:dark){{{dark}}}")
 
 
 def policy(*scripts: str) -> str:

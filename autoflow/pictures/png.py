@@ -92,18 +92,22 @@ def below(parts: list[str], above: tuple[Any, ...]) -> bool:
     return all([any(matches(part, element) for element in ancestors) for part in parts])
 
 
-def shapes(element: Any, sheet: Sheet, at: tuple[float, float], above: tuple[Any, ...]) -> Iterator[Shape]:
-    """All elements that are drawn, with their style and where their group stands."""
+def shapes(
+    element: Any, sheet: Sheet, at: tuple[float, float], above: tuple[Any, ...], opacity: float = 1.0
+) -> Iterator[Shape]:  # fmt: skip
+    """All elements that are drawn, with their style and where their group stands; a faded group fades what is in it."""
     for child in element:
         x, y = at
         if moved := re.match(r"translate\(([-\d.]+)[ ,]([-\d.]+)\)", child.get("transform", "")):
             x, y = x + float(moved[1]), y + float(moved[2])
         inside = (*above, element)
         tag = local_name(child)
+        style = sheet.of(child, inside)
+        left = opacity * float(style.get("opacity", "1"))
         if tag in DRAW:
-            yield {"tag": tag, "at": (x, y), "text": child.text or "", **sheet.of(child, inside)}
+            yield {"tag": tag, "at": (x, y), "text": child.text or "", **style, "opacity": str(left)}
         elif tag == "g":
-            yield from shapes(child, sheet, (x, y), inside)
+            yield from shapes(child, sheet, (x, y), inside, left)
 
 
 # ------------------------------------------------------------------ drawing

@@ -2,7 +2,7 @@
 
 A chain of elementwise functions on four million numbers reads and writes memory at every step, and memory is slower
 than arithmetic. If the whole chain is done on the first rows, then on the next ones, only arguments and results pass
-through memory. Rows (axis 0) can be done on their own by
+through memory. Rows (axis 0) can be done on their own in
 
     elementwise functions     z[i] = f(x[i], y[i])
     reductions of other axes  z[i] = sum(x[i])
@@ -14,9 +14,9 @@ The last two give one part per block, which are added up in the order of the blo
 depend on how many threads there are, or who is first. The order of summation is another than that of eager code, and
 the error below 1e-13 of the largest entry of a result. Values that need such a sum come in a second *phase*.
 
-A phase becomes one call of the program, and is itself a program, for a block of rows, with a plan per thread. Blocks have
-64,000 elements: with fewer, the Python between two NumPy calls (0.3 µs) and handing the interpreter over become visible
-(measured: 4,000 elements 0.76, 16,000 0.37, 64,000 0.30 of the time of whole arrays).
+A phase becomes one call of the program, and is itself a program, for a block of rows, with a plan per thread. Blocks
+have 64,000 elements: with fewer, the Python between two NumPy calls (0.3 µs) and handing the interpreter over become
+visible (measured: 4,000 elements 0.76, 16,000 0.37, 64,000 0.30 of the time of whole arrays).
 
 A matrix library that has threads of its own gets in their way, so it is told to use one as long as ours run; where
 that cannot be said, programs with products get no threads.
@@ -27,6 +27,7 @@ from __future__ import annotations
 import math
 import os
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -123,8 +124,7 @@ class Phases:
         if v.kind == PRODUCT and is_transposed(x) and x.args[0].shape[0] == n:
             return [x.args[0], v.args[1]], [], True
         if v.kind == VIEW and v.options[0] in ("reshape", "broadcast") and tall and shape and shape[0] == n:
-            if v.options[0] == "reshape" or len(shape) == len(x.shape):
-                return [x], [], False
+            return ([x], [], False) if v.options[0] == "reshape" or len(shape) == len(x.shape) else nothing
         return nothing
 
     def calls(self) -> dict[Value, Value]:
@@ -188,7 +188,6 @@ class Phase:
         self.phases, self.parts = phases, [v for v in results if v in phases.parts]
         self.whole = [v for v in results if v not in phases.parts]
         self.sources: list[Value] = []
-        self.sliced: list[bool] = []
         self.where: dict[tuple[Value, bool], int] = {}
         inside = set(members)
         for v in members:
@@ -198,11 +197,11 @@ class Phase:
                 if not plain_number and (x not in inside or not rows) and (x, rows) not in self.where:
                     self.where[x, rows] = len(self.sources)
                     self.sources.append(x)
-                    self.sliced.append(rows)
+        self.sliced = [rows for _, rows in self.where]
         widest = max([math.prod(v.shape[1:]) for v in members if v not in phases.parts] + [1])
         count = max(1, math.ceil(self.n * widest / BLOCK))
-        rows = math.ceil(self.n / count)
-        self.edges = [(i, min(i + rows, self.n)) for i in range(0, self.n, rows)]
+        step = math.ceil(self.n / count)
+        self.edges = [(i, min(i + step, self.n)) for i in range(0, self.n, step)]
         self.free: dict[int, list[Plan]] = {}
         self.products = any([v.kind == PRODUCT for v in members])
         self.__name__ = "blocks"
@@ -213,7 +212,7 @@ class Phase:
         parts: list[Any] = [None] * len(self.edges)
         threads = min(cores(), len(self.edges)) if not self.products or single_threaded() else 1
         cut = [round(k * len(self.edges) / threads) for k in range(threads + 1)]
-        chunks = [range(a, b) for a, b in zip(cut, cut[1:], strict=False)]
+        chunks = [range(a, b) for a, b in pairwise(cut)]
         if threads == 1:
             self.work(chunks[0], arrays, full, parts)
         else:
@@ -254,7 +253,7 @@ class Phase:
         def inner(x: Value, cut: bool) -> Value:
             if (x, cut) in self.where:
                 return inputs[self.where[x, cut]]
-            return new[x] if x in new else x
+            return new.get(x, x)
 
         for v in self.members:
             sliced, _, part = self.phases.need[v]

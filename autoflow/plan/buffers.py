@@ -372,4 +372,4 @@ def fitting_number(x: Any, a: Any, v: Value) -> Any:
 
 def size(plan: Plan) -> int:
     """Bytes of all buffers."""
-    return sum([b.nbytes for b in plan.buffers]) + sum([math.prod(x.shape) * x.dtype.itemsize for x in plan.copied])
+    return sum([b.nbytes for b in plan.buffers]) + sum([x.nbytes for x in plan.copied])

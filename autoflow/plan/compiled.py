@@ -47,7 +47,7 @@ class Compiled:
 
     def at_length(self, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
         """The call when it is not the same as the last one: look the program up, or record it."""
-        leaves = [x for x in trees.leaves([args, options])]
+        leaves = trees.leaves([args, options])
         switches = modes()
         if any([isinstance(x, Traced) for x in leaves]) or switches.depth > 0 or switches.notices:
             return self.f(*args, **options)  # inside another recording, or inside a transform that wants nodes
@@ -156,7 +156,7 @@ def key_of_modes() -> Any:
 
 def signature(args: Any, options: Any, leaves: list[Any]) -> Any:
     """What decides which program is right: containers, shapes, dtypes, and the values of everything else."""
-    parts = []
+    parts: list[Any] = []
     for x in leaves:
         if is_array(x):
             x = value_of(x)

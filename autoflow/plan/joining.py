@@ -65,7 +65,7 @@ class Joiner:
             for x in v.args:
                 self.uses[x] = self.uses.get(x, 0) + 1
 
-    def stacked(self, values: Iterable[Value], number: int) -> Value:
+    def stacked(self, values: Iterable[Value], number: float) -> Value:
         """The values, one below the other, as a matrix: (T, n, m) seen as (T n, m)."""
         values = tuple(values)
         (first, *_), shape = values, (len(values), *values[0].shape)

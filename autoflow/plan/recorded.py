@@ -137,7 +137,7 @@ def arrays_registered(tape: Tape) -> Any:
             FAMILIES[Traced] = MADE[0]
         else:
             MADE.append(Family(Traced, NUMPY.roles, NUMPY.slots))
-            MADE[0].from_numpy, MADE[0].to_numpy = tape.value, numbers_of  # type: ignore[method-assign, assignment]
+            MADE[0].from_numpy, MADE[0].to_numpy = tape.value, numbers_of
     try:
         yield
     finally:

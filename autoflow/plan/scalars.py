@@ -113,7 +113,7 @@ def on_numbers(v: Value) -> Callable[..., Any]:
     if function in PYTHON and all([x.dtype in (DOUBLE, None) for x in v.args]):
         return PYTHON[function]
     if v.dtype != DOUBLE:
-        return function
+        return lambda *x: function(*x)
     if len(v.args) == 1:
         return lambda x: float(function(x))
     return lambda *x: float(function(*x))

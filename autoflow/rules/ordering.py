@@ -53,8 +53,12 @@ def came_to(x: Array, z: Array, axis: int) -> Array:
     >>> came_to(np.array([3.0, 1.0, 2.0]), np.array([1.0, 2.0, 3.0]), 0)
     array([2, 0, 1])
     """
-    from_x = np.argsort(x, axis=axis, kind="stable")
-    from_z = np.argsort(z, axis=axis, kind="stable")
+    numbers = plain_numbers(z)
+    lead = (slice(None),) * (axis % numbers.ndim)
+    # Strictly rising: nothing is equal to anything, so the order need not be stable, which takes half the time.
+    rising = bool((numbers[(*lead, slice(None, -1))] < numbers[(*lead, slice(1, None))]).all())
+    from_x = np.argsort(x, axis=axis, kind=None if rising else "stable")
+    from_z = np.argsort(numbers, axis=axis, kind="stable")
     place = np.empty_like(from_z)
     if place.ndim == 1:  # a tenth of the time
         place[from_x] = from_z
