@@ -212,7 +212,7 @@ def set_value(x: Any, value: Any) -> None:
                     f"{x.name} has shape {x._value.shape}; assigned was shape {new.shape}. Make a new Variable "
                     f"for another shape."
                 )
-            np.copyto(x._value, new, casting="same_kind")
+            np.copyto(x._value, x.family.from_numpy(new) if type(new) is np.ndarray else new, casting="same_kind")
         memory.stamp(x._value, now(), memory.caller())
     elif value is x._value:
         if record_of(x) is not None:

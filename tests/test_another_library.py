@@ -301,6 +301,22 @@ def test_training_gives_numpys_numbers_and_copies_nothing(AF, optimiser):
     np.testing.assert_allclose(losses[True], losses[False], rtol=1e-13)
 
 
+def test_modules_are_moved_in_place(AF, tmp_path):
+    rng = np.random.default_rng(0)
+    model = nn.Sequential(nn.Linear(3, 4, rng=rng), nn.BatchNorm(4), nn.tanh, nn.Linear(4, 2, rng=rng))
+    x, before = np.linspace(-1, 1, 12).reshape(4, 3), model.state_dict()
+    model.eval()
+    expected = model(x).value
+    assert model.to(Device) is model
+    assert all(isinstance(p, Device) and isinstance(p, af.Variable) for p in model.parameters())
+    there(model(put(x)), expected)
+    assert {path: a.tolist() for path, a in model.state_dict().items()} == {p: a.tolist() for p, a in before.items()}
+    model.load(model.save(tmp_path / "model.npz"))
+    nn.mse_loss(model(put(x)), put(np.zeros((4, 2)))).backward()
+    assert all(isinstance(p.grad, Device) for p in model.parameters())
+    np.testing.assert_array_equal(model.to_cpu()(x).value, expected)
+
+
 def test_autocast_and_scaler(AF):
     results = []
     for place, on in ((af, lambda a: a), (AF, put)):

@@ -91,7 +91,7 @@ MAY_IMPORT = {
     # Of nodes the public attributes (tested below); the order of the engine; whether a value is still there.
     "pictures": {"errors", "modes", "nodes", "engine", "memory", "replay"},
     "states": {"errors"},
-    "nn": USERS | {"recompute", "scopes", "states"},
+    "nn": USERS | {"devices", "recompute", "scopes", "states"},
     "optim": USERS | {"states"},
     "train": USERS | {"nn", "optim", "precision"},
     # the command line

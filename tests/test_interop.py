@@ -297,7 +297,7 @@ def test_scipy_functions_written_with_numpy_are_differentiated(x):
 def test_logsumexp_is_refused(x, options):
     """It copies halfway. Half a gradient would be wrong, so it is none."""
     special = pytest.importorskip("scipy.special", reason="SciPy is not installed")
-    with pytest.raises(NoRuleError, match=r"scipy.special.logsumexp of a node .* np.logaddexp.reduce"):
+    with pytest.raises(NoRuleError, match=r"scipy.special.logsumexp of a node .* use af.special.logsumexp"):
         special.logsumexp(x, **options)
     numbers = special.logsumexp(af.Constant(x.value), **options)
     np.testing.assert_array_equal(numbers, special.logsumexp(x.value, **options))
@@ -364,7 +364,9 @@ def test_views_of_another_class_hold_numbers(x, z):
             view = node.view(kind)
             assert type(view) is kind
             assert np.shares_memory(view, node)
+            assert not isinstance(view.base, af.Node)
             np.testing.assert_array_equal(np.asarray(view).ravel(), node.value)
+    assert type(z.view(np.ma.MaskedArray).data) is np.ndarray
 
 
 def test_a_write_through_a_masked_array_is_noticed(x):

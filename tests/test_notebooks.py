@@ -256,8 +256,9 @@ def ready(address, server, log):
     raise RuntimeError(f"JupyterLab does not start:\n{log.read_text(errors='replace')[-2000:]}")
 
 
-def in_lab(browser, lab, name):
-    """What JupyterLab shows of a notebook."""
+@contextlib.contextmanager
+def opened(browser, lab, name):
+    """A tab with JupyterLab and a notebook, and what it shows."""
     page = Page(browser, 1300, 6000)  # high: JupyterLab draws what can be seen
     page.call("Page.navigate", url=f"{lab}/lab/workspaces/{name}/tree/{name}.ipynb")
     end = time.monotonic() + 90
@@ -267,14 +268,14 @@ def in_lab(browser, lab, name):
     seen = see(page)
     if folder := os.environ.get("AUTOFLOW_SHOTS"):
         page.screenshot(Path(folder) / f"lab_{name}.png")
+    yield page, seen
     page.call("Page.close")
-    return seen
 
 
 def test_jupyterlab_untrusted(browser, lab):
     """No scripts: the images, and the tables behind a click."""
-    seen = in_lab(browser, lab, "untrusted")
-    check_node(seen)
+    with opened(browser, lab, "untrusted") as (_, seen):
+        check_node(seen)
     for k in (GRAPH, STEPS, SLIDERS):
         (width,) = seen[k]["images"]
         assert width > 300
@@ -287,8 +288,20 @@ def test_jupyterlab_untrusted(browser, lab):
 
 
 def test_jupyterlab_trusted(browser, lab):
-    seen = in_lab(browser, lab, "trusted")
-    check_node(seen)
-    check_live(seen)
-    check_static(seen)
-    check_names(seen)
+    with opened(browser, lab, "trusted") as (page, seen):
+        check_node(seen)
+        check_live(seen)
+        check_static(seen)
+        check_names(seen)
+        use_the_keyboard(page)
+
+
+def use_the_keyboard(page):
+    """Arrow keys step, and no key reaches the notebook, where `b` would insert a cell."""
+    root = "[...document.querySelectorAll('.autoflow-picture > div')].at(-1).shadowRoot"
+    cells = page.run("document.querySelectorAll('.jp-Cell').length")
+    page.run(f"{root}.querySelector('.page').focus()")
+    for key in ("ArrowRight", "ArrowRight", "b", "ArrowRight"):
+        page.press(key)
+    assert page.run(f"{root}.querySelector('.where').textContent").startswith("3 / 8")
+    assert page.run("document.querySelectorAll('.jp-Cell').length") == cells

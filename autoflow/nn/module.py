@@ -13,7 +13,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..backends import FAMILIES
+from ..backends import FAMILIES, on_host
+from ..devices import Autodiff, usable_cupy
+from ..grads import alike
 from ..modes import modes
 from ..nodes import VariableRole, value_of
 from ..scopes import scope
@@ -108,13 +110,13 @@ class Module:
         return {p: v for p, v in self._walk("") if isinstance(v, VariableRole) or type(v) in FAMILIES}
 
     def state_dict(self) -> dict[str, Array]:
-        """Copies of all parameters and buffers as plain arrays, by path.
+        """Copies of all parameters and buffers as plain NumPy arrays, by path.
 
         >>> from autoflow import nn
         >>> {path: x.shape for path, x in nn.BatchNorm(2).state_dict().items()}
         {'weight': (2,), 'bias': (2,), 'running_mean': (2,), 'running_var': (2,)}
         """
-        return {path: value_of(value).copy() for path, value in self._state().items()}
+        return {path: np.array(on_host(value_of(value))) for path, value in self._state().items()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Overwrite parameters and buffers.
@@ -128,7 +130,37 @@ class Module:
             if isinstance(value, VariableRole):
                 value.assign(arrays[path])  # type: ignore[attr-defined]
             else:
-                np.copyto(value, arrays[path], casting="same_kind")
+                np.copyto(value, alike(arrays[path], value), casting="same_kind")
+
+    def to_gpu(self: Self) -> Self:
+        """Parameters and buffers onto the GPU, in place; returns the module. Parameters are new Variables then: make
+        the optimiser afterwards. Raises ImportError or RuntimeError where there is no GPU."""
+        return self.to(usable_cupy().ndarray)
+
+    def to_cpu(self: Self) -> Self:
+        """Parameters and buffers back as NumPy's, in place; returns the module."""
+        return self.to(np.ndarray)
+
+    def to(self: Self, array_type: type) -> Self:
+        """Parameters and buffers as arrays of that type, in place; returns the module. Parameters are new Variables."""
+        AF, made = Autodiff(array_type), {}  # noqa: N806 - as users write it
+
+        def moved(x: Any) -> Any:
+            if isinstance(x, (list, tuple)):
+                return type(x)([moved(part) for part in x])
+            if isinstance(x, dict):
+                return {key: moved(part) for key, part in x.items()}
+            if isinstance(x, VariableRole):
+                if id(x) not in made:  # one that is used twice stays one
+                    made[id(x)] = AF.Variable(on_host(value_of(x)), x.name, requires_grad=x.requires_grad)
+                return made[id(x)]
+            return AF.put(on_host(x)) if type(x) in FAMILIES else x
+
+        for module in self.modules():
+            for name, value in vars(module).items():
+                if not name.startswith("_"):
+                    vars(module)[name] = moved(value)
+        return self
 
     def save(self, path: str | Path) -> Path:
         """Write :meth:`state_dict` to an npz file; returns its path."""

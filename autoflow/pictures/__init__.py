@@ -5,7 +5,8 @@ gradients); ``views`` (what is drawn of what was recorded: ``merging`` of chains
 then the renderers: ``cards`` (what stands in a node), ``layout`` (where it stands; ``nesting`` of boxes, ``rows`` of a
 long chain), ``svg``, ``dot``, ``text``, ``tables``, ``exports``. ``huge`` draws a million nodes.
 Then ``stepping`` (the passes one step at a time), ``html`` with ``fragment.js`` (the page that replays them),
-``toggling`` (boxes that fold on a click), ``png``, ``cell`` (what a notebook shows of a node).
+``toggling`` (boxes that fold on a click), ``png``, ``cell`` (what a notebook shows of a node), ``still`` (where no
+scripts run); ``explore`` with ``live`` and ``explore.js`` (sliders), ``widget`` (sliders that ask Python).
 """
 
 from .cell import node_bundle

@@ -24,7 +24,7 @@ from ..errors import LostGradientError
 from ..modes import modes
 from ..nodes import Node, Operation, Variable
 from ..replay import replay_node
-from .exports import wanted
+from .exports import bundle, wanted
 from .html import PLAIN, ground, image, policy
 from .live import fragment
 from .names import Titles, bound_names
@@ -88,7 +88,7 @@ class Explorer:
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
         """What notebooks show: a page, a widget, or a picture and advice. Never an exception."""
         if modes().static:  # nothing moves there
-            return self.picture._repr_mimebundle_(include, exclude)
+            return bundle(self.picture, include, exclude)
         trouble = ""
         if self.reason is not None:
             try:

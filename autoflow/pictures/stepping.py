@@ -299,7 +299,7 @@ class Stepper:
         from .html import step_rows
         from .still import show
 
-        show(self, lambda: step_rows(self.steps))
+        show(self.graph, lambda: step_rows(self.steps))
 
 
 def lines(told: Iterable[Step], notes: Iterable[str] = ()) -> str:

@@ -8,15 +8,15 @@ one: to LaTeX, nbconvert gives no SVG without Inkscape, whatever stands beside i
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from ..modes import modes
-from .exports import wanted
+from .data import Graph
+from .exports import bundle, wanted
 from .html import PLAIN, html_table
 from .tables import aligned
 
 
-def show(picture: Any, rows: Callable[[], Sequence[Sequence[str]]]) -> None:
+def show(graph: Graph, rows: Callable[[], Sequence[Sequence[str]]]) -> None:
     """Display the picture, and the table of ``rows()``.
 
     Raises NotImplementedError where one output is enough: IPython then asks for ``_repr_mimebundle_``.
@@ -25,7 +25,7 @@ def show(picture: Any, rows: Callable[[], Sequence[Sequence[str]]]) -> None:
         raise NotImplementedError
     from IPython.display import display
 
-    image = picture._repr_mimebundle_()
+    image = bundle(graph)
     if "image/png" in image:
         del image["image/svg+xml"]
     display(image, raw=True)

@@ -140,10 +140,10 @@ class Phases:
             if len(large) < FEW or bound_by_products(members):
                 continue
             inside = set(members)
+            given = self.parts | self.outputs
             results = [
-                v for v in members
-                if v in self.parts or v in self.outputs or any([self.reads_whole(u, v, inside) for u in users.get(v, ())])
-            ]  # fmt: skip
+                v for v in members if v in given or any([self.reads_whole(u, v, inside) for u in users.get(v, ())])
+            ]
             if not results:
                 continue
             phase = Phase(self, members, results)

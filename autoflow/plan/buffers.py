@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import contextvars
 import functools
-import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from operator import attrgetter, itemgetter
@@ -73,6 +72,7 @@ class Plan:
         self.owners = owners_of(order)
         self.fresh, self.presented = self.results(program.outputs)
         self.copied = self.inputs_to_copy(order)
+        self.buffers += self.copied.values()
         self.rows = self.rows_of_stacks(order)
         last = self.last_uses(order)
         for k, v in enumerate(order):
@@ -368,8 +368,3 @@ def fitting_number(x: Any, a: Any, v: Value) -> Any:
     if other.dtype is None or other.dtype.kind != "f" or not resolves(v.function, other.dtype):
         return x
     return np.asarray(x, other.dtype)
-
-
-def size(plan: Plan) -> int:
-    """Bytes of all buffers."""
-    return sum([b.nbytes for b in plan.buffers]) + sum([x.nbytes for x in plan.copied])

@@ -1,4 +1,9 @@
-"""``af.compile``: a function as a program, recorded at the first call and replayed at the later ones."""
+"""``af.compile``: a function as a program, recorded at the first call and replayed at the later ones.
+
+This file decides which program is the right one for a call (the signature, the guards), keeps a bounded number of them,
+and puts results back into the containers that the function returned. A call with the same kind of arguments as the
+one before takes the short way: shapes and dtypes are compared, 0.1 µs for each array.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +19,12 @@ from .. import trees
 from ..errors import CompileError
 from ..modes import modes
 from ..nodes import NodeRole, source_of, value_of
+from .again import recompute
 from .blocks import blocked
 from .buffers import Plan
 from .joining import join
 from .recorded import Place, Recorded, record
+from .report import Report
 from .scalars import scalar_plan
 from .traced import Traced
 
@@ -88,6 +95,25 @@ class Compiled:
             self.entries.popitem(last=False)
         return entry
 
+    def plan(self) -> Any:
+        """What the program that was used last does: calls, buffers, bytes, as a table and as a picture.
+
+        >>> import autoflow as af
+        >>> f = compile(lambda x: np.tanh(x * 2.0).sum())
+        >>> f(np.zeros(3))
+        array(0.)
+        >>> f.plan()
+        3 NumPy calls, 1 buffer of 24 bytes in all
+            call        shape  dtype    operands  into
+         1  multiply    (3,)   float64  x0 2.0    buffer 0
+         2  tanh        (3,)   float64  1         buffer 0
+         3  add.reduce  ()     float64  2         result 0
+        """
+        used = [entry for entry in self.entries.values() if entry is not None]
+        if not used:
+            raise CompileError("nothing was recorded yet: call the compiled function once")
+        return Report(used[-1].free[-1])
+
     def __repr__(self) -> str:
         return f"<compiled {getattr(self.f, '__name__', 'function')}, {len(self.entries)} programs>"
 
@@ -103,13 +129,15 @@ class Entry:
         self.guards = [(x.shape, x.dtype) for x in args] if self.flat else []
         self.assemble = assembler(recorded.tree)
         join(self.program)
+        if how.get("checkpointing"):
+            recompute(self.program)
         blocked(self.program)
         self.free: list[Any] = [self.plan()]
         self.program.forget_samples()
 
     def plan(self) -> Any:
         """Memory and calls for one more run at the same time."""
-        return scalar_plan(self.program) or Plan(self.program, **self.how)
+        return scalar_plan(self.program) or Plan(self.program)
 
     def fits(self, args: tuple[Any, ...]) -> bool:
         """Is the program right for these? The quick way, for plain arrays only; about 0.1 µs for each."""
@@ -202,6 +230,43 @@ def check_equal(eager: Any, ours: Any, name: str) -> None:
 
 def compile(
     f: Callable[..., Any], *, fallback: bool = False, verify: bool = False, limit: int = 32,
+    checkpointing: str | None = None,
 ) -> Any:  # fmt: skip
-    """``f`` as a program, recorded once and replayed."""
-    return Compiled(f, fallback=fallback, verify=verify, limit=limit)
+    """``f`` as a program: recorded at the first call, replayed without any bookkeeping at the later ones.
+
+    f : a function of arrays, numbers, and lists, tuples, dicts and dataclasses of them: NumPy code,
+        ``af.value_and_grad(...)``, a whole training step that returns its new parameters.
+    fallback : run eagerly what cannot be compiled; without it that is an error, which says why.
+    verify : at every call run ``f`` beside the program and compare: twice the time, for finding mistakes.
+    limit : programs that are kept, one for each signature; the one that was used longest ago is dropped.
+    checkpointing : "balanced" computes results of elementwise functions again instead of keeping them for the way
+        back: less memory for more time.
+
+    Returns a function that gives what ``f`` gives: the same bits, but where the order of a summation changes (sums of
+    four or more products, arrays of 100,000 elements and more): there the error is below 1e-13 of the largest entry.
+    Arrays are new at every call, and nobody else writes into them. Nodes come out as plain arrays.
+
+    The *signature* decides which program is used, or that a new one is recorded: containers, shapes and dtypes of
+    arrays, the values of everything else (Python's numbers too: make what changes often a 0-d array), and switches
+    such as ``af.no_grad``. What ``f`` finds outside is guarded by identity: closures, globals, attributes. The
+    contents of arrays from outside are read anew at every call.
+
+    Raises CompileError for what would not be the same at the next call: Python that asks for a value
+    (``if x.sum() > 0``, ``float(x)``, ``np.asarray(x)``); random numbers drawn inside; writing into an argument or
+    into something outside; a value that is kept there. An argument with a history, and any call inside another
+    transform, goes the eager way.
+
+    >>> import autoflow as af
+    >>> @af.compile
+    ... def step(w, x, y):
+    ...     loss, g = af.value_and_grad(lambda w: ((x @ w - y) ** 2).mean())(w)
+    ...     return loss, w - 0.5 * g
+    >>> x, y, w = np.eye(2), np.array([1.0, 2.0]), np.zeros(2)
+    >>> for _ in range(20):
+    ...     loss, w = step(w, x, y)
+    >>> w.round(3)
+    array([1., 2.])
+    """
+    if checkpointing not in (None, "balanced"):
+        raise ValueError(f'checkpointing is None or "balanced", not {checkpointing!r}')
+    return Compiled(f, fallback=fallback, verify=verify, limit=limit, checkpointing=checkpointing)

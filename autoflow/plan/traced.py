@@ -422,8 +422,8 @@ class Traced:
 
     def reshape(self, *shape: Any, order: str = "C", copy: Any = None) -> Any:
         """As in NumPy."""
-        shape = shape[0] if len(shape) == 1 else shape
-        return np.reshape(self, shape, order=order) if copy is None else self.tape.call(np.reshape, (self, shape))
+        new: Any = shape[0] if len(shape) == 1 else shape
+        return self.tape.view(np.reshape, self, (new,), {"order": order})
 
     def transpose(self, *axes: Any) -> Any:
         """As in NumPy."""
