@@ -177,9 +177,10 @@ class Page:
         return answer["result"].get("value")
 
     def press(self, key):
-        """A key, to whatever has the focus."""
+        """A key, to whatever has the focus: a letter, or one with a name."""
+        letter = {"code": f"Key{key.upper()}", "windowsVirtualKeyCode": ord(key.upper())} if len(key) == 1 else {}
         for kind in ("keyDown", "keyUp"):
-            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key)
+            self.call("Input.dispatchKeyEvent", type=kind, **{"key": key, "code": key, **letter})
 
     def screenshot(self, path):
         """A PNG of the whole page."""

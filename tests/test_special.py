@@ -183,3 +183,14 @@ def test_counts_are_rounded_down():
     special.bdtr(2.7, 5, p).backward()
     h = 1e-6
     np.testing.assert_allclose(p.grad, (special.bdtr(2, 5, 0.3 + h) - special.bdtr(2, 5, 0.3 - h)) / (2 * h), rtol=1e-8)
+
+
+@pytest.mark.parametrize(("f", "slope"), [
+    (lambda x: special.it2j0y0(x)[0], lambda x: x / 4), (lambda x: special.it2i0k0(x)[0], lambda x: x / 4),
+    (lambda x: special.shichi(x)[0], lambda x: 1.0), (lambda x: special.sici(x)[0], lambda x: 1.0),
+])  # fmt: skip
+@pytest.mark.parametrize("at", [0.0, 1e-7])
+def test_integrals_near_zero(f, slope, at):
+    x = af.Variable(at)
+    f(x).backward()
+    np.testing.assert_allclose(x.grad, slope(at), rtol=1e-12)

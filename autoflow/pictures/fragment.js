@@ -289,7 +289,6 @@ async function render(fragment) {
   const image = fragment.querySelector("img");
   const data = await unpacked(fragment.dataset.autoflow);
   const host = document.createElement("div");
-  host.setAttribute("data-lm-suppress-shortcuts", "true"); // JupyterLab leaves the arrow keys to us
   const root = host.attachShadow({ mode: "open" });
   make("style", root, {}, data.css);
   const around = make("div", root);

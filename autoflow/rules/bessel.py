@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from .parameters import ROOT_PI, real, with_parameters
+from .parameters import ROOT_PI, near_zero, real, with_parameters
 from .table import COMPOSED, of, primitive, rule
 
 Array = Any
@@ -142,26 +142,36 @@ for each in ("pbdv", "pbvv", "pbwa"):
 
 def add_integrals(name: str, *integrands: Any) -> None:
     """Rows for the results of a ufunc that are integrals up to x."""
-    parts = []
-    for k, integrand in enumerate(integrands):
-        part = None if len(integrands) == 1 else k
-        derivative = (lambda f: lambda g, x: g * f(x))(integrand)
-        if part is None:
-            rule(getattr(special, name), "x", "∫", r"\operatorname{" + name + "} $x", x=derivative, domain=(0.5, 2.0))
-        else:
-            parts.append(with_parameters(getattr(special, name), "x", "∫", r"\operatorname{" + name + "} $x",
-                                         x=derivative, domain=(0.5, 2.0), part=part, name=f"{name}_{k}"))  # fmt: skip
-    if parts:
-        COMPOSED[getattr(special, name)] = lambda x: tuple([part(x) for part in parts])
+    ufunc, several = getattr(special, name), len(integrands) > 1
+    parts = [
+        with_parameters(ufunc, "x", "∫", rf"\operatorname{{{name}}} $x", x=times(integrand), domain=(0.5, 2.0),
+                        part=k if several else None, name=f"{name}_{k}" if several else name)
+        for k, integrand in enumerate(integrands)
+    ]  # fmt: skip
+    if several:
+        COMPOSED[ufunc] = lambda x: tuple([part(x) for part in parts])
 
 
+def times(integrand: Any) -> Any:
+    """The derivative of an integral up to x."""
+    return lambda g, x: g * integrand(x)
+
+
+def above_one(function: Any, sign: int) -> Any:
+    """(f(x) − 1)/x for J₀ (sign −1) and I₀, and for small x its power series, ±x/4 + x³/64 ± x⁵/2304."""
+    return lambda x: near_zero(
+        x, 0.05, lambda x: x * (sign / 4 + x * x * (1 / 64 + sign * x * x / 2304)), lambda x: (function(x) - 1) / x
+    )
+
+
+bessel_ratio, modified_ratio = above_one(special.j0, -1), above_one(special.i0, 1)
 add_integrals("itj0y0", special.j0, special.y0)
 add_integrals("iti0k0", special.i0, special.k0)
-add_integrals("it2j0y0", lambda x: (1 - special.j0(x)) / x, lambda x: -special.y0(x) / x)
-add_integrals("it2i0k0", lambda x: (special.i0(x) - 1) / x, lambda x: -special.k0(x) / x)
+add_integrals("it2j0y0", lambda x: -bessel_ratio(x), lambda x: -special.y0(x) / x)
+add_integrals("it2i0k0", modified_ratio, lambda x: -special.k0(x) / x)
 add_integrals("itstruve0", lambda x: special.struve(0, x))
 add_integrals("it2struve0", lambda x: -special.struve(0, x) / x)
 add_integrals("itmodstruve0", lambda x: special.modstruve(0, x))
 add_integrals("sici", lambda x: np.sinc(x / math.pi), lambda x: np.cos(x) / x)
-add_integrals("shichi", lambda x: np.sinh(x) / x, lambda x: np.cosh(x) / x)
+add_integrals("shichi", lambda x: divided(np.sinh(x), x, 1.0), lambda x: np.cosh(x) / x)
 add_integrals("fresnel", lambda x: np.sin(math.pi / 2 * (x * x)), lambda x: np.cos(math.pi / 2 * (x * x)))
