@@ -59,10 +59,10 @@ def node_repr(node: Any) -> str:
 
 def described(node: Any) -> str:
     """The same, unless something is broken."""
-    kind = type(node).__name__
+    kind = type(node).__name__.replace("View", "Operation")
     if not hasattr(node, "_value"):
         return f"{numbers(node)}  {kind} made by NumPy, without a history"
-    words = [kind.replace("View", "Operation"), clipped(node.name)]
+    words = [kind, clipped(node.name)]
     if (record := node.grad_fn) is not None and len(record.parents) <= 4:
         words.append(f"= {record.rule.name}({', '.join(map(operand_name, record.operands))})")
     elif record is not None:

@@ -1,4 +1,4 @@
-"""Libraries to whom a node is its numbers, and code that loses a gradient halfway: one table, with the reasons.
+"""Libraries for which a node is its numbers, and code that loses a gradient halfway: one table, with the reasons.
 
 Most libraries begin with ``np.asarray``: they have the numbers, and nothing is left to be done. Those below keep the
 array that they were given and go on with it, through NumPy's hooks and past them. What they want are numbers (a plot, a

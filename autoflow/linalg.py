@@ -30,8 +30,11 @@ __all__ = [
 # ruff: noqa: E501
 
 
-def scipy_linalg() -> Any:
-    """scipy.linalg, imported when it is needed."""
+def scipy_linalg(*arrays: Array) -> Any:
+    """scipy.linalg, imported when it is needed, for these operands. LAPACK has no long double, and SciPy is not of one
+    mind about it: some functions round such numbers, some fail."""
+    if any([x.dtype.char in "gG" for x in arrays]):
+        raise TypeError("scipy.linalg computes in single and double precision: use x.astype(np.float64)")
     try:
         import scipy.linalg
     except ImportError as error:
@@ -54,13 +57,13 @@ def expm(A: Array) -> Array:  # noqa: N803 - SciPy's name
     array([[1.5       , 1.        ],
            [2.16666667, 1.5       ]])
     """
-    return scipy_linalg().expm(A)
+    return scipy_linalg(A).expm(A)
 
 
 @primitive
 def sqrtm(A: Array) -> Array:  # noqa: N803
     """The square root of a matrix, z z = A; complex if A has negative eigenvalues. NaN may come back for a singular A."""
-    return scipy_linalg().sqrtm(A)
+    return scipy_linalg(A).sqrtm(A)
 
 
 def through_blocks(function: Any) -> Any:
@@ -89,7 +92,9 @@ rule(sqrtm, "x", "sqrtm", r"$x^{1/2}", x=through_blocks(sqrtm), examples=(of((3,
 @primitive
 def general(x: Array, y: Array, assume_a: Any = None, lower: bool = False) -> Array:
     """scipy.linalg.solve of a matrix that is all there."""
-    return scipy_linalg().solve(x, y, lower, assume_a=assume_a, check_finite=False)
+    if np.float16 in (x.dtype, y.dtype):  # its derivative is computed by np.linalg.solve, which refuses them as well
+        raise TypeError("af.linalg.solve computes in single and double precision: use x.astype(np.float32)")
+    return scipy_linalg(x, y).solve(x, y, lower, assume_a=assume_a, check_finite=False)
 
 
 def solve(a: Any, b: Any, lower: bool = False, *, assume_a: Any = None, transposed: bool = False) -> Array:
@@ -120,7 +125,7 @@ TURNED = {"upper triangular": "lower triangular", "lower triangular": "upper tri
 @primitive
 def triangular(x: Array, y: Array, trans: int = 0, lower: bool = False, unit_diagonal: bool = False) -> Array:
     """scipy.linalg.solve_triangular."""
-    return scipy_linalg().solve_triangular(x, y, trans, lower, unit_diagonal, check_finite=False)
+    return scipy_linalg(x, y).solve_triangular(x, y, trans, lower, unit_diagonal, check_finite=False)
 
 
 def solve_triangular(
@@ -160,7 +165,7 @@ rule(triangular, "x y | trans=0 lower=False unit_diagonal=False", "solve", r"$x^
 @primitive
 def cholesky(a: Array, lower: bool = False) -> Array:
     """The Cholesky factor of a positive definite matrix: uᴴ u, or l lᴴ with ``lower``; that triangle of a is read."""
-    return scipy_linalg().cholesky(a, lower=lower, check_finite=False)
+    return scipy_linalg(a).cholesky(a, lower=lower, check_finite=False)
 
 
 def cho_factor(a: Any, lower: bool = False) -> tuple[Array, bool]:
@@ -184,7 +189,7 @@ rule(cholesky, "a | lower=False", "chol", r"\operatorname{chol} $a", holomorphic
 def solve_sylvester(a: Array, b: Array, q: Array) -> Array:
     """The x with a x + x b = q, for matrices a (m, m), b (n, n), q (m, n)."""
     dtype = np.result_type(a, b, q)  # SciPy 1.17 gives wrong numbers for a complex a and a real b
-    return scipy_linalg().solve_sylvester(*[np.asarray(x, dtype) for x in (a, b, q)])
+    return scipy_linalg(a, b, q).solve_sylvester(*[np.asarray(x, dtype) for x in (a, b, q)])
 
 
 def sylvester_q(g: Array, a: Array, b: Array) -> Array:
@@ -202,7 +207,7 @@ rule(solve_sylvester, "a b q", "sylvester", r"\operatorname{sylvester}($a, $b, $
 @primitive
 def banded(x: Array, y: Array, below: int = 0, above: int = 0) -> Array:
     """scipy.linalg.solve_banded."""
-    return scipy_linalg().solve_banded((below, above), x, y, check_finite=False)
+    return scipy_linalg(x, y).solve_banded((below, above), x, y, check_finite=False)
 
 
 def solve_banded(l_and_u: tuple[int, int], ab: Any, b: Any) -> Array:

@@ -327,7 +327,7 @@ def named_as(name: str, owner: type) -> None:
 for name, role in ROLES.items():
     named_as(name, role)
 NUMPY = Family(np.ndarray, ROLES, SLOTS)
-NUMPY.from_numpy = NUMPY.to_numpy = lambda array: array  # type: ignore[method-assign]
+NUMPY.from_numpy = NUMPY.to_numpy = lambda array: array
 Node, Variable, Constant, Operation, View = NUMPY.Node, NUMPY.Variable, NUMPY.Constant, NUMPY.Operation, NUMPY.View
 
 

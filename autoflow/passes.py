@@ -75,7 +75,8 @@ def accumulated(variable: Any, g: Array) -> Array:
     if not isinstance(g, NodeRole) and not isinstance(old, NodeRole):
         with np.errstate(all="ignore"):  # backward does not warn
             return added(old, g)
-    with switched(recording=True), np.errstate(all="ignore"):  # of a pass with create_graph: the sum is part of the graph, whatever the mode
+    # Of a pass with create_graph: the sum is part of the graph, whatever the mode.
+    with switched(recording=True), np.errstate(all="ignore"):
         return fitted(g if old is None else added(old, g), variable.dtype)
 
 

@@ -88,9 +88,10 @@ def orphan_numbers(x: Any) -> Array:
 
 def history_lost(x: Any) -> LostGradientError:
     """What is said of such an array."""
+    kind = type(x).__name__.replace("View", "Operation")
     return LostGradientError(
-        f"NumPy made this {type(x).__name__} of shape {x.shape} from a node without telling us (np.array(node, "
-        f"subok=True) does), so its history is lost. Use the node itself, or np.array(x) for a plain copy."
+        f"NumPy made this {kind} of shape {x.shape} from a node without telling us (np.array(node, subok=True) does), "
+        f"so its history is lost. Use the node itself, or np.array(x) for a plain copy."
     )
 
 
@@ -158,7 +159,7 @@ def apply_one(rule: Rule, x: Any, parent: Any, inputs: tuple[Any, ...]) -> Any:
                     unsafe = (*unsafe, k)
     result = rule.compute(*values)
     if type(result) not in FAMILIES:
-        result = plain_array(result)
+        result = np.asarray(result) if type(result) in REALS else plain_array(result)
     limit = modes().limit
     if (
         unsafe

@@ -4,8 +4,13 @@ scipy.stats takes the numbers of nodes. Here are the distributions that people f
 everything in them may be a node: the point, ``loc`` and ``scale``, and the parameters wherever the derivative has a
 formula (shape parameters of ``cdf`` have none, and are refused there).
 
-    from autoflow import stats
-    loss = -stats.norm.logpdf(data, loc=mean, scale=np.exp(log_deviation)).sum()
+>>> import autoflow as af
+>>> from autoflow import stats
+>>> mean = af.Variable(0.0)
+>>> loss = -stats.norm.logpdf([1.0, 2.0, 6.0], loc=mean, scale=2.0).sum()
+>>> loss.backward()
+>>> mean.grad  # Σ (mean − x)/scale²
+array(-2.25)
 """
 
 from __future__ import annotations

@@ -56,6 +56,14 @@ def autoflow(work: Workload) -> Step:
     return step
 
 
+def compiled(work: Workload) -> Step:
+    """autoflow, the step recorded once by ``af.compile`` and replayed."""
+    af = import_module("autoflow")
+    both = af.value_and_grad(lambda *p: work.forward(np, *work.data, *p), tuple(range(len(work.parameters))))
+    function = af.compile(both)
+    return lambda: list(function(*work.parameters)[1])
+
+
 def autograd(work: Workload) -> Step:
     """HIPS autograd."""
     anp = import_module("autograd.numpy")
@@ -121,13 +129,14 @@ IMPLEMENTATIONS: dict[str, Callable[[Workload], Step]] = {
     "forward": forward,
     "hand": hand,
     "autoflow": autoflow,
+    "compiled": compiled,
     "autograd": autograd,
     "mygrad": mygrad,
     "torch": torch,
     "jax": jax,
     "jax-jit": partial(jax, jit=True),
 }
-TITLES = {"mygrad": "MyGrad", "torch": "PyTorch", "jax": "JAX", "jax-jit": "JAX jit"}
+TITLES = {"compiled": "af.compile", "mygrad": "MyGrad", "torch": "PyTorch", "jax": "JAX", "jax-jit": "JAX jit"}
 LIBRARIES = {"autoflow", "autograd", "mygrad", "torch", "jax"}
 # Seconds per step, or minutes to compile.
 TOO_SLOW = {("jax", "scalars-1k"), ("jax", "scalars-10k"), ("jax-jit", "scalars-10k")}
@@ -197,15 +206,17 @@ def title(implementation: str) -> str:
     return TITLES.get(implementation, implementation)
 
 
-def compared(implementations: Sequence[str]) -> list[str]:
-    """In times of whose time autoflow's is given."""
-    return [other for other in ("hand", "torch") if other in implementations and "autoflow" in implementations]
+def compared(implementations: Sequence[str]) -> list[tuple[str, str]]:
+    """Pairs (ours, other): the one's time is given in times of the other's."""
+    pairs = [("autoflow", "hand"), ("autoflow", "torch"), ("compiled", "hand"), ("compiled", "torch"),
+             ("compiled", "jax-jit")]  # fmt: skip
+    return [(ours, other) for ours, other in pairs if ours in implementations and other in implementations]
 
 
 def cells(name: str, row: dict[str, float], implementations: Sequence[str]) -> list[str]:
     """A row of the table: times, then ratios; empty where there is no figure."""
     times = {i: row.get(i, math.nan) for i in implementations}
-    ratios = [times["autoflow"] / times[other] for other in compared(implementations)]
+    ratios = [times[ours] / times[other] for ours, other in compared(implementations)]
     return [name, *map(digits, [*times.values(), *ratios])]
 
 
@@ -230,7 +241,7 @@ def main() -> None:
     libraries = [i for i in implementations if i in LIBRARIES]
     malloc = "cold" if options.cold else "warm"
     where = f"{setting(libraries)}; malloc {malloc}; ms, best of up to {options.repeats} rounds"
-    ratios = [f"autoflow / {title(other)}" for other in compared(implementations)]
+    ratios = [f"{title(ours)} / {title(other)}" for ours, other in compared(implementations)]
     header = ["workload", *map(title, implementations), *ratios]
     print(where, "  ".join([f"{header[0]:12}", *(f"{word:>8}" for word in header[1:])]), sep="\n")
     figures: dict[str, dict[str, float]] = {}

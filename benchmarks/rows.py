@@ -1,6 +1,6 @@
 """The rows that are used most: value and gradient by autoflow over the same formulas in plain NumPy.
 
-    python benchmarks/rows.py [--rounds 40]
+    python benchmarks/rows.py [--rounds 100]
 
 One operation costs autoflow some time besides the arithmetic: a record, a node, a pass back, a copy of the seed. How
 much is measured on ``+x``, whose derivative is g itself. The last two columns are autoflow's time over that of the
@@ -85,7 +85,7 @@ def sides(name: str, size: int) -> dict[str, Callable[[], Any]]:
 
 def seconds(name: str, size: int, rounds: int) -> dict[str, float]:
     """The least time of each side."""
-    runs = 200 if size < 100 else 3
+    runs = 25 if size < 100 else 1  # short looks at the clock: on a busy machine some fall between two interruptions
     timers = {side: timeit.Timer(f).timeit for side, f in sides(name, size).items()}
     return interleaved({side: lambda timer=timer: timer(runs) / runs for side, timer in timers.items()}, rounds)
 
@@ -93,7 +93,7 @@ def seconds(name: str, size: int, rounds: int) -> dict[str, float]:
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=40)
+    parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("names", nargs="*", help="rows to measure; all by default")
     options = parser.parse_args()
     warm_malloc()

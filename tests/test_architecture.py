@@ -102,7 +102,9 @@ MAY_IMPORT = {
 }
 # These show pictures if asked to: inside functions only.
 PICTURES_LATER = {"__main__", "verify", "plan", "train"}
-SUBPACKAGES_BY_DESIGN = {"nn", "optim", "linalg", "special", "stats", "signal", "integrate", "ops", "rules", "plan", "pictures"}
+SUBPACKAGES_BY_DESIGN = {
+    "nn", "optim", "linalg", "special", "stats", "signal", "integrate", "ops", "rules", "plan", "pictures",
+}  # fmt: skip
 FILES = sorted(p for p in PACKAGE.rglob("*.py") if p != PACKAGE / "__init__.py")
 
 

@@ -23,7 +23,7 @@ TINY = {
     workloads.make_softmax: (5, 4, 3),
 }
 KINDS = pytest.mark.parametrize("make", TINY, ids=lambda make: make.__name__)
-OURS = ("hand", "autoflow")
+OURS = ("hand", "autoflow", "compiled")
 PEERS = [name for name in compare.IMPLEMENTATIONS if name not in ("forward", *OURS)]
 
 

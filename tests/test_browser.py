@@ -415,3 +415,13 @@ def test_long_data_is_unpacked(show):
     while not one.run("Boolean(document.querySelector('.autoflow-picture > div')?.shadowRoot)"):
         assert time.monotonic() < end
     assert one.run("r().querySelectorAll('[data-node]').length") > 50
+
+
+def test_a_script_that_is_not_ours_does_not_run(browser, tmp_path):
+    path = tmp_path / "page.html"
+    text = shared()[0].step().to_html().replace("</body>", "<script>window.hit = 1</script></body>")
+    path.write_text(text, encoding="utf-8")
+    one = browser.open(path)
+    assert one.run("window.hit") is None
+    assert one.run("Boolean(document.querySelector('.autoflow-picture > div').shadowRoot)") is True
+    assert any(["Content Security Policy" in problem for problem in one.problems()])

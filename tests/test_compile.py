@@ -420,6 +420,18 @@ def test_writes_that_would_happen_once_are_refused():
         equal(np.asarray(af.compile(f, fallback=True)(x)), np.asarray(f(x)))
 
 
+def test_arrays_with_arithmetic_of_their_own():
+    for x in (np.ma.masked_less(np.ones(2), 0), np.ones((2, 2)).view(np.matrix)):
+        with pytest.raises(CompileError, match="has arithmetic of its own: pass a plain array"):
+            af.compile(lambda x: x * 2)(x)
+
+
+def test_formats_need_values_too():
+    with pytest.raises(CompileError, match="a format needs the value"):
+        af.compile(lambda x: (f"{x:.2f}", x)[1])(np.array(1.0))
+    assert af.compile(lambda x: (f"{x}", x)[1])(np.array(1.0)) == 1.0
+
+
 def test_arguments_that_cannot_be_compared():
     with pytest.raises(CompileError, match="an argument of a compiled function is a set"):
         af.compile(lambda x, s: x)(np.ones(2), {1})
@@ -488,6 +500,23 @@ def test_captured_variables_are_read_anew():
     assert c(x) == 3.0
     w.assign([5.0, 5.0])
     assert c(x) == 10.0
+
+
+def test_what_is_computed_from_outside_alone_is_watched():
+    a, b, w = np.ones(2), np.arange(2000.0), af.Variable([1.0, 2.0])
+    c = af.compile(counted(lambda x: x @ (a * 2.0) + float(b[0]) + (x * (w / 2.0)).sum()))
+    x = np.ones(2)
+    assert c(x) == 5.5
+    assert c(x) == 5.5
+    assert len(CALLS) == 1
+    a[0] = 2.0
+    assert c(x) == 7.5
+    b += 1.0
+    assert c(x) == 8.5
+    w.assign([2.0, 4.0])
+    assert c(x) == 10.0
+    assert c(x) == 10.0
+    assert len(CALLS) == 4
 
 
 def test_modes_are_part_of_the_signature():

@@ -23,6 +23,7 @@ from test_steps import lesson, shared
 import autoflow as af
 from autoflow.pictures import cell, draw, exports, graph, png
 from autoflow.pictures.html import LONG, PLAIN, attribute, fragment, packed, page, script, style
+from autoflow.pictures.stepping import steps_of
 
 EVIL = [
     "</script><script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "<b>&amp;", "a'b\"c", "<!--", "]]>",
@@ -80,9 +81,30 @@ def test_the_image_comes_first_and_says_what_it_shows():
 
 def test_the_table_has_all_steps():
     a5, _ = lesson()
-    reader = Reader(fragment(a5.step().graph))
+    reader = Reader(fragment(a5.graph(gradients=True)))
     assert reader.texts["b"] == ["step", "phase", "what happens"]
-    assert reader.texts["td"][2::3] == [s.caption for s in a5.steps()]
+    assert reader.texts["td"][2::3] == [s.caption for s in steps_of(a5.graph(gradients=True).drawn)]
+
+
+def test_the_table_of_a_lesson_has_the_local_rules_in_latex():
+    a5, _ = lesson()
+    text = fragment(a5.step().graph)
+    reader = Reader(text)
+    assert reader.texts["b"] == ["step", "phase", "what happens", "local rule"]
+    _, *rules = re.findall(r'<td class="tex2jax_process mathjax_process"[^>]*>(.*?)</td>', text)
+    assert [bool(rule) for rule in rules] == [s.phase == "backward" for s in a5.steps()]
+    by_title = {s.title: rule for s, rule in zip(a5.steps(), rules, strict=True) if rule}
+    assert by_title["a3"].startswith(r"$\frac{\partial a_{3}}{\partial a_{1}^{2}} = \sin a_{2}, \quad ")
+    assert by_title["sin(a2)"] == r"$z = \sin a_{2}, \quad \frac{\partial z}{\partial a_{2}} = \cos a_{2}$"
+    told = {s["node"]: s["rule"] for s in data_of(text)["steps"] if "rule" in s}
+    assert sorted(told.values()) == sorted([rule.strip("$") for rule in by_title.values()])
+
+
+def test_names_in_local_rules_are_no_commands():
+    x = af.Variable(2.0, name=r"$\href{javascript:alert(1)}{x}$")
+    (text,) = [text for _, text in (x * x).step().graph.rules]
+    assert r"\href" not in text
+    assert text.count("$") == text.count(r"\$")
 
 
 def test_nothing_comes_from_elsewhere():
@@ -159,7 +181,8 @@ def test_without_gradients_there_is_a_picture_and_a_tree():
     assert not g.gradients
     text = fragment(g)
     assert data_of(text)["steps"] == []
-    assert re.search(r"<details><summary>as text</summary><pre>out  add = 12", text)
+    assert "\nout  add = 12" in text.partition("<img")[0]
+    assert "<details><summary>all nodes as text</summary><pre>node  title  operation" in text
     assert "prefers-reduced-motion" in style("auto")
 
 

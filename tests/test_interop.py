@@ -388,6 +388,7 @@ def test_orphans_can_be_read(x, z):
     for node in (x, z, af.Constant(x.value), z[1:]):
         alone = orphan(node)
         assert "without a history" in repr(alone)
+        assert "View" not in repr(alone)
         assert str(alone) == f"{alone}" == str(node.value)
         assert (alone.shape, alone.dtype, len(alone)) == (node.shape, node.dtype, len(node))
         assert alone.tolist() == node.tolist()

@@ -19,6 +19,7 @@ import re
 import subprocess
 import sys
 import zlib
+from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -198,6 +199,15 @@ def test_the_lesson_has_ten_operations_on_eight_cards():
     assert g.counts() == "3 Variables · 10 Operations · 8 cards"
     assert len(json.loads(g.to_json())["nodes"]) == 13
     assert len(g.drawn.nodes) == 11
+    assert [card.title for card in g.drawn.nodes if len(card.members) > 1] == ["a1", "a2"]
+    told = [step.phase for step in make.example().steps()]
+    assert (told.count("forward"), told.count("backward")) == (10, 10)  # what was recorded
+    assert "x + y  add = 8 " in g.to_text()
+    assert "10 Operations · 8 cards" in g.to_text()
+    assert len(g.table().splitlines()) == 14
+    g = make.lesson(merge=False)
+    assert g.counts() == "3 Variables · 10 Operations"
+    assert len(g.drawn.nodes) == 13
 
 
 def test_the_gradient_is_a_graph_as_well():
@@ -213,6 +223,22 @@ def test_dot_accepts_boxes_and_folds(name):
     from autoflow.pictures.dot import run_dot
 
     assert b"<svg" in run_dot(make.GALLERY[name](), "svg")
+
+
+@pytest.mark.skipif(not dot.shutil.which("dot"), reason="Graphviz is not installed")
+@pytest.mark.parametrize("name", ["network", "recurrent"])
+def test_dot_leads_all_arrows_forward_and_boxes_one_after_another(name):
+    g = make.GALLERY[name]().drawn
+    plain = subprocess.run(["dot", "-Tplain"], input=g.to_dot().encode(), capture_output=True, check=True).stdout
+    at = {line[1]: (float(line[2]), float(line[4])) for line in map(str.split, plain.decode().splitlines())
+          if line[0] == "node"}  # fmt: skip
+    left, right = [{k: x + sign * wide / 2 for k, (x, wide) in at.items()} for sign in (-1, 1)]
+    for edge in g.edges:
+        assert right[f"n{edge.source}"] < left[f"n{edge.target}"]
+    boxes = [[f"n{v.id}" for v in g.nodes if v.entered == frame.path] for frame in g.frames]
+    assert len(boxes) > 1
+    for before, after in pairwise(boxes):
+        assert max([right[k] for k in before]) < min([left[k] for k in after])
 
 
 def test_the_picture_of_the_readme_is_that_of_its_example(tmp_path, monkeypatch):

@@ -15,7 +15,7 @@ from hypothesis import given, strategies as st
 from support import example as lesson
 
 import autoflow as af
-from autoflow.pictures import Graph, draw, graph, layout, to_dot
+from autoflow.pictures import Graph, draw, graph, layout, ordering, to_dot
 from autoflow.pictures.cards import cards
 from autoflow.pictures.numbers import number, numbers
 
@@ -488,17 +488,17 @@ def test_crossings_are_removed():
     lines = [layout.Line(0, 3, 0), layout.Line(1, 2, 0), layout.Line(0, 3, 1)]
     layers = layout.Layers(boxes, lines)
     layers.rows = [[0, 1], [2, 3]]
-    assert layout.crossings(layers) == 2
-    layout.reorder(layers)
-    assert layout.crossings(layers) == 0
+    assert ordering.crossings(layers) == 2
+    ordering.reorder(layers)
+    assert ordering.crossings(layers) == 0
 
 
 def test_neighbours_change_places_where_averages_do_not_help():
     boxes = [layout.Box(10, 10, (5.0,), 5.0) for _ in range(4)]
     layers = layout.Layers(boxes, [layout.Line(0, 3, 0), layout.Line(1, 2, 0)])
     layers.rows = [[0, 1], [2, 3]]
-    layout.swap_neighbours(layers, {0: 0, 1: 1, 2: 0, 3: 1})
-    assert layout.crossings(layers) == 0
+    ordering.swap_neighbours(layers, {0: 0, 1: 1, 2: 0, 3: 1})
+    assert ordering.crossings(layers) == 0
 
 
 @given(st.lists(st.tuples(st.floats(-100, 100), st.floats(0.1, 10)), min_size=1, max_size=12), st.floats(0, 30))

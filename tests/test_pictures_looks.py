@@ -12,8 +12,9 @@ from test_pictures_gallery import SVG, make
 
 import autoflow as af
 from autoflow.pictures.png import Sheet, outline, shapes
+from autoflow.pictures.style import THEMES as COLOURS
 
-READABLE = 4.5  # contrast of a text, WCAG 2.1, 1.4.3 (AA)
+READABLE, VISIBLE = 4.5, 3.0  # contrast of a text, and of a line: WCAG 2.1, 1.4.3 and 1.4.11 (AA)
 THEMES = ("light", "dark")
 
 
@@ -52,6 +53,13 @@ def test_every_text_can_be_read_on_what_is_behind_it(name, theme):
             assert contrast(shape["fill"], behind) >= READABLE, (shape["text"], shape["fill"], behind)
             seen += 1
     assert seen > 5
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_every_arrow_can_be_seen(theme):
+    colours = COLOURS[theme]
+    for arrow in ("edge", "con-line", "flow0", "flow1", "flow2", "flow3", "flow4"):
+        assert min(contrast(colours[arrow], colours[ground]) for ground in ("bg", "sco-fill")) >= VISIBLE, arrow
 
 
 def along(d):

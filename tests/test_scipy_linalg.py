@@ -92,3 +92,15 @@ def test_without_scipy(monkeypatch):
     monkeypatch.setitem(sys.modules, "scipy.linalg", None)
     with pytest.raises(ImportError, match="pip install scipy"):
         linalg.expm(af.Variable(A))
+
+
+@pytest.mark.parametrize("f", [linalg.expm, linalg.sqrtm, lambda x: linalg.solve(x, x), linalg.cholesky])
+def test_long_double_is_refused(f):
+    """SciPy's answers would be those of float64 in one function, and an error in the next."""
+    with pytest.raises(TypeError, match="single and double precision"):
+        f(af.Variable(np.eye(2, dtype=np.longdouble)))
+
+
+def test_half_precision_of_solve_is_refused():
+    with pytest.raises(TypeError, match="single and double precision"):
+        linalg.solve(af.Variable(np.eye(2, dtype=np.float16)), np.ones(2))

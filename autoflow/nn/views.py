@@ -13,7 +13,7 @@ needs; new figures follow ``af.options.theme``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -234,7 +234,7 @@ def plot_weights(parameters: Any, *, bins: int = 41, ax: Any = None) -> Any:
         raise InputError("plot_weights: there are no parameters")
     ax, theme = canvas(ax)
     widest = max([np.abs(x).max() for x in arrays.values()]) or 1.0
-    for row, (_, x) in enumerate(arrays.items()):
+    for row, x in enumerate(arrays.values()):
         counts, edges = np.histogram(x, bins, (-widest, widest))
         base = len(arrays) - 1 - row
         ax.stairs(base + 0.8 * counts / counts.max(), edges, baseline=base, fill=True, color=theme["weights"])
@@ -343,7 +343,7 @@ def tidy(ax: Any, *, left: bool = True) -> Any:
     return ax
 
 
-def between(first: str, last: str, n: int) -> Sequence[Any]:
+def between(first: str, last: str, n: int) -> list[str]:
     """n colours from one to the other; the last alone if n is 1.
 
     >>> between("#000000", "#FFFFFF", 3)

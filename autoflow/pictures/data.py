@@ -136,6 +136,7 @@ class Graph:
     frames: tuple[Frame, ...] = ()  # open boxes, of what is drawn
     faded: tuple[int, ...] = ()  # ids of nodes that are no part of what was highlighted
     hidden: int = 0  # recorded nodes that are not in it
+    rules: tuple[tuple[int, str], ...] = ()  # of a lesson: local derivatives in LaTeX, each with its operation's id
     view: bool = False  # is this what is drawn, or what was recorded?
 
     @cached_property

@@ -145,6 +145,7 @@ function controls(host, page, svg, data) {
     slider.value = String(k);
     slider.setAttribute("aria-valuetext", `${k} of ${last}, ${step.phase}`);
     where.textContent = `${k} / ${last}  ${step.phase}`;
+    caption.title = hidden ? "" : step.rule ?? "";
     caption.textContent = hidden ? `${step.question}   what will it be? ▶ shows it` : step.caption;
     before.disabled = k === 0;
     next.disabled = k === last && !hidden;
@@ -289,6 +290,7 @@ async function render(fragment) {
   const image = fragment.querySelector("img");
   const data = await unpacked(fragment.dataset.autoflow);
   const host = document.createElement("div");
+  host.setAttribute("data-lm-suppress-shortcuts", "true"); // JupyterLab leaves the arrow keys to us
   const root = host.attachShadow({ mode: "open" });
   make("style", root, {}, data.css);
   const around = make("div", root);

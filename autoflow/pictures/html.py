@@ -31,6 +31,8 @@ STEPPED = 200  # nodes; of a larger picture nobody wants every step in the page
 LAST = -1
 LONG = 65_536  # letters of data, above which it is compressed
 PLAIN = "tex2jax_ignore mathjax_ignore"  # a name may have dollars, and MathJax makes links
+TYPESET = "tex2jax_process mathjax_process"
+RULE = 3  # the column of the table of steps that has formulas
 REMOVED = "This page removes pictures. Those drawn under af.options(static=True, tables=True) stay."
 
 
@@ -95,22 +97,31 @@ def image(graph: Graph) -> str:
 
 
 def table(graph: Graph, steps: list[Step]) -> str:
-    """The steps as a table; of a picture that is not stepped through, the tree."""
+    """The steps as a table; of a picture that is not stepped through, the nodes."""
     if not steps:
-        return f"<details><summary>as text</summary><pre>{escape(graph.to_text(ascii=False))}</pre></details>"
-    return f"<details><summary>all steps as text</summary>{html_table(step_rows(steps))}</details>"
+        return f"<details><summary>all nodes as text</summary><pre>{escape(graph.drawn.table())}</pre></details>"
+    return f"<details><summary>all steps as text</summary>{html_table(step_rows(steps, graph), RULE)}</details>"
 
 
-def step_rows(steps: Sequence[Step]) -> list[list[str]]:
-    """One row per step, below a row of headlines."""
-    return [["step", "phase", "what happens"], *[[str(s.number), s.phase, s.caption] for s in steps]]
+def step_rows(steps: Sequence[Step], graph: Graph) -> list[list[str]]:
+    """One row per step, below a row of headlines. Of a lesson with the local rules in LaTeX, in column RULE."""
+    rows = [["step", "phase", "what happens"], *[[str(s.number), s.phase, s.caption] for s in steps]]
+    if not graph.rules:
+        return rows
+    rules = {k: f"${text}$" for k, text in graph.rules}
+    last = ["local rule", *[rules.get(s.node, "") if s.node and s.phase == "backward" else "" for s in steps]]
+    return [[*row, text] for row, text in zip(rows, last, strict=True)]
 
 
-def html_table(rows: Sequence[Sequence[str]]) -> str:
-    """A table of texts. (Rows and cells only: of the elements of a table these are left everywhere.)"""
+def html_table(rows: Sequence[Sequence[str]], math: int = -1) -> str:
+    """A table of texts. MathJax may typeset the column ``math``, whose names are those of a formula.
+
+    (Rows and cells only: of the elements of a table these are left everywhere.)
+    """
     head, *body = [[escape(text) for text in row] for row in rows]
     lines = [[f"<b>{text}</b>" for text in head], *body]
-    cells = ["".join([f'<td style="text-align:left">{text}</td>' for text in line]) for line in lines]
+    kinds = [f' class="{TYPESET}"' * (k == math) + ' style="text-align:left"' for k in range(len(head))]
+    cells = ["".join([f"<td{kind}>{text}</td>" for kind, text in zip(kinds, line, strict=True)]) for line in lines]
     return f"<table>{''.join([f'<tr>{line}</tr>' for line in cells])}</table>"
 
 
@@ -148,6 +159,8 @@ def frame(graph: Graph, step: Step) -> dict[str, Any]:
         return told
     node = graph.nodes[step.node]
     told["node"] = node.id
+    if step.phase == "backward" and node.id in (rules := dict(graph.rules)):
+        told["rule"] = rules[node.id]
     if step.phase == "forward":
         told["inputs"] = [arrow(row.source, node, row.slot) for row in node.operands if row.source is not None]
     if step.phase == "seed" and step.gradient is not None:

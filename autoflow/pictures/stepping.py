@@ -15,6 +15,7 @@ import numpy as np
 
 from ..engine import topological
 from .data import Graph, Operand, Vertex
+from .local_rules import rules
 from .numbers import Numbers, numbers
 from .text import plain, shows_boxes
 from .walk import graph as picture_of
@@ -91,7 +92,8 @@ def steps(node: Any, *, limit: int = LIMIT) -> list[Step]:
 
 def lesson(node: Any, **options: Any) -> Graph:
     """The picture that is stepped through: with all numbers, and a card for every operation that was recorded."""
-    return picture_of(node, "lesson", gradients=True, merge=False, fold=False, **options)
+    picture = picture_of(node, "lesson", gradients=True, merge=False, fold=False, **options)
+    return replace(picture, rules=rules(node if isinstance(node, (list, tuple)) else [node], picture))
 
 
 def steps_of(graph: Graph) -> list[Step]:
@@ -296,10 +298,10 @@ class Stepper:
 
     def _ipython_display_(self) -> None:
         """What notebooks show under ``af.options.static`` and ``tables``: two outputs."""
-        from .html import step_rows
+        from .html import RULE, step_rows
         from .still import show
 
-        show(self.graph, lambda: step_rows(self.steps))
+        show(self.graph, lambda: step_rows(self.steps, self.graph), math=RULE)
 
 
 def lines(told: Iterable[Step], notes: Iterable[str] = ()) -> str:

@@ -16,8 +16,8 @@ from .html import PLAIN, html_table
 from .tables import aligned
 
 
-def show(graph: Graph, rows: Callable[[], Sequence[Sequence[str]]]) -> None:
-    """Display the picture, and the table of ``rows()``.
+def show(graph: Graph, rows: Callable[[], Sequence[Sequence[str]]], math: int = -1) -> None:
+    """Display the picture, and the table of ``rows()``, whose column ``math`` has formulas.
 
     Raises NotImplementedError where one output is enough: IPython then asks for ``_repr_mimebundle_``.
     """
@@ -31,4 +31,4 @@ def show(graph: Graph, rows: Callable[[], Sequence[Sequence[str]]]) -> None:
     display(image, raw=True)
     table = rows()
     text = "\n".join(aligned(table))
-    display({"text/html": f'<div class="{PLAIN}">{html_table(table)}</div>', "text/plain": text}, raw=True)
+    display({"text/html": f'<div class="{PLAIN}">{html_table(table, math)}</div>', "text/plain": text}, raw=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import LOST, LostGradientError
 from ..modes import modes
-from ..nodes import Node
+from ..nodes import Node, OperationRole
 from . import huge, layout
 from .cards import cards
 from .data import Graph, Look
@@ -74,8 +74,8 @@ def graph(
     if around is not None:
         walk.keep(around, radius)
     elif walk.hidden and limit is None and fold and (folded := huge.folded(walk, depth, opened)):
-        look = Look(detail or "values", direction or "right", bool(legend), theme, engine, modes().digits)
-        return replace(folded, look=replace(look, merge=False))
+        way = direction or best_direction(folded)
+        return replace(folded, look=Look(detail or "values", way, bool(legend), theme, engine, modes().digits, False))
     notes = walk.go(gradients)
     nodes, outputs = walk.vertices()
     if detail is None:
@@ -126,9 +126,8 @@ def checked(node: Any) -> list[Any]:
     """The nodes to draw, each once."""
     given = list(node) if isinstance(node, (list, tuple)) else [node]
     for x in given or [node]:
-        if not isinstance(x, Node) or not hasattr(
-            x, "name"
-        ):  # the second: NumPy made it from a node, without a history
+        orphan = isinstance(x, OperationRole) and x.grad_fn is None  # NumPy made it from a node, without a history
+        if not isinstance(x, Node) or orphan:
             raise LostGradientError(
                 f"a picture starts from a node, not from {type(x).__name__} {clip(repr(x), 60)}.\n{LOST}"
             )

@@ -145,7 +145,7 @@ def why(x: Any, node: Any, *, paths: int = 8) -> Why:
     ∂b/∂x: 3 paths from x to b
       b → a → x        1 × 3 = 3
       b → a → x        1 × 3 = 3
-      b → sin(x) → x   −1 × −0.99 = 0.99
+      b → sin(x) → x   −1 × (−0.99) = 0.99
     ∂b/∂x = ∂b/∂a · ∂a/∂x + ∂b/∂sin(x) · ∂sin(x)/∂x
     ∂b/∂x = 6 (through a) + 0.99 (through sin(x)) = 6.99
     """

@@ -314,6 +314,10 @@ def pool() -> ThreadPoolExecutor:
     return POOL[0]
 
 
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=POOL.clear)  # threads do not live on in a child: it makes its own
+
+
 class nothing:  # noqa: N801 - used like a function
     """A block without effect."""
 

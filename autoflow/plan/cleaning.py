@@ -20,8 +20,14 @@ if TYPE_CHECKING:
     from .program import Program, Value
 
 Array = Any
-COMMUTE = frozenset({np.add, np.multiply})  # the operands in one order, so that equal calls are seen to be equal
 IDENTITIES = frozenset({np.add, np.multiply, np.maximum, np.minimum})  # of one number they give that number
+
+
+def commutes(f: Any, x: Value, y: Value) -> bool:
+    """f(x, y) = f(y, x)? Then the operands are brought into one order, and equal calls are seen to be equal. (Products
+    of complex numbers are sums of two products, of which the processor rounds one.)"""
+    complex_ = any([v.dtype is not None and v.dtype.kind == "c" for v in (x, y)])
+    return f in (np.add, np.multiply) and not complex_
 
 
 def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:

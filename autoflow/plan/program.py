@@ -133,7 +133,7 @@ class Program:
 
     def ufunc(self, function: np.ufunc, args: tuple[Value, ...]) -> Value:
         """``function(*args)``, element by element."""
-        if len(args) == 2 and args[0].number > args[1].number and function in cleaning.COMMUTE:
+        if len(args) == 2 and args[0].number > args[1].number and cleaning.commutes(function, *args):
             args = args[1], args[0]
         key = function, *[a.number for a in args]
         found = self.made.get(key)

@@ -22,9 +22,11 @@ from ..backends import FAMILIES, Family
 from ..errors import CompileError
 from ..modes import switched
 from ..nodes import NUMPY, NodeRole, value_of
-from .program import Program, Value
+from .functions import refused
+from .matching import Place
+from .program import Program
 from .surroundings import Surroundings
-from .traced import Tape, Traced, refused
+from .traced import Tape, Traced
 
 Array = Any
 
@@ -39,15 +41,6 @@ class Recorded:
 
     def __init__(self, program: Program, tree: Any, surroundings: Surroundings) -> None:
         self.program, self.tree, self.surroundings = program, tree, surroundings
-
-
-class Place:
-    """Stands in a result for the k-th output."""
-
-    __slots__ = ("k",)
-
-    def __init__(self, k: int) -> None:
-        self.k = k
 
 
 def record(f: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any], is_input: Any) -> Recorded:
@@ -150,8 +143,3 @@ def arrays_registered(tape: Tape) -> Any:
 def numbers_of(x: Any) -> Array:
     """What pictures and printing ask for."""
     raise refused("printing or drawing")
-
-
-def outputs_of(tree: Any) -> list[Value]:
-    """The places of the outputs in a result."""
-    return [x for x in trees.leaves(tree) if isinstance(x, Place)]  # type: ignore[misc]

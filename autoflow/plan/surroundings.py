@@ -9,7 +9,9 @@ Afterwards
 * the edges that lead to arrays which the program reads, and those to plain numbers, are watched: if one of them leads
   to something else at a later call, the function is recorded again.
 
-Arrays are watched by identity. Their contents are read anew at every call, as they are in eager code.
+Arrays are watched by identity. Their contents are read anew at every call, as they are in eager code. An array that
+the program does not read may have gone into something that it does read (``x @ (a + b)``, ``x * float(a[0])``): its
+contents are watched as well, of large plain arrays eight samples.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import CompileError
+from ..memory import COPY_BYTES, fingerprint, overwritten
 from ..nodes import NodeRole
+from ..numbering import now
 from .program import CAPTURED, Program
 
 NUMBERS = (int, float, complex, str, bool, type(None))
@@ -99,6 +103,9 @@ class Surroundings:
         self.sizes: list[tuple[Any, int]] = []
         self.cells: list[tuple[Any, Any]] = []
         self.others: list[tuple[Any, Any, Any]] = []
+        self.plain: list[tuple[Any, bytes]] = []
+        self.nodes: list[Any] = []
+        self.since = 0
         found: dict[int, int | None] = {id(f): None}  # id of an object -> the edge by which it was found first
         queue = [f]
         for x in queue:
@@ -145,7 +152,9 @@ class Surroundings:
         for k, (_, key, child, _) in enumerate(self.edges):
             value = getattr(child, "_value", None) if isinstance(child, NodeRole) else child
             named_number = isinstance(child, NUMBERS) and isinstance(key, str) and not key.startswith("_")
-            if id(value) in arrays or named_number:
+            if isinstance(value, np.ndarray) and id(value) not in arrays:
+                self.watch_contents(child, value)
+            if id(value) in arrays or named_number or isinstance(value, np.ndarray):
                 at: int | None = k
                 while at is not None and at not in wanted:
                     wanted.add(at)
@@ -158,10 +167,28 @@ class Surroundings:
                 self.others.append((container, key, child))
         self.edges, self.sizes, self.generators = [], [], []
 
+    def watch_contents(self, holder: Any, array: Any) -> None:
+        """An array that the program does not read: perhaps something was computed from it that the program reads."""
+        self.since = now()
+        if isinstance(holder, NodeRole):
+            self.nodes.append(array)
+        elif all([array is not other for other, _ in self.plain]):
+            self.plain.append((array, fingerprint(array) if array.nbytes > COPY_BYTES else array.tobytes()))
+
+    def watches(self) -> bool:
+        """Is there anything to look at?"""
+        return bool(self.cells or self.others or self.plain or self.nodes)
+
     def same(self) -> bool:
-        """Do all watched edges lead where they led?"""
+        """Do all watched edges lead where they led, and are arrays that are not read directly what they were?"""
         for cell, child in self.cells:
             if cell.cell_contents is not child:
+                return False
+        for array in self.nodes:
+            if overwritten(array, self.since):
+                return False
+        for array, mark in self.plain:
+            if (fingerprint(array) if array.nbytes > COPY_BYTES else array.tobytes()) != mark:
                 return False
         return all([follow(container, key) is child for container, key, child in self.others])
 

@@ -12,6 +12,7 @@ What cannot be written down is the value itself. Python asks for it in ``if x > 
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -23,26 +24,24 @@ import numpy as np
 from ..errors import CompileError
 from ..memory import caller
 from ..nodes import NodeRole
+from .functions import (
+    ARRAYS,
+    FACTS,
+    FILLED,
+    PERMUTING,
+    REDUCTIONS,
+    SAME_ORDER,
+    UNWRITTEN,
+    VIEWS,
+    into_outside,
+    mean,
+    plain_reduction,
+    refused,
+)
+from .ndarrays import ArrayMethods, add_methods
 from .program import CAPTURED, INPUT, NUMBERS, VIEW, Program, Value
 
 Array = Any
-REDUCTIONS: dict[Any, Any] = {
-    np.sum: np.add, np.prod: np.multiply, np.max: np.maximum, np.min: np.minimum, np.amax: np.maximum,
-    np.amin: np.minimum, np.any: np.logical_or, np.all: np.logical_and,
-}  # fmt: skip
-SAME_ORDER = frozenset({np.reshape, np.ravel, np.squeeze, np.expand_dims})
-PERMUTING = frozenset({np.transpose, np.matrix_transpose, np.swapaxes, np.moveaxis, np.rollaxis})
-OTHER_VIEWS = {np.broadcast_to, np.flip, np.fliplr, np.flipud, np.rot90, np.diagonal, np.real, np.imag}
-VIEWS = SAME_ORDER | PERMUTING | OTHER_VIEWS
-# What is known of an array without its numbers.
-FACTS = frozenset({
-    np.shape, np.ndim, np.size, np.result_type, np.can_cast, np.iscomplexobj, np.isrealobj, np.common_type,
-    np.min_scalar_type, np.may_share_memory, np.shares_memory,
-})  # fmt: skip
-FILLED: dict[Any, Any] = {np.zeros_like: 0, np.ones_like: 1}
-UNWRITTEN = frozenset({np.copyto, np.put, np.place, np.putmask, np.put_along_axis, np.fill_diagonal})
-ARRAYS = (np.ndarray, np.generic, *NUMBERS)
-SCALAR_POWERS = {2: np.square, 0.5: np.sqrt, -1: np.reciprocal, 1: np.positive}
 
 
 class Slot:
@@ -165,16 +164,7 @@ class Tape:
         return self.traced(program.view(value, function.__name__, how, lambda a: function(a, *args, **options)), x)
 
 
-def refused(what: str) -> CompileError:
-    """Python wants a number that is not known yet."""
-    return CompileError(
-        f"{what} needs the value of an array, which a compiled function knows only while it runs (at {caller()}). "
-        f"Write np.where(condition, a, b) instead of an if, pass what decides as a Python number (it is then part of "
-        f"the signature), take that part out of the compiled function, or say af.compile(f, fallback=True)."
-    )
-
-
-class Traced:
+class Traced(ArrayMethods):
     """An array of which only shape and dtype are known. See the top of this file."""
 
     __slots__ = ("__weakref__", "expr", "tape", "under")
@@ -200,7 +190,7 @@ class Traced:
         return self.expr.dtype if self.expr.dtype is not None else np.asarray(self.expr.sample).dtype
 
     ndim = property(lambda self: len(self.expr.shape))
-    size = property(lambda self: int(np.size(self.expr.sample)))
+    size = property(lambda self: math.prod(self.expr.shape))
     itemsize = property(lambda self: self.dtype.itemsize)
     nbytes = property(lambda self: self.size * self.itemsize)
     strides = property(lambda self: np.asarray(self.expr.sample).strides)
@@ -225,6 +215,11 @@ class Traced:
 
     def __repr__(self) -> str:
         return f"<{self.dtype} array of shape {self.shape}, being compiled>"
+
+    def __format__(self, spec: str) -> str:
+        if spec:
+            raise refused("a format")
+        return repr(self)
 
     __hash__ = object.__hash__
 
@@ -403,145 +398,10 @@ class Traced:
             return self.tape.traced(self.expr, self)
         return self.tape.call(np.ndarray.view, (self, *args), options)
 
-    def astype(
-        self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
-    ) -> Any:
-        """As in NumPy."""
-        if np.dtype(dtype) == self.dtype:
-            return self.copy() if copy else self
-        dtype = np.dtype(dtype)
-        how: Any = dtype, order, casting
-        cast = self.tape.program.call(lambda x: np.asarray(x).astype(*how), (self.expr,), ("astype", dtype), "astype")
-        return self.tape.traced(cast)
-
-    def copy(self, order: str = "C") -> Any:
-        """As in NumPy."""
-        if order != "K" and self.expr.layout is not None:
-            return self.tape.call(np.ndarray.copy, (self, order))
-        return self.tape.traced(self.expr)
-
-    def reshape(self, *shape: Any, order: str = "C", copy: Any = None) -> Any:
-        """As in NumPy."""
-        new: Any = shape[0] if len(shape) == 1 else shape
-        return self.tape.view(np.reshape, self, (new,), {"order": order})
-
-    def transpose(self, *axes: Any) -> Any:
-        """As in NumPy."""
-        return np.transpose(self, axes[0] if len(axes) == 1 else axes or None)
-
-    T = property(lambda self: np.transpose(self))
-    mT = property(lambda self: np.matrix_transpose(self))  # noqa: N815 - NumPy's name
-    real = property(lambda self: np.real(self) if self.dtype.kind == "c" else self)
-    imag = property(lambda self: np.imag(self))
-
-    def sum(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False, **options: Any) -> Any:
-        """As in NumPy."""
-        return np.sum(self, axis=axis, dtype=dtype, out=out, keepdims=keepdims, **options)
-
-    def mean(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False, **options: Any) -> Any:
-        """As in NumPy."""
-        return np.mean(self, axis=axis, dtype=dtype, out=out, keepdims=keepdims, **options)
-
-    def dot(self, other: Any) -> Any:
-        """As in NumPy."""
-        return np.dot(self, other)
-
-    def __pow__(self, other: Any) -> Any:
-        """``x**2`` is a square: NumPy's operator has shortcuts that its function has not."""
-        if isinstance(other, NodeRole):
-            return NotImplemented
-        if type(other) in (int, float) and self.dtype.kind == "f":
-            quick = SCALAR_POWERS.get(other, np.power)
-            x = np.asarray(self.expr.sample)
-            if np.array_equal(operator.pow(x, other), quick(x) if quick.nin == 1 else quick(x, other), equal_nan=True):
-                return quick(self) if quick.nin == 1 else quick(self, other)
-        return self.tape.call(lambda x, y: operator.pow(np.asarray(x), y), (self, other))
-
-    def __getattr__(self, name: str) -> Any:
-        """Every other method of ndarray: written down as a call."""
-        if name.startswith("_") or not callable(getattr(np.ndarray, name, None)):
-            raise AttributeError(f"a compiled array has no attribute {name!r}")
-        if name in ("item", "tolist", "tobytes", "tofile", "dump", "dumps"):
-            raise refused(f"x.{name}()")
-        if name in ("fill", "sort", "partition", "put", "resize", "itemset", "setfield", "setflags", "byteswap"):
-            raise CompileError(f"x.{name}() writes in place and cannot be compiled (at {caller()}): make a new array")
-        function: Any = getattr(np, name, None)
-        if function in REDUCTIONS or function in VIEWS:
-            return lambda *args, **options: function(self, *args, **options)
-        method = getattr(np.ndarray, name)
-        return lambda *args, **options: self.tape.call(lambda x, *a, **o: method(np.asarray(x), *a, **o),
-                                                       (self, *args), options)  # fmt: skip
-
-
-def into_outside() -> CompileError:
-    """A write whose effect would be seen once only."""
-    return CompileError(
-        f"{caller()} writes into an array that was made outside of the compiled function: give that array as an "
-        f"argument and return the new one (a training step returns its parameters), or say af.compile(f, fallback=True)"
-    )
-
-
-def plain_reduction(options: dict[str, Any], dtype: Any) -> bool:
-    """Only an axis and keepdims?"""
-    where = options.get("axis")
-    known = {name for name, v in options.items() if v is not None and v is not np._NoValue and v is not ...}
-    axes = where if isinstance(where, tuple) and where else (where,)
-    fine = where is None or all([isinstance(a, (int, np.integer)) for a in axes])
-    return fine and known <= {"axis", "keepdims"} and bool(dtype != np.float16)
-
 
 def _samples(args: Any) -> Any:
     """Arguments with recorded arrays in place of ours: for questions about shapes and dtypes only."""
     return tuple([x.expr.sample if isinstance(x, Traced) else x for x in args])
 
 
-def mean(x: Traced, axis: Any = None, keepdims: bool = False) -> Any:
-    """np.mean of float64 or float32: the sum over the count, as NumPy has it."""
-    total = np.sum(x, axis=axis, keepdims=keepdims)
-    return np.divide(total, x.size // max(total.size, 1))
-
-
-OPERATORS: dict[str, np.ufunc] = {
-    "add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.divide, "floordiv": np.floor_divide,
-    "mod": np.remainder, "matmul": np.matmul, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
-    "lshift": np.left_shift, "rshift": np.right_shift, "lt": np.less, "le": np.less_equal, "gt": np.greater,
-    "ge": np.greater_equal, "eq": np.equal, "ne": np.not_equal,
-}  # fmt: skip
-
-
-def _operators() -> None:
-    """``x + y``, ``2.0 * x``, ``x += y``, ``-x``; and the questions that are refused."""
-
-    def binary(name: str, ufunc: np.ufunc) -> None:
-        def forward(x: Any, y: Any) -> Any:
-            return NotImplemented if isinstance(y, NodeRole) else ufunc(x, y)
-
-        def inplace(x: Any, y: Any) -> Any:
-            x._assign(ufunc(x, y))
-            return x
-
-        setattr(Traced, f"__{name}__", forward)
-        if name not in ("lt", "le", "gt", "ge", "eq", "ne"):
-            setattr(Traced, f"__r{name}__", lambda y, x: ufunc(x, y))
-            setattr(Traced, f"__i{name}__", inplace)
-
-    def asked(name: str, word: str) -> None:
-        def refuse(self: Any, *_: Any) -> Any:
-            raise refused(word)
-
-        setattr(Traced, f"__{name}__", refuse)
-
-    for name, ufunc in OPERATORS.items():
-        binary(name, ufunc)
-    for name, one in {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert}.items():
-        setattr(Traced, f"__{name}__", lambda x, one=one: one(x))
-    Traced.__rpow__ = lambda y, x: y.tape.call(operator.pow, (x, y))  # type: ignore[attr-defined]
-    Traced.__ipow__ = lambda x, y: (x._assign(x**y), x)[1]  # type: ignore[attr-defined]
-    for name, word in {
-        "bool": "if, and, or, not, while", "float": "float(x)", "int": "int(x)", "complex": "complex(x)",
-        "index": "an index, a range or a shape", "contains": "the question `in`", "round": "round(x)",
-    }.items():  # fmt: skip
-        asked(name, word)
-
-
-_operators()
+add_methods(Traced)

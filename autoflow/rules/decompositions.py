@@ -27,8 +27,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import NoRuleError
-from .packed import adjoint, diagonal, dominant, fold, inverse_gaps, mask, pack, plain, reciprocal, solve, unpack
-from .shapes import as_array, greatest, home
+from .packed import adjoint, diagonal, dominant, fold, inverse_gaps, mask, pack, reciprocal, solve, unpack
+from .shapes import as_array, greatest, home, plain
 from .table import composed, of, primitive, rule
 
 Array = Any
@@ -140,7 +140,8 @@ def eigh_x(g: Array, z: Array, x_shape: Shape, UPLO: str) -> Array:  # noqa: N80
     """
     n = x_shape[-1]
     (w, v), (gw, gv) = unpack(z, (n,), (n, n)), unpack(g, (n,), (n, n))
-    inside = np.real(gw)[..., None] * np.identity(n, g.dtype, like=home(g)) + inverse_gaps(np.real(w)) * (adjoint(v) @ gv)
+    rotation = inverse_gaps(np.real(w)) * (adjoint(v) @ gv)
+    inside = np.real(gw)[..., None] * np.identity(n, g.dtype, like=home(g)) + rotation
     return fold(v @ inside @ adjoint(v), UPLO.upper())
 
 

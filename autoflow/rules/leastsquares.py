@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from .packed import adjoint, dominant, fold, mask, pack, plain, unpack
-from .shapes import as_array, given, home
+from .packed import adjoint, dominant, fold, mask, pack, unpack
+from .shapes import as_array, given, home, plain
 from .table import composed, of, primitive, rule
 
 Array = Any

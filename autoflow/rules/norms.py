@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from .packed import plain, reciprocal
-from .shapes import as_array, at_hand, axes_of, home, restore_axes
+from .packed import reciprocal
+from .shapes import as_array, at_hand, axes_of, home, plain, restore_axes
 from .table import composed, of, primitive, rule
 
 Array = Any

@@ -90,6 +90,11 @@ def with_parameters(
     return turned
 
 
-def _turn(turned: Any, order: tuple[int, ...], *args: Any) -> Any:
+def _turn(turned: Any, order: tuple[int, ...], *args: Any, **options: Any) -> Any:
     """Call the row's function with the ufunc's arguments."""
+    if options:
+        raise NoRuleError(
+            f"scipy.special.{turned.__name__} of a node is not differentiated with {', '.join(options)}=. Write it "
+            f"without, or leave the graph on purpose with x.value."
+        )
     return turned(*[args[order.index(k)] for k in range(len(order))])

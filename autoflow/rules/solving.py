@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from .decompositions import vanishing
-from .packed import adjoint, dominant, plain, solve
-from .shapes import as_array, greatest, home, sum_to
+from .packed import adjoint, dominant, solve
+from .shapes import as_array, greatest, home, plain, sum_to
 from .table import composed, of, primitive, rule
 
 Array = Any
@@ -134,7 +134,8 @@ def polynomials(x: Array) -> tuple[Array, Array]:
     """
     n = x.shape[-1]
     eye = np.identity(n, x.dtype, like=home(x))
-    matrix, product, c = eye, 0 * x, np.asarray(np.ones((1, 1), x.dtype), like=home(x))  # c: a coefficient of the characteristic polynomial
+    # c: a coefficient of the characteristic polynomial
+    matrix, product, c = eye, 0 * x, np.asarray(np.ones((1, 1), x.dtype), like=home(x))
     for k in range(1, n + 1):
         matrix = product + c * eye
         product = x @ matrix
