@@ -1,4 +1,4 @@
-"""A long chain in several rows, like lines of text: cut between ranks, each row below the one before.
+"""What is too wide, in several rows, like lines of text: cut between ranks, each row below the one before.
 
 An arrow over a cut runs to the end of its row, back in a lane between the rows, and into the next one. An arrow from a
 leaf does not: what it carries has a name, which stands in the operand's row anyway. It begins anew at the start of the

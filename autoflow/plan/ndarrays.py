@@ -14,6 +14,7 @@ from .functions import REDUCTIONS, SCALAR_POWERS, VALUES, VIEWS, WRITING, refuse
 from .program import Value
 
 Array = Any
+NP: Any = np  # what it is called with are arrays of ours, of which its types know nothing
 
 
 class ArrayMethods:
@@ -49,31 +50,31 @@ class ArrayMethods:
 
     def transpose(self, *axes: Any) -> Any:
         """As in NumPy."""
-        return np.transpose(self, axes[0] if len(axes) == 1 else axes or None)
+        return NP.transpose(self, axes[0] if len(axes) == 1 else axes or None)
 
-    T = property(lambda self: np.transpose(self))
-    mT = property(lambda self: np.matrix_transpose(self))  # noqa: N815 - NumPy's name
-    real = property(lambda self: np.real(self) if self.dtype.kind == "c" else self)
-    imag = property(lambda self: np.imag(self))
+    T = property(lambda self: NP.transpose(self))
+    mT = property(lambda self: NP.matrix_transpose(self))  # noqa: N815 - NumPy's name
+    real = property(lambda self: NP.real(self) if self.dtype.kind == "c" else self)
+    imag = property(lambda self: NP.imag(self))
 
     def sum(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False, **options: Any) -> Any:
         """As in NumPy."""
-        return np.sum(self, axis=axis, dtype=dtype, out=out, keepdims=keepdims, **options)
+        return NP.sum(self, axis=axis, dtype=dtype, out=out, keepdims=keepdims, **options)
 
     def mean(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False, **options: Any) -> Any:
         """As in NumPy."""
-        return np.mean(self, axis=axis, dtype=dtype, out=out, keepdims=keepdims, **options)
+        return NP.mean(self, axis=axis, dtype=dtype, out=out, keepdims=keepdims, **options)
 
     def dot(self, other: Any) -> Any:
         """As in NumPy."""
-        return np.dot(self, other)
+        return NP.dot(self, other)
 
     def __pow__(self, other: Any) -> Any:
         """``x**2`` is a square: NumPy's operator has shortcuts that its function has not."""
         if isinstance(other, NodeRole):
             return NotImplemented
         if type(other) in (int, float) and self.dtype.kind == "f":
-            quick = SCALAR_POWERS.get(other, np.power)
+            quick: Any = SCALAR_POWERS.get(other, np.power)
             x = np.asarray(self.expr.sample)
             if np.array_equal(operator.pow(x, other), quick(x) if quick.nin == 1 else quick(x, other), equal_nan=True):
                 return quick(self) if quick.nin == 1 else quick(self, other)

@@ -26,7 +26,8 @@ from .functions import refused
 from .matching import Place
 from .program import Program
 from .surroundings import Surroundings
-from .traced import Tape, Traced
+from .tape import Tape
+from .traced import Traced
 
 Array = Any
 
