@@ -96,7 +96,7 @@ def register(array_type: type, *, from_numpy: Callable[[Array], Array], to_numpy
     if family is None:
         first = next(iter(FAMILIES.values()))  # NumPy's
         family = Family(array_type, first.roles, first.slots)
-    family.from_numpy, family.to_numpy = from_numpy, to_numpy  # type: ignore[method-assign]
+    family.from_numpy, family.to_numpy = from_numpy, to_numpy
     return family
 
 

@@ -48,7 +48,7 @@ def alike(x: Any, value: Array) -> Array:
     Raises MixedArraysError for an array of another library than NumPy's and ``value``'s: nothing is copied from one
     device to another unasked, but numbers and NumPy arrays are brought to where they are needed.
     """
-    kind = array_type(x)
+    kind: Any = array_type(x)
     if kind is type(value):
         return fitted(x, value.dtype).copy()
     if kind not in (None, np.ndarray):

@@ -312,15 +312,17 @@ def send(record: Record, g: Any) -> tuple[Any, ...]:
     if not recorded:
         value = record.saved[-1]
         family = FAMILIES.get(value.library if type(value) is memory.Ghost else type(value))
-        if not hasattr(g, "dtype") or (family is not None and type(g) is not family.array_type):
-            g = np.asarray(g, record.dtype if not hasattr(g, "dtype") else None)
-            g = g if family is None else family.from_numpy(g)
+        if not hasattr(g, "dtype"):
+            g = np.asarray(g, record.dtype)
+        if family is not None and type(g) is np.ndarray:
+            g = family.from_numpy(g)
     if g.shape != record.shape:
         raise GradientShapeError(f"{record!r} wants a gradient of shape {record.shape}, not {g.shape}")
     with np.errstate(all="ignore"):
         g, pulls, saved, _ = watched((on_nodes if recorded else on_arrays)(-1, hooks=False))((record, g))
         sent = [None if p is None else pull(g, saved) for p, pull in zip(record.parents, pulls, strict=True)]
-    return tuple([s if s is None or isinstance(s, NodeRole) else np.array(s) if np.isscalar(s) else s.copy() for s in sent])
+    sent = [np.asarray(s) if isinstance(s, np.generic) else s for s in sent]
+    return tuple([s.copy() if type(s) in FAMILIES else s for s in sent])
 
 
 def zero_grad(node: Any) -> None:

@@ -243,7 +243,7 @@ def test_import_starts_nothing_and_reads_no_data():
 
 
 def test_import_loads_only_the_core():
-    """What ``import autoflow`` costs is measured by benchmarks/startup.py; here, that nothing more is loaded by then."""
+    """What ``import autoflow`` costs is measured by benchmarks/startup.py; here, that nothing more is loaded."""
     code = "import sys, autoflow; print(*{n.split('.')[1] for n in sys.modules if n.startswith('autoflow.')})"
     assert set(alone(code)) <= {
         "backends", "create", "display", "doors", "engine", "errors", "fast", "foreign", "grads", "hooks", "intake",

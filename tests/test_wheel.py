@@ -60,7 +60,9 @@ def test_the_wheel_needs_nothing_but_numpy_and_graphviz(tmp_path):
     names, where = done.stdout.splitlines()
     assert set(names.split()) - {"pip", "setuptools"} == {"autoflow", "graphviz", "numpy"}
     assert str(tmp_path) in where
-    shown = run(python, "-I", "-m", "autoflow", "x*y + sin(x)", "x=2", "y=3", "-o", "graph.svg", cwd=tmp_path, env=environment)
+    shown = run(
+        python, "-I", "-m", "autoflow", "x*y + sin(x)", "x=2", "y=3", "-o", "graph.svg", cwd=tmp_path, env=environment
+    )
     assert shown.returncode == 0, shown.stderr
 
 

@@ -2,8 +2,8 @@
 
 Reading order: ``data`` (what a picture knows), ``walk`` and ``gathering`` (from nodes to data), ``local`` (the flow of
 gradients); ``views`` (what is drawn of what was recorded: ``merging`` of chains, ``folding`` of boxes, ``repeats``);
-then the renderers: ``cards`` (what stands in a node), ``layout`` (where it stands; ``ordering`` in ranks, ``nesting`` of
-boxes, ``rows`` of what is too wide), ``svg``, ``dot``, ``text``, ``tables``, ``exports``. ``huge`` draws a million
+then the renderers: ``cards`` (what stands in a node), ``layout`` (where it stands; ``ordering`` in ranks, ``nesting``
+of boxes, ``rows`` of what is too wide), ``svg``, ``dot``, ``text``, ``tables``, ``exports``. ``huge`` draws a million
 nodes.
 Then ``stepping`` (the passes one step at a time), ``html`` with ``fragment.js`` (the page that replays them),
 ``toggling`` (boxes that fold on a click), ``png``, ``cell`` (what a notebook shows of a node), ``still`` (where no

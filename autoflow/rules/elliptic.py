@@ -124,5 +124,5 @@ def ladder(u: Array, m: Array, k: int, turn: Array) -> Array:
 
 
 rule(jacobi, "u m | k", "sn", r"\operatorname{ellipj}_{$k}\left($u, $m\right)", u=jacobi_u, m=jacobi_m, name="ellipj",
-     elementwise=True, domain=(0.1, 0.8), examples=tuple([of((3,), (3,), k=k) for k in range(4)]))  # fmt: skip
+     elementwise=True, domain=(0.1, 0.8), examples=(*[of((3,), (3,), k=k) for k in range(4)], of((2, 1), (3,), k=0)))  # fmt: skip
 COMPOSED[special.ellipj] = lambda u, m: tuple([jacobi(u, m, k) for k in range(4)])

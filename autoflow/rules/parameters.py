@@ -82,7 +82,7 @@ def with_parameters(
 
     compute.__name__ = compute.__qualname__ = name or ufunc.__name__
     turned = primitive(compute)
-    shapes = ((3,),) * operands, ((),) * operands
+    shapes = ((3,),) * operands, ((),) * operands, ((2, 1), (3,), (1, 3), ())[:operands]  # one of them broadcasts
     rule(turned, arguments, label, latex, elementwise=True, domain=domain, name=name, **derivatives,
          examples=examples or tuple([of(*shape, **(at or {})) for shape in shapes]))  # fmt: skip
     if part is None:
