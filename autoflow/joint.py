@@ -32,7 +32,7 @@ from .rules.table import Rule, rule
 
 Array = Any
 Gathered = tuple[list[Any], tuple[Any, ...], dict[int, Any], list[int]]  # what is known of operands, see gather
-NOTHING = Ghost(np.zeros(()))  # in the place of the value, in records that have several
+NOTHING = Ghost(np.empty(0))  # stands for the value of a record that has several results: no number, so no scalar
 
 
 def joint_row(

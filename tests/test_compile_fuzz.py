@@ -5,7 +5,7 @@ import pytest
 from programs import random_program, random_recurrent, random_scalars
 
 import autoflow as af
-from autoflow.plan import blocks
+from autoflow.plan import again, blocks
 
 CHUNK = 50
 FEW, MANY = 500, 10_000
@@ -79,3 +79,19 @@ def test_blocks(first, monkeypatch):
                     assert a.shape == b.shape
                 for a, b in zip(ours, results(compiled(*inputs)), strict=True):
                     np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("first", range(0, 100, 50))
+def test_computing_again(first, monkeypatch):
+    """Whatever can be computed again is; bit for bit."""
+    monkeypatch.setattr(again, "SMALL", 0)
+    monkeypatch.setattr(again, "PAUSE", 0.03)
+    for seed in range(first, first + 50):
+        f, arrays = random_program(seed)
+        arrays = [np.asfortranarray(a) for a in arrays]
+        eager = af.value_and_grad(f, tuple(range(len(arrays))))
+        compiled = af.compile(eager, checkpointing="balanced")
+        with np.errstate(all="ignore"):
+            for inputs in (arrays, [a + 0.3 * np.sin(7 * a) for a in arrays]):
+                for expected, ours in zip(results(eager(*inputs)), results(compiled(*inputs)), strict=True):
+                    np.testing.assert_array_equal(ours, np.asarray(expected), f"seed {seed}", strict=True)

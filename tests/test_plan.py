@@ -183,6 +183,7 @@ def test_a_recurrent_network_has_one_product_for_each_weight():
         assert np.max(np.abs(a - b)) < 1e-13 * np.max(np.abs(a))
     names = [s.value.name for s in plan_of(compiled).steps]
     assert names.count("product") == 1 + 20 + 19 + 2  # x wx; s wh; g whᵀ; two gradients
+    assert names.count("stack") == 0  # nothing is copied: states and gradients are computed in place, x is a stack
     assert names.count("square") == 2  # of all states but the last at once
     assert names.count("add.reduce") == 1
 
