@@ -55,8 +55,10 @@ class Log:
 
 
 class Region:
-    """Where an array lies, without keeping it alive: NumPy makes an array of it again. Arrays that are not in this
-    machine's memory say it in the same words (CUDA's array interface); of them only first and last byte are compared."""
+    """Where an array lies, without keeping it alive: NumPy makes an array of it again.
+
+    Arrays on a device say it in the same words (CUDA's array interface); of them only the ends are compared.
+    """
 
     __slots__ = ("__array_interface__", "device")
 

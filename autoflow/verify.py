@@ -90,8 +90,8 @@ def check(
         """``f`` as a function of the leaves that are checked. On another device it computes there: to bring arrays
         over is differentiable, so everything else here needs to know only NumPy."""
         given = dict(zip(checked, leaves, strict=True))
-        moved = [brought(given.get(k, x), library) for k, (x, library) in enumerate(zip(copies, libraries, strict=True))]
-        return to_cpu(f(*trees.rebuilt(inputs, iter(moved))))
+        everything = [given.get(k, x) for k, x in enumerate(copies)]
+        return to_cpu(f(*trees.rebuilt(inputs, map(brought, everything, libraries))))
 
     point = Point(flat, [copies[k] for k in checked], [names[k] for k in checked], eps, rtol, atol)
     for k in range(order):

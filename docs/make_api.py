@@ -16,10 +16,8 @@ import autoflow
 from autoflow.late import later
 from autoflow.methods import LATER
 
-# What users import, with what these name in ``__all__``. The other modules are for readers of the source: autoflow/README.md is their guide.
-MODULES = [
-    "autoflow", "autoflow.backends", "autoflow.errors", "autoflow.pictures",
-]  # fmt: skip
+# What users import, with what these name in ``__all__``. The other modules are for those who read the source.
+MODULES = ["autoflow", "autoflow.backends", "autoflow.errors", "autoflow.pictures"]
 
 
 def main(folder: Path) -> None:

@@ -21,7 +21,10 @@ Array = Any
 
 
 def reduced(who: str, z: Array, reduction: str, count: Any = None) -> Array:
-    """The mean (over ``count``, if not over all), the sum, or z itself. A count on a GPU is not looked at: 0 / 0 is NaN."""
+    """The mean (over ``count``, if not over all), the sum, or z itself.
+
+    A count on a GPU is not looked at: 0 / 0 is NaN there.
+    """
     if reduction == "none":
         return z
     if reduction == "sum":

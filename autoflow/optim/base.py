@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import AnomalyError, DataError
-from ..rules.shapes import at_hand
 from ..nodes import VariableRole, value_of
+from ..rules.shapes import at_hand
 from ..states import check_state, load_state, save_state
 
 Array = Any
@@ -57,8 +57,8 @@ class Optimiser:
     def step(self) -> None:
         """One update of every parameter that has a gradient and is not frozen.
 
-        Raises AnomalyError, and changes nothing, if a gradient is NaN or infinite (not looked at on a GPU). A graph that was recorded before
-        and needs the old numbers notices (StaleValueError).
+        Raises AnomalyError, and changes nothing, if a gradient is NaN or infinite (not looked at on a GPU). A graph
+        that was recorded before and needs the old numbers notices (StaleValueError).
         """
         grads = [value_of(p.grad) if p.requires_grad else None for p in self.parameters]
         for p, g in zip(self.parameters, grads, strict=True):
@@ -150,7 +150,10 @@ def scratch_for(parameters: list[Any]) -> dict[Any, tuple[Array, Array]]:
 
 
 def finite(g: Array) -> bool:
-    """No NaN, no infinity; yes for an array on a GPU, where to look means to wait for the device in every step. Both survive a sum, so a finite sum is the answer, ten times as fast; else look closely."""
+    """No NaN, no infinity. Both survive a sum, so a finite sum is the answer, ten times as fast; else look closely.
+
+    Of an array on a GPU always yes: to look would mean to wait for the device in every step.
+    """
     with np.errstate(all="ignore"):
         return not at_hand(g) or bool(np.isfinite(g.sum())) or bool(np.isfinite(g).all())
 

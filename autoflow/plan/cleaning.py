@@ -23,6 +23,14 @@ Array = Any
 IDENTITIES = frozenset({np.add, np.multiply, np.maximum, np.minimum})  # of one number they give that number
 
 
+def layout_of(sample: Any) -> tuple[int, ...] | None:
+    """In which order the axes lie in memory, None for C order. Sums add in that order, so it decides their last bit."""
+    if type(sample) is not np.ndarray or sample.flags.c_contiguous or sample.ndim < 2:
+        return None
+    order = sorted(range(sample.ndim), key=lambda a: (-abs(sample.strides[a]), a))
+    return None if order == list(range(sample.ndim)) else tuple(order)
+
+
 def commutes(f: Any, x: Value, y: Value) -> bool:
     """f(x, y) = f(y, x)? Then the operands are brought into one order, and equal calls are seen to be equal. (Products
     of complex numbers are sums of two products, of which the processor rounds one.)"""
@@ -61,15 +69,18 @@ def simpler(p: Program, f: Any, args: tuple[Value, ...], sample: Any) -> Value |
     if all([a.kind == "constant" for a in args]):
         return p.constant(sample)
     spread = tuple([unspread(a) for a in args])
-    if spread != args and f.nout == 1:
-        small = np.broadcast_shapes(*[a.shape for a in spread])
+    if spread != args:
         value = p.ufunc(f, spread)
-        if value.dtype == sample.dtype:
-            return value if small == sample.shape else p.broadcast(value, sample.shape)
-    if sample.dtype.kind != "f":
-        return None
-    found = RULES[f](p, *args) if f in RULES else None
-    return found if found is not None and found.shape == sample.shape and found.dtype == sample.dtype else None
+        found = value if value.shape == sample.shape else p.broadcast(value, sample.shape)
+        if found is not value or same_kind(found, sample):
+            return found
+    found_by_rule = RULES[f](p, *args) if sample.dtype.kind == "f" and f in RULES else None
+    return found_by_rule if found_by_rule is not None and same_kind(found_by_rule, sample) else None
+
+
+def same_kind(x: Value, sample: Any) -> bool:
+    """Has x the shape and dtype of the sample, and its order of axes in memory, in which sums add?"""
+    return x.shape == sample.shape and x.dtype == sample.dtype and x.layout == layout_of(sample)
 
 
 def negated(x: Value) -> Value | None:

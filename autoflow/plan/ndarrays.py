@@ -31,7 +31,7 @@ class ArrayMethods:
     ) -> Any:
         """As in NumPy."""
         if np.dtype(dtype) == self.dtype:
-            return self.copy() if copy else self
+            return self.copy(order) if copy else self
         dtype = np.dtype(dtype)
         how: Any = dtype, order, casting
         cast = self.tape.program.call(lambda x: np.asarray(x).astype(*how), (self.expr,), ("astype", dtype), "astype")

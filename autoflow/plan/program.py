@@ -51,7 +51,7 @@ class Value:
         self.kind, self.function, self.args, self.options, self.sample = kind, function, args, options, sample
         self.shape: tuple[int, ...] = getattr(sample, "shape", ())
         self.dtype: Any = getattr(sample, "dtype", None)  # None: a Python number, which leaves the other's dtype alone
-        self.layout = layout_of(sample)
+        self.layout = cleaning.layout_of(sample)
         self.number: float = 0
         self.shares = False  # of calls: does the result look into the memory of an argument?
         self.fresh = False  # of calls: is the result an array that nobody else has?
@@ -72,14 +72,6 @@ class Value:
 
     def __repr__(self) -> str:
         return f"<{self.name} {self.dtype} {self.shape}>"
-
-
-def layout_of(sample: Any) -> tuple[int, ...] | None:
-    """In which order the axes lie in memory, None for C order. Sums add in that order, so it decides their last bit."""
-    if type(sample) is not np.ndarray or sample.flags.c_contiguous or sample.ndim < 2:
-        return None
-    order = sorted(range(sample.ndim), key=lambda a: (-abs(sample.strides[a]), a))
-    return None if order == list(range(sample.ndim)) else tuple(order)
 
 
 class Program:
