@@ -27,6 +27,7 @@ from . import trees
 from .backends import array_type
 from .devices import brought, to_cpu
 from .errors import LOST, AutoflowError, GradcheckError
+from .modes import modes
 from .nodes import value_of
 from .products import vjp
 from .transforms import differentiated
@@ -394,8 +395,10 @@ class Report:
 
     __repr__ = __str__
 
-    def _repr_html_(self) -> str:
-        """For notebooks: a table that needs no script and no style sheet."""
+    def _repr_html_(self) -> str | None:
+        """For notebooks: a table that needs no script and no style sheet. None under ``af.options.static``: text."""
+        if modes().static:
+            return None
         parts = [f"<p><b>{html.escape(self.title())}</b></p>"]
         parts += [f"<pre>{html.escape(text)}</pre>" for text in self.found]
         if self.rows:

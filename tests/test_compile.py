@@ -40,6 +40,7 @@ def no_calls():
 def test_functions_of_arrays():
     def f(x, y):
         return np.tanh(x @ y) + x.sum(axis=1, keepdims=True)
+
     c = af.compile(f)
     rng = np.random.default_rng(0)
     for _ in range(3):
@@ -50,6 +51,7 @@ def test_functions_of_arrays():
 def test_gradients():
     def f(w, x):
         return ((np.tanh(x @ w) - 1.0) ** 2).mean()
+
     rng = np.random.default_rng(0)
     for transform in (af.grad, af.value_and_grad, lambda f: af.grad(f, (0, 1))):
         eager = transform(f)
@@ -63,6 +65,7 @@ def test_gradients():
 def test_second_derivatives_products_and_jacobians():
     def f(x):
         return np.sum(np.tanh(x) ** 3)
+
     x, v = np.array([0.3, -1.0, 2.0]), np.array([1.0, 2.0, -1.0])
     c = af.compile(lambda x, v: (af.hvp(f, x, v), af.jacobian(np.tanh)(x), af.grad(lambda y: af.grad(f)(y)[0])(x)))
     eager = c.__wrapped__
@@ -120,6 +123,7 @@ def test_a_training_step():
 def test_masks_are_computed_anew():
     def f(x):
         return (np.where(x > 0, x, 0.1 * x) * np.maximum(x, 0.5) * (np.abs(x) < 2) + np.max(x, axis=0)).sum()
+
     eager = af.value_and_grad(f)
     c = af.compile(eager)
     for k in range(5):
@@ -132,6 +136,7 @@ def test_masks_are_computed_anew():
 def test_dtypes(dtype):
     def f(x):
         return (x * 2 + 1, x.sum(), x.mean(axis=0), x[1:] == x[:-1], x.real.astype(np.float32))
+
     x = np.arange(6).reshape(3, 2).astype(dtype)
     c = af.compile(f)
     for _ in range(2):
@@ -147,15 +152,18 @@ def test_networks():
 
     rng = np.random.default_rng(0)
     model = nn.Sequential(nn.Linear(3, 8, rng=rng), nn.relu, nn.LayerNorm(8), nn.Linear(8, 4, rng=rng))
+
     def f(x, t):
         return nn.cross_entropy(model(x), t)
-    c = af.compile(f)
+
+    c = af.compile(counted(f))
     t = np.array([0, 3, 1, 2, 0])
     for _k in range(3):
         x = rng.standard_normal((5, 3))
         equal(c(x, t), f(x, t).value)
         for p in model.parameters():
             p.assign(p.value * 0.9)  # in place: seen at the next call
+    assert len(CALLS) == 1
 
 
 def test_writing_into_arrays_of_its_own():
@@ -320,6 +328,7 @@ def test_fallback_runs_eagerly_every_time():
 def test_shapes_that_depend_on_values():
     def f(x):
         return x[x > 0] * 2
+
     c = af.compile(f)
     equal(c(np.array([1.0, -1.0, 2.0])), np.array([2.0, 4.0]))
     equal(c(np.array([-1.0, 3.0, 2.0])), np.array([6.0, 4.0]))
@@ -461,10 +470,10 @@ def test_closures_and_attributes_are_guarded():
     class Model:
         def __init__(self):
             self.layers = [{"w": np.ones(2)}]
-            self.rate = 0.5
+            self.rate = self._private = 0.5
 
         def __call__(self, x):
-            return x * self.layers[0]["w"] * self.rate
+            return x * self.layers[0]["w"] * self.rate * self._private / 0.5
 
     model = Model()
     c = af.compile(model)
@@ -474,6 +483,8 @@ def test_closures_and_attributes_are_guarded():
     equal(c(x), np.full(2, 1.5))
     model.rate = 1.0
     equal(c(x), np.full(2, 3.0))
+    model._private = 1.0
+    equal(c(x), np.full(2, 6.0))
     model.layers = [{"w": np.zeros(2)}]
     equal(c(x), np.zeros(2))
 
@@ -491,6 +502,42 @@ def test_closures_and_attributes_are_guarded():
     equal(c(x), np.ones(2))
     change(np.full(2, 4.0))
     equal(c(x), np.full(2, 4.0))
+
+
+def test_methods_and_models_as_arguments():
+    class Model:
+        __slots__ = ("rate", "w")
+        power = 2
+
+        def __init__(self):
+            self.w, self.rate = np.ones(2), 0.5
+
+        @af.compile
+        def __call__(self, x):
+            return (x * self.w * self.rate) ** self.power
+
+    model, other = Model(), Model()
+    other.rate = 2.0
+    x = np.full(2, 2.0)
+    for _ in range(2):
+        assert model(x).tolist() == [1.0, 1.0]
+        assert other(x).tolist() == [16.0, 16.0]
+    model.rate = 1.0
+    assert model(x).tolist() == [4.0, 4.0]
+    model.w = np.zeros(2)
+    assert model(x).tolist() == [0.0, 0.0]
+    Model.power = 1
+    assert other(x).tolist() == [4.0, 4.0]
+
+
+def test_threads_record_once():
+    c = af.compile(counted(lambda x: np.tanh(x) * 2))
+    threads = [threading.Thread(target=c, args=(np.ones(3),)) for _ in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert len(CALLS) == 1
 
 
 def test_captured_variables_are_read_anew():
@@ -531,8 +578,10 @@ def test_modes_are_part_of_the_signature():
 def test_verify_finds_what_guards_cannot(tmp_path):
     path = tmp_path / "w.npy"
     np.save(path, np.ones(2))
+
     def f(x):
         return x * np.load(path)
+
     c, v = af.compile(f), af.compile(f, verify=True)
     x = np.ones(2)
     equal(v(x), np.ones(2))

@@ -143,8 +143,12 @@ def test_kinks_and_edges_mean_the_same_in_javascript(monkeypatch):
 
 
 def test_the_rows_of_the_elementary_files_have_javascript():
+    # Some of SciPy's rows, if they are there, share a derivative with ours, and have no JavaScript.
+    special = {id(f) for f in vars(sys.modules.get("scipy.special", sys)).values()}
     for row in rows():
         home = getattr(row.derivatives.get("x"), "__module__", "") or ""  # None in a docstring
+        if id(row.function) in special:
+            continue
         if home.endswith((".arithmetic", ".elementary", ".comparing")):
             assert row.javascript, row.name
             assert len(row.javascript.split(";")) == row.operands + 1, row.name

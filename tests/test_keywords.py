@@ -394,7 +394,7 @@ WRITES = {
 }
 
 
-@pytest.mark.parametrize("function", WRITERS, ids=title)
+@pytest.mark.parametrize("function", sorted(WRITERS, key=title), ids=title)
 def test_keywords_of_functions_that_write(function: Any) -> None:
     """The array is NumPy's, in single precision too; and what was written sends back what its places receive."""
     dtype = np.float64 if function in (np.place, np.putmask) else np.float32  # in NumPy these two do not cast

@@ -4,6 +4,7 @@ import gc
 import sys
 import threading
 import time
+import tracemalloc
 import xml.etree.ElementTree as ET
 
 import numpy as np
@@ -33,7 +34,7 @@ def calls(f, *args):
 X, Y = np.array([[0.5, -1.0], [2.0, 3.0]]), np.array([[1.0, -2.0], [0.0, 4.0]])
 
 
-# -- cleaning --------------------------------------------------------------------------------------------------------
+# -- cleaning -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -84,7 +85,7 @@ def test_a_seed_of_ones_is_never_multiplied():
     assert calls(f, X) == ["exp"]
 
 
-# -- buffers ---------------------------------------------------------------------------------------------------------
+# -- buffers ------------------------------------------------------------------------------------------------------
 
 
 def test_buffers_are_shared_and_written_in_place():
@@ -116,7 +117,7 @@ def test_arguments_that_are_read_often_are_copied():
     assert len(plan_of(compiled).copied) == 1
 
 
-# -- programs of numbers ---------------------------------------------------------------------------------------------
+# -- programs of numbers ------------------------------------------------------------------------------------------
 
 
 def test_serial_programs_of_numbers_use_slots():
@@ -164,7 +165,26 @@ def test_division_by_zero_is_infinity_as_in_numpy():
     assert type(plan_of(compiled)) is Slots
 
 
-# -- joined products ---------------------------------------------------------------------------------------------------
+def test_recording_takes_no_more_memory_than_eager_code():
+    def f(x):
+        t = x
+        for _ in range(10):
+            t = np.tanh(np.sin(t) + x)
+        return t.sum()
+
+    eager, peaks = af.grad(f), []
+    for g in (eager, af.compile(eager)):
+        x = np.ones(50_000)
+        tracemalloc.start()
+        try:
+            g(x)
+            peaks.append(tracemalloc.get_traced_memory()[1])
+        finally:
+            tracemalloc.stop()
+    assert peaks[1] < 1.2 * peaks[0]
+
+
+# -- joined products ----------------------------------------------------------------------------------------------
 
 
 def recurrent(wx, wh, b, x):
@@ -188,7 +208,7 @@ def test_a_recurrent_network_has_one_product_for_each_weight():
     assert names.count("add.reduce") == 1
 
 
-# -- blocks ------------------------------------------------------------------------------------------------------------
+# -- blocks -------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -263,7 +283,7 @@ def test_the_matrix_library_gets_its_threads_back():
     assert blas.library()[1]() == before
 
 
-# -- computing again -----------------------------------------------------------------------------------------------------
+# -- computing again ----------------------------------------------------------------------------------------------
 
 
 def test_checkpointing_takes_less_memory_and_gives_the_same_bits():
@@ -281,7 +301,7 @@ def test_checkpointing_takes_less_memory_and_gives_the_same_bits():
         af.compile(f, checkpointing="all")
 
 
-# -- the report ------------------------------------------------------------------------------------------------------------
+# -- the report ---------------------------------------------------------------------------------------------------
 
 
 def test_report():
@@ -313,7 +333,7 @@ def test_report_of_numbers():
     assert "<svg" in compiled.plan().svg()
 
 
-# -- switches of the process -------------------------------------------------------------------------------------------------
+# -- switches of the process --------------------------------------------------------------------------------------
 
 
 def test_gc_paused_nests_and_restores():

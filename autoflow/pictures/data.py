@@ -261,7 +261,7 @@ class Graph:
         return bundle(self, include, exclude)
 
     def _ipython_display_(self) -> None:
-        """What notebooks show under ``af.options.static`` and ``tables``: two outputs."""
+        """What notebooks show under ``af.options.static``: see :mod:`.still`."""
         from .still import show
         from .tables import table_rows
 

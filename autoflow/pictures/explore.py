@@ -108,6 +108,12 @@ class Explorer:
                     answer[kind] = f"sliders, which cannot be shown: {type(error).__name__}"
         return answer
 
+    def _ipython_display_(self) -> None:
+        """What notebooks show under ``af.options.static``, where nothing moves: see :mod:`.still`."""
+        from .still import show
+
+        show(self.picture)
+
 
 def explore(f: Any, /, **ranges: Any) -> Explorer:
     """Sliders that move the inputs of a function, or of a recorded graph; values and gradients follow.

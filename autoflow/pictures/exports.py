@@ -84,6 +84,7 @@ WRITERS: dict[str, Writer] = {
     ".mmd": Graph.to_mermaid, ".json": Graph.to_json, ".txt": lambda graph: graph.to_text() + "\n",
 }  # fmt: skip
 DRAWN = (".png", ".pdf")
+SVG = "image/svg+xml"
 
 
 def save(graph: Graph, path: Any, writers: Mapping[str, Writer] | None = None) -> Path:
@@ -142,18 +143,21 @@ def by_pygraphviz(graph: Graph, form: str) -> bytes | None:
 def bundle(
     graph: Graph, include: Any = None, exclude: Any = None, *, start: int = -1, text: Callable[[Graph], str] = str
 ) -> dict[str, Any]:
-    """What IPython shows: HTML for notebooks, SVG, and the tree (or ``text``) for terminals.
+    """What IPython shows: HTML for notebooks, and the tree (or ``text``) for terminals.
 
-    Under ``af.options.static`` PNG and SVG instead of HTML, for places that show none: the viewers of GitHub, PDF.
-    A PNG that nothing here can draw is left out.
+    Under ``af.options.static`` a PNG instead of HTML, for places that show none: the viewers of GitHub, PDF. An SVG
+    where nothing can draw a PNG, and where ``include`` names it: with one in the notebook, whatever stands beside it,
+    nbconvert writes no LaTeX without Inkscape.
     """
-    makers: dict[str, Callable[[Graph], Any]] = {"image/svg+xml": Graph.to_svg, "text/plain": text}
+    makers: dict[str, Callable[[Graph], Any]] = {"text/html": lambda graph: fragment(graph, start)}
     if modes().static:
-        makers["image/png"] = lambda graph: drawn(graph, "png")
-    else:
-        makers["text/html"] = lambda graph: fragment(graph, start)
-    answer = {}
+        makers = {"image/png": lambda graph: drawn(graph, "png")}
+    makers |= {SVG: Graph.to_svg, "text/plain": text}
+    asked = SVG in (include or ())
+    answer: dict[str, Any] = {}
     for kind in wanted(makers, include, exclude):
+        if kind == SVG and not asked and (answer.keys() & {"text/html", "image/png"}):
+            continue
         try:
             answer[kind] = makers[kind](graph)
         except Exception as error:

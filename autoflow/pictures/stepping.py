@@ -297,7 +297,7 @@ class Stepper:
         return bundle(self.graph, include, exclude, start=0, text=lambda _: str(self))
 
     def _ipython_display_(self) -> None:
-        """What notebooks show under ``af.options.static`` and ``tables``: two outputs."""
+        """What notebooks show under ``af.options.static``: see :mod:`.still`."""
         from .html import RULE, step_rows
         from .still import show
 

@@ -20,6 +20,7 @@ from .nesting import Nesting, Room
 from .spans import draw_line, n
 from .style import clip, width
 
+FITS = 'style="max-width:100%;height:auto"'  # a page narrower than the picture makes it smaller, and cuts nothing off
 MARGIN = 18.0
 LEGEND = 460.0  # the legend of a small picture may be that wide
 HEAD = 0.62  # width of an arrow's head, as a part of its length
@@ -68,7 +69,7 @@ def whole(graph: Graph, body: str, width: float, height: float) -> str:
     name = "af" + hashlib.sha256((body + graph.look.theme).encode()).hexdigest()[:8]
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="{name}" role="img" width="{math.ceil(width)}" '
-        f'height="{math.ceil(height)}" viewBox="0 0 {math.ceil(width)} {math.ceil(height)}">\n'
+        f'height="{math.ceil(height)}" viewBox="0 0 {math.ceil(width)} {math.ceil(height)}" {FITS}>\n'
         f"<title>{escape(', '.join([v.title for v in graph.nodes if v.output]))}</title>\n"
         f"<desc>{escape(graph.summary())}</desc>\n"
         f"<style>{style_sheet(name, graph.look.theme)}</style>\n"

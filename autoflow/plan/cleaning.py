@@ -71,7 +71,7 @@ def simpler(p: Program, f: Any, args: tuple[Value, ...], sample: Any) -> Value |
     spread = tuple([unspread(a) for a in args])
     if spread != args:
         value = p.ufunc(f, spread)
-        found = value if value.shape == sample.shape else p.broadcast(value, sample.shape)
+        found = value if value.shape == sample.shape else p.broadcast(value, sample.shape, sample)
         if found is not value or same_kind(found, sample):
             return found
     found_by_rule = RULES[f](p, *args) if sample.dtype.kind == "f" and f in RULES else None

@@ -8,6 +8,8 @@ one before takes the short way: shapes and dtypes are compared, 0.1 µs for each
 from __future__ import annotations
 
 import functools
+import threading
+import types
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
@@ -45,12 +47,16 @@ class Compiled:
         self.f, self.fallback, self.verify, self.limit, self.how = f, fallback, verify, limit, how
         self.entries: OrderedDict[Any, Entry | None] = OrderedDict()
         self.latest: Entry | None = None
+        self.lock = threading.RLock()  # two threads do not record the same
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         entry = self.latest
         if entry is not None and not options and (arrays := entry.fitting(args)) is not None:
             return entry.run(arrays)
         return self.at_length(args, options)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else types.MethodType(self, instance)
 
     def at_length(self, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
         """The call when it is not the same as the last one: look the program up, or record it."""
@@ -61,13 +67,11 @@ class Compiled:
         if switches.recording and any([source_of(x) is not None for x in leaves]):
             return self.f(*args, **options)  # an argument with a history: the result shall have one, too
         key = signature(args, options, leaves)
-        entry = self.entries.get(key)
-        if entry is not None and not entry.recorded.surroundings.same():
-            entry = None
-            del self.entries[key]
-        if key not in self.entries:
-            entry = self.recorded(key, args, options)
-        self.entries.move_to_end(key)
+        with self.lock:
+            entry = self.entries.get(key)
+            if key not in self.entries or (entry is not None and not entry.recorded.surroundings.same()):
+                entry = self.recorded(key, args, options)
+            self.entries.move_to_end(key)
         if entry is None:
             return self.f(*args, **options)
         if not self.verify and not self.fallback:

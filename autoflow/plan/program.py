@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
@@ -30,6 +31,7 @@ PRODUCT = "product"  # the product of two matrices
 VIEW = "view"  # no numbers are computed: another shape, order or part of the same memory
 CALL = "call"  # any other function of NumPy; its result is whatever it returns
 ITEM = "item"  # one of several results of a call
+LARGE = 16_384  # elements; smaller samples are kept until the end of the recording
 STACK = "stack"  # values of one shape as one array: see joining.py
 
 
@@ -44,17 +46,45 @@ class Value:
     """
 
     __slots__ = (
-        "args", "dtype", "fresh", "function", "kind", "layout", "number", "options", "sample", "shape", "shares",
+        "_strong", "_weak", "args", "dtype", "fresh", "function", "kind", "layout", "number", "options", "shape",
+        "shares",
     )  # fmt: skip
 
+    _strong: Any
+    _weak: Any
+
     def __init__(self, kind: str, function: Any, args: tuple[Value, ...], options: Any, sample: Any) -> None:
-        self.kind, self.function, self.args, self.options, self.sample = kind, function, args, options, sample
+        self.kind, self.function, self.args, self.options = kind, function, args, options
+        self.sample = sample
         self.shape: tuple[int, ...] = getattr(sample, "shape", ())
         self.dtype: Any = getattr(sample, "dtype", None)  # None: a Python number, which leaves the other's dtype alone
         self.layout = cleaning.layout_of(sample)
         self.number: float = 0
         self.shares = False  # of calls: does the result look into the memory of an argument?
         self.fresh = False  # of calls: is the result an array that nobody else has?
+
+    @property
+    def sample(self) -> Any:
+        """The array of the recording. A large one stays as long as the recorded function holds it, as in eager code; if
+        it is wanted once more, it is computed once more."""
+        if self._strong is not None or self._weak is None:
+            return self._strong
+        sample = self._weak()
+        if sample is None:
+            samples = [x.sample for x in self.args]
+            if self.kind == ITEM:
+                sample = samples[0][self.options]
+            elif self.kind == REDUCE:
+                sample = self.function.reduce(samples[0], self.options[0], keepdims=self.options[1])
+            else:
+                sample = self.function(*samples)
+            self._weak = ref(sample)
+        return sample
+
+    @sample.setter
+    def sample(self, array: Any) -> None:
+        large = type(array) is np.ndarray and array.size > LARGE and self.kind not in (INPUT, CAPTURED, CONSTANT)
+        self._strong, self._weak = (None, ref(array)) if large else (array, None)
 
     @property
     def nbytes(self) -> int:
@@ -95,6 +125,7 @@ class Program:
         """Number a new value, and remember it under ``key``."""
         self.count += 1
         value.number = self.count
+        self.recent = value.sample  # alive until somebody holds it
         if key is not None:
             self.made[key] = value
         return value

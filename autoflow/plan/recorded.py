@@ -48,7 +48,7 @@ def record(f: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]
     """Call ``f`` once, with Traced arrays where ``is_input(leaf)``. Raises CompileError for what cannot be compiled."""
     tape = Tape()
     program = tape.program
-    surroundings = Surroundings(f)
+    surroundings = Surroundings(f, [x for x in trees.leaves([args, options]) if not is_input(x)])
 
     def entering(x: Any) -> Any:
         return tape.traced(program.input(value_of(x))) if is_input(x) else x

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import CompileError
-from ..memory import COPY_BYTES, fingerprint, overwritten
+from ..memory import COPY_BYTES, fingerprint, overwritten, owner_of
 from ..nodes import NodeRole
 from ..numbering import now
 from .program import CAPTURED, Program
@@ -62,8 +62,15 @@ def edges_of(x: Any) -> Iterator[tuple[Any, Any]]:
         yield from ((x, key) for key in x)
     elif hasattr(x, "func") and hasattr(x, "keywords"):  # functools.partial
         yield from ((x, name) for name in ("func", "args", "keywords"))
-    elif isinstance(getattr(x, "__dict__", None), dict):
-        yield from ((x.__dict__, name) for name in x.__dict__)
+    else:
+        if isinstance(getattr(x, "__dict__", None), dict):
+            yield from ((x.__dict__, name) for name in x.__dict__)
+        for cls in type(x).__mro__[:-1]:  # slots, and what all of a class share
+            shared = [name for name, v in vars(cls).items() if isinstance(v, (*NUMBERS, np.ndarray))]
+            yield from ((cls, name) for name in shared if not name.startswith("__"))
+            yield from (
+                (x, name) for name in getattr(cls, "__slots__", ()) if isinstance(name, str) and hasattr(x, name)
+            )
 
 
 def names_in(code: types.CodeType) -> Iterator[str]:
@@ -97,7 +104,8 @@ def foreign(x: Any) -> bool:
 class Surroundings:
     """All that can be reached from ``f``, as edges; and, after the recording, those that are watched."""
 
-    def __init__(self, f: Callable[..., Any]) -> None:
+    def __init__(self, f: Callable[..., Any], others: list[Any]) -> None:
+        """``others``: arguments that are no arrays, such as a model."""
         self.edges: list[Edge] = []
         self.generators: list[tuple[Any, Any]] = [(g, state_of(g)) for g in (np.random, random)]
         self.sizes: list[tuple[Any, int]] = []
@@ -106,8 +114,8 @@ class Surroundings:
         self.plain: list[tuple[Any, bytes]] = []
         self.nodes: list[Any] = []
         self.since = 0
-        found: dict[int, int | None] = {id(f): None}  # id of an object -> the edge by which it was found first
-        queue = [f]
+        queue = [f, *others]
+        found: dict[int, int | None] = {id(x): None for x in queue}  # object -> the edge by which it was found first
         for x in queue:
             if isinstance(x, (list, dict)):
                 self.sizes.append((x, len(x)))
@@ -147,14 +155,14 @@ class Surroundings:
 
     def watch(self, program: Program) -> None:
         """Keep the edges that lead to what the program reads, and to numbers in closures and globals."""
-        arrays = {id(v.sample) for v in program.order() if v.kind == CAPTURED}
+        read = {id(owner_of(v.sample)) for v in program.order() if v.kind == CAPTURED}  # perhaps by a view
         wanted: set[int] = set()
         for k, (_, key, child, _) in enumerate(self.edges):
             value = getattr(child, "_value", None) if isinstance(child, NodeRole) else child
-            named_number = isinstance(child, NUMBERS) and isinstance(key, str) and not key.startswith("_")
-            if isinstance(value, np.ndarray) and id(value) not in arrays:
+            named_number = isinstance(child, NUMBERS) and isinstance(key, str) and not key.startswith("__")
+            if isinstance(value, np.ndarray) and id(owner_of(value)) not in read:
                 self.watch_contents(child, value)
-            if id(value) in arrays or named_number or isinstance(value, np.ndarray):
+            if named_number or isinstance(value, np.ndarray):
                 at: int | None = k
                 while at is not None and at not in wanted:
                     wanted.add(at)

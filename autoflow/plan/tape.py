@@ -82,7 +82,7 @@ class Tape:
     def traced(self, value: Value, view_of: Traced | None = None) -> Traced:
         """A new array object on that value; on the memory of another one, if it is a view."""
         x = Traced()
-        x.expr, x.tape = value, self
+        x.expr, x.tape, x.held = value, self, value.sample
         self.alive.append(ref(x))
         if view_of is not None:
             x.under = view_of.under = True

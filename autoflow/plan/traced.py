@@ -42,8 +42,9 @@ Array = Any
 class Traced(ArrayMethods):
     """An array of which only shape and dtype are known. See the top of this file."""
 
-    __slots__ = ("__weakref__", "expr", "tape", "under")
+    __slots__ = ("__weakref__", "expr", "held", "tape", "under")
     expr: Value  # what it is now: writing in place gives it another
+    held: Any  # the recorded array, which lives as long as we do
     tape: Any  # tape.Tape: the recording that we are part of
     under: bool  # is there a node or view on top of it? Then it is not written into.
 
@@ -217,7 +218,7 @@ class Traced(ArrayMethods):
                 f"compiled function would need to know who else looks at this memory: make a new array (a = a + b "
                 f"instead of a += b), or say af.compile(f, fallback=True)."
             )
-        self.expr = other.expr
+        self.expr, self.held = other.expr, other.held
 
     def _assign(self, new: Any) -> None:
         """Become these numbers, in the shape and dtype that the array has."""
@@ -266,7 +267,7 @@ class Traced(ArrayMethods):
         kind = args[0] if args else options.get("type")
         if isinstance(kind, type) and issubclass(kind, Traced):
             x = object.__new__(kind)
-            x.expr, x.tape, x.under = self.expr, self.tape, True
+            x.expr, x.held, x.tape, x.under = self.expr, self.held, self.tape, True
             return x
         if not args and not options:
             return self.tape.traced(self.expr, self)
