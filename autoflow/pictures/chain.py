@@ -150,7 +150,7 @@ class Chain:
             return Term(partial(result_term(record, operands, self.titles).text, operands[slot].text))
         return term
 
-    def first_paths(self, limit: int) -> list[Path]:
+    def first_paths(self, limit: int, gradients: dict[Any, Array]) -> list[Path]:
         """The first paths found, and what arrives along each: a product of Jacobians, from the left."""
         found: list[Path] = []
         stack: list[tuple[Any, Any, Array]] = [(self.root, None, np.ones(self.root.shape, self.root.dtype))]
@@ -159,9 +159,17 @@ class Chain:
             if record is self.target:
                 found.append(Path(self.names(self.merged(unrolled(way))), (), numbers(g), DOTS))
                 continue
-            sent = record(g)
+            sent = record(with_zeros(g, gradients[record]))
             stack += [(parent, (way, (record, slot)), sent[slot]) for slot, parent in reversed(self.steps[record])]
         return found
+
+
+def with_zeros(g: Array, whole: Array) -> Array:
+    """What arrives along one path, as the rule wants it. To an operation with several results a path brings the
+    gradient of one; its ``backward`` may rely on the others that the ``whole`` pass brings, so those are zero."""
+    if not hasattr(g, "grads"):
+        return g
+    return type(g)({j: np.zeros_like(h) for j, h in whole.grads.items()}) + g
 
 
 def unrolled(way: Any) -> list[tuple[Any, int]]:

@@ -127,7 +127,7 @@ class Walk:
             for slot, x in enumerate(record.operands[:ROWS] if record.parents else ()):
                 if record.parents[slot] is not None:
                     continue
-                if isinstance(x, Node):
+                if isinstance(x, Node) and (self.literals or x.shape or self.titles.name(x)):
                     if id(x) not in seen:
                         seen.add(id(x))
                         born.append(((created(x), 0), x, None))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -45,20 +46,30 @@ def flows(order: Sequence[Any], outputs: Sequence[Any], rows: int) -> dict[Any, 
     answer: dict[Any, Flow] = {}
     for record in order:
         arrived = arriving.pop(record, [])
-        arrived.sort(key=lambda pair: pair[0])  # in the order in which the value was used
-        parts = [g for _, g in arrived]
-        g = total(parts, record)
-        summaries = tuple([numbers(part) for part in parts[:rows]]) if len(parts) > 1 else ()
+        g = total([g for _, g in arrived], record)  # added up in the engine's order, to the same bits
+        parts = [g for _, g in sorted(arrived, key=itemgetter(0))]  # shown in the order in which the value was used
+        summed = len(parts) > 1 and not hasattr(g, "grads")
+        summaries = tuple([numbers(part) for part in parts[:rows]]) if summed else ()
         if not record.parents:
-            answer[record] = Flow(numbers(g), summaries, len(parts), **stored(record, g))
+            answer[record] = Flow(summary(g), summaries, len(parts), **stored(record, g))
             continue
         sent = record(g)
         for slot, (parent, part) in enumerate(zip(record.parents, sent, strict=True)):
             if parent in shown and part is not None:
                 arriving.setdefault(parent, []).append(((record.number, slot), part))
-        seen = tuple([None if part is None else numbers(part) for part in sent[:rows]])
-        answer[record] = Flow(numbers(g), summaries, len(parts), seen, local(record, g, seen, rows))
+        seen = tuple([None if part is None else summary(part) for part in sent[:rows]])
+        passed = any([hasattr(part, "grads") for part in sent])  # one of several results hands on what it got
+        factors = (None,) * len(seen) if passed else local(record, g, seen, rows)
+        answer[record] = Flow(summary(g), summaries, len(parts), seen, factors)
     return answer
+
+
+def summary(g: Array) -> Numbers:
+    """The numbers of a gradient; of an operation with several results those of all that arrived, one after another."""
+    if not hasattr(g, "grads"):
+        return numbers(g)
+    found = [part for _, part in sorted(g.grads.items())]
+    return numbers(found[0]) if len(found) == 1 else numbers(np.concatenate([np.ravel(part) for part in found]))
 
 
 def total(parts: Sequence[Array], record: Any) -> Array:

@@ -50,7 +50,7 @@ class Numbers:
         '[1, 2.5]'
         """
         if not self.kept:
-            return "not kept"
+            return "not kept" if self.size else "no numbers"
         if self.elements is not None and self.size:
             return nested([number(v, digits) for v in self.elements], self.shape)
         if not self.size:

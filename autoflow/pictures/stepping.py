@@ -224,6 +224,8 @@ class Sums:
         k = row.source
         node = self.graph.nodes[k]
         place = self.arrived[k] = self.arrived.get(k, 0) + 1
+        if row.sent.shape != node.value.shape:  # one of several results: they are collected, not added up
+            return Product(row.slot, k, row.title, row.local, row.sent, place, max(1, node.of_parts))
         total = self.total[k] = plus(self.total.get(k, 0.0), row.sent) if place > 1 else array(row.sent)
         complete = place >= node.of_parts
         so_far = node.gradient if complete and node.gradient else numbers(total, row.sent.shape, row.sent.dtype)

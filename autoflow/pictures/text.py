@@ -48,9 +48,16 @@ def to_text(graph: Graph, ascii: bool | None = None) -> str:
         if row.gradient or row.local or row.parts:
             line += padded(row.gradient, wide[0] + 2) + padded(row.local, wide[1] + 1) + row.parts
         lines.append(line.rstrip())
-    lines += [graph.counts(), *graph.notes]
+    lines += [" · ".join([graph.counts(), *invitation(graph)]), *graph.notes]
     text = "\n".join(lines)
     return plain(text) if ascii or (ascii is None and not shows_boxes()) else text
+
+
+def invitation(graph: Graph) -> list[str]:
+    """Where to go from gradients that are shown: to how they came about."""
+    titles = [graph.nodes[k].title for k in graph.outputs]
+    can = graph.gradients and len(titles) == 1 and titles[0].isidentifier()
+    return [f"{titles[0]}.step() walks through the backward pass"] if can else []
 
 
 def columns(text: str) -> int:

@@ -166,7 +166,7 @@ def why(x: Any, node: Any, *, paths: int = 8) -> Why:
         title = "" if r is root else titles.of(r)
         through.append(Through(title, below(r, titles).text, numbers(gradients[r]), numbers(total(parts, target))))
     limit = max(1, paths)
-    found = walk.largest_paths(limit) if walk.scalars else walk.first_paths(limit)
+    found = walk.largest_paths(limit) if walk.scalars else walk.first_paths(limit, gradients)
     above = result_term(root, (), titles) if root.parents else below(root, titles)
     return Why(
         titles.of(root), titles.of(target), walk.count_paths(), tuple(found), tuple(through),

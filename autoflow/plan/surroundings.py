@@ -98,7 +98,7 @@ def foreign(x: Any) -> bool:
     """Is it code of a library, whose insides do not concern us?"""
     module = getattr(x, "__module__", None) or ""
     root = module.partition(".")[0] if isinstance(module, str) else ""
-    return root in ("numpy", "scipy", "functools", "itertools")
+    return root in ("numpy", "scipy", "functools", "itertools") or str(module).startswith("autoflow.rules")
 
 
 class Surroundings:
