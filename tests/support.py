@@ -270,3 +270,17 @@ def covering(sizes: tuple[int, ...]) -> list[tuple[int, ...]]:
 def _pairs(row: dict[int, int], k: int, v: int) -> list[tuple[int, int, int, int]]:
     """The pairs that the value v in column k forms with the rest of the row."""
     return [(i, a, k, v) if i < k else (k, v, i, a) for i, a in row.items() if i != k]
+
+
+class Split(af.Function):
+    """Two results, and a backward that needs the gradients of both."""
+
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        return x * y, x + y
+
+    @staticmethod
+    def backward(ctx, g, h):
+        x, y = ctx.saved_tensors
+        return g * y + h, g * x + h

@@ -66,6 +66,20 @@ def show(browser, tmp_path):
         one.call("Page.close")
 
 
+def test_a_page_cuts_nothing_off(show):
+    """An SVG that stands in a page as it is, in a window that is narrower."""
+    z = x = af.Variable(1.0, name="x")
+    for _ in range(5):
+        z = np.tanh(z) * x
+    text = af.graph(z, "lesson").to_svg()
+    assert int(re.search(r'width="(\d+)"', text)[1]) > 900
+    one = show(f"<!doctype html><body style='margin:0'>{text}</body>", width=600)
+    wide, high = one.run("(({width, height}) => [width, height])(document.querySelector('svg').getBoundingClientRect())")
+    assert wide == 600
+    given = [int(x) for x in re.search(r'viewBox="0 0 (\d+) (\d+)"', text).groups()]
+    assert high / wide == pytest.approx(given[1] / given[0], rel=1e-3)
+
+
 def keep(one, name):
     """A screenshot, if somebody wants to look at it."""
     if folder := os.environ.get("AUTOFLOW_SHOTS"):

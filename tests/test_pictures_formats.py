@@ -91,6 +91,7 @@ def test_svg_is_self_contained_xml(name):
     root = ElementTree.fromstring(text)
     assert root.tag == SVG + "svg"
     assert root.get("role") == "img"
+    assert root.get("style") == "max-width:100%;height:auto"
     assert root.find(SVG + "title").text
     assert root.find(SVG + "desc").text.startswith("Computation graph of ")
     assert not re.search(r"script|url\(|@import|href|<image|<foreignObject|\sid=", text)
@@ -311,8 +312,10 @@ def test_the_tree():
         "z  multiply = 9       ∂ 1",
         "├─① x  Variable = 3   ∂ 6  ×3 = 3 + 3",
         "└─② x  (shown above)       ×3",
-        "1 Variable · 1 Operation",
+        "1 Variable · 1 Operation · z.step() walks through the backward pass",
     ]
+    assert str(graph(square() + 0.0, gradients=True)).endswith("2 Operations")  # has no name to call
+    assert "step()" not in str(graph([square(), square()], gradients=True))
 
 
 def test_the_tree_in_ascii(monkeypatch):
@@ -365,7 +368,8 @@ def test_save_names_the_formats_it_knows(tmp_path):
 def test_the_bundle():
     g = graph(square())
     bundle = g._repr_mimebundle_()
-    assert set(bundle) == {"text/html", "image/svg+xml", "text/plain"}
+    assert set(bundle) == {"text/html", "text/plain"}
+    assert g._repr_mimebundle_(include=["image/svg+xml"]) == {"image/svg+xml": g.to_svg()}
     image = ElementTree.fromstring(re.search(r"<img[^>]*/>", bundle["text/html"])[0])
     assert image.get("alt").startswith("Computation graph of z = 9")
     assert base64.b64decode(image.get("src").partition(",")[2]).decode() == g.to_svg()

@@ -131,6 +131,18 @@ def test_plain_numbers_stand_in_the_row_or_are_nodes():
     assert [e.flows for e in drawn.edges] == [True, False]
 
 
+def test_a_constant_without_a_name_is_a_literal():
+    """The seed of a backward pass that was recorded is one."""
+    x = af.Variable(2.0, name="x")
+    np.sin(x).backward(create_graph=True)
+    x.grad.name = "slope"
+    assert graph(x.grad).counts() == "1 Variable · 2 Operations"
+    assert [row.title for row in by_title(graph(x.grad))["slope"].operands][0] == "1"
+    assert graph(x.grad, constants="nodes").counts() == "1 Variable · 1 Constant · 2 Operations"
+    assert graph(x * af.Constant(3.0, name="k")).counts() == "1 Variable · 1 Constant · 1 Operation"
+    assert graph(x * af.Constant([3.0])).counts() == "1 Variable · 1 Constant · 1 Operation"
+
+
 def test_looking_at_operands_changes_no_picture():
     x = af.Variable(2.0, name="x")
     z = x**2 + np.ones(())

@@ -10,7 +10,7 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from hypothesis import example as tried, given
-from support import example
+from support import Split, example
 
 import autoflow as af
 from autoflow import engine
@@ -168,6 +168,23 @@ def test_several_outputs_and_backward_already_called():
     assert phases(found).count("seed") == 2
     assert "7" in found[-1].caption
     assert x.grad == 5.0
+
+
+def test_each_of_several_results_passes_its_gradient_on():
+    x, y = af.Variable(2.0, name="x"), af.Variable(3.0, name="y")
+    a, b = Split.apply(x, y)
+    z = a * b
+    captions = [step.caption for step in steps(z) if step.phase == "backward"]
+    assert captions == [
+        "z has gradient 1, sends back   to a: 1 × 5 = 5;   to b: 1 × 6 = 6",
+        "a has gradient 5, sends back   to Split(x, y): 5",
+        "b has gradient 6, sends back   to Split(x, y): 6   so far 2 of 2 parts",
+        "Split(x, y) has gradient [5, 6], sends back   to x: 21;   to y: 16",
+    ]
+    assert "∂ [5, 6]\n" in str(z.graph(gradients=True))  # side by side: no sum
+    assert "= 5 + 6" not in str(z.graph("lesson", gradients=True))
+    z.backward()
+    assert (x.grad, y.grad) == (21.0, 16.0)
 
 
 def test_a_value_that_is_gone_leaves_the_way_forward():

@@ -236,6 +236,8 @@ def test_report():
     assert not bad
     assert str(bad).count("<- wrong") == 3
     assert bad._repr_html_().count("✗") == 3
+    with af.options(static=True):
+        assert bad._repr_html_() is None
     assert "3 wrong of 3 entries" in str(bad)
 
 

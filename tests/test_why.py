@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from support import example
+from support import Split, example
 
 import autoflow as af
 from autoflow.errors import LostGradientError
@@ -159,6 +159,24 @@ def test_errors():
     x.requires_grad = False
     with pytest.raises(LostGradientError, match="is constant"):
         x.why(z)
+
+
+def test_through_a_function_with_several_results():
+    """Along a path arrives the gradient of one result: the others are zero then, not missing."""
+    x, y = af.Variable(2.0, name="x"), af.Variable(3.0, name="y")
+    a, b = Split.apply(x * x, y)
+    z = a * b
+    z.name = "z"
+    assert str(x.why(z)) == (
+        "∂z/∂x: 4 paths from x to z\n"
+        "  z → a → Split(x*x, y) → x*x → x   42\n"
+        "  z → a → Split(x*x, y) → x*x → x   42\n"
+        "  z → b → Split(x*x, y) → x*x → x   24\n"
+        "  z → b → Split(x*x, y) → x*x → x   24\n"
+        "∂z/∂x = 132 (through x*x)"
+    )
+    z.backward()
+    assert x.grad == 132.0
 
 
 def test_special_values():

@@ -8,6 +8,7 @@
     module.py      Module: something with parameters that can be called, saved and loaded
     layers.py      Linear, Conv2d, BatchNorm ...: a function and its parameters
     recurrent.py   RNN, LSTM
+    checks.py      what can go in, and the errors that say so
     views.py       pictures of training: af.watch, af.plot_sizes and others
 
 Read in that order. Shapes and names of parameters are PyTorch's, so weights go from one to the other unchanged.

@@ -1,4 +1,21 @@
-"""The table of derivatives. Importing this package fills it: one module per family of functions."""
+"""The table of derivatives. Importing this package fills it: one module per family of functions.
+
+    table.py          how a row is written, and run; shapes.py: what rows share
+    arithmetic.py     operators, powers; elementary.py: exp, sin, tanh ...; comparing.py: maximum, clip, sign
+    floats.py         the parts of a floating-point number
+    scimath.py        np.emath: complex answers where real ones have none
+    reductions.py     sums, means, extremes; nans.py: the same without NaN; ufuncs.py: np.add.reduce, .outer ...
+    ordering.py       sort, median, quantile, unique
+    statistics.py     averages, covariance; counting.py: histograms of weights
+    calculus.py       diff, gradient, trapezoid, interp, convolve; fourier.py; polynomials.py
+    structure.py      reshape, transpose, diagonals; indexing.py: x[i]
+    joining.py        concatenate, split, repeat; building.py: select, insert, linspace; padding.py
+    linalg.py         matmul, einsum; matrices.py; solving.py: inv, solve, det; norms.py; leastsquares.py
+    decompositions.py eigenvalues, singular values, QR; packed.py: how functions with several results are written
+
+Read when the first function of SciPy meets a node: special.py, with parameters.py (how its rows are written), bessel.py,
+elliptic.py, orthogonal.py, distributions.py. And outside.py is about every NumPy function that has no row.
+"""
 
 from . import (
     arithmetic,
