@@ -23,7 +23,7 @@ COMPLETIONS: list[Callable[[Family], None]] = []  # what is done to every family
 Array = Any
 
 
-class Kind(type):
+class NodeClass(type):
     """Class of NumPy's node classes: ``isinstance(x, af.Variable)`` is true for Variables of every array type.
 
     The hot path never asks; it compares exact types.
@@ -49,7 +49,7 @@ class Family:
         """``roles``: by name the classes that hold the methods, the one that all share first."""
         self.array_type, self.roles, self.slots = array_type, roles, slots
         made: dict[type, Any] = {}
-        kind = type if FAMILIES else Kind  # af.Variable is NumPy's; and CuPy's view(cls) wants a plain class
+        kind = type if FAMILIES else NodeClass  # af.Variable is NumPy's; and CuPy's view(cls) wants a plain class
         for name, role in roles.items():
             bases = [made[base] for base in role.__bases__ if base in made] or [array_type]
             made[role] = kind(name, (role, *bases), {
@@ -60,6 +60,14 @@ class Family:
         for complete in COMPLETIONS:
             complete(self)
         FAMILIES[array_type] = self
+
+
+    def call(self, function: Callable[[Array], Array], x: Array) -> Array:
+        """A function of NumPy arrays that NumPy does not pass on to libraries, of an array of this one.
+
+        By way of the host, unless the library has such a function itself: see ``gpu.py``.
+        """
+        return self.from_numpy(function(self.to_numpy(x)))
 
 
 def with_every_family(complete: Callable[[Family], None]) -> None:

@@ -16,7 +16,7 @@ from .errors import lost
 from .grads import checked_grad, fitted
 from .modes import switched
 from .nodes import NodeRole, Variable, VariableRole, source_of
-from .tracing import border, plain
+from .tracing import border, copied
 
 Array = Any
 
@@ -136,7 +136,7 @@ class Gradients:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, ([(x.name, x.value, plain(g)) for x, g in self.items()],)
+        return _restored, ([(x.name, x.value, copied(g)) for x, g in self.items()],)
 
     def __repr__(self) -> str:
         return f"Gradients({self._names()})"
@@ -198,7 +198,7 @@ def _presented(x: Any, g: Any, create_graph: bool) -> Any:
     """The gradient of ``x`` as the user gets it."""
     with switched(recording=create_graph):
         g = np.zeros_like(x.value) if g is None else fitted(g, x.dtype)
-    return g if create_graph else plain(g)
+    return g if create_graph else copied(g)
 
 
 def _called(x: Any) -> str:

@@ -16,6 +16,7 @@ import numpy as np
 
 from .backends import register
 from .errors import NoRuleError
+from .late import later
 
 RENAMED = {"true_divide": "divide", "abs": "absolute"}  # CuPy's name -> NumPy's
 
@@ -25,6 +26,7 @@ def register_cupy() -> None:
     cupy = sys.modules["cupy"]
     family = register(cupy.ndarray, from_numpy=cupy.asarray, to_numpy=cupy.asnumpy)
     family.Node.__cupy_override_elementwise_kernel__ = elementwise
+    family.call = lambda function, x: later(f"cupyx.scipy.special:{function.__name__}")(x)  # type: ignore[method-assign]
 
 
 def elementwise(self: Any, kernel: Any, *args: Any, **options: Any) -> Any:

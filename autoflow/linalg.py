@@ -62,7 +62,13 @@ def expm(A: Array) -> Array:  # noqa: N803 - SciPy's name
 
 @primitive
 def sqrtm(A: Array) -> Array:  # noqa: N803
-    """The square root of a matrix, z z = A; complex if A has negative eigenvalues. NaN may come back for a singular A."""
+    """The square root of a matrix, z z = A; complex if A has negative eigenvalues. NaN may come back for a singular A.
+
+    >>> from autoflow import linalg
+    >>> linalg.sqrtm(np.diag([4.0, 9.0]))
+    array([[2., 0.],
+           [0., 3.]])
+    """
     return scipy_linalg(A).sqrtm(A)
 
 
@@ -100,21 +106,28 @@ def general(x: Array, y: Array, assume_a: Any = None, lower: bool = False) -> Ar
 def solve(a: Any, b: Any, lower: bool = False, *, assume_a: Any = None, transposed: bool = False) -> Array:
     """a⁻¹ b. What ``assume_a`` says about a ("sym", "her", "pos", "diagonal", "tridiagonal", "upper triangular", "lower
     triangular") decides which of its elements are read, and so which ones have a derivative: one triangle of a
-    symmetric matrix, the upper one unless ``lower``."""
+    symmetric matrix, the upper one unless ``lower``.
+
+    >>> from autoflow import linalg
+    >>> a = np.array([[4.0, 2.0], [np.nan, 5.0]])  # its lower triangle is not read
+    >>> linalg.solve(a, [2.0, 1.0], assume_a="pos")
+    array([0.5, 0. ])
+    """
     x, y = as_array(a), as_array(b)
     kind = str(assume_a)
     if kind in ("sym", "symmetric", "her", "hermitian", "pos", "positive definite"):
-        half = x * mask(x.shape[-1], x, "L" if lower else "U")
+        half = (np.tril(x) if lower else np.triu(x)) * mask(x.shape[-1], x, "L" if lower else "U")  # NaN · 0 is NaN
         x = half + (half.mT if kind.startswith("sym") else adjoint(half))
     elif kind in READ:
         x = READ[kind](x)
     elif kind not in ("None", "gen", "general", "banded"):
-        raise NoRuleError(f"af.linalg.solve does not know assume_a={assume_a!r}")
+        known = "'gen', 'sym', 'her', 'pos', 'banded', " + ", ".join(map(repr, READ))
+        raise NoRuleError(f"af.linalg.solve does not know assume_a={assume_a!r}. It is one of {known}")
     return general(x.mT if transposed else x, y, TURNED.get(kind, assume_a) if transposed else assume_a, lower)
 
 
 READ: dict[str, Any] = {
-    "diagonal": lambda x: x * np.eye(x.shape[-1], dtype=x.dtype),
+    "diagonal": lambda x: np.triu(np.tril(x)),
     "tridiagonal": lambda x: np.triu(np.tril(x, 1), -1),
     "upper triangular": np.triu,
     "lower triangular": np.tril,
@@ -131,7 +144,12 @@ def triangular(x: Array, y: Array, trans: int = 0, lower: bool = False, unit_dia
 def solve_triangular(
     a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False
 ) -> Array:  # fmt: skip
-    """a⁻¹ b (``trans`` 0 or "N"), a⁻ᵀ b (1, "T") or a⁻ᴴ b (2, "C") for a triangular a; its other triangle is not read."""
+    """a⁻¹ b (``trans`` 0 or "N"), a⁻ᵀ b (1, "T") or a⁻ᴴ b (2, "C") for a triangular a; its other triangle is not read.
+
+    >>> from autoflow import linalg
+    >>> linalg.solve_triangular([[2.0, 0.0], [1.0, 4.0]], [2.0, 5.0], lower=True)
+    array([1., 1.])
+    """
     x, trans = as_array(a), {"N": 0, "T": 1, "C": 2}.get(trans, trans)
     if trans not in (0, 1, 2):
         raise ValueError(f"trans is 0, 1 or 2 (or 'N', 'T', 'C'), not {trans!r}")
@@ -164,17 +182,35 @@ rule(triangular, "x y | trans=0 lower=False unit_diagonal=False", "solve", r"$x^
 
 @primitive
 def cholesky(a: Array, lower: bool = False) -> Array:
-    """The Cholesky factor of a positive definite matrix: uᴴ u, or l lᴴ with ``lower``; that triangle of a is read."""
+    """The Cholesky factor of a positive definite matrix: uᴴ u, or l lᴴ with ``lower``; that triangle of a is read.
+
+    >>> from autoflow import linalg
+    >>> linalg.cholesky(np.array([[4.0, 2.0], [2.0, 5.0]]), lower=True)
+    array([[2., 0.],
+           [1., 2.]])
+    """
     return scipy_linalg(a).cholesky(a, lower=lower, check_finite=False)
 
 
 def cho_factor(a: Any, lower: bool = False) -> tuple[Array, bool]:
-    """The pair that :func:`cho_solve` takes; zeros where SciPy leaves what happens to be there."""
+    """The pair that :func:`cho_solve` takes; zeros where SciPy leaves what happens to be there.
+
+    >>> from autoflow import linalg
+    >>> c, lower = linalg.cho_factor([[4.0, 2.0], [2.0, 5.0]])
+    >>> c
+    array([[2., 1.],
+           [0., 2.]])
+    """
     return cholesky(as_array(a), lower), lower
 
 
 def cho_solve(c_and_lower: tuple[Any, bool], b: Any) -> Array:
-    """a⁻¹ b by the Cholesky factor of a, in two triangular systems."""
+    """a⁻¹ b by the Cholesky factor of a, in two triangular systems.
+
+    >>> from autoflow import linalg
+    >>> linalg.cho_solve(linalg.cho_factor([[4.0, 2.0], [2.0, 5.0]]), [2.0, 1.0])
+    array([0.5, 0. ])
+    """
     c, lower = c_and_lower
     first, second = (0, 2) if lower else (2, 0)
     return solve_triangular(c, solve_triangular(c, b, first, lower), second, lower)
@@ -187,7 +223,13 @@ rule(cholesky, "a | lower=False", "chol", r"\operatorname{chol} $a", holomorphic
 
 @primitive
 def solve_sylvester(a: Array, b: Array, q: Array) -> Array:
-    """The x with a x + x b = q, for matrices a (m, m), b (n, n), q (m, n)."""
+    """The x with a x + x b = q, for matrices a (m, m), b (n, n), q (m, n).
+
+    >>> from autoflow import linalg
+    >>> linalg.solve_sylvester(np.eye(2), np.eye(2), np.array([[2.0, 4.0], [6.0, 8.0]]))
+    array([[1., 2.],
+           [3., 4.]])
+    """
     dtype = np.result_type(a, b, q)  # SciPy 1.17 gives wrong numbers for a complex a and a real b
     return scipy_linalg(a, b, q).solve_sylvester(*[np.asarray(x, dtype) for x in (a, b, q)])
 
@@ -211,7 +253,12 @@ def banded(x: Array, y: Array, below: int = 0, above: int = 0) -> Array:
 
 
 def solve_banded(l_and_u: tuple[int, int], ab: Any, b: Any) -> Array:
-    """a⁻¹ b for a matrix given by its diagonals, ab[u + i - j, j] = a[i, j]: u of them above the main one, l below."""
+    """a⁻¹ b for a matrix given by its diagonals, ab[u + i - j, j] = a[i, j]: u of them above the main one, l below.
+
+    >>> from autoflow import linalg
+    >>> linalg.solve_banded((0, 1), [[0.0, 1.0], [2.0, 4.0]], [3.0, 4.0])  # of [[2, 1], [0, 4]]
+    array([1., 1.])
+    """
     x, y = as_array(ab), as_array(b)
     if x.ndim != 2:
         raise NoRuleError("af.linalg.solve_banded takes one matrix, not a stack")

@@ -26,7 +26,7 @@ class Modes:
     digits: int = 4  # significant digits in pictures
     strict: bool = False  # refuse float(node) on a node with history
     theme: str = "auto"  # of pictures: auto, light or dark
-    static: bool = False  # pictures as PNG and SVG only, for places that run no scripts
+    static: bool = False  # pictures as images only, for places that run no scripts
     tables: bool = False  # then also the numbers of each picture as a table below it
     max_bytes: int = 2**30  # larger Jacobians are refused
     scope: tuple[tuple[str, int], ...] = ()  # the named blocks around us, each with the number of its entering

@@ -19,7 +19,7 @@ from .grads import alike, fitted
 from .modes import modes, switched
 from .nodes import NodeRole, Variable, source_of, value_of
 from .rules.shapes import as_array
-from .tracing import Trace, border, plain
+from .tracing import Trace, border, copied
 from .transforms import grad
 
 Array = Any
@@ -100,7 +100,7 @@ def pushed_forward(trace: Trace, z: Any, tangents: list[Any]) -> Any:
     if answer is None:
         answer = np.zeros_like(as_array(value_of(z)))
     if not trace.nested:
-        return plain(answer)
+        return copied(answer)
     return next((trace.attached(k, answer) for k, r in enumerate(trace.records) if not is_fresh(r)), answer)
 
 

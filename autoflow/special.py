@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from .rules.shapes import Axis, as_array, restore_axes, sum_to
+from .rules.shapes import Axis, as_array, plain, restore_axes, sum_to
 from .rules.table import of, primitive, rule
 from .rules.ufuncs import shares
 
@@ -78,16 +78,26 @@ def logsumexp(a: Any, axis: Axis = None, b: Any = None, keepdims: bool = False) 
 
 
 def softmax(x: Any, axis: Axis = None) -> Array:
-    """eˣ / Σ eˣ, over all elements unless ``axis`` says along which."""
+    """eˣ / Σ eˣ, over all elements unless ``axis`` says along which.
+
+    >>> from autoflow import special
+    >>> special.softmax([0.0, 0.0])
+    array([0.5, 0.5])
+    """
     x = as_array(x)
-    e = np.exp(x - np.max(getattr(x, "value", x), axis=axis, keepdims=True))
+    e = np.exp(x - np.max(plain(x), axis=axis, keepdims=True))
     return e / np.sum(e, axis=axis, keepdims=True)
 
 
 def log_softmax(x: Any, axis: Axis = None) -> Array:
-    """x − log Σ eˣ, over all elements unless ``axis`` says along which."""
+    """x − log Σ eˣ, over all elements unless ``axis`` says along which.
+
+    >>> from autoflow import special
+    >>> special.log_softmax([0.0, 0.0]).round(4)
+    array([-0.6931, -0.6931])
+    """
     x = as_array(x)
-    shifted = x - np.max(getattr(x, "value", x), axis=axis, keepdims=True)
+    shifted = x - np.max(plain(x), axis=axis, keepdims=True)
     return shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True))
 
 
@@ -95,16 +105,26 @@ def log_softmax(x: Any, axis: Axis = None) -> Array:
 
 
 def polygamma(n: int, x: Any) -> Array:
-    """The n-th derivative of ψ: (−1)ⁿ⁺¹ n! ζ(n + 1, x) (DLMF 25.11.12). Real x."""
+    """The n-th derivative of ψ: (−1)ⁿ⁺¹ n! ζ(n + 1, x) (DLMF 25.11.12). Real x.
+
+    >>> from autoflow import special
+    >>> special.polygamma(1, [1.0, 2.0]).round(4)  # π²/6, and 1 less
+    array([1.6449, 0.6449])
+    """
     if n == 0:
         return scipy_special.psi(as_array(x))
     return ((-1.0) ** (n + 1) * math.factorial(n)) * scipy_special.zeta(n + 1.0, as_array(x))
 
 
 def multigammaln(a: Any, d: int) -> Array:
-    """log of the multivariate gamma function, Σⱼ log Γ(a + (1 − j)/2) + d(d − 1)/4 log π for j = 1 ... d."""
+    """log of the multivariate gamma function, Σⱼ log Γ(a + (1 − j)/2) + d(d − 1)/4 log π for j = 1 ... d.
+
+    >>> from autoflow import special
+    >>> float(special.multigammaln(2.0, 1))  # log Γ(2)
+    0.0
+    """
     a = as_array(a)
-    if np.any(getattr(a, "value", a) <= 0.5 * (d - 1)):
+    if np.any(plain(a) <= 0.5 * (d - 1)):
         raise ValueError(f"multigammaln: a must be greater than (d - 1)/2 = {0.5 * (d - 1)}")
     z: Array = d * (d - 1) / 4 * math.log(math.pi)
     for j in range(1, d + 1):
@@ -113,13 +133,23 @@ def multigammaln(a: Any, d: int) -> Array:
 
 
 def factorial(x: Any) -> Array:
-    """Γ(x + 1), and 0 for negative x, as ``scipy.special.factorial(x, extend="zero")``."""
+    """Γ(x + 1), and 0 for negative x, as ``scipy.special.factorial(x, extend="zero")``.
+
+    >>> from autoflow import special
+    >>> special.factorial([-1.0, 0.0, 3.0])
+    array([0., 1., 6.])
+    """
     x = as_array(x)
     return np.where(x < 0, 0, scipy_special.gamma(np.where(x < 0, 0, x) + 1))
 
 
 def lambertw(z: Any, k: int = 0, tol: float = 1e-8) -> Array:
-    """The k-th branch of the inverse of w eʷ; complex."""
+    """The k-th branch of the inverse of w eʷ; complex.
+
+    >>> from autoflow import special
+    >>> special.lambertw([0.0, np.e])
+    array([0.+0.j, 1.+0.j])
+    """
     return lambert(as_array(z), k, tol)
 
 
@@ -127,7 +157,12 @@ def lambertw(z: Any, k: int = 0, tol: float = 1e-8) -> Array:
 
 
 def diric(x: Any, n: int) -> Array:
-    """sin(nx/2) / (n sin(x/2)); ±1 where both are 0."""
+    """sin(nx/2) / (n sin(x/2)); ±1 where both are 0.
+
+    >>> from autoflow import special
+    >>> special.diric([0.0, 1.0], 3).round(4)
+    array([1.    , 0.6935])
+    """
     half = as_array(x) / 2
     pole = np.absolute(np.sin(half)) < 1e-7
     sign = (-1.0) ** np.round(half * (n - 1) / math.pi)

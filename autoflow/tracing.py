@@ -117,7 +117,7 @@ class Trace:
     def _ready(self, k: int, g: Any, nested: bool) -> Any:
         value = value_of(self.leaves[k])
         if not nested:
-            return plain(np.zeros_like(value) if g is None else fitted(value_of(g), value.dtype))
+            return copied(np.zeros_like(value) if g is None else fitted(value_of(g), value.dtype))
         with switched(recording=True):
             return self.attached(k, np.zeros_like(value) if g is None else fitted(g, value.dtype))
 
@@ -136,7 +136,7 @@ class Trace:
         """Results of ``f`` for the caller: plain arrays in place of nodes, unless they are to be differentiated."""
         if self.nested:
             return tree
-        return trees.mapped(lambda x: plain(x) if isinstance(x, NodeRole) or trees.is_number(x) else x, tree)
+        return trees.mapped(lambda x: copied(x) if isinstance(x, NodeRole) or trees.is_number(x) else x, tree)
 
 
 def border(root: Any, wanted: set[Any], first: int) -> set[Any] | None:
@@ -187,7 +187,7 @@ def own_leaf(x: Any) -> Any:
     return Variable(x)
 
 
-def plain(x: Any) -> Array:
+def copied(x: Any) -> Array:
     """The numbers of ``x`` as an array that shares memory with nothing."""
     value = value_of(x)
     return np.array(value) if isinstance(value, np.generic) or not hasattr(value, "dtype") else value.copy()

@@ -1,7 +1,7 @@
 """Run the notebooks from fresh kernels and store what they show: python notebooks/make.py [00 06 ...]
 
 Edit a notebook in Jupyter or anywhere else, then run this: what is stored is then the same on every machine. Pictures
-are stored as PNG and SVG, which GitHub shows; who runs the notebook gets the living ones. The kernel has no `dot` and
+are stored as PNG, which GitHub shows; who runs the notebook gets the living ones. The kernel has no `dot` and
 no network. ``tests/test_lessons.py`` does the same, runs the answers as well, and compares.
 """
 
@@ -85,8 +85,6 @@ def lighter(notebook: Any) -> Any:
                 file = io.BytesIO()
                 picture.quantize(128, dither=Image.Dither.NONE).save(file, "png", optimize=True)
                 output.data["image/png"] = base64.b64encode(file.getvalue()).decode()
-                if "image/svg+xml" in output.data:  # our own, two pixels of the PNG for one of the SVG
-                    output.metadata["image/png"] = {"width": picture.width // 2, "height": picture.height // 2}
     return notebook
 
 

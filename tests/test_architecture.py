@@ -30,7 +30,7 @@ RECORDING = {
     "rules",
 }
 CORE = RECORDING | {"nodes", "recording", "doors", "fast", "methods", "protocol", "inplace", "engine", "passes"}
-CORE |= {"hooks"}
+CORE |= {"deferred", "hooks"}
 TRACING = {"tracing", "trees"}
 TRANSFORMS = TRACING | {"transforms", "products", "jacobians"}
 USERS = CORE | TRANSFORMS | {"create", "collected", "function"}
@@ -62,7 +62,8 @@ MAY_IMPORT = {
     "inplace": RECORDING | {"nodes", "recording", "doors", "fast"},
     "writers": RECORDING | {"nodes", "recording", "inplace"},
     "hooks": RECORDING | {"nodes"},
-    "passes": RECORDING | {"nodes", "engine", "hooks"},
+    "deferred": {"rules"},
+    "passes": RECORDING | {"deferred", "nodes", "engine", "hooks"},
     "create": CORE,
     "joint": CORE,
     "anomaly": CORE,
@@ -84,7 +85,7 @@ MAY_IMPORT = {
     "integrate": CORE | {"function", "products"},
     "ops": USERS,
     "devices": CORE | {"create", "trees"},
-    "gpu": {"backends", "errors"},
+    "gpu": {"backends", "errors", "late"},
     "verify": USERS | {"devices"},
     "plan": USERS,
     "replay": CORE,
@@ -246,7 +247,7 @@ def test_import_loads_only_the_core():
     """What ``import autoflow`` costs is measured by benchmarks/startup.py; here, that nothing more is loaded."""
     code = "import sys, autoflow; print(*{n.split('.')[1] for n in sys.modules if n.startswith('autoflow.')})"
     assert set(alone(code)) <= {
-        "backends", "create", "display", "doors", "engine", "errors", "fast", "foreign", "grads", "hooks", "intake",
+        "backends", "create", "deferred", "display", "doors", "engine", "errors", "fast", "foreign", "grads", "hooks", "intake",
         "late", "memory", "methods", "modes", "nodes", "numbering", "passes", "protocol", "recording", "records",
         "rules", "tracing", "transforms", "trees",
     }  # fmt: skip

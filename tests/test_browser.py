@@ -74,7 +74,9 @@ def test_a_page_cuts_nothing_off(show):
     text = af.graph(z, "lesson").to_svg()
     assert int(re.search(r'width="(\d+)"', text)[1]) > 900
     one = show(f"<!doctype html><body style='margin:0'>{text}</body>", width=600)
-    wide, high = one.run("(({width, height}) => [width, height])(document.querySelector('svg').getBoundingClientRect())")
+    wide, high = one.run(
+        "(({width, height}) => [width, height])(document.querySelector('svg').getBoundingClientRect())"
+    )
     assert wide == 600
     given = [int(x) for x in re.search(r'viewBox="0 0 (\d+) (\d+)"', text).groups()]
     assert high / wide == pytest.approx(given[1] / given[0], rel=1e-3)

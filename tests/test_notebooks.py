@@ -251,8 +251,10 @@ def opened(browser, lab, name):
     page = Page(browser, 1300, 6000)  # high: JupyterLab draws what can be seen
     page.call("Page.navigate", url=f"{lab}/lab/workspaces/{name}/tree/{name}.ipynb")
     end = time.monotonic() + 90
-    while page.run("document.querySelectorAll('.jp-OutputArea-output').length") < SHOWN:
-        assert time.monotonic() < end, "the notebook does not open"
+    drawn = f"document.querySelectorAll('.jp-OutputArea-output').length >= {SHOWN}"
+    typeset = "document.querySelector('mjx-container, .MathJax') !== null"  # which begins late
+    while not page.run(f"{drawn} && {typeset}"):
+        assert time.monotonic() < end, "the notebook does not open, or its formulas stay as they are"
         time.sleep(0.2)
     seen = see(page)
     if folder := os.environ.get("AUTOFLOW_SHOTS"):

@@ -137,7 +137,7 @@ def test_a_constant_without_a_name_is_a_literal():
     np.sin(x).backward(create_graph=True)
     x.grad.name = "slope"
     assert graph(x.grad).counts() == "1 Variable · 2 Operations"
-    assert [row.title for row in by_title(graph(x.grad))["slope"].operands][0] == "1"
+    assert by_title(graph(x.grad))["slope"].operands[0].title == "1"
     assert graph(x.grad, constants="nodes").counts() == "1 Variable · 1 Constant · 2 Operations"
     assert graph(x * af.Constant(3.0, name="k")).counts() == "1 Variable · 1 Constant · 1 Operation"
     assert graph(x * af.Constant([3.0])).counts() == "1 Variable · 1 Constant · 1 Operation"

@@ -104,3 +104,18 @@ def test_long_double_is_refused(f):
 def test_half_precision_of_solve_is_refused():
     with pytest.raises(TypeError, match="single and double precision"):
         linalg.solve(af.Variable(np.eye(2, dtype=np.float16)), np.ones(2))
+
+
+@pytest.mark.parametrize(("kind", "lower", "unread"), [
+    ("sym", False, (1, 0)), ("her", False, (2, 1)), ("pos", True, (0, 1)), ("diagonal", False, (0, 2)),
+    ("tridiagonal", False, (2, 0)), ("upper triangular", False, (1, 0)), ("lower triangular", False, (0, 1)),
+])  # fmt: skip
+def test_what_solve_does_not_read_may_be_anything(kind, lower, unread):
+    a = np.diag([4.0, 5.0, 6.0]) + 0.5
+    x, clean = af.Variable(a), af.Variable(a)
+    with af.no_grad():
+        x[unread], clean[unread] = np.nan, 0.0
+    for v in (x, clean):
+        linalg.solve(v, [1.0, 2.0, 3.0], lower, assume_a=kind).sum().backward()
+    np.testing.assert_array_equal(x.grad, clean.grad)
+    assert x.grad[unread] == 0

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..backends import family_of
 from ..errors import DataError
 from ..rules.table import of, primitive, rule
 
@@ -79,7 +80,16 @@ def erf(x: Array, /) -> Array:
     array([0.        , 0.84270079])
     """
     real("erf", x)
+    family = family_of(x)
+    return python_erf(x) if family is None else family.call(python_erf, x)
+
+
+def python_erf(x: Any) -> Array:
+    """Python's erf of every element of a NumPy array."""
     return np.asarray(ERF(x), getattr(x, "dtype", None) or float)
+
+
+python_erf.__name__ = "erf"  # what it is called in other libraries
 
 
 @primitive

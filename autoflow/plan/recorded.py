@@ -131,7 +131,7 @@ def arrays_registered(tape: Tape) -> Any:
             FAMILIES[Traced] = MADE[0]
         else:
             MADE.append(Family(Traced, NUMPY.roles, NUMPY.slots))
-            MADE[0].from_numpy, MADE[0].to_numpy = tape.value, numbers_of
+            MADE[0].from_numpy, MADE[0].to_numpy, MADE[0].call = on_this_tape, numbers_of, as_one_call
     try:
         yield
     finally:
@@ -139,6 +139,18 @@ def arrays_registered(tape: Tape) -> Any:
             OPEN.remove(tape)
             if not OPEN:
                 FAMILIES.pop(Traced, None)
+
+
+def on_this_tape(array: Array) -> Any:
+    """A NumPy array as part of the program that this thread records."""
+    here = threading.get_ident()
+    tape = next(tape for tape in reversed(OPEN) if tape.thread == here)
+    return tape.traced(tape.value(array))
+
+
+def as_one_call(function: Any, x: Any) -> Any:
+    """A function that NumPy knows nothing of, as one call of the program."""
+    return x.tape.call(function, (x,))
 
 
 def numbers_of(x: Any) -> Array:

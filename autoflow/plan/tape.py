@@ -7,6 +7,7 @@ where they stood, :class:`Slot` says which. So any function of NumPy can be a ca
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import get_ident
 from typing import Any
 from weakref import ref
 
@@ -61,6 +62,7 @@ class Tape:
     def __init__(self) -> None:
         self.program = Program()
         self.open = True
+        self.thread = get_ident()
         self.alive: list[Any] = []  # weak references to all arrays of ours
 
     def value(self, x: Any) -> Value:

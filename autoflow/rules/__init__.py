@@ -13,8 +13,8 @@
     linalg.py         matmul, einsum; matrices.py; solving.py: inv, solve, det; norms.py; leastsquares.py
     decompositions.py eigenvalues, singular values, QR; packed.py: how functions with several results are written
 
-Read when the first function of SciPy meets a node: special.py, with parameters.py (how its rows are written), bessel.py,
-elliptic.py, orthogonal.py, distributions.py. And outside.py is about every NumPy function that has no row.
+Read when the first function of SciPy meets a node: special.py, with parameters.py (how its rows are written),
+bessel.py, elliptic.py, orthogonal.py, distributions.py. And outside.py is about NumPy's functions that have no row.
 """
 
 from . import (

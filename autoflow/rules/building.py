@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import NoRuleError
 from .indexing import put_back
-from .shapes import as_array, axes_of, home, sum_to
+from .shapes import as_array, axes_of, home, plain, sum_to
 from .table import composed, of, primitive, rule
 
 Array = Any
@@ -110,7 +110,7 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Array:
 def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Array:
     """At each place the element of that choice."""
     which: Any = np.choose
-    i = getattr(a, "value", a)
+    i = plain(a)
     return moved(lambda *numbers: which(i, numbers, mode=mode), *[as_array(x) for x in choices])
 
 

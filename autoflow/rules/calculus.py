@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from .indexing import put_back
-from .ordering import plain_numbers
-from .shapes import as_array, axes_of
+from .shapes import as_array, axes_of, plain
 from .table import composed, of, primitive, rule
 
 Array = Any
@@ -196,7 +195,7 @@ def interpolate(xp: Array, x: Array, fp: Array, left: Any = None, right: Any = N
 
 def piece(xp: Array, x: Array) -> tuple[Array, Array, Array, Array, Array]:
     """Between which points x lies (j and k), how far along (t from 0 to 1), and is it before or behind all points?"""
-    numbers, points = plain_numbers(x), plain_numbers(xp)
+    numbers, points = plain(x), plain(xp)
     last = points.shape[0] - 1
     j = np.clip(np.searchsorted(points, numbers, "right") - 1, 0, max(last - 1, 0))
     k = np.minimum(j + 1, last)

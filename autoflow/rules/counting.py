@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from .indexing import put_back
-from .ordering import plain_numbers
 from .outside import has_gradient
-from .shapes import as_array
+from .shapes import as_array, plain
 from .table import composed, of, primitive, rule
 
 Array = Any
@@ -26,9 +25,9 @@ def as_weights(weights: Any) -> Array:
 @composed(np.bincount)
 def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Array:
     """How often 0, 1, 2, ... occur, or the sums of their weights."""
-    i = plain_numbers(as_array(x))
+    i = plain(as_array(x))
     if not has_gradient(weights):
-        return np.bincount(i, plain_numbers(weights), minlength)
+        return np.bincount(i, plain(weights), minlength)
     w = as_weights(weights)
     n = np.bincount(i, minlength=minlength).size
     return put_back(w if w.dtype == float else w.astype(float), (i,), (n,))
@@ -58,11 +57,11 @@ def histogram(
     a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
 ) -> tuple[Array, Array]:
     """Counts or sums of weights, and the edges of the bins."""
-    numbers, bins = plain_numbers(as_array(a)), plain_numbers(bins)
+    numbers, bins = plain(as_array(a)), plain(bins)
     if isinstance(bins, (list, tuple)):
-        bins = [plain_numbers(edge) for edge in bins]
+        bins = [plain(edge) for edge in bins]
     if not has_gradient(weights):
-        return np.histogram(numbers, bins, range, density, plain_numbers(weights))
+        return np.histogram(numbers, bins, range, density, plain(weights))
     n = histogram_sums(as_weights(weights), numbers, bins, range)
     edges = np.histogram_bin_edges(numbers, bins, range)
     return (n / np.array(np.diff(edges), float) / n.sum() if density else n), edges
@@ -80,12 +79,12 @@ def histogramdd(
     Shapes: sample (n, d), or d vectors of n; the result has d axes, one element per bin.
     """
     if isinstance(sample, (list, tuple)):
-        points = np.stack([plain_numbers(as_array(x)) for x in sample], axis=-1)
+        points = np.stack([plain(as_array(x)) for x in sample], axis=-1)
     else:
-        points = plain_numbers(sample)
-    bins = [plain_numbers(b) for b in bins] if isinstance(bins, (list, tuple)) else plain_numbers(bins)
+        points = plain(sample)
+    bins = [plain(b) for b in bins] if isinstance(bins, (list, tuple)) else plain(bins)
     if not has_gradient(weights):
-        return np.histogramdd(points, bins, range, density, plain_numbers(weights))
+        return np.histogramdd(points, bins, range, density, plain(weights))
     edges = np.histogramdd(points, bins, range)[1]
     columns = points.T if points.ndim == 2 else points[None]
     places = np.stack([bin_of(x, e) for x, e in zip(columns, edges, strict=True)])

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import NoRuleError
 from .indexing import put_back
-from .shapes import Axis, as_array, from_last, given, home, to_last
+from .shapes import Axis, as_array, at_hand, from_last, given, home, plain, to_last
 from .table import composed, of, rule
 
 Array = Any
@@ -53,10 +53,10 @@ def came_to(x: Array, z: Array, axis: int) -> Array:
     >>> came_to(np.array([3.0, 1.0, 2.0]), np.array([1.0, 2.0, 3.0]), 0)
     array([2, 0, 1])
     """
-    numbers = plain_numbers(z)
+    numbers = plain(z)
     lead = (slice(None),) * (axis % numbers.ndim)
     # Strictly rising: nothing is equal to anything, so the order need not be stable, which takes half the time.
-    rising = bool((numbers[(*lead, slice(None, -1))] < numbers[(*lead, slice(1, None))]).all())
+    rising = at_hand(x) and bool((numbers[(*lead, slice(None, -1))] < numbers[(*lead, slice(1, None))]).all())
     from_x = np.argsort(x, axis=axis, kind=None if rising else "stable")
     from_z = np.argsort(numbers, axis=axis, kind="stable")
     place = np.empty_like(from_z)
@@ -95,11 +95,6 @@ def sort_complex(a: Any) -> Array:
 
 
 # ---------------------------------------------------------------- median, percentile, quantile
-
-
-def plain_numbers(x: Any) -> Array:
-    """The numbers of x, a node or an array, for what is only looked at."""
-    return getattr(x, "value", x)
 
 
 def ranks(name: str, y: Array, q: Any, method: str) -> Array:
@@ -149,8 +144,8 @@ def quantile_x(
 
     Shapes: x (rows, n) once the axes are brought together; z and g (q, rows).
     """
-    q_shape, numbers = np.shape(q), plain_numbers(q)
-    values = to_last(plain_numbers(x), axis)
+    q_shape, numbers = np.shape(q), plain(q)
+    values = to_last(plain(x), axis)
     order = np.argsort(values, axis=-1, kind="stable")
     y = np.take_along_axis(values, order, -1)
     rows = y.shape[:-1]
@@ -158,7 +153,7 @@ def quantile_x(
     if weights is None:
         rank = ranks(name, y, numbers, method)
     else:
-        rank = rank_of_value(y, np.reshape(plain_numbers(z), q_shape + rows))
+        rank = rank_of_value(y, np.reshape(plain(z), q_shape + rows))
     rank = np.broadcast_to(rank.reshape(rank.shape + (1,) * (g.ndim - rank.ndim)), g.shape)
     low = np.floor(rank).astype(int)
     t: Any = (rank - low).astype(np.finfo(g.dtype).dtype)
@@ -173,13 +168,13 @@ def quantile_x(
 def quantile_q(g: Array, x: Array, q: Any, name: str, axis: Axis, method: str, weights: Any) -> Array:
     """z = (1 − t) y[j] + t y[j + 1], and t grows with q: dz/dq = (y[j + 1] − y[j]) ∂rank/∂q. Where q meets an
     element exactly it is the slope of the line to its right; at the last one, of the line to its left."""
-    q_shape, numbers = np.shape(q), plain_numbers(q)
+    q_shape, numbers = np.shape(q), plain(q)
     if weights is not None:
         return np.zeros_like(numbers, dtype=float)
     values = to_last(as_array(x), axis)
-    order = np.argsort(plain_numbers(values), axis=-1, kind="stable")
+    order = np.argsort(plain(values), axis=-1, kind="stable")
     values = np.take_along_axis(values, order, -1)
-    y = plain_numbers(values)
+    y = plain(values)
     rows, ndim = y.shape[:-1], len(q_shape) + y.ndim - 1
     rank = ranks(name, y, numbers, method)
     last = np.maximum(y.shape[-1] - 1 - np.sum(np.isnan(y), axis=-1), 0)
@@ -257,7 +252,7 @@ def add_quantile(function: Any, scale: float) -> None:
 
     rule(function, "x q | axis=None overwrite_input=False method='linear' keepdims=None weights=None", "quantile",
          rf"\operatorname{{{function.__name__}}} $x", x=back, q=back_to_q, compute=compute, elementwise=False,
-         domain=(0.05 * scale, 0.95 * scale),
+         domain=(0.05, 0.95) if scale == 1 else (2, 30),  # percents: their cubes fit into half precision
          examples=tuple([e for e in QUANTILES if len(e.shapes[1]) < 2 or not function.__name__.startswith("nan")]))  # fmt: skip
 
 
@@ -294,7 +289,7 @@ def found_first(values: Array, x: Array) -> Array:
 def kept_values(x: Any, values: Array) -> Array:
     """The elements of x that have these values: the first of equal ones, so that is where gradients go."""
     x = as_array(x)
-    return np.take(x.reshape(-1), found_first(values, plain_numbers(x).reshape(-1)))
+    return np.take(x.reshape(-1), found_first(values, plain(x).reshape(-1)))
 
 
 @composed(np.unique)
@@ -305,8 +300,8 @@ def unique(
     """The values are recorded; indices and counts are plain."""
     x = as_array(ar)
     if options.get("sorted") is False and axis is None and not (return_index or return_inverse or return_counts):
-        return kept_values(x, np.unique(plain_numbers(x), **options))  # NumPy's own order, whatever it is
-    _, index, inverse, counts = np.unique(plain_numbers(x), True, True, True, axis, **options)
+        return kept_values(x, np.unique(plain(x), **options))  # NumPy's own order, whatever it is
+    _, index, inverse, counts = np.unique(plain(x), True, True, True, axis, **options)
     z = np.take(x.reshape(-1) if axis is None else x, index, axis=0 if axis is None else axis)
     asked = [(return_index, index), (return_inverse, inverse), (return_counts, counts)]
     parts = [part for wanted, part in asked if wanted]
@@ -318,7 +313,7 @@ def add_unique(function: Any) -> None:
 
     @composed(function)
     def named(x: Any, /) -> Any:
-        found = function(plain_numbers(as_array(x)))
+        found = function(plain(as_array(x)))
         return found._replace(values=kept_values(x, found.values))
 
 
@@ -329,7 +324,7 @@ for each in (np.unique_all, np.unique_counts, np.unique_inverse):
 @composed(np.unique_values)
 def unique_values(x: Any, /) -> Array:
     """np.unique without the extras; NumPy promises no order."""
-    return kept_values(x, np.unique_values(plain_numbers(as_array(x))))
+    return kept_values(x, np.unique_values(plain(as_array(x))))
 
 
 @composed(np.union1d)
@@ -342,7 +337,7 @@ def union1d(ar1: Any, ar2: Any) -> Array:
 def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False) -> Any:
     """The values that are in both, as they are in the first."""
     x, y = as_array(ar1), as_array(ar2)
-    found = np.intersect1d(plain_numbers(x), plain_numbers(y), assume_unique, return_indices=True)
+    found = np.intersect1d(plain(x), plain(y), assume_unique, return_indices=True)
     z = np.take(x.reshape(-1), found[1])
     return (z, *found[1:]) if return_indices else z
 
@@ -351,12 +346,12 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices:
 def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Array:
     """The values of the first that are not in the second."""
     x = np.ravel(as_array(ar1)) if assume_unique else np.unique(ar1)
-    return x[~np.isin(plain_numbers(x), plain_numbers(as_array(ar2)))]
+    return x[~np.isin(plain(x), plain(as_array(ar2)))]
 
 
 @composed(np.setxor1d)
 def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Array:
     """The values that are in one of them only, in order."""
     x, y = as_array(ar1), as_array(ar2)
-    found = np.setxor1d(plain_numbers(x), plain_numbers(y), assume_unique)
+    found = np.setxor1d(plain(x), plain(y), assume_unique)
     return kept_values(np.concatenate([x, y], axis=None), found)

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import NoRuleError
+from .shapes import plain
 from .table import composed
 
 Array = Any
@@ -57,6 +58,8 @@ PLAIN = functions(np, """
 # Where these arguments stand when they are given by position. (Signatures that NumPy can tell are not complete.)
 OUT = dict.fromkeys(functions(np, "all any argmax argmin nanargmax nanargmin"), 2) | {np.isneginf: 1, np.isposinf: 1}
 
+OTHERS: dict[Any, str] = {}  # functions of other libraries without a row -> why; ``special.py`` writes SciPy's
+
 
 @composed(np.full_like)
 def full_like(
@@ -66,7 +69,7 @@ def full_like(
     """A Constant to be written into, as zeros_like; an Operation if ``fill_value`` is a node with a gradient."""
     fresh = np.empty_like(a, dtype, order, shape=shape, device=device)
     if not has_gradient(fill_value):
-        np.copyto(fresh.value, getattr(fill_value, "value", fill_value), casting="unsafe")
+        np.copyto(fresh.value, plain(fill_value), casting="unsafe")
         return fresh
     if isinstance(fill_value, (list, tuple)):
         raise NoRuleError("np.full_like(x, [...]) with nodes in the list: make one node of it first, af.array([...])")
@@ -181,6 +184,10 @@ def advice(function: Any, method: str = "") -> str:
     elif function in UNSEEN:
         instead = (
             "like= needs no node. Arrays that remember what is written into them: af.array, af.zeros, af.ones, af.full"
+        )
+    elif function in OTHERS:
+        instead = (
+            f"{OTHERS[function]}. Give it a derivative with af.register_rule, or write it with functions that have one"
         )
     else:
         instead = OUT_OF_SCOPE.get(

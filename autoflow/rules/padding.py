@@ -15,9 +15,8 @@ import numpy as np
 from ..errors import NoRuleError
 from .calculus import cut
 from .joining import MAPPED, pad
-from .ordering import plain_numbers
 from .outside import has_gradient
-from .shapes import as_array
+from .shapes import as_array, plain
 from .table import composed
 
 Array = Any
@@ -42,7 +41,7 @@ def padded(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -
     option = options.get(OPTIONS.get(mode, ""))
     odd = option == "odd" if mode in ("reflect", "symmetric") else False
     if mode == "empty" or not x.size:
-        np.pad(plain_numbers(x), pad_width, mode)  # says what is wrong with the call, if anything is
+        np.pad(plain(x), pad_width, mode)  # says what is wrong with the call, if anything is
         return pad(x, pad_width)  # anything may stand in what is called empty; zeros will do
     if (mode in MAPPED and not odd) or (mode == "constant" and not has_gradient(option)):
         return pad(x, pad_width, mode, *([] if option is None or mode != "constant" else [plain_pairs(option)]))
@@ -134,7 +133,7 @@ def plain_pairs(value: Any) -> Any:
     """Constants without nodes in them."""
     if isinstance(value, (list, tuple)):
         return [plain_pairs(part) for part in value]
-    return getattr(value, "value", value)
+    return plain(value)
 
 
 def widths_of(pad_width: Any, ndim: int) -> list[tuple[int, int]]:

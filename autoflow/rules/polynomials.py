@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .ordering import plain_numbers
-from .shapes import as_array
+from .shapes import as_array, plain
 from .table import composed
 
 Array = Any
@@ -120,7 +119,7 @@ def polydiv(u: Any, v: Any) -> tuple[Array, Array]:
         rest, gone = rest[1:], rest[:1]
         rest = np.concatenate([gone, rest]) if len(quotient) == len(u) - n + 1 else rest
     rest = rest if quotient else u
-    while np.allclose(plain_numbers(rest[0]), 0, rtol=1e-14) and rest.shape[-1] > 1:
+    while np.allclose(plain(rest[0]), 0, rtol=1e-14) and rest.shape[-1] > 1:
         rest = rest[1:]
     return (np.stack(quotient) if quotient else np.zeros(1, dtype)), rest
 
@@ -198,5 +197,5 @@ def poly(seq_of_zeros: Any) -> Any:
         a = np.convolve(a, np.stack([np.ones((), zeros.dtype), -zero]))
     if a.dtype.kind != "c":
         return a
-    numbers = plain_numbers(zeros)
+    numbers = plain(zeros)
     return np.copy(np.real(a)) if np.all(np.sort(numbers) == np.sort(numbers.conjugate())) else a

@@ -24,6 +24,7 @@ from scipy import special
 
 from .arithmetic import slope_in_exponent, slope_of_power, zero
 from .elementary import LN2, LN10
+from .outside import OTHERS
 from .parameters import ROOT_2, ROOT_PI, near_zero, normal, power_series, ratio, real, with_parameters, zeta
 from .table import COMPOSED, of, primitive, rule
 
@@ -163,5 +164,6 @@ WITHOUT: dict[str, str] = {
     **dict.fromkeys(["smirnov", "smirnovi"], "SciPy has the density, but not its derivative"),
     **dict.fromkeys(["airye", "elliprc", "elliprd", "elliprf", "elliprg", "elliprj", "modfresnelm", "modfresnelp", "lpmv"], "not written yet"),
 }  # fmt: skip
+OTHERS.update({getattr(special, name): why for name, why in WITHOUT.items()})
 
 from . import bessel, distributions, elliptic, orthogonal  # noqa: E402, F401 - they fill the table

@@ -1,0 +1,320 @@
+"""Work that learners and scientists meet, timed with autoflow and its peers: networks, a likelihood, a solver, curvature.
+
+    python benchmarks/more_workloads.py [--only lstm ...] [--impl autoflow compiled torch ...] [--repeats 20] [--cold]
+
+Each is a plain NumPy function, written once for all libraries as in :mod:`workloads`. Nobody has written their
+gradients by hand: before the clock starts all implementations must agree with autoflow, in the value and in the
+gradients, and the tests compare autoflow with differences. One that does not carry over (a function that a library
+lacks) is left out, and a line says why.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+import numpy
+from compare import BUDGET, IMPLEMENTATIONS, LIBRARIES, Step, agree, compared, installed, title, visit
+from measuring import digits, interleaved, setting, table, warm_malloc
+from workloads import Workload, make_mlp
+
+Array = Any
+
+
+def nobody(*arguments: Any) -> Sequence[Array]:
+    """In the place of a gradient by hand."""
+    raise NotImplementedError("the gradients of this workload were not written out by hand")
+
+
+# -- networks --------------------------------------------------------------------------------------------------------
+
+
+def lstm(np: Any, x: Array, wx: Array, wh: Array, b: Array) -> Array:
+    """Squared length of the last state of a long short-term memory (Hochreiter and Schmidhuber, 1997; with forget gate).
+
+    x: (steps, batch, n), wx, wh: (n, 4n), b: (4n,): input, forget and output gate, and what is proposed.
+    """
+    n = wh.shape[0]
+    h = c = x[0] * 0
+    for t in range(x.shape[0]):
+        a = np.matmul(x[t], wx) + np.matmul(h, wh) + b
+        gates = 1 / (1 + np.exp(-a[:, : 3 * n]))
+        c = gates[:, n : 2 * n] * c + gates[:, :n] * np.tanh(a[:, 3 * n :])
+        h = gates[:, 2 * n :] * np.tanh(c)
+    return (h**2).sum()
+
+
+def make_lstm(steps: int, batch: int, n: int) -> Workload:
+    """:func:`lstm` on random data."""
+    rng = numpy.random.default_rng(0)
+    wx, wh = rng.standard_normal((2, n, 4 * n)) / numpy.sqrt(n)
+    return Workload(lstm, nobody, (rng.standard_normal((steps, batch, n)),), (wx, wh, numpy.zeros(4 * n)))
+
+
+def convolved(np: Any, x: Array, w: Array) -> Array:
+    """Slide windows over images: x (batch, height, width, channels), w (3, 3, channels, features).
+
+    One product for each place in the window, which needs no copy of the windows.
+    """
+    rows, columns = x.shape[1] - 2, x.shape[2] - 2
+    places = [(i, j) for i in range(3) for j in range(3)]
+    return sum([np.matmul(x[:, i : i + rows, j : j + columns], w[i, j]) for i, j in places])
+
+
+def convolution(np: Any, x: Array, y: Array, w1: Array, b1: Array, w2: Array, b2: Array) -> Array:
+    """Squared error of two layers of 3 x 3 windows and a sum over all places. y: (batch, features of the second)."""
+    z = convolved(np, np.tanh(convolved(np, x, w1) + b1), w2) + b2
+    return ((np.sum(z, axis=(1, 2), keepdims=False) / (z.shape[1] * z.shape[2]) - y) ** 2).sum()
+
+
+def make_convolution(batch: int, side: int, features: int) -> Workload:
+    """:func:`convolution` on random images of one channel."""
+    rng = numpy.random.default_rng(0)
+    w1 = rng.standard_normal((3, 3, 1, features)) / 3
+    w2 = rng.standard_normal((3, 3, features, 10)) / numpy.sqrt(9 * features)
+    data = rng.standard_normal((batch, side, side, 1)), rng.standard_normal((batch, 10))
+    return Workload(convolution, nobody, data, (w1, numpy.zeros(features), w2, numpy.zeros(10)))
+
+
+def attention(np: Any, heads: int, x: Array, wq: Array, wk: Array, wv: Array, wo: Array) -> Array:
+    """Self-attention with several heads (Vaswani et al., 2017) and a way around it.
+
+    x: (batch, length, width), the four weights: (width, width).
+    """
+    batch, length, width = x.shape
+
+    def split(z: Array) -> Array:
+        return np.swapaxes(np.reshape(z, (batch, length, heads, width // heads)), 1, 2)
+
+    q, k, v = split(np.matmul(x, wq)), split(np.matmul(x, wk)), split(np.matmul(x, wv))
+    scores = np.matmul(q, np.swapaxes(k, 2, 3)) * (width // heads) ** -0.5
+    e = np.exp(scores - np.max(scores, axis=-1, keepdims=True))
+    mixed = np.matmul(e / np.sum(e, axis=-1, keepdims=True), v)
+    z = x + np.matmul(np.reshape(np.swapaxes(mixed, 1, 2), (batch, length, width)), wo)
+    return (z**2).sum()
+
+
+def make_attention(batch: int, length: int, width: int, heads: int) -> Workload:
+    """:func:`attention` on random data."""
+    rng = numpy.random.default_rng(0)
+    weights = rng.standard_normal((4, width, width)) / numpy.sqrt(width)
+    return Workload(attention, nobody, (heads, rng.standard_normal((batch, length, width))), tuple(weights))
+
+
+# -- science ---------------------------------------------------------------------------------------------------------
+
+
+def likelihood(np: Any, squares: Array, y: Array, unit: Array, lengths: Array, amplitude: Array, noise: Array) -> Array:
+    """Minus the log likelihood of a Gaussian process, but for a constant: yᵀK⁻¹y / 2 + Σ log Lᵢᵢ, with K = LLᵀ.
+
+    Source: C. E. Rasmussen, C. K. I. Williams, "Gaussian processes for machine learning", 2006, algorithm 2.1.
+    squares: (d, n, n), squared differences along each axis; y: (n, 1); unit: the unit matrix (n, n); the logarithms
+    of the length scales (d,), of the amplitude and of the noise.
+    """
+    scaled = np.sum(squares * np.reshape(np.exp(-2 * lengths), (lengths.shape[0], 1, 1)), axis=0, keepdims=False)
+    k = np.exp(amplitude - 0.5 * scaled) + np.exp(noise) * unit
+    diagonal = np.sum(np.linalg.cholesky(k) * unit, axis=0, keepdims=False)
+    return 0.5 * (y * np.linalg.solve(k, y)).sum() + np.log(diagonal).sum()
+
+
+def make_likelihood(n: int, d: int) -> Workload:
+    """:func:`likelihood` of a noisy sine at random places."""
+    rng = numpy.random.default_rng(0)
+    x = rng.uniform(-2, 2, (n, d))
+    squares = (x.T[:, :, None] - x.T[:, None, :]) ** 2
+    y = numpy.sin(x.sum(axis=1, keepdims=True)) + 0.1 * rng.standard_normal((n, 1))
+    parameters = numpy.zeros(d), numpy.array(0.0), numpy.array(-2.0)
+    return Workload(likelihood, nobody, (squares, y, numpy.eye(n)), parameters)
+
+
+def solver(np: Any, steps: int, u: Array, target: Array, w1: Array, b1: Array, w2: Array) -> Array:
+    """Squared error at time 1 of du/dt = tanh(u w₁ + b₁) w₂ by the classical method of Runge and Kutta.
+
+    u, target: (batch, n), w1: (n, hidden), b1: (hidden,), w2: (hidden, n).
+    """
+    dt = 1 / steps
+
+    def slope(u: Array) -> Array:
+        return np.matmul(np.tanh(np.matmul(u, w1) + b1), w2)
+
+    for _ in range(steps):
+        k1 = slope(u)
+        k2 = slope(u + dt / 2 * k1)
+        k3 = slope(u + dt / 2 * k2)
+        k4 = slope(u + dt * k3)
+        u = u + dt / 6 * (k1 + 2 * (k2 + k3) + k4)
+    return ((u - target) ** 2).sum()
+
+
+def make_solver(steps: int, batch: int, n: int, hidden: int) -> Workload:
+    """:func:`solver` from random starting points."""
+    rng = numpy.random.default_rng(0)
+    w1 = rng.standard_normal((n, hidden)) / numpy.sqrt(n)
+    w2 = rng.standard_normal((hidden, n)) / numpy.sqrt(hidden)
+    start, target = rng.standard_normal((2, batch, n))
+    return Workload(solver, nobody, (steps, start, target), (w1, numpy.zeros(hidden), w2))
+
+
+# -- curvature: the Hessian times a vector, for which every library has its own way ----------------------------------
+
+
+@dataclass(frozen=True)
+class Curvature(Workload):
+    """The step is H v, with the Hessian of ``forward`` and these ``vectors``, one for each parameter."""
+
+    vectors: tuple[Array, ...] = ()
+
+
+def make_curvature(batch: int, *sizes: int) -> Curvature:
+    """The Hessian of a multilayer perceptron times a random vector."""
+    work = make_mlp(batch, *sizes)
+    rng = numpy.random.default_rng(1)
+    vectors = tuple([rng.standard_normal(p.shape) for p in work.parameters])
+    return Curvature(work.forward, nobody, work.data, work.parameters, vectors)
+
+
+def hvp_autoflow(work: Curvature, *, compiled: bool = False) -> Step:
+    """``af.hvp``, recorded anew at every step or compiled."""
+    af = import_module("autoflow")
+
+    def product(*parameters: Array) -> Any:
+        return af.hvp(lambda *p: work.forward(numpy, *work.data, *p), parameters, work.vectors)
+
+    function = af.compile(product) if compiled else product
+    return lambda: list(function(*work.parameters))
+
+
+def hvp_autograd(work: Curvature) -> Step:
+    """The gradient of gᵀv."""
+    anp, grad = import_module("autograd.numpy"), import_module("autograd").grad
+    slope = grad(lambda parameters: work.forward(anp, *work.data, *parameters))
+    product = grad(lambda parameters: sum([anp.sum(g * v) for g, v in zip(slope(parameters), work.vectors, strict=True)]))
+    return lambda: list(product(work.parameters))
+
+
+def hvp_torch(work: Curvature) -> Step:
+    """The same in PyTorch."""
+    torch = import_module("torch")
+    names = import_module("compare").TorchNumpy(torch)
+    data, vectors = [[torch.from_numpy(a) for a in arrays] for arrays in (work.data, work.vectors)]
+    tensors = [torch.tensor(a, requires_grad=True) for a in work.parameters]
+
+    def step() -> list[Array]:
+        slope = torch.autograd.grad(work.forward(names, *data, *tensors), tensors, create_graph=True)
+        return [g.numpy() for g in torch.autograd.grad(slope, tensors, vectors)]
+
+    return step
+
+
+def hvp_jax(work: Curvature, *, jit: bool = False) -> Step:
+    """Forwards through the gradient, as JAX's documentation does it."""
+    jax, jnp = import_module("jax"), import_module("jax.numpy")
+    jax.config.update("jax_platforms", "cpu")
+    jax.config.update("jax_enable_x64", True)
+    data, parameters, vectors = [
+        tuple([jnp.asarray(a) for a in arrays]) for arrays in (work.data, work.parameters, work.vectors)
+    ]
+    slope = jax.grad(lambda parameters: work.forward(jnp, *data, *parameters))
+
+    def product(parameters: Any) -> Any:
+        return jax.jvp(slope, (parameters,), (vectors,))[1]
+
+    function = jax.jit(product) if jit else product
+    return lambda: [numpy.asarray(g) for g in jax.block_until_ready(function(parameters))]
+
+
+CURVATURES: dict[str, Callable[[Any], Step]] = {
+    "autoflow": hvp_autoflow,
+    "compiled": partial(hvp_autoflow, compiled=True),
+    "autograd": hvp_autograd,
+    "torch": hvp_torch,
+    "jax": hvp_jax,
+    "jax-jit": partial(hvp_jax, jit=True),
+}  # MyGrad has no derivatives of derivatives
+
+
+# fmt: off
+MORE: dict[str, partial[Workload]] = {
+    "lstm-50":       partial(make_lstm, 50, 16, 32),
+    "convolution":   partial(make_convolution, 32, 28, 8),
+    "attention":     partial(make_attention, 8, 64, 64, 4),
+    "gp-200":        partial(make_likelihood, 200, 4),
+    "ode-50":        partial(make_solver, 50, 32, 4, 32),
+    "hvp-mlp":       partial(make_curvature, 32, 16, 32, 32, 4),
+}
+# fmt: on
+OURS = [name for name in IMPLEMENTATIONS if name not in ("forward", "hand")]
+TOO_SLOW = {("jax", "lstm-50"), ("jax", "ode-50")}  # a second per step, operation by operation
+
+
+# -- checking and measuring ------------------------------------------------------------------------------------------
+
+
+def step_of(implementation: str, work: Workload) -> Step:
+    """How this implementation does this work; KeyError if it cannot."""
+    return (CURVATURES if isinstance(work, Curvature) else IMPLEMENTATIONS)[implementation](work)
+
+
+def with_value(work: Workload) -> Workload:
+    """``work`` times one more parameter, which is 1: its gradient is the value, so values are compared as gradients."""
+    if isinstance(work, Curvature):
+        return work
+    n = len(work.data)
+
+    def forward(np: Any, *arrays: Array) -> Array:
+        return arrays[-1] * work.forward(np, *arrays[:n], *arrays[n:-1])
+
+    return Workload(forward, nobody, work.data, (*work.parameters, numpy.array(1.0)))
+
+
+def prepared(name: str, implementations: Sequence[str]) -> dict[str, Step]:
+    """The steps of those that agree with autoflow in the value and the gradients; a line about each of the others."""
+    work = MORE[name]()
+    checked = with_value(work)
+    expected = step_of("autoflow", checked)()
+    steps: dict[str, Step] = {}
+    for implementation in implementations:
+        if (implementation, name) in TOO_SLOW or (isinstance(work, Curvature) and implementation not in CURVATURES):
+            continue
+        try:
+            agree(step_of(implementation, checked)(), expected)
+            steps[implementation] = step_of(implementation, work)
+            steps[implementation]()
+        except Exception as error:
+            steps.pop(implementation, None)
+            print(f"{name}: {implementation} fails: {type(error).__name__}: {str(error)[:200]}")
+    return steps
+
+
+def main() -> None:
+    """Measure and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--only", nargs="+", choices=MORE, default=list(MORE), metavar="WORKLOAD")
+    parser.add_argument("--impl", nargs="+", choices=OURS, default=OURS)
+    parser.add_argument("--repeats", type=int, default=20, help="rounds, of which the best counts (20)")
+    parser.add_argument("--cold", action="store_true", help="leave malloc as a fresh process has it (README.md)")
+    options = parser.parse_args()
+    if not options.cold:
+        warm_malloc()
+    implementations = installed(options.impl)
+    ratios = compared(implementations)
+    rows = []
+    for name in options.only:
+        samples = {i: partial(visit, step) for i, step in prepared(name, implementations).items()}
+        times = interleaved(samples, options.repeats, seconds=BUDGET * len(samples))
+        shares = [
+            digits(times[ours] / times[other]) if ours in times and other in times else "" for ours, other in ratios
+        ]
+        rows.append([name, *[digits(times[i]) if i in times else "" for i in implementations], *shares])
+    header = ["workload", *map(title, implementations), *[f"{title(a)} / {title(b)}" for a, b in ratios]]
+    malloc = "cold" if options.cold else "warm"
+    where = setting([i for i in implementations if i in LIBRARIES])
+    print(table(header, rows), "", f"{where}; malloc {malloc}; ms, best of up to {options.repeats} rounds", sep="\n")
+
+
+if __name__ == "__main__":
+    main()
