@@ -61,7 +61,6 @@ class Family:
             complete(self)
         FAMILIES[array_type] = self
 
-
     def call(self, function: Callable[[Array], Array], x: Array) -> Array:
         """A function of NumPy arrays that NumPy does not pass on to libraries, of an array of this one.
 

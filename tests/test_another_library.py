@@ -317,6 +317,24 @@ def test_modules_are_moved_in_place(AF, tmp_path):
     np.testing.assert_array_equal(model.to_cpu()(x).value, expected)
 
 
+def test_constants_and_named_tuples_of_a_module_are_moved_too(AF):
+    class Pair(NamedTuple):
+        w: Any
+        b: Any
+
+    class Scaled(nn.Module):
+        def __init__(self):
+            self.scale, self.pair = af.Constant(2.0, "scale"), Pair(af.Variable([1.0, 2.0]), [np.ones(2)])
+
+        def forward(self, x):
+            return self.scale * self.pair.w * x + self.pair.b[0]
+
+    model = Scaled().to(Device)
+    assert type(model.pair) is Pair
+    assert (model.scale.name, type(model.pair.b[0])) == ("scale", Device)
+    there(model(put(np.ones(2))), np.array([3.0, 5.0]))
+
+
 def test_autocast_and_scaler(AF):
     results = []
     for place, on in ((af, lambda a: a), (AF, put)):

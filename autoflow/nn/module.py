@@ -17,9 +17,10 @@ from ..backends import FAMILIES, on_host
 from ..devices import Autodiff, usable_cupy
 from ..grads import alike
 from ..modes import modes
-from ..nodes import VariableRole, value_of
+from ..nodes import Constant, VariableRole, value_of
 from ..scopes import scope
 from ..states import check_state, load_state, save_state
+from ..trees import mapped
 
 Array = Any
 Self = TypeVar("Self", bound="Module")
@@ -142,24 +143,23 @@ class Module:
         return self.to(np.ndarray)
 
     def to(self: Self, array_type: type) -> Self:
-        """Parameters and buffers as arrays of that type, in place; returns the module. Parameters are new Variables."""
+        """Parameters, Constants and buffers as arrays of that type, in place; returns the module. Parameters are new
+        Variables."""
         AF, made = Autodiff(array_type), {}  # noqa: N806 - as users write it
 
         def moved(x: Any) -> Any:
-            if isinstance(x, (list, tuple)):
-                return type(x)([moved(part) for part in x])
-            if isinstance(x, dict):
-                return {key: moved(part) for key, part in x.items()}
             if isinstance(x, VariableRole):
                 if id(x) not in made:  # one that is used twice stays one
                     made[id(x)] = AF.Variable(on_host(value_of(x)), x.name, requires_grad=x.requires_grad)
                 return made[id(x)]
+            if isinstance(x, Constant):
+                return AF.Constant(on_host(value_of(x)), x.name)
             return AF.put(on_host(x)) if type(x) in FAMILIES else x
 
         for module in self.modules():
             for name, value in vars(module).items():
                 if not name.startswith("_"):
-                    vars(module)[name] = moved(value)
+                    vars(module)[name] = mapped(moved, value)
         return self
 
     def save(self, path: str | Path) -> Path:

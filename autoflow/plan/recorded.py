@@ -131,7 +131,8 @@ def arrays_registered(tape: Tape) -> Any:
             FAMILIES[Traced] = MADE[0]
         else:
             MADE.append(Family(Traced, NUMPY.roles, NUMPY.slots))
-            MADE[0].from_numpy, MADE[0].to_numpy, MADE[0].call = on_this_tape, numbers_of, as_one_call
+            MADE[0].from_numpy, MADE[0].to_numpy = on_this_tape, numbers_of
+            MADE[0].call = as_one_call  # type: ignore[method-assign]
     try:
         yield
     finally:

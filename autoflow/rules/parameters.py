@@ -25,7 +25,10 @@ zeta = special._ufuncs._zeta  # the ufunc behind special.zeta
 def real(x: Array) -> Array:
     """``x`` itself, unless it is complex: of that derivative SciPy has no complex version."""
     if x.dtype.kind == "c":
-        raise NoRuleError("this derivative is known for real numbers only: SciPy has no complex version of it")
+        raise NoRuleError(
+            "this derivative is known for real numbers only: SciPy has no complex version of it. "
+            "If the numbers are real, take np.real(x) first"
+        )
     return x
 
 
