@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
