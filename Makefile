@@ -39,6 +39,10 @@ nightly: $(VENV)/dev.stamp  ## the full sets
 
 bench: $(VENV)/bench.stamp  ## times beside the peers
 	$(PY) benchmarks/compare.py --markdown
+	$(PY) benchmarks/compare.py --markdown --cold
+	$(PY) benchmarks/more_workloads.py
+	$(PY) benchmarks/more_workloads.py --cold
+	$(PY) benchmarks/curves.py
 
 docs: $(VENV)/docs.stamp  ## the API reference in build/docs, from the docstrings
 	PYTHONPATH=. $(PY) docs/make_api.py build/docs

@@ -14,21 +14,24 @@ seconds. Needs matplotlib.
 from __future__ import annotations
 
 import argparse
-import gc
 import math
 import textwrap
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-from compare import IMPLEMENTATIONS, LIBRARIES, agree, installed, title
+from compare import IMPLEMENTATIONS, LIBRARIES, agree, installed, title, visit
 from measuring import digits, interleaved, setting, table, warm_malloc
 from workloads import Workload, make_elementwise, make_scalars
 
 SHOWN = ("hand", "autoflow", "compiled", "torch")
-STYLE = {"hand": ("#888888", ":"), "autoflow": ("#3b82d0", "-"), "compiled": ("#c2571a", "-"), "torch": ("#8a63c9", "--")}
+STYLE = {
+    "hand": ("#888888", ":"),
+    "autoflow": ("#3b82d0", "-"),
+    "compiled": ("#c2571a", "-"),
+    "torch": ("#8a63c9", "--"),
+}
 INK = "#7a7f87"  # of axes and letters: 4 : 1 on white and on black
 LONGEST = 20.0  # seconds for one step
 OPERATIONS = 7 / 3  # of make_scalars for each of its values: 3, 1 and 3 in turn
@@ -45,16 +48,8 @@ def sizes(least: int, most: float) -> list[int]:
     return [round(least * 10 ** (k / 3)) for k in range(steps + 1)]
 
 
-def seconds(step: Callable[[], Any]) -> float:
-    """The time of one step. (Garbage of others is gone; the collector is on, as in real life.)"""
-    gc.collect()
-    start = time.perf_counter()
-    step()
-    return time.perf_counter() - start
-
-
 def measured(make: Callable[[int], Workload], of_sizes: Sequence[int], names: Sequence[str], repeats: int) -> Curves:
-    """The best of some steps for each size and implementation, those interleaved."""
+    """Seconds of the best step for each size and implementation, measured in turn."""
     curves: Curves = {name: [] for name in names}
     slow: set[str] = set()
     for size in of_sizes:
@@ -68,9 +63,9 @@ def measured(make: Callable[[int], Workload], of_sizes: Sequence[int], names: Se
             if time.perf_counter() - start > LONGEST:
                 slow.add(name)
             else:
-                samples[name] = partial(seconds, step)
+                samples[name] = partial(visit, step)
         for name, best in interleaved(samples, repeats, seconds=LONGEST).items():
-            curves[name].append((size, best))
+            curves[name].append((size, best / 1e3))
     return curves
 
 
@@ -94,6 +89,13 @@ def plot(curves: Curves, units: float, labels: tuple[str, str], caption: str, pa
                 x, y = zip(*[(size, best / size * units) for size, best in points], strict=True)
                 colour, dashes = STYLE[name]
                 axes.plot(x, y, dashes, color=colour, linewidth=2, marker="o", markersize=3.5, label=title(name))
+        heights = [best / size * units for points in curves.values() for size, best in points]
+        lowest, highest = [math.floor(math.log10(y)) for y in (min(heights), max(heights))]
+        axes.set_ylim(10.0**lowest, 10.0 ** (highest + 1))  # whole decades
+        axes.xaxis.set_major_formatter("{x:,.0f}")
+        axes.yaxis.set_major_formatter("{x:g}")
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_minor_formatter("")
         axes.legend(frameon=False, labelcolor="linecolor")
         figure.supxlabel("\n".join(textwrap.wrap(caption, 105)), fontsize=7.5, x=0.02, ha="left")
         figure.savefig(path, transparent=True, metadata={"Date": None})
@@ -115,13 +117,15 @@ def main() -> None:
     options = parser.parse_args()
     warm_malloc()
     names = installed(SHOWN)
-    caption = setting([name for name in names if name in LIBRARIES]) + f"; best of {options.repeats} steps"
+    caption = setting([name for name in names if name in LIBRARIES]) + f"; best of up to {options.repeats} rounds"
     for kind, make, least, most, units, labels in (
         ("nodes", lambda n: make_scalars(round(n / OPERATIONS)), 1_000, 1e6, 1e6, ("scalar operations", "µs for each")),
         ("elements", make_elementwise, 100, 1e7, 1e9, ("elements", "ns for each")),
     ):
         curves = measured(make, sizes(least, max(least, most * options.scale)), names, options.repeats)
-        print(table([labels[0], *[f"{title(name)}, {labels[1][:2]}" for name in names]], rows(curves, units)), end="\n\n")
+        print(
+            table([labels[0], *[f"{title(name)}, {labels[1][:2]}" for name in names]], rows(curves, units)), end="\n\n"
+        )
         plot(curves, units, labels, caption, options.out / f"cost_of_{kind}.svg")
     print(caption)
 

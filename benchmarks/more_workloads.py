@@ -1,4 +1,4 @@
-"""Work that learners and scientists meet, timed with autoflow and its peers: networks, a likelihood, a solver, curvature.
+"""Work that learners and scientists meet, by autoflow and its peers: networks, a likelihood, a solver, curvature.
 
     python benchmarks/more_workloads.py [--only lstm ...] [--impl autoflow compiled torch ...] [--repeats 20] [--cold]
 
@@ -34,7 +34,7 @@ def nobody(*arguments: Any) -> Sequence[Array]:
 
 
 def lstm(np: Any, x: Array, wx: Array, wh: Array, b: Array) -> Array:
-    """Squared length of the last state of a long short-term memory (Hochreiter and Schmidhuber, 1997; with forget gate).
+    """Squared length of the last state of a long short-term memory (Hochreiter and Schmidhuber, 1997).
 
     x: (steps, batch, n), wx, wh: (n, 4n), b: (4n,): input, forget and output gate, and what is proposed.
     """
@@ -192,7 +192,11 @@ def hvp_autograd(work: Curvature) -> Step:
     """The gradient of gᵀv."""
     anp, grad = import_module("autograd.numpy"), import_module("autograd").grad
     slope = grad(lambda parameters: work.forward(anp, *work.data, *parameters))
-    product = grad(lambda parameters: sum([anp.sum(g * v) for g, v in zip(slope(parameters), work.vectors, strict=True)]))
+
+    def along(parameters: Any) -> Any:
+        return sum([anp.sum(g * v) for g, v in zip(slope(parameters), work.vectors, strict=True)])
+
+    product = grad(along)
     return lambda: list(product(work.parameters))
 
 

@@ -247,7 +247,7 @@ def test_import_loads_only_the_core():
     """What ``import autoflow`` costs is measured by benchmarks/startup.py; here, that nothing more is loaded."""
     code = "import sys, autoflow; print(*{n.split('.')[1] for n in sys.modules if n.startswith('autoflow.')})"
     assert set(alone(code)) <= {
-        "backends", "create", "deferred", "display", "doors", "engine", "errors", "fast", "foreign", "grads", "hooks", "intake",
-        "late", "memory", "methods", "modes", "nodes", "numbering", "passes", "protocol", "recording", "records",
-        "rules", "tracing", "transforms", "trees",
+        "backends", "create", "deferred", "display", "doors", "engine", "errors", "fast", "foreign", "grads", "hooks",
+        "intake", "late", "memory", "methods", "modes", "nodes", "numbering", "passes", "protocol", "recording",
+        "records", "rules", "tracing", "transforms", "trees",
     }  # fmt: skip

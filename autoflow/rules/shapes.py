@@ -1,4 +1,8 @@
-"""Shape arithmetic shared by the rows. Each helper is the transpose of something simple."""
+"""What the rows share: arithmetic of shapes, each helper the transpose of something simple; and where arrays are.
+
+Of the second kind are :func:`plain`, :func:`home` and :func:`at_hand`, which a row asks before it makes an array or
+looks at a number: its operands may be on a GPU.
+"""
 
 from __future__ import annotations
 

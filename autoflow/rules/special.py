@@ -74,7 +74,7 @@ rule(special.betaln,   "x y", "log B",  r"\log B\left($x, $y\right)",       x=la
 with_parameters(zeta, "x | s", "ζ", r"\zeta\left($s, $x\right)",            x=lambda g, x, s: g * (-s * zeta(s + 1.0, real(x))),   domain=(0.7, 3.0), at={"s": 2.0})
 rule(special.rgamma,   "x",   "1/Γ",    r"\frac{1}{\Gamma\left($x\right)}", x=lambda g, x: g * slope_of_rgamma(x),             domain=(0.7, 3.0))
 rule(special.gammasgn, "x",   "sgn Γ",  r"\operatorname{sgn} \Gamma\left($x\right)", x=zero,                                   domain=(0.7, 3.0))
-rule(special.poch,     "x y", "poch",   r"\frac{\Gamma\left($x + $y\right)}{\Gamma\left($x\right)}", x=lambda g, x, y, z: g * (z * (special.psi(x + y) - special.psi(x))), y=lambda g, x, y, z: g * (z * special.psi(x + y)), domain=(0.7, 3.0))
+rule(special.poch,     "x y", "poch",   r"\frac{\Gamma\left($x + $y\right)}{\Gamma\left($x\right)}", x=lambda g, x, y, z: g * (z * (special.psi(x + y) - special.psi(x))), y=lambda g, x, y, z: g * (z * special.psi(x + y)), domain=(0.7, 1.8))
 rule(special.binom,    "x y", "binom",  r"\binom{$x}{$y}", x=lambda g, x, y, z: g * (z * (special.psi(x + 1) - special.psi(x - y + 1))), y=lambda g, x, y, z: g * (z * (special.psi(x - y + 1) - special.psi(y + 1))), domain=(0.2, 0.9))
 
 # Powers and exponentials whose own form is more accurate than the obvious one.

@@ -1,0 +1,116 @@
+"""The further workloads and the plots of cost against size: they compare equals, and run. Nothing is timed here."""
+
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))  # scripts, no package
+
+import compare
+import curves
+import more_workloads as more
+from test_benchmarks import differences
+
+import autoflow as af
+
+TINY = {
+    more.make_lstm: (3, 2, 4),
+    more.make_convolution: (2, 6, 2),
+    more.make_attention: (2, 3, 4, 2),
+    more.make_likelihood: (6, 2),
+    more.make_solver: (3, 2, 2, 3),
+    more.make_curvature: (3, 4, 5, 2),
+}
+KINDS = pytest.mark.parametrize("make", TINY, ids=lambda make: make.__name__)
+FIRST = pytest.mark.parametrize("make", [m for m in TINY if m is not more.make_curvature], ids=lambda m: m.__name__)
+PEERS = [name for name in more.OURS if name not in ("autoflow", "compiled")]
+LACKING = {("mygrad", "make_likelihood"), ("mygrad", "make_curvature")}
+
+
+def tiny(make):
+    return make(*TINY[make])
+
+
+def test_every_workload_is_of_a_kind_tested_here():
+    assert {make.func for make in more.MORE.values()} == set(TINY)
+
+
+@FIRST
+def test_autoflow_agrees_with_differences(make):
+    work = tiny(make)
+    for g, expected in zip(more.step_of("autoflow", work)(), differences(work), strict=True):
+        np.testing.assert_allclose(g, expected, rtol=1e-5, atol=1e-7)
+
+
+def test_curvature_agrees_with_differences_of_gradients():
+    work, h = tiny(more.make_curvature), 1e-5
+    f = af.grad(lambda *p: work.forward(np, *work.data, *p), tuple(range(len(work.parameters))))
+    ahead, behind = (f(*[p + s * v for p, v in zip(work.parameters, work.vectors, strict=True)]) for s in (h, -h))
+    for product, a, b in zip(more.hvp_autoflow(work)(), ahead, behind, strict=True):
+        np.testing.assert_allclose(product, (a - b) / (2 * h), rtol=1e-6, atol=1e-7)
+
+
+@FIRST
+def test_the_last_gradient_is_the_value(make):
+    work = tiny(make)
+    value = more.step_of("autoflow", more.with_value(work))()[-1]
+    np.testing.assert_allclose(value, work.forward(np, *work.data, *work.parameters), rtol=1e-13)
+
+
+@FIRST
+def test_compiled_agrees(make):
+    work = more.with_value(tiny(make))
+    compare.agree(more.step_of("compiled", work)(), more.step_of("autoflow", work)())
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize("implementation", PEERS)
+@KINDS
+def test_peer_agrees(make, implementation):
+    if (implementation, make.__name__) in LACKING:
+        pytest.skip("it has no such function")
+    work = more.with_value(tiny(make))
+    expected = more.step_of("autoflow", work)()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what peers warn about is none of our business
+        pytest.importorskip(implementation.partition("-")[0])
+        compare.agree(more.step_of(implementation, work)(), expected)
+
+
+def test_one_that_disagrees_is_not_measured(monkeypatch, capsys):
+    wrong = lambda work: lambda: [g * 1.001 for g in compare.autoflow(work)()]  # noqa: E731
+    monkeypatch.setitem(compare.IMPLEMENTATIONS, "compiled", wrong)
+    monkeypatch.setitem(more.MORE, "lstm-50", lambda: tiny(more.make_lstm))
+    assert list(more.prepared("lstm-50", ["autoflow", "compiled"])) == ["autoflow"]
+    assert "lstm-50: compiled fails: AssertionError" in capsys.readouterr().out
+
+
+# -- cost against size -----------------------------------------------------------------------------------------------
+
+
+def test_curves_are_measured_and_drawn(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr(curves, "visit", lambda step: step() and 1.0)
+    monkeypatch.setattr(curves, "SHOWN", ("hand", "autoflow", "compiled"))
+    monkeypatch.setattr(sys, "argv", ["curves.py", "--scale", "1e-9", "--repeats", "1", "--out", str(tmp_path)])
+    curves.main()
+    for name in ("cost_of_nodes", "cost_of_elements"):
+        text = (tmp_path / f"{name}.svg").read_text(encoding="utf-8")
+        assert text.startswith("<?xml")
+        for word in ("autoflow", "af.compile", "for each", "CPUs"):
+            assert word in text
+        assert '<path d="M 0 ' not in text.partition("axes_1")[0]  # no background
+    assert "| 1,000 " in capsys.readouterr().out
+
+
+def test_a_curve_ends_where_steps_are_too_long(monkeypatch):
+    monkeypatch.setattr(curves, "visit", lambda step: 2.0)
+    monkeypatch.setattr(curves, "LONGEST", -1.0)
+    found = curves.measured(curves.make_elementwise, [3, 5], ["hand"], 1)
+    assert found == {"hand": []}
+    monkeypatch.setattr(curves, "LONGEST", 60.0)
+    assert curves.measured(curves.make_elementwise, [3, 5], ["hand"], 1) == {"hand": [(3, 0.002), (5, 0.002)]}
+    assert curves.rows({"hand": [(3, 0.002)], "torch": []}, 1e6) == [["3", "667", ""]]
