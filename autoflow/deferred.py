@@ -75,7 +75,9 @@ def small(a: Any) -> bool:
 
 # -- what is sent, and how it is put together ------------------------------------------------------------------------
 
-MATMUL_X, MATMUL_Y = RULES[np.matmul].pulls
+# Any: a row may have operands without a derivative, these have none of those
+PULLS: dict[Any, Any] = {ufunc: RULES[ufunc].pulls for ufunc in (np.matmul, np.add, np.subtract)}
+MATMUL_X, MATMUL_Y = PULLS[np.matmul]
 
 
 def product_x(g: Array, saved: tuple[Any, ...]) -> Any:
@@ -113,5 +115,5 @@ def broadcast(pull: Pull, k: int) -> Callable[[Array, tuple[Any, ...]], Any]:
 
 
 DEFERRED: dict[Pull, Callable[[Array, tuple[Any, ...]], Any]] = {MATMUL_X: product_x, MATMUL_Y: product_y}
-for _rule in (RULES[np.add], RULES[np.subtract]):
-    DEFERRED |= {pull: broadcast(pull, k) for k, pull in enumerate(_rule.pulls)}
+for _ufunc in (np.add, np.subtract):
+    DEFERRED |= {pull: broadcast(pull, k) for k, pull in enumerate(PULLS[_ufunc])}

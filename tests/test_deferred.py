@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import autoflow as af
-from autoflow import deferred
+from autoflow import deferred, passes
 
 RNG = np.random.default_rng(0)
 
@@ -12,9 +12,9 @@ RNG = np.random.default_rng(0)
 def agree(f, *arrays):
     """The gradients of f with and without waiting are the same but for rounding."""
     found = []
-    for fewest in (deferred.FEWEST, 10**9):  # with the second every term is computed by itself
+    for later in (passes.LATER, {}):  # without it every term is computed when it comes
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(deferred, "FEWEST", fewest)
+            patch.setattr(passes, "LATER", later)
             variables = [af.Variable(a) for a in arrays]
             af.backward(f(*variables))
             found.append([v.grad for v in variables])
@@ -149,8 +149,14 @@ def test_other_dtypes(dtype):
     assert w.grad.dtype == dtype
 
 
-def test_large_arrays_do_not_wait():
-    """They would stay in memory until the last has come."""
-    x = np.ones((100, 50))
-    sent = deferred.product_y(x, (x, np.ones((50, 50)), x))
-    assert type(sent) is np.ndarray
+def test_what_does_not_wait():
+    """Large arrays would stay in memory until the last has come, half precision would lose digits, and where nothing
+    was broadcast there is nothing to save."""
+    x, large = np.ones((3, 4)), np.ones((100, 50))
+    half = x.astype(np.float16)
+    plus = deferred.DEFERRED[deferred.PULLS[np.add][1]]
+    assert type(deferred.product_y(x, (x, x.T, x))) is deferred.Deferred
+    assert type(deferred.product_y(large, (large, large.T, large))) is np.ndarray
+    assert type(deferred.product_y(half, (half, half.T, half))) is np.ndarray
+    assert type(plus(x, (x, x[0], x))) is deferred.Deferred
+    assert plus(x, (x, x, x)) is x
