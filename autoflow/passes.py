@@ -323,8 +323,8 @@ def send(record: Record, g: Any) -> tuple[Any, ...]:
     with np.errstate(all="ignore"):
         g, pulls, saved, _ = watched((on_nodes if recorded else on_arrays)(-1, hooks=False))((record, g))
         sent = [None if p is None else pull(g, saved) for p, pull in zip(record.parents, pulls, strict=True)]
-    sent = [np.asarray(s) if isinstance(s, np.generic) else s for s in sent]
-    return tuple([s.copy() if type(s) in FAMILIES else s for s in sent])
+    made: list[Any] = [np.asarray(s) if isinstance(s, np.generic) else s for s in sent]
+    return tuple([s.copy() if type(s) in FAMILIES else s for s in made])
 
 
 def zero_grad(node: Any) -> None:

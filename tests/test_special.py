@@ -20,7 +20,7 @@ from autoflow.rules.table import COMPOSED, RULES  # noqa: E402
 MODULES = {id(vars(module)) for module in (ours, bessel, distributions, elliptic, orthogonal)}
 OURS = [row for row in rows() if any(id(fn.__globals__) in MODULES for fn in row.derivatives.values())]
 REAL = {"psi", "gamma", "loggamma", "rgamma", "_zeta", "ive", "jve", "yve"}  # complex numbers only forwards, or once
-# SciPy warns of float32, or its pbvv is NaN there; the third derivative of the series of kolmogorov overflows in float16.
+# SciPy warns of float32, or its pbvv is NaN there; the third derivative of kolmogorov overflows in float16.
 DOUBLE = {"bdtr", "bdtrc", "cylinder", "kolmogorov"}
 # SciPy's values of x + 1e-30i are not those of an analytic function.
 ROUGH = {"expi", "ive", "jv", "yv", "jve", "yve", "airy", "sici_0", "sici_1", "shichi_0", "shichi_1", "spherical_jn",
