@@ -18,17 +18,11 @@ run inside each other and beside each other on the same graph.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from typing import Any
 
 Gradient = Any  # anything that adds: a float, an array, or a node (for second derivatives)
 Record = Any  # anything with ``parents``
-NOTHING: Mapping[Any, Any] = {}
-
-
-def itself(x: Gradient) -> Gradient:
-    """``x``."""
-    return x
 
 
 def count_more(root: Record, stop: Collection[Record] = ()) -> dict[Record, int]:
@@ -75,8 +69,6 @@ def pull_back(
     step: Callable[[tuple[Record, Gradient]], tuple[Gradient, Any, Any, Any]],
     *,
     add: Callable[[Gradient, Gradient], Gradient] = operator.add,
-    deferred: Mapping[Any, Any] = NOTHING,
-    total: Callable[[Any], Gradient] = itself,
     stop: Collection[Record] = (),
 ) -> list[tuple[Record, Gradient]]:
     """Carry ``seed`` = dL/d(root) back through the graph. Returns the pairs (leaf, dL/d(leaf)) and what was kept.
@@ -87,8 +79,7 @@ def pull_back(
     1962). A plain queue with a set of visited records would not do: in ``a = x*x; out = a + a*x`` it processes
     ``a`` before the product has sent its part. Iterative: a graph a million records deep needs no recursion.
 
-    Records in ``stop`` count as leaves. To a parent with several edges ``deferred[pull]`` is sent, if there is such,
-    instead of ``pull``: something that adds, and of which ``total`` makes the gradient when all is there.
+    Records in ``stop`` count as leaves.
 
     On records of numbers, ``a = x*x; out = a + a*x`` at x = 2. Each knows the derivatives by its parents:
 
@@ -120,12 +111,10 @@ def pull_back(
             if parent not in more:
                 queue.append((parent, pull(g, saved)))
                 continue
-            sent = deferred.get(pull, pull)(g, saved)
-            if parent in partial:
-                sent = add(sent, partial.pop(parent))
+            total = add(pull(g, saved), partial.pop(parent)) if parent in partial else pull(g, saved)
             if more[parent]:
                 more[parent] -= 1
-                partial[parent] = sent
+                partial[parent] = total
             else:
-                queue.append((parent, total(sent)))
-    return [pair for pair in queue if pair is not None] + [(parent, total(sent)) for parent, sent in partial.items()]
+                queue.append((parent, total))
+    return [pair for pair in queue if pair is not None] + list(partial.items())

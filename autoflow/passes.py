@@ -19,7 +19,6 @@ import numpy as np
 
 from . import engine, memory
 from .backends import FAMILIES
-from .deferred import DEFERRED, total
 from .errors import GradientShapeError, SeedError, StaleValueError, lost
 from .grads import alike, fitted
 from .hooks import LEAF_HOOKS, called, hooked, leaf_hooks
@@ -31,7 +30,6 @@ from .records import Record, live
 Array = Any
 LOCK = RLock()  # adding gradients up may run code of the user (a node with hooks), which may run another pass
 HALF = np.dtype(np.float16)
-LATER: Any = {"deferred": DEFERRED, "total": total}
 DOUBLE = np.dtype(np.float64)
 
 
@@ -98,7 +96,7 @@ def pull_back(
     g = checked_seed(root, seed, create_graph)
     with np.errstate(all="ignore"):
         if not create_graph:
-            return finished(engine.pull_back(record, g, watched(on_arrays(limit)), add=added, stop=stop, **LATER), stop)
+            return finished(engine.pull_back(record, g, watched(on_arrays(limit)), add=added, stop=stop), stop)
         with switched(recording=True, autocast=None):
             return finished(engine.pull_back(record, g, watched(on_nodes(limit)), stop=stop), stop)
 

@@ -14,6 +14,7 @@ seconds. Needs matplotlib.
 from __future__ import annotations
 
 import argparse
+import gc
 import math
 import textwrap
 import time
@@ -64,8 +65,11 @@ def measured(make: Callable[[int], Workload], of_sizes: Sequence[int], names: Se
                 slow.add(name)
             else:
                 samples[name] = partial(visit, step)
+        gc.collect()
+        gc.freeze()  # while one builds its graph the collector need not walk through the programs of another
         for name, best in interleaved(samples, repeats, seconds=LONGEST).items():
             curves[name].append((size, best / 1e3))
+        gc.unfreeze()
     return curves
 
 

@@ -30,7 +30,7 @@ RECORDING = {
     "rules",
 }
 CORE = RECORDING | {"nodes", "recording", "doors", "fast", "methods", "protocol", "inplace", "engine", "passes"}
-CORE |= {"deferred", "hooks"}
+CORE |= {"hooks"}
 TRACING = {"tracing", "trees"}
 TRANSFORMS = TRACING | {"transforms", "products", "jacobians"}
 USERS = CORE | TRANSFORMS | {"create", "collected", "function"}
@@ -62,8 +62,7 @@ MAY_IMPORT = {
     "inplace": RECORDING | {"nodes", "recording", "doors", "fast"},
     "writers": RECORDING | {"nodes", "recording", "inplace"},
     "hooks": RECORDING | {"nodes"},
-    "deferred": {"rules"},
-    "passes": RECORDING | {"deferred", "nodes", "engine", "hooks"},
+    "passes": RECORDING | {"nodes", "engine", "hooks"},
     "create": CORE,
     "joint": CORE,
     "anomaly": CORE,
@@ -247,7 +246,7 @@ def test_import_loads_only_the_core():
     """What ``import autoflow`` costs is measured by benchmarks/startup.py; here, that nothing more is loaded."""
     code = "import sys, autoflow; print(*{n.split('.')[1] for n in sys.modules if n.startswith('autoflow.')})"
     assert set(alone(code)) <= {
-        "backends", "create", "deferred", "display", "doors", "engine", "errors", "fast", "foreign", "grads", "hooks",
+        "backends", "create", "display", "doors", "engine", "errors", "fast", "foreign", "grads", "hooks",
         "intake", "late", "memory", "methods", "modes", "nodes", "numbering", "passes", "protocol", "recording",
         "records", "rules", "tracing", "transforms", "trees",
     }  # fmt: skip
