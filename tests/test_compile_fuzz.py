@@ -28,6 +28,7 @@ def check(seed):
 
 
 @pytest.mark.parametrize("first", range(0, FEW, CHUNK))
+@pytest.mark.slow
 def test_programs(first):
     for seed in range(first, first + CHUNK):
         check(seed)
@@ -41,6 +42,7 @@ def test_many_programs(first):
 
 
 @pytest.mark.parametrize("first", range(0, 200, 50))
+@pytest.mark.slow
 def test_joined_sums(first):
     """Here the order of summation changes: equal but for 1e-13 of the largest entry of all results. (Of one result
     alone it would say nothing: where the terms of a sum cancel, its last bits are those of its terms.)"""
@@ -57,6 +59,7 @@ def test_joined_sums(first):
 
 
 @pytest.mark.parametrize("first", range(0, 300, 50))
+@pytest.mark.slow
 def test_blocks(first, monkeypatch):
     """All programs block by block, in two threads, as if their arrays were large. The same bound."""
     monkeypatch.setattr(blocks, "LARGE", 1)
@@ -82,6 +85,7 @@ def test_blocks(first, monkeypatch):
 
 
 @pytest.mark.parametrize("first", range(0, 100, 50))
+@pytest.mark.slow
 def test_computing_again(first, monkeypatch):
     """Whatever can be computed again is; bit for bit."""
     monkeypatch.setattr(again, "SMALL", 0)

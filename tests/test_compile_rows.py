@@ -13,6 +13,7 @@ LAST_BIT = {"norm"}  # where it may not look at the numbers its rule takes g · 
 
 
 @pytest.mark.parametrize("row", [row for row in rows() if row.examples], ids=lambda row: row.name)
+@pytest.mark.slow
 def test_row(row):
     for example in row.examples[:3]:
         check(row, example)

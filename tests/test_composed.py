@@ -42,6 +42,7 @@ def settings_of(case: Case) -> Any:
 
 
 @pytest.mark.parametrize("each", EVERY, ids=name)
+@pytest.mark.slow
 def test_call(each: Call) -> None:
     case = Case(each, each.example)  # type: ignore[arg-type]
     assert differentiable(each, each.example)  # type: ignore[arg-type]

@@ -30,6 +30,7 @@ def test_the_page_is_up_to_date():
     assert make_coverage.PAGE.read_text(encoding="utf-8") == make_coverage.page(), "run python docs/make_coverage.py"
 
 
+@pytest.mark.slow
 def test_the_script_says_so():
     done = subprocess.run([sys.executable, str(DOCS / "make_coverage.py"), "--check"], cwd=DOCS.parent, check=False,
                           capture_output=True, text=True, env={"PYTHONPATH": str(DOCS.parent)})  # fmt: skip

@@ -158,6 +158,7 @@ def namesake(function):
     return getattr(place, function.__name__, getattr(cupy, function.__name__, None))
 
 
+@pytest.mark.slow
 def test_cupy_has_what_rules_call():
     """Every row runs on the stand-in, which writes down what was asked of it; CuPy's signatures must take it."""
     backends.register(standin.Device, from_numpy=standin.put, to_numpy=standin.Device.get)

@@ -72,6 +72,7 @@ def gone_through(case: Case, dtypes: str, place: Any, order: int) -> list[Array]
 
 
 @pytest.mark.parametrize("case", CASES)
+@pytest.mark.slow
 def test_row_on_another_library(case):
     for dtypes, order in (("float64", 1), ("float64", 2), ("float32", 1)):
         expected = gone_through(case, dtypes, lambda x: x, order)

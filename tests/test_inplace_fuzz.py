@@ -100,6 +100,7 @@ def slopes(program, points, k):
 
 
 @pytest.mark.parametrize("part", range(4))
+@pytest.mark.slow
 def test_random_programs(part):
     right = 0
     for seed in range(part, COUNT, 4):

@@ -95,6 +95,7 @@ def test_one_that_disagrees_is_not_measured(monkeypatch, capsys):
 # -- cost against size -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_curves_are_measured_and_drawn(tmp_path, monkeypatch, capsys):
     pytest.importorskip("matplotlib")
     monkeypatch.setattr(curves, "visit", lambda step: step() and 1.0)
@@ -110,6 +111,7 @@ def test_curves_are_measured_and_drawn(tmp_path, monkeypatch, capsys):
     assert "| 1,000 " in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_curve_ends_where_steps_are_too_long(monkeypatch):
     monkeypatch.setattr(curves, "visit", lambda step: 2.0)
     monkeypatch.setattr(curves, "LONGEST", -1.0)

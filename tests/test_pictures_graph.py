@@ -363,6 +363,7 @@ def test_wrong_arguments_say_what_is_right():
     assert graph(x)  # the orphan among the caller's variables does no harm
 
 
+@pytest.mark.slow
 def test_a_large_graph_shows_what_is_nearest_and_says_so():
     x = af.Variable(1.0, name="x")
     y = x

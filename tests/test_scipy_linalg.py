@@ -26,6 +26,7 @@ S = np.stack([A, A.T])
 
 
 @pytest.mark.parametrize("name", ["expm", "sqrtm", "general", "triangular", "cholesky", "solve_sylvester", "banded"])
+@pytest.mark.slow
 def test_rows(name):
     check_row(RULES[getattr(linalg, name)])
 

@@ -32,6 +32,7 @@ def name(row):
 
 
 @pytest.mark.parametrize("row", OURS, ids=name)
+@pytest.mark.slow
 def test_row(row, monkeypatch):
     if row.name in REAL:
         for words in ("DTYPES", "RARE"):
