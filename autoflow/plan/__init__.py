@@ -1,6 +1,7 @@
 """A recorded function as a program: ``af.compile``. Reading order, which is also the way of a function:
 
-traced.py         arrays that write down what NumPy does with them
+traced.py         arrays that write down what NumPy does with them (their methods: ndarrays.py)
+tape.py           from each such call to a value of the program (functions.py: of which kind is a function?)
 recorded.py       one call of the function with such arrays, and what can go wrong with it
 surroundings.py   what the function sees besides its arguments: must stay what it was
 program.py        the program as data: values, and how each is computed
@@ -10,7 +11,7 @@ again.py          computing once more instead of keeping
 blocks.py         large arrays block by block, in threads (and blas.py, whose threads are then in the way)
 buffers.py        where results are written; bound calls
 scalars.py        programs of numbers: two quicker ways
-compiled.py       af.compile: signatures, guards, the cache
+compiled.py       af.compile: signatures, guards, the cache (matching.py: arguments apart, results together)
 report.py         what a plan does, as a table and a picture
 process.py        two switches of the process: gc_paused, warm_allocator
 """
