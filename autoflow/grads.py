@@ -22,10 +22,10 @@ def read_grad(holder: Any, dtype: Any) -> Array | None:
     g = getattr(holder, "_sent", None)
     if g is None:
         return getattr(holder, "_grad", None)
-    if hasattr(g, "family"):  # a node, of a pass with create_graph
-        shown = g
-    elif type(g) is np.ndarray and g.base is None and g.dtype == dtype and getrefcount(g) <= ALONE:
+    if type(g) is np.ndarray and g.base is None and g.dtype == dtype and getrefcount(g) <= ALONE:
         shown = g  # nobody else holds it: a copy of each would cost 5 % of a large training step
+    elif hasattr(g, "family"):  # a node, of a pass with create_graph
+        shown = g
     else:
         shown = fitted(g, dtype).copy() if hasattr(g, "copy") else np.array(g, dtype)
     holder._grad, holder._sent = np.asarray(shown) if isinstance(shown, np.generic) else shown, None

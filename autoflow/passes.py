@@ -25,6 +25,7 @@ from .hooks import LEAF_HOOKS, called, hooked, leaf_hooks
 from .late import later
 from .modes import modes, switched
 from .nodes import NodeRole, VariableRole, constant_on, node_on, source_of, value_of
+from .quiet import quiet
 from .records import Record, live
 
 Array = Any
@@ -54,7 +55,7 @@ def backward(root: Any, seed: Any = None, *, create_graph: bool = False, keep_gr
     """
     if keep_grads not in (None, True, False):
         raise TypeError(f"keep_grads is None (small gradients), True (all) or False (none), not {keep_grads!r}")
-    limit = {None: modes().keep, True: None, False: -1}[keep_grads]
+    limit = modes().keep if keep_grads is None else None if keep_grads else -1
     pairs = pull_back(root, seed, create_graph=create_graph, limit=limit)
     with LOCK:
         grads = [g if type(holder) is Record else accumulated(holder, g) for holder, g in pairs]
@@ -70,13 +71,13 @@ def accumulated(variable: Any, g: Array) -> Array:
     """What a Variable's gradient becomes when ``g`` arrives."""
     old = getattr(variable, "_sent", None)
     old = getattr(variable, "_grad", None) if old is None else old
-    if old is None and not isinstance(g, NodeRole):
+    if old is None and (type(g) is np.ndarray or not isinstance(g, NodeRole)):
         return g
     if not isinstance(g, NodeRole) and not isinstance(old, NodeRole):
-        with np.errstate(all="ignore"):  # backward does not warn
+        with quiet():  # backward does not warn
             return added(old, g)
     # Of a pass with create_graph: the sum is part of the graph, whatever the mode.
-    with switched(recording=True), np.errstate(all="ignore"):
+    with switched(recording=True), quiet():
         return fitted(g if old is None else added(old, g), variable.dtype)
 
 
@@ -94,7 +95,7 @@ def pull_back(
             f"to"
         )
     g = checked_seed(root, seed, create_graph)
-    with np.errstate(all="ignore"):
+    with quiet():
         if not create_graph:
             return finished(engine.pull_back(record, g, watched(on_arrays(limit)), add=added, stop=stop), stop)
         with switched(recording=True, autocast=None):
@@ -318,7 +319,7 @@ def send(record: Record, g: Any) -> tuple[Any, ...]:
             g = family.from_numpy(g)
     if g.shape != record.shape:
         raise GradientShapeError(f"{record!r} wants a gradient of shape {record.shape}, not {g.shape}")
-    with np.errstate(all="ignore"):
+    with quiet():
         g, pulls, saved, _ = watched((on_nodes if recorded else on_arrays)(-1, hooks=False))((record, g))
         sent = [None if p is None else pull(g, saved) for p, pull in zip(record.parents, pulls, strict=True)]
     made: list[Any] = [np.asarray(s) if isinstance(s, np.generic) else s for s in sent]

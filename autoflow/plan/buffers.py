@@ -243,10 +243,9 @@ class Plan:
             bound = []
         self.tail = bound
         self.places = places
-        self.outputs = [
-            (where.get(v, -1) if v not in self.place else place_of(v, v), how)
-            for v, how in zip(self.program.outputs, self.presented, strict=True)
-        ]
+        found = [where.get(v, -1) if v not in self.place else place_of(v, v) for v in self.program.outputs]
+        self.collect = taking(found) if found else nothing
+        self.present = [(k, how) for k, how in enumerate(self.presented) if how is not None]
 
     def calls(self) -> None:
         """Make all the calls."""
@@ -266,7 +265,9 @@ class Plan:
         places = self.places
         places[: len(arrays)] = arrays
         self.context.run(self.calls)
-        results = [places[k] if how is None else how(places[k]) for k, how in self.outputs]
+        results = [*self.collect(places)]
+        for k, present in self.present:
+            results[k] = present(results[k])
         places[: self.count] = self.blank  # results and arguments belong to the caller alone
         return results
 

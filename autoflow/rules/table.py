@@ -241,7 +241,8 @@ def _compile(row: Rule) -> None:
         words = [word for word in inspect.signature(derivative).parameters if word != "g"]
         read = tuple([_read(word, place) for word in words])
         reads.append(read)
-        pulls.append(_elementwise(derivative, read, k) if row.elementwise else _by_position(derivative, read))
+        broadcasts = row.elementwise and row.operands > 1  # one operand alone has the shape of its result
+        pulls.append(_elementwise(derivative, read, k) if broadcasts else _by_position(derivative, read))
         pulls_0d.append(_elementwise_0d(derivative, read) if row.elementwise else pulls[-1])
     row.reads, row.pulls, row.pulls_0d = tuple(reads), tuple(pulls), tuple(pulls_0d)
 
