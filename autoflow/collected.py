@@ -13,7 +13,7 @@ import numpy as np
 
 from . import passes, trees
 from .errors import lost
-from .grads import checked_grad, fitted
+from .grads import added, checked_grad, fitted
 from .modes import switched
 from .nodes import NodeRole, Variable, VariableRole, source_of
 from .tracing import border, copied
@@ -131,7 +131,7 @@ class Gradients:
                 self._found[x] = g.copy()
                 continue
             with switched(recording=True):  # if they are nodes; arrays stay arrays
-                total = fitted(passes.added(self._found[x], g), x.dtype)
+                total = fitted(added(self._found[x], g), x.dtype)
             self._found[x] = total if isinstance(total, NodeRole) else np.asarray(total)
         return self
 

@@ -111,10 +111,14 @@ def pull_back(
             if parent not in more:
                 queue.append((parent, pull(g, saved)))
                 continue
-            total = add(pull(g, saved), partial.pop(parent)) if parent in partial else pull(g, saved)
+            sent = pull(g, saved)
+            if parent in partial:
+                sent = add(sent, partial.pop(parent))
             if more[parent]:
                 more[parent] -= 1
-                partial[parent] = total
+                partial[parent] = sent
             else:
-                queue.append((parent, total))
+                queue.append((parent, sent))
+            sent = None
+        g = None  # whoever asks who else holds an array (reuse.py) shall not find us
     return [pair for pair in queue if pair is not None] + list(partial.items())

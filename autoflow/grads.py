@@ -15,6 +15,7 @@ from .backends import array_type, family_of
 from .errors import GradientShapeError, MixedArraysError
 
 Array = Any
+HALF = np.dtype(np.float16)
 
 
 def read_grad(holder: Any, dtype: Any) -> Array | None:
@@ -40,6 +41,13 @@ def fitted(g: Array, dtype: Any) -> Array:
         g = np.real(g)
     with np.errstate(all="ignore"):  # what does not fit becomes infinite or 0; backward does not warn
         return g if g.dtype == dtype else g.astype(dtype)
+
+
+def added(a: Array, b: Array) -> Array:
+    """The sum of two contributions. Half precision is added in single precision; the record rounds once."""
+    if a.dtype is HALF and b.dtype is HALF:
+        return a.astype(np.float32) + b
+    return a + b
 
 
 def alike(x: Any, value: Array) -> Array:

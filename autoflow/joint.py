@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 
 from .backends import FAMILIES
+from .grads import added
 from .intake import plain_array
 from .memory import Ghost
 from .modes import modes
 from .nodes import constant_on, new_record, node_on, record_of
-from .passes import added
 from .recording import finish, operand
 from .records import Record
 from .rules import RULES

@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from . import engine, memory
+from . import engine, memory, reuse
 from .backends import FAMILIES
 from .errors import GradientShapeError, SeedError, StaleValueError, lost
-from .grads import alike, fitted
+from .grads import added, alike, fitted
 from .hooks import LEAF_HOOKS, called, hooked, leaf_hooks
 from .late import later
 from .modes import modes, switched
@@ -30,7 +30,6 @@ from .records import Record, live
 
 Array = Any
 LOCK = RLock()  # adding gradients up may run code of the user (a node with hooks), which may run another pass
-HALF = np.dtype(np.float16)
 DOUBLE = np.dtype(np.float64)
 
 
@@ -97,7 +96,7 @@ def pull_back(
     g = checked_seed(root, seed, create_graph)
     with quiet():
         if not create_graph:
-            return finished(engine.pull_back(record, g, watched(on_arrays(limit)), add=added, stop=stop), stop)
+            return finished(engine.pull_back(record, g, watched(on_arrays(limit)), add=reuse.joined, stop=stop), stop)
         with switched(recording=True, autocast=None):
             return finished(engine.pull_back(record, g, watched(on_nodes(limit)), stop=stop), stop)
 
@@ -177,6 +176,8 @@ def on_arrays(limit: int | None, hooks: bool = True) -> Callable[[Any], Any]:
         if rule.joint is not None:
             with switched(recording=False):
                 return g, picks(record), all_at_once(record, g, saved), kept
+        if kept is None and g.size > reuse.LARGE and pulls is rule.pulls and reuse.free_to_write(pair):
+            pulls = reuse.overwriting(rule) or pulls
         return g, pulls, saved, kept
 
     return step
@@ -268,13 +269,6 @@ def all_at_once(record: Record, g: Any, saved: tuple[Any, ...]) -> list[Any]:
         if not isinstance(sent[k], NodeRole):
             sent[k] = fitted(sent[k], dtype)
     return sent
-
-
-def added(a: Array, b: Array) -> Array:
-    """The sum of two contributions. Half precision is added in single precision; the record rounds once."""
-    if a.dtype is HALF and b.dtype is HALF:
-        return a.astype(np.float32) + b
-    return a + b
 
 
 def check(record: Record) -> None:

@@ -20,12 +20,13 @@ import numpy as np
 
 from . import engine, memory
 from .errors import LostGradientError, StaleValueError
+from .grads import added
 from .joint import NOTHING, Gathered, Parts, joint_row, own_result, record_results
 from .memory import COPY_BYTES, Ghost
 from .modes import MODES, modes, noticing
 from .nodes import NodeRole, VariableRole, new_record, source_of, value_of
 from .numbering import now
-from .passes import added, check, on_arrays, on_nodes, watched
+from .passes import check, on_arrays, on_nodes, watched
 from .records import Record, live
 from .rules.table import Rule
 

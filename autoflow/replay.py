@@ -44,6 +44,12 @@ def replay_node(node: Any, inputs: Inputs | None = None) -> Array:
     >>> y = x * x + 1.0
     >>> y.replay({x: 3.0})
     array(10.)
+
+    For many values compile it; the graph is then a program without bookkeeping:
+
+    >>> at = af.compile(lambda value: y.replay({x: value}))
+    >>> at(np.array(3.0)), at(np.array(4.0))
+    (array(10.), array(17.))
     """
     record = source_of(node)
     if record is None:
@@ -53,22 +59,25 @@ def replay_node(node: Any, inputs: Inputs | None = None) -> Array:
 
 def replay(record: Any, inputs: Inputs) -> Array:
     """The value of ``record`` with other values of the Variables and records in ``inputs``. See :func:`replay_node`."""
-    order = program(record, inputs)
+    order = program([record], inputs)
     values = {k: checked(k, v) for k, v in inputs.items()}
     check_used(order, values)
+    recording = next((v for v in values.values() if hasattr(type(v), "adopt")), None)  # inside af.compile
     with np.errstate(all="ignore"):
         for r in order:
             if r in values:
                 continue
             if isinstance(r, VariableRole):
-                values[r] = value_of(r)
+                values[r] = value_of(r) if recording is None else recording.adopt(value_of(r), recording)
                 continue
             values[r] = run(r, [values[p] if p is not None else plain_operand(r, k) for k, p in enumerate(r.parents)])
-    return np.array(values[record])
+    return np.copy(values[record])
 
 
 def record_again(node: Any, inputs: Inputs) -> tuple[Any, dict[Any, Any]]:
     """``node``, recorded once more: a new node, and a dictionary from the old records and Variables to the new nodes.
+
+    Of a list of nodes a list of new ones, with one history.
 
     >>> import autoflow as af
     >>> x = af.Variable(2.0, name="x")
@@ -77,11 +86,13 @@ def record_again(node: Any, inputs: Inputs) -> tuple[Any, dict[Any, Any]]:
     >>> new[x].grad, x.grad
     (array(6.), None)
     """
-    root = source_of(node)
-    if root is None:
-        raise LostGradientError(f"{node.name} has no history that could be run again")
+    roots = []
+    for x in node if isinstance(node, list) else [node]:
+        roots.append(source_of(x))
+        if roots[-1] is None:
+            raise LostGradientError(f"{x.name} has no history that could be run again")
     given = {key_of(k): v for k, v in inputs.items()}
-    order = program(root, given)
+    order = program(roots, given)
     check_used(order, given)
     nodes: dict[Any, Any] = {}
     for r in order:
@@ -93,7 +104,8 @@ def record_again(node: Any, inputs: Inputs) -> tuple[Any, dict[Any, Any]]:
             operands = [nodes[p] if p is not None else shown_operand(r, k) for k, p in enumerate(r.parents)]
             nodes[r] = again(r, operands)
             nodes[r].name = given_name(r)
-    return nodes[root], nodes
+    new = [nodes[root] for root in roots]
+    return (new if isinstance(node, list) else new[0]), nodes
 
 
 def again(record: Record, operands: list[Any]) -> Any:
@@ -109,10 +121,10 @@ def given_name(record: Record) -> str | None:
     return None if name == f"{record.rule.name}_{record.count}" else name
 
 
-def program(root: Any, cut: Inputs) -> list[Any]:
-    """``root`` and what it needs, operands first; nothing behind the records in ``cut``."""
-    seen = {root}
-    stack = [root]
+def program(roots: list[Any], cut: Inputs) -> list[Any]:
+    """``roots`` and what they need, operands first; nothing behind the records in ``cut``."""
+    seen = set(roots)
+    stack = list(seen)
     while stack:
         r = stack.pop()
         for parent in () if r in cut else r.parents:
@@ -182,7 +194,8 @@ def key_of(x: Any) -> Any:
 
 def checked(r: Any, value: Any) -> Array:
     """A new value for ``r``, in its dtype; ValueError if its shape is another one."""
-    value = np.asarray(value_of(value))
+    value = value_of(value)
+    value = value if hasattr(value, "astype") else np.asarray(value)
     if value.shape != r.shape:
         name = r.name if isinstance(r, VariableRole) else r.node_name
         raise ValueError(

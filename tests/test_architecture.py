@@ -50,6 +50,8 @@ MAY_IMPORT = {
     "foreign": {"errors"},
     "rules": {"errors", "modes", "numbering"},
     "grads": {"backends", "errors"},
+    "quiet": set(),
+    "reuse": {"engine", "grads", "rules"},
     "display": {"errors", "modes"},
     "intake": {"errors", "backends"},
     "records": {"late", "memory", "numbering", "rules"},
@@ -62,7 +64,7 @@ MAY_IMPORT = {
     "inplace": RECORDING | {"nodes", "recording", "doors", "fast"},
     "writers": RECORDING | {"nodes", "recording", "inplace"},
     "hooks": RECORDING | {"nodes"},
-    "passes": RECORDING | {"nodes", "engine", "hooks"},
+    "passes": RECORDING | {"nodes", "engine", "hooks", "quiet", "reuse"},
     "create": CORE,
     "joint": CORE,
     "anomaly": CORE,
@@ -247,6 +249,6 @@ def test_import_loads_only_the_core():
     code = "import sys, autoflow; print(*{n.split('.')[1] for n in sys.modules if n.startswith('autoflow.')})"
     assert set(alone(code)) <= {
         "backends", "create", "display", "doors", "engine", "errors", "fast", "foreign", "grads", "hooks",
-        "intake", "late", "memory", "methods", "modes", "nodes", "numbering", "passes", "protocol", "recording",
-        "records", "rules", "tracing", "transforms", "trees",
+        "intake", "late", "memory", "methods", "modes", "nodes", "numbering", "passes", "protocol", "quiet",
+        "recording", "records", "reuse", "rules", "tracing", "transforms", "trees",
     }  # fmt: skip

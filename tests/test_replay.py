@@ -1,5 +1,7 @@
 """A recorded graph, run again with other inputs."""
 
+import pickle
+
 import numpy as np
 import pytest
 from support import rows, values_of
@@ -159,3 +161,38 @@ def test_small_plain_operands_are_copies():
     y = x * c
     c[:] = 0.0
     np.testing.assert_array_equal(y.replay({x: [1.0, 1.0]}), [3.0, 4.0])
+
+
+def test_pictures_with_other_inputs():
+    x, y = af.Variable([1.0, 2.0], name="x"), af.Variable(3.0, name="y")
+    z = x * y
+    z.name = "z"
+    total = z.sum()
+    total.name = "total"
+    g = af.graph([z, total], gradients=True, detail="lesson", highlight=x, around=z)
+    same = g.replay({})
+    assert same == g
+    other = g.replay({x: [5.0, 6.0]}).replay({y: 2.0})  # of the same nodes: x is as it was
+    values = {v.title: v.value.elements for v in other.nodes}
+    assert values["x"] == (1.0, 2.0)
+    assert values["z"] == (2.0, 4.0)
+    assert other.gradients
+    assert other.look == g.look
+    assert x.grad is None
+    np.testing.assert_array_equal(x, [1.0, 2.0])
+    with pytest.raises(ValueError, match="plays no part"):
+        g.replay({af.Variable(1.0): 2.0})
+    with pytest.raises(ValueError, match="draw it anew"):
+        pickle.loads(pickle.dumps(g)).replay({x: [5.0, 6.0]})
+
+
+def test_replay_as_a_program():
+    """Compiled, the graph runs without bookkeeping; what is not given is read anew at every call."""
+    x, w = af.Variable(np.ones(3)), af.Variable(np.arange(3.0))
+    y = np.tanh(x * w).sum() + w.max()
+    at = af.compile(lambda value: y.replay({x: value}))
+    for value in (np.ones(3), np.full(3, 2.0)):
+        np.testing.assert_array_equal(at(value), y.replay({x: value}))
+    with af.no_grad():
+        w += 1.0
+    np.testing.assert_array_equal(at(np.ones(3)), np.tanh(w.value).sum() + 3.0)

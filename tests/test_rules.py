@@ -96,18 +96,28 @@ class Case:
             operands = [self.example.prepare(operands[0]), *operands[1:]]
         return call(self.row, prepare(self.row, operands), self.example.options)
 
+    @cached_property
+    def scale(self) -> float:
+        """1; where the row's values are large (degrees), a power of two that lets their cubes fit into half precision."""
+        with np.errstate(all="ignore"):
+            z = np.abs(np.asarray(self.run(self.real)))
+        largest = np.max(z, initial=0.0, where=np.isfinite(z))
+        return 1.0 if largest <= 64 else 2.0 ** -np.ceil(np.log2(largest / 16))
+
     def loss(self, z: Any, dtype: Any = None) -> Any:
         """z (a + z (b + c z)) with random a, b, c: everything contributes to its sum, at every order.
 
         Not summed here: backward sums, and then the row of sum is in a graph only when it is the one that is tried.
         """
         a, b, c = coefficients(self.row.name, z.shape, np.dtype(dtype or z.dtype))
+        z = z if self.scale == 1 else z * self.scale
         return z * (a + z * (b + z * c))
 
     def slope(self, z: Array) -> Array:
         """What arrives at z: the derivative of the loss."""
         a, b, c = coefficients(self.row.name, z.shape, z.dtype)
-        return np.conj(a + z * (2 * b + z * 3 * c))
+        z = z * z.dtype.type(self.scale)
+        return np.conj(a + z * (2 * b + z * 3 * c)) * z.dtype.type(self.scale)
 
     def directions(self, k: int, order: int, like: Array) -> Array:
         """The random direction for operand k in which that order is taken."""

@@ -1,14 +1,15 @@
 """A picture as plain data, which every renderer reads and none changes.
 
-A :class:`Graph` holds no arrays and no nodes: it stays what it was when the program goes on, two equal programs give
-equal Graphs, and it can be pickled. :mod:`.walk` makes it; :mod:`.svg`, :mod:`.dot`, :mod:`.text` and :mod:`.exports`
-turn it into files.
+A :class:`Graph` shows no array and no node: it stays what it was when the program goes on, two equal programs give
+equal Graphs, and it can be pickled. (Only :meth:`Graph.replay` knows the nodes; a pickle does not have it.)
+:mod:`.walk` makes it; :mod:`.svg`, :mod:`.dot`, :mod:`.text` and :mod:`.exports` turn it into files.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -138,6 +139,10 @@ class Graph:
     hidden: int = 0  # recorded nodes that are not in it
     rules: tuple[tuple[int, str], ...] = ()  # of a lesson: local derivatives in LaTeX, each with its operation's id
     view: bool = False  # is this what is drawn, or what was recorded?
+    again: Callable[[Any], Graph] | None = field(default=None, repr=False, compare=False)  # for other inputs
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"again": None}
 
     @cached_property
     def drawn(self) -> Graph:
@@ -147,6 +152,21 @@ class Graph:
         from .views import view
 
         return view(self)
+
+    def replay(self, inputs: Mapping[Any, Any]) -> Graph:
+        """The picture of the same graph with other values: ``g.replay({x: 4.0})``. Nothing in the nodes changes.
+
+        inputs : as for ``node.replay``, whose errors it raises.
+
+        >>> import autoflow as af
+        >>> x = af.Variable(3.0, name="x")
+        >>> g = af.graph(x * x)
+        >>> [v.value.elements for v in g.replay({x: 4.0}).nodes]
+        [(4.0,), (16.0,)]
+        """
+        if self.again is None:
+            raise ValueError("this picture came out of a pickle and knows no nodes: draw it anew, node.graph()")
+        return self.again(inputs)
 
     def open(self, *names: str) -> Graph:
         """The same picture with these boxes open: ``g.open("encoder")``, ``g.open("encoder/layer")``."""

@@ -11,6 +11,7 @@ from typing import Any
 from ..errors import LOST, LostGradientError
 from ..modes import modes
 from ..nodes import Node, OperationRole
+from ..replay import key_of, record_again
 from . import huge, layout
 from .cards import cards
 from .data import Graph, Look
@@ -66,6 +67,24 @@ def graph(
     >>> [(edge.source, edge.target, edge.sent.elements) for edge in g.edges]
     [(0, 2, (5.0,)), (1, 2, (3.0,))]
     """
+    words: dict[str, Any] = dict(locals())  # all arguments, by name
+    picture = drawn(**words)
+
+    def again(inputs: Any) -> Graph:
+        new, places = record_again(checked(node), inputs)
+        there = {word: places[key_of(words[word])] for word in ("around", "highlight") if words[word] is not None}
+        shown = picture.gradients or gradients
+        return replace(graph(**{**words, **there, "node": new, "gradients": shown}), again=again)
+
+    return replace(picture, again=again)
+
+
+def drawn(
+    node: Any, detail: str | None, direction: str | None, constants: str, legend: bool, theme: str | None,
+    engine: str | None, gradients: bool | None, limit: int | None, depth: int | None, open: str | Sequence[str],
+    around: Any, radius: int, highlight: Any, merge: bool, fold: bool,
+) -> Graph:  # fmt: skip
+    """What :func:`graph` returns, as plain data."""
     theme, engine = theme or modes().theme, engine or "built-in"
     check_words(detail=detail, direction=direction, constants=constants, theme=theme, engine=engine)
     roots = checked(node)

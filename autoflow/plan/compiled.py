@@ -91,9 +91,10 @@ class Compiled:
 
     def recorded(self, key: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Entry | None:
         """Record the function for arguments like these; None if it has to run eagerly."""
-        entry = None
+        entry, before = None, self.entries.get(key)
         try:
-            entry = Entry(record(self.f, args, options, is_array), args, options, self.how)
+            recorded = record(self.f, args, options, is_array, before and before.recorded)
+            entry = Entry(recorded, args, options, self.how)
         except CompileError:
             if not self.fallback:
                 raise
@@ -247,8 +248,9 @@ def compile(
 
     The *signature* decides which program is used, or that a new one is recorded: containers, shapes and dtypes of
     arrays, the values of everything else (Python's numbers too: make what changes often a 0-d array), and switches
-    such as ``af.no_grad``. What ``f`` finds outside is guarded by identity: closures, globals, attributes. The
-    contents of arrays from outside are read anew at every call.
+    such as ``af.no_grad``. What ``f`` finds outside is guarded by identity: closures, globals, attributes. Arrays from
+    outside are read anew at every call. Written into between calls, they may have ``f`` recorded again, up to three
+    times: it might have asked for a value of theirs (``if w[0] > 0``). So parameters had better be arguments.
 
     Raises CompileError for what would not be the same at the next call: Python that asks for a value
     (``if x.sum() > 0``, ``float(x)``, ``np.asarray(x)``); random numbers drawn inside; writing into an argument or

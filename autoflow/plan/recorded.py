@@ -44,8 +44,13 @@ class Recorded:
         self.program, self.tree, self.surroundings = program, tree, surroundings
 
 
-def record(f: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any], is_input: Any) -> Recorded:
-    """Call ``f`` once, with Traced arrays where ``is_input(leaf)``. Raises CompileError for what cannot be compiled."""
+def record(
+    f: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any], is_input: Any, before: Recorded | None = None
+) -> Recorded:
+    """Call ``f`` once, with Traced arrays where ``is_input(leaf)``. Raises CompileError for what cannot be compiled.
+
+    before : the recording that this one replaces, because something outside has changed.
+    """
     tape = Tape()
     program = tape.program
     surroundings = Surroundings(f, [x for x in trees.leaves([args, options]) if not is_input(x)])
@@ -62,7 +67,7 @@ def record(f: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]
         tape.open = False
     surroundings.check_unchanged()
     check_nothing_stays(tape)
-    surroundings.watch(program)
+    surroundings.watch(program, tape.digest(surroundings.arrays()), before and before.surroundings)
     return Recorded(program, tree, surroundings)
 
 

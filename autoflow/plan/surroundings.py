@@ -6,12 +6,15 @@ Afterwards
 
 * no edge may have changed, and no random generator: a function that counts its calls, or draws a mask, would do so
   in the first call only, and is refused;
-* the edges that lead to arrays which the program reads, and those to plain numbers, are watched: if one of them leads
-  to something else at a later call, the function is recorded again.
+* the edges that lead to arrays, and those to plain numbers, are watched: if one of them leads to something else at a
+  later call, the function is recorded again.
 
-Arrays are watched by identity. Their contents are read anew at every call, as they are in eager code. An array that
-the program does not read may have gone into something that it does read (``x @ (a + b)``, ``x * float(a[0])``): its
-contents are watched as well, of large plain arrays eight samples.
+What the program reads is read anew at every call, as it is in eager code. But an array may also have gone, by ways that
+nobody sees, into something that the program takes for constant (``x @ (a + b)``, ``x * float(a[0])``, ``if a[0] > 0``).
+So the contents of all arrays are watched, too, of large plain ones eight samples. Parameters that are written into
+between the calls would have the function recorded again and again; therefore :data:`TRUST`: if an array that the
+program reads has changed that often, and each new recording found the very same program with the same constants, its
+contents are watched no longer.
 """
 
 from __future__ import annotations
@@ -34,6 +37,7 @@ from .program import CAPTURED, Program
 NUMBERS = (int, float, complex, str, bool, type(None))
 OPAQUE = (type, types.ModuleType, types.BuiltinFunctionType, np.ufunc, np.dtype, np.ndarray, np.generic)
 SAMPLES = 8  # of a large plain array
+TRUST = 3  # recordings
 LIMIT = 20_000  # edges; a function that sees more than that is not searched further
 Edge = tuple[Any, Any, Any, int | None]  # container, key, what was there; the edge that leads to the container
 
@@ -131,9 +135,11 @@ class Surroundings:
         self.cells: list[tuple[Any, Any]] = []
         self.others: list[tuple[Any, Any, Any]] = []
         self.plain: list[tuple[Callable[[], bytes], bytes]] = []  # a part of an array, and what was there
-        self.kept: list[Any] = []  # these arrays
         self.nodes: list[Any] = []
         self.since = 0
+        self.contents: dict[int, Callable[[], bool]] = {}  # id of an array -> has it been written into?
+        self.changes: dict[int, int] = {}  # id of an array that is read -> how often that did not matter
+        self.digest: Any = None
         queue = [f, *others]
         found: dict[int, int | None] = {id(x): None for x in queue}  # object -> the edge by which it was found first
         for x in queue:
@@ -151,6 +157,13 @@ class Surroundings:
                     self.generators.append((child, state_of(child)))
                 elif not isinstance(child, (*NUMBERS, *OPAQUE, NodeRole)) and not foreign(child):
                     queue.append(child)
+
+    def arrays(self) -> set[int]:
+        """The ids of all arrays that can be reached (of views, of what they look into)."""
+        found = [
+            getattr(child, "_value", None) if isinstance(child, NodeRole) else child for _, _, child, _ in self.edges
+        ]
+        return {id(owner_of(x)) for x in found if isinstance(x, np.ndarray)}
 
     def check_unchanged(self) -> None:
         """Raise CompileError if the function changed something that it shares with others."""
@@ -173,15 +186,26 @@ class Surroundings:
                     f"would happen in the first call only. Return what it collects."
                 )
 
-    def watch(self, program: Program) -> None:
-        """Keep the edges that lead to what the program reads, and to numbers in closures and globals."""
+    def watch(self, program: Program, digest: Any, before: Surroundings | None) -> None:
+        """Keep the edges that lead to arrays, and those to numbers in closures and globals.
+
+        digest : equal for equal programs with equal constants. before : the surroundings of the recording that this
+        one replaces.
+        """
+        self.digest = digest
         read = {id(owner_of(v.sample)) for v in program.order() if v.kind == CAPTURED}  # perhaps by a view
+        if before is not None and before.digest == digest:
+            self.changes = before.changes
+            for array, written in before.contents.items():
+                self.changes[array] = self.changes.get(array, 0) + written()
         wanted: set[int] = set()
         for k, (_, key, child, _) in enumerate(self.edges):
             value = getattr(child, "_value", None) if isinstance(child, NodeRole) else child
             named_number = isinstance(child, NUMBERS) and isinstance(key, str) and not key.startswith("__")
-            if isinstance(value, np.ndarray) and id(owner_of(value)) not in read:
-                self.watch_contents(child, value)
+            if isinstance(value, np.ndarray):
+                trusted = id(owner_of(value)) in read and self.changes.get(id(value), 0) >= TRUST
+                if not trusted and id(value) not in self.contents:
+                    self.watch_contents(child, value)
             if named_number or isinstance(value, np.ndarray):
                 at: int | None = k
                 while at is not None and at not in wanted:
@@ -196,21 +220,23 @@ class Surroundings:
         self.edges, self.sizes, self.generators = [], [], []
 
     def watch_contents(self, holder: Any, array: Any) -> None:
-        """An array that the program does not read: perhaps something was computed from it that the program reads."""
-        self.since = now()
+        """Notice when ``array`` is written into."""
+        self.since = since = now()
         if isinstance(holder, NodeRole):
             self.nodes.append(array)
-        elif all([array is not other for other in self.kept]):
-            self.kept.append(array)
+            self.contents[id(array)] = lambda: bool(overwritten(array, since))
+        else:
             part = watched_part(array)
-            self.plain.append((part.tobytes, part.tobytes()))
+            mark = part.tobytes()
+            self.plain.append((part.tobytes, mark))
+            self.contents[id(array)] = lambda: part.tobytes() != mark
 
     def watches(self) -> bool:
         """Is there anything to look at?"""
         return bool(self.cells or self.others or self.plain or self.nodes)
 
     def same(self) -> bool:
-        """Do all watched edges lead where they led, and are arrays that are not read directly what they were?"""
+        """Do all watched edges lead where they led, and are the watched arrays what they were?"""
         try:
             for cell, child in self.cells:
                 if cell.cell_contents is not child:
@@ -223,10 +249,7 @@ class Surroundings:
         for array in self.nodes:
             if overwritten(array, self.since):
                 return False
-        for read, mark in self.plain:
-            if read() != mark:
-                return False
-        return True
+        return all([read() == mark for read, mark in self.plain])
 
 
 def state_of(generator: Any) -> Any:

@@ -14,7 +14,7 @@ from weakref import ref
 import numpy as np
 
 from ..errors import CompileError
-from ..memory import caller
+from ..memory import caller, owner_of
 from .functions import ARRAYS, PERMUTING, SAME_ORDER
 from .program import NUMBERS, Program, Value
 from .traced import Traced
@@ -29,6 +29,9 @@ class Slot:
 
     def __init__(self, k: int) -> None:
         self.k = k
+
+    def __repr__(self) -> str:
+        return f"#{self.k}"
 
 
 def strip(x: Any, found: list[Any]) -> Any:
@@ -64,6 +67,7 @@ class Tape:
         self.open = True
         self.thread = get_ident()
         self.alive: list[Any] = []  # weak references to all arrays of ours
+        self.notes: list[Any] = []  # whatever came from outside: numbers, arrays, options of calls
 
     def value(self, x: Any) -> Value:
         """The value behind anything that NumPy takes for an array."""
@@ -75,11 +79,30 @@ class Tape:
                 )
             return x.expr
         if type(x) in NUMBERS or isinstance(x, np.generic):
+            self.notes.append(repr(x))
             return self.program.constant(x)
         x = np.asarray(x)
         if not x.ndim and x.dtype.kind == "O":
             raise CompileError(f"NumPy was called with {x.item()!r:.60}, which is no number, at {caller()}")
+        self.notes.append(x)
         return self.program.captured(x)
+
+    def digest(self, reachable: set[int]) -> Any:
+        """Equal for equal programs in which equal numbers stand.
+
+        reachable : ids of arrays that the program will read anew, so that their contents do not matter; of all others
+            they do.
+        """
+        notes: list[Any] = []
+        for x in self.notes:
+            if not isinstance(x, np.ndarray):
+                notes.append(x)
+            elif id(owner_of(x)) in reachable:
+                notes.append((id(owner_of(x)), x.__array_interface__["data"][0], x.shape, x.strides))
+            else:
+                notes.append((x.shape, x.tobytes()))
+        calls = [(v.kind, v.name, v.shape, str(v.dtype), len(v.args)) for v in self.program.order()]
+        return hash((tuple(notes), tuple(calls)))
 
     def traced(self, value: Value, view_of: Traced | None = None) -> Traced:
         """A new array object on that value; on the memory of another one, if it is a view."""
@@ -105,6 +128,7 @@ class Tape:
         found: list[Any] = []
         args, options = strip(tuple(args), found), strip(options or {}, found)
         values = [self.value(x) for x in found]
+        self.notes.append(repr((getattr(function, "__name__", ""), args, options)))
         if not options and all([type(a) is Slot for a in args]):
             value = self.program.call(function, values, (), function)
         else:

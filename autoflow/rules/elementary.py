@@ -35,6 +35,11 @@ def share(g: Array, x: Array, y: Array, z: Array, exp: Any) -> Array:
     return np.where((x == z) & (y == z), 0.5 * g, g) * exp(np.where(x == z, 0, x - z))
 
 
+def one_minus(new: Array) -> Array:
+    """``1 - new``, written over ``new``, an array that the caller has just made: a pass through memory less."""
+    return np.subtract(1, new, out=new) if type(new) is np.ndarray else 1 - new
+
+
 # ruff: noqa: E501
 # fmt: off
 rule(np.sqrt,       "x",   "√",       r"\sqrt{$x}",             x=lambda g, z: g / (2 * z),                domain=(0.5, 2.0), javascript="Math.sqrt(x); g / (2 * z)")
