@@ -98,7 +98,7 @@ class Case:
 
     @cached_property
     def scale(self) -> float:
-        """1; where the row's values are large (degrees), a power of two that lets their cubes fit into half precision."""
+        """1; of rows with large values (degrees) a power of two that lets their cubes fit into half precision."""
         with np.errstate(all="ignore"):
             z = np.abs(np.asarray(self.run(self.real)))
         largest = np.max(z, initial=0.0, where=np.isfinite(z))

@@ -93,7 +93,7 @@ class Compiled:
         """Record the function for arguments like these; None if it has to run eagerly."""
         entry, before = None, self.entries.get(key)
         try:
-            recorded = record(self.f, args, options, is_array, before and before.recorded)
+            recorded = record(self.f, args, options, is_array, before.recorded if before else None)
             entry = Entry(recorded, args, options, self.how)
         except CompileError:
             if not self.fallback:

@@ -67,7 +67,7 @@ def record(
         tape.open = False
     surroundings.check_unchanged()
     check_nothing_stays(tape)
-    surroundings.watch(program, tape.digest(surroundings.arrays()), before and before.surroundings)
+    surroundings.watch(program, tape.digest(surroundings.arrays()), before.surroundings if before else None)
     return Recorded(program, tree, surroundings)
 
 

@@ -241,7 +241,7 @@ def _compile(row: Rule) -> None:
         words = [word for word in inspect.signature(derivative).parameters if word != "g"]
         read = tuple([_read(word, place) for word in words])
         reads.append(read)
-        broadcasts = row.elementwise and row.operands > 1  # one operand alone has the shape of its result
+        broadcasts = row.elementwise and len(row.names) > 1  # one array alone has the shape of its result
         pulls.append(_elementwise(derivative, read, k) if broadcasts else _by_position(derivative, read))
         pulls_0d.append(_elementwise_0d(derivative, read) if row.elementwise else pulls[-1])
     row.reads, row.pulls, row.pulls_0d = tuple(reads), tuple(pulls), tuple(pulls_0d)
