@@ -59,8 +59,8 @@ def autoflow(work: Workload) -> Step:
 def compiled(work: Workload) -> Step:
     """autoflow, the step recorded once by ``af.compile`` and replayed."""
     af = import_module("autoflow")
-    both = af.value_and_grad(lambda *p: work.forward(np, *work.data, *p), tuple(range(len(work.parameters))))
-    function = af.compile(both)
+    forward, data = work.forward, work.data  # what the function needs, and no more: whatever it sees is guarded
+    function = af.compile(af.value_and_grad(lambda *p: forward(np, *data, *p), tuple(range(len(work.parameters)))))
     return lambda: list(function(*work.parameters)[1])
 
 

@@ -65,6 +65,7 @@ def test_blocks(first, monkeypatch):
     monkeypatch.setattr(blocks, "LARGE", 1)
     monkeypatch.setattr(blocks, "BLOCK", 8)
     monkeypatch.setattr(blocks, "FEW", 1)
+    monkeypatch.setattr(blocks, "WORK", 1)
     monkeypatch.setattr(blocks, "FLOPS", 1e9)
     monkeypatch.setattr(blocks, "cores", lambda: 2)
     for seed in range(first, first + 50):

@@ -412,3 +412,21 @@ def test_a_program_alone():
     p.outputs = [p.ufunc(np.add, (x, p.ufunc(np.multiply, (x, y))))]
     plan = Plan(p)
     assert plan.run([np.array([1.0, 2.0]), np.array([3.0, 4.0])])[0].tolist() == [4.0, 10.0]
+
+
+def test_products_of_stacks_are_written_into_buffers():
+    rng = np.random.default_rng(0)
+    x, w = rng.standard_normal((4, 5, 3)), rng.standard_normal((3, 3))
+
+    def f(x, w):
+        h = np.tanh(x @ w) @ w
+        return (h @ h.mT).sum()
+
+    eager = af.value_and_grad(f, (0, 1))
+    c = af.compile(eager)
+    for k in range(3):
+        for a, b in zip(af.trees.leaves(c(x + k, w)), af.trees.leaves(eager(x + k, w)), strict=True):
+            np.testing.assert_array_equal(a, b)
+    stacks = [row for row in c.plan().rows if row[1] == "matmul"]
+    assert len(stacks) >= 4
+    assert all(row[-1].startswith(("buffer", "result")) for row in stacks)

@@ -41,6 +41,7 @@ Array = Any
 LARGE = 100_000  # elements from which blocks pay
 BLOCK = 65_536  # elements per block
 FEW = 3  # fewer calls on large arrays are left alone
+WORK = 1_000_000  # elements in all calls of a phase together, from which handing it to threads pays
 FLOPS = 100  # multiplications per element from which products decide, and they want many rows at once
 COMBINED = {np.add, np.maximum, np.minimum, np.multiply}
 POOL: list[ThreadPoolExecutor] = []
@@ -137,7 +138,8 @@ class Phases:
         for p in sorted(set(self.phase.values())):
             members = [v for v in self.order if self.phase.get(v) == p]
             large = [v for v in members if v.kind != VIEW and math.prod(v.args[0].shape) >= LARGE]
-            if len(large) < FEW or bound_by_products(members):
+            work = sum([math.prod(v.args[0].shape) for v in large])
+            if len(large) < FEW or work < WORK or bound_by_products(members):
                 continue
             inside = set(members)
             given = self.parts | self.outputs

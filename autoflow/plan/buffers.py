@@ -15,40 +15,20 @@ buffers 0.90, sharing them 0.89. On a recurrent network of 100 steps sharing tak
 from __future__ import annotations
 
 import contextvars
-import functools
 from collections.abc import Callable, Sequence
 from functools import partial
-from operator import attrgetter, itemgetter
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
-from ..errors import CompileError
-from .program import CALL, CAPTURED, CONSTANT, INPUT, ITEM, PRODUCT, REDUCE, STACK, UFUNC, VIEW, Program, Value, ordered
+from .calls import Fixed, Step, call_of, checked, copied, fitting_number, into, nothing, taking, view_of, writes
+from .program import CALL, CAPTURED, CONSTANT, INPUT, ITEM, STACK, UFUNC, VIEW, Program, Value, ordered
 
 Array = Any
 NEVER = 1 << 60
-COMPUTED = frozenset({UFUNC, REDUCE, PRODUCT})  # these can write into a buffer
 MOVED = frozenset({"reshape", "transpose"})  # views that show all of their memory, once
 COPY_RATE = 1200  # bytes that are copied in the time that it takes to look one argument up
-
-
-class Step:
-    """One call: the value that it computes, the function, what stands for each argument, and where it writes."""
-
-    __slots__ = ("args", "function", "out", "value")
-
-    def __init__(self, value: Value, function: Callable[..., Any], args: list[Any], out: Array | None) -> None:
-        self.value, self.function, self.args, self.out = value, function, args, out
-
-
-class Fixed:
-    """An argument that is the same object in every call."""
-
-    __slots__ = ("object",)
-
-    def __init__(self, object: Any) -> None:
-        self.object = object
 
 
 class Plan:
@@ -91,7 +71,7 @@ class Plan:
             source = v
             while source.kind == VIEW and source.options[0] in MOVED:
                 source = source.args[0]
-            if (source.kind in COMPUTED or source.fresh) and source not in fresh and source not in self.targets:
+            if (writes(source) or source.fresh) and source not in fresh and source not in self.targets:
                 fresh.add(source)
                 how.append(None if v.shape else np.asarray)
             else:
@@ -132,7 +112,7 @@ class Plan:
                 self.place[v] = np.empty(v.shape, v.dtype)
                 self.buffers.append(self.place[v])
                 for k, x in enumerate(v.args):
-                    if x.kind in COMPUTED and x not in self.fresh and x not in rows:
+                    if writes(x) and x not in self.fresh and x not in rows:
                         rows[x] = self.place[v][k]
         return rows
 
@@ -153,7 +133,7 @@ class Plan:
             for row, x in zip(self.place[v], v.args, strict=True):
                 if x not in self.rows or not np.shares_memory(self.rows[x], row):
                     self.steps.append(Step(v, np.copyto, [Fixed(row), x], row))
-        elif v.kind in COMPUTED:
+        elif writes(v):
             dying = [x for x in dict.fromkeys(v.args) for o in self.owners[x] if last.get(o) == k]
             out = None if v in self.fresh else self.rows[v] if v in self.rows else self.buffer(v, dying)
             function, args = call_of(v, out)
@@ -170,7 +150,7 @@ class Plan:
 
     def write(self, v: Value, target: Value) -> None:
         """Compute ``v`` into an argument."""
-        if v.kind in COMPUTED:
+        if writes(v):
             function, args = call_of(v, target)
             if v.function in (np.maximum, np.minimum) and v.kind == UFUNC:
                 function, args = partial(into, v.function), [*v.args, target]
@@ -272,29 +252,6 @@ class Plan:
         return results
 
 
-def into(function: Any, x: Any, y: Any, out: Array) -> None:
-    """``function(x, y, out=out)``."""
-    function(x, y, out=out)
-
-
-def copied(function: Any, *args: Any) -> None:
-    """The result of a function that cannot write into an array, copied into the last argument."""
-    np.copyto(args[-1], function(*args[:-1]))
-
-
-def nothing(places: list[Any]) -> tuple[()]:
-    """No arguments."""
-    return ()
-
-
-def taking(where: list[int]) -> Callable[[list[Any]], tuple[Any, ...]]:
-    """The function that takes these places out of a list, as a tuple."""
-    if len(where) == 1:
-        k = where[0]
-        return lambda places: (places[k],)
-    return itemgetter(*where)
-
-
 def owners_of(order: list[Value]) -> dict[Value, tuple[Value, ...]]:
     """For each value, those into whose memory it looks: itself, or if it is a view the one it was taken of."""
     owners: dict[Value, tuple[Value, ...]] = {}
@@ -310,62 +267,3 @@ def shaped(flat: Array, shape: tuple[int, ...], layout: tuple[int, ...] | None) 
         return flat.reshape(shape)
     inverse = sorted(range(len(layout)), key=layout.__getitem__)
     return flat.reshape([shape[a] for a in layout]).transpose(inverse)
-
-
-def call_of(v: Value, out: Array | Value | None) -> tuple[Callable[..., Any], list[Any]]:
-    """The function and its arguments, by position; values, or objects that stay the same."""
-    where = [] if out is None else [out]
-    if v.kind == UFUNC:
-        if v.function in (np.maximum, np.minimum) and where:  # they want the word
-            return partial(v.function, out=out), list(v.args)
-        return v.function, [*v.args, *where]
-    if v.kind == REDUCE:
-        axis, keepdims = v.options
-        return v.function.reduce, [v.args[0], axis, None, out, keepdims]
-    x, y = v.args
-    same = x.dtype == y.dtype == v.dtype and v.dtype.kind in "fc" and min(*x.shape, *y.shape) > 1
-    return (np.dot if same else np.matmul), [x, y, *where]  # np.dot: 0.3 µs less, and the same bits but for vectors
-
-
-def view_of(v: Value) -> Callable[..., Any]:
-    """The function that takes a view."""
-    if v.options == ("transpose", (1, 0)):
-        return attrgetter("T")
-    return v.function  # type: ignore[no-any-return]
-
-
-def checked(v: Value) -> Callable[..., Any]:
-    """A call whose result must have the shape and dtype that it had: other calls rely on it."""
-    function, shape, dtype, name = v.function, v.shape, v.dtype, v.name
-    if dtype is None:
-        return function  # type: ignore[no-any-return]
-
-    def call(*arrays: Array) -> Array:
-        z = function(*arrays)
-        if z.shape != shape or z.dtype != dtype:
-            raise CompileError(
-                f"{name} returned {z.dtype} of shape {z.shape}, and {dtype} of shape {shape} when it was recorded: "
-                f"that depends on values, so it cannot be compiled. Take it out of the function, or say fallback=True."
-            )
-        return z
-
-    return call
-
-
-@functools.cache
-def resolves(ufunc: np.ufunc, dtype: Any) -> bool:
-    """Does the ufunc compute with two arrays of this dtype?"""
-    try:
-        return ufunc.resolve_dtypes((dtype, dtype, *[None] * ufunc.nout))[:2] == (dtype, dtype)
-    except TypeError:
-        return False
-
-
-def fitting_number(x: Any, a: Any, v: Value) -> Any:
-    """A Python number as a 0-d array of the other operand's dtype: the same result, 0.2 µs sooner."""
-    if type(x) not in (int, float) or v.kind != UFUNC or len(v.args) != 2:
-        return x
-    other = v.args[1] if v.args[0] is a else v.args[0]
-    if other.dtype is None or other.dtype.kind != "f" or not resolves(v.function, other.dtype):
-        return x
-    return np.asarray(x, other.dtype)

@@ -26,7 +26,7 @@ from .buffers import Plan
 from .joining import join
 from .matching import assembler, matcher
 from .recorded import Recorded, record
-from .report import Report
+from .report import Report, counted
 from .scalars import scalar_plan
 from .traced import Traced
 
@@ -123,7 +123,7 @@ class Compiled:
         return Report(used[-1].free[-1])
 
     def __repr__(self) -> str:
-        return f"<compiled {getattr(self.f, '__name__', 'function')}, {len(self.entries)} programs>"
+        return f"<compiled {getattr(self.f, '__name__', 'function')}, {counted(len(self.entries), 'program')}>"
 
 
 class Entry:

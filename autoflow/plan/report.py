@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..modes import modes
 from .program import CAPTURED, CONSTANT, INPUT, Value
 
 WIDEST, COLUMN, ROW, LEFT = 60, 18, 22, 96  # columns of the picture; pixels
@@ -74,10 +75,11 @@ class Report:
         return f"result {outputs.index(v)}" if v in outputs else "new array"
 
     def __str__(self) -> str:
-        many = "" if len(self.buffers) == 1 else "s"
-        first = f"{self.calls} NumPy calls, {len(self.buffers)} buffer{many} of {self.bytes:,} bytes in all"
+        first = f"{counted(self.calls, 'NumPy call')}, {counted(len(self.buffers), 'buffer')} of {self.bytes:,} bytes"
+        first += " in all"
         if not self.rows:
-            return f"{self.calls} operations on numbers" + (f", {self.groups} of them on vectors" if self.bytes else "")
+            vectors = f", {self.groups} of them on vectors" if self.bytes else ""
+            return counted(self.calls, "operation") + " on numbers" + vectors
         head = ("", "call", "shape", "dtype", "operands", "into")
         widths = [max([len(row[k]) for row in (head, *self.rows)]) for k in range(5)]
         lines = []
@@ -134,4 +136,12 @@ class Report:
         )
 
     def _repr_html_(self) -> str:
-        return f"<div>{self.svg()}</div><pre>{escape(str(self))}</pre>"
+        table = f"<pre>{escape(str(self))}</pre>"
+        if modes().static:  # a page that keeps no SVG
+            return table
+        return f"<div>{self.svg('dark' if modes().theme == 'dark' else 'light')}</div>{table}"
+
+
+def counted(n: int, what: str) -> str:
+    """``1 buffer``, ``2 buffers``."""
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
