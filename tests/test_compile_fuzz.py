@@ -5,7 +5,7 @@ import pytest
 from programs import random_program, random_recurrent, random_scalars
 
 import autoflow as af
-from autoflow.plan import again, blocks
+from autoflow.plan import again, blocks, phase
 
 CHUNK = 50
 FEW, MANY = 500, 10_000
@@ -63,11 +63,13 @@ def test_joined_sums(first):
 def test_blocks(first, monkeypatch):
     """All programs block by block, in two threads, as if their arrays were large. The same bound."""
     monkeypatch.setattr(blocks, "LARGE", 1)
-    monkeypatch.setattr(blocks, "BLOCK", 8)
+    monkeypatch.setattr(phase, "BLOCK", 8)
     monkeypatch.setattr(blocks, "FEW", 1)
     monkeypatch.setattr(blocks, "WORK", 1)
+    monkeypatch.setattr(blocks, "PASSES", 0)
+    monkeypatch.setattr(blocks, "THREADED", 1e9)
     monkeypatch.setattr(blocks, "FLOPS", 1e9)
-    monkeypatch.setattr(blocks, "cores", lambda: 2)
+    monkeypatch.setattr(phase, "cores", lambda: 2)
     for seed in range(first, first + 50):
         f, arrays = random_program(seed, rows=13)
         eager = af.value_and_grad(f, tuple(range(len(arrays))))

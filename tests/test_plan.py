@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import autoflow as af
-from autoflow.plan import blas, blocks, process
+from autoflow.plan import blas, phase, process
 from autoflow.plan.buffers import Plan
 from autoflow.plan.program import Program
 from autoflow.plan.scalars import Levels, Slots
@@ -237,8 +237,8 @@ def test_blocks_give_the_same_bits_with_any_number_of_threads(large, monkeypatch
     f = af.value_and_grad(lambda x, w: ((np.tanh(x[:, None] * w) - x.mean()) ** 2).sum() + (x @ x) * 0, (0, 1))
     found = []
     for n in (1, 2, 3):
-        monkeypatch.setattr(blocks, "cores", lambda n=n: n)
-        monkeypatch.setattr(blocks, "POOL", [])
+        monkeypatch.setattr(phase, "cores", lambda n=n: n)
+        monkeypatch.setattr(phase, "POOL", [])
         z, g = af.compile(f)(large[0], large[1, :4])
         found.append([z, *g])
     for other in found[1:]:
@@ -255,7 +255,7 @@ def test_products_decide_where_they_take_most_of_the_time():
 
 
 def test_errors_in_threads_arrive(large, monkeypatch):
-    monkeypatch.setattr(blocks, "cores", lambda: 2)
+    monkeypatch.setattr(phase, "cores", lambda: 2)
     compiled = af.compile(chain)
     compiled(*large)
     (entry,) = compiled.entries.values()

@@ -8,7 +8,8 @@ program.py        the program as data: values, and how each is computed
 cleaning.py       which calls can be saved without changing a bit
 joining.py        many small products as one large one
 again.py          computing once more instead of keeping
-blocks.py         large arrays block by block, in threads (and blas.py, whose threads are then in the way)
+blocks.py         which calls on large arrays can be done block by block
+phase.py          how they are, in threads (and blas.py, whose threads are then in the way)
 buffers.py        where results are written (calls.py: by which function, with which arguments)
 scalars.py        programs of numbers: two quicker ways
 compiled.py       af.compile: signatures, guards, the cache (matching.py: arguments apart, results together)
