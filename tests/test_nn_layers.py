@@ -10,6 +10,7 @@ import autoflow as af
 from autoflow import nn, optim
 from autoflow.errors import DataError
 from autoflow.nn.checks import InputError
+from autoflow.plan import compiled as compiling
 from autoflow.states import StateError
 
 
@@ -356,3 +357,76 @@ def test_an_lstm_remembers():
     x = r.integers(0, 4, (64, 8))
     model = Remembering(r)
     assert learn(model, x, x[:, 0], 60, optim.Adam(model, lr=0.03)) >= 0.98
+
+
+# -- models as functions of their parameters ---------------------------------------------------------------------------
+
+
+def test_functional_call_is_the_model_with_other_arrays():
+    model = network().eval()
+    x = IMAGES
+    before = model.state_dict()
+    same = nn.functional_call(model, before, x)
+    np.testing.assert_array_equal(same, model(x).value)
+    other = {path: w + 0.1 for path, w in before.items()}
+    expected = network(4).eval()
+    expected.load_state_dict(other)
+    np.testing.assert_array_equal(nn.functional_call(model, other, x), expected(x).value)
+    for path, w in model.state_dict().items():
+        np.testing.assert_array_equal(w, before[path])
+
+
+def test_functional_call_gives_gradients_as_backward_does():
+    model = network().eval()
+    model(IMAGES).sum().backward()
+    values = {path: p.value for path, p in model.named_parameters().items()}
+    gradients = af.grad(lambda v: nn.functional_call(model, v, IMAGES).sum())(values)
+    for path, p in model.named_parameters().items():
+        np.testing.assert_array_equal(gradients[path], p.grad, path)
+
+
+def test_functional_call_keeps_what_is_shared_and_what_is_not_given():
+    class Tied(nn.Module):
+        def __init__(self):
+            self.first = nn.Linear(2, 2, rng=rng())
+            self.parts = [self.first, {"again": self.first}]
+            self.scale = af.Variable(2.0)
+
+        def forward(self, x):
+            return self.parts[1]["again"](self.first(x)) * self.scale
+
+    model, x = Tied(), np.ones((1, 2))
+    unit = {"first.weight": np.eye(2), "first.bias": np.zeros(2)}
+    np.testing.assert_array_equal(nn.functional_call(model, unit, x), [[2.0, 2.0]])
+    with pytest.raises(StateError, match=r"'weight' of shape \(2, 2\).*no such entry; it has first.weight"):
+        nn.functional_call(model, {"weight": np.eye(2)}, x)
+    with pytest.raises(StateError, match=r"it has of shape \(2, 2\)"):
+        nn.functional_call(model, {"first.weight": np.eye(3)}, x)
+
+
+def test_a_compiled_training_step_of_a_model(monkeypatch):
+    """With an optimiser that writes into the model's Variables: recorded four times at most, equal to eager code."""
+    recorded, record = [], compiling.record
+    monkeypatch.setattr(compiling, "record", lambda *args: recorded.append(1) or record(*args))
+    models = [nn.Sequential(nn.Linear(3, 4, rng=rng()), nn.tanh, nn.Linear(4, 1, rng=rng())) for _ in range(2)]
+    r = np.random.default_rng(0)
+    x, y = r.normal(size=(8, 3)), r.normal(size=(8, 1))
+    eager, compiled = models
+
+    def loss(values, x, y):
+        return nn.mse_loss(nn.functional_call(compiled, values, x), y)
+
+    step = af.compile(af.value_and_grad(loss))
+    optimisers = [optim.Adam(model, lr=0.05) for model in models]
+    for _ in range(20):
+        eager.zero_grad()
+        nn.mse_loss(eager(x), y).backward()
+        optimisers[0].step()
+        parameters = compiled.named_parameters()
+        _, gradients = step({path: p.value for path, p in parameters.items()}, x, y)
+        for path, p in parameters.items():
+            p.grad = gradients[path]
+        optimisers[1].step()
+    assert len(recorded) <= 4
+    for a, b in zip(*[model.parameters() for model in models], strict=True):
+        np.testing.assert_array_equal(a, b)

@@ -45,7 +45,7 @@ from .losses import (
     mse_loss,
     nll_loss,
 )
-from .module import Module
+from .module import Module, functional_call
 from .recurrent import LSTM, RNN
 from .rows import erf, leaky_relu, log_softmax, relu, sigmoid, softmax
 from .windows import avg_pool2d, conv1d, conv2d, max_pool2d
@@ -53,7 +53,8 @@ from .windows import avg_pool2d, conv1d, conv2d, max_pool2d
 __all__ = [
     "LSTM", "RNN", "BatchNorm", "Conv2d", "Dropout", "Embedding", "LayerNorm", "Linear", "Module", "Sequential",
     "avg_pool2d", "batch_norm", "binary_cross_entropy", "binary_cross_entropy_with_logits", "conv1d", "conv2d",
-    "cross_entropy", "dropout", "elu", "embedding", "erf", "gelu", "hinge_loss", "huber_loss", "init", "kl_div",
-    "l1_loss", "layer_norm", "leaky_relu", "log_softmax", "max_pool2d", "mse_loss", "nll_loss", "relu",
-    "scaled_dot_product_attention", "sigmoid", "silu", "softmax", "softplus", "tanh",
+    "cross_entropy", "dropout", "elu", "embedding", "erf", "functional_call", "gelu", "hinge_loss",
+    "huber_loss", "init", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "log_softmax", "max_pool2d",
+    "mse_loss", "nll_loss", "relu", "scaled_dot_product_attention", "sigmoid", "silu", "softmax", "softplus",
+    "tanh",
 ]  # fmt: skip

@@ -7,6 +7,7 @@ dictionaries. Attributes that begin with an underscore do not count.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,6 +16,7 @@ import numpy as np
 
 from ..backends import FAMILIES, on_host
 from ..devices import Autodiff, usable_cupy
+from ..errors import StateError
 from ..grads import alike
 from ..modes import modes
 from ..nodes import Constant, VariableRole, value_of
@@ -187,3 +189,51 @@ def walk(path: str, value: Any) -> Iterator[tuple[str, Any]]:
     elif isinstance(value, dict):
         for key, part in value.items():
             yield from walk(f"{path}.{key}", part)
+
+
+def functional_call(model: Module, values: dict[str, Any], *args: Any, **options: Any) -> Any:
+    """``model(*args)`` with other arrays in the place of its parameters and buffers; the model does not change.
+
+    That makes a function of the parameters out of a model: for ``af.value_and_grad``, ``af.hvp``, Jacobians, and for
+    ``af.compile``, which wants its parameters as arguments.
+
+    values : array or node by path, as in ``named_parameters()`` and ``state_dict()``. What is left out stays as it is.
+
+    Raises StateError for a path that the model does not have, or an array of another shape.
+
+    >>> from autoflow import nn
+    >>> model = nn.Linear(2, 1, rng=np.random.default_rng(0))
+    >>> zero = {path: 0 * w for path, w in model.state_dict().items()}
+    >>> nn.functional_call(model, zero, np.ones((1, 2)))
+    array([[0.]])
+    >>> x, y = np.array([[1.0, 2.0], [3.0, 5.0]]), np.array([[1.0], [2.0]])
+    >>> def loss(values):
+    ...     return ((nn.functional_call(model, values, x) - y) ** 2).mean()
+    >>> step = af.compile(af.value_and_grad(loss))
+    >>> values = model.state_dict()
+    >>> for _ in range(300):
+    ...     error, g = step(values)
+    ...     values = {path: w - 0.02 * g[path] for path, w in values.items()}
+    >>> bool(error < 0.01)
+    True
+    """
+    own = model._state()
+    for path, value in values.items():
+        if path not in own or np.shape(value) != own[path].shape:
+            there = f"of shape {own[path].shape}" if path in own else f"no such entry; it has {', '.join(own)}"
+            raise StateError(f"{path!r} of shape {np.shape(value)} cannot be put into {model!r}: it has {there}")
+    new = {id(own[path]): value for path, value in values.items()}
+    for path, value in values.items():  # inside af.compile: the model's own arrays may change between the calls
+        if hasattr(value_of(value), "tape"):
+            value_of(value).tape.replaced.add(id(value_of(own[path])))
+    copies: dict[int, Module] = {}
+
+    def other(x: Any) -> Any:
+        if isinstance(x, Module):
+            if id(x) not in copies:  # one that is used twice stays one
+                copies[id(x)] = twin = copy.copy(x)
+                vars(twin).update({name: mapped(other, v) for name, v in vars(x).items() if not name.startswith("_")})
+            return copies[id(x)]
+        return new.get(id(x), x)
+
+    return other(model)(*args, **options)

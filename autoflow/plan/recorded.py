@@ -67,7 +67,8 @@ def record(
         tape.open = False
     surroundings.check_unchanged()
     check_nothing_stays(tape)
-    surroundings.watch(program, tape.digest(surroundings.arrays()), before.surroundings if before else None)
+    digest = tape.digest(surroundings.arrays())
+    surroundings.watch(program, digest, tape.replaced, before.surroundings if before else None)
     return Recorded(program, tree, surroundings)
 
 

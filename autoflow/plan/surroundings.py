@@ -13,8 +13,8 @@ What the program reads is read anew at every call, as it is in eager code. But a
 nobody sees, into something that the program takes for constant (``x @ (a + b)``, ``x * float(a[0])``, ``if a[0] > 0``).
 So the contents of all arrays are watched, too, of large plain ones eight samples. Parameters that are written into
 between the calls would have the function recorded again and again; therefore :data:`TRUST`: if an array that the
-program reads has changed that often, and each new recording found the very same program with the same constants, its
-contents are watched no longer.
+program reads (or that ``nn.functional_call`` replaces) has changed that often, and each new recording found the very
+same program with the same constants, its contents are watched no longer.
 """
 
 from __future__ import annotations
@@ -186,11 +186,11 @@ class Surroundings:
                     f"would happen in the first call only. Return what it collects."
                 )
 
-    def watch(self, program: Program, digest: Any, before: Surroundings | None) -> None:
+    def watch(self, program: Program, digest: Any, replaced: set[int], before: Surroundings | None) -> None:
         """Keep the edges that lead to arrays, and those to numbers in closures and globals.
 
-        digest : equal for equal programs with equal constants. before : the surroundings of the recording that this
-        one replaces.
+        digest : equal for equal programs with equal constants. replaced : ids of arrays that are known not to be used.
+        before : the surroundings of the recording that this one replaces.
         """
         self.digest = digest
         read = {id(owner_of(v.sample)) for v in program.order() if v.kind == CAPTURED}  # perhaps by a view
@@ -203,7 +203,8 @@ class Surroundings:
             value = getattr(child, "_value", None) if isinstance(child, NodeRole) else child
             named_number = isinstance(child, NUMBERS) and isinstance(key, str) and not key.startswith("__")
             if isinstance(value, np.ndarray):
-                trusted = id(owner_of(value)) in read and self.changes.get(id(value), 0) >= TRUST
+                often = self.changes.get(id(value), 0) >= TRUST
+                trusted = often and (id(owner_of(value)) in read or id(value) in replaced)
                 if not trusted and id(value) not in self.contents:
                     self.watch_contents(child, value)
             if named_number or isinstance(value, np.ndarray):

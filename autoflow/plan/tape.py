@@ -67,6 +67,7 @@ class Tape:
         self.open = True
         self.thread = get_ident()
         self.alive: list[Any] = []  # weak references to all arrays of ours
+        self.replaced: set[int] = set()  # ids of arrays in whose place others were used: see nn.functional_call
         self.notes: list[Any] = []  # whatever came from outside: numbers, arrays, options of calls
 
     def value(self, x: Any) -> Value:
