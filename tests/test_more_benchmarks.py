@@ -2,6 +2,7 @@
 
 import sys
 import warnings
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -9,9 +10,11 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))  # scripts, no package
 
+import bounds
 import compare
 import curves
 import more_workloads as more
+import workloads
 from test_benchmarks import differences
 
 import autoflow as af
@@ -120,3 +123,16 @@ def test_a_curve_ends_where_steps_are_too_long(monkeypatch):
     monkeypatch.setattr(curves, "LONGEST", 60.0)
     assert curves.measured(curves.make_elementwise, [3, 5], ["hand"], 1) == {"hand": [(3, 0.002), (5, 0.002)]}
     assert curves.rows({"hand": [(3, 0.002)], "torch": []}, 1e6) == [["3", "667", ""]]
+
+
+def test_bounds_are_measured(monkeypatch, capsys):
+    monkeypatch.setattr(bounds, "ROUNDS", 3)
+    monkeypatch.setattr(compare, "VISIT", 0.0)
+    sizes = {"mlp-tiny": workloads.make_mlp, "chain-1k": workloads.make_elementwise, "rnn-100": workloads.make_rnn}
+    tiny = {"mlp-tiny": (4, 3, 5, 2), "chain-1k": (20,), "rnn-100": (3, 2, 4)}
+    made = {name: partial(make, *tiny[name]) for name, make in sizes.items()}
+    monkeypatch.setattr(bounds, "WORKLOADS", made | {"chain-4M": partial(workloads.make_elementwise, 200_000)})
+    bounds.main()
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[1] for line in lines[2:5]] == list(tiny)
+    assert sum("nan" in line or "inf" in line for line in lines) == 0

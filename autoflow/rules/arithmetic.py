@@ -31,6 +31,11 @@ def over(x: Array, r: Array) -> Array:
     return np.where(r == 0, 0, x / np.where(r == 0, 1, r))
 
 
+def twice(x: Array) -> Array:
+    """``2 * x``; of arrays as x + x: the same bits in half the time, for there is no number to convert."""
+    return x + x if type(x) is np.ndarray else 2 * x
+
+
 def slope_of_power(x: Array, y: Array) -> Array:
     """∂(xʸ)/∂x = y xʸ⁻¹; for the exponent 0 it is 0, also at x = 0, where 0 · 0⁻¹ would be NaN.
 
@@ -42,7 +47,7 @@ def slope_of_power(x: Array, y: Array) -> Array:
     if isinstance(y, (int, float)):  # one number: 2 * x and NumPy's shortcuts for x**2, x**-1 are 10 times faster
         if y == 0:
             return np.zeros_like(x)
-        return 2 * x if y == 2 else y * x ** (y - 1)
+        return twice(x) if y == 2 else y * x ** (y - 1)
     return y * np.where((x == 0) & (y == 0), 1, x) ** (y - 1)
 
 
@@ -66,7 +71,7 @@ rule(np.divide,       "x y", "÷",    r"\frac{$x}{$y}",           x=lambda g, y:
 rule(np.positive,     "x",   "+",    r"$x",                      x=lambda g: g, javascript="x; g")
 rule(np.negative,     "x",   "−",    r"-$x",                     x=lambda g: -g,                                          precedence=3, javascript="-x; -g")
 rule(np.reciprocal,   "x",   "1/",   r"\frac{1}{$x}",            x=lambda g, z: g * (z * -z),                             domain=(0.5, 2.0), javascript="1 / x; -g * z * z")
-rule(np.square,       "x",   "²",    r"$x^{2}",                  x=lambda g, x: g * (2 * x),                              precedence=4, javascript="x * x; 2 * g * x")
+rule(np.square,       "x",   "²",    r"$x^{2}",                  x=lambda g, x: g * twice(x),                              precedence=4, javascript="x * x; 2 * g * x")
 rule(np.power,        "x y", "^",    r"$x^{$y}",                 x=lambda g, x, y: g * slope_of_power(x, y),
                                                                  y=lambda g, x, z: g * slope_in_exponent(x, z),           precedence=4, domain=(0.5, 2.0), operator=operator.pow,
      javascript="x ** y; g * slopeOfPower(x, y); g * slopeInExponent(x, z)")
