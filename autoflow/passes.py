@@ -176,7 +176,7 @@ def on_arrays(limit: int | None, hooks: bool = True) -> Callable[[Any], Any]:
         if rule.joint is not None:
             with switched(recording=False):
                 return g, picks(record), all_at_once(record, g, saved), kept
-        if kept is None and g.size > reuse.LARGE and pulls is rule.pulls and reuse.free_to_write(pair):
+        if kept is None and g is pair[1] and g.size > reuse.LARGE and pulls is rule.pulls and reuse.free_to_write(pair):
             pulls = reuse.overwriting(rule) or pulls
         return g, pulls, saved, kept
 

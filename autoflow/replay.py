@@ -19,8 +19,10 @@ from typing import Any
 
 import numpy as np
 
+from .backends import FAMILIES
 from .errors import LostGradientError, NoRuleError, StaleValueError
 from .memory import Ghost, fingerprint, overwritten
+from .modes import switched
 from .nodes import NodeRole, Variable, VariableRole, source_of, value_of
 from .recording import apply
 from .records import Record
@@ -102,7 +104,8 @@ def record_again(node: Any, inputs: Inputs) -> tuple[Any, dict[Any, Any]]:
         else:
             refuse_foreign(r)
             operands = [nodes[p] if p is not None else shown_operand(r, k) for k, p in enumerate(r.parents)]
-            nodes[r] = again(r, operands)
+            with switched(recording=True, scope=(r.extra or {}).get("scope", ())):
+                nodes[r] = again(r, operands)
             nodes[r].name = given_name(r)
     new = [nodes[root] for root in roots]
     return (new if isinstance(node, list) else new[0]), nodes
@@ -195,7 +198,7 @@ def key_of(x: Any) -> Any:
 def checked(r: Any, value: Any) -> Array:
     """A new value for ``r``, in its dtype; ValueError if its shape is another one."""
     value = value_of(value)
-    value = value if hasattr(value, "astype") else np.asarray(value)
+    value = value if type(value) in FAMILIES or hasattr(type(value), "adopt") else np.asarray(value)
     if value.shape != r.shape:
         name = r.name if isinstance(r, VariableRole) else r.node_name
         raise ValueError(

@@ -21,80 +21,52 @@ import numpy as np
 
 from . import engine
 from .grads import HALF, added
+from .rules import RULES
 from .rules.shapes import sum_to
 from .rules.table import Pull, Rule
 
 Array = Any
 LARGE = 16_384  # elements: 128 KB, from which it pays
-MADE: dict[Rule, tuple[Pull | None, ...] | None] = {}
 
 
-# -- which rows can
+# -- which rows can: those that send every operand g times something that was kept, or -g
 
-
-class Gradient:
-    """Stands for g: what a row does with it first is what it does, if it does nothing else."""
-
-    __array_ufunc__ = None
-
-    def __mul__(self, other: Any) -> Any:
-        return np.multiply, other
-
-    def __neg__(self) -> Any:
-        return np.negative, None
-
-
-class Kept:
-    """Stands for a value that was kept: ``saved[k]``."""
-
-    def __init__(self, k: int) -> None:
-        self.k = k
+OVER_G: dict[Any, Pull] = {  # what is sent to the last operand, written over g
+    np.multiply: lambda g, saved: np.multiply(g, saved[0], out=g),
+    np.exp: lambda g, saved: np.multiply(g, saved[-1], out=g),
+    np.negative: lambda g, saved: np.negative(g, out=g),
+}
+MADE: dict[Rule, tuple[Any, Any]] = {}  # row -> its pulls as they are in the table, and those that write over g
 
 
 def overwriting(rule: Rule) -> tuple[Pull | None, ...] | None:
-    """The pulls of ``rule``, that of the last operand writing over g; None where the row is no such product.
+    """The pulls of ``rule``, that of the last operand writing over g; None for all rows but those of :data:`OVER_G`.
 
-    All operands must be sent products: ``x - y`` sends g itself to x, and nobody may write into it.
+    ``x - y`` is none of them: it sends g itself to x, and nobody may write into it then. If the user has given a row
+    other derivatives, they are not replaced.
     """
-    if rule not in MADE:
-        MADE[rule] = None
-        if isinstance(rule.function, np.ufunc) and rule.elementwise:
-            pulls = [over_g(rule, k) for k in range(rule.operands)]
-            if all(pulls):
-                MADE[rule] = (*rule.pulls[:-1], pulls[-1])
-    return MADE[rule]
+    pulls, writing = MADE.get(rule, (None, None))
+    return writing if pulls is rule.pulls else None
 
 
-def over_g(rule: Rule, k: int) -> Pull | None:
-    """What is sent to the k-th operand, written over g, if the row says ``g * value`` or ``-g``.
+def _made(rule: Rule, over: Pull) -> tuple[Any, Any]:
+    k = rule.operands - 1
+    return rule.pulls, (*rule.pulls[:k], lambda g, saved: sum_to(over(g, saved), saved[k].shape))
 
-    >>> from autoflow.rules import RULES
-    >>> pull, g, x = over_g(RULES[np.multiply], 1), np.ones(2), np.array([3.0, 4.0])
-    >>> pull(g, (x, x, x * x)) is g, g
-    (True, array([3., 4.]))
-    """
-    reads = rule.reads[k]
-    if reads is None or any([what for _, what in reads]):
-        return None
-    try:
-        ufunc, value = rule.derivatives[rule.names[k]](Gradient(), *[Kept(i) for i, _ in reads])
-    except (TypeError, AttributeError):  # it does something else with g, or computes with what was kept
-        return None
-    if ufunc is np.negative:
-        return lambda g, saved: sum_to(np.negative(g, out=g), saved[k].shape)
-    if not isinstance(value, Kept):
-        return None
-    i = value.k
-    return lambda g, saved: sum_to(np.multiply(g, saved[i], out=g), saved[k].shape)
+
+MADE.update({RULES[function]: _made(RULES[function], over) for function, over in OVER_G.items()})
 
 
 # -- when they may
 
 
 def free_to_write(pair: tuple[Any, Array]) -> bool:
-    """Does nobody but the pass hold the gradient in ``pair``? For calls from a step that has a name for it, too."""
+    """Does nobody but the pass hold the gradient in ``pair``? For calls from a step that has a name for it, too.
+
+    Its elements must lie in the order that a new array would have, else later sums would add up in another order.
+    """
     g = pair[1]
-    return type(g) is np.ndarray and g.base is None and g.flags.writeable and getrefcount(g) <= IN_STEP
+    return type(g) is np.ndarray and g.base is None and g.flags.carray and getrefcount(g) <= IN_STEP
 
 
 def joined(a: Array, b: Array) -> Array:
@@ -102,11 +74,11 @@ def joined(a: Array, b: Array) -> Array:
     if type(a) is np.float64:  # in graphs of numbers there are many sums
         return a + b
     if type(a) is np.ndarray and a.size > LARGE and type(b) is np.ndarray and a.shape == b.shape:
-        if a.dtype != b.dtype or a.dtype == HALF:
+        if a.dtype != b.dtype or a.dtype == HALF or not (a.flags.carray and b.flags.carray):
             return added(a, b)
-        if getrefcount(a) <= IN_SUM[0] and a.base is None and a.flags.writeable:
+        if getrefcount(a) <= IN_SUM[0] and a.base is None:
             return np.add(a, b, out=a)
-        if getrefcount(b) <= IN_SUM[1] and b.base is None and b.flags.writeable:
+        if getrefcount(b) <= IN_SUM[1] and b.base is None:
             return np.add(a, b, out=b)
     return added(a, b)
 
@@ -120,6 +92,8 @@ class Toy:
 
 def counted() -> tuple[int, tuple[int, int]]:
     """How many references a step sees on an array that only the pass holds, and a sum on its two; 0 if not certain."""
+    if sys.gettrace() or sys.getprofile() or not getattr(sys, "_is_gil_enabled", lambda: True)():
+        return 0, (0, 0)  # a debugger that looks at variables holds them, too: we would count too many
     in_step: list[int] = []
     in_sum: list[tuple[int, int]] = []
 
@@ -140,7 +114,7 @@ def counted() -> tuple[int, tuple[int, int]]:
     for _ in range(40):  # Python adapts its code while it runs
         engine.pull_back(Toy(Toy(x), Toy(x)), np.zeros(2) + 1.0, step, add=add)
     del in_step[0::3]  # the first of each pass: the seed, which is held by us as well
-    if len({*in_step}) > 1 or len({*in_sum}) > 1 or not getattr(sys, "_is_gil_enabled", lambda: True)():
+    if len({*in_step}) > 1 or len({*in_sum}) > 1:
         return 0, (0, 0)
     return in_step[0], in_sum[0]
 

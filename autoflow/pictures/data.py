@@ -1,8 +1,9 @@
 """A picture as plain data, which every renderer reads and none changes.
 
 A :class:`Graph` shows no array and no node: it stays what it was when the program goes on, two equal programs give
-equal Graphs, and it can be pickled. (Only :meth:`Graph.replay` knows the nodes; a pickle does not have it.)
-:mod:`.walk` makes it; :mod:`.svg`, :mod:`.dot`, :mod:`.text` and :mod:`.exports` turn it into files.
+equal Graphs, and it can be pickled. (For :meth:`Graph.replay` it holds on to the nodes, and they to
+their arrays; a copy or a pickle does not.) :mod:`.walk` makes it; :mod:`.svg`, :mod:`.dot`, :mod:`.text` and
+:mod:`.exports` turn it into files.
 """
 
 from __future__ import annotations
@@ -165,7 +166,9 @@ class Graph:
         [(4.0,), (16.0,)]
         """
         if self.again is None:
-            raise ValueError("this picture came out of a pickle and knows no nodes: draw it anew, node.graph()")
+            raise ValueError(
+                "this picture is a copy or came out of a pickle, and knows no nodes: draw it anew, node.graph()"
+            )
         return self.again(inputs)
 
     def open(self, *names: str) -> Graph:

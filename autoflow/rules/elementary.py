@@ -80,7 +80,7 @@ rule(np.arctan2,    "x y", "arctan2", r"\operatorname{arctan2}\left($x, $y\right
 
 rule(np.sinh,       "x",   "sinh",    r"\sinh $x",              x=lambda g, x: g * np.cosh(x),             precedence=3, javascript="Math.sinh(x); g * Math.cosh(x)")
 rule(np.cosh,       "x",   "cosh",    r"\cosh $x",              x=lambda g, x: g * np.sinh(x),             precedence=3, javascript="Math.cosh(x); g * Math.sinh(x)")
-rule(np.tanh,       "x",   "tanh",    r"\tanh $x",              x=lambda g, z: g * (1 - z * z),            precedence=3, javascript="Math.tanh(x); g * (1 - z * z)")
+rule(np.tanh,       "x",   "tanh",    r"\tanh $x",              x=lambda g, z: g * one_minus(z * z),            precedence=3, javascript="Math.tanh(x); g * (1 - z * z)")
 rule(np.arcsinh,    "x",   "arcsinh", r"\operatorname{arsinh} $x", x=lambda g, z: g / np.cosh(z),          precedence=3, javascript="Math.asinh(x); g / Math.cosh(z)")
 rule(np.arccosh,    "x",   "arccosh", r"\operatorname{arcosh} $x", x=lambda g, z: g / np.sinh(z),          precedence=3, domain=(1.2, 3.0), javascript="Math.acosh(x); g / Math.sinh(z)")
 rule(np.arctanh,    "x",   "arctanh", r"\operatorname{artanh} $x", x=lambda g, x: g / ((1 - x) * (1 + x)), precedence=3, domain=(-0.9, 0.9), javascript="Math.atanh(x); g / ((1 - x) * (1 + x))")
