@@ -398,10 +398,37 @@ def test_functional_call_keeps_what_is_shared_and_what_is_not_given():
     model, x = Tied(), np.ones((1, 2))
     unit = {"first.weight": np.eye(2), "first.bias": np.zeros(2)}
     np.testing.assert_array_equal(nn.functional_call(model, unit, x), [[2.0, 2.0]])
-    with pytest.raises(StateError, match=r"'weight' of shape \(2, 2\).*no such entry; it has first.weight"):
+    with pytest.raises(StateError, match=r"'weight' of shape \(2, 2\).*: it has first.weight"):
         nn.functional_call(model, {"weight": np.eye(2)}, x)
-    with pytest.raises(StateError, match=r"it has of shape \(2, 2\)"):
+    with pytest.raises(StateError, match=r"that entry has shape \(2, 2\)"):
         nn.functional_call(model, {"first.weight": np.eye(3)}, x)
+
+
+def test_functional_call_reaches_layers_by_any_way():
+    """Also by closures, bound methods and private names; and everything is as before, after errors too."""
+
+    class Odd(nn.Module):
+        def __init__(self):
+            self.a = nn.Linear(2, 2, rng=rng())
+            self._alias = self.a
+            self.v = self.w = af.Variable(np.ones(2))
+            self.steps = nn.Sequential(lambda x: self.a(x), self.a.forward)
+            self.pair = [self.w, (self.v, 3.0)]
+
+        def forward(self, x):
+            return self._alias(self.steps(x)) * self.pair[1][0] + self.v - self.w
+
+    model = Odd()
+    before = dict(vars(model))
+    values = {path: 0 * p.value + 1.0 for path, p in model.named_parameters().items()}
+    assert "v" not in values or "w" not in values
+    np.testing.assert_array_equal(nn.functional_call(model, values, np.ones((1, 2))), [[15.0, 15.0]])
+    assert vars(model) == before
+    with pytest.raises(TypeError):
+        nn.functional_call(model, values, np.ones((1, 2)), 1, 2)
+    assert vars(model) == before
+    with pytest.raises(StateError, match="another value by another path"):
+        nn.functional_call(model, {"v": np.ones(2), "w": np.zeros(2)}, np.ones((1, 2)))
 
 
 def test_a_compiled_training_step_of_a_model(monkeypatch):

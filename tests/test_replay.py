@@ -196,3 +196,22 @@ def test_replay_as_a_program():
     with af.no_grad():
         w += 1.0
     np.testing.assert_array_equal(at(np.ones(3)), np.tanh(w.value).sum() + 3.0)
+
+
+def test_replay_takes_the_numbers_of_other_arrays():
+    x = af.Variable(np.array([[1.0, 2.0], [3.0, 4.0]]))
+    y = x**2
+    np.testing.assert_array_equal(y.replay({x: np.matrix([[1.0, 2.0], [3.0, 4.0]])}), x.value**2)
+    masked = np.ma.array([[5.0, 2.0], [3.0, 4.0]], mask=[[1, 0], [0, 0]])
+    np.testing.assert_array_equal(y.replay({x: masked})[0, 0], 25.0)
+
+
+def test_pictures_of_replays_keep_their_boxes_and_need_no_mode():
+    x = af.Variable(np.ones(2), name="x")
+    with af.scope("box"):
+        y = np.tanh(x * 2.0)
+    g = af.graph(y.sum(), depth=0)
+    with af.no_grad():
+        other = g.replay({x: np.zeros(2)})
+    assert len(other.drawn.nodes) == len(g.drawn.nodes)
+    assert len(other.open("box").drawn.nodes) == len(g.open("box").drawn.nodes) > len(g.drawn.nodes)

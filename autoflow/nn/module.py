@@ -7,7 +7,7 @@ dictionaries. Attributes that begin with an underscore do not count.
 
 from __future__ import annotations
 
-import copy
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,7 +22,7 @@ from ..modes import modes
 from ..nodes import Constant, VariableRole, value_of
 from ..scopes import scope
 from ..states import check_state, load_state, save_state
-from ..trees import mapped
+from ..trees import leaves, mapped
 
 Array = Any
 Self = TypeVar("Self", bound="Module")
@@ -191,49 +191,60 @@ def walk(path: str, value: Any) -> Iterator[tuple[str, Any]]:
             yield from walk(f"{path}.{key}", part)
 
 
+SWAPPING = threading.RLock()
+
+
 def functional_call(model: Module, values: dict[str, Any], *args: Any, **options: Any) -> Any:
-    """``model(*args)`` with other arrays in the place of its parameters and buffers; the model does not change.
+    """``model(*args)`` with other arrays in the place of its parameters.
 
     That makes a function of the parameters out of a model: for ``af.value_and_grad``, ``af.hvp``, Jacobians, and for
     ``af.compile``, which wants its parameters as arguments.
 
-    values : array or node by path, as in ``named_parameters()`` and ``state_dict()``. What is left out stays as it is.
+    values : array or node by path, as in ``named_parameters()``. What is left out stays as it is. Buffers may be given,
+        too; those that are not are the model's, and a BatchNorm in training updates them.
 
-    Raises StateError for a path that the model does not have, or an array of another shape.
+    While the model computes, its attributes hold these values; then they are as before. So other threads wait.
+    Raises StateError for a path that the model does not have, an array of another shape, or two different values for
+    a parameter that has two paths.
 
     >>> from autoflow import nn
     >>> model = nn.Linear(2, 1, rng=np.random.default_rng(0))
-    >>> zero = {path: 0 * w for path, w in model.state_dict().items()}
-    >>> nn.functional_call(model, zero, np.ones((1, 2)))
+    >>> values = {path: p.value for path, p in model.named_parameters().items()}
+    >>> nn.functional_call(model, {path: 0 * w for path, w in values.items()}, np.ones((1, 2)))
     array([[0.]])
     >>> x, y = np.array([[1.0, 2.0], [3.0, 5.0]]), np.array([[1.0], [2.0]])
     >>> def loss(values):
     ...     return ((nn.functional_call(model, values, x) - y) ** 2).mean()
     >>> step = af.compile(af.value_and_grad(loss))
-    >>> values = model.state_dict()
     >>> for _ in range(300):
     ...     error, g = step(values)
     ...     values = {path: w - 0.02 * g[path] for path, w in values.items()}
     >>> bool(error < 0.01)
     True
     """
-    own = model._state()
+    own, new = model._state(), dict[int, Any]()
     for path, value in values.items():
         if path not in own or np.shape(value) != own[path].shape:
-            there = f"of shape {own[path].shape}" if path in own else f"no such entry; it has {', '.join(own)}"
-            raise StateError(f"{path!r} of shape {np.shape(value)} cannot be put into {model!r}: it has {there}")
-    new = {id(own[path]): value for path, value in values.items()}
-    for path, value in values.items():  # inside af.compile: the model's own arrays may change between the calls
-        if hasattr(value_of(value), "tape"):
+            there = f"that entry has shape {own[path].shape}" if path in own else f"it has {', '.join(own)}"
+            raise StateError(f"{path!r} of shape {np.shape(value)} cannot be put into {model!r}: {there}")
+        if new.setdefault(id(own[path]), value) is not value:
+            raise StateError(f"{path!r} is a parameter of {model!r} that has been given another value by another path")
+        if hasattr(value_of(value), "tape"):  # inside af.compile: the model's own arrays may change between the calls
             value_of(value).tape.replaced.add(id(value_of(own[path])))
-    copies: dict[int, Module] = {}
+    with SWAPPING:
+        modules = model.modules()
+        before = [dict(vars(module)) for module in modules]
+        try:
+            for module, attributes in zip(modules, before, strict=True):
+                for name, value in attributes.items():
+                    if holds(value, new):
+                        vars(module)[name] = mapped(lambda leaf: new.get(id(leaf), leaf), value)
+            return model(*args, **options)
+        finally:
+            for module, attributes in zip(modules, before, strict=True):
+                vars(module).update({name: v for name, v in attributes.items() if holds(v, new)})
 
-    def other(x: Any) -> Any:
-        if isinstance(x, Module):
-            if id(x) not in copies:  # one that is used twice stays one
-                copies[id(x)] = twin = copy.copy(x)
-                vars(twin).update({name: mapped(other, v) for name, v in vars(x).items() if not name.startswith("_")})
-            return copies[id(x)]
-        return new.get(id(x), x)
 
-    return other(model)(*args, **options)
+def holds(value: Any, new: dict[int, Any]) -> bool:
+    """Is one of the objects with these ids in it?"""
+    return not isinstance(value, Module) and any([id(leaf) in new for leaf in leaves(value)])

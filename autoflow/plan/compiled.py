@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import threading
 import types
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
@@ -32,6 +33,12 @@ from .traced import Traced
 
 Array = Any
 ndarray = np.ndarray
+MANY = 8
+SLOW = (
+    "the compiled {} has been recorded {} times, because something that it finds outside changes between the calls (a "
+    "number, an array that is written into). Make it an argument. If it is an array that the function only computes "
+    "with, and no if or float() looks at, af.compile(f, watch=False) is enough."
+)
 ANOTHER = object()  # stands for: that call needs another program
 
 
@@ -48,6 +55,7 @@ class Compiled:
         self.f, self.fallback, self.verify, self.limit, self.how = f, fallback, verify, limit, how
         self.entries: OrderedDict[Any, Entry | None] = OrderedDict()
         self.latest: Entry | None = None
+        self.renewed = 0  # how often something outside had changed
         self.lock = threading.RLock()  # two threads do not record the same
 
     def __call__(self, *args: Any, **options: Any) -> Any:
@@ -92,9 +100,13 @@ class Compiled:
     def recorded(self, key: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Entry | None:
         """Record the function for arguments like these; None if it has to run eagerly."""
         entry, before = None, self.entries.get(key)
+        if before is not None:
+            self.renewed += 1
+            if self.renewed == MANY:
+                warnings.warn(SLOW.format(getattr(self.f, "__name__", "f"), MANY), RuntimeWarning, stacklevel=4)
         try:
-            recorded = record(self.f, args, options, is_array, before.recorded if before else None)
-            entry = Entry(recorded, args, options, self.how)
+            again = before.recorded if before else None
+            entry = Entry(record(self.f, args, options, is_array, again, self.how["watch"]), args, options, self.how)
         except CompileError:
             if not self.fallback:
                 raise
@@ -229,7 +241,7 @@ def check_equal(eager: Any, ours: Any, name: str) -> None:
 
 
 def compile(
-    f: Callable[..., Any], *, fallback: bool = False, verify: bool = False, limit: int = 32,
+    f: Callable[..., Any], *, fallback: bool = False, verify: bool = False, watch: bool = True, limit: int = 32,
     checkpointing: str | None = None,
 ) -> Any:  # fmt: skip
     """``f`` as a program: recorded at the first call, replayed without any bookkeeping at the later ones.
@@ -238,6 +250,8 @@ def compile(
         ``af.value_and_grad(...)``, a whole training step that returns its new parameters.
     fallback : run eagerly what cannot be compiled; without it that is an error, which says why.
     verify : at every call run ``f`` beside the program and compare: twice the time, for finding mistakes.
+    watch : False does not record again when an array from outside, which the program reads, has been written into. Its
+        new contents are used in any case; but what ``if w[0] > 0`` or ``float(w[0])`` found in it stays as it was.
     limit : programs that are kept, one for each signature; the one that was used longest ago is dropped.
     checkpointing : "balanced" computes results of elementwise functions again instead of keeping them for the way
         back: less memory for more time.
@@ -248,9 +262,10 @@ def compile(
 
     The *signature* decides which program is used, or that a new one is recorded: containers, shapes and dtypes of
     arrays, the values of everything else (Python's numbers too: make what changes often a 0-d array), and switches
-    such as ``af.no_grad``. What ``f`` finds outside is guarded by identity: closures, globals, attributes. Arrays from
-    outside are read anew at every call. Written into between calls, they may have ``f`` recorded again, up to three
-    times: it might have asked for a value of theirs (``if w[0] > 0``). So parameters had better be arguments.
+    such as ``af.no_grad``. What ``f`` finds outside (closures, globals, attributes, lists) is guarded by identity, and
+    arrays by their contents, too: if something has changed ``f`` is recorded again. So what changes often, as
+    parameters do, had better be an argument. Not seen: changes between the eight samples of a large plain array that
+    are not made by way of nodes; files; sets; attributes of libraries.
 
     Raises CompileError for what would not be the same at the next call: Python that asks for a value
     (``if x.sum() > 0``, ``float(x)``, ``np.asarray(x)``); random numbers drawn inside; writing into an argument or
@@ -270,4 +285,4 @@ def compile(
     """
     if checkpointing not in (None, "balanced"):
         raise ValueError(f'checkpointing is None or "balanced", not {checkpointing!r}')
-    return Compiled(f, fallback=fallback, verify=verify, limit=limit, checkpointing=checkpointing)
+    return Compiled(f, fallback=fallback, verify=verify, limit=limit, checkpointing=checkpointing, watch=watch)

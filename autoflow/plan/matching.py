@@ -28,6 +28,9 @@ class Place:
     def __init__(self, k: int) -> None:
         self.k = k
 
+    def __repr__(self) -> str:
+        return f"result {self.k}"
+
 
 def matcher(x: Any) -> Matcher | None:
     """Does something match ``x``? None if only a look at all of it can say.

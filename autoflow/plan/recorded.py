@@ -45,11 +45,13 @@ class Recorded:
 
 
 def record(
-    f: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any], is_input: Any, before: Recorded | None = None
-) -> Recorded:
+    f: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any], is_input: Any,
+    before: Recorded | None = None, watch: bool = True,
+) -> Recorded:  # fmt: skip
     """Call ``f`` once, with Traced arrays where ``is_input(leaf)``. Raises CompileError for what cannot be compiled.
 
     before : the recording that this one replaces, because something outside has changed.
+    watch : have the contents of arrays that the program reads decided anything else? See ``surroundings.py``.
     """
     tape = Tape()
     program = tape.program
@@ -67,8 +69,8 @@ def record(
         tape.open = False
     surroundings.check_unchanged()
     check_nothing_stays(tape)
-    digest = tape.digest(surroundings.arrays())
-    surroundings.watch(program, digest, tape.replaced, before.surroundings if before else None)
+    digest = tape.digest(surroundings.arrays(), tree)
+    surroundings.watch(program, digest, tape.replaced, before.surroundings if before else None, watch)
     return Recorded(program, tree, surroundings)
 
 

@@ -11,19 +11,21 @@ Afterwards
 
 What the program reads is read anew at every call, as it is in eager code. But an array may also have gone, by ways that
 nobody sees, into something that the program takes for constant (``x @ (a + b)``, ``x * float(a[0])``, ``if a[0] > 0``).
-So the contents of all arrays are watched, too, of large plain ones eight samples. Parameters that are written into
-between the calls would have the function recorded again and again; therefore :data:`TRUST`: if an array that the
-program reads (or that ``nn.functional_call`` replaces) has changed that often, and each new recording found the very
-same program with the same constants, its contents are watched no longer.
+So the contents of all arrays are watched, too, of large ones eight samples; a change has the function recorded again.
+(``af.compile(f, watch=False)`` does not look at the contents of what the program reads itself.) Parameters of a model
+that ``nn.functional_call`` replaces change between the calls and should not matter: if they have changed :data:`TRUST`
+times, and each new recording found the very same program with the same constants, they are watched no longer.
 """
 
 from __future__ import annotations
 
 import math
 import random
+import sys
 import types
 from collections.abc import Callable, Iterator
 from functools import partial
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -34,8 +36,9 @@ from ..nodes import NodeRole
 from ..numbering import now
 from .program import CAPTURED, Program
 
-NUMBERS = (int, float, complex, str, bool, type(None))
-OPAQUE = (type, types.ModuleType, types.BuiltinFunctionType, np.ufunc, np.dtype, np.ndarray, np.generic)
+NUMBERS = (int, float, complex, str, bool, type(None), np.generic)
+FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, np.ufunc, np.dtype, type, types.ModuleType)
+OPAQUE = (types.ModuleType, types.BuiltinFunctionType, np.ufunc, np.dtype, np.ndarray)  # not searched further
 SAMPLES = 8  # of a large plain array
 TRUST = 3  # recordings
 LIMIT = 20_000  # edges; a function that sees more than that is not searched further
@@ -54,9 +57,12 @@ def edges_of(x: Any) -> Iterator[tuple[Any, Any]]:
                 yield cell, "cell_contents"
         if ours:
             return
-        for name in names_in(x.__code__):
-            if name in x.__globals__:
-                yield x.__globals__, name
+        names = set(names_in(x.__code__))
+        for name in names & x.__globals__.keys():
+            yield x.__globals__, name
+            module = x.__globals__[name]
+            if isinstance(module, types.ModuleType) and is_the_users(module):
+                yield from ((vars(module), attribute) for attribute in names & vars(module).keys())
         for k in range(len(x.__defaults__ or ())):
             yield x.__defaults__, k
         for name in x.__kwdefaults__ or ():
@@ -72,12 +78,18 @@ def edges_of(x: Any) -> Iterator[tuple[Any, Any]]:
     else:
         if isinstance(getattr(x, "__dict__", None), dict):
             yield from ((x.__dict__, name) for name in x.__dict__)
-        for cls in type(x).__mro__[:-1]:  # slots, and what all of a class share
+        for cls in (x if isinstance(x, type) else type(x)).__mro__[:-1]:  # slots, and what all of a class share
             shared = [name for name, v in vars(cls).items() if isinstance(v, (*NUMBERS, np.ndarray))]
             yield from ((cls, name) for name in shared if not name.startswith("__"))
-            yield from (
-                (x, name) for name in getattr(cls, "__slots__", ()) if isinstance(name, str) and hasattr(x, name)
-            )
+            slots = getattr(cls, "__slots__", ())
+            yield from ((x, name) for name in slots if isinstance(name, str) and hasattr(x, name))
+
+
+def is_the_users(module: types.ModuleType) -> bool:
+    """Is it no library? What is installed, or part of Python, is not expected to change."""
+    file = getattr(module, "__file__", None) or ""
+    root = module.__name__.partition(".")[0]
+    return bool(file) and "site-packages" not in file and root not in sys.stdlib_module_names and root != "autoflow"
 
 
 def names_in(code: types.CodeType) -> Iterator[str]:
@@ -101,6 +113,11 @@ def follow(container: Any, key: Any) -> Any:
         return MISSING
 
 
+def contents_of(container: Any) -> list[Any]:
+    """The elements of a list, the keys and values of a dict."""
+    return [*container.keys(), *container.values()] if isinstance(container, dict) else [*container]
+
+
 def look(container: Any, key: Any) -> Callable[[Any], Any]:
     """The function that finds ``key`` there: made once, because it is called before every run."""
     if isinstance(key, str) and not isinstance(container, dict):
@@ -111,9 +128,10 @@ def look(container: Any, key: Any) -> Callable[[Any], Any]:
 def watched_part(array: Any) -> Any:
     """A view that shows a change: of a small array all of it, of a large one about eight elements, evenly spread.
     Comparing its bytes takes 0.1 µs."""
-    if array.nbytes <= COPY_BYTES:
+    if array.nbytes <= COPY_BYTES or not array.ndim:
         return array
-    along = math.ceil(SAMPLES ** (1 / array.ndim))
+    long = sum([n > 1 for n in array.shape])
+    along = math.ceil(SAMPLES ** (1 / max(long, 1)))
     return array[tuple([slice(None, None, max(1, (n - 1) // max(along - 1, 1))) for n in array.shape])]
 
 
@@ -131,24 +149,22 @@ class Surroundings:
         """``others``: arguments that are no arrays, such as a model."""
         self.edges: list[Edge] = []
         self.generators: list[tuple[Any, Any]] = [(g, state_of(g)) for g in (np.random, random)]
-        self.sizes: list[tuple[Any, int]] = []
+        self.collections: list[tuple[Any, list[Any]]] = []  # lists and dicts, and what was in them
         self.cells: list[tuple[Any, Any]] = []
         self.others: list[tuple[Any, Any, Any]] = []
         self.plain: list[tuple[Callable[[], bytes], bytes]] = []  # a part of an array, and what was there
         self.nodes: list[Any] = []
         self.since = 0
         self.contents: dict[int, Callable[[], bool]] = {}  # id of an array -> has it been written into?
-        self.changes: dict[int, int] = {}  # id of an array that is read -> how often that did not matter
+        self.changes: dict[int, int] = {}  # id of an array -> how often it changed and that did not matter
         self.digest: Any = None
         queue = [f, *others]
         found: dict[int, int | None] = {id(x): None for x in queue}  # object -> the edge by which it was found first
         for x in queue:
             if isinstance(x, (list, dict)):
-                self.sizes.append((x, len(x)))
+                self.collections.append((x, contents_of(x)))
             for container, key in list(edges_of(x)):
                 child = follow(container, key)
-                if isinstance(child, OPAQUE) and not isinstance(child, np.ndarray):
-                    continue
                 self.edges.append((container, key, child, found[id(x)]))
                 if id(child) in found or len(self.edges) > LIMIT:
                     continue
@@ -179,62 +195,70 @@ class Surroundings:
                     f"the compiled function changes {named(container, key)}, which it found outside: that would happen "
                     f"in the first call only. Make it an argument and a result, or say af.compile(f, fallback=True)."
                 )
-        for container, n in self.sizes:
-            if len(container) != n:
+        for container, contents in self.collections:
+            if len(contents_of(container)) != len(contents):
                 raise CompileError(
                     f"the compiled function changes the length of a {type(container).__name__} from outside: that "
                     f"would happen in the first call only. Return what it collects."
                 )
 
-    def watch(self, program: Program, digest: Any, replaced: set[int], before: Surroundings | None) -> None:
-        """Keep the edges that lead to arrays, and those to numbers in closures and globals.
+    def watch(
+        self, program: Program, digest: Any, replaced: set[int], before: Surroundings | None, all_contents: bool
+    ) -> None:
+        """Keep the edges that lead to arrays, functions and numbers.
 
-        digest : equal for equal programs with equal constants. replaced : ids of arrays that are known not to be used.
-        before : the surroundings of the recording that this one replaces.
+        digest : equal for equal programs with equal constants. replaced : ids of arrays in whose place others are
+        used. before : the surroundings of the recording that this one replaces. all_contents : watch those of arrays
+        that the program reads, too.
         """
         self.digest = digest
-        read = {id(owner_of(v.sample)) for v in program.order() if v.kind == CAPTURED}  # perhaps by a view
+        read: set[int] = set()  # arrays of which the program reads everything
+        for v in program.order():
+            array = v.sample if v.kind == CAPTURED else None
+            while array is not None and array.size == v.sample.size:
+                read.add(id(array))
+                array = array.base if hasattr(array.base, "strides") else None
         if before is not None and before.digest == digest:
             self.changes = before.changes
-            for array, written in before.contents.items():
-                self.changes[array] = self.changes.get(array, 0) + written()
+            for array_id, written in before.contents.items():
+                self.changes[array_id] = self.changes.get(array_id, 0) + written()
         wanted: set[int] = set()
-        for k, (_, key, child, _) in enumerate(self.edges):
+        lists = {id(container) for container, _ in self.collections}
+        for k, (container, key, child, _) in enumerate(self.edges):
             value = getattr(child, "_value", None) if isinstance(child, NodeRole) else child
-            named_number = isinstance(child, NUMBERS) and isinstance(key, str) and not key.startswith("__")
+            private = isinstance(key, str) and key.startswith("__")
             if isinstance(value, np.ndarray):
                 often = self.changes.get(id(value), 0) >= TRUST
-                trusted = often and (id(owner_of(value)) in read or id(value) in replaced)
+                trusted = (often and id(value) in replaced) or (not all_contents and id(value) in read)
                 if not trusted and id(value) not in self.contents:
                     self.watch_contents(child, value)
-            if named_number or isinstance(value, np.ndarray):
-                at: int | None = k
-                while at is not None and at not in wanted:
-                    wanted.add(at)
-                    at = self.edges[at][3]
+            elif private or (id(container) not in lists and not isinstance(child, (*NUMBERS, *FUNCTIONS, list, dict))):
+                continue
+            at: int | None = k
+            while at is not None and at not in wanted:
+                wanted.add(at)
+                at = self.edges[at][3]
         for k in sorted(wanted):
             container, key, child, _ = self.edges[k]
             if isinstance(container, types.CellType):
                 self.cells.append((container, child))
-            elif not isinstance(container, tuple):
+            elif not isinstance(container, tuple) and id(container) not in lists:
                 self.others.append((look(container, key), key, child))
-        self.edges, self.sizes, self.generators = [], [], []
+        self.edges, self.generators = [], []
 
     def watch_contents(self, holder: Any, array: Any) -> None:
         """Notice when ``array`` is written into."""
         self.since = since = now()
-        if isinstance(holder, NodeRole):
+        part = watched_part(array)
+        mark = part.tobytes()
+        self.plain.append((part.tobytes, mark))
+        if isinstance(holder, NodeRole):  # of writes by way of nodes we are told
             self.nodes.append(array)
-            self.contents[id(array)] = lambda: bool(overwritten(array, since))
-        else:
-            part = watched_part(array)
-            mark = part.tobytes()
-            self.plain.append((part.tobytes, mark))
-            self.contents[id(array)] = lambda: part.tobytes() != mark
+        self.contents[id(array)] = lambda: part.tobytes() != mark or bool(overwritten(array, since))
 
     def watches(self) -> bool:
         """Is there anything to look at?"""
-        return bool(self.cells or self.others or self.plain or self.nodes)
+        return bool(self.cells or self.others or self.plain or self.nodes or self.collections)
 
     def same(self) -> bool:
         """Do all watched edges lead where they led, and are the watched arrays what they were?"""
@@ -247,6 +271,10 @@ class Surroundings:
                     return False
         except (KeyError, IndexError, ValueError, AttributeError):  # nothing stands there any more
             return False
+        for container, contents in self.collections:
+            now_in = contents_of(container)
+            if len(now_in) != len(contents) or not all(map(is_, now_in, contents)):
+                return False
         for array in self.nodes:
             if overwritten(array, self.since):
                 return False

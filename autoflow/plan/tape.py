@@ -16,7 +16,7 @@ import numpy as np
 from ..errors import CompileError
 from ..memory import caller, owner_of
 from .functions import ARRAYS, PERMUTING, SAME_ORDER
-from .program import NUMBERS, Program, Value
+from .program import CONSTANT, NUMBERS, Program, Value
 from .traced import Traced
 
 Array = Any
@@ -88,22 +88,28 @@ class Tape:
         self.notes.append(x)
         return self.program.captured(x)
 
-    def digest(self, reachable: set[int]) -> Any:
+    def digest(self, reachable: set[int], tree: Any) -> Any:
         """Equal for equal programs in which equal numbers stand.
 
         reachable : ids of arrays that the program will read anew, so that their contents do not matter; of all others
             they do.
+        tree : what the function returned, with places where arrays stood.
         """
-        notes: list[Any] = []
+        notes: list[Any] = [repr(tree)]
         for x in self.notes:
             if not isinstance(x, np.ndarray):
                 notes.append(x)
             elif id(owner_of(x)) in reachable:
-                notes.append((id(owner_of(x)), x.__array_interface__["data"][0], x.shape, x.strides))
+                notes.append((id(owner_of(x)), x.__array_interface__["data"][0], x.shape, x.strides, str(x.dtype)))
             else:
-                notes.append((x.shape, x.tobytes()))
-        calls = [(v.kind, v.name, v.shape, str(v.dtype), len(v.args)) for v in self.program.order()]
-        return hash((tuple(notes), tuple(calls)))
+                notes.append((x.shape, str(x.dtype), x.tobytes()))
+        order = self.program.order()
+        place = {v: k for k, v in enumerate(order)}
+        for v in order:
+            number = (type(v.sample).__name__, np.asarray(v.sample).tobytes()) if v.kind == CONSTANT else ()
+            operands = tuple([place[x] for x in v.args])
+            notes.append((v.kind, v.name, repr(v.options), number, operands, v.shape, str(v.dtype)))
+        return hash((tuple(notes), tuple([place[v] for v in self.program.outputs])))
 
     def traced(self, value: Value, view_of: Traced | None = None) -> Traced:
         """A new array object on that value; on the memory of another one, if it is a view."""
