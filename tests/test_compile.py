@@ -3,6 +3,7 @@
 import threading
 import tracemalloc
 from dataclasses import dataclass
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 import support
 
 import autoflow as af
+from autoflow import nn
 from autoflow.errors import CompileError
 
 
@@ -674,6 +676,84 @@ def test_whatever_is_rebound_or_grows_is_noticed(f, change, monkeypatch):
     equal(c(x), np.asarray(f(x)))
     change()
     equal(c(x), np.asarray(f(x)))
+
+
+RATE = 2.0
+
+
+class Scaled(nn.Module):
+    config = {"a": 1.0}  # noqa: RUF012 - what is tried
+
+    def forward(self, x):
+        return x * RATE * self.config["a"] * (2.0 if self.training else 1.0)
+
+
+class Act:
+    def __init__(self, f):
+        self.f = f
+
+    def __call__(self, x):
+        return self.f(x)
+
+
+MODEL, ACT, WEIGHT = Scaled(), Act(np.tanh), np.ones(2)
+PART = partial(lambda w, x: x * float(w[0]), WEIGHT)
+
+
+@pytest.mark.parametrize(
+    ("f", "change"),
+    [
+        (lambda x: MODEL(x), lambda: globals().__setitem__("RATE", 3.0)),
+        (lambda x: MODEL(x), lambda: MODEL.eval()),
+        (lambda x: MODEL(x), lambda: Scaled.config.__setitem__("a", 5.0)),
+        (lambda x: ACT(x), lambda: globals().__setitem__("ACT", Act(np.cos))),
+        (lambda x: PART(x), lambda: WEIGHT.__setitem__(0, 4.0)),
+    ],
+    ids=["global of a method", "training", "class attribute", "object", "partial"],
+)
+def test_whatever_methods_find_is_noticed(f, change, monkeypatch):
+    for name, value in {"RATE": 2.0, "MODEL": Scaled(), "ACT": Act(np.tanh)}.items():
+        monkeypatch.setitem(globals(), name, value)
+    monkeypatch.setattr(Scaled, "config", {"a": 1.0})
+    WEIGHT[:] = 1.0
+    c, x = af.compile(f), np.arange(3.0) + 1.0
+    for _ in range(2):
+        equal(c(x), np.asarray(f(x)))
+    change()
+    equal(c(x), np.asarray(f(x)))
+
+
+def test_random_numbers_of_arguments_and_methods_are_refused():
+    class Noisy:
+        rng = np.random.default_rng(0)
+
+        def __call__(self, x):
+            return x + self.rng.normal(size=3)
+
+    noisy = Noisy()
+    with pytest.raises(CompileError, match="random numbers"):
+        af.compile(lambda x, rng: x + rng.normal(size=3))(np.ones(3), np.random.default_rng(0))
+    with pytest.raises(CompileError, match="random numbers"):
+        af.compile(lambda x: noisy(x))(np.ones(3))
+
+
+def test_nothing_is_recorded_again_for_nothing(monkeypatch):
+    """Attributes that are called as globals are; another compiled function; equal numbers."""
+    monkeypatch.setitem(globals(), "x", 0)
+    inner = af.compile(lambda x: np.tanh(x))
+    settings = SimpleNamespace(rate=0.5)
+    c = af.compile(counted(lambda p: inner(p.x) * settings.rate))
+    for k in range(6):
+        globals()["x"] = k
+        settings.rate = float("0.5")
+        inner(np.ones(k + 1))
+        equal(c(Point(np.full(2, 0.1 * k))), np.tanh(np.full(2, 0.1 * k)) * 0.5)
+    assert len(CALLS) == 1
+
+
+@dataclass
+class Point:
+    x: object
 
 
 def test_thin_and_odd_arrays_are_watched():

@@ -2,6 +2,7 @@
 
 import importlib.util
 import math
+import threading
 
 import numpy as np
 import pytest
@@ -429,6 +430,52 @@ def test_functional_call_reaches_layers_by_any_way():
     assert vars(model) == before
     with pytest.raises(StateError, match="another value by another path"):
         nn.functional_call(model, {"v": np.ones(2), "w": np.zeros(2)}, np.ones((1, 2)))
+
+
+def test_functional_call_inside_functional_call_and_parameters_inside_forward():
+    class Decayed(nn.Module):
+        def __init__(self):
+            self.w = af.Variable(np.ones(2))
+
+        def forward(self, x):
+            return (x * self.w).sum() + sum((p**2).sum() for p in self.parameters())
+
+    model, w = Decayed(), {"w": np.ones(2)}
+
+    def f(values):
+        return nn.functional_call(model, values, np.ones(2))
+
+    assert f(w) == model(np.ones(2)).value == 4.0
+    np.testing.assert_array_equal(af.hvp(f, w, w)["w"], [2.0, 2.0])
+    assert af.grad(lambda t: f({"w": np.ones(2) * t}))(1.0) == 6.0
+
+    class Outer(nn.Module):
+        def __init__(self):
+            self.part, self.scale = nn.Linear(2, 2, rng=rng()), af.Variable(2.0)
+
+        def forward(self, x):
+            return nn.functional_call(self.part, {"weight": self.part.weight * self.scale}, x).sum()
+
+    outer = Outer()
+    values = {path: p.value for path, p in outer.named_parameters().items()}
+    product = af.hvp(lambda v: nn.functional_call(outer, v, np.ones((1, 2))), values, values)
+    np.testing.assert_allclose(product["scale"], outer.part.weight.value.sum())
+
+
+def test_functional_call_in_threads():
+    model = nn.Linear(1, 1, rng=rng())
+    found = {}
+
+    def work(k):
+        value = {"weight": np.full((1, 1), float(k)), "bias": np.zeros(1)}
+        found[k] = {float(nn.functional_call(model, value, np.ones((1, 1)))[0, 0]) for _ in range(50)}
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert found == {k: {float(k)} for k in range(4)}
 
 
 def test_a_compiled_training_step_of_a_model(monkeypatch):

@@ -69,7 +69,7 @@ class Module:
         """Path, such as ``"hidden.weight"``, and Variable; one that is used twice stands under its first path."""
         found: dict[int, tuple[str, Any]] = {}
         for path, value in self._walk(""):
-            if isinstance(value, VariableRole):
+            if is_parameter(value):
                 found.setdefault(id(value), (path, value))
         return dict(found.values())
 
@@ -77,7 +77,8 @@ class Module:
         """All Variables, for an optimiser. From now on their names are their paths, so that errors say which."""
         named = self.named_parameters()
         for path, parameter in named.items():
-            parameter.name = path
+            if isinstance(parameter, VariableRole):
+                parameter.name = path
         return list(named.values())
 
     def modules(self) -> list[Module]:
@@ -110,7 +111,7 @@ class Module:
             parameter.zero_grad()
 
     def _state(self) -> dict[str, Any]:
-        return {p: v for p, v in self._walk("") if isinstance(v, VariableRole) or type(v) in FAMILIES}
+        return {p: v for p, v in self._walk("") if is_parameter(v) or type(v) in FAMILIES}
 
     def state_dict(self) -> dict[str, Array]:
         """Copies of all parameters and buffers as plain NumPy arrays, by path.
@@ -192,6 +193,12 @@ def walk(path: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 
 SWAPPING = threading.RLock()
+STANDING_IN = threading.local()  # .ids: those of the arrays and nodes that stand in for parameters just now
+
+
+def is_parameter(x: Any) -> bool:
+    """A Variable, or what :func:`functional_call` has put in the place of one."""
+    return isinstance(x, VariableRole) or id(x) in getattr(STANDING_IN, "ids", ())
 
 
 def functional_call(model: Module, values: dict[str, Any], *args: Any, **options: Any) -> Any:
@@ -203,7 +210,8 @@ def functional_call(model: Module, values: dict[str, Any], *args: Any, **options
     values : array or node by path, as in ``named_parameters()``. What is left out stays as it is. Buffers may be given,
         too; those that are not are the model's, and a BatchNorm in training updates them.
 
-    While the model computes, its attributes hold these values; then they are as before. So other threads wait.
+    While the model computes, its attributes hold these values; then they are as before. Other threads that do the same
+    wait; they must not use the model in another way meanwhile.
     Raises StateError for a path that the model does not have, an array of another shape, or two different values for
     a parameter that has two paths.
 
@@ -222,18 +230,13 @@ def functional_call(model: Module, values: dict[str, Any], *args: Any, **options
     >>> bool(error < 0.01)
     True
     """
-    own, new = model._state(), dict[int, Any]()
-    for path, value in values.items():
-        if path not in own or np.shape(value) != own[path].shape:
-            there = f"that entry has shape {own[path].shape}" if path in own else f"it has {', '.join(own)}"
-            raise StateError(f"{path!r} of shape {np.shape(value)} cannot be put into {model!r}: {there}")
-        if new.setdefault(id(own[path]), value) is not value:
-            raise StateError(f"{path!r} is a parameter of {model!r} that has been given another value by another path")
-        if hasattr(value_of(value), "tape"):  # inside af.compile: the model's own arrays may change between the calls
-            value_of(value).tape.replaced.add(id(value_of(own[path])))
     with SWAPPING:
+        new = stand_ins(model, values)
         modules = model.modules()
         before = [dict(vars(module)) for module in modules]
+        outer: frozenset[int] = getattr(STANDING_IN, "ids", frozenset())
+        variables = {id(p) for p in model.named_parameters().values()}
+        STANDING_IN.ids = outer | {id(value) for key, value in new.items() if key in variables}
         try:
             for module, attributes in zip(modules, before, strict=True):
                 for name, value in attributes.items():
@@ -241,8 +244,27 @@ def functional_call(model: Module, values: dict[str, Any], *args: Any, **options
                         vars(module)[name] = mapped(lambda leaf: new.get(id(leaf), leaf), value)
             return model(*args, **options)
         finally:
+            STANDING_IN.ids = outer
             for module, attributes in zip(modules, before, strict=True):
                 vars(module).update({name: v for name, v in attributes.items() if holds(v, new)})
+
+
+def stand_ins(model: Module, values: dict[str, Any]) -> dict[int, Any]:
+    """The values by the ids of what they stand in for, checked."""
+    own, new = model._state(), dict[int, Any]()
+    for path, value in values.items():
+        if path not in own or np.shape(value) != own[path].shape:
+            there = f"that entry has shape {own[path].shape}" if path in own else f"it has {', '.join(own)}"
+            raise StateError(f"{path!r} of shape {np.shape(value)} cannot be put into {model!r}: {there}")
+        other = new.setdefault(id(own[path]), value)
+        if other is not value and not (type(other) is type(value) is np.ndarray and np.array_equal(other, value)):
+            raise StateError(
+                f"{path!r} is a parameter of {model!r} that has been given another value by another path: give one of "
+                f"them, as model.named_parameters() has it"
+            )
+        if hasattr(value_of(value), "tape"):  # inside af.compile: the model's own arrays may change between the calls
+            value_of(value).tape.replaced.add(id(value_of(own[path])))
+    return new
 
 
 def holds(value: Any, new: dict[int, Any]) -> bool:

@@ -72,7 +72,9 @@ def graph(
 
     def again(inputs: Any) -> Graph:
         new, places = record_again(checked(node), inputs)
-        there = {word: places[key_of(words[word])] for word in ("around", "highlight") if words[word] is not None}
+        there = {word: places.get(key_of(words[word])) for word in ("around", "highlight") if words[word] is not None}
+        if any([x is None for x in there.values()]):
+            raise ValueError("the node that this picture is drawn around, or highlights, is not computed any more")
         shown = picture.gradients or gradients
         return replace(graph(**{**words, **there, "node": new, "gradients": shown}), again=again)
 

@@ -3,7 +3,7 @@
 traced.py         arrays that write down what NumPy does with them (their methods: ndarrays.py)
 tape.py           from each such call to a value of the program (functions.py: of which kind is a function?)
 recorded.py       one call of the function with such arrays, and what can go wrong with it
-surroundings.py   what the function sees besides its arguments: must stay what it was
+surroundings.py   what the function sees besides its arguments must stay what it was (reachable.py: how it is found)
 program.py        the program as data: values, and how each is computed
 cleaning.py       which calls can be saved without changing a bit
 joining.py        many small products as one large one

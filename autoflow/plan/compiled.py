@@ -265,7 +265,7 @@ def compile(
     such as ``af.no_grad``. What ``f`` finds outside (closures, globals, attributes, lists) is guarded by identity, and
     arrays by their contents, too: if something has changed ``f`` is recorded again. So what changes often, as
     parameters do, had better be an argument. Not seen: changes between the eight samples of a large plain array that
-    are not made by way of nodes; files; sets; attributes of libraries.
+    are not made by way of nodes; files; sets and deques; libraries; methods that are replaced.
 
     Raises CompileError for what would not be the same at the next call: Python that asks for a value
     (``if x.sum() > 0``, ``float(x)``, ``np.asarray(x)``); random numbers drawn inside; writing into an argument or

@@ -21,9 +21,8 @@ from __future__ import annotations
 
 import math
 import random
-import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from operator import is_
 from typing import Any
@@ -35,9 +34,13 @@ from ..memory import COPY_BYTES, overwritten, owner_of
 from ..nodes import NodeRole
 from ..numbering import now
 from .program import CAPTURED, Program
+from .reachable import NUMBERS, edges_of, follow, foreign
 
-NUMBERS = (int, float, complex, str, bool, type(None), np.generic)
-FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, np.ufunc, np.dtype, type, types.ModuleType)
+FUNCTIONS = (
+    types.FunctionType, types.MethodType, types.BuiltinFunctionType, np.ufunc, np.dtype, type, types.ModuleType,
+    partial, slice, range, bytes,
+)  # fmt: skip
+GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
 OPAQUE = (types.ModuleType, types.BuiltinFunctionType, np.ufunc, np.dtype, np.ndarray)  # not searched further
 SAMPLES = 8  # of a large plain array
 TRUST = 3  # recordings
@@ -45,77 +48,14 @@ LIMIT = 20_000  # edges; a function that sees more than that is not searched fur
 Edge = tuple[Any, Any, Any, int | None]  # container, key, what was there; the edge that leads to the container
 
 
-def edges_of(x: Any) -> Iterator[tuple[Any, Any]]:
-    """Pairs (container, key) in which ``x`` refers to other objects."""
-    if isinstance(x, types.MethodType):
-        yield x, "__self__"
-        yield x, "__func__"
-    elif isinstance(x, types.FunctionType):
-        ours = x.__globals__.get("__name__", "").startswith("autoflow.")  # as af.grad(f): only f matters in it
-        for cell in x.__closure__ or ():
-            if not ours or callable(follow(cell, "cell_contents")):
-                yield cell, "cell_contents"
-        if ours:
-            return
-        names = set(names_in(x.__code__))
-        for name in names & x.__globals__.keys():
-            yield x.__globals__, name
-            module = x.__globals__[name]
-            if isinstance(module, types.ModuleType) and is_the_users(module):
-                yield from ((vars(module), attribute) for attribute in names & vars(module).keys())
-        for k in range(len(x.__defaults__ or ())):
-            yield x.__defaults__, k
-        for name in x.__kwdefaults__ or ():
-            yield x.__kwdefaults__, name
-        if hasattr(x, "__wrapped__"):
-            yield x, "__wrapped__"
-    elif isinstance(x, (list, tuple)):
-        yield from ((x, k) for k in range(len(x)))
-    elif isinstance(x, dict):
-        yield from ((x, key) for key in x)
-    elif hasattr(x, "func") and hasattr(x, "keywords"):  # functools.partial
-        yield from ((x, name) for name in ("func", "args", "keywords"))
-    else:
-        if isinstance(getattr(x, "__dict__", None), dict):
-            yield from ((x.__dict__, name) for name in x.__dict__)
-        for cls in (x if isinstance(x, type) else type(x)).__mro__[:-1]:  # slots, and what all of a class share
-            shared = [name for name, v in vars(cls).items() if isinstance(v, (*NUMBERS, np.ndarray))]
-            yield from ((cls, name) for name in shared if not name.startswith("__"))
-            slots = getattr(cls, "__slots__", ())
-            yield from ((x, name) for name in slots if isinstance(name, str) and hasattr(x, name))
-
-
-def is_the_users(module: types.ModuleType) -> bool:
-    """Is it no library? What is installed, or part of Python, is not expected to change."""
-    file = getattr(module, "__file__", None) or ""
-    root = module.__name__.partition(".")[0]
-    return bool(file) and "site-packages" not in file and root not in sys.stdlib_module_names and root != "autoflow"
-
-
-def names_in(code: types.CodeType) -> Iterator[str]:
-    """The globals that a function may read, and those of functions inside it."""
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from names_in(constant)
-
-
-MISSING = object()
-
-
-def follow(container: Any, key: Any) -> Any:
-    """What stands there now."""
-    try:
-        if isinstance(key, str) and not isinstance(container, dict):
-            return getattr(container, key)
-        return container[key]
-    except (KeyError, IndexError, ValueError, AttributeError):  # ValueError: an empty cell
-        return MISSING
-
-
 def contents_of(container: Any) -> list[Any]:
     """The elements of a list, the keys and values of a dict."""
     return [*container.keys(), *container.values()] if isinstance(container, dict) else [*container]
+
+
+def keys_of(container: Any) -> Any:
+    """The keys of a dict; of anything else nothing."""
+    return container.keys() if isinstance(container, dict) else ()
 
 
 def look(container: Any, key: Any) -> Callable[[Any], Any]:
@@ -135,11 +75,9 @@ def watched_part(array: Any) -> Any:
     return array[tuple([slice(None, None, max(1, (n - 1) // max(along - 1, 1))) for n in array.shape])]
 
 
-def foreign(x: Any) -> bool:
-    """Is it code of a library, whose insides do not concern us?"""
-    module = getattr(x, "__module__", None) or ""
-    root = module.partition(".")[0] if isinstance(module, str) else ""
-    return root in ("numpy", "scipy", "functools", "itertools") or str(module).startswith("autoflow.rules")
+def equal(now: Any, before: Any) -> bool:
+    """The same object, or the same number?"""
+    return now is before or (isinstance(before, NUMBERS) and type(now) is type(before) and repr(now) == repr(before))
 
 
 class Surroundings:
@@ -159,17 +97,21 @@ class Surroundings:
         self.changes: dict[int, int] = {}  # id of an array -> how often it changed and that did not matter
         self.digest: Any = None
         queue = [f, *others]
+        self.generators += [(g, state_of(g)) for g in others if isinstance(g, GENERATORS)]
+        self.namespaces: list[tuple[Any, int]] = []  # attributes of an object, and how many there were
         found: dict[int, int | None] = {id(x): None for x in queue}  # object -> the edge by which it was found first
         for x in queue:
             if isinstance(x, (list, dict)):
                 self.collections.append((x, contents_of(x)))
+            elif isinstance(getattr(x, "__dict__", None), dict) and not isinstance(x, types.FunctionType):
+                self.namespaces.append((x.__dict__, len(x.__dict__)))
             for container, key in list(edges_of(x)):
                 child = follow(container, key)
                 self.edges.append((container, key, child, found[id(x)]))
                 if id(child) in found or len(self.edges) > LIMIT:
                     continue
                 found[id(child)] = len(self.edges) - 1
-                if isinstance(child, (np.random.Generator, np.random.RandomState, random.Random)):
+                if isinstance(child, GENERATORS):
                     self.generators.append((child, state_of(child)))
                 elif not isinstance(child, (*NUMBERS, *OPAQUE, NodeRole)) and not foreign(child):
                     queue.append(child)
@@ -224,6 +166,7 @@ class Surroundings:
                 self.changes[array_id] = self.changes.get(array_id, 0) + written()
         wanted: set[int] = set()
         lists = {id(container) for container, _ in self.collections}
+        namespaces = {id(c) for c, *_ in self.edges if isinstance(c, types.CellType) or "__builtins__" in keys_of(c)}
         for k, (container, key, child, _) in enumerate(self.edges):
             value = getattr(child, "_value", None) if isinstance(child, NodeRole) else child
             private = isinstance(key, str) and key.startswith("__")
@@ -232,7 +175,9 @@ class Surroundings:
                 trusted = (often and id(value) in replaced) or (not all_contents and id(value) in read)
                 if not trusted and id(value) not in self.contents:
                     self.watch_contents(child, value)
-            elif private or (id(container) not in lists and not isinstance(child, (*NUMBERS, *FUNCTIONS, list, dict))):
+            elif private or (isinstance(container, type) and isinstance(child, (types.FunctionType, property))):
+                continue  # methods are followed, but not expected to be replaced
+            elif id(container) not in lists | namespaces and not isinstance(child, (*NUMBERS, *FUNCTIONS, list, dict)):
                 continue
             at: int | None = k
             while at is not None and at not in wanted:
@@ -258,22 +203,27 @@ class Surroundings:
 
     def watches(self) -> bool:
         """Is there anything to look at?"""
-        return bool(self.cells or self.others or self.plain or self.nodes or self.collections)
+        return bool(self.cells or self.others or self.plain or self.nodes or self.collections or self.namespaces)
 
     def same(self) -> bool:
         """Do all watched edges lead where they led, and are the watched arrays what they were?"""
         try:
             for cell, child in self.cells:
-                if cell.cell_contents is not child:
+                if cell.cell_contents is not child and not equal(cell.cell_contents, child):
                     return False
             for get, key, child in self.others:
-                if get(key) is not child:
+                if get(key) is not child and not equal(get(key), child):
                     return False
         except (KeyError, IndexError, ValueError, AttributeError):  # nothing stands there any more
             return False
+        for namespace, n in self.namespaces:
+            if len(namespace) != n:
+                return False
         for container, contents in self.collections:
-            now_in = contents_of(container)
-            if len(now_in) != len(contents) or not all(map(is_, now_in, contents)):
+            now_in = container if isinstance(container, list) else contents_of(container)
+            if len(now_in) != len(contents):
+                return False
+            if not all(map(is_, now_in, contents)) and not all(map(equal, now_in, contents)):
                 return False
         for array in self.nodes:
             if overwritten(array, self.since):
