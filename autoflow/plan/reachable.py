@@ -116,5 +116,6 @@ def foreign(x: Any) -> bool:
         module = str(getattr(x, "__module__", None) or "")
         libraries = ("numpy", "scipy", "functools", "itertools")
         return module.partition(".")[0] in libraries or module.startswith("autoflow.rules")
-    root = str(type(x).__module__).partition(".")[0]
-    return root in sys.stdlib_module_names and root not in SEARCHED
+    module = str(type(x).__module__)
+    root = module.partition(".")[0]
+    return (root in sys.stdlib_module_names and root not in SEARCHED) or module.startswith("autoflow.rules")
