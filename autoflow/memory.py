@@ -21,6 +21,7 @@ import numpy as np
 
 Array = Any
 COPY_BYTES = 4096  # copying 4 KB takes 0.15 µs; a fingerprint and its check later 0.8
+SAMPLES = 8  # elements of a large array
 PACKAGE = __name__.partition(".")[0]
 latest = 0  # creation number of the latest write that was noted
 _logs: dict[int, Log] = {}  # id of the owner of a block of memory -> what was written there
@@ -139,10 +140,18 @@ def protect(array: Array) -> tuple[Array, bytes | None]:
     return array.view(), fingerprint(array)
 
 
+def samples(array: Array) -> Array:
+    """A view of about eight elements, evenly spread over an array of any layout; of a small array all of it."""
+    if array.nbytes <= COPY_BYTES or not array.ndim:
+        return array
+    axes = sum([n > 1 for n in array.shape])
+    along = math.ceil(SAMPLES ** (1 / max(axes, 1)))
+    return array[tuple([slice(None, None, max(1, (n - 1) // max(along - 1, 1))) for n in array.shape])]
+
+
 def fingerprint(array: Array) -> bytes:
-    """Eight values, evenly spread. (Address, shape and strides are those of the view that is kept.)"""
-    flat = array.ravel() if array.flags.c_contiguous else array.flat
-    return flat[:: array.size // 8 + 1].tobytes()  # type: ignore[no-any-return]
+    """The bytes of :func:`samples`. (Address, shape and strides are those of the view that is kept.)"""
+    return samples(array).tobytes()  # type: ignore[no-any-return]
 
 
 def caller() -> str:

@@ -113,7 +113,12 @@ def test_half_precision(everywhere):
     np.testing.assert_allclose(x.grad, 2 * x.value + np.exp(x.value), rtol=2e-3)
 
 
-def test_rules_of_the_user_are_not_written_over(everywhere):
+def printed(code):
+    """What a process of its own prints."""
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+
+def test_rules_of_the_user_are_not_written_over():
     code = (
         "import numpy as np, autoflow as af\n"
         "from autoflow import reuse\n"
@@ -127,8 +132,7 @@ def test_rules_of_the_user_are_not_written_over(everywhere):
         "register_rule(np.exp, replace=True, x=lambda g, z: g * 100.0)\n"
         "print(slope())\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "200.0\n"
+    assert printed(code) == "200.0\n"
 
 
 def test_nothing_is_counted_under_a_debugger():
@@ -143,8 +147,7 @@ def test_nothing_is_counted_under_a_debugger():
         "from autoflow import reuse\n"
         "print(reuse.IN_STEP, reuse.IN_SUM)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "0 (0, 0)\n"
+    assert printed(code) == "0 (0, 0)\n"
 
 
 def test_what_is_written_over_g_is_what_the_row_sends():

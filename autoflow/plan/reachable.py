@@ -53,14 +53,12 @@ def edges_of(x: Any) -> Iterator[tuple[Any, Any]]:
         for cls in (x if isinstance(x, type) else type(x)).__mro__[:-1]:  # slots, and what all of a class share
             users = is_the_users(sys.modules.get(cls.__module__))
             for name, v in vars(cls).items():
-                followed = isinstance(v, (*NUMBERS, np.ndarray)) or (users and not isinstance(v, (classmethod, *SLOTS)))
+                method = isinstance(v, (types.FunctionType, staticmethod, property))
+                followed = isinstance(v, (*NUMBERS, np.ndarray)) or (users and (method or not hasattr(v, "__get__")))
                 if followed and (not name.startswith("__") or name == "__call__"):
                     yield cls, name
             slots = getattr(cls, "__slots__", ())
             yield from ((x, name) for name in slots if isinstance(name, str) and hasattr(x, name))
-
-
-SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 
 
 def edges_of_module(module: Any, names: set[str]) -> Iterator[tuple[Any, Any]]:

@@ -19,7 +19,6 @@ times, and each new recording found the very same program with the same constant
 
 from __future__ import annotations
 
-import math
 import random
 import types
 from collections.abc import Callable
@@ -30,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import CompileError
-from ..memory import COPY_BYTES, overwritten, owner_of
+from ..memory import overwritten, owner_of, samples
 from ..nodes import NodeRole
 from ..numbering import now
 from .program import CAPTURED, Program
@@ -42,7 +41,6 @@ FUNCTIONS = (
 )  # fmt: skip
 GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
 OPAQUE = (types.ModuleType, types.BuiltinFunctionType, np.ufunc, np.dtype, np.ndarray)  # not searched further
-SAMPLES = 8  # of a large plain array
 TRUST = 3  # recordings
 LIMIT = 20_000  # edges; a function that sees more than that is not searched further
 Edge = tuple[Any, Any, Any, int | None]  # container, key, what was there; the edge that leads to the container
@@ -63,16 +61,6 @@ def look(container: Any, key: Any) -> Callable[[Any], Any]:
     if isinstance(key, str) and not isinstance(container, dict):
         return partial(getattr, container)
     return container.__getitem__  # type: ignore[no-any-return]
-
-
-def watched_part(array: Any) -> Any:
-    """A view that shows a change: of a small array all of it, of a large one about eight elements, evenly spread.
-    Comparing its bytes takes 0.1 µs."""
-    if array.nbytes <= COPY_BYTES or not array.ndim:
-        return array
-    long = sum([n > 1 for n in array.shape])
-    along = math.ceil(SAMPLES ** (1 / max(long, 1)))
-    return array[tuple([slice(None, None, max(1, (n - 1) // max(along - 1, 1))) for n in array.shape])]
 
 
 def equal(now: Any, before: Any) -> bool:
@@ -154,30 +142,26 @@ class Surroundings:
         that the program reads, too.
         """
         self.digest = digest
-        read: set[int] = set()  # arrays of which the program reads everything
-        for v in program.order():
-            array = v.sample if v.kind == CAPTURED else None
-            while array is not None and array.size == v.sample.size:
-                read.add(id(array))
-                array = array.base if hasattr(array.base, "strides") else None
+        read = set() if all_contents else read_by(program)
         if before is not None and before.digest == digest:
             self.changes = before.changes
             for array_id, written in before.contents.items():
                 self.changes[array_id] = self.changes.get(array_id, 0) + written()
         wanted: set[int] = set()
         lists = {id(container) for container, _ in self.collections}
-        namespaces = {id(c) for c, *_ in self.edges if isinstance(c, types.CellType) or "__builtins__" in keys_of(c)}
+        scopes = {id(c) for c, *_ in self.edges if isinstance(c, types.CellType) or "__builtins__" in keys_of(c)}
+        whatever = lists | scopes  # in these anything is watched, in attributes numbers, functions and containers
         for k, (container, key, child, _) in enumerate(self.edges):
             value = getattr(child, "_value", None) if isinstance(child, NodeRole) else child
             private = isinstance(key, str) and key.startswith("__")
             if isinstance(value, np.ndarray):
                 often = self.changes.get(id(value), 0) >= TRUST
-                trusted = (often and id(value) in replaced) or (not all_contents and id(value) in read)
+                trusted = (often and id(value) in replaced) or id(value) in read
                 if not trusted and id(value) not in self.contents:
                     self.watch_contents(child, value)
             elif private or (isinstance(container, type) and isinstance(child, (types.FunctionType, property))):
                 continue  # methods are followed, but not expected to be replaced
-            elif id(container) not in lists | namespaces and not isinstance(child, (*NUMBERS, *FUNCTIONS, list, dict)):
+            elif id(container) not in whatever and not isinstance(child, (*NUMBERS, *FUNCTIONS, list, dict)):
                 continue
             at: int | None = k
             while at is not None and at not in wanted:
@@ -194,7 +178,7 @@ class Surroundings:
     def watch_contents(self, holder: Any, array: Any) -> None:
         """Notice when ``array`` is written into."""
         self.since = since = now()
-        part = watched_part(array)
+        part = samples(array)  # comparing its bytes takes 0.1 µs
         mark = part.tobytes()
         self.plain.append((part.tobytes, mark))
         if isinstance(holder, NodeRole):  # of writes by way of nodes we are told
@@ -229,6 +213,17 @@ class Surroundings:
             if overwritten(array, self.since):
                 return False
         return all([read() == mark for read, mark in self.plain])
+
+
+def read_by(program: Program) -> set[int]:
+    """The ids of arrays from outside of which the program reads everything, perhaps by a view."""
+    read: set[int] = set()
+    for v in program.order():
+        array = v.sample if v.kind == CAPTURED else None
+        while array is not None and array.size == v.sample.size:
+            read.add(id(array))
+            array = array.base if hasattr(array.base, "strides") else None
+    return read
 
 
 def state_of(generator: Any) -> Any:
