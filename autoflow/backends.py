@@ -26,12 +26,23 @@ Array = Any
 class NodeClass(type):
     """Class of NumPy's node classes: ``isinstance(x, af.Variable)`` is true for Variables of every array type.
 
-    The hot path never asks; it compares exact types.
+    Where there is but one array type, Python can tell without our help. (Our hot path never asks, but NumPy does, of
+    every call with nodes of two classes, and waits 1 µs for an answer in Python.)
     """
 
-    def __instancecheck__(cls, x: object) -> bool:
-        role = cls.__dict__.get("role")
-        return issubclass(type(x), role) if role else type.__instancecheck__(cls, x)
+
+def isinstance_of_any(cls: Any, x: object) -> bool:
+    """``isinstance(x, cls)`` by roles, which the classes of all families share."""
+    role = cls.__dict__.get("role")
+    return issubclass(type(x), role) if role else type.__instancecheck__(cls, x)
+
+
+def families_changed() -> None:
+    """To be called when an array type has come or gone."""
+    if len(FAMILIES) > 1:
+        NodeClass.__instancecheck__ = isinstance_of_any  # type: ignore[method-assign]
+    elif "__instancecheck__" in vars(NodeClass):
+        del NodeClass.__instancecheck__
 
 
 class Family:
@@ -60,6 +71,7 @@ class Family:
         for complete in COMPLETIONS:
             complete(self)
         FAMILIES[array_type] = self
+        families_changed()
 
     def call(self, function: Callable[[Array], Array], x: Array) -> Array:
         """A function of NumPy arrays that NumPy does not pass on to libraries, of an array of this one.
@@ -92,6 +104,7 @@ def register(array_type: type, *, from_numpy: Callable[[Array], Array], to_numpy
     >>> isinstance(x, Logged), isinstance(x, af.Variable)
     (True, True)
     >>> del af.backends.FAMILIES[Logged]
+    >>> af.backends.families_changed()
     """
     missing = [name for name in ("view", "__array_ufunc__", "__array_function__") if not hasattr(array_type, name)]
     if missing:

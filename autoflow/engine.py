@@ -105,20 +105,21 @@ def pull_back(
         if not parents:
             continue  # a leaf: nothing to send; its pair stays
         g, pulls, saved, queue[place] = step(pair)
-        for parent, pull in zip(parents, pulls):  # noqa: B905 - of one length, by construction of the row
+        k = -1  # counted by hand: zip and enumerate take 0.1 µs per record
+        for parent in parents:
+            k += 1
             if parent is None:
                 continue
-            if parent not in more:
-                queue.append((parent, pull(g, saved)))
-                continue
-            sent = pull(g, saved)
-            if parent in partial:
-                sent = add(sent, partial.pop(parent))
-            if more[parent]:
-                more[parent] -= 1
-                partial[parent] = sent
-            else:
-                queue.append((parent, sent))
-            sent = None
-        g = None  # whoever asks who else holds an array (reuse.py) shall not find us
-    return [pair for pair in queue if pair is not None] + list(partial.items())
+            sent = pulls[k](g, saved)
+            if parent in more:
+                if parent in partial:
+                    sent = add(sent, partial.pop(parent))
+                if more[parent]:
+                    more[parent] -= 1
+                    partial[parent] = sent
+                    continue
+            queue.append((parent, sent))
+        g = sent = None  # whoever asks who else holds an array (reuse.py) shall not find us
+    left = [pair for pair in queue if pair is not None]
+    left += partial.items()
+    return left

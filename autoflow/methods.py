@@ -22,14 +22,17 @@ from .backends import Family, with_every_family
 from .errors import InPlaceError, NoRuleError
 from .foreign import wants_numbers
 from .late import later
-from .nodes import NodeRole, VariableRole, named_as, value_of
-from .recording import apply
+from .modes import modes
+from .nodes import NodeRole, Operation, VariableRole, named_as, value_of
+from .recording import apply, compute_one
 from .rules import RULES
 from .rules.indexing import getitem
 from .rules.structure import astype, flatten
+from .rules.table import Rule
 
 Array = Any
 NONE: dict[str, Any] = {}
+AXES = (type(None), int)
 ndarray = np.ndarray
 
 LATER = {
@@ -82,6 +85,8 @@ class ArrayMethods:
     def sum(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None,
             where: Any = None) -> Any:  # fmt: skip
         """np.sum"""
+        if type(self) is Operation and dtype is out is initial is where is None and type(axis) in AXES:
+            return reduced(SUM, self, (axis, None, keepdims, None, None))
         return apply(SUM, (self, axis, dtype, keepdims, initial, where), NONE if out is None else {"out": out})
 
     def prod(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None,
@@ -92,6 +97,8 @@ class ArrayMethods:
     def mean(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *,
              where: Any = None) -> Any:  # fmt: skip
         """np.mean"""
+        if type(self) is Operation and dtype is out is where is None and type(axis) in AXES:
+            return reduced(MEAN, self, (axis, None, keepdims, None))
         return apply(MEAN, (self, axis, dtype, keepdims, where), NONE if out is None else {"out": out})
 
     def max(self, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None,
@@ -283,6 +290,13 @@ class ArrayMethods:
     def flags(self) -> Any:
         """ndarray.flags, of the memory that is written into: ``x.flags.writeable = False`` protects it."""
         return value_of(self).flags
+
+
+def reduced(rule: Rule, x: Any, options: tuple[Any, ...]) -> Any:
+    """A reduction as losses have it, along one axis or all: what ``apply`` would find out takes 0.5 µs."""
+    if modes().autocast is None and hasattr(x, "_record"):
+        return compute_one(rule, x, x._record, options)
+    return apply(rule, (x, *options))
 
 
 def plain_method(name: str) -> Callable[..., Any]:

@@ -189,9 +189,8 @@ class VariableRole(NodeRole):
     def __new__(
         cls, value: Any, name: str | None = None, *, dtype: Any = None, copy: bool = True, requires_grad: bool = True
     ) -> Any:
-        array = leaf_array(value, dtype, copy, inexact=True)
-        self = leaf(cls, array, name)
-        self._live = bool(requires_grad)
+        self = leaf(cls, leaf_array(value, dtype, copy, True), name)
+        self._live = True if requires_grad else False
         self._sent = self._grad = None  # to find a slot empty takes 0.4 µs
         return self
 
@@ -235,7 +234,7 @@ class ConstantRole(NodeRole):
     __slots__ = ()
 
     def __new__(cls, value: Any, name: str | None = None, *, dtype: Any = None, copy: bool = True) -> Any:
-        return leaf(cls, leaf_array(value, dtype, copy, inexact=False), name)
+        return leaf(cls, leaf_array(value, dtype, copy, False), name)
 
     @classmethod
     def create_node(cls, value: Any, name: str | None = None) -> Any:
@@ -340,7 +339,10 @@ def leaf(cls: Any, array: Array, name: str | None) -> Any:
             array, family = cls.family.from_numpy(array), cls.family
         cls = getattr(family, cls.__name__)
     node = array.view(cls)
-    node._value, node._name, node._number, node._count = array, name and str(name), now(), node._kind.tick()
+    node._value = array
+    node._name = name and str(name)
+    node._number = now()
+    node._count = cls._kind.tick()
     return node
 
 

@@ -36,6 +36,7 @@ from .records import Record
 from .rules.table import Rule
 
 Array = Any
+ndarray = np.ndarray
 REALS = frozenset({float, int, bool, np.float64, np.float32, np.float16, np.int64, np.int32, np.bool_})
 NUMBERS = REALS | {complex, np.complex128, np.complex64}
 # Options that cannot hide an array, alone or in a tuple (a shape, axes, an index): nothing is to be done with them.
@@ -144,35 +145,31 @@ def apply(rule: Rule, args: tuple[Any, ...], options: dict[str, Any] = NO_OPTION
 
 
 def apply_one(rule: Rule, x: Any, parent: Any, inputs: tuple[Any, ...]) -> Any:
-    """The same for one array with a history, most often with plain options: ``x.sum(axis=0)``, ``x[1:]``, ``x.T``."""
+    """The same for one array with a history, most often with plain options: ``x.mean(axis=0)``, ``x[1:]``, ``x.T``."""
+    options = inputs[1:]
+    for option in options:
+        if type(option) not in SIMPLE and not (type(option) is tuple and SIMPLE.issuperset(map(type, option))):
+            options = tuple([plain_option(v) for v in options])
+            unsafe = [k for k, v in enumerate(options, 1) if isinstance(v, (tuple, list)) or type(v) in FAMILIES]
+            if unsafe:
+                values = [x._value, *options]
+                return finish(rule, as_plain(rule.compute(*values)), inputs, values, (parent,), {}, unsafe)
+            break
+    return compute_one(rule, x, parent, options)
+
+
+def compute_one(rule: Rule, x: Any, parent: Any, options: tuple[Any, ...]) -> Any:
+    """The same, where it is known that the options are simple: see SIMPLE."""
     a = x._value
-    unsafe: Any = ()
-    if len(inputs) == 1:
-        values = [a]
-    else:
-        values = [a, *inputs[1:]]
-        for k in range(1, len(values)):
-            option = values[k]
-            if type(option) not in SIMPLE and not (type(option) is tuple and SIMPLE.issuperset(map(type, option))):
-                values[k] = plain_option(option)
-                if isinstance(values[k], (tuple, list)) or type(values[k]) in FAMILIES:
-                    unsafe = (*unsafe, k)
-    result = rule.compute(*values)
-    if type(result) not in FAMILIES:
-        result = np.asarray(result) if type(result) in REALS else plain_array(result)
+    result = rule.compute(a, *options)
     limit = modes().limit
-    if (
-        unsafe
-        or type(result) is not np.ndarray
-        or a.size > limit
-        or result.size > limit
-        or result.dtype.kind not in "fc"
-    ):
-        return finish(rule, result, inputs, values, (parent,), {}, unsafe)
+    if type(result) is not ndarray or a.size > limit or result.size > limit or result.dtype.kind not in "fc":
+        result = as_plain(result)
+        return finish(rule, result, (x, *options), [a, *options], (parent,), {}, ())
     record = Record()
     record.rule = rule
     record.parents = (parent,)
-    record.saved = (*values, result)
+    record.saved = (a, *options, result)
     record.number = now()
     record.count = rule.tick()
     record.extra = None
@@ -184,6 +181,13 @@ def apply_one(rule: Rule, x: Any, parent: Any, inputs: tuple[Any, ...]) -> Any:
     node._value = node._operand = result
     node._record = record
     return node
+
+
+def as_plain(result: Any) -> Array:
+    """What a row has computed, as an array of a known type."""
+    if type(result) in FAMILIES:
+        return result
+    return np.asarray(result) if type(result) in REALS else plain_array(result)
 
 
 def finish(

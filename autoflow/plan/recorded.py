@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from .. import trees
-from ..backends import FAMILIES, Family
+from ..backends import FAMILIES, Family, families_changed
 from ..errors import CompileError
 from ..modes import switched
 from ..nodes import NUMPY, NodeRole, value_of
@@ -137,6 +137,7 @@ def arrays_registered(tape: Tape) -> Any:
         OPEN.append(tape)
         if MADE:
             FAMILIES[Traced] = MADE[0]
+            families_changed()
         else:
             MADE.append(Family(Traced, NUMPY.roles, NUMPY.slots))
             MADE[0].from_numpy, MADE[0].to_numpy = on_this_tape, numbers_of
@@ -148,6 +149,7 @@ def arrays_registered(tape: Tape) -> Any:
             OPEN.remove(tape)
             if not OPEN:
                 FAMILIES.pop(Traced, None)
+                families_changed()
 
 
 def on_this_tape(array: Array) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .indexing import put_back
-from .shapes import axes_of, inverse, sum_to
+from .shapes import axes_of, inverse, product, sum_to
 from .table import composed, of, rule
 
 Array = Any
@@ -30,7 +30,7 @@ def matmul_x(g: Array, x_shape: Shape, y: Array) -> Array:
     Source: M. B. Giles, "Collected matrix derivative results", 2008, under "Multiplication".
     """
     if y.ndim == 2 and len(x_shape) > 1:
-        return g @ y.T
+        return product(g, y.T) if g.ndim == 2 else g @ y.T
     rows, cols = _matrices(x_shape, y.shape)
     return sum_to(g.reshape(_product(rows, cols)) @ y.reshape(cols).mT, rows).reshape(x_shape)
 
@@ -39,9 +39,9 @@ def matmul_y(g: Array, x: Array, y_shape: Shape) -> Array:
     """z = x y, so dL/dy = xᵀ g.  Shapes as in :func:`matmul_x`."""
     if len(y_shape) == 2 and x.ndim > 1:
         if x.ndim == 2:
-            return x.T @ g
+            return product(x.T, g)
         n = math.prod(x.shape[:-1])  # a stack of x: one tall product adds up the contributions of all
-        return x.reshape(n, x.shape[-1]).T @ g.reshape(n, y_shape[1])
+        return product(x.reshape(n, x.shape[-1]).T, g.reshape(n, y_shape[1]))
     rows, cols = _matrices(x.shape, y_shape)
     return sum_to(x.reshape(rows).mT @ g.reshape(_product(rows, cols)), cols).reshape(y_shape)
 

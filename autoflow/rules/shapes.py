@@ -15,6 +15,7 @@ import numpy as np
 Array = Any
 Axis = int | tuple[int, ...] | None
 DOUBLE = np.dtype(np.float64)
+add_up = np.add.reduce
 
 
 def sum_to(g: Array, shape: tuple[int, ...]) -> Array:
@@ -31,7 +32,7 @@ def sum_to(g: Array, shape: tuple[int, ...]) -> Array:
         return g
     new = g.ndim - len(shape)
     if new and g.shape[new:] == shape:  # the common case: a bias, a number
-        return total(g, tuple(range(new)))
+        return total(g, 0 if new == 1 else tuple(range(new)))
     stretched = tuple([new + i for i, n in enumerate(shape) if n == 1 and g.shape[new + i] != 1])
     return total(g, (*range(new), *stretched)).reshape(shape)
 
@@ -39,10 +40,23 @@ def sum_to(g: Array, shape: tuple[int, ...]) -> Array:
 def total(g: Array, axis: Axis) -> Array:
     """``g.sum(axis)``; half precision is added up in single precision and rounded once."""
     if type(g) is np.ndarray and g.dtype is DOUBLE:  # a third faster for small arrays
-        return np.add.reduce(g, axis)
+        return add_up(g, axis)
     if g.dtype != np.float16:
         return g.sum(axis)
     return g.astype(np.float32).sum(axis).astype(np.float16)
+
+
+def product(a: Array, b: Array) -> Array:
+    """``a @ b`` of two matrices.
+
+    ``dot`` does it without what a ufunc asks beforehand, which takes 0.5 µs; on contiguous arrays the bits are the same.
+    """
+    if (
+        type(a) is np.ndarray and type(b) is np.ndarray and a.dtype is DOUBLE and b.dtype is DOUBLE
+        and a.flags.forc and b.flags.forc
+    ):  # fmt: skip
+        return a.dot(b)
+    return a @ b
 
 
 def divided(g: Array, n: Any) -> Array:

@@ -19,6 +19,7 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
+import operator
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -268,6 +269,9 @@ def _by_position(derivative: Callable[..., Any], reads: Reads) -> Pull:
             return lambda g, saved: derivative(g, saved[i].shape, saved[j])
         case ((i, ""), (j, "shape")):
             return lambda g, saved: derivative(g, saved[i], saved[j].shape)
+        case ((i, "shape"), *rest) if len(rest) > 1 and not any([what for _, what in rest]):
+            options = operator.itemgetter(*[j for j, _ in rest])
+            return lambda g, saved: derivative(g, saved[i].shape, *options(saved))
     return lambda g, saved: derivative(g, *[getattr(saved[i], what) if what else saved[i] for i, what in reads])
 
 
