@@ -70,6 +70,7 @@ def pull_back(
     *,
     add: Callable[[Gradient, Gradient], Gradient] = operator.add,
     stop: Collection[Record] = (),
+    more: dict[Record, int] | None = None,
 ) -> list[tuple[Record, Gradient]]:
     """Carry ``seed`` = dL/d(root) back through the graph. Returns the pairs (leaf, dL/d(leaf)) and what was kept.
 
@@ -79,7 +80,8 @@ def pull_back(
     1962). A plain queue with a set of visited records would not do: in ``a = x*x; out = a + a*x`` it processes
     ``a`` before the product has sent its part. Iterative: a graph a million records deep needs no recursion.
 
-    Records in ``stop`` count as leaves.
+    Records in ``stop`` count as leaves. ``more`` is what :func:`count_more` says, if the caller knows it already; it
+    is used up.
 
     On records of numbers, ``a = x*x; out = a + a*x`` at x = 2. Each knows the derivatives by its parents:
 
@@ -97,7 +99,8 @@ def pull_back(
     """
     if root in stop:
         return [(root, seed)]
-    more = count_more(root, stop)
+    if more is None:
+        more = count_more(root, stop)
     partial: dict[Record, Gradient] = {}  # sums that still wait for contributions
     queue: list[Any] = [(root, seed)]
     for place, pair in enumerate(queue):

@@ -190,7 +190,7 @@ class VariableRole(NodeRole):
         cls, value: Any, name: str | None = None, *, dtype: Any = None, copy: bool = True, requires_grad: bool = True
     ) -> Any:
         self = leaf(cls, leaf_array(value, dtype, copy, True), name)
-        self._live = True if requires_grad else False
+        self._live = bool(requires_grad)
         self._sent = self._grad = None  # to find a slot empty takes 0.4 µs
         return self
 

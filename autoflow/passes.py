@@ -20,6 +20,7 @@ import numpy as np
 from . import engine, memory, reuse
 from .backends import FAMILIES
 from .errors import GradientShapeError, SeedError, StaleValueError, lost
+from .gathered import MANY, Gathering
 from .grads import added, alike, fitted
 from .hooks import LEAF_HOOKS, called, hooked, leaf_hooks
 from .late import later
@@ -96,9 +97,20 @@ def pull_back(
     g = checked_seed(root, seed, create_graph)
     with quiet():
         if not create_graph:
-            return finished(engine.pull_back(record, g, watched(on_arrays(limit)), add=reuse.joined, stop=stop), stop)
+            return finished(pull_back_arrays(record, g, limit, stop), stop)
         with switched(recording=True, autocast=None):
             return finished(engine.pull_back(record, g, watched(on_nodes(limit)), stop=stop), stop)
+
+
+def pull_back_arrays(record: Record, g: Array, limit: int | None, stop: Collection[Any]) -> list[tuple[Any, Array]]:
+    """The pass on plain arrays; where a node has many uses and nobody watches each, with products put aside."""
+    step = on_arrays(limit)
+    watching, more = watched(step), engine.count_more(record, stop)
+    gathering = Gathering(more) if more and watching is step and max(more.values()) >= MANY else None
+    if gathering is None:
+        return engine.pull_back(record, g, watching, add=reuse.joined, stop=stop, more=more)
+    pairs = engine.pull_back(record, g, gathering.around(step), add=reuse.joined, stop=stop, more=more)
+    return [gathering.settled(pair) for pair in pairs]
 
 
 def watched(step: Callable[[Any], Any]) -> Callable[[Any], Any]:

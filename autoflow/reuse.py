@@ -73,6 +73,8 @@ def joined(a: Array, b: Array) -> Array:
     """a + b, into the memory of one of them if nobody but the pass holds it. To be called by the engine itself."""
     if type(a) is np.float64:  # in graphs of numbers there are many sums
         return a + b
+    if a is None or b is None:  # put aside: gathered.py
+        return b if a is None else a
     if type(a) is np.ndarray and a.size > LARGE and type(b) is np.ndarray and a.shape == b.shape:
         if a.dtype != b.dtype or a.dtype == HALF or not (a.flags.carray and b.flags.carray):
             return added(a, b)

@@ -52,6 +52,7 @@ MAY_IMPORT = {
     "grads": {"backends", "errors"},
     "quiet": set(),
     "reuse": {"engine", "grads", "rules"},
+    "gathered": {"rules"},
     "display": {"errors", "modes"},
     "intake": {"errors", "backends"},
     "records": {"late", "memory", "numbering", "rules"},
@@ -64,7 +65,7 @@ MAY_IMPORT = {
     "inplace": RECORDING | {"nodes", "recording", "doors", "fast"},
     "writers": RECORDING | {"nodes", "recording", "inplace"},
     "hooks": RECORDING | {"nodes"},
-    "passes": RECORDING | {"nodes", "engine", "hooks", "quiet", "reuse"},
+    "passes": RECORDING | {"nodes", "engine", "hooks", "quiet", "reuse", "gathered"},
     "create": CORE,
     "joint": CORE,
     "anomaly": CORE,
@@ -248,7 +249,7 @@ def test_import_loads_only_the_core():
     """What ``import autoflow`` costs is measured by benchmarks/startup.py; here, that nothing more is loaded."""
     code = "import sys, autoflow; print(*{n.split('.')[1] for n in sys.modules if n.startswith('autoflow.')})"
     assert set(alone(code)) <= {
-        "backends", "create", "display", "doors", "engine", "errors", "fast", "foreign", "grads", "hooks",
-        "intake", "late", "memory", "methods", "modes", "nodes", "numbering", "passes", "protocol", "quiet",
+        "backends", "create", "display", "doors", "engine", "errors", "fast", "foreign", "gathered", "grads",
+        "hooks", "intake", "late", "memory", "methods", "modes", "nodes", "numbering", "passes", "protocol", "quiet",
         "recording", "records", "reuse", "rules", "tracing", "transforms", "trees",
     }  # fmt: skip

@@ -80,9 +80,9 @@ class RNN(Recurrent):
     def forward(self, x: Array, h: Array = None) -> tuple[Array, Array]:
         """(n, time, inputs) -> (n, time, hidden), (n, hidden)"""
         into, h = self.inputs(x), self.memory(x, h)
-        steps = []
+        steps, u = [], self.weight_hh.T
         for t in range(x.shape[1]):
-            h = np.tanh(into[:, t] + h @ self.weight_hh.T)
+            h = np.tanh(into[:, t] + h @ u)
             steps.append(h)
         return in_time(steps, x, self.hidden), h
 
@@ -113,9 +113,9 @@ class LSTM(Recurrent):
         into, n = self.inputs(x), self.hidden
         h, c = (None, None) if state is None else state
         h, c = self.memory(x, h), self.memory(x, c, "cell memory")
-        steps = []
+        steps, u = [], self.weight_hh.T
         for t in range(x.shape[1]):
-            z = into[:, t] + h @ self.weight_hh.T
+            z = into[:, t] + h @ u
             keep, add, show = sigmoid(z[:, n : 2 * n]), sigmoid(z[:, :n]), sigmoid(z[:, 3 * n :])
             c = keep * c + add * np.tanh(z[:, 2 * n : 3 * n])
             h = show * np.tanh(c)

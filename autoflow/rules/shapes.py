@@ -49,7 +49,7 @@ def total(g: Array, axis: Axis) -> Array:
 def product(a: Array, b: Array) -> Array:
     """``a @ b`` of two matrices.
 
-    ``dot`` does it without what a ufunc asks beforehand, which takes 0.5 µs; on contiguous arrays the bits are the same.
+    ``dot`` asks less beforehand than a ufunc, which saves 0.5 µs; on contiguous arrays the bits are the same.
     """
     if (
         type(a) is np.ndarray and type(b) is np.ndarray and a.dtype is DOUBLE and b.dtype is DOUBLE
