@@ -12,7 +12,20 @@ from typing import Any
 
 import numpy as np
 
-from .shapes import DOUBLE, Axis, at_hand, count_along, divided, from_last, given, home, restore_axes, sum_to, to_last
+from .shapes import (
+    DOUBLE,
+    Axis,
+    at_hand,
+    axes_of,
+    count_along,
+    divided,
+    from_last,
+    given,
+    home,
+    restore_axes,
+    sum_to,
+    to_last,
+)
 from .table import composed, of, primitive, rule
 
 Array = Any
@@ -171,12 +184,25 @@ def share(g: Array, x: Array, z: Array, axis: Axis, keepdims: bool, initial: Any
     z, g = restore_axes(z, x.shape, axis, keepdims), restore_axes(g, x.shape, axis, keepdims)
     mask = x == z if where is None else (x == z) & where
     single = at_hand(x) and initial is None and where is None and np.count_nonzero(mask) == z.size
-    if single and (z.size == 1 or not np.isnan(z).any()):
-        return mask * g  # no ties, most often: nothing to count
+    if single and (z.size == 1 or not np.isnan(z).any()):  # no ties, most often: nothing to count
+        in_order = type(g) is np.ndarray and (axis is None or axes_of(axis, x.ndim) == (x.ndim - 1,))
+        return placed(g, mask) if in_order else mask * g
     count = mask.sum(axis=axis, keepdims=True)
     if initial is not None:
         count = count + (z == initial)
     return mask * (g / count.astype(np.result_type(g.dtype, np.float32)))
+
+
+def placed(values: Array, mask: Array) -> Array:
+    """Zeros, but for ``values`` where ``mask`` is true, in the order of the elements: in half the time of ``mask * g``.
+
+    >>> placed(np.array([5.0, 7.0]), np.array([[False, True], [True, False]]))
+    array([[0., 5.],
+           [7., 0.]])
+    """
+    z = np.zeros(mask.shape, values.dtype)
+    z.reshape(-1)[np.flatnonzero(mask)] = values.reshape(-1)
+    return z
 
 
 def extreme(ufunc: np.ufunc, function: Any) -> Callable[..., Any]:
