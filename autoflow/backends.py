@@ -11,6 +11,7 @@ NumPy's functions, and those call the library's.
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import Lock
 from typing import Any
 
 from .errors import DataError
@@ -18,6 +19,7 @@ from .late import later
 
 FAMILIES: dict[type, Family] = {}  # array type -> its node classes
 KNOWN = {"cupy": "autoflow.gpu:register_cupy"}  # first part of the module of an array type -> who registers it
+CHANGE = Lock()
 COMPLETIONS: list[Callable[[Family], None]] = []  # what is done to every family when it is made
 
 Array = Any
@@ -39,10 +41,11 @@ def isinstance_of_any(cls: Any, x: object) -> bool:
 
 def families_changed() -> None:
     """To be called when an array type has come or gone."""
-    if len(FAMILIES) > 1:
-        NodeClass.__instancecheck__ = isinstance_of_any  # type: ignore[method-assign]
-    elif "__instancecheck__" in vars(NodeClass):
-        del NodeClass.__instancecheck__
+    with CHANGE:
+        if len(FAMILIES) > 1:
+            NodeClass.__instancecheck__ = isinstance_of_any  # type: ignore[method-assign]
+        elif "__instancecheck__" in vars(NodeClass):
+            del NodeClass.__instancecheck__
 
 
 class Family:

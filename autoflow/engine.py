@@ -9,7 +9,7 @@ and of whoever starts a pass two functions,
     ``step((record, g))``  -> ``g, pulls, saved, kept``: the gradient as the record shall see it, one function per
                          parent, what they saved (``pull(g, saved)`` is what the record sends to that parent),
                          and the pair that shall remain in the answer for this record, or None
-    ``add(a, b)``        the sum of two contributions
+    ``add(a, b)``        the sum of two contributions, or of whatever else the pulls return
 
 Everything else is bookkeeping, and all of it is in tables of the pass: records are only read, so passes may
 run inside each other and beside each other on the same graph.

@@ -20,7 +20,7 @@ import numpy as np
 from . import engine, memory, reuse
 from .backends import FAMILIES
 from .errors import GradientShapeError, SeedError, StaleValueError, lost
-from .gathered import MANY, Gathering
+from .gathered import GATHERED, MANY, Gathering
 from .grads import added, alike, fitted
 from .hooks import LEAF_HOOKS, called, hooked, leaf_hooks
 from .late import later
@@ -40,7 +40,8 @@ def backward(root: Any, seed: Any = None, *, create_graph: bool = False, keep_gr
     Variables add what arrives to their ``grad`` until ``zero_grad()``; operations keep the one of the last pass.
 
     seed : dL/d(root), of root's shape. Without it ones: the gradient of root's sum. A complex root needs one.
-    create_graph : record the pass too, so that gradients can be differentiated again.
+    create_graph : record the pass too, so that gradients can be differentiated again. (Else small products and sums
+        that a matrix or bias with nine uses or more receives are computed 64 at a time, which may change last bits.)
     keep_grads : gradients of operations. None keeps those of at most ``af.options.keep`` elements, True all,
         False none.
 
@@ -103,14 +104,18 @@ def pull_back(
 
 
 def pull_back_arrays(record: Record, g: Array, limit: int | None, stop: Collection[Any]) -> list[tuple[Any, Array]]:
-    """The pass on plain arrays; where a node has many uses and nobody watches each, with products put aside."""
-    step = on_arrays(limit)
-    watching, more = watched(step), engine.count_more(record, stop)
-    gathering = Gathering(more) if more and watching is step and max(more.values()) >= MANY else None
-    if gathering is None:
-        return engine.pull_back(record, g, watching, add=reuse.joined, stop=stop, more=more)
-    pairs = engine.pull_back(record, g, gathering.around(step), add=reuse.joined, stop=stop, more=more)
-    return [gathering.settled(pair) for pair in pairs]
+    """The pass on plain arrays; products are put aside where a node has many uses and nobody watches each of them."""
+    more = engine.count_more(record, stop)
+    gathering = Gathering(more) if more and max(more.values()) >= MANY and not is_watched() else None
+    step = watched(on_arrays(limit, gathering=gathering))
+    pairs = engine.pull_back(record, g, step, add=reuse.joined, stop=stop, more=more)
+    return pairs if gathering is None else [gathering.settled(pair) for pair in pairs]
+
+
+def is_watched() -> bool:
+    """Does somebody look at every contribution?"""
+    switches = modes()
+    return switches.anomaly or switches.safe_masking or switches.around is not None
 
 
 def watched(step: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -164,18 +169,22 @@ def checked_seed(root: Any, seed: Any, create_graph: bool) -> Any:
     return value.dtype.type(seed) if not value.ndim and type(value) is np.ndarray else alike(seed, value)
 
 
-def on_arrays(limit: int | None, hooks: bool = True) -> Callable[[Any], Any]:
+def on_arrays(limit: int | None, hooks: bool = True, gathering: Gathering | None = None) -> Callable[[Any], Any]:
     """How the engine runs a record's row on plain arrays, or, where all is 0-d float64, on numbers."""
     number = np.float64
+    waiting = gathering.waiting if gathering else {}
     keep_numbers = limit is None or limit > 0
     again: dict[Record, Array] = {}  # values that were not kept, computed once more in this pass
 
     def step(pair: tuple[Any, Any]) -> Any:
+        if waiting and pair[0] in waiting:
+            pair = gathering.settled(pair)  # type: ignore[union-attr]
         record, g = pair
-        saved = record.saved
+        saved, rule = record.saved, record.rule
+        if gathering is not None and (rule.joint is not None or (record.extra is not None and "hooks" in record.extra)):
+            gathering.add_up()
         if record.extra is not None or record.number < memory.latest:
             g, saved, pair = attended(record, g, again, hooks)
-        rule = record.rule
         if type(g) is number and rule.joint is None:  # 0-d: nothing broadcasts, and np.float64 is ten times faster
             return g, rule.pulls_0d, saved, pair if keep_numbers else None
         pulls = rule.pulls
@@ -188,6 +197,8 @@ def on_arrays(limit: int | None, hooks: bool = True) -> Callable[[Any], Any]:
         if rule.joint is not None:
             with switched(recording=False):
                 return g, picks(record), all_at_once(record, g, saved), kept
+        if gathering is not None and GATHERED.get(rule) is pulls:
+            return g, gathering.pulls(record, g, pulls), saved, kept
         if kept is None and g is pair[1] and g.size > reuse.LARGE and pulls is rule.pulls and reuse.free_to_write(pair):
             pulls = reuse.overwriting(rule) or pulls
         return g, pulls, saved, kept

@@ -162,9 +162,10 @@ def compute_one(rule: Rule, x: Any, parent: Any, options: tuple[Any, ...]) -> An
     """The same, where it is known that the options are simple: see SIMPLE."""
     a = x._value
     result = rule.compute(a, *options)
+    if type(result) is not ndarray:
+        result = as_plain(result)
     limit = modes().limit
     if type(result) is not ndarray or a.size > limit or result.size > limit or result.dtype.kind not in "fc":
-        result = as_plain(result)
         return finish(rule, result, (x, *options), [a, *options], (parent,), {}, ())
     record = Record()
     record.rule = rule

@@ -88,8 +88,8 @@ def test_they_are_those_of_a_recorded_pass(f):
 @pytest.mark.parametrize("f", [right, left, vectors, of_operations])
 def test_something_is_put_aside(f, monkeypatch):
     seen = []
-    total = gathered.Products.total
-    monkeypatch.setattr(gathered.Products, "total", lambda self: seen.append(len(self.a)) or total(self))
+    joined = gathered.Products.joined
+    monkeypatch.setattr(gathered.Products, "joined", lambda self: seen.append(len(self.a)) or joined(self))
     gradients(f, data(4, 4), data(4))
     assert max(seen) == gathered.TERMS
     assert sum(seen) >= STEPS - 1
@@ -160,3 +160,63 @@ def test_passes_beside_each_other_put_nothing_into_each_other():
     w.register_hook(lambda g: seen.append(af.grad(f)(w.value)) if len(seen) < 1 else None)
     loss.backward()
     np.testing.assert_array_equal(seen[0], w.grad)
+
+
+def test_a_bias_in_single_precision_is_as_exact_as_before():
+    b, x = af.Variable(np.zeros(2, np.float32)), np.full((512, 2), 0.1, np.float32)
+    sum([((x + b) * x).sum() for _ in range(64)]).backward()
+    np.testing.assert_allclose(b.grad, 64 * 512 * 0.1, rtol=1e-5)
+
+
+def test_a_rule_that_somebody_has_replaced_is_asked():
+    rule = af.rules.RULES[np.matmul]
+    before = {slot: getattr(rule, slot) for slot in type(rule).__slots__ if hasattr(rule, slot)}
+    try:
+        af.register_rule(np.matmul, replace=True, x=lambda g, y: 100 * (g @ y.T), y=lambda g, x: 100 * (x.T @ g))
+        w = af.Variable(np.eye(2))
+        sum([(np.ones((3, 2)) @ w).sum() for _ in range(12)]).backward()
+        np.testing.assert_array_equal(w.grad, np.full((2, 2), 12 * 300.0))
+    finally:
+        for slot, value in before.items():
+            setattr(rule, slot, value)
+
+
+def test_what_a_hook_writes_into_was_used_before():
+    steps = 12
+    w, xs = af.Variable(np.ones((2, 2))), [af.Constant(np.ones((3, 2))) for _ in range(steps)]
+    h = np.zeros((3, 2))
+
+    def overwrite(t):
+        with af.no_grad():
+            xs[t][...] = 0.0
+
+    for t in range(steps):
+        z = xs[t] @ w + h * 0.5
+        if t < steps - 1:
+            z.register_hook(lambda g, t=t: overwrite(t + 1))
+        h = z
+    h.sum().backward()
+    np.testing.assert_allclose(w.grad, 3 * sum([0.5**t for t in range(steps)]))
+
+
+def test_a_function_of_the_users_may_write_into_its_gradient():
+    class Negative(af.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return -x
+
+        @staticmethod
+        def backward(ctx, g):
+            g *= -1
+            return g
+
+    b = af.Variable(np.zeros(2))
+    xs = [af.Variable(np.ones((3, 2))) for _ in range(12)]
+    sum([((Negative.apply(x) + b) * 1.0).sum() for x in xs]).backward()
+    np.testing.assert_array_equal(b.grad, np.full(2, 36.0))
+
+
+def test_nan_and_infinity_arrive():
+    x = af.Variable(np.ones((1, 3)))
+    ((x @ np.array([[np.nan], [np.inf], [1.0]])) * 0.0).sum().backward()
+    np.testing.assert_array_equal(x.grad, [[np.nan, np.nan, 0.0]])

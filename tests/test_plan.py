@@ -94,6 +94,29 @@ def test_buffers_are_shared_and_written_in_place():
     assert [b.nbytes for b in plan_of(compiled).buffers] == [7200]
 
 
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x.sum(),
+        lambda x: (x.sum(), x.sum()),
+        lambda x: (x.sum(), x.sum() * 2.0),
+        lambda x: (np.max(x), x.sum(axis=0), x.sum(axis=1, keepdims=True), x.sum(keepdims=True)),
+        lambda x: (x.sum() * 3.0, np.prod(x[0])),
+    ],
+)
+def test_numbers_are_returned_as_new_arrays(f):
+    compiled = af.compile(f)
+    compiled(X)
+    first, second = [af.trees.leaves(compiled(x)) for x in (X, Y)]
+    for ours, expected in zip([first, second], [f(X), f(Y)], strict=True):
+        for z, e in zip(ours, af.trees.leaves(expected), strict=True):
+            assert type(z) is np.ndarray
+            assert z.flags.writeable
+            np.testing.assert_array_equal(z, e, strict=False)
+    everything = [*first, *second]
+    assert not any([np.shares_memory(a, b) for k, a in enumerate(everything) for b in everything[:k]])
+
+
 def test_sums_add_in_the_order_of_memory():
     """An array in Fortran order is summed in that order, and so is what is computed from it."""
     x = np.asfortranarray(np.random.default_rng(0).standard_normal((57, 83)) * 1e3)

@@ -192,3 +192,14 @@ def test_numpys_errors_stay():
         np.mean(x, axis=2)
     with pytest.raises(ValueError, match="axis"):
         np.cumulative_sum(x)
+
+
+@pytest.mark.parametrize("axis", [0, 1, None])
+def test_an_infinite_gradient_of_a_maximum_stays_where_the_maximum_is(axis):
+    a = np.array([[1.0, 3.0], [4.0, 2.0]])
+    for create_graph in (False, True):
+        x = af.Variable(a)
+        z = np.max(x, axis=axis)
+        z.backward(np.full(z.shape, np.inf), create_graph=create_graph)
+        expected = np.where(a == np.max(a, axis=axis, keepdims=True), np.inf, 0.0)
+        np.testing.assert_array_equal(np.asarray(x.grad), expected)

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from .calls import Fixed, Step, call_of, checked, copied, fitting_number, into, nothing, taking, view_of, writes
-from .program import CALL, CAPTURED, CONSTANT, INPUT, ITEM, STACK, UFUNC, VIEW, Program, Value, ordered
+from .program import CALL, CAPTURED, CONSTANT, INPUT, ITEM, REDUCE, STACK, UFUNC, VIEW, Program, Value, ordered
 
 Array = Any
 NEVER = 1 << 60
@@ -50,6 +50,7 @@ class Plan:
         self.home: dict[Value, Array] = {}  # the buffer of a value
         self.spare: list[Array] = []  # buffers that nobody needs any more
         self.owners = owners_of(order)
+        self.read = {x for v in order for x in v.args}
         self.fresh, self.presented = self.results(program.outputs)
         self.copied = self.inputs_to_copy(order)
         self.buffers += self.copied.values()
@@ -57,7 +58,7 @@ class Plan:
         last = self.last_uses(order)
         for k, v in enumerate(order):
             self.plan_one(v, k, last)
-        del self.spare, self.home, self.rows
+        del self.spare, self.home, self.rows, self.read
         self.bind()
 
     # -- who needs what until when
@@ -73,10 +74,14 @@ class Plan:
                 source = source.args[0]
             if (writes(source) or source.fresh) and source not in fresh and source not in self.targets:
                 fresh.add(source)
-                how.append(None if v.shape else np.asarray)
+                how.append(None if v.shape or self.reduced(v) else np.asarray)
             else:
                 how.append(np.array)
         return fresh, how
+
+    def reduced(self, v: Value) -> bool:
+        """Is it a reduction to a number that nobody else reads, such as a loss? Then NumPy makes an array of it."""
+        return v.kind == REDUCE and v not in self.read
 
     def last_uses(self, order: list[Value]) -> dict[Value, int]:
         """For each value that owns memory, the index of the last one that reads it."""
@@ -137,6 +142,8 @@ class Plan:
             dying = [x for x in dict.fromkeys(v.args) for o in self.owners[x] if last.get(o) == k]
             out = None if v in self.fresh else self.rows[v] if v in self.rows else self.buffer(v, dying)
             function, args = call_of(v, out)
+            if v in self.fresh and self.reduced(v):
+                function, args = partial(v.function.reduce, out=..., keepdims=v.options[1]), [*v.args, v.options[0]]
             self.steps.append(Step(v, function, [a if isinstance(a, Value) else Fixed(a) for a in args], out))
             if out is not None:
                 self.place[v] = out
@@ -240,14 +247,16 @@ class Plan:
         for call in self.tail:
             call()
 
-    def run(self, arrays: Sequence[Array]) -> list[Array]:
+    def run(self, arrays: Sequence[Array]) -> Sequence[Array]:
         """The results for these inputs, as new arrays."""
         places = self.places
         places[: len(arrays)] = arrays
         self.context.run(self.calls)
-        results = [*self.collect(places)]
-        for k, present in self.present:
-            results[k] = present(results[k])
+        results: Sequence[Array] = self.collect(places)
+        if self.present:
+            presented = results = [*results]
+            for k, present in self.present:
+                presented[k] = present(presented[k])
         places[: self.count] = self.blank  # results and arguments belong to the caller alone
         return results
 

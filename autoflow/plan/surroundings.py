@@ -212,7 +212,7 @@ class Surroundings:
         for array in self.nodes:
             if overwritten(array, self.since):
                 return False
-        return all(read() == mark for read, mark in self.plain)
+        return not self.plain or all([read() == mark for read, mark in self.plain])
 
 
 def read_by(program: Program) -> set[int]:

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from .shapes import (
-    DOUBLE,
     Axis,
     at_hand,
     axes_of,
@@ -30,6 +29,7 @@ from .table import composed, of, primitive, rule
 
 Array = Any
 Shape = tuple[int, ...]
+FLOATS = (np.float64, np.float32)
 
 
 @primitive
@@ -40,8 +40,8 @@ def spread(x: Array, shape: Shape) -> Array:
     array([[2., 2.],
            [2., 2.]])
     """
-    if type(x) is np.float64:
-        return np.ndarray(shape, DOUBLE, x, 0, (0,) * len(shape))  # read-only, as the number is
+    if type(x) in FLOATS:
+        return np.ndarray(shape, x.dtype, x, 0, (0,) * len(shape))  # read-only, as the number is
     if type(x) is not np.ndarray or (x.ndim and (x.ndim != len(shape) or not x.size or not x.flags.c_contiguous)):
         return np.broadcast_to(x, shape)
     strides = tuple([0 if n == 1 else step for n, step in zip(x.shape, x.strides, strict=True)])
@@ -82,7 +82,7 @@ def sum_x(g: Array, x_shape: Shape, axis: Axis, keepdims: bool, where: Any) -> A
 
     Shapes: x (..., n, ...), z without (or with length-1) ``axis``; returns x.shape.
     """
-    if type(g) is np.float64 and where is None:  # of a loss, most often; no node, so nobody need be asked
+    if type(g) in FLOATS and where is None:  # of a loss, most often; no node, so nobody need be asked
         return spread.compute(g, x_shape)
     return masked(spread(restore_axes(g, x_shape, axis, keepdims), x_shape), where)
 
@@ -186,7 +186,7 @@ def share(g: Array, x: Array, z: Array, axis: Axis, keepdims: bool, initial: Any
     single = at_hand(x) and initial is None and where is None and np.count_nonzero(mask) == z.size
     if single and (z.size == 1 or not np.isnan(z).any()):  # no ties, most often: nothing to count
         in_order = type(g) is np.ndarray and (axis is None or axes_of(axis, x.ndim) == (x.ndim - 1,))
-        return placed(g, mask) if in_order else mask * g
+        return placed(g, mask) if in_order else np.where(mask, g, 0)
     count = mask.sum(axis=axis, keepdims=True)
     if initial is not None:
         count = count + (z == initial)
@@ -194,7 +194,7 @@ def share(g: Array, x: Array, z: Array, axis: Axis, keepdims: bool, initial: Any
 
 
 def placed(values: Array, mask: Array) -> Array:
-    """Zeros, but for ``values`` where ``mask`` is true, in the order of the elements: in half the time of ``mask * g``.
+    """Zeros, but for ``values`` where ``mask`` is true, in the order of the elements: ``np.where`` in half the time.
 
     >>> placed(np.array([5.0, 7.0]), np.array([[False, True], [True, False]]))
     array([[0., 5.],
