@@ -19,7 +19,7 @@ from .late import later
 
 FAMILIES: dict[type, Family] = {}  # array type -> its node classes
 KNOWN = {"cupy": "autoflow.gpu:register_cupy"}  # first part of the module of an array type -> who registers it
-CHANGE = Lock()
+CHANGE = Lock()  # one thread may register a library while a recording ends in another
 COMPLETIONS: list[Callable[[Family], None]] = []  # what is done to every family when it is made
 
 Array = Any

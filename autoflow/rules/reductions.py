@@ -12,19 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .shapes import (
-    Axis,
-    at_hand,
-    axes_of,
-    count_along,
-    divided,
-    from_last,
-    given,
-    home,
-    restore_axes,
-    sum_to,
-    to_last,
-)
+from .shapes import Axis, at_hand, axes_of, count_along, divided, from_last, given, home, restore_axes, sum_to, to_last
 from .table import composed, of, primitive, rule
 
 Array = Any

@@ -15,7 +15,6 @@ import numpy as np
 Array = Any
 Axis = int | tuple[int, ...] | None
 DOUBLE = np.dtype(np.float64)
-add_up = np.add.reduce
 
 
 def sum_to(g: Array, shape: tuple[int, ...]) -> Array:
@@ -40,7 +39,7 @@ def sum_to(g: Array, shape: tuple[int, ...]) -> Array:
 def total(g: Array, axis: Axis) -> Array:
     """``g.sum(axis)``; half precision is added up in single precision and rounded once."""
     if type(g) is np.ndarray and g.dtype is DOUBLE:  # a third faster for small arrays
-        return add_up(g, axis)
+        return np.add.reduce(g, axis)
     if g.dtype != np.float16:
         return g.sum(axis)
     return g.astype(np.float32).sum(axis).astype(np.float16)
