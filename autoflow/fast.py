@@ -21,11 +21,11 @@ import numpy as np
 
 from .backends import FAMILIES
 from .doors import FORWARD
+from .freeing import NEW
 from .intake import plain_array
 from .memory import COPY_BYTES, protect
 from .modes import modes
 from .nodes import NodeRole, Operation, Variable, value_of
-from .numbering import now
 from .recording import REALS, apply, finish, one_family, operand
 from .records import Record
 from .rules import RULES
@@ -66,8 +66,10 @@ def unary(rule: Rule) -> Callable[[Any], Any]:
         record.rule = rule
         record.parents = (parent,)
         record.saved = (a, z)
-        record.number = now()
+        record.number, release = next(NEW)
         record.count = rule.tick()
+        if release is not None:
+            record.release = release(record.number, record.parents)
         record.extra = None
         return node
 
@@ -139,8 +141,10 @@ def binary(rule: Rule, compute: Callable[[Any, Any], Any], numbers: bool = True)
         record.rule = rule
         record.parents = (p, q)
         record.saved = (a, b, z)
-        record.number = now()
+        record.number, release = next(NEW)
         record.count = rule.tick()
+        if release is not None:
+            record.release = release(record.number, record.parents)
         record.extra = extra
         return node
 
@@ -212,8 +216,10 @@ def reflected(rule: Rule, compute: Any, numbers: bool, forward: Callable[[Any, A
         record.rule = rule
         record.parents = (None, q)
         record.saved = (x, b, z)
-        record.number = now()
+        record.number, release = next(NEW)
         record.count = rule.tick()
+        if release is not None:
+            record.release = release(record.number, record.parents)
         record.extra = None
         return node
 

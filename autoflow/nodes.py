@@ -23,6 +23,7 @@ import numpy as np
 from . import display, memory
 from .backends import FAMILIES, Family
 from .foreign import wants_numbers
+from .freeing import NEW
 from .grads import checked_grad, read_grad
 from .intake import leaf_array
 from .late import later
@@ -399,7 +400,10 @@ def new_record(
     """A record, made now."""
     record = Record()
     record.rule, record.parents, record.saved, record.extra = rule, parents, saved, extra
-    record.number, record.count = now(), rule.tick()
+    record.number, release = next(NEW)
+    record.count = rule.tick()
+    if release is not None:
+        record.release = release(record.number, record.parents)
     return record
 
 

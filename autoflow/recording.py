@@ -15,6 +15,7 @@ from . import memory
 from .backends import FAMILIES, array_type
 from .errors import LostGradientError, MixedArraysError, NoRuleError
 from .foreign import wants_numbers
+from .freeing import NEW
 from .intake import holds_node, plain_array
 from .late import later
 from .memory import Ghost
@@ -31,7 +32,6 @@ from .nodes import (
     source_of,
     value_of,
 )
-from .numbering import now
 from .records import Record
 from .rules.table import Rule
 
@@ -171,8 +171,10 @@ def compute_one(rule: Rule, x: Any, parent: Any, options: tuple[Any, ...]) -> An
     record.rule = rule
     record.parents = (parent,)
     record.saved = (a, *options, result)
-    record.number = now()
+    record.number, release = next(NEW)
     record.count = rule.tick()
+    if release is not None:
+        record.release = release(record.number, record.parents)
     record.extra = None
     if rule.view and shares(result, a):
         node = result.view(Operation if parent is x else View)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from .freeing import Release
 from .late import later
 from .memory import Ghost, overwritten
 from .rules.table import Rule
@@ -34,9 +35,10 @@ class Record:
     ('multiply_backward', (array(2.), None), True)
     """
 
-    __slots__ = ("_grad", "_name", "_sent", "count", "extra", "number", "parents", "rule", "saved")
+    __slots__ = ("_grad", "_name", "_sent", "count", "extra", "number", "parents", "release", "rule", "saved")
     rule: Rule
     parents: tuple[Any, ...]  # per operand: its record, or the Variable; None where nothing flows
+    release: Release  # of one record in about a hundred, so that deep graphs are freed with little stack
     saved: tuple[Any, ...]  # operands, options, result: arrays, or Ghosts of what no derivative reads
     number: int  # creation number
     count: int  # running number of the name

@@ -20,6 +20,7 @@ RECORDING = {
     "display",
     "errors",
     "foreign",
+    "freeing",
     "grads",
     "intake",
     "late",
@@ -45,6 +46,7 @@ MAY_IMPORT = {
     "engine": set(),
     "numbering": set(),
     "memory": set(),
+    "freeing": {"numbering"},
     "scopes": {"modes", "numbering"},
     "backends": {"errors", "late"},
     "foreign": {"errors"},
@@ -55,7 +57,7 @@ MAY_IMPORT = {
     "gathered": {"rules"},
     "display": {"errors", "modes"},
     "intake": {"errors", "backends"},
-    "records": {"late", "memory", "numbering", "rules"},
+    "records": {"freeing", "late", "memory", "numbering", "rules"},
     "nodes": RECORDING,
     "recording": RECORDING | {"nodes"},
     "doors": RECORDING | {"nodes", "recording"},
@@ -249,7 +251,7 @@ def test_import_loads_only_the_core():
     """What ``import autoflow`` costs is measured by benchmarks/startup.py; here, that nothing more is loaded."""
     code = "import sys, autoflow; print(*{n.split('.')[1] for n in sys.modules if n.startswith('autoflow.')})"
     assert set(alone(code)) <= {
-        "backends", "create", "display", "doors", "engine", "errors", "fast", "foreign", "gathered", "grads",
+        "backends", "create", "display", "doors", "engine", "errors", "fast", "foreign", "freeing", "gathered", "grads",
         "hooks", "intake", "late", "memory", "methods", "modes", "nodes", "numbering", "passes", "protocol", "quiet",
         "recording", "records", "reuse", "rules", "tracing", "transforms", "trees",
     }  # fmt: skip
