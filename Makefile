@@ -1,6 +1,7 @@
-# Needs Python >= 3.11 and make; everything else goes into .venv, which is filled once and again when setup.cfg changes.
+# Needs Python >= 3.11 and make; everything else goes into .venv, which is filled once and again when setup.cfg or the
+# pinned versions change. `make test PYTHON=python3.12 VENV=.venv-3.12` takes another Python.
 
-.PHONY: help demo test check lint nightly bench docs clean
+.PHONY: help version demo test core check lint nightly versions newest constraints bench docs clean
 .DEFAULT_GOAL := help
 
 VENV := .venv
@@ -15,15 +16,22 @@ PY := $(BIN)/python
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for p in python3 python python3.14 python3.13 python3.12 python3.11; do \
 	$$p -c "$(NEW_ENOUGH)" >/dev/null 2>&1 && echo $$p && break; done)
+# What is installed comes from here: one file for each Python, `PINS=` for the newest of everything.
+VERSION := $(if $(PYTHON),$(shell "$(PYTHON)" -c "import sys; print('%d.%d' % sys.version_info[:2])"))
+PINS := $(wildcard .ci/constraints/$(VERSION).txt)
+PIP := $(PY) -m pip install --quiet --disable-pip-version-check $(if $(PINS),--constraint $(PINS))
 
 help:  ## this list
-	@awk -F ':.*  ## ' '/^[a-z]+:.*  ## / {printf "  make %-9s%s\n", $$1, $$2}' Makefile
+	@awk -F ':.*  ## ' '/^[a-z]+:.*  ## / {printf "  make %-12s%s\n", $$1, $$2}' Makefile
 
 demo: $(VENV)/demo.stamp  ## gradients and pictures of an example, and a network that learns digits
 	$(PY) -m autoflow --demo
 
 test: $(VENV)/dev.stamp  ## everything that CI runs
 	$(PYTEST) -n auto
+
+core: $(VENV)/test.stamp  ## what depends on the versions of Python and NumPy, in under a minute
+	$(PYTEST) -n auto -m "not slow" $(CORE)
 
 check: lint  ## for daily work, under two minutes
 	$(PYTEST) -n auto -m "not slow"
@@ -36,6 +44,22 @@ lint: $(VENV)/dev.stamp  ## ruff and mypy
 nightly: $(VENV)/dev.stamp  ## the full sets
 	AUTOFLOW_NIGHTLY=1 $(PYTEST) -n auto -o faulthandler_timeout=1800
 	PYTHONPATH=.:tests $(PY) tests/mutate.py
+	$(MAKE) versions
+	$(MAKE) newest
+
+versions:  ## the whole suite on every Python >= 3.11 that is found, and on the oldest NumPy
+	.ci/versions test
+
+version:
+	@echo $(VERSION)
+
+newest:  ## the whole suite with the newest of everything: what will break? Decides nothing
+	rm -rf .venv-newest
+	$(MAKE) test VENV=.venv-newest PINS= || echo "These versions break something: see above."
+	.venv-newest/bin/python -m pip list --outdated --disable-pip-version-check
+
+constraints:  ## pin the newest versions of everything, for each Python that is found
+	"$(PYTHON)" .ci/constraints.py
 
 bench: $(VENV)/bench.stamp  ## times beside the peers
 	$(PY) benchmarks/compare.py --markdown
@@ -48,19 +72,24 @@ docs: $(VENV)/docs.stamp  ## the API reference in build/docs, from the docstring
 	PYTHONPATH=. $(PY) docs/make_api.py build/docs
 
 clean:  ## remove whatever can be made again
-	rm -rf $(VENV) build dist demo *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-* build dist demo *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # One thread of BLAS in each of the test processes: more would fight for the same cores.
 PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(PY) -m pytest
 
-# .venv/NAME.stamp: the extra NAME is installed. (autoflow itself is used from here, not copied.)
+# The files of the core suite.
+CORE := $(addprefix tests/,$(shell cat .ci/core.txt))
+
+# VENV/NAME.stamp: the extra NAME is installed. (autoflow itself is used from here, not copied.)
 $(VENV)/%.stamp: $(VENV)/made.stamp setup.cfg pyproject.toml
-	$(PY) -m pip install --quiet --disable-pip-version-check --editable ".[$*]"
+	$(PIP) --no-build-isolation --editable ".[$*]"
 	@echo done > $@
 
-$(VENV)/made.stamp:
+$(VENV)/made.stamp: $(PINS)
 	@test -n "$(PYTHON)" || { echo "autoflow needs Python 3.11 or newer: none found. Try make PYTHON=/path/to/python"; exit 1; }
-	$(PYTHON) -m venv $(VENV)
+	$(if $(PINS),,@echo "No pinned versions: the newest are installed.")
+	"$(PYTHON)" -m venv $(VENV)
+	$(PIP) --upgrade pip setuptools
 	@echo done > $@
 
 .PRECIOUS: $(VENV)/%.stamp
