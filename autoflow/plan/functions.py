@@ -40,7 +40,7 @@ def plain_reduction(options: dict[str, Any], dtype: Any) -> bool:
     return fine and known <= {"axis", "keepdims"} and bool(dtype != np.float16)
 
 
-def mean(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def mean(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
     """np.mean of float64 or float32: the sum over the count, as NumPy has it."""
     total = np.sum(x, axis=axis, keepdims=keepdims)
     return np.divide(total, x.size // max(total.size, 1))
