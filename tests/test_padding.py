@@ -36,6 +36,13 @@ def test_values_and_derivatives(f, xs):
     check(f, *xs)
 
 
+@pytest.mark.parametrize("mode", ["constant", "edge", "mean"])
+def test_widths_by_axis_are_pairs(mode):
+    """Also where NumPy does not know them: before 2.4."""
+    x = af.Variable(A)
+    np.testing.assert_array_equal(np.pad(x, {0: 2, -1: (1, 0)}, mode).value, np.pad(A, ((2, 2), (1, 0)), mode))
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, np.complex128, np.longdouble])
 @pytest.mark.parametrize("mode", ["mean", "linear_ramp", "maximum", "reflect"])
 def test_dtypes(mode, dtype):

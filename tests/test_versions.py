@@ -43,6 +43,11 @@ def test_arguments_that_numpy_tells_are_as_recorded(monkeypatch):
         assert versions.positional(function) == (recorded if since("2.4") else [])
 
 
+def test_arguments_of_ufuncs_have_names_in_every_version():
+    assert af.grad(np.multiply, "x2")(2.0, 3.0) == 2.0
+    assert "kink at x = 0" in str(af.check(np.abs, 0.0))
+
+
 @pytest.mark.parametrize("name", DEPRECATED)
 def test_autoflow_itself_calls_nothing_that_is_deprecated(name):
     if name not in vars(np):

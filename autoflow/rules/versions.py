@@ -52,13 +52,15 @@ IN_C: dict[Any, str] = {np.concatenate: "arrays axis out", np.dot: "a b out"}
 
 
 def positional(function: Any) -> list[str]:
-    """NumPy's names of the arguments that may be given by position; none if nobody knows them.
+    """The names of the arguments that may be given by position; none if nobody knows them.
 
-    >>> positional(np.dot)
-    ['a', 'b', 'out']
+    >>> positional(np.dot), positional(np.exp)
+    (['a', 'b', 'out'], ['x', 'out'])
     """
     try:
         theirs = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
+        if isinstance(function, np.ufunc):
+            return ["x", "out"] if function.nin == 1 else [*[f"x{k + 1}" for k in range(function.nin)], "out"]
         return IN_C.get(function, "").split()
     return [p.name for p in theirs if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
