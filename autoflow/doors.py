@@ -7,6 +7,7 @@ falls through to NumPy, whose own code might drop the graph without a word.
 
 from __future__ import annotations
 
+import inspect
 import sys
 from typing import Any
 
@@ -60,7 +61,9 @@ def computed_in(ufunc: Any, inputs: tuple[Any, ...], options: dict[str, Any]) ->
 
     Else (t is no float, or the result is to have it and not the operands) dtype= stays, and the row refuses it.
     """
-    dtype, arrays = np.dtype(options["dtype"]), [as_array(v) for v in inputs]
+    given = options["dtype"]
+    known = isinstance(given, type) and issubclass(given, np.dtype)  # np.dtypes.Float64DType, a class
+    dtype, arrays = given() if known else np.dtype(given), [as_array(v) for v in inputs]
     alike = f"{dtype.char * ufunc.nin}->{dtype.char * ufunc.nout}" in ufunc.types
     if dtype.kind not in "fc" or not alike or not all([np.can_cast(v.dtype, dtype, "same_kind") for v in arrays]):
         return inputs, options
@@ -94,10 +97,26 @@ def array_function(self: Any, function: Any, types: Any, args: Any, options: Any
             options, args = {**options, "out": args[place]}, (*args[:place], None, *args[place + 1 :])
         if options.get("out") is not None:
             return later("autoflow.inplace:write_composed")(function, args, options)
-        return COMPOSED[function](*args, **options)
+        try:
+            return COMPOSED[function](*args, **options)
+        except TypeError:
+            refuse_new_arguments(function, args, options)
+            raise
     if function in WRITERS:
         return later("autoflow.inplace:write_function")(function, args, options)
     return without_rule(function, function, args, options)
+
+
+def refuse_new_arguments(function: Any, args: Any, options: Any) -> None:
+    """NumPy itself has accepted the call. If ours has no place for one of the arguments, this NumPy is newer."""
+    try:
+        inspect.signature(COMPOSED[function]).bind(*args, **options)
+    except TypeError as error:
+        name = public_name(function)
+        raise NoRuleError(
+            f"{name} of a node: {error}, as autoflow knows it; NumPy {np.__version__} knows more. Write it without, or "
+            f"leave the graph on purpose with x.value."
+        ) from None
 
 
 def without_rule(function: Any, call: Any, args: Any, options: Any, method: str = "") -> Any:

@@ -30,16 +30,20 @@ __all__ = [
 # ruff: noqa: E501
 
 
-def scipy_linalg(*arrays: Array) -> Any:
-    """scipy.linalg, imported when it is needed, for these operands. LAPACK has no long double, and SciPy is not of one
-    mind about it: some functions round such numbers, some fail."""
+def scipy_linalg(*arrays: Array) -> tuple[Any, list[Array]]:
+    """scipy.linalg, imported when it is needed, and these operands as it takes them.
+
+    LAPACK computes in single and double precision. Half precision becomes single here: SciPy gave that result always,
+    and from 1.18 on it wants the caller to cast. Of long double SciPy is not of one mind: some functions round such
+    numbers, some fail.
+    """
     if any([x.dtype.char in "gG" for x in arrays]):
         raise TypeError("scipy.linalg computes in single and double precision: use x.astype(np.float64)")
     try:
         import scipy.linalg
     except ImportError as error:
         raise ImportError("af.linalg computes with SciPy, which is not installed: pip install scipy") from error
-    return scipy.linalg
+    return scipy.linalg, [x.astype(np.float32) if x.dtype == np.float16 else x for x in arrays]
 
 
 # ---------------------------------------------------------------- functions of a matrix
@@ -57,7 +61,8 @@ def expm(A: Array) -> Array:  # noqa: N803 - SciPy's name
     array([[1.5       , 1.        ],
            [2.16666667, 1.5       ]])
     """
-    return scipy_linalg(A).expm(A)
+    scipy, (A,) = scipy_linalg(A)  # noqa: N806
+    return scipy.expm(A)
 
 
 @primitive
@@ -69,7 +74,8 @@ def sqrtm(A: Array) -> Array:  # noqa: N803
     array([[2., 0.],
            [0., 3.]])
     """
-    return scipy_linalg(A).sqrtm(A)
+    scipy, (A,) = scipy_linalg(A)  # noqa: N806
+    return scipy.sqrtm(A)
 
 
 def through_blocks(function: Any) -> Any:
@@ -100,7 +106,8 @@ def general(x: Array, y: Array, assume_a: Any = None, lower: bool = False) -> Ar
     """scipy.linalg.solve of a matrix that is all there."""
     if np.float16 in (x.dtype, y.dtype):  # its derivative is computed by np.linalg.solve, which refuses them as well
         raise TypeError("af.linalg.solve computes in single and double precision: use x.astype(np.float32)")
-    return scipy_linalg(x, y).solve(x, y, lower, assume_a=assume_a, check_finite=False)
+    scipy, (x, y) = scipy_linalg(x, y)
+    return scipy.solve(x, y, lower, assume_a=assume_a, check_finite=False)
 
 
 def solve(a: Any, b: Any, lower: bool = False, *, assume_a: Any = None, transposed: bool = False) -> Array:
@@ -138,7 +145,8 @@ TURNED = {"upper triangular": "lower triangular", "lower triangular": "upper tri
 @primitive
 def triangular(x: Array, y: Array, trans: int = 0, lower: bool = False, unit_diagonal: bool = False) -> Array:
     """scipy.linalg.solve_triangular."""
-    return scipy_linalg(x, y).solve_triangular(x, y, trans, lower, unit_diagonal, check_finite=False)
+    scipy, (x, y) = scipy_linalg(x, y)
+    return scipy.solve_triangular(x, y, trans, lower, unit_diagonal, check_finite=False)
 
 
 def solve_triangular(
@@ -189,7 +197,8 @@ def cholesky(a: Array, lower: bool = False) -> Array:
     array([[2., 0.],
            [1., 2.]])
     """
-    return scipy_linalg(a).cholesky(a, lower=lower, check_finite=False)
+    scipy, (a,) = scipy_linalg(a)
+    return scipy.cholesky(a, lower=lower, check_finite=False)
 
 
 def cho_factor(a: Any, lower: bool = False) -> tuple[Array, bool]:
@@ -231,7 +240,8 @@ def solve_sylvester(a: Array, b: Array, q: Array) -> Array:
            [3., 4.]])
     """
     dtype = np.result_type(a, b, q)  # SciPy 1.17 gives wrong numbers for a complex a and a real b
-    return scipy_linalg(a, b, q).solve_sylvester(*[np.asarray(x, dtype) for x in (a, b, q)])
+    scipy, operands = scipy_linalg(*[np.asarray(x, dtype) for x in (a, b, q)])
+    return scipy.solve_sylvester(*operands)
 
 
 def sylvester_q(g: Array, a: Array, b: Array) -> Array:
@@ -249,7 +259,8 @@ rule(solve_sylvester, "a b q", "sylvester", r"\operatorname{sylvester}($a, $b, $
 @primitive
 def banded(x: Array, y: Array, below: int = 0, above: int = 0) -> Array:
     """scipy.linalg.solve_banded."""
-    return scipy_linalg(x, y).solve_banded((below, above), x, y, check_finite=False)
+    scipy, (x, y) = scipy_linalg(x, y)
+    return scipy.solve_banded((below, above), x, y, check_finite=False)
 
 
 def solve_banded(l_and_u: tuple[int, int], ab: Any, b: Any) -> Array:

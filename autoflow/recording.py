@@ -91,8 +91,8 @@ def history_lost(x: Any) -> LostGradientError:
     """What is said of such an array."""
     kind = type(x).__name__.replace("View", "Operation")
     return LostGradientError(
-        f"NumPy made this {kind} of shape {x.shape} from a node without telling us (np.array(node, subok=True) does), "
-        f"so its history is lost. Use the node itself, or np.array(x) for a plain copy."
+        f"NumPy made this {kind} of shape {x.shape} from a node without telling us (np.array(node, subok=True) does, "
+        f"and np.vectorize), so its history is lost. Use the node itself, or np.array(x) for a plain copy."
     )
 
 

@@ -21,6 +21,7 @@ from .hooks import leaf_hooks
 from .modes import modes, switched
 from .nodes import NodeRole, Variable, VariableRole, source_of, value_of
 from .numbering import now
+from .rules import versions
 from .rules.table import of, primitive, rule
 
 Array = Any
@@ -213,7 +214,7 @@ def place(f: Callable[..., Any], k: Any, args: tuple[Any, ...], options: dict[st
     if not isinstance(k, str) and -len(args) <= k < len(args):
         return int(k) % len(args)
     parameters = parameters_of(f)
-    positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    positional = versions.positional(f)
     name = positional[k] if not isinstance(k, str) and 0 <= k < len(positional) else k
     if name in options:
         return name

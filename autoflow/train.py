@@ -8,6 +8,7 @@ for each epoch:                             every example once, in a new order
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -198,7 +199,7 @@ def batches(n: int, size: int, rng: np.random.Generator | None = None) -> list[A
 def mean_of(rows: Sequence[dict[str, float]]) -> dict[str, float]:
     """The mean over all examples, of what was measured on batches of ``n``."""
     n = sum([row["n"] for row in rows])
-    return {name: sum([row[name] * row["n"] for row in rows]) / n for name in rows[0] if name != "n"}
+    return {name: math.fsum([row[name] * row["n"] for row in rows]) / n for name in rows[0] if name != "n"}
 
 
 def checked(who: str, x: Any, y: Any) -> tuple[Array, Array]:

@@ -15,7 +15,6 @@ no number can be right, and that is what the report says.
 from __future__ import annotations
 
 import html
-import inspect
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -30,6 +29,7 @@ from .errors import LOST, AutoflowError, GradcheckError
 from .modes import modes
 from .nodes import value_of
 from .products import vjp
+from .rules.versions import positional
 from .transforms import differentiated
 
 Array = Any
@@ -109,11 +109,7 @@ def _kind(x: Any) -> str:
 
 def _input_names(f: Any, inputs: tuple[Any, ...]) -> list[str]:
     """What to call each leaf: the parameters' names, and the way into their containers."""
-    try:
-        parameters = [p for p in inspect.signature(f).parameters.values() if p.kind is not p.VAR_POSITIONAL]
-        first = [p.name for p in parameters][: len(inputs)]
-    except (TypeError, ValueError):
-        first = []
+    first = positional(f)[: len(inputs)]
     first += [f"input {k}" for k in range(len(first), len(inputs))]
     return [path for name, x in zip(first, inputs, strict=True) for path in trees.paths(x, name)]
 

@@ -21,6 +21,7 @@ from autoflow.rules.decompositions import dominant_real
 from autoflow.rules.packed import dominant
 from autoflow.rules.table import Example
 from autoflow.rules.ufuncs import METHODS
+from autoflow.rules.versions import since
 
 Array = Any
 
@@ -285,7 +286,8 @@ ARRAY_METHODS = _named({
     "copy": [call(lambda x: x.copy(order="F"), (2, 3))],
     "astype": [call(lambda x: x.astype(np.float64, order="F", casting="unsafe", subok=True, copy=True), (2, 3)), call(lambda x: x.astype(np.complex128, copy=False), (3,))],
     "view": [call(lambda x: x.view(), (2, 3))],
-    "sort": [call(lambda x: written(x, lambda a: a.sort(axis=0, kind="stable")), (3, 2)), call(lambda x: written(x, lambda a: a.sort(stable=True)), (4,))],
+    "sort": [call(lambda x: written(x, lambda a: a.sort(axis=0, kind="stable")), (3, 2)), call(lambda x: written(x, lambda a: a.sort(stable=True)), (4,)),
+             *([call(lambda x: written(x, lambda a: a.sort(descending=True)), (4,))] if since("2.5") else [])],
     "partition": [call(lambda x: written(x, lambda a: a.partition(1, axis=0)), (3, 2))],
     "put": [call(lambda x: written(x, lambda a: a.put([0, 7], a[1, :2], mode="wrap")), (2, 3))],
 }, lambda name: f"ndarray.{name}")

@@ -6,6 +6,7 @@ import hypothesis
 import pytest
 
 import autoflow as af
+from autoflow.rules.versions import DEPRECATED
 
 NIGHTLY = os.environ.get("AUTOFLOW_NIGHTLY") == "1"
 
@@ -19,6 +20,13 @@ hypothesis.settings.load_profile("night" if NIGHTLY else "day")
 def names_from_zero():
     """var_0 is the first Variable of each test."""
     af.reset()
+
+
+def pytest_configure(config):
+    """Tests compare with NumPy's own functions, also with those that it deprecates. (That autoflow does not call these
+    is tested in test_versions.py.)"""
+    for name in DEPRECATED:
+        config.addinivalue_line("filterwarnings", f"ignore:numpy.{name} is deprecated:DeprecationWarning")
 
 
 def pytest_collection_modifyitems(items):

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from calls import ARRAY_METHODS, CALLS, UFUNC_METHODS, Call
+from signatures import signature_of
 from support import call, rows, same_bits, values_of
 
 import autoflow as af
@@ -43,6 +44,7 @@ VALUES: dict[str, Any] = {
     "keepdims": True, "initial": 1.0, "mean": np.array(0.5), "like": np.ones(2),
     "overwrite_input": True, "writeable": True, "copy": False, "rcond": 1e-3, "posinf": 1.0, "neginf": -1.0,
     "kind": "stable", "stable": True, "range": [(0.0, 2.0)], "density": True,
+    "newshape": (2, 3), "interpolation": "lower", "bias": True, "ddof": 1,  # NumPy 2.3 has these still
 }  # fmt: skip
 FOLDING = {"initial": 2.5, "where": np.array([[True], [True], [False]]), "dtype": np.longdouble}  # for reduce
 # What has no meaning for floats, or none for nodes, and why.
@@ -77,7 +79,7 @@ def keywords(function: Any) -> dict[str, Any]:
     """The names by which arguments can be given, and their defaults."""
     found = {
         p.name: p.default
-        for p in inspect.signature(function).parameters.values()
+        for p in signature_of(function).parameters.values()
         if p.kind in (KINDS.POSITIONAL_OR_KEYWORD, KINDS.KEYWORD_ONLY)
     }
     return found | dict.fromkeys(DOCUMENTED.get(function, "").split(), np._NoValue)
@@ -108,7 +110,7 @@ def given_to_row(row: Rule) -> set[str]:
 
 def given_to_composed(function: Any, monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """The keywords that some call gives, seen on the way."""
-    theirs, signature, given = keywords(function), inspect.signature(function), set()
+    theirs, signature, given = keywords(function), signature_of(function), set()
     ours = COMPOSED[function]
 
     def watched(*args: Any, **options: Any) -> Any:
@@ -208,7 +210,7 @@ def test_keywords_of_methods(name: str, monkeypatch: pytest.MonkeyPatch) -> None
     method = getattr(np.ndarray, name)
     if not callable(method):
         return
-    signature, given = inspect.signature(method), set()
+    signature, given = signature_of(method), set()
     many = KINDS.VAR_POSITIONAL, KINDS.VAR_KEYWORD
     theirs = {p.name for p in signature.parameters.values() if p.kind not in many}
     theirs |= set(METHOD_KEYWORDS.get(name, "").split())
@@ -333,7 +335,7 @@ def gradients(zs: Any, leaves: list[Any]) -> list[Any]:
 
 def place_of_out(function: Any) -> int | None:
     """Where ``out`` stands among the positional arguments."""
-    names = [p.name for p in inspect.signature(function).parameters.values() if p.kind is not p.KEYWORD_ONLY]
+    names = [p.name for p in signature_of(function).parameters.values() if p.kind is not p.KEYWORD_ONLY]
     return names.index("out") if "out" in names else None
 
 
@@ -347,7 +349,7 @@ def test_out_by_position(function: Any) -> None:
     each: Any = row if row is not None else CALLS[function][0]
     example = each.examples[2 if len(each.examples) > 2 else 0] if row is not None else each.example
     args, options = arguments(function, each, example)
-    signature = inspect.signature(function)
+    signature = signature_of(function)
     bound = signature.bind(*args, **options)
     bound.apply_defaults()
     before = list(bound.arguments.values())[:place]

@@ -8,6 +8,7 @@ from test_reductions import check
 
 import autoflow as af
 from autoflow.errors import NoRuleError
+from autoflow.rules.versions import since
 
 V = np.array([0.5, -1.0, 2.0, 0.25])
 A = np.array([[1.5, -2.0, 0.5], [3.0, 0.25, -1.0]])
@@ -25,13 +26,21 @@ S = np.array(1.25)
         (lambda x: np.pad(x, (3, 5), "symmetric", reflect_type="odd"), (A,)), (lambda x: np.pad(x, 11, "symmetric", reflect_type="odd"), (V,)),
         (lambda x: np.pad(x, 2, "reflect", reflect_type="odd"), (A[:1],)), (lambda x: np.pad(x, 2, "symmetric", reflect_type="even"), (A,)),
         (lambda x, c: np.pad(x, 1, constant_values=c), (A, S)), (lambda x, c: np.pad(x, 1, constant_values=(c, 2.0)), (A, S)), (lambda x, c: np.pad(x, 1, constant_values=((c, 1.0), (2.0, c * c))), (A, S)),
-        (lambda x, c: np.pad(x, [(1, 2), (0, 1)], constant_values=c), (A, V[:2])), (lambda x: np.pad(x, {-1: (1, 2)}, "mean"), (A,)), (lambda x: np.pad(x, {0: 2}, "linear_ramp"), (A,)),
+        (lambda x, c: np.pad(x, [(1, 2), (0, 1)], constant_values=c), (A, V[:2])),
+        *[(f, (A,)) for f in (lambda x: np.pad(x, {-1: (1, 2)}, "mean"), lambda x: np.pad(x, {0: 2}, "linear_ramp"), lambda x: np.pad(x, {-1: (1, 2)})) if since("2.4")],
         (lambda x: np.pad(x, 1, constant_values=af.Constant(2.0).value), (A,)), (lambda x: np.pad(x, [2], "maximum"), (A,)), (lambda x: np.pad(x, ((1,), (2,)), "mean"), (A,)),
         (lambda x: np.pad(x, np.array([1, 2]), "median"), (A,)), (lambda x: np.pad(x, 1, "empty")[1:-1, 1:-1], (A,)), (lambda x: np.pad(x, 0, "mean") * 1.0, (A,)),
     ],
 )  # fmt: skip
 def test_values_and_derivatives(f, xs):
     check(f, *xs)
+
+
+@pytest.mark.parametrize("mode", ["constant", "edge", "mean"])
+def test_widths_by_axis_are_pairs(mode):
+    """Also where NumPy does not know them: before 2.4."""
+    x = af.Variable(A)
+    np.testing.assert_array_equal(np.pad(x, {0: 2, -1: (1, 0)}, mode).value, np.pad(A, ((2, 2), (1, 0)), mode))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, np.complex128, np.longdouble])
@@ -50,7 +59,7 @@ def test_dtypes(mode, dtype):
         (lambda x: np.pad(x, 1, "none"), ValueError, "mode 'none' is not supported"), (lambda x: np.pad(x, 1, "mean", end_values=1), ValueError, "unsupported keyword"),
         (lambda x: np.pad(x, 1, lambda *a: None), NoRuleError, "join the parts"), (lambda x: np.pad(x, 1, "maximum", stat_length=0), ValueError, "stat_length of 0"),
         (lambda x: np.pad(x, -1, "mean"), ValueError, "negative"), (lambda x: np.pad(x, 0.5, "mean"), TypeError, "integral"), (lambda x: np.pad(x, (1, 2, 3), "mean"), ValueError, "3 numbers"),
-        (lambda x: np.pad(x, ((1, 2),) * 3, "mean"), ValueError, "3 pairs"), (lambda x: np.pad(x[:0], 1, "mean"), ValueError, "can't extend empty axis"),
+        (lambda x: np.pad(x, ((1, 2),) * 3, "mean"), ValueError, "3 pairs"), (lambda x: np.pad(x, {0: [1, 2]}), TypeError, "of axis 0"), (lambda x: np.pad(x, {0: 0.5}, "mean"), TypeError, "of axis 0"), (lambda x: np.pad(x[:0], 1, "mean"), ValueError, "can't extend empty axis"),
     ],
 )  # fmt: skip
 def test_errors(call, error, match):

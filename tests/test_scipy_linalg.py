@@ -102,6 +102,18 @@ def test_long_double_is_refused(f):
         f(af.Variable(np.eye(2, dtype=np.longdouble)))
 
 
+@pytest.mark.parametrize("f", [
+    linalg.expm, linalg.sqrtm, linalg.cholesky, lambda x: linalg.solve_triangular(x, x),
+    lambda x: linalg.solve_sylvester(x, x, x), lambda x: linalg.solve_banded((0, 0), x[:1], np.ones(2)),
+])  # fmt: skip
+def test_half_precision_is_computed_in_single(f):
+    """By us: SciPy deprecates it, and warnings are errors here."""
+    half = np.array([[4.0, 0.5], [0.0, 9.0]], np.float16)
+    single = f(half.astype(np.float32))
+    assert f(af.Variable(half)).dtype == single.dtype
+    assert same_bits(f(half), single)
+
+
 def test_half_precision_of_solve_is_refused():
     with pytest.raises(TypeError, match="single and double precision"):
         linalg.solve(af.Variable(np.eye(2, dtype=np.float16)), np.ones(2))

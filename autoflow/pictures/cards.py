@@ -54,7 +54,7 @@ class CardLine:
         """The width that it needs."""
         pieces = [*self.left, *self.right]
         air = AIR if self.left and self.right else 0.0
-        return 2 * PAD + sum([s.room for s in pieces]) + SPACE * max(0, len(pieces) - 1) + air
+        return 2 * PAD + math.fsum([s.room for s in pieces]) + SPACE * max(0, len(pieces) - 1) + air
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class Card:
     @property
     def height(self) -> float:
         """The heights of all lines, and a little air below rounded cards."""
-        return sum([line.height for line in self.lines]) + (4.0 if len(self.lines) > 1 else 0.0)
+        return math.fsum([line.height for line in self.lines]) + (4.0 if len(self.lines) > 1 else 0.0)
 
     def row(self, slot: int) -> int:
         """Which line operand ``slot`` has: its own, or that of all the others."""

@@ -211,4 +211,4 @@ def pooled(sizes: Sequence[tuple[int, float | None]]) -> float | None:
     """The root mean square over several arrays, of which we have (size, root mean square)."""
     known = [(n, rms) for n, rms in sizes if rms is not None]
     total = sum([n for n, _ in known])
-    return math.sqrt(sum([n * rms * rms for n, rms in known]) / total) if total else None
+    return math.sqrt(math.fsum([n * rms * rms for n, rms in known]) / total) if total else None

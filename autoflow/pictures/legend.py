@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import fsum
+
 from .cards import CardLine, Span
 from .data import Graph
 from .spans import draw_span, n
@@ -48,7 +50,7 @@ def items(graph: Graph) -> list[Item]:
 
 def room(pieces: list[tuple[str, str]]) -> float:
     """The width of an item."""
-    return sum([_piece(text, style) for text, style in pieces]) + 7.0 * (len(pieces) - 1)
+    return fsum([_piece(text, style) for text, style in pieces]) + 7.0 * (len(pieces) - 1)
 
 
 def _piece(text: str, style: str) -> float:
@@ -59,17 +61,17 @@ def legend(graph: Graph, widest: float) -> tuple[list[str], float, float]:
     """The elements, broken into lines of at most ``widest``, and the width and height of all."""
     rows: list[list[Item]] = []
     for item in items(graph) if graph.look.legend else []:
-        used = sum([w + BETWEEN for _, w in rows[-1]]) if rows else widest
+        used = fsum([w + BETWEEN for _, w in rows[-1]]) if rows else widest
         if rows and used + item[1] <= widest:
             rows[-1].append(item)
         else:
             rows.append([item])
     for note in graph.notes:
         rows += [[([(text, "note")], width(text, "note"))] for text in wrap(note, widest)]
-    wide = max([sum([w for _, w in row]) + BETWEEN * (len(row) - 1) for row in rows], default=0.0)
+    wide = max([fsum([w for _, w in row]) + BETWEEN * (len(row) - 1) for row in rows], default=0.0)
     pieces = []
     for k, row in enumerate(rows):
-        x = (wide - sum([w for _, w in row]) - BETWEEN * (len(row) - 1)) / 2
+        x = (wide - fsum([w for _, w in row]) - BETWEEN * (len(row) - 1)) / 2
         for item in row:
             pieces.append(_draw(item, x, k * LINE + LINE / 2))
             x += item[1] + BETWEEN

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from math import fsum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def reorder(layers: Layers) -> None:
 def average(layers: Layers, k: int, place: Sequence[int], forth: bool) -> float:
     """The mean place of k's neighbours in the rank before (or behind) it; its own if there are none."""
     ends = arriving(layers, k, place) if forth else leaving(layers, k, place)
-    return sum(ends) / len(ends) if ends else place[k] + 0.5
+    return fsum(ends) / len(ends) if ends else place[k] + 0.5
 
 
 def arriving(layers: Layers, k: int, place: Sequence[int]) -> list[float]:

@@ -8,6 +8,7 @@ least 4.5 : 1, every arrow of 3 : 1 (WCAG 2.1, 1.4.3 and 1.4.11), and tests say 
 from __future__ import annotations
 
 import unicodedata
+from math import fsum
 
 Theme = dict[str, str]
 KINDS = ("Variable", "Constant", "Operation")
@@ -65,6 +66,9 @@ NARROW, SLIM, WIDE = frozenset("ijl.,:;|!'` I"), frozenset("frt()[]/\\"), frozen
 def width(text: str, style: str) -> float:
     """How many pixels ``text`` takes at most. Digits are exact; for other fonts we have only their usual widths.
 
+    Here and in every other length fsum adds: sum() of floats rounds otherwise before Python 3.12, and pictures are to
+    be the same to the byte.
+
     >>> round(width("3.141", "value"), 1)
     42.7
     """
@@ -75,7 +79,7 @@ def width(text: str, style: str) -> float:
         return CIRCLE
     if family == "mono":
         return 0.61 * size * sum([cells(c) for c in text])
-    return size * (1.08 if bold else 1.0) * sum([_em(c) for c in text])
+    return size * (1.08 if bold else 1.0) * fsum([_em(c) for c in text])
 
 
 BLOCK = 9.0  # one of the six blocks, with the space behind it

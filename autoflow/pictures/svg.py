@@ -148,7 +148,7 @@ def share(rows: Sequence[int], slot: int) -> float:
 def centre(c: Card, slot: int) -> float:
     """The height of an operand's row."""
     row = c.row(slot)
-    return sum([line.height for line in c.lines[:row]]) + c.lines[row].height / 2
+    return math.fsum([line.height for line in c.lines[:row]]) + c.lines[row].height / 2
 
 
 def arrows(graph: Graph, plan: Plan, down: bool, left: float) -> list[str]:

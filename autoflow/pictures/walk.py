@@ -6,6 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import fields, replace
+from math import fsum
 from typing import Any
 
 from ..errors import LOST, LostGradientError
@@ -119,7 +120,7 @@ def best_direction(drawn: Graph) -> str:
     room: dict[int, float] = {}
     for r, card in zip(rank, cards(drawn), strict=True):
         room[r] = max(room.get(r, 0.0), card.width)
-    if sum(room.values()) + layout.GAP * len(room) <= WIDE:
+    if fsum(room.values()) + layout.GAP * len(room) <= WIDE:
         return "right"
     turning: Counter[int] = Counter()  # arrows across the end of each rank; those of leaves may be cut, see rows.py
     ends: dict[int, int] = {}

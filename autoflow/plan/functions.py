@@ -8,6 +8,7 @@ import numpy as np
 
 from ..errors import CompileError
 from ..memory import caller
+from ..rules.versions import NOT_GIVEN
 from .program import NUMBERS
 
 REDUCTIONS: dict[Any, Any] = {
@@ -34,13 +35,13 @@ SCALAR_POWERS = {2: np.square, 0.5: np.sqrt, -1: np.reciprocal, 1: np.positive}
 def plain_reduction(options: dict[str, Any], dtype: Any) -> bool:
     """Only an axis and keepdims?"""
     where = options.get("axis")
-    known = {name for name, v in options.items() if v is not None and v is not np._NoValue and v is not ...}
+    known = {name for name, v in options.items() if v is not None and v is not NOT_GIVEN and v is not ...}
     axes = where if isinstance(where, tuple) and where else (where,)
     fine = where is None or all([isinstance(a, (int, np.integer)) for a in axes])
     return fine and known <= {"axis", "keepdims"} and bool(dtype != np.float16)
 
 
-def mean(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def mean(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
     """np.mean of float64 or float32: the sum over the count, as NumPy has it."""
     total = np.sum(x, axis=axis, keepdims=keepdims)
     return np.divide(total, x.size // max(total.size, 1))

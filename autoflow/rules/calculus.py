@@ -13,6 +13,7 @@ import numpy as np
 from .indexing import put_back
 from .shapes import as_array, axes_of, plain
 from .table import composed, of, primitive, rule
+from .versions import NOT_GIVEN
 
 Array = Any
 Shape = tuple[int, ...]
@@ -26,7 +27,7 @@ def cut(x: Array, axis: int, start: int | None, stop: int | None) -> Array:
 
 
 @composed(np.diff)
-def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = np._NoValue, append: Any = np._NoValue) -> Array:
+def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NOT_GIVEN, append: Any = NOT_GIVEN) -> Array:
     """x[1:] - x[:-1] along an axis, n times."""
     x = as_array(a)
     if n < 0:
@@ -46,7 +47,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = np._NoValue, append:
 
 def _edge(values: Any, shape: Shape, axis: int) -> Any:
     """What is put before or behind: one number is one layer."""
-    if values is np._NoValue:
+    if values is NOT_GIVEN:
         return None
     values = as_array(values)
     return values if values.ndim else np.broadcast_to(values, (*shape[:axis], 1, *shape[axis + 1 :]))

@@ -14,6 +14,7 @@ import numpy as np
 from ..errors import NoRuleError
 from .arithmetic import over, zero
 from .table import of, rule
+from .versions import functions
 
 Array = Any
 
@@ -60,7 +61,8 @@ rule(np.heaviside, "x y", "step", r"\operatorname{H}\left($x\right)", x=zero, y=
 rule(np.floor,     "x",   "⌊ ⌋",   r"\left\lfloor $x \right\rfloor", x=zero, domain=(0.1, 0.9), javascript="Math.floor(x); 0")
 rule(np.ceil,      "x",   "⌈ ⌉",   r"\left\lceil $x \right\rceil",   x=zero, domain=(0.1, 0.9), javascript="Math.ceil(x); 0")
 rule(np.trunc,     "x",   "trunc", r"\operatorname{trunc} $x", x=zero, precedence=3, domain=(0.1, 0.9), javascript="Math.trunc(x); 0")
-rule(np.fix,       "x",   "fix",   r"\operatorname{trunc} $x", x=zero, precedence=3, domain=(0.1, 0.9), javascript="Math.trunc(x); 0")
+for fix in functions(np, "fix"):  # NumPy 2.5 warns of it: the same as trunc
+    rule(fix,      "x",   "fix",   r"\operatorname{trunc} $x", x=zero, precedence=3, domain=(0.1, 0.9), compute=np.trunc, javascript="Math.trunc(x); 0")
 rule(np.rint,      "x",   "rint",  r"\operatorname{round} $x", x=zero, precedence=3, domain=(0.6, 1.4), holomorphic=False, javascript="rint(x); 0")
 rule(np.round,     "x | decimals=0", "round", r"\operatorname{round} $x", x=zero, precedence=3, domain=(0.6, 1.4), holomorphic=False,
      also=(np.around,), examples=(of((3,)), of(()), of((2, 3), decimals=1), of((0, 2))),

@@ -207,9 +207,6 @@ def pad(x: Array, pad_width: Any, mode: Any = "constant", constant_values: Any =
 def pad_x(g: Array, x_shape: Shape, pad_width: Any, mode: Any) -> Array:
     """Where did each element come from? Padding the numbers of the elements says it."""
     if mode == "constant":
-        if isinstance(pad_width, dict):
-            pad_width = [pad_width.get(a, pad_width.get(a - len(x_shape), 0)) for a in range(len(x_shape))]
-            pad_width = [np.broadcast_to(w, 2) for w in pad_width]
         before = np.broadcast_to(pad_width, (len(x_shape), 2))[:, 0]
         return g[tuple([slice(int(b), int(b) + n) for b, n in zip(before, x_shape, strict=True)])]
     size = math.prod(x_shape)
@@ -244,7 +241,7 @@ rule(np.tile, "x | reps", "tile", r"\operatorname{tile} $x", x=tile_x,
 rule(pad, "x | pad_width mode='constant' constant_values=0", "pad", r"\operatorname{pad} $x", x=pad_x,
      examples=(of((2, 3), pad_width=1), of((2, 3), pad_width=((1, 0), (2, 3)), constant_values=2.0), of((2, 3), pad_width=(1, 2), mode="edge"),
                of((2, 3), pad_width=(2, 4), mode="reflect"), of((3,), pad_width=(5, 2), mode="symmetric"), of((3,), pad_width=(4, 5), mode="wrap"),
-               of((0, 2), pad_width=1), of((2, 3), pad_width={-1: (1, 2)})))
+               of((0, 2), pad_width=1)))
 rule(np.take, "x | indices axis=None mode='raise'", "take", r"\operatorname{take} $x", x=take_x,
      compute=lambda x, indices, axis, mode: np.take(x, indices, axis=axis, **({} if mode == "raise" else {"mode": mode})),
      examples=(of((2, 3), indices=[0, 5, 5]), of((2, 3), indices=np.array([[0, 2], [2, -1]]), axis=1), of((2, 3), indices=1, axis=0), of((), indices=0),

@@ -10,6 +10,7 @@ import numpy as np
 
 from .shapes import as_array, home
 from .table import composed
+from .versions import since
 
 Array = Any
 
@@ -95,7 +96,7 @@ def kron(a: Any, b: Any) -> Array:
 
 @composed(np.cross)
 def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Array:
-    """x × y of vectors along an axis. Of two elements, which NumPy discourages, the third is 0."""
+    """x × y of vectors along an axis. Of two elements, which NumPy had until 2.4, the third is 0."""
     if axis is not None:
         axisa = axisb = axisc = axis
     x, y = as_array(a), as_array(b)
@@ -103,6 +104,10 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
         raise ValueError("At least one array has zero dimension")
     x, y = np.moveaxis(x, axisa, -1), np.moveaxis(y, axisb, -1)
     lengths = x.shape[-1], y.shape[-1]
+    if lengths != (3, 3) and since("2.5"):
+        raise ValueError(
+            f"Both input arrays must be (arrays of) 3-dimensional vectors, but they are {lengths[0]} and {lengths[1]} dimensional instead."
+        )
     if not {*lengths} <= {2, 3}:
         raise ValueError("incompatible dimensions for cross product\n(dimension must be 2 or 3)")
     if 2 in lengths:

@@ -16,6 +16,7 @@ from ..errors import NoRuleError
 from .indexing import put_back
 from .shapes import Axis, as_array, at_hand, from_last, given, home, plain, to_last
 from .table import composed, of, rule
+from .versions import since
 
 Array = Any
 Shape = tuple[int, ...]
@@ -74,9 +75,9 @@ def sort_x(g: Array, x: Array, z: Array, axis: Any) -> Array:
     return np.take_along_axis(g, came_to(x, z, axis), axis)
 
 
-def compute_sort(x: Array, axis: Any, kind: Any, order: Any, stable: Any) -> Array:
-    """``np.sort``."""
-    return np.sort(x, axis=axis, **given(kind=kind, order=order, stable=stable))
+def compute_sort(x: Array, axis: Any, kind: Any, order: Any, stable: Any, descending: Any) -> Array:
+    """``np.sort``. (An older NumPy says itself that it does not know ``descending``.)"""
+    return np.sort(x, axis=axis, **given(kind=kind, order=order, stable=stable, descending=descending))
 
 
 def compute_partition(x: Array, kth: Any, axis: Any, kind: str, order: Any) -> Array:
@@ -258,7 +259,8 @@ def add_quantile(function: Any, scale: float) -> None:
 
 # fmt: off
 # ruff: noqa: E501
-SORTS = (of((5,)), of((2, 3)), of((2, 3), axis=0), of((2, 3), axis=None), of((2, 3, 2), axis=1, kind="stable"), of((0, 2)), of((2, 0)), of((2, 3), stable=True))
+SORTS = (of((5,)), of((2, 3)), of((2, 3), axis=0), of((2, 3), axis=None), of((2, 3, 2), axis=1, kind="stable"), of((0, 2)), of((2, 0)), of((2, 3), stable=True),
+         *([of((5,), descending=True), of((2, 3), axis=0, descending=True), of((2, 3), axis=None, descending=False, stable=True)] if since("2.5") else []))
 MIDDLES = (of((5,)), of((4,)), of((2, 3), axis=1), of((2, 3), axis=0, keepdims=True), of((2, 3, 2), axis=(0, -1)), of(()))
 QUANTILES = (of((5,), ()), of((2, 3), (3,), axis=1), of((2, 3), (), axis=0, keepdims=True), of((2, 3, 2), (2, 1), axis=(0, -1)), of((), ()),
              of((4,), (), method="lower"), of((4,), (), method="nearest"), of((4,), (2,), method="median_unbiased"), of((2, 4), (2,), axis=1, method="hazen"),
@@ -266,7 +268,7 @@ QUANTILES = (of((5,), ()), of((2, 3), (3,), axis=1), of((2, 3), (), axis=0, keep
 rule(np.take_along_axis, "x | indices axis=-1", "take", r"\operatorname{take} $x", x=take_along_x,
      examples=(of((2, 3), indices=np.array([[0, 0], [2, -1]])), of((2, 3), indices=np.array([[1, 0, 1]]), axis=0), of((2, 3), indices=np.array([5, 0, 0]), axis=None),
                of((1, 3), indices=np.array([[0], [2]]), axis=1), of((2, 0), indices=np.zeros((2, 0), int))))
-rule(np.sort, "x | axis=-1 kind=None order=None stable=None", "sort", r"\operatorname{sort} $x", x=sort_x, compute=compute_sort, examples=SORTS)
+rule(np.sort, "x | axis=-1 kind=None order=None stable=None descending=None", "sort", r"\operatorname{sort} $x", x=sort_x, compute=compute_sort, examples=SORTS)
 rule(np.partition, "x | kth axis=-1 kind='introselect' order=None", "partition", r"\operatorname{partition} $x", x=sort_x, compute=compute_partition, holomorphic=False,  # complex numbers may come in another order
      examples=(of((5,), kth=2), of((2, 3), kth=1, axis=0), of((2, 3), kth=(1, 4), axis=None), of((3, 2), kth=-1)))
 # fmt: on

@@ -23,18 +23,9 @@ import numpy as np
 from ..errors import NoRuleError
 from .shapes import plain
 from .table import composed
+from .versions import functions
 
 Array = Any
-
-
-def functions(namespace: Any, names: str) -> set[Any]:
-    """The functions of these names, as far as this version of NumPy has them.
-
-    >>> functions(np, "isnan not_in_this_version")
-    {<ufunc 'isnan'>}
-    """
-    there = vars(namespace)  # getattr would warn of deprecated names
-    return {there[name] for name in names.split() if name in there}
 
 
 # -- answered ---------------------------------------------------------------------------------------------------------

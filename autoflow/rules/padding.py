@@ -34,6 +34,8 @@ def padded(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -
     x = as_array(array)
     if callable(mode):
         raise NoRuleError("np.pad(x, width, function) lets a function write into an array: join the parts yourself")
+    if isinstance(pad_width, dict):  # NumPy knows these from 2.4 on
+        pad_width = widths_by_axis(pad_width, x.ndim)
     if mode not in OPTIONS and mode not in (*MAPPED, "empty"):
         raise ValueError(f"mode '{mode}' is not supported")
     if unknown := set(options) - {OPTIONS.get(mode)}:
@@ -136,14 +138,27 @@ def plain_pairs(value: Any) -> Any:
     return plain(value)
 
 
+def widths_by_axis(widths: dict[int, Any], ndim: int) -> list[tuple[int, int]]:
+    """A dictionary of axes as one pair for each axis.
+
+    >>> widths_by_axis({0: 2, -1: (1, 0)}, 3)
+    [(2, 2), (0, 0), (1, 0)]
+    """
+    found = [(0, 0)] * ndim
+    for axis, width in widths.items():
+        match width:
+            case int(both):
+                found[axis] = both, both
+            case tuple((int(before), int(behind))):
+                found[axis] = before, behind
+            case _:
+                raise TypeError(f"np.pad: {width!r} of axis {axis} is neither a whole number nor a pair of them")
+    return found
+
+
 def widths_of(pad_width: Any, ndim: int) -> list[tuple[int, int]]:
     """How much is put before and behind each axis."""
-    if isinstance(pad_width, dict):
-        found = [(0, 0)] * ndim
-        for axis, width in pad_width.items():
-            found[axis] = pairs(width, 1)[0]
-    else:
-        found = pairs(pad_width, ndim)
+    found = pairs(pad_width, ndim)
     if any([not isinstance(n, (int, np.integer)) for pair in found for n in pair]):
         raise TypeError("`pad_width` must be of integral type.")
     if any([n < 0 for pair in found for n in pair]):

@@ -14,6 +14,7 @@ import numpy as np
 
 from .shapes import Axis, at_hand, axes_of, count_along, divided, from_last, given, home, restore_axes, sum_to, to_last
 from .table import composed, of, primitive, rule
+from .versions import NEW_ARRAY, NOT_GIVEN
 
 Array = Any
 Shape = tuple[int, ...]
@@ -56,7 +57,7 @@ def reducer(ufunc: np.ufunc, function: Any) -> Callable[..., Any]:
 
     def compute(x: Array, axis: Axis, dtype: Any, keepdims: Any, initial: Any, where: Any) -> Array:
         if type(x) is np.ndarray and initial is None and where is None:
-            return reduce(x, axis, dtype, out=..., keepdims=keepdims)
+            return reduce(x, axis, dtype, out=NEW_ARRAY, keepdims=keepdims)
         return function(x, axis=axis, keepdims=keepdims, **given(dtype=dtype, initial=initial, where=where))
 
     return compute
@@ -78,8 +79,8 @@ def sum_x(g: Array, x_shape: Shape, axis: Axis, keepdims: bool, where: Any) -> A
 def compute_mean(x: Array, axis: Axis, dtype: Any, keepdims: Any, where: Any) -> Array:
     """``np.mean``: for float64 written out, in 1.1 µs instead of 2.3."""
     if type(x) is np.ndarray and x.dtype == np.float64 and x.size and dtype is None and where is None:
-        z = np.add.reduce(x, axis, out=..., keepdims=keepdims)
-        return np.divide(z, x.size // z.size, out=...)
+        z = np.add.reduce(x, axis, out=NEW_ARRAY, keepdims=keepdims)
+        return np.divide(z, x.size // z.size, out=NEW_ARRAY)
     return np.mean(x, axis=axis, keepdims=keepdims, **given(dtype=dtype, where=where))
 
 
@@ -113,7 +114,7 @@ def compute_var(function: Any) -> Callable[..., Any]:
         if usual and type(x) is np.ndarray and x.dtype == np.float64 and x.ndim and x.size:
             d = x - compute_mean(x, axis, None, True, None)
             z = compute_mean(np.multiply(d, d, out=d), axis, None, keepdims, None)
-            return np.sqrt(z, out=...) if function is np.std else z
+            return np.sqrt(z, out=NEW_ARRAY) if function is np.std else z
         options = given(where=where, correction=correction)
         return function(x, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, **options)
 
@@ -200,7 +201,7 @@ def extreme(ufunc: np.ufunc, function: Any) -> Callable[..., Any]:
 
 
 @composed(np.ptp)
-def ptp(a: Array, axis: Axis = None, out: Any = None, keepdims: Any = np._NoValue) -> Array:
+def ptp(a: Array, axis: Axis = None, out: Any = None, keepdims: Any = NOT_GIVEN) -> Array:
     """max - min."""
     options = given(axis=axis, keepdims=keepdims)
     return np.subtract(np.max(a, **options), np.min(a, **options), **given(out=out))

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from .versions import NOT_GIVEN
+
 Array = Any
 Axis = int | tuple[int, ...] | None
 DOUBLE = np.dtype(np.float64)
@@ -151,7 +153,7 @@ def greatest(x: Array) -> Array:
 
 def is_given(option: Any) -> bool:
     """Was this keyword given? None and NumPy's own mark for "not given" mean no."""
-    return option is not None and option is not np._NoValue
+    return option is not None and option is not NOT_GIVEN
 
 
 def given(**options: Any) -> dict[str, Any]:

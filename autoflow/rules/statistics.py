@@ -9,13 +9,14 @@ import numpy as np
 
 from .shapes import Axis, as_array, axes_of, given
 from .table import composed
+from .versions import NOT_GIVEN
 
 Array = Any
 
 
 @composed(np.average)
 def average(
-    a: Any, axis: Axis = None, weights: Any = None, returned: bool = False, *, keepdims: Any = np._NoValue
+    a: Any, axis: Axis = None, weights: Any = None, returned: bool = False, *, keepdims: Any = NOT_GIVEN
 ) -> Any:  # fmt: skip
     """Σ w x / Σ w. Gradients flow to the weights as well."""
     x, options = as_array(a), given(keepdims=keepdims)

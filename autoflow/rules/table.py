@@ -30,6 +30,7 @@ import numpy as np
 from ..errors import NoRuleError
 from ..numbering import Kind
 from .shapes import sum_to
+from .versions import NOT_GIVEN, positional
 
 Pull = Callable[[Any, tuple[Any, ...]], Any]
 Reads = tuple[tuple[int, str], ...]  # what a derivative reads: (place in ``saved``, "", "shape" or "dtype")
@@ -89,7 +90,7 @@ class Rule(Kind):
         given = [*inputs, *self.defaults[n:]]
         wrong = [] if n <= len(self.names) else [f"{n} positional arguments"]
         for name, value in () if wrong else options.items():
-            if value is np._NoValue:  # what NumPy's own functions pass for "not given"
+            if value is NOT_GIVEN:  # what NumPy's own functions pass for "not given"
                 continue
             place = self._place(name)
             if place is None or place < n:
@@ -109,13 +110,8 @@ class Rule(Kind):
         """Where the argument of that name stands: by the row's names or by NumPy's own (``a`` for ``x``)."""
         if not hasattr(self, "_places"):
             self._places = {name: k for k, name in enumerate(self.names)}
-            try:
-                theirs = inspect.signature(self.function).parameters.values()
-            except (ValueError, TypeError):
-                theirs = ()  # type: ignore[assignment]
-            for k, (parameter, _) in enumerate(zip(theirs, self.names, strict=False)):
-                if parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
-                    self._places.setdefault(parameter.name, k)
+            for k, (theirs, _) in enumerate(zip(positional(self.function), self.names, strict=False)):
+                self._places.setdefault(theirs, k)
         return self._places.get(name)
 
     def signature(self) -> str:
@@ -220,11 +216,7 @@ def _place_of_out(function: Any, otherwise: int) -> int:
     """So many arguments of a NumPy function may be given by position before ``out`` stands there."""
     if isinstance(function, np.ufunc) or hasattr(function, "compute"):
         return otherwise
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):  # NumPy's functions in C that have no signature
-        return otherwise
-    names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    names = positional(function)
     return min(names.index("out"), otherwise) if "out" in names else otherwise
 
 

@@ -1,0 +1,66 @@
+"""What differs between the versions of NumPy. Tried are 2.3 to 2.5; the rest of the code asks here.
+
+What NumPy takes away is absent from the lists and the table without a word. What it adds is refused by name until it
+has an answer here: a function that is in no list (``outside.py``), a keyword that is not in the row (``table.py``) or
+in the composed function (``doors.py``), a method of ndarray (``methods.py``). So a newer NumPy breaks nothing.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+
+INSTALLED = tuple([int(part) for part in np.__version__.split(".")[:2]])
+
+# Both are in every version, but not in the type stubs of all.
+NOT_GIVEN: Any = vars(np)["_NoValue"]  # the default of NumPy's own functions where None says something
+NEW_ARRAY: Any = ...  # as out=: an array also where the result has no axes
+
+
+def since(version: str) -> bool:
+    """Is this NumPy that version, or a newer one?
+
+    >>> since("2.3"), since("99.0")
+    (True, False)
+    """
+    return tuple([int(part) for part in version.split(".")]) <= INSTALLED
+
+
+def functions(namespace: Any, names: str) -> set[Any]:
+    """The functions of these names, as far as this version of NumPy has them.
+
+    >>> functions(np, "isnan not_in_this_version")
+    {<ufunc 'isnan'>}
+    """
+    there = vars(namespace)  # getattr would warn of deprecated names
+    return {there[name] for name in names.split() if name in there}
+
+
+# Functions that not every version has: the last one that has it, and what it does there with a node.
+UNTIL = {"in1d": ("2.3", "plain"), "trapz": ("2.3", "unseen"), "row_stack": ("2.4", "unseen")}
+
+# Keywords that not every version has.
+KEYWORDS = {("sort", "descending"): "2.5"}
+
+# NumPy warns of these, so nothing of ours may call them; one day they are gone.
+DEPRECATED = {"fix": "2.5"}
+
+# Of functions in C NumPy tells the arguments from 2.4 on. Here are those whose rows have one that can be named.
+IN_C: dict[Any, str] = {np.concatenate: "arrays axis out", np.dot: "a b out"}
+
+
+def positional(function: Any) -> list[str]:
+    """The names of the arguments that may be given by position; none if nobody knows them.
+
+    >>> positional(np.dot), positional(np.exp)
+    (['a', 'b', 'out'], ['x', 'out'])
+    """
+    try:
+        theirs = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        if isinstance(function, np.ufunc):
+            return ["x", "out"] if function.nin == 1 else [*[f"x{k + 1}" for k in range(function.nin)], "out"]
+        return IN_C.get(function, "").split()
+    return [p.name for p in theirs if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
