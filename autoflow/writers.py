@@ -18,7 +18,7 @@ from .recording import plain_option
 from .rules import RULES
 from .rules.indexing import put_back
 from .rules.ordering import along
-from .rules.shapes import as_array
+from .rules.shapes import as_array, home, is_numpys
 
 Array = Any
 
@@ -130,11 +130,14 @@ def write_at(ufunc: Any, x: Any, i: Any, y: Any = None) -> None:
     """
     x, i = node(x, f"{ufunc.__name__}.at"), plain_option(i)
     i = np.asarray(i) if isinstance(i, list) else i
-    places = np.arange(x.size).reshape(x.shape)[i]
+    places = np.arange(x.size, like=home(x)).reshape(x.shape)[i]
     if ufunc in (np.add, np.subtract):
         values = np.broadcast_to(as_array(y), places.shape)
         added = put_back(values if values.dtype == x.dtype else np.astype(values, x.dtype), i, x.shape)
-        write(x, RULES[ufunc], (x, added), lambda a, b: ufunc.at(x._value, i, value_of(y)))
+        if is_numpys(x):
+            write(x, RULES[ufunc], (x, added), lambda a, b: ufunc.at(x._value, i, value_of(y)))
+        else:  # a library may not take every index here
+            write(x, RULES[ufunc], (x, added), lambda a, b: ufunc(x._value, b, out=x._value))
         return
     if np.unique(places).size != places.size:
         raise NoRuleError(

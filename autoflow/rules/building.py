@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import NoRuleError
 from .indexing import put_back
-from .shapes import as_array, axes_of, home, plain, sum_to
+from .shapes import as_array, axes_of, home, plain, sum_to, zeros
 from .table import composed, of, primitive, rule
 
 Array = Any
@@ -57,7 +57,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Array:
 def resize(a: Any, new_shape: Any) -> Array:
     """The elements again and again, until the shape is full."""
     x = as_array(a)
-    return moved(lambda numbers: np.resize(numbers, new_shape), x) if x.size else np.zeros_like(x, shape=new_shape)
+    return moved(lambda numbers: np.resize(numbers, new_shape), x) if x.size else zeros(x, new_shape)
 
 
 @composed(np.extract)

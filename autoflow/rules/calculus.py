@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .indexing import put_back
-from .shapes import as_array, axes_of, plain
+from .shapes import as_array, axes_of, plain, zeros
 from .table import composed, of, primitive, rule
 
 Array = Any
@@ -266,7 +266,7 @@ def in_full(g: Array, n: int, m: int, mode: str, late: bool = False) -> Array:
         return g
     start = short - 1 if mode == "valid" else (short - 1) // 2
     start = total - g.shape[0] - start if late else start
-    return np.concatenate([np.zeros_like(g, shape=start), g, np.zeros_like(g, shape=total - start - g.shape[0])])
+    return np.concatenate([zeros(g, (start,)), g, zeros(g, (total - start - g.shape[0],))])
 
 
 def convolve_x(g: Array, x_shape: Shape, y: Array, mode: Any) -> Array:
