@@ -86,9 +86,9 @@ def nan_spread(call: Any, x: Any, *args: Any, dtype: Any = None, **options: Any)
 
 def eig(call: Any, x: Any) -> Any:
     """Always complex; but of an empty matrix not."""
-    dtype = np.result_type(x, np.complex64) if x.size else x.dtype
     found = call(x)
-    return found.astype(dtype) if isinstance(found, np.ndarray) else type(found)(*[a.astype(dtype) for a in found])
+    fitted = lambda a: a.astype(np.result_type(a, np.complex64)) if x.size or x.dtype.kind == "c" else a.real  # noqa: E731
+    return fitted(found) if isinstance(found, np.ndarray) else type(found)(*map(fitted, found))
 
 
 def eigh(call: Any, *args: Any) -> Any:

@@ -242,6 +242,49 @@ def test_in_place(AF):
     there(gone[1], here[1])
 
 
+INDICES = [
+    np.array([0, 2, 2]), [1, 1], (slice(None), np.array([0, 0, 3])), (np.array([[0], [2]]), np.array([1, 1])),
+    (..., [1]), np.array([True, False, True]), (np.array([], int), 0), (1, np.array([3, 3])), -1,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, np.complex128])
+@pytest.mark.parametrize("i", INDICES, ids=str)
+def test_what_meets_at_one_index_is_added(AF, i, dtype):
+    numbers = np.linspace(-1, 1, 12).astype(dtype).reshape(3, 4)
+    here, gone = af.Variable(numbers), AF.Variable(numbers)
+    on = lambda i: put(i) if isinstance(i, np.ndarray) else i  # noqa: E731
+    there_i = tuple(map(on, i)) if isinstance(i, tuple) else on(i)
+    (here[i] * 2).backward(np.ones(numbers[i].shape, dtype))
+    COPIES.clear()
+    (gone[there_i] * 2).backward(put(np.ones(numbers[i].shape, dtype)))
+    assert not COPIES["get"]
+    assert plain(gone.grad).dtype == dtype
+    there(gone.grad, here.grad)
+
+
+@pytest.mark.parametrize("ufunc", [np.add, np.subtract])
+@pytest.mark.parametrize("i", [[0, 0, 2], (np.array([0, 0]), slice(None)), slice(1, None)], ids=str)
+def test_at_of_nodes(AF, ufunc, i):
+    grads = []
+    for place, on in ((af, np.array), (AF, put)):
+        x, a = place.Variable([3.0, 1.0]), place.zeros((3, 2))
+        ufunc.at(a, i, x)
+        ((a + on([[1.0, 2.0]])) ** 3).sum().backward()
+        grads += [plain(a), plain(x.grad)]
+    there(grads[2], grads[0])
+    there(grads[3], grads[1])
+
+
+def test_other_dtypes(AF):
+    x = AF.Variable([1.5, 2.5])
+    there(x.astype(int), [1, 2])
+    assert x.astype(float, copy=False) is x
+    assert x.astype(np.float32).dtype == np.float32
+    with pytest.raises(TypeError, match="casting"):  # the library's own answer
+        x.astype(np.float32, casting="same_kind")
+
+
 def test_a_value_that_was_overwritten_is_noticed(AF):
     x = AF.Variable([1.0, 2.0])
     a = np.exp(x)

@@ -6,6 +6,7 @@ machine, though: enough to see which call reaches which of our doors. (What is c
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import warnings
 
@@ -15,7 +16,9 @@ import pytest
 cupy = pytest.importorskip("cupy", reason="CuPy is not installed (extra gpu-test)", exc_type=ImportError)
 
 import standin  # noqa: E402
+import test_composed  # noqa: E402
 import test_device  # noqa: E402
+from test_rules import Case  # noqa: E402
 
 import autoflow as af  # noqa: E402
 from autoflow import backends, doors  # noqa: E402
@@ -145,7 +148,7 @@ def test_without_a_gpu_to_gpu_says_so():
 # Functions of rows that CuPy does not have, so these rows do not run on a GPU.
 LACKING = {"geomspace", "nanpercentile", "nanquantile", "matvec", "vecdot", "vecmat"}
 # Keywords that NumPy's functions have and CuPy's do not: only where a user gives them.
-KEYWORDS = {"initial", "where", "correction", "weights", "stable", "upper", "hermitian", "rtol"}
+KEYWORDS = {"initial", "where", "correction", "weights", "stable", "upper", "hermitian", "rtol", "sorted", "device"}
 METHODS = {"linear", "lower", "higher", "midpoint", "nearest"}  # of quantiles
 
 
@@ -199,7 +202,8 @@ def test_rules_add_at_an_index_with_cupys_own_function(monkeypatch):
 
 @pytest.mark.slow
 def test_cupy_has_what_rules_call():
-    """Every row runs on the stand-in, which writes down what was asked of it; CuPy's signatures must take it."""
+    """Every row, and the calls of functions composed of them, run on the stand-in, which writes down what was asked of
+    it; CuPy's signatures must take it."""
     backends.register(standin.Device, from_numpy=standin.put, to_numpy=standin.Device.get)
     standin.CALLS.clear()
     wrong = set()
@@ -207,6 +211,9 @@ def test_cupy_has_what_rules_call():
         warnings.simplefilter("ignore")
         for case in test_device.CASES:
             test_device.gone_through(case.values[0], "float64", standin.put, 2)
+        for call in test_composed.EVERY:
+            with contextlib.suppress(Exception):  # many of them bring arrays of NumPy along, which is refused
+                test_device.gone_through(Case(call, call.example), "float64", standin.put, 1)
     for function, method, n, names in standin.CALLS:
         theirs, name = namesake(function), function.__name__
         if theirs is None:

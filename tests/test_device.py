@@ -15,6 +15,7 @@ from test_rules import Case, go_back
 
 import autoflow as af
 from autoflow import backends, nn, rules  # noqa: F401 - networks have rows, too
+from autoflow.errors import DataError
 from autoflow.rules import decompositions, packed
 
 Array = Any
@@ -23,7 +24,7 @@ Array = Any
 LOOKS = {"det", "lstsq", "eigvals", "erf"}  # erf: a library has its own, which this one has not said
 # Rows that are computed in another way where the library lacks NumPy's: the last bits may differ.
 COMPOSED = {"hypot_reduce", "logaddexp_reduce", "logaddexp2_reduce", "nanvar", "nanstd"}
-COMBINATIONS = [("float64", 1), ("float64", 2), ("float32", 1)]
+COMBINATIONS = [("float64", 1), ("float64", 2), ("float32", 1), ("complex128", 1)]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -80,7 +81,13 @@ def reference(case: Case, dtypes: str, order: int) -> list[Array]:
     with pytest.MonkeyPatch.context() as patch:
         if case.row.name == "partition":
             patch.setattr(case.row, "compute", lambda x, kth, axis, kind, order: np.sort(x, axis))
-        return [z if z is None else np.asarray(plain(z)) for z in gone_through(case, dtypes, lambda x: x, order)]
+        try:
+            found = gone_through(case, dtypes, lambda x: x, order)
+        except (TypeError, DataError, np.exceptions.ComplexWarning):
+            if dtypes != "complex128":
+                raise
+            pytest.skip("NumPy does not have it for complex numbers")
+    return [z if z is None else np.asarray(plain(z)) for z in found]
 
 
 def chosen_as(case: Case, ours: Array, theirs: Array) -> Array:

@@ -91,10 +91,10 @@ def by_keyword(function: Any, *names: str) -> Callable[..., Any]:
 
 
 def spread_in_dtype(function: Any) -> Callable[..., Any]:
-    """np.nanvar or np.nanstd, ``dtype`` coming first. CuPy's compute in the precision of x, whatever it says."""
+    """np.nanvar or np.nanstd. CuPy's compute in the precision of x, whatever ``dtype`` says: so x gets that dtype."""
     compute = by_keyword(function, "dtype", "ddof", "keepdims", "where", "correction")
     return lambda x, axis, dtype, *rest: compute(
-        x if dtype is None or is_numpys(x) else x.astype(dtype), axis, dtype, *rest
+        x if dtype is None or is_numpys(x) or x.dtype.kind == "c" else x.astype(dtype), axis, dtype, *rest
     )
 
 
