@@ -116,6 +116,15 @@ def partition(call: Any, x: Any, kth: Any, axis: Any = -1) -> Any:
     return np.sort(x, axis)
 
 
+def sliding_window_view(call: Any, x: Any, window_shape: Any, axis: Any = None, **options: Any) -> Any:
+    """The axes are put in order, the lengths of the windows are not; an axis twice is refused."""
+    if isinstance(axis, tuple):
+        axis = tuple(sorted([a % x.ndim for a in axis]))
+        if len(set(axis)) < len(axis):
+            raise ValueError("duplicate value in 'axis'")
+    return call(x, window_shape, axis, **options)
+
+
 def numbers_have_no_axis(call: Any, *args: Any, **options: Any) -> Any:
     """Reductions."""
     check_axis(*args, **options)
@@ -128,7 +137,7 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     **dict.fromkeys([np.nanvar, np.nanstd], nan_spread),
     **dict.fromkeys([np.linalg.eig, np.linalg.eigvals], eig),
     np.einsum: einsum, np.linalg.solve: solve, np.pad: pad, np.histogram: histogram, np.linalg.eigh: eigh,
-    np.linalg.svd: svd, np.partition: partition,
+    np.linalg.svd: svd, np.partition: partition, np.lib.stride_tricks.sliding_window_view: sliding_window_view,
 }  # fmt: skip
 MISSING = {np.histogram_bin_edges}  # functions without which rules get along
 

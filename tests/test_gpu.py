@@ -32,13 +32,15 @@ def AF():
     return af.Autodiff(cupy.ndarray)
 
 
-RUNNING, REFUSED = [
-    [p for p in CASES if is_refused(p.values[0].row, p.values[0].example) is refused] for refused in (False, True)
-]
+def refused(case, dtypes, order):
+    return is_refused(case.row, case.example, dtypes)
 
 
-@pytest.mark.parametrize(("dtypes", "order"), COMBINATIONS)
-@pytest.mark.parametrize("case", RUNNING)
+EVERY = [pytest.param(*p.values, *how, id=f"{p.id}-{how[0]}-{how[1]}") for p in CASES for how in COMBINATIONS]
+RUNNING, REFUSED = [[p for p in EVERY if refused(*p.values) is wanted] for wanted in (False, True)]
+
+
+@pytest.mark.parametrize(("case", "dtypes", "order"), RUNNING)
 def test_row(case, dtypes, order):
     expected = reference(case, dtypes, order)
     found = gone_through(case, dtypes, cupy.asarray, order)
@@ -50,10 +52,11 @@ def test_row(case, dtypes, order):
             assert_close(plain(ours), theirs, 1e-3 if dtypes == "float32" else 1e-9, "on the GPU")
 
 
-@pytest.mark.parametrize("case", REFUSED)
-def test_what_cupy_lacks_is_refused_by_cupy(case):
+@pytest.mark.parametrize(("case", "dtypes", "order"), REFUSED)
+def test_what_cupy_lacks_is_refused_by_cupy(case, dtypes, order):
+    reference(case, dtypes, order)
     with pytest.raises((TypeError, ValueError, NotImplementedError)):
-        gone_through(case, "float64", cupy.asarray, 1)
+        gone_through(case, dtypes, cupy.asarray, order)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, np.complex64, np.complex128])

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import NoRuleError
 from .indexing import put_back
-from .shapes import as_array, axes_of, home, plain, sum_to, zeros
+from .shapes import as_array, axes_of, home, is_numpys, plain, sum_to, zeros
 from .table import composed, of, primitive, rule
 
 Array = Any
@@ -160,7 +160,14 @@ def windows(x: Array, window_shape: Any, axis: Any, subok: bool, writeable: bool
         raise NoRuleError(
             "sliding_window_view(writeable=True): windows of a node are copies, write into the node itself"
         )
-    return np.lib.stride_tricks.sliding_window_view(x, window_shape, axis).copy()
+    view = np.lib.stride_tricks.sliding_window_view
+    if axis is None or is_numpys(x):
+        return view(x, window_shape, axis).copy()
+    z = x  # CuPy sorts the axes but not the lengths, and takes no axis twice: so one after the other
+    axes = np.lib.array_utils.normalize_axis_tuple(axis, x.ndim, allow_duplicate=True)
+    for a, length in zip(axes, np.atleast_1d(window_shape).tolist(), strict=True):
+        z = view(z, length, a)
+    return z.copy()
 
 
 def windows_x(g: Array, x_shape: Shape, window_shape: Any, axis: Any) -> Array:
@@ -173,7 +180,7 @@ def windows_x(g: Array, x_shape: Shape, window_shape: Any, axis: Any) -> Array:
 rule(np.lib.stride_tricks.sliding_window_view, "x | window_shape axis=None subok=False writeable=False", "windows",
      r"\operatorname{windows} $x", compute=windows, x=windows_x,
      examples=(of((5,), window_shape=3), of((3, 4), window_shape=(2, 2)), of((3, 4), window_shape=2, axis=-1),
-               of((3, 4), window_shape=(2, 3), axis=(1, 0))))  # fmt: skip
+               of((3, 4), window_shape=(2, 3), axis=(1, 0)), of((5,), window_shape=(2, 3), axis=(0, -1))))  # fmt: skip
 
 # ---------------------------------------------------------------- ranges between nodes
 
