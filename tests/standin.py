@@ -79,6 +79,8 @@ class Device:
         CALLS.add((function, "", len(args), tuple(sorted(options))))
         if function in (np.array, np.asarray):
             return args[0].copy() if isinstance(args[0], Device) else put(args[0])
+        if function is np.take:
+            args = (args[0], brought(args[1]), *args[2:])
         if function in manners.MISSING:
             return NotImplemented
         call = functools.partial(manners.FUNCTIONS[function], function) if function in manners.FUNCTIONS else function

@@ -224,6 +224,39 @@ def test_gradcheck(AF):
     assert len(report.rows) == 3
 
 
+@pytest.mark.parametrize("write", [
+    lambda a, v, on: np.put(a, on([1, 5]), v), lambda a, v, on: np.put(a, [0, 7], v, mode="wrap"),
+    lambda a, v, on: np.place(a, on([[True, False, True], [False, True, True]]), v),
+    lambda a, v, on: np.putmask(a, on([[True, False, True], [False, True, True]]), v),
+    lambda a, v, on: np.putmask(a, on([[True, False, True]] * 2), 3.0),
+    lambda a, v, on: np.put_along_axis(a, on([[0], [2]]), v[:1], 1),
+    lambda a, v, on: np.put_along_axis(a, on([[2, 0, 1]]), [[1.0, 2.0, 3.0]], 1),
+    lambda a, v, on: np.fill_diagonal(a, v),
+])  # fmt: skip
+def test_functions_that_write(AF, write):
+    there, here = AF.Variable([3.0, -1.0]), af.Variable([3.0, -1.0])
+    found = []
+    for v, place, on in ((there, AF, lambda i: put(np.array(i))), (here, af, np.array)):
+        a = place.ones((2, 3)) * 2.0
+        write(a, v * v, on)
+        (a**3 * v[0]).sum().backward()
+        found.append((a.value, v.grad))
+    for ours, theirs in zip(*found, strict=True):
+        np.testing.assert_array_equal(ours.get(), theirs)
+
+
+@pytest.mark.parametrize(("i", "mode"), [([0, 1, 0], "raise"), ([3, -1, 0], "wrap"), ([3, -1, 0], "clip")])
+def test_choose_with_an_index_on_the_device(AF, i, mode):
+    there, here = AF.Variable([1.0, 2.0, 3.0]), af.Variable([1.0, 2.0, 3.0])
+    z, expected = np.choose(put(np.array(i)), [there, 5.0], mode=mode), np.choose(i, [here, 5.0], mode=mode)
+    np.testing.assert_array_equal(z.value.get(), expected.value)
+    z.sum().backward()
+    expected.sum().backward()
+    np.testing.assert_array_equal(there.grad.get(), here.grad)
+    with pytest.raises(ValueError, match="invalid entry"):
+        np.choose(put(np.array([2, 0, 0])), [there, 5.0])
+
+
 def test_in_place(AF):
     def run(start, AF):
         x = AF.Variable(start)

@@ -6,11 +6,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import calls
 import numpy as np
 import pytest
 import standin
 from standin import COPIES, Device, put
 from support import assert_close, plain, rows, same_bits
+from test_composed import EVERY, name as name_of
 from test_rules import Case, go_back
 
 import autoflow as af
@@ -24,6 +26,14 @@ Array = Any
 LOOKS = {"det", "lstsq", "eigvals", "erf"}  # erf: a library has its own, which this one has not said
 # Rows that are computed in another way where the library lacks NumPy's: the last bits may differ.
 COMPOSED = {"hypot_reduce", "logaddexp_reduce", "logaddexp2_reduce", "nanvar", "nanstd"}
+# Calls of composed functions that wait for the device: which zeros are at the end, is a number negative?
+WAITS = {f"np.{name} {k}" for name, numbers in {
+    "trim_zeros": "012", "choose": "0", "gradient": "23", "average": "1", "cov": "2", "polymul": "0", "polyfit": "012",
+    "roots": "0", "poly": "1", "linalg.lstsq": "01", "linalg.cond": "012", "lib.scimath.sqrt": "01",
+    "lib.scimath.log": "01", "lib.scimath.log2": "01", "lib.scimath.log10": "01", "lib.scimath.arccos": "01",
+    "lib.scimath.arcsin": "01", "lib.scimath.arctanh": "01", "lib.scimath.logn": "01", "lib.scimath.power": "01",
+}.items() for k in numbers}  # fmt: skip
+REFUSED = {"np.einsum 2"}  # order= and casting=
 COMBINATIONS = [("float64", 1), ("float64", 2), ("float32", 1), ("complex128", 1)]
 
 
@@ -72,7 +82,7 @@ def gone_through(case: Case, dtypes: str, place: Any, order: int) -> list[Array]
             for leaf in leaves.values():
                 leaf.zero_grad()
             go_back([(g * g, None) for g in grads])
-        assert case.row.name in LOOKS or not COPIES["get"], f"{COPIES['get']} arrays were copied to the host"
+        assert case.row.name in LOOKS | WAITS or not COPIES["get"], f"{COPIES['get']} arrays were copied to the host"
     return [z, *[leaf.grad for leaf in leaves.values()]]
 
 
@@ -126,3 +136,26 @@ def test_row_on_another_library(case, dtypes, order):
         assert isinstance(ours, Device), type(ours)
         assert_close(plain(ours).get(), theirs, 1e-6 if dtypes == "float32" else 1e-14, "gradient")
     assert case.row.name in COMPOSED or same_bits(plain(found[0]).get(), expected[0])
+
+
+@pytest.mark.parametrize("each", [each for each in EVERY if each.name not in REFUSED], ids=name_of)
+def test_composed_on_another_library(each, monkeypatch):
+    """Functions composed of others bring along only what they make themselves, and that is made there."""
+    case = Case(each, each.example)
+    expected = gone_through(case, "float64", lambda x: x, 1)
+    for key, value in vars(calls).items():
+        if isinstance(value, np.ndarray):
+            monkeypatch.setattr(calls, key, put(value))
+    found = gone_through(case, "float64", put, 1)
+    assert (COPIES["get"] > 0) is (each.name in WAITS)
+    if each.name.startswith(("np.linalg.eigh", "np.linalg.svd")):  # up to signs
+        found[0], expected[0] = np.absolute(found[0]), np.absolute(expected[0])
+    for ours, theirs in zip(found, expected, strict=True):
+        assert isinstance(ours, Device), type(ours)
+        assert_close(plain(ours).get(), plain(theirs), 1e-14, "there")
+
+
+@pytest.mark.parametrize("each", [each for each in EVERY if each.name in REFUSED], ids=name_of)
+def test_refused(each):
+    with pytest.raises(TypeError):
+        gone_through(Case(each, each.example), "float64", put, 1)

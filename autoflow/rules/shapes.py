@@ -125,6 +125,14 @@ def as_array(x: Any) -> Array:
     return x if hasattr(x, "ndim") else np.asarray(x)
 
 
+def together(*xs: Any) -> list[Array]:
+    """Arrays and nodes as they are; numbers and lists as arrays where the first array is, on a GPU for example."""
+    place = next((home(x) for x in xs if home(x) is not None), None)
+    if place is None or is_numpys(place):
+        return [as_array(x) for x in xs]
+    return [np.asarray(x, like=place) if home(x) is None else x for x in xs]
+
+
 def plain(x: Any) -> Any:
     """The numbers of an array or node, for decisions that are not differentiated."""
     return getattr(x, "value", x)
