@@ -17,6 +17,7 @@ import numpy as np
 from .backends import register
 from .errors import NoRuleError
 from .late import later
+from .rules.indexing import ADD_AT
 
 RENAMED = {"true_divide": "divide", "abs": "absolute"}  # CuPy's name -> NumPy's
 
@@ -27,6 +28,7 @@ def register_cupy() -> None:
     family = register(cupy.ndarray, from_numpy=cupy.asarray, to_numpy=cupy.asnumpy)
     family.Node.__cupy_override_elementwise_kernel__ = elementwise
     family.call = lambda function, x: later(f"cupyx.scipy.special:{function.__name__}")(x)  # type: ignore[method-assign]
+    ADD_AT[cupy.ndarray] = cupy.add.at  # of any index; np.add.at, which asks CuPy, takes arrays only
 
 
 def elementwise(self: Any, kernel: Any, *args: Any, **options: Any) -> Any:

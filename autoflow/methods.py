@@ -27,7 +27,7 @@ from .nodes import NodeRole, Operation, VariableRole, named_as, value_of
 from .recording import apply, compute_one
 from .rules import RULES
 from .rules.indexing import getitem
-from .rules.structure import astype, flatten
+from .rules.structure import astype, cast, flatten
 from .rules.table import Rule
 
 Array = Any
@@ -239,10 +239,10 @@ class ArrayMethods:
         """The same numbers in another dtype. To integers, booleans, text: a plain array, where the gradient ends."""
         value = value_of(self)
         if np.dtype(dtype).kind not in "fc":
-            return value.astype(dtype, order=order, casting=casting, copy=copy)
+            return cast(value, dtype, order, casting, copy=copy)
         if not subok:
             raise NoRuleError("x.astype(subok=False) of a node would lose the gradient: use x.value.astype(dtype)")
-        if not copy and value.astype(dtype, order=order, casting=casting, copy=False) is value:
+        if not copy and cast(value, dtype, order, casting, copy=False) is value:
             return self
         return astype(self, dtype, order, casting)
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .backends import on_host
 from .errors import NoRuleError, lost
 from .inplace import copyto, write, write_item
 from .nodes import NodeRole, value_of
@@ -18,7 +19,7 @@ from .recording import plain_option
 from .rules import RULES
 from .rules.indexing import put_back
 from .rules.ordering import along
-from .rules.shapes import as_array
+from .rules.shapes import as_array, home, is_numpys, together
 
 Array = Any
 
@@ -50,6 +51,11 @@ def repeated(values: Any, n: int) -> Any:
     return flat if flat.size == n else np.resize(flat, n)
 
 
+def numbers_of(option: Any) -> Array:
+    """An index or a mask as an array on the host, where the places are found."""
+    return np.asarray(on_host(plain_option(option)))
+
+
 def write_places(x: Any, places: Array, values: Any) -> None:
     """Write into the elements of these numbers (in C order); the values are repeated until there are enough.
 
@@ -58,7 +64,7 @@ def write_places(x: Any, places: Array, values: Any) -> None:
     places = np.asarray(places).reshape(-1)
     if not places.size or not np.size(value_of(values)):
         return
-    values = repeated(values, places.size)
+    values = repeated(together(x, values)[1], places.size)
     different, last = np.unique(places[::-1], return_index=True)
     if different.size < places.size:
         values, places = values[places.size - 1 - last], different
@@ -67,7 +73,7 @@ def write_places(x: Any, places: Array, values: Any) -> None:
 
 def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     """Elements by their numbers."""
-    x, i, n = node(a, "put"), np.asarray(plain_option(ind)), np.size(value_of(a))
+    x, i, n = node(a, "put"), numbers_of(ind), np.size(value_of(a))
     if mode == "clip":
         i = np.clip(i, 0, n - 1)
     elif mode == "wrap":
@@ -79,7 +85,7 @@ def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
 
 def place(arr: Any, mask: Any, vals: Any) -> None:
     """The elements at which the mask holds, one after the other."""
-    x, mask = node(arr, "place"), np.asarray(plain_option(mask), bool)
+    x, mask = node(arr, "place"), numbers_of(mask).astype(bool)
     if mask.size != x.size:
         raise ValueError("place: mask and data must be the same size")
     if not np.size(value_of(vals)) and mask.any():
@@ -89,9 +95,9 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
 
 def putmask(a: Any, mask: Any, values: Any) -> None:
     """The elements at which the mask holds; each takes the value that stands at its own place."""
-    x, places = node(a, "putmask"), np.flatnonzero(plain_option(mask))
+    x, places = node(a, "putmask"), np.flatnonzero(numbers_of(mask))
     if places.size and np.size(value_of(values)):
-        write_places(x, places, repeated(values, x.size)[places])
+        write_places(x, places, repeated(together(x, values)[1], x.size)[places])
 
 
 def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
@@ -104,10 +110,10 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
 
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any = -1) -> None:
     """The twin of take_along_axis."""
-    x, i = node(arr, "put_along_axis"), np.asarray(plain_option(indices))
+    x, i = node(arr, "put_along_axis"), numbers_of(indices)
     places = along(i, x.shape, axis) if axis is not None else np.unravel_index(np.where(i < 0, i + x.size, i), x.shape)
     numbers = np.arange(x.size).reshape(x.shape)[places]
-    write_places(x, numbers, np.broadcast_to(as_array(values), numbers.shape))
+    write_places(x, numbers, np.broadcast_to(together(x, values)[1], numbers.shape))
 
 
 WRITERS: dict[Any, Callable[..., Any]] = {
@@ -130,11 +136,14 @@ def write_at(ufunc: Any, x: Any, i: Any, y: Any = None) -> None:
     """
     x, i = node(x, f"{ufunc.__name__}.at"), plain_option(i)
     i = np.asarray(i) if isinstance(i, list) else i
-    places = np.arange(x.size).reshape(x.shape)[i]
+    places = np.arange(x.size, like=home(x)).reshape(x.shape)[i]
     if ufunc in (np.add, np.subtract):
         values = np.broadcast_to(as_array(y), places.shape)
         added = put_back(values if values.dtype == x.dtype else np.astype(values, x.dtype), i, x.shape)
-        write(x, RULES[ufunc], (x, added), lambda a, b: ufunc.at(x._value, i, value_of(y)))
+        if is_numpys(x):
+            write(x, RULES[ufunc], (x, added), lambda a, b: ufunc.at(x._value, i, value_of(y)))
+        else:  # a library may not take every index here
+            write(x, RULES[ufunc], (x, added), lambda a, b: ufunc(x._value, b, out=x._value))
         return
     if np.unique(places).size != places.size:
         raise NoRuleError(

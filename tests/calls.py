@@ -62,7 +62,8 @@ class Call:
         """The call, with one array as the result."""
         z = self.call(*xs)
         if isinstance(z, (tuple, list)):
-            return np.concatenate([np.ravel(part) for part in z if np.asarray(part).dtype.kind in "fc"])
+            arrays = [part if hasattr(part, "dtype") else np.asarray(part) for part in z]
+            return np.concatenate([np.ravel(part) for part in arrays if part.dtype.kind in "fc"])
         return np.positive(z) if any([z is x for x in xs]) else z
 
     def __repr__(self) -> str:

@@ -6,15 +6,18 @@
   more elements beside it they raise: it has to be brought over first. Numbers may mix.
 * Every result is an array: 0-d results are no ``np.float64``.
 * No ``flags.writeable``; ``view(cls)`` makes a subclass on the same memory.
+* What CuPy refuses, or answers in a way of its own, is in ``manners.py``.
 
 The numbers are in an ``ndarray`` that nobody else sees, so the stand-in computes NumPy's bits.
 """
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from typing import Any
 
+import manners
 import numpy as np
 
 COPIES: Counter[str] = Counter()  # "get": arrays that left; "put": arrays that came
@@ -66,6 +69,8 @@ class Device:
 
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **options: Any) -> Any:
         CALLS.add((ufunc, method, len(args), tuple(sorted(options))))
+        if not manners.takes(ufunc, method, args, options, Device):
+            return NotImplemented
         if method == "at":
             args = (args[0], brought(args[1]), *args[2:])
         return computed(getattr(ufunc, method), args, options)
@@ -73,8 +78,13 @@ class Device:
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
         CALLS.add((function, "", len(args), tuple(sorted(options))))
         if function in (np.array, np.asarray):
-            return put(args[0]) if isinstance(args[0], np.ndarray) else args[0].copy()
-        return computed(function, args, options)
+            return args[0].copy() if isinstance(args[0], Device) else put(args[0])
+        if function is np.take:
+            args = (args[0], brought(args[1]), *args[2:])
+        if function in manners.MISSING:
+            return NotImplemented
+        call = functools.partial(manners.FUNCTIONS[function], function) if function in manners.FUNCTIONS else function
+        return computed(call, args, options)
 
     def __getitem__(self, i: Any) -> Any:
         return computed(lambda x, i: x[i], (self, brought(i)), {})
@@ -194,7 +204,8 @@ def method(name: str) -> Any:
     """ndarray's method of that name."""
 
     def run(self: Device, *args: Any, **options: Any) -> Any:
-        return computed(lambda x, *a, **o: getattr(x, name)(*a, **o), (self, *args), options)
+        call = manners.METHODS.get(name) or (lambda x, *a, **o: getattr(x, name)(*a, **o))
+        return computed(call, (self, *args), options)
 
     return run
 

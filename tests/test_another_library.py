@@ -224,6 +224,39 @@ def test_gradcheck(AF):
     assert len(report.rows) == 3
 
 
+@pytest.mark.parametrize("write", [
+    lambda a, v, on: np.put(a, on([1, 5]), v), lambda a, v, on: np.put(a, [0, 7], v, mode="wrap"),
+    lambda a, v, on: np.place(a, on([[True, False, True], [False, True, True]]), v),
+    lambda a, v, on: np.putmask(a, on([[True, False, True], [False, True, True]]), v),
+    lambda a, v, on: np.putmask(a, on([[True, False, True]] * 2), 3.0),
+    lambda a, v, on: np.put_along_axis(a, on([[0], [2]]), v[:1], 1),
+    lambda a, v, on: np.put_along_axis(a, on([[2, 0, 1]]), [[1.0, 2.0, 3.0]], 1),
+    lambda a, v, on: np.fill_diagonal(a, v),
+])  # fmt: skip
+def test_functions_that_write(AF, write):
+    there, here = AF.Variable([3.0, -1.0]), af.Variable([3.0, -1.0])
+    found = []
+    for v, place, on in ((there, AF, lambda i: put(np.array(i))), (here, af, np.array)):
+        a = place.ones((2, 3)) * 2.0
+        write(a, v * v, on)
+        (a**3 * v[0]).sum().backward()
+        found.append((a.value, v.grad))
+    for ours, theirs in zip(*found, strict=True):
+        np.testing.assert_array_equal(ours.get(), theirs)
+
+
+@pytest.mark.parametrize(("i", "mode"), [([0, 1, 0], "raise"), ([3, -1, 0], "wrap"), ([3, -1, 0], "clip")])
+def test_choose_with_an_index_on_the_device(AF, i, mode):
+    there, here = AF.Variable([1.0, 2.0, 3.0]), af.Variable([1.0, 2.0, 3.0])
+    z, expected = np.choose(put(np.array(i)), [there, 5.0], mode=mode), np.choose(i, [here, 5.0], mode=mode)
+    np.testing.assert_array_equal(z.value.get(), expected.value)
+    z.sum().backward()
+    expected.sum().backward()
+    np.testing.assert_array_equal(there.grad.get(), here.grad)
+    with pytest.raises(ValueError, match="invalid entry"):
+        np.choose(put(np.array([2, 0, 0])), [there, 5.0])
+
+
 def test_in_place(AF):
     def run(start, AF):
         x = AF.Variable(start)
@@ -240,6 +273,49 @@ def test_in_place(AF):
     here, gone = run([1.0, 2.0], af), run([1.0, 2.0], AF)
     there(gone[0], here[0].value)
     there(gone[1], here[1])
+
+
+INDICES = [
+    np.array([0, 2, 2]), [1, 1], (slice(None), np.array([0, 0, 3])), (np.array([[0], [2]]), np.array([1, 1])),
+    (..., [1]), np.array([True, False, True]), (np.array([], int), 0), (1, np.array([3, 3])), -1,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, np.complex128])
+@pytest.mark.parametrize("i", INDICES, ids=str)
+def test_what_meets_at_one_index_is_added(AF, i, dtype):
+    numbers = np.linspace(-1, 1, 12).astype(dtype).reshape(3, 4)
+    here, gone = af.Variable(numbers), AF.Variable(numbers)
+    on = lambda i: put(i) if isinstance(i, np.ndarray) else i  # noqa: E731
+    there_i = tuple(map(on, i)) if isinstance(i, tuple) else on(i)
+    (here[i] * 2).backward(np.ones(numbers[i].shape, dtype))
+    COPIES.clear()
+    (gone[there_i] * 2).backward(put(np.ones(numbers[i].shape, dtype)))
+    assert not COPIES["get"]
+    assert plain(gone.grad).dtype == dtype
+    there(gone.grad, here.grad)
+
+
+@pytest.mark.parametrize("ufunc", [np.add, np.subtract])
+@pytest.mark.parametrize("i", [[0, 0, 2], (np.array([0, 0]), slice(None)), slice(1, None)], ids=str)
+def test_at_of_nodes(AF, ufunc, i):
+    grads = []
+    for place, on in ((af, np.array), (AF, put)):
+        x, a = place.Variable([3.0, 1.0]), place.zeros((3, 2))
+        ufunc.at(a, i, x)
+        ((a + on([[1.0, 2.0]])) ** 3).sum().backward()
+        grads += [plain(a), plain(x.grad)]
+    there(grads[2], grads[0])
+    there(grads[3], grads[1])
+
+
+def test_other_dtypes(AF):
+    x = AF.Variable([1.5, 2.5])
+    there(x.astype(int), [1, 2])
+    assert x.astype(float, copy=False) is x
+    assert x.astype(np.float32).dtype == np.float32
+    with pytest.raises(TypeError, match="casting"):  # the library's own answer
+        x.astype(np.float32, casting="same_kind")
 
 
 def test_a_value_that_was_overwritten_is_noticed(AF):

@@ -89,7 +89,7 @@ MAY_IMPORT = {
     "integrate": CORE | {"function", "products"},
     "ops": USERS,
     "devices": CORE | {"create", "trees"},
-    "gpu": {"backends", "errors", "late"},
+    "gpu": {"backends", "errors", "late", "rules"},
     "verify": USERS | {"devices"},
     "plan": USERS,
     "replay": CORE,

@@ -13,8 +13,9 @@ if not cupy.is_available():
     pytest.skip("CuPy finds no GPU here", allow_module_level=True)
 
 from support import assert_close  # noqa: E402
-from test_cupy import KEYWORDS, LACKING  # noqa: E402
-from test_device import CASES, gone_through  # noqa: E402
+from test_another_library import INDICES  # noqa: E402
+from test_cupy import is_refused  # noqa: E402
+from test_device import CASES, COMBINATIONS, chosen_as, gone_through, reference  # noqa: E402
 
 import autoflow as af  # noqa: E402
 from autoflow import nn, optim  # noqa: E402
@@ -31,18 +32,70 @@ def AF():
     return af.Autodiff(cupy.ndarray)
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_row(case):
-    if case.row.name in LACKING or KEYWORDS & set(case.example.options):
-        pytest.skip("CuPy lacks this function or keyword: see docs/gpu.md")
-    for dtypes, order in (("float64", 1), ("float64", 2), ("float32", 1)):
-        expected = gone_through(case, dtypes, lambda x: x, order)
-        found = gone_through(case, dtypes, cupy.asarray, order)
-        for ours, theirs in zip(found, expected, strict=True):
-            if theirs is not None:
-                assert isinstance(ours, cupy.ndarray)
-                assert ours.dtype == theirs.dtype
-                assert_close(plain(ours), np.asarray(theirs), 1e-9 if dtypes == "float64" else 1e-3, "on the GPU")
+def refused(case, dtypes, order):
+    return is_refused(case.row, case.example, dtypes)
+
+
+EVERY = [pytest.param(*p.values, *how, id=f"{p.id}-{how[0]}-{how[1]}") for p in CASES for how in COMBINATIONS]
+RUNNING, REFUSED = [[p for p in EVERY if refused(*p.values) is wanted] for wanted in (False, True)]
+
+
+@pytest.mark.parametrize(("case", "dtypes", "order"), RUNNING)
+def test_row(case, dtypes, order):
+    expected = reference(case, dtypes, order)
+    found = gone_through(case, dtypes, cupy.asarray, order)
+    expected[0] = chosen_as(case, plain(found[0]), expected[0])
+    for ours, theirs in zip(found, expected, strict=True):
+        if theirs is not None:
+            assert isinstance(ours, cupy.ndarray)
+            assert ours.dtype == theirs.dtype
+            assert_close(plain(ours), theirs, 1e-3 if dtypes == "float32" else 1e-9, "on the GPU")
+
+
+@pytest.mark.parametrize(("case", "dtypes", "order"), REFUSED)
+def test_what_cupy_lacks_is_refused_by_cupy(case, dtypes, order):
+    reference(case, dtypes, order)
+    with pytest.raises((TypeError, ValueError, NotImplementedError)):
+        gone_through(case, dtypes, cupy.asarray, order)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, np.complex64, np.complex128])
+@pytest.mark.parametrize("i", INDICES, ids=str)
+def test_what_meets_at_one_index_is_added(AF, i, dtype):
+    numbers = np.linspace(-1, 1, 12).astype(dtype).reshape(3, 4)
+    here, there = af.Variable(numbers), AF.Variable(numbers)
+    (here[i] * 2).backward(np.ones(numbers[i].shape, dtype))
+    (there[i] * 2).backward(cupy.ones(numbers[i].shape, dtype))
+    assert there.grad.dtype == dtype
+    np.testing.assert_array_equal(plain(there.grad), here.grad)
+
+
+@pytest.mark.parametrize("i", [[0, 0, 2], (np.array([0, 0]), slice(None)), slice(1, None)], ids=str)
+def test_at_of_nodes(AF, i):
+    x, a = AF.Variable([3.0, 1.0]), AF.zeros((3, 2))
+    y, b = af.Variable([3.0, 1.0]), af.zeros((3, 2))
+    for z, v in ((a, x), (b, y)):
+        np.add.at(z, i, v)
+        (z**3).sum().backward()
+    np.testing.assert_allclose(plain(a), b.value, rtol=1e-14)
+    np.testing.assert_allclose(plain(x.grad), y.grad, rtol=1e-14)
+
+
+def test_half_of_the_elements_are_folded_with_the_other(AF):
+    numbers = np.random.default_rng(0).normal(size=(3, 1001))
+    for reduce in (np.logaddexp.reduce, np.logaddexp2.reduce, np.hypot.reduce):
+        x, y = af.Variable(numbers), AF.Variable(numbers)
+        for node in (x, y):
+            reduce(node, axis=1).sum().backward()
+        np.testing.assert_allclose(plain(y.grad), x.grad, rtol=1e-12)
+
+
+def test_a_new_array_like_a_node(AF):
+    x = AF.Variable([1.0, 2.0])
+    assert [plain(f(x)).tolist() for f in (np.zeros_like, np.ones_like)] == [[0, 0], [1, 1]]
+    assert plain(np.full_like(x, 2.0)).tolist() == [2, 2]
+    assert plain(x.astype(np.float32)).dtype == np.float32
+    assert x.astype(float, copy=False) is x
 
 
 def test_transforms():

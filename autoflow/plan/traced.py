@@ -47,6 +47,7 @@ class Traced(ArrayMethods):
     held: Any  # the recorded array, which lives as long as we do
     tape: Any  # tape.Tape: the recording that we are part of
     under: bool  # is there a node or view on top of it? Then it is not written into.
+    is_numpys = True  # who computes in the end: see rules/shapes.py
 
     @staticmethod
     def adopt(x: Any, like: Traced) -> Any:

@@ -7,6 +7,7 @@ on the *numbers* of the elements (0, 1, 2, ...) instead: its result is an index,
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +16,7 @@ import numpy as np
 
 from ..errors import NoRuleError
 from .indexing import put_back
-from .shapes import as_array, axes_of, home, plain, sum_to
+from .shapes import as_array, axes_of, home, is_numpys, plain, sum_to, together, zeros
 from .table import composed, of, primitive, rule
 
 Array = Any
@@ -48,7 +49,7 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Array:
 @composed(np.insert)
 def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Array:
     """With ``values``, in the dtype of ``arr``, before those places."""
-    x, y = as_array(arr), as_array(values)
+    x, y = together(arr, values)
     y = y if y.dtype == x.dtype else np.astype(y, x.dtype)
     return moved(lambda numbers, new: np.insert(numbers, obj, new, axis), x, y)
 
@@ -57,13 +58,13 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Array:
 def resize(a: Any, new_shape: Any) -> Array:
     """The elements again and again, until the shape is full."""
     x = as_array(a)
-    return moved(lambda numbers: np.resize(numbers, new_shape), x) if x.size else np.zeros_like(x, shape=new_shape)
+    return moved(lambda numbers: np.resize(numbers, new_shape), x) if x.size else zeros(x, new_shape)
 
 
 @composed(np.extract)
 def extract(condition: Any, arr: Any) -> Array:
     """The elements at which the condition holds, as a vector."""
-    return moved(lambda numbers: np.extract(condition, numbers), as_array(arr))
+    return np.take(as_array(arr).reshape(-1), np.flatnonzero(condition))
 
 
 @composed(np.trim_zeros)
@@ -98,9 +99,10 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Array:
     choices = [x if type(x) in (int, float, complex) else as_array(x) for x in [*choicelist, default]]
     dtype = np.result_type(*[getattr(x, "dtype", x) for x in choices])
     shape = np.broadcast_shapes(*[np.shape(x) for x in [*condlist, *choices]])
-    z: Any = np.broadcast_to(choices[-1], shape)
-    for condition, choice in zip(reversed(condlist), reversed(choices[:-1]), strict=True):
-        if as_array(condition).dtype != bool:
+    *conditions, z = together(*condlist, choices[-1], *choices)[: len(condlist) + 1]
+    z = np.broadcast_to(z, shape)
+    for condition, choice in zip(reversed(conditions), reversed(choices[:-1]), strict=True):
+        if condition.dtype != bool:
             raise TypeError("invalid entry in condlist: should be boolean ndarray")
         z = np.where(condition, choice, z)
     return z if z.dtype == dtype else np.astype(z, dtype)
@@ -110,19 +112,31 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Array:
 def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Array:
     """At each place the element of that choice."""
     which: Any = np.choose
-    i = plain(a)
-    return moved(lambda *numbers: which(i, numbers, mode=mode), *[as_array(x) for x in choices])
+    i = as_array(plain(a))
+    if not is_numpys(i):
+        return choose_there(i, choices, mode)
+    return moved(lambda *numbers: which(i, numbers, mode=mode), *together(*choices))
+
+
+def choose_there(i: Array, choices: Any, mode: str) -> Array:
+    """:func:`choose`, with the choices where they are: on a GPU."""
+    n = len(choices)
+    if mode == "raise" and np.any((i < 0) | (i >= n)):
+        raise ValueError("invalid entry in choice array")
+    i = i % n if mode == "wrap" else np.clip(i, 0, n - 1)
+    return select([i == k for k in range(n)], list(choices))
 
 
 @composed(np.piecewise)
 def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **options: Any) -> Array:
     """A function of its own for each condition; one more is for all other places."""
     x = as_array(x)
-    if np.isscalar(condlist) or (x.ndim and not isinstance(condlist[0], (list, np.ndarray))):
+    several = not np.isscalar(condlist) and (isinstance(condlist[0], (list, np.ndarray)) or np.ndim(condlist[0]))
+    if not several and (x.ndim or np.isscalar(condlist)):
         condlist = [condlist]
-    conditions = np.asarray(condlist, bool)
+    conditions = [plain(c).astype(bool) for c in together(x, *condlist)[1:]]
     if len(funclist) == len(conditions) + 1:
-        conditions = np.concatenate([conditions, ~np.any(conditions, axis=0, keepdims=True)])
+        conditions.append(~functools.reduce(np.logical_or, conditions))
     elif len(funclist) != len(conditions):
         n = len(conditions)
         raise ValueError(f"with {n} condition(s), either {n} or {n + 1} functions are expected")
@@ -160,7 +174,14 @@ def windows(x: Array, window_shape: Any, axis: Any, subok: bool, writeable: bool
         raise NoRuleError(
             "sliding_window_view(writeable=True): windows of a node are copies, write into the node itself"
         )
-    return np.lib.stride_tricks.sliding_window_view(x, window_shape, axis).copy()
+    view = np.lib.stride_tricks.sliding_window_view
+    if axis is None or is_numpys(x):
+        return view(x, window_shape, axis).copy()
+    z = x  # CuPy sorts the axes but not the lengths, and takes no axis twice: so one after the other
+    axes = np.lib.array_utils.normalize_axis_tuple(axis, x.ndim, allow_duplicate=True)
+    for a, length in zip(axes, np.atleast_1d(window_shape).tolist(), strict=True):
+        z = view(z, length, a)
+    return z.copy()
 
 
 def windows_x(g: Array, x_shape: Shape, window_shape: Any, axis: Any) -> Array:
@@ -173,7 +194,7 @@ def windows_x(g: Array, x_shape: Shape, window_shape: Any, axis: Any) -> Array:
 rule(np.lib.stride_tricks.sliding_window_view, "x | window_shape axis=None subok=False writeable=False", "windows",
      r"\operatorname{windows} $x", compute=windows, x=windows_x,
      examples=(of((5,), window_shape=3), of((3, 4), window_shape=(2, 2)), of((3, 4), window_shape=2, axis=-1),
-               of((3, 4), window_shape=(2, 3), axis=(1, 0))))  # fmt: skip
+               of((3, 4), window_shape=(2, 3), axis=(1, 0)), of((5,), window_shape=(2, 3), axis=(0, -1))))  # fmt: skip
 
 # ---------------------------------------------------------------- ranges between nodes
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .indexing import put_back
-from .shapes import as_array, axes_of, plain
+from .shapes import as_array, axes_of, plain, together, zeros
 from .table import composed, of, primitive, rule
 from .versions import NOT_GIVEN
 
@@ -37,6 +37,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NOT_GIVEN, append: A
     if n == 0:
         return x
     axis = axes_of(axis, x.ndim)[0]
+    prepend, append = (v if v is np._NoValue else together(x, v)[1] for v in (prepend, append))
     parts = [_edge(prepend, x.shape, axis), x, _edge(append, x.shape, axis)]
     parts = [part for part in parts if part is not None]
     x = np.concatenate(parts, axis) if len(parts) > 1 else x
@@ -49,7 +50,6 @@ def _edge(values: Any, shape: Shape, axis: int) -> Any:
     """What is put before or behind: one number is one layer."""
     if values is NOT_GIVEN:
         return None
-    values = as_array(values)
     return values if values.ndim else np.broadcast_to(values, (*shape[:axis], 1, *shape[axis + 1 :]))
 
 
@@ -58,7 +58,9 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
     """Differences of the flattened array, with values put before and behind, in its dtype."""
     x = as_array(ary).reshape(-1)
     z = x[1:] - x[:-1]
-    ends = [None if part is None else np.astype(as_array(part), x.dtype).reshape(-1) for part in (to_begin, to_end)]
+    ends = [
+        None if part is None else np.astype(together(x, part)[1], x.dtype).reshape(-1) for part in (to_begin, to_end)
+    ]
     parts = [part for part in (ends[0], z, ends[1]) if part is not None]
     return np.concatenate(parts) if len(parts) > 1 else z
 
@@ -174,11 +176,12 @@ rule(np.unwrap, "x | discont=None axis=-1 period=6.283185307179586", "unwrap", r
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Array:
     """The line through the points (xp, fp), at x. Gradients flow to all of them, and to ``left`` and ``right``."""
     if period is None:
-        return interpolate(as_array(xp), as_array(x), as_array(fp), left, right)
+        xp, x, fp = together(xp, x, fp)
+        return interpolate(xp, x, fp, left, right)
     if period == 0:
         raise ValueError("period must be a non-zero value")
     period = np.absolute(period)
-    x, xp, fp = as_array(x), as_array(xp), as_array(fp)
+    x, xp, fp = together(x, xp, fp)
     wanted = float, float, complex if fp.dtype.kind == "c" else float  # NumPy computes in double precision
     x, xp, fp = (v if v.dtype == dtype else np.astype(v, dtype) for v, dtype in zip((x, xp, fp), wanted, strict=True))
     x, xp = x % period, xp % period
@@ -267,7 +270,7 @@ def in_full(g: Array, n: int, m: int, mode: str, late: bool = False) -> Array:
         return g
     start = short - 1 if mode == "valid" else (short - 1) // 2
     start = total - g.shape[0] - start if late else start
-    return np.concatenate([np.zeros_like(g, shape=start), g, np.zeros_like(g, shape=total - start - g.shape[0])])
+    return np.concatenate([zeros(g, (start,)), g, zeros(g, (total - start - g.shape[0],))])
 
 
 def convolve_x(g: Array, x_shape: Shape, y: Array, mode: Any) -> Array:

@@ -11,7 +11,7 @@ import numpy as np
 
 from .indexing import put_back
 from .outside import has_gradient
-from .shapes import as_array, plain
+from .shapes import as_array, home, is_numpys, plain
 from .table import composed, of, primitive, rule
 
 Array = Any
@@ -36,7 +36,13 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Array:
 @primitive
 def histogram_sums(w: Array, a: Any, bins: Any, range: Any = None) -> Array:
     """``np.histogram(a, bins, range, weights=w)[0]``."""
-    return np.histogram(a, bins, range, weights=w)[0]
+    z = np.histogram(a, bins, range, weights=w)[0]
+    return z if z.dtype == w.dtype else z.astype(w.dtype)  # CuPy's are float64
+
+
+def edges_of(a: Any, bins: Any, range: Any) -> Array:
+    """``np.histogram_bin_edges``, which CuPy does not have on its own."""
+    return np.histogram_bin_edges(a, bins, range) if is_numpys(a) else np.histogram(a, bins, range)[1]
 
 
 def bin_of(a: Array, edges: Array) -> Array:
@@ -47,7 +53,7 @@ def bin_of(a: Array, edges: Array) -> Array:
 
 def histogram_w(g: Array, a: Any, bins: Any, range: Any) -> Array:
     """The gradient of the bin."""
-    edges = np.histogram_bin_edges(a, bins, range)
+    edges = edges_of(a, bins, range)
     i = bin_of(a, edges)
     return np.where((i >= 0) & (i < edges.size - 1), np.take(g, np.clip(i, 0, edges.size - 2)), 0)
 
@@ -63,8 +69,8 @@ def histogram(
     if not has_gradient(weights):
         return np.histogram(numbers, bins, range, density, plain(weights))
     n = histogram_sums(as_weights(weights), numbers, bins, range)
-    edges = np.histogram_bin_edges(numbers, bins, range)
-    return (n / np.array(np.diff(edges), float) / n.sum() if density else n), edges
+    edges = edges_of(numbers, bins, range)
+    return (n / np.diff(edges).astype(float) / n.sum() if density else n), edges
 
 
 # ---------------------------------------------------------------- in several dimensions
@@ -84,12 +90,12 @@ def histogramdd(
         points = plain(sample)
     bins = [plain(b) for b in bins] if isinstance(bins, (list, tuple)) else plain(bins)
     if not has_gradient(weights):
-        return np.histogramdd(points, bins, range, density, plain(weights))
+        return np.histogramdd(points, bins, range, density=density, weights=plain(weights))
     edges = np.histogramdd(points, bins, range)[1]
     columns = points.T if points.ndim == 2 else points[None]
     places = np.stack([bin_of(x, e) for x, e in zip(columns, edges, strict=True)])
     shape = tuple([e.size - 1 for e in edges])
-    inside = np.all((places >= 0) & (places < np.array(shape)[:, None]), axis=0)
+    inside = np.all((places >= 0) & (places < np.asarray(shape, like=home(places))[:, None]), axis=0)
     w = as_weights(weights)
     z = put_back((w if w.dtype == float else w.astype(float))[inside], tuple(places[:, inside]), shape)
     if density:

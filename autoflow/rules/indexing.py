@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from .shapes import at_hand, home, sum_to
+from .shapes import at_hand, home, is_numpys, sum_to, zeros
 from .table import of, primitive, rule
 
 Array = Any
+ADD_AT: dict[type, Any] = {}  # array type of another library -> its own function for add_at
 
 
 @primitive
@@ -22,13 +23,35 @@ def getitem(x: Array, i: Any) -> Array:
 def put_back(g: Array, i: Any, shape: tuple[int, ...]) -> Array:
     """The transpose of :func:`getitem`: zeros of ``shape``, with ``g`` added at ``i``. Repeated indices add up."""
     if is_basic(i):
-        z = np.zeros_like(g, shape=shape)
+        z = zeros(g, shape)
         z[i] = g
         return z
     half = g.dtype == np.float16  # added up in single precision, rounded once
-    z = np.zeros_like(g, shape=shape, dtype=np.float32 if half else g.dtype)
-    np.add.at(z, i, g)
+    z = zeros(g, shape, np.float32 if half else g.dtype)
+    add_at(z, i, g)
     return z.astype(np.float16) if half else z
+
+
+def add_at(z: Array, i: Any, g: Array) -> None:
+    """``np.add.at(z, i, g)``, wherever z is: the one place where rules add into repeated indices.
+
+    CuPy takes no tuple as the index there, and a GPU adds no complex number in one step.
+    """
+    if type(z) is np.ndarray or is_numpys(z):
+        np.add.at(z, i, g)
+    elif z.dtype.kind == "c":
+        add_at(np.real(z), i, np.real(g))  # views: what is added there is in z
+        add_at(np.imag(z), i, np.imag(g))
+    else:
+        ADD_AT.get(type(z), add_at_places)(z, i, g)
+
+
+def add_at_places(z: Array, i: Any, g: Array) -> None:
+    """The same with the elements counted through: any index becomes an array of their numbers."""
+    places = np.arange(z.size, like=home(z)).reshape(z.shape)[i]
+    added = np.zeros(z.size, z.dtype, like=home(z))
+    np.add.at(added, places.reshape(-1), np.broadcast_to(g, places.shape).reshape(-1))
+    z += added.reshape(z.shape)
 
 
 @primitive

@@ -7,13 +7,14 @@ Parts of an array are ``x[slice]``, so the derivative of joining is splitting. W
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from .indexing import put_back
-from .shapes import as_array, given, home, total
+from .shapes import as_array, given, home, is_numpys, together, total
 from .table import composed, of, primitive, rule
 
 Array = Any
@@ -37,13 +38,13 @@ def piece(g: Array, k: int, xs_shape: tuple[Shape, ...], axis: Any) -> Array:
 @composed(np.vstack)
 def vstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Array:
     """One above the other."""
-    return np.concatenate([np.atleast_2d(x) for x in tup], 0, dtype=dtype, casting=casting)
+    return np.concatenate([np.atleast_2d(x) for x in together(*tup)], 0, dtype=dtype, casting=casting)
 
 
 @composed(np.hstack)
 def hstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Array:
     """Side by side."""
-    arrays = [np.atleast_1d(x) for x in tup]
+    arrays = [np.atleast_1d(x) for x in together(*tup)]
     axis = 0 if arrays and arrays[0].ndim == 1 else 1
     return np.concatenate(arrays, axis, dtype=dtype, casting=casting)
 
@@ -51,20 +52,20 @@ def hstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Array:
 @composed(np.dstack)
 def dstack(tup: Any) -> Array:
     """One behind the other."""
-    return np.concatenate([np.atleast_3d(x) for x in tup], 2)
+    return np.concatenate([np.atleast_3d(x) for x in together(*tup)], 2)
 
 
 @composed(np.column_stack)
 def column_stack(tup: Any) -> Array:
     """Vectors as columns."""
-    arrays = [as_array(x) for x in tup]
+    arrays = together(*tup)
     return np.concatenate([x if x.ndim > 1 else np.atleast_2d(x).T for x in arrays], 1)
 
 
 @composed(np.append)
 def append(arr: Any, values: Any, axis: Any = None) -> Array:
     """``values`` behind ``arr``, both flattened unless there is an axis."""
-    return np.concatenate([as_array(arr), as_array(values)], axis=axis)
+    return np.concatenate(together(arr, values), axis=axis)
 
 
 @composed(np.block)
@@ -73,7 +74,7 @@ def block(arrays: Any) -> Array:
     depth = _depth(arrays)
     leaves: list[Any] = []
     _leaves(arrays, leaves)
-    return _block(arrays, depth, max([depth, *[np.ndim(x) for x in leaves]]))
+    return _block(arrays, iter(together(*leaves)), depth, max([depth, *[np.ndim(x) for x in leaves]]))
 
 
 def _depth(arrays: Any) -> int:
@@ -90,11 +91,12 @@ def _leaves(arrays: Any, found: list[Any]) -> None:
         _leaves(part, found) if isinstance(part, list) else found.append(part)
 
 
-def _block(arrays: Any, depth: int, ndim: int) -> Array:
+def _block(arrays: Any, leaves: Iterator[Array], depth: int, ndim: int) -> Array:
+    """``leaves``: the blocks, as arrays."""
     if not isinstance(arrays, list):
-        x = as_array(arrays)
+        x = next(leaves)
         return x.reshape((1,) * (ndim - x.ndim) + x.shape).copy() if depth == 0 else x
-    parts = [_block(part, depth - 1, ndim) for part in arrays]
+    parts = [_block(part, leaves, depth - 1, ndim) for part in arrays]
     parts = [x.reshape((1,) * (ndim - x.ndim) + x.shape) for x in parts]
     return np.concatenate(parts, axis=-depth)
 
@@ -201,12 +203,28 @@ MAPPED = ("edge", "reflect", "symmetric", "wrap")  # every element of the result
 def pad(x: Array, pad_width: Any, mode: Any = "constant", constant_values: Any = 0) -> Array:
     """``np.pad`` with plain constants, or with copies of elements of x."""
     options: Any = {"constant_values": constant_values} if mode == "constant" else {}
+    if isinstance(pad_width, dict) and not is_numpys(x):  # CuPy knows no dict
+        pad_width = pairs(pad_width, x.ndim)
     return np.pad(x, pad_width, mode, **options)
+
+
+def pairs(pad_width: dict[int, Any], ndim: int) -> list[list[int]]:
+    """The widths before and behind every axis.
+
+    >>> pairs({-1: (1, 2)}, 2)
+    [[0, 0], [1, 2]]
+    """
+    return [np.broadcast_to(pad_width.get(a, pad_width.get(a - ndim, 0)), 2).tolist() for a in range(ndim)]
 
 
 def pad_x(g: Array, x_shape: Shape, pad_width: Any, mode: Any) -> Array:
     """Where did each element come from? Padding the numbers of the elements says it."""
     if mode == "constant":
+<<<<<<< HEAD
+=======
+        if isinstance(pad_width, dict):
+            pad_width = pairs(pad_width, len(x_shape))
+>>>>>>> gpu
         before = np.broadcast_to(pad_width, (len(x_shape), 2))[:, 0]
         return g[tuple([slice(int(b), int(b) + n) for b, n in zip(before, x_shape, strict=True)])]
     size = math.prod(x_shape)

@@ -100,7 +100,7 @@ def _lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     x, y = as_array(a), as_array(b)
     z = lstsq(x, y, rcond)
     solution, residuals, rank, s = lstsq_parts(z, x.shape, y.shape)
-    number = np.int32(np.real(plain(rank))[0])
+    number = np.int32(int(np.real(plain(rank))[0]))
     if number != x.shape[1] or x.shape[0] <= x.shape[1]:
         residuals = residuals[:0]
     if z.dtype.kind == "c":

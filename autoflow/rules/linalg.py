@@ -207,7 +207,9 @@ def compute_einsum(
     casting: str = "safe",
 ) -> Array:  # fmt: skip
     """The call as it was given, so that its bits and its errors are NumPy's."""
-    options = {"optimize": optimize, "dtype": dtype, "order": order, "casting": casting}
+    options: dict[str, Any] = {"optimize": optimize, "dtype": dtype}
+    usual = {"order": "K", "casting": "safe"}  # CuPy does not know these two words
+    options |= {name: value for name, value in (("order", order), ("casting", casting)) if value != usual[name]}
     if isinstance(call, str):
         return np.einsum(call, *xs, **options)
     given = [word for pair in zip(xs, call, strict=False) for word in pair]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .reductions import cumprod_x, cumsum_x, masked, mean_x, others, spread, std_x, var_x
-from .shapes import Axis, given, restore_axes
+from .shapes import Axis, given, is_numpys, restore_axes
 from .table import of, rule
 
 Array = Any
@@ -90,6 +90,14 @@ def by_keyword(function: Any, *names: str) -> Callable[..., Any]:
     return lambda x, axis, *values: function(x, axis=axis, **given(**dict(zip(names, values, strict=True))))
 
 
+def spread_in_dtype(function: Any) -> Callable[..., Any]:
+    """np.nanvar or np.nanstd. CuPy's compute in the precision of x, whatever ``dtype`` says: so x gets that dtype."""
+    compute = by_keyword(function, "dtype", "ddof", "keepdims", "where", "correction")
+    return lambda x, axis, dtype, *rest: compute(
+        x if dtype is None or is_numpys(x) or x.dtype.kind == "c" else x.astype(dtype), axis, dtype, *rest
+    )
+
+
 # fmt: off
 # ruff: noqa: E501
 SUMS = (of((2, 3)), of((2, 3), axis=1), of((2, 3), axis=(0, -1), keepdims=True), of(()), of((0, 2), axis=0),
@@ -109,9 +117,9 @@ rule(np.nanprod, "x | axis=None dtype=None keepdims=None initial=None where=None
 rule(np.nanmean, "x | axis=None dtype=None keepdims=None where=None", "mean", r"\operatorname{mean} $x", x=nanmean_x,
      compute=by_keyword(np.nanmean, "dtype", "keepdims", "where"), examples=MEANS)
 rule(np.nanvar,  "x | axis=None dtype=None ddof=0 keepdims=None where=None correction=None", "var", r"\operatorname{var} $x", x=nanvar_x,
-     compute=by_keyword(np.nanvar, "dtype", "ddof", "keepdims", "where", "correction"), holomorphic=False, examples=(*SPREADS, of(())))
+     compute=spread_in_dtype(np.nanvar), holomorphic=False, examples=(*SPREADS, of(())))
 rule(np.nanstd,  "x | axis=None dtype=None ddof=0 keepdims=None where=None correction=None", "std", r"\operatorname{std} $x", x=nanstd_x,
-     compute=by_keyword(np.nanstd, "dtype", "ddof", "keepdims", "where", "correction"), holomorphic=False, examples=SPREADS)
+     compute=spread_in_dtype(np.nanstd), holomorphic=False, examples=SPREADS)
 rule(np.nanmax,  "x | axis=None keepdims=None initial=None where=None", "max", r"\max $x", x=nanmax_x,
      compute=by_keyword(np.nanmax, "keepdims", "initial", "where"), examples=EXTREMES)
 rule(np.nanmin,  "x | axis=None keepdims=None initial=None where=None", "min", r"\min $x", x=nanmax_x,

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import NoRuleError
-from .shapes import plain
+from .shapes import given, plain
 from .table import composed
 from .versions import functions
 
@@ -58,7 +58,7 @@ def full_like(
     device: Any = None,
 ) -> Array:  # fmt: skip
     """A Constant to be written into, as zeros_like; an Operation if ``fill_value`` is a node with a gradient."""
-    fresh = np.empty_like(a, dtype, order, shape=shape, device=device)
+    fresh = np.empty_like(a, dtype, order, **given(shape=shape, device=device))
     if not has_gradient(fill_value):
         np.copyto(fresh.value, plain(fill_value), casting="unsafe")
         return fresh

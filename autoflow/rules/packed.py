@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from .shapes import at_hand, greatest, home, plain
+from .shapes import at_hand, greatest, home, is_numpys, plain
 
 Array = Any
 Shape = tuple[int, ...]
@@ -103,13 +103,21 @@ def reciprocal(x: Array, zero: Array) -> Array:
 def solve(x: Array, y: Array) -> Array:
     """x⁻¹ y for matrices; NaN where an x is singular: backward does not raise what forward did not."""
     try:
-        return np.linalg.solve(x, y)
+        return solve_stack(x, y)
     except np.linalg.LinAlgError:
         singular = np.stack([np.linalg.matrix_rank(a) < len(a) for a in _each(plain(x))])
         singular = singular.reshape((*x.shape[:-2], 1, 1))
         nan = np.asarray(np.full((), np.nan, y.dtype), like=home(y))
         eye = np.identity(x.shape[-1], x.dtype, like=home(x))
-        return np.where(singular, nan, np.linalg.solve(np.where(singular, eye, x), y))
+        return np.where(singular, nan, solve_stack(np.where(singular, eye, x), y))
+
+
+def solve_stack(x: Array, y: Array) -> Array:
+    """``np.linalg.solve``, and stacks are broadcast here for libraries that do not, as CuPy."""
+    if y.ndim > 1 and not is_numpys(x) and x.shape[:-2] != y.shape[:-2]:
+        stack = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+        x, y = np.broadcast_to(x, stack + x.shape[-2:]), np.broadcast_to(y, stack + y.shape[-2:])
+    return np.linalg.solve(x, y)
 
 
 def _each(x: Array) -> Sequence[Array]:

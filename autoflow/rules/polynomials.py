@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .shapes import as_array, plain
+from .shapes import as_array, home, plain, together
 from .table import composed
 
 Array = Any
@@ -35,7 +35,7 @@ def vander(x: Any, N: Any = None, increasing: bool = False) -> Array:  # noqa: N
     n = x.shape[0] if N is None else N
     dtype = np.promote_types(x.dtype, int)
     x = x if x.dtype == dtype else x.astype(dtype)
-    ones = np.ones((x.shape[0], min(n, 1)), dtype)
+    ones = np.ones((x.shape[0], min(n, 1)), dtype, like=home(x))
     powers = np.cumprod(np.broadcast_to(x[:, None], (x.shape[0], max(n - 1, 0))), axis=1)
     z = np.concatenate([ones, powers], axis=1)
     return z if increasing else z[:, ::-1]
@@ -57,17 +57,18 @@ def polysub(a1: Any, a2: Any) -> Array:
 
 def same_length(a1: Any, a2: Any) -> tuple[Array, Array]:
     """Both with zeros before the shorter one."""
-    x, y = np.atleast_1d(a1, a2)
+    x, y = np.atleast_1d(*together(a1, a2))
     short, long = (x, y) if len(x) < len(y) else (y, x)
     if len(short) < len(long):
-        short = np.concatenate([np.zeros(len(long) - len(short), short.dtype), short])
+        short = np.concatenate([np.zeros(len(long) - len(short), short.dtype, like=home(long)), short])
     return (short, long) if len(x) < len(y) else (long, short)
 
 
 @composed(np.polymul)
 def polymul(a1: Any, a2: Any) -> Array:
     """The product: a convolution of the coefficients, leading zeros left out."""
-    return np.convolve(trimmed(a1), trimmed(a2))
+    x, y = together(a1, a2)
+    return np.convolve(trimmed(x), trimmed(y))
 
 
 def trimmed(p: Any) -> Array:
@@ -84,30 +85,30 @@ def polyder(p: Any, m: int = 1) -> Array:
     if m < 0:
         raise ValueError("Order of derivative must be positive (see polyint)")
     for _ in range(int(m)):
-        p = p[:-1] * np.arange(len(p) - 1, 0, -1)
+        p = p[:-1] * np.arange(len(p) - 1, 0, -1, like=home(p))
     return p
 
 
 @composed(np.polyint)
 def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
     """The m-th antiderivative; ``k``: the constants of integration."""
-    p = as_array(p)
     if m < 0:
         raise ValueError("Order of integral must be positive (see polyder)")
-    constants = np.zeros(m) if k is None else np.atleast_1d(as_array(k))
+    p, k = together(p, np.zeros(m).tolist() if k is None else k)
+    constants = np.atleast_1d(k)
     if len(constants) == 1 and m > 1:
-        constants = constants[0] * np.ones(m)
+        constants = constants[0] * np.ones(m, like=home(constants))
     if len(constants) < m:
         raise ValueError("k must be a scalar or a rank-1 array of length 1 or >m.")
     for i in range(int(m)):
-        p = np.concatenate([p / np.arange(len(p), 0, -1), constants[i : i + 1]])
+        p = np.concatenate([p / np.arange(len(p), 0, -1, like=home(p)), constants[i : i + 1]])
     return p
 
 
 @composed(np.polydiv)
 def polydiv(u: Any, v: Any) -> tuple[Array, Array]:
     """Quotient and remainder, by long division."""
-    u, v = np.atleast_1d(u) + 0.0, np.atleast_1d(v) + 0.0
+    u, v = (np.atleast_1d(p) + 0.0 for p in together(u, v))
     n = len(v)
     dtype = (u[0] + v[0]).dtype
     scale, rest = 1.0 / v[0], u if u.dtype == dtype else u.astype(dtype)
@@ -121,13 +122,14 @@ def polydiv(u: Any, v: Any) -> tuple[Array, Array]:
     rest = rest if quotient else u
     while np.allclose(plain(rest[0]), 0, rtol=1e-14) and rest.shape[-1] > 1:
         rest = rest[1:]
-    return (np.stack(quotient) if quotient else np.zeros(1, dtype)), rest
+    return (np.stack(quotient) if quotient else np.zeros(1, dtype, like=home(rest))), rest
 
 
 @composed(np.polyfit)
 def polyfit(x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: Any = None, cov: Any = False) -> Any:
     """The coefficients of the polynomial with the least squares of (y − p(x)) w; gradients to x, y and w."""
-    x, y, order = as_array(x) + 0.0, as_array(y) + 0.0, int(deg) + 1
+    x, y = (part + 0.0 for part in together(x, y))
+    order = int(deg) + 1
     if deg < 0:
         raise ValueError("expected deg >= 0")
     if x.ndim != 1 or not x.size or y.ndim not in (1, 2) or x.shape[0] != y.shape[0]:
@@ -174,11 +176,17 @@ def roots(p: Any) -> Array:
     n = len(p) - 1
     if not n:
         return np.zeros(at_zero)
+<<<<<<< HEAD
     companion = np.concatenate([(-p[1:] / p[0])[None], np.eye(n - 1, n, dtype=p.dtype)])
     found = np.linalg.eigvals(companion)  # complex, also where all are real, from NumPy 2.5 on
     if p.dtype.kind == "f" and found.dtype.kind == "c" and not np.any(plain(found).imag):
         found = np.copy(np.real(found))
     return np.hstack([found, np.zeros(at_zero, found.dtype)]) if at_zero else found
+=======
+    companion = np.concatenate([(-p[1:] / p[0])[None], np.eye(n - 1, n, dtype=p.dtype, like=home(p))])
+    found = np.linalg.eigvals(companion)
+    return np.hstack([found, np.zeros(at_zero, found.dtype, like=home(found))]) if at_zero else found
+>>>>>>> gpu
 
 
 @composed(np.poly)
@@ -194,9 +202,9 @@ def poly(seq_of_zeros: Any) -> Any:
         zeros = zeros if zeros.dtype == dtype else np.astype(zeros, dtype)
     if not len(zeros):
         return 1.0
-    a: Any = np.ones(1, zeros.dtype)
+    a: Any = np.ones(1, zeros.dtype, like=home(zeros))
     for zero in zeros:
-        a = np.convolve(a, np.stack([np.ones((), zeros.dtype), -zero]))
+        a = np.convolve(a, np.stack([np.ones((), zeros.dtype, like=home(zeros)), -zero]))
     if a.dtype.kind != "c":
         return a
     numbers = plain(zeros)

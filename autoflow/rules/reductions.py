@@ -12,7 +12,20 @@ from typing import Any
 
 import numpy as np
 
-from .shapes import Axis, at_hand, axes_of, count_along, divided, from_last, given, home, restore_axes, sum_to, to_last
+from .shapes import (
+    Axis,
+    at_hand,
+    axes_of,
+    count_along,
+    divided,
+    from_last,
+    given,
+    home,
+    is_numpys,
+    restore_axes,
+    sum_to,
+    to_last,
+)
 from .table import composed, of, primitive, rule
 from .versions import NEW_ARRAY, NOT_GIVEN
 
@@ -51,13 +64,23 @@ def used(shape: Shape, axis: Axis, where: Any) -> Any:
     return np.broadcast_to(where, shape).sum(axis=axis, keepdims=True)
 
 
+def axis_of(x: Array, axis: Axis) -> Axis:
+    """``axis``; of a number NumPy takes 0 and -1 too, CuPy does not."""
+    return None if axis in (0, -1) and not x.ndim and not is_numpys(x) else axis
+
+
 def reducer(ufunc: np.ufunc, function: Any) -> Callable[..., Any]:
     """``function`` as NumPy computes it, on the short way (half the time) where no rare option is given."""
     reduce = ufunc.reduce
 
     def compute(x: Array, axis: Axis, dtype: Any, keepdims: Any, initial: Any, where: Any) -> Array:
         if type(x) is np.ndarray and initial is None and where is None:
+<<<<<<< HEAD
             return reduce(x, axis, dtype, out=NEW_ARRAY, keepdims=keepdims)
+=======
+            return reduce(x, axis, dtype, out=..., keepdims=keepdims)
+        axis = axis_of(x, axis)
+>>>>>>> gpu
         return function(x, axis=axis, keepdims=keepdims, **given(dtype=dtype, initial=initial, where=where))
 
     return compute
@@ -79,9 +102,15 @@ def sum_x(g: Array, x_shape: Shape, axis: Axis, keepdims: bool, where: Any) -> A
 def compute_mean(x: Array, axis: Axis, dtype: Any, keepdims: Any, where: Any) -> Array:
     """``np.mean``: for float64 written out, in 1.1 µs instead of 2.3."""
     if type(x) is np.ndarray and x.dtype == np.float64 and x.size and dtype is None and where is None:
+<<<<<<< HEAD
         z = np.add.reduce(x, axis, out=NEW_ARRAY, keepdims=keepdims)
         return np.divide(z, x.size // z.size, out=NEW_ARRAY)
     return np.mean(x, axis=axis, keepdims=keepdims, **given(dtype=dtype, where=where))
+=======
+        z = np.add.reduce(x, axis, out=..., keepdims=keepdims)
+        return np.divide(z, x.size // z.size, out=...)
+    return np.mean(x, axis=axis_of(x, axis), keepdims=keepdims, **given(dtype=dtype, where=where))
+>>>>>>> gpu
 
 
 def mean_x(g: Array, x_shape: Shape, axis: Axis, keepdims: bool, where: Any) -> Array:

@@ -1,7 +1,7 @@
 """What the rows share: arithmetic of shapes, each helper the transpose of something simple; and where arrays are.
 
-Of the second kind are :func:`plain`, :func:`home` and :func:`at_hand`, which a row asks before it makes an array or
-looks at a number: its operands may be on a GPU.
+Of the second kind are :func:`plain`, :func:`home`, :func:`at_hand` and :func:`is_numpys`, which a row asks before it
+makes an array or looks at a number: its operands may be on a GPU.
 """
 
 from __future__ import annotations
@@ -127,6 +127,14 @@ def as_array(x: Any) -> Array:
     return x if hasattr(x, "ndim") else np.asarray(x)
 
 
+def together(*xs: Any) -> list[Array]:
+    """Arrays and nodes as they are; numbers and lists as arrays where the first array is, on a GPU for example."""
+    place = next((home(x) for x in xs if home(x) is not None), None)
+    if place is None or is_numpys(place):
+        return [as_array(x) for x in xs]
+    return [np.asarray(x, like=place) if home(x) is None else x for x in xs]
+
+
 def plain(x: Any) -> Any:
     """The numbers of an array or node, for decisions that are not differentiated."""
     return getattr(x, "value", x)
@@ -146,9 +154,25 @@ def at_hand(x: Array) -> bool:
     return isinstance(plain(x), (np.ndarray, np.generic))
 
 
+def is_numpys(x: Array) -> bool:
+    """Does NumPy compute with x? Also of an array that is being compiled; other libraries may lack what NumPy has."""
+    x = plain(x)
+    return isinstance(x, (np.ndarray, np.generic)) or getattr(type(x), "is_numpys", False)
+
+
 def greatest(x: Array) -> Array:
     """The maximum along the last axis, 0 where there is nothing. (CuPy's ``max`` knows no ``initial``.)"""
-    return np.max(x, axis=-1) if x.shape[-1] else np.zeros_like(x, shape=x.shape[:-1])
+    return np.max(x, axis=-1) if x.shape[-1] else zeros(x, x.shape[:-1])
+
+
+def zeros(x: Array, shape: tuple[int, ...], dtype: Any = None) -> Array:
+    """Zeros of ``shape`` where x is, in memory as ``np.zeros_like`` has them, which takes 2 µs instead of 0.3.
+
+    (Of an empty ``shape`` CuPy's zeros_like thinks that none was given.)
+    """
+    if type(x) is np.ndarray and x.flags.c_contiguous:
+        return np.zeros(shape, dtype or x.dtype)
+    return np.zeros_like(x, dtype, shape=shape) if shape else np.zeros((), dtype or x.dtype, like=home(x))
 
 
 def is_given(option: Any) -> bool:

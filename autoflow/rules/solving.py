@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .decompositions import vanishing
-from .packed import adjoint, dominant, solve
+from .packed import adjoint, dominant, solve, solve_stack
 from .shapes import as_array, greatest, home, plain, sum_to
 from .table import composed, of, primitive, rule
 
@@ -47,7 +47,7 @@ def solve_x(g: Array, x: Array, y_shape: Shape, z: Array) -> Array:
 
 rule(np.linalg.inv, "x", "inv", r"$x^{-1}", x=inv_x,
      examples=(of((3, 3), prepare=dominant), of((2, 2, 2), prepare=dominant), of((1, 1), prepare=dominant), of((0, 0))))  # fmt: skip
-rule(np.linalg.solve, "x y", "solve", r"$x^{-1} $y", x=solve_x, y=solve_y,
+rule(np.linalg.solve, "x y", "solve", r"$x^{-1} $y", x=solve_x, y=solve_y, compute=solve_stack,
      examples=(of((3, 3), (3,), prepare=dominant), of((3, 3), (3, 2), prepare=dominant), of((2, 2, 2), (2,), prepare=dominant),
                of((2, 2), (3, 2, 1), prepare=dominant), of((2, 1, 2, 2), (3, 2, 2), prepare=dominant), of((0, 0), (0,)), of((2, 2), (2, 0), prepare=dominant)))  # fmt: skip
 

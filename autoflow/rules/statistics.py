@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .shapes import Axis, as_array, axes_of, given
+from .shapes import Axis, as_array, axes_of, given, together
 from .table import composed
 from .versions import NOT_GIVEN
 
@@ -24,7 +24,7 @@ def average(
         z = np.mean(x, axis, **options)
         scale = z.dtype.type(x.size / z.size)
     else:
-        w = along_axes(as_array(weights), x.shape, axis)
+        w = along_axes(together(x, weights)[1], x.shape, axis)
         dtype = np.result_type(x.dtype, w.dtype, *(["f8"] if x.dtype.kind in "iub" else []))
         scale = np.sum(w, axis, dtype=dtype, **options)
         if np.any(scale == 0):
@@ -64,7 +64,7 @@ def cov(
     ddof = (0 if bias else 1) if ddof is None else ddof
     if ddof != int(ddof):
         raise ValueError("ddof must be integer")
-    w = checked_weights(fweights, aweights, x.shape[1])
+    w = checked_weights(fweights, aweights, x)
     mean, total = np.average(x, axis=1, weights=w, returned=True)
     freedom: Any = x.shape[1] - ddof
     if w is not None:
@@ -87,14 +87,14 @@ def as_rows(x: Array, rowvar: bool, k: int) -> Array:
     return x.T if turn else x
 
 
-def checked_weights(fweights: Any, aweights: Any, n: int) -> Any:
+def checked_weights(fweights: Any, aweights: Any, x: Array) -> Any:
     """The product of both, or the one that is given, checked as NumPy does."""
     kinds = {"fweights": fweights, "aweights": aweights}
-    found = {name: as_array(w) for name, w in kinds.items() if w is not None}
+    found = {name: together(x, w)[1] for name, w in kinds.items() if w is not None}
     for name, w in found.items():
         if w.ndim > 1:
             raise RuntimeError(f"cannot handle multidimensional {name}")
-        if w.shape[0] != n:
+        if w.shape[0] != x.shape[1]:
             raise RuntimeError(f"incompatible numbers of samples and {name}")
         if np.any(w < 0):
             raise ValueError(f"{name} cannot be negative")

@@ -44,7 +44,12 @@ def flatten(x: Array, order: str = "C") -> Array:
 @primitive
 def astype(x: Array, dtype: Any, order: str = "K", casting: str = "unsafe") -> Array:
     """``x.astype(dtype)``: a copy with another dtype."""
-    return x.astype(dtype, order=order, casting=casting)
+    return cast(x, dtype, order, casting)
+
+
+def cast(x: Array, dtype: Any, order: str, casting: str, **copy: bool) -> Array:
+    """``x.astype`` of an array. CuPy does not know the word ``casting``, so it hears only what is not usual."""
+    return x.astype(dtype, order=order, **copy, **({} if casting == "unsafe" else {"casting": casting}))
 
 
 def cast_back(g: Array, x_dtype: Any) -> Array:

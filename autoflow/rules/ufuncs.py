@@ -15,7 +15,7 @@ import numpy as np
 from ..errors import NoRuleError
 from .arithmetic import over
 from .indexing import put_back
-from .shapes import Axis, as_array, axes_of, given, home, restore_axes
+from .shapes import Axis, as_array, axes_of, given, home, is_numpys, restore_axes, to_last, zeros
 from .table import RULES, of, primitive, rule
 
 Array = Any
@@ -96,6 +96,8 @@ def add_norm(ufunc: np.ufunc, label: str, latex: str, x: Callable[..., Array]) -
     """The row of ``ufunc.reduce``, of which NumPy takes the axes in an order of its own."""
 
     def reduced(x: Array, axis: Axis = 0, keepdims: bool = False, initial: Any = None) -> Array:
+        if not is_numpys(x):
+            return halved(ufunc, x, axis, keepdims, initial)
         return ufunc.reduce(x, axis, keepdims=keepdims, **given(initial=initial))
 
     reduced.__name__ = reduced.__qualname__ = f"{ufunc.__name__}_reduce"
@@ -104,6 +106,20 @@ def add_norm(ufunc: np.ufunc, label: str, latex: str, x: Callable[..., Array]) -
          examples=(of((3,)), of((2, 3), axis=1), of((2, 3), axis=None), of((2, 3, 2), axis=(0, -1), keepdims=True),
                    of((2, 3), axis=-2, initial=0.5), of((2, 0), axis=0)))  # fmt: skip
     return row  # type: ignore[no-any-return]
+
+
+def halved(ufunc: np.ufunc, x: Array, axis: Axis, keepdims: bool, initial: Any) -> Array:
+    """``ufunc.reduce`` for libraries without it, as CuPy: one half with the other, until one element is left."""
+    y = to_last(x, axis)
+    while y.shape[-1] > 1:
+        half = y.shape[-1] // 2
+        folded = ufunc(y[..., :half], y[..., half : 2 * half])
+        y = np.concatenate([folded, y[..., 2 * half :]], axis=-1)
+    if not y.shape[-1]:
+        y = zeros(y, (*y.shape[:-1], 1)) + ufunc.identity
+    z = y[..., 0] if initial is None else ufunc(y[..., 0], initial)
+    gone = axes_of(axis, x.ndim)
+    return z.reshape([1 if a in gone else n for a, n in enumerate(x.shape)]) if keepdims else z
 
 
 NORMS: dict[Any, Callable[..., Any]] = {
@@ -133,7 +149,7 @@ def segments(indices: Any, n: int) -> list[tuple[int, int]]:
 @primitive
 def sums_at(x: Array, indices: Any, axis: int = 0) -> Array:
     """``np.add.reduceat``."""
-    return np.add.reduceat(x, indices, axis)
+    return np.add.reduceat(x, indices if is_numpys(x) else np.asarray(indices, like=home(x)), axis)
 
 
 def sums_at_x(g: Array, x_shape: Shape, indices: Any, axis: int) -> Array:
