@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .indexing import put_back
-from .shapes import as_array, given, home, is_numpys, together, total
+from .shapes import as_array, given, home, together, total
 from .table import composed, of, primitive, rule
 
 Array = Any
@@ -203,28 +203,12 @@ MAPPED = ("edge", "reflect", "symmetric", "wrap")  # every element of the result
 def pad(x: Array, pad_width: Any, mode: Any = "constant", constant_values: Any = 0) -> Array:
     """``np.pad`` with plain constants, or with copies of elements of x."""
     options: Any = {"constant_values": constant_values} if mode == "constant" else {}
-    if isinstance(pad_width, dict) and not is_numpys(x):  # CuPy knows no dict
-        pad_width = pairs(pad_width, x.ndim)
     return np.pad(x, pad_width, mode, **options)
-
-
-def pairs(pad_width: dict[int, Any], ndim: int) -> list[list[int]]:
-    """The widths before and behind every axis.
-
-    >>> pairs({-1: (1, 2)}, 2)
-    [[0, 0], [1, 2]]
-    """
-    return [np.broadcast_to(pad_width.get(a, pad_width.get(a - ndim, 0)), 2).tolist() for a in range(ndim)]
 
 
 def pad_x(g: Array, x_shape: Shape, pad_width: Any, mode: Any) -> Array:
     """Where did each element come from? Padding the numbers of the elements says it."""
     if mode == "constant":
-<<<<<<< HEAD
-=======
-        if isinstance(pad_width, dict):
-            pad_width = pairs(pad_width, len(x_shape))
->>>>>>> gpu
         before = np.broadcast_to(pad_width, (len(x_shape), 2))[:, 0]
         return g[tuple([slice(int(b), int(b) + n) for b, n in zip(before, x_shape, strict=True)])]
     size = math.prod(x_shape)

@@ -176,17 +176,11 @@ def roots(p: Any) -> Array:
     n = len(p) - 1
     if not n:
         return np.zeros(at_zero)
-<<<<<<< HEAD
-    companion = np.concatenate([(-p[1:] / p[0])[None], np.eye(n - 1, n, dtype=p.dtype)])
+    companion = np.concatenate([(-p[1:] / p[0])[None], np.eye(n - 1, n, dtype=p.dtype, like=home(p))])
     found = np.linalg.eigvals(companion)  # complex, also where all are real, from NumPy 2.5 on
     if p.dtype.kind == "f" and found.dtype.kind == "c" and not np.any(plain(found).imag):
         found = np.copy(np.real(found))
-    return np.hstack([found, np.zeros(at_zero, found.dtype)]) if at_zero else found
-=======
-    companion = np.concatenate([(-p[1:] / p[0])[None], np.eye(n - 1, n, dtype=p.dtype, like=home(p))])
-    found = np.linalg.eigvals(companion)
     return np.hstack([found, np.zeros(at_zero, found.dtype, like=home(found))]) if at_zero else found
->>>>>>> gpu
 
 
 @composed(np.poly)
