@@ -2,29 +2,29 @@
 
 from importlib import import_module
 
-from . import fast, methods  # give nodes their operators and methods
-from .create import array, constant, empty, full, ones, stack, stop_gradient, variable, zeros
+from .arrays.creation import array, constant, empty, full, ones, stack, stop_gradient, variable, zeros
+from .backprop.passes import backward
+from .forward import array_methods as methods, operators as fast  # give nodes their operators and methods
 from .modes import enable_grad, is_grad_enabled, no_grad, options, set_grad_enabled
-from .nodes import Constant, Node, Operation, Variable
+from .nodes.nodes import Constant, Node, Operation, Variable
 from .numbering import reset
-from .passes import backward
-from .transforms import elementwise_grad, grad, grad_and_aux, value_and_grad
+from .transforms.gradient import elementwise_grad, grad, grad_and_aux, value_and_grad
 
 __version__ = "0.1.0"
 LATER = {  # public name -> the module that has it, imported at first use: nobody pays for what he does not need
-    "Autodiff": "devices", "Function": "function", "Gradients": "collected", "GradScaler": "precision",
-    "autocast": "precision", "check": "verify", "checkpoint": "recompute", "checkpointing": "recompute",
-    "compile": "plan", "detect_anomaly": "anomaly", "draw": "pictures", "explore": "pictures.explore", "fit": "train",
-    "gc_paused": "plan", "gradcheck": "verify", "gradients": "collected",
-    "graph": "pictures", "hessian": "jacobians", "hvp": "products", "jacobian": "jacobians", "jvp": "products",
-    "linalg": "", "nn": "", "on_operation": "hooks", "ops": "", "optim": "",
-    "plot_boundary": "nn.views", "plot_loss": "nn.views", "plot_sizes": "nn.views", "plot_weights": "nn.views",
-    "primitive": "custom",
-    "register_function": "ops", "register_operation": "ops", "register_rule": "custom",
-    "safe_masking": "masking", "scope": "scopes", "special": "", "stats": "",
-    "integrate": "", "signal": "",
-    "to_cpu": "devices", "to_dot": "pictures", "to_gpu": "devices", "vjp": "products",
-    "warm_allocator": "plan", "watch": "nn.views",
+    "Autodiff": "arrays.devices", "Function": "extending.function", "Gradients": "transforms.gradient_table",
+    "GradScaler": "forward.mixed_precision", "autocast": "forward.mixed_precision", "check": "transforms.gradcheck",
+    "checkpoint": "backprop.checkpointing", "checkpointing": "backprop.checkpointing", "compile": "compiler",
+    "detect_anomaly": "backprop.anomaly", "draw": "pictures", "explore": "pictures.sliders.explore", "fit": "train",
+    "gc_paused": "compiler", "gradcheck": "transforms.gradcheck", "gradients": "transforms.gradient_table",
+    "graph": "pictures", "hessian": "transforms.jacobian", "hvp": "transforms.vjp_jvp",
+    "jacobian": "transforms.jacobian", "jvp": "transforms.vjp_jvp", "linalg": "", "nn": "",
+    "on_operation": "backprop.hooks", "ops": "", "optim": "", "plot_boundary": "nn.plots", "plot_loss": "nn.plots",
+    "plot_sizes": "nn.plots", "plot_weights": "nn.plots", "primitive": "extending.custom", "register_function": "ops",
+    "register_operation": "ops", "register_rule": "extending.custom", "safe_masking": "backprop.masking",
+    "scope": "nodes.scopes", "special": "", "stats": "", "integrate": "", "signal": "", "to_cpu": "arrays.devices",
+    "to_dot": "pictures", "to_gpu": "arrays.devices", "vjp": "transforms.vjp_jvp", "warm_allocator": "compiler",
+    "watch": "nn.plots",
 }  # fmt: skip
 __all__ = [
     "Constant", "Node", "Operation", "Variable", "array", "backward", "constant", "elementwise_grad", "empty",

@@ -3,7 +3,7 @@
     python -m autoflow "a1 = x + y + z; a2 = x*y*z; a1**2 * sin(a2) - a1*cos(a2)" x=3 y=5 z=4 -o graph.svg
     python -m autoflow --demo
 
-What a formula may say is decided in ``commandline.py``.
+What a formula may say is decided in ``cli/commandline.py``.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from . import commandline
-from .commandline import Calculator, Refused
+from .cli import commandline
+from .cli.commandline import Calculator, Refused
+from .cli.listing import identity, nodes_of, print_table
 from .errors import AutoflowError
-from .listing import identity, nodes_of, print_table
 from .modes import options
 
 EPILOG = """\
@@ -47,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = make_parser()
     given = parser.parse_intermixed_args(guarded(sys.argv[1:] if argv is None else argv))
     if given.demo:
-        from . import demo
+        from .cli import demo
 
         return demo.main()
     if given.formula is None:

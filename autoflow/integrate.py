@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from .function import Function
-from .nodes import value_of
-from .products import vjp
+from .extending.function import Function
+from .nodes.nodes import value_of
 from .rules.shapes import as_array
+from .transforms.vjp_jvp import vjp
 
 Array = Any
 __all__ = ["odeint"]

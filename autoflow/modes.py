@@ -32,9 +32,11 @@ class Modes:
     scope: tuple[tuple[str, int], ...] = ()  # the named blocks around us, each with the number of its entering
     notices: tuple[Callable[[Any], None], ...] = ()  # called with every operation that is recorded
     anomaly: bool = False  # look for NaN and infinity, forward (by a notice) and backward
-    safe_masking: bool = False  # in backward passes 0 · inf = 0, see masking.py
-    autocast: Any = None  # the dtype in which products are computed, see precision.py
-    around: Any = None  # what a compiled recording puts around the steps of backward passes, see plan/recorded.py
+    safe_masking: bool = False  # in backward passes 0 · inf = 0, see backprop/masking.py
+    autocast: Any = None  # the dtype in which products are computed, see forward/mixed_precision.py
+    around: Any = (
+        None  # what a compiled recording puts around the steps of backward passes, see compiler/trace/recorded.py
+    )
     limit: int = field(init=False)  # up to that size the fast path may record by itself; -1 where it may not
 
     def __post_init__(self) -> None:

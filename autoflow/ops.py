@@ -37,7 +37,7 @@ def register_function(name: str, apply: Any, *, replace: bool = False) -> Any:
     Returns the function. Raises ValueError for a name that is taken, unless ``replace=True``.
 
     >>> import autoflow as af
-    >>> from autoflow.custom import primitive
+    >>> from autoflow.extending.custom import primitive
     >>> @primitive
     ... def halved(x):
     ...     return x / 2

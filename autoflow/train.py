@@ -18,7 +18,7 @@ import numpy as np
 from .errors import AnomalyError, InputError
 from .modes import no_grad
 from .nn.checks import generator, plain
-from .nn.views import plot_loss
+from .nn.plots import plot_loss
 from .optim import Optimiser, Schedule
 
 Array = Any

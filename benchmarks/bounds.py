@@ -20,7 +20,7 @@ from measuring import digits, interleaved, setting, table, warm_malloc
 from workloads import WORKLOADS, Workload
 
 import autoflow as af
-from autoflow.plan.phase import BLOCK, cores
+from autoflow.compiler.run.tiles import BLOCK, cores
 
 ROUNDS = 15
 

@@ -26,7 +26,7 @@ import numpy as np
 from measuring import digits, fresh, setting, table, warm_malloc
 
 import autoflow as af
-from autoflow.recompute import checkpoint, checkpointing
+from autoflow.backprop.checkpointing import checkpoint, checkpointing
 
 Array = Any
 MB = 1e6

@@ -20,7 +20,7 @@ from time import process_time
 import numpy as np
 from measuring import digits, setting, table
 
-from autoflow.pictures.layout import Box, Line, arrange
+from autoflow.pictures.layout.arrange import Box, Line, arrange
 
 NEAR = 40  # how far back operands are
 FIRST = 20  # leaves

@@ -13,8 +13,8 @@ from pathlib import Path
 import pdoc
 
 import autoflow
-from autoflow.late import later
-from autoflow.methods import LATER
+from autoflow.forward.array_methods import LATER
+from autoflow.lazy import later
 
 # What users import, with what these name in ``__all__``. The other modules are for those who read the source.
 MODULES = ["autoflow", "autoflow.backends", "autoflow.errors", "autoflow.pictures"]

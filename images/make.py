@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 import autoflow as af
-from autoflow.demo import example
+from autoflow.cli.demo import example
+from autoflow.nodes.scopes import scope
 from autoflow.pictures import Graph
-from autoflow.scopes import scope
 
 HERE = Path(__file__).parent
 THEMES = ("light", "dark")

@@ -24,9 +24,9 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import cases
 import numpy as np
 import pytest
-import test_rules
 from support import rows
 
 from autoflow.rules.table import Rule
@@ -64,7 +64,7 @@ def check(row: Rule) -> None:
     """The row's own tests."""
     special = sys.modules.get("test_special")  # not there without SciPy
     if special is None or row not in special.OURS:
-        test_rules.check_row(row)
+        cases.check_row(row)
         return
     with pytest.MonkeyPatch.context() as patch:  # of some of SciPy's functions not every dtype is right
         special.test_row(row, patch)
@@ -93,7 +93,7 @@ def outcome(row: Rule, operand: str, mutant: str) -> str:
     watched.__wrapped__ = right  # type: ignore[attr-defined]
     row.derivatives = {**before, operand: watched}
     try:
-        with test_rules.broken(row, operand, wrong, **FLAGS.get(mutant, {})):
+        with cases.broken(row, operand, wrong, **FLAGS.get(mutant, {})):
             check(row)
     except Exception:  # however it is noticed
         return "caught"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from checks import differences
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))  # scripts, no package
 
@@ -38,22 +39,6 @@ def gradients(implementation, work):
             warnings.simplefilter("ignore")
             pytest.importorskip(implementation.partition("-")[0])
         return compare.IMPLEMENTATIONS[implementation](work)()
-
-
-def differences(work, h=1e-5):
-    """The gradients by central differences, from the forward function alone."""
-    found = []
-    for k, parameter in enumerate(work.parameters):
-        g = np.empty_like(parameter)
-        for i in np.ndindex(parameter.shape):
-            ends = []
-            for step in (h, -h):
-                moved = [p.copy() for p in work.parameters]
-                moved[k][i] += step
-                ends.append(work.forward(np, *work.data, *moved))
-            g[i] = (ends[0] - ends[1]) / (2 * h)
-        found.append(g)
-    return found
 
 
 def test_every_workload_is_of_a_kind_tested_here():

@@ -15,7 +15,7 @@ import compare
 import curves
 import more_workloads as more
 import workloads
-from test_benchmarks import differences
+from checks import differences
 
 import autoflow as af
 

@@ -18,7 +18,7 @@ from autoflow.errors import (
     SeedError,
     StaleValueError,
 )
-from autoflow.nodes import NodeRole, value_of
+from autoflow.nodes.nodes import NodeRole, value_of
 from autoflow.rules.versions import since
 
 X = np.array([0.5, 1.7, -2.2, 3.1])

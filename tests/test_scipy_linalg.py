@@ -7,9 +7,9 @@ from functools import partial
 
 import numpy as np
 import pytest
+from cases import check_row
+from checks import check
 from support import assert_close, same_bits
-from test_reductions import check
-from test_rules import check_row
 
 scipy = pytest.importorskip("scipy.linalg")
 

@@ -169,12 +169,12 @@ def test_without_scipy_the_error_says_what_to_install(name):
 
 
 def test_convolution_row():
-    import test_rules
+    import cases
 
     from autoflow import signal
     from autoflow.rules.table import RULES
 
-    test_rules.check_row(RULES[signal.convolution])
+    cases.check_row(RULES[signal.convolution])
 
 
 @pytest.mark.parametrize("mode", ["full", "same", "valid"])

@@ -3,13 +3,13 @@
     functions.py   sigmoid, gelu, softmax, dropout, layer_norm, attention ... each a formula
     windows.py     convolution and pooling, from slices
     losses.py      what training makes small, with PyTorch's names and reductions
-    rows.py        the six functions that have rows of their own in the table of derivatives, and why
+    fused.py        the six functions that have rows of their own in the table of derivatives, and why
     init.py        the random numbers to start from
     module.py      Module: something with parameters that can be called, saved and loaded
     layers.py      Linear, Conv2d, BatchNorm ...: a function and its parameters
     recurrent.py   RNN, LSTM
     checks.py      what can go in, and the errors that say so
-    views.py       pictures of training: af.watch, af.plot_sizes and others
+    plots.py       pictures of training: af.watch, af.plot_sizes and others
 
 Read in that order. Shapes and names of parameters are PyTorch's, so weights go from one to the other unchanged.
 
@@ -33,6 +33,7 @@ from .functions import (
     softplus,
     tanh,
 )
+from .fused import erf, leaky_relu, log_softmax, relu, sigmoid, softmax
 from .layers import BatchNorm, Conv2d, Dropout, Embedding, LayerNorm, Linear, Sequential
 from .losses import (
     binary_cross_entropy,
@@ -47,7 +48,6 @@ from .losses import (
 )
 from .module import Module, functional_call
 from .recurrent import LSTM, RNN
-from .rows import erf, leaky_relu, log_softmax, relu, sigmoid, softmax
 from .windows import avg_pool2d, conv1d, conv2d, max_pool2d
 
 __all__ = [

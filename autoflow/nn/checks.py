@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DataError, InputError
-from ..nodes import value_of
+from ..nodes.nodes import value_of
 from ..rules.shapes import at_hand
 
 Array = Any

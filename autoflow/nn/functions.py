@@ -1,7 +1,7 @@
 """The functions that networks are made of, each a formula in NumPy.
 
 They take arrays and nodes, keep float32 as float32, and can be differentiated as often as you like. Those with a row
-of their own (relu, sigmoid, softmax ...) are in ``rows.py``; convolution and pooling in ``windows.py``.
+of their own (relu, sigmoid, softmax ...) are in ``fused.py``; convolution and pooling in ``windows.py``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import InputError
 from .checks import floats, generator, labels, plain, probability, shape_is
-from .rows import erf, sigmoid, softmax
+from .fused import erf, sigmoid, softmax
 
 Array = Any
 

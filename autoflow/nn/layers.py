@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from ..nodes import Variable
+from ..nodes.nodes import Variable
 from . import init as initialisers
 from .checks import floats, generator, labels, probability, shape_is
 from .functions import batch_norm, dropout, layer_norm

@@ -15,7 +15,7 @@ from ..errors import InputError
 from ..rules.shapes import at_hand
 from .checks import floats, labels, outside, plain, same_shape
 from .functions import softplus
-from .rows import log_softmax, relu
+from .fused import log_softmax, relu
 
 Array = Any
 

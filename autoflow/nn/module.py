@@ -14,15 +14,15 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..backends import FAMILIES, on_host
-from ..devices import Autodiff, usable_cupy
+from ..arrays.devices import Autodiff, usable_cupy
+from ..backends.registry import FAMILIES, on_host
 from ..errors import StateError
-from ..grads import alike
 from ..modes import modes
-from ..nodes import Constant, VariableRole, value_of
-from ..scopes import scope
-from ..states import check_state, load_state, save_state
-from ..trees import leaves, mapped
+from ..nodes.grads import alike
+from ..nodes.nodes import Constant, VariableRole, value_of
+from ..nodes.scopes import scope
+from ..pytree import leaves, mapped
+from ..saving import check_state, load_state, save_state
 
 Array = Any
 Self = TypeVar("Self", bound="Module")

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from ..nodes import Variable
+from ..nodes.nodes import Variable
 from . import init as initialisers
 from .checks import floats, generator, shape_is
+from .fused import sigmoid
 from .layers import positive
 from .module import Module
-from .rows import sigmoid
 
 Array = Any
 

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import AnomalyError, DataError
-from ..nodes import VariableRole, value_of
+from ..nodes.nodes import VariableRole, value_of
 from ..rules.shapes import at_hand
-from ..states import check_state, load_state, save_state
+from ..saving import check_state, load_state, save_state
 
 Array = Any
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import AnomalyError
-from ..nodes import value_of
+from ..nodes.nodes import value_of
 from ..rules.shapes import at_hand
 from .base import not_negative, variables
 

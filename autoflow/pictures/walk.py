@@ -10,15 +10,16 @@ from math import fsum
 from typing import Any
 
 from ..errors import LOST, LostGradientError
+from ..forward.replay import key_of, record_again
 from ..modes import modes
-from ..nodes import Node, OperationRole
-from ..replay import key_of, record_again
-from . import huge, layout
-from .cards import cards
-from .data import Graph, Look
-from .gathering import Walk, source_of
-from .numbers import FEW
-from .style import clip
+from ..nodes.nodes import Node, OperationRole
+from .folding import huge
+from .layout import arrange
+from .model.data import Graph, Look
+from .model.gathering import Walk, source_of
+from .model.numbers import FEW
+from .model.style import clip
+from .render.cards import cards
 
 LIMIT = 2000  # nodes of which a picture has the numbers, if it is not told otherwise
 LESSON = 60  # a larger graph is not drawn with every local derivative, unless it is asked for
@@ -116,13 +117,15 @@ def drawn(
 
 def best_direction(drawn: Graph) -> str:
     """Left to right, as one reads; what is too wide for that in rows, if few arrows turn round; else downwards."""
-    rank = layout.ranks(len(drawn.nodes), [(e.source, e.target) for e in drawn.edges])
+    rank = arrange.ranks(len(drawn.nodes), [(e.source, e.target) for e in drawn.edges])
     room: dict[int, float] = {}
     for r, card in zip(rank, cards(drawn), strict=True):
         room[r] = max(room.get(r, 0.0), card.width)
-    if fsum(room.values()) + layout.GAP * len(room) <= WIDE:
+    if fsum(room.values()) + arrange.GAP * len(room) <= WIDE:
         return "right"
-    turning: Counter[int] = Counter()  # arrows across the end of each rank; those of leaves may be cut, see rows.py
+    turning: Counter[int] = (
+        Counter()
+    )  # arrows across the end of each rank; those of leaves may be cut, see pictures/layout/rows.py
     ends: dict[int, int] = {}
     for e in drawn.edges:
         if drawn.nodes[e.source].operands:

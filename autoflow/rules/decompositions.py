@@ -45,7 +45,7 @@ QRResult, SVDResult = type(np.linalg.qr(ONE)), type(np.linalg.svd(ONE))
 def dominant_real(x: Array) -> Array:
     """:func:`dominant`, and no complex numbers: there NumPy's factors have a phase that no formula knows."""
     if x.dtype.kind == "c":
-        raise TypeError("the phase of complex factors is free; see tests/test_linalg.py")
+        raise TypeError("the phase of complex factors is free; see tests/rules/test_linalg.py")
     return dominant(x)
 
 

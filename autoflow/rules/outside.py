@@ -1,6 +1,6 @@
 """Every NumPy function without a row: what a node answers when it is given to one.
 
-Every public callable of NumPy is in exactly one list, and ``tests/test_outside.py`` walks NumPy's namespaces to say so:
+Every public callable of NumPy is in exactly one list, and ``tests/rules/test_outside.py`` walks NumPy's namespaces to say so:
 
     RULES, COMPOSED   differentiated: a row, or written with functions that have rows (``table.py``)
     FRESH             a new array to be filled, which remembers what is written into it (zeros_like)

@@ -1,4 +1,4 @@
-"""Functions of scipy.special: read when the first of them meets a node (see doors.py), so SciPy stays optional.
+"""Functions of scipy.special: read when the first of them meets a node (see forward/dispatch.py), so SciPy stays optional.
 
 SciPy's special functions are ufuncs, so NumPy asks nodes about them as it does about ``np.exp``. The derivatives are
 those of the NIST Digital Library of Mathematical Functions, cited as (DLMF 7.10.1) at https://dlmf.nist.gov. They are

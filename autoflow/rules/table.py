@@ -180,7 +180,7 @@ def rule(
     domain, examples : where the generated tests try the row.
     also : other functions with the same row (np.amax).
     javascript : the row for numbers, in the same letters: the value, then what is sent to each operand:
-        ``"x * y; g * y; g * x"``. Functions that JavaScript lacks are in ``pictures/explore.js``.
+        ``"x * y; g * y; g * x"``. Functions that JavaScript lacks are in ``pictures/sliders/explore.js``.
     **derivatives : one per differentiable argument, by its name.
     """
     before, _, behind = arguments.partition("|")

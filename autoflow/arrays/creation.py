@@ -1,0 +1,122 @@
+"""Arrays that can be written into and recorded: what ``np.zeros`` and ``np.array`` are for plain numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..nodes.coercion import holds_node
+from ..nodes.nodes import Constant, NodeRole, Variable, constant_on
+
+Array = Any
+
+
+def variable(value: Any, name: str | None = None, **options: Any) -> Any:
+    """The same as :class:`autoflow.Variable`.
+
+    >>> import autoflow as af
+    >>> af.variable(2, name="x")
+    2.0  Variable x
+    """
+    return Variable(value, name, **options)
+
+
+def constant(value: Any, name: str | None = None, **options: Any) -> Any:
+    """The same as :class:`autoflow.Constant`.
+
+    >>> import autoflow as af
+    >>> af.constant(2, name="c")
+    2  Constant c int64
+    """
+    return Constant(value, name, **options)
+
+
+def stop_gradient(x: Any) -> Any:
+    """``x`` as a read-only Constant on the same memory; what is no node is returned as it is.
+
+    >>> import autoflow as af
+    >>> x = af.Variable(3.0)
+    >>> (x * af.stop_gradient(x)).backward()
+    >>> x.grad
+    array(3.)
+    """
+    return x.detach() if isinstance(x, NodeRole) else x
+
+
+def array(data: Any, dtype: Any = None) -> Any:
+    """``np.array(data)`` that keeps the nodes in nested lists connected.
+
+    Returns an Operation if there is a node with history in ``data``, else a Constant.
+
+    >>> import autoflow as af
+    >>> x, y = af.Variable(1.0), af.Variable(2.0)
+    >>> af.array([[x, y], [y, 0.0]]).shape
+    (2, 2)
+    """
+    if isinstance(data, NodeRole):
+        return data.copy() if dtype is None else data.astype(dtype)  # type: ignore[attr-defined]
+    if not holds_node(data):
+        return Constant(data, dtype=dtype)
+    made = np.stack([array(part) for part in data])
+    return made if dtype is None else made.astype(dtype)
+
+
+def zeros(shape: Any, dtype: Any = float) -> Any:
+    """Zeros to be filled: a Constant, and an Operation once a node was written into it.
+
+    >>> import autoflow as af
+    >>> x = af.Variable(3.0)
+    >>> a = af.zeros(2)
+    >>> a[0] = x * x
+    >>> a.sum().backward()
+    >>> x.grad
+    array(6.)
+    """
+    return constant_on(np.zeros(shape, dtype))
+
+
+def ones(shape: Any, dtype: Any = float) -> Any:
+    """Ones to be written into, as :func:`zeros`.
+
+    >>> import autoflow as af
+    >>> af.ones(2)
+    [1., 1.]  Constant const_0
+    """
+    return constant_on(np.ones(shape, dtype))
+
+
+def empty(shape: Any, dtype: Any = float) -> Any:
+    """An array to be filled completely, as :func:`zeros`; its numbers are whatever was in memory.
+
+    >>> import autoflow as af
+    >>> a = af.empty((2, 3))
+    >>> a[...] = af.Variable(1.0)
+    >>> type(a).__name__, a.shape
+    ('Operation', (2, 3))
+    """
+    return constant_on(np.empty(shape, dtype))
+
+
+def full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
+    """An array of one value, which may be a node.
+
+    >>> import autoflow as af
+    >>> af.full((2,), 0.5)
+    [0.5, 0.5]  Constant const_0
+    """
+    if holds_node(fill_value):
+        made = np.broadcast_to(fill_value, shape).copy()
+        return made if dtype is None else made.astype(dtype)
+    return constant_on(np.full(shape, fill_value, dtype))
+
+
+def stack(arrays: Any, axis: int = 0) -> Any:
+    """``np.stack``, which also takes numbers.
+
+    >>> import autoflow as af
+    >>> af.stack([af.Variable(1.0), 2.0])
+    [1., 2.]  Operation stack_0 = stack(var_0, const_0)
+    """
+    nodes: list[Any] = [a if isinstance(a, NodeRole) else Constant(a) for a in arrays]
+    return np.stack(nodes, axis=axis)

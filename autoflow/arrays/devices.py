@@ -1,0 +1,155 @@
+"""From one array library to another: NumPy on the host, CuPy on a GPU, or a type of your own.
+
+Nothing is copied between devices unasked: an operation on arrays of two libraries is refused (MixedArraysError). To
+bring an array over is an operation like any other: its gradient is brought back.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..backends.registry import FAMILIES, Family, array_type, registered
+from ..errors import DataError
+from ..nodes.nodes import NodeRole
+from ..pytree import mapped
+from ..rules.table import of, primitive, rule
+from .creation import array
+
+Array = Any
+INSTALL = "pip install autoflow[gpu] brings it for CUDA 12 (for others see CuPy's installation guide)"
+
+
+@primitive
+def fetch(x: Array, library: Any = np.ndarray) -> Array:
+    """The numbers of an array of ``library`` as NumPy's."""
+    return FAMILIES[library].to_numpy(x)
+
+
+@primitive
+def put(x: Array, library: Any = np.ndarray) -> Array:
+    """NumPy's array as one of ``library``."""
+    return FAMILIES[library].from_numpy(x)
+
+
+rule(fetch, "x | library", "to cpu", "$x", name="to_cpu", x=lambda g, library: put(g, library),
+     examples=(of((2, 3), library=np.ndarray),))  # fmt: skip
+rule(put, "x | library", "to gpu", "$x", name="to_gpu", x=lambda g, library: fetch(g, library),
+     examples=(of((2, 3), library=np.ndarray),))  # fmt: skip
+
+
+def to_cpu(tree: Any) -> Any:
+    """Nodes and arrays on the host: one, or all of a tree of lists, tuples, dicts and dataclasses.
+
+    A node gives a node, connected: its gradient is brought back to the device. A plain array gives a plain array. What
+    is on the host already, and what is no array, is returned as it is.
+
+    >>> import autoflow as af
+    >>> x = af.Variable([1.0, 2.0])
+    >>> af.to_cpu(x) is x
+    True
+    """
+    return mapped(lambda x: brought(x, np.ndarray), tree)
+
+
+def to_gpu(tree: Any) -> Any:
+    """Nodes and arrays on the GPU, as CuPy's; trees and gradients as in :func:`to_cpu`. Numbers stay numbers.
+
+    Raises ImportError if CuPy is missing, RuntimeError if there is no GPU that it can use; both say what to do.
+    """
+    return Autodiff(usable_cupy().ndarray).put(tree)
+
+
+def usable_cupy() -> Any:
+    """CuPy, on a machine where it can compute."""
+    try:
+        cupy = importlib.import_module("cupy")
+    except ImportError as error:
+        raise ImportError(
+            f"computing on a GPU needs CuPy, which is not installed: {INSTALL}. Everything else works."
+        ) from error
+    if not cupy.is_available():
+        raise RuntimeError(
+            f"CuPy {cupy.__version__} is installed, but finds no GPU (cupy.is_available() is False): is the NVIDIA "
+            f"driver there (nvidia-smi)? On the host everything works without."
+        )
+    return cupy
+
+
+def brought(x: Any, library: type | None) -> Any:
+    """``x`` as an array of that library, connected; itself if it is one, or no array."""
+    kind = array_type(x)
+    if library is None or kind in (None, library):
+        return x
+    host = x if kind is np.ndarray else fetch(x, kind)
+    return host if library is np.ndarray else put(host, library)
+
+
+class Autodiff:
+    """The node classes for one array type: ``AF = af.Autodiff(cupy.ndarray)``, then ``AF.Variable([1.0, 2.0])``.
+
+    ``AF.Variable`` and ``AF.Constant`` take numbers, lists and NumPy arrays, which are brought over, and arrays of the
+    type. (``af.Variable(array)`` finds the type by itself; this is for data that is not there yet.) ``AF.array``,
+    ``AF.zeros``, ``AF.ones``, ``AF.empty`` and ``AF.full`` are as in :mod:`autoflow`, on that device.
+
+    Raises DataError for a type that is not registered.
+
+    >>> import numpy as np, autoflow as af
+    >>> AF = af.Autodiff(np.ndarray)
+    >>> AF.Variable is af.Variable
+    True
+    """
+
+    def __init__(self, array_type: type) -> None:
+        family = _family(array_type)
+        self.array_type, self.family = array_type, family
+        self.Node, self.Variable, self.Constant = family.Node, family.Variable, family.Constant
+        self.Operation = family.Operation
+
+    def __repr__(self) -> str:
+        return f"Autodiff({self.array_type.__module__}.{self.array_type.__name__})"
+
+    def put(self, tree: Any) -> Any:
+        """Nodes and NumPy arrays of a tree brought over, connected; the other way is :func:`to_cpu`."""
+        return mapped(lambda x: brought(x, self.array_type), tree)
+
+    def array(self, data: Any, dtype: Any = None) -> Any:
+        """As :func:`autoflow.array`: nested lists of nodes and numbers."""
+        return self.put(array(data, dtype))
+
+    def zeros(self, shape: Any, dtype: Any = float) -> Any:
+        """Zeros to be filled, as :func:`autoflow.zeros`."""
+        return self._made(np.zeros, shape, dtype)
+
+    def ones(self, shape: Any, dtype: Any = float) -> Any:
+        """Ones to be written into."""
+        return self._made(np.ones, shape, dtype)
+
+    def empty(self, shape: Any, dtype: Any = float) -> Any:
+        """An array to be filled completely."""
+        return self._made(np.empty, shape, dtype)
+
+    def full(self, shape: Any, fill_value: Any, dtype: Any = None) -> Any:
+        """An array of one number."""
+        if isinstance(fill_value, NodeRole):
+            made = np.broadcast_to(self.put(fill_value), shape).copy()
+            return made if dtype is None else made.astype(dtype)
+        return self._made(np.full, shape, fill_value, dtype)
+
+    def _made(self, function: Callable[..., Array], *arguments: Any) -> Any:
+        return self.Constant(self.family.from_numpy(function(*arguments)), copy=False)
+
+
+def _family(kind: Any) -> Family:
+    """The family of an array type; CuPy's is made when it is asked for."""
+    found = registered(kind) if isinstance(kind, type) else None
+    if found is None:
+        name = getattr(kind, "__name__", repr(kind))
+        raise DataError(
+            f"Autodiff takes a registered array type, not {name}: af.backends.register({name}, from_numpy=..., "
+            f"to_numpy=...) first"
+        )
+    return FAMILIES[found]

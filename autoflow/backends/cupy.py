@@ -1,0 +1,44 @@
+"""CuPy: the family of ``cupy.ndarray``, and what CuPy does in a way of its own.
+
+CuPy's functions do not ask a subclass as NumPy's do. ``np.exp(node)`` reaches our doors. ``cp.exp(node)`` and every
+other elementwise function of CuPy calls ``__cupy_override_elementwise_kernel__``: it is answered here, with the NumPy
+function of the same name. ``cp.sum``, ``cp.mean``, ``cp.reshape``, ``cp.transpose``, ``cp.dot`` call the method of that
+name, which is ours. Nothing is asked by ``cp.where``, ``cp.concatenate``, ``cp.einsum``, ``cp.linalg`` and the rest:
+write ``np.where(node, ...)``, which computes on the GPU all the same.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from ..errors import NoRuleError
+from ..lazy import later
+from ..rules.indexing import ADD_AT
+from .registry import register
+
+RENAMED = {"true_divide": "divide", "abs": "absolute"}  # CuPy's name -> NumPy's
+
+
+def register_cupy() -> None:
+    """Make the node classes of ``cupy.ndarray``. Called when the first CuPy array is met."""
+    cupy = sys.modules["cupy"]
+    family = register(cupy.ndarray, from_numpy=cupy.asarray, to_numpy=cupy.asnumpy)
+    family.Node.__cupy_override_elementwise_kernel__ = elementwise
+    family.call = lambda function, x: later(f"cupyx.scipy.special:{function.__name__}")(x)  # type: ignore[method-assign]
+    ADD_AT[cupy.ndarray] = cupy.add.at  # of any index; np.add.at, which asks CuPy, takes arrays only
+
+
+def elementwise(self: Any, kernel: Any, *args: Any, **options: Any) -> Any:
+    """``cp.exp(node)``: NumPy's function of that name, which is recorded. Raises NoRuleError if there is none."""
+    options = {name: value for name, value in options.items() if value is not None}
+    name = str(kernel.name).removeprefix("cupy_")
+    function = getattr(np, RENAMED.get(name, name), None)
+    if function is None:
+        raise NoRuleError(
+            f"CuPy's kernel {kernel.name} of a node has no derivative. Use the NumPy function that means the same, or "
+            f"x.value for the numbers."
+        )
+    return function(*args, **options)

@@ -1,0 +1,154 @@
+"""Array types. A node *is* an array of its library, so there is one set of classes per array type.
+
+``numpy.ndarray`` gets its set when autoflow is imported, ``cupy.ndarray`` when the first one is met (nothing is
+imported on CuPy's behalf: whoever holds a CuPy array has imported CuPy already), any other type when it is registered.
+
+What an array type needs: it can be subclassed, also with slots; ``a.view(cls)`` gives a subclass on the same memory;
+NumPy's functions find it by ``__array_ufunc__`` and ``__array_function__``. No rule of the table is touched: rules call
+NumPy's functions, and those call the library's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Lock
+from typing import Any
+
+from ..errors import DataError
+from ..lazy import later
+
+FAMILIES: dict[type, Family] = {}  # array type -> its node classes
+KNOWN = {
+    "cupy": "autoflow.backends.cupy:register_cupy"
+}  # first part of the module of an array type -> who registers it
+CHANGE = Lock()  # one thread may register a library while a recording ends in another
+COMPLETIONS: list[Callable[[Family], None]] = []  # what is done to every family when it is made
+
+Array = Any
+
+
+class NodeClass(type):
+    """Class of NumPy's node classes: ``isinstance(x, af.Variable)`` is true for Variables of every array type.
+
+    Where there is but one array type, Python can tell without our help. (Our hot path never asks, but NumPy does, of
+    every call with nodes of two classes, and waits 1 µs for an answer in Python.)
+    """
+
+
+def isinstance_of_any(cls: Any, x: object) -> bool:
+    """``isinstance(x, cls)`` by roles, which the classes of all families share."""
+    role = cls.__dict__.get("role")
+    return issubclass(type(x), role) if role else type.__instancecheck__(cls, x)
+
+
+def families_changed() -> None:
+    """To be called when an array type has come or gone."""
+    with CHANGE:
+        if len(FAMILIES) > 1:
+            NodeClass.__instancecheck__ = isinstance_of_any  # type: ignore[method-assign]
+        elif "__instancecheck__" in vars(NodeClass):
+            del NodeClass.__instancecheck__
+
+
+class Family:
+    """The node classes on top of one array type: Node, Variable, Constant, Operation, View."""
+
+    Node: Any
+    Variable: Any
+    Constant: Any
+    Operation: Any
+    View: Any
+    to_numpy: Callable[[Array], Array]
+    from_numpy: Callable[[Array], Array]
+
+    def __init__(self, array_type: type, roles: dict[str, type], slots: tuple[str, ...]) -> None:
+        """``roles``: by name the classes that hold the methods, the one that all share first."""
+        self.array_type, self.roles, self.slots = array_type, roles, slots
+        made: dict[type, Any] = {}
+        kind = type if FAMILIES else NodeClass  # af.Variable is NumPy's; and CuPy's view(cls) wants a plain class
+        for name, role in roles.items():
+            bases = [made[base] for base in role.__bases__ if base in made] or [array_type]
+            made[role] = kind(name, (role, *bases), {
+                "__slots__": () if made else slots, "__module__": role.__module__, "__doc__": role.__doc__,
+                "__qualname__": name, "role": role, "family": self,
+            })  # fmt: skip
+            setattr(self, name, made[role])
+        for complete in COMPLETIONS:
+            complete(self)
+        FAMILIES[array_type] = self
+        families_changed()
+
+    def call(self, function: Callable[[Array], Array], x: Array) -> Array:
+        """A function of NumPy arrays that NumPy does not pass on to libraries, of an array of this one.
+
+        By way of the host, unless the library has such a function itself: see ``cupy.py``.
+        """
+        return self.from_numpy(function(self.to_numpy(x)))
+
+
+def with_every_family(complete: Callable[[Family], None]) -> None:
+    """Run ``complete(family)`` on every family: those that exist, and each new one when it is made."""
+    COMPLETIONS.append(complete)
+    for family in FAMILIES.values():
+        complete(family)
+
+
+def register(array_type: type, *, from_numpy: Callable[[Array], Array], to_numpy: Callable[[Array], Array]) -> Family:
+    """Let arrays of this type become nodes: ``af.Variable(array)`` is then a subclass of ``array_type``.
+
+    from_numpy : makes an array of the type from a plain NumPy array (a seed, a start value, a random draw).
+    to_numpy : the plain NumPy array with an array's numbers, for pictures, printing and files. A copy.
+
+    Registering a type again only replaces the two functions. Raises DataError for a type without NumPy's protocols.
+
+    >>> import numpy as np, autoflow as af
+    >>> class Logged(np.ndarray):
+    ...     "An array type of somebody else's."
+    >>> family = af.backends.register(Logged, from_numpy=lambda a: a.view(Logged), to_numpy=np.array)
+    >>> x = af.Variable(np.ones(2).view(Logged), name="x")
+    >>> isinstance(x, Logged), isinstance(x, af.Variable)
+    (True, True)
+    >>> del af.backends.FAMILIES[Logged]
+    >>> af.backends.families_changed()
+    """
+    missing = [name for name in ("view", "__array_ufunc__", "__array_function__") if not hasattr(array_type, name)]
+    if missing:
+        raise DataError(
+            f"{array_type.__module__}.{array_type.__name__} has no {', '.join(missing)}: nodes are made by "
+            f"array.view(cls), and rules call NumPy's functions, which must find the array's library"
+        )
+    family = FAMILIES.get(array_type)
+    if family is None:
+        first = next(iter(FAMILIES.values()))  # NumPy's
+        family = Family(array_type, first.roles, first.slots)
+    family.from_numpy, family.to_numpy = from_numpy, to_numpy
+    return family
+
+
+def array_type(x: Any) -> type | None:
+    """The registered array type of ``x``, its class or a base of it; None if there is none."""
+    return registered(type(x))
+
+
+def registered(kind: type) -> type | None:
+    """``kind`` or the first of its bases that is a registered array type; a known library is registered now."""
+    for cls in kind.__mro__:
+        if cls in FAMILIES:
+            return cls
+    register_library = KNOWN.pop(kind.__module__.partition(".")[0], None)
+    if register_library is None:
+        return None
+    later(register_library)()
+    return registered(kind)
+
+
+def family_of(x: Any) -> Family | None:
+    """The node classes for arrays like ``x``; None if ``x`` is none of a registered type."""
+    kind = array_type(x)
+    return None if kind is None else FAMILIES[kind]
+
+
+def on_host(x: Array) -> Array:
+    """``x`` as a plain NumPy array: itself if it is one, else a copy brought over."""
+    family = family_of(x)
+    return x if family is None else family.to_numpy(x)

@@ -1,0 +1,142 @@
+"""Anomaly mode: where did the first NaN, or the first infinity, come from?
+
+Forward, a notice of every recorded operation (see ``hooks.on_operation``) writes the user's line into the record and
+looks at the value. Backward, every contribution is looked at as soon as a rule has sent it. Both cost about as much
+as the computation itself, so it is a mode for looking for errors, not for training.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..errors import AnomalyError
+from ..modes import noticing
+from ..nodes.nodes import VariableRole, record_of
+from ..nodes.versions import caller
+
+
+def detect_anomaly() -> noticing:
+    """Raise AnomalyError at the first value or gradient that becomes NaN or infinite.
+
+    A context manager and a decorator. Have the forward pass in it as well as ``backward()``: then the message, and
+    the note on any error inside a rule, say at which line of yours the operation was computed.
+
+    >>> import autoflow as af
+    >>> x = af.Variable([1.0, 0.0], name="x")
+    >>> with detect_anomaly():  # doctest: +IGNORE_EXCEPTION_DETAIL
+    ...     np.sqrt(x).sum().backward()
+    Traceback (most recent call last):
+    autoflow.errors.AnomalyError: sqrt sent inf to x, ...
+    """
+    return noticing(look, anomaly=True)
+
+
+def look(node: Any) -> None:
+    """The notice of anomaly mode: note the line, check the value."""
+    record = record_of(node)
+    record.extra = {"line": caller(), **(record.extra or {})}
+    found = first_bad(node.value)
+    if found is None:
+        return
+    names = []
+    for operand, value in zip(record.operands, record.saved, strict=False):
+        if first_bad(value) is not None:
+            names.append(getattr(operand, "node_name", None) or getattr(operand, "name", None) or "a plain operand")
+    cause = f"{' and '.join(names)} already had such entries" if names else "its operands are finite"
+    raise AnomalyError(
+        f"{record.node_name} became {found}; it is {record.rule.name} of shapes {shapes(record)}, "
+        f"computed {line_of(record)}. Here {cause}."
+    )
+
+
+def watching(step: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The step of a backward pass, with a look at every gradient; errors inside a rule get the line of the forward."""
+
+    def watched(pair: tuple[Any, Any]) -> Any:
+        record, g = pair
+        if (found := first_bad(g)) is not None:
+            raise AnomalyError(
+                f"the gradient of {record.node_name} became {found}: in the seed, or where contributions, each of "
+                f"them finite, were added up. {record.node_name} was computed {line_of(record)}."
+            )
+        try:
+            g, pulls, saved, kept = step(pair)
+        except Exception as error:
+            note(error, record)
+            raise
+        if (found := first_bad(g)) is not None:
+            raise AnomalyError(f"the gradient of {record.node_name} became {found} in a hook of it")
+        return g, [pull and looking(pull, record, k) for k, pull in enumerate(pulls)], saved, kept
+
+    return watched
+
+
+def looking(pull: Callable[[Any, Any], Any], record: Any, k: int) -> Callable[[Any, Any], Any]:
+    """The k-th pull of a record, with a look at what it sends."""
+
+    def pulling(g: Any, saved: Any) -> Any:
+        try:
+            sent = pull(g, saved)
+        except AnomalyError as inner:  # of a pass that is itself recorded: there the rule's steps are operations
+            raise _sent(record, k, "what is not finite") from inner
+        except Exception as error:
+            note(error, record)
+            raise
+        if (found := first_bad(sent)) is not None:
+            raise _sent(record, k, found)
+        return sent
+
+    return pulling
+
+
+def _sent(record: Any, k: int, found: str) -> AnomalyError:
+    parent = record.parents[k]
+    name = parent.name if isinstance(parent, VariableRole) else parent.node_name
+    return AnomalyError(
+        f"{record.rule.name} sent {found} to {name}, though the gradient of {record.node_name} itself is finite. "
+        f"Shapes {shapes(record)}, computed {line_of(record)}."
+    )
+
+
+def check_sums(pairs: list[tuple[Any, Any]]) -> None:
+    """The gradients that a pass has brought to Variables: a sum of finite contributions may be infinite."""
+    for holder, g in pairs:
+        if isinstance(holder, VariableRole) and (found := first_bad(g)) is not None:
+            raise AnomalyError(f"the gradient of {holder.name} became {found}: in the seed, or when it was added up")
+
+
+def first_bad(x: Any) -> str | None:
+    """``"nan at index (1, 2)"`` of the first entry that is NaN or infinite; None if there is none.
+
+    >>> first_bad(np.array([1.0, np.inf])), first_bad(np.ones(3)), first_bad(np.float64(np.nan))
+    ('inf at index (1,)', None, 'nan')
+    """
+    x = np.float64(x) if type(x) is float else getattr(x, "value", x)
+    if getattr(x, "dtype", None) is None or x.dtype.kind not in "fc" or not hasattr(x, "size"):
+        return None
+    x = np.asarray(x) if isinstance(x, np.generic) else x
+    if not hasattr(x, "ravel") or np.isfinite(x).all():
+        return None
+    place = tuple([int(i) for i in np.argwhere(~np.isfinite(x))[0]])
+    return f"{x[place]} at index {place}" if place else str(x[()])
+
+
+def shapes(record: Any) -> str:
+    """``(3,), (3,) -> (3,)``: of the operands and the result."""
+    operands = [str(getattr(value, "shape", ())) for value in record.saved[: len(record.parents)]]
+    return f"{', '.join(operands)} -> {record.shape}"
+
+
+def line_of(record: Any) -> str:
+    """Where the user computed it."""
+    line = (record.extra or {}).get("line")
+    return f"at {line}" if line else "outside this mode (have the forward pass in it too, to see the line)"
+
+
+def note(error: Exception, record: Any) -> None:
+    """Let the error say what was being differentiated."""
+    if not isinstance(error, AnomalyError):
+        error.add_note(f"while differentiating {record.node_name}, computed {line_of(record)}")

@@ -1,0 +1,186 @@
+"""Hooks: functions of yours that are called with gradients on their way back, and with operations as they are recorded.
+
+A hook of an operation is in its record's ``extra``, which all other records have as None; the hooks of Variables are
+in one table by identity. So a pass asks once whether there are any, and nodes need no room for them.
+
+First what users call, then what a pass calls.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Collection
+from functools import partial
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from ..backends.registry import FAMILIES
+from ..errors import GradientShapeError, lost
+from ..modes import noticing
+from ..nodes.grads import fitted
+from ..nodes.nodes import NodeRole, VariableRole, constant_on, node_on, record_of, source_of, value_of
+from ..nodes.records import Record
+
+Hook = Callable[[Any], Any]
+SERIAL = count()
+LEAF_HOOKS: dict[int, Any] = {}  # id of a Variable -> its LeafHooks; of other records they are in ``extra``
+
+
+class Handle:
+    """What registering returns: ``handle.remove()`` takes the hook away again; twice is no error."""
+
+    __slots__ = ("_hooks", "_key")
+
+    def __init__(self, hooks: dict[int, Hook], hook: Hook) -> None:
+        self._hooks, self._key = hooks, next(SERIAL)
+        hooks[self._key] = hook  # dicts keep the order of registration
+
+    def remove(self) -> None:
+        """Never call the hook again."""
+        self._hooks.pop(self._key, None)
+
+
+class LeafHooks:
+    """The hooks of one Variable: ``before`` a pass adds to its ``grad``, and ``after``."""
+
+    __slots__ = ("after", "before", "variable")
+
+    def __init__(self, variable: Any) -> None:
+        self.variable = weakref.ref(variable, partial(_forget, LEAF_HOOKS, id(variable)))
+        self.before: dict[int, Hook] = {}
+        self.after: dict[int, Hook] = {}
+
+
+def _forget(table: dict[int, Any], key: int, _: Any) -> None:
+    table.pop(key, None)
+
+
+def leaf_hooks_of(variable: Any) -> LeafHooks:
+    """The table entry of a Variable, made if there is none."""
+    found = LEAF_HOOKS.get(id(variable))
+    if found is None or found.variable() is not variable:
+        found = LEAF_HOOKS[id(variable)] = LeafHooks(variable)
+    return found
+
+
+def register_hook(node: Any, hook: Hook) -> Handle:
+    """Call ``hook(g)`` in every backward pass, with the complete gradient of ``node``, once.
+
+    ``g`` is a read-only array of the node's shape and dtype (a node, in a pass with ``create_graph=True``). What the
+    hook returns goes on in its place; None changes nothing. Hooks run in the order of registration. For a Variable
+    ``g`` is what this pass brings, before it is added to ``grad``.
+
+    Raises LostGradientError if no gradient will ever flow to the node. In the pass: GradientShapeError if a hook
+    returns another shape.
+
+    >>> import autoflow as af
+    >>> x = af.Variable(3.0)
+    >>> y = x * x
+    >>> handle = y.register_hook(lambda g: 10 * g)
+    >>> y.backward()
+    >>> x.grad
+    array(60.)
+    >>> handle.remove()
+    """
+    check_callable(hook)
+    if isinstance(node, VariableRole):
+        return Handle(leaf_hooks_of(node).before, hook)
+    record = record_of(node)
+    if record is None:
+        raise lost(f"{node.name} is a {type(node).__name__}: no gradient flows to it, its hook would never be called")
+    if "hooks" not in (record.extra or {}):
+        record.extra = {**(record.extra or {}), "hooks": {}}
+    return Handle(record.extra["hooks"], hook)
+
+
+def register_post_accumulate_hook(variable: Any, hook: Hook) -> Handle:
+    """Call ``hook(variable)`` after every ``backward()`` that has added to ``variable.grad``. Variables only.
+
+    So an optimiser can step, and free, one gradient at a time:
+
+    >>> import autoflow as af
+    >>> w = af.Variable(3.0, name="w")
+    >>> handle = w.register_post_accumulate_hook(lambda v: print(v.name, v.grad))
+    >>> (w * w).backward()
+    w 6.0
+    """
+    check_callable(hook)
+    if not isinstance(variable, VariableRole):
+        raise TypeError(
+            f"{variable.name} is a {type(variable).__name__}: gradients accumulate in Variables only. "
+            f"Use register_hook to see the gradient of an operation."
+        )
+    return Handle(leaf_hooks_of(variable).after, hook)
+
+
+def check_callable(hook: Any) -> None:
+    """A hook is a function."""
+    if not callable(hook):
+        raise TypeError(f"a hook is a function of one argument, not {type(hook).__name__}")
+
+
+def on_operation(function: Callable[[Any], None]) -> noticing:
+    """Call ``function(node)`` for every operation that is recorded in a ``with`` block (or decorated function).
+
+    For profiles and logs. What ``function`` itself computes is not reported. Blocks nest: inner ones are called last.
+
+    >>> import autoflow as af
+    >>> x = af.Variable([1.0, 2.0])
+    >>> with on_operation(lambda node: print(node.name, node.shape)):
+    ...     y = np.sum(np.exp(x))
+    exp_0 (2,)
+    sum_0 ()
+    """
+    check_callable(function)
+    return noticing(function)
+
+
+# -- as a pass calls them
+
+
+def leaf_hooks(holder: Any, when: str) -> list[Callable[[Any], Any]]:
+    """The hooks of a Variable, or of a record at which a pass stops: "before" or "after" its ``grad`` is set."""
+    if type(holder) is Record:
+        return list((holder.extra or {}).get("hooks", {}).values()) if when == "before" else []
+    found = LEAF_HOOKS.get(id(holder))
+    return list(getattr(found, when).values()) if found is not None and found.variable() is holder else []
+
+
+def hooked(holder: Any, g: Any, hooks: Collection[Callable[[Any], Any]]) -> Any:
+    """The gradient of ``holder`` (a Variable or a record) after its hooks, each of which may replace it."""
+    if not hooks:
+        return g
+    number = isinstance(g, np.generic)
+    g = fitted(np.asarray(g) if number else g, holder.dtype)
+    for hook in hooks:
+        new = hook(read_only(g))
+        if new is None:
+            continue
+        if not (isinstance(g, NodeRole) and isinstance(new, NodeRole)):
+            new = value_of(new)
+            new = new.copy() if type(new) in FAMILIES else np.array(new, holder.dtype)
+            new = constant_on(new, g.family) if isinstance(g, NodeRole) else new
+        if new.shape != holder.shape:
+            raise GradientShapeError(
+                f"a hook of {called(holder)} returned shape {new.shape} in place of a gradient of shape {holder.shape}"
+            )
+        g = fitted(new, holder.dtype)
+    return g[()] if number and type(g) is np.ndarray else g
+
+
+def read_only(g: Any) -> Any:
+    """``g`` for the eyes of a hook: on the same memory, but not to be written into."""
+    value = value_of(g)
+    value = value.view() if type(value) is np.ndarray else value.copy()  # other array types have no such flag
+    if type(value) is np.ndarray:
+        value.flags.writeable = False
+    if not isinstance(g, NodeRole):
+        return value
+    return constant_on(value, g.family) if (record := source_of(g)) is None else node_on(value, record)
+
+
+def called(holder: Any) -> str:
+    """The name of the node that a Variable or a record stands for."""
+    return str(holder.name if isinstance(holder, VariableRole) else holder.node_name)

@@ -1,0 +1,73 @@
+"""``with af.safe_masking():`` in a backward pass a zero gradient stays zero through any local derivative.
+
+``np.where(x > 0, np.log(x), 0.0)`` sends log a zero gradient where x <= 0, and log multiplies it by 1/x: at x = 0 that
+is 0 · ∞ = NaN. Calculus has no better answer, but what was masked away should often stay away. In this mode it does:
+the contribution of an elementwise row is 0 wherever the incoming gradient is 0.
+
+It costs nothing where it is off: the pass looks once, at its start, and then wraps the step that it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..modes import switched
+from ..rules.shapes import sum_to
+from ..rules.table import Rule, _by_position, _conjugated
+
+
+def safe_masking(function: Any = None) -> Any:
+    """0 · ∞ = 0 in backward passes: a context manager, and a decorator with or without parentheses.
+
+    It is read when the pass starts, and holds for elementwise functions; an infinite derivative that meets a
+    gradient that is not 0 stays infinite.
+
+    >>> import autoflow as af
+    >>> from autoflow.backprop.masking import safe_masking
+    >>> x = af.Variable([0.0, 2.0])
+    >>> y = np.where(x > 0, np.sqrt(x), 0.0).sum()
+    >>> with safe_masking():
+    ...     y.backward()
+    >>> x.grad
+    array([0.        , 0.35355339])
+    """
+    return switched(safe_masking=True) if function is None else switched(safe_masking=True)(function)
+
+
+def masking(step: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The engine's ``step``, with the pulls of elementwise rows replaced; each is made once in a pass."""
+    made: dict[tuple[Rule, str], tuple[Any, ...]] = {}
+
+    def masked_step(pair: tuple[Any, Any]) -> Any:
+        record = pair[0]
+        g, pulls, saved, kept = step(pair)
+        rule = record.rule
+        if not rule.elementwise or rule.joint is not None:
+            return g, pulls, saved, kept
+        kind = "number" if type(g) is np.float64 else saved[-1].dtype.kind
+        if (rule, kind) not in made:
+            made[rule, kind] = tuple([masked(rule, k, kind) for k in range(len(rule.reads))])
+        return g, made[rule, kind], saved, kept
+
+    return masked_step
+
+
+def masked(rule: Rule, k: int, kind: str) -> Any:
+    """The pull of operand k that keeps zeros: before the sum over what was broadcast, where a NaN would spread."""
+    reads = rule.reads[k]
+    if reads is None:
+        return None
+    if kind == "number":
+        quick: Any = rule.pulls_0d[k]
+        return lambda g, saved: quick(g, saved) if g != 0 else np.float64(0)
+    unsummed = _by_position(rule.derivatives[rule.names[k]], reads)
+    if kind == "c" and rule.holomorphic:
+        unsummed = _conjugated(unsummed)
+
+    def pull(g: Any, saved: tuple[Any, ...]) -> Any:
+        return sum_to(np.where(g == 0, 0, unsummed(g, saved)), saved[k].shape)
+
+    return pull

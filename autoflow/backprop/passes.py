@@ -1,0 +1,358 @@
+"""Going back: the engine's pass over records, in two ways, and what it leaves in ``.grad``.
+
+The engine hands each record its gradient and asks how to run its row. :func:`on_arrays` answers with plain arrays
+(fast, nothing recorded); :func:`on_nodes` with nodes, so that NumPy's functions record what the row does, and the
+gradient can be differentiated again. It is the same row.
+
+What few records ask for (hooks, values to be computed again, watched plain arrays) is in their ``extra``, which is
+None for all others: :func:`attended` is called where it is not, so the others pay nothing for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from itertools import repeat
+from threading import RLock
+from typing import Any
+
+import numpy as np
+
+from ..backends.registry import FAMILIES
+from ..errors import GradientShapeError, SeedError, StaleValueError, lost
+from ..lazy import later
+from ..modes import modes, switched
+from ..nodes import versions
+from ..nodes.grads import added, alike, fitted
+from ..nodes.nodes import NodeRole, VariableRole, constant_on, node_on, source_of, value_of
+from ..nodes.records import Record, live
+from . import engine, reuse
+from .deferred_products import GATHERED, MANY, Gathering
+from .hooks import LEAF_HOOKS, called, hooked, leaf_hooks
+from .quiet import quiet
+
+Array = Any
+LOCK = RLock()  # adding gradients up may run code of the user (a node with hooks), which may run another pass
+DOUBLE = np.dtype(np.float64)
+
+
+def backward(root: Any, seed: Any = None, *, create_graph: bool = False, keep_grads: bool | None = None) -> None:
+    """Carry dL/d(root) back to every node that ``root`` was computed from.
+
+    Variables add what arrives to their ``grad`` until ``zero_grad()``; operations keep the one of the last pass.
+
+    seed : dL/d(root), of root's shape. Without it ones: the gradient of root's sum. A complex root needs one.
+    create_graph : record the pass too, so that gradients can be differentiated again. (Else small products and sums
+        that a matrix or bias with nine uses or more receives are computed 64 at a time, which may change last bits.)
+    keep_grads : gradients of operations. None keeps those of at most ``af.options.keep`` elements, True all,
+        False none.
+
+    Raises LostGradientError if ``root`` has no history, SeedError if the seed does not fit, StaleValueError if a
+    value that a derivative needs has been overwritten. After an error every ``grad`` is as it was.
+
+    >>> import autoflow as af
+    >>> x = af.Variable([1.0, 2.0, 3.0])
+    >>> af.backward(np.sum(x * x))
+    >>> x.grad
+    array([2., 4., 6.])
+    """
+    if keep_grads not in (None, True, False):
+        raise TypeError(f"keep_grads is None (small gradients), True (all) or False (none), not {keep_grads!r}")
+    limit = modes().keep if keep_grads is None else None if keep_grads else -1
+    pairs = pull_back(root, seed, create_graph=create_graph, limit=limit)
+    with LOCK:
+        grads = [g if type(holder) is Record else accumulated(holder, g) for holder, g in pairs]
+        # One call in C for all: not even KeyboardInterrupt leaves some gradients set and others not.
+        list(map(setattr, [holder for holder, _ in pairs], repeat("_sent"), grads))
+    if LEAF_HOOKS:
+        for holder, _ in pairs:
+            for hook in leaf_hooks(holder, "after"):
+                hook(holder)
+
+
+def accumulated(variable: Any, g: Array) -> Array:
+    """What a Variable's gradient becomes when ``g`` arrives."""
+    old = getattr(variable, "_sent", None)
+    old = getattr(variable, "_grad", None) if old is None else old
+    if old is None and (type(g) is np.ndarray or not isinstance(g, NodeRole)):
+        return g
+    if not isinstance(g, NodeRole) and not isinstance(old, NodeRole):
+        with quiet():  # backward does not warn
+            return added(old, g)
+    # Of a pass with create_graph: the sum is part of the graph, whatever the mode.
+    with switched(recording=True), quiet():
+        return fitted(g if old is None else added(old, g), variable.dtype)
+
+
+def pull_back(
+    root: Any, seed: Any = None, *, create_graph: bool = False, stop: Collection[Any] = (), limit: int | None = -1
+) -> list[tuple[Any, Array]]:
+    """The engine's pass from ``root``: pairs (leaf, gradient), and (record, gradient) of at most ``limit`` elements."""
+    if not isinstance(root, NodeRole):
+        raise lost(f"backward starts from a recorded node, not from {type(root).__name__} {str(root)[:60]}")
+    record = source_of(root)
+    if record is None:
+        frozen = " frozen" if isinstance(root, VariableRole) else ""
+        raise lost(
+            f"{root.name} is a{frozen} {type(root).__name__}: no gradient flows to it, so there is nothing to go back "
+            f"to"
+        )
+    g = checked_seed(root, seed, create_graph)
+    with quiet():
+        if not create_graph:
+            return finished(pull_back_arrays(record, g, limit, stop), stop)
+        with switched(recording=True, autocast=None):
+            return finished(engine.pull_back(record, g, watched(on_nodes(limit)), stop=stop), stop)
+
+
+def pull_back_arrays(record: Record, g: Array, limit: int | None, stop: Collection[Any]) -> list[tuple[Any, Array]]:
+    """The pass on plain arrays; products are put aside where a node has many uses and nobody watches each of them."""
+    more = engine.count_more(record, stop)
+    gathering = Gathering(more) if more and max(more.values()) >= MANY and not is_watched() else None
+    step = watched(on_arrays(limit, gathering=gathering))
+    pairs = engine.pull_back(record, g, step, add=reuse.joined, stop=stop, more=more)
+    return pairs if gathering is None else [gathering.settled(pair) for pair in pairs]
+
+
+def is_watched() -> bool:
+    """Does somebody look at every contribution?"""
+    switches = modes()
+    return switches.anomaly or switches.safe_masking or switches.around is not None
+
+
+def watched(step: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """``step``; in anomaly mode with an eye on every gradient, under safe_masking with zeros that stay zeros."""
+    if modes().around is not None:
+        step = modes().around(step)
+    if modes().safe_masking:
+        step = later("autoflow.backprop.masking:masking")(step)
+    return later("autoflow.backprop.anomaly:watching")(step) if modes().anomaly else step
+
+
+def finished(pairs: list[tuple[Any, Any]], stop: Collection[Any]) -> list[tuple[Any, Any]]:
+    """The answer of the engine after the hooks of leaves: of all Variables, or, if the pass was to stop, of those."""
+    if modes().anomaly:
+        later("autoflow.backprop.anomaly:check_sums")(pairs)
+    if stop:
+        asked = [(holder, leaf_hooks(holder, "before") if holder in stop else ()) for holder, _ in pairs]
+    elif LEAF_HOOKS:
+        asked = [(holder, () if type(holder) is Record else leaf_hooks(holder, "before")) for holder, _ in pairs]
+    else:
+        return pairs
+    return [(holder, hooked(holder, g, hooks)) for (holder, hooks), (_, g) in zip(asked, pairs, strict=True)]
+
+
+def checked_seed(root: Any, seed: Any, create_graph: bool) -> Any:
+    """The seed in the shape and dtype of its root, in memory of its own."""
+    value = value_of(root)
+    if seed is None:
+        if not value.ndim and value.dtype is DOUBLE and type(value) is np.ndarray and not create_graph:
+            return np.float64(1.0)
+        if value.dtype.kind == "c":
+            raise SeedError(
+                f"{root.name} is complex, so the direction of differentiation is not clear: give backward(seed), "
+                f"or make a real number of it first (np.abs(z)**2, z.real)."
+            )
+        seed = np.ones_like(value)
+    elif np.shape(seed) != value.shape:
+        raise SeedError(
+            f"the seed has shape {np.shape(seed)}, but {root.name} has shape {value.shape}: it is dL/d({root.name}), "
+            f"one number per element"
+        )
+    if not hasattr(seed, "dtype"):
+        seed = np.asarray(seed)
+    if seed.dtype.kind not in "biufc":
+        raise SeedError(f"the seed is {seed.dtype}: it is dL/d({root.name}), one number per element")
+    if create_graph:
+        return seed if isinstance(seed, NodeRole) else constant_on(alike(seed, value), root.family)
+    seed = value_of(seed)
+    if seed.dtype.kind == "c" != value.dtype.kind:
+        raise SeedError(f"the seed is complex, but {root.name} is {value.dtype}")
+    return value.dtype.type(seed) if not value.ndim and type(value) is np.ndarray else alike(seed, value)
+
+
+def on_arrays(limit: int | None, hooks: bool = True, gathering: Gathering | None = None) -> Callable[[Any], Any]:
+    """How the engine runs a record's row on plain arrays, or, where all is 0-d float64, on numbers."""
+    number = np.float64
+    waiting = gathering.waiting if gathering else {}
+    keep_numbers = limit is None or limit > 0
+    again: dict[Record, Array] = {}  # values that were not kept, computed once more in this pass
+
+    def step(pair: tuple[Any, Any]) -> Any:
+        if waiting and pair[0] in waiting:
+            pair = gathering.settled(pair)  # type: ignore[union-attr]
+        record, g = pair
+        saved, rule = record.saved, record.rule
+        if gathering is not None and (rule.joint is not None or (record.extra is not None and "hooks" in record.extra)):
+            gathering.add_up()
+        if record.extra is not None or record.number < versions.latest:
+            g, saved, pair = attended(record, g, again, hooks)
+        if type(g) is number and rule.joint is None:  # 0-d: nothing broadcasts, and np.float64 is ten times faster
+            return g, rule.pulls_0d, saved, pair if keep_numbers else None
+        pulls = rule.pulls
+        if g.dtype is not DOUBLE or saved[-1].dtype is not DOUBLE:  # most often both are: then nothing is to be done
+            dtype = saved[-1].dtype
+            g = fitted(g, dtype)
+            if dtype.kind == "c":
+                pulls = rule.complex_pulls()
+        kept = pair if limit is None or g.size <= limit else None
+        if rule.joint is not None:
+            with switched(recording=False):
+                return g, picks(record), all_at_once(record, g, saved), kept
+        if gathering is not None and GATHERED.get(rule) is pulls:
+            return g, gathering.pulls(record, g, pulls), saved, kept
+        if kept is None and g is pair[1] and g.size > reuse.LARGE and pulls is rule.pulls and reuse.free_to_write(pair):
+            pulls = reuse.overwriting(rule) or pulls
+        return g, pulls, saved, kept
+
+    return step
+
+
+def on_nodes(limit: int | None, hooks: bool = True) -> Callable[[Any], Any]:
+    """How the engine runs it when the pass is to be differentiated: the same row, on nodes."""
+    again: dict[Record, Array] = {}
+
+    def step(pair: tuple[Any, Any]) -> Any:
+        record, g = pair
+        saved = record.saved
+        if record.extra is not None or record.number < versions.latest:
+            g, saved, pair = attended(record, g, again, hooks)
+        rule, saved = record.rule, as_nodes(record, saved)
+        if g.dtype != record.dtype:
+            g = fitted(g, record.dtype)
+        kept = pair if limit is None or g.size <= limit else None
+        if rule.joint is not None:
+            return g, picks(record), all_at_once(record, g, saved), kept
+        return g, (rule.complex_pulls() if record.dtype.kind == "c" else rule.pulls), saved, kept
+
+    return step
+
+
+def attended(record: Record, g: Any, again: dict[Record, Array], with_hooks: bool) -> tuple[Any, Any, Any]:
+    """What few records need before their row runs. Returns g, ``saved``, and the pair (record, g) once more."""
+    check(record)
+    saved, extra = record.saved, record.extra
+    if extra is not None:
+        if with_hooks and (hooks := extra.get("hooks")):
+            g = hooked(record, g, list(hooks.values()))
+        if "recall" in extra:
+            saved = later("autoflow.backprop.checkpointing:recalled")(record, again)
+    return g, saved, (record, g)
+
+
+def as_nodes(record: Record, saved: Any) -> tuple[Any, ...]:
+    """``saved`` with nodes where gradients flow: the operands', and the record's own result."""
+    saved = list(saved)
+    for k, parent in enumerate((*record.parents, *[None] * (len(saved) - len(record.parents) - 1), record)):
+        if parent is not None and (type(saved[k]) in FAMILIES or isinstance(saved[k], np.generic)):
+            saved[k] = parent if isinstance(parent, VariableRole) else node_on(saved[k], parent)
+    return tuple(saved)
+
+
+def _pick(k: int) -> Callable[[Any, Any], Any]:
+    return lambda g, sent: sent[k]
+
+
+PICK = tuple([_pick(k) for k in range(64)])
+
+
+def picks(record: Record) -> Any:
+    """Per operand the function that takes its part of what a joint rule has sent."""
+    n = len(record.parents)
+    return PICK[:n] if n <= len(PICK) else [_pick(k) for k in range(n)]
+
+
+def all_at_once(record: Record, g: Any, saved: tuple[Any, ...]) -> list[Any]:
+    """What a rule that computes all contributions together sends, checked; None becomes zeros.
+
+    Behind what it saved it gets the record itself.
+    """
+    assert record.rule.joint is not None  # noqa: S101
+    sent = record.rule.joint(g, (*saved, record))
+    sent = list(sent) if isinstance(sent, (tuple, list)) else [sent]
+    if not modes().recording:  # a grad_fn may have computed with nodes: what it read as x, not x.value
+        sent = [value_of(s) for s in sent]
+    if len(sent) != len(record.parents):
+        raise GradientShapeError(
+            f"grad_fn of {record.node_name} returned {len(sent)} gradients for {len(record.parents)} operands: one "
+            f"each, in operand order, None where none is needed"
+        )
+    for k, parent in enumerate(record.parents):
+        if parent is None:
+            continue
+        shape, dtype = (parent.shape, parent.dtype)
+        if sent[k] is None:
+            sent[k] = np.zeros(shape, dtype)
+        elif not hasattr(sent[k], "dtype"):
+            sent[k] = np.asarray(sent[k], dtype)
+        if sent[k].shape != shape:
+            name = called(parent)
+            raise GradientShapeError(
+                f"grad_fn of {record.node_name} returned shape {sent[k].shape} for operand {k} ({name}), "
+                f"whose shape is {shape}"
+            )
+        if not isinstance(sent[k], NodeRole):
+            sent[k] = fitted(sent[k], dtype)
+    return sent
+
+
+def check(record: Record) -> None:
+    """Are the values that the derivatives will read still those that the operation used? StaleValueError if not."""
+    rule, since, extra = record.rule, record.number, record.extra or {}
+    if "failed" in extra:
+        raise StaleValueError(f"the write into {record.node_name} at {extra['failed']} failed halfway: compute it anew")
+    for array, mark in extra.get("prints", ()):
+        if versions.fingerprint(array) != mark:
+            raise StaleValueError(
+                f"the derivative of {record.node_name} needs a plain array of shape {array.shape} that it was computed "
+                f"from, and that array has been written into since. Give the operation a copy, or an af.Constant."
+            )
+    if since >= versions.latest:
+        return
+    for k in rule.keeps(live(record)):
+        value = record.saved[k]
+        if where := versions.overwritten(value, since):
+            name = "its result" if k == len(record.saved) - 1 else _name_of(record, k)
+            raise StaleValueError(
+                f"the derivative of {record.node_name} needs the value of {name}, which {where} has overwritten since. "
+                f"Write a = a * b instead of a *= b there, or use a copy: {rule.name}(x.copy(), ...)."
+            )
+
+
+def _name_of(record: Record, k: int) -> str:
+    parent = record.parents[k] if k < len(record.parents) else None
+    if parent is None:
+        return f"its operand {record.rule.names[k]}"
+    return called(parent)
+
+
+def send(record: Record, g: Any) -> tuple[Any, ...]:
+    """``record(g)``: what it sends to each operand, in order, None where none is needed."""
+    recorded = isinstance(g, NodeRole)
+    if not recorded:
+        value = record.saved[-1]
+        family = FAMILIES.get(value.library if type(value) is versions.Ghost else type(value))
+        if not hasattr(g, "dtype"):
+            g = np.asarray(g, record.dtype)
+        if family is not None and type(g) is np.ndarray:
+            g = family.from_numpy(g)
+    if g.shape != record.shape:
+        raise GradientShapeError(f"{record!r} wants a gradient of shape {record.shape}, not {g.shape}")
+    with quiet():
+        g, pulls, saved, _ = watched((on_nodes if recorded else on_arrays)(-1, hooks=False))((record, g))
+        sent = [None if p is None else pull(g, saved) for p, pull in zip(record.parents, pulls, strict=True)]
+    made: list[Any] = [np.asarray(s) if isinstance(s, np.generic) else s for s in sent]
+    return tuple([s.copy() if type(s) in FAMILIES else s for s in made])
+
+
+def zero_grad(node: Any) -> None:
+    """Forget the gradient: ``node.grad`` is None again.
+
+    >>> import autoflow as af
+    >>> x = af.Variable(3.0)
+    >>> (x * x).backward()
+    >>> x.zero_grad()
+    >>> print(x.grad)
+    None
+    """
+    if source_of(node) is not None or isinstance(node, VariableRole):
+        node.grad = None

@@ -1,0 +1,124 @@
+"""Large gradients written over ones that are not needed any more.
+
+On the way back most gradients are read once: ``g`` goes into ``g * y``, and is forgotten. Where the row sends g times
+something that was kept (as ``multiply`` and ``exp`` do) or −g, and where two contributions are added, the result can
+be written into the memory of g. On arrays that do not fit into the cache that saves a third of the traffic, and the
+system need not find new memory. The bits are the same.
+
+Whether anybody else looks at g, its reference count says: a variable of the user's, a view, a second operand that has
+been sent the same array, a gradient that stays with its node, each counts as one. How many references the pass itself
+holds is not known beforehand (it depends on the version of Python), so it is counted once, in a small pass. NumPy
+decides in the same way that ``a * b + c`` needs one new array and not two.
+"""
+
+from __future__ import annotations
+
+import sys
+from sys import getrefcount
+from typing import Any
+
+import numpy as np
+
+from ..nodes.grads import HALF, added
+from ..rules import RULES
+from ..rules.shapes import sum_to
+from ..rules.table import Pull, Rule
+from . import engine
+
+Array = Any
+LARGE = 16_384  # elements: 128 KB, from which it pays
+
+
+# -- which rows can: those that send every operand g times something that was kept, or -g
+
+OVER_G: dict[Any, Pull] = {  # what is sent to the last operand, written over g
+    np.multiply: lambda g, saved: np.multiply(g, saved[0], out=g),
+    np.exp: lambda g, saved: np.multiply(g, saved[-1], out=g),
+    np.negative: lambda g, saved: np.negative(g, out=g),
+}
+MADE: dict[Rule, tuple[Any, Any]] = {}  # row -> its pulls as they are in the table, and those that write over g
+
+
+def overwriting(rule: Rule) -> tuple[Pull | None, ...] | None:
+    """The pulls of ``rule``, that of the last operand writing over g; None for all rows but those of :data:`OVER_G`.
+
+    ``x - y`` is none of them: it sends g itself to x, and nobody may write into it then. If the user has given a row
+    other derivatives, they are not replaced.
+    """
+    pulls, writing = MADE.get(rule, (None, None))
+    return writing if pulls is rule.pulls else None
+
+
+def _made(rule: Rule, over: Pull) -> tuple[Any, Any]:
+    k = rule.operands - 1
+    return rule.pulls, (*rule.pulls[:k], lambda g, saved: sum_to(over(g, saved), saved[k].shape))
+
+
+MADE.update({RULES[function]: _made(RULES[function], over) for function, over in OVER_G.items()})
+
+
+# -- when they may
+
+
+def free_to_write(pair: tuple[Any, Array]) -> bool:
+    """Does nobody but the pass hold the gradient in ``pair``? For calls from a step that has a name for it, too.
+
+    Its elements must lie in the order that a new array would have, else later sums would add up in another order.
+    """
+    g = pair[1]
+    return type(g) is np.ndarray and g.base is None and g.flags.carray and getrefcount(g) <= IN_STEP
+
+
+def joined(a: Array, b: Array) -> Array:
+    """a + b, into the memory of one of them if nobody but the pass holds it. To be called by the engine itself."""
+    if type(a) is np.float64:  # in graphs of numbers there are many sums
+        return a + b
+    if a is None or b is None:  # put aside: deferred_products.py
+        return b if a is None else a
+    if type(a) is np.ndarray and a.size > LARGE and type(b) is np.ndarray and a.shape == b.shape:
+        if a.dtype != b.dtype or a.dtype == HALF or not (a.flags.carray and b.flags.carray):
+            return added(a, b)
+        if getrefcount(a) <= IN_SUM[0] and a.base is None:
+            return np.add(a, b, out=a)
+        if getrefcount(b) <= IN_SUM[1] and b.base is None:
+            return np.add(a, b, out=b)
+    return added(a, b)
+
+
+class Toy:
+    """A record of a pass that only counts references."""
+
+    def __init__(self, *parents: Any) -> None:
+        self.parents = parents
+
+
+def counted() -> tuple[int, tuple[int, int]]:
+    """How many references a step sees on an array that only the pass holds, and a sum on its two; 0 if not certain."""
+    if sys.gettrace() or sys.getprofile() or not getattr(sys, "_is_gil_enabled", lambda: True)():
+        return 0, (0, 0)  # a debugger that looks at variables holds them, too: we would count too many
+    in_step: list[int] = []
+    in_sum: list[tuple[int, int]] = []
+
+    def count(pair: tuple[Any, Any]) -> int:
+        g = pair[1]
+        return getrefcount(g)
+
+    def step(pair: tuple[Any, Any]) -> Any:
+        record, g = pair
+        in_step.append(count(pair))
+        return g, (lambda g, saved: g + 1.0,) * len(record.parents), None, None
+
+    def add(a: Any, b: Any) -> Any:
+        in_sum.append((getrefcount(a), getrefcount(b)))
+        return a + b
+
+    x = Toy()
+    for _ in range(40):  # Python adapts its code while it runs
+        engine.pull_back(Toy(Toy(x), Toy(x)), np.zeros(2) + 1.0, step, add=add)
+    del in_step[0::3]  # the first of each pass: the seed, which is held by us as well
+    if len({*in_step}) > 1 or len({*in_sum}) > 1:
+        return 0, (0, 0)
+    return in_step[0], in_sum[0]
+
+
+IN_STEP, IN_SUM = counted()

@@ -1,0 +1,209 @@
+"""Formulas as text: what ``python -m autoflow "x*y + sin(x)" x=3 y=5`` computes.
+
+The text is parsed by Python's own parser, and the tree is walked by :class:`Calculator`. Nothing is ever handed to
+``eval``: a tree holds only what the ``match`` in :meth:`Calculator.value` names, so there is no way from a formula
+to a file, an attribute or an import. What is left to abuse is size, and that is bounded: of the text, of the
+tree, of exponents, and of all results together.
+"""
+
+from __future__ import annotations
+
+import ast
+import keyword
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..arrays.creation import array
+from ..errors import AutoflowError
+from ..nodes.nodes import Operation, Variable
+from ..rules import RULES
+from ..rules.table import COMPOSED
+
+Value = Any  # a number or a node
+LONGEST, DEEPEST, EXPONENT, NUMBERS = 10_000, 100, 1_000, 10_000_000
+CONSTANTS = {"pi": math.pi, "e": math.e}
+BINARY: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: operator.pow, ast.MatMult: operator.matmul,
+}  # fmt: skip
+UNARY: dict[type, Callable[[Any], Any]] = {ast.UAdd: operator.pos, ast.USub: operator.neg}
+REDUCTIONS = "sum prod mean var std max min amax amin ptp median cumsum cumprod".split()  # noqa: SIM905 - easier to read
+
+
+class Refused(Exception):  # noqa: N818 - the formula is refused, the program is all right
+    """This formula is not computed; the message is one line that says why."""
+
+
+def functions() -> dict[str, Any]:
+    """What a formula may call: by NumPy's name, the elementwise functions of the table, and sums and the like."""
+    known = {}
+    for name, function in vars(np).items():
+        row = RULES.get(function) if isinstance(function, np.ufunc) else None
+        if row is not None and row.elementwise:
+            known[name] = function
+    for name in REDUCTIONS:
+        if (function := getattr(np, name)) in RULES or function in COMPOSED:
+            known[name] = function
+    return known
+
+
+class Calculator:
+    """Computes formulas on named values.
+
+    >>> calculator = Calculator()
+    >>> calculator.give("x", "[1, 2]")
+    >>> calculator.run("a = x * x; sum(a)")
+    5.0  Operation sum_0 = sum(a)
+    """
+
+    def __init__(self) -> None:
+        self.names: dict[str, Value] = {}
+        self.functions = functions()
+        self.size = 0  # elements of all the results so far
+
+    def give(self, name: str, text: str) -> None:
+        """``give("x", "[1, 2]")``: make a Variable of that name."""
+        self.check_name(name)
+        value = self.value(body(parsed(text, f"the value of {name}"), f"the value of {name}"))
+        if getattr(value, "requires_grad", False):
+            raise Refused(f"the value of {name} must be a number or a list of numbers")
+        self.names[name] = Variable(value, name)
+
+    def run(self, text: str) -> Value:
+        """The value of the last of the formulas in ``text``; ``a = ...`` gives one a name for the next."""
+        result = None
+        for statement in parsed(text, "the formula"):
+            match statement:
+                case ast.Assign(targets=[ast.Name(id=name)], value=formula):
+                    self.check_name(name)
+                    result = self.names[name] = self.value(formula)
+                    if isinstance(result, Operation) and not isinstance(formula, ast.Name):
+                        result.name = name
+                case ast.Expr(value=formula):
+                    result = self.value(formula)
+                case _:
+                    raise Refused(f"{ast.unparse(statement)[:60]!r} is no formula; write  a = x + y; a * a")
+        if result is None:
+            raise Refused("there is no formula")
+        return result
+
+    def check_name(self, name: str) -> None:
+        """A name is made of letters and digits, and has one meaning."""
+        if not name.isidentifier() or keyword.iskeyword(name) or "_" in name:
+            raise Refused(f"{name!r} is not a name: use letters and digits, a letter first")
+        if name in self.names:
+            raise Refused(f"{name} has a value already: choose another name for the second")
+
+    def value(self, formula: ast.expr) -> Value:
+        """What a formula evaluates to: the whole of the language."""
+        match formula:
+            case ast.Constant(value=bool() | complex() | str() | bytes() | None):
+                raise Refused(f"{ast.unparse(formula)[:60]} is not a real number")
+            case ast.Constant(value=int() | float() as number):
+                return attempt(
+                    float, number
+                )  # in floats, 9**9**9 overflows at once; in integers it would fill the memory
+            case ast.Name(id=name):
+                return self.look_up(name)
+            case ast.List(elts=parts):
+                return attempt(array, [self.value(part) for part in parts])
+            case ast.UnaryOp(op=op, operand=x) if type(op) in UNARY:
+                return self.bounded(UNARY[type(op)], self.value(x))
+            case ast.BinOp(left=x, op=op, right=y) if type(op) in BINARY:
+                return self.combine(BINARY[type(op)], self.value(x), self.value(y))
+            case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords):
+                return self.call(name, args, keywords)
+        kind = type(formula).__name__
+        raise Refused(f"{ast.unparse(formula)[:60]!r} ({kind}) is not arithmetic: + - * / // % ** @ and functions are")
+
+    def look_up(self, name: str) -> Value:
+        """The value that a name stands for."""
+        if name in self.names:
+            return self.names[name]
+        if name in CONSTANTS:
+            return CONSTANTS[name]
+        hint = f"{name} is a function: write {name}(...)" if name in self.functions else f"give it one: {name}=2"
+        raise Refused(f"{name} has no value; {hint}")
+
+    def combine(self, operate: Callable[[Any, Any], Any], x: Value, y: Value) -> Value:
+        """``x + y`` and the like."""
+        if operate is operator.pow and isinstance(y, float) and abs(y) > EXPONENT:
+            raise Refused(f"the exponent {y:g} is too large: at most {EXPONENT}")
+        return self.bounded(operate, x, y)
+
+    def call(self, name: str, args: list[ast.expr], keywords: list[ast.keyword]) -> Value:
+        """``sum(x, axis=0)``: arrays by position, options by name and written out."""
+        function = self.functions.get(name)
+        if function is None:
+            raise Refused(f"there is no function {name!r}; there are {', '.join(sorted(self.functions))}")
+        wanted = RULES[function].operands if function in RULES else 1
+        if len(args) != wanted:
+            raise Refused(
+                f"{name} takes {wanted} value{'s' * (wanted > 1)} by position, not {len(args)}; options by name"
+            )
+        options = {}
+        for option in keywords:
+            if option.arg not in ("axis", "keepdims", "ddof"):
+                raise Refused(f"{name}: only axis=, keepdims= and ddof= are understood here, not {option.arg or '**'}")
+            options[option.arg] = literal(option.value)
+        return self.bounded(function, *[self.value(x) for x in args], **options)
+
+    def bounded(self, function: Callable[..., Any], *values: Value, **options: Any) -> Value:
+        """``function(*values)``, refused beforehand if the result would be too large."""
+        shapes = [np.shape(v) for v in values]
+        if function is operator.matmul:
+            shapes = [(*x[:-1], 1) for x in shapes[:1]] + [(*y[:-2], 1, *y[-1:]) for y in shapes[1:]]
+        self.size += math.prod(attempt(np.broadcast_shapes, *shapes))
+        if self.size > NUMBERS:
+            raise Refused(f"this needs {self.size:,} numbers: at most {NUMBERS:,}")
+        result = attempt(function, *values, **options)
+        if isinstance(result, complex):  # plain numbers: the root of -1
+            raise Refused(f"{function.__name__}: the result is complex, and formulas here are real")
+        return float(result) if isinstance(result, np.floating) else result
+
+
+def attempt(function: Callable[..., Any], *values: Any, **options: Any) -> Any:
+    """``function(...)``; what NumPy objects to becomes a refusal with the first line of its message."""
+    try:
+        return function(*values, **options)
+    except (AutoflowError, ArithmeticError, TypeError, ValueError, IndexError, MemoryError) as error:
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        raise Refused(f"{getattr(function, '__name__', 'this')}: {reason}") from error
+
+
+def parsed(text: str, what: str) -> list[ast.stmt]:
+    """The statements in ``text``, if it is Python, short, and not deeply nested."""
+    if len(text) > LONGEST:
+        raise Refused(f"{what} has {len(text):,} characters: at most {LONGEST:,}")
+    try:
+        tree = ast.parse(text.strip(), mode="exec")
+    except (SyntaxError, ValueError) as error:
+        raise Refused(f"{what} is not a formula: {getattr(error, 'msg', error)}") from error
+    except (MemoryError, RecursionError) as error:  # the parser's own limits
+        raise Refused(f"{what} is nested too deeply: at most {DEEPEST} levels") from error
+    level: list[ast.AST] = [tree]
+    for _ in range(DEEPEST + 2):  # the module, the statement, and then the formula
+        level = [child for parent in level for child in ast.iter_child_nodes(parent)]
+    if level:
+        raise Refused(f"{what} is nested too deeply: at most {DEEPEST} levels; name the parts, a = ...; b = ...")
+    return tree.body
+
+
+def body(statements: list[ast.stmt], what: str) -> ast.expr:
+    """The one formula in ``statements``."""
+    match statements:
+        case [ast.Expr(value=formula)]:
+            return formula
+    raise Refused(f"{what} must be a number or a list of numbers")
+
+
+def literal(formula: ast.expr) -> Any:
+    """An option as it is written: a number, True, False, None, or a tuple of them."""
+    try:
+        return ast.literal_eval(formula)
+    except (ValueError, TypeError) as error:
+        raise Refused(f"the option {ast.unparse(formula)[:60]!r} must be written out, as axis=0") from error

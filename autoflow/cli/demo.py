@@ -1,0 +1,144 @@
+"""``make demo``: the two things that autoflow is for.
+
+First a small formula: its values, the gradient of everything in it, and a picture. Then a network that learns to
+read handwritten digits, in plain NumPy expressions.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..modes import no_grad
+from ..nodes.nodes import Node, Variable
+from .listing import nodes_of, print_table
+
+Array = Any
+PICTURES = ("example.svg", "example.dot", "example.html")
+
+
+def main(folder: str | Path = "demo") -> int:
+    """Run both parts; pictures go into ``folder``. Returns the exit status."""
+    print("1. A formula: a5 = a3 - a4 at x = 3, y = 5, z = 4\n")
+    a5 = example()
+    a5.backward(keep_grads=True)
+    print_table([node for node in nodes_of(a5) if node.requires_grad])
+    print()
+    for path in draw(a5, Path(folder)):
+        print(f"   the picture of it: {path}")
+    print("\n2. A network that reads digits (64 pixels, 64 tanh units, 10 classes)\n")
+    digits = load_digits()
+    if digits is None:
+        print("   This part needs the digits of scikit-learn: pip install scikit-learn tqdm", file=sys.stderr)
+        return 1
+    accuracy = learn_digits(*digits)
+    print(f"   test accuracy: {accuracy:.1%}")
+    return 0
+
+
+def example(x: float = 3.0, y: float = 5.0, z: float = 4.0) -> Node:
+    """Plain NumPy. The only new thing is that x, y and z are Variables.
+
+    >>> example()
+    -32.46...  Operation a5 = subtract(a3, a4)
+    """
+    x, y, z = Variable(x, "x"), Variable(y, "y"), Variable(z, "z")
+    a1 = x + y + z
+    a2 = x * y * z
+    a3 = a1**2 * np.sin(a2)
+    a4 = a1 * np.cos(a2)
+    a5 = a3 - a4
+    for name, node in {"a1": a1, "a2": a2, "a3": a3, "a4": a4, "a5": a5}.items():
+        node.name = name
+    return a5
+
+
+def draw(root: Node, folder: Path) -> Iterable[Path]:
+    """Write the pictures of ``root`` that can be written here, and yield where they are."""
+    graph = getattr(root, "graph", None)
+    if graph is None:
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in PICTURES:
+        try:
+            graph().save(folder / name)
+        except (OSError, ValueError, ImportError) as error:
+            print(f"   no {name}: {str(error).partition(chr(10))[0]}")
+        else:
+            yield folder / name
+
+
+def load_digits() -> tuple[Array, Array] | None:
+    """1,797 images of 8 x 8 pixels, shape (1797, 64), in 0...1, and what they show; None without scikit-learn."""
+    try:
+        from sklearn import datasets
+    except ImportError:
+        return None
+    images, labels = datasets.load_digits(return_X_y=True)
+    return images / 16.0, labels
+
+
+def learn_digits(images: Array, labels: Array, *, epochs: int = 60, seed: int = 0) -> float:
+    """Train on four fifths of the images; returns the share of the others that the network reads correctly."""
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(len(images))
+    test, train = np.split(order, [len(order) // 5])
+
+    w1, b1 = Variable(rng.normal(0, 1 / 8, (64, 64)), "w1"), Variable(np.zeros(64), "b1")
+    w2, b2 = Variable(rng.normal(0, 1 / 8, (64, 10)), "w2"), Variable(np.zeros(10), "b2")
+
+    def scores(x: Array) -> Array:
+        """One row per image, one score per class: (n, 64) -> (n, 10)."""
+        return np.tanh(x @ w1 + b1) @ w2 + b2
+
+    step = momentum([w1, b1, w2, b2])
+    for _ in bar(range(epochs)):
+        rng.shuffle(train)
+        for batch in np.array_split(train, len(train) // 32):
+            loss = cross_entropy(scores(images[batch]), labels[batch])
+            loss.backward()
+            step()
+    with no_grad():
+        return float(np.mean(np.argmax(scores(images[test]), axis=1) == labels[test]))
+
+
+def cross_entropy(scores: Array, labels: Array) -> Array:
+    """The mean of -log p, where p is the probability that softmax gives to the right class.
+
+    Shapes: scores (n, classes), labels (n,) integers. Subtracting the maximum changes no probability, and keeps exp
+    from overflowing.
+
+    >>> float(cross_entropy(np.array([[0.0, 0.0], [1000.0, 0.0]]), np.array([0, 0])))
+    0.346...
+    """
+    scores = scores - np.max(scores, axis=1, keepdims=True)
+    log_p = scores - np.log(np.sum(np.exp(scores), axis=1, keepdims=True))
+    return -np.sum(log_p[np.arange(len(labels)), labels]) / len(labels)
+
+
+def momentum(parameters: Sequence[Variable], rate: float = 0.1, keep: float = 0.9) -> Any:
+    """Gradient descent that remembers its direction: the function that does one step, and clears the gradients."""
+    velocities = [np.zeros_like(p.value) for p in parameters]
+
+    def step() -> None:
+        with no_grad():
+            for p, v in zip(parameters, velocities, strict=True):
+                v *= keep
+                v -= rate * p.grad
+                p += v
+                p.zero_grad()
+
+    return step
+
+
+def bar(steps: Iterable[int]) -> Iterable[int]:
+    """``steps``, with a progress bar if tqdm is installed."""
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        return steps
+    return tqdm(steps, desc="   epochs", file=sys.stderr)  # type: ignore[no-any-return]

@@ -1,0 +1,288 @@
+"""``af.compile``: a function as a program, recorded at the first call and replayed at the later ones.
+
+This file decides which program is the right one for a call (the signature, the guards), keeps a bounded number of them,
+and puts results back into the containers that the function returned. A call with the same kind of arguments as the
+one before takes the short way: shapes and dtypes are compared, 0.1 µs for each array.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+import types
+import warnings
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import pytree
+from ..errors import CompileError
+from ..modes import modes
+from ..nodes.nodes import NodeRole, source_of, value_of
+from .matching import assembler, matcher
+from .passes.batching import join
+from .passes.rematerialise import recompute
+from .passes.tiling import blocked
+from .report import Report, counted
+from .run.buffers import Plan
+from .run.scalars import scalar_plan
+from .trace.recorded import Recorded, record
+from .trace.traced import Traced
+
+Array = Any
+ndarray = np.ndarray
+MANY = 8
+SLOW = (
+    "the compiled {} has been recorded {} times, because something that it finds outside changes between the calls (a "
+    "number, an array that is written into). Make it an argument. If it is an array that the function only computes "
+    "with, and no if or float() looks at, af.compile(f, watch=False) is enough."
+)
+ANOTHER = object()  # stands for: that call needs another program
+
+
+def is_array(x: Any) -> bool:
+    """Is this leaf an input of the program? Arrays are, and NumPy's numbers; Python's numbers are part of it."""
+    return (isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "fciub") or isinstance(x, NodeRole)
+
+
+class Compiled:
+    """What :func:`compile` returns: call it like the function. ``plan()`` shows what it does."""
+
+    def __init__(self, f: Callable[..., Any], *, fallback: bool, verify: bool, limit: int, **how: Any) -> None:
+        functools.update_wrapper(self, f)
+        self.f, self.fallback, self.verify, self.limit, self.how = f, fallback, verify, limit, how
+        self.entries: OrderedDict[Any, Entry | None] = OrderedDict()
+        self.latest: Entry | None = None
+        self.renewed = 0  # how often something outside had changed
+        self.lock = threading.RLock()  # two threads do not record the same
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        entry = self.latest
+        if entry is not None and not options:
+            result = entry.quick(args)
+            if result is not ANOTHER:
+                return result
+        return self.at_length(args, options)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else types.MethodType(self, instance)
+
+    def at_length(self, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        """The call when it is not the same as the last one: look the program up, or record it."""
+        leaves = pytree.leaves([args, options])
+        switches = modes()
+        if any([isinstance(x, Traced) for x in leaves]) or switches.depth > 0 or switches.notices:
+            return self.f(*args, **options)  # inside another recording, or inside a transform that wants nodes
+        if switches.recording and any([source_of(x) is not None for x in leaves]):
+            return self.f(*args, **options)  # an argument with a history: the result shall have one, too
+        key = signature(args, options, leaves)
+        with self.lock:
+            entry = self.entries.get(key)
+            if key not in self.entries or (entry is not None and not entry.recorded.surroundings.same()):
+                entry = self.recorded(key, args, options)
+            self.entries.move_to_end(key)
+        if entry is None:
+            return self.f(*args, **options)
+        if not self.verify and not self.fallback:
+            self.latest = entry
+        try:
+            result = entry.run([value_of(x) for x in leaves if is_array(x)])
+        except CompileError:  # the shape of something depends on values
+            if not self.fallback:
+                raise
+            return self.f(*args, **options)
+        if self.verify:
+            check_equal(self.f(*args, **options), result, getattr(self.f, "__name__", "f"))
+        return result
+
+    def recorded(self, key: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Entry | None:
+        """Record the function for arguments like these; None if it has to run eagerly."""
+        entry, before = None, self.entries.get(key)
+        if before is not None:
+            self.renewed += 1
+            if self.renewed == MANY:
+                warnings.warn(SLOW.format(getattr(self.f, "__name__", "f"), MANY), RuntimeWarning, stacklevel=4)
+        try:
+            again = before.recorded if before else None
+            entry = Entry(record(self.f, args, options, is_array, again, self.how["watch"]), args, options, self.how)
+        except CompileError:
+            if not self.fallback:
+                raise
+        self.entries[key] = entry
+        while len(self.entries) > self.limit:
+            self.entries.popitem(last=False)
+        return entry
+
+    def plan(self) -> Any:
+        """What the program that was used last does: calls, buffers, bytes, as a table and as a picture.
+
+        >>> import autoflow as af
+        >>> f = compile(lambda x: np.tanh(x * 2.0).sum())
+        >>> f(np.zeros(3))
+        array(0.)
+        >>> f.plan()
+        3 NumPy calls, 1 buffer of 24 bytes in all
+            call        shape  dtype    operands  into
+         1  multiply    (3,)   float64  x0 2.0    buffer 0
+         2  tanh        (3,)   float64  1         buffer 0
+         3  add.reduce  ()     float64  2         result 0
+        """
+        used = [entry for entry in self.entries.values() if entry is not None]
+        if not used:
+            raise CompileError("nothing was recorded yet: call the compiled function once")
+        return Report(used[-1].free[-1])
+
+    def __repr__(self) -> str:
+        return f"<compiled {getattr(self.f, '__name__', 'function')}, {counted(len(self.entries), 'program')}>"
+
+
+class Entry:
+    """A program for one signature, and plans for it: one per thread that is inside at the same time."""
+
+    def __init__(self, recorded: Recorded, args: tuple[Any, ...], options: dict[str, Any], how: dict[str, Any]) -> None:
+        self.recorded, self.how = recorded, how
+        self.program = recorded.program
+        self.modes, self.switches = modes(), key_of_modes()
+        self.same = recorded.surroundings.same if recorded.surroundings.watches() else None
+        self.matches = None if options else matcher(args)
+        self.assemble = assembler(recorded.tree)
+        join(self.program)
+        if how.get("checkpointing"):
+            recompute(self.program)
+        blocked(self.program)
+        self.free: list[Any] = [self.plan()]
+        self.program.forget_samples()
+
+    def plan(self) -> Any:
+        """Memory and calls for one more run at the same time."""
+        return scalar_plan(self.program) or Plan(self.program)
+
+    def quick(self, args: tuple[Any, ...]) -> Any:
+        """The result for arguments like those of the recording; ``ANOTHER`` if this is not the program for them.
+
+        Finding that out takes about 0.1 µs for each array.
+        """
+        arrays: list[Array] = []
+        if self.matches is None or not self.matches(args, arrays):
+            return ANOTHER
+        if modes() is not self.modes and key_of_modes() != self.switches:
+            return ANOTHER
+        if self.same is not None and not self.same():
+            return ANOTHER
+        return self.run(arrays)
+
+    def run(self, arrays: Any) -> Any:
+        """The results for these inputs, in the containers that the function returned."""
+        try:
+            plan = self.free.pop()  # atomic: whoever comes at the same time finds none, and makes one
+        except IndexError:
+            plan = self.plan()
+        try:
+            results = plan.run(arrays)
+        finally:
+            self.free.append(plan)
+        return self.assemble(results)
+
+
+def key_of_modes() -> Any:
+    """The switches that decide what is computed."""
+    m = modes()
+    return m.recording, m.depth, m.autocast, m.safe_masking, m.anomaly, bool(m.notices)
+
+
+def signature(args: Any, options: Any, leaves: list[Any]) -> Any:
+    """What decides which program is right: containers, shapes, dtypes, and the values of everything else."""
+    parts: list[Any] = []
+    for x in leaves:
+        if is_array(x):
+            x = value_of(x)
+            if isinstance(x, (np.ma.MaskedArray, np.matrix)):
+                raise CompileError(f"a {type(x).__name__} has arithmetic of its own: pass a plain array instead")
+            parts.append((ndarray, x.shape, x.dtype))
+        else:
+            parts.append((type(x), repr(x) if isinstance(x, (float, complex)) else hashed(x)))
+    return tuple(pytree.paths([args, options])), shape_of(args), tuple(parts), key_of_modes()
+
+
+def hashed(x: Any) -> Any:
+    """An argument that is no array: by value if it has one, else by identity."""
+    try:
+        hash(x)
+    except TypeError:
+        raise CompileError(
+            f"an argument of a compiled function is a {type(x).__name__}, which cannot be compared with those of other "
+            f"calls. Give arrays, numbers, and lists, tuples, dicts or dataclasses of them."
+        ) from None
+    return x
+
+
+def shape_of(tree: Any) -> Any:
+    """The classes of the containers."""
+    return (type(tree), *[shape_of(x) for _, x in pytree.children(tree)]) if pytree.is_container(tree) else None
+
+
+def check_equal(eager: Any, ours: Any, name: str) -> None:
+    """Raise CompileError unless both results are equal, but for 1e-10 of the largest entry."""
+    for a, b in zip(pytree.leaves(eager), pytree.leaves(ours), strict=True):
+        a, b = value_of(a), value_of(b)
+        if not hasattr(a, "dtype"):
+            if a != b:
+                raise CompileError(f"the compiled {name} returned {b!r}, eager code {a!r}")
+            continue
+        scale = np.max(np.abs(a), initial=0.0, where=np.isfinite(a))
+        if a.shape != b.shape or not np.allclose(a, b, rtol=0, atol=1e-10 * scale, equal_nan=True):
+            raise CompileError(
+                f"the compiled {name} and eager code disagree by {np.max(np.abs(a - b)):.3g} in a result of shape "
+                f"{np.shape(a)}: something that it reads has changed since it was recorded (an array created in it "
+                f"from outside data, a file, the time). Make that an argument."
+            )
+
+
+def compile(
+    f: Callable[..., Any], *, fallback: bool = False, verify: bool = False, watch: bool = True, limit: int = 32,
+    checkpointing: str | None = None,
+) -> Any:  # fmt: skip
+    """``f`` as a program: recorded at the first call, replayed without any bookkeeping at the later ones.
+
+    f : a function of arrays, numbers, and lists, tuples, dicts and dataclasses of them: NumPy code,
+        ``af.value_and_grad(...)``, a whole training step that returns its new parameters.
+    fallback : run eagerly what cannot be compiled; without it that is an error, which says why.
+    verify : at every call run ``f`` beside the program and compare: twice the time, for finding mistakes.
+    watch : False does not record again when an array from outside, which the program reads, has been written into. Its
+        new contents are used in any case; but what ``if w[0] > 0`` or ``float(w[0])`` found in it stays as it was.
+    limit : programs that are kept, one for each signature; the one that was used longest ago is dropped.
+    checkpointing : "balanced" computes results of elementwise functions again instead of keeping them for the way
+        back: less memory for more time.
+
+    Returns a function that gives what ``f`` gives: the same bits, but where the order of a summation changes (sums of
+    four or more products, arrays of 100,000 elements and more): there the error is below 1e-13 of the largest entry.
+    Arrays are new at every call, and nobody else writes into them. Nodes come out as plain arrays.
+
+    The *signature* decides which program is used, or that a new one is recorded: containers, shapes and dtypes of
+    arrays, the values of everything else (Python's numbers too: make what changes often a 0-d array), and switches
+    such as ``af.no_grad``. What ``f`` finds outside (closures, globals, attributes, lists) is guarded by identity, and
+    arrays by their contents, too: if something has changed ``f`` is recorded again. So what changes often, as
+    parameters do, had better be an argument. Not seen: changes between the eight samples of a large plain array that
+    are not made by way of nodes; files; sets and deques; libraries; methods that are replaced.
+
+    Raises CompileError for what would not be the same at the next call: Python that asks for a value
+    (``if x.sum() > 0``, ``float(x)``, ``np.asarray(x)``); random numbers drawn inside; writing into an argument or
+    into something outside; a value that is kept there. An argument with a history, and any call inside another
+    transform, goes the eager way.
+
+    >>> import autoflow as af
+    >>> @af.compile
+    ... def step(w, x, y):
+    ...     loss, g = af.value_and_grad(lambda w: ((x @ w - y) ** 2).mean())(w)
+    ...     return loss, w - 0.5 * g
+    >>> x, y, w = np.eye(2), np.array([1.0, 2.0]), np.zeros(2)
+    >>> for _ in range(20):
+    ...     loss, w = step(w, x, y)
+    >>> w.round(3)
+    array([1., 2.])
+    """
+    if checkpointing not in (None, "balanced"):
+        raise ValueError(f'checkpointing is None or "balanced", not {checkpointing!r}')
+    return Compiled(f, fallback=fallback, verify=verify, limit=limit, checkpointing=checkpointing, watch=watch)

@@ -1,0 +1,128 @@
+"""Arguments apart and results together, for one signature: closures made once instead of asking what everything is.
+
+:func:`matcher` of the arguments of a recording is the function that says whether other arguments are of the same
+signature, and collects their arrays on the way. :func:`assembler` of its result puts arrays into the containers that
+the function returned. For other containers than tuples, lists and dicts there is no matcher: those calls are looked up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from .. import pytree
+
+Array = Any
+ndarray = np.ndarray
+Matcher = Callable[[Any, list[Array]], bool]
+
+
+class Place:
+    """Stands in a result for the k-th output."""
+
+    __slots__ = ("k",)
+
+    def __init__(self, k: int) -> None:
+        self.k = k
+
+    def __repr__(self) -> str:
+        return f"result {self.k}"
+
+
+def matcher(x: Any) -> Matcher | None:
+    """Does something match ``x``? None if only a look at all of it can say.
+
+    >>> fits, found = matcher(({"w": np.zeros(2)}, 3)), []
+    >>> fits(({"w": np.ones(2)}, 3), found), found
+    (True, [array([1., 1.])])
+    >>> fits(({"w": np.ones(2)}, 4), []), fits(({"w": np.ones(3)}, 3), [])
+    (False, False)
+    """
+    kind = type(x)
+    if kind is ndarray:
+        return array_matcher(x.shape, x.dtype)
+    if kind in (tuple, list):
+        if all([type(v) is ndarray for v in x]):
+            return arrays_matcher(kind, [(v.shape, v.dtype) for v in x])
+        return sequence_matcher(kind, [matcher(v) for v in x])
+    if kind is dict:
+        return dict_matcher(list(x), [matcher(v) for v in x.values()])
+    if kind in (int, bool, str, type(None)) or (kind is float and x == x and x != 0):
+        return lambda y, found: type(y) is kind and y == x
+    return None
+
+
+def array_matcher(shape: tuple[int, ...], dtype: Any) -> Matcher:
+    """Arrays of that shape and dtype."""
+
+    def fits(y: Any, found: list[Array]) -> bool:
+        if type(y) is not ndarray or y.dtype is not dtype or y.shape != shape:
+            return False
+        found.append(y)
+        return True
+
+    return fits
+
+
+def arrays_matcher(kind: Any, specs: list[tuple[tuple[int, ...], Any]]) -> Matcher:
+    """Tuples or lists of arrays of these shapes and dtypes: written out, because most calls come here."""
+    n = len(specs)
+
+    def fits(y: Any, found: list[Array]) -> bool:
+        if type(y) is not kind or len(y) != n:
+            return False
+        for v, (shape, dtype) in zip(y, specs):  # noqa: B905 - equally long
+            if type(v) is not ndarray or v.dtype is not dtype or v.shape != shape:
+                return False
+        found += y
+        return True
+
+    return fits
+
+
+def sequence_matcher(kind: Any, parts: list[Matcher | None]) -> Matcher | None:
+    """Tuples or lists whose elements match."""
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return None
+
+    def fits(y: Any, found: list[Array]) -> bool:
+        return (
+            type(y) is kind and len(y) == len(known) and all([part(v, found) for part, v in zip(known, y)])  # noqa: B905 - equally long
+        )
+
+    return fits
+
+
+def dict_matcher(keys: list[Any], parts: list[Matcher | None]) -> Matcher | None:
+    """Dicts with these keys in this order, whose values match."""
+    inside = sequence_matcher(list, parts)
+    return inside and (lambda y, found: type(y) is dict and list(y) == keys and inside(list(y.values()), found))
+
+
+def assembler(tree: Any) -> Callable[[list[Array]], Any]:
+    """The function that puts results into the containers of ``tree``.
+
+    >>> assembler({"loss": Place(1), "parts": (Place(0), "text")})(["a", "b"])
+    {'loss': 'b', 'parts': ('a', 'text')}
+    """
+    kind = type(tree)
+    if kind is Place:
+        return itemgetter(tree.k)
+    if kind is tuple and len(tree) > 1 and all([type(x) is Place for x in tree]):
+        return itemgetter(*[x.k for x in tree])
+    if kind in (tuple, list):
+        parts = [assembler(x) for x in tree]
+        if kind is tuple and len(parts) == 2:  # (value, gradients)
+            first, second = parts
+            return lambda results: (first(results), second(results))
+        return lambda results: kind([part(results) for part in parts])
+    if kind is dict:
+        items = [(key, assembler(x)) for key, x in tree.items()]
+        return lambda results: {key: part(results) for key, part in items}
+    if not pytree.is_container(tree):
+        return lambda results: tree
+    return lambda results: pytree.mapped(lambda x: results[x.k] if type(x) is Place else x, tree)

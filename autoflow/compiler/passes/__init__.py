@@ -1,0 +1,1 @@
+"""Changes of a program that make it quicker, or smaller."""

@@ -1,0 +1,1 @@
+"""How a program runs: buffers, calls, tiles, threads."""

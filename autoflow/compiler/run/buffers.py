@@ -1,0 +1,278 @@
+"""From a program to bound calls: where each result is written, and who may use that memory next.
+
+Every NumPy call that can write into a given array (``out=``) gets one: a *buffer*, made once with the plan. A buffer
+is used again as soon as the value in it has been read for the last time; an elementwise call may write over its own
+operand. So a replayed program allocates its results and nothing else, and small arrays stay in the cache.
+
+What is known before the first call is bound to it: ``partial(np.multiply, a, b, out)`` is called without arguments.
+Left to be looked up at every call are the arguments of the function, its results, which are new arrays each time, and
+whatever is computed from them without ``out=``. They have places in a list, and an ``itemgetter`` takes them out.
+
+Measured on a multilayer perceptron with 32 rows: without buffers 1.27 times the time of hand-written NumPy, with
+buffers 0.90, sharing them 0.89. On a recurrent network of 100 steps sharing takes memory from 5.1 to 0.23 MB.
+"""
+
+from __future__ import annotations
+
+import contextvars
+from collections.abc import Callable, Sequence
+from functools import partial
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from ..program import CALL, CAPTURED, CONSTANT, INPUT, ITEM, REDUCE, STACK, UFUNC, VIEW, Program, Value, ordered
+from .calls import Fixed, Step, call_of, checked, copied, fitting_number, into, nothing, taking, view_of, writes
+
+Array = Any
+NEVER = 1 << 60
+MOVED = frozenset({"reshape", "transpose"})  # views that show all of their memory, once
+COPY_RATE = 1200  # bytes that are copied in the time that it takes to look one argument up
+
+
+class Plan:
+    """A program with memory of its own. Not to be run twice at the same time.
+
+    steps : the calls, in order.
+    buffers : the blocks of memory that results are written into.
+    """
+
+    def __init__(self, program: Program, targets: dict[Value, Value] | None = None) -> None:
+        """``targets``: values that are written into arrays which are arguments (of a block: into its rows)."""
+        self.program, self.targets = program, targets or {}
+        self.context = contextvars.copy_context()  # NumPy's warnings are switched off in it: entering takes 0.1 µs,
+        self.context.run(np.seterr, all="ignore")  # np.errstate 0.9
+        order = ordered([*program.outputs, *self.targets])
+        self.steps: list[Step] = []
+        self.buffers: list[Array] = []
+        self.place: dict[Value, Array] = {}  # values that are the same array object in every call
+        self.home: dict[Value, Array] = {}  # the buffer of a value
+        self.spare: list[Array] = []  # buffers that nobody needs any more
+        self.owners = owners_of(order)
+        self.read = {x for v in order for x in v.args}
+        self.fresh, self.presented = self.results(program.outputs)
+        self.copied = self.inputs_to_copy(order)
+        self.buffers += self.copied.values()
+        self.rows = self.rows_of_stacks(order)
+        last = self.last_uses(order)
+        for k, v in enumerate(order):
+            self.plan_one(v, k, last)
+        del self.spare, self.home, self.rows, self.read
+        self.bind()
+
+    # -- who needs what until when
+
+    def results(self, outputs: Sequence[Value]) -> tuple[set[Value], list[Callable[[Any], Any] | None]]:
+        """The values that are computed into new arrays because they are returned, and for each output how it is
+        presented: None as it is, else the function that makes a new array of it."""
+        fresh: set[Value] = set()
+        how: list[Callable[[Any], Any] | None] = []
+        for v in outputs:
+            source = v
+            while source.kind == VIEW and source.options[0] in MOVED:
+                source = source.args[0]
+            if (writes(source) or source.fresh) and source not in fresh and source not in self.targets:
+                fresh.add(source)
+                how.append(None if v.shape or self.reduced(v) else np.asarray)
+            else:
+                how.append(np.array)
+        return fresh, how
+
+    def reduced(self, v: Value) -> bool:
+        """Is it a reduction to a number that nobody else reads, such as a loss? Then NumPy makes an array of it."""
+        return v.kind == REDUCE and v not in self.read
+
+    def last_uses(self, order: list[Value]) -> dict[Value, int]:
+        """For each value that owns memory, the index of the last one that reads it."""
+        last: dict[Value, int] = {}
+        for k, v in enumerate(order):
+            for x in v.args:
+                for owner in self.owners[x]:
+                    last[owner] = k
+        for v in self.program.outputs:
+            for owner in self.owners[v]:
+                last[owner] = NEVER
+        return last
+
+    def inputs_to_copy(self, order: list[Value]) -> dict[Value, Array]:
+        """Arguments that are read so often that it pays to copy them into an array that calls can be bound to."""
+        reads: dict[Value, int] = {}
+        for v in order:
+            for x in v.args:
+                for owner in self.owners[x]:
+                    if owner.kind == INPUT and v.kind != VIEW:
+                        reads[owner] = reads.get(owner, 0) + 1
+        return {
+            x: np.empty(x.shape, x.dtype)
+            for x, n in reads.items()
+            if n >= 3 + x.nbytes / COPY_RATE and x.layout is None
+        }
+
+    def rows_of_stacks(self, order: list[Value]) -> dict[Value, Array]:
+        """Memory for the stacks, and the rows into which values are computed straight away."""
+        rows: dict[Value, Array] = {}
+        for v in order:
+            if v.kind == STACK:
+                self.place[v] = np.empty(v.shape, v.dtype)
+                self.buffers.append(self.place[v])
+                for k, x in enumerate(v.args):
+                    if writes(x) and x not in self.fresh and x not in rows:
+                        rows[x] = self.place[v][k]
+        return rows
+
+    # -- one value after the other
+
+    def plan_one(self, v: Value, k: int, last: dict[Value, int]) -> None:
+        """Decide how the k-th value is computed, and give back the buffers that are read for the last time."""
+        if v in self.targets:
+            self.write(v, self.targets[v])
+        elif v.kind in (CAPTURED, CONSTANT):
+            self.place[v] = np.asarray(v.sample) if v.dtype is not None else v.sample
+        elif v.kind == INPUT:
+            if v in self.copied:
+                self.place[v] = self.copied[v]
+        elif v.kind == VIEW and v.args[0] in self.place:
+            self.place[v] = v.function(self.place[v.args[0]])
+        elif v.kind == STACK:
+            for row, x in zip(self.place[v], v.args, strict=True):
+                if x not in self.rows or not np.shares_memory(self.rows[x], row):
+                    self.steps.append(Step(v, np.copyto, [Fixed(row), x], row))
+        elif writes(v):
+            dying = [x for x in dict.fromkeys(v.args) for o in self.owners[x] if last.get(o) == k]
+            out = None if v in self.fresh else self.rows[v] if v in self.rows else self.buffer(v, dying)
+            function, args = call_of(v, out)
+            if v in self.fresh and self.reduced(v):
+                function, args = partial(v.function.reduce, out=..., keepdims=v.options[1]), [*v.args, v.options[0]]
+            self.steps.append(Step(v, function, [a if isinstance(a, Value) else Fixed(a) for a in args], out))
+            if out is not None:
+                self.place[v] = out
+        else:
+            function = itemgetter(v.options) if v.kind == ITEM else view_of(v) if v.kind == VIEW else checked(v)
+            self.steps.append(Step(v, function, list(v.args), None))
+        for x in v.args:
+            for owner in self.owners[x]:
+                if last.get(owner) == k and owner in self.home:
+                    self.spare.append(self.home.pop(owner))
+
+    def write(self, v: Value, target: Value) -> None:
+        """Compute ``v`` into an argument."""
+        if writes(v):
+            function, args = call_of(v, target)
+            if v.function in (np.maximum, np.minimum) and v.kind == UFUNC:
+                function, args = partial(into, v.function), [*v.args, target]
+            self.steps.append(Step(v, function, [a if isinstance(a, Value) else Fixed(a) for a in args], target))
+        else:
+            function = view_of(v) if v.kind == VIEW else v.function
+            self.steps.append(Step(v, partial(copied, function), [*v.args, target], target))
+
+    def buffer(self, v: Value, dying: list[Value]) -> Array:
+        """An array to write ``v`` into: that of an operand, one that is free, or a new one."""
+        if v.kind == UFUNC:
+            for x in dying:
+                if x in self.home and x.shape == v.shape and x.dtype == v.dtype and x.layout == v.layout:
+                    self.home[v] = self.home.pop(x)
+                    return self.place[x]
+        need = max(v.nbytes, 8)
+        fitting = [b for b in self.spare if need <= b.nbytes <= 4 * need]
+        if fitting:
+            block = min(fitting, key=lambda b: b.nbytes)
+            self.spare = [b for b in self.spare if b is not block]
+        else:
+            block = np.empty(need, np.uint8)
+            self.buffers.append(block)
+        self.home[v] = block
+        return shaped(block[: v.nbytes].view(v.dtype), v.shape, v.layout)
+
+    # -- bound calls
+
+    def bind(self) -> None:
+        """Make the list of calls, and the list of places for what is not known before."""
+        inputs = self.program.inputs
+        places: list[Any] = [None] * len(inputs)
+        where: dict[Any, int] = {v: k for k, v in enumerate(inputs)}
+        where.update({v: where[target] for v, target in self.targets.items()})
+        dynamic = [s for s in self.steps if s.out is None]
+        for s in dynamic:
+            where[s.value] = len(places)
+            places.append(None)
+        self.count = len(places)
+        self.blank = [None] * self.count
+
+        def place_of(a: Any, v: Value) -> int:
+            if isinstance(a, Value) and a not in self.place:
+                return where[a]
+            array = a.object if isinstance(a, Fixed) else fitting_number(self.place[a], a, v)
+            key = id(array)
+            if key not in where:
+                where[key] = len(places)
+                places.append(array)
+            return where[key]
+
+        self.segments: list[tuple[list[Callable[[], Any]], Any, Any, int]] = []
+        bound: list[Callable[[], Any]] = []
+        for x, array in self.copied.items():
+            self.segments.append(([], np.copyto, itemgetter(place_of(Fixed(array), x), where[x]), -1))
+        for s in self.steps:
+            known = [isinstance(a, Fixed) or a in self.place for a in s.args]
+            if all(known):
+                values = [
+                    a.object if isinstance(a, Fixed) else fitting_number(self.place[a], a, s.value) for a in s.args
+                ]
+                call = partial(s.function, *values)
+                if s.out is not None:
+                    bound.append(call)
+                    continue
+                self.segments.append((bound, call, nothing, where[s.value]))
+            else:
+                take = taking([place_of(a, s.value) for a in s.args])
+                self.segments.append((bound, s.function, take, -1 if s.out is not None else where[s.value]))
+            bound = []
+        self.tail = bound
+        self.places = places
+        found = [where.get(v, -1) if v not in self.place else place_of(v, v) for v in self.program.outputs]
+        self.collect = taking(found) if found else nothing
+        self.present = [(k, how) for k, how in enumerate(self.presented) if how is not None]
+
+    def calls(self) -> None:
+        """Make all the calls."""
+        places = self.places
+        for bound, function, take, k in self.segments:
+            for call in bound:
+                call()
+            if k < 0:
+                function(*take(places))
+            else:
+                places[k] = function(*take(places))
+        for call in self.tail:
+            call()
+
+    def run(self, arrays: Sequence[Array]) -> Sequence[Array]:
+        """The results for these inputs, as new arrays."""
+        places = self.places
+        places[: len(arrays)] = arrays
+        self.context.run(self.calls)
+        results: Sequence[Array] = self.collect(places)
+        if self.present:
+            presented = results = [*results]
+            for k, present in self.present:
+                presented[k] = present(presented[k])
+        places[: self.count] = self.blank  # results and arguments belong to the caller alone
+        return results
+
+
+def owners_of(order: list[Value]) -> dict[Value, tuple[Value, ...]]:
+    """For each value, those into whose memory it looks: itself, or if it is a view the one it was taken of."""
+    owners: dict[Value, tuple[Value, ...]] = {}
+    for v in order:
+        above = [o for x in v.args for o in owners[x]] if v.kind in (VIEW, ITEM) or v.shares else []
+        owners[v] = tuple(dict.fromkeys([*above, v] if v.kind == CALL or not above else above))
+    return owners
+
+
+def shaped(flat: Array, shape: tuple[int, ...], layout: tuple[int, ...] | None) -> Array:
+    """A flat buffer as an array whose axes lie in memory in the order ``layout``."""
+    if layout is None:
+        return flat.reshape(shape)
+    inverse = sorted(range(len(layout)), key=layout.__getitem__)
+    return flat.reshape([shape[a] for a in layout]).transpose(inverse)

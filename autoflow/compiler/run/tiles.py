@@ -1,0 +1,174 @@
+"""One phase of a program, run block by block: its own small program, a plan per thread, and the threads.
+
+Which values make a phase, and why, is in ``compiler/passes/tiling.py``.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..passes.batching import made
+from ..program import CONSTANT, INPUT, PRODUCT, VIEW, Program, Value
+from .blas import one_thread, single_threaded
+from .buffers import Plan
+
+if TYPE_CHECKING:
+    from ..passes.tiling import Phases
+
+Array = Any
+BLOCK = 65_536  # elements per block
+POOL: list[ThreadPoolExecutor] = []
+
+
+class Phase:
+    """A part of a program, for all rows: called with whole arrays, returns whole arrays.
+
+    sources : the values that it is called with.
+    """
+
+    def __init__(self, phases: Phases, members: list[Value], results: list[Value]) -> None:
+        self.n, self.members, self.results = phases.n, members, results
+        self.phases, self.parts = phases, [v for v in results if v in phases.parts]
+        self.whole = [v for v in results if v not in phases.parts]
+        self.sources: list[Value] = []
+        self.where: dict[tuple[Value, bool], int] = {}
+        inside = set(members)
+        for v in members:
+            sliced, whole, _ = phases.need[v]
+            for x, rows in [*[(x, True) for x in sliced], *[(x, False) for x in whole]]:
+                plain_number = x.kind == CONSTANT and not x.shape
+                if not plain_number and (x not in inside or not rows) and (x, rows) not in self.where:
+                    self.where[x, rows] = len(self.sources)
+                    self.sources.append(x)
+        self.sliced = [rows for _, rows in self.where]
+        widest = max([math.prod(v.shape[1:]) for v in members if v not in phases.parts] + [1])
+        count = max(1, math.ceil(self.n * widest / BLOCK))
+        step = math.ceil(self.n / count)
+        self.edges = [(i, min(i + step, self.n)) for i in range(0, self.n, step)]
+        self.free: dict[int, list[Plan]] = {}
+        self.products = any([v.kind == PRODUCT for v in members])
+        self.__name__ = "blocks"
+
+    def __call__(self, *arrays: Array) -> list[Array]:
+        """All results, in the order of ``results``."""
+        full = {v: np.empty(v.shape, v.dtype) for v in self.whole}
+        parts: list[Any] = [None] * len(self.edges)
+        threads = min(cores(), len(self.edges)) if not self.products or single_threaded() else 1
+        cut = [round(k * len(self.edges) / threads) for k in range(threads + 1)]
+        chunks = [range(a, b) for a, b in pairwise(cut)]
+        if threads == 1:
+            self.work(chunks[0], arrays, full, parts)
+        else:
+            with one_thread() if self.products else nothing():
+                others = [pool().submit(self.work, chunk, arrays, full, parts) for chunk in chunks[1:]]
+                try:
+                    self.work(chunks[0], arrays, full, parts)
+                finally:
+                    for other in others:
+                        other.result()
+        summed = {v: combined(v, [part[k] for part in parts]) for k, v in enumerate(self.parts)}
+        return [summed[v] if v in summed else full[v] for v in self.results]
+
+    def work(self, blocks: range, arrays: tuple[Array, ...], full: dict[Value, Array], parts: list[Any]) -> None:
+        """Some of the blocks, one after the other."""
+        for b in blocks:
+            i, j = self.edges[b]
+            free = self.free.setdefault(j - i, [])
+            try:
+                plan = free.pop()
+            except IndexError:
+                plan = self.plan(j - i)
+            inputs = [a[i:j] if rows else a for a, rows in zip(arrays, self.sliced, strict=True)]
+            parts[b] = plan.run([*inputs, *[a[i:j] for a in full.values()]])
+            free.append(plan)
+
+    def plan(self, rows: int) -> Plan:
+        """The plan for blocks of so many rows."""
+        program, new = Program(), dict[Value, Value]()
+        inputs = [
+            self.leaf((rows, *x.shape[1:]) if cut else x.shape, x.dtype, k)
+            for k, (x, cut) in enumerate(zip(self.sources, self.sliced, strict=True))
+        ]
+        targets: dict[Value, Value] = {}
+        for k, v in enumerate(self.whole):
+            inputs.append(self.leaf((rows, *v.shape[1:]), v.dtype, len(self.sources) + k))
+
+        def inner(x: Value, cut: bool) -> Value:
+            if (x, cut) in self.where:
+                return inputs[self.where[x, cut]]
+            return new.get(x, x)
+
+        for v in self.members:
+            sliced, _, part = self.phases.need[v]
+            shape = v.shape if part else (rows, *v.shape[1:])
+            options, function = v.options, v.function
+            if v.kind == VIEW:
+                options = (v.options[0], shape)
+                function = reshaping(shape) if v.options[0] == "reshape" else broadcasting(shape)
+            if v.kind == PRODUCT and part:
+                x, y = (inner(x, True) for x in sliced)
+                turned = made(VIEW, lambda a: a.T, (x,), ("transpose", (1, 0)), x.shape[::-1], v.number - 0.5)  # before
+                args: tuple[Value, ...] = (turned, y)
+            else:
+                args = tuple([inner(x, x in sliced) for x in v.args])
+            value = new[v] = made(v.kind, function, args, options, shape, v.number)
+            value.dtype = v.dtype
+        for k, v in enumerate(self.whole):
+            targets[new[v]] = inputs[len(self.sources) + k]
+        program.inputs = inputs
+        program.outputs = [new[v] for v in self.parts]
+        return Plan(program, targets)
+
+    def leaf(self, shape: tuple[int, ...], dtype: Any, k: int) -> Value:
+        """An argument of the inner program."""
+        v = Value(INPUT, None, (), k, None)
+        v.shape, v.dtype, v.number = shape, dtype, -1
+        return v
+
+
+def reshaping(shape: tuple[int, ...]) -> Any:
+    """The function that reshapes to ``shape``."""
+    return lambda a: a.reshape(shape)
+
+
+def broadcasting(shape: tuple[int, ...]) -> Any:
+    """The function that broadcasts to ``shape``."""
+    return lambda a: np.broadcast_to(a, shape)
+
+
+def combined(v: Value, parts: list[Array]) -> Array:
+    """The parts of all blocks as one result, in the order of the blocks."""
+    function = np.add if v.kind == PRODUCT else v.function
+    total = parts[0]
+    for part in parts[1:]:
+        total = function(total, part, out=total)
+    return total
+
+
+def cores() -> int:
+    """How many threads may run at once."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def pool() -> ThreadPoolExecutor:
+    """Our threads, made when they are first needed."""
+    if not POOL:
+        POOL.append(ThreadPoolExecutor(max(cores() - 1, 1), "autoflow"))
+    return POOL[0]
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=POOL.clear)  # threads do not live on in a child: it makes its own
+
+
+class nothing:  # noqa: N801 - used like a function
+    """A block without effect."""
+
+    def __enter__(self) -> None: ...
+    def __exit__(self, *exception: object) -> None: ...

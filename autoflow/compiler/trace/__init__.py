@@ -1,0 +1,1 @@
+"""From a function to a program: arrays that write down what NumPy does with them."""

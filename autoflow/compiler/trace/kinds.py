@@ -1,0 +1,64 @@
+"""Of which kind is a function of NumPy, for a program? And in which words is refused what cannot be written down?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...errors import CompileError
+from ...nodes.versions import caller
+from ...rules.versions import NOT_GIVEN
+from ..program import NUMBERS
+
+REDUCTIONS: dict[Any, Any] = {
+    np.sum: np.add, np.prod: np.multiply, np.max: np.maximum, np.min: np.minimum, np.amax: np.maximum,
+    np.amin: np.minimum, np.any: np.logical_or, np.all: np.logical_and,
+}  # fmt: skip
+SAME_ORDER = frozenset({np.reshape, np.ravel, np.squeeze, np.expand_dims})
+PERMUTING = frozenset({np.transpose, np.matrix_transpose, np.swapaxes, np.moveaxis, np.rollaxis})
+OTHER_VIEWS = {np.broadcast_to, np.flip, np.fliplr, np.flipud, np.rot90, np.diagonal, np.real, np.imag}
+VIEWS = SAME_ORDER | PERMUTING | OTHER_VIEWS
+# What is known of an array without its numbers.
+FACTS = frozenset({
+    np.shape, np.ndim, np.size, np.result_type, np.can_cast, np.iscomplexobj, np.isrealobj, np.common_type,
+    np.min_scalar_type, np.may_share_memory, np.shares_memory,
+})  # fmt: skip
+FILLED: dict[Any, Any] = {np.zeros_like: 0, np.ones_like: 1}
+UNWRITTEN = frozenset({np.copyto, np.put, np.place, np.putmask, np.put_along_axis, np.fill_diagonal})
+VALUES = frozenset(["item", "tolist", "tobytes", "tofile", "dump", "dumps"])
+WRITING = frozenset(["fill", "sort", "partition", "put", "resize", "setfield", "setflags", "byteswap"])
+ARRAYS = (np.ndarray, np.generic, *NUMBERS)
+SCALAR_POWERS = {2: np.square, 0.5: np.sqrt, -1: np.reciprocal, 1: np.positive}
+
+
+def plain_reduction(options: dict[str, Any], dtype: Any) -> bool:
+    """Only an axis and keepdims?"""
+    where = options.get("axis")
+    known = {name for name, v in options.items() if v is not None and v is not NOT_GIVEN and v is not ...}
+    axes = where if isinstance(where, tuple) and where else (where,)
+    fine = where is None or all([isinstance(a, (int, np.integer)) for a in axes])
+    return fine and known <= {"axis", "keepdims"} and bool(dtype != np.float16)
+
+
+def mean(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
+    """np.mean of float64 or float32: the sum over the count, as NumPy has it."""
+    total = np.sum(x, axis=axis, keepdims=keepdims)
+    return np.divide(total, x.size // max(total.size, 1))
+
+
+def refused(what: str) -> CompileError:
+    """Python wants a number that is not known yet."""
+    return CompileError(
+        f"{what} needs the value of an array, which a compiled function knows only while it runs (at {caller()}). "
+        f"Write np.where(condition, a, b) instead of an if, pass what decides as a Python number (it is then part of "
+        f"the signature), take that part out of the compiled function, or say af.compile(f, fallback=True)."
+    )
+
+
+def into_outside() -> CompileError:
+    """A write whose effect would be seen once only."""
+    return CompileError(
+        f"{caller()} writes into an array that was made outside of the compiled function: give that array as an "
+        f"argument and return the new one (a training step returns its parameters), or say af.compile(f, fallback=True)"
+    )

@@ -1,0 +1,121 @@
+"""What can be reached from a function: closures, globals, attributes, elements, as edges from object to object."""
+
+from __future__ import annotations
+
+import dis
+import sys
+import types
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+NUMBERS = (int, float, complex, str, bool, type(None), np.generic)
+SEARCHED = {"__main__", "builtins", "types", "functools", "collections", "enum"}  # parts of Python that hold the user's
+
+
+def edges_of(x: Any) -> Iterator[tuple[Any, Any]]:
+    """Pairs (container, key) in which ``x`` refers to other objects."""
+    if isinstance(x, types.MethodType):
+        yield x, "__self__"
+        yield x, "__func__"
+    elif isinstance(x, types.FunctionType):
+        ours = str(x.__globals__.get("__name__")).startswith("autoflow.")  # as af.grad(f): only f matters in it
+        for cell in x.__closure__ or ():
+            if not ours or callable(follow(cell, "cell_contents")):
+                yield cell, "cell_contents"
+        if ours:
+            return
+        attributes = set(names_in(x.__code__))
+        for name in set(globals_in(x.__code__)) & x.__globals__.keys():
+            yield x.__globals__, name
+            yield from edges_of_module(x.__globals__[name], attributes)
+        for k in range(len(x.__defaults__ or ())):
+            yield x.__defaults__, k
+        for name in x.__kwdefaults__ or ():
+            yield x.__kwdefaults__, name
+        if hasattr(x, "__wrapped__"):
+            yield x, "__wrapped__"
+    elif isinstance(x, (list, tuple)):
+        yield from ((x, k) for k in range(len(x)))
+    elif isinstance(x, dict):
+        yield from ((x, key) for key in x)
+    elif isinstance(x, partial):
+        yield from ((x, name) for name in ("func", "args", "keywords"))
+    elif isinstance(x, property):
+        yield x, "fget"
+    elif (
+        type(x).__module__ == "autoflow.compiler.compiled"
+    ):  # another compiled function: its programs are its own business
+        yield x, "f"
+    else:
+        if isinstance(getattr(x, "__dict__", None), dict):
+            yield from ((x.__dict__, name) for name in x.__dict__)
+        for cls in (x if isinstance(x, type) else type(x)).__mro__[:-1]:  # slots, and what all of a class share
+            users = is_the_users(sys.modules.get(cls.__module__))
+            for name, v in vars(cls).items():
+                method = isinstance(v, (types.FunctionType, staticmethod, property))
+                followed = isinstance(v, (*NUMBERS, np.ndarray)) or (users and (method or not hasattr(v, "__get__")))
+                if followed and (not name.startswith("__") or name == "__call__"):
+                    yield cls, name
+            slots = getattr(cls, "__slots__", ())
+            yield from ((x, name) for name in slots if isinstance(name, str) and hasattr(x, name))
+
+
+def edges_of_module(module: Any, names: set[str]) -> Iterator[tuple[Any, Any]]:
+    """What a function may mean by ``config.rate``, where config is a module of the user's; also inside packages."""
+    if isinstance(module, types.ModuleType) and is_the_users(module):
+        for name in names & vars(module).keys():
+            yield vars(module), name
+            if vars(module)[name] is not module:
+                yield from edges_of_module(vars(module)[name], names - {name})
+
+
+def is_the_users(module: types.ModuleType | None) -> bool:
+    """Is it no library? What is installed, or part of Python, is not expected to change."""
+    if module is None or module.__name__ == "__main__":
+        return module is not None
+    file = getattr(module, "__file__", None) or ""
+    root = module.__name__.partition(".")[0]
+    return bool(file) and "site-packages" not in file and root not in sys.stdlib_module_names and root != "autoflow"
+
+
+def names_in(code: types.CodeType) -> Iterator[str]:
+    """Globals and attributes that a function may read, and those of functions inside it."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from names_in(constant)
+
+
+def globals_in(code: types.CodeType) -> Iterator[str]:
+    """The globals alone."""
+    yield from (i.argval for i in dis.get_instructions(code) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME"))
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from globals_in(constant)
+
+
+MISSING = object()
+
+
+def follow(container: Any, key: Any) -> Any:
+    """What stands there now."""
+    try:
+        if isinstance(key, str) and not isinstance(container, dict):
+            return getattr(container, key)
+        return container[key]
+    except Exception:  # an empty cell, a property that fails
+        return MISSING
+
+
+def foreign(x: Any) -> bool:
+    """Is it code of a library, or an object of Python's own (a logger, a lock), whose insides do not concern us?"""
+    if isinstance(x, (types.FunctionType, type)):
+        module = str(getattr(x, "__module__", None) or "")
+        libraries = ("numpy", "scipy", "functools", "itertools")
+        return module.partition(".")[0] in libraries or module.startswith("autoflow.rules")
+    module = str(type(x).__module__)
+    root = module.partition(".")[0]
+    return (root in sys.stdlib_module_names and root not in SEARCHED) or module.startswith("autoflow.rules")

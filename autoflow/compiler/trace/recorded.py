@@ -1,0 +1,169 @@
+"""One recording: a function is called with Traced arrays, and what it did is a program.
+
+Three things can go wrong beyond what ``traced.py`` refuses, and all three are looked for here.
+
+* A derivative of the table looks at numbers (the rule of ``max`` counts ties and takes a quick way if there are none).
+  It is then not taken apart, but becomes one call of the program.
+* The function keeps a value that it computed: in the ``grad`` of a Variable, in a list, in an attribute. No array of
+  ours may live on after the recording, so those that do are found.
+* The function changes something, or draws random numbers: ``guards.py``.
+"""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Callable
+from contextlib import contextmanager
+from typing import Any
+
+from ... import pytree
+from ...backends.registry import FAMILIES, Family, families_changed
+from ...errors import CompileError
+from ...modes import switched
+from ...nodes.nodes import NUMPY, NodeRole, value_of
+from ..matching import Place
+from ..program import Program
+from .guards import Surroundings
+from .kinds import refused
+from .tape import Tape
+from .traced import Traced
+
+Array = Any
+
+
+class Recorded:
+    """A function for arguments of one signature.
+
+    program : what to compute.
+    tree : what the function returned, with places in ``program.outputs`` where arrays stood.
+    surroundings : what it found outside, and must find again.
+    """
+
+    def __init__(self, program: Program, tree: Any, surroundings: Surroundings) -> None:
+        self.program, self.tree, self.surroundings = program, tree, surroundings
+
+
+def record(
+    f: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any], is_input: Any,
+    before: Recorded | None = None, watch: bool = True,
+) -> Recorded:  # fmt: skip
+    """Call ``f`` once, with Traced arrays where ``is_input(leaf)``. Raises CompileError for what cannot be compiled.
+
+    before : the recording that this one replaces, because something outside has changed.
+    watch : have the contents of arrays that the program reads decided anything else? See ``guards.py``.
+    """
+    tape = Tape()
+    program = tape.program
+    surroundings = Surroundings(f, [x for x in pytree.leaves([args, options]) if not is_input(x)])
+
+    def entering(x: Any) -> Any:
+        return tape.traced(program.input(value_of(x))) if is_input(x) else x
+
+    try:
+        with arrays_registered(tape), switched(around=guarding(tape)):
+            result = f(*pytree.mapped(entering, args), **pytree.mapped(entering, options))
+        tree = pytree.mapped(lambda x: leaving(tape, x), result)
+        del result
+    finally:
+        tape.open = False
+    surroundings.check_unchanged()
+    check_nothing_stays(tape)
+    digest = tape.digest(surroundings.arrays(), tree)
+    surroundings.watch(program, digest, tape.replaced, before.surroundings if before else None, watch)
+    return Recorded(program, tree, surroundings)
+
+
+def leaving(tape: Tape, x: Any) -> Any:
+    """An array in the result becomes an output of the program."""
+    x = value_of(x)
+    if not isinstance(x, Traced) and not hasattr(x, "dtype"):
+        return x
+    tape.program.outputs.append(tape.value(x))
+    return Place(len(tape.program.outputs) - 1)
+
+
+def guarding(tape: Tape) -> Callable[[Any], Any]:
+    """What is put around the steps of a backward pass: derivatives that look at numbers become one call each."""
+
+    def around(step: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def guarded_step(pair: Any) -> Any:
+            g, pulls, saved, kept = step(pair)
+            return g, [pull and guarded(pull) for pull in pulls], saved, kept
+
+        return guarded_step
+
+    def guarded(pull: Callable[..., Any]) -> Callable[..., Any]:
+        def safely(g: Any, saved: Any) -> Any:
+            if isinstance(g, NodeRole):  # a pass that is recorded by nodes as well
+                return pull(g, saved)
+            try:
+                return pull(g, saved)
+            except CompileError:
+                return tape.call(pull, (g, tuple(saved)), shares=True)
+
+        return safely
+
+    return around
+
+
+def check_nothing_stays(tape: Tape) -> None:
+    """Raise CompileError if an array of the recording is still there: somebody keeps it."""
+    if not any([r() is not None for r in tape.alive]):
+        return
+    gc.collect()
+    left = [x for r in tape.alive if (x := r()) is not None]
+    if left:
+        raise CompileError(
+            f"the compiled function keeps {len(left)} of the arrays that it computed (the first has shape "
+            f"{left[0].shape}): in the gradient of a Variable from outside, in a list, in an attribute. That would "
+            f"happen in the first call only. Return them instead; for gradients of parameters make these an argument, "
+            f"af.compile(af.value_and_grad(f))."
+        )
+    tape.alive.clear()
+
+
+# -- nodes on top of Traced arrays -------------------------------------------------------------------------------------
+
+LOCK = threading.Lock()
+OPEN: list[Tape] = []  # recordings that run
+MADE: list[Family] = []
+
+
+@contextmanager
+def arrays_registered(tape: Tape) -> Any:
+    """Let nodes be made of Traced arrays, while a recording runs: with one array type alone eager calls are quicker."""
+    with LOCK:
+        OPEN.append(tape)
+        if MADE:
+            FAMILIES[Traced] = MADE[0]
+            families_changed()
+        else:
+            MADE.append(Family(Traced, NUMPY.roles, NUMPY.slots))
+            MADE[0].from_numpy, MADE[0].to_numpy = on_this_tape, numbers_of
+            MADE[0].call = as_one_call  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        with LOCK:
+            OPEN.remove(tape)
+            if not OPEN:
+                FAMILIES.pop(Traced, None)
+                families_changed()
+
+
+def on_this_tape(array: Array) -> Any:
+    """A NumPy array as part of the program that this thread records."""
+    here = threading.get_ident()
+    tape = next(tape for tape in reversed(OPEN) if tape.thread == here)
+    return tape.traced(tape.value(array))
+
+
+def as_one_call(function: Any, x: Any) -> Any:
+    """A function that NumPy knows nothing of, as one call of the program."""
+    return x.tape.call(function, (x,))
+
+
+def numbers_of(x: Any) -> Array:
+    """What pictures and printing ask for."""
+    raise refused("printing or drawing")

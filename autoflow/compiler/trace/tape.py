@@ -1,0 +1,174 @@
+"""The recording itself: from a call of NumPy with Traced arrays to a value of the program.
+
+A call is written down with its arrays taken out: ``np.concatenate([x, y], axis=0)`` becomes a function of (x, y), and
+where they stood, :class:`Slot` says which. So any function of NumPy can be a call of a program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import get_ident
+from typing import Any
+from weakref import ref
+
+import numpy as np
+
+from ...errors import CompileError
+from ...nodes.versions import caller, owner_of
+from ..program import CONSTANT, NUMBERS, Program, Value
+from .kinds import ARRAYS, PERMUTING, SAME_ORDER
+from .traced import Traced
+
+Array = Any
+
+
+class Slot:
+    """In a call that is written down: here stands the k-th array."""
+
+    __slots__ = ("k",)
+
+    def __init__(self, k: int) -> None:
+        self.k = k
+
+    def __repr__(self) -> str:
+        return f"#{self.k}"
+
+
+def strip(x: Any, found: list[Any]) -> Any:
+    """``x`` with Slots in place of arrays, also inside tuples, lists, dicts and slices; ``found`` gets the arrays."""
+    if isinstance(x, (Traced, np.ndarray)):
+        found.append(x)
+        return Slot(len(found) - 1)
+    if type(x) is dict:
+        return {key: strip(v, found) for key, v in x.items()}
+    if type(x) is slice:
+        return slice(strip(x.start, found), strip(x.stop, found), strip(x.step, found))
+    if type(x) in (tuple, list):
+        return type(x)([strip(v, found) for v in x])
+    return x
+
+
+def filled(x: Any, arrays: tuple[Array, ...]) -> Any:
+    """The opposite: the arrays in place of the Slots."""
+    if type(x) is Slot:
+        return arrays[x.k]
+    if type(x) is dict:
+        return {key: filled(v, arrays) for key, v in x.items()}
+    if type(x) is slice:
+        return slice(filled(x.start, arrays), filled(x.stop, arrays), filled(x.step, arrays))
+    return type(x)([filled(v, arrays) for v in x]) if type(x) in (tuple, list) else x
+
+
+class Tape:
+    """One recording: the program that grows, and the Traced arrays that look at it."""
+
+    def __init__(self) -> None:
+        self.program = Program()
+        self.open = True
+        self.thread = get_ident()
+        self.alive: list[Any] = []  # weak references to all arrays of ours
+        self.replaced: set[int] = set()  # ids of arrays in whose place others were used: see nn.functional_call
+        self.notes: list[Any] = []  # whatever came from outside: numbers, arrays, options of calls
+
+    def value(self, x: Any) -> Value:
+        """The value behind anything that NumPy takes for an array."""
+        if isinstance(x, Traced):
+            if x.tape is not self or not self.open:
+                raise CompileError(
+                    f"a value of an earlier recording of a compiled function is used at {caller()}: that function "
+                    f"keeps values in an attribute, a list or a global. Return them instead."
+                )
+            return x.expr
+        if type(x) in NUMBERS or isinstance(x, np.generic):
+            self.notes.append(repr(x))
+            return self.program.constant(x)
+        x = np.asarray(x)
+        if not x.ndim and x.dtype.kind == "O":
+            raise CompileError(f"NumPy was called with {x.item()!r:.60}, which is no number, at {caller()}")
+        self.notes.append(x)
+        return self.program.captured(x)
+
+    def digest(self, reachable: set[int], tree: Any) -> Any:
+        """Equal for equal programs in which equal numbers stand.
+
+        reachable : ids of arrays that the program will read anew, so that their contents do not matter; of all others
+            they do.
+        tree : what the function returned, with places where arrays stood.
+        """
+        notes: list[Any] = [repr(tree)]
+        for x in self.notes:
+            if not isinstance(x, np.ndarray):
+                notes.append(x)
+            elif id(owner_of(x)) in reachable:
+                notes.append((id(owner_of(x)), x.__array_interface__["data"][0], x.shape, x.strides, str(x.dtype)))
+            else:
+                notes.append((x.shape, str(x.dtype), x.tobytes()))
+        order = self.program.order()
+        place = {v: k for k, v in enumerate(order)}
+        for v in order:
+            number = (type(v.sample).__name__, np.asarray(v.sample).tobytes()) if v.kind == CONSTANT else ()
+            operands = tuple([place[x] for x in v.args])
+            notes.append((v.kind, v.name, repr(v.options), number, operands, v.shape, str(v.dtype)))
+        return hash((tuple(notes), tuple([place[v] for v in self.program.outputs])))
+
+    def traced(self, value: Value, view_of: Traced | None = None) -> Traced:
+        """A new array object on that value; on the memory of another one, if it is a view."""
+        x = Traced()
+        x.expr, x.tape, x.held = value, self, value.sample
+        self.alive.append(ref(x))
+        if view_of is not None:
+            x.under = view_of.under = True
+        return x
+
+    def wrapped(self, value: Value) -> Any:
+        """What a call returned, as its caller expects it: one array, or a tuple of them."""
+        result = value.sample
+        if isinstance(result, ARRAYS):
+            return self.traced(value)
+        if isinstance(result, (tuple, list)) and all([isinstance(r, ARRAYS) for r in result]):
+            parts = [self.traced(self.program.item(value, k)) for k in range(len(result))]
+            return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
+        raise CompileError(f"{value.name} at {caller()} returns more than arrays: it cannot be compiled")
+
+    def call(self, function: Callable[..., Any], args: Any, options: Any = None, shares: bool = False) -> Any:
+        """Write down ``function(*args, **options)``, any function. ``shares``: it may return a view of an argument."""
+        found: list[Any] = []
+        args, options = strip(tuple(args), found), strip(options or {}, found)
+        values = [self.value(x) for x in found]
+        self.notes.append(repr((getattr(function, "__name__", ""), args, options)))
+        if not options and all([type(a) is Slot for a in args]):
+            value = self.program.call(function, values, (), function)
+        else:
+
+            def run(*arrays: Array) -> Any:
+                return function(*filled(args, arrays), **filled(options, arrays))
+
+            run.__name__ = getattr(function, "__name__", "call")
+            value = self.program.call(run, values, None)
+        result = self.wrapped(value)
+        value.shares = value.shares or shares
+        if value.shares:  # a view after all: then nobody may write into any of them
+            for x in (*found, *(result if isinstance(result, (tuple, list)) else (result,))):
+                if isinstance(x, Traced):
+                    x.under = True
+        return result
+
+    def view(self, function: Callable[..., Any], x: Traced, args: Any, options: Any) -> Any:
+        """Write down a function that most often returns a view, in the form that cleaning knows."""
+        value, program = x.expr, self.program
+        found: list[Any] = []
+        strip((args, options), found)
+        sample: Any = function(np.asarray(value.sample), *args, **options) if not found else None
+        if function is np.broadcast_to and not found:
+            return self.traced(program.broadcast(value, sample.shape), x)
+        if type(sample) is not np.ndarray or not np.may_share_memory(sample, np.asarray(value.sample)):
+            return self.call(function, (x, *args), options)
+        if sample.dtype == value.dtype and not {*options} - {"shape", "axes", "axis", "order"}:
+            order = options.get("order", args[1] if len(args) > 1 else "C")
+            if function in SAME_ORDER and order == "C":
+                return self.traced(program.reshape(value, sample.shape), x)
+            if function in PERMUTING and "order" not in options:
+                axes = function(np.empty(range(2, 2 + len(value.shape)), np.int8), *args, **options).shape
+                return self.traced(program.transpose(value, tuple([n - 2 for n in axes])), x)
+        how = repr((args, options))
+        return self.traced(program.view(value, function.__name__, how, lambda a: function(a, *args, **options)), x)

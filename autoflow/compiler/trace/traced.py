@@ -1,0 +1,273 @@
+"""Arrays that write down what NumPy does with them: how a function becomes a program.
+
+The compiled function is called once with :class:`Traced` arrays. To everybody else they look like the arrays of another
+library: NumPy hands its calls over to them (``__array_ufunc__``, ``__array_function__``), nodes are built on top of
+them (``backends/registry.py``), and so the forward pass, the derivatives of the table and the backward pass all run as they
+always do, and each NumPy call on the way becomes a value of the :class:`~.program.Program`. Comparisons and masks
+too: what a graph of records would take for constant is computed anew in every call.
+
+What cannot be written down is the value itself. Python asks for it in ``if x > 0``, ``float(x)``, ``np.asarray(x)``,
+``plain[i] = x``: since a Traced is no ndarray, all of these arrive here, and are refused with the line.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from ...errors import CompileError
+from ...nodes.nodes import NodeRole
+from ...nodes.versions import caller
+from ..program import CAPTURED, INPUT, VIEW, Value
+from .kinds import FACTS, FILLED, REDUCTIONS, UNWRITTEN, VIEWS, into_outside, mean, plain_reduction, refused
+from .traced_methods import ArrayMethods, add_methods
+
+Array = Any
+
+
+class Traced(ArrayMethods):
+    """An array of which only shape and dtype are known. See the top of this file."""
+
+    __slots__ = ("__weakref__", "expr", "held", "tape", "under")
+    expr: Value  # what it is now: writing in place gives it another
+    held: Any  # the recorded array, which lives as long as we do
+    tape: Any  # tape.Tape: the recording that we are part of
+    under: bool  # is there a node or view on top of it? Then it is not written into.
+    is_numpys = True  # who computes in the end: see rules/shapes.py
+
+    @staticmethod
+    def adopt(x: Any, like: Traced) -> Any:
+        """An array of NumPy as one of ours: it meets us in an operation."""
+        return like.tape.traced(like.tape.value(x)) if isinstance(x, np.ndarray) else x
+
+    # -- facts
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """As of any array."""
+        return self.expr.shape
+
+    @property
+    def dtype(self) -> Any:
+        """As of any array."""
+        return self.expr.dtype if self.expr.dtype is not None else np.asarray(self.expr.sample).dtype
+
+    ndim = property(lambda self: len(self.expr.shape))
+    size = property(lambda self: math.prod(self.expr.shape))
+    itemsize = property(lambda self: self.dtype.itemsize)
+    nbytes = property(lambda self: self.size * self.itemsize)
+    strides = property(lambda self: np.asarray(self.expr.sample).strides)
+    base = property(lambda self: None)
+    device = property(lambda self: "cpu")
+
+    @property
+    def flags(self) -> Any:
+        """Those of the recorded array; setting one changes nothing."""
+        flags = np.asarray(self.expr.sample).flags
+        return SimpleNamespace(writeable=True, c_contiguous=flags.c_contiguous, f_contiguous=flags.f_contiguous)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of unsized object")
+        return self.shape[0]
+
+    def __iter__(self) -> Any:
+        if not self.shape:
+            raise TypeError("iteration over a 0-d array")
+        return (self[i] for i in range(len(self)))
+
+    def __repr__(self) -> str:
+        return f"<{self.dtype} array of shape {self.shape}, being compiled>"
+
+    def __format__(self, spec: str) -> str:
+        if spec:
+            raise refused("a format")
+        return repr(self)
+
+    __hash__ = object.__hash__
+
+    # -- what Python may not know
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise refused("np.asarray, np.array, plain[i] = x, or a library that is not NumPy")
+
+    def __copy__(self) -> Any:
+        return self.copy()
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self.copy()
+
+    def __reduce__(self) -> Any:
+        raise refused("pickle")
+
+    # -- NumPy's doors
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        if any([isinstance(x, NodeRole) for x in (*inputs, *options.get("out", ()))]):
+            return NotImplemented
+        out = options.pop("out", None)
+        result = self._ufunc(ufunc, method, inputs, options)
+        return result if out is None else self._written(out, result)
+
+    def _ufunc(self, ufunc: np.ufunc, method: str, inputs: Any, options: Any) -> Any:
+        tape = self.tape
+        if method == "__call__" and not options and ufunc.nout == 1:
+            values = tuple([tape.value(x) for x in inputs])
+            if ufunc.signature is None:
+                return tape.traced(tape.program.ufunc(ufunc, values))
+            if ufunc is np.matmul and len(values[0].shape) == 2 == len(values[1].shape):
+                return tape.traced(tape.program.product(*values))
+        if method == "reduce" and isinstance(inputs[0], Traced):
+            where = dict(zip(("axis", "dtype", "out", "keepdims"), inputs[1:], strict=False)) | options
+            if plain_reduction(where, self.dtype):
+                axis = where.get("axis", 0)
+                return tape.traced(tape.program.reduce(ufunc, inputs[0].expr, axis, bool(where.get("keepdims", False))))
+        if method == "at":
+            target = inputs[0]
+            if not isinstance(target, Traced):
+                raise into_outside()
+
+            def added(x: Array, *rest: Any) -> Array:
+                x = x.copy()
+                ufunc.at(x, *rest)
+                return x
+
+            target._become(tape.call(added, inputs))
+            return None
+        return tape.call(ufunc if method == "__call__" else getattr(ufunc, method), inputs, options)
+
+    def _written(self, out: tuple[Any, ...], result: Any) -> Any:
+        """``out=``: the arrays named there become the results."""
+        results = result if isinstance(result, tuple) else (result,)
+        for x, r in zip(out, results, strict=True):
+            if x is None or x is ...:
+                continue
+            if not isinstance(x, Traced):
+                raise into_outside()
+            x._assign(r)
+        given = tuple([r if x is None or x is ... else x for x, r in zip(out, results, strict=True)])
+        return given if isinstance(result, tuple) else given[0]
+
+    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
+        if any([issubclass(t, NodeRole) for t in types]):
+            return NotImplemented
+        tape = self.tape
+        x = args[0] if args else None
+        if function in FACTS:
+            return function(*_samples(args), **options)
+        if function in UNWRITTEN or (function is np.nan_to_num and not options.get("copy", True)):
+            if not isinstance(x, Traced):
+                raise into_outside()
+            return self._write_by(function, args, options)
+        if options.get("out") is not None:
+            out = options.pop("out")
+            return self._written((out,) if not isinstance(out, tuple) else out, function(*args, **options))
+        if function in FILLED or function in (np.empty_like, np.full_like):
+            return self._filled(function, args, options)
+        if isinstance(x, Traced):
+            if function in REDUCTIONS:
+                where = dict(zip(("axis", "dtype"), args[1:], strict=False)) | options
+                if len(args) < 4 and plain_reduction(where, x.dtype):
+                    axes, keep = where.get("axis"), where.get("keepdims", False)
+                    return tape.traced(tape.program.reduce(REDUCTIONS[function], x.expr, axes, keep is True))
+            if function is np.mean and x.size and x.dtype in (np.float64, np.float32):
+                where = dict(zip(("axis", "dtype"), args[1:], strict=False)) | options
+                if len(args) < 4 and plain_reduction(where, x.dtype):
+                    return mean(x, where.get("axis"), where.get("keepdims") is True)
+            if function in VIEWS:
+                return tape.view(function, x, args[1:], options)
+        return tape.call(function, args, options)
+
+    def _filled(self, function: Any, args: Any, options: Any) -> Any:
+        """``np.zeros_like(x)`` and its like: one constant, repeated."""
+        if function is np.full_like:
+            fill = args[1] if len(args) > 1 else options["fill_value"]
+            if isinstance(fill, Traced):
+                return self.tape.call(function, args, options)
+        sample = function(*_samples(args), **options)
+        if function is np.empty_like:
+            sample[...] = 0
+        one = self.tape.program.constant(sample.reshape(-1)[0] if sample.size else sample.dtype.type(0))
+        return self.tape.traced(self.tape.program.broadcast(one, sample.shape, sample))
+
+    # -- writing
+
+    def _become(self, other: Traced) -> None:
+        """Be another value from now on: this array has been written into."""
+        if self.expr.kind in (INPUT, CAPTURED):
+            raise CompileError(
+                f"{caller()} writes into an argument of a compiled function, or into an array from outside of it: its "
+                f"caller would see that in the first call only. Make a new array: x = x + 1 instead of x += 1."
+            )
+        if getattr(self, "under", False) or (self.expr.kind == VIEW and self.expr.options[0] != "broadcast"):
+            raise CompileError(
+                f"{caller()} writes in place into a node, into a view, or into an array of which a view was taken. A "
+                f"compiled function would need to know who else looks at this memory: make a new array (a = a + b "
+                f"instead of a += b), or say af.compile(f, fallback=True)."
+            )
+        self.expr, self.held = other.expr, other.held
+
+    def _assign(self, new: Any) -> None:
+        """Become these numbers, in the shape and dtype that the array has."""
+        program = self.tape.program
+        value = self.tape.value(new)
+        if value.dtype is None or value.dtype != self.dtype:
+            value = self.tape.traced(value).astype(self.dtype, casting="same_kind").expr
+        self._become(self.tape.traced(program.broadcast(value, self.shape)))
+
+    def _write_by(self, function: Any, args: Any, options: Any) -> None:
+        """Write down a function that writes into its first argument: on a copy, which we become."""
+
+        def written(x: Array, *rest: Any) -> Array:
+            x = x.copy()
+            function(x, *rest, **options)
+            return x
+
+        args[0]._become(self.tape.call(written, args))
+
+    def __setitem__(self, index: Any, new: Any) -> None:
+        if isinstance(new, NodeRole):
+            raise CompileError(f"{caller()} writes a node into a plain array: make that array with af.zeros")
+
+        def written(x: Array, index: Any, new: Any) -> Array:
+            x = x.copy()
+            x[index] = new
+            return x
+
+        self._become(self.tape.call(written, (self, index, new)))
+
+    # -- ndarray's methods
+
+    def __getitem__(self, index: Any) -> Any:
+        parts = index if type(index) is tuple else (index,)
+        if all([p is None or p is ... or type(p) in (int, slice) or isinstance(p, np.integer) for p in parts]):
+            ends = [v for p in parts if type(p) is slice for v in (p.start, p.stop, p.step)]
+            sample = self.expr.sample[index] if not any([isinstance(v, Traced) for v in ends]) else None
+            if isinstance(sample, np.ndarray):
+                value = self.tape.program.view(self.expr, "index", repr(index), lambda a: a[index], sample)
+                return self.tape.traced(value, self)
+        return self.tape.call(operator.getitem, (self, index))
+
+    def view(self, *args: Any, **options: Any) -> Any:
+        """As in NumPy; with one of our classes, the same array as that class: so nodes are made."""
+        self.under = True
+        kind = args[0] if args else options.get("type")
+        if isinstance(kind, type) and issubclass(kind, Traced):
+            x = object.__new__(kind)
+            x.expr, x.held, x.tape, x.under = self.expr, self.held, self.tape, True
+            return x
+        if not args and not options:
+            return self.tape.traced(self.expr, self)
+        return self.tape.call(np.ndarray.view, (self, *args), options)
+
+
+def _samples(args: Any) -> Any:
+    """Arguments with recorded arrays in place of ours: for questions about shapes and dtypes only."""
+    return tuple([x.expr.sample if isinstance(x, Traced) else x for x in args])
+
+
+add_methods(Traced)

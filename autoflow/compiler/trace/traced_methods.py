@@ -1,0 +1,162 @@
+"""The methods and operators of ndarray, for arrays that write down what is done with them. None computes anything."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from ...errors import CompileError
+from ...nodes.nodes import NodeRole
+from ...nodes.versions import caller
+from ..program import Value
+from .kinds import REDUCTIONS, SCALAR_POWERS, VALUES, VIEWS, WRITING, refused
+
+Array = Any
+NP: Any = np  # what it is called with are arrays of ours, of which its types know nothing
+
+
+class ArrayMethods:
+    """What :class:`~.traced.Traced` has in common with ndarray."""
+
+    __slots__ = ()
+    expr: Value
+    tape: Any
+    dtype: Any
+    _assign: Any
+
+    def astype(
+        self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
+    ) -> Any:
+        """As in NumPy."""
+        if np.dtype(dtype) == self.dtype:
+            return self.copy(order) if copy else self
+        dtype = np.dtype(dtype)
+        how: Any = dtype, order, casting
+        cast = self.tape.program.call(lambda x: np.asarray(x).astype(*how), (self.expr,), ("astype", dtype), "astype")
+        return self.tape.traced(cast)
+
+    def copy(self, order: str = "C") -> Any:
+        """As in NumPy."""
+        if order != "K" and self.expr.layout is not None:
+            return self.tape.call(np.ndarray.copy, (self, order))
+        return self.tape.traced(self.expr)
+
+    def reshape(self, *shape: Any, order: str = "C", copy: Any = None) -> Any:
+        """As in NumPy."""
+        new: Any = shape[0] if len(shape) == 1 else shape
+        return self.tape.view(np.reshape, self, (new,), {"order": order})
+
+    def transpose(self, *axes: Any) -> Any:
+        """As in NumPy."""
+        return NP.transpose(self, axes[0] if len(axes) == 1 else axes or None)
+
+    T = property(lambda self: NP.transpose(self))
+    mT = property(lambda self: NP.matrix_transpose(self))  # noqa: N815 - NumPy's name
+    real = property(lambda self: NP.real(self) if self.dtype.kind == "c" else self)
+    imag = property(lambda self: NP.imag(self))
+
+    def sum(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False, **options: Any) -> Any:
+        """As in NumPy."""
+        return NP.sum(self, axis=axis, dtype=dtype, out=out, keepdims=keepdims, **options)
+
+    def mean(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False, **options: Any) -> Any:
+        """As in NumPy."""
+        return NP.mean(self, axis=axis, dtype=dtype, out=out, keepdims=keepdims, **options)
+
+    def dot(self, other: Any) -> Any:
+        """As in NumPy."""
+        return NP.dot(self, other)
+
+    def __pow__(self, other: Any) -> Any:
+        """``x**2`` is a square: NumPy's operator has shortcuts that its function has not."""
+        if isinstance(other, NodeRole):
+            return NotImplemented
+        if type(other) in (int, float) and self.dtype.kind == "f":
+            quick: Any = SCALAR_POWERS.get(other, np.power)
+            x = np.asarray(self.expr.sample)
+            if np.array_equal(operator.pow(x, other), quick(x) if quick.nin == 1 else quick(x, other), equal_nan=True):
+                return quick(self) if quick.nin == 1 else quick(self, other)
+        return self.tape.call(lambda x, y: operator.pow(np.asarray(x), y), (self, other))
+
+
+OPERATORS: dict[str, np.ufunc] = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.divide, "floordiv": np.floor_divide,
+    "mod": np.remainder, "matmul": np.matmul, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
+    "lshift": np.left_shift, "rshift": np.right_shift, "lt": np.less, "le": np.less_equal, "gt": np.greater,
+    "ge": np.greater_equal, "eq": np.equal, "ne": np.not_equal,
+}  # fmt: skip
+
+
+def add_operators() -> None:
+    """``x + y``, ``2.0 * x``, ``x += y``, ``-x``; and the questions that are refused."""
+
+    def binary(name: str, ufunc: np.ufunc) -> None:
+        def forward(x: Any, y: Any) -> Any:
+            return NotImplemented if isinstance(y, NodeRole) else ufunc(x, y)
+
+        def inplace(x: Any, y: Any) -> Any:
+            x._assign(ufunc(x, y))
+            return x
+
+        setattr(ArrayMethods, f"__{name}__", forward)
+        if name not in ("lt", "le", "gt", "ge", "eq", "ne"):
+            setattr(ArrayMethods, f"__r{name}__", lambda y, x: ufunc(x, y))
+            setattr(ArrayMethods, f"__i{name}__", inplace)
+
+    def asked(name: str, word: str) -> None:
+        def refuse(self: Any, *_: Any) -> Any:
+            raise refused(word)
+
+        setattr(ArrayMethods, f"__{name}__", refuse)
+
+    for name, ufunc in OPERATORS.items():
+        binary(name, ufunc)
+    for name, one in {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert}.items():
+        setattr(ArrayMethods, f"__{name}__", lambda x, one=one: one(x))
+    ArrayMethods.__rpow__ = lambda y, x: y.tape.call(operator.pow, (x, y))  # type: ignore[attr-defined]
+    ArrayMethods.__ipow__ = lambda x, y: (x._assign(x**y), x)[1]  # type: ignore[attr-defined]
+    for name, word in {
+        "bool": "if, and, or, not, while", "float": "float(x)", "int": "int(x)", "complex": "complex(x)",
+        "index": "an index, a range or a shape", "contains": "the question `in`", "round": "round(x)",
+    }.items():  # fmt: skip
+        asked(name, word)
+
+
+def add_methods(cls: type) -> None:
+    """Every other method of ndarray: written down as a call, or refused. (Not by ``__getattr__``: nodes ask for slots
+    that are empty, which is then ten times as slow.)"""
+
+    def recorded(name: str) -> Any:
+        method: Any = getattr(np.ndarray, name)
+        function: Any = getattr(np, name, None)
+        if function in REDUCTIONS or function in VIEWS:
+            return lambda self, *args, **options: function(self, *args, **options)
+        return lambda self, *args, **options: self.tape.call(
+            lambda x, *a, **o: method(np.asarray(x), *a, **o), (self, *args), options
+        )
+
+    def asked(name: str) -> Any:
+        def refuse(self: Any, *_: Any, **__: Any) -> Any:
+            raise refused(f"x.{name}()")
+
+        return refuse
+
+    def written(name: str) -> Any:
+        def refuse(self: Any, *_: Any, **__: Any) -> Any:
+            raise CompileError(
+                f"x.{name}() writes in place and cannot be compiled (line {caller()}): make a new array, by np.{name} "
+                f"or np.where"
+            )
+
+        return refuse
+
+    for name in dir(np.ndarray):
+        if name.startswith("_") or hasattr(cls, name) or not callable(getattr(np.ndarray, name)):
+            continue
+        make = asked if name in VALUES else written if name in WRITING else recorded
+        setattr(cls, name, make(name))
+
+
+add_operators()

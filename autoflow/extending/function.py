@@ -1,0 +1,283 @@
+"""Functions of your own: an Operation whose value and derivative you compute.
+
+:class:`Function` is for a computation that remembers things between its forward and its backward, or that has several
+results. For a derivative that is a formula see ``custom.py``. What both have in common with the rest: the operation
+has a row, and its node a record.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..backends.registry import FAMILIES
+from ..errors import GradientShapeError, lost
+from ..forward.recording import finish, plain_option
+from ..modes import modes, switched
+from ..nodes.coercion import leaf_array, plain_array
+from ..nodes.nodes import NodeRole, new_record, record_of, source_of, value_of
+from ..nodes.records import Record
+from ..rules import RULES
+from ..rules.table import Rule
+from .joint import Parts, gather, joint_row, own_result, part_again, record_results, unknown
+
+Array = Any
+
+
+class Context:
+    """What a Function keeps between forward and backward: ``ctx``. Set any attribute; save the arrays that it needs.
+
+    ``needs_input_grad``: per argument of forward, whether a gradient will be asked for.
+    """
+
+    needs_input_grad: tuple[bool, ...] = ()
+
+    def __init__(self) -> None:
+        self._saved: list[Any] = []
+        self._plain: list[Any] = []  # results without a gradient
+
+    def save_for_backward(self, *arrays: Any) -> None:
+        """Keep these for backward: arguments, results, intermediate arrays. None stays None.
+
+        Arguments and results are kept by the graph, which notices if they are overwritten; in a backward pass that
+        is differentiated again they come back as nodes. How an intermediate array depends on the arguments nobody
+        knows, so there its derivatives are NaN: save arguments, and compute it in backward again. (What is in an
+        attribute of ``ctx`` counts as constant.)
+        """
+        self._saved.extend(arrays)
+
+    save_variable = save_for_backward
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """What was saved, in order."""
+        return tuple(self._saved)
+
+    @property
+    def saved_variables(self) -> tuple[Any, ...]:
+        """The same under another name."""
+        return self.saved_tensors
+
+    def mark_non_differentiable(self, *results: Any) -> None:
+        """These results of forward have no gradient: they become Constants."""
+        self._plain.extend(results)
+
+
+class Function:
+    """An operation whose forward and backward you write. Call it as ``Square.apply(x)``.
+
+    ``forward(ctx, *args, **options)`` gets plain arrays (a node's are read-only) and returns an array or a tuple of
+    arrays. ``backward(ctx, *grads)`` gets dL/d(result) for each result, None for those that were not used, and
+    returns one gradient per argument of forward, None where none is needed (Nones at the end may be left out).
+    Written with NumPy functions, it can be differentiated again.
+
+    Raises GradientShapeError if backward returns the wrong number of gradients, or one of a wrong shape.
+
+    >>> import autoflow as af
+    >>> class Square(Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         ctx.save_for_backward(x)
+    ...         return x * x
+    ...     @staticmethod
+    ...     def backward(ctx, g):
+    ...         (x,) = ctx.saved_tensors
+    ...         return g * 2 * x
+    >>> x = af.Variable(3.0)
+    >>> Square.apply(x).backward()
+    >>> x.grad
+    array(6.)
+    """
+
+    _rows: dict[Any, Rule]
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        raise TypeError(f"a {type(self).__name__} is not made but applied: {type(self).__name__}.apply(...)")
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls._rows = {}
+
+    @staticmethod
+    def forward(ctx: Any, *args: Any, **options: Any) -> Any:
+        """The value, from plain arrays. To be written in a subclass."""
+        raise NotImplementedError("a Function needs a static method forward(ctx, ...)")
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        """The gradients of the arguments, from those of the results. To be written in a subclass."""
+        raise NotImplementedError("a Function needs a static method backward(ctx, *grads)")
+
+    @classmethod
+    def apply(cls, *args: Any, **options: Any) -> Any:
+        """Compute forward, and record how to go back."""
+        plain_args, plain_options = [_plain(x) for x in args], {k: _plain(x) for k, x in options.items()}
+        names, inputs = arguments(cls, args, options)
+        _, plain = arguments(cls, plain_args, plain_options)
+        ctx = Context()
+        ctx.needs_input_grad = tuple([source_of(x) is not None for x in inputs])
+        with switched(recording=False):
+            answer = cls.forward(ctx, *plain_args, **plain_options)
+        several = isinstance(answer, (tuple, list))
+        answers = list(answer) if several else [answer]
+        if any(z is None for z in answers):
+            raise TypeError(f"{cls.__name__}.forward returned None: it returns an array, or a tuple of arrays")
+        results = [own_result(value_of(z), plain) for z in answers]
+        call = Call(cls, ctx, names, inputs, plain, answers, several)
+        return record_results(
+            call.row(), gather([inputs[k] for k in call.places]), [call, *[results[j] for j in call.outs * several]],
+            results, several, lambda j: not any(answers[j] is z for z in ctx._plain),
+        )  # fmt: skip
+
+
+class Call:
+    """One application of a Function: what its record knows, beside the arrays."""
+
+    def __init__(
+        self, cls: Any, ctx: Context, names: list[str], inputs: Any, plain: Any, answers: list[Any], several: bool
+    ) -> None:
+        """``plain``: the arguments as forward got them; ``answers``: what it returned."""
+        self.cls, self.ctx, self.names, self.nresults, self.several = cls, ctx, names, len(answers), several
+        self.places = [k for k, x in enumerate(inputs) if isinstance(x, NodeRole) or type(x) in FAMILIES]
+        operands = [plain[k] for k in self.places]
+        self.tags: list[tuple[str, int]] = []  # of each saved array: which operand it is, or which result
+        for k, x in enumerate(ctx._saved):
+            found = [("operand", i) for i, y in enumerate(operands) if x is y and x is not None]
+            found += [("result", j) for j, y in enumerate(answers) if x is y and x is not None]
+            self.tags.append(found[0] if found else ("", k))
+            if found:
+                ctx._saved[k] = None  # the record keeps it
+        self.outs = sorted({j for kind, j in self.tags if kind == "result"})
+
+    def row(self) -> Rule:
+        """The row: one per class and what was saved, all counted together."""
+        operands = [self.names[k] for k in self.places]
+        n, cls, several = len(operands), self.cls, self.several
+        reads = sorted({i for kind, i in self.tags if kind == "operand"})
+        reads += [n + 1 + i for i in range(len(self.outs))] if several else [-1] * len(self.outs)
+        key = tuple(operands), tuple(reads), several
+        if key not in cls._rows:
+            options = ["_call", *[f"_result{j}" for j in self.outs * several]]
+            row = joint_row(cls.__name__, operands, options, joint=lambda g, saved: saved[n](g, saved), reads=reads)
+            first = next(iter(cls._rows.values()), row)
+            if first is not row:
+                row.tick = lambda: first.tick()
+            cls._rows[key] = row
+        return cls._rows[key]  # type: ignore[no-any-return]
+
+    def __call__(self, g: Any, saved: Sequence[Any]) -> list[Any]:
+        """Run backward: the row's joint function."""
+        record = saved[-1]
+        grads = [g.grads.get(j) for j in range(self.nresults)] if isinstance(g, Parts) else [g]
+        ctx = copy.copy(self.ctx)  # passes may run beside each other
+        ctx._saved = [self.saved(k, saved) for k in range(len(self.tags))]
+        answer = self.cls.backward(ctx, *[np.asarray(g) if isinstance(g, np.generic) else g for g in grads])
+        return self.checked(answer, record)
+
+    def saved(self, k: int, saved: Sequence[Any]) -> Any:
+        """The k-th saved array; as a node if the pass is recorded."""
+        kind, i = self.tags[k]
+        record, again = saved[-1], modes().recording
+        if kind == "operand":
+            x = saved[i]
+        elif kind == "":
+            x = self.ctx._saved[k]
+            flows = (type(x) in FAMILIES or isinstance(x, np.generic)) and x.dtype.kind in "fc"
+            return unknown(record, x) if again and flows else x
+        elif self.several:
+            x = saved[len(self.places) + 1 + self.outs.index(i)]
+            return part_again(record, i, x) if again and x.dtype.kind in "fc" else x
+        else:
+            x = saved[-2]
+        return np.asarray(x) if isinstance(x, np.generic) else x
+
+    def checked(self, answer: Any, record: Record) -> list[Any]:
+        """What backward returned, one gradient per operand, of the right shape."""
+        answer = list(answer) if isinstance(answer, (tuple, list)) else [answer]
+        while len(answer) > len(self.names) and answer[-1] is None:
+            answer.pop()
+        if any(self.ctx.needs_input_grad[len(answer) :]) or len(answer) > len(self.names):
+            raise GradientShapeError(
+                f"{self.cls.__name__}.backward returned {len(answer)} gradients, but forward has {len(self.names)} "
+                f"arguments ({', '.join(self.names)}): one each, in that order, None where none is needed"
+            )
+        answer += [None] * (len(self.names) - len(answer))
+        for parent, k in zip(record.parents, self.places, strict=True):
+            if parent is not None and answer[k] is not None and np.shape(answer[k]) != parent.shape:
+                raise GradientShapeError(
+                    f"{self.cls.__name__}.backward returned shape {np.shape(answer[k])} for the argument "
+                    f"{self.names[k]}, whose shape is {parent.shape}"
+                )
+        return [answer[k] for k in self.places]
+
+
+def _plain(x: Any) -> Any:
+    """An argument as forward gets it; a node's memory is not to be written into."""
+    if not isinstance(x, NodeRole):
+        return plain_array(x) if type(x) in FAMILIES else plain_option(x)
+    value = value_of(x).view()
+    if type(value) is np.ndarray:
+        value.flags.writeable = False
+    return value
+
+
+def arguments(cls: Any, args: Any, options: dict[str, Any]) -> tuple[list[str], list[Any]]:
+    """The arguments of forward with their names, in the order of its signature."""
+    try:
+        bound = inspect.signature(cls.forward).bind(None, *args, **options)
+    except TypeError as error:
+        raise TypeError(f"{cls.__name__}.forward: {error}") from None
+    names: list[str] = []
+    values: list[Any] = []
+    for name, value in bound.arguments.items():
+        kind = bound.signature.parameters[name].kind
+        if kind is inspect.Parameter.VAR_POSITIONAL:
+            names += [f"{name}[{k}]" for k in range(len(value))]
+            values += value
+        elif kind is inspect.Parameter.VAR_KEYWORD:
+            names += value
+            values += value.values()
+        else:
+            names.append(name)
+            values.append(value)
+    return names[1:], values[1:]  # without ctx
+
+
+def create_operation(result: Any, opmethod: str, operands: tuple[Any, ...], name: str | None) -> Any:
+    """``Operation.create_node``: a value made elsewhere, with the table's rule of that name or one set later."""
+    inputs = [x for x in operands if x is not None]
+    row = next((r for r in RULES.values() if r.name == opmethod and r.operands == len(inputs)), None)
+    row = row if row is not None else custom_row(opmethod, len(inputs), None)
+    values, parents, constants, unsafe = gather(inputs)
+    array = leaf_array(result, None, True, inexact=True)
+    node = finish(row, array, inputs, values + list(row.defaults[row.operands :]), parents, constants, unsafe)
+    if name is not None:
+        node.name = name
+    return node
+
+
+def custom_row(name: str, n: int, f: Any) -> Rule:
+    """A row that is in no table: ``f(g)`` returns what is sent to each of n operands."""
+
+    def joint(g: Any, saved: tuple[Any, ...]) -> Any:
+        if f is None:
+            raise lost(f"there is no rule called {name!r} in the table: set one, node.grad_fn = lambda g: ...")
+        return f(g)
+
+    return joint_row(name, "xyz"[:n] if n <= 3 else [f"x{k}" for k in range(n)], joint=joint)
+
+
+def set_grad_fn(node: Any, f: Any) -> None:
+    """``node.grad_fn = f``: from now on ``f(g)`` says what the node sends to its operands."""
+    old = record_of(node)
+    if old is None:
+        raise lost(f"{node.name} has no operands that a gradient could flow to")
+    n = len(old.parents)
+    record = new_record(custom_row(old.rule.name, n, f), old.parents, (*old.saved[:n], old.saved[-1]), old.extra)
+    record.count = old.count
+    record._name = getattr(old, "_name", None)
+    node._record = record

@@ -1,0 +1,145 @@
+"""Operations whose derivatives are computed together, and operations with several results.
+
+A row of the table has one derivative per operand. Here one function, the row's ``joint``, computes them all: a user's
+:class:`~autoflow.extending.function.Function`, a checkpoint, a ``grad_fn`` that was set by hand.
+
+Several results. The computation has one record, which has no value of its own; each result is a ``part`` of it:
+
+    x -> Split_0 -> part_0, part_1
+
+What a part sends back is a :class:`Parts` with one entry, and sums of Parts have the entries of both. So the engine,
+which asks of gradients only that they add, brings the record all of them at once, and its joint function runs once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..backends.registry import FAMILIES
+from ..forward.recording import finish, operand
+from ..modes import modes
+from ..nodes.coercion import plain_array
+from ..nodes.grads import added
+from ..nodes.nodes import constant_on, new_record, node_on, record_of
+from ..nodes.records import Record
+from ..nodes.versions import Ghost
+from ..rules import RULES
+from ..rules.table import Rule, rule
+
+Array = Any
+Gathered = tuple[list[Any], tuple[Any, ...], dict[int, Any], list[int]]  # what is known of operands, see gather
+NOTHING = Ghost(np.empty(0))  # stands for the value of a record that has several results: no number, so no scalar
+
+
+def joint_row(
+    name: str, operands: Sequence[str], options: Sequence[str] = (), *, joint: Any, reads: Sequence[int] = ()
+) -> Rule:
+    """A row that is in no table.
+
+    joint : of ``(g, saved)``, where saved = (operands, options, result, record); returns what is sent to each operand.
+    reads : the places in ``saved`` that it needs, whichever operands gradients flow to; -1 is the result.
+    """
+    n = len(operands)
+    words = [f"x{k}" for k in range(n)] + ["|"] + [f"option{k}=None" for k in range(len(options))]
+    key = object()  # ``rule`` fills in the defaults and enters the row under this, which nobody can ask for
+    row = rule(key, " ".join(words), name, rf"\operatorname{{{name}}}", name=name, elementwise=False)
+    del RULES[key]
+    row.function = row.compute = None
+    row.names, row.joint, row.examples = (*operands, *options), joint, ()
+    row.reads = (tuple([(place, "") for place in reads]),) * n
+    return row
+
+
+class Parts:
+    """The gradients of several results: those that have arrived, by place."""
+
+    dtype, shape, size = NOTHING.dtype, NOTHING.shape, math.inf  # the gradient of a record without a value
+
+    def __init__(self, grads: dict[int, Any]) -> None:
+        self.grads = grads
+
+    def __add__(self, other: Parts) -> Parts:
+        total = dict(self.grads)
+        for j, g in other.grads.items():
+            total[j] = added(total[j], g) if j in total else g
+        return Parts(total)
+
+    def copy(self) -> Array:
+        """What to show as "the" gradient: none of the parts is."""
+        return np.full((), np.nan)
+
+
+PART = joint_row("part", ["x"], ["i"], joint=None)
+PART.pulls = PART.pulls_0d = (lambda g, saved: Parts({saved[1]: g}),)
+PART.holomorphic = False
+_UNKNOWN: dict[int, Rule] = {}  # by number of operands
+
+
+def part(record: Record, j: int, value: Array) -> Any:
+    """The j-th result of ``record`` as a node."""
+    return finish(PART, value, (None,), [NOTHING, j], (record,), {}, ())
+
+
+def part_again(record: Record, j: int, value: Array) -> Any:
+    """The same for use inside a recorded pass."""
+    return node_on(value, new_record(PART, (record,), (NOTHING, j, value)))
+
+
+def unknown(record: Record, value: Array) -> Any:
+    """``value`` as a node that depends on the operands of ``record``, nobody knows how: its gradients are NaN.
+
+    So whoever differentiates again through an array that was only saved sees it, instead of a missing term.
+    """
+    n = len(record.parents)
+    if n not in _UNKNOWN:
+        names = [f"x{k}" for k in range(n)]
+        _UNKNOWN[n] = joint_row("intermediate", names, joint=lambda g, saved: [_nan(x) for x in saved[:n]])
+    return node_on(value, new_record(_UNKNOWN[n], record.parents, (*record.saved[:n], value)))
+
+
+def _nan(x: Any) -> Any:
+    dtype = getattr(x, "dtype", np.dtype(np.float64))
+    return np.full(np.shape(x) if not isinstance(x, Ghost) else x.shape, np.nan, dtype if dtype.kind in "fc" else None)
+
+
+def record_results(
+    row: Rule, operands: Gathered, options: Sequence[Any], results: list[Array], several: bool,
+    live: Callable[[int], bool] = lambda j: True,
+) -> Any:  # fmt: skip
+    """Plain results as nodes: Operations with ``row``; Constants where nothing is recorded, or ``live(j)`` is False."""
+    values, parents, constants, unsafe = operands
+    flows = [z.dtype.kind in "fc" and live(j) for j, z in enumerate(results)]
+    if not (modes().recording and any([p is not None for p in parents]) and any(flows)):
+        nodes = [constant_on(z, FAMILIES[type(z)]) for z in results]
+    elif not several:
+        nodes = [finish(row, results[0], (), [*values, *options], parents, constants, unsafe)]
+    else:
+        record = record_of(finish(row, np.zeros(()), (), [*values, *options], parents, constants, unsafe))
+        record.saved = (*record.saved[:-1], NOTHING)
+        nodes = [part(record, j, z) if flows[j] else constant_on(z, FAMILIES[type(z)]) for j, z in enumerate(results)]
+    return tuple(nodes) if several else nodes[0]
+
+
+def gather(inputs: Sequence[Any]) -> Gathered:
+    """Of operands: values, parents, leaves to show in pictures by place, and the places of what may change unseen."""
+    values, parents, constants, unsafe = [], [], {}, []
+    for k, x in enumerate(inputs):
+        value, parent, shown, risky = operand(x)
+        values.append(value)
+        parents.append(parent)
+        if shown is not None:
+            constants[k] = shown
+        if risky:
+            unsafe.append(k)
+    return values, tuple(parents), constants, unsafe
+
+
+def own_result(z: Any, inputs: Sequence[Any]) -> Array:
+    """What a user's function returned, as a plain array that shares no memory with its arguments."""
+    z = plain_array(z)
+    shared = type(z) in FAMILIES and any(type(x) in FAMILIES and np.may_share_memory(z, x) for x in inputs)
+    return z.copy() if shared else z

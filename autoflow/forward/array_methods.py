@@ -1,0 +1,393 @@
+"""The array methods and attributes of nodes. Every public name of ``numpy.ndarray`` is in exactly one list here:
+
+    ArrayMethods   recorded through the table, with ndarray's own signature
+    PLAIN          answered with plain numbers, which have no gradient (argmax, tolist)
+    KEPT           inherited as they are (shape, strides, ...)
+    REFUSED        refused, with advice (resize, byteswap)
+
+and a test says so. Operators are in ``operators.py``, Python's protocols (float, copy, pickle) in ``python_protocols.py``.
+Methods of modules further up (backward, drawing, replaying) are found at the first call, in :data:`LATER`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..backends.registry import Family, with_every_family
+from ..errors import InPlaceError, NoRuleError
+from ..lazy import later
+from ..modes import modes
+from ..nodes.foreign import wants_numbers
+from ..nodes.nodes import NodeRole, Operation, VariableRole, named_as, value_of
+from ..rules import RULES
+from ..rules.indexing import getitem
+from ..rules.structure import astype, cast, flatten
+from ..rules.table import Rule
+from . import python_protocols
+from .recording import apply, compute_one
+
+Array = Any
+NONE: dict[str, Any] = {}
+AXES = (type(None), int)
+ndarray = np.ndarray
+
+LATER = {
+    "backward": "autoflow.backprop.passes:backward",
+    "zero_grad": "autoflow.backprop.passes:zero_grad",
+    "register_hook": "autoflow.backprop.hooks:register_hook",
+    "register_post_accumulate_hook": "autoflow.backprop.hooks:register_post_accumulate_hook",
+    "__setitem__": "autoflow.forward.inplace:write_item",
+    "graph": "autoflow.pictures:graph",
+    "summary": "autoflow.pictures:summary",
+    "formula": "autoflow.pictures.formulas.latex:formula",
+    "derivative_formula": "autoflow.pictures.formulas.latex:derivative_formula",
+    "why": "autoflow.pictures.formulas.why:why",
+    "replay": "autoflow.forward.replay:replay_node",
+    "to_cpu": "autoflow.arrays.devices:to_cpu",
+    "to_gpu": "autoflow.arrays.devices:to_gpu",
+    "step": "autoflow.pictures:step",
+    "steps": "autoflow.pictures:steps",
+    "_repr_mimebundle_": "autoflow.pictures:node_bundle",
+}
+AUGMENTED = "add sub mul truediv floordiv mod pow matmul"
+
+PLAIN = "all any argmax argmin argpartition argsort dump dumps item nonzero searchsorted tobytes tofile tolist"
+KEPT = "base ctypes data device dtype itemsize nbytes ndim shape size strides to_device"
+FIXED = "data dtype flat imag real shape strides"  # can be read, but not assigned to
+REFUSED = {
+    "byteswap": "change bytes before there are nodes: af.Variable(plain.byteswap())",
+    "getfield": "use x.real and x.imag, or x.astype(dtype)",
+    "resize": "use np.reshape, or np.resize, which returns a new array",
+    "setfield": "use x[...] = v",
+    "setflags": "use x.copy() for an array to write into, x.detach() for one that is read-only",
+}
+
+GETITEM, SUM, PROD, MEAN, MAX, MIN, VAR, STD, CUMSUM, CUMPROD = [
+    RULES[f] for f in (getitem, np.sum, np.prod, np.mean, np.max, np.min, np.var, np.std, np.cumsum, np.cumprod)
+]
+RESHAPE, TRANSPOSE, MATRIX_TRANSPOSE, RAVEL, COPY, DOT = [
+    RULES[f] for f in (np.reshape, np.transpose, np.matrix_transpose, np.ravel, np.copy, np.dot)
+]
+
+
+class ArrayMethods:
+    """The methods of ndarray, as ndarray has them. Each says which function it is; what that means, NumPy says.
+
+    Those that training calls all the time go straight to the row; the others by the function, which costs 1 µs more.
+    """
+
+    # -- reductions
+
+    def sum(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None,
+            where: Any = None) -> Any:  # fmt: skip
+        """np.sum"""
+        if type(self) is Operation and dtype is out is initial is where is None and type(axis) in AXES:
+            return reduced(SUM, self, (axis, None, keepdims, None, None))
+        return apply(SUM, (self, axis, dtype, keepdims, initial, where), NONE if out is None else {"out": out})
+
+    def prod(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None,
+             where: Any = None) -> Any:  # fmt: skip
+        """np.prod"""
+        return apply(PROD, (self, axis, dtype, keepdims, initial, where), NONE if out is None else {"out": out})
+
+    def mean(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *,
+             where: Any = None) -> Any:  # fmt: skip
+        """np.mean"""
+        if type(self) is Operation and dtype is out is where is None and type(axis) in AXES:
+            return reduced(MEAN, self, (axis, None, keepdims, None))
+        return apply(MEAN, (self, axis, dtype, keepdims, where), NONE if out is None else {"out": out})
+
+    def max(self, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None,
+            where: Any = None) -> Any:  # fmt: skip
+        """np.max"""
+        return apply(MAX, (self, axis, keepdims, initial, where), NONE if out is None else {"out": out})
+
+    def min(self, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None,
+            where: Any = None) -> Any:  # fmt: skip
+        """np.min"""
+        return apply(MIN, (self, axis, keepdims, initial, where), NONE if out is None else {"out": out})
+
+    def var(self, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = False,
+            **options: Any) -> Any:  # fmt: skip
+        """np.var"""
+        return apply(VAR, (self, axis, dtype, ddof, keepdims), {"out": out, **options})
+
+    def std(self, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = False,
+            **options: Any) -> Any:  # fmt: skip
+        """np.std"""
+        return apply(STD, (self, axis, dtype, ddof, keepdims), {"out": out, **options})
+
+    def cumsum(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+        """np.cumsum"""
+        return apply(CUMSUM, (self, axis, dtype), {"out": out})
+
+    def cumprod(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+        """np.cumprod"""
+        return apply(CUMPROD, (self, axis, dtype), {"out": out})
+
+    # -- shapes
+
+    def reshape(self, *shape: Any, order: str = "C", copy: Any = None) -> Any:
+        """np.reshape; the shape as a tuple or as several arguments"""
+        return apply(RESHAPE, (self, shape[0] if len(shape) == 1 else shape, order, copy))
+
+    def transpose(self, *axes: Any) -> Any:
+        """np.transpose; the axes as a tuple, as several arguments, or not at all"""
+        return apply(TRANSPOSE, (self, axes[0] if len(axes) == 1 else axes or None))
+
+    @property
+    def T(self) -> Any:  # noqa: N802
+        """np.transpose"""
+        return apply(TRANSPOSE, (self,))
+
+    @property
+    def mT(self) -> Any:  # noqa: N802
+        """np.matrix_transpose"""
+        return apply(MATRIX_TRANSPOSE, (self,))
+
+    def ravel(self, order: str = "C") -> Any:
+        """np.ravel"""
+        if wants_numbers(sys._getframe(1).f_globals.get("__name__")):
+            return value_of(self).ravel(order)
+        return apply(RAVEL, (self, order))
+
+    def flatten(self, order: str = "C") -> Any:
+        """A copy with one axis."""
+        return flatten(self, order)
+
+    def squeeze(self, axis: Any = None) -> Any:
+        """np.squeeze"""
+        return np.squeeze(self, axis)  # type: ignore[call-overload]
+
+    def swapaxes(self, axis1: int, axis2: int) -> Any:
+        """np.swapaxes"""
+        return np.swapaxes(self, axis1, axis2)  # type: ignore[call-overload]
+
+    @property
+    def flat(self) -> Any:
+        """All elements in one axis: to iterate over, to index, and, where that needs no copy, to write into."""
+        z = self.reshape(-1)
+        if not np.may_share_memory(value_of(z), value_of(self)):
+            value_of(z).flags.writeable = False
+        return z
+
+    # -- elements
+
+    def take(self, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Any:
+        """np.take"""
+        return np.take(self, indices, axis=axis, out=out, mode=mode)  # type: ignore[call-overload]
+
+    def compress(self, condition: Any, axis: Any = None, out: Any = None) -> Any:
+        """np.compress"""
+        return np.compress(condition, self, axis=axis, out=out)  # type: ignore[call-overload]
+
+    def repeat(self, repeats: Any, axis: Any = None) -> Any:
+        """np.repeat"""
+        return np.repeat(self, repeats, axis=axis)  # type: ignore[call-overload]
+
+    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+        """np.diagonal"""
+        return np.diagonal(self, offset, axis1, axis2)  # type: ignore[call-overload]
+
+    def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None) -> Any:
+        """np.trace"""
+        return np.trace(self, offset, axis1, axis2, dtype=dtype, out=out)  # type: ignore[call-overload]
+
+    def dot(self, other: Any, out: Any = None) -> Any:
+        """np.dot"""
+        return apply(DOT, (self, other), NONE if out is None else {"out": out})
+
+    def clip(self, min: Any = None, max: Any = None, out: Any = None, **options: Any) -> Any:
+        """np.clip"""
+        return np.clip(self, min, max, out=out, **options)  # type: ignore[call-overload]
+
+    def round(self, decimals: int = 0, out: Any = None) -> Any:
+        """np.round"""
+        return np.round(self, decimals, out=out)  # type: ignore[call-overload]
+
+    # -- complex numbers, copies, dtypes
+
+    def conjugate(self) -> Any:
+        """np.conjugate; a real array is its own, as in NumPy"""
+        return np.conjugate(self) if value_of(self).dtype.kind == "c" else self  # type: ignore[call-overload]
+
+    conj = conjugate
+
+    @property
+    def real(self) -> Any:
+        """np.real"""
+        return apply(RULES[np.real], (self,))
+
+    @property
+    def imag(self) -> Any:
+        """np.imag"""
+        return apply(RULES[np.imag], (self,))
+
+    def copy(self, order: str = "C") -> Any:
+        """np.copy: the same numbers in other memory; gradients flow through it"""
+        if wants_numbers(sys._getframe(1).f_globals.get("__name__")):
+            return value_of(self).copy(order)
+        return apply(COPY, (self, order))
+
+    def astype(
+        self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
+    ) -> Any:
+        """The same numbers in another dtype. To integers, booleans, text: a plain array, where the gradient ends."""
+        value = value_of(self)
+        if np.dtype(dtype).kind not in "fc":
+            return cast(value, dtype, order, casting, copy=copy)
+        if not subok:
+            raise NoRuleError("x.astype(subok=False) of a node would lose the gradient: use x.value.astype(dtype)")
+        if not copy and cast(value, dtype, order, casting, copy=False) is value:
+            return self
+        return astype(self, dtype, order, casting)
+
+    def view(self, *args: Any, **options: Any) -> Any:
+        """``x.view()`` is ``x[...]``; ``x.view(np.ndarray)`` the plain array, and as any other class of array its plain
+        numbers. Another dtype has no derivative."""
+        if not args and not options:
+            return apply(GETITEM, (self, ...))
+        kind = options["type"] if list(options) == ["type"] and not args else args[0] if len(args) == 1 else None
+        if isinstance(kind, type) and issubclass(kind, self.family.array_type) and not issubclass(kind, NodeRole):  # type: ignore[attr-defined]
+            return value_of(self).view(kind)
+        raise NoRuleError("x.view(dtype) reads the bytes as other numbers: use x.astype(dtype), or x.value.view(dtype)")
+
+    def choose(self, choices: Any, out: Any = None, mode: Any = "raise") -> Any:
+        """np.choose: of several arrays the elements that these whole numbers say"""
+        return np.choose(self, choices, out=out, mode=mode)  # type: ignore[call-overload]
+
+    # -- written into
+
+    def put(self, indices: Any, values: Any, mode: Any = "raise") -> None:
+        """np.put"""
+        np.put(self, indices, values, mode=mode)  # type: ignore[arg-type]
+
+    def sort(self, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None,
+             descending: Any = None) -> None:  # fmt: skip
+        """``x[...] = np.sort(x.copy())``: of a copy, because its derivative needs the old values"""
+        turned = {} if descending is None else {"descending": descending}  # from NumPy 2.5 on
+        self[...] = np.sort(self.copy(), axis=axis, kind=kind, order=order, stable=stable, **turned)  # type: ignore[index]
+
+    def partition(self, kth: Any, axis: int = -1, kind: Any = "introselect", order: Any = None) -> None:
+        """``x[...] = np.partition(x.copy(), kth)``"""
+        self[...] = np.partition(self.copy(), kth, axis=axis, kind=kind, order=order)  # type: ignore[index]
+
+    def fill(self, value: Any) -> None:
+        """``x[...] = value`` with one number or 0-d node."""
+        if np.ndim(value):
+            raise ValueError(f"fill takes one number, not shape {np.shape(value)}: write x[...] = value")
+        self[...] = value  # type: ignore[index]
+
+    def __getitem__(self, i: Any) -> Any:
+        """``x[i]``, recorded; a view where NumPy gives one."""
+        if type(i) is ndarray and wants_numbers(sys._getframe(1).f_globals.get("__name__")):
+            return value_of(self)[value_of(i)]
+        return apply(GETITEM, (self, i))
+
+    @property
+    def flags(self) -> Any:
+        """ndarray.flags, of the memory that is written into: ``x.flags.writeable = False`` protects it."""
+        return value_of(self).flags
+
+
+def reduced(rule: Rule, x: Any, options: tuple[Any, ...]) -> Any:
+    """A reduction as losses have it, along one axis or all: what ``apply`` would find out takes 0.5 µs."""
+    if modes().autocast is None and hasattr(x, "_record"):
+        return compute_one(rule, x, x._record, options)
+    return apply(rule, (x, *options))
+
+
+def plain_method(name: str) -> Callable[..., Any]:
+    """The method of that name on the numbers alone."""
+
+    def method(self: Any, *args: Any, **options: Any) -> Any:
+        return getattr(value_of(self), name)(*value_of(args), **{k: value_of(v) for k, v in options.items()})
+
+    method.__name__, method.__doc__ = name, f"ndarray.{name} of the numbers: a plain result, without a gradient."
+    return method
+
+
+def refused_method(name: str, advice: str) -> Callable[..., Any]:
+    """A method that says what to use instead."""
+
+    def method(self: Any, *args: Any, **options: Any) -> Any:
+        raise NoRuleError(f"x.{name}() of a node is not recorded: {advice}. On plain numbers: x.value.{name}()")
+
+    method.__name__, method.__doc__ = name, f"Refused: {advice}."
+    return method
+
+
+def unknown_names() -> set[str]:
+    """Methods that ndarray has in this version of NumPy and that are in no list here: nodes do not inherit them, as
+    they might write into memory or drop the graph. Public or not: NumPy 2.5 has ``_set_shape``. (What an older NumPy
+    has only to say that it is gone is not meant.)"""
+    there = {name for name in dir(ndarray) if not name.startswith("__") and callable(getattr(ndarray, name, None))}
+    return there - {*vars(ArrayMethods), *PLAIN.split(), *KEPT.split(), *REFUSED, *LATER}
+
+
+def guard(family: Family) -> None:
+    """Let ``x.shape = ...`` and its like be refused: they would change the node, but not the array under it."""
+
+    def refuse(self: Any, value: Any) -> None:
+        raise InPlaceError(
+            "shape, strides, dtype, real, imag, flat and data of a node cannot be assigned to. Make a new node: "
+            "x.reshape(...), x.astype(...), re + 1j * im; or write the numbers, x[...] = ..."
+        )
+
+    for name in FIXED.split():
+        ours = vars(ArrayMethods).get(name)
+        getter = ours.fget if isinstance(ours, property) else getattr(family.array_type, name, None)
+        if getter is not None:
+            setattr(family.Node, name, property(getter if callable(getter) else getter.__get__, refuse))
+
+
+def found_later(name: str, path: str) -> Any:
+    """A method that looks its function up at the first call, and is that function from then on."""
+
+    def method(self: Any, *args: Any, **options: Any) -> Any:
+        function = later(path)
+        setattr(NodeRole, name, function)
+        return function(self, *args, **options)
+
+    method.__name__, method.__doc__ = name, f"``{path.replace(':', '.')}`` with this node as its first argument."
+    return method
+
+
+def _inplace(name: str) -> Any:
+    """``x += y`` and its like: ``inplace.augmented`` makes the method at the first call."""
+
+    def method(self: Any, other: Any) -> Any:
+        function = later("autoflow.forward.inplace:augmented")(name)
+        setattr(NodeRole, f"__i{name}__", function)
+        return function(self, other)
+
+    method.__name__ = f"__i{name}__"
+    return method
+
+
+def install() -> None:
+    """Give nodes all of these."""
+    named_as("Node", ArrayMethods)
+    for name, member in vars(ArrayMethods).items():
+        if name == "__getitem__" or not name.startswith("__"):
+            setattr(NodeRole, name, member)
+    for name in PLAIN.split():
+        setattr(NodeRole, name, plain_method(name))
+    for name, advice in REFUSED.items():
+        setattr(NodeRole, name, refused_method(name, advice))
+    for name in sorted(unknown_names()):
+        setattr(NodeRole, name, refused_method(name, f"autoflow does not know this method of NumPy {np.__version__}"))
+    for name, path in LATER.items():
+        setattr(NodeRole, name, found_later(name, path))
+    for name in AUGMENTED.split():
+        setattr(NodeRole, f"__i{name}__", _inplace(name))
+    VariableRole.assign = found_later("assign", "autoflow.forward.inplace:assign")  # type: ignore[attr-defined]
+    python_protocols.install()
+    with_every_family(guard)
+
+
+install()

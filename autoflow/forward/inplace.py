@@ -1,0 +1,314 @@
+"""Writing into nodes: NumPy's meaning, or a loud error; never a silently wrong gradient.
+
+``a += b`` writes into a's memory, and the array object ``a`` gets a new record, whose first operand is the record
+that it had. Whoever used ``a`` before keeps pointing at the old record: nobody's history changes.
+
+    before   a -> tanh_0(x)                  c -> multiply_0(tanh_0, w)
+    a += b   a -> add_0(tanh_0, b)           c -> multiply_0(tanh_0, w)
+
+What is left is the memory. A derivative may need a value that has just been overwritten. What the writer can see
+(tanh needs its own result; ``a *= w`` needs the old a) it copies first; every other use is found at backward, which
+compares the times of reads and writes (``nodes/versions.py``) and raises StaleValueError with the line that wrote.
+
+A view (``v = u[1:]``) knows its base. Writing through it is also recorded on the base, as ``base[index] = view``;
+and a view whose base got a new record takes itself again when it is used next (``nodes.record_of``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..backends.registry import FAMILIES
+from ..errors import InPlaceError, LostGradientError, lost
+from ..lazy import later
+from ..modes import modes
+from ..nodes import versions
+from ..nodes.coercion import plain_array
+from ..nodes.nodes import ConstantRole, NodeRole, VariableRole, constant_on, new_record, node_on, record_of, value_of
+from ..nodes.records import live
+from ..numbering import now
+from ..rules import RULES
+from ..rules.indexing import getitem, is_basic, put_view, setitem
+from ..rules.table import Rule
+from .dispatch import FORWARD
+from .recording import announce, apply, history_lost, operand, orphan_numbers, plain_option
+
+Array = Any
+SMALL = 16  # old values of at most that many elements are copied, so that pictures of small programs show them
+
+
+def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], place: Any = ...) -> Any:
+    """Do ``run(*values)``, which writes into x's memory, and let x become the operation ``rule(*inputs)``.
+
+    ``inputs``: operands, then options, as the row names them; where x itself stands its old value is meant.
+    ``place``: only ``x[place]`` is written.
+    """
+    recording = modes().recording
+    refuse(x, recording)
+    old = record_of(x)
+    parents: list[Any] = []
+    values: list[Any] = []
+    constants: dict[int, Any] = {}
+    for k, v in enumerate(inputs):
+        if k >= rule.operands:
+            values.append(plain_option(v))
+            continue
+        value, record, shown, _ = operand(v)
+        values.append(value)
+        parents.append(record)
+        if shown is not None and shown is not x:
+            constants[k] = shown
+    flows = recording and any([p is not None for p in parents])
+    memory_of_x, region = x._value, part(x._value, place)
+    if not flows and old is None:  # numbers into a Constant, or no_grad: nothing to record
+        run(*values)
+        versions.stamp(region, now(), versions.caller())
+        return x
+    if not recording:
+        raise InPlaceError(
+            f"{x.name} has a history, and under no_grad the write would not be in it. Write while recording, or into "
+            f"x.detach().copy()."
+        )
+    needed = rule.keeps(tuple([p is not None for p in parents]))
+    kept = list(values)
+    for k, v in enumerate(values[: rule.operands]):
+        if type(v) in FAMILIES:
+            overlaps = np.may_share_memory(v, memory_of_x)
+            if k in needed and (overlaps or parents[k] is None):
+                kept[k] = v.copy()
+            elif k not in needed and (overlaps or v.size > modes().keep):
+                kept[k] = versions.Ghost(v)
+    rescue(x)
+    try:
+        run(*values)
+    except FloatingPointError:  # under np.errstate(all="raise") NumPy stops when the memory is half written
+        if old is not None:
+            become(x, new_record(old.rule, old.parents, old.saved, {"failed": versions.caller()}))
+        raise
+    record = new_record(rule, tuple(parents), (*kept, memory_of_x), {"line": versions.caller()})
+    if modes().scope:
+        record.extra["scope"] = modes().scope  # type: ignore[index]
+    if constants:
+        record.extra["constants"] = constants  # type: ignore[index]
+    become(x, record)
+    versions.stamp(region, record.number, record.extra["line"])  # type: ignore[index]
+    if modes().notices:
+        announce(x)
+    return x
+
+
+def part(memory_of_x: Array, place: Any) -> Array:
+    """The part of the array that a write to ``place`` changes: exact for basic indices, else all of it."""
+    if not is_basic(place):
+        return memory_of_x
+    place = place if type(place) is tuple else (place,)
+    return memory_of_x[place if ... in place else (*place, ...)]  # with ... one element is a view, too
+
+
+def refuse(x: Any, recording: bool) -> None:
+    """Raise InPlaceError if x may not be written into."""
+    if not hasattr(x, "_value"):
+        raise history_lost(x)
+    root = x
+    while (view := getattr(root, "_view", None)) is not None:
+        root = view[0]
+    if isinstance(root, VariableRole) and recording:
+        what = f"{x.name} is a Variable" if root is x else f"{x.name} is a view of the Variable {root.name}"
+        raise InPlaceError(
+            f"{what}: writing into it would change the point of differentiation. Write into a copy (a = x.copy()), or "
+            f"change it between passes: x.assign(value), or under af.no_grad()."
+        )
+    if not getattr(x._value.flags, "writeable", True):
+        raise InPlaceError(
+            f"{x.name} is read-only (detached, broadcast or made so): write into a copy of it, {x.name}.copy()"
+        )
+
+
+def overlap(v: Any, x: Any) -> bool:
+    """May the array ``v`` share memory with the node ``x``?"""
+    return type(v) in FAMILIES and np.may_share_memory(v, x._value)
+
+
+def rescue(x: Any) -> None:
+    """Copy what the records of x and of its bases will need of the memory that is about to be overwritten."""
+    while True:
+        record = record_of(x)
+        if record is not None:
+            value = record.saved[-1]
+            needed = len(record.saved) - 1 in record.rule.keeps(live(record))
+            if overlap(value, x) and (needed or value.size <= SMALL):
+                record.saved = (*record.saved[:-1], value.copy())
+        if (view := getattr(x, "_view", None)) is None:
+            return
+        x = view[0]
+
+
+def become(x: Any, record: Any) -> None:
+    """Let the array object x have ``record``; and if it is a view, let its base know."""
+    name = getattr(record_of(x) or x, "_name", None)
+    if isinstance(x, ConstantRole):
+        x.__class__ = x.family.Operation
+    x._record, record._name = record, name
+    x._operand = x._value
+    if (view := getattr(x, "_view", None)) is None:
+        return
+    base, taken = view
+    if taken.rule is RULES[getitem]:
+        rule, options = RULES[setitem], taken.saved[1:-1]
+    else:
+        rule, options = RULES[put_view], (partial(_viewed, taken.rule, taken.saved[1:-1]),)
+    saved = (versions.Ghost(base._value), versions.Ghost(x._value), *options, base._value)
+    on_base = new_record(rule, (record_of(base), record), saved, record.extra)
+    x.__class__ = x.family.View
+    x._view = base, new_record(taken.rule, (on_base,), taken.saved)
+    become(base, on_base)
+
+
+def _viewed(rule: Rule, options: tuple[Any, ...], x: Any) -> Any:
+    """The view that ``rule`` takes, of another array or node."""
+    return apply(rule, (x, *options)) if isinstance(x, NodeRole) else rule.compute(x, *options)
+
+
+def write_item(x: Any, i: Any, y: Any) -> None:
+    """``x[i] = y``, recorded."""
+    if not hasattr(x, "_value"):
+        write_numbers(x, lambda a: a.__setitem__(value_of(i), value_of(y)))
+        return
+    if getattr(y, "_view", None) is not None and y._view[0] is x and written_through(x, i, y):
+        return  # ``x[i] += 1`` has written through the view x[i] already; Python now stores it where it is
+    i = plain_option(i)
+    write(x, RULES[setitem], (x, y, i), lambda a, b, i: x._value.__setitem__(i, b), i)
+
+
+def write_numbers(x: Any, run: Callable[[Array], Any]) -> None:
+    """Write into an array of our class that NumPy made in C (``masked.data``), if it may be taken as numbers. A node
+    that shares its memory notices."""
+    run(numbers := orphan_numbers(x))
+    versions.stamp(numbers, now(), versions.caller())
+
+
+def written_through(x: Any, i: Any, y: Any) -> bool:
+    """Is y the view x[i], just written into?"""
+    taken = y._view[1]
+    if taken.rule is not RULES[getitem] or record_of(x) is not taken.parents[0]:
+        return False
+    return bool(is_basic(i) and plain_option(i) == taken.saved[1])
+
+
+def set_value(x: Any, value: Any) -> None:
+    """``x.value = value``: overwrite the numbers. ``x.value -= y`` comes here as well, already done in place."""
+    value = value_of(value)
+    if not hasattr(x, "_value"):
+        raise history_lost(x)
+    if isinstance(x, VariableRole):
+        if value is not x._value:
+            new = plain_array(value)
+            if new.shape != x._value.shape:
+                raise InPlaceError(
+                    f"{x.name} has shape {x._value.shape}; assigned was shape {new.shape}. Make a new Variable "
+                    f"for another shape."
+                )
+            np.copyto(x._value, x.family.from_numpy(new) if type(new) is np.ndarray else new, casting="same_kind")
+        versions.stamp(x._value, now(), versions.caller())
+    elif value is x._value:
+        if record_of(x) is not None:
+            raise InPlaceError(f"{x.name} has a history, which x.value -= y would not be in: write x -= y")
+        versions.stamp(x._value, now(), versions.caller())
+    else:
+        write_item(x, ..., value)
+
+
+def assign(x: Any, value: Any) -> Any:
+    """Overwrite the numbers of a Variable, as an optimiser does; returns it.
+
+    ``value`` has the same shape, and a dtype that casts to the Variable's without changing kind. A graph that was
+    recorded before and needs the old numbers notices (StaleValueError).
+
+    >>> import autoflow as af
+    >>> w = af.Variable([1.0, 2.0], name="w")
+    >>> w.assign([3.0, 4.0])
+    [3., 4.]  Variable w
+    """
+    set_value(x, value)
+    return x
+
+
+def write_function(function: Any, args: Any, options: dict[str, Any]) -> Any:
+    """A NumPy function whose work is to write into its first argument (``writers.py``)."""
+    return later("autoflow.forward.writers:write_function")(function, args, options)
+
+
+def write_composed(function: Any, args: Any, options: dict[str, Any]) -> Any:
+    """A function composed of others, with ``out=``: an array, or a tuple of as many as there are results."""
+    options = dict(options)
+    out = options.pop("out")
+    z = function(*args, **options)
+    results, targets = z if isinstance(z, tuple) else (z,), out if isinstance(out, tuple) else (out,)
+    for result, target in zip(results, targets, strict=True):
+        if isinstance(result, NodeRole) and target is not None and not isinstance(target, NodeRole):
+            raise lost(
+                f"np.{function.__name__}(..., out=) into a plain array keeps only numbers: make it with af.zeros(...)"
+            )
+    written = []
+    for result, target in zip(results, targets, strict=True):
+        if target is not None:
+            np.copyto(target, result)
+        written.append(result if target is None else target)
+    return tuple(written) if isinstance(z, tuple) else written[0]
+
+
+def write_out(rule: Rule, args: tuple[Any, ...], options: dict[str, Any], out: Any) -> Any:
+    """``np.add(x, y, out=a)``; ``plain += node``, where Python rebinds ``plain`` to our answer."""
+    (out,) = out if isinstance(out, tuple) else (out,)
+    if isinstance(out, NodeRole):
+        if isinstance(rule.function, np.ufunc) and not options and not rule.variadic:
+            inputs = rule.bind(args, {})
+            return write(out, rule, inputs, lambda *values: rule.function(*values, out=out._value))
+        z = apply(rule, args, options)
+        if (record := record_of(z)) is not None:  # what its derivatives will need of the memory of out
+            needed = rule.keeps(live(record)) if not rule.variadic else ()
+            kept = [v.copy() if k in needed and overlap(v, out) else v for k, v in enumerate(record.saved)]
+            record.saved = tuple(kept)
+        copyto(out, z)
+        return out
+    if not (args and out is args[0] and out.base is None):
+        raise LostGradientError(
+            f"{rule.name}(..., out=) into a plain array, or plain[i] += node, keeps only numbers. Make the array with "
+            f"af.zeros(...) or np.zeros_like(node): then the write is recorded."
+        )
+    node = apply(rule, (out.copy(), *args[1:]), options)  # plain += node
+    if not isinstance(node, NodeRole):
+        raise lost("this in-place operation gave no node")
+    np.copyto(out, node._value, casting="same_kind")  # whoever else holds the array sees the write
+    return node_on(out, node._record) if node.requires_grad else constant_on(out)
+
+
+def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
+    """``np.copyto(dst, src)``, recorded if ``dst`` is a node."""
+    if not isinstance(dst, NodeRole):
+        raise lost("np.copyto(plain, node) keeps only numbers: make the array with af.zeros(...)")
+    if where is not True:
+        src = np.where(where, src, dst)  # type: ignore[call-overload]
+    write(dst, RULES[setitem], (dst, src, ...), lambda a, b, i: np.copyto(dst._value, b, casting=casting))  # type: ignore[arg-type]
+
+
+def augmented(name: str) -> Callable[[Any, Any], Any]:
+    """``x += y``. 0-d nodes are rebound, as Python rebinds numbers; others are written into."""
+    from .operators import BINARY
+
+    ufunc = BINARY[name]
+    rule, forward = RULES[ufunc], FORWARD[ufunc]
+
+    def inplace(x: Any, y: Any) -> Any:
+        if not x.shape and not isinstance(x, VariableRole):
+            return forward(x, y)
+        if not hasattr(x, "_value"):
+            write_numbers(x, lambda a: ufunc(a, value_of(y), out=a))
+            return x
+        return write(x, rule, (x, y), lambda a, b: ufunc(a, b, out=x._value))
+
+    return inplace

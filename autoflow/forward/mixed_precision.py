@@ -1,0 +1,215 @@
+"""Mixed precision: products in float16, everything delicate in float32, and gradients that do not vanish.
+
+:func:`autocast` casts the operands of some operations before they are computed; the cast is itself an operation, so
+gradients come back in the dtype of the leaf. :class:`GradScaler` multiplies the loss, so that gradients stay above
+the smallest float16 number (6e-8), and divides again before the optimiser sees them.
+
+Who does not use it pays nothing on the fast path: importing this module puts a question in front of the quick
+closures of operations that have a policy, and of no others. ``recording.apply`` asks once per call.
+
+What it gains. On a GPU time and memory. On a CPU memory only: NumPy computes float16 products slowly, without BLAS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..backends.registry import FAMILIES
+from ..modes import modes, switched
+from ..nodes.nodes import NodeRole, value_of
+from ..rules import RULES
+from ..rules.table import Rule
+from . import dispatch, operators
+from .recording import NUMBERS, apply
+
+Array = Any
+HALF, SINGLE, DOUBLE = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)
+
+# Per row, by name. All others follow their operands, as NumPy promotes them: half with single gives single.
+PRODUCTS = "matmul dot inner outer vdot vecdot matvec vecmat tensordot einsum convolve correlate kron conv linear"
+DELICATE = """
+    exp exp2 expm1 log log2 log10 log1p logaddexp logaddexp2 power float_power square reciprocal sqrt cbrt hypot
+    sinh cosh tan arcsin arccos arccosh arctanh sum prod mean var std cumsum cumprod average norm trace
+    nansum nanprod nanmean nanvar nanstd softmax log_softmax logsumexp softplus cross_entropy mse nll
+"""
+LOW, FULL = frozenset(PRODUCTS.split()), frozenset(DELICATE.split())
+
+
+def autocast(dtype: Any = np.float16, *, enabled: bool = True) -> switched:
+    """In the block, compute products of float32 operands in ``dtype``; a context manager and a decorator.
+
+    Products (matmul and its family) run in float16; exponentials, logarithms, powers, sums, means, norms and losses in
+    float32, also on float16 operands; the rest in the widest dtype among its operands. An operation with a float64 or
+    complex operand is left as it is. Blocks nest; ``enabled=False`` switches casting off inside another one.
+
+    Raises TypeError for another dtype than float16.
+
+    >>> import autoflow as af
+    >>> w = af.Variable(np.ones((2, 2), np.float32))
+    >>> with autocast():
+    ...     y = w @ w
+    ...     z = np.exp(y).sum()
+    >>> y.dtype, z.dtype
+    (dtype('float16'), dtype('float32'))
+    >>> z.backward()
+    >>> w.grad.dtype
+    dtype('float32')
+    """
+    if np.dtype(dtype) != HALF:
+        raise TypeError(f"autocast computes products in np.float16, not in {np.dtype(dtype)}")
+    return switched(autocast=HALF if enabled else None)
+
+
+def target(rule: Rule, operands: Iterable[Any]) -> Any:
+    """The dtype to which an operation's float operands are cast under autocast; None if it takes them as they are."""
+    goal = modes().autocast if rule.name in LOW else SINGLE if rule.name in FULL else None
+    if goal is not None:
+        for x in operands:
+            if type(x) in NUMBERS and not isinstance(x, np.generic):
+                continue  # Python's numbers take the dtype of what they meet
+            dtype = getattr(x, "dtype", None)
+            if dtype is not None and dtype.kind in "fc" and dtype not in (HALF, SINGLE):
+                return None
+    return goal
+
+
+def cast(rule: Rule, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments of an operation, in the row's order, as ``recording.apply`` computes it under autocast."""
+    if rule.variadic:
+        arrays = tuple(inputs[0])
+        goal = target(rule, arrays)
+        return inputs if goal is None else (tuple([_as(x, goal) for x in arrays]), *inputs[1:])
+    n = rule.operands
+    goal = target(rule, inputs[:n])
+    return inputs if goal is None else (*[_as(x, goal) for x in inputs[:n]], *inputs[n:])
+
+
+def _as(x: Any, goal: Any) -> Any:
+    if not isinstance(x, (NodeRole, np.generic)) and type(x) not in FAMILIES:
+        return x
+    return x.astype(goal) if x.dtype in (HALF, SINGLE) and x.dtype != goal else x
+
+
+# -- how the operations that have a policy come here
+
+
+def connect() -> None:
+    """Let the operations in LOW and FULL ask for the mode before they compute. (Again after ``fast.install``.)"""
+    for function, forward in dispatch.FORWARD.items():
+        dispatch.FORWARD[function] = asking(RULES[function], forward)
+    for name in ("matmul", "pow"):
+        rule = RULES[operators.BINARY[name]]
+        setattr(NodeRole, f"__{name}__", asking(rule, vars(NodeRole)[f"__{name}__"]))
+        setattr(NodeRole, f"__r{name}__", asking(rule, vars(NodeRole)[f"__r{name}__"], -1))
+
+
+def asking(rule: Rule, forward: Callable[..., Any], step: int = 1) -> Callable[..., Any]:
+    """A quick closure that leaves operations to ``apply`` under autocast. ``step`` -1: its arguments are reversed."""
+    if rule.name not in LOW | FULL or hasattr(forward, "asks"):
+        return forward
+
+    def asked(*xs: Any) -> Any:
+        return forward(*xs) if modes().autocast is None else apply(rule, xs[::step])
+
+    asked.asks = True  # type: ignore[attr-defined]
+    return asked
+
+
+connect()
+
+
+# -- scaling the loss
+
+
+class Optimizer(Protocol):
+    """What :class:`GradScaler` asks of an optimiser: its Variables, and a step that uses their ``grad``."""
+
+    parameters: Iterable[Any]
+
+    def step(self) -> Any:
+        """Change the parameters."""
+
+
+class GradScaler:
+    """Scales losses up and gradients down, and finds the largest scale at which nothing overflows.
+
+    scale : the first one, 65,536.
+    growth, interval : after so many steps in a row without overflow the scale is multiplied by ``growth``.
+    backoff : after a step with an infinite or NaN gradient, which is skipped, by this.
+
+    ``optimizer`` is any object with ``parameters`` (an iterable of Variables) and ``step()``.
+
+    >>> import autoflow as af
+    >>> class Descent:
+    ...     def __init__(self, *parameters):
+    ...         self.parameters = parameters
+    ...     def step(self):
+    ...         for p in self.parameters:
+    ...             p.assign(p.value - 0.5 * p.grad)
+    >>> w = af.Variable(np.float16(1.0))
+    >>> optimizer, scaler = Descent(w), GradScaler(scale=1024.0)
+    >>> scaler.scale(w * np.float16(1e-7)).backward()
+    >>> scaler.step(optimizer)
+    True
+    >>> scaler.update()
+    """
+
+    def __init__(
+        self, scale: float = 2.0**16, *, growth: float = 2.0, backoff: float = 0.5, interval: int = 2000
+    ) -> None:
+        if not (scale > 0 and growth > 1 and 0 < backoff < 1 and interval >= 1):
+            raise ValueError("GradScaler needs scale > 0, growth > 1, 0 < backoff < 1 and interval >= 1")
+        self.factor, self.growth, self.backoff, self.interval = float(scale), growth, backoff, interval
+        self.good_steps = 0  # since the scale last changed
+        self._finite: dict[int, bool] = {}  # of the optimisers whose gradients have been unscaled: were they finite?
+
+    def scale(self, loss: Any) -> Any:
+        """``loss`` times the scale; of a float16 loss in float32, where it does not overflow."""
+        return loss.astype(np.float32) * self.factor if loss.dtype == HALF else loss * self.factor
+
+    def unscale_(self, optimizer: Optimizer) -> None:
+        """Divide the gradients by the scale: to look at them, or to clip them, before :meth:`step`. Once per step."""
+        if id(optimizer) in self._finite:
+            raise RuntimeError("unscale_ has been called for this optimizer since the last update()")
+        finite = True
+        for p in optimizer.parameters:
+            if p.grad is None:
+                continue
+            g = value_of(p.grad)
+            finite = finite and bool(np.isfinite(g).all())
+            wide = g.astype(np.float32) if g.dtype == HALF else g
+            p.grad = (wide / self.factor).astype(g.dtype)
+        self._finite[id(optimizer)] = finite
+
+    def step(self, optimizer: Optimizer) -> bool:
+        """``optimizer.step()``, unless a gradient is infinite or NaN. Returns whether it was done."""
+        if id(optimizer) not in self._finite:
+            self.unscale_(optimizer)
+        if self._finite[id(optimizer)]:
+            optimizer.step()
+        return self._finite[id(optimizer)]
+
+    def update(self) -> None:
+        """Choose the next scale. After the steps of all optimisers."""
+        if not self._finite:
+            raise RuntimeError("update() comes after step(): no gradient has been looked at")
+        if not all(self._finite.values()):
+            self.factor *= self.backoff
+            self.good_steps = 0
+        else:
+            self.good_steps += 1
+            if self.good_steps == self.interval:
+                self.factor *= self.growth
+                self.good_steps = 0
+        self._finite.clear()
+
+    def state(self) -> dict[str, float]:
+        """What a saved training run needs: the arguments of :meth:`restore`."""
+        return {"factor": self.factor, "good_steps": self.good_steps}
+
+    def restore(self, factor: float, good_steps: int) -> None:
+        """Go on from a :meth:`state`."""
+        self.factor, self.good_steps = factor, good_steps

@@ -1,0 +1,283 @@
+"""The fast path: ufuncs and operators of Operations, Variables, plain numbers and small plain arrays.
+
+What :func:`autoflow.forward.recording.apply` does for every function in about 2 µs, these closures do for the common calls in
+about 0.4: take the plain arrays from the slots, compute, make a view, store nine slots. Everything else (Constants,
+views, large results, ``no_grad``) goes to ``apply`` and ``finish``.
+
+What each thing saves, measured one at a time: exact types instead of isinstance 40 ns; slots instead of a dict 170 ns;
+writing the stores out instead of calling a function for them 45 ns. A 0-d float64 result keeps the np.float64 beside
+its array (``_operand``), and arithmetic reads that: ``x * 2.0`` takes 0.3 µs less than on 0-d arrays, with the same
+bits. Small results keep all their operands, needed or not, so nothing has to be decided: memory matters only for large
+ones, and for those ``finish`` decides.
+"""
+
+from __future__ import annotations
+
+import operator as python
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..backends.registry import FAMILIES
+from ..modes import modes
+from ..nodes.coercion import plain_array
+from ..nodes.freeing import NEW
+from ..nodes.nodes import NodeRole, Operation, Variable, value_of
+from ..nodes.records import Record
+from ..nodes.versions import COPY_BYTES, protect
+from ..rules import RULES
+from ..rules.table import Rule
+from .dispatch import FORWARD
+from .recording import REALS, apply, finish, one_family, operand
+
+asarray, float64, ndarray = np.asarray, np.float64, np.ndarray
+DOUBLE = np.dtype(np.float64)
+_view = np.ndarray.view
+
+
+def unary(rule: Rule) -> Callable[[Any], Any]:
+    """The quick closure of a ufunc of one argument."""
+    ufunc = rule.function
+
+    def forward(x: Any) -> Any:
+        try:
+            if type(x) is Operation:
+                a = x._operand
+                parent = x._record
+            elif type(x) is Variable and x._live:
+                a = x._value
+                parent = x
+            else:
+                return apply(rule, (x,))
+        except AttributeError:  # an array that NumPy made of our class, with empty slots: apply says so
+            return apply(rule, (x,))
+        value = z = ufunc(a)
+        if type(z) is not ndarray:
+            value = asarray(z)
+            if type(z) is not float64:
+                z = value
+        if value.size > modes().limit:
+            return finish(rule, value, (x,), [a], (parent,), {}, ())
+        node = _view(value, Operation)
+        node._value = value
+        node._operand = z
+        node._record = record = Record()
+        record.rule = rule
+        record.parents = (parent,)
+        record.saved = (a, z)
+        record.number, release = next(NEW)
+        record.count = rule.tick()
+        if release is not None:
+            record.release = release(record.number, record.parents)
+        record.extra = None
+        return node
+
+    return forward
+
+
+def binary(rule: Rule, compute: Callable[[Any, Any], Any], numbers: bool = True) -> Callable[[Any, Any], Any]:
+    """The quick closure of a function of two arguments. ``compute`` does it; on np.float64 if ``numbers``."""
+    needed = 0 in rule.keeps((False, True)), 1 in rule.keeps((True, False))  # if the other one is a node
+
+    def forward(x: Any, y: Any) -> Any:
+        plain = None
+        try:
+            if type(x) is Operation:
+                a = x._operand if numbers else x._value
+                p = x._record
+            elif type(x) is Variable and x._live:
+                a = x._value
+                if numbers and not a.ndim and a.dtype is DOUBLE:
+                    a = a[()]
+                p = x
+            elif type(x) in REALS:
+                a = x
+                p = None
+            elif type(x) is ndarray:
+                a = x
+                p = None
+                plain = 0
+            else:
+                return general(rule, x, y, compute)
+            if type(y) is Operation:
+                b = y._operand if numbers else y._value
+                q = y._record
+            elif type(y) is Variable and y._live:
+                b = y._value
+                if numbers and not b.ndim and b.dtype is DOUBLE:
+                    b = b[()]
+                q = y
+            elif type(y) in REALS:
+                b = y
+                q = None
+            elif type(y) is ndarray:
+                b = y
+                q = None
+                plain = 1
+            else:
+                return general(rule, x, y, compute)
+        except AttributeError:
+            return general(rule, x, y, compute)
+        try:
+            value = z = compute(a, b)
+        except (TypeError, AttributeError):
+            if plain is not None:
+                plain_array(b if plain else a)  # dates, text: says what to do instead
+            raise
+        if type(z) is not ndarray:
+            value = asarray(z)
+            if type(z) is not float64:
+                z = value
+        if value.size > modes().limit:
+            return finish(rule, value, (x, y), [a, b], (p, q), {}, () if plain is None else (plain,))
+        extra = None
+        if plain is not None:
+            a, b, extra = secured(a, b, plain, needed[plain])
+        node = _view(value, Operation)
+        node._value = value
+        node._operand = z
+        node._record = record = Record()
+        record.rule = rule
+        record.parents = (p, q)
+        record.saved = (a, b, z)
+        record.number, release = next(NEW)
+        record.count = rule.tick()
+        if release is not None:
+            record.release = release(record.number, record.parents)
+        record.extra = extra
+        return node
+
+    return forward
+
+
+def secured(a: Any, b: Any, plain: int, needed: bool) -> tuple[Any, Any, Any]:
+    """The operands as a record keeps them when one is a plain array, which the user may write into: a copy if it is
+    small, else, if a derivative needs it, a view and a fingerprint."""
+    array = b if plain else a
+    if array.dtype.kind not in "fciub":
+        plain_array(array)  # says why it cannot be
+    extra = None
+    if array.nbytes <= COPY_BYTES:
+        array = array.copy()
+    elif needed:
+        array, mark = protect(array)
+        extra = {"prints": [(array, mark)]}
+    return (a, array, extra) if plain else (array, b, extra)
+
+
+def general(rule: Rule, x: Any, y: Any, compute: Any) -> Any:
+    """The same for every other kind of operand. One whose class wants no NumPy arithmetic is asked by Python."""
+    if getattr(type(x), "__array_ufunc__", True) is None or getattr(type(y), "__array_ufunc__", True) is None:
+        return NotImplemented
+    (a, p, shown_a, risky_a), (b, q, shown_b, risky_b) = operand(x), operand(y)
+    if len(FAMILIES) > 1:
+        a, b = one_family(rule, [a, b])
+    constants = {}
+    if shown_a is not None:
+        constants[0] = shown_a
+    if shown_b is not None:
+        constants[1] = shown_b
+    unsafe = (0, 1) if risky_a and risky_b else (0,) if risky_a else (1,) if risky_b else ()
+    z = compute(a, b)
+    return finish(rule, z if type(z) in FAMILIES else asarray(z), (x, y), [a, b], (p, q), constants, unsafe)
+
+
+def reflected(rule: Rule, compute: Any, numbers: bool, forward: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """``2.0 * x``: what NumPy and Python leave to the operand on the right, most often with a number on the left."""
+
+    def operate(y: Any, x: Any) -> Any:
+        if type(x) not in REALS or not numbers:
+            return forward(x, y)
+        try:
+            if type(y) is Operation:
+                b = y._operand
+                q = y._record
+            elif type(y) is Variable and y._live:
+                b = y._value
+                if not b.ndim and b.dtype is DOUBLE:
+                    b = b[()]
+                q = y
+            else:
+                return forward(x, y)
+        except AttributeError:
+            return forward(x, y)
+        value = z = compute(x, b)
+        if type(z) is not ndarray:
+            value = asarray(z)
+            if type(z) is not float64:
+                z = value
+        if value.size > modes().limit:
+            return finish(rule, value, (x, y), [x, b], (None, q), {}, ())
+        node = _view(value, Operation)
+        node._value = value
+        node._operand = z
+        node._record = record = Record()
+        record.rule = rule
+        record.parents = (None, q)
+        record.saved = (x, b, z)
+        record.number, release = next(NEW)
+        record.count = rule.tick()
+        if release is not None:
+            record.release = release(record.number, record.parents)
+        record.extra = None
+        return node
+
+    return operate
+
+
+def comparison(ufunc: Any) -> Callable[[Any, Any], Any]:
+    """``x < y``: a plain array of booleans."""
+    return lambda x, y: ufunc(value_of(x), value_of(y))
+
+
+BINARY = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.divide, "floordiv": np.floor_divide,
+    "mod": np.remainder, "pow": np.power, "matmul": np.matmul,
+}  # fmt: skip
+UNARY = {"neg": np.negative, "pos": np.positive, "abs": np.absolute}
+COMPARISONS = {
+    "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "eq": np.equal, "ne": np.not_equal,
+}  # fmt: skip
+
+
+# The same bits as the ufunc's on arrays, and five times as fast on np.float64. (Not on complex numbers, whose
+# division has other bits: they take the general way.)
+QUICK: dict[Any, Callable[[Any, Any], Any]] = {
+    np.add: python.add,
+    np.subtract: python.sub,
+    np.multiply: python.mul,
+    np.divide: python.truediv,
+}
+
+
+def quicken() -> None:
+    """Closures for the ufuncs of the table that have none yet."""
+    for function, rule in RULES.items():
+        if isinstance(function, np.ufunc) and function.nout == 1 and None not in rule.reads:
+            if function in FORWARD:
+                continue
+            if function.nin == 1:
+                FORWARD[function] = unary(rule)
+            elif function.nin == 2:
+                FORWARD[function] = binary(rule, QUICK.get(function, function))
+
+
+def install() -> None:
+    """Give nodes their operators, and ``__array_ufunc__`` its closures."""
+    quicken()
+    for name, function in BINARY.items():
+        rule, compute, forward = RULES[function], QUICK.get(function, function), FORWARD[function]
+        if rule.operator is not None:
+            compute, forward = rule.operator, binary(rule, rule.operator, numbers=False)
+        setattr(NodeRole, f"__{name}__", forward)
+        setattr(NodeRole, f"__r{name}__", reflected(rule, compute, rule.operator is None, forward))
+    for name, function in UNARY.items():
+        setattr(NodeRole, f"__{name}__", FORWARD[function])
+    for name, function in COMPARISONS.items():
+        setattr(NodeRole, f"__{name}__", comparison(function))
+    setattr(NodeRole, "__divmod__", lambda x, y: (x // y, x % y))  # noqa: B010 - mypy knows no divmod of ours
+    setattr(NodeRole, "__rdivmod__", lambda y, x: (x // y, x % y))  # noqa: B010
+
+
+install()

@@ -1,0 +1,139 @@
+"""What Python itself asks of an array: a float, a truth value, a copy, a pickle, bits.
+
+All answers are plain. The one that deserves care is ``float(node)``: NumPy calls it in ``plain[i] = node``, which is
+how gradients get lost most often.
+"""
+
+from __future__ import annotations
+
+import dis
+import operator
+import sys
+from typing import Any
+
+import numpy as np
+
+from ..errors import InPlaceError, LostGradientError
+from ..modes import modes
+from ..nodes import versions
+from ..nodes.foreign import wants_numbers
+from ..nodes.nodes import Constant, NodeRole, Variable, VariableRole, named_as, value_of
+
+Array = Any
+STORE = dis.opmap["STORE_SUBSCR"]
+BITS = {
+    "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "lshift": np.left_shift,
+    "rshift": np.right_shift,
+}  # fmt: skip
+
+
+def number(x: Any, kind: Any) -> Any:
+    """``float(x)``, ``int(x)``, ``complex(x)``: the plain number.
+
+    Raises LostGradientError if a gradient would flow to x and the number is about to be stored in a plain array, or
+    (in strict mode) in any case.
+    """
+    switches = modes()
+    if switches.recording and getattr(x, "requires_grad", False) and not wants_numbers(versions.calling_module()):
+        if switches.strict:
+            raise LostGradientError(
+                f"{kind.__name__}({x.name}) leaves the graph, and strict mode refuses that: use the node itself, or "
+                f"x.value.item() to leave on purpose"
+            )
+        if stores(sys._getframe(2)):
+            raise LostGradientError(
+                f"plain[i] = {x.name} would store the number only, and its gradient would be lost. Make the array with "
+                f"af.zeros(...) or np.zeros_like(node), then the write is recorded; or plain[i] = float(node)."
+            )
+    return kind(value_of(x))
+
+
+def stores(frame: Any) -> bool:
+    """Is this frame at an instruction ``a[i] = v``? (``co_code`` is the code as compiled, specialised forms undone.)"""
+    return bool(frame.f_lasti >= 0 and frame.f_code.co_code[frame.f_lasti] == STORE)
+
+
+class Protocol:
+    """Special methods of nodes that record nothing."""
+
+    def __float__(self) -> float:
+        return number(self, float)  # type: ignore[no-any-return]
+
+    def __int__(self) -> int:
+        return number(self, int)  # type: ignore[no-any-return]
+
+    def __complex__(self) -> complex:
+        return number(self, complex)  # type: ignore[no-any-return]
+
+    def __bool__(self) -> bool:
+        return bool(value_of(self))
+
+    def __index__(self) -> int:
+        return operator.index(value_of(self))
+
+    def __contains__(self, item: Any) -> bool:
+        return value_of(item) in value_of(self)
+
+    def __invert__(self) -> Any:
+        return np.invert(value_of(self))
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return value_of(self).__dlpack__(**options)
+
+    def __copy__(self) -> Any:
+        return restore(*state(self))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return restore(*state(self))
+
+    def __reduce_ex__(self, version: Any) -> Any:
+        return (restore, state(self)) if hasattr(self, "_value") else value_of(self).__reduce_ex__(version)
+
+    def __reduce__(self) -> Any:
+        return self.__reduce_ex__(2)
+
+    def __setstate__(self, state: Any) -> None:
+        raise InPlaceError(
+            "a node takes no state from outside: it is pickled as a call of autoflow.forward.python_protocols.restore"
+        )
+
+
+def state(x: Any) -> tuple[Any, ...]:
+    """What of a node outlives its graph: the arguments of :func:`restore`."""
+    if not isinstance(x, VariableRole) or not hasattr(x, "_value"):
+        return False, value_of(x), x.name
+    return True, value_of(x), x.name, x.requires_grad, value_of(x.grad)
+
+
+def restore(variable: bool, value: Array, name: str, live: bool = True, grad: Array = None) -> Any:
+    """A node from a pickle or copy: a Variable comes back as one, with its gradient; anything else as a Constant."""
+    if not variable:
+        return Constant(value, name)
+    node = Variable(value, name, requires_grad=live)
+    node.grad = None if grad is None else grad.copy()
+    return node
+
+
+def bit_operator(name: str, ufunc: np.ufunc) -> None:
+    """``x & y``, ``y & x`` on the numbers; ``x &= y`` writes numbers into x."""
+
+    def forward(x: Any, y: Any) -> Any:
+        return ufunc(value_of(x), value_of(y))
+
+    def inplace(x: Any, y: Any) -> Any:
+        x[...] = forward(x, y)
+        return x
+
+    setattr(NodeRole, f"__{name}__", forward)
+    setattr(NodeRole, f"__r{name}__", lambda y, x: forward(x, y))
+    setattr(NodeRole, f"__i{name}__", inplace)
+
+
+def install() -> None:
+    """Give nodes these methods."""
+    named_as("Node", Protocol)
+    for name, member in vars(Protocol).items():
+        if callable(member):
+            setattr(NodeRole, name, member)
+    for name, ufunc in BITS.items():
+        bit_operator(name, ufunc)

@@ -1,0 +1,291 @@
+"""From a call to a node: run the row on plain arrays, and record how.
+
+:func:`apply` is the general way, for every row, kind of operand and array type; ``operators.py`` writes out what it does
+for the calls that happen all the time. Both end in a node that has a record, or, where nothing is recorded
+(``no_grad``, Constants only), in a Constant.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..backends.registry import FAMILIES, array_type
+from ..errors import LostGradientError, MixedArraysError, NoRuleError
+from ..lazy import later
+from ..modes import modes, switched
+from ..nodes import versions
+from ..nodes.coercion import holds_node, plain_array
+from ..nodes.foreign import wants_numbers
+from ..nodes.freeing import NEW
+from ..nodes.nodes import (
+    NodeRole,
+    Operation,
+    Variable,
+    VariableRole,
+    View,
+    constant_on,
+    new_record,
+    record_of,
+    source_of,
+    value_of,
+)
+from ..nodes.records import Record
+from ..nodes.versions import Ghost
+from ..rules.table import Rule
+
+Array = Any
+ndarray = np.ndarray
+REALS = frozenset({float, int, bool, np.float64, np.float32, np.float16, np.int64, np.int32, np.bool_})
+NUMBERS = REALS | {complex, np.complex128, np.complex64}
+# Options that cannot hide an array, alone or in a tuple (a shape, axes, an index): nothing is to be done with them.
+SIMPLE = frozenset({type(None), int, bool, str, slice, type(...), float, type, np.int64, np.bool_})
+NO_OPTIONS: dict[str, Any] = {}
+
+
+def operand(x: Any) -> tuple[Any, Any, Any, bool]:
+    """What an operation needs of ``x``: its value, its record (None: no gradient), the leaf to show in pictures
+    if it is none that gradients flow to, and whether to keep a copy: plain memory may change without our knowing,
+    and of small views a copy costs less than to ask later."""
+    kind = type(x)
+    if isinstance(x, NodeRole):
+        if not hasattr(x, "_value"):
+            again = None if wants_numbers(versions.calling_module()) else taken_again(x)
+            return (orphan_numbers(x), None, None, True) if again is None else operand(again)
+        if kind is Operation or (kind is View and x._record.number > versions.latest):  # no write since: it is current
+            return x._value, x._record, None, kind is View and x._value.nbytes <= versions.COPY_BYTES
+        record = source_of(x)
+        small_view = getattr(x, "_view", None) is not None and x._value.nbytes <= versions.COPY_BYTES
+        return x._value, record, (x if record is None else None), small_view
+    if type(x) in NUMBERS or x is None:
+        return x, None, None, False
+    return plain_array(x), None, None, True
+
+
+def taken_again(x: Any) -> Any:
+    """What NumPy made of a node in C, if it only put axes of length 1 before the node's own, as ``np.c_[x, y]`` and
+    ``np.r_`` do: that is a reshape. Of other arrays made there nothing can be said: None."""
+    base: Any = x.base
+    if isinstance(x, np.ndarray) and hasattr(base, "family") and hasattr(base, "_value"):
+        new = x.ndim - base.ndim
+        same_memory = x.__array_interface__["data"][0] == base.__array_interface__["data"][0]
+        if x.shape == (1,) * new + base.shape and x.strides[new:] == base.strides and same_memory:
+            return np.reshape(base, x.shape)
+    return None
+
+
+def orphan_numbers(x: Any) -> Array:
+    """The numbers of an array of our class that NumPy made in C, so that it has no history.
+
+    If it looks into an array of another class (``masked.data``), the history was given up when that one was made, and
+    to a library that wants numbers it does not matter. Else (``np.array(node, subok=True)``) a gradient would be lost.
+    """
+    another = x.base is not None and type(x.base) not in FAMILIES and not isinstance(x.base, NodeRole)
+    if modes().recording and not another and not wants_numbers(versions.calling_module()):
+        raise history_lost(x)
+    return value_of(x)
+
+
+def history_lost(x: Any) -> LostGradientError:
+    """What is said of such an array."""
+    kind = type(x).__name__.replace("View", "Operation")
+    return LostGradientError(
+        f"NumPy made this {kind} of shape {x.shape} from a node without telling us (np.array(node, subok=True) does, "
+        f"and np.vectorize), so its history is lost. Use the node itself, or np.array(x) for a plain copy."
+    )
+
+
+def apply(rule: Rule, args: tuple[Any, ...], options: dict[str, Any] = NO_OPTIONS) -> Any:
+    """Compute ``rule.function(*args, **options)`` and record it: the general way, for every row and array type."""
+    if "out" in options:
+        options = dict(options)
+        if (out := options.pop("out")) is not None:
+            return later("autoflow.forward.inplace:write_out")(rule, args, options, out)
+    inputs = rule.bind(args, options)
+    if modes().autocast is not None:
+        inputs = later("autoflow.forward.mixed_precision:cast")(rule, inputs)
+    if rule.operands == 1 and not rule.variadic and rule.reads[0] is not None:
+        x = inputs[0]
+        if type(x) is Operation and hasattr(x, "_record"):
+            return apply_one(rule, x, x._record, inputs)
+        if type(x) is Variable and getattr(x, "_live", False):
+            return apply_one(rule, x, x, inputs)
+    if rule.variadic:
+        arrays = tuple(inputs[0])
+        inputs, rule = (*arrays, *inputs[1:]), rule.of_arity(len(arrays))
+    n = rule.operands
+    values: list[Any] = []
+    parents: list[Any] = []
+    constants: dict[int, Any] = {}
+    unsafe: list[int] = []
+    for k in range(n):
+        value, record, shown, risky = operand(inputs[k])
+        values.append(value)
+        parents.append(record)
+        if record is not None and rule.reads[k] is None:  # nothing flows to it (the condition of where)
+            parents[k], shown = None, inputs[k]
+        if shown is not None:
+            constants[k] = shown
+        if risky:
+            unsafe.append(k)
+    for k in range(n, len(inputs)):
+        option = inputs[k]
+        if type(option) not in SIMPLE and not (type(option) is tuple and SIMPLE.issuperset(map(type, option))):
+            option = plain_option(option)
+            if isinstance(option, (tuple, list)) or type(option) in FAMILIES:
+                unsafe.append(k)
+        values.append(option)
+    if len(FAMILIES) > 1:
+        values[:n] = one_family(rule, values[:n])
+    result = rule.compute(*values)
+    if type(result) not in FAMILIES:
+        result = plain_array(result)
+    return finish(rule, result, inputs, values, tuple(parents), constants, unsafe)
+
+
+def apply_one(rule: Rule, x: Any, parent: Any, inputs: tuple[Any, ...]) -> Any:
+    """The same for one array with a history, most often with plain options: ``x.mean(axis=0)``, ``x[1:]``, ``x.T``."""
+    options = inputs[1:]
+    for option in options:
+        if type(option) not in SIMPLE and not (type(option) is tuple and SIMPLE.issuperset(map(type, option))):
+            options = tuple([plain_option(v) for v in options])
+            unsafe = [k for k, v in enumerate(options, 1) if isinstance(v, (tuple, list)) or type(v) in FAMILIES]
+            if unsafe:
+                values = [x._value, *options]
+                return finish(rule, as_plain(rule.compute(*values)), inputs, values, (parent,), {}, unsafe)
+            break
+    return compute_one(rule, x, parent, options)
+
+
+def compute_one(rule: Rule, x: Any, parent: Any, options: tuple[Any, ...]) -> Any:
+    """The same, where it is known that the options are simple: see SIMPLE."""
+    a = x._value
+    result = rule.compute(a, *options)
+    if type(result) is not ndarray:
+        result = as_plain(result)
+    limit = modes().limit
+    if type(result) is not ndarray or a.size > limit or result.size > limit or result.dtype.kind not in "fc":
+        return finish(rule, result, (x, *options), [a, *options], (parent,), {}, ())
+    record = Record()
+    record.rule = rule
+    record.parents = (parent,)
+    record.saved = (a, *options, result)
+    record.number, release = next(NEW)
+    record.count = rule.tick()
+    if release is not None:
+        record.release = release(record.number, record.parents)
+    record.extra = None
+    if rule.view and shares(result, a):
+        node = result.view(Operation if parent is x else View)
+        node._view = x, record
+    else:
+        node = result.view(Operation)
+    node._value = node._operand = result
+    node._record = record
+    return node
+
+
+def as_plain(result: Any) -> Array:
+    """What a row has computed, as an array of a known type."""
+    if type(result) in FAMILIES:
+        return result
+    return np.asarray(result) if type(result) in REALS else plain_array(result)
+
+
+def finish(
+    rule: Rule, result: Array, inputs: Any, values: list[Any], parents: tuple[Any, ...],
+    constants: dict[int, Any], unsafe: Any,
+) -> Any:  # fmt: skip
+    """Make the node: a Constant if nothing is recorded, else an Operation with its record."""
+    switches = modes()
+    family = FAMILIES[type(result)]
+    shared = rule.view and isinstance(inputs[0], NodeRole) and shares(result, values[0])
+    if not (switches.recording and any([p is not None for p in parents]) and result.dtype.kind in "fc"):
+        node = constant_on(result, family)
+        if shared:
+            node._view = inputs[0], new_record(rule, (record_of(inputs[0]),), (*values, result))
+        return node
+    node = result.view(family.View if shared and not isinstance(inputs[0], VariableRole) else family.Operation)
+    node._value = node._operand = result
+    node._record = new_record(rule, parents, ())
+    limit = switches.keep
+    prints: list[tuple[Array, bytes]] = []
+    if unsafe or result.size > limit or not rule.elementwise:  # else all is small: keep it, needed or not
+        needed = rule.keeps(tuple([p is not None for p in parents]))
+        for k in unsafe:
+            values[k] = secure(values[k], k in needed, prints)
+        for k in range(rule.operands):
+            if k not in needed and type(values[k]) in FAMILIES and values[k].size > limit:
+                values[k] = Ghost(values[k])
+        if result.size > limit and len(rule.names) not in needed:
+            result = Ghost(result)
+    node._record.saved = (*values, result)
+    if constants or prints:
+        node._record.extra = {"constants": constants, "prints": prints}
+    if switches.scope:
+        node._record.extra = {**(node._record.extra or {}), "scope": switches.scope}
+    if shared:
+        node._view = inputs[0], node._record
+    if switches.notices:
+        announce(node)
+    return node
+
+
+def announce(node: Any) -> None:
+    """Tell those who asked (hooks, anomaly mode, checkpointing) that ``node`` was recorded. What they compute with it
+    is not told again."""
+    notices = modes().notices
+    with switched(notices=()):
+        for notice in notices:
+            notice(node)
+
+
+def secure(value: Any, needed: bool, prints: list[Any]) -> Any:
+    """A value that may change without our knowing, so that it cannot harm us: copied, or watched, or let go."""
+    if isinstance(value, (tuple, list)):
+        return type(value)(
+            [secure(v, True, prints) if isinstance(v, list) or type(v) in FAMILIES else v for v in value]
+        )
+    if type(value) not in FAMILIES:
+        return value
+    if value.nbytes > versions.COPY_BYTES and not needed:
+        return Ghost(value)
+    value, mark = versions.protect(value)
+    if mark is not None:
+        prints.append((value, mark))
+    return value
+
+
+def shares(result: Array, value: Array) -> bool:
+    """Is ``result`` a view of ``value`` (a reshape may be a copy)?"""
+    base = result.base
+    return base is not None and (base is value or base is value.base)
+
+
+def plain_option(option: Any) -> Any:
+    """An option without nodes in it. Indices may be nodes, also inside tuples and lists; no gradient flows to them."""
+    if isinstance(option, (NodeRole, tuple, list)) and holds_node(option):
+        raise NoRuleError(
+            "a node with a history stands where no derivative is known (as an index, initial=, a shape ...), and its "
+            "gradient would be lost. Use x.value or af.stop_gradient(x) there if that is meant."
+        )
+    option = value_of(option)
+    if type(option) is np.ndarray and not option.ndim and option.dtype.kind in "iu":
+        return int(option)
+    return option
+
+
+def one_family(rule: Rule, values: list[Any]) -> list[Any]:
+    """Arrays of two libraries do not mix; those of a recording (``compiler/trace/traced.py``) adopt NumPy's."""
+    found: set[Any] = {array_type(v) for v in values if array_type(v) is not None}
+    if len(found) > 1:
+        for t in found:
+            if hasattr(t, "adopt") and found == {t, np.ndarray}:
+                return [t.adopt(v, next(v for v in values if type(v) is t)) for v in values]
+        names = " and ".join(sorted(f"{t.__module__}.{t.__name__}" for t in found if t))
+        raise MixedArraysError(
+            f"{rule.name} got arrays of {names}. Bring one side over first: x.to_cpu(), x.to_gpu(), "
+            f"or af.Autodiff(array_type).put(x)."
+        )
+    return values

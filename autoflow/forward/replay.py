@@ -1,0 +1,217 @@
+"""A recorded graph, run again with other inputs.
+
+A record knows its function, its operands and its options, so what was computed once can be computed anew:
+
+* :func:`replay` gives the value, as a plain array, and records nothing. It makes sliders live.
+* :func:`record_again` gives a node with a history of its own, so that gradients can be taken at the new inputs.
+
+Operands come before the operations that use them, and numbers of creation never decrease along the way: the records,
+sorted by number, are the program. Nothing is recursive.
+
+What is run again is what was recorded. A Python ``if``, and the condition of ``np.where(x > 0, ...)``, were decided
+when the graph was made, and stay decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..backends.registry import FAMILIES
+from ..errors import LostGradientError, NoRuleError, StaleValueError
+from ..modes import switched
+from ..nodes.nodes import NodeRole, Variable, VariableRole, source_of, value_of
+from ..nodes.records import Record
+from ..nodes.versions import Ghost, fingerprint, overwritten
+from .recording import apply
+
+Array = Any
+Inputs = Mapping[Any, Any]
+
+
+def replay_node(node: Any, inputs: Inputs | None = None) -> Array:
+    """The value that ``node`` would have if these nodes had other values: ``loss.replay({w: w.value + 0.1})``.
+
+    inputs : Variables, or nodes on the way, and their values, of the shapes they were recorded with. Variables that
+        are not mentioned have the value that they have now.
+
+    Returns a plain array; nothing is recorded and no node changes. Raises ValueError for a node that is no part of
+    the history or a value of another shape, NoRuleError for values that were computed outside (``create_node``),
+    StaleValueError for plain operands that are gone or overwritten.
+
+    >>> import autoflow as af
+    >>> x = af.Variable(2.0)
+    >>> y = x * x + 1.0
+    >>> y.replay({x: 3.0})
+    array(10.)
+
+    For many values compile it; the graph is then a program without bookkeeping:
+
+    >>> at = af.compile(lambda value: y.replay({x: value}))
+    >>> at(np.array(3.0)), at(np.array(4.0))
+    (array(10.), array(17.))
+    """
+    record = source_of(node)
+    if record is None:
+        raise LostGradientError(f"{node.name} has no history that could be run again")
+    return replay(record, {key_of(k): v for k, v in (inputs or {}).items()})
+
+
+def replay(record: Any, inputs: Inputs) -> Array:
+    """The value of ``record`` with other values of the Variables and records in ``inputs``. See :func:`replay_node`."""
+    order = program([record], inputs)
+    values = {k: checked(k, v) for k, v in inputs.items()}
+    check_used(order, values)
+    recording = next((v for v in values.values() if hasattr(type(v), "adopt")), None)  # inside af.compile
+    with np.errstate(all="ignore"):
+        for r in order:
+            if r in values:
+                continue
+            if isinstance(r, VariableRole):
+                values[r] = value_of(r) if recording is None else recording.adopt(value_of(r), recording)
+                continue
+            values[r] = run(r, [values[p] if p is not None else plain_operand(r, k) for k, p in enumerate(r.parents)])
+    return np.copy(values[record])
+
+
+def record_again(node: Any, inputs: Inputs) -> tuple[Any, dict[Any, Any]]:
+    """``node``, recorded once more: a new node, and a dictionary from the old records and Variables to the new nodes.
+
+    Of a list of nodes a list of new ones, with one history.
+
+    >>> import autoflow as af
+    >>> x = af.Variable(2.0, name="x")
+    >>> y, new = record_again(x * x, {x: 3.0})
+    >>> y.backward()
+    >>> new[x].grad, x.grad
+    (array(6.), None)
+    """
+    roots = []
+    for x in node if isinstance(node, list) else [node]:
+        roots.append(source_of(x))
+        if roots[-1] is None:
+            raise LostGradientError(f"{x.name} has no history that could be run again")
+    given = {key_of(k): v for k, v in inputs.items()}
+    order = program(roots, given)
+    check_used(order, given)
+    nodes: dict[Any, Any] = {}
+    for r in order:
+        if r in given or isinstance(r, VariableRole):
+            name = r.name if isinstance(r, VariableRole) else r.node_name
+            nodes[r] = Variable(checked(r, given[r]) if r in given else value_of(r), name)
+        else:
+            refuse_foreign(r)
+            operands = [nodes[p] if p is not None else shown_operand(r, k) for k, p in enumerate(r.parents)]
+            with switched(recording=True, scope=(r.extra or {}).get("scope", ())):
+                nodes[r] = again(r, operands)
+            nodes[r].name = given_name(r)
+    new = [nodes[root] for root in roots]
+    return (new if isinstance(node, list) else new[0]), nodes
+
+
+def again(record: Record, operands: list[Any]) -> Any:
+    """The operation of ``record`` on other operands, recorded."""
+    rule = record.rule
+    with np.errstate(all="ignore"):
+        return apply(rule, (*operands, *record.saved[rule.operands : -1]))
+
+
+def given_name(record: Record) -> str | None:
+    """The name that the user gave, None if there is only the running one."""
+    name = record.node_name
+    return None if name == f"{record.rule.name}_{record.count}" else name
+
+
+def program(roots: list[Any], cut: Inputs) -> list[Any]:
+    """``roots`` and what they need, operands first; nothing behind the records in ``cut``."""
+    seen = set(roots)
+    stack = list(seen)
+    while stack:
+        r = stack.pop()
+        for parent in () if r in cut else r.parents:
+            if parent is not None and parent not in seen:
+                seen.add(parent)
+                stack.append(parent)
+    return sorted(seen, key=lambda r: r.number)
+
+
+def run(record: Record, operands: list[Array]) -> Array:
+    """What the row computes of these values and the options that were saved."""
+    refuse_foreign(record)
+    rule = record.rule
+    if rule.operator is None:
+        result = rule.compute(*operands, *record.saved[rule.operands : -1])
+    else:  # x**2, whose bits differ from np.power's, and on np.float64 from those on arrays
+        result = rule.operator(*[np.asarray(x) if isinstance(x, np.generic) else x for x in operands])
+    return result if result.dtype == record.dtype else result.astype(record.dtype)
+
+
+def refuse_foreign(record: Record) -> None:
+    """Raise NoRuleError for an operation whose value was not computed by a row of the table."""
+    if record.rule.compute is None:
+        raise NoRuleError(
+            f"{record.node_name} cannot be run again: its value was computed outside of the table of rules. Make a "
+            f"function of the rule, or begin behind it by giving {record.node_name} a value."
+        )
+
+
+def plain_operand(record: Record, k: int) -> Any:
+    """The value of an operand that no gradient flows to, if it is still what it was."""
+    x = shown_operand(record, k)
+    return value_of(x)
+
+
+def shown_operand(record: Record, k: int) -> Any:
+    """The same, as the Constant that it was, if it was one."""
+    extra = record.extra or {}
+    x = extra.get("constants", {}).get(k)
+    value = record.saved[k]
+    if type(value) is Ghost:
+        value = value_of(x) if isinstance(x, NodeRole) else value.reference()
+    if value is None and type(record.saved[k]) is Ghost:
+        raise StaleValueError(
+            f"operand {k + 1} of {record.node_name}, an array of shape {record.saved[k].shape}, was not kept, because "
+            f"no derivative reads it. Make it an af.Constant, or keep its node."
+        )
+    marks = [mark for array, mark in extra.get("prints", ()) if array is value]
+    where = overwritten(value, record.number - 1)
+    if where or any([fingerprint(value) != mark for mark in marks]):
+        raise StaleValueError(
+            f"operand {k + 1} of {record.node_name}, an array of shape {np.shape(value)}, has been written into since"
+            f"{' by ' + where if where else ''}. Give the operation a copy."
+        )
+    return x if isinstance(x, NodeRole) and value_of(x) is value else value
+
+
+def key_of(x: Any) -> Any:
+    """What a graph knows a node by; raises ValueError for what is no node of a graph."""
+    if isinstance(x, Record):
+        return x
+    source = source_of(x) if isinstance(x, NodeRole) else None
+    if source is None:
+        raise ValueError(f"inputs are Variables, or nodes with a history; not {type(x).__name__} {str(x)[:60]}")
+    return source
+
+
+def checked(r: Any, value: Any) -> Array:
+    """A new value for ``r``, in its dtype; ValueError if its shape is another one."""
+    value = value_of(value)
+    value = value if type(value) in FAMILIES or hasattr(type(value), "adopt") else np.asarray(value)
+    if value.shape != r.shape:
+        name = r.name if isinstance(r, VariableRole) else r.node_name
+        raise ValueError(
+            f"{name} was recorded with shape {r.shape} and cannot be given shape {value.shape}: indices and shapes of "
+            f"the graph would not fit. Record it anew with the other shape."
+        )
+    return value.astype(r.dtype, casting="same_kind", copy=False) if value.dtype.kind in "fc" else value.astype(r.dtype)
+
+
+def check_used(order: list[Any], inputs: Inputs) -> None:
+    """Raise ValueError if an input plays no part: it would be ignored."""
+    used = set(order)
+    for r in inputs:
+        if r not in used:
+            name = r.name if isinstance(r, VariableRole) else r.node_name
+            raise ValueError(f"{name} plays no part in this graph, or only through other nodes that are given as well")

@@ -1,0 +1,361 @@
+"""Training, seen: small pictures with matplotlib. Each function draws into ``ax`` (or a new figure) and returns it.
+
+    watch(model)       the model, writing down how large activations and gradients are, layer by layer
+    plot_sizes         those sizes, over the steps or over the layers: vanishing, exploding
+    plot_loss          losses over time
+    plot_weights       a histogram of each parameter
+    plot_boundary      what a classifier says about each place in the plane
+
+The colours are those of autoflow's other pictures: parameters blue, results of operations orange, gradients purple and
+nothing else. They follow the background of the axes, so ``plt.style.use("dark_background")`` is all that a dark figure
+needs; new figures follow ``af.options.theme``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..backprop.hooks import on_operation
+from ..errors import InputError
+from ..modes import modes, no_grad
+from .checks import plain, shape_is
+from .module import Module
+
+Array = Any
+
+# fmt: off
+LIGHT = {
+    "ink": "#17202A", "note": "#5B6675", "faint": "#C9D1D9",
+    "activations": ("#F2C27E", "#8A4F00"), "gradients": ("#D9A5C8", "#5E1042"),  # of the first layer, and of the last
+    "weights": "#0072B2", "classes": ("#0072B2", "#C8770A", "#007453", "#56B4E9", "#8D4A17", "#5B6675"),
+}
+DARK = {
+    "ink": "#EDF2F7", "note": "#9AA7B5", "faint": "#35414D",
+    "activations": ("#7A5210", "#FFE3B3"), "gradients": ("#83466F", "#FBD0E8"),
+    "weights": "#56B4E9", "classes": ("#56B4E9", "#E69F00", "#2FC79A", "#8FA7FF", "#D98E5F", "#9AA7B5"),
+}
+# fmt: on
+MARKERS = "os^Dvp"  # a second way to tell classes apart
+NAMED = 12  # up to so many layers are called by their names along the axis
+
+
+# -- sizes, layer by layer -------------------------------------------------------------------------------------------
+
+
+def watch(model: Callable[..., Any]) -> Watched:
+    """``model`` again, but each call writes down how large every layer's result is, and later its gradient.
+
+    A layer is a box in the picture of the graph: a Module inside the model, or a ``with af.scope("layer 1"):`` block of
+    a plain function; an operation outside of all boxes is a layer of its own. What counts is its last operation. Under
+    ``af.no_grad`` nothing is recorded, and nothing written down.
+
+    >>> from autoflow import nn
+    >>> rng = np.random.default_rng(0)
+    >>> watched = watch(nn.Sequential(nn.Linear(2, 3, rng=rng), nn.tanh, nn.Linear(3, 1, rng=rng)))
+    >>> watched(np.ones((5, 2))).sum().backward()
+    >>> watched.layers
+    ['Linear_0', 'tanh', 'Linear_2']
+    >>> watched.gradients[0]["Linear_2"]
+    1.0
+    """
+    return Watched(model)
+
+
+class Watched:
+    """A model with a note book: see :func:`watch`. Everything else is asked of the model itself.
+
+    ``activations`` and ``gradients`` have one dict for each call: name of the layer -> root mean square. The gradient
+    of a layer is NaN until ``backward()`` has reached it; a second backward pass overwrites it.
+    """
+
+    def __init__(self, model: Callable[..., Any]) -> None:
+        self.model = model
+        self.activations: list[dict[str, float]] = []
+        self.gradients: list[dict[str, float]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "model":  # while it is being copied or unpickled
+            raise AttributeError(name)
+        return getattr(self.model, name)
+
+    @property
+    def layers(self) -> list[str]:
+        """The names of all layers, in the order in which they were first computed."""
+        return list(dict.fromkeys([name for sizes in self.activations for name in sizes]))
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """Call the model."""
+        depth = len(modes().scope) + isinstance(self.model, Module)  # a Module's own box is not one of its layers
+        last: dict[tuple[str, int], Any] = {}
+
+        def notice(node: Any) -> None:
+            record = node.grad_fn
+            box = record.entered[depth] if len(record.entered) > depth else (record.rule.name, record.number)
+            last[box] = node
+
+        with on_operation(notice):
+            result = self.model(*args, **options)
+        if last:
+            self.note(last)
+        return result
+
+    def note(self, last: dict[tuple[str, int], Any]) -> None:
+        """Write down the size of each layer's result now, and of its gradient when one arrives."""
+        activations: dict[str, float] = {}
+        gradients: dict[str, float] = {}
+        for (name, _), node in last.items():
+            name = another(name, activations)
+            activations[name], gradients[name] = root_mean_square(node.value), np.nan
+            node.register_hook(lambda g, name=name: gradients.update({name: root_mean_square(plain(g))}))
+        self.activations.append(activations)
+        self.gradients.append(gradients)
+
+
+def another(name: str, taken: Mapping[str, Any]) -> str:
+    """A name that is not taken yet.
+
+    >>> another("tanh", {"tanh": 1, "tanh 2": 1})
+    'tanh 3'
+    """
+    k = 1
+    while (new := name if k == 1 else f"{name} {k}") in taken:
+        k += 1
+    return new
+
+
+def root_mean_square(x: Array) -> float:
+    """√(Σ |x|² / n); NaN of nothing.
+
+    >>> root_mean_square(np.array([3.0, -4.0, 0.0, 0.0]))
+    2.5
+    """
+    x = np.abs(x).astype(float)
+    return float(np.sqrt(np.mean(x * x))) if x.size else float("nan")
+
+
+def plot_sizes(watched: Watched, of: str = "gradients", *, along: str = "steps", ax: Any = None) -> Any:
+    """The sizes that :func:`watch` wrote down, on a logarithmic axis.
+
+    of : "gradients" or "activations".
+    along : "steps", a line for each layer, the last layer's most intense; or "layers", a line for the first call and
+        one for the last.
+
+    >>> from autoflow import nn
+    >>> rng = np.random.default_rng(0)
+    >>> watched = watch(nn.Sequential(nn.Linear(2, 3, rng=rng), nn.tanh, nn.Linear(3, 1, rng=rng)))
+    >>> watched(np.ones((5, 2))).sum().backward()
+    >>> plot_sizes(watched, along="layers").get_ylabel()
+    'gradients (root mean square)'
+    """
+    word("of", of, "gradients", "activations")
+    word("along", along, "steps", "layers")
+    layers, rows = watched.layers, getattr(watched, of)
+    if not rows:
+        raise InputError("nothing was written down yet: call the watched model, outside of af.no_grad(), then plot")
+    sizes = np.array([[row.get(name, np.nan) for name in layers] for row in rows])
+    if not np.any(sizes > 0):
+        raise InputError(f"all {of} are zero, NaN or not there: was backward() called on what the model returned?")
+    ax, theme = canvas(ax)
+    if along == "steps":
+        lines = dict(zip(layers, sizes.T, strict=True))
+        ax.set_xlabel("step")
+    else:
+        lines = {"first step": sizes[0]} if len(sizes) == 1 else {"first step": sizes[0], "last step": sizes[-1]}
+        name_layers(ax, layers)
+    first, last = theme[of]
+    shades = between(first, last, len(lines))
+    for shade, (label, line) in zip(shades, lines.items(), strict=True):
+        marker = "." if along == "layers" or len(line) == 1 else None
+        ax.plot(range(1, len(line) + 1), line, color=shade, marker=marker, label=label)
+    ax.set_yscale("log")
+    ax.set_ylabel(f"{of} (root mean square)")
+    return labelled(ax, ends_only=len(lines) > 6) if len(lines) > 1 else tidy(ax)
+
+
+def name_layers(ax: Any, layers: list[str]) -> None:
+    """The layers by name along the axis if there is room, else by number."""
+    ax.set_xlabel("layer")
+    if len(layers) <= NAMED:
+        ax.set_xticks(range(1, len(layers) + 1), layers, rotation=30, ha="right")
+
+
+# -- losses, weights, decisions --------------------------------------------------------------------------------------
+
+
+def plot_loss(losses: Any, *, ax: Any = None) -> Any:
+    """Losses over time: numbers one after the other, several such lists by name, or the History of ``af.fit``.
+
+    What is called ``val_...`` has the colour of what it validates, dashed. For a logarithmic axis:
+    ``plot_loss(losses).set_yscale("log")``.
+
+    >>> ax = plot_loss({"SGD": [3.0, 2.0, 1.5], "Adam": [3.0, 1.0, 0.5]})
+    >>> [line.get_label() for line in ax.lines]
+    ['SGD', 'Adam']
+    """
+    epochs = getattr(losses, "epochs", None)
+    if epochs is not None:
+        losses = {name: losses[name] for name in (epochs[0] if epochs else ())}
+    elif not isinstance(losses, Mapping):
+        losses = {"loss": losses}
+    ax, theme = canvas(ax)
+    shown = [name for name in losses if not (name.startswith("val_") and name[4:] in losses)]
+    for k, name in enumerate(shown):
+        color = theme["classes"][k % len(theme["classes"])]
+        for label, style in ((name, "-"), (f"val_{name}", "--")):
+            if label in losses:
+                values = [float(plain(x)) for x in losses[label]]
+                ax.plot(range(1, len(values) + 1), values, style, color=color, label=label)
+    ax.set_xlabel("step" if epochs is None else "epoch")
+    return labelled(ax)
+
+
+def plot_weights(parameters: Any, *, bins: int = 41, ax: Any = None) -> Any:
+    """A histogram of each parameter, one above the other, with its standard deviation. All share the axis of values.
+
+    parameters : a Module, arrays by name, or a list of them.
+
+    >>> from autoflow import nn
+    >>> ax = plot_weights(nn.Linear(20, 30, rng=np.random.default_rng(0)))
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['weight', 'bias']
+    """
+    if isinstance(parameters, Module):
+        parameters = parameters.named_parameters()
+    elif not isinstance(parameters, Mapping):
+        parameters = {getattr(x, "name", f"array {k}"): x for k, x in enumerate(parameters)}
+    arrays = {name: np.asarray(plain(x), float).ravel() for name, x in parameters.items()}
+    for name, x in arrays.items():
+        if not x.size or not np.isfinite(x).all():
+            raise InputError(f"plot_weights: {name} {'has NaN or infinite entries' if x.size else 'is empty'}")
+    if not arrays:
+        raise InputError("plot_weights: there are no parameters")
+    ax, theme = canvas(ax)
+    widest = max([np.abs(x).max() for x in arrays.values()]) or 1.0
+    for row, x in enumerate(arrays.values()):
+        counts, edges = np.histogram(x, bins, (-widest, widest))
+        base = len(arrays) - 1 - row
+        ax.stairs(base + 0.8 * counts / counts.max(), edges, baseline=base, fill=True, color=theme["weights"])
+        ax.text(1.1 * widest, base + 0.4, f"sd {x.std():.2g}", va="center", color=theme["note"], fontsize="small")
+        ax.axhline(base, color=theme["faint"], linewidth=0.8, zorder=0)
+    ax.set_yticks(np.arange(len(arrays))[::-1] + 0.4, list(arrays))
+    ax.tick_params(axis="y", length=0)
+    ax.set_xlabel("value")
+    return tidy(ax, left=False)
+
+
+def plot_boundary(model: Callable[[Array], Any], x: Array, y: Array, *, points: int = 150, ax: Any = None) -> Any:
+    """Which class a model gives to each place of the plane, and the examples, class by colour and by marker.
+
+    model : of places (m, 2) the scores (m, classes), the largest of which wins; or one score each, (m,) or (m, 1),
+        which says class 1 where it is positive. A Module is asked in eval mode.
+    x, y : examples (n, 2) and their classes (n,), 0, 1, 2 ...
+    points : so many places in each direction.
+
+    >>> x = np.array([[0.0, 0.0], [1.0, 1.0]])
+    >>> ax = plot_boundary(lambda x: x[:, 0] + x[:, 1] - 1, x, np.array([0, 1]))
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['class 0', 'class 1']
+    """
+    x, y = np.asarray(plain(x), float), np.asarray(plain(y))
+    shape_is("plot_boundary", x, "n", 2)
+    shape_is("plot_boundary", y, len(x), what="classes")
+    low, high = x.min(axis=0), x.max(axis=0)
+    room = 0.1 * np.where(high > low, high - low, 1.0)
+    across, up = [np.linspace(low[k] - room[k], high[k] + room[k], points) for k in (0, 1)]
+    places = np.stack(np.meshgrid(across, up), axis=-1).reshape(-1, 2)
+    ahead = leads(scores_of(model, places)).reshape(points, points, -1)
+    ax, theme = canvas(ax)
+    for k in range(ahead.shape[-1]):
+        color, marker = theme["classes"][k % len(theme["classes"])], MARKERS[k % len(MARKERS)]
+        edge, label = theme["ink"], f"class {k}"
+        if ahead[..., k].max() > 0:
+            ax.contourf(across, up, ahead[..., k], [0, np.inf], colors=[color], alpha=0.25)
+        if ahead[..., k].min() < 0 < ahead[..., k].max():
+            ax.contour(across, up, ahead[..., k], [0], colors=[edge], linewidths=1.0)
+        ax.scatter(*x[y == k].T, s=18, color=color, marker=marker, edgecolors=edge, linewidths=0.4, label=label)
+    return labelled(ax)
+
+
+@no_grad
+def scores_of(model: Any, places: Array) -> Array:
+    """The scores (m, classes) at ``places`` (m, 2); dropout and the like stay as they are in use."""
+    before = [(part, part.training) for part in model.modules()] if isinstance(model, Module) else []
+    for part, _ in before:
+        part.training = False
+    try:
+        scores = plain(model(places))
+    finally:
+        for part, training in before:
+            part.training = training
+    if scores.shape in ((len(places),), (len(places), 1)):  # one score: class 0 has none
+        scores = scores.reshape(-1, 1) * [0.0, 1.0]
+    shape_is("plot_boundary", scores, len(places), "classes", what="scores")
+    return scores
+
+
+def leads(scores: Array) -> Array:
+    """By how much each class is ahead of the best other one; (m, classes) -> (m, classes).
+
+    >>> leads(np.array([[1.0, 4.0, 2.0]]))
+    array([[-3.,  2., -2.]])
+    """
+    best = np.sort(scores, axis=1)
+    first, second = best[:, -1:], best[:, -2:-1]
+    return scores - np.where(scores == first, second, first)
+
+
+# -- what they share -------------------------------------------------------------------------------------------------
+
+
+def canvas(ax: Any) -> tuple[Any, Any]:
+    """The axes to draw into, made if there are none, and the colours for their background."""
+    if ax is None:
+        try:
+            from matplotlib import pyplot
+        except ImportError as error:
+            raise ImportError(
+                "this picture is drawn by matplotlib, which is not installed: pip install matplotlib, or "
+                'pip install "autoflow[notebooks]"'
+            ) from error
+        with pyplot.style.context("dark_background" if modes().theme == "dark" else {}):
+            ax = pyplot.subplots(layout="constrained")[1]
+    red, green, blue, alpha = ax.get_facecolor()
+    return ax, DARK if alpha > 0.5 and 0.3 * red + 0.59 * green + 0.11 * blue < 0.5 else LIGHT
+
+
+def labelled(ax: Any, *, ends_only: bool = False) -> Any:
+    """Axes with a legend: of all lines, or of many only the first and the last."""
+    handles, labels = ax.get_legend_handles_labels()
+    if ends_only:
+        handles, labels = [handles[0], handles[-1]], [f"{labels[0]} (first)", f"{labels[-1]} (last)"]
+    if handles:
+        ax.legend(handles, labels, edgecolor="none", framealpha=0.7)
+    return tidy(ax)
+
+
+def tidy(ax: Any, *, left: bool = True) -> Any:
+    """Axes without the lines that say nothing."""
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.spines["left"].set_visible(left)
+    return ax
+
+
+def between(first: str, last: str, n: int) -> list[str]:
+    """n colours from one to the other; the last alone if n is 1.
+
+    >>> between("#000000", "#FFFFFF", 3)
+    ['#000000', '#808080', '#ffffff']
+    """
+    ends = np.array([[int(color[k : k + 2], 16) for k in (1, 3, 5)] for color in (first, last)])
+    steps = np.linspace(0, 1, n) if n > 1 else np.ones(1)
+    mixed = [np.rint(ends[0] + t * (ends[1] - ends[0])).astype(np.uint8) for t in steps]
+    return [f"#{color.tobytes().hex()}" for color in mixed]
+
+
+def word(name: str, value: str, *allowed: str) -> None:
+    """One of the allowed words."""
+    if value not in allowed:
+        raise ValueError(f"plot_sizes: {name} is {' or '.join(map(repr, allowed))}, not {value!r}")

@@ -1,0 +1,443 @@
+"""Nodes: arrays that remember where they came from.
+
+    Variable    a leaf we differentiate with respect to
+    Constant    a leaf that stays fixed
+    Operation   the result of a NumPy function on Variables; its record (``grad_fn``) says how to go back
+
+Each is an ``ndarray``. Its numbers are also in a plain array on the same memory, the slot ``_value``: arithmetic is
+done on that, and ``forward/recording.py`` wraps the result. This file holds what a node is and shows; operators come from
+``forward/operators.py``, array methods from ``forward/array_methods.py``, NumPy's hooks from ``forward/dispatch.py``.
+
+The classes below are *roles*: the methods without the array. ``backends/registry.py`` joins each with an array type, NumPy's
+here, so that ``class Variable`` is ``VariableRole`` on top of ``numpy.ndarray``.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from ..backends.registry import FAMILIES, Family
+from ..lazy import later
+from ..numbering import CONSTANT, VARIABLE, now
+from ..rules.table import Rule
+from . import printing, versions
+from .coercion import leaf_array
+from .foreign import wants_numbers
+from .freeing import NEW
+from .grads import checked_grad, read_grad
+from .records import Record
+from .versions import Ghost
+
+Array = Any
+SLOTS = ("_count", "_grad", "_live", "_name", "_number", "_operand", "_record", "_sent", "_value", "_view")
+
+
+class NodeRole:
+    """What the three kinds of node share. An array in every other respect.
+
+    >>> import autoflow as af
+    >>> x = af.Variable([1.0, 2.0], name="x")
+    >>> isinstance(x, af.Node), isinstance(x, np.ndarray), x.shape
+    (True, True, (2,))
+    """
+
+    __slots__ = ()
+    __hash__ = object.__hash__  # by identity: a graph is made of objects, not of values
+    family: Family
+    _value: Array  # the plain array; node and plain array share their memory
+    _operand: Any  # of Operations: what arithmetic reads, the plain array or, if 0-d float64, the number in it
+    _record: Record  # of Operations
+    _view: tuple[Any, Record]  # of basic views of other nodes: the node, and the record of taking the view
+
+    @property
+    def value(self) -> Array:
+        """The numbers as a plain array, on the same memory. ``x.value = a`` overwrites them."""
+        value = value_of(self)
+        if isinstance(self, OperationRole):
+            self._operand = value  # whoever holds the array may write into it: read from there from now on
+        return value
+
+    @value.setter
+    def value(self, new: Array) -> None:
+        later("autoflow.forward.inplace:set_value")(self, new)
+
+    @property
+    def name(self) -> str:
+        """``var_0``, ``const_0``, ``add_0``, or what it was set to. A label, not a key: names may repeat."""
+        record: Record | None = record_of(self)
+        if record is not None:
+            return record.node_name
+        return getattr(self, "_name", None) or f"{self._kind.name}_{getattr(self, '_count', '?')}"
+
+    @name.setter
+    def name(self, name: str | None) -> None:
+        holder: Any = record_of(self) or self
+        holder._name = name if name is None else str(name)
+
+    _kind: Any = CONSTANT
+    _number: int
+    _count: int
+
+    @property
+    def number(self) -> int:
+        """The creation number: later made, larger; never reset."""
+        record = record_of(self)
+        return getattr(self, "_number", -1) if record is None else record.number
+
+    @property
+    def requires_grad(self) -> bool:
+        """Do gradients flow to this node?"""
+        return record_of(self) is not None
+
+    @requires_grad.setter
+    def requires_grad(self, on: bool) -> None:
+        raise AttributeError(
+            f"{self.name}.requires_grad follows from what it was computed from; only a Variable's can be set. To stop "
+            f"gradients here: x.detach(), or compute under af.no_grad(). To start from here: af.Variable(x)."
+        )
+
+    @property
+    def grad_fn(self) -> Record | None:
+        """How this value came about, called with its gradient what it sends to its operands; None for a leaf."""
+        return record_of(self)  # type: ignore[no-any-return]
+
+    @property
+    def opmethod(self) -> str | None:
+        """NumPy's name of the operation (``"multiply"``, ``"getitem"``); None for a leaf."""
+        record = record_of(self)
+        return None if record is None else record.rule.name
+
+    @property
+    def operands(self) -> tuple[Any, ...]:
+        """The nodes this one was computed from, in order, repeats kept. Leaves are the same objects.
+
+        >>> import autoflow as af
+        >>> x = af.Variable(2.0, name="x")
+        >>> (x - 1).operands
+        (2.0  Variable x, 1.0  Constant 1)
+        """
+        record = record_of(self)
+        return () if record is None else tuple([operand_node(record, k) for k in range(len(record.parents))])
+
+    @property
+    def noperands(self) -> int:
+        """How many operands, repeats counted."""
+        record = record_of(self)
+        return 0 if record is None else len(record.parents)
+
+    @property
+    def grad(self) -> Array | None:
+        """dL/d(this node), as the last backward pass left it: a plain array of this node's shape and dtype, or None."""
+        return None
+
+    def detach(self) -> Any:
+        """The same numbers as a read-only Constant, on the same memory: gradients stop here.
+
+        >>> import autoflow as af
+        >>> x = af.Variable(3.0, name="x")
+        >>> (x * x.detach()).backward()  # the derivative of 3x
+        >>> x.grad
+        array(3.)
+        """
+        value = value_of(self).view()
+        if self.family is NUMPY:  # no other library knows read-only arrays
+            value.flags.writeable = False
+        return constant_on(value, self.family)
+
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        """What NumPy computed without asking us is a plain array."""
+        return array[()] if return_scalar else array
+
+    def __iter__(self) -> Any:
+        """Rows, recorded."""
+        if not self.shape:  # type: ignore[attr-defined]
+            raise TypeError("iteration over a 0-d array")
+        if wants_numbers(sys._getframe(1).f_globals.get("__name__")):
+            return iter(value_of(self))
+        return (self[i] for i in range(len(self)))  # type: ignore[index, arg-type]
+
+    __repr__ = printing.node_repr
+    __str__ = printing.node_str
+    __format__ = printing.node_format
+
+
+class VariableRole(NodeRole):
+    """A leaf that we differentiate with respect to. After ``backward()``, look at ``grad``.
+
+    value : numbers, lists, arrays, nodes; copied unless ``copy=False`` (then memory is shared, as an optimiser's
+        writes will be). Integers and booleans become float64; floats and complex numbers keep their dtype.
+    name : a label for pictures and messages.
+    requires_grad : False freezes it: a Constant that can be thawed (``v.requires_grad = True``).
+
+    Raises DataError for text, dates, objects, structured, masked and matrix data.
+
+    >>> import autoflow as af
+    >>> x = af.Variable([1.0, 2.0], name="x")
+    >>> (x * x).sum().backward()
+    >>> x.grad
+    array([2., 4.])
+    """
+
+    __slots__ = ()
+    parents = ()  # a Variable is its own record, with nothing behind it
+    _kind = VARIABLE
+    _live: Any
+
+    def __new__(
+        cls, value: Any, name: str | None = None, *, dtype: Any = None, copy: bool = True, requires_grad: bool = True
+    ) -> Any:
+        self = leaf(cls, leaf_array(value, dtype, copy, True), name)
+        self._live = bool(requires_grad)
+        self._sent = self._grad = None  # to find a slot empty takes 0.4 µs
+        return self
+
+    @classmethod
+    def create_node(cls, value: Any, name: str | None = None) -> Any:
+        """The same as ``Variable(value, name)``."""
+        return cls(value, name)
+
+    @property
+    def requires_grad(self) -> bool:
+        """Do gradients flow to this Variable? Set it to False to freeze it."""
+        return bool(getattr(self, "_live", False))
+
+    @requires_grad.setter
+    def requires_grad(self, on: bool) -> None:
+        self._live = bool(on)
+
+    @property
+    def grad(self) -> Array | None:
+        """dL/dv summed over the passes since ``zero_grad()``: a plain array of v's shape and dtype, or None."""
+        return read_grad(self, self.dtype)  # type: ignore[attr-defined]
+
+    @grad.setter
+    def grad(self, g: Array | None) -> None:
+        self._sent, self._grad = None, checked_grad(self, g)
+
+    _sent: Any
+    _grad: Any
+
+
+class ConstantRole(NodeRole):
+    """A leaf that stays fixed: data, targets, hyperparameters. Arguments as for Variable; every dtype is kept.
+
+    A Constant may be written into (``a[i] = node``): it is an Operation from then on.
+
+    >>> import autoflow as af
+    >>> af.Constant([1, 2], name="labels")
+    [1, 2]  Constant labels int64
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, value: Any, name: str | None = None, *, dtype: Any = None, copy: bool = True) -> Any:
+        return leaf(cls, leaf_array(value, dtype, copy, False), name)
+
+    @classmethod
+    def create_node(cls, value: Any, name: str | None = None) -> Any:
+        """The same as ``Constant(value, name)``."""
+        return cls(value, name)
+
+
+class OperationRole(NodeRole):
+    """The result of a recorded operation. NumPy functions on Variables make it; so does :meth:`create_node`.
+
+    >>> import autoflow as af
+    >>> x = af.Variable(3.0, name="x")
+    >>> z = x * 2
+    >>> z.opmethod, z.operands, z.grad_fn
+    ('multiply', (3.0  Variable x, 2.0  Constant 2), <multiply_backward of multiply_0>)
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, *_: Any, **__: Any) -> Any:
+        raise TypeError(
+            "an Operation is made by computing with Variables, or by Operation.create_node(result, name, x)"
+        )
+
+    @classmethod
+    def create_node(
+        cls, result: Any, opmethod: str, operand_a: Any, operand_b: Any = None, operand_c: Any = None,
+        name: str | None = None,
+    ) -> Any:  # fmt: skip
+        """An Operation with a value that you computed yourself.
+
+        The rule is the table's row called ``opmethod``; if there is none, set one: ``node.grad_fn = f``, where
+        ``f(g)`` returns what is sent to each operand.
+
+        >>> import autoflow as af
+        >>> x = af.Variable(3.0)
+        >>> z = af.Operation.create_node(9.0, "my_square", x)
+        >>> z.grad_fn = lambda g: g * 2 * x.value
+        >>> z.backward()
+        >>> x.grad
+        array(6.)
+        """
+        return later("autoflow.extending.function:create_operation")(
+            result, opmethod, (operand_a, operand_b, operand_c), name
+        )
+
+    @property
+    def grad_fn(self) -> Record | None:
+        """How this value came about, called with its gradient what it sends to its operands."""
+        return record_of(self)  # type: ignore[no-any-return]
+
+    @grad_fn.setter
+    def grad_fn(self, f: Any) -> None:
+        later("autoflow.extending.function:set_grad_fn")(self, f)
+
+    @property
+    def grad(self) -> Array | None:
+        """dL/d(this node) of the last backward pass that reached it, or None. See ``keep_grads`` of ``backward``."""
+        record = record_of(self)
+        return read_grad(record, record.dtype) if record is not None else None
+
+    @grad.setter
+    def grad(self, g: Array | None) -> None:
+        record = record_of(self)
+        if record is not None:
+            record._sent, record._grad = None, checked_grad(self, g)
+
+
+class ViewRole(OperationRole):
+    """A basic view (slice, transpose, reshape) of an Operation that may be written into: it looks up what happened."""
+
+    __slots__ = ()
+
+
+ROLES = {
+    "Node": NodeRole,
+    "Variable": VariableRole,
+    "Constant": ConstantRole,
+    "Operation": OperationRole,
+    "View": ViewRole,
+}
+
+
+def named_as(name: str, owner: type) -> None:
+    """Let Python's messages about the methods of ``owner`` say ``name``, which users know."""
+    for member in vars(owner).values():
+        function = getattr(member, "__func__", member)  # of a class method or static method
+        if isinstance(function, FunctionType):
+            function.__qualname__ = function.__qualname__.replace(owner.__name__, name, 1)
+
+
+for name, role in ROLES.items():
+    named_as(name, role)
+NUMPY = Family(np.ndarray, ROLES, SLOTS)
+NUMPY.from_numpy = NUMPY.to_numpy = lambda array: array
+Node, Variable, Constant, Operation, View = NUMPY.Node, NUMPY.Variable, NUMPY.Constant, NUMPY.Operation, NUMPY.View
+
+
+def leaf(cls: Any, array: Array, name: str | None) -> Any:
+    """A Variable or Constant around ``array``, of the family of its array type."""
+    family = FAMILIES[type(array)]
+    if cls.family is not family:
+        if family is NUMPY:  # AF.Variable([1.0, 2.0]) of another library
+            array, family = cls.family.from_numpy(array), cls.family
+        cls = getattr(family, cls.__name__)
+    node = array.view(cls)
+    node._value = array
+    node._name = name and str(name)
+    node._number = now()
+    node._count = cls._kind.tick()
+    return node
+
+
+def constant_on(array: Array, family: Family | None = None) -> Any:
+    """``array`` itself as a Constant."""
+    node = array.view((family or FAMILIES[type(array)]).Constant)
+    node._value, node._name, node._number, node._count = array, None, now(), CONSTANT.tick()
+    return node
+
+
+def value_of(x: Any) -> Any:
+    """The plain array under a node, also inside tuples, lists and slices; anything else unchanged."""
+    if isinstance(x, NodeRole):
+        return x._value if hasattr(x, "_value") else plain_view(x)
+    if type(x) in (tuple, list):
+        return type(x)([value_of(v) for v in x])
+    return slice(value_of(x.start), value_of(x.stop), value_of(x.step)) if type(x) is slice else x
+
+
+def plain_view(x: Any) -> Array:
+    """The array under a node that NumPy made in C, whose slots are empty."""
+    return x.family.array_type.view(x, x.family.array_type)
+
+
+def record_of(x: Any) -> Any:
+    """The record of a node as it is now, None for a leaf. A view's is made anew when its base was written into."""
+    if type(x) is Operation:
+        return getattr(x, "_record", None)
+    chain = []
+    while (view := getattr(x, "_view", None)) is not None and not isinstance(view[0], VariableRole):
+        chain.append(x)
+        x = view[0]
+    record = getattr(x, "_record", None) if isinstance(x, OperationRole) else None
+    for node in reversed(chain):
+        base, taken = node._view
+        if taken.parents[0] is not record:  # the base has changed since: take the view again
+            node.__class__ = node.family.Constant if record is None else node.family.View
+            node._record = new_record(taken.rule, (record,), (Ghost(base._value), *taken.saved[1:]))
+            node._view = base, node._record
+        record = node._record if isinstance(node, OperationRole) else None
+    return record
+
+
+def source_of(x: Any) -> Any:
+    """What a gradient of ``x`` flows to: a Variable itself, the record of an Operation; None where nothing flows."""
+    if isinstance(x, VariableRole):
+        return x if x.requires_grad else None
+    return record_of(x) if isinstance(x, NodeRole) else None
+
+
+def new_record(
+    rule: Rule, parents: tuple[Any, ...], saved: tuple[Any, ...], extra: dict[str, Any] | None = None
+) -> Record:
+    """A record, made now."""
+    record = Record()
+    record.rule, record.parents, record.saved, record.extra = rule, parents, saved, extra
+    record.number, release = next(NEW)
+    record.count = rule.tick()
+    if release is not None:
+        record.release = release(record.number, record.parents)
+    return record
+
+
+def node_on(value: Array, record: Record) -> Any:
+    """An Operation that shows ``value`` and has that record."""
+    value = value if type(value) in FAMILIES else np.asarray(value)
+    node = value.view(FAMILIES[type(value)].Operation)
+    node._value = node._operand = value
+    node._record = record
+    return node
+
+
+def operand_node(record: Record, k: int) -> Any:
+    """The record's k-th operand as a node: the leaf itself, or an array on the values that were kept (else NaN)."""
+    parent = record.parents[k]
+    if isinstance(parent, VariableRole):
+        return parent
+    if parent is not None:
+        value = parent.value
+        if value is None:
+            value = np.full((), np.nan if parent.dtype.kind in "fc" else 0, parent.dtype)
+            value = np.broadcast_to(value, parent.shape)
+        return node_on(value, parent)
+    constants = record.extra.setdefault("constants", {}) if record.extra is not None else {}
+    if k not in constants:
+        x = record.saved[k]
+        name = printing.literal(x)
+        if type(x) is Ghost:
+            x = x.reference()
+        if x is None or versions.overwritten(x, record.number - 1):  # not kept, or written into since
+            x = np.broadcast_to(np.full((), np.nan), record.saved[k].shape)
+        constants[k] = constant_on(np.asarray(x, record.dtype if type(x) in (int, float, bool) else None))
+        constants[k].name = name
+        record.extra = {**(record.extra or {}), "constants": constants}
+    return constants[k]

@@ -1,0 +1,117 @@
+"""How a node prints: numbers first, as NumPy users expect, then what it is. Nothing here records."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..modes import modes
+
+LONGEST = 1600  # characters of a repr
+PRINTED = 200  # elements; of larger arrays NumPy shows the corners
+EDGES = slice(None, 3), slice(3, 4), slice(-3, None)
+
+
+def numbers(node: Any) -> str:
+    """The values as NumPy prints them, with commas, cut where they get long."""
+    value, cut = corners(node)
+    text = repr(value[()].item()) if not value.ndim and value.dtype.kind in "fciub" and value.dtype.itemsize == 8 else (
+        str(value) if not value.ndim else np.array2string(value, separator=", ", threshold=0 if cut else PRINTED)
+    )  # fmt: skip
+    return text if len(text) <= LONGEST else text[: LONGEST - 20] + " ... (shortened)"
+
+
+def corners(node: Any) -> tuple[Any, bool]:
+    """The numbers as a NumPy array to be printed, and whether it is only what NumPy shows of a large one: the first and
+    last three of each axis, and one between them. Of an array on a GPU no more is copied."""
+    value, family = plain(node), node.family
+    if isinstance(value, np.ndarray):
+        return value, False
+    if value.size <= PRINTED:
+        return family.to_numpy(value), False
+    for axis, n in enumerate(value.shape):
+        if n > 7:
+            value = np.concatenate([value[(slice(None),) * axis + (part,)] for part in EDGES], axis=axis)
+    return family.to_numpy(value), True
+
+
+def plain(node: Any) -> Any:
+    """The plain array under a node, also of one that NumPy made behind our back."""
+    return node._value if hasattr(node, "_value") else node.view(node.family.array_type)
+
+
+def node_repr(node: Any) -> str:
+    """``[1., 2.]  Variable x``; ``8.41  Operation a5 = subtract(a3, a4)``.
+
+    >>> import autoflow as af
+    >>> x = af.Variable([1.0, 2.0], name="x")
+    >>> x * 2
+    [2., 4.]  Operation multiply_0 = multiply(x, 2)
+
+    Debuggers call it at any time, so it never raises, whatever a user's print options or names do.
+    """
+    try:
+        return described(node)
+    except Exception as error:
+        return f"<{type(node).__name__}, which cannot be shown: {type(error).__name__}>"
+
+
+def described(node: Any) -> str:
+    """The same, unless something is broken."""
+    kind = type(node).__name__.replace("View", "Operation")
+    if not hasattr(node, "_value"):
+        return f"{numbers(node)}  {kind} made by NumPy, without a history"
+    words = [kind, clipped(node.name)]
+    if (record := node.grad_fn) is not None and len(record.parents) <= 4:
+        words.append(f"= {record.rule.name}({', '.join(map(operand_name, record.operands))})")
+    elif record is not None:
+        words.append(f"= {record.rule.name} of {len(record.parents)} operands")
+    if node.dtype != np.float64:
+        words.append(str(node.dtype))
+    if getattr(node, "_live", True) is False:
+        words.append("frozen")
+    if left_out(node, record):
+        words.append("(its gradient is kept only by backward(keep_grads=True))")
+    text = numbers(node)
+    return text + ("\n" if "\n" in text else "  ") + " ".join(words)
+
+
+def left_out(node: Any, record: Any) -> bool:
+    """Has the operation no gradient, and is it of a size of which a backward pass keeps none unless it is told to?"""
+    if record is None or node.size <= modes().keep:
+        return False
+    return getattr(record, "_sent", None) is None and getattr(record, "_grad", None) is None
+
+
+def operand_name(operand: Any) -> str:
+    """A name, or a number as it is written."""
+    if hasattr(operand, "node_name"):
+        return clipped(operand.node_name)
+    return clipped(operand.name) if hasattr(operand, "operands") else literal(operand)
+
+
+def literal(x: Any) -> str:
+    """A plain operand as a name: ``2``, ``0.5``, ``float64[3, 4]``."""
+    if getattr(x, "shape", ()) == ():
+        x = x.item() if hasattr(x, "item") else x
+        return f"{x:g}" if isinstance(x, (float, int)) and abs(x) < 1e300 else str(x)
+    return f"{x.dtype}{list(x.shape)}"
+
+
+def clipped(name: str) -> str:
+    """A name of reasonable length, on one line."""
+    name = name if name.isprintable() else name.encode("unicode_escape").decode()
+    return name if len(name) <= 60 else name[:57] + "..."
+
+
+def node_str(node: Any) -> str:
+    """As NumPy prints the value."""
+    value, cut = corners(node)
+    return np.array2string(value, threshold=0) if cut else str(value)
+
+
+def node_format(node: Any, spec: str) -> str:
+    """As NumPy formats the value."""
+    value, _ = corners(node)
+    return format(value if value.ndim else value[()], spec)

@@ -1,0 +1,112 @@
+"""Records: what an Operation remembers of how it was made. The graph consists of them; arrays only point at them.
+
+A record holds the row of the table, the records of the operands (a Variable is its own), the values that the
+derivatives will read, and when it was made. It does not hold its array: an intermediate array whose value no
+derivative reads is freed as soon as the user drops it. And it never changes when its array is written into: the
+array gets another record, whose first operand is this one. So there are no cycles, and nobody's history changes.
+
+``node.grad_fn`` is the node's record.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..lazy import later
+from ..rules.table import Rule
+from .freeing import Release
+from .versions import Ghost, overwritten
+
+Array = Any
+
+
+class Record:
+    """How one value came about: ``rule(*operands, *options)``.
+
+    Called with the gradient of its value it returns what is sent to each operand, in operand order, None where
+    none is needed. ``name`` is that of the way back: ``multiply_backward``.
+
+    >>> import autoflow as af
+    >>> x = af.Variable(3.0, name="x")
+    >>> f = (x * 2.0).grad_fn
+    >>> f.name, f(1.0), f.operands[0] is x
+    ('multiply_backward', (array(2.), None), True)
+    """
+
+    __slots__ = ("_grad", "_name", "_sent", "count", "extra", "number", "parents", "release", "rule", "saved")
+    rule: Rule
+    parents: tuple[Any, ...]  # per operand: its record, or the Variable; None where nothing flows
+    release: Release  # of one record in about a hundred, so that deep graphs are freed with little stack
+    saved: tuple[Any, ...]  # operands, options, result: arrays, or Ghosts of what no derivative reads
+    number: int  # creation number
+    count: int  # running number of the name
+    _name: str | None
+    extra: dict[str, Any] | None  # what few records need: "constants", "prints", "line", "scope"; None saves a dict
+
+    @property
+    def name(self) -> str:
+        """The name of the way back."""
+        return f"{self.rule.name}_backward"
+
+    def __call__(self, g: Array) -> tuple[Array | None, ...]:
+        """What is sent to each operand, given ``g``, the gradient of this value. If it is a node, recorded."""
+        return later("autoflow.backprop.passes:send")(self, g)  # type: ignore[no-any-return]
+
+    @property
+    def node_name(self) -> str:
+        """The name of the node: ``multiply_0``, or what it was set to."""
+        return getattr(self, "_name", None) or f"{self.rule.name}_{self.count}"
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the value."""
+        return self.saved[-1].shape  # type: ignore[no-any-return]
+
+    @property
+    def dtype(self) -> Any:
+        """Dtype of the value, and of its gradient."""
+        return self.saved[-1].dtype
+
+    @property
+    def value(self) -> Array | None:
+        """The value, if it is still there and still what it was; else None."""
+        value = self.saved[-1]
+        if type(value) is Ghost:
+            value = value.reference()
+        if isinstance(value, np.generic):  # of a 0-d operation: see forward/operators.py
+            return np.asarray(value)
+        return None if value is None or overwritten(value, self.number) else value
+
+    @property
+    def operands(self) -> tuple[Any, ...]:
+        """What the value was computed from: records, Variables, Constants; plain numbers and arrays as they are."""
+        constants = (self.extra or {}).get("constants", {})
+        # A younger one wraps a plain operand, for somebody who has read node.operands since.
+        constants = {k: constant for k, constant in constants.items() if constant.number < self.number}
+        return tuple([p if p is not None else constants.get(k, self.saved[k]) for k, p in enumerate(self.parents)])
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The other arguments by name: ``{"axis": 0, ...}``."""
+        n = self.rule.operands
+        return dict(zip(self.rule.names[n:], self.saved[n:-1], strict=True))
+
+    @property
+    def scope(self) -> tuple[str, ...]:
+        """The named blocks that it was made in, the outermost first: ``("encoder", "layer")``. See ``af.scope``."""
+        return tuple([name for name, _ in self.entered])
+
+    @property
+    def entered(self) -> tuple[tuple[str, int], ...]:
+        """The same with the number of each entering: a block that is entered twice is two boxes in a picture."""
+        return (self.extra or {}).get("scope", ())  # type: ignore[no-any-return]
+
+    def __repr__(self) -> str:
+        return f"<{self.name} of {self.node_name}>"
+
+
+def live(record: Record) -> tuple[bool, ...]:
+    """To which operands gradients flow."""
+    return tuple([p is not None for p in record.parents])

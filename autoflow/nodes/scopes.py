@@ -1,0 +1,56 @@
+"""Scopes: names for parts of a computation, which pictures draw as boxes that fold.
+
+The path of names is one more switch in :class:`~autoflow.modes.Modes`. While there is one, the fast path leaves
+recording to ``recording.finish``, which writes the path into the record; without scopes nothing is paid for them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..modes import modes, switched
+from ..numbering import now
+
+
+class Scope(switched):
+    """What :func:`scope` makes: a context manager and a decorator. An instance may be entered again."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+
+    def __enter__(self) -> Scope:
+        self.changes = {"scope": (*modes().scope, (self.name, now()))}
+        super().__enter__()
+        return self
+
+    def again(self) -> Scope:
+        """A new one of the same name."""
+        return Scope(self.name)
+
+
+def scope(name: Any) -> Any:
+    """Name a part of a computation: its operations stand in one box of the picture, which folds.
+
+    ``with af.scope("hidden"):``, or as a decorator ``@af.scope("hidden")``; ``@af.scope`` takes the function's name.
+    Scopes nest. Entered again under the same name it is another box; a picture folds equal boxes into one.
+
+    >>> import autoflow as af
+    >>> x = af.Variable(2.0, name="x")
+    >>> with scope("model"), scope("square"):
+    ...     y = x * x
+    >>> y.grad_fn.scope
+    ('model', 'square')
+    >>> @scope
+    ... def cube(x):
+    ...     return x**3
+    >>> cube(x).grad_fn.scope
+    ('cube',)
+
+    Raises TypeError for a name that is no text.
+    """
+    if isinstance(name, str):
+        return Scope(name)
+    if callable(name):
+        return Scope(getattr(name, "__name__", type(name).__name__))(name)
+    raise TypeError(f'a scope has a name, a text, not {type(name).__name__} {name!r:.40}: af.scope("hidden")')

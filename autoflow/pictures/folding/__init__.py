@@ -1,0 +1,1 @@
+"""What is drawn of what was recorded: chains merged, boxes folded."""

@@ -1,0 +1,98 @@
+"""Graphs that are too large to look at every number: a folded picture straight from the records.
+
+Of a million nodes only the cards that are drawn become data. Gradients would need a whole backward pass, so only
+those are shown that ``.grad`` of a Variable holds, alone or as the size of all in a folded box.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..model.data import Graph, Look, Operand, Vertex
+from ..model.names import word
+from ..model.numbers import numbers
+from ..model.style import clean, clip
+from .choose import FEW, Skeleton, choose, untangle
+from .views import Contraction, check_open, sentence
+
+if TYPE_CHECKING:
+    from ..model.gathering import Walk
+
+
+def folded(walk: Walk, depth: int | None, opened: Sequence[str]) -> Graph | None:
+    """The picture of a large graph in at most FEW cards; None if it has no parts that could be folded."""
+    records = sorted(walk.everything, key=lambda r: int(r.number))
+    skeleton, number = skeleton_of(walk, records)
+    if opened:
+        check_open(skeleton, opened)
+    closed = choose(skeleton, depth, opened, [False] * len(records))
+    cards = skeleton.visible(closed)
+    if len(set(cards)) > (FEW if not opened and depth is None else len(walk.order)):
+        return None
+    if closed or any(skeleton.paths):
+        untangle(skeleton)
+        cards = skeleton.visible(closed)
+    maker = Maker(walk, records, number, set(skeleton.outputs))
+    contraction = Contraction(skeleton, cards, set(cards), maker.vertex, gathered=False)
+    nodes = contraction.nodes()
+    some = any([v.gradient for v in nodes])
+    word = "those that .grad holds" if some else "after backward() those of Variables"
+    note = f"gradients of so many nodes: {word}; all of a part with around="
+    return Graph(
+        tuple(nodes), tuple([v.id for v in nodes if v.output]), walk.title(), some,
+        (*sentence(len(records), contraction), note), Look("values", "right", True, "auto", "built-in", 4),
+        tuple(contraction.frames()), view=True,
+    )  # fmt: skip
+
+
+def skeleton_of(walk: Walk, records: Sequence[Any]) -> tuple[Skeleton, dict[int, int]]:
+    """The shape of the graph, and which place each record has."""
+    number = {id(r): k for k, r in enumerate(records)}
+    sources = [[number[id(p)] for p in r.parents if p is not None] for r in records]
+    words = [r.rule.name if r.parents else "" for r in records]
+    paths: list[tuple[int, ...]] = []
+    names: dict[int, str] = {}
+    for r in records:
+        entered = r.entered if r.parents else ()
+        paths.append(tuple([box for _, box in entered]))
+        for name, box in entered if entered else ():
+            if box not in names:
+                names[box] = clip(clean(name), 60)
+    outputs = [number[id(r)] for r in walk.records]
+    return Skeleton(sources, paths, names, words, [not r.parents for r in records], outputs), number  # type: ignore[arg-type]
+
+
+class Maker:
+    """Makes the few nodes that are drawn."""
+
+    def __init__(self, walk: Walk, records: Sequence[Any], number: dict[int, int], outputs: set[int]) -> None:
+        self.walk, self.records, self.number, self.outputs = walk, records, number, outputs
+        self.made: dict[int, Vertex] = {}
+
+    def vertex(self, k: int) -> Vertex:
+        """The k-th record as a node."""
+        if k not in self.made:
+            self.made[k] = self.make(k)
+        return self.made[k]
+
+    def make(self, k: int) -> Vertex:
+        """The same, made anew."""
+        r, titles = self.records[k], self.walk.titles
+        inner = bool(r.parents)
+        if inner:
+            titles.add(r)
+        rows = []
+        for slot, (x, parent) in enumerate(zip(r.operands, r.parents, strict=True) if inner else ()):
+            source = None if parent is None else self.number[id(parent)]
+            rows.append(Operand(slot, titles.of(x), source, parent is not None))
+        return Vertex(
+            k, "Operation" if inner else "Variable", titles.of(r), clip(clean(r.node_name if inner else r.name), 200),
+            word(r) if inner else "Variable", numbers(r.value, r.shape, r.dtype), operands=tuple(rows),
+            output=k in self.outputs, gradient=None if inner or r.grad is None else numbers(plain(r.grad)),
+        )  # fmt: skip
+
+
+def plain(gradient: Any) -> Any:
+    """A gradient as an array, also one that has a history."""
+    return getattr(gradient, "value", gradient)

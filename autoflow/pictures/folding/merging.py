@@ -1,0 +1,84 @@
+"""Chains of + or of * as one card: ``x + y + z`` is one thought, though Python computes it in two steps.
+
+Only inner results that nobody named and that are used once disappear, so nothing is lost but a card: local derivatives
+of the chain are products of those of its steps, and what is sent to each operand is what was sent. What was recorded
+remains in ``graph.nodes``, in the tree and in JSON.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..model.data import Graph, Operand, Vertex
+from ..model.numbers import Numbers, numbers
+
+CHAINS = ("add", "multiply")
+ROWS = 12  # operands of one card
+
+
+def merged(graph: Graph) -> Graph:
+    """The same graph with one card per chain."""
+    uses = [0] * len(graph.nodes)
+    for edge in graph.edges:
+        uses[edge.source] += 1
+    cards: dict[int, Vertex] = {}  # by the number of the chain's last node
+    gone: set[int] = set()
+    for node in sorted(graph.nodes, key=lambda v: v.id):
+        card = replace(node, members=node.members or (node.id,))
+        for row in node.operands if node.word in CHAINS else ():
+            inner = cards.get(row.source) if row.source is not None else None
+            if inner is None or uses[inner.id] != 1 or not joins(inner, node):
+                continue
+            if len(card.operands) + len(inner.operands) - 1 <= ROWS:
+                card = joined(card, row, inner)
+                gone.add(inner.id)
+        cards[node.id] = card
+    left = [cards[v.id] for v in graph.nodes if v.id not in gone]
+    number = {v.id: k for k, v in enumerate(left)}
+    return renumbered(graph, left, number)
+
+
+def joins(inner: Vertex, outer: Vertex) -> bool:
+    """May ``inner`` disappear in the card of ``outer``?"""
+    return (
+        inner.word == outer.word
+        and not (inner.named or inner.output or inner.more_operands or inner.notes)
+        and inner.entered == outer.entered
+        and (inner.value.shape, inner.value.dtype) == (outer.value.shape, outer.value.dtype)
+    )
+
+
+def joined(card: Vertex, row: Operand, inner: Vertex) -> Vertex:
+    """``card`` with the operands of ``inner`` in the place of ``row``."""
+    place = next(i for i, r in enumerate(card.operands) if r.source == row.source)
+    middle = [replace(r, local=product(row.local, r.local)) for r in inner.operands]
+    operands = [*card.operands[:place], *middle, *card.operands[place + 1 :]]
+    return replace(
+        card,
+        operands=tuple([replace(r, slot=slot) for slot, r in enumerate(operands)]),
+        members=tuple(sorted((*inner.members, *card.members))),
+    )
+
+
+def product(a: Numbers | None, b: Numbers | None) -> Numbers | None:
+    """The chain rule of two local derivatives, of numbers."""
+    if a is None or b is None or not a.elements or not b.elements:
+        return None
+    return replace(numbers(a.elements[0] * b.elements[0]), dtype=a.dtype)
+
+
+def renumbered(graph: Graph, nodes: list[Vertex], number: dict[int, int]) -> Graph:
+    """The graph of these nodes, with ids from 0; arrows from elsewhere end nowhere."""
+    new = []
+    for v in nodes:
+        rows = [r if r.source is None else moved(r, number.get(r.source)) for r in v.operands]
+        new.append(replace(v, id=number[v.id], operands=tuple(rows)))
+    return replace(
+        graph, nodes=tuple(new), outputs=tuple([number[k] for k in graph.outputs if k in number]),
+        faded=tuple([number[k] for k in graph.faded if k in number]),
+    )  # fmt: skip
+
+
+def moved(row: Operand, source: int | None) -> Operand:
+    """The row when its operand has another number, or is hidden."""
+    return replace(row, source=source, note=row.note if source is not None else "hidden")

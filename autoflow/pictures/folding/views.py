@@ -1,0 +1,205 @@
+"""From what was recorded to what is drawn: chains merged, boxes folded.
+
+``graph.nodes`` is what was recorded; ``graph.drawn`` is what a renderer draws, a Graph as well. Each of its nodes says
+in ``members`` for which recorded nodes it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from ..model.data import Fold, Frame, Graph, Operand, Vertex
+from ..model.numbers import Numbers
+from ..model.style import clip
+from .choose import FEW, MANY, Skeleton, choose, describe, nearest, pooled, untangle
+from .merging import merged
+
+Card = tuple[bool, int]  # (True, a closed box) or (False, a node)
+
+
+def view(graph: Graph) -> Graph:
+    """The graph as it is drawn."""
+    whole = merged(graph) if graph.look.merge else graph
+    skeleton, closed = folded(whole)
+    if graph.look.closed is not None:
+        closed = set(graph.look.closed)
+    cards = skeleton.visible(closed)
+    shown = set(cards)
+    if graph.look.fold and graph.look.depth is None and not graph.look.open and len(shown) > MANY:
+        shown = nearest(skeleton, cards, FEW)
+    contraction = Contraction(skeleton, cards, shown, lambda k: whole.nodes[k])
+    nodes, frames = contraction.nodes(), contraction.frames()
+    total = len(graph.nodes) + graph.hidden
+    notes = sentence(total, contraction)
+    before = [text for text in graph.notes if not (notes and text.startswith(f"{total:,} nodes; showing"))]
+    faded = set(whole.faded)
+    return replace(
+        whole, nodes=tuple(nodes), frames=tuple(frames), outputs=tuple([v.id for v in nodes if v.output]), view=True,
+        notes=(*notes, *before),
+        faded=tuple([k for k, members in enumerate(contraction.members.values()) if faded.issuperset(members)]),
+    )  # fmt: skip
+
+
+def folded(whole: Graph) -> tuple[Skeleton, set[int]]:
+    """The skeleton, and the boxes that are folded if nobody clicked."""
+    skeleton, look = skeleton_of(whole), whole.look
+    if look.open:
+        check_open(skeleton, look.open)
+    outside = [v.kind == "Constant" and v.named for v in whole.nodes]
+    closed = choose(skeleton, look.depth, look.open, outside, look.fold)
+    untangle(skeleton)
+    return skeleton, closed
+
+
+def skeleton_of(graph: Graph) -> Skeleton:
+    """What folding needs to know of the graph."""
+    names = {box: name for v in graph.nodes for box, name in zip(v.entered, v.scope, strict=True)}
+    return Skeleton(
+        [tuple([r.source for r in v.operands if r.source is not None]) for v in graph.nodes],
+        [v.entered for v in graph.nodes], names, [v.word if v.operands else "" for v in graph.nodes],
+        [v.kind == "Variable" for v in graph.nodes], graph.outputs,
+    )  # fmt: skip
+
+
+def check_open(skeleton: Skeleton, names: Sequence[str]) -> None:
+    """Raise ValueError for a name that no scope has."""
+    boxes = {path[: n + 1] for path in set(skeleton.paths) for n in range(len(path))}
+    paths = {tuple([skeleton.names[box] for box in path]) for path in boxes}
+    known = {"/".join(path) for path in paths if path} | {path[-1] for path in paths if path}
+    for name in names:
+        if name not in known and name != "repeat":
+            some = ", ".join([repr(clip(word, 30)) for word in sorted(known)[:12]]) or "none: see af.scope"
+            raise ValueError(f"there is no scope {clip(repr(name), 40)} in this graph; there are {some}")
+
+
+class Contraction:
+    """One node per card. Folded boxes get their counts, and one arrow from each of their sources.
+
+    ``gathered``: are all nodes there? Else ``vertex`` makes one when it is asked, which is to be avoided.
+    """
+
+    def __init__(
+        self, skeleton: Skeleton, cards: Sequence[Card], shown: set[Card], vertex: Callable[[int], Vertex],
+        gathered: bool = True,
+    ) -> None:  # fmt: skip
+        self.skeleton, self.vertex, self.cards, self.gathered = skeleton, vertex, cards, gathered
+        self.members: dict[Card, list[int]] = {}
+        for k, card in enumerate(cards):
+            if card in shown:
+                self.members.setdefault(card, []).append(k)
+        self.number = {card: k for k, card in enumerate(self.members)}
+        self.hidden = len(set(cards)) - len(self.members)
+        self.exits: dict[Card, dict[int, None]] = {card: {} for card in self.members if card[0]}
+        for k, sources in enumerate(skeleton.sources):
+            for a in sources:
+                if cards[a] != cards[k] and cards[a] in self.exits:
+                    self.exits[cards[a]][a] = None
+        for k in skeleton.outputs:
+            if cards[k] in self.exits:
+                self.exits[cards[k]][k] = None
+
+    def around(self, card: Card) -> tuple[int, ...]:
+        """The open boxes around a card."""
+        path = self.skeleton.paths[self.members[card][0]]
+        return path[: path.index(card[1])] if card[0] else path
+
+    def nodes(self) -> list[Vertex]:
+        """All cards as nodes."""
+        return [self.folded(card) if card[0] else self.plain(card) for card in self.members]
+
+    def plain(self, card: Card) -> Vertex:
+        """A node that stands for itself."""
+        v = self.vertex(card[1])
+        path = self.around(card)
+        rows = [r if r.source is None else self.row(r, r.slot, self.cards[r.source]) for r in v.operands]
+        return replace(
+            v, id=self.number[card], operands=tuple(rows), members=v.members or (v.id,),
+            entered=path, scope=tuple([self.skeleton.names[box] for box in path]),
+        )  # fmt: skip
+
+    def row(self, r: Operand, slot: int, source: Card) -> Operand:
+        """An operand, which may come out of a folded box, or be hidden."""
+        if source not in self.number:
+            return replace(r, slot=slot, source=None, note="hidden")
+        title = self.title(source[1]) if source[0] and len(self.exits[source]) == 1 else r.title
+        return replace(r, slot=slot, source=self.number[source], title=title)
+
+    def title(self, box: int) -> str:
+        """The name of a box, and how often it is repeated."""
+        repeat = self.skeleton.repeats.get(box)
+        return clip(self.skeleton.names[box], 32) + (f" {repeat.text()}" if repeat else "")
+
+    def folded(self, card: Card) -> Vertex:
+        """A closed box as one node."""
+        exits = list(self.exits[card])
+        only = self.vertex(exits[0]) if len(exits) == 1 else None
+        fold = self.fold(self.members[card])
+        inside = [self.vertex(k) for k in self.members[card] if self.skeleton.variables[k]]
+        rms = pooled([(v.value.size, v.gradient.rms) for v in inside if v.gradient is not None])
+        gradient = None if rms is None else Numbers((fold.parameters,), "float64", True, rms=rms, mean=0.0)
+        path = self.around(card)
+        fold = replace(fold, exits=len(exits), box=card[1])
+        members = [m for k in self.members[card] for m in (self.vertex(k).members or (k,))] if self.gathered else ()
+        return Vertex(
+            self.number[card], "Scope", self.title(card[1]), self.skeleton.names[card[1]], fold.what,
+            only.value if only else Numbers((), "float64"), gradient or (only.gradient if only else None),
+            operands=tuple(self.arrows(card)), output=any([k in self.skeleton.outputs for k in exits]),
+            entered=path, scope=tuple([self.skeleton.names[box] for box in path]), fold=fold,
+            members=tuple(members),
+        )  # fmt: skip
+
+    def fold(self, members: Sequence[int]) -> Fold:
+        """The counts of a box."""
+        sizes = [self.vertex(k).value.size for k in members if self.skeleton.variables[k]]
+        operations = [word for word in [self.skeleton.words[k] for k in members] if word]
+        return Fold(describe(operations), len(sizes), len(operations), sum(sizes))
+
+    def arrows(self, card: Card) -> list[Operand]:
+        """One row per source of a folded box."""
+        rows: dict[Card, Operand] = {}
+        for k in self.members[card]:
+            for place, a in enumerate(self.skeleton.sources[k]):
+                source = self.cards[a]
+                if source == card or source not in self.number:
+                    continue
+                found = rows.get(source)
+                if found is not None:
+                    rows[source] = replace(found, sent=None, local=None)
+                    continue
+                known = [r for r in self.vertex(k).operands if r.source is not None] if self.gathered else []
+                flows = bool(self.skeleton.words[a]) or self.skeleton.variables[a]
+                r = known[place] if place < len(known) else Operand(0, "", a, flows)
+                rows[source] = replace(self.row(r, len(rows), source), note="", local=None)
+        return list(rows.values())
+
+    def frames(self) -> list[Frame]:
+        """The open boxes, the outermost first."""
+        inside: dict[tuple[int, ...], list[int]] = {}
+        for card, members in self.members.items():
+            path = self.around(card)
+            for n in range(1, len(path) + 1):
+                inside.setdefault(path[:n], []).extend(members)
+        paths = sorted(inside, key=lambda path: (len(path), inside[path][0]))
+        return [Frame(path, self.title(path[-1]), self.fold(inside[path])) for path in paths]
+
+
+def sentence(total: int, c: Contraction) -> list[str]:
+    """What was hidden, and how to see it; nothing if nothing was."""
+    closed = [card[1] for card in c.members if card[0]]
+    if not closed and not c.hidden:
+        return []
+    repeats = sum([box in c.skeleton.repeats for box in closed])
+    kinds = [(len(closed) - repeats, "scope"), (repeats, "repeat")]
+    folded = " and ".join([f"{n} {word}{'s' * (n != 1)}" for n, word in kinds if n])
+    told = f": {folded} folded" if folded else ""
+    if c.hidden:
+        told += f"{',' if folded else ':'} the nearest to the output; {c.hidden:,} cards are hidden"
+    scopes = [box for box in closed if box not in c.skeleton.repeats] or closed
+    how = "g.open(" if c.gathered else "graph(open="
+    paths = set(c.skeleton.paths)
+    around = min([path[: path.index(box) + 1] for box in scopes[:1] for path in paths if box in path], default=())
+    more = [f'{how}"{clip("/".join([c.skeleton.names[box] for box in around]), 40)}")'] if around else []
+    deepest = max([sum([box not in c.skeleton.repeats for box in path]) for path in paths])
+    more += [f"graph(depth={deepest})"] if closed and deepest else []
+    return [f"{total:,} nodes; showing {len(c.members)}{told}. More: {', '.join([*more, 'graph(around=w, radius=2)'])}"]

@@ -1,0 +1,301 @@
+r"""Terms: pieces of LaTeX that know how strongly they bind, and the few simplifications that a derivative needs.
+
+How strongly: 1 sum, 2 product, 3 sign or a function without parentheses (``\sin x``), 4 power, 9 closed. A template's
+place (``$x`` in ``$x - $y``) asks for a strength, and a weaker term gets parentheses there.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..model.names import index, options
+from ..model.numbers import number
+from ..model.style import clean, clip
+
+SUM, PRODUCT, SIGN, POWER, CLOSED = 1, 2, 3, 4, 9
+LETTERS = """alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi chi
+psi omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega"""
+GREEK = frozenset(LETTERS.split())
+KNOWN = {math.pi: r"\pi", math.log(2.0): r"\log 2", math.log(10.0): r"\log 10"}
+PLACE = re.compile(r"\$([A-Za-z0-9]+(?:_[A-Za-z0-9]+)*)")
+RAISED = re.compile(r"\^(\{[^{}]*\}|\\[a-z]+|\w)$")  # a text that ends with an exponent takes no second one
+# What stands before a place that needs no parentheses: an opening bracket, a comma, a new cell.
+OPENED = re.compile(r"(\{|\(|\||\\lfloor|\\lceil|\\langle|\\leftarrow|,|&|\\\\|\{cases\})\s*$")
+ASSOCIATIVE = frozenset({"add", "multiply", "matmul", "outer", "logaddexp"})
+# What stands in front of a template, and takes the options as an index.
+OPERATOR = re.compile(
+    r"^(\\operatorname\{\w+\}|\\mathcal F|\\(?!left|frac|tfrac|sqrt|begin|over|langle|math|bold)[a-z]+)"
+)
+ESCAPES = {
+    "\\": r"\backslash ", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
+    "^": r"\wedge ", "~": r"\sim ", "<": r"\lt ", ">": r"\gt ", " ": r"\ ",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A piece of a formula."""
+
+    text: str
+    binds: int = CLOSED
+    value: Any = None  # of a literal
+    inner: Term | None = None  # of ``-x`` the x
+
+    def within(self, strength: int) -> str:
+        """The text for a place that asks for ``strength``; 0 asks for nothing."""
+        return rf"\left({self.text}\right)" if self.binds < strength else self.text
+
+
+DOTS = Term(r"\cdots")
+
+
+def escaped(text: str) -> str:
+    r"""User text for the inside of a formula: nothing in it is a command.
+
+    >>> print(escaped("w_1 {\\href}"))
+    w\_1\ \{\backslash href\}
+    """
+    return "".join([ESCAPES.get(c, c) for c in clip(clean(text), 48)])
+
+
+def symbol(name: str, bold: bool = False) -> Term:
+    r"""The name of a node: ``a1`` is a₁, ``sigma`` is σ, longer names are upright, arrays bold.
+
+    >>> [symbol(name).text for name in ("x", "a1", "sigma", "loss", "var_0")]
+    ['x', 'a_{1}', '\\sigma', '\\mathrm{loss}', '\\mathrm{var}_{0}']
+    """
+    match = re.fullmatch(r"([A-Za-z]+)_?(\d{1,4})", name)
+    stem, place = match.groups() if match else (name, "")
+    if stem in GREEK:
+        text = rf"\boldsymbol{{\{stem}}}" if bold else f"\\{stem}"
+    elif len(stem) == 1 and stem.isalpha():
+        text = rf"\mathbf{{{stem}}}" if bold else stem
+    else:
+        text = rf"\{'mathbf' if bold else 'mathrm'}{{{escaped(stem)}}}"
+    return Term(f"{text}_{{{place}}}" if place else text)
+
+
+def literal(x: Any) -> Term:
+    r"""A plain value: a number with four digits, an array as a bold c.
+
+    >>> literal(0.5).text, literal(-1.5e-7).text, literal(np.arange(3.0)).text
+    ('0.5', '-1.5 \\cdot 10^{-7}', '\\mathbf{c}')
+    """
+    if getattr(x, "shape", ()) != ():
+        array = np.asarray(x) if isinstance(x, np.ndarray) else np.zeros(2)
+        if (
+            array.size
+            and array.dtype.kind in "fiub"
+            and bool((array == array.flat[0]).all())
+            and array.flat[0] in (0, 1)
+        ):
+            return Term(r"\mathbf{0}" if not array.flat[0] else r"\mathbf{1}")  # what zeros_like and ones_like gave
+        return Term(r"\mathbf{c}")
+    x = x.item() if hasattr(x, "item") else x
+    if x is None or isinstance(x, (str, bytes)):
+        return Term(r"\mathrm{None}" if x is None else rf"\mathrm{{{escaped(str(x))}}}")
+    if isinstance(x, bool):
+        return Term(rf"\mathrm{{{x}}}", value=x)
+    if not isinstance(x, (int, float, complex)):
+        return Term(rf"\mathrm{{{escaped(type(x).__name__)}}}")
+    if isinstance(x, complex):
+        text = number(x, 4).replace("−", "-").replace("j", r"\mathrm{i}").replace("∞", r"\infty ")
+        return Term(text, SUM, x)
+    if x < 0 or (x == 0 and math.copysign(1.0, x) < 0):
+        positive = literal(-x)
+        return Term("-" + positive.text, min(SIGN, positive.binds), x, positive)
+    mantissa, e, exponent = number(x, 4).partition("e")
+    text = KNOWN.get(x, mantissa.replace("NaN", r"\mathrm{NaN}").replace("∞", r"\infty"))
+    power = f"10^{{{exponent.replace('−', '-')}}}"
+    return Term(text + (rf" \cdot {power}" if e else ""), PRODUCT if e else SIGN if " " in text else CLOSED, x)
+
+
+def filled(record: Any, operands: Sequence[Term]) -> Term:
+    """The row's template with the operands, and the options, in their places."""
+    rule = record.rule
+    named = dict(zip(rule.names, operands, strict=False))
+    template = rule.latex
+    places = list(PLACE.finditer(template))
+    if not places:  # a rule of the user has only a name
+        return Term(template + rf"\left({', '.join([t.text for t in operands])}\right)")
+    if template == "$x":
+        return operands[0]
+    if rule.name == "multiply":
+        return product(operands[0], operands[1], r"\odot" if all([np.shape(x) for x in record.operands]) else "")
+    pieces, end = [], 0
+    for k, place in enumerate(places):
+        before, after, word = template[: place.start()], template[place.end() :], place[1]
+        pieces.append(template[end : place.start()])
+        end = place.end()
+        if word in named:
+            text = fitted(named[word], strength(rule, before, after, k), before)
+            pieces.append(f"{{{text}}}" if after.startswith("_") and "_" in text else text)  # a1 has an index already
+        elif word in record.options:
+            pieces.append(option_text(word, record.options[word]))
+        else:  # the arrays of a sequence
+            pieces.append(", ".join([t.text for t in operands]))
+    text = "".join(pieces) + template[end:]
+    if places[0].start() and (said := [o for o in options(record) if f"${o.partition('=')[0]}" not in template]):
+        subscript = r",\,".join([escaped(o) for o in said])
+        text = OPERATOR.sub(lambda m: f"{m[1]}_{{\\mathrm{{{subscript}}}}}", text, count=1)
+    binds = rule.precedence
+    if end == len(template) and places[-1].start() and not OPENED.search(template[: places[-1].start()]):
+        binds = min(binds, SIGN)  # an operator in front of its last operand, without brackets
+    return Term(text, binds, inner=operands[0] if rule.name == "negative" else None)
+
+
+def strength(rule: Any, before: str, after: str, k: int) -> int:
+    """How strongly a term must bind to stand at a place of a template without parentheses."""
+    if re.match(r"\}?(\^|_|\\!)", after):
+        return CLOSED
+    if OPENED.search(before):
+        return 0
+    if before.rstrip().endswith("+") and rule.precedence == CLOSED:
+        return SUM
+    if not before:
+        return int(rule.precedence)
+    if k and rule.precedence < SIGN:
+        return int(rule.precedence) + (rule.name not in ASSOCIATIVE)
+    return PRODUCT if before == "-" else POWER
+
+
+def fitted(term: Term, needed: int, before: str) -> str:
+    """The term at its place: in parentheses if it binds too weakly, or would put a sign behind a sign."""
+    signs = term.text.startswith("-") and before.rstrip().endswith(("+", "-", r"\cdot", r"\,"))
+    large = needed == CLOSED and (term.text.startswith((r"\frac", r"\begin")) or RAISED.search(term.text))
+    if signs or large:
+        return rf"\left({term.text}\right)"
+    return term.within(needed)
+
+
+def option_text(word: str, value: Any) -> str:
+    """An option that has a place in the template."""
+    if word == "i":
+        return escaped(index(value)).replace(":", "{:}")
+    if value is None:
+        return {"min": r"-\infty", "max": r"\infty"}.get(word, "")
+    return escaped(getattr(value, "__name__", None) or str(value))
+
+
+def product(a: Term, b: Term, sign: str = "") -> Term:
+    """``a b``: with a sign between arrays, with a dot where numbers would run together."""
+    left, right = a.within(PRODUCT), b.within(PRODUCT)
+    right = rf"\left({right}\right)" if right.startswith("-") else right
+    dot = right[:1].isdigit() or a.binds == SIGN or (a.text[-1:].isdigit() and right.startswith(r"\frac"))
+    sign = sign or (r"\cdot" if dot else r"\,")
+    return Term(f"{left} {sign} {right}", PRODUCT)
+
+
+def negated(a: Term) -> Term:
+    """``-a``, without a double sign."""
+    if a.inner is not None:
+        return a.inner
+    return literal(-a.value) if a.value is not None else Term("-" + a.within(PRODUCT), min(SIGN, a.binds), inner=a)
+
+
+def product_of(factors: Sequence[Term]) -> Term:
+    r"""The product of several terms as it is written by hand: ones are left out, all signs become one in front.
+
+    >>> product_of([literal(-1.0), literal(3.5), negated(symbol("x"))]).text
+    '3.5 \\cdot x'
+    """
+    positive = [t if t.inner is None else t.inner for t in factors]
+    kept = [t for t in positive if t.value != 1] or [literal(1)]
+    text = r" \cdot ".join([t.within(PRODUCT) for t in kept])
+    answer = kept[0] if len(kept) == 1 else Term(text, PRODUCT)
+    return negated(answer) if sum([t.inner is not None for t in factors]) % 2 else answer
+
+
+def plus(a: Term, b: Term) -> Term:
+    """``a + b``, or ``a - b`` if b has a sign."""
+    if b.inner is not None:
+        return Term(f"{a.text} - {b.inner.within(PRODUCT)}", SUM)
+    return Term(f"{a.text} + {b.text}", SUM)
+
+
+def simplified(record: Any, operands: Sequence[Term], scalars: bool) -> Term | None:
+    """A shorter way to write one step of a derivative, or None: what is known to be 1 or 0, signs, squares."""
+    name = record.rule.name
+    if name in ("positive", "copy", "astype", "reshape", "spread", "broadcast_to", "sum") and scalars:
+        return operands[0]
+    if name == "reshape" and record.shape == np.shape(record.operands[0]):
+        return operands[0]
+    if name == "conjugate" and operands[0].value is not None:
+        return literal(np.conjugate(operands[0].value))
+    if name == "where":
+        return chosen(record, operands)
+    if name in ("degrees", "radians") and operands[0].value == 1:
+        return Term(record.rule.latex.partition(" $x")[0])
+    step = STEPS.get(name)
+    return step(*operands) if step is not None and (scalars or None not in [t.value for t in operands[:1]]) else None
+
+
+def chosen(record: Any, operands: Sequence[Term]) -> Term | None:
+    """The branch that was taken, if it is the same everywhere."""
+    condition = record.saved[0]
+    condition = np.asarray(condition) if isinstance(condition, (np.ndarray, np.generic, bool)) else None
+    if condition is None or not condition.size or condition.any() != condition.all():
+        return None
+    return operands[1] if condition.any() else operands[2]
+
+
+def times(a: Term, b: Term) -> Term | None:
+    """a · b."""
+    if a.value is not None and b.value is not None:
+        return literal(a.value * b.value)
+    if b.value is not None:
+        a, b = b, a
+    if a.value in (0, 1) and a.value is not None:
+        return b if a.value == 1 else literal(0.0)
+    if a.inner is not None or b.inner is not None:
+        signs = (a.inner is not None) + (b.inner is not None)
+        positive = times(a.inner or a, b.inner or b) or product(a.inner or a, b.inner or b)
+        return positive if signs == 2 else negated(positive)
+    if a.text == b.text:
+        return Term(f"{fitted(a, CLOSED, '')}^{{2}}", POWER)
+    return product(a, b)
+
+
+def over(a: Term, b: Term) -> Term | None:
+    """a / b."""
+    if b.value == 1 or (a.value == 0 and a.value is not None):
+        return a
+    if a.inner is not None or b.inner is not None:
+        signs = (a.inner is not None) + (b.inner is not None)
+        positive = over(a.inner or a, b.inner or b) or Term("")
+        return positive if signs == 2 else negated(positive)
+    return Term(rf"\frac{{{a.text}}}{{{b.text}}}")
+
+
+def added(a: Term, b: Term) -> Term | None:
+    """a + b."""
+    if a.value is not None and b.value is not None:
+        return literal(a.value + b.value)
+    if a.value == 0 or b.value == 0:
+        return b if a.value == 0 else a
+    return plus(a, b)
+
+
+def less(a: Term, b: Term) -> Term | None:
+    """a − b."""
+    if a.value is not None and b.value is not None:
+        return literal(a.value - b.value)
+    if a.value == 0 or b.value == 0:
+        return negated(b) if a.value == 0 else a
+    return plus(a, b.inner) if b.inner is not None else None
+
+
+def raised(a: Term, b: Term) -> Term | None:
+    """aᵇ."""
+    return a if b.value == 1 else None
+
+
+STEPS: dict[str, Any] = {
+    "multiply": times, "divide": over, "add": added, "subtract": less, "negative": negated, "power": raised,
+}  # fmt: skip

@@ -1,0 +1,200 @@
+"""The paths between an output and a variable: how many there are, and which are the largest.
+
+There may be more than atoms in the universe, so they are counted without being walked (:meth:`Chain.count_paths`), and
+only the best of them are built (:meth:`Chain.largest_paths`).
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...backprop.engine import topological
+from ..model.flow import total
+from ..model.names import Titles
+from ..model.numbers import Numbers, numbers
+from .algebra import DOTS, Term, product_of
+from .latex import local_terms, operand_terms, partial, result_term
+
+Array = Any
+MANY = 10**18  # counts of paths stop there
+LONG, ENDS = 14, 6  # of a path with more steps only both ends are shown
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """One way from the output back to the variable."""
+
+    titles: tuple[str, ...]  # from the output to the variable
+    factors: tuple[float | None, ...]  # the local derivative of each step, None for "…"; empty where there are arrays
+    product: Numbers  # what arrives along this path alone
+    formula: Term  # the product of the local derivatives
+
+
+def between(root: Any, target: Any) -> list[Any]:
+    """The records on paths from ``root`` back to ``target``, consumers first; empty if there is no path."""
+    order = topological(root)
+    reaching = {target}
+    for record in reversed(order):
+        if any([p in reaching for p in record.parents if p is not None]):
+            reaching.add(record)
+    return [r for r in order if r in reaching] if root in reaching else []
+
+
+class Chain:
+    """The part of the graph between an output and a variable, with the steps along its arrows."""
+
+    def __init__(self, order: Sequence[Any], root: Any, target: Any, titles: Titles) -> None:
+        self.root, self.target, self.titles = root, target, titles
+        on_path = set(order)
+        self.order = [r for r in order if r is not target]
+        self.steps = {
+            r: [(k, p) for k, p in enumerate(r.parents) if p is not None and p in on_path] for r in self.order
+        }
+        self.inner = inner_links(root, titles)
+        self.scalars = all([r.shape == () and r.dtype.kind == "f" for r in on_path])
+
+    def through(self, gradients: dict[Any, Array]) -> dict[Any, list[Array]]:
+        """What each operation that uses the target sends to it; the first one made first."""
+        users: dict[Any, list[Array]] = {}
+        for record in reversed(self.order):
+            for slot, parent in self.steps[record]:
+                if parent is self.target:
+                    head = record
+                    while head in self.inner:
+                        head = self.inner[head]
+                    users.setdefault(head, []).append(record(gradients[record])[slot])
+        return dict(sorted(users.items(), key=lambda pair: pair[0].number))
+
+    def gradients(self) -> dict[Any, Array]:
+        """One backward pass, to what lies on the paths alone."""
+        arriving: dict[Any, list[Array]] = {self.root: [np.ones(self.root.shape, self.root.dtype)]}
+        sums: dict[Any, Array] = {}
+        for record in [*self.order, self.target]:
+            sums[record] = total(arriving.pop(record, []), record)
+            sent = record(sums[record]) if self.steps.get(record) else ()
+            for slot, parent in self.steps.get(record, ()):
+                arriving.setdefault(parent, []).append(sent[slot])
+        return sums
+
+    def count_paths(self) -> int:
+        """How many there are: as many to a node as to all of its consumers, arrow by arrow."""
+        count: dict[Any, int] = {self.root: 1}
+        for record in self.order:
+            for _, parent in self.steps[record]:
+                count[parent] = min(MANY, count.get(parent, 0) + count[record])
+        return count[self.target]
+
+    def largest_paths(self, limit: int) -> list[Path]:
+        """The paths with the largest products, largest first.
+
+        Each node passes on the best ways to itself, times the local derivative. A way that is not among the best to
+        a node cannot become one further on, so ``limit`` of them per node are enough. A way is a chain of pairs
+        (the way before, (record, slot)), shared between its continuations.
+        """
+        best: dict[Any, list[tuple[float, float, int, Any]]] = {self.root: [(1.0, 1.0, 0, None)]}
+        tie = 0
+        local: dict[tuple[Any, int], float] = {}
+        for record in self.order:
+            sent = record(np.ones((), record.dtype))
+            ways = best.pop(record)
+            for slot, parent in self.steps[record]:
+                local[record, slot] = factor = float(sent[slot])
+                for _, value, _, way in ways:
+                    tie -= 1  # equal products: the first one found stays in front
+                    size = abs(value * factor)
+                    entry = (math.inf if math.isnan(size) else size, value * factor, tie, (way, (record, slot)))
+                    heap = best.setdefault(parent, [])
+                    (heapq.heappush if len(heap) < limit else heapq.heappushpop)(heap, entry)
+        found = sorted(best.pop(self.target), key=lambda entry: entry[:3], reverse=True)
+        return [self.path(way, value, local) for _, value, _, way in found]
+
+    def path(self, way: Any, value: float, local: dict[tuple[Any, int], float]) -> Path:
+        """A way as it is shown: sums of sums and products of products as one step, very long ones by their ends."""
+        steps = self.merged(unrolled(way))
+        shown = steps if len(steps) <= LONG else [*steps[:ENDS], [], *steps[-ENDS:]]
+        factors = [math.prod([local[step] for step in steps]) if steps else None for steps in shown]
+        terms = [product_of([self.formula(*step) for step in steps]) if steps else DOTS for steps in shown]
+        return Path(self.names(steps), tuple(factors), numbers(np.float64(value)), product_of(terms))
+
+    def merged(self, steps: Sequence[tuple[Any, int]]) -> list[list[tuple[Any, int]]]:
+        """The steps in groups: x + y, which is only there for (x + y) + z, belongs to its step."""
+        groups: list[list[tuple[Any, int]]] = []
+        for record, slot in steps:
+            if groups and record in self.inner:
+                groups[-1].append((record, slot))
+            else:
+                groups.append([(record, slot)])
+        return groups
+
+    def names(self, groups: Sequence[Sequence[tuple[Any, int]]]) -> tuple[str, ...]:
+        """The titles along a path."""
+        titles = [self.titles.of(steps[0][0]) for steps in groups]
+        if len(titles) > LONG:
+            titles = [*titles[:ENDS], f"({len(titles) - 2 * ENDS:,} steps)", *titles[-ENDS:]]
+        return (*titles, self.titles.of(self.target))
+
+    def formula(self, record: Any, slot: int) -> Term:
+        """The local derivative as a formula: printed by the rule; ∂z/∂x if the rule cannot be run."""
+        operands = operand_terms(record, self.titles)
+        try:
+            term = local_terms(record, self.titles, operands)[slot]
+        except Exception:
+            term = None
+        if term is None:
+            return Term(partial(result_term(record, operands, self.titles).text, operands[slot].text))
+        return term
+
+    def first_paths(self, limit: int, gradients: dict[Any, Array]) -> list[Path]:
+        """The first paths found, and what arrives along each: a product of Jacobians, from the left."""
+        found: list[Path] = []
+        stack: list[tuple[Any, Any, Array]] = [(self.root, None, np.ones(self.root.shape, self.root.dtype))]
+        while stack and len(found) < limit:
+            record, way, g = stack.pop()
+            if record is self.target:
+                found.append(Path(self.names(self.merged(unrolled(way))), (), numbers(g), DOTS))
+                continue
+            sent = record(with_zeros(g, gradients[record]))
+            stack += [(parent, (way, (record, slot)), sent[slot]) for slot, parent in reversed(self.steps[record])]
+        return found
+
+
+def with_zeros(g: Array, whole: Array) -> Array:
+    """What arrives along one path, as the rule wants it. To an operation with several results a path brings the
+    gradient of one; its ``backward`` may rely on the others that the ``whole`` pass brings, so those are zero."""
+    if not hasattr(g, "grads"):
+        return g
+    return type(g)({j: np.zeros_like(h) for j, h in whole.grads.items()}) + g
+
+
+def unrolled(way: Any) -> list[tuple[Any, int]]:
+    """A chain of pairs as a list, from the output on."""
+    steps = []
+    while way is not None:
+        way, step = way
+        steps.append(step)
+    return steps[::-1]
+
+
+def inner_links(root: Any, titles: Titles) -> dict[Any, Any]:
+    """Sums that are only there for a larger sum, products for a larger product -> what uses them. As drawn in pictures.
+
+    They have no name and are used once.
+    """
+    users: dict[Any, list[Any]] = {}
+    order = topological(root)
+    for record in order:
+        for parent in record.parents:
+            if parent is not None:
+                users.setdefault(parent, []).append(record)
+    links = {}
+    for record, used in users.items():
+        alone = record.parents and len(used) == 1 and not titles.name(record)
+        if alone and record.rule.name in ("add", "multiply") and used[0].rule is record.rule:
+            links[record] = used[0]
+    return links

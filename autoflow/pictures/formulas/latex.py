@@ -1,0 +1,283 @@
+r"""Formulas: what a node computes, and its local derivatives, in LaTeX.
+
+The rows of the table hold a template each (``"\frac{$x}{$y}"``) and how strongly it binds; that is all that a formula
+needs. The derivative of a row has no template: the row's derivative is run on named nodes, and what it recorded is
+printed (see :func:`local_terms`). Only then is anything simplified: 1 · x, double signs, known numbers.
+
+:class:`Writer` turns records into :class:`Term`, operands first; :mod:`.algebra` builds the terms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...backprop.engine import topological
+from ...errors import LostGradientError
+from ...forward.replay import again, shown_operand
+from ...modes import switched
+from ...nodes.nodes import Node, Variable
+from ...nodes.versions import Ghost
+from ..model.names import Titles, bound_names
+from . import algebra
+from .algebra import Term, literal, symbol
+
+Array = Any
+LONGEST = 1500  # characters; a longer part of a formula is called by its node's name
+SHORT = 80  # characters of an operand without a name, below the ∂
+SAMPLES = 6  # elements of an array at which the derivative of an elementwise function is looked at
+
+
+class Formula(str):
+    """LaTeX. A ``str``; notebooks show it typeset."""
+
+    __slots__ = ()
+
+    def _repr_latex_(self) -> str:
+        return f"$\\displaystyle {self}$"
+
+
+def formula(node: Any, *, expand: bool = False) -> Formula:
+    r"""How ``node`` was computed, in LaTeX.
+
+    Nodes that have a name, given or among the caller's variables, stand as names; ``expand=True`` writes them out
+    down to the Variables. Arrays are bold; plain ones without a name are called c.
+
+    >>> import autoflow as af
+    >>> print(formula(np.sin(af.Variable(2.0, name="x1")) / 3 - 1))
+    \frac{\sin x_{1}}{3} - 1
+    """
+    titles = Titles(bound_names())
+    root = source(node)
+    if not hasattr(root, "node_name"):
+        return Formula(leaf_term(node, titles).text)
+    names = {} if expand else {r: named(r, titles) for r in topological(root) if r is not root and titles.name(r)}
+    return Formula(Writer(titles, names).write(root).text)
+
+
+def derivative_formula(node: Any) -> Formula:
+    r"""The derivatives of ``node`` with respect to its operands, a line each, in LaTeX.
+
+    They are printed from what the rule's derivative computes. Of functions with branches (maximum, clip) it is the
+    derivative on the branch where the values are; of arrays on each branch that occurs ("1 or 0"). Where elements
+    mix (sums, products of matrices) it is what is sent back, in terms of ∂L/∂z.
+
+    >>> import autoflow as af
+    >>> x, y = af.Variable(3.0, name="x"), af.Variable(4.0, name="y")
+    >>> z = x * np.sin(y)
+    >>> z.name = "z"
+    >>> print(derivative_formula(z))
+    \begin{aligned}
+    \frac{\partial z}{\partial x} &= \sin y \\
+    \frac{\partial z}{\partial \sin y} &= x
+    \end{aligned}
+    """
+    record = source(node)
+    if not hasattr(record, "node_name"):
+        raise LostGradientError(f"{node.name} is a leaf: it was not computed from anything, so it has no derivative")
+    lines = equations(record, Titles(bound_names()))
+    if len(lines) == 1:
+        return Formula(" = ".join(lines[0]))
+    body = " \\\\\n".join([" &= ".join(line) for line in lines])
+    return Formula(f"\\begin{{aligned}}\n{body}\n\\end{{aligned}}")
+
+
+def equations(record: Any, titles: Titles) -> list[tuple[str, str]]:
+    """Left and right side for each operand that a gradient flows to."""
+    above = result_term(record, operand_terms(record, titles), titles).text
+    lines = []
+    terms = local_terms(record, titles)
+    for slot, (parent, operand) in enumerate(zip(record.parents, operand_terms(record, titles), strict=True)):
+        term = terms[slot]
+        if parent is None or term is None:
+            continue
+        left = partial(above if local_is_a_number(record) else "L", operand.within(algebra.SIGN))
+        if (left, term.text) not in lines:  # x * x has two operands, which are one x
+            lines.append((left, term.text))
+    return lines
+
+
+def partial(above: str, below: str) -> str:
+    r"""``\frac{\partial z}{\partial x}``."""
+    return f"\\frac{{\\partial {above}}}{{\\partial {below}}}"
+
+
+def local_is_a_number(record: Any) -> bool:
+    """Does each element of the result depend on one element of each operand? Then ∂z/∂x can be written down."""
+    return bool(record.rule.elementwise) or (not record.shape and all([not np.shape(x) for x in record.operands]))
+
+
+class Writer:
+    """Records to terms, each once, operands before the operations that use them."""
+
+    def __init__(self, titles: Titles, names: dict[Any, Term], simplify: bool = False) -> None:
+        self.titles, self.terms, self.simplify = titles, dict(names), simplify
+
+    def write(self, root: Any) -> Term:
+        """The term of a record, a leaf or a plain value."""
+        root = source(root) if isinstance(root, Node) else root
+        if hasattr(root, "node_name") and root not in self.terms:
+            for record in reversed(topological(root)):
+                if record.parents and record not in self.terms:
+                    self.terms[record] = self.operation(record)
+        return self.term(root)
+
+    def term(self, x: Any) -> Term:
+        """The term of what has been written already, or is a leaf."""
+        if isinstance(x, Node) or hasattr(x, "node_name"):
+            if x in self.terms:
+                known: Term = self.terms[x]
+                return known
+            return leaf_term(x, self.titles)
+        return literal(x)
+
+    def operation(self, record: Any) -> Term:
+        """The row's template, filled in."""
+        operands = [self.operand(record, k) for k in range(len(record.parents))]
+        if self.simplify:
+            scalars = not record.shape and all([not np.shape(x) for x in record.operands])
+            shorter = algebra.simplified(record, operands, scalars)
+            if shorter is not None:
+                return shorter
+        term: Term = algebra.filled(record, operands)
+        return term if len(term.text) <= LONGEST else named(record, self.titles)
+
+    def operand(self, record: Any, k: int) -> Term:
+        """The term of the k-th operand. Numbers that stand in an operation keep their value for simplifying."""
+        parent = record.parents[k]
+        return self.term(parent if parent is not None else record.operands[k])
+
+
+def source(node: Any) -> Any:
+    """The record of an operation, a leaf itself."""
+    record = node.grad_fn
+    return node if record is None else record
+
+
+def named(record: Any, titles: Titles) -> Term:
+    """A record by its name."""
+    return symbol(titles.name(record) or record.node_name, bool(record.shape))
+
+
+def leaf_term(x: Any, titles: Titles) -> Term:
+    """A Variable by its name; a Constant by its name or its number."""
+    name = titles.name(x)
+    if name is None and not isinstance(x, Variable):
+        return literal(x.value)
+    return symbol(name or x.name, bool(x.shape))
+
+
+def operand_terms(record: Any, titles: Titles) -> list[Term]:
+    """What the operands are called below the ∂: by name, else how they were computed if that is short."""
+    pairs = zip(record.parents, record.operands, strict=True)
+    return [below(x if parent is None else parent, titles) for parent, x in pairs]
+
+
+def below(x: Any, titles: Titles) -> Term:
+    """What a record, leaf or plain value is called in a derivative."""
+    if not hasattr(x, "node_name") or titles.name(x):
+        return named(x, titles) if hasattr(x, "node_name") else Writer(titles, {}).term(x)
+    names = {r: named(r, titles) for r in topological(x) if r is not x and titles.name(r)}
+    term = Writer(titles, names).write(x)
+    return term if len(term.text) <= SHORT else named(x, titles)
+
+
+def result_term(record: Any, operands: Sequence[Term], titles: Titles) -> Term:
+    """What the result is called: by name, else z as in the table, else f if there is a z already."""
+    name = titles.name(record)
+    letters = [c for c in "zfu" if not any([c in (t.text, t.text[-2:-1]) for t in operands])]
+    return symbol(name or letters[0], bool(record.shape))
+
+
+def local_terms(record: Any, titles: Titles, operands: Sequence[Term] | None = None) -> list[Term | None]:
+    """For each operand the local derivative, or what is sent back, as the row's derivative computes it.
+
+    The operation is done again on Variables that are called as the operands are, and its derivative is recorded. Of
+    an elementwise function of arrays single elements are taken: what broadcasting adds is no part of the formula.
+    """
+    operands = operand_terms(record, titles) if operands is None else operands
+    z = result_term(record, operands, titles)
+    if record.rule.compute is None:  # a rule of the user: it runs on the values that it knows
+        return one_run(record, None, operands, z, titles)
+    size = int(np.prod(record.shape)) if record.rule.elementwise else 1
+    places = [(None,)] if not record.rule.elementwise else [(k,) for k in range(min(size, SAMPLES))] or [(-1,)]
+    found: list[list[Term | None]] = []
+    for (k,) in places:
+        found.append(one_run(record, samples(record, k), operands, z, titles))
+    return [choice([row[slot] for row in found]) for slot in range(len(operands))]
+
+
+def choice(terms: Sequence[Term | None]) -> Term | None:
+    """The term; several that differ as ``1 or 0``."""
+    known = [t for t in terms if t is not None]
+    different = {t.text: t for t in known}
+    if len(different) < 2:
+        return known[0] if known else None
+    return Term(r" \text{ or } ".join(different), 0)
+
+
+def samples(record: Any, k: int | None) -> list[Any]:
+    """The values on which to run: those of the graph, or of all arrays one element (the k-th of the result)."""
+    values = []
+    for slot, parent in enumerate(record.parents):
+        x = parent.value if parent is not None else plain(record, slot)
+        if x is None and np.shape(record.saved[slot]) == () and not isinstance(record.saved[slot], Ghost):
+            x = record.saved[slot]  # a default that is None
+        if isinstance(x, Ghost) or (parent is not None and x is None) or (k == -1 and np.shape(x)):
+            low, high = record.rule.domain
+            shape = parent.shape if parent is not None else x.shape
+            like = np.full((), low + 0.63 * (high - low)) if k is not None else spread_out(shape, low, high)
+            values.append(like.astype((parent if parent is not None else x).dtype))
+        elif k is not None and np.shape(x):
+            values.append(np.broadcast_to(x, record.shape).reshape(-1)[k])
+        else:
+            values.append(x)
+    return values
+
+
+def plain(record: Any, slot: int) -> Any:
+    """A plain operand's value; of one that is gone, what is known of it."""
+    try:
+        x = shown_operand(record, slot)
+    except Exception:
+        return record.saved[slot]
+    return x.value if isinstance(x, Node) else x
+
+
+def spread_out(shape: tuple[int, ...], low: float, high: float) -> Array:
+    """Numbers between low and high, no two alike: values for an array that was not kept."""
+    size = int(np.prod(shape))
+    return (low + (high - low) * ((np.arange(size) * 0.618) % 1)).reshape(shape)
+
+
+def one_run(
+    record: Any, values: list[Any] | None, operands: Sequence[Term], z: Term, titles: Titles
+) -> list[Term | None]:
+    """Run the derivative of ``record`` on nodes, and write down what it recorded."""
+    names: dict[Any, Term] = {}
+    with switched(recording=True):
+        if values is not None:
+            symbols = []
+            for value, parent, term in zip(values, record.parents, operands, strict=True):
+                inexact = getattr(value, "dtype", None) is not None and value.dtype.kind in "fc"
+                if parent is not None or (inexact and term.value is None):
+                    symbols.append(Variable(value))
+                    names[symbols[-1]] = term
+                else:
+                    symbols.append(value)
+            node = again(record, symbols)
+            again_record = node.grad_fn
+        else:
+            again_record = record
+            names.update({p: t for p, t in zip(record.parents, operands, strict=True) if p is not None})
+        names[again_record] = z
+        g = Variable(np.ones(again_record.shape, again_record.dtype))
+        names[g] = literal(1.0) if local_is_a_number(record) else Term(partial("L", z.text))
+        sent = again_record(g)
+    writer = Writer(titles, names, simplify=True)
+    return [
+        None if part is None or parent is None else writer.write(part)
+        for part, parent in zip(sent, record.parents, strict=True)
+    ]

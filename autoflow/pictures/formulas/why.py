@@ -1,0 +1,213 @@
+"""``x.why(loss)``: the chain rule, written out.
+
+    ∂a5/∂x: 2 paths from x to a5
+      a5 → a3 → a1**2 → a1 → x   1 × 0.8415 × 7 × 1 = 5.89
+      ...
+    ∂a5/∂x = 5.35 (through a1) + 4.782 (through a2) = 10.13
+
+A derivative is the sum over all paths of the product of the local derivatives along each. There may be more paths
+than atoms in the universe, so they are counted without being walked, and only the largest are written out
+(:mod:`.chain`). What backpropagation does is the last line: it adds up at every node, and so goes along every arrow
+once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+from ...backprop.engine import topological
+from ...errors import LOST, LostGradientError
+from ...modes import modes
+from ...nodes.nodes import Node, Variable
+from ..model.flow import total
+from ..model.names import Titles, bound_names
+from ..model.numbers import Numbers, number, numbers
+from .algebra import DOTS, Term, literal, negated, plus, product_of
+from .chain import MANY, Chain, Path, between
+from .latex import below, partial, result_term
+
+Array = Any
+
+
+@dataclass(frozen=True, slots=True)
+class Through:
+    """All paths that go through one of the operations that use the variable."""
+
+    title: str  # empty if that is the output itself
+    latex: str
+    gradient: Numbers  # of that operation
+    product: Numbers  # what it sends to the variable
+
+    def words(self) -> str:
+        """``through a1``."""
+        return f"through {self.title}" if self.title else "directly"
+
+    def latex_words(self) -> str:
+        """The same below a brace."""
+        return rf"\text{{through }} {self.latex}" if self.title else r"\text{directly}"
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """Why a gradient is what it is. ``print`` it; notebooks show the formulas."""
+
+    output: str
+    variable: str
+    count: int  # of paths; MANY stands for that many and more
+    paths: tuple[Path, ...]  # the largest; of arrays the first
+    through: tuple[Through, ...]
+    total: Numbers
+    symbols: tuple[str, str]  # output and variable in LaTeX
+    digits: int
+
+    def __str__(self) -> str:
+        many = "more than 10¹⁸" if self.count >= MANY else f"{self.count:,}"
+        name = slope(self.output, self.variable)
+        lines = [f"{name}: {many} path{'s' * (self.count != 1)} from {self.variable} to {self.output}"]
+        ways = [" → ".join(path.titles) for path in self.paths]
+        room = min(60, max([len(way) for way in ways], default=0))
+        lines += [f"  {way:<{room}}   {self.line(path)}" for way, path in zip(ways, self.paths, strict=True)]
+        if self.count > len(self.paths):
+            left = "more than 10¹⁸" if self.count >= MANY else f"{self.count - len(self.paths):,}"
+            which = "smaller ones" if self.paths and self.paths[0].factors else "others"
+            lines.append(f"  {left} {which} are left out: why(..., paths=N) shows N")
+        return "\n".join([*lines, *self.factored(name)])
+
+    def line(self, path: Path) -> str:
+        """``1 × 0.8415 × 7 = 5.89``; of arrays how large the contribution is."""
+        if not path.factors:
+            return self.size(path.product)
+        words = ["…" if f is None else number(f, self.digits) for f in path.factors]
+        factors = " × ".join([f"({w})" if k and w.startswith("−") else w for k, w in enumerate(words)])
+        return f"{factors} = {path.product.text(self.digits)}" if len(path.factors) > 1 else factors
+
+    def size(self, amount: Numbers) -> str:
+        """A number, a few numbers, or shape and root mean square."""
+        if amount.scalar or amount.elements:
+            return amount.text(self.digits)
+        return f"{amount.shape_text()} with rms {amount.magnitude(self.digits)}"
+
+    def factored(self, name: str) -> list[str]:
+        """The sum over what the operations that use the variable send to it."""
+        if not self.through:
+            return []
+        scalars = self.total.scalar and all([t.gradient.scalar for t in self.through])
+        parts = signed([(self.size(t.product), f" ({t.words()})") for t in self.through])
+        if len(self.through) == 1 and not self.through[0].title:
+            parts = self.size(self.total)
+        end = f" = {self.size(self.total)}" if len(self.through) > 1 else ""
+        lines = [f"{name} = {parts}{end}"]
+        if scalars and len(self.through) > 1 and all([t.title for t in self.through]):
+            terms = [f"{slope(self.output, t.title)} · {slope(t.title, self.variable)}" for t in self.through]
+            lines.insert(0, f"{name} = {' + '.join(terms)}")
+        return lines
+
+    def to_latex(self) -> str:
+        r"""The same as formulas: the local derivatives of each path, their numbers, and the sum."""
+        left = partial(*self.symbols)
+        if not self.paths or not self.paths[0].factors:
+            return left + r" = \text{a sum of products of Jacobian matrices: print this for sizes}"
+        more = r" + \cdots" if self.count > len(self.paths) else ""
+        symbols = reduce(plus, [path.formula for path in self.paths])
+        values = reduce(plus, [product_of([DOTS if f is None else literal(f) for f in p.factors]) for p in self.paths])
+        parts = [braced(plain(t.product), t.latex_words()) for t in self.through]
+        rows = [f"{left} &= {symbols.text}{more}", f"&= {values.text}{more}"]
+        rows += [f"&= {reduce(plus, parts).text}"] if len(parts) > 1 else []
+        rows.append(f"&= {plain(self.total).text}")
+        return "\\begin{aligned}\n" + " \\\\\n".join(rows) + "\n\\end{aligned}"
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """What notebooks show."""
+        return {"text/plain": str(self), "text/latex": f"$\\displaystyle {self.to_latex()}$"}
+
+    __repr__ = __str__
+
+
+def why(x: Any, node: Any, *, paths: int = 8) -> Why:
+    """The derivative of ``node`` with respect to ``x`` as a sum over paths, and how the sum is factored.
+
+    node : the output; an array stands for the sum of its elements, as in ``backward()``.
+    paths : so many are written out, the largest products first. Along a path with arrays the steps are matrices
+        (Jacobians): there the shape and size of what arrives is shown, for the first paths found.
+
+    Raises LostGradientError if no gradient of ``node`` reaches ``x``, ValueError for complex outputs.
+
+    >>> import autoflow as af
+    >>> x = af.Variable(3.0, name="x")
+    >>> a, s = x * x, np.sin(x)
+    >>> b = a - s
+    >>> a.name, b.name = "a", "b"
+    >>> print(x.why(b))
+    ∂b/∂x: 3 paths from x to b
+      b → a → x        1 × 3 = 3
+      b → a → x        1 × 3 = 3
+      b → sin(x) → x   −1 × (−0.99) = 0.99
+    ∂b/∂x = ∂b/∂a · ∂a/∂x + ∂b/∂sin(x) · ∂sin(x)/∂x
+    ∂b/∂x = 6 (through a) + 0.99 (through sin(x)) = 6.99
+    """
+    target, root = checked(x, "what to differentiate by"), checked(node, "the output")
+    order = between(root, target)
+    titles = Titles(bound_names())
+    for record in reversed(topological(root)):
+        if record.parents:
+            titles.add(record)
+    if not order:
+        raise LostGradientError(f"no gradient of {titles.of(root)} reaches {titles.of(target)}.\n{LOST}")
+    if root.dtype.kind == "c":
+        raise ValueError(f"{titles.of(root)} is complex, so the direction of its derivative is open: take .real or abs")
+    walk = Chain(order, root, target, titles)
+    gradients = walk.gradients()
+    through = []
+    for r, parts in walk.through(gradients).items():
+        title = "" if r is root else titles.of(r)
+        through.append(Through(title, below(r, titles).text, numbers(gradients[r]), numbers(total(parts, target))))
+    limit = max(1, paths)
+    found = walk.largest_paths(limit) if walk.scalars else walk.first_paths(limit, gradients)
+    above = result_term(root, (), titles) if root.parents else below(root, titles)
+    return Why(
+        titles.of(root), titles.of(target), walk.count_paths(), tuple(found), tuple(through),
+        numbers(gradients[target]), (above.text, below(target, titles).text), modes().digits,
+    )  # fmt: skip
+
+
+def checked(x: Any, what: str) -> Any:
+    """The record of an operation, a live Variable itself."""
+    if not isinstance(x, Node):
+        raise LostGradientError(f"{what} is a node; {type(x).__name__} {str(x)[:60]} has no history.\n{LOST}")
+    source = x if isinstance(x, Variable) and x.requires_grad else x.grad_fn
+    if source is None:
+        raise LostGradientError(f"{what}, {x.name}, is constant: no gradient flows to it.\n{LOST}")
+    return source
+
+
+def slope(above: str, under: str) -> str:
+    """``∂a5/∂x``, ``∂a5/∂(x + y)``."""
+    words = [w if re.fullmatch(r"\w+(\(.*\)|\[.*\])?", w) else f"({w})" for w in (above, under)]
+    return f"∂{words[0]}/∂{words[1]}"
+
+
+def plain(amount: Numbers) -> Term:
+    """One number in LaTeX; of arrays their size."""
+    if amount.scalar and amount.elements:
+        return literal(amount.elements[0])
+    return Term(rf"\text{{{amount.shape_text()}}}")
+
+
+def braced(amount: Term, words: str) -> Term:
+    """A number with words below it; its sign stays in front."""
+    if amount.inner is not None:
+        return negated(braced(amount.inner, words))
+    return Term(rf"\underbrace{{{amount.text}}}_{{{words}}}")
+
+
+def signed(parts: Sequence[tuple[str, str]]) -> str:
+    """``5.35 (through a1) − 0.54 (through a4)``."""
+    text = ""
+    for amount, words in parts:
+        minus = text and amount.startswith("−")
+        text += (" − " if minus else " + ") * bool(text) + (amount[1:] if minus else amount) + words
+    return text

@@ -1,0 +1,201 @@
+"""The layout of a picture with boxes in it: each box is arranged by itself, and is one node of what is around it.
+
+So nothing foreign can stand in a box, and boxes follow one another. An arrow across a border ends there at a port: a
+node without size in the first or last rank of the box, which the layout places like every other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from .arrange import Box, Line, Plan, Point, arrange
+from .rows import wrapped
+
+EDGE = 16.0  # between the border of a box and what is in it
+PORT = Box(0.0, 0.0, (0.0,), 0.0)
+Path = tuple[int, ...]
+
+
+@dataclass(slots=True)
+class Nested:
+    """What is inside one box, arranged: places relative to the box, which is ``along`` by ``across`` large."""
+
+    along: float
+    across: float
+    corners: dict[int, Point] = field(default_factory=dict)
+    frames: dict[Path, tuple[float, float, float, float]] = field(default_factory=dict)  # along, across, and sizes
+    paths: dict[int, list[Point]] = field(default_factory=dict)  # per line: the part of it inside the box
+    inputs: dict[int, float] = field(default_factory=dict)  # source -> offset across
+    outputs: dict[int, float] = field(default_factory=dict)
+    starts: list[float] = field(default_factory=list)
+    stubs: set[int] = field(default_factory=set)  # lines that begin anew in here
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What a box needs beside its nodes: its head, along or across, and at least that much along."""
+
+    head: float
+    least: float
+
+
+class Nesting:
+    """The boxes and lines of a whole picture."""
+
+    def __init__(
+        self, boxes: Sequence[Box], lines: Sequence[Line], around: Sequence[Path], rooms: dict[Path, Room],
+        direction: str,
+    ) -> None:  # fmt: skip
+        self.boxes, self.lines, self.around, self.rooms = boxes, lines, around, rooms
+        self.down, self.rows = direction == "down", direction == "rows"
+
+    def plan(self) -> tuple[Plan, dict[Path, tuple[float, float, float, float]]]:
+        """The places of all, and the frames of all boxes."""
+        whole = self.solve((), list(range(len(self.boxes))), list(range(len(self.lines))))
+        corners = [whole.corners[k] for k in range(len(self.boxes))]
+        paths = [whole.paths[i] for i in range(len(self.lines))]
+        return Plan(corners, paths, whole.along, whole.across, whole.starts, whole.stubs), whole.frames
+
+    def solve(self, path: Path, members: list[int], touching: list[int]) -> Nested:
+        """Arrange the box ``path`` with those nodes; ``touching`` are the lines that have an end in it."""
+        level = len(path)
+        item: dict[int, tuple[int, ...]] = {
+            k: self.around[k][: level + 1] if len(self.around[k]) > level else (-1, k) for k in members
+        }
+        items = list(dict.fromkeys([item[k] for k in members]))
+        children: dict[int, Nested] = {}
+        for number, it in enumerate(items):
+            if it[0] != -1:
+                inner = [k for k in members if item[k] == it]
+                ends = set(inner)
+                mine = [i for i in touching if self.lines[i].source in ends or self.lines[i].target in ends]
+                children[number] = self.solve(it, inner, mine)
+        return Level(self, path, items, item, children, touching).arranged()
+
+
+class Level:
+    """One box while it is arranged: its items are nodes and inner boxes, and ports for what comes and goes."""
+
+    def __init__(
+        self, nesting: Nesting, path: Path, items: list[tuple[int, ...]], item: dict[int, tuple[int, ...]],
+        children: dict[int, Nested], touching: list[int],
+    ) -> None:  # fmt: skip
+        self.nesting, self.path, self.items, self.children, self.touching = nesting, path, items, children, touching
+        place = {it: n for n, it in enumerate(items)}
+        self.place = {k: place[it] for k, it in item.items()}
+        self.boxes = [self.box(n) for n in range(len(items))]
+        self.arriving: dict[int, int] = {}  # source outside -> port
+        self.leaving: dict[int, int] = {}  # source inside -> port
+        self.local: dict[tuple[int, int, int | float], int] = {}  # ends of a line at this level -> its number here
+        self.lines: list[Line] = []
+
+    def box(self, number: int) -> Box:
+        """The size of an item."""
+        child = self.children.get(number)
+        if child is None:
+            return self.nesting.boxes[self.items[number][1]]
+        return Box(child.along, child.across, tuple(child.inputs.values()), 0.0)
+
+    def arranged(self) -> Nested:
+        """The whole box."""
+        within = {i: self.within(i) for i in self.touching}  # the inner box that holds the whole line, if one does
+        owner = {i: self.line(i) for i in self.touching if within[i] is None}
+        plan = arrange(self.boxes, self.lines, list(self.arriving.values()), list(self.leaving.values()))
+        plan = wrapped(plan, self.boxes, self.lines, len(self.path)) if self.nesting.rows else plan
+        room = self.nesting.rooms.get(self.path)
+        dx, dy, along, across = 0.0, 0.0, plan.along, plan.across
+        if room is not None:
+            down = self.nesting.down
+            dx, dy = EDGE + room.head * down, EDGE + room.head * (not down)
+            along, across = plan.along + 2 * EDGE + room.head * down, plan.across + 2 * EDGE + room.head * (not down)
+            if down:
+                across = max(across, room.least)
+            else:
+                along = max(along, room.least)
+        nested = Nested(along, across, starts=plan.starts)
+        for number, it in enumerate(self.items):
+            x, y = plan.corners[number][0] + dx, plan.corners[number][1] + dy
+            self.put(nested, number, it, x, y)
+        nested.inputs = {source: plan.corners[port][1] + dy for source, port in self.arriving.items()}
+        nested.outputs = {source: plan.corners[port][1] + dy for source, port in self.leaving.items()}
+        for i, child in within.items():
+            if child is not None:
+                x, y = plan.corners[child][0] + dx, plan.corners[child][1] + dy
+                nested.paths[i] = [(a + x, b + y) for a, b in self.children[child].paths[i]]
+                nested.stubs |= self.children[child].stubs & {i}
+        for i, number in owner.items():
+            nested.paths[i], stub = self.lead(i, number, plan, dx, dy, along)
+            nested.stubs |= {i} if stub else set()
+        return nested
+
+    def within(self, i: int) -> int | None:
+        """The inner box that has both ends of a line."""
+        line = self.nesting.lines[i]
+        source, target = self.place.get(line.source), self.place.get(line.target)
+        return source if source is not None and source == target else None
+
+    def put(self, nested: Nested, number: int, it: tuple[int, ...], x: float, y: float) -> None:
+        """Write down where an item is, and what is in it."""
+        child = self.children.get(number)
+        if child is None:
+            nested.corners[it[1]] = (x, y)
+            return
+        nested.frames[it] = (x, y, child.along, child.across)
+        nested.corners.update({k: (a + x, b + y) for k, (a, b) in child.corners.items()})
+        nested.frames.update({p: (a + x, b + y, w, h) for p, (a, b, w, h) in child.frames.items()})
+
+    def line(self, i: int) -> int:
+        """The line's part at this level, as a number in ``lines``; parts between the same ends are one."""
+        line = self.nesting.lines[i]
+        source, target = self.place.get(line.source), self.place.get(line.target)
+        if source is None:
+            source = self.port(self.arriving, line.source)
+        if target is None:
+            target = self.port(self.leaving, line.source)
+        out, slot, aim = None, line.slot, line.aim
+        if source in self.children:
+            out = self.children[source].outputs[line.source]
+        if target >= len(self.items):
+            slot, aim = 0, None
+        elif target in self.children:
+            slot, aim = list(self.children[target].inputs).index(line.source), None
+        key = (source, target, slot if out is None else slot + 1000.0 * (1 + line.source))
+        if key not in self.local:
+            self.local[key] = len(self.lines)
+            self.lines.append(replace(line, source=source, target=target, slot=slot, aim=aim, out=out))
+        return self.local[key]
+
+    def port(self, ports: dict[int, int], source: int) -> int:
+        """The port of what comes from ``source``."""
+        if source not in ports:
+            ports[source] = len(self.boxes)
+            self.boxes.append(PORT)
+        return ports[source]
+
+    def lead(
+        self, i: int, number: int, plan: Plan, dx: float, dy: float, along: float
+    ) -> tuple[list[Point], bool]:  # fmt: skip
+        """The whole way of a line inside this box, from border to border, and whether it is a stub."""
+        line = self.nesting.lines[i]
+        source, target = self.place.get(line.source), self.place.get(line.target)
+        points = [(a + dx, b + dy) for a, b in plan.paths[number]]
+        tail, inner = self.piece(target, i, plan, dx, dy)
+        if inner:
+            return tail, True  # it begins in the box that it leads to
+        stub = number in plan.stubs
+        if not stub:
+            start, stub = self.piece(source, i, plan, dx, dy)
+            points = start[:-1] + points[1:] if start else points
+            points[0] = (0.0, points[0][1]) if source is None else points[0]
+        if target is None:
+            points = [*points, (along, points[-1][1])]
+        return points + tail[1:], stub
+
+    def piece(self, number: int | None, i: int, plan: Plan, dx: float, dy: float) -> tuple[list[Point], bool]:
+        """The part of a line inside an inner box, if ``number`` is one, and whether it begins there as a stub."""
+        child = self.children.get(-1 if number is None else number)
+        if child is None or number is None:
+            return [], False
+        x, y = plan.corners[number][0] + dx, plan.corners[number][1] + dy
+        return [(a + x, b + y) for a, b in child.paths[i]], i in child.stubs

@@ -1,0 +1,93 @@
+"""The order of nodes in their ranks: the second step of :mod:`.layout`, after Sugiyama, Tagawa and Toda.
+
+To cross as few arrows as possible is a hard problem, so two simple steps take turns: sort each rank by the average
+place of the neighbours, and exchange neighbours where that helps.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from math import fsum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .arrange import Layers
+
+SWEEPS = 24
+LARGE = 2000  # places; from there on fewer sweeps, whose work nobody would see
+
+
+def reorder(layers: Layers) -> None:
+    """Sweep forth and back, sorting each rank by the average place of its neighbours; keep the best order seen."""
+    best, fewest = [list(row) for row in layers.rows], crossings(layers)
+    for sweep in range(SWEEPS if len(layers.rank) < LARGE else SWEEPS // 6):
+        if not fewest:
+            break
+        forth = sweep % 2 == 0
+        place = layers.order()
+        for row in layers.rows if forth else reversed(layers.rows):
+            wanted = {k: average(layers, k, place, forth) for k in row}
+            row.sort(key=wanted.__getitem__)
+            for i, k in enumerate(row):
+                place[k] = i
+        swap_neighbours(layers, place)
+        count = crossings(layers)
+        if count < fewest:
+            best, fewest = [list(row) for row in layers.rows], count
+    layers.rows = best
+
+
+def average(layers: Layers, k: int, place: Sequence[int], forth: bool) -> float:
+    """The mean place of k's neighbours in the rank before (or behind) it; its own if there are none."""
+    ends = arriving(layers, k, place) if forth else leaving(layers, k, place)
+    return fsum(ends) / len(ends) if ends else place[k] + 0.5
+
+
+def arriving(layers: Layers, k: int, place: Sequence[int]) -> list[float]:
+    """Where the links that end in k begin, in the order of the rank before."""
+    return [place[link.a] + link.out_part for link in layers.before[k]]
+
+
+def leaving(layers: Layers, k: int, place: Sequence[int]) -> list[float]:
+    """Where the links that begin in k end, in the order of the rank behind."""
+    return [place[link.b] + link.into_part for link in layers.after[k]]
+
+
+def crossings(layers: Layers) -> int:
+    """How many pairs of links cross."""
+    count = 0
+    place = layers.order()
+    for row in layers.rows:
+        ends: list[float] = []
+        for k in row:
+            for end in sorted(leaving(layers, k, place)):  # sorted, so that those of one place cross none another
+                above = bisect_right(ends, end)
+                count += len(ends) - above
+                ends.insert(above, end)
+    return count
+
+
+def swap_neighbours(layers: Layers, place: list[int]) -> None:
+    """Exchange neighbours of a rank where that removes crossings: what averages cannot see."""
+    for row in layers.rows:
+        ends = [(sorted(arriving(layers, k, place)), sorted(leaving(layers, k, place))) for k in row]
+        for i in range(len(row) - 1):
+            first, second = ends[i], ends[i + 1]
+            now = crossed(first[0], second[0]) + crossed(first[1], second[1])
+            if now and now > crossed(second[0], first[0]) + crossed(second[1], first[1]):
+                row[i], row[i + 1] = row[i + 1], row[i]
+                ends[i], ends[i + 1] = second, first
+        for i, k in enumerate(row):
+            place[k] = i
+
+
+def crossed(first: Sequence[float], second: Sequence[float]) -> int:
+    """How many links to ``first`` cross one to ``second``, which stands behind it. Both are sorted.
+
+    >>> crossed([1.0, 4.0], [2.0, 3.0])
+    2
+    """
+    if not first or not second or first[-1] <= second[0]:
+        return 0
+    return sum([bisect_left(second, end) for end in first])

@@ -1,0 +1,1 @@
+"""What a picture knows: data, names, numbers, colours."""

@@ -1,0 +1,258 @@
+"""From records to the nodes of a picture: what is shown, what it is called, what flowed through it.
+
+The walk is iterative, so nothing can be too deep for it. A picture has the numbers of some thousand nodes; of a larger
+graph they are those nearest to the outputs, in the engine's order: whoever is shown has all of his consumers shown, so
+all sums of gradients are complete, and what is hidden behind them costs nothing but the walk.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...backprop.engine import topological
+from ...modes import modes
+from ...nodes.nodes import Node, Variable
+from ...nodes.versions import Ghost, overwritten
+from .data import Operand, Vertex
+from .flow import Flow, flows
+from .names import Titles, bound_names, word
+from .numbers import Numbers, numbers
+from .style import clean, clip
+
+ROWS = 12  # operands of one operation that get a row of their own
+WORK = 50_000_000  # elements of all values: about a second for the gradients, which are then shown on demand only
+NAME = 200  # characters of a node's own name that data files keep
+
+
+class Outputs:
+    """Stands above the outputs, so that the engine walks back from all of them at once."""
+
+    def __init__(self, parents: Sequence[Any]) -> None:
+        self.parents = tuple(parents)
+
+
+class Walk:
+    """The records behind some nodes, and what a picture shows of each."""
+
+    def __init__(self, roots: Sequence[Any], literals: bool, limit: int) -> None:
+        self.literals = literals
+        sources = [(x, source_of(x)) for x in roots]
+        self.records = [r for _, r in sources if r is not None]
+        self.lonely = [x for x, r in sources if r is None]  # Constants
+        self.everything = everything = topological(Outputs(self.records))[1:]
+        self.order = everything[: max(1, limit)]
+        self.shown: Sequence[Any] = self.order
+        self.hidden = len(everything) - len(self.order)
+        self.backward_was_called = any([x.grad is not None for x in roots]) or any(
+            [not r.parents and r.grad is not None for r in everything]
+        )
+        self.titles = Titles(bound_names())
+        self.flow: dict[Any, Flow] = {}
+        self.ids: dict[Any, int] = {}
+
+    def keep(self, around: Any, radius: int) -> None:
+        """Show only what is near to ``around``."""
+        center = record_in(around, self.everything, "around")
+        beside: dict[Any, list[Any]] = {}
+        for record in self.everything:
+            for parent in record.parents:
+                if parent is not None:
+                    beside.setdefault(parent, []).append(record)
+        near = {center}
+        edge = [center]
+        for _ in range(radius):
+            edge = [x for r in edge for x in (*r.parents, *beside.get(r, ())) if x is not None and x not in near]
+            edge = list(dict.fromkeys(edge))
+            near.update(edge)
+        self.shown = [r for r in self.everything if r in near]
+        self.hidden = len(self.everything) - len(self.shown)
+
+    def faded(self, highlight: Any) -> tuple[int, ...]:
+        """The ids of all nodes that are on no way from ``highlight`` to an output."""
+        on = {record_in(highlight, self.everything, "highlight")}
+        for record in reversed(self.everything):
+            if any([parent in on for parent in record.parents]):
+                on.add(record)
+        lit = {self.ids[id(r)] for r in on if id(r) in self.ids}
+        return tuple([k for k in self.ids.values() if k not in lit])
+
+    def title(self) -> str:
+        """What the gradients are those of."""
+        return self.titles.of(self.records[0]) if len(self.records) == 1 else "the outputs"
+
+    def go(self, gradients: bool | None) -> list[str]:
+        """Find the titles, and the flow of gradients if it is wanted. Returns what the reader should know."""
+        for record in sorted({*self.order, *self.shown}, key=created):
+            if record.parents:
+                self.titles.add(record)
+        notes = []
+        if self.shown is not self.order:
+            notes.append(f"{len(self.everything):,} nodes; showing the {len(self.shown):,} asked for")
+        elif self.hidden:
+            drawn = len(self.order)
+            notes.append(
+                f"{drawn + self.hidden:,} nodes; showing the {drawn:,} nearest to the output; {self.hidden:,} are "
+                f"hidden. More: graph(limit=...), or the graph of a node further up."
+            )
+        if gradients is False or not self.records:
+            return notes
+        if gradients is None and not self.backward_was_called:
+            name = self.titles.of(self.records[0])
+            return [*notes, f"call {name + '.' if name.isidentifier() else ''}backward() to see gradients"]
+        work = sum([math.prod(r.shape) for r in self.order])
+        if gradients is None and work > WORK:
+            return [*notes, f"gradients of {work:,} numbers would take a while: graph(gradients=True) shows them"]
+        if any([r.dtype.kind == "c" for r in self.records]):
+            return [*notes, "the output is complex, so the direction of a gradient is open: none are shown"]
+        try:
+            self.flow = flows(self.order, self.records, ROWS)
+        except Exception as error:
+            first = clip(clean(str(error).splitlines()[0] if str(error) else ""), 160)
+            notes.append(f"gradients are not shown. {type(error).__name__}: {first}")
+        if self.flow and len(self.records) > 1:
+            notes.append("gradients are those of the sum of the outputs")
+        return notes
+
+    def vertices(self) -> tuple[tuple[Vertex, ...], tuple[int, ...]]:
+        """All nodes of the picture in the order of their creation, and which are outputs."""
+        born: list[tuple[tuple[float, int], Any, Any]] = []  # (when, what it is, its value if it is a plain operand)
+        seen = set()
+        for record in self.shown:
+            born.append(((created(record), 0), record, None))
+            for slot, x in enumerate(record.operands[:ROWS] if record.parents else ()):
+                if record.parents[slot] is not None:
+                    continue
+                if isinstance(x, Node) and (self.literals or x.shape or self.titles.name(x)):
+                    if id(x) not in seen:
+                        seen.add(id(x))
+                        born.append(((created(x), 0), x, None))
+                elif self.literals or getattr(x, "shape", ()) != ():
+                    born.append(
+                        ((created(record) - 0.5, slot), (id(record), slot), as_it_was(x, record))
+                    )  # just before
+        born += [((created(x), 0), x, None) for x in self.lonely if id(x) not in seen]
+        born.sort(key=lambda entry: entry[0])
+        self.ids = {key(what): number for number, (_, what, _) in enumerate(born)}
+        entries = sorted({number for r in self.shown if r.parents for _, number in r.entered})
+        self.boxes = {number: k for k, number in enumerate(entries, 1)}
+        nodes = [self.plain(what, x) if type(what) is tuple else self.vertex(what) for _, what, x in born]
+        return tuple(nodes), tuple([n.id for n in nodes if n.output])
+
+    def vertex(self, x: Any) -> Vertex:
+        """A record, a Variable or a Constant."""
+        record = hasattr(x, "node_name")
+        kind = "Operation" if record else "Variable" if isinstance(x, Variable) else "Constant"
+        value = numbers(x.value, x.shape, x.dtype)
+        flow = self.flow.get(x) if record or kind == "Variable" else None
+        operands = [self.operand(x, slot, y) for slot, y in enumerate(x.operands[:ROWS])] if record else []
+        return Vertex(
+            self.ids[id(x)], kind, self.titles.of(x), clip(clean(x.node_name if record else x.name), NAME),
+            word(x) if record else kind, value,
+            gradient=flow.gradient if flow else None,
+            parts=flow.parts if flow else (),
+            of_parts=flow.of_parts if flow else 0,
+            operands=tuple(operands),
+            more_operands=len(x.parents) - len(operands) if record else 0,
+            output=any([x is y for y in (*self.records, *self.lonely)]),
+            notes=tuple(self.notes(x, kind, value, flow)),
+            named=self.titles.name(x) is not None,
+            scope=tuple([clip(clean(name), 60) for name in x.scope]) if record else (),
+            entered=tuple([self.boxes[number] for _, number in x.entered]) if record else (),
+        )  # fmt: skip
+
+    def notes(self, x: Any, kind: str, value: Numbers, flow: Flow | None) -> list[str]:
+        """What has to be said about a node."""
+        words = []
+        if kind == "Constant":
+            words.append("no gradient")
+        if kind == "Variable" and not x.requires_grad:
+            words.append("frozen: no gradient")
+        if kind == "Variable" and (where := overwritten(x.value, self.first_use.get(id(x), sys.maxsize))):
+            words.append(f"overwritten since it was used ({clip(clean(where.rpartition('/')[2]), 40)})")
+        if flow and flow.kept:
+            words.append(f"{self.titles.of(x)}.grad = {flow.kept.magnitude(modes().digits)}, {self.passes()}")
+        return words
+
+    def passes(self) -> str:
+        """What must have been added up in ``.grad``: "2 passes" if all Variables hold twice the gradient."""
+        times = {flow.times for flow in self.flow.values() if flow.kept}
+        told = len(times) == 1 and 0 not in times and any([r.parents for r in self.records])
+        return f"{times.pop()} passes" if told else "of other passes too"
+
+    @property
+    def first_use(self) -> dict[int, int]:
+        """When each Variable was first used by what is drawn."""
+        if not hasattr(self, "_first_use"):
+            self._first_use: dict[int, int] = {}
+            for record in self.order:
+                for parent in record.parents:
+                    if parent is not None and not parent.parents:
+                        earlier = self._first_use.get(id(parent), sys.maxsize)
+                        self._first_use[id(parent)] = min(earlier, record.number)
+        return self._first_use
+
+    def plain(self, place: tuple[int, int], x: Any) -> Vertex:
+        """An operand that is no node: a number, an array, or what is left of one."""
+        value = numbers(x.reference(), x.shape, x.dtype) if isinstance(x, Ghost) else numbers(x)
+        return Vertex(self.ids[place], "Constant", self.titles.of(x), "", "Constant", value, notes=("no gradient",))
+
+    def operand(self, record: Any, slot: int, x: Any) -> Operand:
+        """A row of a record's card."""
+        flows = record.parents[slot] is not None
+        source = self.ids.get(key(x if flows or isinstance(x, Node) else (id(record), slot)))
+        flow = self.flow.get(record)
+        note = ""
+        if flows and source is None:
+            note = "hidden"
+        elif not flows and flow:
+            note = "no gradient"
+        elif record.rule.elementwise and flows:
+            times = int(np.prod(record.shape)) // max(1, int(np.prod(x.shape)))
+            note = f"broadcast × {times}" if times > 1 else ""
+        return Operand(
+            slot, self.titles.of(x), source, flows,
+            flow.local[slot] if flow else None, flow.sent[slot] if flow else None, note,
+        )  # fmt: skip
+
+
+def as_it_was(x: Any, record: Any) -> Any:
+    """A plain operand; of an array that the operation, or somebody later, has written into, only shape and dtype."""
+    value = x.reference() if isinstance(x, Ghost) else x
+    return Gone(x.shape, x.dtype) if overwritten(value, record.number - 1) else x
+
+
+class Gone(Ghost):
+    """Shape and dtype of values that are no more."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: Any) -> None:
+        self.shape, self.dtype, self.reference = shape, dtype, lambda: None
+
+
+def key(x: Any) -> Any:
+    """What identifies a node of the picture: the object, or the place of a plain operand."""
+    return x if type(x) is tuple else id(x)
+
+
+def source_of(node: Any) -> Any:
+    """What the walk knows a node by: its record, a live Variable itself, None for what nothing flows through."""
+    if isinstance(node, Variable):
+        return node if node.requires_grad else None
+    return node.grad_fn
+
+
+def record_in(node: Any, everything: Sequence[Any], argument: str) -> Any:
+    """The record of a node that must be in the graph."""
+    record = source_of(node) if isinstance(node, Node) else None
+    if record is None or not any([record is r for r in everything]):
+        raise ValueError(f"{argument}= is a node of this graph that gradients flow to; not {clip(repr(node), 60)}")
+    return record
+
+
+def created(x: Any) -> int:
+    """The creation number of a record or a leaf."""
+    return int(x.number)

@@ -1,0 +1,180 @@
+"""What a node is called in a picture, looked up when it is drawn and stored nowhere.
+
+The name it was given; else a name that the variables of the notebook (or of the caller) have for it; else how it was
+computed, if that is short (``a1**2``, ``sin(a2)``); else the running name that every node has (``add_0``).
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from ...nodes.nodes import Node
+from ...nodes.versions import Ghost
+from .numbers import number
+from .style import clean, clip
+
+# Frames that are not the user's: ours, and those between a notebook's cell and the repr of its last value.
+OTHERS = frozenset((__name__.partition(".")[0], "IPython", "ipykernel", "traitlets", "decorator", ""))
+RUNNING = re.compile(r"(var|const)_\d+")
+LONGEST = 16  # characters of an expression that serves as a title
+TITLE = 32  # characters of any title
+
+# name of a row -> how Python writes it, and how strongly that binds
+# fmt: off
+BINARY = {
+    "add": ("{} + {}", 1), "subtract": ("{} - {}", 1), "multiply": ("{}*{}", 2), "divide": ("{}/{}", 2),
+    "matmul": ("{} @ {}", 2), "floor_divide": ("{}//{}", 2), "remainder": ("{} % {}", 2), "power": ("{}**{}", 4),
+}
+UNARY = {"negative": ("-{}", 3), "positive": ("+{}", 3), "transpose": ("{}.T", 9), "matrix_transpose": ("{}.mT", 9)}
+# fmt: on
+CLOSED = 9
+
+
+class Titles:
+    """The titles of one picture. ``add`` operations with their operands first."""
+
+    def __init__(self, bound: Mapping[int, str]) -> None:
+        self.bound = bound  # id of a leaf, or of a record -> its name among the caller's variables
+        self.known: dict[int, tuple[str, int]] = {}  # id -> expression and how strongly it binds
+
+    def add(self, record: Any) -> None:
+        """Find the title of a record whose operands have theirs."""
+        name = self.name(record)
+        if name is None and (expression := self.expression(record)):
+            self.known[id(record)] = expression
+        else:
+            self.known[id(record)] = (name or record.node_name, CLOSED)
+
+    def of(self, x: Any) -> str:
+        """The title of a record, a leaf or a plain value."""
+        text, _ = self.term(x)
+        return clip(clean(text), TITLE) or "(no name)"
+
+    def term(self, x: Any) -> tuple[str, int]:
+        """The same as a part of an expression, and how strongly it binds."""
+        if id(x) in self.known:
+            return self.known[id(x)]
+        if isinstance(x, Node) or hasattr(x, "node_name"):
+            return self.name(x) or _running(x), CLOSED
+        text = literal(x)
+        return text, 3 if text.startswith("-") else CLOSED
+
+    def name(self, x: Any) -> str | None:
+        """The name that the user gave to ``x``, or has for it."""
+        if hasattr(x, "node_name"):
+            given = x.node_name if x.node_name != f"{x.rule.name}_{x.count}" else None
+        else:
+            given = None if RUNNING.fullmatch(x.name) else x.name
+        return given if given is not None else self.bound.get(id(x))
+
+    def expression(self, record: Any) -> tuple[str, int] | None:
+        """How it was computed, if that is short: ``sin(a2)``."""
+        name, operands = record.rule.name, record.operands
+        if len(operands) > 3:
+            return None
+        terms = [self.term(x) for x in operands]
+        extra = options(record)
+        if name in BINARY and len(terms) == 2 and not extra:
+            form, strength = BINARY[name]
+            text = form.format(*[_inside(t, strength, place, name) for place, t in enumerate(terms)])
+        elif name in UNARY and not extra:
+            form, strength = UNARY[name]
+            text = form.format(_inside(terms[0], strength, 0, name))
+        elif name == "getitem":
+            strength, text = CLOSED, f"{_inside(terms[0], CLOSED, 0, name)}[{index(record.options['i'])}]"
+        else:
+            strength, text = CLOSED, f"{name}({', '.join([t for t, _ in terms] + extra)})"
+        return (text, strength) if len(text) <= LONGEST else None
+
+
+def _inside(term: tuple[str, int], strength: int, place: int, name: str) -> str:
+    """A term, in parentheses where Python would otherwise read something else."""
+    text, binds = term
+    tight = binds <= strength if (place == 1) != (name == "power") else binds < strength
+    return f"({text})" if tight and binds < CLOSED else text
+
+
+def _running(x: Any) -> str:
+    """The name that everything has; a Constant that is one number is called by it."""
+    if hasattr(x, "node_name"):
+        return str(x.node_name)
+    return literal(x.value) if x.name.startswith("const_") and not x.shape else str(x.name)
+
+
+def literal(x: Any) -> str:
+    """A plain value as a title: ``2``, ``0.5``, ``array``."""
+    if isinstance(x, Ghost) or getattr(x, "shape", ()) != ():
+        return "array"
+    x = x.item() if hasattr(x, "item") else x
+    return number(x, 4).replace("−", "-") if isinstance(x, (float, int, complex)) else str(x)
+
+
+def options(record: Any) -> list[str]:
+    """The arguments that are not operands, where they differ from their defaults: ``["axis=0"]``.
+
+    Those whose name begins with _ are for the backward pass alone (see ``extending/function.py``).
+    """
+    rule = record.rule
+    defaults = dict(zip(rule.names, rule.defaults, strict=False))  # rules set by users have none
+    shown = {k: v for k, v in record.options.items() if not k.startswith("_")}
+    return [f"{k}={brief(v)}" for k, v in shown.items() if not _same(v, defaults.get(k))]
+
+
+def _same(a: Any, b: Any) -> bool:
+    return a is b or (type(a) is type(b) and not hasattr(a, "shape") and bool(a == b))
+
+
+def brief(x: Any) -> str:
+    """An option in a few characters."""
+    if hasattr(x, "shape") and x.shape:
+        return "array"
+    if callable(x):
+        return getattr(x, "__name__", type(x).__name__)
+    return clip(clean(x), 24)
+
+
+def index(i: Any) -> str:
+    """What stands in the brackets of ``x[i]``.
+
+    >>> index((slice(1, None), 0)), index(...)
+    ('1:, 0', '...')
+    """
+    if isinstance(i, tuple):
+        return ", ".join(map(index, i)) or "()"
+    if isinstance(i, slice):
+        start, stop, step = ["" if p is None else brief(p) for p in (i.start, i.stop, i.step)]
+        return f"{start}:{stop}" + (f":{step}" if step else "")
+    return "..." if i is Ellipsis else brief(i)
+
+
+def word(record: Any) -> str:
+    """The operation in words: ``multiply``; ``sum, axis=0``; ``getitem [1:]``."""
+    if record.rule.name in ("getitem", "setitem"):
+        return clip(f"{record.rule.name} [{index(record.options['i'])}]", 30)
+    return clip(", ".join([clean(record.rule.name), *options(record)]), 40)
+
+
+def bound_names() -> dict[int, str]:
+    """The caller's names for nodes: in the notebook, in the first frame outside autoflow and IPython, in its module.
+
+    The notebook comes first because a function that draws has a name of its own for what it draws: ``node``. A name
+    that comes first in its namespace wins: in ``for v in (x, y)`` the loop's name came later.
+    """
+    frame: Any = sys._getframe(1)
+    while frame is not None and str(frame.f_globals.get("__name__", "")).partition(".")[0] in OTHERS:
+        frame = frame.f_back
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    spaces = [shell.user_ns] if shell is not None else []
+    spaces += [frame.f_locals, frame.f_globals] if frame is not None else []
+    found: dict[int, str] = {}
+    for space in spaces:
+        for name, x in list(space.items()):
+            if name.isidentifier() and not name.startswith("_") and isinstance(x, Node):
+                record = getattr(
+                    x, "grad_fn", None
+                )  # NumPy can make arrays of our class that have none of our attributes
+                found.setdefault(id(x if record is None else record), name)
+    return found

@@ -1,0 +1,1 @@
+"""Pages that show a picture, and step through it."""

@@ -1,0 +1,186 @@
+"""Files and notebook outputs: JSON, Mermaid, ``save``, the bundle for IPython."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from ...modes import modes
+from ..model.data import Graph
+from ..model.style import LIGHT, SHORT, clip
+
+
+def to_json(graph: Graph) -> str:
+    """The graph as JSON. ``<``, ``>`` and ``&`` are written as escapes, so it may stand inside HTML."""
+    data = {
+        "format": "autoflow graph 1", "title": graph.title, "outputs": graph.outputs, "gradients": graph.gradients,
+        "notes": graph.notes, "nodes": [asdict(v) for v in graph.nodes], "edges": [asdict(e) for e in graph.edges],
+    }  # fmt: skip
+    text = json.dumps(_plain(data), ensure_ascii=False, allow_nan=False, indent=1)
+    for c in "<>&":
+        text = text.replace(c, f"\\u{ord(c):04x}")
+    return text + "\n"
+
+
+def _plain(x: Any) -> Any:
+    """JSON knows neither NaN nor complex numbers: those become text."""
+    if isinstance(x, dict):
+        return {k: _plain(v) for k, v in x.items()}
+    if isinstance(x, (list, tuple)):
+        return [_plain(v) for v in x]
+    return str(x) if isinstance(x, complex) or (isinstance(x, float) and not math.isfinite(x)) else x
+
+
+def to_mermaid(graph: Graph) -> str:
+    """A flowchart: nodes with values and gradients, arrows with the number of the operand and the local derivative."""
+    graph = graph.drawn
+    digits = graph.look.digits
+    lines = ["flowchart " + ("TD" if graph.look.direction == "down" else "LR")]
+    for v in graph.nodes:
+        words = [v.title, v.word] if v.word != v.kind else [f"{v.title}", v.kind]
+        if graph.look.detail != "names":
+            words.append(f"{v.value.shape_text()} {v.value.text(digits)}".strip())
+            words += [f"{graph.partial(v)} = {v.gradient.text(digits)}"] if v.gradient else []
+        text = "<br/>".join([mermaid_text(w) for w in words])
+        lines.append(f'    n{v.id}["{text}"]' if v.kind == "Operation" else f'    n{v.id}(["{text}"])')
+    for e in graph.edges:
+        words = [str(e.slot + 1)] if len(graph.nodes[e.target].operands) > 1 else []
+        words += [f"×{e.local.text(digits)}"] if e.local and graph.look.detail == "lesson" else []
+        arrow = "-->" if e.flows else "-.->"
+        lines.append(
+            f"    n{e.source} {arrow}" + (f'|"{mermaid_text(" ".join(words))}"| ' if words else " ") + f"n{e.target}"
+        )
+    for kind, short in SHORT.items():
+        members = ",".join([f"n{v.id}" for v in graph.nodes if v.kind == kind])
+        if members:
+            fill, line, ink = LIGHT[short + "-fill"], LIGHT[short + "-line"], LIGHT[short + "-text"]
+            dashes = ",stroke-dasharray:6 4" if kind == "Constant" else ""
+            lines += [
+                f"    classDef {short} fill:{fill},stroke:{line},color:{ink}{dashes}",
+                f"    class {members} {short}",
+            ]
+    lines += [f"    %% {mermaid_text(note)}" for note in graph.notes]
+    return "\n".join(lines) + "\n"
+
+
+def mermaid_text(text: str) -> str:
+    """Letters, digits and a few signs as they are, everything else in Mermaid's numbered escapes.
+
+    >>> mermaid_text('a "b"')
+    'a #34;b#34;'
+    """
+    return "".join([c if c.isalnum() or c in " .=_,:" else f"#{ord(c)};" for c in text])
+
+
+Writer = Callable[[Graph], str]
+WRITERS: dict[str, Writer] = {
+    ".svg": Graph.to_svg, ".html": Graph.to_html, ".dot": Graph.to_dot, ".gv": Graph.to_dot,
+    ".mmd": Graph.to_mermaid, ".json": Graph.to_json, ".txt": lambda graph: graph.to_text() + "\n",
+}  # fmt: skip
+DRAWN = (".png", ".pdf")
+SVG = "image/svg+xml"
+
+
+def save(graph: Graph, path: Any, writers: Mapping[str, Writer] | None = None) -> Path:
+    """Write the file; the end of its name decides what. ``writers`` says for some endings who writes instead."""
+    target = Path(os.fspath(path))
+    suffix = target.suffix.lower()
+    known = WRITERS | dict(writers or {})
+    if suffix in DRAWN:
+        target.write_bytes(drawn(graph, suffix[1:]))
+    elif suffix in known:
+        target.write_text(known[suffix](graph), encoding="utf-8", newline="\n")
+    else:
+        words = " ".join([*known, *DRAWN])
+        raise ValueError(f"a picture can be saved as {words}; not as {clip(repr(target.name), 60)}")
+    return target
+
+
+def drawn(graph: Graph, form: str) -> bytes:
+    """PNG or PDF: by matplotlib from our own layout, else by pygraphviz or Graphviz's ``dot``, whichever is there.
+
+    Raises FileNotFoundError, which says what to install, if none of them is.
+    """
+    from ..render.dot import run_dot
+    from ..render.png import NoMatplotlibError, render
+
+    if graph.look.engine != "dot":
+        try:
+            return render(graph, form)
+        except NoMatplotlibError:
+            pass
+    try:
+        return run_dot(graph, form)
+    except FileNotFoundError as missing:
+        if (answer := by_pygraphviz(graph, form)) is not None:
+            return answer
+        try:
+            return render(graph, form)
+        except NoMatplotlibError:
+            raise FileNotFoundError(
+                f"{str(missing).partition(':')[0]}, nor were matplotlib and pygraphviz: a .{form} file is drawn by one "
+                f"of them. pip install matplotlib, or save a .svg file, which needs no other program"
+            ) from None
+
+
+def by_pygraphviz(graph: Graph, form: str) -> bytes | None:
+    """What pygraphviz draws, whose wheels bring Graphviz along; None if it is not installed, or cannot."""
+    try:
+        import pygraphviz
+
+        data = pygraphviz.AGraph(string=graph.to_dot()).draw(format=form, prog="dot")
+    except (ImportError, OSError, ValueError):
+        return None
+    return bytes(data) if data else None
+
+
+def bundle(
+    graph: Graph, include: Any = None, exclude: Any = None, *, start: int = -1, text: Callable[[Graph], str] = str
+) -> dict[str, Any]:
+    """What IPython shows: HTML for notebooks, and the tree (or ``text``) for terminals.
+
+    Under ``af.options.static`` a PNG instead of HTML, for places that show none: the viewers of GitHub, PDF. An SVG
+    where nothing can draw a PNG, and where ``include`` names it: with one in the notebook, whatever stands beside it,
+    nbconvert writes no LaTeX without Inkscape.
+    """
+    makers: dict[str, Callable[[Graph], Any]] = {"text/html": lambda graph: fragment(graph, start)}
+    if modes().static:
+        makers = {"image/png": lambda graph: drawn(graph, "png")}
+    makers |= {SVG: Graph.to_svg, "text/plain": text}
+    asked = SVG in (include or ())
+    answer: dict[str, Any] = {}
+    for kind in wanted(makers, include, exclude):
+        if kind == SVG and not asked and (answer.keys() & {"text/html", "image/png"}):
+            continue
+        try:
+            answer[kind] = makers[kind](graph)
+        except Exception as error:
+            if kind == "text/plain":
+                answer[kind] = f"a picture of {len(graph.nodes)} nodes, which failed: {type(error).__name__}"
+    return answer
+
+
+def wanted(kinds: Iterable[str], include: Any = None, exclude: Any = None) -> list[str]:
+    """Those of the kinds of output that somebody asks for; IPython in a terminal asks for text only."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    active = getattr(getattr(shell, "display_formatter", None), "active_types", None)
+    return [
+        kind
+        for kind in kinds
+        if (not include or kind in include)
+        and not (exclude and kind in exclude)
+        and (include or not active or kind in active)
+    ]
+
+
+def fragment(graph: Graph, start: int) -> str:
+    """The HTML of a cell: see :mod:`.html`, which is imported late because not everybody is in a notebook."""
+    from .html import fragment
+
+    return fragment(graph, start)

@@ -1,0 +1,223 @@
+"""The picture as HTML: one fragment that works wherever HTML is shown, and degrades where less is allowed.
+
+    data         an attribute: what each step changes, and the picture with other boxes folded, as JSON
+    text         hidden by an attribute, so it appears where attributes are removed, and with them all images
+    image        a ``data:`` image of the SVG, with a text that says what it shows: most programs leave it
+    table        all steps, behind a click: for screen readers, and for pages that run no scripts
+    script       ``fragment.js``: replaces the image by the living picture and its controls
+
+No ids, no links, nothing from the network, no ``eval``. What a user wrote is escaped, and the script treats it as text;
+MathJax, which notebooks run over all outputs, is told to leave it alone.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import zlib
+from collections.abc import Sequence
+from functools import cache
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+from ..lesson import Step, steps_of
+from ..model.data import Graph, Vertex
+from ..model.style import DARK, LIGHT
+from .toggling import toggles
+
+STEPPED = 200  # nodes; of a larger picture nobody wants every step in the page
+LAST = -1
+LONG = 65_536  # letters of data, above which it is compressed
+PLAIN = "tex2jax_ignore mathjax_ignore"  # a name may have dollars, and MathJax makes links
+TYPESET = "tex2jax_process mathjax_process"
+RULE = 3  # the column of the table of steps that has formulas
+REMOVED = "This page removes pictures. Those drawn under af.options(static=True, tables=True) stay."
+
+
+def page(graph: Graph, start: int = LAST) -> str:
+    """A whole HTML page, which opens at step ``start``: 0 is the first, -1 the finished picture."""
+    schemes = "light dark" if graph.look.theme == "auto" else graph.look.theme
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy(script())}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f'<meta name="color-scheme" content="{schemes}">\n<title>{escape(graph.title)}</title>\n'
+        f"<style>{ground(graph.look.theme)}body{{margin:12px;font:14px system-ui,sans-serif}}"
+        "td{padding:1px 10px 1px 0;vertical-align:top}</style>\n"
+        f"</head>\n<body>\n{fragment(graph, start)}\n</body>\n</html>\n"
+    )
+
+
+def ground(theme: str) -> str:
+    """The background of a page: that of the picture in it."""
+    light, dark = [f"html{{background:{colours['bg']}}}" for colours in (LIGHT, DARK)]
+    return {"light": light, "dark": dark}.get(theme, f"{light}@media (prefers-color-scheme:dark){{{dark}}}")
+
+
+def policy(*scripts: str) -> str:
+    """What a browser may do in a page of ours: run these scripts and no other, load nothing from anywhere."""
+    known = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in scripts]
+    allowed = " ".join([f"'sha256-{text}'" for text in known])
+    return f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src {allowed}"
+
+
+def fragment(graph: Graph, start: int = LAST) -> str:
+    """What stands in the page, or in a notebook's cell."""
+    shown = graph.drawn
+    whole = len(shown.nodes) <= STEPPED and not any([v.fold for v in shown.nodes])
+    steps = steps_of(shown) if graph.gradients and whole else []
+    told = [frame(shown, step) for step in steps]
+    data = {
+        "start": start,
+        "css": style(graph.look.theme),
+        "light": fixed(graph),
+        "steps": told,
+        "folds": toggles(graph),
+    }
+    return (
+        f"<div class=\"autoflow-picture {PLAIN}\" data-autoflow='{attribute(data)}'>{instead(graph)}{image(graph)}"
+        f"{table(graph, steps)}<script>{script()}</script></div>"
+    )
+
+
+def instead(graph: Graph) -> str:
+    """The tree, for programs that remove images. They remove attributes too: then it is no longer hidden.
+
+    (JupyterLab keeps images; of attributes it removes the empty ones.)
+    """
+    return f'<div hidden="hidden"><pre>{REMOVED}\n{escape(graph.to_text(ascii=False))}</pre></div>'
+
+
+def image(graph: Graph) -> str:
+    """The picture as an image, which survives where scripts and SVG are removed."""
+    data = base64.b64encode(graph.to_svg().encode()).decode()
+    return f'<img alt="{escape(graph.summary())}" src="data:image/svg+xml;base64,{data}" style="max-width:100%"/>'
+
+
+def table(graph: Graph, steps: list[Step]) -> str:
+    """The steps as a table; of a picture that is not stepped through, the nodes."""
+    if not steps:
+        return f"<details><summary>all nodes as text</summary><pre>{escape(graph.drawn.table())}</pre></details>"
+    return f"<details><summary>all steps as text</summary>{html_table(step_rows(steps, graph), RULE)}</details>"
+
+
+def step_rows(steps: Sequence[Step], graph: Graph) -> list[list[str]]:
+    """One row per step, below a row of headlines. Of a lesson with the local rules in LaTeX, in column RULE."""
+    rows = [["step", "phase", "what happens"], *[[str(s.number), s.phase, s.caption] for s in steps]]
+    if not graph.rules:
+        return rows
+    rules = {k: f"${text}$" for k, text in graph.rules}
+    last = ["local rule", *[rules.get(s.node, "") if s.node and s.phase == "backward" else "" for s in steps]]
+    return [[*row, text] for row, text in zip(rows, last, strict=True)]
+
+
+def html_table(rows: Sequence[Sequence[str]], math: int = -1) -> str:
+    """A table of texts. MathJax may typeset the column ``math``, whose names are those of a formula.
+
+    (Rows and cells only: of the elements of a table these are left everywhere.)
+    """
+    head, *body = [[escape(text) for text in row] for row in rows]
+    lines = [[f"<b>{text}</b>" for text in head], *body]
+    kinds = [f' class="{TYPESET}"' * (k == math) + ' style="text-align:left"' for k in range(len(head))]
+    cells = ["".join([f"<td{kind}>{text}</td>" for kind, text in zip(kinds, line, strict=True)]) for line in lines]
+    return f"<table>{''.join([f'<tr>{line}</tr>' for line in cells])}</table>"
+
+
+def attribute(data: Any) -> str:
+    """JSON that may stand between apostrophes in a tag; if it is long, compressed, and in letters that need no care.
+
+    >>> attribute({"name": "</a> 'b'"})
+    '{"name":"\\\\u003c/a\\\\u003e \\\\u0027b\\\\u0027"}'
+    """
+    text = safe_json(data).replace("'", "\\u0027")
+    return text if len(text) <= LONG else base64.b64encode(zlib.compress(text.encode(), 9)).decode()
+
+
+def safe_json(data: Any) -> str:
+    """JSON that may stand inside ``<script>``.
+
+    >>> safe_json({"name": "</script>"})
+    '{"name":"\\\\u003c/script\\\\u003e"}'
+    """
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for c in "<>&":
+        text = text.replace(c, f"\\u{ord(c):04x}")
+    return text
+
+
+# ------------------------------------------------------------------ what the script gets
+
+
+def frame(graph: Graph, step: Step) -> dict[str, Any]:
+    """One step: its texts, the arrows that lead to its node, the products that it sends, the texts that change."""
+    told: dict[str, Any] = {"phase": step.phase, "caption": step.caption}
+    if step.question:
+        told["question"] = step.question
+    if step.node is None:
+        return told
+    node = graph.nodes[step.node]
+    told["node"] = node.id
+    if step.phase == "backward" and node.id in (rules := dict(graph.rules)):
+        told["rule"] = rules[node.id]
+    if step.phase == "forward":
+        told["inputs"] = [arrow(row.source, node, row.slot) for row in node.operands if row.source is not None]
+    if step.phase == "seed" and step.gradient is not None:
+        told["sum"] = step.gradient.text(graph.look.digits)
+        told["complete"] = node.of_parts <= 1
+    if step.products:
+        places = [row.slot for row in node.operands if row.sent is not None]  # of the row's "= 6.619" in the card
+        told["products"] = [
+            {
+                "edge": arrow(p.source, node, p.slot), "row": places.index(p.slot), "to": p.source,
+                "sum": p.so_far.text(graph.look.digits) if p.so_far and p.so_far.kept else "…",
+                "complete": p.place >= p.of_places,
+            }
+            for p in step.products
+        ]  # fmt: skip
+    return told
+
+
+def arrow(source: int | None, target: Vertex, slot: int) -> str:
+    """The name that pictures/render/svg.py gives to an arrow."""
+    return f"{source}-{target.id}-{slot}"
+
+
+def fixed(graph: Graph) -> str:
+    """Which theme the page has: "true" is light, "" follows the reader's, in the words that JupyterLab uses."""
+    return {"light": "true", "dark": "false"}.get(graph.look.theme, "")
+
+
+@cache
+def style(theme: str) -> str:
+    """The style sheet of the controls. Around them stands an element that says which theme the notebook has."""
+    light, dark = [
+        "".join([f"--{key}:{value};" for key, value in colours.items()]) + f"color-scheme:{name}"
+        for colours, name in ((LIGHT, "light"), (DARK, "dark"))
+    ]
+    rules = [
+        f".page{{{light}}}",
+        f"@media (prefers-color-scheme:dark){{.page{{{dark}}}}}",
+        f"[data-jp-theme-light=true] .page{{{light}}}",
+        f"[data-jp-theme-light=false] .page{{{dark}}}",
+    ]
+    return "\n".join([*rules, packed("fragment.css")])
+
+
+@cache
+def script() -> str:
+    """``fragment.js`` as it stands in pages, closed up so that nothing of it is visible outside."""
+    return closed(packed("unpack.js"), packed("fragment.js"))
+
+
+def closed(*pieces: str) -> str:
+    """Pieces of JavaScript as one function that runs at once."""
+    return "\n".join(['(() => {"use strict";', *pieces, "})();"])
+
+
+def packed(name: str) -> str:
+    """A file of this package without indentation and without its lines of comment."""
+    text = (files(__package__) / name).read_text(encoding="utf-8")
+    lines = [line.strip() for line in text.splitlines()]
+    return "\n".join([line for line in lines if line and not line.startswith("//")])

@@ -1,0 +1,1 @@
+"""A picture as SVG, DOT, text, tables."""

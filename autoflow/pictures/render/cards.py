@@ -1,0 +1,248 @@
+"""What stands in each node, line by line: the visual language, before it is SVG or DOT.
+
+    a3  multiply             10.31     the head: name, operation, value (or shape)
+    ① a1**2    ×0.8415  =  0.8415     a row per operand: local derivative, what is sent back
+    ② sin(a2)   ×12.25  =   12.25
+    ∂a5/∂a3          0.5 + 0.5 = 1     the foot: the contributions that arrived, and their sum
+
+A Variable has a head and a foot, a Constant a head and a remark. The level of detail decides which lines there are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..model.data import Fold, Graph, Vertex
+from ..model.numbers import Numbers, number
+from ..model.style import SHORT, clip, width
+
+PAD = 10.0  # left and right of a line's text
+SPACE = 7.0  # between two pieces of text
+AIR = 16.0  # at least, between the left and the right of a line
+HEIGHTS = {"head": 32.0, "row": 23.0, "body": 22.0, "foot": 27.0, "note": 18.0}
+PARTS = 3  # contributions that are written out
+WIDE = 26  # characters of an array printed in full beside other things
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A piece of text in one of the styles of :data:`.style.STYLES`, and the room it takes."""
+
+    text: str
+    style: str
+    room: float
+
+
+@dataclass(frozen=True, slots=True)
+class CardLine:
+    """One line: spans from the left, spans from the right."""
+
+    kind: str
+    left: tuple[Span, ...] = ()
+    right: tuple[Span, ...] = ()
+    blocks: int = 0  # how many of the six blocks are full, where there is a span of them
+
+    @property
+    def height(self) -> float:
+        """In pixels."""
+        return HEIGHTS[self.kind]
+
+    @property
+    def room(self) -> float:
+        """The width that it needs."""
+        pieces = [*self.left, *self.right]
+        air = AIR if self.left and self.right else 0.0
+        return 2 * PAD + math.fsum([s.room for s in pieces]) + SPACE * max(0, len(pieces) - 1) + air
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """All lines of one node."""
+
+    node: Vertex
+    lines: tuple[CardLine, ...]
+    alarm: bool  # a value or gradient is NaN or infinite
+
+    @property
+    def short(self) -> str:
+        """var, con or op."""
+        return SHORT[self.node.kind]
+
+    @property
+    def width(self) -> float:
+        """The room of the widest line."""
+        return max([line.room for line in self.lines])
+
+    @property
+    def height(self) -> float:
+        """The heights of all lines, and a little air below rounded cards."""
+        return math.fsum([line.height for line in self.lines]) + (4.0 if len(self.lines) > 1 else 0.0)
+
+    def row(self, slot: int) -> int:
+        """Which line operand ``slot`` has: its own, or that of all the others."""
+        rows = [i for i, line in enumerate(self.lines) if line.kind == "row"]
+        return rows[min(slot, len(rows) - 1)] if rows else 0
+
+
+def cards(graph: Graph) -> list[Card]:
+    """The cards of all nodes."""
+    return [card(graph, node) for node in graph.nodes]
+
+
+def card(graph: Graph, node: Vertex) -> Card:
+    """The card of one node at the graph's level of detail."""
+    detail, digits = graph.look.detail, graph.look.digits
+    alarm = any([amount is not None and bool(amount.flags()) for amount in (node.value, node.gradient)])
+    if detail == "names":
+        return Card(node, (CardLine("head", (span(node.title, "title"),)),), alarm)
+    if node.fold is not None:
+        return Card(node, tuple(folded_lines(graph, node, node.fold)), alarm)
+    lines = [head(node, digits)]
+    lines += rows(graph, node)
+    if not node.value.scalar:
+        lines += [CardLine("body", (span(text, "numbers"),)) for text in broken(node.value.text(digits))]
+    if flags := node.value.flags():
+        lines.append(CardLine("note", (span(f"value: {flags}", "warn"),)))
+    if node.gradient is not None:
+        lines.append(foot(graph, node, node.gradient))
+        if flags := node.gradient.flags():
+            lines.append(CardLine("note", (span(f"gradient: {flags}", "warn"),)))
+    lines += [
+        CardLine("note", (span(clip(text, 60), "note"),))
+        for text in node.notes
+        if graph.gradients or text != "no gradient"
+    ]
+    return Card(node, tuple(lines), alarm)
+
+
+def folded_lines(graph: Graph, node: Vertex, fold: Fold) -> list[CardLine]:
+    """A folded box: + name and shape, what is in it, how large its gradient is."""
+    shape = node.value.shape_text() if fold.exits == 1 else ""
+    lines = [CardLine("head", (span("+", "word"), span(node.title, "title")), (span(shape, "shape"),) if shape else ())]
+    if fold.text():
+        lines.append(CardLine("note", (span(clip(fold.text(), 60), "note"),)))
+    counts = [(fold.variables, "Variable"), (fold.operations, "operation")]
+    told = " · ".join([f"{k:,} {word}{'s' * (k != 1)}" for k, word in counts if k])
+    lines.append(CardLine("note", (span(told, "note"),)))
+    if node.gradient is not None and graph.look.detail != "names":
+        lines.append(foot(graph, node, node.gradient))
+    return lines
+
+
+def span(text: str, style: str, room: float = 0.0) -> Span:
+    """A span that takes at least ``room``."""
+    return Span(text, style, max(room, width(text, style)))
+
+
+def head(node: Vertex, digits: int) -> CardLine:
+    """Name, operation, and the value; of an array the shape."""
+    left = [span(node.title, "title")]
+    if not node.title.startswith(node.word + "("):  # sin(a2) says what it is
+        left.append(span(node.word, "word"))
+    value = node.value
+    if node.kind == "Constant" and node.title == value.text(digits).replace("−", "-"):
+        return CardLine("head", tuple(left))  # a literal: its name is its value
+    if not value.scalar:
+        right = [span(value.shape_text(), "shape")]
+    else:
+        right = [span(value.shape_text(), "note")] if value.shape_text() else []
+        right.append(span(value.text(digits), "value" if value.kept else "note"))
+    return CardLine("head", tuple(left), tuple(right))
+
+
+def rows(graph: Graph, node: Vertex) -> list[CardLine]:
+    """A line per operand, numbers under numbers."""
+    lesson = graph.look.detail == "lesson" and graph.gradients
+    digits = graph.look.digits
+    local = [f"×{row.local.text(digits)}" if lesson and row.local else "" for row in node.operands]
+    sent = [f"= {short(row.sent, digits)}" if lesson and row.sent else "" for row in node.operands]
+    local_room = max([width(text, "local") for text in local], default=0.0)
+    sent_room = max([width(text, "sent") for text in sent], default=0.0)
+    lines = []
+    for row, by, back in zip(node.operands, local, sent, strict=True):
+        left = [span(str(row.slot + 1), "slot")] if len(node.operands) > 1 or node.more_operands else []
+        left.append(span(clip(row.title, 20), "operand"))
+        right = [span(row.note, "note")] if row.note else []
+        if by or back:
+            right += [span(by, "local", local_room)] if local_room else []
+            right += [span(back, "sent", sent_room)] if sent_room else []
+        lines.append(CardLine("row", tuple(left), tuple(right)))
+    if node.more_operands:
+        lines.append(CardLine("row", (span(f"… {node.more_operands:,} more operands", "note"),)))
+    return lines
+
+
+def broken(text: str) -> list[str]:
+    """An array of few elements in lines of bearable length: a row each, or three numbers each.
+
+    >>> broken("[[1.234, 2.345, 3.456], [4.567, 5.678, 6.789]]")
+    ['[[1.234, 2.345, 3.456],', '[4.567, 5.678, 6.789]]']
+    """
+    if len(text) <= WIDE:
+        return [text]
+    if "], [" in text:
+        return [
+            row + "]," * (place < text.count("], ["))
+            for place, row in enumerate(text.replace("], [", "\n[").split("\n"))
+        ]
+    numbers = text.split(", ")
+    groups = [", ".join(numbers[i : i + 3]) for i in range(0, len(numbers), 3)]
+    return [group + "," * (place < len(groups) - 1) for place, group in enumerate(groups)]
+
+
+def foot(graph: Graph, node: Vertex, gradient: Numbers) -> CardLine:
+    """The gradient, and in a lesson the parts whose sum it is."""
+    digits = graph.look.digits
+    left = [span("gradients" if node.fold else graph.partial(node), "partial")]
+    if gradient.scalar or (gradient.elements and len(gradient.text(digits)) <= WIDE):
+        parts = [span(sum_of(node, digits), "parts")] if graph.look.detail == "lesson" and node.parts else []
+        return CardLine("foot", tuple(left), (*parts, span(gradient.text(digits), "gradient")))
+    bar = span("", "blocks")
+    return CardLine("foot", (*left, bar), (span(gradient.magnitude(digits), "gradient"),), gradient.blocks())
+
+
+def sum_of(node: Vertex, digits: int) -> str:
+    """``5.89 − 0.5403 =``."""
+    return sum_text(node.parts[:PARTS], node.of_parts, digits) + " ="
+
+
+def sum_text(parts: Sequence[Numbers], of_parts: int, digits: int) -> str:
+    """``5.89 − 0.5403 + …``: numbers added up, arrays in brackets; just how many if that gets long."""
+    text = ""
+    for part in parts:
+        word = part.text(digits)
+        minus = word.startswith("−") and part.scalar
+        text += (" − " if minus else " + " if text else "") + (word[1:] if minus else word) if text else word
+    if len(text) > 2 * WIDE or any([not p.elements for p in parts]):
+        return f"{of_parts} parts"
+    return text + (" + …" if of_parts > len(parts) else "")
+
+
+def short(amount: Numbers, digits: int) -> str:
+    """What is sent back, in little room: in full, or its root mean square."""
+    text = amount.text(digits)
+    if amount.scalar or len(text) <= WIDE or amount.rms is None:
+        return text
+    return f"rms {number(amount.rms, digits)}"
+
+
+def flow_levels(graph: Graph) -> list[float | None]:
+    """How much is sent back along each arrow, from 0 to 1 on a log scale; None: nothing, or unknown.
+
+    Between numbers the largest of the picture decides the scale; arrays have the fixed one of the six blocks.
+    """
+    sizes = [
+        None if e.sent is None or not e.flows else math.inf if e.sent.rms is None else e.sent.rms for e in graph.edges
+    ]
+    top = max([s for s in sizes if s is not None and math.isfinite(s)], default=0.0)
+    scale = math.log1p(max(top, 15.0))
+    levels: list[float | None] = []
+    for e, size in zip(graph.edges, sizes, strict=True):
+        if size is None or e.sent is None:
+            levels.append(None)
+        else:
+            arrays = graph.look.detail == "arrays"
+            levels.append(e.sent.blocks() / 6 if arrays else min(1.0, math.log1p(size) / scale))
+    return levels

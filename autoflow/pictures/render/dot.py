@@ -1,0 +1,216 @@
+"""The picture in Graphviz's language, and what its program ``dot`` makes of it.
+
+The cards are the same as in SVG, as tables. What a user wrote never becomes part of the language: nodes are called
+``n0``, ``n1``, ..., and every text is escaped character by character.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from itertools import pairwise
+from typing import Any
+from xml.sax.saxutils import escape
+
+from ..layout.arrange import ranks, spine
+from ..model.data import Edge, Graph
+from ..model.style import DARK, LIGHT, SHORT, STYLES, Theme
+from .cards import Card, CardLine, Span, cards, flow_levels
+from .legend import items
+
+NODES = 500  # what dot arranges in a fraction of a second; 5,000 take it most of a minute
+SECONDS = 20
+SHAPES = {"var": ' STYLE="ROUNDED"', "con": ' STYLE="ROUNDED,DASHED"', "op": "", "sco": ' STYLE="ROUNDED"'}
+
+
+def to_dot(graph: Graph) -> str:
+    """The source text. Needs the Python package ``graphviz``."""
+    graph = graph.drawn
+    theme = DARK if graph.look.theme == "dark" else LIGHT
+    drawn = cards(graph)
+    source = new_digraph(graph, theme)
+    pairs = [(e.source, e.target) for e in graph.edges]
+    main = spine(pairs, ranks(len(drawn), pairs), graph.outputs)
+    clusters(source, graph, drawn, (), theme)
+    for e, level in zip(graph.edges, flow_levels(graph), strict=True):
+        tail, head = ends(graph, drawn[e.target], e)
+        straight = {"weight": "8"} if (e.source, e.target) in main else {}
+        source.edge(f"n{e.source}:{tail}", f"n{e.target}:{head}", **line_of(e, level, theme), **straight)
+    for last, entry in following(graph):
+        source.edge(f"n{last}", f"n{entry}", style="invis", weight="0")
+    return str(source.source)
+
+
+def following(graph: Graph) -> list[tuple[int, int]]:
+    """Pairs: the last node of a box, and a node of the next box that needs nothing from its own box. It comes later.
+
+    Graphviz would put two boxes beside each other as soon as one node of the second could stand there.
+    """
+    inside = {f.path: [v for v in graph.nodes if v.entered[: len(f.path)] == f.path] for f in graph.frames}
+    pairs = []
+    for before, after in pairwise(inside):
+        if len(before) != len(after) or before[:-1] != after[:-1]:
+            continue
+        mine, theirs = [{v.id for v in inside[path]} for path in (after, before)]
+        needs = {v.id: {r.source for r in v.operands} for v in inside[after]}
+        if any([sources & theirs for sources in needs.values()]):
+            pairs += [(max(theirs), k) for k, sources in needs.items() if not sources & mine]
+    return pairs
+
+
+def new_digraph(graph: Graph, theme: Theme) -> Any:
+    """An empty ``graphviz.Digraph`` in our style."""
+    try:
+        import graphviz
+    except ImportError as error:
+        raise ImportError("DOT is written with the Python package graphviz: pip install graphviz") from error
+    source = graphviz.Digraph("autoflow")
+    down = graph.look.direction == "down"
+    source.attr("graph", rankdir="TB" if down else "LR", bgcolor=theme["bg"], nodesep="0.28", ranksep="0.75", pad="0.3",
+                newrank="true", fontname="Helvetica", labelloc="b", labeljust="c")  # fmt: skip
+    source.attr("node", shape="plain", fontname="Helvetica")
+    source.attr("edge", fontname="Helvetica")
+    if label := below(graph, theme):
+        source.attr("graph", label=f"<{label}>")
+    return source
+
+
+def clusters(source: Any, graph: Graph, drawn: list[Card], path: tuple[int, ...], theme: Theme) -> None:
+    """The nodes that stand directly in a box, and the boxes in it as clusters."""
+    for c in drawn:
+        if c.node.entered == path:
+            source.node(f"n{c.node.id}", label=f"<{table(c, theme)}>")
+    for number, f in enumerate(graph.frames):
+        if f.path[:-1] == path:
+            words = quoted("− " + " · ".join([text for text in (f.title, f.fold.text()) if text]))
+            label = f'<<FONT COLOR="{theme["sco-text"]}">{words}</FONT>>'
+            with source.subgraph(name=f"cluster_{number}") as inner:
+                inner.attr(label=label, labelloc="t", labeljust="l", style="rounded,filled",
+                           fillcolor=theme["sco-fill"], color=theme["sco-line"])  # fmt: skip
+                clusters(inner, graph, drawn, f.path, theme)
+
+
+def ends(graph: Graph, c: Card, e: Edge) -> tuple[str, str]:
+    """Where an arrow begins and ends: at the operand's row; from top to bottom just at the edges."""
+    return ("card:s", "card:n") if graph.look.direction == "down" else ("out:e", f"r{c.row(e.slot)}:w")
+
+
+def line_of(e: Edge, level: float | None, theme: Theme) -> dict[str, str]:
+    """Colour and width of an arrow."""
+    if level is not None:
+        return {"color": theme[f"flow{round(4 * level)}"], "penwidth": f"{1.1 + 3 * level:.2f}", "arrowsize": "0.6"}
+    if e.flows:
+        return {"color": theme["edge"], "penwidth": "1.2", "arrowsize": "0.6"}
+    return {"color": theme["con-line"], "style": "dashed", "penwidth": "1.1", "arrowsize": "0.6"}
+
+
+def table(c: Card, theme: Theme) -> str:
+    """A card as Graphviz's HTML-like table."""
+    line = theme["warn"] if c.alarm else theme[c.short + "-line"]
+    shape = SHAPES[c.short]
+    border = "3" if c.alarm or c.node.output else "1.5"
+    rows = []
+    for i, one in enumerate(c.lines):
+        rows += ["<HR/>"] if one.kind == "foot" and c.short == "op" else []
+        rows.append(row(c, i, one, theme))
+    return (
+        f'<TABLE PORT="card" BORDER="{border}" CELLBORDER="0" CELLSPACING="0" CELLPADDING="4" COLOR="{line}" '
+        f'BGCOLOR="{theme[c.short + "-fill"]}"{shape}>{"".join(rows)}</TABLE>'
+    )
+
+
+def row(c: Card, place: int, one: CardLine, theme: Theme) -> str:
+    """One line of a card: what stands left, what stands right."""
+    head = place == 0
+    fill = f' BGCOLOR="{theme["op-head"]}"' if head and c.short == "op" else ""
+    left = " ".join([font(s, one, c.short, theme) for s in one.left])
+    right = "  ".join([font(s, one, c.short, theme) for s in one.right if s.text or s.style == "blocks"])
+    out = ' PORT="out"' if head else ""
+    into = f' PORT="r{place}"'
+    if not right:
+        # The cell to the right is where arrows leave, so it is there even if it is empty.
+        right = font(Span(" ", "note", 0.0), one, c.short, theme)
+    return f'<TR><TD ALIGN="LEFT"{into}{fill}>{left}</TD><TD ALIGN="RIGHT"{out}{fill}>{right}</TD></TR>'
+
+
+def font(s: Span, one: CardLine, short: str, theme: Theme) -> str:
+    """A piece of text in its style."""
+    family, size, bold, colour = STYLES[s.style]
+    text = s.text
+    if s.style == "slot" and text.isdigit() and int(text) <= 20:
+        text = chr(0x245F + int(text))
+    if s.style == "blocks":
+        text = "▰" * one.blocks + "▱" * (6 - one.blocks)
+    face = ' FACE="DejaVu Sans Mono"' if family == "mono" else ""
+    start = f'<FONT POINT-SIZE="{size * 0.8:.3g}" COLOR="{theme[colour.replace("@", short)]}"{face}>'
+    start, end = start + "<B>" * bold, "</B>" * bold + "</FONT>"
+    # Graphviz replaces \N by the name of the node even here, so the letter behind a backslash is a text of its own.
+    return "".join([start + quoted(piece) + end for piece in re.split(r"(?<=\\)", text) if piece])
+
+
+def quoted(text: str) -> str:
+    r"""``text`` for a label: what could mean something to Graphviz or XML as a numbered character.
+
+    >>> quoted(r'<b> \N "x"')
+    '&#60;b&#62; &#92;N &#34;x&#34;'
+    """
+    return "".join([f"&#{ord(c)};" if c in "<>&\"'\\{}|[]" else c for c in text])
+
+
+def below(graph: Graph, theme: Theme) -> str:
+    """The legend and the notes as a table."""
+    cells = []
+    for pieces, _ in items(graph) if graph.look.legend else []:
+        words = ""
+        style = ""
+        for text, name in pieces:
+            if name in SHORT.values():
+                fill, line = theme[name + "-head"], theme[name + "-line"]
+                shape = SHAPES[name]
+                style = f' BORDER="1.3" COLOR="{line}" BGCOLOR="{fill}"{shape}'
+                words += font(Span(text, "word", 0.0), CardLine("note"), name, theme)
+            else:
+                words += font(Span(text, name, 0.0), CardLine("note", blocks=4), "op", theme) + " "
+        cells.append(f"<TD{style}>{words}</TD>")
+    rows = [f"<TR>{''.join(cells)}</TR>"] if cells else []
+    span = max(1, len(cells))
+    rows += [
+        f'<TR><TD COLSPAN="{span}">{font(Span(text, "note", 0.0), CardLine("note"), "op", theme)}</TD></TR>'
+        for text in graph.notes
+    ]
+    return f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="7" CELLPADDING="3">{"".join(rows)}</TABLE>' if rows else ""
+
+
+def run_dot(graph: Graph, form: str) -> bytes:
+    """What ``dot -T<form>`` writes. The errors (OSError, ValueError) say what to do instead."""
+    program = shutil.which("dot")
+    if program is None:
+        raise FileNotFoundError(
+            f"dot was not found: a .{form} file is drawn by Graphviz's program dot. Install Graphviz (graphviz.org), "
+            f"or save a .svg file, which needs no program"
+        )
+    size = len(graph.drawn.nodes)
+    if size > NODES:
+        raise ValueError(f"dot takes too long for {size} nodes, at most {NODES}: use graph(limit={NODES}), or .svg")
+    try:
+        done = subprocess.run(  # noqa: S603 - no shell; what it gets is our own text, on its input
+            [program, f"-T{form}"], input=to_dot(graph).encode(), capture_output=True, timeout=SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise TimeoutError(f"dot took more than {SECONDS} seconds for {size} nodes: it was stopped") from None
+    if done.returncode:
+        raise OSError(f"dot failed: {done.stderr.decode(errors='replace')[:300]}")
+    return done.stdout
+
+
+def dot_svg(graph: Graph) -> tuple[str, str]:
+    """The SVG as Graphviz arranges it, without what refers to other files; or "" and why there is none."""
+    try:
+        text = run_dot(graph, "svg").decode()
+    except (OSError, ValueError, ImportError) as error:
+        return "", str(error).partition(":")[0]
+    text = re.sub(r"^.*?(?=<svg)|<!--.*?-->\n?|<title>[^<]*</title>\n?", "", text, flags=re.DOTALL)
+    start, rest = text.split(">", 1)
+    words = f"<title>{escape(graph.title)}</title>\n<desc>{escape(graph.summary())}</desc>"
+    return f'{start} role="img">\n{words}{rest}', ""

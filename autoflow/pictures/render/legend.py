@@ -1,0 +1,116 @@
+"""Below the picture: what its signs mean, and what the reader has to know."""
+
+from __future__ import annotations
+
+from math import fsum
+
+from ..model.data import Graph
+from ..model.style import KINDS, SHORT, width
+from .cards import CardLine, Span
+from .spans import draw_span, n
+
+LINE = 26.0
+BETWEEN = 22.0  # items
+Item = tuple[list[tuple[str, str]], float]  # (text, style) pieces, and their width
+
+
+def items(graph: Graph) -> list[Item]:
+    """The signs that this picture has, with their meaning."""
+    down = graph.look.direction == "down"
+    answer: list[list[tuple[str, str]]] = [
+        [(kind, SHORT[kind])] for kind in KINDS if any([v.kind == kind for v in graph.nodes])
+    ]
+    if graph.look.detail == "names":
+        return [(piece, room(piece)) for piece in answer]
+    arrays = [v for v in graph.nodes if not v.value.scalar]
+    output = next((v for v in graph.nodes if v.output and v.value.scalar), None)
+    if output is not None:
+        sample = output.value.text(graph.look.digits)
+        answer.append([(sample, "value"), (f"value, computed {'downwards' if down else 'left to right'}", "note")])
+    if any([v.value.elements is None and v.value.kept for v in arrays]):
+        answer.append([("0.1 ± 2", "numbers"), ("mean ± standard deviation", "note")])
+    if not graph.gradients:
+        return [(piece, room(piece)) for piece in answer]
+    of = f" of {graph.title}" if len(graph.title) <= 16 else ""
+    scalar = next((v.gradient for v in graph.nodes if v.gradient is not None and v.gradient.scalar), None)
+    if scalar is not None:
+        answer.append(
+            [
+                (scalar.text(graph.look.digits), "gradient"),
+                (f"gradient{of}, {'upwards' if down else 'right to left'}", "note"),
+            ]
+        )
+    if any([v.gradient is not None and v.gradient.elements is None for v in arrays]):
+        answer.append([("", "blocks"), (f"size of the gradient{of} (root mean square, log scale)", "note")])
+    if graph.look.detail == "lesson":
+        answer.append([("×7", "local"), ("local derivative", "note")])
+        answer.append([("= 5.89", "sent"), ("sent back along that arrow (thicker: larger)", "note")])
+    return [(piece, room(piece)) for piece in answer]
+
+
+def room(pieces: list[tuple[str, str]]) -> float:
+    """The width of an item."""
+    return fsum([_piece(text, style) for text, style in pieces]) + 7.0 * (len(pieces) - 1)
+
+
+def _piece(text: str, style: str) -> float:
+    return width(text, "word") + 18.0 if style in SHORT.values() else width(text, style)
+
+
+def legend(graph: Graph, widest: float) -> tuple[list[str], float, float]:
+    """The elements, broken into lines of at most ``widest``, and the width and height of all."""
+    rows: list[list[Item]] = []
+    for item in items(graph) if graph.look.legend else []:
+        used = fsum([w + BETWEEN for _, w in rows[-1]]) if rows else widest
+        if rows and used + item[1] <= widest:
+            rows[-1].append(item)
+        else:
+            rows.append([item])
+    for note in graph.notes:
+        rows += [[([(text, "note")], width(text, "note"))] for text in wrap(note, widest)]
+    wide = max([fsum([w for _, w in row]) + BETWEEN * (len(row) - 1) for row in rows], default=0.0)
+    pieces = []
+    for k, row in enumerate(rows):
+        x = (wide - fsum([w for _, w in row]) - BETWEEN * (len(row) - 1)) / 2
+        for item in row:
+            pieces.append(_draw(item, x, k * LINE + LINE / 2))
+            x += item[1] + BETWEEN
+    return pieces, wide, LINE * len(rows)
+
+
+def wrap(text: str, widest: float) -> list[str]:
+    """The words of ``text`` in lines that fit."""
+    lines = [""]
+    for word in text.split():
+        longer = f"{lines[-1]} {word}".strip()
+        if width(longer, "note") > widest and lines[-1]:
+            lines.append(word)
+        else:
+            lines[-1] = longer
+    return lines
+
+
+def _draw(item: Item, x: float, middle: float) -> str:
+    text = ""
+    for words, style in item[0]:
+        wide = _piece(words, style)
+        if style in SHORT.values():
+            text += _swatch(words, style, x, middle, wide)
+        else:
+            text += draw_span(Span(words, style, wide), x, middle, CardLine("foot", blocks=4), "start")
+        x += wide + 7.0
+    return text
+
+
+def _swatch(kind: str, short: str, x: float, middle: float, wide: float) -> str:
+    """A small node of that kind."""
+    inner = (
+        f'<rect class="band" x="{n(x + 1)}" y="{n(middle - 9)}" width="{n(wide - 2)}" height="18"/>'
+        if short == "op"
+        else ""
+    )
+    return (
+        f'<g class="{short}"><rect class="box" x="{n(x)}" y="{n(middle - 10)}" width="{n(wide)}" height="20" '
+        f'rx="{0 if short == "op" else 9}"/>{inner}'
+        f'<text class="word" x="{n(x + wide / 2)}" y="{n(middle + 4)}" text-anchor="middle">{kind}</text></g>'
+    )

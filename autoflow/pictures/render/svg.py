@@ -1,0 +1,258 @@
+"""The picture as SVG: one self-contained text, without scripts, links, fonts or ids.
+
+The class that the style sheet hangs on is made from the content: equal pictures are equal texts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from xml.sax.saxutils import escape
+
+from ..layout.arrange import Box, Line, Plan, Point, ranks, spine
+from ..layout.nesting import Nesting, Room
+from ..model.data import Edge, Frame, Graph
+from ..model.style import clip, width
+from .cards import Card, CardLine, cards, flow_levels, span
+from .css import style_sheet
+from .legend import legend
+from .spans import draw_line, n
+
+FITS = 'style="max-width:100%;height:auto"'  # a page narrower than the picture makes it smaller, and cuts nothing off
+MARGIN = 18.0
+LEGEND = 460.0  # the legend of a small picture may be that wide
+HEAD = 0.62  # width of an arrow's head, as a part of its length
+STRAIGHT = 1000.0  # how much more than others the arrows of the longest way want to be straight
+HEADLINE = 26.0  # of an open box
+Path = tuple[int, ...]
+Area = tuple[float, float, float, float]  # of a box: along, across, size along, size across
+STRETCH = 1.35  # cards of a rank get one width, if none must grow more than that
+
+
+def to_svg(graph: Graph) -> str:
+    """The whole file."""
+    if graph.look.engine == "dot":
+        from .dot import dot_svg
+
+        text, reason = dot_svg(graph)
+        if text:
+            return text
+        graph = replace(graph, notes=(*graph.notes, f"{reason}; drew with the built-in layout"))
+    recorded, graph = graph, graph.drawn
+    drawn = cards(graph)
+    down = graph.look.direction == "down"
+    widths = [c.width for c in drawn]
+    plan, frames = place(graph, drawn, widths, down)
+    wide, high = (plan.across, plan.along) if down else (plan.along, plan.across)
+    below, below_wide, below_high = legend(graph, max(wide, LEGEND))
+    total = max(wide, below_wide) + 2 * MARGIN
+    left = (total - wide) / 2  # the picture stands in the middle above its legend
+    pieces = [draw_frame(f, frames[f.path], down, left) for f in graph.frames]
+    pieces += arrows(graph, plan, down, left)
+    pieces += [draw_headline(f, frames[f.path], down, left) for f in graph.frames]
+    for c, corner, card_wide in zip(drawn, plan.corners, widths, strict=True):
+        x, y = reversed(corner) if down else corner
+        pieces.append(draw_card(graph, c, x + left, y + MARGIN, card_wide))
+    pieces += ports(drawn, plan, left, widths) if down else []
+    pieces += stubs(graph, plan, left)
+    height = high + 2 * MARGIN
+    if below:
+        pieces.append(f'<g transform="translate({n((total - below_wide) / 2)} {n(height)})">{"".join(below)}</g>')
+        height += below_high + MARGIN
+    return whole(recorded, "\n".join(pieces), total, height)
+
+
+def whole(graph: Graph, body: str, width: float, height: float) -> str:
+    """The outermost element around everything."""
+    name = "af" + hashlib.sha256((body + graph.look.theme).encode()).hexdigest()[:8]
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="{name}" role="img" width="{math.ceil(width)}" '
+        f'height="{math.ceil(height)}" viewBox="0 0 {math.ceil(width)} {math.ceil(height)}" {FITS}>\n'
+        f"<title>{escape(', '.join([v.title for v in graph.nodes if v.output]))}</title>\n"
+        f"<desc>{escape(graph.summary())}</desc>\n"
+        f"<style>{style_sheet(name, graph.look.theme)}</style>\n"
+        f'<rect class="bg" width="100%" height="100%"/>\n{body}\n</svg>\n'
+    )
+
+
+def place(graph: Graph, drawn: Sequence[Card], widths: list[float], down: bool) -> tuple[Plan, dict[Path, Area]]:
+    """Ask the layout where cards and boxes stand. Changes ``widths`` where a rank gets one width."""
+    rank = ranks(len(drawn), [(e.source, e.target) for e in graph.edges])
+    if not down:
+        column = [(r, node.entered) for r, node in zip(rank, graph.nodes, strict=True)]
+        among: dict[object, list[float]] = {}
+        for w, c in zip(widths, column, strict=True):
+            among.setdefault(c, []).append(w)
+        span = {c: (min(all_widths), max(all_widths)) for c, all_widths in among.items()}
+        widths[:] = [
+            span[c][1] if span[c][1] <= STRETCH * span[c][0] else w for w, c in zip(widths, column, strict=True)
+        ]
+    boxes = [box(graph, c, wide, down) for c, wide in zip(drawn, widths, strict=True)]
+    main = spine([(e.source, e.target) for e in graph.edges], rank, graph.outputs)
+    lines = []
+    for e in graph.edges:
+        straight = (e.source, e.target) in main
+        aim = boxes[e.target].output if straight else None
+        named = not graph.nodes[e.source].operands
+        lines.append(Line(e.source, e.target, e.slot, STRAIGHT if straight else 1.0, aim, named=named))
+    rooms = {f.path: Room(HEADLINE, frame_line(f).room) for f in graph.frames}
+    return Nesting(boxes, lines, [v.entered for v in graph.nodes], rooms, graph.look.direction).plan()
+
+
+def frame_line(f: Frame) -> CardLine:
+    """The headline of an open box: − name · what · parameter count."""
+    return CardLine("head", (span("−", "word"), span(f.title, "title"), span(clip(f.fold.text(), 60), "word")))
+
+
+def draw_frame(f: Frame, area: Area, down: bool, left: float) -> str:
+    """An open box, behind what is in it."""
+    wide, high = (area[3], area[2]) if down else area[2:]
+    words = f"{f.title}: {f.fold.operations} operations, {f.fold.variables} Variables"
+    return (
+        f'<g class="sco" transform="{shift(area, down, left)}"><title>{escape(words)}</title>'
+        f'<rect class="box" width="{n(wide)}" height="{n(high)}" rx="16"/></g>'
+    )
+
+
+def draw_headline(f: Frame, area: Area, down: bool, left: float) -> str:
+    """What is written in an open box, above the arrows that enter it there."""
+    line = frame_line(f)
+    back = f'<rect class="band" x="8" y="4" width="{n(line.room - 8)}" height="{n(HEADLINE - 2)}" rx="8"/>'
+    text = draw_line(line, HEADLINE / 2 + 3, line.room)
+    return f'<g class="sco" transform="{shift(area, down, left)}">{back}{text}</g>'
+
+
+def shift(area: Area, down: bool, left: float) -> str:
+    """Where a box begins."""
+    x, y = (area[1] + left, area[0] + MARGIN) if down else (area[0] + left, area[1] + MARGIN)
+    return f"translate({n(x)} {n(y)})"
+
+
+def box(graph: Graph, c: Card, wide: float, down: bool) -> Box:
+    """The size of a card for the layout, and where its arrows begin and end."""
+    rows = [row.slot for row in c.node.operands if row.source is not None]
+    count = max(rows, default=-1) + 1
+    if down:
+        return Box(c.height, wide, tuple([wide * share(rows, s) for s in range(count)]), wide / 2)
+    inputs = [centre(c, s) if c.row(s) else c.height * share(rows, s) for s in range(count)]
+    return Box(wide, c.height, tuple(inputs), centre(c, 0) if c.row(0) else c.height / 2)
+
+
+def share(rows: Sequence[int], slot: int) -> float:
+    """The place of an operand's arrow on an edge of the card, of which the arrows take even parts."""
+    return (sum([r < slot for r in rows]) + 1) / (len(rows) + 1)
+
+
+def centre(c: Card, slot: int) -> float:
+    """The height of an operand's row."""
+    row = c.row(slot)
+    return math.fsum([line.height for line in c.lines[:row]]) + c.lines[row].height / 2
+
+
+def arrows(graph: Graph, plan: Plan, down: bool, left: float) -> list[str]:
+    """All arrows, the thickest on top."""
+    pieces = []
+    faded = set(graph.faded)
+    for e, path, level in zip(graph.edges, plan.paths, flow_levels(graph), strict=True):
+        points = [(p[1] + left, p[0] + MARGIN) if down else (p[0] + left, p[1] + MARGIN) for p in path]
+        wide = 1.3 if level is None else 1.2 + 3.0 * level
+        kind = f"f{round(4 * level)}" if level is not None else "plain" if e.flows else "fixed"
+        kind += " faded" if e.source in faded or e.target in faded else ""
+        title = f"<title>{escape(tip(graph, e))}</title>"
+        mark = f'class="{kind}" data-edge="{e.source}-{e.target}-{e.slot}"'  # by which a page finds it: see pictures/pages/html.py
+        pieces.append((wide, f"<g {mark}>{curve(points, wide, down)}{title}</g>"))
+    pieces.sort(key=lambda piece: piece[0])
+    return [text for _, text in pieces]
+
+
+def tip(graph: Graph, e: Edge) -> str:
+    """What an arrow says when one points at it."""
+    source, target = graph.nodes[e.source], graph.nodes[e.target]
+    words = f"{source.title} → {target.title}, operand {e.slot + 1}"
+    if e.sent is not None:
+        words += f": sends back {e.sent.text(graph.look.digits)}"
+    return words if e.flows else words + ": no gradient"
+
+
+def curve(points: Sequence[Point], wide: float, down: bool) -> str:
+    """A path through the points, and its head."""
+    length = 8.0 + 1.1 * wide
+    (x, y), (tip_x, tip_y) = points[0], points[-1]
+    end = (tip_x, tip_y - length + 1) if down else (tip_x - length + 1, tip_y)
+    text = f"M{n(x)} {n(y)}"
+    for i in range(1, len(points) - 1, 2):
+        (ax, ay), (bx, by) = points[i], points[i + 1] if i + 2 < len(points) else end
+        text += f"L{n(ax)} {n(ay)}" if (ax, ay) != points[i - 1] else ""
+        middle_x, middle_y = (ax + bx) / 2, (ay + by) / 2
+        if not down and abs(ax - bx) < 0.6:  # the end of a row: turn round
+            turn = (10.0 + min(14.0, abs(ay - by) / 8)) * (-1 if points[i - 1][0] > ax else 1)
+            text += f"C{n(ax + turn)} {n(ay)} {n(bx + turn)} {n(by)} {n(bx)} {n(by)}"
+        elif abs(ax - bx if down else ay - by) < 0.6:
+            text += f"L{n(bx)} {n(by)}"
+        elif down:
+            text += f"C{n(ax)} {n(middle_y)} {n(bx)} {n(middle_y)} {n(bx)} {n(by)}"
+        else:
+            text += f"C{n(middle_x)} {n(ay)} {n(middle_x)} {n(by)} {n(bx)} {n(by)}"
+    half = HEAD * length / 2 + 0.4 * wide
+    back = [(-half, -length), (half, -length)] if down else [(-length, -half), (-length, half)]
+    head = " ".join([f"{n(tip_x + dx)},{n(tip_y + dy)}" for dx, dy in [(0.0, 0.0), *back]])
+    return f'<path d="{text}" stroke-width="{wide:.2f}"/><polygon points="{head}"/>'
+
+
+def draw_card(graph: Graph, c: Card, x: float, y: float, wide: float) -> str:
+    """One node."""
+    names = [c.short] + ["out"] * c.node.output + ["alarm"] * c.alarm + ["faded"] * (c.node.id in graph.faded)
+    height = c.height
+    radius = 0 if c.short == "op" else 13
+    parts = [f"<title>{escape(card_tip(graph, c))}</title>"]
+    parts.append(f'<rect class="box" width="{n(wide)}" height="{n(height)}" rx="{radius}"/>')
+    if c.short == "op":
+        inset = 1.7 if c.node.output else 0.75
+        size = f'width="{n(wide - 2 * inset)}" height="{n(c.lines[0].height - inset)}"'
+        parts.append(f'<rect class="band" x="{inset}" y="{inset}" {size}/>')
+    top = 0.0
+    for line in c.lines:
+        if line.kind == "foot" and c.short == "op":
+            parts.append(f'<path class="rule" d="M0 {n(top)}H{n(wide)}"/>')
+        parts.append(draw_line(line, top + line.height / 2, wide))
+        top += line.height
+    mark = f'class="{" ".join(names)}" data-node="{c.node.id}"'
+    return f'<g {mark} transform="translate({n(x)} {n(y)})">{"".join(parts)}</g>'
+
+
+def card_tip(graph: Graph, c: Card) -> str:
+    """What a node says when one points at it."""
+    node, digits = c.node, graph.look.digits
+    if node.fold:
+        counts = f"{node.fold.operations} operations, {node.fold.variables} Variables"
+        return f"{node.title}: {node.fold.text()}, {counts}" if node.fold.text() else f"{node.title}: {counts}"
+    words = f"{node.title}: {node.kind}" + (f" {node.word}" if node.kind == "Operation" else "")
+    words += f" = {node.value.text(digits)}"
+    if node.value.shape:
+        words += f", shape {node.value.shape_text()}"
+    return words + (f", {graph.partial(node)} = {node.gradient.text(digits)}" if node.gradient else "")
+
+
+def ports(drawn: Sequence[Card], plan: Plan, left: float, widths: Sequence[float]) -> list[str]:
+    """In a picture from top to bottom arrows cannot land on rows: at the upper edge stand the operands' numbers."""
+    pieces = []
+    for c, (along, across), wide in zip(drawn, plan.corners, widths, strict=True):
+        rows = [row.slot for row in c.node.operands if row.source is not None]
+        for slot in rows if len(c.node.operands) > 1 else []:
+            x, y = across + left + wide * share(rows, slot) + 9, along + MARGIN - 5
+            pieces.append(f'<text class="slot" x="{n(x)}" y="{n(y)}">{slot + 1}</text>')
+    return pieces
+
+
+def stubs(graph: Graph, plan: Plan, left: float) -> list[str]:
+    """The names of leaves whose arrows begin anew, above the place where they do, if they do not end there as well."""
+    pieces = {}
+    for k in sorted(plan.stubs):
+        (along, across), *_, (end, _) = plan.paths[k]
+        title = clip(graph.nodes[graph.edges[k].source].title, 12)
+        where = f'x="{n(along + left)}" y="{n(across + MARGIN - 5)}"'
+        if width(title, "parts") < end - along:  # several may begin at one place: one name
+            pieces[where] = f'<text class="parts" {where}>{escape(title)}</text>'
+    return list(pieces.values())

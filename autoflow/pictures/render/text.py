@@ -1,0 +1,195 @@
+"""The picture as a tree of lines, for terminals, logs and screen readers.
+
+From the output down to the leaves, operands in order. Whoever is used several times is shown once, and from then on
+by name. A column per number: the gradient, the local derivative, the contributions whose sum the gradient is.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from ..folding.choose import MANY
+from ..model.data import Graph, Operand, Vertex
+from ..model.style import cells
+from .cards import sum_text
+
+DEEP = 14  # levels; what is deeper continues in a tree of its own
+TO_ASCII = str.maketrans({
+    "├": "|", "└": "`", "│": "|", "─": "-", "∂": "d", "×": "x", "−": "-", "·": ";", "±": "+-", "…": "...", "∞": "inf",
+})  # fmt: skip
+
+
+@dataclass(slots=True)
+class Row:
+    """One line of the tree, before the columns are aligned."""
+
+    text: str
+    gradient: str = ""
+    local: str = ""
+    parts: str = ""
+
+
+def to_text(graph: Graph, ascii: bool | None = None) -> str:
+    """The tree of what was recorded; of many nodes, folded. ``ascii``: None asks whether the terminal can show more."""
+    if len(graph.nodes) > MANY and graph.look.fold and not graph.view:
+        graph = replace(graph, look=replace(graph.look, merge=False)).drawn
+    rows = list(Tree(graph).rows())
+    first = max([columns(row.text) for row in rows], default=0) + 2
+    wide = [
+        max([columns(text) for text in column], default=0)
+        for column in zip(*[(r.gradient, r.local) for r in rows], strict=True)
+    ]
+    lines = []
+    for row in rows:
+        line = padded(row.text, first) if row.gradient or row.local or row.parts else row.text
+        if row.gradient or row.local or row.parts:
+            line += padded(row.gradient, wide[0] + 2) + padded(row.local, wide[1] + 1) + row.parts
+        lines.append(line.rstrip())
+    lines += [" · ".join([graph.counts(), *invitation(graph)]), *graph.notes]
+    text = "\n".join(lines)
+    return plain(text) if ascii or (ascii is None and not shows_boxes()) else text
+
+
+def invitation(graph: Graph) -> list[str]:
+    """Where to go from gradients that are shown: to how they came about."""
+    titles = [graph.nodes[k].title for k in graph.outputs]
+    can = graph.gradients and len(titles) == 1 and titles[0].isidentifier()
+    return [f"{titles[0]}.step() walks through the backward pass"] if can else []
+
+
+def columns(text: str) -> int:
+    """How many places a text takes in a terminal."""
+    return sum([cells(c) for c in text])
+
+
+def padded(text: str, places: int) -> str:
+    """``text`` and blanks."""
+    return text + " " * (places - columns(text))
+
+
+def shows_boxes() -> bool:
+    """Can the terminal's encoding write the characters of the tree?"""
+    try:
+        "├─①∂×−".encode(getattr(sys.stdout, "encoding", None) or "utf-8")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+def plain(text: str) -> str:
+    """The same in ASCII."""
+    for k in range(20):
+        text = text.replace(chr(0x2460 + k), f"({k + 1})")
+    return text.translate(TO_ASCII).encode("ascii", "backslashreplace").decode()
+
+
+def circled(number: int) -> str:
+    """The number of an operand: a circled digit as far as there are any."""
+    return chr(0x245F + number) if number <= 20 else f"({number})"
+
+
+class Tree:
+    """The walk that writes the lines. Iterative: a graph may be deeper than Python's stack."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph, self.digits = graph, graph.look.digits
+        self.seen: set[int] = set()
+        self.later: list[int] = []
+        self.same = Counter([node.title for node in graph.nodes])
+
+    def title(self, node: Vertex) -> str:
+        """The title; where two nodes have the same one, with the node's number."""
+        return node.title if self.same[node.title] == 1 else f"{node.title} #{node.id}"
+
+    def rows(self) -> Iterator[Row]:
+        """All lines: a tree per output, then what was too deep."""
+        starts = [(k, True) for k in reversed(self.graph.outputs)]
+        while starts or self.later:
+            if not starts:
+                starts, self.later = [(k, False) for k in reversed(self.later)], []
+            k, output = starts.pop()
+            if k not in self.seen or output:
+                yield from self.tree(k)
+
+    def tree(self, start: int) -> Iterator[Row]:
+        """The lines of one tree."""
+        stack: list[tuple[Vertex | None, Operand | None, str, str]] = [(self.graph.nodes[start], None, "", "")]
+        while stack:
+            node, row, lead, below = stack.pop()
+            if node is None:
+                yield Row(lead + self.leaf(row))
+                continue
+            known = node.id in self.seen
+            deep = len(below) >= 4 * DEEP and not known and bool(node.operands)
+            yield self.line(node, row, lead, known, deep)
+            if known or deep:
+                self.later += [node.id] if deep else []
+                continue
+            self.seen.add(node.id)
+            stack += reversed(list(self.children(node, below)))
+
+    def children(self, node: Vertex, below: str) -> Iterator[tuple[Vertex | None, Operand | None, str, str]]:
+        """The entries of the operands. Operands that are all known leaves share a line."""
+        operands = node.operands
+        if (
+            len(operands) > 1
+            and not node.more_operands
+            and all([self.known_leaf(row) for row in operands])
+            and not self.lesson()
+        ):
+            names = ", ".join([self.title(self.graph.nodes[row.source]) for row in operands if row.source is not None])
+            yield None, Operand(0, names, note="shown above"), f"{below}└─ ", ""
+            return
+        for place, row in enumerate(operands):
+            last = place == len(operands) - 1 and not node.more_operands
+            number = circled(row.slot + 1) if len(operands) > 1 or node.more_operands else ""
+            lead = below + ("└─" if last else "├─") + (number + " " if number else " ")
+            source = None if row.source is None else self.graph.nodes[row.source]
+            yield source, row, lead, below + ("    " if last else "│   ")
+        if node.more_operands:
+            yield None, Operand(0, f"… {node.more_operands:,} more operands"), f"{below}└─ ", ""
+
+    def lesson(self) -> bool:
+        """Is there a number to show on every arrow?"""
+        return self.graph.look.detail == "lesson" and self.graph.gradients
+
+    def known_leaf(self, row: Operand) -> bool:
+        """Has the operand been shown, and is there nothing behind it?"""
+        return row.source is not None and row.source in self.seen and not self.graph.nodes[row.source].operands
+
+    def leaf(self, row: Operand | None) -> str:
+        """An operand that is no node of the picture."""
+        assert row is not None  # noqa: S101 - an entry has a node or an operand
+        return row.title + (f"  ({row.note})" if row.note and row.note != "no gradient" else "")
+
+    def line(self, node: Vertex, row: Operand | None, lead: str, known: bool, deep: bool) -> Row:
+        """The line of one node, seen from the operation that uses it."""
+        local = f"×{row.local.text(self.digits)}" if row and row.local and self.lesson() else ""
+        if known or deep:
+            return Row(f"{lead}{self.title(node)}  ({'shown above' if known else 'continued below'})", local=local)
+        text = lead + self.title(node)
+        if node.fold is not None:
+            text += f"  ({node.fold.text() or node.word})"
+        elif not node.title.startswith(node.word + "("):
+            text += f"  {node.word}"
+        if self.graph.look.detail == "names":
+            return Row(text)
+        value = node.value
+        if value.shape_text():
+            text += f"  {value.shape_text()}"
+        text += f" = {value.text(self.digits)}" if value.kept or node.fold is None else ""
+        notes = [n for n in (*node.notes, value.flags()) if n and n != "no gradient"]
+        if row is not None and row.note.startswith("broadcast"):
+            notes.append(row.note)
+        text += f"  ({', '.join(notes)})" if notes else ""
+        if node.gradient is None:
+            return Row(text)
+        gradient = node.gradient
+        shown = f"∂ {gradient.text(self.digits)}"
+        if gradient.elements is None:
+            shown = f"∂ {'▰' * gradient.blocks()}{'▱' * (6 - gradient.blocks())} {gradient.magnitude(self.digits)}"
+        parts = "= " + sum_text(node.parts[:3], node.of_parts, self.digits) if node.parts and self.lesson() else ""
+        return Row(text, shown, local, parts)

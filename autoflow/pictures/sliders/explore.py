@@ -1,0 +1,222 @@
+"""``af.explore``: sliders for the inputs, and the numbers and gradients that follow them.
+
+A graph of numbers goes to the browser as a *tape* (what was computed, in order); the page computes it there, forwards
+and backwards, so it works without Python, in exported pages too. What an operation means in JavaScript stands in its
+row of the table. Where arrays are involved, or the function takes other ways for other inputs, Python computes, and
+the sliders are a widget (extra ``widget``); without it there is a picture and one line of advice.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from html import escape
+from operator import methodcaller
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...backprop.engine import topological
+from ...errors import LostGradientError
+from ...forward.replay import replay_node
+from ...modes import modes
+from ...nodes.nodes import Node, Operation, Variable
+from ..model.names import Titles, bound_names
+from ..model.style import clean, clip
+from ..pages.exports import bundle, wanted
+from ..pages.html import PLAIN, ground, image, policy
+from ..walk import graph
+from .live import fragment
+
+Array = Any
+LARGEST = 2000  # operations that a page computes
+TRIES = 8  # other inputs at which the recorded graph must agree with the function
+
+
+@dataclass(frozen=True, slots=True)
+class Slider:
+    """One input: where its slider begins, ends, and stands at first."""
+
+    title: str
+    low: float
+    high: float
+    start: float
+
+
+class Explorer:
+    """Sliders for a graph. Notebooks show it; ``save("page.html")`` writes a page that needs nothing else.
+
+    ``reason`` says why the browser cannot compute it by itself; None if it can.
+    """
+
+    def __init__(self, root: Any, inputs: dict[Any, Slider], reason: str | None, f: Any = None) -> None:
+        self.root, self.inputs, self.reason, self.f = root, inputs, reason, f
+        self.picture = graph(root, gradients=True)
+
+    def to_html(self) -> str:
+        """The page's fragment: no address, no program but its own, and an image where scripts are removed."""
+        if self.reason is not None:
+            return f'<div class="{PLAIN}">{image(self.picture)}<p>{escape(self.advice())}</p></div>'
+        return fragment(self)[0]
+
+    def advice(self) -> str:
+        """One line: how to get sliders when the browser alone cannot compute."""
+        return f"{self.reason}, so Python has to compute: sliders need `pip install autoflow[widget]` and a notebook."
+
+    def save(self, path: Any) -> Path:
+        """Write a page of its own, light or dark as the reader's screen. Returns the path."""
+        target = Path(os.fspath(path))
+        if target.suffix.lower() not in (".html", ".htm"):
+            raise ValueError(f"sliders can be saved as .html; not as {clip(repr(target.name), 60)}")
+        title = escape(clean(self.picture.title))
+        text, program = (self.to_html(), "") if self.reason is not None else fragment(self)
+        head = f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{policy(program)}">'
+        head += f'<meta name="color-scheme" content="light dark"><title>{title}</title>'
+        head += f"<style>{ground('auto')}</style>"
+        target.write_text(f"<!doctype html>\n<html>{head}\n<body>{text}</body></html>\n", encoding="utf-8")
+        return target
+
+    def __str__(self) -> str:
+        ranges = [f"{s.title} from {s.low:g} to {s.high:g}" for s in self.inputs.values()]
+        return f"sliders for {', '.join(ranges)}\n{self.picture}" + (f"\n{self.advice()}" if self.reason else "")
+
+    __repr__ = __str__
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
+        """What notebooks show: a page, a widget, or a picture and advice. Never an exception."""
+        if modes().static:  # nothing moves there
+            return bundle(self.picture, include, exclude)
+        trouble = ""
+        if self.reason is not None:
+            try:
+                from .widget import widget
+
+                return methodcaller("_repr_mimebundle_")(widget(self))  # as IPython asks every object
+            except ImportError:  # anywidget is not installed: the page says so
+                pass
+            except Exception as error:
+                trouble = f"\n{type(error).__name__}: {clip(clean(error), 200)}"
+        answer = {}
+        for kind in wanted(["text/plain", "text/html"], include, exclude):
+            try:
+                answer[kind] = f"{self}{trouble}" if kind == "text/plain" else self.to_html()
+            except Exception as error:
+                if kind == "text/plain":
+                    answer[kind] = f"sliders, which cannot be shown: {type(error).__name__}"
+        return answer
+
+    def _ipython_display_(self) -> None:
+        """What notebooks show under ``af.options.static``, where nothing moves: see :mod:`.still`."""
+        from ..pages.still import show
+
+        show(self.picture)
+
+
+def explore(f: Any, /, **ranges: Any) -> Explorer:
+    """Sliders that move the inputs of a function, or of a recorded graph; values and gradients follow.
+
+    f : a function of NumPy expressions, called with the names in ``ranges``; or a node, whose Variables move.
+    **ranges : for each input ``(low, high)``, ``(low, high, start)``, or where it starts: then the slider goes twice as
+        far to both sides. An array stays as it is unless it has at most 6 elements; those get a slider each.
+
+    Graphs of single numbers are computed by the page itself. Other graphs need the extra ``widget``.
+
+    Raises ValueError for ranges that are none and names that the graph has not, LostGradientError if the result has
+    no history.
+
+    >>> x = af.Variable(2.0, name="x")
+    >>> page = explore(x * np.sin(x), x=(-3, 3))
+    >>> page.reason is None, page.inputs[x]
+    (True, Slider(title='x', low=-3.0, high=3.0, start=2.0))
+    """
+    return of_node(f, ranges) if isinstance(f, Node) else of_function(f, ranges)
+
+
+def of_node(root: Any, ranges: dict[str, Any]) -> Explorer:
+    """Sliders for the Variables of a recorded graph."""
+    if not isinstance(root, Operation):
+        raise LostGradientError(f"{root.name} was not computed from Variables: there is nothing to move")
+    titles = Titles(bound_names())
+    variables = [r for r in reversed(topological(root.grad_fn)) if not r.parents]
+    variables.sort(key=lambda v: v.number)
+    named = {titles.of(v): v for v in variables}
+    if unknown := [name for name in ranges if name not in named]:
+        raise ValueError(f"{', '.join(unknown)}: no Variable of the graph is called that; it has {', '.join(named)}")
+    inputs = {v: slider(titles.of(v), ranges.get(titles.of(v)), v.value) for v in variables if not v.shape}
+    return Explorer(root, inputs, unsuited(root))
+
+
+def of_function(f: Callable[..., Any], ranges: dict[str, Any]) -> Explorer:
+    """Sliders for the arguments of a function."""
+    if not callable(f):
+        raise LostGradientError(f"explore takes a function or a node, not {type(f).__name__} {clip(repr(f), 60)}")
+    if not ranges:
+        raise ValueError("explore(f, x=(-3, 3), y=1.0): say which arguments move, and from where to where")
+    variables = {name: Variable(start_of(name, spec), name) for name, spec in ranges.items()}
+    root = f(**variables)
+    if not isinstance(root, Operation):
+        raise LostGradientError(f"f returned {type(root).__name__} {clip(repr(root), 60)}, which has no history")
+    inputs = {v: slider(name, ranges[name], v.value) for name, v in variables.items() if not v.shape}
+    return Explorer(root, inputs, unsuited(root) or branching(f, root, inputs, variables), (f, variables))
+
+
+def start_of(name: str, spec: Any) -> Any:
+    """Where an argument stands at first."""
+    if isinstance(spec, tuple):
+        low, high, start = limits(name, spec)
+        return (low + high) / 2 if start is None else start
+    return spec
+
+
+def slider(name: str, spec: Any, value: Any) -> Slider:
+    """The slider of an input that stands at ``value``."""
+    start = float(value)
+    if isinstance(spec, tuple):
+        low, high, _ = limits(name, spec)
+        return Slider(name, min(low, start), max(high, start), start)
+    if spec is not None:
+        start = float(spec)
+    room = 2 * abs(start) or 1.0
+    return Slider(name, start - room, start + room, start)
+
+
+def limits(name: str, spec: tuple[Any, ...]) -> tuple[float, float, float | None]:
+    """``(low, high)`` or ``(low, high, start)``, checked."""
+    numbers = [float(v) for v in spec if isinstance(v, (int, float, np.number)) and math.isfinite(v)]
+    if len(numbers) != len(spec) or len(spec) not in (2, 3) or not numbers[0] < numbers[1]:
+        raise ValueError(f"{name}={spec!r}: a range is (low, high) or (low, high, start), with low < high")
+    if len(numbers) == 3 and not numbers[0] <= numbers[2] <= numbers[1]:
+        raise ValueError(f"{name}={spec!r}: the start is not between {numbers[0]:g} and {numbers[1]:g}")
+    return numbers[0], numbers[1], numbers[2] if len(numbers) == 3 else None
+
+
+def unsuited(root: Any) -> str | None:
+    """Why a page cannot compute this graph by itself; None if it can."""
+    order = topological(root.grad_fn)
+    if len(order) > LARGEST:
+        return f"there are {len(order):,} operations"
+    for record in order:
+        name = clean(record.node_name if record.parents else record.name)
+        if record.shape != () or any([np.shape(x) for x in (record.operands if record.parents else ())]):
+            return f"{name} is or uses an array"
+        if str(record.dtype) != "float64":
+            return f"{name} is {record.dtype}"
+        if record.parents and not getattr(record.rule, "javascript", ""):
+            return f"{clean(record.rule.name)} has no JavaScript"
+    return None
+
+
+def branching(f: Any, root: Any, inputs: dict[Any, Slider], variables: dict[str, Any]) -> str | None:
+    """Does the function compute something else for other inputs (an ``if``, a comparison)? Tried at a few."""
+    rng = np.random.default_rng(0)
+    for _ in range(TRIES):
+        at = {v: rng.uniform(s.low, s.high) for v, s in inputs.items()}
+        with np.errstate(all="ignore"):
+            theirs = np.asarray(f(**{name: Variable(at.get(v, v.value), name) for name, v in variables.items()}))
+        ours = replay_node(root, at)
+        if theirs.shape != ours.shape or not np.allclose(theirs, ours, rtol=1e-9, atol=1e-300, equal_nan=True):
+            return "the function takes other ways for other inputs (an if, or a comparison)"
+    return None

@@ -1,0 +1,169 @@
+"""The page behind ``af.explore``: the tape, the script, and a picture whose numbers the script fills in."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+from ...backprop.engine import topological
+from ...modes import modes
+from ...nodes.nodes import Node
+from ..model.data import Operand, Vertex
+from ..model.names import Titles, bound_names
+from ..model.numbers import Numbers
+from ..pages.html import PLAIN, attribute, closed, html_table, image, instead, packed
+from ..render.css import properties
+from ..render.tables import table_rows
+from ..walk import graph
+
+DRAWN = 200  # nodes of a live picture; of more there is a table
+TOKEN = re.compile("\ue000([a-z][0-9.]+)\ue002*\ue001")
+
+
+def fragment(page: Any) -> tuple[str, str]:
+    """What stands in a cell, and the program in it: tape, image and table, script."""
+    data, operations = tape(page)
+    rows = ",".join([f"{json.dumps(name)}:{functions(rule)}" for name, rule in operations.items()])
+    start = f'const ROWS={{{rows}}};for(const e of document.querySelectorAll(".autoflow-explore:not([data-live])"))'
+    program = closed(packed("unpack.js"), script(), f"{start}mount(e,ROWS);")
+    return (
+        f"<div class=\"autoflow-explore {PLAIN}\" data-autoflow='{attribute(data)}'>{instead(page.picture)}"
+        f"<style>{properties('autoflow-explore', 'auto')}</style>{image(page.picture)}"
+        f"<details><summary>all numbers</summary>{html_table(table_rows(page.picture))}</details></div>"
+        f"<script>{program}</script>"
+    ), program
+
+
+@cache
+def script() -> str:
+    """What every page runs."""
+    return packed("explore.js")
+
+
+def functions(rule: Any) -> str:
+    """A row's JavaScript as a list of functions: the value, then what is sent to each operand.
+
+    >>> functions((af.Variable(1.0) * 2.0).grad_fn.rule)
+    '[(x,y)=>(x * y),(g,x,y,z)=>(g * y),(g,x,y,z)=>(g * x)]'
+    """
+    names = ",".join(rule.names)
+    value, *sent = [text.strip() for text in rule.javascript.split(";")]
+    pulls = [f"(g,{names},z)=>({text or 'NaN'})" for text in sent]
+    return f"[{','.join([f'({names})=>({value})', *pulls])}]"
+
+
+def tape(page: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The graph as JSON, and the rows that it uses."""
+    order = sorted(topological(page.root.grad_fn), key=lambda r: r.number)
+    titles, operations = Titles(bound_names()), {}
+    nodes: list[list[Any]] = []
+    shown: list[str | None] = []
+    place: dict[Any, int] = {}
+
+    def constant(x: Any) -> int:
+        nodes.append([None, [], [], jsonable(x)])
+        shown.append(titles.of(x) if isinstance(x, Node) and titles.name(x) else None)
+        return len(nodes) - 1
+
+    for record in order:
+        if not record.parents:
+            place[record] = constant(record.value)
+            shown[-1] = titles.of(record)
+            continue
+        titles.add(record)
+        rule = record.rule
+        args = [
+            place[p] if p is not None else constant(x) for p, x in zip(record.parents, record.operands, strict=True)
+        ]
+        args += [constant(x) for x in record.saved[rule.operands : -1]]
+        flows = [k for k, p in enumerate(record.parents) if p is not None]
+        operations[rule.name] = rule
+        place[record] = len(nodes)
+        nodes.append([rule.name, args, flows, None])
+        shown.append(titles.of(record))
+    data = {
+        "nodes": nodes, "titles": shown, "output": place[page.root.grad_fn], "digits": modes().digits,
+        "inputs": [
+            {"node": place[v], "title": s.title, "low": s.low, "high": s.high, "start": s.start}
+            for v, s in page.inputs.items() if v in place
+        ],
+        "svg": live_svg(page, place), "notes": notes(order, titles),
+    }  # fmt: skip
+    return data, operations
+
+
+def jsonable(x: Any) -> Any:
+    """A number for JSON, which has no NaN and no infinity; booleans and None as they are."""
+    x = x.value if isinstance(x, Node) else x
+    x = x.item() if hasattr(x, "item") else x
+    if x is None or isinstance(x, bool):
+        return x
+    value = float(x)
+    return value if math.isfinite(value) else "NaN" if math.isnan(value) else f"{'-' * (value < 0)}Infinity"
+
+
+def notes(order: Sequence[Any], titles: Titles) -> list[str]:
+    """What the reader has to know: a condition was decided when the graph was made."""
+    fixed = [titles.of(r) for r in order if r.parents and r.rule.name == "where"]
+    return (
+        [f"The condition in {', '.join(fixed[:3])} stays as it was; it does not follow the sliders."] if fixed else []
+    )
+
+
+# -- the live picture: the drawing as always, with places for numbers instead of numbers
+
+
+class Place(Numbers):
+    """Stands for a number that the page fills in."""
+
+    __slots__ = ("token",)
+    token: str
+
+    def text(self, digits: int) -> str:
+        """A mark as wide as most numbers."""
+        return self.token
+
+
+def mark(at: str, wide: int = 9) -> Place:
+    """The place ``v3``: the value of node 3. (Letters of Unicode's private area, which no name keeps.)"""
+    place = Place((), "float64", True, (1.0,), 1.0, 0.0, 1.0)
+    object.__setattr__(place, "token", f"\ue000{at.ljust(wide - 2, chr(0xE002))}\ue001")
+    return place
+
+
+def live_svg(page: Any, place: dict[Any, int]) -> str:
+    """The picture with ``<tspan data-at="v3">`` for its numbers; empty if the graph is too large to draw."""
+    picture = graph(page.root, gradients=True, merge=False, fold=False)
+    born = {record.number: k for record, k in place.items()}
+    numbers = sorted(born)
+    drawn = [v for v in picture.nodes if v.kind != "Constant"]
+    if len(picture.nodes) > DRAWN or len(drawn) != len(numbers):
+        return ""
+    tapes = {v.id: born[number] for v, number in zip(drawn, numbers, strict=True)}
+    nodes = tuple([marked(v, tapes[v.id]) if v.id in tapes else v for v in picture.nodes])
+    look = replace(picture.look, theme="auto", engine="built-in")
+    svg = replace(picture, nodes=nodes, look=look).to_svg()
+    svg = re.sub(r"<title>.*?</title>|<desc>.*?</desc>", "", svg, flags=re.DOTALL)  # what they say would not change
+    if match := re.search(r'class="(af\w+)"', svg):  # the page has the colours, for light and dark
+        svg = svg.replace(properties(match[1], "auto"), "")
+    svg = svg.replace(" (thicker: larger)", "")  # here all arrows are alike
+    return TOKEN.sub(r'<tspan data-at="\1"></tspan>', svg)
+
+
+def marked(v: Vertex, k: int) -> Vertex:
+    """A card whose numbers are places. The parts of a sum are one place."""
+    operands = tuple([marked_row(row, k) for row in v.operands])
+    parts = (mark(f"p{k}", 17),) if v.parts else ()
+    gradient = mark(f"g{k}") if v.gradient else None
+    return replace(v, value=mark(f"v{k}"), gradient=gradient, parts=parts, of_parts=1, operands=operands)
+
+
+def marked_row(row: Operand, k: int) -> Operand:
+    """The same for an operand's row."""
+    local = mark(f"l{k}.{row.slot}") if row.local else None
+    return replace(row, local=local, sent=mark(f"s{k}.{row.slot}") if row.sent else None)

@@ -1,0 +1,1 @@
+"""Functions of functions: gradients, products with Jacobians, Jacobians, and a check of them all."""

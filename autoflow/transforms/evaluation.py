@@ -1,0 +1,244 @@
+"""One evaluation of a function on leaves of its own: what ``grad``, ``vjp``, ``jacobian`` ... begin with.
+
+Each call gives its function fresh leaves in place of the arguments (a copy outside, an identity operation inside
+another transform), and its pass stops there. Otherwise ``f`` could not tell its argument from the same number captured
+by a closure, and in ``grad(lambda x: x * grad(lambda y: x + y)(1.0))`` the inner derivative would be 2 instead of 1
+("perturbation confusion": Siskind and Pearlmutter, 2005).
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from .. import pytree
+from ..backprop import passes
+from ..backprop.hooks import leaf_hooks
+from ..errors import lost
+from ..modes import modes, switched
+from ..nodes.grads import fitted
+from ..nodes.nodes import NodeRole, Variable, VariableRole, source_of, value_of
+from ..numbering import now
+from ..rules import versions
+from ..rules.table import of, primitive, rule
+
+Array = Any
+Argnum = int | str | tuple[int | str, ...]
+
+
+@primitive
+def unmoved(x: Array, y: Array) -> Array:
+    """``x``, said to depend on ``y`` with the derivative zero: a constant gradient that is differentiated again."""
+    return x.copy()
+
+
+rule(unmoved, "x y", "=", r"$x", elementwise=False, x=lambda g: g, y=lambda g, y: np.zeros_like(y),
+     examples=(of((2,), (3,)),))  # fmt: skip
+
+
+class Trace:
+    """One evaluation of a function on leaves of its own.
+
+    z : what it returned.
+    leaves : the nodes that stand in place of the numbers in the chosen arguments, all in one list.
+    records : theirs, as they were made: f may write into an array, which then has another.
+    nested : shall results be differentiable again?
+    """
+
+    def __init__(
+        self, f: Callable[..., Any], argnum: Argnum, args: tuple[Any, ...], options: dict[str, Any],
+        also: Iterable[Any] = (),
+    ) -> None:  # fmt: skip
+        self.many = isinstance(argnum, tuple)
+        places = [place(f, k, args, options) for k in (argnum if isinstance(argnum, tuple) else (argnum,))]
+        call: dict[Any, Any] = {**dict(enumerate(args)), **options}
+        originals = [call[p] if p in call else default(f, p) for p in places]
+        if len(set(places)) < len(places):
+            raise TypeError(f"argnum={argnum!r} names an argument twice")
+        given = [*[x for tree in originals for x in pytree.leaves(tree)], *also]
+        switches = modes()
+        self.nested = switches.recording and (switches.depth > 0 or any([source_of(x) is not None for x in given]))
+        self.first = now()  # all that depends on our leaves is made later
+        self._stops: dict[Any, Any] = {}
+        with switched(recording=True, depth=switches.depth + 1):
+            self.arguments = [own_leaves(tree) for tree in originals]
+            self.leaves: list[Any] = [
+                x for tree in self.arguments for x in pytree.leaves(tree) if isinstance(x, NodeRole)
+            ]
+            self.records = [source_of(x) for x in self.leaves]
+            call.update(zip(places, self.arguments, strict=True))
+            named = {name: x for name, x in call.items() if isinstance(name, str)}
+            self.z = f(*[call[k] for k in range(len(args))], **named)
+
+    def stop(self, z: Any) -> set[Any] | None:
+        """Where a pass from ``z`` ends: our leaves, and what does not depend on them. None if it reaches no leaf."""
+        record = source_of(z)
+        if record is None:
+            return None
+        if record not in self._stops:
+            self._stops[record] = border(record, set(self.records), self.first)
+        return self._stops[record]  # type: ignore[no-any-return]
+
+    def reaches(self, z: Any) -> bool:
+        """Does ``z`` depend on one of the leaves?"""
+        return self.stop(z) is not None
+
+    def checked_reach(self, results: list[Any], allow_unused: bool) -> None:
+        """Zeros for all arguments are hardly ever what somebody wants to know: most often the graph was left."""
+        if self.leaves and not allow_unused and not any([self.reaches(z) for z in results]):
+            raise lost("the function's result depends on none of the arguments that it is differentiated for")
+
+    def pull_back(self, z: Any, seed: Any = None, nested: bool | None = None) -> list[Any]:
+        """dL/d(leaf) for each leaf, given the seed dL/dz; None where nothing came."""
+        stop = self.stop(z)
+        if stop is None:
+            return [None] * len(self.leaves)
+        nested = self.nested if nested is None else nested
+        pairs = passes.pull_back(z, seed, create_graph=nested, stop=stop)
+        found = {id(holder): g for holder, g in pairs}
+        return [found.get(id(record)) for record in self.records]
+
+    def presented(self, gradients: list[Any], nested: bool | None = None) -> Any:
+        """The gradients as the caller gets them: in the containers of the arguments, zeros where nothing came."""
+        nested = self.nested if nested is None else nested
+        ready = [self._ready(k, g, nested) for k, g in enumerate(gradients)]
+        return self.arranged(ready)
+
+    def arranged(self, answers: list[Any]) -> Any:
+        """One thing per leaf, in the containers of the arguments; a tuple if several arguments were chosen."""
+        remaining = iter(answers)
+        parts = [
+            pytree.mapped(lambda x: next(remaining) if isinstance(x, NodeRole) else None, tree)
+            for tree in self.arguments
+        ]
+        return tuple(parts) if self.many else parts[0]
+
+    def _ready(self, k: int, g: Any, nested: bool) -> Any:
+        value = value_of(self.leaves[k])
+        if not nested:
+            return copied(np.zeros_like(value) if g is None else fitted(value_of(g), value.dtype))
+        with switched(recording=True):
+            return self.attached(k, np.zeros_like(value) if g is None else fitted(g, value.dtype))
+
+    def attached(self, k: int, g: Any) -> Any:
+        """``g``, which will be differentiated again, and may then be a constant: its derivative is zero, not lost."""
+        record = self.records[k]
+        if isinstance(record, VariableRole):
+            return g  # nobody outside knows this leaf
+        source = source_of(g)
+        if source is not None and border(source, {record}, record.number) is not None:
+            return g
+        with switched(recording=True):
+            return unmoved(g, self.leaves[k])
+
+    def outside(self, tree: Any) -> Any:
+        """Results of ``f`` for the caller: plain arrays in place of nodes, unless they are to be differentiated."""
+        if self.nested:
+            return tree
+        return pytree.mapped(lambda x: copied(x) if isinstance(x, NodeRole) or pytree.is_number(x) else x, tree)
+
+
+def border(root: Any, wanted: set[Any], first: int) -> set[Any] | None:
+    """Where a pass from ``root`` to the records ``wanted`` may stop: at these, and at what does not depend on them.
+
+    Without this, ``grad(lambda x: np.sum(w @ x))`` would compute what is behind a Variable ``w`` too. Creation numbers
+    make it cheap: nothing older than ``first`` depends on what was made then, and operands are older than results.
+    None if ``root`` depends on none of them.
+    """
+    if root in wanted:
+        return wanted
+    seen, queue, older, reached = {root, *wanted}, [root], set(), False
+    for record in queue:
+        for parent in record.parents:
+            if parent in wanted:
+                reached = True
+            elif parent is not None and parent not in seen:
+                seen.add(parent)
+                if parent.number < first or not parent.parents:
+                    older.add(parent)
+                else:
+                    queue.append(parent)
+    if not reached:
+        return None
+    if not older:
+        return wanted  # everything in between depends on them, most often
+    useful = set(wanted)
+    for record in sorted(queue, key=lambda r: r.number):
+        if any([parent in useful for parent in record.parents]):
+            useful.add(record)
+    outside = {record for record in seen if record not in useful}
+    if any([leaf_hooks(record, "before") for record in outside]):
+        return wanted  # a hook sees a whole gradient or none: here the pass must go everywhere
+    return wanted | outside
+
+
+def own_leaves(tree: Any) -> Any:
+    """The argument with fresh nodes in place of its numbers."""
+    if not pytree.is_container(tree):
+        return own_leaf(tree)
+    return pytree.mapped(lambda x: own_leaf(x) if pytree.is_number(x) else x, tree)
+
+
+def own_leaf(x: Any) -> Any:
+    """A node in place of ``x`` that nothing else in the graph is."""
+    if isinstance(x, NodeRole) and x.requires_grad:
+        return np.positive(x)  # type: ignore[call-overload]
+    return Variable(x)
+
+
+def copied(x: Any) -> Array:
+    """The numbers of ``x`` as an array that shares memory with nothing."""
+    value = value_of(x)
+    return np.array(value) if isinstance(value, np.generic) or not hasattr(value, "dtype") else value.copy()
+
+
+# -- which argument ----------------------------------------------------------------------------------------------------
+
+
+def chosen(argnum: Any, argnums: Any) -> Argnum:
+    """``argnum`` or ``argnums``, whichever was given; 0 if neither."""
+    if argnum is not None and argnums is not None:
+        raise TypeError("argnum and argnums mean the same: give one of them")
+    choice = argnum if argnums is None else argnums
+    choice = 0 if choice is None else tuple(choice) if isinstance(choice, list) else choice
+    for k in choice if isinstance(choice, tuple) else (choice,):
+        if isinstance(k, bool) or not isinstance(k, (int, str, np.integer)):
+            raise TypeError(f"argnum is a position, a name, or a tuple of them, not {k!r}")
+    return choice
+
+
+def place(f: Callable[..., Any], k: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """Where the argument ``k`` stands in this call: a position in ``args``, or the name of a keyword."""
+    if not isinstance(k, str) and -len(args) <= k < len(args):
+        return int(k) % len(args)
+    parameters = parameters_of(f)
+    positional = versions.positional(f)
+    name = positional[k] if not isinstance(k, str) and 0 <= k < len(positional) else k
+    if name in options:
+        return name
+    if name in positional[: len(args)]:
+        return positional.index(name)
+    if any([p.name == name and p.default is not p.empty and p.kind is not p.POSITIONAL_ONLY for p in parameters]):
+        return name
+    given = ", ".join([*positional[: len(args)], *[str(i) for i in range(len(positional), len(args))], *options])
+    raise TypeError(f"{_name(f)} was called without the argument {k!r} that it is differentiated for; given: {given}")
+
+
+def parameters_of(f: Callable[..., Any]) -> list[inspect.Parameter]:
+    """The parameters, none if ``f`` does not tell (some functions in C)."""
+    try:
+        return list(inspect.signature(f).parameters.values())
+    except (ValueError, TypeError):
+        return []
+
+
+def default(f: Callable[..., Any], name: str) -> Any:
+    """The default of a parameter that the call leaves out."""
+    return next(p.default for p in parameters_of(f) if p.name == name)
+
+
+def _name(f: Any) -> str:
+    return str(getattr(f, "__name__", "the function"))

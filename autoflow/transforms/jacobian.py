@@ -1,0 +1,214 @@
+"""Whole Jacobians and Hessians: one pass per row (reverse) or per column (forward).
+
+Row i of J = ∂z/∂x is what the seed eᵢ sends back: as many passes as z has elements. Column j is J eⱼ, from the recorded
+pass of ``products.transposed``: as many as x has elements. Each pass fills its place in the finished array, so the peak
+of memory is that array and one pass; the array is estimated, and refused if too large, before the first.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import math
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from .. import pytree
+from ..errors import SeedError
+from ..modes import modes, switched
+from ..nodes.grads import fitted
+from ..nodes.nodes import source_of, value_of
+from .evaluation import Argnum, Trace, chosen
+from .gradient import grad
+from .vjp_jvp import pulled_to, transposed
+
+Array = Any
+LONG = 5.0  # seconds from which on a bar shows how far it is
+
+
+def jacobian(
+    f: Callable[..., Any], argnum: Argnum | None = None, *, argnums: Argnum | None = None, mode: str = "auto",
+    allow_unused: bool = False, holomorphic: bool = False,
+) -> Callable[..., Any]:  # fmt: skip
+    """All derivatives ∂zᵢ/∂xⱼ of a function, as a function: an array of shape ``z.shape + x.shape``.
+
+    argnum, argnums : as in :func:`autoflow.grad`; containers of arguments and of results give containers of Jacobians.
+    mode : "reverse" (a pass per element of z), "forward" (per element of x), "auto" (the fewer).
+    holomorphic : needed if argument and result are complex; the derivative is then f'.
+
+    Raises MemoryError if the result would exceed ``af.options.max_bytes``. A product with the Jacobian does not need
+    it: see :func:`autoflow.vjp` and :func:`autoflow.jvp`.
+
+    >>> jacobian(lambda x: x**2)(np.array([1.0, 2.0]))
+    array([[2., 0.],
+           [0., 4.]])
+    """
+    choice = chosen(argnum, argnums)
+    if mode not in ("auto", "reverse", "forward"):
+        raise ValueError(f"mode is 'auto', 'reverse' or 'forward', not {mode!r}")
+
+    @functools.wraps(f)
+    def matrix(*args: Any, **options: Any) -> Any:
+        trace = Trace(f, choice, args, options)
+        outputs = [z for z in pytree.leaves(trace.z) if pytree.is_number(z)]
+        check_size(outputs, trace.leaves)
+        trace.checked_reach(outputs, allow_unused)
+
+        def part(z: Any) -> Any:
+            return trace.arranged(of_output(trace, z, mode, holomorphic)) if pytree.is_number(z) else None
+
+        return pytree.mapped(part, trace.z)
+
+    return matrix
+
+
+def hessian(
+    f: Callable[..., Any], argnum: Argnum | None = None, *, argnums: Argnum | None = None,
+    allow_unused: bool = False, holomorphic: bool = False,
+) -> Callable[..., Any]:  # fmt: skip
+    """All second derivatives of a scalar function, as a function: an array of shape ``x.shape + x.shape``.
+
+    A tuple of arguments gives a tuple of tuples, ``h[i][j]`` = ∂²f/∂xᵢ∂xⱼ. The rest as in :func:`autoflow.jacobian`;
+    for products with the Hessian see :func:`autoflow.hvp`.
+
+    >>> hessian(lambda x: x[0] ** 2 * x[1])(np.array([1.0, 3.0]))
+    array([[6., 2.],
+           [2., 0.]])
+    """
+    choice = chosen(argnum, argnums)
+    slope = grad(f, choice, allow_unused=allow_unused, holomorphic=holomorphic)
+    return jacobian(slope, choice, mode="reverse", allow_unused=allow_unused, holomorphic=holomorphic)
+
+
+def check_size(outputs: list[Any], leaves: list[Any]) -> None:
+    """Refuse what would not fit."""
+    n = sum([np.size(value_of(z)) for z in outputs])
+    total = sum([n * x.size * x.dtype.itemsize for x in leaves])
+    if total > modes().max_bytes:
+        raise MemoryError(
+            f"the Jacobian of {n:,} results for {sum([x.size for x in leaves]):,} arguments takes {total:,} bytes, "
+            f"more than af.options.max_bytes = {modes().max_bytes:,}. Products with it need no such array: af.vjp, "
+            f"af.jvp, af.hvp. Or allow it: with af.options(max_bytes={total}): ..."
+        )
+
+
+def of_output(trace: Trace, z: Any, mode: str, holomorphic: bool) -> list[Any]:
+    """The Jacobian of one result for each leaf."""
+    if not trace.reaches(z):
+        return [zeros(z, x) for x in trace.leaves]
+    forward = mode == "forward" or (mode == "auto" and z.size > sum([x.size for x in trace.leaves]))
+    complex_x = any([x.dtype.kind == "c" for x in trace.leaves])
+    if z.dtype.kind == "c" and not holomorphic:
+        if complex_x or mode == "reverse":
+            raise SeedError(
+                "the Jacobian of a complex result: say holomorphic=True if the function is complex-differentiable, "
+                "or take real and imaginary parts. (Of real arguments the forward mode gives it.)"
+            )
+        forward = True
+    elif complex_x and not holomorphic:
+        forward = False  # the gradient dz/da + i dz/db of a real z is what a pass back gives
+    conjugate = holomorphic and not forward  # a pass gives conj f': see Rule.complex_pulls
+    return by_columns(trace, z) if forward else by_rows(trace, z, conjugate)
+
+
+def by_rows(trace: Trace, z: Any, conjugate: bool) -> list[Any]:
+    """The seed with a single one at i sends back row i."""
+    tables = [Table(trace.nested, z, x) for x in trace.leaves]
+    for i in watched(range(z.size)):
+        for table, x, g in zip(tables, trace.leaves, trace.pull_back(z, unit(z, i)), strict=True):
+            if g is not None:
+                with switched(recording=trace.nested):
+                    g = fitted(g, x.dtype)
+                    g = np.conjugate(g) if conjugate else g
+            table.put(i, g)
+    return [trace.attached(k, table.rows()) if trace.nested else table.rows() for k, table in enumerate(tables)]
+
+
+def by_columns(trace: Trace, z: Any) -> list[Any]:
+    """J eⱼ is column j: the recorded pass, gone back through."""
+    u, back = transposed(trace, z)
+    answers = []
+    for k, (x, w) in enumerate(zip(trace.leaves, back, strict=True)):
+        table = Table(trace.nested, x, z)
+        for j in watched(range(x.size)) if source_of(w) is not None else ():
+            with switched(recording=trace.nested):
+                table.put(j, pulled_to(u, w, unit(x, j), trace.nested))
+        whole = table.columns()
+        answers.append(trace.attached(k, whole) if trace.nested else whole)
+    return answers
+
+
+class Table:
+    """A Jacobian that is filled line by line: an array, or (nodes cannot be written into it) a list of nodes."""
+
+    def __init__(self, nested: bool, across: Any, along: Any) -> None:
+        self.nested, self.across, self.along = nested, across.shape, along.shape
+        self.zero = np.zeros_like(value_of(along))
+        self.lines: list[Any] = []
+        if not nested:
+            self.array = np.zeros_like(value_of(along), shape=(across.size, *along.shape))
+
+    def put(self, i: int, line: Any) -> None:
+        """Line i; None is zero."""
+        if self.nested:
+            self.lines.append(self.zero if line is None else line)
+        elif line is not None:
+            self.array[i] = value_of(line)
+
+    def rows(self) -> Any:
+        """Shape across + along."""
+        if not self.nested:
+            return self.array.reshape(self.across + self.along)
+        with switched(recording=True):
+            if not self.lines:
+                return np.zeros(self.across + self.along, self.zero.dtype)
+            return np.reshape(np.stack(self.lines), self.across + self.along)
+
+    def columns(self) -> Any:
+        """Shape along + across."""
+        n = len(self.across)
+        order = (*range(n, n + len(self.along)), *range(n))
+        with switched(recording=self.nested):
+            whole = np.transpose(self.rows() if self.lines or not self.nested else self._empty(), order)
+        return whole if self.nested else np.ascontiguousarray(whole).reshape(self.along + self.across)
+
+    def _empty(self) -> Any:
+        return np.zeros(self.across + self.along, self.zero.dtype)
+
+
+def zeros(z: Any, x: Any) -> Array:
+    """The Jacobian of a result that does not depend on the leaf ``x``."""
+    return np.zeros_like(value_of(x), shape=np.shape(z) + x.shape)
+
+
+def unit(x: Any, i: int) -> Array:
+    """An array like ``x``, zero but for a one at its i-th element."""
+    one = np.zeros_like(value_of(x), shape=(math.prod(x.shape),))
+    one[i] = 1
+    return one.reshape(x.shape)
+
+
+def watched(steps: range) -> Iterable[int]:
+    """The steps; once they turn out to take longer than ``LONG`` seconds, with a bar (of tqdm, if installed)."""
+    start = time.perf_counter()
+    for i in steps:
+        yield i
+        spent = time.perf_counter() - start
+        if spent > LONG / 10 and spent / (i + 1) * len(steps) > LONG:
+            yield from bar(steps[i + 1 :], len(steps))
+            return
+
+
+def bar(steps: range, total: int) -> Iterator[int]:
+    """The remaining steps, with a progress bar where tqdm is there to draw one."""
+    if importlib.util.find_spec("tqdm") is None:
+        yield from steps
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that a notebook has no widgets installed: then the bar is text
+        from tqdm.auto import tqdm
+    yield from tqdm(steps, desc="Jacobian", initial=total - len(steps), total=total)

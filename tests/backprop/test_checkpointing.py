@@ -1,0 +1,319 @@
+"""Checkpoints, and records that keep no value."""
+
+import functools
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import autoflow as af
+from autoflow.backprop.checkpointing import Balanced, checkpoint, checkpointing
+from autoflow.errors import LostGradientError, StaleValueError
+
+N = 5000  # more than af.options.keep
+
+
+def layer(x, w, b):
+    z = x @ w + b
+    return z / (1 + np.exp(-z)) * np.tanh(z)
+
+
+def parts(shape=(100, 64)):
+    rng = np.random.default_rng(0)
+    w, b = af.Variable(0.1 * rng.normal(size=(64, 64))), af.Variable(rng.normal(size=64))
+    return af.Variable(rng.normal(size=shape)), w, b
+
+
+def gradients(f, *variables):
+    for v in variables:
+        v.zero_grad()
+    f().backward()
+    return [v.grad.copy() for v in variables]
+
+
+def same(a, b):
+    assert all(np.array_equal(x, y) for x, y in zip(a, b, strict=True))
+
+
+# -- checkpoint
+
+
+def test_gradients_of_arguments_and_of_what_is_captured():
+    x, w, b = parts()
+    plain = gradients(lambda: np.sum(layer(x, w, b) * x), x, w, b)
+    same(plain, gradients(lambda: np.sum(checkpoint(layer)(x, w, b) * x), x, w, b))
+    same(plain, gradients(lambda: np.sum(checkpoint(lambda y: layer(y, w=w, b=b))(x) * x), x, w, b))
+    same(plain, gradients(lambda: np.sum(checkpoint(lambda all: layer(*all))([x, w, b]) * x), x, w, b))
+
+
+def test_checkpoints_nest_and_run_twice_each():
+    x, w, b = parts()
+    runs = []
+
+    def counted(x):
+        runs.append(1)
+        return layer(x, w, b)
+
+    def deep(x):
+        return functools.reduce(lambda y, _: checkpoint(counted)(y), range(3), x)
+
+    plain = gradients(lambda: np.sum(layer(layer(layer(x, w, b), w, b), w, b)), x, w, b)
+    same(plain, gradients(lambda: np.sum(deep(x)), x, w, b))
+    assert len(runs) == 6
+    runs.clear()
+    same(plain, gradients(lambda: np.sum(checkpoint(deep)(x)), x, w, b))
+    assert len(runs) == 9  # forward, the outer one again, each inner one again
+
+
+def test_several_results_constants_and_unused_ones():
+    x = parts()[0]
+
+    def f(x):
+        y = np.tanh(x)
+        return y * 2, 3.0 * x, np.argmax(y.value), x
+
+    _, unused, place, itself = checkpoint(f)(x)
+    assert isinstance(place, af.Constant)
+    assert not np.shares_memory(itself, x)
+    same(
+        gradients(lambda: np.sum(np.tanh(x) * 2 + x), x),
+        gradients(lambda: (lambda r: np.sum(r[0] + r[3]))(checkpoint(f)(x)), x),
+    )
+    assert unused.requires_grad
+
+
+def test_higher_derivatives_and_transforms():
+    f = lambda t: np.sin(t) * t**2  # noqa: E731
+    assert af.grad(checkpoint(f))(1.3) == af.grad(f)(1.3)
+    assert af.grad(af.grad(checkpoint(f)))(1.3) == pytest.approx(af.grad(af.grad(f))(1.3))
+    assert af.grad(af.grad(af.grad(checkpoint(f))))(1.3) == pytest.approx(af.grad(af.grad(af.grad(f)))(1.3))
+
+
+def test_generators_and_modes_are_restored():
+    x = af.Variable(np.ones(N))
+
+    def noisy(x, rng):
+        seen.append(af.options.digits)
+        mask = rng.random(N) < 0.5
+        return np.where(mask, x * 2.0, 0.0)
+
+    for call in (lambda r: checkpoint(noisy)(x, r), lambda r: checkpoint(lambda x: noisy(x, r), generators=[r])(x)):
+        seen = []
+        rng, twin = np.random.default_rng(1), np.random.default_rng(1)
+        with af.options(digits=7):
+            y = call(rng)
+        before = rng.bit_generator.state
+        (g,) = gradients(y.sum, x)
+        assert np.array_equal(g, 2.0 * (twin.random(N) < 0.5))
+        assert rng.bit_generator.state == before
+        assert seen == [7, 7]
+
+
+def test_nothing_to_record():
+    x = af.Variable(2.0)
+    with af.no_grad():
+        assert isinstance(checkpoint(np.sin)(x), af.Constant)
+    assert checkpoint(lambda x: x * 2)(3.0) == 6.0
+    assert checkpoint(lambda x: "text")(x) == "text"
+
+
+def test_what_was_overwritten_is_noticed():
+    x = af.Variable(np.ones(3))
+    y = checkpoint(lambda x: np.exp(x))(x)
+    with af.no_grad():
+        x += 1
+    with pytest.raises(StaleValueError):
+        y.sum().backward()
+    small = np.ones(3)
+    y = checkpoint(lambda x, c: x * c)(x, small)
+    small[:] = 7
+    assert np.array_equal(gradients(lambda: y.sum(), x)[0], np.ones(3))
+
+
+def test_another_way_is_noticed():
+    x, other = af.Variable(1.0), af.Variable(2.0, name="other")
+    ways = iter([lambda: x * 1.0, lambda: x * other])
+    y = checkpoint(lambda: next(ways)())()
+    with pytest.raises(LostGradientError, match="used other when it ran again"):
+        y.backward()
+
+
+def test_an_error_the_second_time():
+    x = af.Variable(1.0)
+    runs = []
+
+    def f(x):
+        runs.append(1)
+        if len(runs) == 2:
+            raise KeyboardInterrupt
+        return x * 2
+
+    with af.options(digits=5):
+        y = checkpoint(f)(x)
+    with pytest.raises(KeyboardInterrupt):
+        y.backward()
+    assert af.options.digits == 4
+    assert x.grad is None
+    y.backward()
+    assert x.grad == 2.0
+
+
+def peak(f):
+    f()
+    tracemalloc.start()
+    f()
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return most
+
+
+def chain(n, segment):
+    """n layers of which each keeps one array, in checkpoints of ``segment`` layers."""
+    x = af.Variable(np.full(20_000, 0.1))
+
+    def some(y):
+        for _ in range(segment or n):
+            y = np.tanh(y)
+        return y
+
+    run = checkpoint(some) if segment else some
+
+    def step():
+        y = x
+        for _ in range(n // (segment or n)):
+            y = run(y)
+        y.sum().backward()
+
+    return step
+
+
+def test_memory_of_a_chain_grows_with_the_root():
+    one = 20_000 * 8
+    assert peak(chain(100, 0)) > 95 * one
+    assert peak(chain(100, 10)) < 30 * one
+    assert peak(chain(400, 20)) < 55 * one
+
+
+# -- checkpointing
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize("keep", [0, 4096])
+def test_gradients_are_the_same(create_graph, keep):
+    x, w, b = parts()
+
+    def loss():
+        y = layer(layer(x, w, b), w, b)[1:].T * 2.0 + np.ones(99)
+        return np.sum(np.concatenate([y, np.where(y > 0, y, -y)]) ** 2) + np.mean(x.reshape(-1)[::2] * 3.0)
+
+    plain = gradients(loss, x, w, b)
+    with af.options(keep=keep):
+        with checkpointing():
+            z = loss()
+        for v in (x, w, b):
+            v.zero_grad()
+        z.backward(create_graph=create_graph)
+    for v, g in zip((x, w, b), plain, strict=True):
+        np.testing.assert_allclose(v.grad, g, rtol=1e-12, atol=1e-14)
+
+
+def test_second_derivatives():
+    x = np.linspace(0.1, 1.0, N)
+    f = lambda x: np.sum(np.exp(np.sin(x)) * x)  # noqa: E731
+    h = lambda f: af.grad(lambda x: np.sum(af.grad(f)(x) ** 2))(x)  # noqa: E731
+    np.testing.assert_allclose(h(checkpointing()(f)), h(f))
+
+
+def test_each_value_is_computed_once(monkeypatch):
+    x = af.Variable(np.ones(N))
+    calls = []
+    row = af.rules.RULES[np.tanh]
+    with checkpointing():
+        y = np.tanh(x)
+        z = y
+        for _ in range(5):
+            z = z * y + y
+        z = z.sum()
+    del y
+    monkeypatch.setattr(row, "compute", lambda x: calls.append(1) or np.tanh(x))
+    z.backward()
+    assert len(calls) == 1
+
+
+def test_values_are_let_go_and_a_long_chain_needs_no_recursion():
+    x = af.Variable(np.full(N, 0.5))
+    with checkpointing():
+        y = x
+        for _ in range(3000):
+            y = y + 0.001
+        z = np.sum(y * y)
+    record = y.grad_fn
+    del y
+    assert record.value is None
+    chain = [record]
+    while isinstance(chain[-1].parents[0], type(record)):
+        chain.append(chain[-1].parents[0])
+    assert sum(r.value is not None for r in chain) == 3000 // 13
+    z.backward()
+    np.testing.assert_allclose(x.grad, 2 * 3.5)
+
+
+def test_overwritten_values_are_noticed():
+    for change in ("variable", "constant", "kept", "plain"):
+        x, w = af.Variable(np.ones((80, 80))), af.Variable(np.eye(80))
+        c, p = af.Constant(np.ones((80, 80))), np.ones((80, 80))
+        with checkpointing():
+            m = x @ w
+            z = np.sum(np.exp(m * c + p))
+        if change == "variable":
+            with af.no_grad():
+                w += 1
+        elif change == "constant":
+            c[:] = 5.0
+        elif change == "kept":
+            m *= 2.0
+        else:
+            p *= 2.0
+        with pytest.raises(StaleValueError):
+            z.backward()
+        assert x.grad is None
+
+
+def test_own_strategy():
+    asked = []
+
+    class OnlyExp:
+        def is_memory_bound(self, operation):
+            asked.append((operation.opmethod, operation.shape))
+            return operation.opmethod == "exp"
+
+    x = af.Variable(np.ones(N))
+    with checkpointing(OnlyExp()):
+        y = np.exp(x)
+        z = np.sin(y)
+    e, s = y.grad_fn, z.grad_fn
+    total = z.sum()
+    del y, z
+    assert asked == [("exp", (N,)), ("sin", (N,))]
+    assert e.value is None
+    assert s.value is not None
+    total.backward()
+    np.testing.assert_allclose(x.grad, np.cos(np.e) * np.e)
+    with pytest.raises(ValueError, match="no strategy 'lots'; there is balanced"):
+        checkpointing("lots")
+    with pytest.raises(TypeError, match=r"a method is_memory_bound\(operation\); object has none"):
+        checkpointing(object())
+    assert Balanced().is_memory_bound(x * 1.0)
+    assert not Balanced().is_memory_bound(x.sum())
+
+
+def test_less_memory():
+    x, w, b = parts((2000, 64))
+
+    def step():
+        y = x
+        for _ in range(6):
+            y = layer(y, w, b)
+        y.sum().backward()
+
+    assert peak(checkpointing()(step)) < 0.6 * peak(step)

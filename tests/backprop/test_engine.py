@@ -1,0 +1,677 @@
+"""The walk: each record once, after all of its consumers; at any depth; beside and inside other walks.
+
+The engine knows no arrays, so half of this is tried on plain Python objects and floats. The other half is what a
+user sees of it: ``.grad`` all or nothing, freed memory, threads.
+"""
+
+from __future__ import annotations
+
+import gc
+import math
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+import tracemalloc
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import autoflow as af
+from autoflow.backprop import engine, passes
+
+# -- on plain Python objects -----------------------------------------------------------------------------------------
+
+
+class Number:
+    """A float that remembers how it came about: all that the engine asks for is ``parents``."""
+
+    def __init__(self, value: float, *made_from: tuple[Any, float]) -> None:
+        self.value = value
+        self.parents = tuple([parent for parent, _ in made_from])
+        self.slopes = tuple([slope for _, slope in made_from])
+
+    def __add__(self, other: Number) -> Number:
+        return Number(self.value + other.value, (self, 1.0), (other, 1.0))
+
+    def __mul__(self, other: Number) -> Number:
+        return Number(self.value * other.value, (self, other.value), (other, self.value))
+
+
+def pull_back(root: Number, stop: Any = ()) -> tuple[dict[Number, float], list[Number]]:
+    """The engine's answer, and the numbers in the order in which they were processed."""
+    visited: list[Number] = []
+
+    def step(pair: tuple[Number, float]) -> tuple[float, Any, Any, Any]:
+        record, g = pair
+        visited.append(record)
+        pulls = [lambda g, slopes, k=k: g * slopes[k] for k in range(len(record.parents))]
+        return g, pulls, record.slopes, None
+
+    return dict(engine.pull_back(root, 1.0, step, stop=stop)), visited
+
+
+def plain_queue(root: Number) -> dict[Number, float]:
+    """What many implementations do, and what is wrong: a queue and a set of visited records."""
+    grads, seen, queue = {root: 1.0}, {root}, [root]
+    for record in queue:
+        for parent, slope in zip(record.parents, record.slopes, strict=True):
+            grads[parent] = grads.get(parent, 0.0) + grads[record] * slope
+            if parent not in seen:
+                seen.add(parent)
+                queue.append(parent)
+    return grads
+
+
+def plain_stack(root: Number) -> dict[Number, float]:
+    """The other mistake: without that set, what has two consumers sends everything twice."""
+    grads, stack = {root: 1.0}, [root]
+    while stack:
+        record = stack.pop()
+        for parent, slope in zip(record.parents, record.slopes, strict=True):
+            grads[parent] = grads.get(parent, 0.0) + grads[record] * slope
+        stack += dict.fromkeys(record.parents)
+    return grads
+
+
+def test_a_record_waits_for_all_of_its_consumers() -> None:
+    """out = x² + x³ at 2: 2x + 3x² = 16. A queue with a visited set gives 8, a stack without one 28."""
+    x = Number(2.0)
+    a = x * x
+    out = a + a * x
+    grads, visited = pull_back(out)
+    assert grads == {x: 16.0}
+    assert [record.value for record in visited] == [12.0, 8.0, 4.0]
+    assert plain_queue(out)[x] == 8.0
+    assert plain_stack(out)[x] == 28.0
+
+
+def test_every_small_graph_is_right() -> None:
+    """All graphs of three operations on one leaf, against derivatives carried forwards."""
+    x = Number(1.5)
+
+    def grow(numbers: list[tuple[Number, float]], depth: int) -> Iterator[tuple[Number, float]]:
+        for a, da in numbers:
+            for b, db in numbers:
+                for z, dz in ((a + b, da + db), (a * b, da * b.value + a.value * db)):
+                    yield z, dz
+                    if depth > 1:
+                        yield from grow([*numbers, (z, dz)], depth - 1)
+
+    count = 0
+    for root, slope in grow([(x, 1.0)], 3):
+        grads, visited = pull_back(root)
+        assert math.isclose(grads[x], slope, rel_tol=1e-12)
+        assert len(visited) == len(set(visited)), "processed twice"
+        count += 1
+    assert count == 2 + 2 * 8 + 2 * 8 * 18
+
+
+def test_doubling_a_thousand_times_is_linear() -> None:
+    """y = y + y: 2¹⁰⁰⁰ paths, 1000 records, each processed once."""
+    x = y = Number(1.0)
+    for _ in range(1000):
+        y = y + y
+    grads, visited = pull_back(y)
+    assert grads == {x: 2.0**1000}
+    assert len(visited) == 1000
+
+
+def test_a_leaf_alone_gets_the_seed() -> None:
+    x = Number(1.0)
+    assert pull_back(x) == ({x: 1.0}, [])
+
+
+def test_nothing_flows_where_a_parent_is_none() -> None:
+    x = Number(2.0)
+    z = Number(6.0, (None, math.nan), (x, 3.0), (None, math.nan))
+    assert pull_back(z)[0] == {x: 3.0}
+
+
+def test_the_seed_is_carried_whatever_it_is() -> None:
+    """Zero is a seed like any other; and what adds may be anything, here strings."""
+    x = Number(2.0)
+    z = x * x
+
+    def step(pair: tuple[Number, Any]) -> Any:
+        return pair[1], [lambda g, s: g + "l", lambda g, s: g + "r"], None, None
+
+    assert engine.pull_back(z, "g", step, add=lambda a, b: f"({b}+{a})") == [(x, "(gl+gr)")]
+    assert engine.pull_back(z, "", step, add=lambda a, b: f"({b}+{a})") == [(x, "(l+r)")]
+
+
+def test_contributions_are_added_in_the_order_of_use_without_an_initial_zero() -> None:
+    """Sums of floats depend on the order, so the order is fixed; and -0.0 stays -0.0."""
+    x = Number(1.0)
+    z = Number(1.0, (x, -0.0))
+    assert math.copysign(1.0, pull_back(z)[0][x]) == -1.0
+
+
+def test_stop_makes_leaves() -> None:
+    x = Number(2.0)
+    a = x * x
+    out = a + a * x
+    grads, visited = pull_back(out, stop={a})
+    assert grads == {a: 3.0, x: 4.0}
+    assert a not in visited
+    assert pull_back(out, stop={out}) == ({out: 1.0}, [])
+    assert pull_back(out, stop={x})[0] == {x: 16.0}, "a leaf may be among them"
+    assert pull_back(out, stop={Number(0.0)})[0] == {x: 16.0}, "and what is not in the graph"
+
+
+def test_what_step_keeps_is_in_the_answer() -> None:
+    x = Number(2.0)
+    a = x * x
+    z = a * x
+    pulls = [lambda g, slopes: g * slopes[0], lambda g, slopes: g * slopes[1]]
+    answer = engine.pull_back(z, 1.0, lambda pair: (pair[1], pulls, pair[0].slopes, pair))
+    assert answer == [(z, 1.0), (a, 2.0), (x, 12.0)]
+
+
+def test_topological_order_puts_consumers_first() -> None:
+    rng = np.random.default_rng(0)
+    records = [Number(1.0)]
+    for _ in range(200):
+        i, j = rng.integers(0, len(records), 2)
+        records.append(records[i] + records[j])
+    order = engine.topological(records[-1])
+    place = {record: k for k, record in enumerate(order)}
+    assert order[0] is records[-1]
+    assert len(place) == len(order)
+    assert all(place[parent] > place[record] for record in order for parent in record.parents)
+
+
+def test_count_more_counts_edges_beyond_the_first() -> None:
+    x = Number(2.0)
+    z = x * x + x
+    assert engine.count_more(z) == {x: 2}
+
+
+def test_records_are_only_read() -> None:
+    """All bookkeeping is in the pass: the same graph, again and from the middle, gives the same."""
+    x = Number(2.0)
+    a = x * x
+    out = a + a * x
+    before = [dict(vars(n)) for n in (x, a, out)]
+    assert pull_back(out) == pull_back(out)
+    assert pull_back(a)[0] == {x: 4.0}
+    assert [vars(n) for n in (x, a, out)] == before
+
+
+def test_a_pass_inside_a_pass() -> None:
+    """A derivative may start another pass, on the same graph too."""
+    x = Number(2.0)
+    a = x * x
+    out = a + a * x
+    inner: list[Any] = []
+
+    def step(pair: tuple[Number, float]) -> Any:
+        inner.append(pull_back(out)[0][x])
+        return pair[1], [lambda g, s, k=k: g * s[k] for k in range(2)], pair[0].slopes, None
+
+    assert engine.pull_back(out, 1.0, step) == [(x, 16.0)]
+    assert inner == [16.0] * 3
+
+
+def test_the_engine_imports_neither_numpy_nor_anything_of_ours() -> None:
+    source = Path(engine.__file__).read_text(encoding="utf-8")
+    assert "numpy" not in [line.split()[1] for line in source.splitlines() if line.startswith(("import ", "from "))]
+    assert "from ." not in source
+
+
+# -- what a user sees of it ------------------------------------------------------------------------------------------
+
+
+def test_order_on_nodes() -> None:
+    x = af.Variable(2.0)
+    a = x * x
+    (a + a * x).backward()
+    assert x.grad == 16.0
+
+
+def test_doubling_on_nodes_is_linear() -> None:
+    x = y = af.Variable(1.0)
+    for _ in range(1000):
+        y = y + y
+    y.backward()
+    assert x.grad == 2.0**1000
+
+
+def test_a_second_backward_adds_exactly_once() -> None:
+    x = af.Variable([1.0, 2.0])
+    a = np.exp(x)
+    z = (a * a).sum()
+    z.backward()
+    once, middle = x.grad.copy(), a.grad.copy()
+    z.backward()
+    assert np.array_equal(x.grad, once + once)
+    assert np.array_equal(a.grad, middle), "an operation shows the gradient of the last pass"
+    x.zero_grad()
+    assert x.grad is None
+    z.backward()
+    assert np.array_equal(x.grad, once)
+
+
+def test_two_losses_on_a_shared_part_give_the_sum() -> None:
+    x = af.Variable([1.0, 2.0])
+    shared = np.tanh(x) * x
+    first, second = (shared * shared).sum(), np.exp(shared).sum()
+    first.backward()
+    alone = x.grad.copy()
+    second.backward()
+    together = x.grad.copy()
+    x.zero_grad()
+    second.backward()
+    assert np.array_equal(together, alone + x.grad)
+    x.zero_grad()
+    (first + second).backward()
+    assert np.allclose(x.grad, together, rtol=1e-14)
+
+
+def test_equal_names_do_not_mix_nodes() -> None:
+    x, y = af.Variable(2.0, name="w"), af.Variable(3.0, name="w")
+    a, b = x * y, x + y
+    a.name = b.name = "w"
+    (a * b).backward()
+    assert (x.grad, y.grad) == (3.0 * 5.0 + 6.0, 2.0 * 5.0 + 6.0)
+
+
+def test_reset_during_a_live_graph_harms_nothing() -> None:
+    x = af.Variable(2.0)
+    a = x * x
+    af.reset()
+    y = af.Variable(3.0)
+    b = a * y  # multiply_0 once more
+    af.reset()
+    assert {a.name, b.name} == {"multiply_0"}
+    assert y.name == "var_0"
+    b.backward()
+    assert (x.grad, y.grad) == (12.0, 4.0)
+
+
+def test_equal_values_and_equal_hashes_do_not_mix_nodes() -> None:
+    x, y = af.Variable(1.0), af.Variable(1.0)
+    (x * 2.0 + y * 3.0).backward()
+    assert (x.grad, y.grad) == (2.0, 3.0)
+
+
+# -- depth -----------------------------------------------------------------------------------------------------------
+
+DEEP = """
+    import sys, threading, time
+    import autoflow as af
+
+    def work():
+        x = y = af.Variable(1.0, name="x")
+        for _ in range(500_000):
+            y = -y
+            y = y + 1.0
+        y.backward()
+        assert x.grad == 1.0 and y.value == 1.0, (x.grad, y.value)
+        str(y), repr(y), f"{y}"
+        del y
+        done.append(True)
+
+    done = []
+    threading.stack_size(256 * 1024)
+    sys.setrecursionlimit(200)
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert done
+    print("done")
+"""
+
+
+@pytest.mark.slow
+def test_a_million_operations_need_no_stack() -> None:
+    """Forward, backward, printing, deletion: recursion limit 200, stack 256 KB. In a process of its own, whose memory
+    is its own, and where an overflowing stack would be this test's failure and not the end of all tests."""
+    command = [sys.executable, "-c", textwrap.dedent(DEEP)]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert (ran.returncode, ran.stdout.strip()) == (0, "done"), ran.stderr[-2000:]
+
+
+def test_a_hundred_thousand_operations_as_arrays() -> None:
+    """Not numbers: the other path through the pass."""
+    x = y = af.Variable([1.0, 2.0])
+    for _ in range(50_000):
+        y = -y
+        y = y + 1.0
+    y.backward()
+    assert x.grad.tolist() == [1.0, 1.0]
+
+
+# -- threads ---------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def nervous(seconds: float = 1e-6) -> Iterator[None]:
+    """Let Python change threads as often as it can."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(seconds)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
+
+
+def together(work: Callable[[], Any], n: int = 8) -> list[Any]:
+    """Run ``work`` in n threads at once."""
+    results: list[Any] = []
+    barrier = threading.Barrier(n)
+
+    def run() -> None:
+        barrier.wait()
+        results.append(work())
+
+    threads = [threading.Thread(target=run) for _ in range(n)]
+    with nervous():
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert len(results) == n
+    return results
+
+
+def tangle() -> tuple[Any, list[Any]]:
+    """A graph with many shared parts, and its leaves."""
+    rng = np.random.default_rng(1)
+    x, w = af.Variable(rng.normal(size=(4, 3))), af.Variable(rng.normal(size=(3, 3)))
+    nodes = [x, x @ w]
+    for _ in range(100):
+        i, j = rng.integers(max(0, len(nodes) - 6), len(nodes), 2)
+        nodes.append(np.tanh(nodes[i] * 0.7 + nodes[j]))
+    return sum(nodes[2:], nodes[1]).sum(), [x, w]
+
+
+def test_eight_threads_on_one_graph_are_bit_equal_to_one() -> None:
+    root, leaves = tangle()
+    alone = dict(passes.pull_back(root))
+    for answer in together(lambda: dict(passes.pull_back(root))):
+        assert all(np.array_equal(answer[leaf], alone[leaf]) for leaf in leaves)
+
+
+def test_eight_backwards_at_once_add_up_to_eight() -> None:
+    root, leaves = tangle()
+    for _ in range(8):
+        root.backward()
+    right = [leaf.grad.copy() for leaf in leaves]
+    for _ in range(5):
+        for leaf in leaves:
+            leaf.zero_grad()
+        together(root.backward)
+        assert all(np.array_equal(leaf.grad, grad) for leaf, grad in zip(leaves, right, strict=True))
+
+
+def test_no_pass_is_lost_when_threads_add_to_one_gradient() -> None:
+    """Reading the old sum and storing the new one are two steps: the lock makes them one."""
+    x = af.Variable(np.ones(3))
+    root = x * 2.0
+
+    def work() -> None:
+        for _ in range(300):
+            root.backward()
+
+    together(work)
+    assert x.grad.tolist() == [2.0 * 8 * 300] * 3
+
+
+def test_eight_threads_build_graphs_of_their_own() -> None:
+    def work() -> list[Any]:
+        root, leaves = tangle()
+        root.backward()
+        return [leaf.grad for leaf in leaves]
+
+    right = work()
+    for grads in together(work):
+        assert all(np.array_equal(a, b) for a, b in zip(grads, right, strict=True))
+
+
+def test_names_are_unique_among_threads() -> None:
+    x = af.Variable(1.0)
+    lists = together(lambda: [(x * 2.0).name for _ in range(200)])
+    names = [name for names in lists for name in names]
+    assert len(set(names)) == len(names) == 1600
+
+
+# -- passes inside passes --------------------------------------------------------------------------------------------
+
+
+def custom(value: Any, operand: Any, f: Callable[[Any], Any]) -> Any:
+    """An Operation on one operand whose derivative is ``f``."""
+    node = af.Operation.create_node(value, "custom", operand)
+    node.grad_fn = f
+    return node
+
+
+def test_a_rule_may_run_backward_on_another_graph() -> None:
+    x, y = af.Variable(3.0), af.Variable(2.0)
+    other = y * y * y
+
+    def f(g: Any) -> Any:
+        y.zero_grad()
+        other.backward()
+        return g * y.grad
+
+    z = custom(1.0, x * x, f) * x
+    z.backward()
+    assert y.grad == 12.0
+    assert x.grad == 3.0 * 12.0 * 6.0 + 1.0
+
+
+def test_a_rule_may_run_backward_on_the_same_graph() -> None:
+    x = af.Variable(3.0)
+    a = x * x
+    inside: list[Any] = []
+
+    def f(g: Any) -> Any:
+        if not inside:
+            inside.append(True)
+            root.backward()  # the whole pass again, while the first one is under way
+            inside.append(x.grad.copy())
+        return g * 5.0
+
+    root = custom(9.0, a, f) + a
+    root.backward()
+    assert inside[1] == 36.0, "(5 + 1) 2x: the inner pass is complete"
+    assert x.grad == 72.0, "and the outer one adds as much"
+
+
+# -- exceptions ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, MemoryError])
+def test_an_exception_in_a_derivative_changes_no_grad(error: type[BaseException]) -> None:
+    x, y = af.Variable(3.0), af.Variable([1.0, 2.0])
+    fail = [True]
+
+    def f(g: Any) -> Any:
+        if fail[0]:
+            raise error("in a derivative")
+        return g * 5.0
+
+    a = y * 2.0
+    z = custom(9.0, x * x, f) + a.sum()  # y is reached before f is called
+    x.grad = 1.0
+    with pytest.raises(error, match="in a derivative"):
+        z.backward()
+    assert x.grad == 1.0
+    assert y.grad is None
+    assert a.grad is None
+    assert z.grad is None
+    fail[0] = False
+    z.backward()
+    assert x.grad == 31.0
+    assert y.grad.tolist() == [2.0, 2.0]
+    assert af.is_grad_enabled(), "the modes are as they were"
+
+
+def test_an_exception_in_a_recorded_pass_restores_the_modes() -> None:
+    x = af.Variable(3.0)
+
+    def f(g: Any) -> Any:
+        raise ValueError("in a derivative")
+
+    z = custom(9.0, x * x, f)
+    with af.no_grad():
+        with pytest.raises(ValueError, match="in a derivative"):
+            z.backward(create_graph=True)
+        assert not af.is_grad_enabled()
+    assert af.is_grad_enabled()
+    assert x.grad is None
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a timer that interrupts")
+def test_an_interrupt_at_any_moment_leaves_all_or_nothing() -> None:
+    """Ctrl-C at a thousand moments of a pass: every gradient is there, or none is, and the next pass is right."""
+    leaves = [af.Variable(float(k)) for k in range(300)]
+    z = sum(leaf * leaf for leaf in leaves)
+    start = time.perf_counter()
+    z.backward()
+    once = time.perf_counter() - start
+    outcomes = set()
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        for moment in np.linspace(1e-6, 1.5 * once, 1000):
+            for leaf in leaves:
+                leaf.zero_grad()
+            try:
+                try:
+                    signal.setitimer(signal.ITIMER_REAL, moment)
+                    z.backward()
+                finally:
+                    signal.setitimer(signal.ITIMER_REAL, 0)
+            except KeyboardInterrupt:
+                pass
+            grads = [leaf.grad for leaf in leaves]
+            whole = all(g is None for g in grads) or grads == [2.0 * k for k in range(300)]
+            assert whole, f"only some gradients after {moment} s"
+            outcomes.add(grads[0] is None)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert outcomes == {True, False}, "interrupted both before and after the gradients were set"
+    assert passes.LOCK.acquire(blocking=False), "the lock was not left locked"
+    passes.LOCK.release()
+    assert af.is_grad_enabled()
+
+
+# -- memory ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def no_gc() -> Iterator[None]:
+    """Only reference counts free anything."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def step(w: Any, x: Any, **options: Any) -> None:
+    """A training step on a small model."""
+    loss = ((np.tanh(x @ w) - 0.5) ** 2).sum()
+    loss.backward(**options)
+    with af.no_grad():
+        w -= 0.01 * w.grad
+    w.zero_grad()
+
+
+def test_graphs_are_freed_without_the_garbage_collector(no_gc: None) -> None:
+    x, big = af.Variable(np.ones(5000)), np.full(5000, 2.0)
+    alive = weakref.ref(big)
+    z = np.exp(x * big) + x
+    middle = weakref.ref(z)
+    loss = (z * z).sum()
+    loss.backward()
+    del big
+    assert alive() is not None, "the graph keeps what it needs"
+    del z, loss
+    assert middle() is None
+    assert alive() is None
+
+
+def test_values_that_no_derivative_needs_are_freed_at_once(no_gc: None) -> None:
+    x = af.Variable(np.ones(5000))
+    a = x + 1.0
+    freed = weakref.ref(a.value)
+    z = a + 1.0
+    del a
+    assert freed() is None, "a sum does not need its operands"
+    z.backward()
+    assert x.grad.sum() == 5000
+
+
+def test_passes_make_no_reference_cycles(no_gc: None) -> None:
+    w, x = af.Variable(np.ones((3, 2))), np.ones((4, 3))
+    step(w, x)
+    gc.collect()
+    for _ in range(10):
+        step(w, x)
+        x_node = af.Variable(x)
+        z = x_node[1:].T.reshape(-1) * 2.0
+        z.sum().backward(keep_grads=True)
+        str(z), repr(z.grad_fn), z.operands
+        del x_node, z
+    assert gc.collect() == 0, "something is freed by the garbage collector only"
+
+
+def test_second_derivatives_leave_cycles_only_in_grad(no_gc: None) -> None:
+    """A recorded gradient in ``.grad`` refers to its own graph: zero_grad frees it."""
+    gc.collect()
+    for _ in range(5):
+        x = af.Variable([1.0, 2.0])
+        z = (np.exp(x) * x).sum()
+        z.backward(create_graph=True)
+        g = x.grad
+        x.zero_grad()
+        (g * g).sum().backward()
+        x.zero_grad()
+        for node in (z, *z.operands):
+            node.zero_grad()
+        del x, z, g, node
+    assert gc.collect() == 0
+
+
+def test_an_exception_in_a_pass_keeps_nothing_alive(no_gc: None) -> None:
+    big = np.full(5000, 2.0)
+    alive = weakref.ref(big)
+    x = af.Variable(np.ones(5000))
+
+    def f(g: Any) -> Any:
+        raise ValueError("in a derivative")
+
+    z = custom(1.0, (x * big).sum(), f)
+    with pytest.raises(ValueError, match="in a derivative") as caught:
+        z.backward()
+    del z, big, caught
+    gc.collect()  # tracebacks are cycles, of Python's making
+    assert alive() is None
+
+
+@pytest.mark.slow
+def test_ten_thousand_steps_grow_memory_by_nothing(no_gc: None) -> None:
+    w, x = af.Variable(np.ones((3, 2))), np.ones((4, 3))
+    tracemalloc.start()
+    try:
+        for _ in range(1000):
+            step(w, x)
+        before, _ = tracemalloc.get_traced_memory()
+        for _ in range(10_000):
+            step(w, x)
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert after - before < 10_000, f"{after - before} bytes more after 10,000 steps"

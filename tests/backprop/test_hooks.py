@@ -1,0 +1,284 @@
+"""Hooks on gradients and on operations; options."""
+
+import gc
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+import autoflow as af
+from autoflow.backprop.hooks import LEAF_HOOKS, on_operation
+from autoflow.errors import GradientShapeError, LostGradientError
+
+
+def test_a_hook_sees_the_complete_gradient_once():
+    x = af.Variable(2.0)
+    a = x * x
+    out = a + a * x
+    seen = []
+    a.register_hook(lambda g: seen.append(("a", float(g))))
+    x.register_hook(lambda g: seen.append(("x", float(g))))
+    out.register_hook(lambda g: seen.append(("out", float(g))))
+    out.backward()
+    assert seen == [("out", 1.0), ("a", 3.0), ("x", 16.0)]
+
+
+def test_a_leaf_hook_sees_this_pass_only():
+    x = af.Variable([1.0, 2.0])
+    seen, after = [], []
+    x.register_hook(lambda g: seen.append(g.copy()))
+    x.register_post_accumulate_hook(lambda v: after.append((v is x, v.grad.copy())))
+    for _ in range(2):
+        (x * 3.0).sum().backward()
+    assert np.array_equal(seen, [[3.0, 3.0]] * 2)
+    assert [ok for ok, _ in after] == [True, True]
+    assert np.array_equal([g for _, g in after], [[3.0, 3.0], [6.0, 6.0]])
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (5000,)])
+def test_replacement_order_and_removal(shape):
+    x = af.Variable(np.ones(shape))
+    y = x * 2.0
+    first = y.register_hook(lambda g: g + 1)
+    y.register_hook(lambda g: g * 10)
+    leaf = x.register_hook(lambda g: -g)
+    y.sum().backward(keep_grads=True)
+    assert np.all(x.grad == -40.0)
+    assert np.all(y.grad == 20.0)
+    first.remove()
+    first.remove()
+    leaf.remove()
+    x.zero_grad()
+    y.sum().backward()
+    assert np.all(x.grad == 20.0)
+
+
+def test_a_hook_cannot_write_and_keeps_no_memory_shared():
+    x = af.Variable(np.ones(3))
+    kept = []
+
+    def writing(g):
+        kept.append(g)
+        with pytest.raises(ValueError, match="read-only"):
+            g += 1
+
+    x.register_hook(writing)
+    (x * 2.0).sum().backward()
+    assert not np.shares_memory(kept[0], x.grad)
+    given = np.full(3, 7.0)
+    x.register_hook(lambda g: given)
+    x.zero_grad()
+    (x * 2.0).sum().backward()
+    given[:] = 0
+    assert np.all(x.grad == 7.0)
+
+
+def test_shape_dtype_and_kind_of_replacements():
+    x = af.Variable(np.ones(3, np.float32), name="x")
+    handle = x.register_hook(lambda g: g.astype(np.float64) * 2)
+    x.sum().backward()
+    assert x.grad.dtype == np.float32
+    handle.remove()
+    x.register_hook(lambda g: [1, 2, 3])
+    x.zero_grad()
+    x.sum().backward()
+    assert np.array_equal(x.grad, [1, 2, 3])
+    x.register_hook(lambda g: g[:2])
+    before = x.grad.copy()
+    with pytest.raises(GradientShapeError, match=r"a hook of x returned shape \(2,\) in place of .* \(3,\)"):
+        x.sum().backward()
+    assert np.array_equal(x.grad, before)
+
+
+def test_on_the_root_and_on_a_root_that_is_a_leaf():
+    x = af.Variable(3.0)
+    x.register_hook(lambda g: g * 2)
+    x.backward()
+    assert x.grad == 2.0
+    y = x * 1.0
+    y.register_hook(lambda g: g * 5)
+    y.backward()
+    assert x.grad == 12.0
+
+
+def test_complex_and_create_graph():
+    x = af.Variable(2.0)
+    y = x * x
+    y.register_hook(lambda g: g * x)  # a node here: the gradient of y is used with the factor x
+    y.backward(create_graph=True)
+    assert x.grad == 8.0
+    g, _ = x.grad, x.zero_grad()
+    g.backward()  # d(2 x²)/dx
+    assert x.grad == 8.0
+    z = af.Variable(1.0 + 1.0j)
+    z.register_hook(lambda g: g * 1j)
+    (z * z.conj()).real.backward()
+    assert z.grad == 2j * (1 + 1j)
+
+
+def test_writing_into_a_node_gradient_is_refused():
+    x = af.Variable(np.ones(3))
+    y = x * x
+
+    def writing(g):
+        with pytest.raises(af.errors.InPlaceError, match="read-only"):
+            g += 1
+
+    y.register_hook(writing)
+    y.sum().backward(create_graph=True)
+
+
+def test_hooks_stay_with_the_value_they_were_registered_for():
+    a = af.Variable(np.ones(3)) * 1.0
+    seen = []
+    a.register_hook(lambda g: seen.append(g.copy()))
+    a *= 3.0
+    a.sum().backward()
+    assert np.array_equal(seen, [[3.0, 3.0, 3.0]])
+    view = a[1:]
+    view.register_hook(lambda g: seen.append(g.shape))
+    (view * 2).sum().backward()
+    assert [g for g in seen if type(g) is tuple] == [(2,)]
+
+
+def test_transforms_and_grad_fn():
+    x = af.Variable(2.0)
+    seen = []
+    x.register_hook(seen.append)
+    assert af.grad(lambda y: y * x)(3.0) == 2.0  # x is no argument: its gradient is not asked for
+    y = x * x
+    y.register_hook(seen.append)
+    y.grad_fn(1.0)
+    assert seen == []
+
+
+def test_where_no_gradient_flows():
+    c = af.Constant(1.0, name="c")
+    with pytest.raises(LostGradientError, match="c is a Constant"):
+        c.register_hook(print)
+    with pytest.raises(TypeError, match="accumulate in Variables only"):
+        (af.Variable(1.0) * 2).register_post_accumulate_hook(print)
+    for register in (c.register_hook, af.Variable(1.0).register_hook, on_operation):
+        with pytest.raises(TypeError, match="a hook is a function"):
+            register(3)
+
+
+def test_an_exception_in_a_hook():
+    x = af.Variable(1.0)
+    y = x * 2.0
+
+    def failing(g):
+        raise KeyboardInterrupt
+
+    for node in (x, y):
+        handle = node.register_hook(failing)
+        with pytest.raises(KeyboardInterrupt):
+            y.backward()
+        assert x.grad is None
+        handle.remove()
+    y.backward()
+    assert x.grad == 2.0
+
+
+def test_a_pass_inside_a_hook():
+    x, w = af.Variable(1.0), af.Variable(3.0)
+    y = x * 2.0
+    y.register_hook(lambda g: (w * w).backward())
+    y.backward()
+    assert (x.grad, w.grad) == (2.0, 6.0)
+
+
+def test_hooks_die_with_their_variable():
+    before = len(LEAF_HOOKS)
+    x = af.Variable(1.0)
+    x.register_hook(print)
+    assert len(LEAF_HOOKS) == before + 1
+    gone = weakref.ref(x)
+    gc.disable()
+    try:
+        del x
+        assert gone() is None
+    finally:
+        gc.enable()
+    assert len(LEAF_HOOKS) == before
+
+
+# -- on_operation
+
+
+@pytest.mark.parametrize("n", [3, 5000])
+def test_every_recorded_operation_is_reported(n):
+    x = af.Variable(np.ones(n))
+    names = []
+    with on_operation(lambda node: names.append(node.opmethod)):
+        y = np.exp(x) * 2.0
+        z = 1.0 - y[1:]
+        np.concatenate([z, y]).sum()
+        with af.no_grad():
+            x * 3.0
+        _ = af.Constant(1.0) * 2
+    assert names == ["exp", "multiply", "getitem", "subtract", "concatenate", "sum"]
+    _ = x * 2
+    assert len(names) == 6
+
+
+def test_listeners_nest_and_do_not_hear_themselves():
+    x = af.Variable([1.0, 2.0])
+    heard = []
+    with on_operation(lambda node: heard.append(("outer", float((node * 2).sum())))):
+        with on_operation(lambda node: heard.append(("inner", node.opmethod))):
+            _ = x + 1
+        with af.no_grad(), af.enable_grad():
+            _ = x * 1
+    assert heard == [("outer", 10.0), ("inner", "add"), ("outer", 6.0)]
+
+
+def test_a_listener_as_a_decorator_and_with_an_error():
+    heard = []
+
+    @on_operation(lambda node: heard.append(node.opmethod))
+    def f(x):
+        return x * x
+
+    f(af.Variable(1.0))
+    assert heard == ["multiply"]
+    x = af.Variable(1.0)
+    with pytest.raises(ZeroDivisionError), on_operation(lambda node: 1 // 0):
+        _ = x * x
+    assert (x * x).requires_grad
+
+
+def test_other_threads_are_not_heard():
+    heard = []
+    x = af.Variable(1.0)
+    with on_operation(lambda node: heard.append(node)):
+        thread = threading.Thread(target=lambda: x * x)
+        thread.start()
+        thread.join()
+    assert heard == []
+
+
+# -- options
+
+
+def test_options_hold_in_their_context():
+    seen = []
+    with af.options(keep=0, strict=True):
+        thread = threading.Thread(target=lambda: seen.append(af.options.keep))
+        thread.start()
+        thread.join()
+        x = af.Variable([1.0, 2.0])
+        y = x * x
+        y.sum().backward()
+        assert y.grad is None
+        with pytest.raises(LostGradientError):
+            float(y.sum())
+    assert seen == [4096]
+
+
+def test_options_are_checked():
+    with pytest.raises(ValueError, match=r"af.options.keep is a number of things, so it cannot be -1"):
+        af.options(keep=-1)
+    with pytest.raises(ValueError, match=r"af.options.digits"):
+        af.options.digits = -5

@@ -1,0 +1,178 @@
+"""Gradients written over ones that nobody looks at: the same bits, and whoever looks sees nothing of it."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from programs import random_program
+
+import autoflow as af
+from autoflow.backprop import reuse
+from autoflow.rules import RULES
+
+
+@pytest.fixture
+def everywhere(monkeypatch):
+    """Also for small arrays."""
+    monkeypatch.setattr(reuse, "LARGE", -1)
+
+
+def results(f, arrays):
+    """Value and gradients with and without writing over."""
+    both = af.value_and_grad(f, tuple(range(len(arrays))))
+    with np.errstate(all="ignore"):
+        value, gradients = both(*arrays)
+    return [np.asarray(value), *gradients]
+
+
+@pytest.mark.parametrize("first", range(0, 400, 50))
+def test_random_programs(first, monkeypatch):
+    """Bit for bit, and the arguments stay what they were."""
+    for seed in range(first, first + 50):
+        f, arrays = random_program(seed)
+        before = [a.copy() for a in arrays]
+        monkeypatch.setattr(reuse, "LARGE", 1 << 40)
+        expected = results(f, arrays)
+        monkeypatch.setattr(reuse, "LARGE", -1)
+        for a, b in zip(expected, results(f, arrays), strict=True):
+            np.testing.assert_array_equal(a, b, f"seed {seed}", strict=True)
+        for a, b in zip(arrays, before, strict=True):
+            np.testing.assert_array_equal(a, b, f"seed {seed}", strict=True)
+
+
+def test_references_were_counted():
+    assert reuse.IN_STEP > 0
+    assert min(reuse.IN_SUM) > 0
+
+
+def test_which_rows_do():
+    assert {row.name for row in reuse.MADE} == {"multiply", "negative", "exp"}
+
+
+def test_it_happens(everywhere, monkeypatch):
+    answers = []
+    ask = reuse.free_to_write
+    monkeypatch.setattr(reuse, "free_to_write", lambda pair: answers.append(ask(pair)) or answers[-1])
+    x = af.Variable(np.ones(100))
+    y = x * x
+    for _ in range(5):
+        y = -y
+    y.sum().backward(keep_grads=False)
+    assert answers == [False, True, True, True, True, True]  # the first is sent a view: ones, from the sum
+
+
+def test_whoever_holds_a_gradient_keeps_it(everywhere):
+    held = []
+    x = af.Variable(np.arange(4.0), name="x")
+    y = np.exp(-(x * x))
+    for n in (y, (z := -y), (w := z * x)):
+        n.register_hook(held.append)
+    w.sum().backward(keep_grads=False)
+    expected = [-x.value, x.value, np.ones(4)]
+    np.testing.assert_array_equal(held[::-1][:2], [expected[0] * 1.0, x.value])
+    np.testing.assert_array_equal(held[0], np.ones(4))
+
+
+@pytest.mark.parametrize("seed", [None, 1], ids=["ones", "given"])
+def test_a_seed_stays_what_it_was(everywhere, seed):
+    x = af.Variable(np.arange(4.0))
+    given = None if seed is None else np.full(4, 2.0)
+    (-np.exp(x)).backward(given, keep_grads=False)
+    assert given is None or (given == 2.0).all()
+    np.testing.assert_array_equal(x.grad, -np.exp(x.value) * (1.0 if seed is None else 2.0))
+
+
+def test_gradients_that_stay(everywhere):
+    """``.grad`` of operations (keep_grads=True), and of leaves that two operations send to."""
+    x, b = af.Variable(np.arange(4.0)), af.Variable(np.ones(4))
+    s = x + b  # both are sent the same array
+    y = -s * s
+    y.sum().backward(keep_grads=True)
+    np.testing.assert_array_equal(y.grad, np.ones(4))
+    np.testing.assert_array_equal(s.grad, -2 * s.value)
+    np.testing.assert_array_equal(x.grad, -2 * s.value)
+    x.grad[0] = 7.0
+    assert b.grad[0] == -2.0
+
+
+def test_passes_over_the_same_graph(everywhere):
+    """Nothing that is kept is written into: a second pass gives the same."""
+    x = af.Variable(np.linspace(0.1, 1.0, 5))
+    y = np.exp(-x * np.tanh(x)) * x + x * x
+    first = af.grad(lambda x: (np.exp(-x * np.tanh(x)) * x + x * x).sum())(x.value)
+    for k in range(1, 4):
+        y.backward(np.ones(5), keep_grads=False)
+        np.testing.assert_allclose(x.grad, k * first, rtol=1e-15)
+
+
+def test_half_precision(everywhere):
+    x = af.Variable(np.linspace(0, 1, 5).astype(np.float16))
+    (x * x + np.exp(x)).sum().backward(keep_grads=False)
+    assert x.grad.dtype == np.float16
+    np.testing.assert_allclose(x.grad, 2 * x.value + np.exp(x.value), rtol=2e-3)
+
+
+def printed(code):
+    """What a process of its own prints."""
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+
+def test_rules_of_the_user_are_not_written_over():
+    code = (
+        "import numpy as np, autoflow as af\n"
+        "from autoflow.backprop import reuse\n"
+        "from autoflow.extending.custom import register_rule\n"
+        "reuse.LARGE = -1\n"
+        "def slope():\n"
+        "    v = af.Variable(np.ones(3))\n"
+        "    (np.exp(v) * 2.0).sum().backward(keep_grads=False)\n"
+        "    return float(v.grad[0])\n"
+        "slope()\n"
+        "register_rule(np.exp, replace=True, x=lambda g, z: g * 100.0)\n"
+        "print(slope())\n"
+    )
+    assert printed(code) == "200.0\n"
+
+
+def test_nothing_is_counted_under_a_debugger():
+    code = (
+        "import sys\n"
+        "def look(frame, event, argument):\n"
+        "    frame.f_locals\n"
+        "    return look\n"
+        "sys.settrace(look)\n"
+        "import autoflow\n"
+        "sys.settrace(None)\n"
+        "from autoflow.backprop import reuse\n"
+        "print(reuse.IN_STEP, reuse.IN_SUM)\n"
+    )
+    assert printed(code) == "0 (0, 0)\n"
+
+
+def test_what_is_written_over_g_is_what_the_row_sends():
+    rng = np.random.default_rng(0)
+    for function, over in reuse.OVER_G.items():
+        rule = RULES[function]
+        operands = rng.standard_normal((rule.operands, 2, 3))
+        saved, g = (*operands, function(*operands)), rng.standard_normal((2, 3))
+        expected = rule.pulls[-1](g, saved)
+        np.testing.assert_array_equal(over(g, saved), expected)
+
+
+def test_layouts(everywhere, monkeypatch):
+    """Sums over arrays in another order of axes would have other last digits."""
+    rng = np.random.default_rng(0)
+    a, f = rng.normal(size=(30, 20)), np.asfortranarray(rng.normal(size=(30, 20)))
+    x, w, b = rng.normal(size=(30, 5)), rng.normal(size=(5, 20)), rng.normal(size=20)
+
+    def loss(x, w, b):
+        y = x @ w + b
+        return (a * y + y * f).sum() + (np.exp(y.T) * -f.T).sum()
+
+    found = []
+    for large in (-1, 1 << 60):
+        monkeypatch.setattr(reuse, "LARGE", large)
+        found.append(af.grad(loss, (0, 1, 2))(x, w, b))
+    for ours, plain in zip(*found, strict=True):
+        np.testing.assert_array_equal(ours, plain)

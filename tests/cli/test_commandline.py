@@ -1,0 +1,387 @@
+"""The command line: formulas, their values and gradients, pictures, and everything that is refused."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import autoflow as af
+from autoflow.__main__ import guarded, main
+from autoflow.cli import commandline
+from autoflow.cli.commandline import Calculator, Refused
+from autoflow.cli.listing import nodes_of, print_table, shown
+
+EXAMPLE = "a1 = x + y + z; a2 = x*y*z; a1**2 * sin(a2) - a1*cos(a2)"
+POINT = ["x=3", "y=5", "z=4"]
+
+
+def compute(formula, **values):
+    calculator = Calculator()
+    for name, text in values.items():
+        calculator.give(name, str(text))
+    return calculator.run(formula)
+
+
+def refusal(capsys, *argv):
+    """The one line on stderr with which the command line refuses."""
+    assert main(argv) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("autoflow: ")
+    assert err.count("\n") == 1
+    return err
+
+
+# What is computed
+
+
+def test_example_prints_values_and_gradients(capsys):
+    assert main([EXAMPLE, *POINT]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    table = {words[0]: [float(word) for word in words[1:]] for words in map(str.split, lines[1:])}
+    a1, a2 = 12.0, 60.0
+    by_a1, by_a2 = 2 * a1 * np.sin(a2) - np.cos(a2), a1**2 * np.cos(a2) + a1 * np.sin(a2)
+    np.testing.assert_allclose(table["x"], [3, by_a1 + 20 * by_a2], rtol=1e-9)
+    np.testing.assert_allclose(table["y"], [5, by_a1 + 12 * by_a2], rtol=1e-9)
+    np.testing.assert_allclose(table["z"], [4, by_a1 + 15 * by_a2], rtol=1e-9)
+    np.testing.assert_allclose(table["a1"], [a1, by_a1], rtol=1e-9)
+    np.testing.assert_allclose(table["a2"], [a2, by_a2], rtol=1e-9)
+    np.testing.assert_allclose(table["subtract_0"], [a1**2 * np.sin(a2) - a1 * np.cos(a2), 1], rtol=1e-9)
+    assert list(table)[:3] == ["x", "y", "z"]
+
+
+@pytest.mark.parametrize(
+    ("formula", "expected"),
+    [
+        ("x + y", 5.0),
+        ("x - y", -1.0),
+        ("x * y", 6.0),
+        ("x / y", 2 / 3),
+        ("x // y", 0.0),
+        ("x % y", 2.0),
+        ("x ** y", 8.0),
+        ("-x", -2.0),
+        ("+x", 2.0),
+        ("2 ** 3 ** 2 * x", 1024.0),
+        ("x * pi", 2 * np.pi),
+        ("x * e", 2 * np.e),
+        ("exp(x)", np.exp(2.0)),
+        ("add(x, y)", 5.0),
+        ("sum([x, y, 1])", 6.0),
+        ("1e2 * x", 200.0),
+        ("\na = x\na * y\n", 6.0),
+    ],
+)
+def test_formulas(formula, expected):
+    assert float(compute(formula, x=2, y=3)) == pytest.approx(expected, rel=1e-15)
+
+
+def test_arrays_axes_and_products():
+    x, w = "[[1, 2], [3, 4]]", "[0.5, -1]"
+    np.testing.assert_array_equal(compute("x @ w", x=x, w=w).value, [-1.5, -2.5])
+    np.testing.assert_array_equal(compute("sum(x, axis=0)", x=x).value, [4, 6])
+    np.testing.assert_array_equal(compute("max(x, axis=-1, keepdims=True)", x=x).value, [[2], [4]])
+    assert compute("sum(x)", x="[]").value == 0
+
+
+def test_values_may_be_small_formulas():
+    np.testing.assert_array_equal(compute("x + 0", x="[pi/2, -1, 2**0.5]").value, [np.pi / 2, -1, 2**0.5])
+
+
+def test_every_function_is_numpys():
+    for name, function in commandline.functions().items():
+        assert function is getattr(np, name)
+
+
+def test_functions_are_those_of_the_table():
+    known = commandline.functions()
+    assert {"exp", "log", "tanh", "sum", "max", "multiply"} <= set(known)
+    assert not {"load", "save", "fromfile", "array", "zeros", "ones", "full", "eval", "frompyfunc", "matmul"} & set(
+        known
+    )
+
+
+def test_a_part_keeps_its_name_and_an_input_too():
+    root = compute("a = x; b = a * a; c = b; c + 1", x=2)
+    assert {"x", "b"} <= {node.name for node in nodes_of(root)}
+    assert "a" not in {node.name for node in nodes_of(root)}
+
+
+def test_unused_values_and_arrays_are_mentioned(capsys):
+    assert main(["a = w * 2; x * x", "x=[1,2]", "w=1"]) == 0
+    out = capsys.readouterr().out
+    assert "Not used in the result: w, a." in out
+    assert "gradients of the sum of its elements" in out
+    assert "[2, 4]" in out
+
+
+def test_large_results_are_computed_not_forgotten(capsys):
+    """Values of more than af.options.keep elements stay with the graph here: the table shows numbers."""
+    row = "[" + ",".join("1" * 70) + "]"
+    column = "[" + ",".join(["[2]"] * 70) + "]"
+    assert main(["x * y * 2", f"x={row}", f"y={column}"]) == 0
+    assert "nan" not in capsys.readouterr().out
+
+
+def test_infinities_are_shown_without_warnings(capsys):
+    assert main(["log(x)", "x=0"]) == 0
+    out, err = capsys.readouterr()
+    assert "-inf" in out
+    assert not err
+
+
+def test_a_formula_may_begin_with_a_minus_sign(capsys):
+    assert main(["-x**2", "x=3"]) == 0
+    assert "\nnegative_0" in capsys.readouterr().out
+    assert guarded(["-omega*t", "-h", "-o", "--demo"]) == [" -omega*t", "-h", "-o", "--demo"]
+
+
+def test_options_may_stand_anywhere(tmp_path, capsys):
+    assert main(["-o", str(tmp_path / "a.dot"), "x*y", "x=3", "y=2"]) == 0
+    assert main(["x*y", "x=3", f"--output={tmp_path / 'b.dot'}", "y=2"]) == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.dot", "b.dot"]
+
+
+def test_shown():
+    assert shown(np.array(1 / 3)) == "0.3333333333"
+    assert shown(np.arange(100.0)) == "[0, 1, 2, ..., 97, 98, 99]"
+    assert "\n" not in shown(np.ones((30, 30)))
+
+
+def test_each_node_is_listed_once(capsys):
+    x = af.Variable(2.0, "x")
+    y = x * x
+    root = y * y + y
+    nodes = nodes_of(root)
+    assert [node.name for node in nodes] == ["x", "multiply_0", "multiply_1", "add_0"]
+    root.backward()
+    print_table(nodes)
+    assert capsys.readouterr().out.splitlines()[2].split() == ["multiply_0", "4", "9"]
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("formula", "reason"),
+    [
+        ("x.value", "Attribute"),
+        ("x.__class__", "Attribute"),
+        ("x[0]", "Subscript"),
+        ("lambda: x", "Lambda"),
+        ("[i for i in x]", "ListComp"),
+        ("{x}", "Set"),
+        ("{x: x}", "Dict"),
+        ("(x, x)", "Tuple"),
+        ("x if x else x", "IfExp"),
+        ("x < 1", "Compare"),
+        ("x and x", "BoolOp"),
+        ("not x", "UnaryOp"),
+        ("~x", "UnaryOp"),
+        ("x << 2", "BinOp"),
+        ("x | 2", "BinOp"),
+        ("(y := x)", "NamedExpr"),
+        ("f'{x}'", "JoinedStr"),
+        ("...", "not a"),
+        ("'text'", "not a real number"),
+        ("b'text'", "not a real number"),
+        ("True", "not a real number"),
+        ("None", "not a real number"),
+        ("1j * x", "not a real number"),
+        ("(-8) ** 0.5 * x", "complex"),
+        ("import os", "no formula"),
+        ("from os import path", "no formula"),
+        ("del x", "no formula"),
+        ("a = b = x", "no formula"),
+        ("a, b = x", "no formula"),
+        ("x += 1", "no formula"),
+        ("x: float = 1", "no formula"),
+        ("def f(): pass", "no formula"),
+        ("while 1: x", "no formula"),
+        ("__import__('os')", "no function '__import__'"),
+        ("eval('x')", "no function 'eval'"),
+        ("open('x')", "no function 'open'"),
+        ("load(x)", "no function 'load'"),
+        ("x(2)", "no function 'x'"),
+        ("x.sum()", "Call"),
+        ("sin.reduce(x)", "Call"),
+        ("(lambda: 1)()", "Call"),
+        ("__builtins__", "no value"),
+        ("w * x", "w has no value"),
+        ("exp * x", "write exp(...)"),
+        ("a_1 = x; a_1", "not a name"),
+        ("_ = x", "not a name"),
+        ("x = x + 1", "has a value already"),
+        ("a = x; a = a + 1", "has a value already"),
+        ("exp(x, x)", "takes 1 value by position"),
+        ("add(x)", "takes 2 values by position"),
+        ("sum(x, axis=x)", "written out"),
+        ("sum(x, out=x)", "not out"),
+        ("sum(x, **x)", "not **"),
+        ("sum(*x)", "Starred"),
+        ("sum(x, axis=7)", "axis"),
+        ("sum(x, axis='a')", "sum"),
+        ("exp(x, axis=0)", "axis"),
+        ("1 / 0 + x", "division by zero"),
+        ("x +", "invalid syntax"),
+        ("x +* y", "invalid syntax"),
+        ("", "no formula"),
+        (" ; ", "invalid syntax"),
+        ("x\0", "null"),
+        ("1 + 2", "nothing to differentiate"),
+        ("[x, [x, x]]", "array"),
+    ],
+)
+def test_refused(formula, reason, capsys):
+    assert reason in refusal(capsys, formula, "x=3")
+
+
+@pytest.mark.parametrize(
+    ("formula", "reason"),
+    [
+        ("9**9**9 * x", "exponent"),
+        ("x**1001", "exponent"),
+        ("x**-1001", "exponent"),
+        ("1e300 ** 5 * x", "pow"),
+        ("1" + "0" * 400 + " * x", "too large"),
+        ("9" * 5000, "digits"),
+        ("x" + " + x" * 2500, "characters"),
+        ("x" + " + x" * 200, "nested too deeply"),
+        ("0" + "-" * 150 + "x", "nested too deeply"),
+        ("0" + "-" * 9000 + "x", "nested too deeply"),
+        ("exp(" * 110 + "x" + ")" * 110, "nested too deeply"),
+        ("(" * 150 + "x" + ")" * 150 + "*", "invalid syntax"),
+        ("[" * 3000, "deeply"),
+        ("x*" * 4999, "deeply"),
+    ],
+)
+def test_large_formulas_are_refused_at_once(formula, reason, capsys):
+    start = time.process_time()
+    reason = reason if reason != "deeply" else ""  # which of the parser's limits is met first depends on its version
+    assert reason in refusal(capsys, formula, "x=3")
+    assert time.process_time() - start < 2
+
+
+def test_large_results_are_refused_before_they_are_computed(capsys):
+    row = "x=[" + "1," * 4500 + "]"
+    column = "y=[" + "[1]," * 2400 + "]"
+    assert "at most 10,000,000" in refusal(capsys, "x * y", row, column)
+    assert "at most 10,000,000" in refusal(capsys, "y @ [x]", row, column)
+    column = "y=[" + "[1]," * 1200 + "]"
+    assert "at most 10,000,000" in refusal(capsys, "a = x * y; a + a", row, column)  # all the results together
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        (["x"], "not of the form name=value"),
+        (["x="], "must be a number"),
+        (["x=y"], "y has no value"),
+        (["x=3", "x=4"], "has a value already"),
+        (["x=3", "y=x"], "must be a number"),
+        (["x='a'"], "not a real number"),
+        (["x=1; y=2"], "must be a number"),
+        (["x=[1,[2]]"], "array"),
+        (["x=None"], "not a real number"),
+        (["_x=1"], "not a name"),
+        (["2=1"], "not a name"),
+        (["x y=1"], "not a name"),
+        (["lambda=1"], "not a name"),
+        (["x=open('f')"], "no function"),
+    ],
+)
+def test_refused_values(values, reason, capsys):
+    assert reason in refusal(capsys, "x * 2", *values)
+
+
+def test_a_refusal_is_one_line():
+    with pytest.raises(Refused, match="no value; give it one: x=2"):
+        compute("x")
+
+
+# Pictures
+
+
+def test_picture_is_written_and_nothing_else(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "graph").write_text("mine")
+    (tmp_path / "graph.dot").write_text("mine")
+    assert main([EXAMPLE, *POINT, "-o", "graph.svg"]) == 0
+    assert "The graph is in graph.svg." in capsys.readouterr().out
+    assert (tmp_path / "graph.svg").read_text(encoding="utf-8").count("<svg") == 1
+    assert (tmp_path / "graph").read_text() == (tmp_path / "graph.dot").read_text() == "mine"
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_dot_names_the_parts(tmp_path):
+    assert main([EXAMPLE, *POINT, "-o", str(tmp_path / "g.dot")]) == 0
+    text = (tmp_path / "g.dot").read_text(encoding="utf-8")
+    assert "digraph" in text
+    assert "a1" in text
+
+
+@pytest.mark.parametrize("name", ["graph.exe", "graph", "graph.py"])
+def test_unknown_formats_leave_the_file_alone(tmp_path, capsys, name):
+    (tmp_path / name).write_text("mine")
+    assert "was not written" in refusal(capsys, "x*x", "x=1", "-o", str(tmp_path / name))
+    assert (tmp_path / name).read_text() == "mine"
+
+
+def test_places_that_cannot_be_written(tmp_path, capsys):
+    assert "is a directory" in refusal(capsys, "x*x", "x=1", "-o", str(tmp_path))
+    assert "was not written" in refusal(capsys, "x*x", "x=1", "-o", str(tmp_path / "no" / "graph.dot"))
+
+
+def test_a_refused_formula_writes_nothing(tmp_path, capsys):
+    refusal(capsys, "x.y", "x=1", "-o", str(tmp_path / "graph.svg"))
+    assert not list(tmp_path.iterdir())
+
+
+# The program
+
+
+def program(*argv, **options):
+    return subprocess.run(
+        [sys.executable, "-m", "autoflow", *argv], capture_output=True, text=True, timeout=60, check=False,
+        cwd=Path(af.__file__).parent.parent, **options,
+    )  # fmt: skip
+
+
+def test_program_computes():
+    done = program("x * y", "x=3", "y=5")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.split()[:6] == ["name", "value", "gradient", "x", "3", "5"]
+
+
+def test_program_refuses_in_one_line():
+    done = program("__import__('os').getcwd()", "x=3")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1
+
+
+def test_program_helps():
+    done = program("--help")
+    assert done.returncode == 0
+    for word in ("--demo", "--version", "--output", "name=value", "sum(tanh(s))"):
+        assert word in done.stdout
+
+
+def test_program_tells_its_version():
+    assert program("--version").stdout.strip() == f"autoflow {af.__version__}"
+
+
+@pytest.mark.parametrize("argv", [(), ("--nonsense",), ("x", "-o")])
+def test_program_shows_its_usage(argv):
+    done = program(*argv)
+    assert done.returncode == 2
+    assert "usage: python -m autoflow" in done.stdout + done.stderr
+
+
+def test_importing_the_command_line_runs_nothing(capsys):
+    import importlib
+
+    importlib.import_module("autoflow.__main__")
+    assert capsys.readouterr().out == ""

@@ -1,0 +1,864 @@
+"""``af.compile``: the results of eager code, from a program that was recorded once; or a refusal."""
+
+import threading
+import tracemalloc
+from dataclasses import dataclass
+from functools import partial
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import support
+
+import autoflow as af
+from autoflow import nn
+from autoflow.errors import CompileError
+
+
+def equal(a, b):
+    np.testing.assert_array_equal(a, b, strict=True)
+
+
+CALLS = []
+
+
+def counted(f):
+    """``f``, and how often it was called: by a built-in method, because changes of what is outside are refused."""
+    call = CALLS.append
+
+    def g(*args, **options):
+        call(1)
+        return f(*args, **options)
+
+    return g
+
+
+@pytest.fixture(autouse=True)
+def no_calls():
+    CALLS.clear()
+
+
+# -- right results ---------------------------------------------------------------------------------------------------
+
+
+def test_functions_of_arrays():
+    def f(x, y):
+        return np.tanh(x @ y) + x.sum(axis=1, keepdims=True)
+
+    c = af.compile(f)
+    rng = np.random.default_rng(0)
+    for _ in range(3):
+        x, y = rng.standard_normal((4, 3)), rng.standard_normal((3, 5))
+        equal(c(x, y), f(x, y))
+
+
+def test_gradients():
+    def f(w, x):
+        return ((np.tanh(x @ w) - 1.0) ** 2).mean()
+
+    rng = np.random.default_rng(0)
+    for transform in (af.grad, af.value_and_grad, lambda f: af.grad(f, (0, 1))):
+        eager = transform(f)
+        c = af.compile(eager)
+        for _ in range(3):
+            w, x = rng.standard_normal((3, 2)), rng.standard_normal((4, 3))
+            for a, b in zip(eager(w, x), c(w, x), strict=True):
+                equal(a, b)
+
+
+def test_second_derivatives_products_and_jacobians():
+    def f(x):
+        return np.sum(np.tanh(x) ** 3)
+
+    x, v = np.array([0.3, -1.0, 2.0]), np.array([1.0, 2.0, -1.0])
+    c = af.compile(lambda x, v: (af.hvp(f, x, v), af.jacobian(np.tanh)(x), af.grad(lambda y: af.grad(f)(y)[0])(x)))
+    eager = c.__wrapped__
+    for k in range(3):
+        for a, b in zip(eager(x + k, v), c(x + k, v), strict=True):
+            equal(a, b)
+
+
+def test_trees_and_keywords():
+    def f(p, *, scale):
+        return {"loss": (p["w"] * p["b"][0]).sum() * scale, "two": (p["w"], p["b"])}
+
+    c = af.compile(f)
+    p = {"w": np.arange(3.0), "b": [np.array(2.0)]}
+    result = c(p, scale=3.0)
+    assert result["loss"] == 18.0
+    equal(result["two"][0], p["w"])
+    assert result["two"][0] is not p["w"]
+    assert c(p, scale=1.0)["loss"] == 6.0
+    gradient = af.compile(af.grad(lambda p: (p["w"] * p["b"][0]).sum()))(p)
+    equal(gradient["w"], np.full(3, 2.0))
+    equal(gradient["b"][0], np.array(3.0))
+
+
+def test_dataclasses_are_trees():
+    @dataclass
+    class Pair:
+        a: np.ndarray
+        name: str
+
+    c = af.compile(counted(lambda p: Pair(p.a * 2, p.name)))
+    assert c(Pair(np.ones(2), "x")).name == "x"
+    assert c(Pair(np.ones(2), "y")).name == "y"
+    c(Pair(np.zeros(2), "x"))
+    assert len(CALLS) == 2
+
+
+def test_a_training_step():
+    def step(p, x, y):
+        loss, g = af.value_and_grad(lambda p: ((x @ p["w"] + p["b"] - y) ** 2).mean())(p)
+        return loss, {k: p[k] - 0.1 * g[k] for k in p}
+
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((20, 3))
+    y = x @ np.array([1.0, -2.0, 0.5]) + 3.0
+    p = q = {"w": np.zeros(3), "b": np.array(0.0)}
+    c = af.compile(step)
+    for _ in range(50):
+        (loss, p), (other, q) = step(p, x, y), c(q, x, y)
+        equal(loss, other)
+    equal(p["w"], q["w"])
+    assert loss < 0.01
+
+
+def test_masks_are_computed_anew():
+    def f(x):
+        return (np.where(x > 0, x, 0.1 * x) * np.maximum(x, 0.5) * (np.abs(x) < 2) + np.max(x, axis=0)).sum()
+
+    eager = af.value_and_grad(f)
+    c = af.compile(eager)
+    for k in range(5):
+        x = np.random.default_rng(k).standard_normal((4, 3)).round(1)
+        for a, b in zip(eager(x), c(x), strict=True):
+            equal(a, b)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.complex128, np.int64, bool])
+def test_dtypes(dtype):
+    def f(x):
+        return (x * 2 + 1, x.sum(), x.mean(axis=0), x[1:] == x[:-1], x.real.astype(np.float32))
+
+    x = np.arange(6).reshape(3, 2).astype(dtype)
+    c = af.compile(f)
+    for _ in range(2):
+        for a, b in zip(f(x), c(x), strict=True):
+            equal(np.asarray(a), b)
+    if np.dtype(dtype).kind == "f":
+        g = af.grad(lambda x: np.exp(x * 0.5).sum())
+        equal(af.compile(g)(x), g(x))
+
+
+def test_networks():
+    from autoflow import nn
+
+    rng = np.random.default_rng(0)
+    model = nn.Sequential(nn.Linear(3, 8, rng=rng), nn.relu, nn.LayerNorm(8), nn.Linear(8, 4, rng=rng))
+
+    def f(x, t):
+        return nn.cross_entropy(model(x), t)
+
+    c = af.compile(counted(f), watch=False)
+    t = np.array([0, 3, 1, 2, 0])
+    for _k in range(10):
+        x = rng.standard_normal((5, 3))
+        equal(c(x, t), f(x, t).value)
+        for p in model.parameters():
+            p.assign(p.value * 0.9)  # in place: seen at the next call
+    assert len(CALLS) == 1
+
+
+def test_writing_into_arrays_of_its_own():
+    def f(x):
+        z = np.zeros_like(x)
+        z[1:] = x[:-1] * 2
+        z += 1.0
+        np.multiply(z, x, out=z)
+        return z, z.sum()
+
+    c = af.compile(f)
+    for k in range(3):
+        x = np.arange(4.0) + k
+        for a, b in zip(f(x), c(x), strict=True):
+            equal(np.asarray(a), b)
+
+
+def test_python_numbers_are_part_of_the_signature():
+    c = af.compile(counted(lambda x, n, flag=True: x**n if flag else x))
+    x = np.array([2.0, 3.0])
+    assert c(x, 2).tolist() == [4.0, 9.0]
+    assert c(x, 3).tolist() == [8.0, 27.0]
+    assert c(x, 2.0).tolist() == [4.0, 9.0]
+    assert c(x, 2, flag=False).tolist() == [2.0, 3.0]
+    assert c(x + 1, 2).tolist() == [9.0, 16.0]
+    assert len(CALLS) == 4
+
+
+def test_recorded_once_for_each_signature():
+    c = af.compile(counted(lambda x: np.sin(x) * 2))
+    for x in (np.ones(3), np.ones(3) * 2, np.ones((3, 1)), np.ones(3, np.float32), np.ones(3), np.ones((3, 1))):
+        equal(c(x), np.sin(x) * 2)
+    assert len(CALLS) == 3
+
+
+def test_the_cache_is_bounded():
+    c = af.compile(counted(lambda x: x * 2), limit=2)
+    for n in (1, 2, 3, 1):
+        c(np.ones(n))
+    assert len(c.entries) == 2
+    assert len(CALLS) == 4
+
+
+# -- memory ----------------------------------------------------------------------------------------------------------
+
+
+def test_results_belong_to_the_caller():
+    c = af.compile(lambda x: (x, x.T, x + 1, x[:1], np.broadcast_to(x[0], (3, 2)), np.ones_like(x)))
+    x = np.arange(4.0).reshape(2, 2)
+    first = c(x)
+    for r in first:
+        assert r.flags.writeable
+        r[...] = -1.0
+    equal(x, np.arange(4.0).reshape(2, 2))
+    for a, b in zip(c(x), c.__wrapped__(x), strict=True):
+        equal(a, b)
+        assert not np.shares_memory(a, x)
+    assert not any(np.shares_memory(a, b) for k, a in enumerate(c(x)) for b in c(x)[k + 1 :])
+
+
+def test_one_value_returned_twice_is_two_arrays():
+    a, b, c = af.compile(lambda x: (x + 1, x + 1, (x + 1).reshape(2, 1)))(np.ones(2))
+    a[0] = 7.0
+    assert b.tolist() == [2.0, 2.0] == c.ravel().tolist()
+
+
+def perceptron(x, w, v):
+    return ((np.tanh(x @ w) @ v) ** 2).sum()
+
+
+def test_a_network_makes_the_planned_calls_and_allocates_its_results_only():
+    rng = np.random.default_rng(0)
+    args = [rng.standard_normal(s) for s in ((200, 50), (50, 40), (40, 30))]
+    c = af.compile(af.grad(perceptron, (1, 2)))
+    c(*args)
+    (entry,) = c.entries.values()
+    (plan,) = entry.free
+    # x @ w, tanh, @ v; 2 *; v.T, @; square, 1 -, *; x.T, two gradients
+    assert len(plan.steps) == 12
+    made = []
+    for step in plan.steps:
+        step.function = lambda *args, f=step.function: (made.append(f), f(*args))[1]
+    plan.bind()
+    expected = c(*args)
+    assert len(made) == 12
+    plan = type(plan)(entry.program)
+    entry.free[:] = [plan]
+    tracemalloc.start()
+    try:
+        for _ in range(2):
+            tracemalloc.reset_peak()
+            before, _ = tracemalloc.get_traced_memory()
+            got = c(*args)
+            _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    results = sum(g.nbytes for g in got)
+    assert results <= peak - before < results + 5000  # one array of 200 x 40 would be 64,000 bytes
+    for a, b in zip(got, expected, strict=True):
+        equal(a, b)
+
+
+def test_arguments_and_results_are_not_kept():
+    import weakref
+
+    c = af.compile(lambda x: x * 2)
+    x = np.ones(1000)
+    result = c(x)
+    result = c(x)
+    seen = weakref.ref(x), weakref.ref(result)
+    del x, result
+    assert [r() for r in seen] == [None, None]
+
+
+# -- refused ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("f", "what"),
+    [
+        (lambda x: x if x.sum() > 0 else -x, "if, and, or"),
+        (lambda x: x * float(x[0]), r"float\(x\)"),
+        (lambda x: x * int(x[0]), r"int\(x\)"),
+        (lambda x: x * x[0].item(), r"item\(\)"),
+        (lambda x: x.tolist(), r"tolist\(\)"),
+        (lambda x: np.asarray(x) * 2, "np.asarray"),
+        (lambda x: np.array([x[0], x[1]]), "np.asarray"),
+        (lambda x: np.zeros(3)[x[0].astype(int)], "np.asarray"),
+        (lambda x: range(x[0].astype(int)), "an index, a range"),
+        (lambda x: 1.0 in x, "the question"),
+        (lambda x: sorted(x), "if, and, or"),
+        (lambda x: af.grad(lambda y: y.sum() if y[0] > 0 else 0 * y.sum())(x), "if, and, or"),
+    ],
+)
+def test_values_that_python_asks_for(f, what):
+    x = np.array([1.0, 2.0, 0.5])
+    with pytest.raises(CompileError, match=rf"{what}.* needs the value of an array.*test_compile.py:\d+"):
+        af.compile(f)(x)
+    eager, fallen = f(x), af.compile(f, fallback=True)(x)
+    assert str(eager) == str(fallen)
+
+
+def test_what_is_known_is_not_refused():
+    def f(x):
+        assert len(x) == 3
+        assert x.ndim == 1
+        assert np.shape(x) == (3,)
+        assert x is not None
+        assert "float64" in repr(x)
+        return sum(x) / x.size + np.zeros(x.shape).sum()
+
+    assert af.compile(f)(np.arange(3.0)) == 1.0
+
+
+def test_fallback_runs_eagerly_every_time():
+    c = af.compile(counted(lambda x: x if x.sum() > 0 else -x), fallback=True)
+    assert c(np.array([-1.0])) == 1.0
+    assert c(np.array([2.0])) == 2.0
+    assert len(CALLS) == 3  # one was the attempt
+
+
+def test_shapes_that_depend_on_values():
+    def f(x):
+        return x[x > 0] * 2
+
+    c = af.compile(f)
+    equal(c(np.array([1.0, -1.0, 2.0])), np.array([2.0, 4.0]))
+    equal(c(np.array([-1.0, 3.0, 2.0])), np.array([6.0, 4.0]))
+    with pytest.raises(CompileError, match=r"returned float64 of shape \(3,\), and float64 of shape \(2,\)"):
+        c(np.array([1.0, 1.0, 2.0]))
+    equal(c(np.array([1.0, -1.0, 2.0])), np.array([2.0, 4.0]))
+    c = af.compile(f, fallback=True)
+    for x in ([1.0, -1.0, 2.0], [1.0, 1.0, 2.0]):
+        equal(c(np.array(x)), f(np.array(x)))
+
+
+GENERATOR = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("draw", [lambda n: GENERATOR.random(n), lambda n: np.random.rand(n)])
+def test_random_numbers_are_refused(draw):
+    with pytest.raises(CompileError, match=r"draws random numbers.*pass them as an argument"):
+        af.compile(lambda x: x * draw(3))(np.ones(3))
+
+
+def test_dropout_is_refused_in_training_and_compiled_otherwise():
+    from autoflow import nn
+
+    model = nn.Sequential(nn.Linear(3, 4, rng=GENERATOR), nn.Dropout(0.5, rng=GENERATOR))
+    c = af.compile(lambda x: model(x))
+    with pytest.raises(CompileError, match="draws random numbers"):
+        c(np.ones((2, 3)))
+    model.eval()
+    equal(c(np.ones((2, 3))), model(np.ones((2, 3))).value)
+
+
+def test_changes_of_what_is_outside_are_refused():
+    class Counter:
+        n = 0
+
+        def __call__(self, x):
+            self.n += 1
+            return x * self.n
+
+    counter = Counter()
+    counter.n = 0
+    with pytest.raises(CompileError, match=r"changes 'n', which it found outside"):
+        af.compile(counter)(np.ones(2))
+    kept = []
+    with pytest.raises(CompileError, match=r"length of a list"):
+        af.compile(lambda x: (kept.append(1), x)[1])(np.ones(2))
+    with pytest.raises(CompileError, match=r"keeps 1 of the arrays|length of a list"):
+        af.compile(lambda x: (kept.append(x * 2), x)[1])(np.ones(2))
+    with pytest.raises(CompileError, match="an earlier recording"):
+        af.compile(lambda x: x * kept[-1])(np.ones(2))
+
+
+def test_gradients_of_captured_variables_are_refused():
+    w = af.Variable(np.ones(3))
+
+    def step(x):
+        (w * x).sum().backward()
+        return x
+
+    with pytest.raises(CompileError, match=r"keeps 1 of the arrays.*gradient of a Variable from outside"):
+        af.compile(step)(np.ones(3))
+    w.zero_grad()
+    assert w.grad is None
+
+
+def test_writes_that_would_happen_once_are_refused():
+    def argument(x):
+        x += 1.0
+        return x
+
+    x = np.ones(3)
+    with pytest.raises(CompileError, match=r"writes into an argument"):
+        af.compile(argument)(x)
+    equal(x, np.ones(3))
+    outside = np.zeros(3)
+    for write in (
+        lambda x: np.add(x, 1.0, out=outside),
+        lambda x: np.copyto(outside, x),
+        lambda x: np.add.at(outside, [0], x[:1]),
+    ):
+        with pytest.raises(CompileError, match=r"array that was made outside"):
+            af.compile(write)(x)
+
+    def through_a_view(x):
+        z = x * 2
+        part = z[1:]
+        part += 1.0
+        return z
+
+    def into_a_node(x):
+        z = af.Variable(x) * 2
+        z += 1.0
+        return z
+
+    for f in (through_a_view, into_a_node):
+        with pytest.raises(CompileError, match=r"test_compile.py:\d+ writes in place"):
+            af.compile(f)(x)
+        equal(np.asarray(af.compile(f, fallback=True)(x)), np.asarray(f(x)))
+
+
+def test_arrays_with_arithmetic_of_their_own():
+    for x in (np.ma.masked_less(np.ones(2), 0), np.ones((2, 2)).view(np.matrix)):
+        with pytest.raises(CompileError, match="has arithmetic of its own: pass a plain array"):
+            af.compile(lambda x: x * 2)(x)
+
+
+def test_formats_need_values_too():
+    with pytest.raises(CompileError, match="a format needs the value"):
+        af.compile(lambda x: (f"{x:.2f}", x)[1])(np.array(1.0))
+    assert af.compile(lambda x: (f"{x}", x)[1])(np.array(1.0)) == 1.0
+
+
+def test_arguments_that_cannot_be_compared():
+    with pytest.raises(CompileError, match="an argument of a compiled function is a set"):
+        af.compile(lambda x, s: x)(np.ones(2), {1})
+
+
+# -- what is outside -------------------------------------------------------------------------------------------------
+
+SCALE = np.array([1.0, 2.0])
+FACTOR = 2.0
+
+
+def test_captured_arrays_are_guarded_by_identity_and_read_anew(monkeypatch):
+    c = af.compile(counted(lambda x: x * SCALE * FACTOR))
+    x = np.ones(2)
+    equal(c(x), np.array([2.0, 4.0]))
+    monkeypatch.setitem(globals(), "SCALE", np.array([5.0, 5.0]))
+    equal(c(x), np.array([10.0, 10.0]))
+    SCALE[0] = 7.0
+    equal(c(x), np.array([14.0, 10.0]))
+    monkeypatch.setitem(globals(), "FACTOR", 1.0)
+    equal(c(x), np.array([7.0, 5.0]))
+    assert len(CALLS) == 4
+
+
+def test_an_array_that_is_read_and_also_looked_at():
+    """What the program reads is read anew; what Python or NumPy made of it while recording is not."""
+    a, b, v = np.ones(3), np.array([1.0, 2.0]), af.Variable(2.0)
+
+    def f(x):
+        return (x * a).sum() + (a + 1).max() + (x * b[0]).sum() + (b.sum() if b[1] > 0 else 100.0) + x[0] * v + float(v)
+
+    c, x = af.compile(counted(f)), np.ones(3)
+    for change in (lambda: None, lambda: a.__setitem__(1, 5.0), lambda: b.__setitem__(1, -2.0), lambda: v.assign(3.0)):
+        change()
+        for _ in range(2):
+            assert c(x) == f(x).value
+    assert len(CALLS) == 4
+
+
+@pytest.mark.parametrize("watch", [True, False])
+def test_arrays_that_change_between_calls(watch):
+    """Recorded anew, for f might have looked at them; with watch=False read anew. Others are watched in any case."""
+    w, a = np.ones(3), np.zeros(2)
+
+    def f(x):
+        return (x * w).sum() + (1.0 if a[0] < 6 else 2.0)
+
+    c, x = af.compile(counted(f), watch=watch), np.ones(3)
+    for _ in range(6):
+        w[:] = w * 0.5
+        assert c(x) == f(x)
+    assert len(CALLS) == (6 if watch else 1)
+
+    def go_on():
+        for _ in range(10):
+            a[0] += 1
+            assert c(x) == f(x)
+
+    with pytest.warns(RuntimeWarning, match="recorded 8 times, because something that it finds outside changes"):
+        go_on()
+    assert len(CALLS) == (16 if watch else 11)
+
+
+def test_closures_and_attributes_are_guarded():
+    class Model:
+        def __init__(self):
+            self.layers = [{"w": np.ones(2)}]
+            self.rate = self._private = 0.5
+
+        def __call__(self, x):
+            return x * self.layers[0]["w"] * self.rate * self._private / 0.5
+
+    model = Model()
+    c = af.compile(model)
+    x = np.ones(2)
+    equal(c(x), np.full(2, 0.5))
+    model.layers[0]["w"] = np.full(2, 3.0)
+    equal(c(x), np.full(2, 1.5))
+    model.rate = 1.0
+    equal(c(x), np.full(2, 3.0))
+    model._private = 1.0
+    equal(c(x), np.full(2, 6.0))
+    model.layers = [{"w": np.zeros(2)}]
+    equal(c(x), np.zeros(2))
+
+    def closure():
+        w = np.ones(2)
+
+        def change(new):
+            nonlocal w
+            w = new
+
+        return lambda x: x * w, change
+
+    f, change = closure()
+    c = af.compile(af.grad(lambda x: f(x).sum()))
+    equal(c(x), np.ones(2))
+    change(np.full(2, 4.0))
+    equal(c(x), np.full(2, 4.0))
+
+
+def test_methods_and_models_as_arguments():
+    class Model:
+        __slots__ = ("rate", "w")
+        power = 2
+
+        def __init__(self):
+            self.w, self.rate = np.ones(2), 0.5
+
+        @af.compile
+        def __call__(self, x):
+            return (x * self.w * self.rate) ** self.power
+
+    model, other = Model(), Model()
+    other.rate = 2.0
+    x = np.full(2, 2.0)
+    for _ in range(2):
+        assert model(x).tolist() == [1.0, 1.0]
+        assert other(x).tolist() == [16.0, 16.0]
+    model.rate = 1.0
+    assert model(x).tolist() == [4.0, 4.0]
+    model.w = np.zeros(2)
+    assert model(x).tolist() == [0.0, 0.0]
+    Model.power = 1
+    assert other(x).tolist() == [4.0, 4.0]
+
+
+def test_threads_record_once():
+    c = af.compile(counted(lambda x: np.tanh(x) * 2))
+    threads = [threading.Thread(target=c, args=(np.ones(3),)) for _ in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert len(CALLS) == 1
+
+
+def test_captured_variables_are_read_anew():
+    w = af.Variable([1.0, 2.0])
+    c = af.compile(lambda x: (w * x).sum())
+    x = np.ones(2)
+    assert c(x) == 3.0
+    w.assign([5.0, 5.0])
+    assert c(x) == 10.0
+
+
+def test_what_is_computed_from_outside_alone_is_watched():
+    a, b, w = np.ones(2), np.arange(2000.0), af.Variable([1.0, 2.0])
+    c = af.compile(counted(lambda x: x @ (a * 2.0) + float(b[0]) + (x * (w / 2.0)).sum()))
+    x = np.ones(2)
+    assert c(x) == 5.5
+    assert c(x) == 5.5
+    assert len(CALLS) == 1
+    a[0] = 2.0
+    assert c(x) == 7.5
+    b += 1.0
+    assert c(x) == 8.5
+    w.assign([2.0, 4.0])
+    assert c(x) == 10.0
+    assert c(x) == 10.0
+    assert len(CALLS) == 4
+
+
+def decided_by(w, seen):
+    """Programs that an array from outside decides, which they read as well; ``seen(w)`` looks at it."""
+    k = seen(w)
+    return [
+        lambda x: (x[:2] * w, float(seen(w))),
+        lambda x: w * (x[:2] - 1.0 if seen(w) % 2 else 1.0 - x[:2]),
+        lambda x: x[seen(w) : seen(w) + 2] * w[:1],
+        lambda x: x.reshape(2, 4).sum(axis=seen(w) % 2).sum() * w,
+        lambda x: x * w[0] + np.full_like(x, float(seen(w))),
+        lambda x: {f"w{seen(w)}": x * w[0]},
+        lambda x: x * w[1:].sum() + (10 if seen(w) > 3 else k),
+    ]
+
+
+@pytest.mark.parametrize("case", range(7))
+@pytest.mark.parametrize("kind", ["plain", "Variable"])
+def test_what_an_array_decides_is_decided_anew(case, kind):
+    base = np.zeros(2)
+    w = base if kind == "plain" else af.Variable(base, copy=False)
+    f = decided_by(w, lambda w: int(w[0]) if kind == "plain" else int(w.value[0]))[case]
+    c, x = af.compile(f), np.arange(8.0)
+    for k in range(6):
+        base[0] = k  # of the Variable as well: it shares its memory
+        expected, ours = f(x), c(x)
+        assert af.pytree.paths(ours) == af.pytree.paths(expected)
+        for a, b in zip(af.pytree.leaves(ours), af.pytree.leaves(expected), strict=True):
+            equal(a, getattr(b, "value", b))
+
+
+STATE = SimpleNamespace(values=[1.0], table={1: 2.0}, act=np.tanh, pair=(1.0,), scalar=np.float64(2.0))
+
+
+def helper(x):
+    return x * 1.0
+
+
+class Settings:
+    rate = 2.0
+
+
+@pytest.mark.parametrize(
+    ("f", "change"),
+    [
+        (lambda x: x * STATE.values[0], lambda: STATE.values.__setitem__(0, 3.0)),
+        (lambda x: sum(x * v for v in STATE.values), lambda: STATE.values.append(5.0)),
+        (lambda x: x * len(STATE.values), lambda: STATE.values.append(5.0)),
+        (lambda x: x * STATE.table[1], lambda: STATE.table.__setitem__(1, 3.0)),
+        (lambda x: sum(x * v for v in STATE.table.values()), lambda: STATE.table.__setitem__(2, 7.0)),
+        (lambda x: STATE.act(x), lambda: setattr(STATE, "act", np.cos)),
+        (lambda x: x * STATE.pair[0], lambda: setattr(STATE, "pair", (4.0,))),
+        (lambda x: x * STATE.scalar, lambda: setattr(STATE, "scalar", np.float64(5.0))),
+        (lambda x: helper(x), lambda: globals().__setitem__("helper", lambda x: x * 9.0)),
+        (lambda x: x * Settings.rate, lambda: setattr(Settings, "rate", 6.0)),
+        (lambda x: x * support.SETTING, lambda: setattr(support, "SETTING", 8.0)),
+    ],
+)
+def test_whatever_is_rebound_or_grows_is_noticed(f, change, monkeypatch):
+    monkeypatch.setattr(support, "SETTING", 1.0, raising=False)
+    monkeypatch.setitem(globals(), "helper", helper)
+    monkeypatch.setattr(Settings, "rate", 2.0)
+    fresh = {"values": [1.0], "table": {1: 2.0}, "act": np.tanh, "pair": (1.0,), "scalar": np.float64(2.0)}
+    for name, value in fresh.items():
+        monkeypatch.setattr(STATE, name, value)
+    c, x = af.compile(f), np.arange(3.0) + 1.0
+    equal(c(x), np.asarray(f(x)))
+    equal(c(x), np.asarray(f(x)))
+    change()
+    equal(c(x), np.asarray(f(x)))
+
+
+RATE = 2.0
+
+
+class Scaled(nn.Module):
+    config = {"a": 1.0}  # noqa: RUF012 - what is tried
+
+    def forward(self, x):
+        return x * RATE * self.config["a"] * (2.0 if self.training else 1.0)
+
+
+class Act:
+    def __init__(self, f):
+        self.f = f
+
+    def __call__(self, x):
+        return self.f(x)
+
+
+MODEL, ACT, WEIGHT = Scaled(), Act(np.tanh), np.ones(2)
+PART = partial(lambda w, x: x * float(w[0]), WEIGHT)
+
+
+@pytest.mark.parametrize(
+    ("f", "change"),
+    [
+        (lambda x: MODEL(x), lambda: globals().__setitem__("RATE", 3.0)),
+        (lambda x: MODEL(x), lambda: MODEL.eval()),
+        (lambda x: MODEL(x), lambda: Scaled.config.__setitem__("a", 5.0)),
+        (lambda x: ACT(x), lambda: globals().__setitem__("ACT", Act(np.cos))),
+        (lambda x: PART(x), lambda: WEIGHT.__setitem__(0, 4.0)),
+    ],
+    ids=["global of a method", "training", "class attribute", "object", "partial"],
+)
+def test_whatever_methods_find_is_noticed(f, change, monkeypatch):
+    for name, value in {"RATE": 2.0, "MODEL": Scaled(), "ACT": Act(np.tanh)}.items():
+        monkeypatch.setitem(globals(), name, value)
+    monkeypatch.setattr(Scaled, "config", {"a": 1.0})
+    WEIGHT[:] = 1.0
+    c, x = af.compile(f), np.arange(3.0) + 1.0
+    for _ in range(2):
+        equal(c(x), np.asarray(f(x)))
+    change()
+    equal(c(x), np.asarray(f(x)))
+
+
+def test_random_numbers_of_arguments_and_methods_are_refused():
+    class Noisy:
+        rng = np.random.default_rng(0)
+
+        def __call__(self, x):
+            return x + self.rng.normal(size=3)
+
+    noisy = Noisy()
+    with pytest.raises(CompileError, match="random numbers"):
+        af.compile(lambda x, rng: x + rng.normal(size=3))(np.ones(3), np.random.default_rng(0))
+    with pytest.raises(CompileError, match="random numbers"):
+        af.compile(lambda x: noisy(x))(np.ones(3))
+
+
+def test_nothing_is_recorded_again_for_nothing(monkeypatch):
+    """Attributes that are called as globals are; another compiled function; equal numbers."""
+    monkeypatch.setitem(globals(), "x", 0)
+    inner = af.compile(lambda x: np.tanh(x))
+    settings = SimpleNamespace(rate=0.5)
+    c = af.compile(counted(lambda p: inner(p.x) * settings.rate))
+    for k in range(6):
+        globals()["x"] = k
+        settings.rate = float("0.5")
+        inner(np.ones(k + 1))
+        equal(c(Point(np.full(2, 0.1 * k))), np.tanh(np.full(2, 0.1 * k)) * 0.5)
+    assert len(CALLS) == 1
+
+
+@dataclass
+class Point:
+    x: object
+
+
+def test_thin_and_odd_arrays_are_watched():
+    for shape in [(5000, 1), (1, 5000), (1, 1, 1, 5000), (5000,), (100, 100)]:
+        a = np.zeros(shape)
+        c = af.compile(lambda x, a=a: x * float(a.sum()))
+        c(np.ones(1))
+        a.reshape(-1)[1:4999] = 1.0
+        assert c(np.ones(1)) == 4998.0
+    text = np.array("x" * 3000)
+    equal(af.compile(lambda x: x * len(str(text)))(np.ones(1)), np.array([3000.0]))
+
+
+def test_modes_are_part_of_the_signature():
+    c = af.compile(counted(lambda x: x * af.is_grad_enabled()))
+    assert c(np.ones(1)) == 1.0
+    with af.no_grad():
+        assert c(np.ones(1)) == 0.0
+    assert c(np.ones(1)) == 1.0
+    assert len(CALLS) == 2
+
+
+def test_verify_finds_what_guards_cannot(tmp_path):
+    path = tmp_path / "w.npy"
+    np.save(path, np.ones(2))
+
+    def f(x):
+        return x * np.load(path)
+
+    c, v = af.compile(f), af.compile(f, verify=True)
+    x = np.ones(2)
+    equal(v(x), np.ones(2))
+    c(x)
+    np.save(path, np.full(2, 2.0))
+    equal(c(x), np.ones(2))  # the guards see no file
+    with pytest.raises(CompileError, match=r"disagree by 1 in a result of shape \(2,\)"):
+        v(x)
+
+
+# -- among other things ------------------------------------------------------------------------------------------------
+
+
+def test_nodes_with_a_history_go_the_eager_way():
+    c = af.compile(lambda x: (x * x).sum())
+    x = af.Variable([1.0, 2.0])
+    z = c(x)
+    z.backward()
+    assert x.grad.tolist() == [2.0, 4.0]
+    assert af.grad(c)(np.array([1.0, 3.0])).tolist() == [2.0, 6.0]
+    assert c(af.Constant([1.0, 2.0])) == 5.0
+
+
+def test_compiled_inside_compiled():
+    inner = af.compile(counted(lambda x: x * 2))
+    outer = af.compile(lambda x: inner(x) + inner(x * 3))
+    for _ in range(3):
+        equal(outer(np.ones(2)), np.full(2, 8.0))
+    assert len(CALLS) == 2
+
+
+def test_threads_have_a_plan_each():
+    c = af.compile(lambda x: (np.tanh(x @ x) @ x).sum(axis=0))
+    inputs = [np.random.default_rng(k).standard_normal((30, 30)) for k in range(4)]
+    expected = [c(x) for x in inputs]
+    wrong = []
+
+    def work(k):
+        for _ in range(100):
+            if not np.array_equal(c(inputs[k]), expected[k]):
+                wrong.append(k)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert wrong == []
+
+
+def test_a_call_inside_its_own_call():
+    def f(x):
+        return outside(x) + 1
+
+    @af.primitive
+    def outside(x):
+        if x.size > 1:
+            return np.append(c(x[1:]), x[-1])
+        return x
+
+    c = af.compile(f)
+    for _ in range(2):
+        equal(c(np.arange(4.0)), f(np.arange(4.0)))
+
+
+def test_errors_leave_the_program_usable():
+    c = af.compile(lambda x: np.linalg.inv(x) * 2)
+    with np.errstate(all="raise"):
+        equal(c(np.eye(2)), np.eye(2) * 2)
+    with pytest.raises(np.linalg.LinAlgError):
+        c(np.zeros((2, 2)))
+    equal(c(np.eye(2)), np.eye(2) * 2)
+
+
+def test_no_warnings_that_eager_code_has_not():
+    g = af.compile(af.grad(lambda x: np.sqrt(x).sum()))
+    g(np.ones(2))
+    with np.errstate(all="raise"):
+        assert g(np.array([0.0, 4.0])).tolist() == [np.inf, 0.25]

@@ -1,0 +1,105 @@
+"""Random programs: compiled as eager, bit for bit."""
+
+import numpy as np
+import pytest
+from programs import random_program, random_recurrent, random_scalars
+
+import autoflow as af
+from autoflow.compiler.passes import rematerialise, tiling
+from autoflow.compiler.run import tiles
+
+CHUNK = 50
+FEW, MANY = 500, 10_000
+
+
+def results(x):
+    """What ``f`` or ``value_and_grad(f)`` returned, as a list."""
+    return [x[0], *x[1]] if isinstance(x, tuple) else [x]
+
+
+def check(seed):
+    """Three calls: with the arrays of the recording, with others, and again."""
+    f, arrays = (random_scalars if seed % 5 == 0 else random_program)(seed)
+    eager = f if seed % 7 == 0 else af.value_and_grad(f, tuple(range(len(arrays))))
+    compiled = af.compile(eager)
+    with np.errstate(all="ignore"):
+        for inputs in (arrays, [a + 0.3 * np.sin(7 * a) for a in arrays], arrays):
+            for expected, ours in zip(results(eager(*inputs)), results(compiled(*inputs)), strict=True):
+                np.testing.assert_array_equal(ours, np.asarray(expected), f"seed {seed}", strict=True)
+
+
+@pytest.mark.parametrize("first", range(0, FEW, CHUNK))
+@pytest.mark.slow
+def test_programs(first):
+    for seed in range(first, first + CHUNK):
+        check(seed)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("first", range(FEW, MANY, 500))
+def test_many_programs(first):
+    for seed in range(first, min(first + 500, MANY)):
+        check(seed)
+
+
+@pytest.mark.parametrize("first", range(0, 200, 50))
+@pytest.mark.slow
+def test_joined_sums(first):
+    """Here the order of summation changes: equal but for 1e-13 of the largest entry of all results. (Of one result
+    alone it would say nothing: where the terms of a sum cancel, its last bits are those of its terms.)"""
+    for seed in range(first, first + 50):
+        f, arrays = random_recurrent(seed)
+        eager = af.value_and_grad(f, tuple(range(len(arrays))))
+        compiled = af.compile(eager)
+        for inputs in (arrays, [a + 0.1 * np.sin(7 * a) for a in arrays]):
+            expected, ours = results(eager(*inputs)), results(compiled(*inputs))
+            scale = max([np.max(np.abs(a)) for a in expected])
+            for a, b in zip(expected, ours, strict=True):
+                assert np.max(np.abs(a - b)) <= 1e-13 * scale, f"seed {seed}"
+                assert a.shape == b.shape
+
+
+@pytest.mark.parametrize("first", range(0, 300, 50))
+@pytest.mark.slow
+def test_blocks(first, monkeypatch):
+    """All programs block by block, in two threads, as if their arrays were large. The same bound."""
+    monkeypatch.setattr(tiling, "LARGE", 1)
+    monkeypatch.setattr(tiles, "BLOCK", 8)
+    monkeypatch.setattr(tiling, "FEW", 1)
+    monkeypatch.setattr(tiling, "WORK", 1)
+    monkeypatch.setattr(tiling, "PASSES", 0)
+    monkeypatch.setattr(tiling, "THREADED", 1e9)
+    monkeypatch.setattr(tiling, "FLOPS", 1e9)
+    monkeypatch.setattr(tiles, "cores", lambda: 2)
+    for seed in range(first, first + 50):
+        f, arrays = random_program(seed, rows=13)
+        eager = af.value_and_grad(f, tuple(range(len(arrays))))
+        compiled = af.compile(eager)
+        with np.errstate(all="ignore"):
+            for inputs in (arrays, [a + 0.3 * np.sin(7 * a) for a in arrays]):
+                expected, ours = results(eager(*inputs)), results(compiled(*inputs))
+                if not all([np.isfinite(a).all() for a in expected]):
+                    continue
+                scale = max([np.max(np.abs(a)) for a in expected])
+                for a, b in zip(expected, ours, strict=True):
+                    assert np.max(np.abs(a - b)) <= 1e-13 * scale, f"seed {seed}"
+                    assert a.shape == b.shape
+                for a, b in zip(ours, results(compiled(*inputs)), strict=True):
+                    np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("first", range(0, 100, 50))
+@pytest.mark.slow
+def test_computing_again(first, monkeypatch):
+    """Whatever can be computed again is; bit for bit."""
+    monkeypatch.setattr(rematerialise, "SMALL", 0)
+    monkeypatch.setattr(rematerialise, "PAUSE", 0.03)
+    for seed in range(first, first + 50):
+        f, arrays = random_program(seed)
+        arrays = [np.array(a, order="F") for a in arrays]  # another layout, another order of summation
+        eager = af.value_and_grad(f, tuple(range(len(arrays))))
+        compiled = af.compile(eager, checkpointing="balanced")
+        with np.errstate(all="ignore"):
+            for inputs in (arrays, [a + 0.3 * np.sin(7 * a) for a in arrays]):
+                for expected, ours in zip(results(eager(*inputs)), results(compiled(*inputs)), strict=True):
+                    np.testing.assert_array_equal(ours, np.asarray(expected), f"seed {seed}", strict=True)

@@ -1,0 +1,461 @@
+"""Users' rules: Function classes, primitives, rows for other people's functions, names in af.ops."""
+
+import gc
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+import autoflow as af
+from autoflow import ops
+from autoflow.backprop.passes import PICK
+from autoflow.errors import GradientShapeError, NoRuleError, StaleValueError
+from autoflow.extending.custom import primitive, register_rule
+from autoflow.extending.function import Function
+
+
+@pytest.fixture(autouse=True)
+def rows_as_before():
+    """Rows that a test adds are gone after it: other tests go through the table."""
+    before = dict(af.rules.RULES)
+    yield
+    for function in set(af.rules.RULES) - set(before):
+        del af.rules.RULES[function]
+
+
+class Square(Function):
+    @staticmethod
+    def forward(ctx, x):
+        assert type(x) is np.ndarray
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * 2 * x
+
+
+class ExpAndPower(Function):
+    """Two results, the first of which is saved; an option, a keyword-only option, a text."""
+
+    calls = 0
+
+    @staticmethod
+    def forward(ctx, x, n=2, *, k=1.0, kind="plain"):
+        assert kind in ("plain", "fancy")
+        a = np.exp(x)
+        ctx.save_for_backward(a, None, x)
+        ctx.n, ctx.k = n, k
+        return a, k * x**n
+
+    @staticmethod
+    def backward(ctx, ga, gb):
+        ExpAndPower.calls += 1
+        ExpAndPower.unused = ga is None, gb is None
+        a, nothing, x = ctx.saved_variables
+        assert nothing is None
+        g = np.zeros_like(x)
+        if ga is not None:
+            g = g + ga * a
+        if gb is not None:
+            g = g + gb * ctx.k * ctx.n * x ** (ctx.n - 1)
+        return g
+
+
+def function(forward, backward):
+    """A Function class from two functions."""
+    return type("Made", (Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)})
+
+
+def test_value_gradient_and_name():
+    x = af.Variable([1.0, 2.0], name="x")
+    z = Square.apply(x)
+    assert z.opmethod == "Square"
+    assert z.operands[0] is x
+    z.sum().backward()
+    assert np.array_equal(x.grad, [2.0, 4.0])
+    assert z.name.startswith("Square_")
+
+
+def test_derivatives_of_any_order():
+    cube = lambda x: Square.apply(x) * x  # noqa: E731
+    assert af.grad(cube)(2.0) == 12.0
+    assert af.grad(af.grad(cube))(2.0) == 12.0
+    assert af.grad(af.grad(af.grad(cube)))(2.0) == 6.0
+    assert af.grad(af.grad(af.grad(Square.apply)))(2.0) == 0.0
+
+
+@pytest.mark.parametrize("use", ["both", "first", "second"])
+def test_several_results(use):
+    def mine(x):
+        a, b = ExpAndPower.apply(x, 3, k=2.0, kind="fancy")
+        return np.sum({"both": a * b, "first": a * a, "second": b * b}[use])
+
+    def same(x):
+        a, b = np.exp(x), 2.0 * x**3
+        return np.sum({"both": a * b, "first": a * a, "second": b * b}[use])
+
+    x = np.array([0.5, 2.0])
+    ExpAndPower.calls = 0
+    np.testing.assert_allclose(af.grad(mine)(x), af.grad(same)(x))
+    assert ExpAndPower.calls == 1
+    assert ExpAndPower.unused == (use == "second", use == "first")
+    second = [af.grad(lambda x, f=f: np.sum(af.grad(f)(x) ** 2))(x) for f in (mine, same)]
+    np.testing.assert_allclose(*second)
+
+
+def test_all_gradients_kept_with_several_results():
+    x = af.Variable([1.0, 2.0])
+    a, b = ExpAndPower.apply(x)
+    (a.sum() + b.sum()).backward(keep_grads=True)
+    assert np.array_equal(a.grad, [1.0, 1.0])
+    assert "ExpAndPower" in repr(a.operands[0])
+    np.testing.assert_allclose(x.grad, np.exp(x.value) + 2 * x.value)
+
+
+def test_needs_input_grad_and_nones():
+    seen = []
+
+    def backward(ctx, g):
+        seen.append(ctx.needs_input_grad)
+        return None, g * ctx.x
+
+    def forward(ctx, x, y, z):
+        ctx.x = np.array(x)
+        return x * y
+
+    f = function(forward, backward)
+    x, y = af.Variable(2.0), af.Variable(5.0)
+    z = f.apply(x, y, af.Constant(1.0))
+    assert z.noperands == 3
+    z.backward()
+    assert seen == [(True, True, False)]
+    assert (x.grad, y.grad) == (0.0, 2.0)  # None for an argument that wants one is zero
+    f.apply(3.0, y, "text").backward()
+    assert seen[1] == (False, True, False)
+    assert y.grad == 5.0
+
+
+def test_the_same_argument_twice():
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        return x * y
+
+    def backward(ctx, g):
+        x, y = ctx.saved_tensors
+        return g * y, g * x
+
+    x = af.Variable([3.0])
+    function(forward, backward).apply(x, x).backward()
+    assert x.grad == 6.0
+
+
+def test_variable_arguments_and_many_operands():
+    def forward(ctx, *xs, **named):
+        return sum(xs) + sum(named.values())
+
+    f = function(forward, lambda ctx, g: [g * k for k in range(len(ctx.needs_input_grad))])
+    xs = [af.Variable(1.0) for _ in range(len(PICK) + 6)]
+    f.apply(*xs[:-1], last=xs[-1]).backward()
+    assert [x.grad for x in xs] == list(range(len(xs)))
+
+
+def test_non_differentiable_results():
+    def forward(ctx, x):
+        top, place, marked = x.max(), x.argmax(), x.min()
+        ctx.save_for_backward(x)
+        ctx.mark_non_differentiable(marked)
+        return top, place, marked
+
+    def backward(ctx, g, g_place, g_marked):
+        assert g_place is None
+        assert g_marked is None
+        (x,) = ctx.saved_tensors
+        return np.where(x == x.max(), g, 0.0)
+
+    x = af.Variable([1.0, 3.0, 2.0])
+    top, place, marked = function(forward, backward).apply(x)
+    assert isinstance(place, af.Constant)
+    assert isinstance(marked, af.Constant)
+    assert place == 1
+    (2 * top * marked).backward()
+    assert np.array_equal(x.grad, [0.0, 2.0, 0.0])
+
+
+def test_nothing_is_recorded_where_nothing_flows():
+    assert isinstance(Square.apply(np.ones(2)), af.Constant)
+    with af.no_grad():
+        assert isinstance(Square.apply(af.Variable(1.0)), af.Constant)
+    a, b = ExpAndPower.apply(2.0)
+    assert isinstance(a, af.Constant)
+    assert b == 4.0
+
+
+def test_saved_intermediates():
+    """Right in a first derivative; NaN, and not a missing term, in a second one."""
+
+    def forward(ctx, x):
+        e = np.exp(x)
+        ctx.save_for_backward(e)
+        return e * x
+
+    def backward(ctx, g):
+        (e,) = ctx.saved_tensors
+        return g * e * 2.0
+
+    f = function(forward, backward)
+    assert af.grad(f.apply)(0.0) == 2.0
+    assert np.isnan(af.grad(af.grad(f.apply))(0.0))
+
+
+def test_shapes_and_numbers_are_checked():
+    x, y = af.Variable(np.ones(3), name="x"), af.Variable(1.0)
+    wrong = function(lambda ctx, a, b: a * b, lambda ctx, g: (g[:2], None))
+    with pytest.raises(GradientShapeError, match=r"Made.backward returned shape \(2,\) for the argument a, whose"):
+        wrong.apply(x, y).sum().backward()
+    for returned in [(None,) * 2 + (1.0,), (None,)]:
+        wrong = function(lambda ctx, a, b: a * b, lambda ctx, g, returned=returned: returned)
+        with pytest.raises(GradientShapeError, match=r"returned . gradients, but forward has 2 arguments \(a, b\)"):
+            wrong.apply(x, y).sum().backward()
+    assert x.grad is None
+    function(lambda ctx, a, b: a * b, lambda ctx, g: (g, g.sum(), None, None)).apply(x, y).sum().backward()
+    assert y.grad == 3.0
+    with pytest.raises(TypeError, match="forward returned None"):
+        function(lambda ctx, x: None, None).apply(x)
+    with pytest.raises(TypeError, match=r"Square.forward: missing a required argument"):
+        Square.apply()
+    with pytest.raises(TypeError, match=r"Square.apply\(\.\.\.\)"):
+        Square()
+    with pytest.raises(NotImplementedError, match="forward"):
+        type("Empty", (Function,), {}).apply(x)
+    with pytest.raises(NoRuleError, match="its gradient would be lost"):
+        Square.apply([y])
+
+
+def test_arguments_are_protected():
+    x = af.Variable([1.0, 2.0])
+
+    def writing(ctx, x):
+        x += 1
+        return x
+
+    with pytest.raises(ValueError, match="read-only"):
+        function(writing, None).apply(x)
+    same = function(lambda ctx, x: x, lambda ctx, g: g)
+    z = same.apply(x)
+    assert not np.shares_memory(z, x)
+    big = af.Variable(np.ones(5000))
+    z = Square.apply(big)
+    with af.no_grad():
+        big += 1
+    with pytest.raises(StaleValueError):
+        z.sum().backward()
+
+
+def test_what_was_not_saved_is_freed():
+    x = af.Variable(np.ones(5000))
+    y = x * 1.0
+    z = function(lambda ctx, x: 2 * x, lambda ctx, g: 2 * g).apply(y)
+    gone = weakref.ref(y)
+    gc.disable()
+    try:
+        del y
+        assert gone() is None
+        z.sum().backward()
+        gone = weakref.ref(z.grad_fn.saved[-2].ctx)
+        del z
+        assert gone() is None
+    finally:
+        gc.enable()
+    assert np.all(x.grad == 2.0)
+
+
+def test_float32_and_numbers():
+    x = af.Variable(np.float32(3.0))
+    function(lambda ctx, x: x * x, lambda ctx, g: 6.0).apply(x).backward()
+    assert x.grad.dtype == np.float32
+    assert x.grad == 6.0
+
+
+def test_an_error_in_backward_changes_nothing():
+    x = af.Variable(3.0)
+
+    def failing(ctx, g):
+        raise KeyboardInterrupt
+
+    z = x * function(lambda ctx, x: x + 0.0, failing).apply(x)
+    with pytest.raises(KeyboardInterrupt):
+        z.backward()
+    assert x.grad is None
+
+
+def test_threads_share_a_graph():
+    x = af.Variable(np.arange(4.0))
+    z = np.sum(Square.apply(x) ** 2)
+    answers = []
+
+    def work():
+        answers.append(z.grad_fn.operands[0](np.ones(4)))
+        z.backward()
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    np.testing.assert_allclose(x.grad, 8 * 4 * x.value**3)
+
+
+def test_create_operation_and_grad_fn():
+    x = af.Variable(3.0)
+    z = af.Operation.create_node(9.0, "my_square", x)
+    with pytest.raises(af.errors.LostGradientError, match="no rule called 'my_square'"):
+        z.backward()
+    z.grad_fn = lambda g: (g * 6.0, None)
+    with pytest.raises(GradientShapeError, match="returned 2 gradients for 1 operands"):
+        z.backward()
+    z.grad_fn = lambda g: g * 6.0
+    z.backward()
+    assert x.grad == 6.0
+    assert af.Operation.create_node(6.0, "multiply", x, 2.0).grad_fn(1.0) == (2.0, None)
+
+
+# -- primitives and rows
+
+
+def test_primitive():
+    @primitive(label="f", latex="f($x)")
+    def f(x, y, n=2, *, k=1.0):
+        return k * x**n * y
+
+    f.defvjp(x=lambda g, x, y, n, k: g * k * n * x ** (n - 1) * y)
+    f.defvjp(y=lambda g, x, n, k: g * k * x**n)
+    x, y = af.Variable(2.0), af.Variable(5.0)
+    z = f(x, y=y, n=3, k=2.0)
+    assert z == 80.0
+    assert (z.opmethod, z.grad_fn.rule.label, z.grad_fn.options) == ("f", "f", {"n": 3, "k": 2.0})
+    z.backward()
+    assert (x.grad, y.grad) == (120.0, 16.0)
+    assert af.grad(af.grad(lambda x: f(x, 1.0, 3)))(2.0) == 12.0
+    assert f(2.0, 5.0) == 20.0
+    assert type(f(np.ones(2), 5.0)) is np.ndarray
+
+
+def test_primitive_broadcasts_if_it_says_so():
+    mul = primitive(lambda x, y: x * y, elementwise=True)
+    mul.defvjp(x=lambda g, y: g * y, y=lambda g, x: g * x)
+    x, y = af.Variable(np.ones((2, 3))), af.Variable(np.arange(3.0))
+    mul(x, y).sum().backward()
+    assert np.array_equal(y.grad, [2.0, 2.0, 2.0])
+    plain = primitive(lambda x, y: x * y)
+    plain.defvjp(x=lambda g, y: g * y, y=lambda g, x: g * x)
+    with pytest.raises(GradientShapeError, match=r"by y returned shape \(2, 3\), but y has shape \(3,\)"):
+        plain(x, y).sum().backward()
+
+
+def test_primitive_without_a_rule_says_so():
+    f = primitive(lambda x: x)
+    with pytest.raises(NoRuleError):
+        f(af.Variable(1.0))
+    f.defvjp(x=lambda g: g)
+    x = af.Variable([1.0])
+    assert not np.shares_memory(f(x), x)
+    with pytest.raises(TypeError, match=r"takes \*args"):
+        primitive(lambda *x: x[0]).defvjp(x=lambda g: g)
+    with pytest.raises(TypeError, match="has no argument w"):
+        f.defvjp(w=lambda g: g)
+    f(x).backward()
+    assert x.grad == 1.0
+
+
+def test_register_rule_for_a_ufunc():
+    special = pytest.importorskip("scipy.special")
+    f = special.zetac
+    assert register_rule(f, label="ζ−1", latex=r"\zeta($x)-1", domain=(2.0, 3.0), x=lambda g, x: 0.5 * g) is f
+    x = af.Variable([2.5, 3.0])
+    z = f(x)
+    assert z.grad_fn.rule.label == "ζ−1"
+    z.sum().backward()
+    assert np.array_equal(x.grad, [0.5, 0.5])
+    with pytest.raises(ValueError, match="zetac has a rule"):
+        register_rule(f, x=lambda g, x: g)
+    register_rule(f, x=lambda g, x: 2 * g, replace=True)
+    x.zero_grad()
+    f(x).sum().backward()
+    assert np.array_equal(x.grad, [2.0, 2.0])
+
+
+def test_replacing_a_built_in_rule():
+    with pytest.raises(ValueError, match="multiply has a rule"):
+        register_rule(np.multiply, x=lambda g, y: g, y=lambda g, x: g)
+    row = af.rules.RULES[np.multiply]
+    before = dict(row.derivatives)
+    x = af.Variable(3.0)
+    try:
+        register_rule(
+            np.multiply, label="×", latex="$x $y", x=lambda g, y: 10 * g * y, y=lambda g, x: g * x, replace=True
+        )
+        assert af.rules.RULES[np.multiply] is row
+        (x * 2.0).backward()
+        np.multiply(x, 2.0).backward()
+        assert x.grad == 40.0
+    finally:
+        words = {"label": "×", "latex": r"$x \odot $y", "replace": True}
+        register_rule(np.multiply, **words, **before)
+        row.precedence = 2
+    with pytest.raises(TypeError, match="has no argument w"):
+        register_rule(np.multiply, w=lambda g: g, replace=True)
+    x.zero_grad()
+    (x * 2.0).backward()
+    assert x.grad == 2.0
+
+
+def test_register_rule_for_a_function():
+    def outside(x, width=1.0):
+        return np.exp(-(np.asarray(x) ** 2) / width)
+
+    with pytest.raises(TypeError, match="wants derivatives"):
+        register_rule(outside)
+    inside = register_rule(outside, x=lambda g, x, z, width: g * z * -2 * x / width)
+    x = af.Variable(1.0)
+    inside(x, width=2.0).backward()
+    np.testing.assert_allclose(x.grad, -np.exp(-0.5))
+    assert inside(0.0) == 1.0
+
+
+def test_names_in_ops(monkeypatch):
+    monkeypatch.setattr(ops, "_REGISTERED", {})
+    assert ops.sin is np.sin
+    ops.register_function("square_of_mine", Square.apply)
+    assert ops.square_of_mine(af.Variable(3.0)) == 9.0
+
+    @ops.register_operation("swish")
+    def swish(x):
+        return x / (1 + np.exp(-x))
+
+    assert ops.swish is swish
+    assert {"swish", "sin"} <= set(dir(ops))
+    for name, why in [("sin", "is built in"), ("swish", "was registered before")]:
+        with pytest.raises(ValueError, match=f"af.ops.{name} {why}"):
+            ops.register_operation(name, np.cos)
+    ops.register_operation("sin", np.cos, replace=True)
+    assert ops.sin is np.cos
+    for name in ("two words", "_hidden", 3):
+        with pytest.raises(ValueError, match="letters, digits"):
+            ops.register_function(name, np.cos)
+    with pytest.raises(TypeError, match="is to be called"):
+        ops.register_function("three", 3)
+    with pytest.raises(AttributeError, match=r"af.ops has no 'nothing'"):
+        _ = ops.nothing
+
+
+def test_a_grad_fn_that_computes_with_nodes_leaves_plain_gradients():
+    x = af.Variable(3.0)
+    z = af.Operation.create_node(x.value**2, "my_square", x)
+    z.grad_fn = lambda g: g * 2.0 * x
+    assert type(z.grad_fn(1.0)[0]) is np.ndarray
+    z.backward()
+    assert type(x.grad) is np.ndarray
+    assert x.grad == 6.0
+    slope = af.gradients(z, [x], create_graph=True)[x]
+    assert af.gradients(slope, [x])[x] == 2.0

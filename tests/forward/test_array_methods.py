@@ -1,0 +1,462 @@
+"""Array methods, attributes and Python's protocols: each name of ndarray has one answer, with ndarray's signature."""
+
+# ruff: noqa: E501 - tables of calls
+
+import copy
+import gc
+import inspect
+import io
+import pickle
+import weakref
+
+import numpy as np
+import pytest
+from checks import check
+from signatures import signature_of
+from support import same_bits
+
+import autoflow as af
+from autoflow import numbering
+from autoflow.errors import InPlaceError, LostGradientError, NoRuleError
+from autoflow.forward import array_methods, python_protocols
+from autoflow.nodes.nodes import NodeRole
+
+A = np.array([[1.5, -2.0, 0.5], [3.0, 0.25, -1.0]])
+ARITHMETIC = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul")
+OPERATORS = {f"__{r}{name}__" for name in ARITHMETIC for r in ("", "r", "i")}
+OPERATORS |= {f"__{name}__" for name in ("neg", "pos", "abs", "lt", "le", "gt", "ge", "eq", "ne", "divmod", "rdivmod")}
+BITS = {f"__{r}{name}__" for name in python_protocols.BITS for r in ("", "r", "i")}
+# fmt: off
+# Special methods that are right as ndarray has them, or that every Python object has.
+INHERITED = {
+    "__array__", "__array_finalize__", "__array_interface__", "__array_namespace__", "__array_priority__", "__array_struct__", "__buffer__",
+    "__class__", "__class_getitem__", "__delattr__", "__delitem__", "__dir__", "__dlpack_device__", "__doc__", "__getattribute__",
+    "__getstate__", "__init__", "__init_subclass__", "__len__", "__setattr__", "__sizeof__", "__subclasshook__",
+}
+NODES = {  # in nodes/nodes.py
+    "__array_function__", "__array_ufunc__", "__array_wrap__", "__format__", "__hash__", "__iter__", "__new__", "__repr__", "__str__",
+}
+# fmt: on
+# What this version of NumPy has. (2.3 has names that say only that they are gone.)
+NAMES = {name for name in dir(np.ndarray) if hasattr(np.ones((1, 1)), name)}
+UNNAMED = {
+    "_set_dtype",
+    "_set_shape",
+}  # NumPy's own, from 2.5 on: refused, as everything that is not named in forward/array_methods.py
+FULL_RO = 0x11C  # inspect.BufferFlags.FULL_RO, which Python 3.11 does not have
+
+
+def test_every_name_of_ndarray_is_classified_once():
+    recorded = {n for n in vars(array_methods.ArrayMethods) if n == "__getitem__" or not n.startswith("__")}
+    special = {n for n, member in vars(python_protocols.Protocol).items() if callable(member)}
+    classes = [recorded, set(array_methods.PLAIN.split()), set(array_methods.KEPT.split()), set(array_methods.REFUSED), OPERATORS,
+               BITS, special, INHERITED, NODES, {"__setitem__"}, UNNAMED & array_methods.unknown_names()]  # fmt: skip
+    for name in NAMES:
+        places = [k for k, names in enumerate(classes) if name in names]
+        assert len(places) == 1, (
+            f"ndarray.{name} is in {len(places)} classes: say in forward/array_methods.py what a node answers"
+        )
+
+
+@pytest.mark.parametrize("name", sorted({n for n in NAMES if not n.startswith("_")}))
+def test_nothing_public_is_inherited_unawares(name):
+    defined = any([name in vars(cls) for cls in af.Variable.__mro__ if cls not in (np.ndarray, object)])
+    assert defined or name in array_methods.KEPT.split(), name
+
+
+READ = {
+    "data": memoryview.tobytes,
+    "ctypes": lambda c: c.data,
+    "to_device": lambda f: f("cpu").tolist(),
+    "base": lambda b: None,
+}
+
+
+@pytest.mark.parametrize("name", array_methods.KEPT.split())
+def test_kept_attributes_say_the_same_of_the_numbers_and_record_nothing(name):
+    x = af.Variable(A)
+    for node in (x, x * 2, (x * 2).T, af.Constant(A)):
+        read = READ.get(name, lambda a: a)
+        before = numbering.now()
+        assert read(getattr(node, name)) == read(getattr(node.value, name))
+        assert not isinstance(node.base, NodeRole)
+        assert numbering.now() == before + 1
+
+
+def cannot(error, f, *args):
+    with pytest.raises(error):
+        f(*args)
+    return True
+
+
+# What each inherited special method answers, for a node ``a`` whose numbers are ``b``.
+HARMLESS = {
+    "__array__": lambda a, b: type(a.__array__()) is np.ndarray and np.shares_memory(a.__array__(), b),
+    "__array_finalize__": lambda a, b: a.__array_finalize__(b) is None,  # views made in C: see test_interop.py
+    "__array_interface__": lambda a, b: a.__array_interface__ == b.__array_interface__,
+    "__array_namespace__": lambda a, b: a.__array_namespace__() is np,
+    "__array_priority__": lambda a, b: isinstance(a.__array_priority__, float),
+    "__array_struct__": lambda a, b: type(a.__array_struct__) is type(b.__array_struct__),
+    "__buffer__": lambda a, b: (
+        a.__buffer__(FULL_RO).tobytes() == b.tobytes()
+    ),  # what memoryview(a) asks, from Python 3.12 on
+    "__class__": lambda a, b: a.__class__ is type(a),
+    "__class_getitem__": lambda a, b: af.Variable[int, float].__origin__ is af.Variable,
+    "__delattr__": lambda a, b: cannot(AttributeError, a.__delattr__, "shape"),
+    "__delitem__": lambda a, b: cannot(ValueError, a.__delitem__, 0),
+    "__dir__": lambda a, b: "backward" in a.__dir__() and set(dir(b)) <= set(dir(a)),
+    "__dlpack_device__": lambda a, b: a.__dlpack_device__() == b.__dlpack_device__(),
+    "__doc__": lambda a, b: isinstance(a.__doc__, str),
+    "__getattribute__": lambda a, b: a.__getattribute__("shape") == b.shape,
+    "__getstate__": lambda a, b: a.__reduce_ex__(2)[0] is python_protocols.restore,  # pickle and copy do not ask for it
+    "__init__": lambda a, b: a.__init__() is None and (a.value == b).all(),
+    "__init_subclass__": lambda a, b: issubclass(type("Mine", (af.Variable,), {}), af.Node),
+    "__len__": lambda a, b: len(a) == len(b),
+    "__setattr__": lambda a, b: cannot(AttributeError, a.__setattr__, "nothing", 1),
+    "__sizeof__": lambda a, b: a.__sizeof__() > 0,
+    "__subclasshook__": lambda a, b: issubclass(type(a), np.ndarray),
+}
+
+
+@pytest.mark.parametrize("name", sorted(INHERITED & NAMES))
+def test_inherited_special_methods_are_harmless(name):
+    x = af.Variable(A)
+    for node in (x, x * 2, (x * 2)[1:], af.Constant(A)):
+        record, before = node.grad_fn, numbering.now()
+        assert HARMLESS[name](node, node.value)
+        assert numbering.now() == before + 1
+        assert node.grad_fn is record
+
+
+@pytest.mark.parametrize(
+    "name", sorted(n for n, m in vars(array_methods.ArrayMethods).items() if inspect.isfunction(m) and n[0] != "_")
+)
+def test_signatures_are_those_of_ndarray(name):
+    method = getattr(np.ndarray, name)
+    theirs = signature_of(method).parameters
+    ours = inspect.signature(getattr(af.Variable, name)).parameters
+    known = [n for n, p in theirs.items() if p.kind is not p.VAR_KEYWORD and p.kind is not p.VAR_POSITIONAL]
+    assert [n for n in ours if n in known] == known or any([p.kind is p.VAR_POSITIONAL for p in ours.values()])
+    for n in known[1:]:
+        if n in ours and theirs[n].default is not inspect.Parameter.empty:
+            assert ours[n].default == theirs[n].default, n
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x.sum(), lambda x: x.sum(0), lambda x: x.sum(0, None, None, True), lambda x: x.sum(axis=1, initial=2.0, where=x < 1),
+        lambda x: x.mean(1, None, None, True), lambda x: x.mean(where=x < 1), lambda x: x.max(1, None, True), lambda x: x.min(axis=0, initial=0.25),
+        lambda x: x.prod(1), lambda x: x.var(1, None, None, 1), lambda x: x.std(0, ddof=1, keepdims=True), lambda x: x.var(0, where=x < 2),
+        lambda x: x.cumsum(1), lambda x: x.cumprod(), lambda x: x.reshape(3, 2), lambda x: x.reshape((3, 2)), lambda x: x.reshape(-1),
+        lambda x: x.reshape(3, -1, order="F"), lambda x: x.reshape([6], copy=True), lambda x: x.transpose(), lambda x: x.transpose(1, 0),
+        lambda x: x.transpose((1, 0)), lambda x: x.transpose([-1, 0]), lambda x: x.transpose(None), lambda x: x.T, lambda x: x.mT,
+        lambda x: x.ravel(), lambda x: x.ravel("F"), lambda x: x.flatten(), lambda x: x.flatten(order="F"), lambda x: x[:1].squeeze(),
+        lambda x: x[:, None].squeeze(1), lambda x: x.swapaxes(0, -1), lambda x: x.take([0, 5]), lambda x: x.take([0, 4], 1, mode="wrap"),
+        lambda x: x.compress([True, False], 0), lambda x: x.repeat(2), lambda x: x.repeat([1, 2], axis=0), lambda x: x.diagonal(),
+        lambda x: x.diagonal(1, 1, 0), lambda x: x.trace(), lambda x: x.trace(-1), lambda x: x.dot(x.T), lambda x: x.dot([1.0, 2.0, 3.0]),
+        lambda x: x.clip(-1.2, 1.2), lambda x: x.clip(max=1.2), lambda x: x.copy(), lambda x: x.copy("F"), lambda x: x.astype(float),
+        lambda x: x.astype(np.float64, "C", "safe", True, True), lambda x: x.view() * 1, lambda x: x[1], lambda x: x[:, [0, 0]], lambda x: x[x > 0],
+        lambda x: np.stack([*x.flat]), lambda x: np.stack([row * 2 for row in x]), lambda x: x.conj() * x.conjugate(), lambda x: x.real * 1,
+    ],
+)  # fmt: skip
+def test_recorded_methods(f):
+    check(f, A)
+
+
+def test_methods_of_complex_nodes():
+    x = af.Variable(A + 2j * A[::-1])
+    assert same_bits(x.real.value, x.value.real)
+    assert same_bits(x.imag.value, x.value.imag)
+    assert same_bits(x.conj().value, x.value.conj())
+    x.imag.sum().backward()
+    np.testing.assert_array_equal(x.grad, np.full(A.shape, 1j))
+
+
+def test_rounding_has_slope_zero():
+    x = af.Variable(A)
+    z = x.round(1)
+    assert same_bits(z.value, A.round(1))
+
+
+@pytest.mark.parametrize("name", array_methods.PLAIN.split())
+def test_plain_answers(name, tmp_path):
+    x, arguments = af.Variable([3.0, 1.0, 2.0]) * 1.0, {"argpartition": (1,), "searchsorted": (2.5,), "item": (1,)}
+    if name in ("dump", "tofile"):
+        getattr(x, name)(tmp_path / "x")
+        assert (tmp_path / "x").stat().st_size
+        return
+    ours, theirs = getattr(x, name)(*arguments.get(name, ())), getattr(x.value, name)(*arguments.get(name, ()))
+    assert type(ours) is type(theirs)
+    np.testing.assert_equal(ours, theirs)
+
+
+def test_plain_answers_take_nodes_and_keywords():
+    x = af.Variable(A)
+    np.testing.assert_array_equal(x.argmax(axis=1, keepdims=True), A.argmax(axis=1, keepdims=True))
+    assert x[0].searchsorted(v=x[0, 0], sorter=np.argsort(A[0])) == 2
+
+
+@pytest.mark.parametrize("name", sorted(array_methods.REFUSED))
+def test_refused_with_advice(name):
+    for x in (af.Variable(A), af.Variable(A) * 2, af.Constant(A)):
+        with pytest.raises(NoRuleError, match=rf"x\.{name}\(\) of a node is not recorded: .*(use|before)"):
+            getattr(x, name)()
+
+
+@pytest.mark.parametrize("name", array_methods.FIXED.split())
+def test_attributes_are_not_assigned_to(name):
+    for x in (af.Variable(A), af.Variable(A) * 2, af.Constant(A)):
+        with pytest.raises(InPlaceError, match="cannot be assigned to"):
+            setattr(x, name, getattr(x, name))
+        assert x.shape == x.value.shape
+
+
+def test_flags_are_those_of_the_memory():
+    a = af.zeros(3)
+    a.flags.writeable = False
+    with pytest.raises(InPlaceError, match="read-only"):
+        a[0] = 1.0
+
+
+def test_view():
+    x = af.Variable(A)
+    assert type(x.view(np.ndarray)) is np.ndarray
+    assert np.shares_memory(x.view(type=np.ndarray), x.value)
+    assert x.view().requires_grad
+    for arguments in (("f4",), (np.int64,), (af.Constant,)):
+        with pytest.raises(NoRuleError, match="reads the bytes"):
+            x.view(*arguments)
+
+
+def test_astype():
+    x = af.Variable(A)
+    assert x.astype(float, copy=False) is x
+    assert type(x.astype(int)) is np.ndarray
+    assert x.astype(str).dtype.kind == "U"
+    with pytest.raises(NoRuleError, match="subok"):
+        x.astype(float, subok=False)
+    with pytest.raises(TypeError, match="Cannot cast"):
+        x.astype(np.float32, casting="safe")
+
+
+def test_a_real_array_is_its_own_conjugate():
+    x = af.Variable(A)
+    assert x.conj() is x
+    assert x.conjugate() is x
+
+
+def test_flat():
+    x = af.Variable(A)
+    assert len(x.flat) == 6
+    x.flat[3].backward()
+    np.testing.assert_array_equal(x.grad, [[0, 0, 0], [1, 0, 0]])
+    a = x * 1.0
+    a.flat[:2] = 0.0
+    assert (a.value[0, :2] == 0).all()
+    with pytest.raises(InPlaceError, match="read-only"):
+        a.T.flat[0] = 1.0
+
+
+SORTED = {
+    "sort": lambda a: a.sort(), "sort 0": lambda a: a.sort(0), "stable": lambda a: a.sort(axis=0, stable=True), "kind": lambda a: a.sort(kind="heapsort"),
+    "partition": lambda a: a.partition(1), "partition 0": lambda a: a.partition([0, 1], axis=0), "put": lambda a: a.put([0, -1], [7.0, 8.0]),
+    "wrap": lambda a: a.put(9, 7.0, mode="wrap"), "of T": lambda a: a.T.sort(), "of a row": lambda a: a[1].sort(), "backwards": lambda a: a[:, ::-1].sort(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SORTED)
+def test_methods_that_write_into_their_array(name):
+    f = SORTED[name]
+    weights = np.arange(6.0).reshape(2, 3)
+
+    def loss(x):
+        a = x * 1.0
+        f(a)
+        return (weights * a).sum()
+
+    x, plain = af.Variable(A), A.copy()
+    a = x * 1.0
+    assert f(a) is None
+    f(plain)
+    assert same_bits(a.value, plain)
+    check(loss, A)
+    c = af.Constant(A)
+    f(c)
+    assert same_bits(c.value, plain)
+    with pytest.raises(InPlaceError, match="Variable"):
+        f(x)
+
+
+def test_choose():
+    x, i = af.Variable(A), af.Constant([[0, 1, 0], [1, 1, 0]])
+    z = i.choose([x, x * x])
+    assert same_bits(z.value, i.value.choose([A, A * A]))
+    z.sum().backward()
+    np.testing.assert_array_equal(x.grad, np.where(i.value == 1, 2 * A, 1.0))
+    a = af.zeros((2, 3))
+    assert i.choose([x, 0.0], out=a) is a
+    assert same_bits(a.value, i.value.choose([A, 0.0]))
+    assert same_bits((i - 1).choose([x, 0.0], mode="clip").value, (i.value - 1).choose([A, 0.0], mode="clip"))
+    with pytest.raises(TypeError, match="Cannot cast"):
+        x.choose([x, x])
+
+
+def test_fill():
+    x, a = af.Variable(2.0), af.zeros(3)
+    a.fill(x * x)
+    a.sum().backward()
+    assert x.grad == 12.0
+    with pytest.raises(ValueError, match="one number"):
+        a.fill([1, 2, 3])
+    with pytest.raises(InPlaceError, match="Variable"):
+        x.fill(1.0)
+
+
+# -- Python's protocols
+
+
+def store(plain, v):
+    plain[0, 1] = v
+
+
+def store_in_flat(plain, v):
+    plain.flat[1] = v
+
+
+def add_to(plain, v):
+    plain[1, 1] += v
+
+
+@pytest.mark.parametrize("dtype", [float, np.float32, np.float16, int])
+def test_a_number_that_is_stored_in_a_plain_array_is_refused(dtype):
+    x, plain = af.Variable(2.0, name="x"), np.zeros((2, 2), dtype)
+    for write in (store, add_to):
+        for _ in range(20):  # the interpreter specialises what runs often
+            with pytest.raises(LostGradientError, match="its gradient would be lost"):
+                write(plain, x * x)
+    with pytest.raises(LostGradientError, match="would store the number only"):
+        store(plain, x)
+    with pytest.raises(ValueError, match="single item"):  # what NumPy makes of our error there
+        store_in_flat(plain, x * x)
+    assert not plain.any()
+
+
+def test_a_number_that_is_asked_for_is_given():
+    x = af.Variable(2.5)
+    plain, seen = np.zeros(3), {}
+    plain[0] = float(x)
+    plain[1] = af.Constant(1.0)
+    plain[2] = x.detach()
+    seen[float(x)] = x
+    with af.no_grad():
+        plain[2] = x
+    np.testing.assert_array_equal(plain, [2.5, 1.0, 2.5])
+    assert (float(x), int(x), complex(x), bool(x), f"{x:.1f}") == (2.5, 2, 2.5 + 0j, True, "2.5")
+    assert list(range(3))[af.Constant(1)] == 1
+    assert 2.5 in x.reshape(1)
+    assert 3.0 not in x.reshape(1)
+    with pytest.raises(TypeError):
+        range(x)
+    with pytest.raises(ValueError, match="ambiguous"):
+        bool(af.Variable(A))
+
+
+def test_strict_mode_refuses_every_float():
+    x = af.Variable(2.0)
+    with af.options(strict=True):
+        for f in (float, int, complex):
+            with pytest.raises(LostGradientError, match="strict"):
+                f(x * x)
+        assert float(af.Constant(1.0)) == 1.0
+        assert (x * x).value.item() == 4.0
+
+
+def test_bits():
+    a, mask = af.Constant([True, False, True]), np.array([True, True, False])
+    for z in (a & mask, mask & a, a | False, a ^ mask, ~a):
+        assert type(z) is np.ndarray
+    i = af.Constant([1, 2, 3])
+    np.testing.assert_array_equal(1 << i, [2, 4, 8])
+    np.testing.assert_array_equal(i >> 1, [0, 1, 1])
+    i &= 1
+    a |= mask
+    np.testing.assert_array_equal(i.value, [1, 0, 1])
+    assert a.value.all()
+    assert isinstance(a, af.Constant)
+    with pytest.raises(TypeError):
+        af.Variable(A) & 1
+
+
+COPIES = [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x)), lambda x: pickle.loads(pickle.dumps(x, 2)),
+          lambda x: pickle.loads(pickle.dumps(x, 5)), lambda x: copy.deepcopy({"w": [x]})["w"][0]]  # fmt: skip
+
+
+@pytest.mark.parametrize("again", COPIES)
+def test_copies_and_pickles(again):
+    x = af.Variable(A.astype(np.float32), name="x", requires_grad=False)
+    x.grad = np.ones_like(A)
+    y = again(x)
+    assert type(y) is af.Variable
+    assert (y.name, y.dtype, y.requires_grad) == ("x", np.float32, False)
+    np.testing.assert_array_equal(y.value, x.value)
+    np.testing.assert_array_equal(y.grad, x.grad)
+    assert not np.shares_memory(y.value, x.value)
+    assert not np.shares_memory(y.grad, x.grad)
+    z = again(af.Variable(A, name="w") * 2)
+    assert type(z) is af.Constant
+    np.testing.assert_array_equal(z.value, 2 * A)
+    i = again(af.Constant([1, 2], name="i"))
+    assert (type(i), i.name, i.dtype) == (af.Constant, "i", np.int64)
+
+
+def test_one_object_copied_twice_stays_one():
+    x = af.Variable(A)
+    a, b = copy.deepcopy([x, x])
+    assert a is b
+    a, b = pickle.loads(pickle.dumps([x, x]))
+    assert a is b
+
+
+def test_a_pickle_names_nothing_but_our_constructor_and_arrays():
+    class Names(pickle.Unpickler):
+        def find_class(self, module, name):
+            found.append((module.partition(".")[0], name))
+            return super().find_class(module, name)
+
+    found: list[tuple[str, str]] = []
+    Names(io.BytesIO(pickle.dumps(af.Variable(A) * 2))).load()
+    assert ("autoflow", "restore") in found
+    assert {module for module, _ in found} <= {"autoflow", "numpy"}
+    assert af.Variable(A).__reduce__()[0] is python_protocols.restore
+
+
+def test_a_state_from_outside_is_refused():
+    with pytest.raises(InPlaceError, match="restore"):
+        af.Variable(A).__setstate__(np.zeros(2).__reduce__()[2])
+
+
+def test_dlpack_and_buffers_are_those_of_the_plain_array():
+    x = af.Variable(A)
+    assert np.shares_memory(np.from_dlpack(x), x.value)
+    assert np.shares_memory(np.asarray(memoryview(x)), x.value)
+
+
+def test_methods_make_no_cycles():
+    gc.collect()
+    gc.disable()
+    try:
+        x = af.Variable(A)
+        z = x.T.reshape(-1).mean()
+        gone = weakref.ref(z.grad_fn.parents[0].saved[-1])
+        z.backward()
+        del z
+        assert gone() is None
+    finally:
+        gc.enable()
+
+
+def test_later_methods_are_found_once():
+    x = af.Variable(2.0)
+    (x * x).backward()
+    assert NodeRole.backward.__module__ == "autoflow.backprop.passes"

@@ -1,0 +1,181 @@
+"""Mixed precision: which operations are cast, and the scale of the loss."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import autoflow as af
+from autoflow.forward.mixed_precision import GradScaler, autocast
+
+HALF, SINGLE = np.float16, np.float32
+
+
+def variable(*shape, dtype=SINGLE):
+    return af.Variable(np.random.default_rng(0).uniform(0.5, 1.0, shape).astype(dtype))
+
+
+@pytest.mark.parametrize(
+    "product",
+    [
+        lambda x: x @ x,
+        lambda x: np.matmul(x, x),
+        lambda x: x.value @ x,
+        lambda x: np.dot(x, x),
+        lambda x: x.dot(x),
+        lambda x: np.inner(x, x),
+        lambda x: np.einsum("ij,jk->ik", x, x),
+        lambda x: np.tensordot(x, x, 1),
+    ],
+)
+def test_products_are_low(product):
+    x = variable(3, 3)
+    with autocast():
+        z = product(x)
+    assert z.dtype == HALF
+    z.sum(dtype=SINGLE).backward()
+    assert x.grad.dtype == SINGLE
+    assert product(x).dtype == SINGLE
+    x64 = variable(3, 3, dtype=np.float64)
+    with autocast():
+        assert product(x64).dtype == np.float64
+        assert (x @ x64).dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    "full",
+    [np.exp, np.log, np.sum, np.mean, np.var, lambda x: x.sum(axis=0), lambda x: x**2, lambda x: np.linalg.norm(x)],
+)
+def test_delicate_operations_are_full(full):
+    x = variable(3, 3, dtype=HALF)
+    with autocast():
+        z = full(x)
+    assert z.dtype == SINGLE
+    z.sum().backward()
+    assert x.grad.dtype == HALF
+    assert full(x).dtype == HALF
+
+
+def test_no_overflow_in_exp_and_sum():
+    x = af.Variable(np.full(70_000, 12.0, HALF))
+    with np.errstate(all="raise"), autocast():
+        z = np.exp(x).sum()
+    assert np.isfinite(z)
+
+
+def test_the_rest_promotes():
+    x, y = variable(3, dtype=HALF), variable(3)
+    with autocast():
+        assert (x * y).dtype == SINGLE
+        assert (x * 2.0).dtype == HALF
+        assert np.tanh(x).dtype == HALF
+        assert np.concatenate([x, y]).dtype == SINGLE
+
+
+def test_nesting_threads_and_decorators():
+    x = variable(2, 2)
+    seen = []
+    with autocast():
+        with autocast(enabled=False):
+            assert (x @ x).dtype == SINGLE
+        assert (x @ x).dtype == HALF
+        thread = threading.Thread(target=lambda: seen.append((x @ x).dtype))
+        thread.start()
+        thread.join()
+        with af.no_grad():
+            assert (x @ x).dtype == HALF
+    assert seen == [SINGLE]
+    assert autocast()(lambda: x @ x)().dtype == HALF
+    with pytest.raises(TypeError, match=r"np.float16, not in float64"):
+        autocast(np.float64)
+
+
+def test_gradients_are_those_of_single_precision_roughly():
+    x, w = variable(20, 8), variable(8, 8)
+
+    def loss():
+        return np.mean(np.tanh(x @ w / 8) ** 2)
+
+    loss().backward()
+    exact = w.grad.copy()
+    w.zero_grad()
+    with autocast():
+        z = loss()
+    z.backward()
+    np.testing.assert_allclose(w.grad, exact, rtol=2e-2)
+    assert w.grad.dtype == SINGLE
+    w.zero_grad()
+    with autocast():
+        loss().backward(create_graph=True)
+    assert w.grad.dtype == SINGLE
+
+
+def test_replacing_a_rule_keeps_the_casts():
+    from autoflow.extending.custom import register_rule
+
+    row = af.rules.RULES[np.square]
+    words = {"label": row.label, "latex": row.latex, "replace": True}
+    register_rule(np.square, **words, **row.derivatives)
+    row.precedence = 4
+    test_products_are_low(lambda x: x @ x)
+
+
+class Descent:
+    def __init__(self, *parameters):
+        self.parameters, self.steps = parameters, 0
+
+    def step(self):
+        self.steps += 1
+
+
+def test_scale_unscale_step_update():
+    w = af.Variable(np.ones(2, SINGLE))
+    optimizer, scaler = Descent(w, af.Variable(1.0)), GradScaler(interval=2)
+    assert (scaler.factor, scaler.growth, scaler.backoff, GradScaler().interval) == (65536.0, 2.0, 0.5, 2000)
+    for expected in (65536.0, 131072.0):
+        w.zero_grad()
+        scaler.scale((w * 3.0).sum()).backward()
+        assert np.all(w.grad == 3.0 * scaler.factor)
+        scaler.unscale_(optimizer)
+        assert np.all(w.grad == 3.0)
+        with pytest.raises(RuntimeError, match="has been called"):
+            scaler.unscale_(optimizer)
+        assert scaler.step(optimizer)
+        assert np.all(w.grad == 3.0)
+        scaler.update()
+        assert scaler.factor == expected
+    assert optimizer.steps == 2
+
+
+def test_steps_that_are_not_finite_are_skipped():
+    for bad in (np.inf, np.nan):
+        w = af.Variable(np.ones(2, SINGLE))
+        optimizer, scaler = Descent(w), GradScaler(scale=8.0)
+        scaler.scale(w.sum()).backward()
+        w.grad = np.array([1.0, bad])
+        assert not scaler.step(optimizer)
+        scaler.update()
+        assert (scaler.factor, optimizer.steps) == (4.0, 0)
+        state = scaler.state()
+        other = GradScaler()
+        other.restore(**state)
+        assert other.state() == state
+
+
+def test_small_gradients_survive_scaling():
+    """1e-8 is below the smallest float16 number: without scaling it is lost on the way."""
+    for scaler, expected in ((GradScaler(), 1e-8), (GradScaler(scale=1.0), 0.0)):
+        w = af.Variable(np.ones((1, 1), SINGLE))
+        with autocast():
+            z = np.sum(w @ w.value) * SINGLE(1e-8)
+        scaler.scale(z).backward()
+        scaler.unscale_(Descent(w))
+        np.testing.assert_allclose(w.grad, [[expected]], rtol=1e-3)
+
+
+def test_scaler_refuses():
+    with pytest.raises(ValueError, match="growth > 1"):
+        GradScaler(growth=0.5)
+    with pytest.raises(RuntimeError, match=r"update\(\) comes after step"):
+        GradScaler().update()
+    assert GradScaler().scale(af.Variable(HALF(2.0))).dtype == SINGLE

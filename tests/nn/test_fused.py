@@ -1,0 +1,70 @@
+"""The rows that autoflow.nn adds to the table: the generated tests of test_rules.py, run on them.
+
+They are in the table only once autoflow.nn is imported, and nothing that collects test_rules.py needs that.
+"""
+
+import numpy as np
+import pytest
+from cases import Case, check, check_row
+
+import autoflow as af
+from autoflow.errors import DataError
+from autoflow.nn import fused
+from autoflow.rules.table import RULES
+
+OURS = [row for function, row in RULES.items() if getattr(function, "__module__", "") == fused.__name__]
+CASES = [(row, k) for row in OURS for k in range(len(row.examples))]
+
+
+def test_all_are_found():
+    assert sorted(row.name for row in OURS) == ["erf", "leaky_relu", "log_softmax", "relu", "sigmoid", "softmax"]
+
+
+@pytest.mark.parametrize(("row", "number"), CASES, ids=lambda value: getattr(value, "name", str(value)))
+def test_row(row, number):
+    check(Case(row, row.examples[number]), "float64", "C", "Variables", 1, "small")
+    check_row(row, number)
+
+
+@pytest.mark.parametrize("row", OURS, ids=lambda row: row.name)
+def test_complex_numbers_are_refused(row):
+    with pytest.raises(DataError, match="real numbers"):
+        row.function(np.array([1 + 1j, 2]))
+    with pytest.raises(DataError, match="real numbers"):
+        row.function(af.Variable([1 + 1j, 2]))
+
+
+def slope(f, at, **options):
+    x = af.Variable(at)
+    f(x, **options).backward(np.ones(np.shape(at)))
+    return x.grad
+
+
+def test_kinks():
+    assert slope(fused.relu, [0.0, -0.0, 1e-300]).tolist() == [0, 0, 1]
+    assert slope(fused.leaky_relu, [0.0, 1.0], slope=0.25).tolist() == [0.25, 1]
+    assert slope(lambda x: fused.relu(np.sqrt(x) * 0), [4.0]).tolist() == [0]
+
+
+def test_relu_sends_exact_zeros():
+    x = af.Variable([-1.0])
+    fused.relu(x).backward(np.array([np.inf]))
+    assert x.grad.tolist() == [0]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("f", [row.function for row in OURS], ids=lambda f: f.__name__)
+def test_large_arguments(f, dtype):
+    x = af.Variable(np.array([1000, -1000, 0, 100, -100], dtype))
+    with np.errstate(over="raise", invalid="raise", divide="raise"):
+        z = f(x)
+        assert z.dtype == dtype
+        assert np.isfinite(z.value).all()
+        z.backward(np.ones(5, dtype), create_graph=True)
+        assert x.grad.dtype == dtype
+        assert np.isfinite(x.grad).all()
+
+
+def test_small_probabilities_keep_their_digits():
+    assert fused.sigmoid(np.array(-700.0)) == pytest.approx(np.exp(-700), rel=1e-13, abs=0)
+    assert fused.log_softmax(np.array([0.0, -800.0]))[1] == -800

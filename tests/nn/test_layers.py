@@ -1,0 +1,506 @@
+"""Modules and layers: names, states, files, modes, pictures; PyTorch's values; bad input; trainings that succeed."""
+
+import importlib.util
+import math
+import threading
+
+import numpy as np
+import pytest
+
+import autoflow as af
+from autoflow import nn, optim
+from autoflow.compiler import compiled as compiling
+from autoflow.errors import DataError
+from autoflow.nn.checks import InputError
+from autoflow.saving import StateError
+
+
+def rng():
+    return np.random.default_rng(3)
+
+
+def network(seed=3, dtype=float):
+    r = np.random.default_rng(seed)
+    return nn.Sequential(
+        nn.Conv2d(1, 2, 3, rng=r, dtype=dtype),
+        nn.BatchNorm(2, dtype=dtype),
+        nn.relu,
+        nn.Dropout(0.5, rng=r),
+        lambda x: x.reshape(len(x), -1),
+        nn.LayerNorm(8, dtype=dtype),
+        nn.Linear(8, 3, rng=r, dtype=dtype),
+    )
+
+
+IMAGES = np.random.default_rng(0).normal(size=(5, 1, 4, 4))
+
+# -- Module ----------------------------------------------------------------------------------------------------------
+
+
+class Parts(nn.Module):
+    def __init__(self):
+        self.shared = nn.Linear(2, 2, rng=rng())
+        self.more = [self.shared, {"deep": nn.Linear(2, 1, bias=False, rng=rng())}]
+        self.scale = af.Variable(1.0, "mine")
+        self.table = np.zeros(3)
+        self.number, self.text = 3, "words"
+        self._private = af.Variable(2.0)
+
+
+def test_names_and_parts():
+    parts = Parts()
+    names = ["shared.weight", "shared.bias", "more.1.deep.weight", "scale"]
+    assert list(parts.named_parameters()) == names
+    assert parts.scale.name == "mine"
+    assert parts.shared.weight.name == "weight"
+    assert [p.name for p in parts.parameters()] == names
+    assert parts.scale.name == "scale"
+    assert parts.modules() == [parts, parts.shared, parts.more[1]["deep"]]
+    assert "table" in parts.state_dict()
+    assert repr(parts) == "Parts(shared=Linear(2, 2))"
+    with pytest.raises(NotImplementedError, match="Parts has no forward"):
+        parts(1)
+
+
+def test_train_and_eval():
+    model = network()
+    assert all(m.training for m in model.modules())
+    assert model.eval() is model
+    assert not any(m.training for m in model.modules())
+    assert np.array_equal(model(IMAGES).value, model(IMAGES).value)
+    model.train()
+    assert not np.array_equal(model(IMAGES).value, model(IMAGES).value)
+
+
+def test_dtypes():
+    assert network(dtype=np.float32)(IMAGES.astype(np.float32)).dtype == np.float32
+    z, h = nn.RNN(2, 3, rng=rng(), dtype=np.float32)(np.zeros((1, 2, 2), np.float32))
+    assert z.dtype == h.dtype == np.float32
+    z, (h, c) = nn.LSTM(2, 3, rng=rng(), dtype=np.float32)(np.zeros((1, 2, 2), np.float32))
+    assert z.dtype == h.dtype == c.dtype == np.float32
+
+
+def test_states_and_files(tmp_path):
+    model, other = network(3), network(4)
+    model(IMAGES)
+    path = model.save(tmp_path / "model")
+    assert path.name == "model.npz"
+    assert other.load(path) is other
+    for name, array in model.state_dict().items():
+        assert np.array_equal(other.state_dict()[name], array), name
+    state = model.state_dict()
+    state["0.weight"][:] = 9
+    assert not np.any(model[0].weight.value == 9)
+    assert np.array_equal(model.eval()(IMAGES).value, other.eval()(IMAGES).value)
+
+
+def test_files_hold_no_objects(tmp_path):
+    np.savez(tmp_path / "bad.npz", weight=np.array([{}], object))
+    with pytest.raises(ValueError, match="allow_pickle"):
+        nn.Linear(2, 2, rng=rng()).load(tmp_path / "bad.npz")
+
+
+def test_a_state_that_does_not_fit_changes_nothing():
+    layer = nn.Linear(2, 3, rng=rng())
+    before = layer.state_dict()
+    for state, message in [
+        ({"weight": np.zeros((3, 2))}, "missing: bias"),
+        (before | {"more": 1.0}, "unexpected: more"),
+        (before | {"weight": np.zeros((2, 3))}, r"Linear\(2, 3\).*unchanged:\n  weight: expected shape \(3, 2\), got"),
+        (before | {"weight": np.zeros((3, 2)), "bias": np.zeros(3, complex)}, "bias: expected float64, got complex128"),
+    ]:
+        with pytest.raises(StateError, match=message):
+            layer.load_state_dict(state)
+        for name, array in layer.state_dict().items():
+            assert np.array_equal(array, before[name])
+
+
+def test_loading_takes_nodes_and_other_precisions():
+    layer = nn.Linear(2, 1, rng=rng(), dtype=np.float32)
+    layer.load_state_dict({"weight": af.Variable([[1.0, 2.0]]), "bias": np.array([3.0])})
+    assert layer.weight.value.tolist() == [[1, 2]]
+    assert layer.weight.dtype == np.float32
+
+
+def test_scopes():
+    """Every operation stands in the box of its layer."""
+    model = nn.Sequential(nn.Linear(2, 3, rng=rng()), nn.tanh, nn.Linear(3, 1, rng=rng()))
+    z = model(np.ones((1, 2)))
+    assert z.grad_fn.scope == ("Sequential", "Linear_2")
+    assert Parts().shared(np.ones((1, 2))).grad_fn.scope == ("shared",)
+    with af.no_grad():
+        assert not model(np.ones((1, 2))).requires_grad
+
+
+def test_zero_grad():
+    layer = nn.Linear(2, 1, rng=rng())
+    layer(np.ones((1, 2))).sum().backward()
+    assert layer.weight.grad is not None
+    layer.zero_grad()
+    assert layer.weight.grad is None
+
+
+def test_repr():
+    assert repr(network()).startswith(
+        "Sequential(Conv2d(1, 2, (3, 3)), BatchNorm(2), relu, Dropout(0.5), <lambda>, Lay"
+    )
+    assert repr(nn.Embedding(3, 2, rng=rng())) == "Embedding(3, 2)"
+    assert repr(nn.LSTM(3, 2, rng=rng())) == "LSTM(3, 2)"
+    assert len(network()) == 7
+
+
+# -- layers ----------------------------------------------------------------------------------------------------------
+
+
+def gradcheck(module, f):
+    """dL/d(parameter) along one direction each, against differences."""
+    for name, p in module.named_parameters().items():
+        module.zero_grad()
+        af.backward(f())
+        d = np.random.default_rng(1).normal(size=p.shape)
+        x, ends = p.value.copy(), []
+        for h in (1e-5, -1e-5):
+            p.assign(x + h * d)
+            ends.append(float(f()))
+        p.assign(x)
+        assert np.sum(p.grad * d) == pytest.approx((ends[0] - ends[1]) / 2e-5, rel=1e-6, abs=1e-8), name
+
+
+def test_gradients_of_layers():
+    x = np.random.default_rng(0).normal(size=(3, 4, 2))
+    model = network()
+    model.layers[3] = nn.tanh
+    gradcheck(model, lambda: (model(IMAGES) ** 2).sum())
+    lstm, rnn = nn.LSTM(2, 3, rng=rng()), nn.RNN(2, 3, rng=rng())
+    gradcheck(lstm, lambda: (lstm(x)[0] ** 2).sum() + lstm(x)[1][1].sum())
+    gradcheck(rnn, lambda: (rnn(x)[0] ** 2).sum())
+    vectors = nn.Embedding(4, 2, rng=rng())
+    gradcheck(vectors, lambda: (vectors(np.array([1, 1, 3])) ** 2).sum())
+
+
+def test_a_sequence_in_two_parts():
+    x = np.random.default_rng(0).normal(size=(2, 5, 3))
+    for layer in (nn.RNN(3, 4, rng=rng()), nn.LSTM(3, 4, rng=rng())):
+        whole, _ = layer(x)
+        first, memory = layer(x[:, :2])
+        second, _ = layer(x[:, 2:], memory)
+        np.testing.assert_allclose(np.concatenate([first, second], axis=1).value, whole.value, rtol=1e-14)
+        assert layer(x[:, :0])[0].shape == (2, 0, 4)
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize("kind", ["RNN", "LSTM"])
+def test_recurrent_as_in_pytorch(kind):
+    if importlib.util.find_spec("torch") is None:
+        pytest.skip("PyTorch is not installed")
+    import torch
+
+    ours = getattr(nn, kind)(3, 4, rng=rng())
+    theirs = getattr(torch.nn, kind)(3, 4, batch_first=True, dtype=torch.float64)
+    state = {
+        "weight_ih_l0": ours.weight_ih.value, "weight_hh_l0": ours.weight_hh.value, "bias_ih_l0": ours.bias.value,
+        "bias_hh_l0": 0 * ours.bias.value,
+    }  # fmt: skip
+    theirs.load_state_dict({name: torch.tensor(array) for name, array in state.items()})
+    x = np.random.default_rng(0).normal(size=(2, 5, 3))
+    z, w = ours(x)[0], theirs(torch.tensor(x))[0]
+    np.testing.assert_allclose(z.value, w.detach().numpy(), rtol=1e-12)
+    z.sum().backward()
+    w.sum().backward()
+    np.testing.assert_allclose(ours.weight_hh.grad, theirs.weight_hh_l0.grad.numpy(), rtol=1e-10)
+
+
+@pytest.mark.peers
+def test_weights_of_pytorch_load_unchanged():
+    if importlib.util.find_spec("torch") is None:
+        pytest.skip("PyTorch is not installed")
+    import torch
+
+    theirs = torch.nn.Sequential(torch.nn.Conv2d(1, 2, 3), torch.nn.BatchNorm2d(2)).double().eval()
+    ours = nn.Sequential(nn.Conv2d(1, 2, 3, rng=rng()), nn.BatchNorm(2)).eval()
+    state = {k: v.numpy() for k, v in theirs.state_dict().items() if "num_batches" not in k}
+    ours.load_state_dict(state)
+    np.testing.assert_allclose(ours(IMAGES).value, theirs(torch.tensor(IMAGES)).detach().numpy(), rtol=1e-10)
+
+
+SIZES = {"glorot": lambda i, o: 2 / (i + o), "he": lambda i, o: 2 / i, "lecun": lambda i, o: 1 / i}
+
+
+@pytest.mark.parametrize("name", [f"{who}_{what}" for who in SIZES for what in ("uniform", "normal")])
+def test_initialisers(name):
+    shape = (100, 60, 3, 3)
+    w = getattr(nn.init, name)(rng(), shape, np.float32)
+    assert w.dtype == np.float32
+    assert w.shape == shape
+    right = SIZES[name.partition("_")[0]](540, 900)
+    assert w.var() == pytest.approx(right, rel=0.03)
+    assert w.mean() == pytest.approx(0, abs=4 * math.sqrt(right / w.size))
+    if name.endswith("uniform"):
+        assert np.abs(w).max() <= math.sqrt(3 * right)
+    assert np.array_equal(getattr(nn.init, name)(rng(), shape, np.float32), w)
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (2, 5), (5, 2), (4, 1, 2, 2)])
+def test_orthogonal(shape):
+    w = nn.init.orthogonal(rng(), shape, gain=2.0).reshape(shape[0], -1)
+    small = w @ w.T if w.shape[0] <= w.shape[1] else w.T @ w
+    np.testing.assert_allclose(small, 4 * np.eye(len(small)), atol=1e-12)
+
+
+def test_orthogonal_matrices_are_equally_likely():
+    """LAPACK's own signs are not: they make the first element negative."""
+    r = rng()
+    assert np.mean([nn.init.orthogonal(r, (3, 3))[0, 0] for _ in range(300)]) == pytest.approx(0, abs=0.13)
+
+
+# -- bad input -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "message", "make"),
+    [
+        (InputError, r"Linear\(2, 3\) expected input of shape \(\.\.\., 2\), got \(5, 4\)",
+         lambda: nn.Linear(2, 3, rng=rng())(np.zeros((5, 4)))),
+        (InputError, r"Conv2d\(1, 2, \(3, 3\)\) expected input of shape \(n, 1, height, width\), got \(4, 4\)",
+         lambda: nn.Conv2d(1, 2, 3, rng=rng())(np.zeros((4, 4)))),
+        (DataError, r"Conv2d\(1, 2, \(3, 3\)\) expected floats, got uint8 .* 0\.\.\.255 divided by 255",
+         lambda: nn.Conv2d(1, 2, 3, rng=rng())(np.zeros((1, 1, 4, 4), np.uint8))),
+        (DataError, r"Linear\(2, 3\) expected floats, got int64",
+         lambda: nn.Linear(2, 3, rng=rng())(np.zeros((1, 2), np.int64))),
+        (InputError, r"BatchNorm\(3\) expected input of shape \(n, 3, \.\.\.\), got \(5, 2\)",
+         lambda: nn.BatchNorm(3)(np.zeros((5, 2)))),
+        (InputError, r"LayerNorm\(\(3,\)\) expected input of shape \(\.\.\., 3\)",
+         lambda: nn.LayerNorm(3)(np.zeros((5, 2)))),
+        (InputError, r"Embedding\(3, 2\): label 3 is not one of the 3 classes",
+         lambda: nn.Embedding(3, 2, rng=rng())(np.array([3]))),
+        (InputError, r"RNN\(2, 3\) expected input of shape \(n, time, 2\)",
+         lambda: nn.RNN(2, 3, rng=rng())(np.zeros((5, 2)))),
+        (InputError, r"LSTM\(2, 3\) expected cell memory of shape \(5, 3\), got \(5, 2\)",
+         lambda: nn.LSTM(2, 3, rng=rng())(np.zeros((5, 1, 2)), (np.zeros((5, 3)), np.zeros((5, 2))))),
+        (TypeError, r"Linear needs rng=", lambda: nn.Linear(2, 3, rng=0)),
+        (TypeError, r"part 1 cannot be called", lambda: nn.Sequential(nn.relu, "relu")),
+        (InputError, r"outputs is a number of things", lambda: nn.Linear(2, 0, rng=rng())),
+        (InputError, r"shared among 2 groups", lambda: nn.Conv2d(2, 3, 1, groups=2, rng=rng())),
+        (InputError, r"kernel_size is an integer", lambda: nn.Conv2d(2, 3, (1, 2, 3), rng=rng())),
+        (InputError, r"a weight has shape", lambda: nn.init.he_normal(rng(), (3,))),
+    ],
+    ids=lambda x: x[:20] if isinstance(x, str) else "",
+)  # fmt: skip
+def test_bad_input(kind, message, make):
+    with pytest.raises(kind, match=message):
+        make()
+
+
+def test_empty_batches():
+    """Layers take them; the mean of no losses is an error."""
+    model = nn.Sequential(nn.Linear(2, 3, rng=rng()), nn.relu)
+    assert model(np.zeros((0, 2))).shape == (0, 3)
+    assert nn.conv2d(np.zeros((0, 1, 4, 4)), np.ones((2, 1, 2, 2))).shape == (0, 2, 3, 3)
+    with pytest.raises(InputError, match="the batch is empty"):
+        nn.cross_entropy(model(np.zeros((0, 2))), np.zeros(0, int))
+
+
+# -- they learn ------------------------------------------------------------------------------------------------------
+
+
+def learn(model, x, y, steps, optimiser):
+    for _ in range(steps):
+        loss = nn.cross_entropy(model(x), y)
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    with af.no_grad():
+        return float(np.mean(np.argmax(plain(model.eval()(x)), axis=-1) == y))
+
+
+def plain(x):
+    return x.value if isinstance(x, af.Node) else x
+
+
+def test_a_network_learns_exclusive_or():
+    x = np.array([[0.0, 0], [0, 1], [1, 0], [1, 1]])
+    r = np.random.default_rng(1)
+    model = nn.Sequential(nn.Linear(2, 8, rng=r), nn.tanh, nn.Linear(8, 2, rng=r))
+    assert learn(model, x, np.array([0, 1, 1, 0]), 200, optim.Adam(model, lr=0.05)) == 1
+
+
+def test_a_convolution_learns_directions():
+    """Stripes across or down, at any place: 100 % of 60 images."""
+    r = np.random.default_rng(1)
+    y = r.integers(0, 2, 60)
+    x = r.normal(0, 0.3, (60, 1, 6, 6))
+    for image, down in zip(x[:, 0], y, strict=True):
+        if down:
+            image[:, r.integers(6)] += 1
+        else:
+            image[r.integers(6)] += 1
+    model = nn.Sequential(
+        nn.Conv2d(1, 4, 3, rng=r), nn.BatchNorm(4), nn.relu, lambda z: nn.max_pool2d(z, 4), lambda z: z.reshape(60, 4),
+        nn.Linear(4, 2, rng=r),
+    )  # fmt: skip
+    assert learn(model, x, y, 100, optim.AdamW(model, lr=0.03)) >= 0.98
+
+
+class Remembering(nn.Module):
+    """Says at the end what the first letter was."""
+
+    def __init__(self, r):
+        self.letters, self.lstm = nn.Embedding(4, 6, rng=r), nn.LSTM(6, 10, rng=r)
+        self.scores = nn.Linear(10, 4, rng=r)
+
+    def forward(self, x):
+        _, (h, _) = self.lstm(self.letters(x))
+        return self.scores(h)
+
+
+def test_an_lstm_remembers():
+    r = np.random.default_rng(1)
+    x = r.integers(0, 4, (64, 8))
+    model = Remembering(r)
+    assert learn(model, x, x[:, 0], 60, optim.Adam(model, lr=0.03)) >= 0.98
+
+
+# -- models as functions of their parameters ---------------------------------------------------------------------------
+
+
+def test_functional_call_is_the_model_with_other_arrays():
+    model = network().eval()
+    x = IMAGES
+    before = model.state_dict()
+    same = nn.functional_call(model, before, x)
+    np.testing.assert_array_equal(same, model(x).value)
+    other = {path: w + 0.1 for path, w in before.items()}
+    expected = network(4).eval()
+    expected.load_state_dict(other)
+    np.testing.assert_array_equal(nn.functional_call(model, other, x), expected(x).value)
+    for path, w in model.state_dict().items():
+        np.testing.assert_array_equal(w, before[path])
+
+
+def test_functional_call_gives_gradients_as_backward_does():
+    model = network().eval()
+    model(IMAGES).sum().backward()
+    values = {path: p.value for path, p in model.named_parameters().items()}
+    gradients = af.grad(lambda v: nn.functional_call(model, v, IMAGES).sum())(values)
+    for path, p in model.named_parameters().items():
+        np.testing.assert_array_equal(gradients[path], p.grad, path)
+
+
+def test_functional_call_keeps_what_is_shared_and_what_is_not_given():
+    class Tied(nn.Module):
+        def __init__(self):
+            self.first = nn.Linear(2, 2, rng=rng())
+            self.parts = [self.first, {"again": self.first}]
+            self.scale = af.Variable(2.0)
+
+        def forward(self, x):
+            return self.parts[1]["again"](self.first(x)) * self.scale
+
+    model, x = Tied(), np.ones((1, 2))
+    unit = {"first.weight": np.eye(2), "first.bias": np.zeros(2)}
+    np.testing.assert_array_equal(nn.functional_call(model, unit, x), [[2.0, 2.0]])
+    with pytest.raises(StateError, match=r"'weight' of shape \(2, 2\).*: it has first.weight"):
+        nn.functional_call(model, {"weight": np.eye(2)}, x)
+    with pytest.raises(StateError, match=r"that entry has shape \(2, 2\)"):
+        nn.functional_call(model, {"first.weight": np.eye(3)}, x)
+
+
+def test_functional_call_reaches_layers_by_any_way():
+    """Also by closures, bound methods and private names; and everything is as before, after errors too."""
+
+    class Odd(nn.Module):
+        def __init__(self):
+            self.a = nn.Linear(2, 2, rng=rng())
+            self._alias = self.a
+            self.v = self.w = af.Variable(np.ones(2))
+            self.steps = nn.Sequential(lambda x: self.a(x), self.a.forward)
+            self.pair = [self.w, (self.v, 3.0)]
+
+        def forward(self, x):
+            return self._alias(self.steps(x)) * self.pair[1][0] + self.v - self.w
+
+    model = Odd()
+    before = dict(vars(model))
+    values = {path: 0 * p.value + 1.0 for path, p in model.named_parameters().items()}
+    assert "v" not in values or "w" not in values
+    np.testing.assert_array_equal(nn.functional_call(model, values, np.ones((1, 2))), [[15.0, 15.0]])
+    assert vars(model) == before
+    with pytest.raises(TypeError):
+        nn.functional_call(model, values, np.ones((1, 2)), 1, 2)
+    assert vars(model) == before
+    with pytest.raises(StateError, match="another value by another path"):
+        nn.functional_call(model, {"v": np.ones(2), "w": np.zeros(2)}, np.ones((1, 2)))
+
+
+def test_functional_call_inside_functional_call_and_parameters_inside_forward():
+    class Decayed(nn.Module):
+        def __init__(self):
+            self.w = af.Variable(np.ones(2))
+
+        def forward(self, x):
+            return (x * self.w).sum() + sum((p**2).sum() for p in self.parameters())
+
+    model, w = Decayed(), {"w": np.ones(2)}
+
+    def f(values):
+        return nn.functional_call(model, values, np.ones(2))
+
+    assert f(w) == model(np.ones(2)).value == 4.0
+    np.testing.assert_array_equal(af.hvp(f, w, w)["w"], [2.0, 2.0])
+    assert af.grad(lambda t: f({"w": np.ones(2) * t}))(1.0) == 6.0
+
+    class Outer(nn.Module):
+        def __init__(self):
+            self.part, self.scale = nn.Linear(2, 2, rng=rng()), af.Variable(2.0)
+
+        def forward(self, x):
+            return nn.functional_call(self.part, {"weight": self.part.weight * self.scale}, x).sum()
+
+    outer = Outer()
+    values = {path: p.value for path, p in outer.named_parameters().items()}
+    product = af.hvp(lambda v: nn.functional_call(outer, v, np.ones((1, 2))), values, values)
+    np.testing.assert_allclose(product["scale"], outer.part.weight.value.sum())
+
+
+def test_functional_call_in_threads():
+    model = nn.Linear(1, 1, rng=rng())
+    found = {}
+
+    def work(k):
+        value = {"weight": np.full((1, 1), float(k)), "bias": np.zeros(1)}
+        found[k] = {float(nn.functional_call(model, value, np.ones((1, 1)))[0, 0]) for _ in range(50)}
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert found == {k: {float(k)} for k in range(4)}
+
+
+def test_a_compiled_training_step_of_a_model(monkeypatch):
+    """With an optimiser that writes into the model's Variables: recorded four times at most, equal to eager code."""
+    recorded, record = [], compiling.record
+    monkeypatch.setattr(compiling, "record", lambda *args: recorded.append(1) or record(*args))
+    models = [nn.Sequential(nn.Linear(3, 4, rng=rng()), nn.tanh, nn.Linear(4, 1, rng=rng())) for _ in range(2)]
+    r = np.random.default_rng(0)
+    x, y = r.normal(size=(8, 3)), r.normal(size=(8, 1))
+    eager, compiled = models
+
+    def loss(values, x, y):
+        return nn.mse_loss(nn.functional_call(compiled, values, x), y)
+
+    step = af.compile(af.value_and_grad(loss))
+    optimisers = [optim.Adam(model, lr=0.05) for model in models]
+    for _ in range(20):
+        eager.zero_grad()
+        nn.mse_loss(eager(x), y).backward()
+        optimisers[0].step()
+        parameters = compiled.named_parameters()
+        _, gradients = step({path: p.value for path, p in parameters.items()}, x, y)
+        for path, p in parameters.items():
+            p.grad = gradients[path]
+        optimisers[1].step()
+    assert len(recorded) <= 4
+    for a, b in zip(*[model.parameters() for model in models], strict=True):
+        np.testing.assert_array_equal(a, b)

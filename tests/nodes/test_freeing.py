@@ -1,0 +1,152 @@
+"""Graphs are freed with little stack, whatever their shape, by reference counts and by the garbage collector."""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+import textwrap
+import weakref
+
+import numpy as np
+import pytest
+
+import autoflow as af
+from autoflow.nodes import freeing
+
+PROGRAMS = """
+    import gc, sys, threading
+    import numpy as np
+    import autoflow as af
+
+    def chain(others, along=1, n=8_000):
+        y, side = af.Variable(2.0), af.Variable(1.0)
+        for _ in range(n // along):
+            for _ in range(along):
+                y = y * 1.0
+            for _ in range(others):
+                side * 1.0
+        return y
+
+    def arrays(n=20_000):
+        y = af.Variable([1.0, 2.0])
+        for k in range(n):
+            y = np.sin(y) if k % 2 else 1.0 + y
+        return y
+
+    def functions(n=4_000):
+        y = af.Variable([1.0, 2.0])
+        with af.scope("layer"):
+            for _ in range(n):
+                y = np.sort(y).astype(np.float64)
+        return y
+
+    def written(n=4_000):
+        y = af.Variable([1.0, 2.0]) * 1.0
+        for _ in range(n):
+            y *= 1.0
+        return y
+
+    def cycle(collected_before):
+        y = chain(0, n=10_000)
+        if collected_before:
+            gc.collect()
+        y = y * chain(0, n=10_000)
+        around = [y]
+        around.append(around)
+        del y, around
+        gc.collect()
+        assert not gc.callbacks
+"""
+
+WORK = [
+    "chain(0, n=200_000)", "chain(1)", "chain(4, along=3)", "chain(60)", "chain(63)", "chain(127)", "chain(125, 125)",
+    "arrays()", "functions()", "written()", "cycle(False)", "cycle(True)",
+]  # fmt: skip
+
+FRAME = """
+    gc.set_threshold(100_000, 10, 10)
+    def work():
+        {work}
+        done.append(True)
+
+    done = []
+    threading.stack_size(256 * 1024)
+    sys.setrecursionlimit(200)
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    print("done" if done else "")
+"""
+
+
+def run(*work: str) -> tuple[int, str]:
+    """Exit status and output of these statements on a stack of 256 KB, in a process of its own."""
+    program = textwrap.dedent(PROGRAMS) + textwrap.dedent(FRAME).format(work="; ".join(work))
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
+    return ran.returncode, ran.stdout.strip() or ran.stderr[-1000:]
+
+
+def test_graphs_of_many_shapes_are_freed_with_little_stack() -> None:
+    """All in one process: if one dies, the next test says which."""
+    assert run(*WORK) == (0, "done")
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("work", WORK)
+def test_each(work: str) -> None:
+    assert run(work) == (0, "done")
+
+
+@pytest.mark.skipif(sys.version_info[:2] != (3, 13), reason="another Python does not nest so deeply")
+def test_without_releases_python_dies() -> None:
+    """The tests above can fail."""
+    without = "import itertools, autoflow.forward.operators as fast; fast.NEW = zip(itertools.count(), itertools.repeat(None))"
+    assert run(without, "chain(0)")[0] != 0
+
+
+def test_nothing_waits_when_all_is_freed() -> None:
+    x = af.Variable(np.ones(3))
+    here = weakref.ref(x)
+    y = x
+    for _ in range(5_000):
+        y = y * 1.0
+    del x, y
+    assert here() is None
+    assert not freeing.FREED.waiting
+
+
+def test_what_the_collector_finds_goes_at_once() -> None:
+    x = af.Variable(np.ones(3))
+    here = weakref.ref(x)
+    y = x
+    for _ in range(5_000):
+        y = y * 1.0
+    around = [y]
+    around.append(around)
+    del x, y, around
+    gc.collect()
+    assert here() is None
+    assert freeing.FREED.after_collection not in gc.callbacks
+
+
+def test_a_finalizer_that_reads_a_graph_of_its_cycle_finds_it_whole() -> None:
+    """The collector asks ours before or after the user's: the history must be there either way."""
+    found = []
+
+    class Trainer:
+        def __init__(self) -> None:
+            self.me = self
+            self.x = y = af.Variable(1.0)
+            for _ in range(3_000):
+                y = y * 1.0
+            self.loss = y * 3.0
+
+        def __del__(self) -> None:
+            self.loss.backward()
+            found.append(float(self.x.grad))
+
+    for _ in range(5):
+        Trainer()
+        gc.collect()
+    assert found == [3.0] * 5

@@ -1,0 +1,112 @@
+"""Scopes: who records them, that they nest, and that they cost nothing where there are none."""
+
+import asyncio
+import threading
+
+import numpy as np
+import pytest
+
+import autoflow as af
+from autoflow.modes import modes
+from autoflow.nodes.scopes import scope
+
+
+def test_operations_of_every_door_know_their_scope():
+    x = af.Variable([1.0, 2.0, 3.0], name="x")
+    with scope("a"):
+        inside = [x + 1, x @ x, np.exp(x), x[1:], x.sum(axis=0), np.concatenate([x, x]), x.reshape(3, 1), x.T]
+        with scope("b"):
+            deeper = x * x
+    assert all(node.grad_fn.scope == ("a",) for node in inside)
+    assert deeper.grad_fn.scope == ("a", "b")
+    assert (x + 1).grad_fn.scope == ()
+
+
+def test_each_entering_is_another_box():
+    x = af.Variable(2.0)
+    nodes = []
+    for _ in range(2):
+        with scope("step"):
+            nodes.append(x * x)
+            nodes.append(x * x)
+    numbers = [node.grad_fn.entered[0][1] for node in nodes]
+    assert numbers[0] == numbers[1] < numbers[2] == numbers[3]
+
+
+def test_gradients_are_the_same():
+    x = af.Variable([1.0, 2.0], name="x")
+    plain = np.sum(np.exp(x) * 2 + np.array([3.0, 4.0]) * x)
+    plain.backward()
+    before = x.zero_grad() or x.grad
+    with scope("s"):
+        other = np.sum(np.exp(x) * 2 + np.array([3.0, 4.0]) * x)
+    assert before is None
+    other.backward()
+    np.testing.assert_array_equal(x.grad, np.exp([1.0, 2.0]) * 2 + [3.0, 4.0])
+    assert other.operands[0].opmethod == "add"
+
+
+def test_decorators_also_without_parentheses_and_for_coroutines():
+    x = af.Variable(2.0)
+
+    @scope("layer")
+    def one(x):
+        return x * x
+
+    @scope
+    def two(x):
+        return one(x) + 1
+
+    @scope("waiting")
+    async def three(x):
+        await asyncio.sleep(0)
+        return x * x
+
+    assert one(x).grad_fn.scope == ("layer",)
+    assert two(x).grad_fn.scope == ("two",)
+    assert two(x).grad_fn.parents[0].scope == ("two", "layer")
+    assert one.__name__ == "one"
+    assert asyncio.run(three(x)).grad_fn.scope == ("waiting",)
+    with pytest.raises(TypeError, match="generator"):
+
+        @scope("g")
+        def four():
+            yield 1
+
+
+def test_an_exception_ends_the_scope_and_threads_have_their_own():
+    x = af.Variable(2.0)
+    with pytest.raises(KeyError), scope("a"):
+        raise KeyError
+    assert modes().scope == ()
+    found = []
+    with scope("main"):
+        thread = threading.Thread(target=lambda: found.append((x * x).grad_fn.scope))
+        thread.start()
+        thread.join()
+    assert found in ([()], [("main",)])  # a thread inherits the context from Python 3.14 on, if it is told so
+
+
+def test_a_scope_records_nothing_by_itself():
+    x = af.Variable([1.0, 2.0])
+    with scope("a"):
+        with af.no_grad():
+            y = x * 2
+            x -= 0.5
+        c = af.Constant(1.0) + 1
+    assert not y.requires_grad
+    assert not c.requires_grad
+    np.testing.assert_array_equal(x.value, [0.5, 1.5])
+
+
+def test_without_a_scope_the_fast_path_is_as_before():
+    limit = modes().limit
+    with scope("a"):
+        assert modes().limit == -1
+    assert modes().limit == limit == modes().keep
+
+
+def test_names_are_text():
+    for wrong in (1, None, 2.5):
+        with pytest.raises(TypeError, match="a scope has a name"):
+            scope(wrong)

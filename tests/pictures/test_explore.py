@@ -1,0 +1,495 @@
+"""Sliders: what the browser computes is what Python computes."""
+
+import base64
+import json
+import math
+import re
+import shutil
+import subprocess
+import sys
+import zlib
+from html.parser import HTMLParser
+
+import chromium
+import numpy as np
+import pytest
+from support import rows
+
+import autoflow as af
+from autoflow.errors import LostGradientError
+from autoflow.forward.replay import record_again
+from autoflow.pictures.sliders.explore import Explorer, Slider, explore
+from autoflow.pictures.sliders.live import functions, jsonable, mark, script
+
+NODE = shutil.which("node")
+POINTS = 20
+JAVASCRIPT = [row for row in rows() if row.javascript]
+OPTIONS = {"i0_derivative": {"order": 1}, "round": {"decimals": 1}, "angle": {"deg": True}}
+
+
+# -- the rows
+
+
+def inputs_of(row):
+    """Twenty points of the row's domain: operands as numbers."""
+    rng = np.random.default_rng(7)
+    low, high = row.domain
+    points = rng.uniform(low, high, (POINTS, row.operands))
+    if row.name == "where":
+        points = [[bool(p[0] > 0), *p[1:]] for p in points.tolist()]
+    return [list(p) for p in np.asarray(points, object)] if row.name == "where" else points.tolist()
+
+
+def python_side(row, point):
+    """The value, and what is sent to each operand by g = 0.7, as autoflow computes it."""
+    operands = [x if isinstance(x, bool) else af.Variable(x) for x in point]
+    node = row.function(*operands, **OPTIONS.get(row.name, {}))
+    sent = node.grad_fn(np.float64(0.7))
+    return [float(node), *[None if s is None else float(s) for s in sent]]
+
+
+def options_of(row):
+    given = OPTIONS.get(row.name, {})
+    return [given.get(name, default) for name, default in zip(row.names, row.defaults, strict=True)][row.operands :]
+
+
+def comparison(cases, end):
+    """JavaScript that computes all rows at their points."""
+    table = ",".join([f"{json.dumps(row.name)}:{functions(row)}" for row in JAVASCRIPT])
+    return f"""{script()}
+        const ROWS = {{{table}}}, cases = {json.dumps(cases)}, answer = {{}};
+        for (const [name, [points, options]] of Object.entries(cases))
+            answer[name] = points.map((point) => {{
+                const args = [...point, ...options], z = ROWS[name][0](...args);
+                return [z, ...ROWS[name].slice(1).map((pull) => pull(0.7, ...args, z))];
+            }});
+        {end}"""
+
+
+def agree(row, points, answers):
+    """What JavaScript computed is what Python computes."""
+    for point, theirs in zip(points, answers, strict=True):
+        ours = python_side(row, point)
+        for mine, other in zip(ours, theirs, strict=True):
+            if mine is not None:
+                assert math.isclose(mine, other, rel_tol=1e-12, abs_tol=1e-15), (row.name, point, ours, theirs)
+
+
+@pytest.fixture(scope="module")
+def javascript_side():
+    """All rows at all points, in one run of node."""
+    if NODE is None:
+        pytest.skip("node is not installed")
+    cases = {row.name: [inputs_of(row), options_of(row)] for row in JAVASCRIPT}
+    code = comparison(cases, "console.log(JSON.stringify(answer));")
+    done = subprocess.run([NODE, "-"], input=code, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("row", JAVASCRIPT, ids=lambda row: row.name)
+def test_a_row_means_the_same_in_javascript(row, javascript_side):
+    agree(row, inputs_of(row), javascript_side[row.name])
+
+
+EDGES = {
+    "maximum": [(1.0, 1.0), (-1.0, 2.0)],
+    "minimum": [(1.0, 1.0), (-1.0, 2.0)],
+    "absolute": [(0.0,), (-3.0,)],
+    "power": [(0.0, 0.0), (0.0, 2.0), (-2.0, 3.0)],
+    "hypot": [(0.0, 0.0), (-3.0, 4.0)],
+    "arctan2": [(0.0, 0.0), (-1.0, -2.0)],
+    "sinc": [(0.0,), (0.1,), (-0.3,), (2.5,)],
+    "rint": [(0.5,), (1.5,), (-0.5,), (-2.5,), (2.5,)],
+    "round": [(0.25,), (-1.55,)],
+    "remainder": [(-7.0, 3.0), (7.0, -3.0), (6.0, 3.0)],
+    "floor_divide": [(-7.0, 3.0), (7.0, -3.0), (6.0, 3.0), (-6.5, 0.5)],
+    "fmod": [(-7.0, 3.0), (7.0, -3.0)],
+    "clip": [(0.0, 0.0, 1.0), (2.0, 0.0, 1.0), (-1.0, 0.0, 1.0), (0.5, 2.0, 1.0)],
+    "heaviside": [(0.0, 0.5), (1.0, 0.5), (-1.0, 0.5)],
+    "logaddexp": [(1000.0, 1000.0), (-1000.0, 3.0)],
+    "exp2": [(-3.5,)],
+    "copysign": [(-2.0, 3.0), (2.0, -3.0)],
+    "sign": [(0.0,), (-2.0,)],
+    "i0": [(0.0,), (-4.0,), (20.0,)],
+}
+
+
+def test_kinks_and_edges_mean_the_same_in_javascript(monkeypatch):
+    if NODE is None:
+        pytest.skip("node is not installed")
+    chosen = [row for row in JAVASCRIPT if row.name in EDGES]
+    assert {row.name for row in chosen} == set(EDGES)
+    table = ",".join([f"{json.dumps(row.name)}:{functions(row)}" for row in chosen])
+    cases = {row.name: [EDGES[row.name], options_of(row)] for row in chosen}
+    code = f"""{script()}
+        const ROWS = {{{table}}}, cases = {json.dumps(cases)}, answer = {{}};
+        for (const [name, [points, options]] of Object.entries(cases))
+            answer[name] = points.map((point) => {{
+                const args = [...point, ...options], z = ROWS[name][0](...args);
+                return [z, ...ROWS[name].slice(1).map((pull) => pull(0.7, ...args, z))].map(String);
+            }});
+        console.log(JSON.stringify(answer));"""
+    done = subprocess.run([NODE, "-"], input=code, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    for row in chosen:
+        for point, theirs in zip(EDGES[row.name], answer[row.name], strict=True):
+            with np.errstate(all="ignore"):
+                ours = python_side(row, point)
+            close = [math.isclose(a, float(b), rel_tol=1e-12, abs_tol=1e-14) or (math.isnan(a) and b == "NaN")
+                     for a, b in zip(ours, theirs, strict=True)]  # fmt: skip
+            assert all(close), (row.name, point, ours, theirs)
+
+
+def test_the_rows_of_the_elementary_files_have_javascript():
+    # Some of SciPy's rows, if they are there, share a derivative with ours, and have no JavaScript.
+    special = {id(f) for f in vars(sys.modules.get("scipy.special", sys)).values()}
+    for row in rows():
+        home = getattr(row.derivatives.get("x"), "__module__", "") or ""  # None in a docstring
+        if id(row.function) in special:
+            continue
+        if home.endswith((".arithmetic", ".elementary", ".comparing")):
+            assert row.javascript, row.name
+            assert len(row.javascript.split(";")) == row.operands + 1, row.name
+
+
+# -- numbers as the pictures print them
+
+
+def test_numbers_are_printed_as_in_python():
+    if NODE is None:
+        pytest.skip("node is not installed")
+    from autoflow.pictures.model.numbers import number
+
+    rng = np.random.default_rng(1)
+    values = [0.0, -0.0, 1.0, -2.0, 12345.0, 1e7, 0.1, -0.00001234, 99999.0, 123456.7, 0.00012345, 1e300, 999999.5]
+    values += (rng.normal(size=200) * 10.0 ** rng.integers(-8, 9, 200)).tolist()
+    code = f"{script()}; console.log(JSON.stringify({json.dumps(values)}.map((v) => number(v, 4))))"
+    done = subprocess.run([NODE, "-"], input=code, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    for value, theirs in zip(values, json.loads(done.stdout), strict=True):
+        assert theirs == number(value, 4), value
+
+
+# -- what explore makes
+
+
+def lesson():
+    x, y, z = af.Variable(2.0, name="x"), af.Variable(1.0, name="y"), af.Variable(0.5, name="z")
+    a1, a2 = x + y + z, x * y * z
+    a3, a4 = a1**2 * np.sin(a2), a1 * np.cos(a2)
+    a5 = a3 - a4
+    a5.name = "a5"
+    return a5, (x, y, z)
+
+
+def test_sliders_of_a_recorded_graph():
+    a5, (x, y, z) = lesson()
+    page = explore(a5, x=(-3, 3), y=(0, 2, 1.5))
+    assert page.reason is None
+    assert page.inputs[x] == Slider("x", -3.0, 3.0, 2.0)
+    assert page.inputs[y] == Slider("y", 0.0, 2.0, 1.0)
+    assert page.inputs[z] == Slider("z", -0.5, 1.5, 0.5)
+
+
+def test_sliders_of_a_function():
+    page = explore(lambda x, y: np.maximum(x, y) * np.tanh(x), x=(-3, 3), y=1.0)
+    assert page.reason is None
+    assert sorted(s.title for s in page.inputs.values()) == ["x", "y"]
+    assert [s for s in page.inputs.values() if s.title == "x"] == [Slider("x", -3.0, 3.0, 0.0)]
+    assert [s for s in page.inputs.values() if s.title == "y"] == [Slider("y", -1.0, 3.0, 1.0)]
+
+
+def test_a_function_with_an_if_is_for_python():
+    page = explore(lambda x, y: x * y if x > 0 else x - y, x=(-3, 3), y=1.0)
+    assert "other ways" in page.reason
+    assert "pip install autoflow[widget]" in page.advice()
+    assert "\n" not in page.advice()
+
+
+def test_a_condition_that_stays_is_said():
+    x = af.Variable(2.0, name="x")
+    page = explore(np.where(x > 0, x, 0.0))
+    assert "does not follow the sliders" in page.to_html()
+    assert "other ways" in explore(lambda x: np.where(x > 0, x, 0.0), x=(-2, 2)).reason
+
+
+def test_arrays_are_for_python(monkeypatch):
+    monkeypatch.setitem(sys.modules, "anywidget", None)
+    page = explore(lambda x, w: np.tanh(w * x).sum(), x=(-3, 3), w=[1.0, 2.0])
+    assert "array" in page.reason
+    bundle = page._repr_mimebundle_()
+    assert "<div" in bundle["text/html"].partition("<img")[0]
+    assert "pip install autoflow[widget]" in bundle["text/html"]
+    assert "<script" not in bundle["text/html"]
+    assert "pip install autoflow[widget]" in bundle["text/plain"]
+
+
+def test_other_reasons():
+    assert "float32" in explore(af.Variable(np.float32(1.0), name="x") * 2).reason
+    assert "no JavaScript" in explore(af.Variable(1.0).sum()).reason
+    y = af.Variable(1.0)
+    for _ in range(2100):
+        y = y * 1.0
+    assert "2,101 operations" in explore(y).reason
+
+
+def test_ranges_are_checked():
+    a5, _ = lesson()
+    with pytest.raises(ValueError, match="w: no Variable of the graph is called that; it has x, y, z"):
+        explore(a5, w=1.0)
+    for wrong in ((3, -3), (1,), (0, 1, 2), (0, math.nan), ("a", "b")):
+        with pytest.raises(ValueError, match="x="):
+            explore(a5, x=wrong)
+    with pytest.raises(ValueError, match="say which arguments move"):
+        explore(lambda x: x)
+    with pytest.raises(LostGradientError, match="has no history"):
+        explore(lambda x: 3.0, x=1.0)
+    with pytest.raises(LostGradientError, match="nothing to move"):
+        explore(af.Variable(1.0))
+    with pytest.raises(LostGradientError, match="takes a function or a node"):
+        explore(3.0)
+
+
+def test_saved_pages(tmp_path):
+    a5, _ = lesson()
+    path = explore(a5).save(tmp_path / "page.html")
+    text = path.read_text(encoding="utf-8")
+    assert text.startswith("<!doctype html>")
+    assert not re.search("https?:", text.replace("http://www.w3.org/2000/svg", ""))
+    (policy,) = re.findall('http-equiv="Content-Security-Policy" content="(.*?)"', text)
+    assert re.fullmatch(r"default-src 'none';.* script-src 'sha256-[^' ]+'", policy)
+    assert "eval(" not in text
+    assert "Function(" not in text
+    with pytest.raises(ValueError, match=r"saved as \.html"):
+        explore(a5).save(tmp_path / "page.svg")
+
+
+class Scripts(HTMLParser):
+    """What an HTML parser sees as scripts."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.found, self.inside, self.tags = [], False, []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag == "script":
+            self.found.append("")
+            self.inside = True
+
+    def handle_endtag(self, tag):
+        self.inside = self.inside and tag != "script"
+
+    def handle_data(self, data):
+        if self.inside:
+            self.found[-1] += data
+
+
+def tape_of(page):
+    (text,) = [attributes["data-autoflow"] for _, attributes in page.tags if "data-autoflow" in attributes]
+    return json.loads(text if text[0] == "{" else zlib.decompress(base64.b64decode(text)))
+
+
+def test_names_cannot_break_out():
+    x = af.Variable(2.0, name='</script><img src=x onerror=alert(1)>"\\\u2028')
+    y = af.Variable(1.0, name="<b>&amp;")
+    text = explore(x * y).to_html()
+    page = Scripts(text)
+    assert len(page.found) == 1
+    assert [attrs for tag, attrs in page.tags if tag == "img"] == [
+        attrs for tag, attrs in page.tags if tag == "img" and attrs["src"].startswith("data:image/svg+xml;base64,")
+    ]
+    assert all(not name.startswith("on") for _, attrs in page.tags for name in attrs)
+    data = tape_of(page)
+    assert data["inputs"][0]["title"].startswith("</script>")
+    assert "<img" not in data["svg"]
+    assert "<b>" not in data["svg"]
+
+
+def test_special_values_survive_json():
+    assert jsonable(math.inf) == "Infinity"
+    assert jsonable(-math.inf) == "-Infinity"
+    assert jsonable(math.nan) == "NaN"
+    assert jsonable(True) is True
+    assert jsonable(None) is None
+    x = af.Variable(1.0, name="x")
+    assert '"Infinity"' in explore(np.minimum(x, math.inf)).to_html()
+
+
+def test_the_live_picture_has_a_place_for_every_number():
+    a5, _ = lesson()
+    data = tape_of(Scripts(explore(a5).to_html()))
+    places = set(re.findall(r'data-at="([a-z][\d.]+)"', data["svg"]))
+    drawn = [i for i, title in enumerate(data["titles"]) if title is not None]
+    assert {f"v{i}" for i in drawn} | {f"g{i}" for i in drawn} <= places
+    assert {f"s{i}.{k}" for i, (op, _, flows, _) in enumerate(data["nodes"]) if op for k in flows} <= places
+    assert "\ue000" not in data["svg"]
+    assert len(mark("v3").text(4)) == 9
+
+
+def test_a_large_graph_has_a_table_and_no_picture():
+    y = x = af.Variable(0.5, name="x")
+    for _ in range(250):
+        y = np.sin(y) + x
+    data = tape_of(Scripts(explore(y).to_html()))
+    assert data["svg"] == ""
+    assert len(data["nodes"]) == 501
+
+
+def test_it_prints_and_never_raises_in_a_notebook():
+    a5, _ = lesson()
+    page = explore(a5, x=(-3, 3))
+    assert str(page).startswith("sliders for x from -3 to 3, y from -1 to 3, z")
+    assert set(page._repr_mimebundle_()) == {"text/plain", "text/html"}
+    assert isinstance(page, Explorer)
+
+
+# -- in a browser
+
+
+@pytest.fixture(scope="module")
+def browser():
+    if reason := chromium.missing():
+        pytest.skip(reason)
+    with chromium.Chromium() as running:
+        yield running
+
+
+MOVE = """(() => {
+const root = document.querySelector(".autoflow-explore > div").shadowRoot;
+const ranges = [...root.querySelectorAll("input")];
+[-1.25, 0.75, 1.5].forEach((v, i) => { ranges[i].value = v; ranges[i].dispatchEvent(new Event("input")); });
+const state = document.querySelector(".autoflow-explore").autoflow;
+const at = (place) => [...root.querySelectorAll(`svg [data-at="${place}"]`)].map((e) => e.textContent);
+return {
+  inputs: ranges.map((r) => r.valueAsNumber), values: state.values, gradients: state.gradients,
+  labels: ranges.map((r) => r.getAttribute("aria-label")), result: root.querySelector(".result").textContent,
+  shown: [0, 1, 2].map((i) => at("g" + i)), images: document.querySelectorAll("img").length,
+  live: root.querySelector(".result").getAttribute("aria-live"), rows: root.querySelectorAll("tr").length,
+}})()
+"""
+
+
+@pytest.mark.browser
+def test_a_slider_moves_values_and_gradients(tmp_path, browser):
+    from autoflow.pictures.model.numbers import number
+
+    a5, (x, y, z) = lesson()
+    page = browser.open(explore(a5, x=(-3, 3), y=(-1, 2), z=(-1, 2)).save(tmp_path / "page.html"))
+    seen = page.run(MOVE)
+    assert page.problems() == []
+    moved, new = record_again(a5, dict(zip((x, y, z), seen["inputs"], strict=True)))
+    moved.backward()
+    grads = [float(new[v].grad) for v in (x, y, z)]
+    assert seen["inputs"] == [-1.25, 0.75, 1.5]
+    assert seen["labels"] == ["x", "y", "z"]
+    assert math.isclose(seen["values"][-1], float(moved), rel_tol=1e-12)
+    for mine, theirs in zip(grads, seen["gradients"][:3], strict=True):
+        assert math.isclose(mine, theirs, rel_tol=1e-12)
+    assert seen["result"] == f"a5 = {number(float(moved), 4)}"
+    for g, texts in zip(grads, seen["shown"], strict=True):
+        assert set(texts) == {number(g, 4)}
+    assert seen["images"] == 0
+    assert seen["live"] == "polite"
+    assert seen["rows"] > 10
+
+
+@pytest.mark.browser
+def test_the_keyboard_moves_a_slider(tmp_path, browser):
+    a5, _ = lesson()
+    page = browser.open(explore(a5, x=(-3, 3)).save(tmp_path / "page.html"))
+    root = "document.querySelector('.autoflow-explore > div').shadowRoot"
+    before = page.run(f"{root}.querySelector('.result').textContent")
+    page.run(f"{root}.querySelector('input').focus()")
+    page.press("ArrowRight")
+    assert page.run(f"{root}.querySelector('input').valueAsNumber") > 2
+    assert page.run(f"{root}.querySelector('.result').textContent") != before
+
+
+@pytest.mark.browser
+def test_a_hostile_name_runs_nothing_in_a_browser(tmp_path, browser):
+    bad = '</script><script>window.hit=1</script><img src=x onerror="window.hit=1">'
+    x = af.Variable(2.0, name=bad)
+    path = explore(x * np.sin(x)).save(tmp_path / "page.html")
+    path.write_text(re.sub("<meta http-equiv.*?>", "", path.read_text(encoding="utf-8")), encoding="utf-8")
+    page = browser.open(path)
+    assert page.run("[window.hit ?? 0, document.querySelectorAll('img').length]") == [0, 0]
+    assert (
+        page.run("document.querySelector('.autoflow-explore > div').shadowRoot.querySelectorAll('input').length") == 1
+    )
+
+
+@pytest.mark.browser
+def test_rows_mean_the_same_in_the_browser(tmp_path, browser):
+    """The same comparison as with node, in the program that readers have."""
+    cases = {row.name: [inputs_of(row), options_of(row)] for row in JAVASCRIPT}
+    path = tmp_path / "page.html"
+    path.write_text(f"<!doctype html><script>{comparison(cases, 'window.answer = answer;')}</script>", encoding="utf-8")
+    answer = browser.open(path).run("JSON.parse(JSON.stringify(window.answer))")
+    assert set(answer) == set(cases)
+    for row in JAVASCRIPT:
+        agree(row, inputs_of(row), answer[row.name])
+
+
+# -- the widget
+
+
+def test_the_widget_draws_again_in_python():
+    pytest.importorskip("anywidget", reason="the extra `widget` is not installed")
+    from autoflow.pictures.sliders.widget import widget
+
+    page = explore(lambda x, w: np.tanh(w * x).sum(), x=(-3, 3), w=[1.0, 2.0])
+    model = widget(page)
+    assert [s["title"] for s in model.inputs] == ["w[0]", "w[1]", "x"]
+    before = model.picture
+    model.values = [1.0, 2.0, 2.5]
+    assert model.picture != before
+    assert model.note == ""
+    assert "application/vnd.jupyter.widget-view+json" in str(page._repr_mimebundle_())
+
+
+def test_the_widget_records_a_graph_again():
+    pytest.importorskip("anywidget", reason="the extra `widget` is not installed")
+    from autoflow.pictures.sliders.widget import widget
+
+    w = af.Variable([1.0, 2.0], name="w")
+    model = widget(explore((w * w).sum()))
+    model.values = [3.0, 4.0]
+    assert "25" in model.picture
+    assert w.value.tolist() == [1.0, 2.0]
+
+
+FAKE = """
+const listeners = {}, state = MODEL;
+window.model = {
+  get: (name) => state[name], set: (name, value) => { state[name] = value; }, saved: 0,
+  save_changes() { this.saved += 1; }, on: (event, f) => { listeners[event] = f; },
+  arrive(name, value) { state[name] = value; listeners["change:" + name](); },
+};
+PROGRAM.render({ model: window.model, el: document.body });
+"""
+
+
+@pytest.mark.browser
+def test_the_widget_in_a_browser(tmp_path, browser):
+    """The module as anywidget loads it, with a model that only remembers."""
+    pytest.importorskip("anywidget", reason="the extra `widget` is not installed")
+    from autoflow.pictures.sliders.widget import ESM, widget
+
+    model = widget(explore(lambda x, w: np.tanh(w * x).sum(), x=(-3, 3), w=[1.0, 2.0]))
+    state = {name: getattr(model, name) for name in ("inputs", "values", "picture", "note", "digits")}
+    program = FAKE.replace("MODEL", json.dumps(state).replace("<", "\\u003c"))
+    module = script() + ESM.replace("export default", "const PROGRAM =") + ";"
+    path = tmp_path / "widget.html"
+    path.write_text(f"<!doctype html><body><script>{module}{program}</script></body>", encoding="utf-8")
+    page = browser.open(path)
+    assert page.run("document.querySelectorAll('input').length") == 3
+    page.run("const one = document.querySelector('input'); one.value = 0.5; one.dispatchEvent(new Event('input'))")
+    assert page.run("[model.get('values'), model.saved]") == [[0.5, 2.0, 0.0], 1]
+    model.values = [0.5, 2.0, 0.0]  # as Python gets it, and draws
+    page.run(f"model.arrive('picture', {json.dumps(model.picture)})")
+    assert page.run("document.querySelectorAll('svg').length") == 1
+    assert page.problems() == []

@@ -1,0 +1,412 @@
+"""Pictures as files: SVG, DOT, Mermaid, JSON, text, what notebooks get.
+
+The golden files were looked at. After a change that is meant to change pictures: AUTOFLOW_GOLDEN=write pytest ..., and
+look at them again.
+"""
+
+import base64
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import types
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from graphs import by_title, luminance, random_graph
+from support import example as lesson
+
+import autoflow as af
+from autoflow.pictures import draw, graph
+from autoflow.pictures.model.style import STYLES, THEMES, cells, clean, width
+from autoflow.pictures.render import dot
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+SVG = "{http://www.w3.org/2000/svg}"
+EVIL = [
+    '<b>bold</b> & "quoted" \'x\'', "</script><script>alert(1)</script>", "back\\slash \\N \\G \\L \\",
+    "two\nlines\ttab", "bell\a\x00\x1b[31m", "\u202egnp.exe", "日本語 é ñ 👍🏽", "", "{|}[]#;:%%", "a" * 500,
+    "lone \ud800 half", "]]>", "-->", "\ufffe\uffff", "<", ">", "&amp;",
+]  # fmt: skip
+with_dot = pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz is not installed")
+
+
+def square():
+    x = af.Variable(3.0, name="x")
+    z = x * x
+    z.name = "z"
+    return z
+
+
+def network():
+    """Two layers on fixed numbers: cards of arrays, broadcasting, a plain array."""
+    x = af.Constant(np.linspace(-1, 1, 24).reshape(8, 3), name="x")
+    w1, b1 = af.Variable(np.linspace(-0.5, 0.5, 12).reshape(3, 4), name="W1"), af.Variable(np.zeros(4), name="b1")
+    w2 = af.Variable(np.linspace(-0.3, 0.6, 8).reshape(4, 2), name="W2")
+    hidden = np.tanh(x @ w1 + b1)
+    loss = np.sum((hidden @ w2 - np.ones((8, 2))) ** 2)
+    hidden.name, loss.name = "hidden", "loss"
+    return loss
+
+
+def evil(name):
+    """A picture with that name in every place where a name may stand."""
+    a, b = af.Variable(2.0, name=name), af.Variable([1.0, 2.0], name=name)
+    z = a * b + af.Constant(1.0, name=name)
+    z.name = name
+    return graph(z, gradients=True)
+
+
+PICTURES = {
+    "lesson": lambda: graph(lesson()[0], gradients=True),
+    "lesson_dark_nodes": lambda: graph(lesson()[0], gradients=True, theme="dark", constants="nodes"),
+    "lesson_down": lambda: graph(lesson()[0], gradients=True, theme="light", direction="down"),
+    "values": lambda: graph(lesson()[0]),
+    "names": lambda: graph(lesson()[0], "names", gradients=True),
+    "square": lambda: graph(square(), gradients=True),
+    "network": lambda: graph(network(), gradients=True),
+}
+FILES = [f"{name}.{kind}" for name in PICTURES for kind in ("svg", "dot", "txt", "mmd")] + ["square.json"]
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_golden_files(file, tmp_path):
+    name, _, kind = file.partition(".")
+    made = PICTURES[name]().save(tmp_path / f"picture.{kind}").read_text(encoding="utf-8")
+    golden = GOLDEN / file
+    if os.environ.get("AUTOFLOW_GOLDEN") == "write":
+        golden.write_text(made, encoding="utf-8", newline="\n")
+    assert made == golden.read_text(encoding="utf-8")
+
+
+# ------------------------------------------------------------------ SVG
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_svg_is_self_contained_xml(name):
+    text = PICTURES[name]().to_svg()
+    root = ElementTree.fromstring(text)
+    assert root.tag == SVG + "svg"
+    assert root.get("role") == "img"
+    assert root.get("style") == "max-width:100%;height:auto"
+    assert root.find(SVG + "title").text
+    assert root.find(SVG + "desc").text.startswith("Computation graph of ")
+    assert not re.search(r"script|url\(|@import|href|<image|<foreignObject|\sid=", text)
+    assert re.findall(r"https?:[^\"' ]*", text) == ["http://www.w3.org/2000/svg"]
+
+
+def test_svg_is_the_same_each_time_and_pictures_do_not_disturb_each_other():
+    one, again = PICTURES["lesson"]().to_svg(), PICTURES["lesson"]().to_svg()
+    other = PICTURES["square"]().to_svg()
+    assert one == again
+    names = [re.search(r'class="(af\w+)"', text)[1] for text in (one, other)]
+    assert names[0] != names[1]
+    rules = re.search(r"<style>(.*?)</style>", one, re.DOTALL)[1]
+    for rule in re.findall(r"(?:^|\n|\})([^{}@]+)\{", rules):
+        assert all(names[0] in selector for selector in rule.split(","))
+
+
+def test_svg_says_all_that_the_lesson_has():
+    texts = [t.text for t in ElementTree.fromstring(PICTURES["lesson"]().to_svg()).iter(SVG + "text")]
+    g = PICTURES["lesson"]().drawn
+    for node in g.nodes:
+        assert node.title in texts
+        assert node.value.text(4) in texts
+        assert node.gradient.text(4) in texts
+        for row in node.operands:
+            assert row.title in texts
+            if row.flows:
+                assert f"×{row.local.text(4)}" in texts
+                assert f"= {row.sent.text(4)}" in texts
+    for word in ("Variable", "Operation", "multiply", "no gradient", "∂a5/∂x", "local derivative"):
+        assert word in texts
+    assert "Constant" not in texts  # the legend explains what is there
+
+
+def test_themes():
+    z = square()
+    light, dark, auto = [graph(z, theme=theme).to_svg() for theme in ("light", "dark", "auto")]
+    assert "#E6F1FB" in light
+    assert "#10283C" not in light
+    assert "#10283C" in dark
+    assert "#E6F1FB" not in dark
+    assert "var(" not in light + dark
+    assert "prefers-color-scheme:dark" in auto
+    assert "data-jp-theme-light=false" in auto
+    with af.options(theme="dark"):
+        assert graph(z).to_svg() == dark
+
+
+def test_digits():
+    with af.options(digits=7):
+        texts = graph(lesson()[0]).to_svg()
+    assert "−43.892" in texts or "-43.892" not in texts
+    assert re.search(r"−?\d+\.\d{4,}", texts)
+
+
+def test_nan_is_told_in_words_and_colour():
+    v = af.Variable([1.0, 0.0, -1.0], name="v")
+    with np.errstate(all="ignore"):
+        s = np.sum(np.log(v))
+    g = graph(s, gradients=True, theme="light")
+    text = g.to_svg()
+    assert "1 NaN, 1 infinite" in text
+    assert 'class="op out alarm"' in text
+    assert THEMES["light"]["warn"] in g.to_dot()
+    assert "1 NaN" in str(g)
+
+
+def test_the_legend_can_be_left_out():
+    assert "computed left to right" in graph(square()).to_svg()
+    assert "computed left to right" not in graph(square(), legend=False).to_svg()
+    assert "call z.backward() to see gradients" in graph(square(), legend=False).to_svg()
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_every_text_can_be_read_on_its_fill(theme):
+    colours = THEMES[theme]
+    for style, (_, _, _, colour) in STYLES.items():
+        for kind in ("var", "con", "op"):
+            ink = luminance(colours[colour.replace("@", kind)])
+            fills = (
+                ["head"] if style in ("title", "value", "shape") else ["head", "fill"] if style == "word" else ["fill"]
+            )
+            for fill in [colours[f"{kind}-{f}"] for f in fills] + [colours["bg"]] * (
+                style in ("note", "local", "sent")
+            ):
+                low, high = sorted([ink, luminance(fill)])
+                assert (high + 0.05) / (low + 0.05) >= 4.5, (style, kind, fill)
+
+
+def test_numbers_fit_into_their_room():
+    assert width("0123456789", "value") == pytest.approx(10 * 0.61 * 14)
+    assert width("日本", "operand") == pytest.approx(4 * 0.61 * 12.5)
+    assert [cells(c) for c in "a日\u0301"] == [1, 2, 0]
+
+
+# ------------------------------------------------------------------ whatever a name may be
+
+
+@pytest.mark.parametrize("name", EVIL, ids=range(len(EVIL)))
+def test_no_name_breaks_a_format(name):
+    g = evil(name)
+    root = ElementTree.fromstring(g.to_svg())
+    shown = [t.text for t in root.iter(SVG + "text")]
+    title = clean(name)
+    assert any(text.startswith(title[:15]) for text in shown if text) or not name
+    assert not list(root.iter(SVG + "script"))
+    assert json.loads(g.to_json())["nodes"][0]["title"] == g.nodes[0].title
+    assert not set("<>") & set(g.to_json())
+    for text in (g.to_svg(), g.to_dot(), g.to_mermaid(), g.to_json(), str(g)):
+        text.encode("utf-8")
+        assert not re.search("[\x00-\x08\x0b-\x1f\u202a-\u202e\u2066-\u2069]", text)
+    lines = g.to_mermaid().splitlines()
+    assert all(re.match(r"flowchart|    (n\d|classDef|class|%%)", line) for line in lines)
+    assert len(str(g).splitlines()) == len(str(evil("plain")).splitlines())
+
+
+def test_equal_names_stay_apart():
+    x, y = af.Variable(2.0, name="same"), af.Variable(3.0, name="same")
+    g = graph(x * y, gradients=True)
+    assert [node.gradient.elements for node in g.nodes[:2]] == [(3.0,), (2.0,)]
+    assert "same #0" in str(g)
+    assert "same #1" in str(g)
+
+
+# ------------------------------------------------------------------ DOT
+
+
+def test_dot_has_every_node_arrow_and_operand():
+    g = PICTURES["lesson"]().drawn
+    text = g.to_dot()
+    assert len(re.findall(r"^\tn\d+ \[", text, re.MULTILINE)) == len(g.nodes)
+    arrows = re.findall(r"^\tn(\d+):out:e -> n(\d+):r(\d+):w", text, re.MULTILINE)
+    assert [tuple(map(int, a)) for a in arrows] == [(e.source, e.target, e.slot + 1) for e in g.edges]
+    for colour in ("#E6F1FB", "#FBD9A3"):
+        assert colour in text
+
+
+def test_dot_needs_the_package(monkeypatch):
+    monkeypatch.setitem(sys.modules, "graphviz", None)
+    with pytest.raises(ImportError, match="pip install graphviz"):
+        graph(square()).to_dot()
+
+
+@with_dot
+@pytest.mark.parametrize("name", EVIL, ids=range(len(EVIL)))
+def test_dot_draws_any_name_as_it_is(name):
+    g = evil(name)
+    svg = dot.run_dot(g, "svg").decode()
+    texts = [t.text for t in ElementTree.fromstring(svg).iter(SVG + "text")]
+    assert g.nodes[0].title.rstrip().replace("\xa0", " ") in "".join([t or "" for t in texts]).replace("\xa0", " ")
+
+
+@with_dot
+@pytest.mark.parametrize("name", PICTURES)
+def test_dot_accepts_every_picture_without_a_warning(name):
+    done = subprocess.run(["dot", "-Tsvg"], input=PICTURES[name]().to_dot().encode(), capture_output=True, check=True)
+    assert not done.stderr
+
+
+@with_dot
+def test_engine_dot():
+    text = graph(square(), engine="dot").to_svg()
+    root = ElementTree.fromstring(text)
+    assert root.get("role") == "img"
+    assert "Generated by graphviz" not in text
+    assert "DTD" not in text
+    assert root.find(SVG + "title").text == "z"
+
+
+@with_dot
+def test_png_and_pdf(tmp_path):
+    z = graph(square())
+    assert z.save(tmp_path / "z.png").read_bytes().startswith(b"\x89PNG")
+    assert z.save(tmp_path / "z.PDF").read_bytes().startswith(b"%PDF")
+
+
+def without_matplotlib(monkeypatch):
+    for module in ("matplotlib", "matplotlib.figure"):
+        monkeypatch.setitem(sys.modules, module, None)
+
+
+def test_without_dot(monkeypatch, tmp_path):
+    without_matplotlib(monkeypatch)
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    z = square()
+    text = graph(z, engine="dot").to_svg()
+    assert "dot was not found; drew with the built-in layout" in text
+    ElementTree.fromstring(text)
+    with pytest.raises(FileNotFoundError, match="dot was not found"):
+        graph(z).save(tmp_path / "z.png")
+
+
+@with_dot
+def test_dot_is_not_asked_for_too_much(monkeypatch, tmp_path):
+    without_matplotlib(monkeypatch)
+    monkeypatch.setattr(dot, "NODES", 1)
+    with pytest.raises(ValueError, match="at most 1"):
+        graph(square()).save(tmp_path / "z.png")
+    monkeypatch.setattr(dot, "NODES", 500)
+    monkeypatch.setattr(dot, "SECONDS", 1e-6)
+    with pytest.raises(TimeoutError, match="it was stopped"):
+        graph(square()).save(tmp_path / "z.png")
+
+
+# ------------------------------------------------------------------ text
+
+
+def test_the_tree():
+    assert str(graph(square(), gradients=True)).splitlines() == [
+        "z  multiply = 9       ∂ 1",
+        "├─① x  Variable = 3   ∂ 6  ×3 = 3 + 3",
+        "└─② x  (shown above)       ×3",
+        "1 Variable · 1 Operation · z.step() walks through the backward pass",
+    ]
+    assert str(graph(square() + 0.0, gradients=True)).endswith("2 Operations")  # has no name to call
+    assert "step()" not in str(graph([square(), square()], gradients=True))
+
+
+def test_the_tree_in_ascii(monkeypatch):
+    g = PICTURES["lesson"]()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
+    assert str(g).isascii()
+    assert str(g) == g.to_text(ascii=True)
+    monkeypatch.undo()
+    assert "├─①" in g.to_text()
+    assert "|-(1) x" in graph(square()).to_text(ascii=True)
+
+
+def test_a_deep_graph_stays_on_the_screen():
+    x = af.Variable(1.0, name="x")
+    y = x
+    for _ in range(300):
+        y = np.tanh(y)
+    lines = str(graph(y, fold=False)).splitlines()
+    assert max(map(len, lines)) < 160
+    assert sum("continued below" in line for line in lines) > 5
+    assert len([line for line in lines if "= 0." in line]) == 300
+
+
+# ------------------------------------------------------------------ JSON, files, notebooks
+
+
+def test_json_is_strict_and_complete():
+    v = af.Variable([1.0, 0.0], name="v")
+    with np.errstate(all="ignore"):
+        g = graph(np.sum(np.log(v)) * af.Variable(1j, name="i"))
+
+    def refuse(word):
+        raise AssertionError(word)
+
+    data = json.loads(g.to_json(), parse_constant=refuse)
+    assert len(data["nodes"]) == len(g.nodes)
+    assert len(data["edges"]) == len(g.edges)
+    assert data["nodes"][0]["operands"] == []
+    assert data["format"] == "autoflow graph 1"
+
+
+def test_save_names_the_formats_it_knows(tmp_path):
+    g = graph(square())
+    with pytest.raises(ValueError, match=r"\.svg .*\.dot .*\.png"):
+        g.save(tmp_path / "z.gif")
+    assert g.save(str(tmp_path / "z.svg")) == tmp_path / "z.svg"
+    assert (tmp_path / "z.svg").read_bytes().decode() == g.to_svg()
+
+
+def test_the_bundle():
+    g = graph(square())
+    bundle = g._repr_mimebundle_()
+    assert set(bundle) == {"text/html", "text/plain"}
+    assert g._repr_mimebundle_(include=["image/svg+xml"]) == {"image/svg+xml": g.to_svg()}
+    image = ElementTree.fromstring(re.search(r"<img[^>]*/>", bundle["text/html"])[0])
+    assert image.get("alt").startswith("Computation graph of z = 9")
+    assert base64.b64decode(image.get("src").partition(",")[2]).decode() == g.to_svg()
+    assert set(g._repr_mimebundle_(include=["text/plain"])) == {"text/plain"}
+    assert "text/html" not in g._repr_mimebundle_(exclude=["text/html"])
+
+
+def test_the_bundle_never_raises(monkeypatch):
+    from autoflow.pictures.render import svg, text
+
+    def broken(*_):
+        raise ZeroDivisionError
+
+    g = graph(square())
+    monkeypatch.setattr(svg, "place", broken)
+    assert set(g._repr_mimebundle_()) == {"text/plain"}
+    monkeypatch.setattr(text, "Tree", broken)
+    assert "failed" in g._repr_mimebundle_()["text/plain"]
+
+
+def test_draw_shows_once_in_a_cell(monkeypatch):
+    shown = []
+    shell = types.SimpleNamespace(user_ns={}, execution_count=7)
+    module = types.ModuleType("IPython")
+    module.get_ipython = lambda: shell
+    module.display = types.ModuleType("IPython.display")
+    module.display.display = shown.append
+    monkeypatch.setitem(sys.modules, "IPython", module)
+    monkeypatch.setitem(sys.modules, "IPython.display", module.display)
+    hidden_in_a_list = [af.Variable(1.0)]
+    shell.user_ns["weight"] = hidden_in_a_list[0]
+    picture = draw(hidden_in_a_list[0])
+    assert picture.nodes[0].title == "weight"
+    assert len(shown) == 1
+    picture._ipython_display_()
+    assert len(shown) == 1  # the value of the cell that has drawn it
+    shell.execution_count = 8
+    picture._ipython_display_()
+    assert len(shown) == 2
+
+
+def test_big_pictures_are_drawn_too():
+    g = random_graph()
+    assert by_title(g)
+    for text in (g.to_svg(), g.to_dot(), g.to_mermaid(), g.to_json(), str(g)):
+        assert text

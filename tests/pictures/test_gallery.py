@@ -1,0 +1,254 @@
+"""The reference graphs of images/make.py, in every format, compared with golden files that somebody has looked at.
+
+After a change that is meant to change pictures: AUTOFLOW_GOLDEN=write pytest tests/pictures/test_gallery.py, then
+python images/make.py, and look at them again.
+
+JSON and HTML are long and nobody reads them in a review, so theirs are compressed (0.9 MB become 0.1); where they
+differ, the test shows the lines. Of a page, what is a golden file of its own, or a source file, is left out (see
+:func:`laid_open`).
+"""
+
+import base64
+import difflib
+import gzip
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+import zlib
+from itertools import pairwise
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from gallery import SVG, make
+
+import autoflow as af
+from autoflow.pictures.render import dot
+from autoflow.pictures.render.css import style_sheet
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "gallery"
+MADE = {
+    "svg": lambda g: g.to_svg(), "dot": lambda g: g.to_dot(), "mmd": lambda g: g.to_mermaid(),
+    "txt": lambda g: g.to_text() + "\n", "table": lambda g: g.table() + "\n", "json": lambda g: g.to_json(),
+    "html": lambda g: laid_open(g.to_html(), g.to_svg()),
+}  # fmt: skip
+COMPRESSED = ("json", "html")
+LONG = "large.json"  # 870 kB that say nothing new
+FILES = [file for name in make.GALLERY for kind in MADE if (file := f"{name}.{kind}") != LONG]
+
+SOME = [file for file in FILES if file.startswith(("lesson", "network_f", "cross", "matrices"))]
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_golden_files(file):
+    name, _, kind = file.partition(".")
+    af.reset()
+    compare(MADE[kind](make.GALLERY[name]()), file + ".gz" * (kind in COMPRESSED))
+
+
+def compare(made, file):
+    """A text is what its golden file holds; or becomes it, if that is wanted."""
+    golden = GOLDEN / file
+    if os.environ.get("AUTOFLOW_GOLDEN") == "write" and (not golden.exists() or read(golden) != made):
+        GOLDEN.mkdir(exist_ok=True)
+        data = made.encode()
+        golden.write_bytes(gzip.compress(data, mtime=0) if golden.suffix == ".gz" else data)
+    wanted = read(golden)
+    if file.endswith(".json.gz"):
+        same(json.loads(made), json.loads(wanted))
+    elif golden.suffix == ".gz":
+        lines = difflib.unified_diff(wanted.splitlines(), made.splitlines(), "golden", "made", lineterm="", n=1)
+        assert "\n".join([line[:300] for line in lines]) == ""
+    else:
+        assert made == wanted
+
+
+def read(golden):
+    """The text of a golden file."""
+    data = golden.read_bytes()
+    return (gzip.decompress(data) if golden.suffix == ".gz" else data).decode()
+
+
+def laid_open(page, svg):
+    """A page as text to compare: an element per line, its data as JSON, and without what is tested elsewhere.
+
+    That is: the script and its fingerprint, which stand in fragment.js, the style sheet, and the SVG.
+    """
+    data = re.search(r"data-autoflow='([^']*)'", page)[1]
+    if not data.startswith("{"):  # long ones are compressed, by whatever zlib is there
+        data = zlib.decompress(base64.b64decode(data)).decode()
+    data = json.loads(data)
+    data["css"] = "(css.py)"
+    for fold in data["folds"]:  # the same cards again, others folded: what can be read on them
+        fold["svg"] = [text for text in texts(fold["svg"]) if text] if fold["svg"] else []
+    image = re.search(r"base64,([^\"]*)\"", page)[1]
+    assert base64.b64decode(image).decode() == svg
+    page = page.replace(image, "(the .svg)")
+    page = re.sub(r"<script>.*?</script>", "<script>(fragment.js)</script>", page, flags=re.DOTALL)
+    page = re.sub(r"'sha256-[^']*'", "'(of the script)'", page)
+    page = re.sub(r"data-autoflow='[^']*'", "data-autoflow='(below)'", page)
+    page = re.sub(r"(?<=>)(?=<)", "\n", page)
+    return page + json.dumps(data, ensure_ascii=False, indent=1) + "\n"
+
+
+@pytest.mark.slow
+def test_every_process_makes_the_same_bytes():
+    code = (
+        "import hashlib, sys\nsys.path[:0] = sys.argv[1:]\nimport test_pictures_gallery as t\n"
+        "for file in t.SOME:\n"
+        "    name, _, kind = file.partition('.')\n    t.af.reset()\n"
+        "    print(file, hashlib.sha256(t.MADE[kind](t.make.GALLERY[name]()).encode()).hexdigest())\n"
+    )
+    folder = Path(__file__).parents[1]
+    found = [
+        subprocess.run(
+            [sys.executable, "-c", code, str(folder), str(folder.parent)], capture_output=True, text=True, check=True,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+        ).stdout.splitlines()
+        for seed in "12"
+    ]  # fmt: skip
+    assert len(found[0]) == len(SOME) == 28
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_themes_differ_in_their_style_sheets_alone(theme):
+    compare(style_sheet("picture", theme) + "\n", f"{theme}.css")
+    for name in ("lesson", "network", "recurrent_folded", "hostile"):
+        af.reset()
+        automatic = make.GALLERY[name]().to_svg()
+        af.reset()
+        assert bare(make.GALLERY[name](theme=theme).to_svg()) == bare(automatic)
+
+
+def bare(svg):
+    """An SVG without its style sheet and the name that this hangs on."""
+    return re.sub(r"<style>.*?</style>|(?<=class=\")af\w+", "", svg, flags=re.DOTALL)
+
+
+def same(a, b):
+    """Equal, numbers up to rounding: libraries of linear algebra differ in the last digit."""
+    if isinstance(a, dict):
+        assert a.keys() == b.keys()
+        for key in a:
+            same(a[key], b[key])
+    elif isinstance(a, list):
+        assert len(a) == len(b)
+        for x, y in zip(a, b, strict=True):
+            same(x, y)
+    elif isinstance(a, float) and isinstance(b, float):
+        assert math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-12)
+    else:
+        assert a == b
+
+
+@pytest.mark.parametrize("name", make.GALLERY)
+def test_the_svg_is_xml_and_obeys_nobody(name):
+    text = make.GALLERY[name]().to_svg()
+    root = ElementTree.fromstring(text)
+    assert re.findall(r"https?:[^\"' ]*", text) == ["http://www.w3.org/2000/svg"]
+    assert {element.tag.removeprefix(SVG) for element in root.iter()} <= {
+        "svg", "title", "desc", "style", "rect", "g", "path", "polygon", "text", "circle",
+    }  # fmt: skip
+    attributes = {key for element in root.iter() for key in element.attrib}
+    assert not [key for key in attributes if key.startswith("on") or "href" in key or key == "id"]
+    assert len(text) < 100_000
+
+
+@pytest.mark.parametrize("name", make.GALLERY)
+def test_all_text_is_inside_the_picture_and_no_card_overlaps_another(name):
+    root = ElementTree.fromstring(make.GALLERY[name](legend=False).to_svg())
+    wide, high = float(root.get("width")), float(root.get("height"))
+    places = []
+    for group in root.iter(SVG + "g"):
+        if (group.get("class") or "").split()[:1] in (["var"], ["con"], ["op"]):
+            x, y = map(float, re.findall(r"[\d.]+", group.get("transform")))
+            box = group.find(SVG + "rect")
+            w, h = float(box.get("width")), float(box.get("height"))
+            assert x >= 0
+            assert x + w <= wide
+            assert y + h <= high
+            for u, v, a, b in places:
+                assert x + w <= u + 0.2 or u + a <= x + 0.2 or y + h <= v + 0.2 or v + b <= y + 0.2
+            places.append((x, y, w, h))
+            for text in group.iter(SVG + "text"):
+                assert 0 <= float(text.get("x")) <= w
+    assert places
+
+
+def test_hostile_names_are_clipped_and_clean_everywhere():
+    g = make.hostile()
+    files = {"svg": g.to_svg(), "dot": g.to_dot(), "mmd": g.to_mermaid(), "json": g.to_json(), "txt": g.to_text()}
+    for kind, text in files.items():
+        assert "<script" not in text or kind == "txt", kind
+        assert "\u202e" not in text
+        assert "\x00" not in text
+        assert len(text) < 60_000
+    assert max(map(len, g.to_text().splitlines())) < 250
+
+
+def test_the_lesson_has_ten_operations_on_eight_cards():
+    g = make.lesson()
+    assert g.counts() == "3 Variables · 10 Operations · 8 cards"
+    assert len(json.loads(g.to_json())["nodes"]) == 13
+    assert len(g.drawn.nodes) == 11
+    assert [card.title for card in g.drawn.nodes if len(card.members) > 1] == ["a1", "a2"]
+    told = [step.phase for step in make.example().steps()]
+    assert (told.count("forward"), told.count("backward")) == (10, 10)  # what was recorded
+    assert "x + y  add = 8 " in g.to_text()
+    assert "10 Operations · 8 cards" in g.to_text()
+    assert len(g.table().splitlines()) == 14
+    g = make.lesson(merge=False)
+    assert g.counts() == "3 Variables · 10 Operations"
+    assert len(g.drawn.nodes) == 13
+
+
+def test_the_gradient_is_a_graph_as_well():
+    g = make.gradient()
+    x = next(v for v in g.nodes if v.title == "x")
+    second = 2 * math.sin(2) + 8 * math.cos(2) - 4 * math.sin(2)
+    assert math.isclose(x.gradient.elements[0], second, rel_tol=1e-12)
+
+
+@pytest.mark.skipif(not dot.shutil.which("dot"), reason="Graphviz is not installed")
+@pytest.mark.parametrize("name", ["network", "network_folded", "hostile", "gradient"])
+def test_dot_accepts_boxes_and_folds(name):
+    from autoflow.pictures.render.dot import run_dot
+
+    assert b"<svg" in run_dot(make.GALLERY[name](), "svg")
+
+
+@pytest.mark.skipif(not dot.shutil.which("dot"), reason="Graphviz is not installed")
+@pytest.mark.parametrize("name", ["network", "recurrent"])
+def test_dot_leads_all_arrows_forward_and_boxes_one_after_another(name):
+    g = make.GALLERY[name]().drawn
+    plain = subprocess.run(["dot", "-Tplain"], input=g.to_dot().encode(), capture_output=True, check=True).stdout
+    at = {line[1]: (float(line[2]), float(line[4])) for line in map(str.split, plain.decode().splitlines())
+          if line[0] == "node"}  # fmt: skip
+    left, right = [{k: x + sign * wide / 2 for k, (x, wide) in at.items()} for sign in (-1, 1)]
+    for edge in g.edges:
+        assert right[f"n{edge.source}"] < left[f"n{edge.target}"]
+    boxes = [[f"n{v.id}" for v in g.nodes if v.entered == frame.path] for frame in g.frames]
+    assert len(boxes) > 1
+    for before, after in pairwise(boxes):
+        assert max([right[k] for k in before]) < min([left[k] for k in after])
+
+
+def test_the_picture_of_the_readme_is_that_of_its_example(tmp_path, monkeypatch):
+    root = Path(make.__file__).parent.parent
+    text = (root / "README.md").read_text(encoding="utf-8")
+    assert text.index("images/lesson_light.svg") < text.index("```python")
+    code = text.split("```python\n")[1].split("```")[0]
+    monkeypatch.chdir(tmp_path)
+    exec(code, {"__name__": "readme"})
+    shown = (root / "images" / "lesson_light.svg").read_text(encoding="utf-8")
+    assert texts((tmp_path / "a5.svg").read_text(encoding="utf-8")) == texts(shown)
+    assert make.readme(theme="light").to_svg() == shown
+
+
+def texts(svg):
+    """All that can be read in a picture."""
+    return [e.text for e in ElementTree.fromstring(svg).iter(f"{SVG}text")]

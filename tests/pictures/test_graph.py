@@ -1,0 +1,518 @@
+"""Pictures as data: what the walk finds, what flows back, what things are called, where they stand."""
+
+import os
+import pickle
+import re
+import subprocess
+import sys
+import time
+import types
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from graphs import by_title, random_graph
+from hypothesis import given, strategies as st
+from support import example as lesson
+
+import autoflow as af
+from autoflow.pictures import Graph, draw, graph, to_dot
+from autoflow.pictures.layout import arrange, ordering
+from autoflow.pictures.model.numbers import number, numbers
+from autoflow.pictures.render.cards import cards
+
+
+def test_the_lesson_is_what_was_computed():
+    a5, _ = lesson()
+    g = graph(a5)
+    titles = [node.title for node in g.nodes]
+    assert titles == ["x", "y", "z", "x + y", "a1", "x*y", "a2", "a1**2", "sin(a2)", "a3", "cos(a2)", "a4", "a5"]
+    assert [node.id for node in g.nodes] == list(range(13))
+    assert g.outputs == (12,)
+    assert [node.kind for node in g.nodes] == ["Variable"] * 3 + ["Operation"] * 10
+    assert by_title(g)["a5"].value.elements == (float(a5),)
+    assert [(e.source, e.target, e.slot) for e in g.edges][-2:] == [(9, 12, 0), (11, 12, 1)]
+
+
+def test_contributions_are_those_of_backward():
+    a5, leaves = lesson()
+    a5.backward()
+    g = graph(a5)
+    nodes = by_title(g)
+    for leaf in leaves:
+        node = nodes[leaf.name]
+        np.testing.assert_allclose(node.gradient.elements[0], leaf.grad, rtol=1e-12)
+        np.testing.assert_allclose(sum(p.elements[0] for p in node.parts), leaf.grad, rtol=1e-12)
+        arrived = [e.sent.elements[0] for e in g.edges if e.source == node.id]
+        assert arrived == [p.elements[0] for p in node.parts]
+    square = nodes["a1**2"].operands[0]
+    assert square.local.elements == (24.0,)
+    np.testing.assert_allclose(square.sent.elements[0], 24 * np.sin(60.0))
+    assert not square.note
+    assert nodes["a1**2"].operands[1].note == "no gradient"
+
+
+def test_parts_stand_in_the_order_of_use():
+    x = af.Variable(2.0, name="x")
+    z = x * 10.0 + x * 20.0 + x * 30.0
+    parts = by_title(graph(z, gradients=True))["x"].parts
+    assert [p.elements[0] for p in parts] == [10.0, 20.0, 30.0]
+
+
+def test_a_shared_node_waits_for_all_its_uses():
+    x = af.Variable(2.0, name="x")
+    a = x * x
+    out = a + a * x
+    assert by_title(graph(out, gradients=True))["x"].gradient.elements == (16.0,)
+
+
+def test_gradients_appear_after_backward_and_are_of_one_pass():
+    a5, (x, *_) = lesson()
+    before = graph(a5)
+    assert not before.gradients
+    assert before.look.detail == "values"
+    assert "call a5.backward() to see gradients" in before.notes
+    assert all(e.sent is None for e in before.edges)
+    a5.backward()
+    one = graph(a5)
+    assert one.gradients
+    assert one.look.detail == "lesson"
+    assert by_title(one)["x"].notes == ()
+    a5.backward()
+    two = graph(a5)
+    assert by_title(two)["x"].gradient == by_title(one)["x"].gradient
+    assert by_title(two)["x"].notes == (
+        f"x.grad = {number(2 * float(one.nodes[0].gradient.elements[0]), 4)}, 2 passes",
+    )
+    x.grad = 1.0
+    assert by_title(graph(a5))["x"].notes == ("x.grad = 1, of other passes too",)
+    assert not graph(a5, gradients=False).gradients
+
+
+def test_drawing_changes_nothing():
+    a5, (x, *_) = lesson()
+    graph(a5, gradients=True).to_svg()
+    assert x.grad is None
+    assert a5.grad is None
+
+
+def test_gradients_without_backward():
+    a5, (x, *_) = lesson()
+    g = graph(a5, gradients=True)
+    a5.backward()
+    np.testing.assert_allclose(by_title(g)["x"].gradient.elements[0], x.grad)
+
+
+def test_x_times_x_has_two_arrows():
+    x = af.Variable(3.0, name="x")
+    g = graph(x * x, gradients=True)
+    assert [(e.source, e.target, e.slot, e.sent.elements) for e in g.edges] == [(0, 1, 0, (3.0,)), (0, 1, 1, (3.0,))]
+
+
+def test_operands_keep_their_order():
+    a, b = af.Variable(1.0, name="a"), af.Variable(2.0, name="b")
+    assert [row.title for row in graph(a - b).nodes[-1].operands] == ["a", "b"]
+    assert [row.title for row in graph(b - a).nodes[-1].operands] == ["b", "a"]
+    assert [row.title for row in graph(7.0 - a).nodes[-1].operands] == ["7", "a"]
+
+
+def test_plain_numbers_stand_in_the_row_or_are_nodes():
+    x = af.Variable(3.0, name="x")
+    inline = graph(x**2)
+    assert [row.source for row in inline.nodes[-1].operands] == [0, None]
+    drawn = graph(x**2, constants="nodes")
+    assert [(node.kind, node.title) for node in drawn.nodes] == [
+        ("Variable", "x"),
+        ("Constant", "2"),
+        ("Operation", "x**2"),
+    ]
+    assert [e.flows for e in drawn.edges] == [True, False]
+
+
+def test_a_constant_without_a_name_is_a_literal():
+    """The seed of a backward pass that was recorded is one."""
+    x = af.Variable(2.0, name="x")
+    np.sin(x).backward(create_graph=True)
+    x.grad.name = "slope"
+    assert graph(x.grad).counts() == "1 Variable · 2 Operations"
+    assert by_title(graph(x.grad))["slope"].operands[0].title == "1"
+    assert graph(x.grad, constants="nodes").counts() == "1 Variable · 1 Constant · 2 Operations"
+    assert graph(x * af.Constant(3.0, name="k")).counts() == "1 Variable · 1 Constant · 1 Operation"
+    assert graph(x * af.Constant([3.0])).counts() == "1 Variable · 1 Constant · 1 Operation"
+
+
+def test_looking_at_operands_changes_no_picture():
+    x = af.Variable(2.0, name="x")
+    z = x**2 + np.ones(())
+    before = graph(z, constants="nodes").to_json(), graph(z).to_svg()
+    assert [operand.name for operand in z.operands[0].operands] == ["x", "2"]
+    assert (graph(z, constants="nodes").to_json(), graph(z).to_svg()) == before
+
+
+def test_a_mean_of_nothing_but_rounding_is_zero():
+    summary = numbers(np.array([0.1, 0.2, -0.3] * 4))
+    assert summary.mean == 0.0
+    assert summary.text(4) == "0 ± 0.216"
+    assert numbers(np.array([1e-9, 0.1, -0.1] * 4)).mean == pytest.approx(1e-9 / 3)
+
+
+def test_named_constants_arrays_and_frozen_variables_are_nodes():
+    w = af.Variable(np.ones((4, 2)), name="w")
+    frozen = af.Variable(1.0, name="f", requires_grad=False)
+    k = af.Constant(3.0, name="k")
+    g = graph((np.ones((3, 4)) @ w) * frozen + k, gradients=True)
+    nodes = by_title(g)
+    assert nodes["array"].kind == "Constant"
+    assert nodes["k"].notes == ("no gradient",)
+    assert nodes["f"].kind == "Variable"
+    assert nodes["f"].notes == ("frozen: no gradient",)
+    assert nodes["f"].gradient is None
+
+
+def test_titles():
+    p = af.Variable(2.0)  # its name in a picture is that of this variable
+    q = af.Variable(3.0, name="given")
+    table = {
+        "p + given": p + q, "p/(p + given)": p / (p + q), "(p + given)*p": (p + q) * p, "p - (p - 1)": p - (p - 1.0),
+        "-p": -p, "(-p)**2": (-p) ** 2, "p**(-1)": p**-1.0, "exp(p)": np.exp(p), "p**p**2": p ** (p**2),
+        "(p**2)**2": (p**2) ** 2,
+    }  # fmt: skip
+    for title in table:
+        assert graph(table[title]).nodes[-1].title == title
+    v = af.Variable([1.0, 2.0, 3.0], name="v")
+    assert graph(v[1:]).nodes[-1].title == "v[1:]"
+    long = (p + q) * (p - q) * (p * q)
+    anonymous = [long]
+    del long
+    assert graph(anonymous[0]).nodes[-1].title == graph(anonymous[0]).nodes[-1].name
+    chosen = anonymous[0]
+    assert graph(chosen).nodes[-1].title == "chosen"
+    assert chosen.name.startswith("multiply_")
+    chosen.name = "said"
+    assert graph(chosen).nodes[-1].title == "said"
+
+
+def test_an_expression_is_a_title_up_to_sixteen_characters():
+    left, right, longer = [af.Variable(1.0, name=name) for name in ("seven77", "sixsix", "seven_7")]
+    sums = [left + right, left + longer]
+    assert graph(sums[0]).nodes[-1].title == "seven77 + sixsix"
+    assert graph(sums[1]).nodes[-1].title == sums[1].name
+    assert re.fullmatch(r"add_\d+", sums[1].name)
+
+
+def test_a_notebook_has_the_first_word(monkeypatch):
+    values = [af.Variable(float(k)) for k in range(4)]
+    values[3].name = "given"
+    shell = types.SimpleNamespace(user_ns={"cell": values[0], "_hidden": values[1], "other": values[3]})
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell))
+
+    def helper(node, local):
+        return graph(node + local + values[1] + values[3])
+
+    g = helper(values[0], values[2])
+    assert [v.title for v in g.nodes if v.kind == "Variable"] == ["cell", values[1].name, "local", "given"]
+    monkeypatch.undo()
+    assert helper(values[0], values[2]).nodes[0].title == "node"
+    assert values[0].name.startswith("var_")  # nothing is stored
+
+
+def test_names_are_looked_up_once_per_drawing(monkeypatch):
+    from autoflow.pictures.model import gathering
+
+    calls = []
+    monkeypatch.setattr(gathering, "bound_names", lambda: calls.append(1) or {})
+    a5, _ = lesson()
+    a5.backward()
+    g = graph(a5)
+    for made in (g.to_svg, g.to_dot, g.to_json, g.to_text, g.to_mermaid, g.to_html, g.table):
+        made()
+    assert calls == [1]
+
+
+def test_the_name_that_came_first_wins():
+    first = af.Variable(1.0)
+    second = first  # noqa: F841
+    assert graph(first).nodes[0].title == "first"
+
+
+def test_arrays():
+    x = af.Constant(np.ones((32, 4)), name="x")
+    w, b = af.Variable(np.full((4, 3), 0.5), name="w"), af.Variable(np.zeros(3), name="b")
+    g = graph(np.sum(x @ w + b), gradients=True)
+    nodes = by_title(g)
+    assert g.look.detail == "arrays"
+    assert nodes["x @ w + b"].operands[1].note == "broadcast × 32"
+    assert nodes["w"].value.text(4) == "0.5 ± 0"
+    assert nodes["w"].value.shape_text() == "4 × 3"
+    assert nodes["b"].gradient.elements == (32.0, 32.0, 32.0)
+    assert nodes["w"].gradient.rms == 32.0
+    assert graph(np.sum(w[:1])).look.detail == "arrays"
+    assert graph(np.sum(b * b)).look.detail == "values"
+
+
+def test_summaries_of_arrays():
+    assert numbers(np.array([1.0, np.nan, np.inf])).flags() == "1 NaN, 1 infinite"
+    assert numbers(np.array([np.nan] * 9)).text(4) == "no finite value"
+    assert numbers(np.zeros((0, 2))).text(4) == "empty"
+    assert numbers(None, (3,), "float32").text(4) == "not kept"
+    assert numbers(np.array([[1, 2], [3, 4]])).text(4) == "[[1, 2], [3, 4]]"
+    assert numbers(np.float32(0.1)).shape_text() == "float32"
+    assert numbers(np.full(10, 1e200)).rms == pytest.approx(1e200)
+    assert numbers(np.full(10, 60000, np.float16)).mean == 60000
+    assert numbers(np.array(["a"])).text(4) == "not numbers"
+    assert [numbers(np.full(9, v)).blocks() for v in (0.0, 1e-9, 1e-5, 0.01, 1.0, 50.0)] == [0, 0, 1, 4, 6, 6]
+    written = {
+        -1.0: "−1",
+        0.00001234: "1.234e−5",
+        3.14159: "3.142",
+        1e300: "1e300",
+        True: "True",
+        -0.0: "0",
+        98765.0: "98765",
+    }
+    assert {v: number(v, 4) for v in written} == written
+    assert [number(v, 4) for v in (float("-inf"), float("nan"), 1234567.0)] == ["−∞", "NaN", "1.235e6"]
+
+
+@given(st.lists(st.floats(width=32), max_size=20))
+def test_no_array_breaks_a_summary(values):
+    text = numbers(np.array(values)).text(4)
+    assert text
+    assert "-" not in text
+
+
+def test_values_that_were_not_kept():
+    with af.options(keep=0):
+        x = af.Variable(np.ones(50), name="x")
+        y = np.sum(x * 2.0 + 1.0)
+        g = graph(y)
+    assert by_title(g)["x*2"].value.text(4) == "not kept"
+    assert by_title(g)["x*2"].value.shape == (50,)
+
+
+def test_overwritten_values_are_not_passed_off_as_old_ones():
+    w = af.Variable([1.0, 2.0], name="w")
+    loss = np.sum(w * w)
+    loss.backward()
+    with af.no_grad():
+        w -= 1.0
+    g = graph(loss)
+    assert any("overwritten since it was used" in note for note in by_title(g)["w"].notes)
+    assert any("StaleValueError" in note for note in g.notes)
+    assert not g.gradients
+    b = af.zeros(3)
+    b[1] = af.Variable(5.0, name="v")
+    assert by_title(graph(b))["array"].value.text(4) == "not kept"
+
+
+def test_a_rule_that_fails_leaves_the_values():
+    x = af.Variable(3.0, name="x")
+    z = af.Operation.create_node(9.0, "mine", x)
+    z.grad_fn = lambda g: 1 / 0
+    g = graph(z, gradients=True)
+    assert g.nodes[-1].value.elements == (9.0,)
+    assert any(note.startswith("gradients are not shown. ZeroDivisionError") for note in g.notes)
+
+
+def test_complex_outputs_have_no_direction():
+    z = af.Variable(1 + 2j, name="z")
+    g = graph(z * z, gradients=True)
+    assert not g.gradients
+    assert any("complex" in note for note in g.notes)
+    real = graph(np.abs(z * z), gradients=True)
+    assert real.gradients
+    assert all(e.local is None for e in real.edges if real.nodes[e.target].value.dtype == "complex128")
+
+
+def test_several_outputs():
+    x = af.Variable(3.0, name="x")
+    a, b = x * x, x * 2.0
+    g = graph([a, b, a], gradients=True)
+    assert len(g.outputs) == 2
+    assert by_title(g)["x"].gradient.elements == (8.0,)
+    assert "gradients are those of the sum of the outputs" in g.notes
+    inner = graph([a, a * 3.0], gradients=True)
+    assert by_title(inner)["a"].gradient.elements == (4.0,)
+
+
+def test_leaves_alone():
+    assert [node.kind for node in graph(af.Constant(1.0)).nodes] == ["Constant"]
+    assert [node.kind for node in graph(af.Variable(1.0)).nodes] == ["Variable"]
+    assert graph([af.Constant(1.0), af.Variable(1.0) * 2.0]).counts() == "1 Variable · 1 Constant · 1 Operation"
+
+
+def test_wrong_arguments_say_what_is_right():
+    x = af.Variable(1.0, name="x")
+    for words in (
+        {"detail": "all"},
+        {"direction": "left"},
+        {"constants": "none"},
+        {"theme": "blue"},
+        {"engine": "neato"},
+    ):
+        with pytest.raises(ValueError, match="is one of '"):
+            graph(x, **words)
+    for wrong in (1.0, [], [x, 1.0], None, np.ones(3)):
+        with pytest.raises(af.errors.LostGradientError, match="a picture starts from a node"):
+            graph(wrong)
+    orphan = np.array(x * np.ones(2), subok=True)
+    with pytest.raises(af.errors.LostGradientError):
+        graph(orphan)
+    assert graph(x)  # the orphan among the caller's variables does no harm
+
+
+@pytest.mark.slow
+def test_a_large_graph_shows_what_is_nearest_and_says_so():
+    x = af.Variable(1.0, name="x")
+    y = x
+    for _ in range(3000):
+        y = y * 1.001 + x
+    g = graph(y, gradients=True, limit=400)
+    assert len(g.nodes) == 400
+    assert g.nodes[-1].output
+    assert "6,001 nodes; showing the 400 nearest to the output; 5,601 are hidden" in g.notes[0]
+    assert g.nodes[-1].operands[1].note == "hidden"
+    whole = graph(y, gradients=True, limit=7000)
+    assert whole.nodes[-300].gradient == g.nodes[-300].gradient
+    assert len(graph(y, limit=5).nodes) == 5
+    assert "continued below" in str(whole)
+
+
+@pytest.mark.slow
+def test_a_huge_graph():
+    n = 1_000_000 if os.environ.get("AUTOFLOW_NIGHTLY") == "1" else 100_000
+    x = af.Variable(1.0, name="x")
+    y = x
+    for _ in range(n):
+        y = y * 1.0000001
+    start = time.perf_counter()
+    g = graph(y, gradients=True)
+    assert time.perf_counter() - start < 30  # 6 s on an idle machine
+    assert [node.title for node in g.nodes] == [f"repeat ×{n - 1}", "y"]
+    assert f"{n + 1:,} nodes; showing 2: 1 repeat folded" in g.notes[0]
+    assert len(g.to_svg()) < 20_000
+    assert len(repr(y)) <= 2000
+
+
+def test_many_operands_share_a_row():
+    vs = [af.Variable(float(k), name=f"v{k}") for k in range(40)]
+    g = graph(np.sum(np.concatenate([v.reshape(1) for v in vs])), gradients=True)
+    node = next(node for node in g.nodes if node.word.startswith("concatenate"))
+    assert (len(node.operands), node.more_operands) == (12, 28)
+    assert by_title(g)["v3"].gradient.elements == (1.0,)
+    assert g.to_svg()
+    assert "28 more operands" in str(g)
+
+
+def test_a_graph_is_plain_data():
+    a5, _ = lesson()
+    g = graph(a5, gradients=True)
+    assert pickle.loads(pickle.dumps(g)) == g
+    hash(g.nodes)
+    with pytest.raises(AttributeError):
+        g.title = "other"
+
+
+def test_draw_and_to_dot_are_the_same_picture():
+    a5, _ = lesson()
+    assert draw(a5) == graph(a5)
+    assert to_dot(a5) == graph(a5).to_dot()
+    assert isinstance(a5.graph(), Graph)
+    assert af.graph(a5) == a5.graph() == graph(a5)
+
+
+def test_the_import_needs_no_renderer():
+    late = ("graphviz", "IPython", "subprocess", "json", "matplotlib")
+    code = f"import sys, {{}}; print([m for m in {late} if m in sys.modules])"
+    found = [
+        subprocess.run([sys.executable, "-c", code.format(m)], capture_output=True, text=True, check=True).stdout
+        for m in ("autoflow", "numpy")
+    ]
+    assert found[0] == found[1]
+
+
+# ------------------------------------------------------------------ the layout
+
+
+def placed(g):
+    """Boxes and paths of a graph as SVG places them."""
+    from autoflow.pictures.render import svg
+
+    drawn = cards(g)
+    widths = [c.width for c in drawn]
+    plan, _ = svg.place(g, drawn, widths, down=False)
+    return plan, list(zip(plan.corners, widths, [c.height for c in drawn], strict=True))
+
+
+def test_no_two_cards_overlap():
+    a5, _ = lesson()
+    for g in (graph(a5, gradients=True), graph(a5, "names"), random_graph()):
+        _, boxes = placed(g)
+        for k, ((x, y), w, h) in enumerate(boxes):
+            for (u, v), wide, high in boxes[:k]:
+                assert x + w <= u or u + wide <= x or y + h <= v or v + high <= y
+
+
+def test_arrows_go_forward_and_through_no_card():
+    for g in (graph(lesson()[0], gradients=True), random_graph()):
+        plan, boxes = placed(g)
+        for edge, path in zip(g.edges, plan.paths, strict=True):
+            assert all(a[0] <= b[0] for a, b in pairwise(path))
+            for (ax, ay), (bx, by) in zip(path[::2], path[1::2], strict=False):
+                assert ay == by  # inside a rank an arrow is straight, and beside the cards
+                for k, ((x, y), w, h) in enumerate(boxes):
+                    if k not in (edge.source, edge.target) and x < bx and ax < x + w:
+                        assert not y < ay < y + h
+
+
+def test_the_longest_way_is_straight():
+    x = af.Variable(1.0, name="x")
+    y = x
+    for k in range(8):
+        y = np.exp(y) if k % 2 else y * 0.5
+    plan, _ = placed(graph(y, direction="right"))
+    assert all(max(p[1] for p in path) - min(p[1] for p in path) < 0.5 for path in plan.paths)
+
+
+def test_the_longest_way_of_the_lesson_is_straight_among_others():
+    g = graph(lesson()[0], gradients=True)
+    plan, _ = placed(g)
+    way = ["x", "x + y", "a1", "a1**2", "a3", "a5"]
+    for edge, path in zip(g.edges, plan.paths, strict=True):
+        if (g.nodes[edge.source].title, g.nodes[edge.target].title) in pairwise(way):
+            assert max(p[1] for p in path) - min(p[1] for p in path) < 0.6
+
+
+def test_operands_of_one_use_stand_beside_it():
+    x = af.Variable(1.0, name="x")
+    y = x
+    for k in range(6):
+        y = np.tanh(y) + np.exp(af.Variable(1.0, name=f"b{k}"))
+    g = graph(y)
+    rank = arrange.ranks(len(g.nodes), [(e.source, e.target) for e in g.edges])
+    for e in g.edges:
+        assert rank[e.target] == rank[e.source] + 1
+
+
+def test_crossings_are_removed():
+    boxes = [arrange.Box(10, 10, (3.0, 7.0), 5.0) for _ in range(4)]
+    lines = [arrange.Line(0, 3, 0), arrange.Line(1, 2, 0), arrange.Line(0, 3, 1)]
+    layers = arrange.Layers(boxes, lines)
+    layers.rows = [[0, 1], [2, 3]]
+    assert ordering.crossings(layers) == 2
+    ordering.reorder(layers)
+    assert ordering.crossings(layers) == 0
+
+
+def test_neighbours_change_places_where_averages_do_not_help():
+    boxes = [arrange.Box(10, 10, (5.0,), 5.0) for _ in range(4)]
+    layers = arrange.Layers(boxes, [arrange.Line(0, 3, 0), arrange.Line(1, 2, 0)])
+    layers.rows = [[0, 1], [2, 3]]
+    ordering.swap_neighbours(layers, {0: 0, 1: 1, 2: 0, 3: 1})
+    assert ordering.crossings(layers) == 0
+
+
+@given(st.lists(st.tuples(st.floats(-100, 100), st.floats(0.1, 10)), min_size=1, max_size=12), st.floats(0, 30))
+def test_settle_keeps_order_and_gaps(wishes, gap):
+    places = arrange.settle(wishes, [gap] * (len(wishes) - 1))
+    assert all(b - a >= gap - 1e-6 for a, b in pairwise(places))

@@ -1,0 +1,527 @@
+"""Pictures in pages and cells: the fragment without a browser, what a notebook shows of a node, PNG and PDF.
+
+In a browser it is tested in test_browser.py.
+"""
+
+import base64
+import hashlib
+import html.parser
+import io
+import json
+import re
+import shutil
+import subprocess
+import sys
+import types
+import zlib
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from graphs import EVIL, lesson, shared
+
+import autoflow as af
+from autoflow.pictures import draw, graph, notebook
+from autoflow.pictures.lesson import steps_of
+from autoflow.pictures.pages import exports, still
+from autoflow.pictures.pages.html import LONG, PLAIN, attribute, fragment, packed, page, script, style
+from autoflow.pictures.render import png
+
+PNG = b"\x89PNG\r\n"
+
+
+class Reader(html.parser.HTMLParser):
+    """All tags with their attributes, and the texts of elements."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.texts, self.open = [], {}, []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if tag in self.open:
+            while self.open.pop() != tag:
+                pass
+
+    def handle_startendtag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+
+    def handle_data(self, data):
+        self.texts.setdefault(self.open[-1] if self.open else "", []).append(data)
+
+
+def data_of(text):
+    (written,) = [attributes["data-autoflow"] for _, attributes in Reader(text).tags if "data-autoflow" in attributes]
+    return json.loads(written if written[0] == "{" else zlib.decompress(base64.b64decode(written)))
+
+
+def steppable():
+    return lesson()[0].step().graph
+
+
+# ------------------------------------------------------------------ the fragment
+
+
+def test_the_image_comes_first_and_says_what_it_shows():
+    text = fragment(steppable())
+    (first, about), (second, hidden), _, (third, image), *_ = Reader(text).tags
+    assert (first, about["class"].split()[0]) == ("div", "autoflow-picture")
+    assert (second, "hidden" in hidden, third) == ("div", True, "img")
+    assert image["alt"].startswith("Computation graph of a5 = 8.417")
+    svg = base64.b64decode(image["src"].partition(",")[2])
+    assert svg.decode() == steppable().to_svg()
+    ElementTree.fromstring(svg)
+
+
+def test_the_table_has_all_steps():
+    a5, _ = lesson()
+    reader = Reader(fragment(a5.graph(gradients=True)))
+    assert reader.texts["b"] == ["step", "phase", "what happens"]
+    assert reader.texts["td"][2::3] == [s.caption for s in steps_of(a5.graph(gradients=True).drawn)]
+
+
+def test_the_table_of_a_lesson_has_the_local_rules_in_latex():
+    a5, _ = lesson()
+    text = fragment(a5.step().graph)
+    reader = Reader(text)
+    assert reader.texts["b"] == ["step", "phase", "what happens", "local rule"]
+    _, *rules = re.findall(r'<td class="tex2jax_process mathjax_process"[^>]*>(.*?)</td>', text)
+    assert [bool(rule) for rule in rules] == [s.phase == "backward" for s in a5.steps()]
+    by_title = {s.title: rule for s, rule in zip(a5.steps(), rules, strict=True) if rule}
+    assert by_title["a3"].startswith(r"$\frac{\partial a_{3}}{\partial a_{1}^{2}} = \sin a_{2}, \quad ")
+    assert by_title["sin(a2)"] == r"$z = \sin a_{2}, \quad \frac{\partial z}{\partial a_{2}} = \cos a_{2}$"
+    told = {s["node"]: s["rule"] for s in data_of(text)["steps"] if "rule" in s}
+    assert sorted(told.values()) == sorted([rule.strip("$") for rule in by_title.values()])
+
+
+def test_names_in_local_rules_are_no_commands():
+    x = af.Variable(2.0, name=r"$\href{javascript:alert(1)}{x}$")
+    (text,) = [text for _, text in (x * x).step().graph.rules]
+    assert r"\href" not in text
+    assert text.count("$") == text.count(r"\$")
+
+
+def test_nothing_comes_from_elsewhere():
+    for text in (page(steppable(), 0), page(graph(shared()[0]))):
+        outside = re.sub(r'src="data:image/svg\+xml;base64,[A-Za-z0-9+/=]*"', "", text)
+        assert not re.search(
+            r"https?:|//[a-z]|@import|url\(|eval\(|Function\(|innerHTML|<iframe|\sid=|\son\w+=", outside
+        )
+        assert "src=" not in outside
+        assert "href" not in outside
+
+
+@pytest.mark.parametrize("name", EVIL, ids=range(len(EVIL)))
+def test_names_of_users_are_text(name):
+    x, w = af.Variable(2.0, name=name), af.Variable([1.0, 2.0], name=name)
+    z = np.sum(x * w + af.Constant(1.0, name=name))
+    z.name = name
+    for text in (page(z.step().graph, 0), fragment(graph(z, gradients=True)), z._repr_mimebundle_()["text/html"]):
+        text.encode("utf-8")
+        tags = Reader(text).tags
+        assert {tag for tag, _ in tags} <= {
+            "html", "head", "meta", "title", "style", "body", "div", "img", "details", "summary", "table", "tr", "td",
+            "b", "script", "pre",
+        }  # fmt: skip
+        assert {key for _, attributes in tags for key in attributes} <= {
+            "lang", "charset", "http-equiv", "content", "name", "class", "data-autoflow", "hidden", "alt", "src",
+            "style",
+        }  # fmt: skip
+        assert all([a["src"].startswith("data:image/svg+xml;base64,") for tag, a in tags if tag == "img"])
+        assert len([tag for tag, _ in tags if tag == "script"]) in (0, 1)
+        assert len(text) < 300_000
+
+
+def test_the_data_of_the_script():
+    a5, _ = lesson()
+    stepper = a5.step()
+    data = data_of(fragment(stepper.graph, 0))
+    assert [s["caption"] for s in data["steps"]] == [s.caption for s in stepper]
+    svg = ElementTree.fromstring(stepper.graph.to_svg())
+    edges = {e.get("data-edge") for e in svg.iter()} - {None}
+    cards = {e.get("data-node"): e for e in svg.iter() if e.get("data-node")}
+    sent = {}
+    for s in data["steps"]:
+        assert {str(s["node"])} <= set(cards) if "node" in s else s["phase"] in ("start", "end")
+        assert set(s.get("inputs", ())) <= edges
+        for product in s.get("products", ()):
+            assert product["edge"] in edges
+            texts = [t.text for t in cards[str(s["node"])].iter() if t.get("class") == "sent"]
+            sent[product["edge"]] = texts[product["row"]]
+    flowing = {f"{e.source}-{e.target}-{e.slot}": e for e in stepper.graph.edges if e.flows}
+    assert set(sent) == set(flowing)
+    for edge, text in sent.items():
+        assert text == f"= {flowing[edge].sent.text(4)}"
+
+
+def test_a_question_hides_the_answer():
+    for s in lesson()[0].steps():
+        if s.phase == "backward":
+            assert s.question.endswith("= ?")
+            assert s.question != s.caption
+
+
+def test_the_start_and_the_theme():
+    assert data_of(page(steppable(), 0))["start"] == 0
+    assert data_of(page(steppable()))["start"] == -1
+    assert data_of(fragment(graph(shared()[0], theme="dark")))["light"] == "false"
+    assert 'content="dark"' in page(graph(shared()[0], theme="dark"))
+    assert 'content="light dark"' in page(graph(shared()[0]))
+
+
+def test_without_gradients_there_is_a_picture_and_a_tree():
+    out, _ = shared()
+    g = graph(out)
+    assert not g.gradients
+    text = fragment(g)
+    assert data_of(text)["steps"] == []
+    assert "\nout  add = 12" in text.partition("<img")[0]
+    assert "<details><summary>all nodes as text</summary><pre>node  title  operation" in text
+    assert "prefers-reduced-motion" in style("auto")
+
+
+def test_the_script_is_short_and_strict():
+    assert script().startswith('(() => {"use strict";')
+    assert script().endswith("})();")
+    assert len(script()) + len(packed("fragment.css")) < 16_000
+    assert len(fragment(steppable())) < 100_000
+
+
+def test_equal_graphs_give_equal_pages():
+    assert page(steppable()) == page(steppable())
+
+
+def test_long_data_is_compressed():
+    short, long = {"a": "b"}, {"a": "x'<>&" * LONG}
+    assert attribute(short) == '{"a":"b"}'
+    assert len(attribute(long)) < 0.02 * len(json.dumps(long))
+    for data in (short, long):
+        assert data_of(f"<div data-autoflow='{attribute(data)}'>") == data
+
+
+def test_a_page_runs_no_script_but_its_own():
+    text = page(steppable())
+    (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="(.*?)">', text)
+    (program,) = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+    known = base64.b64encode(hashlib.sha256(program.encode()).digest()).decode()
+    assert policy == f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{known}'"
+
+
+def test_every_click_on_a_box_leads_to_a_picture_and_back():
+    x = af.Variable(2.0, name="x")
+    y = x
+    for name in ("a", "b", "c"):
+        with af.scope(name), af.scope("inner"):
+            y = np.tanh(y) * np.exp(-y)
+    g = graph(y, gradients=True)
+    folds = data_of(fragment(g))["folds"]
+    assert folds == data_of(fragment(g))["folds"]
+    assert (len(folds), folds[0]["svg"], len(folds[0]["frames"])) == (16, "", 6)
+    for k, one in enumerate(folds):
+        for target in [*one["frames"], *one["cards"].values()]:
+            assert target == -1 or k in [*folds[target]["frames"], *folds[target]["cards"].values()]
+            assert target < len(folds)
+        if k:
+            ElementTree.fromstring(one["svg"])
+    assert data_of(fragment(graph(x * x)))["folds"] == []
+
+
+def test_save_html(tmp_path):
+    g = graph(shared()[0], gradients=True)
+    text = g.save(tmp_path / "g.html").read_text(encoding="utf-8")
+    assert text == g.to_html()
+    assert text.startswith("<!doctype html>")
+    assert Reader(text).texts["title"] == ["out"]
+
+
+# ------------------------------------------------------------------ cells
+
+
+def test_a_graph_and_its_steps_in_a_cell():
+    out, _ = shared()
+    bundle = out.step()._repr_mimebundle_()
+    assert set(bundle) == {"text/html", "text/plain"}
+    assert bundle["text/plain"] == str(out.step())
+    assert data_of(bundle["text/html"])["start"] == 0
+    assert data_of(graph(out, gradients=True)._repr_mimebundle_()["text/html"])["start"] == -1
+    assert set(out.step()._repr_mimebundle_(include=["text/plain"])) == {"text/plain"}
+    assert "text/html" not in out.step()._repr_mimebundle_(exclude={"text/html"})
+
+
+def test_static_cells_have_images_only():
+    out, _ = shared()
+    with af.options(static=True):
+        bundle = graph(out)._repr_mimebundle_()
+        assert set(out._repr_mimebundle_()) == {"text/plain"}
+    assert set(bundle) in ({"image/png", "text/plain"}, {"image/svg+xml", "text/plain"})
+    if "image/png" in bundle:
+        assert bundle["image/png"].startswith(PNG)
+
+
+def test_an_image_is_shown_as_wide_as_the_picture():
+    picture = graph(shared()[0])
+    with af.options(static=True):
+        bundle = picture._repr_mimebundle_()
+    if "image/png" not in bundle:
+        pytest.skip("nothing here draws PNG")
+    wide = int(re.search(r'width="(\d+)"', picture.to_svg())[1])
+    assert int.from_bytes(bundle["image/png"][16:20], "big") > 1.5 * wide
+    assert still.size(bundle) == {"image/png": {"width": pytest.approx(wide, abs=1)}}
+    assert still.size({"image/svg+xml": ""}) == {}
+
+
+def test_without_any_png_writer_static_cells_have_svg(monkeypatch):
+    without(monkeypatch, "matplotlib", "matplotlib.figure", "pygraphviz")
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    with af.options(static=True):
+        assert set(graph(shared()[0])._repr_mimebundle_()) == {"image/svg+xml", "text/plain"}
+
+
+def test_a_node_shows_numbers_first():
+    a5, (x, *_) = lesson()
+    a5.backward()
+    bundle = a5._repr_mimebundle_()
+    assert set(bundle) == {"text/plain", "text/html"}
+    assert bundle["text/plain"] == repr(a5)
+    text = bundle["text/html"]
+    assert text.startswith(f'<div class="{PLAIN}"><pre>8.41696149')
+    assert "<div>a5: Operation subtract · gradient 1</div>" in text
+    assert "<details><summary>graph (3 Variables, " in text
+    assert "<img alt=" in text.partition("<details>")[2]
+    assert "script" not in text
+    assert inside(x) == "<pre>2.0</pre><div>x: Variable · gradient 10.13</div>"
+    assert set(a5._repr_mimebundle_(include={"text/plain"})) == {"text/plain"}
+    assert set(a5._repr_mimebundle_(exclude={"text/plain"})) == {"text/html"}
+
+
+def inside(node):
+    """The HTML of a node in a cell, without the element around it."""
+    return node._repr_mimebundle_()["text/html"].removeprefix(f'<div class="{PLAIN}">').removesuffix("</div>")
+
+
+def test_arrays_show_numbers_first():
+    w = af.Variable(np.ones((2, 2), np.float32), name="w")
+    assert inside(w) == "<pre>[[1., 1.],\n [1., 1.]]</pre><div>w: Variable · 2 × 2 float32</div>"
+
+
+def test_nothing_of_a_large_graph_is_laid_out(monkeypatch):
+    def never(*_, **__):
+        raise AssertionError("too much for a repr")
+
+    monkeypatch.setattr(notebook, "picture_of", never)
+    y = af.Variable(1.0, name="x")
+    for _ in range(100):
+        y = y * 1.0
+    many = np.stack([af.Variable(1.0) for _ in range(100)])
+    for node in (y, many):
+        text = node._repr_mimebundle_()["text/html"]
+        assert "more than 60 nodes" in text
+        assert len(text) < 2000
+
+
+def test_the_size_of_a_repr_does_not_depend_on_the_graph(monkeypatch):
+    looked = []
+    found = notebook.few
+    monkeypatch.setattr(notebook, "few", lambda record: looked.append(found(record)) or looked[-1])
+    y = af.Variable(1.0, name="x")
+    for _ in range(200_000):
+        y = y * 1.0
+    y._repr_mimebundle_()
+    assert looked == [None]
+
+
+def test_gradients_of_large_arrays_are_not_computed_for_a_repr(monkeypatch):
+    asked = []
+    draw_it = notebook.picture_of
+    monkeypatch.setattr(notebook, "picture_of", lambda *a, **k: asked.append(k["gradients"]) or draw_it(*a, **k))
+    for n, expected in ((10, None), (200_000, False)):
+        np.sum(af.Variable(np.ones(n)) * 2.0)._repr_mimebundle_()
+        assert asked[-1] is expected
+
+
+def test_a_repr_starts_no_program(monkeypatch):
+    def never(*_, **__):
+        raise AssertionError("a repr starts no program")
+
+    monkeypatch.setattr(subprocess, "Popen", never)
+    a5, _ = lesson()
+    assert "<img" in a5._repr_mimebundle_()["text/html"]
+
+
+def test_a_repr_never_raises(monkeypatch):
+    def broken(*_, **__):
+        raise ZeroDivisionError
+
+    out, _ = shared()
+    monkeypatch.setattr(notebook, "picture_of", broken)
+    assert out._repr_mimebundle_()["text/html"] == "<pre>12.0</pre>"
+    monkeypatch.setattr(notebook, "html", broken)
+    assert set(out._repr_mimebundle_()) == {"text/plain"}
+    monkeypatch.setattr(notebook, "repr", broken, raising=False)
+    assert "cannot be shown" in out._repr_mimebundle_()["text/plain"]
+
+
+def test_broken_names_and_print_options_do_not_break_a_repr():
+    class Name(str):
+        def isprintable(self):
+            raise ZeroDivisionError
+
+    x = af.Variable([1.0, 2.0], name="x")
+    z = x * 2
+    z.name = Name("z")
+    with np.printoptions(formatter={"float": lambda v: 1 / 0}):
+        for node in (x, z):
+            assert re.search("which cannot be shown: ZeroDivisionError|Name", repr(node))
+            assert node._repr_mimebundle_()["text/plain"] == repr(node)
+            assert "autoflow-picture" in z.graph()._repr_mimebundle_()["text/html"]
+
+
+def test_odd_nodes_are_shown_too():
+    x = af.Variable([1.0, 2.0], name="x")
+    nodes = [
+        np.array(x, subok=True), x[:0], x.detach(), af.Variable(1j), af.Variable(np.float16(2.0)), np.array([x * 2])[0],
+        af.Variable(np.nan), x.copy(),
+    ]  # fmt: skip
+    for node in nodes:
+        bundle = notebook.node_bundle(node)
+        assert bundle["text/plain"]
+        assert "<pre>" in bundle["text/html"]
+
+
+def test_a_terminal_is_not_given_html(monkeypatch):
+    shell = types.SimpleNamespace(display_formatter=types.SimpleNamespace(active_types=["text/plain"]), user_ns={})
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell))
+    out, _ = shared()
+    for thing in (out, graph(out), out.step()):
+        assert set(thing._repr_mimebundle_()) == {"text/plain"}
+
+
+# ------------------------------------------------------------------ notebooks
+
+KEPT = {"div", "img", "details", "summary", "table", "tr", "td", "b", "pre"}
+
+
+def sanitized(text):
+    """What JupyterLab leaves of the outputs of a notebook that is not trusted: no scripts, styles, SVG."""
+    text = re.sub(r"<(script|style|svg)\b.*?</\1>", "", text, flags=re.DOTALL)
+    return re.sub(r"</?(\w+)[^>]*>", lambda m: m[0] if m[1] in KEPT else "", text)
+
+
+def test_an_untrusted_notebook_shows_picture_and_table():
+    a5, _ = lesson()
+    a5.backward()
+    for text in (fragment(a5.step().graph), a5._repr_mimebundle_()["text/html"]):
+        left = Reader(sanitized(text))
+        (image,) = [attributes for tag, attributes in left.tags if tag == "img"]
+        assert image["alt"].startswith("Computation graph")
+        assert base64.b64decode(image["src"].partition(",")[2]).startswith(b"<svg")
+        assert "details" in [tag for tag, _ in left.tags]
+
+
+# ------------------------------------------------------------------ PNG and PDF
+
+
+def without(monkeypatch, *modules):
+    for module in modules:
+        monkeypatch.setitem(sys.modules, module, None)
+
+
+def pictures():
+    a5, _ = lesson()
+    w = af.Variable(np.linspace(0, 1, 12).reshape(3, 4), name="$w_1$ \\frac")
+    loss = np.sum(np.tanh(af.Constant(np.ones((5, 3)), name="data") @ w) ** 2) / np.float64("nan")
+    return [
+        graph(a5, gradients=True), graph(a5, gradients=True, theme="dark", constants="nodes"),
+        graph(a5, gradients=True, direction="down"), graph(a5, "names"), graph(loss, gradients=True),
+    ]  # fmt: skip
+
+
+@pytest.mark.slow
+def test_matplotlib_draws_our_layout(tmp_path):
+    pytest.importorskip("matplotlib")
+    for g in pictures():
+        data = g.save(tmp_path / "g.png").read_bytes()
+        assert data.startswith(PNG)
+        svg = ElementTree.fromstring(g.to_svg())
+        size = [int.from_bytes(data[k : k + 4], "big") for k in (16, 20)]
+        assert size == [2 * int(svg.get("width")), 2 * int(svg.get("height"))]
+        assert png.render(g, "png") == data  # the same each time
+        assert g.save(tmp_path / "g.pdf").read_bytes().startswith(b"%PDF")
+
+
+@pytest.mark.slow
+def test_matplotlib_draws_at_the_right_place_in_the_right_colour():
+    image = pytest.importorskip("matplotlib.image")
+    g = graph(lesson()[0], gradients=True, theme="dark", constants="nodes")
+    pixels = (image.imread(io.BytesIO(png.render(g, "png")), format="png") * 255).round()
+    svg = ElementTree.fromstring(g.to_svg())
+    sheet = png.Sheet(svg)
+    fills = 0
+    for group in [e for e in svg.iter() if e.get("data-node")]:
+        x, y = [float(v) for v in re.findall(r"[-\d.]+", group.get("transform"))]
+        box = next(e for e in group if e.get("class") == "box")
+        colour = sheet.of(box, (svg, group))["fill"]
+        wide, high = float(box.get("width")), float(box.get("height"))
+        seen = pixels[int(2 * (y + high - 4)), int(2 * (x + wide / 2)), :3]
+        assert list(seen) == [int(colour[k : k + 2], 16) for k in (1, 3, 5)]
+        fills += 1
+    assert fills == len(g.drawn.nodes)
+    below = pixels[-4, 4, :3]
+    assert list(below) == [0x11, 0x16, 0x1C]
+
+
+def test_what_matplotlib_draws_is_all_that_an_svg_has():
+    """Elements and properties that pictures/render/png.py does not know would be missing in PNGs and nowhere else."""
+    known = {"fill", "stroke", "stroke-width", "stroke-dasharray", "font-size", "font-family", "font-weight", "opacity"}
+    for g in pictures():
+        if g.look.theme == "auto":
+            continue
+        svg = ElementTree.fromstring(g.to_svg())
+        tags = {png.local_name(e) for e in svg.iter()}
+        assert tags <= {*png.DRAW, "svg", "g", "title", "desc", "style"}
+        for _, body in png.Sheet(svg).rules:
+            assert set(body) <= known | {"color-scheme"}
+        for e in svg.iter():
+            if png.local_name(e) == "path":
+                png.outline(e.get("d"))
+
+
+def test_paths():
+    points, codes = png.outline("M0 0L2 0h-1v3C1 1 2 2 3 3V9z")
+    assert codes == [1, 2, 2, 2, 4, 4, 4, 2, 79]
+    assert points[-2:] == [(3.0, 9.0), (0.0, 0.0)]
+    with pytest.raises(ValueError, match="does not know"):
+        png.outline("M0 0A1 1 0 0 0 2 2")
+
+
+def test_without_any_program_it_is_said_what_to_install(monkeypatch, tmp_path):
+    without(monkeypatch, "matplotlib", "matplotlib.figure", "pygraphviz")
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    for engine in ("built-in", "dot"):
+        with pytest.raises(FileNotFoundError, match=r"dot was not found.*matplotlib.*save a \.svg"):
+            graph(shared()[0], engine=engine).save(tmp_path / "g.png")
+    assert not (tmp_path / "g.png").exists()
+
+
+def test_pygraphviz_is_asked_when_dot_is_missing(monkeypatch, tmp_path):
+    class Drawing:
+        def __init__(self, string):
+            self.text = string
+
+        def draw(self, format, prog):
+            return PNG + f"{format} {prog} {len(self.text)}".encode()
+
+    without(monkeypatch, "matplotlib", "matplotlib.figure")
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    monkeypatch.setitem(sys.modules, "pygraphviz", types.SimpleNamespace(AGraph=Drawing))
+    data = graph(shared()[0]).save(tmp_path / "g.png").read_bytes()
+    assert data.startswith(PNG + b"png dot ")
+    assert exports.by_pygraphviz(graph(shared()[0]), "pdf")
+
+
+def test_draw_returns_what_it_shows():
+    assert draw(shared()[0]).counts() == "1 Variable · 3 Operations"

@@ -1,0 +1,288 @@
+r"""Formulas of nodes and of their derivatives."""
+
+import re
+
+import numpy as np
+import pytest
+from support import rows, values_of
+
+import autoflow as af
+from autoflow.errors import LostGradientError
+from autoflow.pictures.formulas.latex import Formula
+
+ELEMENTARY = [row for row in rows() if row.javascript]
+
+
+def result_of(row, example):
+    """The row's function on Variables called x, y, u, or None for those that want special inputs."""
+    values = values_of(row, example)
+    operands = [
+        af.Variable(v, "xyu"[k % 3]) if v is not None and v.dtype.kind in "fc" else v for k, v in enumerate(values)
+    ]
+    try:
+        result = row.function(*([operands] if row.variadic else operands), **example.options)
+    except (np.linalg.LinAlgError, ValueError, TypeError):
+        return None
+    return result if isinstance(result, af.Operation) else None
+
+
+def well_formed(text):
+    r"""Braces and \left ... \right match; no second exponent or index on the same thing; no empty group at an end."""
+    depth = 0
+    for part in re.findall(r"\\[{}]|[{}]", text):
+        depth += {"{": 1, "}": -1}.get(part, 0)
+        assert depth >= 0, text
+    assert depth == 0, text
+    assert text.count(r"\left") - text.count(r"\leftarrow") == text.count(r"\right"), text
+    assert text.count(r"\begin") == text.count(r"\end"), text
+    assert not re.search(r"\^(\{[^{}]*\}|\w|\\[a-z]+)\s*\^", text), text
+    assert not re.search(r"_(\{[^{}]*\}|\w)\s*_", text), text
+    assert not re.search(r"[+-] *[+-]", text), text
+    assert not re.search(r"\\(mathcal|mathbf|mathrm|overline|sqrt|frac|left|right)\s*[_^]", text), text
+    assert "$" not in text.replace(r"\$", ""), text
+
+
+@pytest.mark.parametrize("row", rows(), ids=lambda row: row.name)
+def test_every_row_has_formulas(row):
+    for example in row.examples[:3]:
+        z = result_of(row, example)
+        if z is None:
+            continue
+        well_formed(z.formula())
+        if any(d for d in row.derivatives):
+            text = z.derivative_formula()
+            well_formed(text)
+            assert r"\partial" in text
+
+
+def test_what_undoes_an_index_says_where_and_into_what():
+    x = af.Variable(np.arange(4.0), name="x")
+    z = x[1:3]
+    z.name = "z"
+    assert z.derivative_formula() == (
+        r"\frac{\partial L}{\partial \mathbf{x}} = "
+        r"\operatorname{put\_back}_{1{:}3 \to (4,)} \frac{\partial L}{\partial \mathbf{z}}"
+    )
+
+
+@pytest.mark.parametrize("row", ELEMENTARY, ids=lambda row: row.name)
+def test_derivatives_of_numbers_are_short(row):
+    z = result_of(row, af.rules.table.Example(((),) * row.operands, row.examples[0].options))
+    if z is None:
+        pytest.skip("its operands are no numbers")
+    z.name = "z"
+    text = z.derivative_formula()
+    assert len(text) < 300, text
+    assert r"\begin{cases}" not in text, text
+    assert r"\mathbf" not in text, text
+    assert r"\mathrm" not in text, text
+
+
+def derivative(f, *values):
+    """The right sides of the derivative formula of f(x, y, ...)."""
+    z = f(*[af.Variable(v, name) for v, name in zip(values, "xy", strict=False)])
+    z.name = "z"
+    lines = z.derivative_formula().replace("&", "").replace("\\begin{aligned}\n", "").replace("\n\\end{aligned}", "")
+    found = [line.partition(" = ") for line in lines.split(" \\\\\n")]
+    assert [left for left, _, _ in found] == [rf"\frac{{\partial z}}{{\partial {n}}}" for n in "xy"[: len(values)]]
+    return [right for _, _, right in found]
+
+
+@pytest.mark.parametrize(
+    ("f", "expected"),
+    [
+        (np.sin, r"\cos x"),
+        (np.cos, r"-\sin x"),
+        (np.tan, "1 + z^{2}"),
+        (np.exp, "z"),
+        (np.log, r"\frac{1}{x}"),
+        (np.log2, r"\frac{1}{\log 2 \cdot x}"),
+        (np.sqrt, r"\frac{1}{2 \, z}"),
+        (np.tanh, "1 - z^{2}"),
+        (np.sinh, r"\cosh x"),
+        (np.arctan, r"\frac{1}{1 + x^{2}}"),
+        (np.arcsin, r"\frac{1}{\sqrt{\left(1 - x\right) \, \left(1 + x\right)}}"),
+        (np.arccos, r"-\frac{1}{\sqrt{\left(1 - x\right) \, \left(1 + x\right)}}"),
+        (np.reciprocal, "-z^{2}"),
+        (np.square, r"2 \, x"),
+        (np.negative, "-1"),
+        (np.abs, r"\operatorname{sgn} x"),
+        (np.floor, "0"),
+        (np.degrees, r"\tfrac{180}{\pi}"),
+        (lambda x: x**3, r"3 \, x^{2}"),
+        (lambda x: x**2, r"2 \, x"),
+        (lambda x: 3 * x, "3"),
+        (lambda x: x / 4, r"\frac{1}{4}"),
+        (lambda x: 1 - x, "-1"),
+        (np.cbrt, r"\frac{1}{3 \, z^{2}}"),
+        (np.log1p, r"\frac{1}{1 + x}"),
+        (np.expm1, "z + 1"),
+    ],
+)
+def test_derivatives_of_one_number(f, expected):
+    assert derivative(f, 0.5) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("f", "expected"),
+    [
+        (np.add, ["1", "1"]),
+        (np.subtract, ["1", "-1"]),
+        (np.multiply, ["y", "x"]),
+        (np.divide, [r"\frac{1}{y}", r"-\frac{z}{y}"]),
+        (np.power, [r"y \, x^{y - 1}", r"z \, \log x"]),
+        (np.hypot, [r"\frac{x}{z}", r"\frac{y}{z}"]),
+        (np.logaddexp, [r"e^{x - z}", r"e^{y - z}"]),
+        (np.maximum, ["0", "1"]),
+    ],
+)
+def test_derivatives_of_two_numbers(f, expected):
+    assert derivative(f, 0.5, 0.75) == expected
+
+
+def test_elementwise_functions_of_arrays_have_the_same_derivative():
+    x = af.Variable(np.linspace(0.1, 0.9, 5), name="x")
+    w = af.Variable(np.ones((4, 1)), name="w")
+    z = x * w
+    z.name = "z"
+    assert z.derivative_formula().splitlines()[1:3] == [
+        r"\frac{\partial \mathbf{z}}{\partial \mathbf{x}} &= \mathbf{w} \\",
+        r"\frac{\partial \mathbf{z}}{\partial \mathbf{w}} &= \mathbf{x}",
+    ]
+
+
+def test_branches_of_an_array_are_both_shown():
+    x = af.Variable([-1.0, 2.0], name="x")
+    z = np.maximum(x, 0.0)
+    z.name = "z"
+    assert z.derivative_formula() == r"\frac{\partial \mathbf{z}}{\partial \mathbf{x}} = 0 \text{ or } 1"
+
+
+def test_products_of_matrices_send_back():
+    x, w = af.Variable(np.ones((2, 3)), name="x"), af.Variable(np.ones((3, 4)), name="w")
+    z = x @ w
+    z.name = "z"
+    g = r"\frac{\partial L}{\partial \mathbf{z}}"
+    assert z.derivative_formula().splitlines()[1:3] == [
+        rf"\frac{{\partial L}}{{\partial \mathbf{{x}}}} &= {g}\,\mathbf{{w}}^\top \\",
+        rf"\frac{{\partial L}}{{\partial \mathbf{{w}}}} &= \mathbf{{x}}^\top\,{g}",
+    ]
+
+
+X, Y = 2.0, 3.0
+
+
+@pytest.mark.parametrize(
+    ("f", "expected"),
+    [
+        (lambda x, y: x + y, "x + y"),
+        (lambda x, y: x - (y - x), r"x - \left(y - x\right)"),
+        (lambda x, y: x - y - x, "x - y - x"),
+        (lambda x, y: (x + y) * x, r"\left(x + y\right) \, x"),
+        (lambda x, y: x * y * 2, r"x \, y \cdot 2"),
+        (lambda x, y: x / (y + 1), r"\frac{x}{y + 1}"),
+        (lambda x, y: (x / y) ** 2, r"\left(\frac{x}{y}\right)^{2}"),
+        (lambda x, y: (x**y) ** 2, r"\left(x^{y}\right)^{2}"),
+        (lambda x, y: -(x * y), r"-x \, y"),
+        (lambda x, y: -(x + y), r"-\left(x + y\right)"),
+        (lambda x, y: x + (-y), r"x + \left(-y\right)"),
+        (lambda x, y: x * (-2.0), r"x \, \left(-2\right)"),
+        (lambda x, y: np.sin(x) ** 2, r"\left(\sin x\right)^{2}"),
+        (lambda x, y: np.sin(x**2), r"\sin x^{2}"),
+        (lambda x, y: np.sin(x * y), r"\sin \left(x \, y\right)"),
+        (lambda x, y: np.sin(np.cos(x)), r"\sin \left(\cos x\right)"),
+        (lambda x, y: np.sin(x) * y, r"\sin x \cdot y"),
+        (lambda x, y: np.exp(x + y) + 1, r"e^{x + y} + 1"),
+        (lambda x, y: np.sqrt(x + y), r"\sqrt{x + y}"),
+        (lambda x, y: np.abs(x - y), r"\left|x - y\right|"),
+        (lambda x, y: np.maximum(x + y, 0.5), r"\max\left(x + y, 0.5\right)"),
+        (lambda x, y: np.hypot(x + y, 1.0), r"\sqrt{{\left(x + y\right)}^2 + {1}^2}"),
+        (lambda x, y: x * 1e-9, r"x \cdot 10^{-9}"),
+        (lambda x, y: x * np.inf, r"x \, \infty"),
+    ],
+)
+def test_parentheses_stand_where_they_must(f, expected):
+    x, y = af.Variable(X, name="x"), af.Variable(Y, name="y")
+    text = f(x, y).formula()
+    well_formed(text)
+    assert text.replace(r"1 \cdot 10^", "10^") == expected
+
+
+def test_names_stand_for_nodes_and_can_be_expanded():
+    x = af.Variable(2.0, name="x")
+    total = x * x + 1
+    z = np.sin(total) / total
+    assert z.formula() == r"\frac{\sin \mathrm{total}}{\mathrm{total}}"
+    assert z.formula(expand=True) == r"\frac{\sin \left(x \, x + 1\right)}{x \, x + 1}"
+    total.name = "a2"
+    assert z.formula() == r"\frac{\sin a_{2}}{a_{2}}"
+
+
+def test_leaves():
+    leaves = [af.Variable(2.0, name="alpha"), af.Variable([2.0], name="alpha"), af.Variable(2.0), af.Constant(2.5)]
+    texts = list(map(af.Node.formula, leaves))
+    assert texts == [r"\alpha", r"\boldsymbol{\alpha}", r"\mathrm{var}_{2}", "2.5"]
+    with pytest.raises(LostGradientError, match="x is a leaf"):
+        af.Variable(2.0, name="x").derivative_formula()
+
+
+def test_names_are_no_commands():
+    x = af.Variable(2.0, name=r"\href{javascript:alert(1)}{x}$ _^&<script>")
+    text = (x * x).formula()
+    assert r"\href" not in text.replace(r"\backslash ", "")
+    assert "<" not in text
+    assert "$" not in text.replace(r"\$", "")
+
+
+def test_indices_and_options():
+    x = af.Variable(np.ones((3, 3)), name="a1")
+    assert x[1:, 0].formula() == r"{\mathbf{a}_{1}}_{1{:},\ 0}"
+    assert x.sum(axis=0).formula() == r"\sum_{\mathrm{axis=0}} \mathbf{a}_{1}"
+    assert x.T.formula() == r"\mathbf{a}_{1}^\top"
+    assert (x * np.ones(3)).formula().count(r"\odot") == 1
+
+
+def test_shared_expressions_do_not_explode():
+    y = af.Variable(1.0, name="x")
+    for _ in range(300):
+        y = y * y
+    assert len(y.formula(expand=True)) < 4000
+
+
+def test_long_chains_need_no_recursion():
+    y = af.Variable(1.0, name="x")
+    for _ in range(5000):
+        y = np.sin(y)
+    assert len(y.formula()) < 2000
+    assert "sin" in y.derivative_formula()
+
+
+def test_rules_of_users():
+    x = af.Variable(3.0, name="x")
+    z = af.Operation.create_node(9.0, "my_square", x)
+    z.grad_fn = lambda g: g * 2 * x.value
+    z.name = "z"
+    assert "x" in z.formula()
+    assert z.derivative_formula() == r"\frac{\partial z}{\partial x} = 6"
+
+
+def test_no_grad_around_it_changes_nothing():
+    x = af.Variable(3.0, name="x")
+    z = np.sin(x)
+    z.name = "z"
+    with af.no_grad():
+        assert z.derivative_formula() == r"\frac{\partial z}{\partial x} = \cos x"
+
+
+def test_nothing_changes_in_the_graph():
+    x = af.Variable(3.0, name="x")
+    z = np.sin(x)
+    z.derivative_formula()
+    assert x.grad is None
+    assert z.grad is None
+
+
+def test_notebooks_show_it():
+    text = np.sin(af.Variable(1.0, name="x")).formula()
+    assert isinstance(text, Formula)
+    assert text._repr_latex_() == r"$\displaystyle \sin x$"

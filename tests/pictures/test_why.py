@@ -1,0 +1,208 @@
+"""The chain rule, written out."""
+
+import itertools
+
+import numpy as np
+import pytest
+from support import Split, example
+
+import autoflow as af
+from autoflow.cli.listing import nodes_of
+from autoflow.errors import LostGradientError
+from autoflow.pictures.formulas.chain import MANY
+
+
+def lesson():
+    a5, (x, y, z) = example(2.0, 1.0, 0.5)
+    a1 = next(node for node in nodes_of(a5) if node.name == "a1")
+    return x, y, z, a1, a5
+
+
+def test_the_lesson():
+    x, _, _, _, a5 = lesson()
+    assert str(x.why(a5)) == (
+        "∂a5/∂x: 4 paths from x to a5\n"
+        "  a5 → a3 → a1**2 → a1 → x     1 × 0.8415 × 7 × 1 = 5.89\n"
+        "  a5 → a3 → sin(a2) → a2 → x   1 × 12.25 × 0.5403 × 0.5 = 3.309\n"
+        "  a5 → a4 → cos(a2) → a2 → x   −1 × 3.5 × (−0.8415) × 0.5 = 1.473\n"
+        "  a5 → a4 → a1 → x             −1 × 0.5403 × 1 = −0.5403\n"
+        "∂a5/∂x = ∂a5/∂a1 · ∂a1/∂x + ∂a5/∂a2 · ∂a2/∂x\n"
+        "∂a5/∂x = 5.35 (through a1) + 4.782 (through a2) = 10.13"
+    )
+
+
+def test_formulas():
+    x, _, _, _, a5 = lesson()
+    text = x.why(a5).to_latex()
+    assert text.splitlines()[1:3] == [  # signs stand in front of a product, as one writes it
+        r"\frac{\partial a_{5}}{\partial x} &= \sin a_{2} \cdot 2 \, a_{1} + a_{1}^{2} \cdot \cos a_{2} \cdot z \cdot y"
+        r" + a_{1} \cdot \sin a_{2} \cdot z \cdot y - \cos a_{2} \\",
+        r"&= 0.8415 \cdot 7 + 12.25 \cdot 0.5403 \cdot 0.5 + 3.5 \cdot 0.8415 \cdot 0.5 - 0.5403 \\",
+    ]
+    assert r"\underbrace{5.35}_{\text{through } a_{1}} + \underbrace{4.782}_{\text{through } a_{2}}" in text
+    assert text.endswith("&= 10.13\n\\end{aligned}")
+
+
+def test_signs_in_formulas():
+    x = af.Variable(2.0, name="x")
+    a, b = -x, np.cos(x)
+    z = a * b - x
+    a.name, b.name, z.name = "a", "b", "z"
+    rows = x.why(z).to_latex().splitlines()
+    assert rows[1] == r"\frac{\partial z}{\partial x} &= -a \cdot \sin x - 1 - b \\"
+    assert r"\underbrace" in rows[3]
+    assert "+ -" not in "".join(rows)
+    assert r"\left(-" not in "".join(rows)
+
+
+def test_an_operation_may_be_asked():
+    _, _, _, a1, a5 = lesson()
+    assert str(a1.why(a5)).endswith("∂a5/∂a1 = 5.89 (through a1**2) − 0.5403 (through a4) = 5.35")
+    assert str(a1.why(a1)) == "∂a1/∂a1: 1 path from a1 to a1\n  a1   1"
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_paths_add_up_to_the_gradient(seed):
+    rng = np.random.default_rng(seed)
+    x = af.Variable(rng.normal(), name="x")
+    nodes = [x]
+    for _ in range(8):
+        a, b = rng.choice(len(nodes), 2)
+        nodes.append(
+            [np.add, np.multiply, np.subtract, lambda p, q: np.sin(p) * q][rng.integers(4)](nodes[a], nodes[b])
+        )
+    out = nodes[-1] + nodes[-2] * x
+    why = x.why(out, paths=100_000)
+    assert len(why.paths) == why.count
+    out.backward()
+    assert np.isclose(sum(p.product.elements[0] for p in why.paths), x.grad)
+    assert np.isclose(sum(t.product.elements[0] for t in why.through), x.grad)
+    assert np.isclose(why.total.elements[0], x.grad)
+    for path in why.paths:
+        assert (
+            np.isclose(np.prod([f for f in path.factors if f is not None]), path.product.elements[0])
+            or None in path.factors
+        )
+    sizes = [abs(p.product.elements[0]) for p in why.paths]
+    assert sizes == sorted(sizes, reverse=True)
+    few = x.why(out, paths=3)
+    assert [abs(p.product.elements[0]) for p in few.paths] == sizes[:3]
+
+
+def test_repeated_operands_are_two_paths():
+    x = af.Variable(3.0, name="x")
+    z = x * x
+    z.name = "z"
+    assert str(x.why(z)) == "∂z/∂x: 2 paths from x to z\n  z → x   3\n  z → x   3\n∂z/∂x = 6"
+
+
+def test_many_paths_are_counted_and_not_walked():
+    x = y = af.Variable(1.0, name="x")
+    for _ in range(50):
+        y = y + y
+    y.name = "y"
+    why = x.why(y, paths=2)
+    assert why.count == 2**50
+    assert len(why.paths) == 2
+    assert f"{2**50 - 2:,} smaller ones are left out" in str(why)
+    for _ in range(100):
+        y = y + y
+    assert x.why(y).count == MANY
+    assert "more than 10¹⁸ paths" in str(x.why(y))
+
+
+def test_long_paths_show_their_ends():
+    x = y = af.Variable(0.5, name="x")
+    for _ in range(3000):
+        y = np.sin(y)
+    why = x.why(y)
+    assert why.count == 1
+    assert len(str(why)) < 1000
+    assert "(2,988 steps)" in str(why)
+    assert r"\cdots" in why.to_latex()
+
+
+def test_arrays_have_sizes():
+    w, b = af.Variable(np.ones((3, 3)), name="w"), af.Variable(np.arange(3.0), name="b")
+    h = np.tanh(b @ w + b)
+    h.name = "h"
+    loss = (h * h).sum()
+    loss.name = "loss"
+    why = b.why(loss)
+    loss.backward()
+    assert why.count == 4
+    np.testing.assert_allclose(why.total.elements, b.grad)
+    np.testing.assert_allclose(sum(np.array(p.product.elements) for p in why.paths), b.grad)
+    assert "3 × 3 with rms" in str(w.why(loss))
+    assert "Jacobian" in why.to_latex()
+    assert "2 others are left out" in str(b.why(loss, paths=2))
+
+
+def test_broadcasting_is_summed():
+    x = af.Variable(2.0, name="x")
+    out = (x * np.arange(3.0)).sum()
+    assert x.why(out).total.elements == (3.0,)
+
+
+def test_errors():
+    x, y = af.Variable(1.0, name="x"), af.Variable(1.0, name="y")
+    z = x * 2
+    z.name = "z"
+    with pytest.raises(LostGradientError, match="no gradient of z reaches y"):
+        y.why(z)
+    with pytest.raises(LostGradientError, match="c, is constant"):
+        af.Constant(1.0, "c").why(z)
+    with pytest.raises(LostGradientError, match="the output is a node; float"):
+        x.why(2.0)
+    with pytest.raises(ValueError, match="complex"):
+        x.why(x * 1j)
+    x.requires_grad = False
+    with pytest.raises(LostGradientError, match="is constant"):
+        x.why(z)
+
+
+def test_through_a_function_with_several_results():
+    """Along a path arrives the gradient of one result: the others are zero then, not missing."""
+    x, y = af.Variable(2.0, name="x"), af.Variable(3.0, name="y")
+    a, b = Split.apply(x * x, y)
+    z = a * b
+    z.name = "z"
+    assert str(x.why(z)) == (
+        "∂z/∂x: 4 paths from x to z\n"
+        "  z → a → Split(x*x, y) → x*x → x   42\n"
+        "  z → a → Split(x*x, y) → x*x → x   42\n"
+        "  z → b → Split(x*x, y) → x*x → x   24\n"
+        "  z → b → Split(x*x, y) → x*x → x   24\n"
+        "∂z/∂x = 132 (through x*x)"
+    )
+    z.backward()
+    assert x.grad == 132.0
+
+
+def test_special_values():
+    x = af.Variable(0.0, name="x")
+    z = np.sqrt(x)
+    z.name = "z"
+    assert str(x.why(z)).endswith("∂z/∂x = ∞")
+    n = np.sqrt(x) * x
+    assert "NaN" in str(x.why(n))
+
+
+def test_notebooks_show_formulas():
+    x, *_, a5 = lesson()
+    bundle = x.why(a5)._repr_mimebundle_(include=None, exclude=None)
+    assert bundle["text/plain"] == str(x.why(a5))
+    assert bundle["text/latex"].startswith(r"$\displaystyle \begin{aligned}")
+
+
+def test_nothing_changes_in_the_graph():
+    x, y, z, a1, a5 = lesson()
+    x.why(a5)
+    assert all(n.grad is None for n in (x, y, z, a1, a5))
+
+
+def test_every_pair_of_the_lesson():
+    x, y, z, a1, a5 = lesson()
+    a5.backward()
+    for node, out in itertools.product((x, y, z, a1), (a5,)):
+        assert np.isclose(node.why(out).total.elements[0], node.grad)

@@ -1,0 +1,95 @@
+"""Functions composed of others, and the methods of arrays and ufuncs: the generated tests of the rows, on calls.
+
+Every call of :mod:`calls` is tried with every dtype, layout, kind of operand and order of the derivative; with
+AUTOFLOW_NIGHTLY every pair of them meets.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from calls import ARRAY_METHODS, CALLS, UFUNC_METHODS, Call
+from cases import DTYPES, EVERY, RARE, TABLES, Case, Unsupported, check, kinds_of, name
+from support import LAYOUTS, NIGHTLY, covering, differentiable, pairwise, plain, rows, same_bits, values_of
+
+import autoflow as af
+from autoflow.forward.array_methods import ArrayMethods
+from autoflow.rules.table import COMPOSED
+from autoflow.rules.ufuncs import METHODS
+
+ROUNDING = ("floor_divide", "remainder", "fmod", "copysign", "heaviside", "nextafter")
+
+
+def settings_of(case: Case) -> Any:
+    """The combinations in which a call is tried."""
+    several, without = case.row.operands > 1, set(case.row.without)
+    axes: dict[str, Any] = {
+        "dtypes": [d for d in DTYPES + RARE if (several or " " not in d) and not without & set(d.split())],
+        "layout": [layout for layout in LAYOUTS if layout not in without],
+        "kind": kinds_of(case.row), "order": (1, 2), "keep": ("small", "large"),
+    }  # fmt: skip
+    choose = pairwise if NIGHTLY else covering
+    for numbers in choose(tuple([len(values) for values in axes.values()])):
+        yield {key: values[i] for (key, values), i in zip(axes.items(), numbers, strict=True)}
+
+
+@pytest.mark.parametrize("each", EVERY, ids=name)
+@pytest.mark.slow
+def test_call(each: Call) -> None:
+    case = Case(each, each.example)  # type: ignore[arg-type]
+    assert differentiable(each, each.example)  # type: ignore[arg-type]
+    check(case, "float64", "C", "Variables", 1, "small")
+    for settings in settings_of(case):
+        try:
+            check(case, **settings)
+        except Unsupported:
+            pass
+        except Exception as error:
+            error.add_note(f"{each!r}, {settings}")
+            raise
+
+
+@pytest.mark.parametrize("each", EVERY, ids=name)
+def test_results_are_of_numpys_kind(each: Call) -> None:
+    """As many, of the same classes (named tuples), dtypes and shapes; what is no float has the same numbers."""
+    values = values_of(each, each.example)  # type: ignore[arg-type]
+    ours, theirs = each.call(*[af.Variable(x) for x in values]), each.call(*values)
+    if isinstance(theirs, (tuple, list)):
+        assert isinstance(ours, (tuple, list))
+        assert getattr(type(ours), "_fields", None) == getattr(type(theirs), "_fields", None)
+    else:
+        ours, theirs = [ours], [theirs]
+    for one, other in zip(ours, theirs, strict=True):
+        assert same_bits(plain(one), other)
+
+
+# -- nothing is missing ----------------------------------------------------------------------------------------------
+
+
+def test_every_composed_function_has_calls() -> None:
+    spaces = np, np.linalg, np.fft, np.emath
+    numpys = {f for f in COMPOSED if any([f is thing for space in spaces for thing in vars(space).values()])}
+    new = [f.__name__ for f in numpys - set(CALLS)]
+    assert not new, f"{new}: write calls of them in tests/support/calls.py"
+    assert set(CALLS) <= numpys
+
+
+def test_every_method_has_calls() -> None:
+    recorded = {n for n in vars(ArrayMethods) if not n.startswith("__")}
+    assert recorded - {"fill", "flags", "choose"} == set(ARRAY_METHODS), "write calls of them in tests/support/calls.py"
+    assert set(UFUNC_METHODS) == {(method, f) for method, ufuncs in METHODS.items() for f in ufuncs}
+
+
+def test_at_least_three_hundred_callables_are_tested() -> None:
+    """Rows (a function each, aliases not counted), composed functions, methods."""
+    counts = [len(rows()), *map(len, TABLES)]
+    assert sum(counts) >= 300, counts
+
+
+def test_covering_takes_every_value() -> None:
+    sizes = (11, 7, 2)
+    for column, n in enumerate(sizes):
+        assert {row[column] for row in covering(sizes)} == set(range(n))
+    assert len(covering(sizes)) == 11

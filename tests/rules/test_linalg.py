@@ -1,0 +1,446 @@
+"""np.linalg: what the generated tests of the rows do not reach. Several results, complex factors, singular matrices."""
+
+# ruff: noqa: E501 - tables of calls
+
+from contextlib import nullcontext
+
+import numpy as np
+import pytest
+from checks import check
+from support import assert_close, central, same_bits
+
+import autoflow as af
+from autoflow.errors import NoRuleError
+from autoflow.rules.versions import since
+
+RNG = np.random.default_rng(11)
+A = RNG.normal(size=(3, 3)) + np.diag([3.0, 5.0, 8.0])
+T = RNG.normal(size=(4, 2)) + np.eye(4, 2) * [2.0, 4.0]
+W = T.T.copy()
+S = RNG.normal(size=(2, 3, 3)) + np.diag([3.0, 5.0, 8.0])
+B = RNG.normal(size=(3, 2))
+C = A + 1j * RNG.normal(size=(3, 3))
+TC = T + 1j * RNG.normal(size=(4, 2))
+HERMITIAN = C + C.conj().T
+LOW_RANK = np.outer([1.0, 2.0, -1.0], [0.5, 1.0, 3.0])
+V = RNG.normal(size=3)
+inv, norm = np.linalg.inv, np.linalg.norm
+
+
+def parts(z):
+    """The arrays of a result, which may be a tuple of them."""
+    return list(z) if isinstance(z, tuple) else [z]
+
+
+def check_complex(f, x, rtol=1e-7):
+    """First and second derivatives of a real f of complex numbers, against differences; f does not depend on phases."""
+
+    def grad(x, create_graph=False):
+        leaf = af.Variable(x)
+        f(leaf).backward(create_graph=create_graph)
+        g = leaf.grad
+        leaf.zero_grad()
+        return leaf, g
+
+    d = RNG.normal(size=x.shape) + 1j * RNG.normal(size=x.shape)
+    leaf, g = grad(x, create_graph=True)
+    assert_close(g.value, central(lambda xs: f(*xs), [x], 0), rtol, "first")
+    np.sum(np.real(np.conj(d) * g)).backward()
+    numeric = central(lambda xs: np.sum(np.real(np.conj(d) * grad(*xs)[1])), [x], 0)
+    assert_close(leaf.grad, numeric, 10 * rtol, "second")
+
+
+# -- values, types and structure are NumPy's --------------------------------------------------------------------------
+
+CALLS = {
+    "slogdet": [(A,), (S,), (C,)], "eigh": [(A,), (S, "U"), (C,)], "eig": [(A,), (S,), (C,), (A - A.T,)],
+    "qr": [(A,), (T,), (W,), (S,), (TC,), (T, "r"), (W, "complete")], "svd": [(T,), (W, False), (S,), (TC,), (T, True, False), (A + A.T, True, True, True), (HERMITIAN, True, False, True), (HERMITIAN, True, True, True)],
+    "lstsq": [(T, T[:, 0]), (T, T[:, :1]), (W, W), (TC, T), (LOW_RANK, V), (T, T[:, :0]), (T, T, 1e-3)],
+    "cholesky": [(A @ A.T,), (HERMITIAN @ HERMITIAN,)], "eigvals": [(A,), (C,), (A - A.T,)], "eigvalsh": [(S, "U")],
+    "svdvals": [(T,)], "inv": [(S,)], "pinv": [(T,), (S,), (LOW_RANK,), (TC,)], "det": [(S,), (C,)], "solve": [(S, V), (S, B), (C, V)],
+    "tensorsolve": [(RNG.normal(size=(2, 3, 6)), RNG.normal(size=(2, 3))), (RNG.normal(size=(2, 6, 3)), RNG.normal(size=(2, 3)), (1,))],
+    "tensorinv": [(RNG.normal(size=(2, 3, 6)),), (RNG.normal(size=(6, 2, 3)), 1)],
+    "cond": [(A,), (S, 2), (A, -2), (S, 1), (A, "fro"), (S, "nuc"), (C,), (LOW_RANK, 1), (np.stack([A, LOW_RANK * 0]), 1), (np.zeros((2, 2)),), (T,)],
+    "matrix_power": [(A, n) for n in (-3, -1, 1, 2, 3, 4, 5, 11)] + [(S, 3)],
+    "multi_dot": [([A, B],), ([A, B, W],), ([V, A, B],), ([W, T, W, T[:, 0]],), ([V, A, A, V],), ([A, B, W[:, :3], T[:3]],)],
+    "norm": [(V, p) for p in (None, 0, 1, -1, 2, -2, 3, 0.5, np.inf, -np.inf)] + [(A, p, None, True) for p in (None, "fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf)]
+        + [(S, p, (2, 0)) for p in (None, "fro", "f", "nuc", 1, -1, 2, -2, np.inf, -np.inf)] + [(S, p, (0, -1), True) for p in (1, -1, np.inf, 2)]
+        + [(C,), (C, 1), (C, 2), (C, 3, 0), (C, np.inf, 1), (S,)],
+    "matmul": [(A, B)], "outer": [(V, V)], "tensordot": [(S, S.transpose(1, 2, 0))], "trace": [(S,)], "diagonal": [(S,)], "matrix_transpose": [(S,)], "vecdot": [(C, C)],
+    "vector_norm": [(S,), (C,)], "matrix_norm": [(S,), (C,)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "args"), [(name, args) for name, calls in CALLS.items() for args in calls], ids=lambda v: v if isinstance(v, str) else ""
+)  # fmt: skip
+def test_values_and_types_are_numpys(name, args):
+    function = getattr(np.linalg, name)
+    expected = function(*args)
+
+    def node(x):
+        return [node(v) for v in x] if isinstance(x, list) else af.Variable(x) if isinstance(x, np.ndarray) else x
+
+    ours = function(*[node(x) for x in args])
+    assert type(ours) is type(expected) or not isinstance(expected, tuple)
+    assert getattr(ours, "_fields", None) == getattr(expected, "_fields", None)
+    for p, q in zip(parts(ours), parts(expected), strict=True):
+        if isinstance(p, np.int32):
+            assert (p, type(p)) == (q, type(q))
+        else:
+            assert isinstance(p, af.Node)
+            assert same_bits(p.value, q)
+    with af.no_grad():
+        free = parts(function(*[node(x) for x in args]))
+        itself = name == "matrix_power" and args[1] == 1  # x¹ is x
+        assert itself or not any([getattr(p, "requires_grad", False) for p in free])
+
+
+def test_keywords():
+    x = af.Variable(S)
+    for ours, numpys in [
+        (np.linalg.vector_norm(x, axis=(0, -1), keepdims=True, ord=3), np.linalg.vector_norm(S, axis=(0, -1), keepdims=True, ord=3)),
+        (np.linalg.vector_norm(x, axis=1, ord=1), np.linalg.vector_norm(S, axis=1, ord=1)),
+        (np.linalg.vector_norm(x, keepdims=True), np.linalg.vector_norm(S, keepdims=True)),
+        (np.linalg.matrix_norm(x, keepdims=True, ord="nuc"), np.linalg.matrix_norm(S, keepdims=True, ord="nuc")),
+        (np.linalg.trace(x, offset=1), np.linalg.trace(S, offset=1)), (np.linalg.diagonal(x, offset=-1), np.linalg.diagonal(S, offset=-1)),
+        (np.linalg.vecdot(x, S, axis=0), np.linalg.vecdot(S, S, axis=0)), (np.linalg.tensordot(x, A, axes=1), np.linalg.tensordot(S, A, axes=1)),
+        (np.linalg.pinv(x, rtol=0.5), np.linalg.pinv(S, rtol=0.5)), (np.linalg.pinv(x, rcond=np.array([0.5, 0.0])), np.linalg.pinv(S, rcond=np.array([0.5, 0.0]))),
+        (np.linalg.cholesky(x @ x.mT, upper=True), np.linalg.cholesky(S @ S.mT, upper=True)),
+    ]:  # fmt: skip
+        assert same_bits(ours.value, numpys)
+
+
+@pytest.mark.parametrize(
+    "xs", [(V, V[::-1]), (A, V), (S, V), (S, S), (A[:, :2], A), (A, A[:, :2]), (A[:, :2], V[:2]), (C, V)]
+)
+def test_cross_products(xs):
+    flat = 2 in [x.shape[-1] for x in xs]
+    if flat and since("2.5"):
+        for f in (lambda x, y: np.cross(af.Variable(x), y), np.cross):
+            with pytest.raises(ValueError, match=rf"3-dimensional vectors, but they are {xs[0].shape[-1]} and"):
+                f(*xs)
+        return
+    with pytest.warns(DeprecationWarning, match="2-dim") if flat else nullcontext():
+        z, right = np.cross(*[af.Variable(x) for x in xs]), np.cross(*xs)
+        assert same_bits(z.value, right)
+        if C is not xs[0]:
+            check(np.cross, *xs)
+
+
+def test_cross_products_along_other_axes():
+    x = af.Variable(S.transpose(1, 0, 2))
+    assert same_bits(np.cross(x, S, 0, 1, 0).value, np.cross(x.value, S, 0, 1, 0))
+    assert same_bits(np.linalg.cross(x, x.value, axis=0).value, np.linalg.cross(x.value, x.value, axis=0))
+    for bad in (lambda x: np.cross(x[0, 0, 0], x), lambda x: np.cross(x[..., :1], x), lambda x: np.cross(x, x, axis=5)):
+        for array in (x, x.value):
+            with pytest.raises(ValueError):  # noqa: PT011
+                bad(array)
+
+
+@pytest.mark.parametrize("xs", [(A, B), (V, A), (A, V), (S, V), (V, np.array(2.0)), (V[:0], V), (V, V), (A[:1], S)])
+def test_kronecker_products(xs):
+    check(np.kron, *xs)
+
+
+def test_rank_and_power_zero_are_plain():
+    x = af.Variable(S)
+    np.testing.assert_array_equal(np.linalg.matrix_rank(x), [3, 3])
+    assert same_bits(np.linalg.matrix_power(x, 0), np.linalg.matrix_power(S, 0))
+
+
+def test_a_list_among_the_operands():
+    x = af.Variable(A)
+    assert same_bits(np.linalg.solve(x, [1.0, 2.0, 3.0]).value, np.linalg.solve(A, [1.0, 2.0, 3.0]))
+
+
+@pytest.mark.parametrize(("mode", "x"), [("raw", T), ("complete", T), ("economic", T)])
+def test_modes_of_qr_without_derivative_are_refused(mode, x):
+    with pytest.raises(NoRuleError, match="mode"):
+        np.linalg.qr(af.Variable(x), mode)
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        (lambda x: inv(x[:2]), np.linalg.LinAlgError), (lambda x: np.linalg.cholesky(-x @ x.T), np.linalg.LinAlgError),
+        (lambda x: np.linalg.solve(x, x[0, :2]), ValueError), (lambda x: norm(x, "nonsense"), ValueError), (lambda x: norm(x[0], "fro"), ValueError),
+        (lambda x: norm(x, 3), ValueError), (lambda x: norm(x, 1, (0, 0)), ValueError), (lambda x: np.linalg.outer(x, x[0]), ValueError),
+        (lambda x: np.linalg.cross(x[0, :2], x[0, :2]), ValueError), (lambda x: np.linalg.multi_dot([x]), ValueError),
+        (lambda x: np.linalg.multi_dot([x, x, x[:, :, None]]), np.linalg.LinAlgError), (lambda x: np.linalg.tensorinv(x, 0), ValueError),
+        (lambda x: np.linalg.tensorsolve(x[:2], x[0, :2]), np.linalg.LinAlgError), (lambda x: np.linalg.matrix_power(x[:2], 2), np.linalg.LinAlgError), (lambda x: np.linalg.matrix_power(x, 0.5), TypeError), (lambda x: np.linalg.cond(x[:0]), np.linalg.LinAlgError),
+        (lambda x: inv(x.astype(np.float16)), TypeError),
+    ],
+)  # fmt: skip
+def test_errors_are_numpys(call, error):
+    with pytest.raises(error):
+        call(A)
+    with pytest.raises(error):
+        call(af.Variable(A))
+
+
+# -- derivatives of what is composed, and of single results -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("f", "xs"),
+    [
+        (lambda x: np.linalg.slogdet(x)[1], (S,)),
+        (lambda x: np.linalg.slogdet(x).logabsdet * np.linalg.slogdet(x).sign, (A,)),
+        (lambda x: np.linalg.eigh(x)[0], (A,)),
+        (lambda x: np.linalg.eigh(x, "U").eigenvectors, (S,)),
+        (lambda x: np.linalg.eigh(x + x.T)[1], (A,)),
+        (lambda x: np.real(np.linalg.eig(x).eigenvectors), (A,)),  # complex from NumPy 2.5 on
+        (lambda x: np.real(np.linalg.eig(x)[0] * np.linalg.eig(x)[1][0]), (A - 3 * A.T,)),
+        (lambda x: np.linalg.qr(x).Q, (T,)),
+        (lambda x: np.linalg.qr(x, "r"), (T,)),
+        (lambda x: np.linalg.qr(x, "complete").R, (W,)),
+        (lambda x: np.linalg.svd(x)[0][:, :2], (T,)),
+        (lambda x: (u := np.linalg.svd(x).U[:, 2:]) @ u.T, (T,)),  # the projector on what x does not reach
+        (lambda x: (v := np.linalg.svd(x).Vh[2:]).T @ v, (W,)),
+        (lambda x: np.linalg.svd(x, full_matrices=False).Vh, (W,)),
+        (lambda x: np.linalg.svd(x, compute_uv=False), (T,)),
+        (lambda x: np.linalg.svd(x, hermitian=True)[2], (A - 10 * np.eye(3),)),
+        (lambda x: np.linalg.svd(x, hermitian=True)[0], (A - 6 * np.eye(3),)),
+        (lambda x: np.linalg.svd(x, compute_uv=False, hermitian=True), (A - 6 * np.eye(3),)),
+        (lambda x, y: np.linalg.lstsq(x, y)[0], (T, T[::-1, 0])),
+        (lambda x, y: np.linalg.lstsq(x, y)[1], (T, T[::-1])),
+        (lambda x, y: np.linalg.lstsq(x, y)[3] * y[0, 0], (T, T[::-1])),
+        (lambda x, y: np.linalg.tensorsolve(x, y, (1,)), (RNG.normal(size=(2, 4, 2)), RNG.normal(size=(2, 2)))),
+        (lambda x: np.linalg.tensorinv(x), (RNG.normal(size=(2, 2, 4)),)),
+        (lambda x: np.linalg.matrix_power(x, 5), (A / 5,)),
+        (lambda x: np.linalg.matrix_power(x, -2), (A,)),
+        (lambda x, y: np.linalg.multi_dot([y, x, x, y]), (A, V)),
+        (lambda x, y: np.linalg.multi_dot([x, y, W, T]), (A, B)),
+        *[(lambda x, p=p: np.linalg.cond(x, p), (A,)) for p in (None, -2, 1, "fro", "nuc")],
+        *[(lambda x, p=p: norm(x, p), (A,)) for p in (None, "fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf)],
+        *[(lambda x, p=p: norm(x, p, (2, 1), True), (S,)) for p in ("fro", "nuc", 1, -2, np.inf)],
+        (lambda x: np.linalg.vector_norm(x, axis=(0, 2), ord=3), (S,)),
+        (lambda x: np.linalg.vector_norm(x), (S,)),
+        (lambda x: np.linalg.matrix_norm(x, ord=2), (S,)),
+        (lambda x, y: np.linalg.vecdot(x, y, axis=0), (A, A)),
+        (lambda x: np.linalg.trace(x, offset=1), (S,)),
+    ],
+)  # fmt: skip
+def test_derivatives(f, xs):
+    check(f, *xs)
+
+
+def big(z):
+    """A real number from complex ones that does not depend on their phases."""
+    return np.sum(np.real(z * np.conj(z)) * np.cos(np.arange(z.size)).reshape(z.shape))
+
+
+@pytest.mark.parametrize(
+    ("f", "x"),
+    [
+        (lambda x: big(np.linalg.eigh(x)[1][:2]) + np.sum(np.linalg.eigh(x)[0] ** 2), C),
+        (lambda x: big(np.linalg.eigh(x, "U")[1]), C),
+        (lambda x: big(np.linalg.eigvalsh(x)), C),
+        (lambda x: big(np.linalg.svd(x).U[:, :2]) + big(np.linalg.svd(x).S), TC),
+        (lambda x: (f := np.linalg.svd(x, False)) and np.real(np.sum(f.U[0] * f.Vh[:, 1])), TC),  # one phase for both
+        (lambda x: big(np.linalg.svd(x).Vh[:2]) + big(np.linalg.svd(x, compute_uv=False)), TC.T),
+        (lambda x: big(np.linalg.svd(x, hermitian=True).Vh), HERMITIAN),
+        (lambda x: np.real(np.linalg.slogdet(x)[0] * (1 + 2j)) + np.linalg.slogdet(x)[1], C),
+        (lambda x: norm(x) + norm(x, 1) + norm(x, "nuc") + norm(x, 2) + norm(x, np.inf), C),
+        (lambda x: norm(x[0], 3) + norm(x[0], np.inf) + norm(x[1], 1) + norm(x[2], 0.5), C),
+        (lambda x: np.linalg.cond(x) + np.real(np.linalg.cond(x, 1)), C),  # complex in NumPy 2.3
+        (lambda x: big(np.linalg.cholesky(x @ np.conj(x.T), upper=True)), C),
+        (lambda x: big(np.linalg.lstsq(x, TC[:, 0] * 1j)[0]) + np.sum(np.linalg.lstsq(x, T)[1]), TC),
+    ],
+)  # fmt: skip
+def test_derivatives_of_complex_numbers(f, x):
+    check_complex(f, x)
+
+
+def test_unused_results_and_both_together():
+    x = af.Variable(A)
+    w, v = np.linalg.eigh(x @ x.T)
+    (v @ np.diag(np.sqrt(w)) @ v.T)[0, 1].backward()
+    apart = af.Variable(A)
+    z = np.linalg.svd(apart)
+    ((z.U * z.S) @ z.U.T)[0, 1].backward()  # the same root
+    assert_close(x.grad, apart.grad, 1e-10, "two ways to the square root of x xᵀ")
+
+
+# -- singular matrices, zeros, equal values ---------------------------------------------------------------------------
+
+
+def minors(x):
+    """The derivative of the determinant, by definition."""
+    n = len(x)
+    kept = [[np.delete(np.delete(x, i, 0), j, 1) for j in range(n)] for i in range(n)]
+    return np.array([[(-1) ** (i + j) * np.linalg.det(kept[i][j]) for j in range(n)] for i in range(n)])
+
+
+RANK_TWO = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0]])
+SINGULAR = [
+    RANK_TWO,
+    LOW_RANK,
+    np.zeros((3, 3)),
+    np.diag([1.0, 0.0, 2.0]),
+    np.array([[0.0]]),
+    np.zeros((2, 2)),
+    np.diag([1.0, 1e-300, 1e-12]),
+]
+
+
+@pytest.mark.parametrize("x", SINGULAR)
+def test_det_of_singular_matrices(x):
+    v = af.Variable(x)
+    np.linalg.det(v).backward()
+    assert_close(v.grad, minors(x), 1e-13, "minors")
+    check(np.linalg.det, x)
+
+
+def test_det_of_a_stack_in_which_some_are_singular():
+    x = np.stack([A, RANK_TWO, LOW_RANK, np.zeros((3, 3))])
+    v = af.Variable(x)
+    np.linalg.det(v).backward(np.ones(4))
+    assert_close(v.grad, np.stack([minors(m) for m in x]), 1e-13, "minors")
+    check(np.linalg.det, x)
+
+
+def test_det_of_singular_complex_matrices():
+    x = af.Variable(np.outer([1.0, 2j, 1.0], [1j, 1.0, 2.0]) + np.diag([1.0, 0.0, 0.0]))
+    np.linalg.det(x).backward(1.0 + 0j)
+    assert_close(x.grad, np.conj(minors(x.value)), 1e-13, "minors")
+
+
+@pytest.mark.parametrize("f", [norm, lambda x: norm(x, 1), lambda x: norm(x, 3), lambda x: norm(x, 0.5), lambda x: norm(x, np.inf),
+                               lambda x: norm(x, axis=0, keepdims=True), lambda x: np.linalg.vector_norm(x, ord=2.5)])  # fmt: skip
+@pytest.mark.parametrize("x", [np.zeros(3), np.zeros(3, complex)])
+def test_norms_of_zeros_have_derivative_zero(f, x):
+    v = af.Variable(x)
+    z = f(v)
+    z.backward(np.ones_like(z.value))
+    np.testing.assert_array_equal(v.grad, x)
+
+
+@pytest.mark.parametrize("p", ["fro", "nuc", 2, -2, 1, np.inf])
+def test_norms_of_a_zero_matrix_have_derivative_zero(p):
+    v = af.Variable(np.zeros((2, 3)))
+    norm(v, p).backward()
+    np.testing.assert_array_equal(v.grad, 0.0)
+
+
+def test_norm_of_nothing_and_partly_of_zeros():
+    v = af.Variable([[0.0, 0.0], [3.0, 4.0]])
+    norm(v, axis=1).backward([1.0, 5.0])
+    np.testing.assert_allclose(v.grad, [[0.0, 0.0], [3.0, 4.0]])
+    v = af.Variable([0.0, 3.0])
+    norm(v, 0.5).backward()
+    np.testing.assert_allclose(v.grad, [0.0, 1.0])
+
+
+def test_ties_of_norms_share_evenly():
+    v = af.Variable([2.0, -2.0, 1.0])
+    norm(v, np.inf).backward(3.0)
+    np.testing.assert_array_equal(v.grad, [1.5, -1.5, 0.0])
+    m = af.Variable(np.eye(2))
+    norm(m, 2).backward()
+    np.testing.assert_allclose(m.grad, np.eye(2) / 2)
+
+
+ROTATION = np.linalg.qr(RNG.normal(size=(3, 3)))[0]
+
+
+@pytest.mark.parametrize("x", [np.eye(3), ROTATION @ np.diag([2.0, 2.0, 5.0]) @ ROTATION.T, np.zeros((3, 3))])
+def test_equal_eigenvalues(x):
+    """The sum of a function of them, and the projector on the space of two together, are smooth; and nothing is NaN."""
+    v = af.Variable(x)
+    np.sum(np.linalg.eigh(v)[0] ** 3).backward()
+    inside = 3 * x @ x
+    assert_close(v.grad, np.tril(inside) + np.tril(inside, -1), 1e-12, "tr x³")
+    v = af.Variable(x)
+    z = np.linalg.eigh(v)[1]
+    (z @ z.T)[0, 1].backward()
+    assert_close(v.grad, 0 * x, 1e-10, "v vᵀ = 1")
+    s = af.Variable(x)
+    np.sum(np.linalg.svd(s).S ** 2).backward()
+    assert_close(s.grad, 2 * x, 1e-12, "Σ s²")
+    s = af.Variable(x)
+    u, _, vh = np.linalg.svd(s)
+    (u @ vh).sum().backward()
+    assert np.isfinite(s.grad).all()
+
+
+def test_projector_on_two_equal_eigenvalues():
+    def projector(x):
+        v = np.linalg.eigh(x + x.T)[1][:, :2]
+        return (v @ v.T)[[0, 0, 1], [0, 1, 2]]
+
+    x = ROTATION @ np.diag([2.0, 2.0, 5.0]) @ ROTATION.T
+    v, w = af.Variable(x), np.array([1.0, -2.0, 0.5])
+    projector(v).backward(w)
+    assert_close(v.grad, central(lambda xs: np.sum(w * projector(*xs)), [x], 0), 1e-7, "projector")
+
+
+def test_where_there_is_no_derivative_backward_does_not_raise():
+    for f in (lambda x: np.linalg.slogdet(x)[1], lambda x: np.linalg.qr(x)[1].sum()):
+        x = af.Variable([[1.0, 1.0], [0.0, 0.0]])
+        with np.errstate(all="ignore"):
+            f(x).backward()
+        assert not np.isfinite(x.grad).all()
+    x = af.Variable(np.stack([np.zeros((2, 2)), np.eye(2)]))
+    np.linalg.slogdet(x)[1].backward(np.ones(2))
+    np.testing.assert_array_equal(x.grad[1], np.eye(2))
+
+
+def test_only_one_triangle_is_read():
+    x = af.Variable([[2.0, np.nan], [0.5, 3.0]])
+    np.linalg.cholesky(x).sum().backward()
+    assert np.isfinite(x.grad).all()
+    assert x.grad[0, 1] == 0.0
+    x = af.Variable([[2.0, 0.5], [np.nan, 3.0]])
+    np.linalg.eigvalsh(x, "U").sum().backward()
+    np.testing.assert_allclose(x.grad, np.eye(2), atol=1e-15)
+
+
+def test_pinv_of_low_rank_and_of_a_hermitian_matrix():
+    def low(u):  # of rank one however u moves
+        return np.linalg.pinv(u[:, None] * u[None, :] * 2.0, hermitian=True)
+
+    def rectangular(u):
+        return np.linalg.pinv(u[:, None] * np.array([[1.0, 2.0]]))
+
+    for f in (low, rectangular):
+        check(f, V)
+
+
+def test_float32_stays_float32():
+    x = af.Variable(A.astype(np.float32))
+    for f in (inv, np.linalg.det, lambda x: np.linalg.svd(x)[2], lambda x: np.linalg.eigh(x)[1], lambda x: np.linalg.qr(x)[0], norm,
+              lambda x: norm(x, "nuc"), np.linalg.cond, lambda x: np.linalg.lstsq(x, x[0])[0]):  # fmt: skip
+        z = f(x)
+        x.zero_grad()
+        z.backward(np.ones_like(z.value), create_graph=True)
+        assert z.dtype == x.grad.dtype == np.float32
+
+
+# -- PyTorch ----------------------------------------------------------------------------------------------------------
+
+SYMMETRIC = A @ A.T
+PEERS = {
+    "inv": (lambda m, x: m.inv(x), A), "det": (lambda m, x: m.det(x), S), "slogdet": (lambda m, x: m.slogdet(x)[1], C),
+    "pinv": (lambda m, x: m.pinv(x), TC), "qr": (lambda m, x: m.qr(x)[0] + m.qr(x)[1].sum(), T), "wide qr": (lambda m, x: m.qr(x)[1], W),
+    "complex qr": (lambda m, x: m.qr(x)[1], TC), "svd": (lambda m, x: abs(m.svd(x)[0]), C), "svdvals": (lambda m, x: m.svdvals(x), TC),
+    "eig": (lambda m, x: abs(m.eig(x)[1]), C), "eigvals": (lambda m, x: m.eigvals(x) ** 2, C), "solve": (lambda m, x: m.solve(x, x @ x), C),
+    "eigh": (lambda m, x: abs(m.eigh(x + x.mT)[1]), A), "cholesky": (lambda m, x: m.cholesky(x @ x.mT), A),
+    "nuc": (lambda m, x: m.matrix_norm(x, ord="nuc"), TC), "spectral": (lambda m, x: m.matrix_norm(x, ord=-2), TC), "norm": (lambda m, x: m.norm(x), TC),
+    "cond": (lambda m, x: m.cond(x), A), "power": (lambda m, x: m.matrix_power(x, -3), C), "tensorinv": (lambda m, x: m.tensorinv(x, ind=1), A),
+}  # fmt: skip
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize("name", PEERS)
+def test_gradients_are_pytorchs(name):
+    torch = pytest.importorskip("torch")
+    f, x = PEERS[name]
+    ours, theirs = af.Variable(x), torch.tensor(x, requires_grad=True)
+    z, t = f(np.linalg, ours), f(torch.linalg, theirs)
+    assert_close(z.value, t.detach().numpy(), 1e-10, "value")
+    seed = np.cos(np.arange(z.size)).reshape(z.shape).astype(z.dtype) * (1 + 0.5j if z.dtype.kind == "c" else 1)
+    z.backward(seed)
+    t.backward(torch.tensor(seed))
+    assert_close(ours.grad, theirs.grad.numpy(), 1e-9, "gradient")

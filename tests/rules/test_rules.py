@@ -1,0 +1,93 @@
+"""The tests of every row of the table, generated from the row: its examples, its domain, its derivatives.
+
+A row is tried in combinations of example, dtype, layout, which operands are nodes and of what kind, order of the
+derivative, and small or large (large: values that no derivative reads are not kept). On every example each pair of
+settings meets in one of the combinations, and every row sees the rarer dtypes too; with AUTOFLOW_NIGHTLY set all
+combinations are run.
+
+What is compared with what: values with NumPy's, bit for bit; first derivatives with differences of NumPy's values;
+second and third derivatives with differences of ours, which by then are known to be right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from cases import VICTIMS, Case, broken, check, check_row
+from support import (
+    rows,
+)
+
+import autoflow as af
+from autoflow.rules.table import RULES, Rule
+
+# -- the tests -------------------------------------------------------------------------------------------------------
+
+
+def _name(value: Any) -> str:
+    return value.name if isinstance(value, Rule) else str(value)
+
+
+@pytest.mark.parametrize(("row", "number"), [(row, k) for row in rows() for k in range(len(row.examples))], ids=_name)
+def test_row(row: Rule, number: int) -> None:
+    check_row(row, number)
+
+
+@pytest.mark.parametrize("row", rows(), ids=_name)
+def test_row_takes_float64_in_every_example(row: Rule) -> None:
+    """So no example is skipped: in the simplest setting it gives a node, with a gradient of every operand."""
+    for example in row.examples:
+        check(Case(row, example), "float64", "C", "Variables", 1, "small")
+
+
+def unrecorded(g: Any, sent: Any) -> Any:
+    """Right numbers, but cut off: second derivatives are wrong."""
+    return sent.detach() if isinstance(sent, af.Node) else sent
+
+
+def spoiled(g: Any, sent: Any) -> Any:
+    """Right numbers, but g is overwritten, which others still need."""
+    if type(g) is np.ndarray and g.flags.writeable:
+        sent = sent.copy()
+        g[...] = 7.0
+    return sent
+
+
+FAULTS: dict[str, Callable[[Any, Any], Any]] = {
+    "sign": lambda g, sent: -sent,
+    "a factor": lambda g, sent: sent * 1.001,
+    "dtype": lambda g, sent: sent.astype(np.float32) if sent.dtype == np.float64 else sent,
+    "not recorded": unrecorded,
+    "conjugate": lambda g, sent: np.conjugate(sent) if sent.dtype.kind == "c" else sent,
+    "in place": spoiled,
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("row", VICTIMS, ids=_name)
+def test_broken_derivative_is_noticed(row: Rule, fault: str) -> None:
+    for operand in row.derivatives:
+        with broken(row, operand, FAULTS[fault]), pytest.raises((AssertionError, TypeError, ValueError)):
+            check_row(row)
+
+
+@pytest.mark.parametrize("name", ["add", "multiply"])
+def test_missing_sum_to_is_noticed(name: str) -> None:
+    row = RULES[getattr(np, name)]
+    with broken(row, "x", lambda g, sent: sent, elementwise=False), pytest.raises((AssertionError, ValueError)):
+        check_row(row)
+
+
+def test_broken_value_is_noticed() -> None:
+    """One unit in the last place is too much."""
+    row = RULES[np.sum]
+    right = row.compute
+    row.compute = lambda *args: np.nextafter(right(*args), np.inf) if right(*args).dtype == np.float64 else right(*args)
+    try:
+        with pytest.raises(AssertionError, match="instead of NumPy's"):
+            check_row(row)
+    finally:
+        row.compute = right

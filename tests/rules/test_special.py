@@ -1,0 +1,220 @@
+"""Rows for scipy.special: the generated checks, the way by which they are found, and removable points."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+special = pytest.importorskip("scipy.special")
+
+import cases  # noqa: E402 - before the rows of SciPy are there: it has the rows of NumPy
+from support import rows  # noqa: E402
+
+import autoflow as af  # noqa: E402
+from autoflow.errors import NoRuleError  # noqa: E402
+from autoflow.rules import bessel, distributions, elliptic, orthogonal, special as ours  # noqa: E402
+from autoflow.rules.outside import advice  # noqa: E402
+from autoflow.rules.table import COMPOSED, RULES  # noqa: E402
+
+MODULES = {id(vars(module)) for module in (ours, bessel, distributions, elliptic, orthogonal)}
+OURS = [row for row in rows() if any(id(fn.__globals__) in MODULES for fn in row.derivatives.values())]
+REAL = {"psi", "gamma", "loggamma", "rgamma", "_zeta", "ive", "jve", "yve"}  # complex numbers only forwards, or once
+# SciPy warns of float32, or its pbvv is NaN there; the third derivative of kolmogorov overflows in float16.
+DOUBLE = {"bdtr", "bdtrc", "cylinder", "kolmogorov"}
+# SciPy's values of x + 1e-30i are not those of an analytic function.
+ROUGH = {"expi", "ive", "jv", "yv", "jve", "yve", "airy", "sici_0", "sici_1", "shichi_0", "shichi_1", "spherical_jn",
+         "spherical_yn"}  # fmt: skip
+
+
+def name(row):
+    return row.name
+
+
+@pytest.mark.parametrize("row", OURS, ids=name)
+@pytest.mark.slow
+def test_row(row, monkeypatch):
+    if row.name in REAL:
+        for words in ("DTYPES", "RARE"):
+            monkeypatch.setattr(cases, words, [w for w in getattr(cases, words) if "complex" not in w])
+    if row.name in DOUBLE:
+        monkeypatch.setattr(cases, "DTYPES", ["float64"])
+        monkeypatch.setattr(cases, "RARE", [])
+    if row.name in ROUGH:
+        monkeypatch.setattr(cases, "complex_step", no_complex_step)
+    cases.check_row(row)
+
+
+def no_complex_step(*args):
+    raise TypeError("differences only")
+
+
+def test_they_are_found_when_first_seen():
+    code = (
+        "import sys, numpy as np, autoflow as af\n"
+        "x = af.Variable([0.5, 1.0])\n"
+        "assert 'scipy' not in sys.modules and 'autoflow.rules.special' not in sys.modules\n"
+        "from scipy import special\n"
+        "special.jn(1, special.gammaln(x)).sum().backward()\n"
+        "assert isinstance(special.erf(x), af.Operation)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_values_are_scipys_in_float32():
+    x = af.Variable(np.array([0.5, 1.5], np.float32))
+    z = special.jv(np.float32(1.5), x)
+    assert z.dtype == np.float32
+    z.sum().backward()
+    assert x.grad.dtype == np.float32
+
+
+def test_parameters_are_options():
+    x, v = af.Variable(0.5), af.Variable(1.0)
+    with pytest.raises((NoRuleError, TypeError)):
+        special.jv(v, x)
+    with pytest.raises((NoRuleError, TypeError)):
+        special.gammainc(v, 0.5)
+
+
+def test_keywords_of_ufuncs_are_refused_by_name():
+    with pytest.raises(NoRuleError, match=r"scipy\.special\.jv of a node is not differentiated with where="):
+        special.jv(1.0, af.Variable([0.5, 1.0]), where=[True, False])
+
+
+def test_out_into_a_recordable_array():
+    x, z = af.Variable([0.5, 1.0]), af.zeros(2)
+    special.jv(1.0, x, out=z)
+    (z * z).sum().backward()
+    np.testing.assert_allclose(x.grad, 2 * special.jv(1, x.value) * special.jvp(1, x.value))
+
+
+def test_psi_of_a_complex_number_is_refused_backwards():
+    x = af.Variable(1.5 + 0.5j)
+    z = special.psi(x)
+    with pytest.raises(NoRuleError, match="real"):
+        z.backward(np.complex128(1.0))
+
+
+@pytest.mark.parametrize(("f", "at", "slope"), [
+    (special.j0, 0.0, 0.0), (special.j1, 0.0, 0.5), (special.i1, 0.0, 0.5), (special.i0, 0.0, 0.0),
+    (special.expit, 800.0, 0.0), (special.expit, 40.0, 4.248354255291589e-18), (special.log_expit, -800.0, 1.0),
+    (special.log_ndtr, -1e5, 1e5 + 1e-5), (special.xlogy, 0.0, -np.inf),
+])  # fmt: skip
+def test_at_the_edge(f, at, slope):
+    x = af.Variable(at)
+    (f(x, 0.0) if f is special.xlogy else f(x)).backward()
+    np.testing.assert_allclose(x.grad, slope, rtol=1e-14)
+
+
+def test_xlogy_at_zero_has_no_pole():
+    y = af.Variable([0.0, 2.0])
+    special.xlogy(0.0, y).sum().backward()
+    assert y.grad.tolist() == [0.0, 0.0]
+
+
+def test_functions_that_are_no_ufuncs():
+    """As the docstring of the rows says: logsumexp would give a wrong gradient, so it is refused."""
+    x = af.Variable([0.5, 1.0, -2.0])
+    with pytest.raises(NoRuleError, match=r"use af\.special\.logsumexp"):
+        special.logsumexp(x)
+    assert special.logsumexp(af.Constant(x.value)) == special.logsumexp(x.value)
+    np.logaddexp.reduce(x).backward()
+    np.testing.assert_allclose(x.grad, special.softmax(x.value))
+    np.testing.assert_allclose(np.logaddexp.reduce(x).value, special.logsumexp(x.value))
+    x.zero_grad()
+    special.softplus(x).sum().backward()
+    np.testing.assert_allclose(x.grad, special.expit(x.value))
+    np.testing.assert_allclose(af.nn.softmax(x).value, special.softmax(x.value))
+    x = af.Variable([0.5, 2.0])
+    (-special.zeta(3.0, x) * 2).sum().backward()  # polygamma(2, x)
+    np.testing.assert_allclose(x.grad, special.polygamma(3, x.value))
+
+
+# -- every function of scipy.special ----------------------------------------------------------------------------------
+
+
+def ufuncs():
+    return {n: getattr(special, n) for n in special.__all__ if isinstance(getattr(special, n), np.ufunc)}
+
+
+def test_every_ufunc_has_a_row_or_a_reason():
+    found = {name for name, f in ufuncs().items() if f in RULES or f in COMPOSED}
+    assert set(ours.WITHOUT) == set(ufuncs()) - found
+
+
+def test_those_without_a_row_are_refused():
+    with pytest.raises(NoRuleError, match=r"zetac of a node is not differentiated: .* Give it .* af\.register_rule"):
+        special.zetac(af.Variable(2.0))
+    for name, why in ours.WITHOUT.items():
+        assert why in advice(getattr(special, name))
+
+
+@pytest.mark.parametrize(("f", "x"), [
+    (special.fresnel, 0.7), (special.sici, 0.7), (special.shichi, -0.7), (special.airy, -1.3), (special.kelvin, 1.5),
+    (lambda x: special.ellipj(x, 0.4), 0.7), (lambda m: special.ellipj(0.8, m), 0.2), (special.itj0y0, 1.2),
+    (lambda m: special.ellipj(2.8, m), 0.6), (lambda x: special.pbdv(1.5, x), 0.4), (special.it2i0k0, 1.2),
+    (lambda x: special.pbwa(0.5, x), 0.4), (lambda x: (special.lambertw(x),), 0.7),
+    (lambda x: (special.lambertw(x, -1),), -0.2),
+    (lambda x: (special.gdtr(2.0, 1.5, x), special.gdtr(x, 1.5, 2.0)), 0.6),
+])  # fmt: skip
+def test_functions_with_several_results(f, x):
+    """Each as SciPy computes it, each with the derivative that differences give."""
+    h, v = 1e-6, af.Variable(x)
+    for k, (z, value) in enumerate(zip(f(v), f(x), strict=True)):
+        np.testing.assert_array_equal(z.value, value)
+        v.zero_grad()
+        np.real(z).backward()
+        np.testing.assert_allclose(v.grad, np.real(f(x + h)[k] - f(x - h)[k]) / (2 * h), rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize(("f", "at", "slope", "bend"), [
+    (special.exprel, 0.0, 1 / 2, 1 / 3), (special.spence, 1.0, -1.0, 1 / 2),
+    (special.ellipk, 0.0, np.pi / 8, 9 * np.pi / 64),
+    (special.ellipe, 0.0, -np.pi / 8, -3 * np.pi / 64), (special.ellipkm1, 1.0, -np.pi / 8, 9 * np.pi / 64),
+    (lambda m: special.ellipkinc(np.pi / 2, m), 0.0, np.pi / 8, 9 * np.pi / 64),
+    (lambda m: special.ellipeinc(np.pi / 2, m), 0.0, -np.pi / 8, -3 * np.pi / 64),
+    (lambda y: special.boxcox(np.e, y), 0.0, 1 / 2, 1 / 3),
+    (lambda y: special.inv_boxcox(1.0, y), 1e-9, -np.e / 2, None),
+    (lambda x: special.agm(x, 1.0), 1.0, 1 / 2, -1 / 8), (lambda x: special.agm(1.0, x), 1.0, 1 / 2, -1 / 8),
+    (special.beip, 0.0, 1 / 2, None), (lambda x: special.huber(1.0, x), 1.0, 1.0, 1.0),
+    (lambda x: special.spherical_jn(0, 0.0) * x, 0.0, 1.0, 0.0), (special.rgamma, -2.0, 2.0, None),
+    (special.rgamma, -3.0, -6.0, None), (lambda x: special.eval_legendre(3, x), 1.0, 6.0, 15.0),
+    (lambda x: special.eval_chebyu(2, x), -1.0, -8.0, 8.0), (special.wrightomega, 0.0, 0.36189625, None),
+])  # fmt: skip
+def test_removable_points(f, at, slope, bend):
+    """Where a formula would divide 0 by 0: the limit, in the second derivative as well."""
+    x = af.Variable(at)
+    f(x).backward(create_graph=True)
+    np.testing.assert_allclose(x.grad.value, slope, rtol=1e-7)
+    if bend is not None:
+        first = x.grad
+        x.zero_grad()
+        if first.requires_grad:
+            first.backward()
+        np.testing.assert_allclose(0.0 if x.grad is None else x.grad, bend, rtol=1e-9, atol=1e-12)
+
+
+def test_counts_are_rounded_down():
+    p = af.Variable(0.3)
+    special.bdtr(2.7, 5, p).backward()
+    h = 1e-6
+    np.testing.assert_allclose(p.grad, (special.bdtr(2, 5, 0.3 + h) - special.bdtr(2, 5, 0.3 - h)) / (2 * h), rtol=1e-8)
+
+
+@pytest.mark.parametrize(("f", "slope"), [
+    (lambda x: special.it2j0y0(x)[0], lambda x: x / 4), (lambda x: special.it2i0k0(x)[0], lambda x: x / 4),
+    (lambda x: special.shichi(x)[0], lambda x: 1.0), (lambda x: special.sici(x)[0], lambda x: 1.0),
+])  # fmt: skip
+@pytest.mark.parametrize("at", [0.0, 1e-7])
+def test_integrals_near_zero(f, slope, at):
+    x = af.Variable(at)
+    f(x).backward()
+    np.testing.assert_allclose(x.grad, slope(at), rtol=1e-12)
+
+
+def test_radian_counts_minutes_and_seconds():
+    """A second is 5e-6: the generated test does not see it beside the degrees."""
+    x, y, w = af.Variable(10.0), af.Variable(20.0), af.Variable(30.0)
+    special.radian(x, y, w).backward()
+    np.testing.assert_allclose([x.grad, y.grad, w.grad], np.pi / 180 / np.array([1, 60, 3600]), rtol=1e-15)

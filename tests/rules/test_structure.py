@@ -1,0 +1,196 @@
+"""Moving elements: the composed functions and the keywords that the generated tests of the rows do not reach."""
+
+# ruff: noqa: E501 - tables of calls
+
+import numpy as np
+import pytest
+from checks import check
+from support import same_bits
+
+import autoflow as af
+from autoflow.errors import InPlaceError, NoRuleError
+from autoflow.rules.versions import since
+
+A = np.array([[1.5, -2.0, 0.5], [3.0, 0.25, -1.0]])
+V = np.array([0.5, -1.0, 2.0])
+T = np.cos(np.arange(24.0)).reshape(2, 3, 4)
+S = np.array(1.25)
+
+
+def parts(f):
+    """A function that returns several arrays, as one: each part with another weight."""
+    return lambda *xs: sum([(k + 1) * np.sum(z * z) for k, z in enumerate(f(*xs))])
+
+
+@pytest.mark.parametrize(
+    ("f", "xs"),
+    [
+        (np.atleast_1d, (S,)), (np.atleast_2d, (S,)), (np.atleast_2d, (V,)), (np.atleast_3d, (S,)), (np.atleast_3d, (V,)),
+        (np.atleast_3d, (A,)), (parts(lambda *xs: np.atleast_2d(*xs)), (S, V)), (parts(lambda *xs: np.broadcast_arrays(*xs)), (S, A)),
+        (lambda x: np.vstack([x, x[0]]), (A,)), (lambda x, y: np.vstack((x, y, [1, 2, 3])), (A, V)),
+        (lambda x, y: np.hstack([x, y]), (V, S)), (lambda x: np.hstack([x, A]), (A,)), (lambda x: np.dstack([x, A]), (A,)),
+        (lambda x: np.dstack([x, V]), (V,)), (lambda x, y: np.column_stack([x, y, [[1.0], [2.0], [3.0]]]), (V, V)),
+        (lambda x: np.concat([x, [[1, 2, 3]]]), (A,)), (lambda x, y: np.append(x, y), (A, S)), (lambda x: np.append(x, A, axis=0), (A,)),
+        (lambda x, y: np.stack([x, y], -1), (V, V)), (lambda x: np.stack([[1, 2, 3], x]), (V,)), (lambda x: np.stack(x), (A,)),
+        (lambda x: np.concatenate(x), (A,)), (lambda x, y: np.block([[x, x], [y, 0.0 * A[:, :1], np.ones((2, 2))]]), (A, A)),
+        (lambda x: np.block([x, V]), (V,)), (lambda x: np.block(x), (A,)), (lambda x: np.block([[x, 1.0]]), (V,)),
+        (parts(lambda x: np.split(x, 3, axis=1)), (A,)), (parts(lambda x: np.split(x, [1, 1, 5], axis=-1)), (A,)),
+        (parts(lambda x: np.array_split(x, 2, axis=1)), (A,)), (parts(lambda x: np.array_split(x, [2])), (V,)),
+        (parts(lambda x: np.hsplit(x, 3)), (A,)), (parts(lambda x: np.hsplit(x, 3)), (V,)), (parts(lambda x: np.vsplit(x, 2)), (A,)),
+        (parts(lambda x: np.dsplit(x, 2)), (T,)), (parts(lambda x: np.unstack(x)), (A,)), (parts(lambda x: np.unstack(x, axis=-1)), (T,)),
+        (parts(lambda x: [*x]), (A,)), (lambda x: np.permute_dims(x, (1, 0)), (A,)), (lambda x: np.diagflat(x, 1), (A,)),
+        (lambda x: np.compress([True, False, True], x, axis=1), (A,)), (lambda x: np.compress([0, 1], x), (A,)),
+        (lambda x: np.repeat(x, np.array([2])), (A,)), (lambda x: np.tile(x, [2, 1]), (A,)), (lambda x: np.roll(x, [1, 2], axis=[0, 1]), (A,)),
+        (lambda x: np.roll(x, np.array([1, 2])), (A,)), (lambda x: np.pad(x, [1, 2]), (V,)), (lambda x: np.pad(x, ((0, 1), (2, 0)), "reflect", reflect_type="even"), (A,)),
+        (lambda x, c: np.pad(x, 1, constant_values=c), (A, S)), (lambda x: np.pad(x, 1, constant_values=((1, 2), (3, 4))), (A,)),
+        *([(lambda x: np.pad(x, {0: 2, -1: (1, 0)}, mode="wrap"), (A,))] if since("2.4") else []), (lambda x: np.take(x, [[0, 1], [5, 5]]), (A,)),
+        (lambda x: np.take(x, 1), (A,)), (lambda x: np.astype(x, np.float64), (A,)), (lambda x: np.astype(x, np.float64, copy=False) * 2, (A,)),
+        (lambda x: np.trace(x, dtype=np.float64), (A,)), (lambda x: np.squeeze(np.expand_dims(x, (0, 2))), (A,)),
+        (lambda x: np.reshape(x, 6), (A,)), (lambda x: np.reshape(x, (-1, 2), copy=True), (A,)), (lambda x: np.ravel(x, "F"), (A,)),
+    ],
+)  # fmt: skip
+def test_values_and_derivatives(f, xs):
+    check(f, *xs)
+
+
+def test_no_part_of_a_split_needs_to_be_used():
+    x = af.Variable(V)
+    np.split(x, 3)[1].sum().backward()
+    np.testing.assert_array_equal(x.grad, [0.0, 1.0, 0.0])
+
+
+@pytest.mark.parametrize(
+    ("f", "error"),
+    [
+        (lambda x: np.split(x, 2, axis=1), "equal division"), (lambda x: np.array_split(x, 0), "larger than 0"),
+        (lambda x: np.dsplit(x, 1), "3 or more"), (lambda x: np.vsplit(x[0], 1), "2 or more"), (lambda x: np.hsplit(x[0, 0], 1), "1 or more"),
+        (lambda x: np.unstack(x[0, 0]), "at least 1-d"), (lambda x: np.block([[x], x]), "nested|depths"), (lambda x: np.block([[]]), "empty"),
+        (lambda x: np.concatenate([x, x[0]]), "same number of dimensions"), (lambda x: np.reshape(x, 5), "cannot reshape"),
+        (lambda x: np.astype(x, float, device="gpu"), "Device not understood"), (lambda x: np.reshape(x.T, 6, copy=False), "copy"),
+    ],
+)  # fmt: skip
+def test_numpys_errors_stay(f, error):
+    for x in (A, af.Variable(A)):
+        if not isinstance(x, af.Node) and "empty" in error:
+            continue
+        with pytest.raises(ValueError, match=error):
+            f(x)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: np.pad(x, 1, lambda *_: None), lambda x: np.reshape(x, 6, order="A"), lambda x: np.ravel(x, "K"),
+        lambda x: x.flatten("A"), lambda x: np.copy(x, subok=True), lambda x: np.broadcast_to(x, (2, 2, 3), subok=True),
+    ],
+)  # fmt: skip
+def test_what_has_no_derivative_is_refused(f):
+    with pytest.raises(NoRuleError):
+        f(af.Variable(A))
+
+
+def test_dtype_and_casting_of_joins():
+    x = af.Variable(A.astype(np.float32))
+    for z, plain in [(np.concatenate([x, A]), np.concatenate([x.value, A])),
+                     (np.concatenate([x, x], dtype="f8"), np.concatenate([x.value, x.value], dtype="f8")),
+                     (np.vstack([x, x], dtype="f2", casting="unsafe"), np.vstack([x.value, x.value], dtype="f2", casting="unsafe")),
+                     (np.stack([x, A], dtype="f4", casting="unsafe"), np.stack([x.value, A], dtype="f4", casting="unsafe"))]:  # fmt: skip
+        assert same_bits(z.value, plain)
+        z.sum().backward()
+        assert x.grad.dtype == np.float32
+        x.zero_grad()
+    with pytest.raises(TypeError, match="Cannot cast"):
+        np.concatenate([x, x], dtype=int)
+
+
+def test_astype_between_real_and_complex():
+    x = af.Variable([1.0, 2.0])
+    z = x.astype(complex)
+    (z * np.array([1j, 2.0])).backward(np.array([1.0 + 0j, 1.0]))  # Re(i x₀ + 2 x₁)
+    np.testing.assert_array_equal(x.grad, [0.0, 2.0])
+    assert x.grad.dtype == np.float64
+
+
+def test_astype_rounds_forwards_and_not_twice_backwards():
+    x = af.Variable([1.0 + 2**-30])
+    z = x.astype(np.float32)
+    assert z.dtype == np.float32
+    z.backward()
+    assert x.grad.dtype == np.float64
+
+
+@pytest.mark.parametrize("mode", ["edge", "reflect", "symmetric", "wrap"])
+def test_padding_counts_every_copy(mode):
+    x = af.Variable(np.ones((2, 3)))
+    z = np.pad(x, ((3, 2), (1, 4)), mode)
+    z.sum().backward()
+    assert x.grad.sum() == z.size
+
+
+VIEWS = [
+    lambda x: x.T, lambda x: x.mT, lambda x: x.reshape(3, 2), lambda x: x.ravel(), lambda x: x.swapaxes(0, 1), lambda x: np.flip(x, 1),
+    lambda x: np.fliplr(x), lambda x: np.flipud(x), lambda x: np.rot90(x), lambda x: np.moveaxis(x, 0, 1), lambda x: np.rollaxis(x, 1),
+    lambda x: np.expand_dims(x, 0), lambda x: np.squeeze(x[None]), lambda x: x.view(), lambda x: np.atleast_3d(x),
+    lambda x: np.unstack(x)[1], lambda x: np.hsplit(x, 3)[1], lambda x: x.T.reshape(3, 2, 1)[1:], lambda x: np.broadcast_arrays(x)[0],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_writing_through_a_view_is_recorded_on_the_base(view):
+    def program(x):
+        a = x * x
+        v = view(a)
+        v *= 3.0
+        v[0] = v[0] * 2.0 + 1.0
+        return a * a
+
+    check(program, A)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_view_sees_what_is_written_into_its_base(view):
+    def program(x):
+        a = x * x
+        v = view(a)
+        a *= 3.0
+        return v * v
+
+    check(program, A)
+
+
+@pytest.mark.parametrize(
+    "view",
+    [lambda x: np.broadcast_to(x, (2, 2, 3)), lambda x: np.diagonal(x), lambda x: np.diag(x), lambda x: x.T.flat],
+)
+def test_what_numpy_makes_read_only_is_not_written_into(view):
+    v = view(af.Variable(A) * 2)
+    with pytest.raises(InPlaceError, match="read-only"):
+        v[0] = 1.0
+
+
+@pytest.mark.parametrize(
+    "f", [lambda x: x.flatten(), np.copy, lambda x: x.astype(float), lambda x: np.tile(x, 1), lambda x: np.roll(x, 1)]
+)
+def test_a_copy_is_no_view(f):
+    a = af.Variable(A) * 1.0
+    z = f(a)
+    z[0] = 0.0
+    np.testing.assert_array_equal(a.value, A)
+
+
+def test_unneeded_values_are_let_go():
+    """A derivative that reads only shapes keeps no array."""
+    with af.options(keep=0):
+        x = af.Variable(np.ones((50, 50)))
+        for f in (
+            np.sum,
+            np.mean,
+            np.transpose,
+            np.ravel,
+            lambda a: np.tile(a, 2),
+            lambda a: np.pad(a, 1),
+            np.cumsum,
+            np.diagonal,
+        ):
+            record = f(x * 1.0).grad_fn
+            assert not any([isinstance(v, np.ndarray) and v.size > 1 for v in record.saved]), f

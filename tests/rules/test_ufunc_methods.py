@@ -1,0 +1,90 @@
+"""reduce, accumulate, outer and reduceat of every binary ufunc with a row."""
+
+import numpy as np
+import pytest
+from checks import check
+
+import autoflow as af
+from autoflow.errors import NoRuleError
+from autoflow.rules.ufuncs import METHODS
+
+X = np.array([[1.1, 0.6, 1.4], [0.9, 1.7, 0.8], [1.3, 0.7, 1.2], [0.5, 1.6, 1.9]])
+Y = np.array([[0.55, 1.45], [1.15, 0.85]])
+ALL = [(method, ufunc) for method, row in METHODS.items() for ufunc in row]
+ROUNDING = (np.floor_divide, np.remainder, np.fmod, np.copysign, np.heaviside, np.nextafter)
+
+
+def ours_or_numpys(method, ufunc):
+    """Our function for nodes, NumPy's for plain arrays: what the door does."""
+
+    def call(x, *args, **options):
+        if any(isinstance(v, af.Node) for v in (x, *args)):
+            return METHODS[method][ufunc](x, *args, **options)
+        return getattr(ufunc, method)(x, *args, **options)
+
+    return call
+
+
+ARGUMENTS = {"reduce": (), "accumulate": (), "reduceat": ([0, 2, 1],)}
+
+
+@pytest.mark.parametrize(("method", "ufunc"), ALL, ids=lambda v: v if isinstance(v, str) else v.__name__)
+def test_method(method, ufunc):
+    f = ours_or_numpys(method, ufunc)
+    if ufunc in ROUNDING:  # jumps: their numbers are all that can be compared
+        args = (X, Y) if method == "outer" else (X, *ARGUMENTS[method])
+        np.testing.assert_array_equal(f(af.Variable(X), *args[1:]).value, getattr(ufunc, method)(*args))
+    elif method == "outer":
+        check(f, X[:2], Y)
+        check(lambda y: f(X[0], y), Y)
+    else:
+        check(lambda x: f(x, *ARGUMENTS[method]), X[:, :2])
+        check(lambda x: f(x, *ARGUMENTS[method], axis=1), X if method != "reduceat" else X.T.copy())
+
+
+@pytest.mark.parametrize("ufunc", [np.add, np.multiply, np.maximum, np.logaddexp, np.fmin])
+@pytest.mark.parametrize("method", ["reduce", "reduceat"])
+def test_long_arrays_to_the_bit(method, ufunc):
+    x = np.random.default_rng(1).uniform(0.9, 1.1, 1000)
+    args = ([0, 500, 100, 999],) if method == "reduceat" else ()
+    np.testing.assert_array_equal(
+        ours_or_numpys(method, ufunc)(af.Variable(x), *args).value, getattr(ufunc, method)(x, *args)
+    )
+
+
+def test_refused_and_empty():
+    with pytest.raises(NoRuleError, match="goes along one axis"):
+        METHODS["reduce"][np.subtract](af.Variable(X), axis=(0, 1))
+    with pytest.raises(ValueError, match="zero-size"):
+        METHODS["reduce"][np.fmax](af.Variable(X[:0]))
+    assert METHODS["accumulate"][np.hypot](af.Variable(X[:0])).shape == (0, 3)
+
+
+@pytest.mark.parametrize("ufunc", [np.logaddexp, np.logaddexp2, np.hypot, np.fmax, np.fmin, np.add, np.maximum])
+@pytest.mark.parametrize("axis", [None, (0, 1), (-1,)])
+def test_several_axes_at_once(ufunc, axis):
+    f = ours_or_numpys("reduce", ufunc)
+    check(lambda x: f(x, axis=axis), X)
+    assert f(af.Variable(X), axis=axis, keepdims=True).shape == ufunc.reduce(X, axis=axis, keepdims=True).shape
+
+
+@pytest.mark.parametrize("ufunc", [np.logaddexp, np.logaddexp2])
+def test_log_of_a_sum_of_exponentials_is_stable(ufunc):
+    """One infinite or huge entry takes all; equal ones share; nothing overflows and nothing is NaN."""
+    inf = np.inf
+    for values, right in [
+        ([1e300, 0.0, 1.0], [1, 0, 0]), ([1e300, 1e300, 0.0], [0.5, 0.5, 0]), ([inf, inf, 3.0], [0.5, 0.5, 0]),
+        ([-inf, -inf], [0.5, 0.5]), ([-inf, 2.0], [0, 1]), ([2000.0, -2000.0], [1, 0]),
+    ]:  # fmt: skip
+        x = af.Variable(values)
+        with np.errstate(all="ignore"):  # NumPy's exp(-1e300) underflows, and its values are its own affair
+            z = ufunc.reduce(x)
+        with np.errstate(all="raise"):
+            af.backward(z)
+        np.testing.assert_array_equal(x.grad, right)
+
+
+def test_hypot_of_zeros_has_slope_zero():
+    x = af.Variable(np.zeros(3))
+    np.hypot.reduce(x).backward()
+    np.testing.assert_array_equal(x.grad, np.zeros(3))

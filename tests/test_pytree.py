@@ -1,0 +1,101 @@
+"""Nested containers: taken apart, put together, mirrored by gradients."""
+
+import collections
+import dataclasses
+
+import numpy as np
+import pytest
+
+import autoflow as af
+from autoflow import pytree
+
+Pair = collections.namedtuple("Pair", "left right")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Frozen:
+    w: object
+    activation: str = "tanh"
+
+
+@dataclasses.dataclass
+class Checked:
+    w: object
+    n: object = 1.0
+
+    def __post_init__(self):
+        if self.w is None:
+            raise ValueError("no weights")
+
+
+TREES = [
+    3.0, [1.0, 2.0], (1.0, [2.0, (3.0,)]), {"a": 1.0, "b": {"c": 2.0}}, Pair(1.0, [2.0]), Frozen(1.0),
+    Checked(2.0, [3.0]), collections.OrderedDict(z=1.0, a=2.0), [], {}, (),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("tree", TREES, ids=repr)
+def test_apart_and_together(tree):
+    parts = pytree.leaves(tree)
+    again = pytree.rebuilt(tree, iter(parts))
+    assert again == tree
+    assert type(again) is type(tree)
+    assert len(pytree.paths(tree, "x")) == len(parts)
+    assert pytree.same_shape(again, tree)
+
+
+def test_a_default_dict_stays_one():
+    tree = collections.defaultdict(list, a=1.0)
+    again = pytree.mapped(lambda x: x + 1, tree)
+    assert again == {"a": 2.0}
+    assert again["new"] == []
+    assert "new" not in tree
+
+
+def test_paths():
+    assert pytree.paths(Frozen([1.0, {"k": 2.0}]), "p") == ["p.w[0]", "p.w[1]['k']", "p.activation"]
+
+
+def test_other_containers_do_not_match():
+    assert not pytree.same_shape([1.0], (1.0, 2.0))
+    assert not pytree.same_shape({"a": 1.0}, {"b": 1.0})
+    assert not pytree.same_shape([1.0], {0: 1.0})
+    assert not pytree.same_shape(1.0, [1.0])
+    assert not pytree.same_shape([1.0], 1.0)
+
+
+@pytest.mark.parametrize(
+    ("tree", "total"),
+    [
+        ([1.0, 2.0], lambda t: t[0] * t[1]),
+        ({"a": np.ones(2), "b": 3.0}, lambda t: np.sum(t["a"]) * t["b"]),
+        (Pair(1.0, np.ones(3)), lambda t: t.left * np.sum(t.right)),
+        (Frozen(np.ones(2)), lambda t: np.sum(getattr(np, t.activation)(t.w))),
+        (Checked(2.0, [3.0]), lambda t: t.w * t.n[0]),
+        ({"layers": [(np.ones((2, 2)), np.zeros(2))]}, lambda t: np.sum(t["layers"][0][0] @ t["layers"][0][1])),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_gradients_mirror_their_arguments(tree, total):
+    g = af.grad(total)(tree)
+    assert type(g) is type(tree)
+    for x, slope in zip(pytree.leaves(tree), pytree.leaves(g), strict=True):
+        if isinstance(x, str):
+            assert slope is None
+        else:
+            assert type(slope) is np.ndarray
+            assert slope.shape == np.shape(x)
+
+
+def test_numbers_only():
+    config = {"w": 2.0, "name": "layer", "bias": None, "on": True, "f": np.exp, "mask": np.array([True])}
+
+    def f(p):
+        assert p["on"] is True
+        assert p["mask"].dtype == bool
+        assert p["name"] == "layer"
+        return p["f"](p["w"])
+
+    g = af.grad(f)(config)
+    assert g.pop("w") == np.exp(2.0)
+    assert set(g.values()) == {None}

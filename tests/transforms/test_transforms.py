@@ -1,0 +1,633 @@
+"""Derivatives of functions: every transform, its arguments, its refusals; transforms of transforms."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+import support
+
+import autoflow as af
+from autoflow.errors import DataError, LostGradientError, SeedError
+from autoflow.transforms import evaluation, jacobian as jacobians
+from autoflow.transforms.gradient import elementwise_grad, grad, grad_and_aux, value_and_grad
+from autoflow.transforms.jacobian import hessian, jacobian
+from autoflow.transforms.vjp_jvp import hvp, jvp, vjp
+
+RNG = np.random.default_rng(5)
+X, Y = np.array([1.0, 2.0]), np.array([3.0, 4.0])
+
+
+def product(x, y):
+    return np.sum(x * x * y)
+
+
+def same(a, b):
+    np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-14)
+    assert np.shape(a) == np.shape(b)
+
+
+# -- grad and its sisters --------------------------------------------------------------------------------------------
+
+
+def test_grad():
+    same(grad(product)(X, Y), 2 * X * Y)
+    same(grad(product, 1)(X, Y), X * X)
+    gx, gy = grad(product, (0, 1))(X, Y)
+    same(gx, 2 * X * Y)
+    same(gy, X * X)
+    assert type(gx) is np.ndarray
+    assert af.grad is grad
+
+
+def test_a_scalar_gives_0d_arrays():
+    value, slope = value_and_grad(lambda x: x * x)(3.0)
+    assert (value, slope) == (9.0, 6.0)
+    assert type(value) is type(slope) is np.ndarray
+    assert value.shape == slope.shape == ()
+
+
+def test_results_share_memory_with_nothing():
+    x = np.ones(3)
+    gx, gy = grad(lambda x, y: np.sum(x + y), (0, 1))(x, x)
+    gx += 1
+    assert gy.sum() == x.sum() == 3
+    value, g = value_and_grad(lambda x: x)(np.ones(1))
+    assert not np.shares_memory(value, g)
+    assert grad(np.sum)(np.ones((2, 3))).flags.writeable
+
+
+@pytest.mark.parametrize("transform", [grad, value_and_grad, elementwise_grad, jacobian, hessian])
+def test_argnum(transform):
+    def f(x, y, *, scale=2.0):
+        return x * y * scale
+
+    def of(*args, **options):
+        answer = transform(f, *args, **options)(3.0, 5.0)
+        return answer[1] if transform is value_and_grad else answer
+
+    x, y = of(), of(1)
+    assert of("x") == of(argnums=0) == of(argnum=0) == of(argnums="x") == x
+    assert of("y") == of(-1) == of(np.int64(1)) == y
+    assert of((0, "y")) == of(argnums=[0, 1]) == of((0, 1))
+    assert isinstance(of((0,)), tuple)
+    assert of("scale") is not None
+    with pytest.raises(TypeError, match="the same"):
+        transform(f, 0, argnums=0)
+    with pytest.raises(TypeError, match="twice"):
+        of((0, "x"))
+    for wrong in (True, 1.5, None, (0, None)):
+        if wrong is not None:
+            with pytest.raises(TypeError, match="position, a name"):
+                transform(f, wrong)
+    for missing in (7, "nobody", -3):
+        with pytest.raises(TypeError, match="without the argument"):
+            of(missing)
+
+
+def test_arguments_by_name():
+    def f(x, y=5.0, **more):
+        return x * y * more.get("z", 1.0)
+
+    assert grad(f, 1)(3.0, y=2.0) == grad(f, "y")(3.0, y=2.0) == grad(f, "y")(3.0) == grad(f)(y=3.0, x=1.0) == 3.0
+    assert grad(f, "z")(3.0, 2.0, z=7.0) == 6.0
+    assert grad(np.multiply, 1)(3.0, 4.0) == 3.0
+    assert grad(lambda *xs: xs[0] * xs[1], (0, 1))(3.0, 4.0) == (4.0, 3.0)
+    assert grad(grad(f, "y"), "x")(3.0, y=2.0) == 1.0
+
+
+def test_grad_and_aux():
+    def f(x):
+        y = x * 2.0
+        return y * y, {"y": y, "text": "aux", "n": 3}
+
+    g, aux = grad_and_aux(f)(3.0)
+    assert g == 24.0
+    assert aux["text"] == "aux"
+    assert aux["y"] == 6.0
+    assert type(aux["y"]) is np.ndarray
+    assert grad(lambda x: grad_and_aux(f)(x)[0] * grad_and_aux(f)(x)[1]["y"])(1.0) == 32.0
+    with pytest.raises(TypeError, match="number, anything"):
+        grad_and_aux(lambda x: x)(1.0)
+    with pytest.raises(TypeError, match="grad_and_aux"):
+        grad(f)(1.0)
+
+
+def test_elementwise_grad():
+    x = np.linspace(0.1, 2.0, 6).reshape(2, 3)
+    same(elementwise_grad(np.sin)(x), np.cos(x))
+    same(elementwise_grad(elementwise_grad(np.sin))(x), -np.sin(x))
+    same(elementwise_grad(np.power, 1)(x, 2.0 * np.ones(3)), (x**2 * np.log(x)).sum(axis=0))
+
+
+def test_dtypes():
+    assert grad(lambda x: np.sum(x * 2.0))(np.ones(2, np.float32)).dtype == np.float32
+    assert grad(lambda x: x * x)(3) == 6.0
+    assert grad(lambda x: np.sum(x * x))(np.arange(3)).dtype == np.float64
+    assert jacobian(lambda x: x * x)(np.ones(2, np.float32)).dtype == np.float32
+    value, tangent = jvp(lambda x: x * x, np.float32(2.0), 1.0)
+    assert value.dtype == tangent.dtype == np.float32
+
+
+def test_refusals():
+    with pytest.raises(TypeError, match=r"returned shape.*elementwise_grad.*jacobian"):
+        grad(lambda x: x * 2)(np.ones(3))
+    with pytest.raises(DataError):
+        grad(lambda x: x)("text")
+    with pytest.raises(LostGradientError, match="depends on none of the arguments"):
+        grad(lambda x: 3.0)(1.0)
+    with pytest.raises(LostGradientError, match=r"x\.value"):
+        grad(lambda x: x.value * 2)(1.0)
+    same(grad(lambda x, y: x * x, (0, 1))(3.0, np.ones(2))[1], np.zeros(2))
+
+
+@pytest.mark.parametrize("f", [lambda x: 3.0, lambda x: x.value * 2.0, lambda x: np.floor(x.value)])
+def test_lost(f):
+    x = np.ones(())
+    for lost in (
+        lambda **how: grad(f, **how)(x), lambda **how: value_and_grad(f, **how)(x)[1],
+        lambda **how: elementwise_grad(f, **how)(x), lambda **how: jacobian(f, **how)(x),
+        lambda **how: hessian(f, **how)(x), lambda **how: vjp(f, x, **how)[1](1.0)[0],
+        lambda **how: jvp(f, (x,), (x,), **how)[1], lambda **how: hvp(f, x, x, **how),
+    ):  # fmt: skip
+        with pytest.raises(LostGradientError, match="usual causes"):
+            lost()
+        answer = lost(allow_unused=True)
+        assert answer == 0.0
+        assert answer.shape == ()
+
+
+def test_the_function_may_not_write_into_its_argument():
+    def f(x):
+        x[0] = 5.0
+        return np.sum(x * x)
+
+    with pytest.raises(af.errors.InPlaceError):
+        grad(f)(np.ones(2))
+
+
+def test_a_nested_function_that_writes_is_right():
+    def f(x):
+        x[0] = 5.0
+        return np.sum(x * x)
+
+    same(grad(lambda x: np.sum(grad(f)(x * 1.0)))(np.ones(2)), [0.0, 2.0])
+
+
+def test_errors_leave_no_trace():
+    def broken(x):
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        grad(broken)(1.0)
+    assert type(grad(lambda x: x * x)(1.0)) is np.ndarray
+    assert type(np.sin(af.Variable(1.0))) is af.Operation
+
+
+# -- whose derivative is whose ---------------------------------------------------------------------------------------
+
+
+def test_no_grad_is_touched():
+    x = af.Variable(3.0)
+    assert grad(lambda v: v * x)(2.0) == 3.0
+    assert x.grad is None
+
+
+def test_high_order():
+    f = np.sin
+    for k, want in enumerate((np.cos(0.7), -np.sin(0.7), -np.cos(0.7), np.sin(0.7), np.cos(0.7), -np.sin(0.7))):
+        f = grad(f)
+        np.testing.assert_allclose(f(0.7), want, rtol=1e-12, err_msg=str(k))
+
+
+def test_constant_gradients_have_the_derivative_zero():
+    w = af.Variable(2.0)
+    assert grad(grad(lambda x: 2 * x))(1.0) == 0.0
+    assert grad(grad(lambda x: w * x))(1.0) == 0.0
+    assert grad(grad(grad(lambda x: x * x)))(1.0) == 0.0
+    same(hessian(lambda x: np.sum(3 * x))(np.ones(2)), np.zeros((2, 2)))
+    assert hvp(lambda x: w * x, 1.0, 1.0) == 0.0
+    assert jacobian(lambda x: jvp(lambda v: 3.0 * v, x, 1.0)[1])(1.0) == 0.0
+    with pytest.raises(LostGradientError):
+        grad(lambda x: grad(lambda y: y * y)(3.0))(1.0)
+
+
+def test_perturbation_confusion():
+    assert grad(lambda x: x * grad(lambda y: x + y)(1.0))(1.0) == 1.0
+    assert grad(lambda x: x * grad(lambda y: x * y)(2.0))(3.0) == 6.0
+    assert grad(lambda x: x * grad(lambda x: x * x)(x))(3.0) == 12.0
+    assert grad(lambda x: grad(lambda y: grad(lambda x: x * y)(x) * x)(x))(5.0) == 2 * 0 + 1.0
+    assert grad(lambda x: x * jvp(lambda y: x * y, 2.0, 1.0)[1])(3.0) == 6.0
+    assert jvp(lambda x: x * jvp(lambda y: x + y, 1.0, 1.0)[1], 1.0, 1.0)[1] == 1.0
+
+
+def test_captured_variables():
+    x = af.Variable(2.0)
+    assert grad(lambda y: x * x * y)(1.0) == 4.0
+    assert grad(lambda v: grad(lambda y: v * v * y)(1.0))(2.0) == 4.0
+
+
+def test_of_a_node_it_can_be_differentiated_again():
+    x = af.Variable(2.0)
+    slope = grad(lambda v: v**3)(x)
+    (slope * slope).backward()
+    assert x.grad == 2 * 12 * 12
+    with af.no_grad():
+        assert type(grad(lambda v: v**3)(x)) is np.ndarray
+    assert vjp(lambda v: v**3, x)[1](1.0)[0].requires_grad
+    assert jvp(lambda v: v**3, 2.0, x)[1].requires_grad
+
+
+def test_no_grad_inside_a_transform():
+    def f(x):
+        with af.no_grad():
+            slope = grad(lambda y: y * y)(x)
+        assert type(slope) is np.ndarray
+        return x * slope
+
+    assert grad(f)(3.0) == 6.0
+
+
+def test_works_inside_no_grad():
+    with af.no_grad():
+        assert grad(lambda x: x**3)(2.0) == 12.0
+        assert jvp(lambda x: x**3, 2.0, 1.0)[1] == 12.0
+        assert hessian(lambda x: x**3)(2.0) == 12.0
+    assert af.is_grad_enabled()
+
+
+def test_the_result_may_be_the_argument():
+    assert grad(lambda x: x)(3.0) == 1.0
+    assert grad(lambda x: grad(lambda y: y)(x) * x)(3.0) == 1.0
+    same(jacobian(lambda x: x)(X), np.eye(2))
+    same(jacobian(lambda x: x, mode="forward")(X), np.eye(2))
+    assert jvp(lambda x: x, 3.0, 2.0) == (3.0, 2.0)
+
+
+def test_gradient_penalty():
+    w0, x = np.array([0.5, -1.0, 2.0]), np.array([[1.0, 2.0, 3.0], [0.0, 1.0, -1.0]])
+
+    def penalty(w):
+        g = grad(lambda v: np.sum(np.tanh(v @ w)))(x)
+        return np.sum(g * g)
+
+    numeric = [(penalty(w0 + h) - penalty(w0 - h)) / 2e-6 for h in 1e-6 * np.eye(3)]
+    np.testing.assert_allclose(grad(penalty)(w0), numeric, rtol=1e-6)
+
+
+def test_no_work_for_what_is_not_wanted():
+    """Nothing behind a captured Variable is computed: its rules are not called."""
+    called = []
+    w = af.Variable(2.0)
+    inside = af.Operation.create_node(5.0, "watched", w)
+    inside.grad_fn = lambda g: called.append(g) or g
+    assert grad(lambda x: x * inside)(3.0) == 5.0
+
+    def f(x):
+        made_inside = af.Operation.create_node(5.0, "watched", w)
+        made_inside.grad_fn = lambda g: called.append(g) or g
+        return x * made_inside
+
+    assert grad(f)(3.0) == 5.0
+    assert called == []
+
+
+def test_hooks():
+    """Those of the argument are called; those of what is not asked for are not, or with the whole gradient."""
+    seen = []
+    w = af.Variable(2.0)
+    w.register_hook(lambda g: seen.append(("w", float(g))))
+    inside = w * 3.0
+    inside.register_hook(lambda g: seen.append(("inside", float(g))))
+
+    def f(x):
+        x.register_hook(lambda g: seen.append(("x", float(g))))
+        return x * w + x * inside + inside * inside
+
+    assert grad(f)(5.0) == 8.0
+    assert ("x", 8.0) in seen
+    assert set(seen) <= {("x", 8.0), ("inside", 5.0 + 2 * 6.0)}
+
+
+def test_border():
+    x, w = af.Variable(1.0), af.Variable(2.0)
+    z = (x * w) * np.exp(w)
+    assert evaluation.border((w * 2.0).grad_fn, {x}, x.number) is None
+    stop = evaluation.border(z.grad_fn, {x}, x.number)
+    assert stop == {x, w, z.operands[1].grad_fn}
+
+
+# -- products with Jacobians -----------------------------------------------------------------------------------------
+
+
+def tricky(x, y):
+    """Several rows at once: a matrix product, a reduction, an index, a joint rule of several arrays."""
+    h = np.tanh(x @ y)
+    return np.concatenate([h[0] * np.sum(x), np.sort(h[1]), np.cumsum(y[:, 0])])
+
+
+A, B = RNG.normal(size=(2, 3)), RNG.normal(size=(3, 4))
+
+
+def test_vjp():
+    value, pullback = vjp(tricky, A, B)
+    ja, jb = jacobian(tricky, (0, 1))(A, B)
+    u = RNG.normal(size=value.shape)
+    for _ in range(2):
+        ga, gb = pullback(u)
+        same(ga, np.tensordot(u, ja, 1))
+        same(gb, np.tensordot(u, jb, 1))
+    assert type(value) is type(ga) is np.ndarray
+    assert vjp(np.sin, 0.0)[1](2.0) == (2.0,)
+
+
+def test_vjp_of_several_results():
+    value, pullback = vjp(lambda p: {"sum": p[0] + p[1], "product": p[0] * p[1], "n": 3}, [2.0, 5.0])
+    assert value == {"sum": 7.0, "product": 10.0, "n": 3}
+    assert pullback({"sum": 1.0, "product": 10.0, "n": 0.0}) == ([51.0, 21.0],)
+
+
+def test_results_that_are_no_numbers():
+    def f(x):
+        return {"z": 3.0 * x, "name": "text", "on": True, "y": x * x}
+
+    value, pullback = vjp(f, 2.0)
+    assert value == {"z": 6.0, "name": "text", "on": True, "y": 4.0}
+    assert pullback({"z": 1.0, "name": None, "on": None, "y": 1.0}) == (7.0,)
+    assert jvp(f, 2.0, 1.0)[1] == {"z": 3.0, "name": None, "on": None, "y": 4.0}
+    assert jacobian(f)(2.0) == {"z": 3.0, "name": None, "on": None, "y": 4.0}
+
+
+def test_pullback_is_differentiable():
+    def f(u):
+        return vjp(np.sin, 0.5)[1](u)[0]
+
+    same(grad(f)(1.0), np.cos(0.5))
+    _, pullback = vjp(lambda x: x**3, 2.0)
+    assert grad(lambda u: pullback(u)[0] * u)(1.0) == 24.0
+    same(grad(lambda x: vjp(np.sin, x)[1](2.0)[0])(0.5), -2 * np.sin(0.5))
+
+
+def test_jvp():
+    ja, jb = jacobian(tricky, (0, 1))(A, B)
+    ta, tb = RNG.normal(size=A.shape), RNG.normal(size=B.shape)
+    value, tangent = jvp(tricky, (A, B), (ta, tb))
+    same(value, tricky(A, B))
+    np.testing.assert_allclose(tangent, np.tensordot(ja, ta, 2) + np.tensordot(jb, tb, 2), rtol=1e-12)
+    assert type(tangent) is np.ndarray
+    assert jvp(lambda x: (x, 2.0 * x, 7.0), 3.0, 1.0)[1] == (1.0, 2.0, 0.0)
+    assert jvp(lambda p: p["a"] * p["b"], {"a": 2.0, "b": 3.0}, {"a": 1.0, "b": 10.0})[1] == 23.0
+
+
+def test_jvp_nests():
+    def d(f):
+        return lambda x: jvp(f, x, 1.0)[1]
+
+    f = np.sin
+    for want in (np.cos(0.7), -np.sin(0.7), -np.cos(0.7), np.sin(0.7)):
+        f = d(f)
+        np.testing.assert_allclose(f(0.7), want, rtol=1e-12)
+    np.testing.assert_allclose(grad(d(grad(np.sin)))(0.7), -np.cos(0.7), rtol=1e-12)
+    np.testing.assert_allclose(d(grad(d(np.sin)))(0.7), -np.cos(0.7), rtol=1e-12)
+    same(grad(lambda t: jvp(np.sin, 0.5, t)[1])(1.0), np.cos(0.5))
+
+
+def test_jvp_of_complex_functions():
+    z = np.array([0.3 + 0.4j, 1.0 - 2.0j])
+    t = np.array([1.0 + 1.0j, 0.5j])
+    same(jvp(np.exp, z, t)[1], np.exp(z) * t)
+    same(jvp(np.abs, z, t)[1], np.real(np.conj(z) * t) / np.abs(z))
+    same(jvp(lambda x: np.exp(1j * x), 0.5, 1.0)[1], 1j * np.exp(0.5j))
+
+
+def test_seeds_that_do_not_fit():
+    _, pullback = vjp(lambda x: x * 2, X)
+    with pytest.raises(SeedError, match="shape"):
+        pullback(1.0)
+    with pytest.raises(SeedError, match="shape"):
+        jvp(np.sin, X, np.ones(3))
+    with pytest.raises(SeedError, match="containers"):
+        jvp(np.sin, (X,), ())
+    with pytest.raises(SeedError, match="complex"):
+        jvp(np.sin, X, X * 1j)
+
+
+def test_a_rule_on_plain_arrays_has_no_forward_mode():
+    def f(x):
+        z = af.Operation.create_node(x.value**2, "my_square", x)
+        z.grad_fn = lambda g: np.asarray(getattr(g, "value", g)) * 2 * x.value
+        return z
+
+    assert jacobian(f)(3.0) == 6.0
+    with pytest.raises(LostGradientError, match=r"my_square.*forward"):
+        jacobian(f, mode="forward")(3.0)
+
+
+def test_hvp():
+    def f(x, y):
+        return np.sum(np.tanh(x @ y) ** 2)
+
+    vx, vy = RNG.normal(size=A.shape), RNG.normal(size=B.shape)
+    (hxx, hxy), (hyx, hyy) = hessian(f, (0, 1))(A, B)
+    px, py = hvp(f, (A, B), (vx, vy))
+    np.testing.assert_allclose(px, np.tensordot(hxx, vx, 2) + np.tensordot(hxy, vy, 2), rtol=1e-11)
+    np.testing.assert_allclose(py, np.tensordot(hyx, vx, 2) + np.tensordot(hyy, vy, 2), rtol=1e-11)
+    assert hvp(lambda p: p["a"] ** 2 * p["b"], {"a": 2.0, "b": 3.0}, {"a": 1.0, "b": 0.0}) == {"a": 6.0, "b": 4.0}
+    assert grad(lambda x: hvp(lambda v: v**4, x, 1.0))(2.0) == 48.0
+
+
+# -- Jacobians -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["reverse", "forward", "auto"])
+def test_jacobian(mode):
+    def f(x, y):
+        return np.outer(np.sin(x), y)[:, ::2]
+
+    x, y = RNG.normal(size=2), RNG.normal(size=3)
+    jx, jy = jacobian(f, (0, 1), mode=mode)(x, y)
+    same(jx, np.einsum("i,il,j->ijl", np.cos(x), np.eye(2), y[::2]))
+    same(jy, np.einsum("i,jl->ijl", np.sin(x), np.eye(3)[::2]))
+    assert jx.flags.c_contiguous
+    same(jacobian(lambda x: x[:0], mode=mode)(x), np.zeros((0, 2)))
+    same(jacobian(lambda x: np.sum(x), mode=mode)(np.ones((0, 2))), np.zeros((0, 2)))
+
+
+@pytest.mark.parametrize("mode", ["reverse", "forward"])
+@pytest.mark.parametrize("outer", ["reverse", "forward"])
+def test_jacobians_of_jacobians(mode, outer):
+    x = np.array([0.3, 0.9])
+    want = np.zeros((2, 2, 2))
+    for k in range(2):
+        want[k, k, k] = -np.sin(x[k])
+    same(jacobian(jacobian(np.sin, mode=mode), mode=outer)(x), want)
+
+
+@pytest.mark.parametrize("row", support.rows(), ids=lambda row: row.name)
+def test_forward_is_reverse_for_every_row(row):
+    """The forward mode runs each derivative on a node for g and plain arrays for the rest."""
+    for example in row.examples[:1]:
+        xs, places = support.values_of(row, example), support.differentiable(row, example)
+
+        def f(*some, xs=xs, places=places, example=example):
+            inputs = [some[places.index(k)] if k in places else x for k, x in enumerate(xs)]
+            return support.call(row, support.prepare(row, inputs), example.options)
+
+        args = [xs[k] for k in places]
+        try:
+            real = all(np.asarray(z).dtype.kind != "c" for z in evaluation.pytree.leaves(f(*args)))
+        except np.linalg.LinAlgError:  # the row is tested on matrices that are made of its inputs
+            continue
+        if args and real:
+            modes = [
+                jacobian(f, tuple(range(len(args))), mode=mode, allow_unused=True) for mode in ("reverse", "forward")
+            ]
+            for a, b in zip(*[evaluation.pytree.leaves(j(*args)) for j in modes], strict=True):
+                np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-10)
+
+
+def test_containers_of_jacobians():
+    def f(p, q):
+        return {"z": p["a"] * q, "y": q}
+
+    j = jacobian(f, (0, 1))({"a": X}, Y)
+    same(j["z"][0]["a"], np.diag(Y))
+    same(j["z"][1], np.diag(X))
+    same(j["y"][0]["a"], np.zeros((2, 2)))
+    same(j["y"][1], np.eye(2))
+    h = hessian(lambda p: p["a"] ** 2 * p["b"])({"a": 2.0, "b": 3.0})
+    assert h == {"a": {"a": 6.0, "b": 4.0}, "b": {"a": 4.0, "b": 0.0}}
+
+
+def test_hessian():
+    def rosenbrock(x):
+        return np.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
+
+    x, y = 1.5, 2.0
+    want = [[1200 * x * x - 400 * y + 2, -400 * x], [-400 * x, 200]]
+    same(hessian(rosenbrock)(np.array([x, y])), np.array(want))
+    assert hessian(lambda x, y: x * x * y, 1)(3.0, 4.0) == 0.0
+
+
+def test_modes_are_chosen_by_shape(monkeypatch):
+    used = []
+    for name in ("by_rows", "by_columns"):
+        real = getattr(jacobians, name)
+        monkeypatch.setattr(jacobians, name, lambda *args, real=real, name=name: used.append(name) or real(*args))
+    jacobian(lambda x: np.sum(x * x, axis=0))(np.ones((3, 2)))
+    jacobian(lambda x: np.outer(x, x))(np.ones(2))
+    jacobian(lambda x: np.exp(1j * x))(np.ones(2))
+    assert used == ["by_rows", "by_columns", "by_columns"]
+    with pytest.raises(ValueError, match="mode is"):
+        jacobian(np.sin, mode="backward")
+
+
+def test_large_jacobians_are_refused():
+    with af.options(max_bytes=1000), pytest.raises(MemoryError, match=r"20 results for 20 .*3,200 bytes.*max_bytes"):
+        jacobian(np.sin)(np.ones(20))
+    with af.options(max_bytes=3200):
+        jacobian(np.sin)(np.ones(20))
+    with pytest.raises(MemoryError, match=r"af\.vjp"):
+        hessian(lambda x: np.sum(x * x))(np.ones(100_000))
+
+
+def test_long_jacobians_show_a_bar(monkeypatch, capfd):
+    monkeypatch.setattr(jacobians, "LONG", 0.0)
+    x = np.arange(30.0)
+    same(jacobian(np.sin)(x), np.diag(np.cos(x)))
+    assert capfd.readouterr().err == "" or importable("tqdm")
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    monkeypatch.setattr(jacobians.importlib.util, "find_spec", lambda name: None)
+    same(jacobian(np.sin)(x), np.diag(np.cos(x)))
+    assert capfd.readouterr().err == ""
+
+
+def importable(name):
+    from importlib.util import find_spec
+
+    return find_spec(name) is not None
+
+
+def test_importing_and_short_jacobians_leave_tqdm_alone():
+    code = """
+        import sys, numpy as np
+        from autoflow.transforms.jacobian import jacobian
+        jacobian(np.sin)(np.ones(3))
+        assert "tqdm" not in sys.modules
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True, env={**os.environ}, timeout=60)
+
+
+# -- complex functions -----------------------------------------------------------------------------------------------
+
+
+def test_holomorphic():
+    z = 0.3 + 0.4j
+    same(grad(np.exp, holomorphic=True)(z), np.exp(z))
+    same(grad(lambda z: z**3, holomorphic=True)(z), 3 * z**2)
+    same(grad(grad(lambda z: z**3, holomorphic=True), holomorphic=True)(z), 6 * z)
+    same(elementwise_grad(np.sin, holomorphic=True)(np.array([z, 1j])), np.cos([z, 1j]))
+    for mode in ("reverse", "forward"):
+        same(jacobian(np.sin, holomorphic=True, mode=mode)(np.array([z, 1j])), np.diag(np.cos([z, 1j])))
+    same(hessian(lambda z: z**3, holomorphic=True)(z), 6 * z)
+
+
+def test_complex_without_it():
+    same(grad(lambda z: np.abs(z) ** 2)(3 + 4j), 2 * (3 + 4j))
+    same(jacobian(np.abs)(np.array([3 + 4j])), [[(3 + 4j) / 5]])
+    same(jacobian(lambda x: np.exp(1j * x))(0.5), 1j * np.exp(0.5j))
+    with pytest.raises(SeedError, match="holomorphic=True"):
+        grad(np.exp)(1j)
+    with pytest.raises(SeedError, match="holomorphic=True"):
+        jacobian(np.exp)(np.array([1j]))
+    with pytest.raises(TypeError, match="complex arguments"):
+        grad(np.exp, holomorphic=True)(1.0)
+    with pytest.raises(TypeError, match="not holomorphic"):
+        grad(np.conjugate, holomorphic=True)(1j)
+
+
+# -- what others compute ---------------------------------------------------------------------------------------------
+
+V, M, S = RNG.uniform(0.5, 1.5, 4), RNG.normal(size=(3, 3)) + 3 * np.eye(3), 0.7
+PEERS = [
+    ("np.sum(x * x)", "(x * x).sum()", V),
+    ("np.sum(np.sin(x) * np.exp(x))", "(torch.sin(x) * torch.exp(x)).sum()", V),
+    ("np.log(np.sum(np.exp(x)))", "torch.logsumexp(x, 0)", V),
+    ("np.prod(x)", "torch.prod(x)", V),
+    ("np.sum(np.cumsum(x) ** 2)", "(torch.cumsum(x, 0) ** 2).sum()", V),
+    ("np.sum(np.cumprod(x))", "torch.cumprod(x, 0).sum()", V),
+    ("np.sum(x[::2] ** 3)", "(x[::2] ** 3).sum()", V),
+    ("np.sum(np.sort(x) * np.arange(4.0))", "(torch.sort(x)[0] * torch.arange(4.0)).sum()", V),
+    ("np.max(x) * np.min(x)", "x.max() * x.min()", V),
+    ("np.var(x) + np.std(x)", "x.var(correction=0) + x.std(correction=0)", V),
+    ("np.sum(np.where(x > 1, x**2, np.sqrt(x)))", "torch.where(x > 1, x**2, torch.sqrt(x)).sum()", V),
+    ("np.sum(np.outer(x, x) ** 2)", "(torch.outer(x, x) ** 2).sum()", V),
+    ("np.sum(np.tanh(x @ x.T) ** 2)", "(torch.tanh(x @ x.T) ** 2).sum()", M),
+    ("np.sum(np.linalg.inv(x) ** 2)", "(torch.linalg.inv(x) ** 2).sum()", M),
+    ("np.linalg.det(x)", "torch.linalg.det(x)", M),
+    ("np.sum(np.linalg.solve(x, x.T))", "torch.linalg.solve(x, x.T).sum()", M),
+    ("np.linalg.norm(x)", "torch.linalg.norm(x)", M),
+    ("np.einsum('ij,jk,ki->', x, x, x)", "torch.einsum('ij,jk,ki->', x, x, x)", M),
+    ("np.sum(np.concatenate([x, x.T]) ** 2)", "(torch.cat([x, x.T]) ** 2).sum()", M),
+    ("np.mean(np.maximum(x, 0.1) * x)", "(torch.clamp(x, min=0.1) * x).mean()", M),
+    ("np.arctan2(np.sin(x), x**2)", "torch.arctan2(torch.sin(x), x**2)", S),
+    ("np.log1p(x) ** x", "torch.log1p(x) ** x", S),
+]
+
+
+@pytest.mark.peers
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:torch")
+@pytest.mark.parametrize(("ours", "theirs", "x"), PEERS, ids=[row[0] for row in PEERS])
+def test_agreement_with_pytorch(ours, theirs, x):
+    torch = pytest.importorskip("torch")
+    names = {"np": np, "torch": torch}
+    f, g = eval(f"lambda x: {ours}", names), eval(f"lambda x: {theirs}", names)
+    peer = torch.autograd.functional
+    t = torch.tensor(x, dtype=torch.float64)
+    np.testing.assert_allclose(grad(f)(x), peer.jacobian(g, t), rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(hessian(f)(x), peer.hessian(g, t), rtol=1e-8, atol=1e-10)
+    v = np.cos(np.arange(np.size(x)).reshape(np.shape(x)))
+    want = peer.jvp(g, t, torch.tensor(v, dtype=torch.float64))[1]
+    np.testing.assert_allclose(jvp(f, x, v)[1], want, rtol=1e-9, atol=1e-11)
