@@ -43,7 +43,7 @@ lint: $(VENV)/dev.stamp  ## ruff and mypy
 
 nightly: $(VENV)/dev.stamp  ## the full sets
 	AUTOFLOW_NIGHTLY=1 $(PYTEST) -n auto -o faulthandler_timeout=1800
-	PYTHONPATH=.:tests $(PY) tests/mutate.py
+	PYTHONPATH=.:tests/support:tests/rules $(PY) tests/mutate.py
 	$(MAKE) versions
 	$(MAKE) newest
 

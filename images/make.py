@@ -197,7 +197,7 @@ GALLERY: dict[str, Callable[..., Graph]] = {
 
 def screenshots(folder: Path) -> None:
     """What a browser makes of every picture, light and dark, and of the page that steps. Needs chromium and Pillow."""
-    sys.path.insert(0, str(HERE.parent / "tests"))
+    sys.path.insert(0, str(HERE.parent / "tests" / "support"))
     import chromium
 
     if reason := chromium.missing():

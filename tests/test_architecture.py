@@ -1,7 +1,6 @@
 """Who may import whom, and what `import autoflow` costs."""
 
 import ast
-import graphlib
 import importlib
 import pkgutil
 import re
@@ -15,110 +14,66 @@ import pytest
 import autoflow
 
 PACKAGE = Path(autoflow.__file__).parent
-RECORDING = {
-    "backends",
-    "display",
-    "errors",
-    "foreign",
-    "freeing",
-    "grads",
-    "intake",
-    "late",
-    "memory",
-    "modes",
-    "numbering",
-    "records",
-    "rules",
-}
-CORE = RECORDING | {"nodes", "recording", "doors", "fast", "methods", "protocol", "inplace", "engine", "passes"}
-CORE |= {"hooks"}
-TRACING = {"tracing", "trees"}
-TRANSFORMS = TRACING | {"transforms", "products", "jacobians"}
-USERS = CORE | TRANSFORMS | {"create", "collected", "function"}
 
-# A part (a module or subpackage of autoflow) and the parts it may import, anywhere in its files. Subpackages may
-# import within themselves. Strings like "autoflow.backprop.passes:backward", resolved at the first call, are the sanctioned
-# way up; they are no imports.
+# A room (a module or subpackage of autoflow) and the rooms it may import, anywhere in its files; those above it in this
+# list, so imports point one way. Rooms may import within themselves. Strings like "autoflow.backprop.passes:backward",
+# resolved at the first call, are the sanctioned way up; they are no imports.
+GROUND = {"errors", "lazy", "modes", "numbering", "pytree"}
+CORE = GROUND | {"rules", "backends", "nodes", "forward", "extending", "backprop"}
+USERS = CORE | {"arrays", "transforms"}
 MAY_IMPORT = {
     "errors": set(),
-    "late": set(),
+    "lazy": set(),
     "modes": set(),
-    "engine": set(),
     "numbering": set(),
-    "memory": set(),
-    "freeing": {"numbering"},
-    "scopes": {"modes", "numbering"},
-    "backends": {"errors", "late"},
-    "foreign": {"errors"},
+    "pytree": set(),
+    "process": set(),
+    "saving": {"errors"},
     "rules": {"errors", "modes", "numbering"},
-    "grads": {"backends", "errors"},
-    "quiet": set(),
-    "reuse": {"engine", "grads", "rules"},
-    "gathered": {"rules"},
-    "display": {"errors", "modes"},
-    "intake": {"errors", "backends"},
-    "records": {"freeing", "late", "memory", "numbering", "rules"},
-    "nodes": RECORDING,
-    "recording": RECORDING | {"nodes"},
-    "doors": RECORDING | {"nodes", "recording"},
-    "fast": RECORDING | {"nodes", "recording", "doors"},
-    "methods": RECORDING | {"nodes", "recording", "protocol"},
-    "protocol": RECORDING | {"nodes"},
-    "inplace": RECORDING | {"nodes", "recording", "doors", "fast"},
-    "writers": RECORDING | {"nodes", "recording", "inplace"},
-    "hooks": RECORDING | {"nodes"},
-    "passes": RECORDING | {"nodes", "engine", "hooks", "quiet", "reuse", "gathered"},
-    "create": CORE,
-    "joint": CORE,
-    "anomaly": CORE,
-    "masking": {"modes", "rules"},
-    "precision": CORE,
-    "recompute": CORE | {"joint"},
-    "trees": set(),
-    "tracing": CORE | {"trees"},
-    "transforms": CORE | TRACING,
-    "products": CORE | TRACING | {"transforms"},
-    "jacobians": CORE | TRACING | {"transforms", "products"},
-    "collected": CORE | TRACING,
-    "function": CORE | {"joint"},
-    "custom": CORE | {"joint"},
+    "backends": {"errors", "lazy", "rules"},
+    "nodes": GROUND | {"rules", "backends"},
+    "forward": GROUND | {"rules", "backends", "nodes"},
+    "extending": GROUND | {"rules", "backends", "nodes", "forward"},
+    "backprop": GROUND | {"rules", "backends", "nodes", "extending"},
+    "arrays": CORE,
+    "transforms": CORE | {"arrays"},
     "linalg": CORE,
     "special": {"rules"},
     "stats": {"rules"},
     "signal": {"rules"},
-    "integrate": CORE | {"function", "products"},
+    "integrate": CORE | {"transforms"},
     "ops": USERS,
-    "devices": CORE | {"create", "trees"},
-    "gpu": {"backends", "errors", "late", "rules"},
-    "verify": USERS | {"devices"},
-    "plan": USERS,
-    "replay": CORE,
+    "compiler": USERS | {"process"},
     # Of nodes the public attributes (tested below); the order of the engine; whether a value is still there.
-    "pictures": {"errors", "modes", "nodes", "engine", "memory", "replay"},
-    "states": {"errors"},
-    "nn": USERS | {"devices", "recompute", "scopes", "states"},
-    "optim": USERS | {"states"},
-    "train": USERS | {"nn", "optim", "precision"},
-    # the command line
-    "listing": set(),
-    "commandline": {"create", "errors", "nodes", "rules"},
-    "demo": {"listing", "modes", "nodes"},
-    "__main__": {"commandline", "demo", "errors", "listing", "modes"},
+    "pictures": {"errors", "modes", "nodes", "backprop", "forward"},
+    "nn": USERS | {"saving"},
+    "optim": USERS | {"saving"},
+    "train": USERS | {"nn", "optim"},
+    "cli": {"arrays", "errors", "modes", "nodes", "rules"},
+    "__main__": {"cli", "errors", "modes"},
 }
 # These show pictures if asked to: inside functions only.
-PICTURES_LATER = {"__main__", "verify", "plan", "train"}
-SUBPACKAGES_BY_DESIGN = {
-    "nn", "optim", "linalg", "special", "stats", "signal", "integrate", "ops", "rules", "plan", "pictures",
+PICTURES_LATER = {"__main__", "compiler", "train"}
+# Modules that are public names of their package. (Of autoflow.rules all are.)
+MODULES_BY_DESIGN = {
+    "autoflow.integrate", "autoflow.linalg", "autoflow.nn", "autoflow.nn.init", "autoflow.ops", "autoflow.optim",
+    "autoflow.pictures", "autoflow.signal", "autoflow.special", "autoflow.stats",
+}  # fmt: skip
+# Docstrings only: what they hold is imported from where it is.
+DOORLESS = {
+    "nodes", "forward", "backprop", "arrays", "transforms", "extending", "cli", "compiler.trace", "compiler.passes",
+    "compiler.run", "pictures.model", "pictures.folding", "pictures.layout", "pictures.render", "pictures.pages",
+    "pictures.formulas", "pictures.sliders",
 }  # fmt: skip
 FILES = sorted(p for p in PACKAGE.rglob("*.py") if p != PACKAGE / "__init__.py")
 
 
-def part_of(path):
+def room_of(path):
     return path.relative_to(PACKAGE).with_suffix("").parts[0]
 
 
 def imports(path):
-    """The parts of autoflow that a file imports: (part, inside a function?)."""
+    """The rooms of autoflow that a file imports: (room, inside a function?)."""
     package = ["autoflow", *path.relative_to(PACKAGE).parent.parts]
     tree = ast.parse(path.read_text(encoding="utf-8"))
     inside = {
@@ -149,34 +104,38 @@ def modules(node, package):
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_imports_point_one_way(path):
-    part = part_of(path)
-    assert part in MAY_IMPORT, f"{part} is new: say in MAY_IMPORT what it may import"
+    room = room_of(path)
+    assert room in MAY_IMPORT, f"{room} is new: say in MAY_IMPORT what it may import"
     for imported, later in imports(path):
-        if imported == part or (imported == "pictures" and later and part in PICTURES_LATER):
+        if imported == room or (imported == "pictures" and later and room in PICTURES_LATER):
             continue
-        assert imported in MAY_IMPORT[part], f"{path.name} imports autoflow.{imported}: not allowed to {part}"
+        assert imported in MAY_IMPORT[room], f"{path.name} imports autoflow.{imported}: not allowed to {room}"
 
 
-def test_the_table_has_no_cycle():
-    graphlib.TopologicalSorter(MAY_IMPORT).prepare()
+def test_the_rooms_stand_in_order():
+    rooms = list(MAY_IMPORT)
+    for place, room in enumerate(rooms):
+        assert MAY_IMPORT[room] <= set(rooms[:place]), room
 
 
 def test_relative_absolute_and_late_imports_are_seen(tmp_path, monkeypatch):
     text = """
         from . import nodes
         import autoflow.backprop.engine as e
-        from autoflow import passes
+        from autoflow import modes
         def f():
             from .rules.table import rule
         """
     (tmp_path / "new.py").write_text(textwrap.dedent(text))
     monkeypatch.setattr(sys.modules[__name__], "PACKAGE", tmp_path)
     found = set(imports(tmp_path / "new.py"))
-    assert found == {("nodes", False), ("engine", False), ("passes", False), ("rules", True)}
+    assert found == {("nodes", False), ("backprop", False), ("modes", False), ("rules", True)}
 
 
 def test_the_engine_knows_no_arrays():
-    text = (PACKAGE / "engine.py").read_text(encoding="utf-8").lower()
+    path = PACKAGE / "backprop" / "engine.py"
+    assert not set(imports(path))
+    text = path.read_text(encoding="utf-8").lower()
     assert "numpy" not in text
     assert "cupy" not in text
     assert "np." not in text
@@ -201,13 +160,30 @@ def test_paths_in_strings_lead_somewhere():
 
 
 def test_no_public_name_hides_a_module():
-    """``af.check`` cannot be a function and a module: whoever is imported last would win."""
-    names = {info.name for info in pkgutil.iter_modules([str(PACKAGE)])} - {"__main__"}
-    public = set(getattr(autoflow, "__all__", ()))
-    for name in sorted(names):
-        module = importlib.import_module(f"autoflow.{name}")
-        assert getattr(autoflow, name, module) is module, f"af.{name} is not the module autoflow.{name}"
-        assert name not in public or name in SUBPACKAGES_BY_DESIGN, name
+    """``af.check`` cannot be a function and a module: whoever is imported last would win. So in every package."""
+    packages = [autoflow, *[importlib.import_module(info.name) for info in walked() if info.ispkg]]
+    assert len(packages) > 20
+    for package in packages:
+        public = set(getattr(package, "__all__", ()))
+        for info in pkgutil.iter_modules(package.__path__):
+            name = f"{package.__name__}.{info.name}"
+            if info.name != "__main__":
+                module = importlib.import_module(name)
+                assert getattr(package, info.name) is module, name
+                assert info.name not in public or name in MODULES_BY_DESIGN or package is autoflow.rules, name
+
+
+def walked():
+    return pkgutil.walk_packages(autoflow.__path__, "autoflow.")
+
+
+def test_inner_packages_hold_a_docstring_and_nothing_else():
+    found = {info.name.removeprefix("autoflow.") for info in walked() if info.ispkg}
+    assert found == DOORLESS | {"backends", "rules", "nn", "optim", "compiler", "pictures"}
+    for name in DOORLESS:
+        path = PACKAGE.joinpath(*name.split("."), "__init__.py")
+        (docstring,) = ast.parse(path.read_text(encoding="utf-8")).body
+        assert isinstance(docstring.value.value, str), path
 
 
 def test_there_is_a_version():
@@ -249,9 +225,15 @@ def test_import_starts_nothing_and_reads_no_data():
 
 def test_import_loads_only_the_core():
     """What ``import autoflow`` costs is measured by benchmarks/startup.py; here, that nothing more is loaded."""
-    code = "import sys, autoflow; print(*{n.split('.')[1] for n in sys.modules if n.startswith('autoflow.')})"
-    assert set(alone(code)) <= {
-        "backends", "create", "display", "doors", "engine", "errors", "fast", "foreign", "freeing", "gathered", "grads",
-        "hooks", "intake", "late", "memory", "methods", "modes", "nodes", "numbering", "passes", "protocol", "quiet",
-        "recording", "records", "reuse", "rules", "tracing", "transforms", "trees",
+    code = (
+        "import sys, autoflow; print(*[n.removeprefix('autoflow.') for n in sys.modules if n.startswith('autoflow.')])"
+    )
+    loaded = {name for name in alone(code) if not name.startswith("rules.")}
+    assert loaded <= {
+        "arrays", "arrays.creation", "backends", "backends.registry", "backprop", "backprop.deferred_products",
+        "backprop.engine", "backprop.hooks", "backprop.passes", "backprop.quiet", "backprop.reuse", "errors", "forward",
+        "forward.array_methods", "forward.dispatch", "forward.operators", "forward.python_protocols",
+        "forward.recording", "lazy", "modes", "nodes", "nodes.coercion", "nodes.foreign", "nodes.freeing", "nodes.grads", "nodes.nodes",
+        "nodes.printing", "nodes.records", "nodes.versions", "numbering", "pytree", "rules", "transforms",
+        "transforms.evaluation", "transforms.gradient",
     }  # fmt: skip

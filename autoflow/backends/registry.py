@@ -18,9 +18,8 @@ from ..errors import DataError
 from ..lazy import later
 
 FAMILIES: dict[type, Family] = {}  # array type -> its node classes
-KNOWN = {
-    "cupy": "autoflow.backends.cupy:register_cupy"
-}  # first part of the module of an array type -> who registers it
+# First part of the module of an array type -> who registers it.
+KNOWN = {"cupy": "autoflow.backends.cupy:register_cupy"}
 CHANGE = Lock()  # one thread may register a library while a recording ends in another
 COMPLETIONS: list[Callable[[Family], None]] = []  # what is done to every family when it is made
 

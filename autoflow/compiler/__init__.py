@@ -1,20 +1,24 @@
 """A recorded function as a program: ``af.compile``. Reading order, which is also the way of a function:
 
-compiler/trace/traced.py         arrays that write down what NumPy does with them (their methods: compiler/trace/traced_methods.py)
-compiler/trace/tape.py           from each such call to a value of the program (compiler/trace/kinds.py: of which kind is a function?)
-compiler/trace/recorded.py       one call of the function with such arrays, and what can go wrong with it
-compiler/trace/guards.py   what the function sees besides its arguments must stay what it was (compiler/trace/reachable.py: how it is found)
-program.py        the program as data: values, and how each is computed
-simplify.py       which calls can be saved without changing a bit
-compiler/passes/batching.py        many small products as one large one
-compiler/passes/rematerialise.py          computing once more instead of keeping
-compiler/passes/tiling.py         which calls on large arrays can be done block by block
-compiler/run/tiles.py          how they are, in threads (and compiler/run/blas.py, whose threads are then in the way)
-compiler/run/buffers.py        where results are written (compiler/run/calls.py: by which function, with which arguments)
-compiler/run/scalars.py        programs of numbers: two quicker ways
-compiled.py       af.compile: signatures, guards, the cache (matching.py: arguments apart, results together)
-report.py         what a plan does, as a table and a picture
-process.py        two switches of the process: gc_paused, warm_allocator
+trace/     from a function to a program
+    traced.py          arrays that write down what NumPy does with them (their methods: traced_methods.py)
+    tape.py            from each such call to a value of the program (kinds.py: of which kind is a function?)
+    recorded.py        one call of the function with such arrays, and what can go wrong with it
+    guards.py          what the function sees besides its arguments must stay as it was (reachable.py: how it is found)
+program.py             the program as data: values, and how each is computed
+simplify.py            which calls can be saved without changing a bit
+passes/    from a program to a better one
+    batching.py        many small products as one large one
+    rematerialise.py   computing once more instead of keeping
+    tiling.py          which calls on large arrays can be done block by block
+run/       from a program to numbers
+    tiles.py           how they are, in threads (and blas.py, whose threads are then in the way)
+    buffers.py         where results are written (calls.py: by which function, with which arguments)
+    scalars.py         programs of numbers: two quicker ways
+compiled.py            af.compile: signatures, guards, the cache (matching.py: arguments apart, results together)
+report.py              what a plan does, as a table and a picture
+
+Two switches of the process, ``gc_paused`` and ``warm_allocator``, are in ``autoflow/process.py``.
 """
 
 from ..process import gc_paused, warm_allocator

@@ -5,8 +5,9 @@
     KEPT           inherited as they are (shape, strides, ...)
     REFUSED        refused, with advice (resize, byteswap)
 
-and a test says so. Operators are in ``operators.py``, Python's protocols (float, copy, pickle) in ``python_protocols.py``.
-Methods of modules further up (backward, drawing, replaying) are found at the first call, in :data:`LATER`.
+and a test says so. Operators are in ``operators.py``, Python's protocols (float, copy, pickle) in
+``python_protocols.py``. Methods of modules further up (backward, drawing, replaying) are found at the first call, in
+:data:`LATER`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """From a call to a node: run the row on plain arrays, and record how.
 
-:func:`apply` is the general way, for every row, kind of operand and array type; ``operators.py`` writes out what it does
-for the calls that happen all the time. Both end in a node that has a record, or, where nothing is recorded
+:func:`apply` is the general way, for every row, kind of operand and array type; ``operators.py`` writes out what it
+does for the calls that happen all the time. Both end in a node that has a record, or, where nothing is recorded
 (``no_grad``, Constants only), in a Constant.
 """
 

@@ -1,13 +1,13 @@
 """Pictures of graphs: what was computed, and how the gradients flowed back.
 
-Reading order: ``data`` (what a picture knows), ``walk`` and ``gathering`` (from nodes to data), ``local`` (the flow of
-gradients); ``views`` (what is drawn of what was recorded: ``merging`` of chains, ``folding`` of boxes, ``repeats``);
-then the renderers: ``cards`` (what stands in a node), ``layout`` (where it stands; ``ordering`` in ranks, ``nesting``
-of boxes, ``rows`` of what is too wide), ``svg``, ``dot``, ``text``, ``tables``, ``exports``. ``huge`` draws a million
-nodes.
-Then ``stepping`` (the passes one step at a time), ``html`` with ``pictures/pages/fragment.js`` (the page that replays them),
-``toggling`` (boxes that fold on a click), ``png``, ``cell`` (what a notebook shows of a node), ``still`` (where no
-scripts run); ``explore`` with ``live`` and ``pictures/sliders/explore.js`` (sliders), ``widget`` (sliders that ask Python).
+Reading order: ``model`` (what a picture knows: ``data``, and ``gathering`` from nodes to data, ``flow`` of gradients)
+and ``walk``; ``folding`` (what is drawn of what was recorded: ``views``, ``merging`` of chains, ``choose`` which boxes
+to fold, ``repeats``; ``huge`` draws a million nodes); ``layout`` (``arrange``: where things stand; ``ordering`` in
+ranks, ``nesting`` of boxes, ``rows`` of what is too wide); ``render`` (``cards``: what stands in a node; ``svg``,
+``dot``, ``text``, ``tables``, ``png``). Then ``lesson`` (the passes one step at a time) and ``wrong_queue``;
+``pages`` (``html`` with ``fragment.js``: the page that replays them; ``toggling``: boxes that fold on a click;
+``still``: where no scripts run); ``notebook`` (what a cell shows of a node); ``formulas``; ``sliders`` (``explore``
+with ``live`` and ``explore.js``; ``widget``: sliders that ask Python).
 """
 
 from .lesson import Product, Step, Stepper, step, steps

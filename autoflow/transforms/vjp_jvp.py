@@ -128,8 +128,8 @@ def transposed(trace: Trace, z: Any) -> tuple[Any, list[Any]]:
 def on_values() -> Callable[[Any], Any]:
     """How rows run when the pass is recorded as a function of its seed alone: ``g`` a node, the rest plain arrays.
 
-    As :func:`autoflow.backprop.passes.on_nodes`, but nothing of the function itself is in the graph: less to go back through.
-    Hooks may be anything but linear, and have no say here.
+    As :func:`autoflow.backprop.passes.on_nodes`, but nothing of the function itself is in the graph: less to go back
+    through. Hooks may be anything but linear, and have no say here.
     """
     again: dict[Any, Array] = {}
 

@@ -97,15 +97,16 @@ def laid_open(page, svg):
 @pytest.mark.slow
 def test_every_process_makes_the_same_bytes():
     code = (
-        "import hashlib, sys\nsys.path[:0] = sys.argv[1:]\nimport test_pictures_gallery as t\n"
+        "import hashlib, sys\nsys.path[:0] = sys.argv[1:]\nimport test_gallery as t\n"
         "for file in t.SOME:\n"
         "    name, _, kind = file.partition('.')\n    t.af.reset()\n"
         "    print(file, hashlib.sha256(t.MADE[kind](t.make.GALLERY[name]()).encode()).hexdigest())\n"
     )
-    folder = Path(__file__).parents[1]
+    tests = Path(__file__).parents[1]
+    paths = [tests / "pictures", tests / "support", tests.parent]
     found = [
         subprocess.run(
-            [sys.executable, "-c", code, str(folder), str(folder.parent)], capture_output=True, text=True, check=True,
+            [sys.executable, "-c", code, *map(str, paths)], capture_output=True, text=True, check=True,
             env={**os.environ, "PYTHONHASHSEED": seed},
         ).stdout.splitlines()
         for seed in "12"

@@ -8,7 +8,7 @@ import pytest
 
 special = pytest.importorskip("scipy.special")
 
-import cases  # noqa: E402 - before the rows of SciPy are there: it has the rows of NumPy
+import cases  # noqa: E402
 from support import rows  # noqa: E402
 
 import autoflow as af  # noqa: E402

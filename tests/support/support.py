@@ -5,6 +5,8 @@ Everything here reads the table and nothing else, so a new row needs nothing add
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import itertools
 import os
 import zlib
@@ -18,6 +20,14 @@ import autoflow as af
 from autoflow.cli import demo
 from autoflow.cli.listing import nodes_of
 from autoflow.rules.table import RULES, Example, Rule
+
+# All rows are there before a test asks for them, whichever test is collected first.
+SCIPYS = {f"autoflow.{name}" for name in ("linalg", "signal", "special", "stats", "integrate")} | {
+    f"autoflow.rules.{name}" for name in ("special", "bessel", "distributions", "elliptic", "orthogonal")
+}
+if importlib.util.find_spec("scipy"):
+    for name in sorted(SCIPYS):
+        importlib.import_module(name)
 
 Array = Any
 NIGHTLY = bool(os.environ.get("AUTOFLOW_NIGHTLY"))  # then all combinations, and the rarer dtypes
@@ -35,10 +45,18 @@ def example(x: float = 3.0, y: float = 5.0, z: float = 4.0) -> tuple[Any, tuple[
 # -- rows and their inputs -------------------------------------------------------------------------------------------
 
 
-def rows() -> list[Rule]:
-    """Every row once, also if several functions share it, in the order of their names."""
-    unique = {id(row): row for row in RULES.values()}
+def rows(scipys: bool = True) -> list[Rule]:
+    """Every row once, also if several functions share it, in the order of their names; or all but those for SciPy."""
+    unique = {id(row): row for row in RULES.values() if scipys or not is_scipys(row)}
     return sorted(unique.values(), key=lambda row: (row.name, str(row.function)))
+
+
+def is_scipys(row: Rule) -> bool:
+    """Is it a ufunc that NumPy has not, or of one of the modules that import SciPy, or its derivative written there?"""
+    if isinstance(row.function, np.ufunc):
+        return getattr(np, row.function.__name__, None) is not row.function
+    homes = {getattr(row.function, "__module__", ""), *[f.__globals__["__name__"] for f in row.derivatives.values()]}
+    return bool(homes & SCIPYS)
 
 
 def booleans(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:

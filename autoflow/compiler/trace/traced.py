@@ -2,9 +2,9 @@
 
 The compiled function is called once with :class:`Traced` arrays. To everybody else they look like the arrays of another
 library: NumPy hands its calls over to them (``__array_ufunc__``, ``__array_function__``), nodes are built on top of
-them (``backends/registry.py``), and so the forward pass, the derivatives of the table and the backward pass all run as they
-always do, and each NumPy call on the way becomes a value of the :class:`~.program.Program`. Comparisons and masks
-too: what a graph of records would take for constant is computed anew in every call.
+them (``backends/registry.py``), and so the forward pass, the derivatives of the table and the backward pass all run as
+they always do, and each NumPy call on the way becomes a value of the :class:`~..program.Program`. Comparisons and
+masks too: what a graph of records would take for constant is computed anew in every call.
 
 What cannot be written down is the value itself. Python asks for it in ``if x > 0``, ``float(x)``, ``np.asarray(x)``,
 ``plain[i] = x``: since a Traced is no ndarray, all of these arrive here, and are refused with the line.

@@ -216,8 +216,8 @@ def closed(*pieces: str) -> str:
     return "\n".join(['(() => {"use strict";', *pieces, "})();"])
 
 
-def packed(name: str) -> str:
-    """A file of this package without indentation and without its lines of comment."""
-    text = (files(__package__) / name).read_text(encoding="utf-8")
+def packed(name: str, package: str = __package__) -> str:
+    """A file of a package without indentation and without its lines of comment."""
+    text = (files(package) / name).read_text(encoding="utf-8")
     lines = [line.strip() for line in text.splitlines()]
     return "\n".join([line for line in lines if line and not line.startswith("//")])

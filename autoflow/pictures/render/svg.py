@@ -161,7 +161,7 @@ def arrows(graph: Graph, plan: Plan, down: bool, left: float) -> list[str]:
         kind = f"f{round(4 * level)}" if level is not None else "plain" if e.flows else "fixed"
         kind += " faded" if e.source in faded or e.target in faded else ""
         title = f"<title>{escape(tip(graph, e))}</title>"
-        mark = f'class="{kind}" data-edge="{e.source}-{e.target}-{e.slot}"'  # by which a page finds it: see pictures/pages/html.py
+        mark = f'class="{kind}" data-edge="{e.source}-{e.target}-{e.slot}"'  # by which pages/html.py finds it
         pieces.append((wide, f"<g {mark}>{curve(points, wide, down)}{title}</g>"))
     pieces.sort(key=lambda piece: piece[0])
     return [text for _, text in pieces]

@@ -42,7 +42,7 @@ def fragment(page: Any) -> tuple[str, str]:
 @cache
 def script() -> str:
     """What every page runs."""
-    return packed("explore.js")
+    return packed("explore.js", __package__)
 
 
 def functions(rule: Any) -> str:
