@@ -10,8 +10,9 @@ ranks, ``nesting`` of boxes, ``rows`` of what is too wide); ``render`` (``cards`
 with ``live`` and ``explore.js``; ``widget``: sliders that ask Python).
 """
 
+from .facade import Graph
 from .lesson import Product, Step, Stepper, step, steps
-from .model.data import Edge, Graph, Operand, Vertex
+from .model.data import Edge, Operand, Vertex
 from .model.numbers import Numbers
 from .notebook import node_bundle
 from .render.tables import summary

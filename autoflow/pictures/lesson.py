@@ -2,7 +2,8 @@
 
 ``start``, ``forward`` (each operation, in the order of creation), ``seed`` (∂z/∂z = 1), ``backward`` (each operation
 in the engine's order, with every product it sends back and the sums so far), ``end``. All of it is read from a
-:class:`~.data.Graph`, so the last step says what the picture says. A terminal prints the steps, a page replays them.
+:class:`~.model.data.GraphData`, so the last step says what the picture says. A terminal prints the steps, a page
+replays them.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from ..backprop.engine import topological
+from .facade import Graph
 from .formulas.local_rules import rules
-from .model.data import Graph, Operand, Vertex
+from .model.data import GraphData, Operand, Vertex
 from .model.numbers import Numbers, numbers
 from .render.text import plain, shows_boxes
 from .walk import graph as picture_of
@@ -96,7 +98,7 @@ def lesson(node: Any, **options: Any) -> Graph:
     return replace(picture, rules=rules(node if isinstance(node, (list, tuple)) else [node], picture))
 
 
-def steps_of(graph: Graph) -> list[Step]:
+def steps_of(graph: GraphData) -> list[Step]:
     """The steps of a picture. Of one without gradients only the way forward."""
     found = [begin(graph), *[forward(graph, v) for v in graph.nodes if v.kind == "Operation"]]
     if graph.gradients:
@@ -106,7 +108,7 @@ def steps_of(graph: Graph) -> list[Step]:
     return [replace(step, number=place) for place, step in enumerate([*found, end(graph)])]
 
 
-def engine_order(graph: Graph) -> list[Vertex]:
+def engine_order(graph: GraphData) -> list[Vertex]:
     """The nodes in the order in which ``backward()`` visits them: the engine itself is asked."""
     records = [Record(v) for v in graph.nodes]
     for record in records:
@@ -120,7 +122,7 @@ def engine_order(graph: Graph) -> list[Vertex]:
 # ------------------------------------------------------------------ what the steps say
 
 
-def begin(graph: Graph) -> Step:
+def begin(graph: GraphData) -> Step:
     """The leaves, before anything is computed."""
     leaves = [f"{v.title} = {amount(v.value, graph)}" for v in graph.nodes if v.kind != "Operation"
               and v.title != amount(v.value, graph)]  # fmt: skip
@@ -128,7 +130,7 @@ def begin(graph: Graph) -> Step:
     return Step(0, "start", (", ".join(leaves[:NAMED]) or graph.title) + more)
 
 
-def forward(graph: Graph, v: Vertex) -> Step:
+def forward(graph: GraphData, v: Vertex) -> Step:
     """An operation gets its value."""
     said = f"{v.title} = " + (f"{call(v)} = " if v.title.isidentifier() else "")
     return Step(0, "forward", said + amount(v.value, graph), v.id, v.title, v.value, question=said + "?")
@@ -142,20 +144,20 @@ def call(v: Vertex) -> str:
     return f"{name}({', '.join(names)}{comma}{options}){space}{index}"
 
 
-def seed(graph: Graph, v: Vertex) -> Step:
+def seed(graph: GraphData, v: Vertex) -> Step:
     """The output's gradient with respect to itself."""
     one = numbers(np.ones(v.value.shape))
     word = "1" if v.value.scalar else f"ones, {v.value.shape_text()}"
     return Step(0, "seed", f"{called(graph, v)} = {word}", v.id, v.title, v.value, one)
 
 
-def called(graph: Graph, v: Vertex) -> str:
+def called(graph: GraphData, v: Vertex) -> str:
     """``∂a5/∂x``, or ``gradient of x`` where names are long."""
     name = graph.partial(v)
     return name if name.startswith("∂") else f"gradient of {v.title}"
 
 
-def backward(graph: Graph, v: Vertex, sums: Sums) -> Step:
+def backward(graph: GraphData, v: Vertex, sums: Sums) -> Step:
     """An operation whose gradient is complete sends to each operand what that contributes."""
     assert v.gradient is not None  # noqa: S101
     products = tuple([sums.add(row) for row in v.operands if row.sent is not None])
@@ -171,7 +173,7 @@ def backward(graph: Graph, v: Vertex, sums: Sums) -> Step:
     )  # fmt: skip
 
 
-def say(p: Product, gradient: Numbers, graph: Graph, *, ask: bool = False) -> str:
+def say(p: Product, gradient: Numbers, graph: GraphData, *, ask: bool = False) -> str:
     """``to a2: 12.25 × 0.5403 = 6.619   so far 9.564``; as a question ``to a2: 12.25 × 0.5403 = ?``."""
     by = f"{amount(gradient, graph)} × {factor(p.local, graph)} = " if p.local else ""
     text = f"to {p.title}: {by}" + ("?" if ask else amount(p.sent, graph))
@@ -183,13 +185,13 @@ def say(p: Product, gradient: Numbers, graph: Graph, *, ask: bool = False) -> st
     )
 
 
-def factor(x: Numbers, graph: Graph) -> str:
+def factor(x: Numbers, graph: GraphData) -> str:
     """A local derivative behind a ×: a complex one in parentheses."""
     text = x.text(graph.look.digits)
     return f"({text})" if " " in text else text
 
 
-def amount(x: Numbers, graph: Graph) -> str:
+def amount(x: Numbers, graph: GraphData) -> str:
     """A number; a small array; of a large array shape and size."""
     text = x.text(graph.look.digits)
     if x.scalar or x.elements:
@@ -198,7 +200,7 @@ def amount(x: Numbers, graph: Graph) -> str:
     return f"{x.shape_text()}, " + (f"rms {rms}" if x.rms is not None else text)
 
 
-def end(graph: Graph) -> Step:
+def end(graph: GraphData) -> Step:
     """What came out."""
     if not graph.gradients:
         return Step(0, "end", "; ".join(graph.notes) or "nothing flows back")
@@ -211,7 +213,7 @@ def end(graph: Graph) -> Step:
 class Sums:
     """What has arrived at each node so far, added up as the engine does."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: GraphData) -> None:
         self.graph = graph
         self.arrived = {k: 1 for k in graph.outputs if graph.nodes[k].gradient}  # the seeds
         self.total: dict[int, Any] = {k: np.ones(graph.nodes[k].value.shape) for k in self.arrived}
@@ -262,7 +264,7 @@ class Stepper:
     (5, 'gradient of x = 2')
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: GraphData) -> None:
         self.graph = graph
         self.steps = tuple(steps_of(graph))
 

@@ -1,11 +1,11 @@
-"""``node.graph()`` and its arguments: a :class:`~.data.Graph` of one walk over the records behind a node."""
+"""``node.graph()`` and its arguments: a :class:`~.facade.Graph` of one walk over the records behind a node."""
 
 from __future__ import annotations
 
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from math import fsum
 from typing import Any
 
@@ -13,9 +13,10 @@ from ..errors import LOST, LostGradientError
 from ..forward.replay import key_of, record_again
 from ..modes import modes
 from ..nodes.nodes import Node, OperationRole
-from .folding import huge
+from .facade import Graph, facade
+from .folding import huge, views
 from .layout import arrange
-from .model.data import Graph, Look
+from .model.data import GraphData, Look
 from .model.gathering import Walk, source_of
 from .model.numbers import FEW
 from .model.style import clip
@@ -80,14 +81,14 @@ def graph(
         shown = picture.gradients or gradients
         return replace(graph(**{**words, **there, "node": new, "gradients": shown}), again=again)
 
-    return replace(picture, again=again)
+    return facade(picture, again=again)
 
 
 def drawn(
     node: Any, detail: str | None, direction: str | None, constants: str, legend: bool, theme: str | None,
     engine: str | None, gradients: bool | None, limit: int | None, depth: int | None, open: str | Sequence[str],
     around: Any, radius: int, highlight: Any, merge: bool, fold: bool,
-) -> Graph:  # fmt: skip
+) -> GraphData:  # fmt: skip
     """What :func:`graph` returns, as plain data."""
     theme, engine = theme or modes().theme, engine or "built-in"
     check_words(detail=detail, direction=direction, constants=constants, theme=theme, engine=engine)
@@ -109,13 +110,15 @@ def drawn(
         detail, direction or "", bool(legend), theme, engine, modes().digits, bool(merge), bool(fold) and limit is None,
         depth, opened,
     )  # fmt: skip
-    picture = Graph(nodes, outputs, walk.title(), bool(walk.flow), tuple(notes), look, faded=faded, hidden=walk.hidden)
+    picture = GraphData(
+        nodes, outputs, walk.title(), bool(walk.flow), tuple(notes), look, faded=faded, hidden=walk.hidden
+    )
     if not direction:
-        picture = replace(picture, look=replace(look, direction=best_direction(picture.drawn)))
+        picture = replace(picture, look=replace(look, direction=best_direction(views.drawn(picture))))
     return picture
 
 
-def best_direction(drawn: Graph) -> str:
+def best_direction(drawn: GraphData) -> str:
     """Left to right, as one reads; what is too wide for that in rows, if few arrows turn round; else downwards."""
     rank = arrange.ranks(len(drawn.nodes), [(e.source, e.target) for e in drawn.edges])
     room: dict[int, float] = {}
@@ -168,7 +171,7 @@ def draw(node: Any, detail: str | None = None, **options: Any) -> Graph:
     from IPython.display import display
 
     display(picture)
-    shown = Drawn(**parts(picture))
+    shown = facade(picture, Drawn)
     shown.__dict__["cell"] = shell.execution_count
     return shown
 
@@ -181,12 +184,7 @@ class Drawn(Graph):
         from IPython.display import display
 
         if self.__dict__["cell"] != get_ipython().execution_count:
-            display(Graph(**parts(self)))
-
-
-def parts(picture: Graph) -> dict[str, Any]:
-    """All fields of a Graph."""
-    return {field.name: getattr(picture, field.name) for field in fields(picture)}
+            display(facade(self))
 
 
 def to_dot(node: Any, detail: str | None = None, **options: Any) -> str:

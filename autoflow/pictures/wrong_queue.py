@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from .lesson import Product, Step, amount, called, lesson, say, steps_of
-from .model.data import Graph
+from .model.data import GraphData
 from .model.numbers import numbers
 
 
@@ -55,7 +55,7 @@ def wrong_queue_steps(node: Any, *, visited: bool = True) -> list[Step]:
     return [replace(step, number=place) for place, step in enumerate(found)]
 
 
-def wrong_order(graph: Graph, sums: dict[int, float], visited: bool) -> Iterator[Step]:
+def wrong_order(graph: GraphData, sums: dict[int, float], visited: bool) -> Iterator[Step]:
     """The backward steps of a queue with a visited set, or of a stack without one. Fills ``sums``."""
     waiting, seen, done = list(graph.outputs), set(graph.outputs), set()
     while waiting:

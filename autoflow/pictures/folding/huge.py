@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..model.data import Graph, Look, Operand, Vertex
+from ..model.data import GraphData, Look, Operand, Vertex
 from ..model.names import word
 from ..model.numbers import numbers
 from ..model.style import clean, clip
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..model.gathering import Walk
 
 
-def folded(walk: Walk, depth: int | None, opened: Sequence[str]) -> Graph | None:
+def folded(walk: Walk, depth: int | None, opened: Sequence[str]) -> GraphData | None:
     """The picture of a large graph in at most FEW cards; None if it has no parts that could be folded."""
     records = sorted(walk.everything, key=lambda r: int(r.number))
     skeleton, number = skeleton_of(walk, records)
@@ -39,7 +39,7 @@ def folded(walk: Walk, depth: int | None, opened: Sequence[str]) -> Graph | None
     some = any([v.gradient for v in nodes])
     word = "those that .grad holds" if some else "after backward() those of Variables"
     note = f"gradients of so many nodes: {word}; all of a part with around="
-    return Graph(
+    return GraphData(
         tuple(nodes), tuple([v.id for v in nodes if v.output]), walk.title(), some,
         (*sentence(len(records), contraction), note), Look("values", "right", True, "auto", "built-in", 4),
         tuple(contraction.frames()), view=True,

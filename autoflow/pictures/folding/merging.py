@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..model.data import Graph, Operand, Vertex
+from ..model.data import Operand, Picture, Vertex
 from ..model.numbers import Numbers, numbers
 
 CHAINS = ("add", "multiply")
 ROWS = 12  # operands of one card
 
 
-def merged(graph: Graph) -> Graph:
+def merged(graph: Picture) -> Picture:
     """The same graph with one card per chain."""
     uses = [0] * len(graph.nodes)
     for edge in graph.edges:
@@ -67,7 +67,7 @@ def product(a: Numbers | None, b: Numbers | None) -> Numbers | None:
     return replace(numbers(a.elements[0] * b.elements[0]), dtype=a.dtype)
 
 
-def renumbered(graph: Graph, nodes: list[Vertex], number: dict[int, int]) -> Graph:
+def renumbered(graph: Picture, nodes: list[Vertex], number: dict[int, int]) -> Picture:
     """The graph of these nodes, with ids from 0; arrows from elsewhere end nowhere."""
     new = []
     for v in nodes:

@@ -1,24 +1,52 @@
 """From what was recorded to what is drawn: chains merged, boxes folded.
 
-``graph.nodes`` is what was recorded; ``graph.drawn`` is what a renderer draws, a Graph as well. Each of its nodes says
-in ``members`` for which recorded nodes it stands.
+``graph.nodes`` is what was recorded; ``drawn(graph)`` is what a renderer draws, data of the same kind. Each of its
+nodes says in ``members`` for which recorded nodes it stands.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from ..model.data import Fold, Frame, Graph, Operand, Vertex
+from ..model.data import Fold, Frame, GraphData, Operand, Picture, Vertex
 from ..model.numbers import Numbers
-from ..model.style import clip
+from ..model.style import KINDS, clip
 from .choose import FEW, MANY, Skeleton, choose, describe, nearest, pooled, untangle
 from .merging import merged
 
 Card = tuple[bool, int]  # (True, a closed box) or (False, a node)
 
 
-def view(graph: Graph) -> Graph:
+def drawn(graph: Picture) -> Picture:
+    """What is drawn of the graph: looked for once, and kept with it."""
+    if graph.view:
+        return graph
+    if "drawn" not in graph.__dict__:
+        graph.__dict__["drawn"] = view(graph)
+    return graph.__dict__["drawn"]  # type: ignore[no-any-return]
+
+
+def counts(graph: GraphData) -> str:
+    """``3 Variables · 8 Operations``."""
+    number = Counter(node.kind for node in graph.nodes)
+    text = [f"{number[k]} {k}{'s' * (number[k] != 1)}" for k in (*KINDS, "Scope") if number[k]]
+    shown = drawn(graph)
+    cards = len(shown.nodes) - sum([number[k] for k in ("Variable", "Constant")])
+    merged = not graph.view and not number["Scope"] and 0 < cards < number["Operation"]
+    if merged and not shown.frames and not any([v.fold for v in shown.nodes]):
+        text.append(f"{cards} cards")
+    return " · ".join(text)
+
+
+def alt_text(graph: GraphData) -> str:
+    """One sentence, for whoever does not see the picture."""
+    ends = ", ".join([f"{n.title} = {n.value.text(graph.look.digits)}" for n in graph.nodes if n.output])
+    return f"Computation graph of {ends}: {counts(graph)}."
+
+
+def view(graph: Picture) -> Picture:
     """The graph as it is drawn."""
     whole = merged(graph) if graph.look.merge else graph
     skeleton, closed = folded(whole)
@@ -41,7 +69,7 @@ def view(graph: Graph) -> Graph:
     )  # fmt: skip
 
 
-def folded(whole: Graph) -> tuple[Skeleton, set[int]]:
+def folded(whole: GraphData) -> tuple[Skeleton, set[int]]:
     """The skeleton, and the boxes that are folded if nobody clicked."""
     skeleton, look = skeleton_of(whole), whole.look
     if look.open:
@@ -52,7 +80,7 @@ def folded(whole: Graph) -> tuple[Skeleton, set[int]]:
     return skeleton, closed
 
 
-def skeleton_of(graph: Graph) -> Skeleton:
+def skeleton_of(graph: GraphData) -> Skeleton:
     """What folding needs to know of the graph."""
     names = {box: name for v in graph.nodes for box, name in zip(v.entered, v.scope, strict=True)}
     return Skeleton(

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...backprop.engine import topological
-from ..model.data import Graph
+from ..model.data import GraphData
 from ..model.names import Titles, bound_names
 from .latex import below, equations, local_is_a_number, operand_terms, result_term
 
 MOST = 60  # operations; each is derived anew, which takes about a millisecond
 
 
-def rules(roots: Sequence[Any], picture: Graph) -> tuple[tuple[int, str], ...]:
+def rules(roots: Sequence[Any], picture: GraphData) -> tuple[tuple[int, str], ...]:
     r"""For each operation of a whole picture its number and ``z = xy, \frac{\partial z}{\partial x} = y, …``.
 
     >>> import autoflow as af

@@ -1,22 +1,16 @@
 """A picture as plain data, which every renderer reads and none changes.
 
-A :class:`Graph` shows no array and no node: it stays what it was when the program goes on, two equal programs give
-equal Graphs, and it can be pickled. (For :meth:`Graph.replay` it holds on to the nodes, and they to
-their arrays; a copy or a pickle does not.) :mod:`.walk` makes it; :mod:`.svg`, :mod:`.dot`, :mod:`.text` and
-:mod:`.exports` turn it into files.
+A :class:`GraphData` holds no array and no node: it stays what it was when the program goes on, two equal programs give
+equal data, and it can be pickled. :mod:`~..walk` makes it; the modules of ``render`` and ``pages`` turn it into files.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from .numbers import Numbers
-from .style import KINDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,21 +107,8 @@ class Look:
 
 
 @dataclass(frozen=True)
-class Graph:
-    """A picture of how values were computed and how gradients flow back. ``node.graph()`` makes it.
-
-    It shows itself in a notebook, and as a tree in a terminal; ``save("figure.svg")`` writes a file. ``nodes`` and
-    ``edges`` are plain data.
-
-    >>> import autoflow as af
-    >>> x = af.Variable(3.0, name="x")
-    >>> print(af.graph(x * x))
-    x*x  multiply = 9
-    ├─① x  Variable = 3
-    └─② x  (shown above)
-    1 Variable · 1 Operation
-    call backward() to see gradients
-    """
+class GraphData:
+    """How values were computed and how gradients flow back. Users have it as a :class:`~..facade.Graph`."""
 
     nodes: tuple[Vertex, ...]
     outputs: tuple[int, ...]
@@ -140,45 +121,6 @@ class Graph:
     hidden: int = 0  # recorded nodes that are not in it
     rules: tuple[tuple[int, str], ...] = ()  # of a lesson: local derivatives in LaTeX, each with its operation's id
     view: bool = False  # is this what is drawn, or what was recorded?
-    again: Callable[[Any], Graph] | None = field(default=None, repr=False, compare=False)  # for other inputs
-
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"again": None}
-
-    @cached_property
-    def drawn(self) -> Graph:
-        """What is drawn: chains of + or of * on one card, boxes folded. ``members`` of its nodes are ids of mine."""
-        if self.view:
-            return self
-        from ..folding.views import view
-
-        return view(self)
-
-    def replay(self, inputs: Mapping[Any, Any]) -> Graph:
-        """The picture of the same graph with other values: ``g.replay({x: 4.0})``. Nothing in the nodes changes.
-
-        inputs : as for ``node.replay``, whose errors it raises.
-
-        >>> import autoflow as af
-        >>> x = af.Variable(3.0, name="x")
-        >>> g = af.graph(x * x)
-        >>> [v.value.elements for v in g.replay({x: 4.0}).nodes]
-        [(4.0,), (16.0,)]
-        """
-        if self.again is None:
-            raise ValueError(
-                "this picture is a copy or came out of a pickle, and knows no nodes: draw it anew, node.graph()"
-            )
-        return self.again(inputs)
-
-    def open(self, *names: str) -> Graph:
-        """The same picture with these boxes open: ``g.open("encoder")``, ``g.open("encoder/layer")``."""
-        from ..folding.views import check_open, skeleton_of
-
-        if any([v.fold for v in self.nodes]):
-            raise ValueError(f"this picture has not all nodes. Draw it anew: node.graph(open={names!r:.60})")
-        check_open(skeleton_of(self), names)
-        return replace(self, look=replace(self.look, open=(*self.look.open, *names)))
 
     @cached_property
     def edges(self) -> tuple[Edge, ...]:
@@ -192,100 +134,10 @@ class Graph:
             ]
         )
 
-    def counts(self) -> str:
-        """``3 Variables · 8 Operations``."""
-        number = Counter(node.kind for node in self.nodes)
-        text = [f"{number[k]} {k}{'s' * (number[k] != 1)}" for k in (*KINDS, "Scope") if number[k]]
-        cards = len(self.drawn.nodes) - sum([number[k] for k in ("Variable", "Constant")])
-        merged = not self.view and not number["Scope"] and 0 < cards < number["Operation"]
-        if merged and not self.drawn.frames and not any([v.fold for v in self.drawn.nodes]):
-            text.append(f"{cards} cards")
-        return " · ".join(text)
-
-    def table(self) -> str:
-        """One line per node: number, title, operation, shape, value, gradient, operands."""
-        from ..render.tables import table
-
-        return table(self)
-
-    def summary(self) -> str:
-        """One sentence, for whoever does not see the picture."""
-        ends = ", ".join([f"{n.title} = {n.value.text(self.look.digits)}" for n in self.nodes if n.output])
-        return f"Computation graph of {ends}: {self.counts()}."
-
     def partial(self, node: Vertex) -> str:
         """What the gradient of ``node`` is called: ``∂a5/∂x``, or just "gradient" where names are long."""
         text = f"∂{self.title}/∂{node.title}"
         return text if len(text) <= 16 and (node.title + self.title).replace("_", "").isalnum() else "gradient"
 
-    def to_svg(self) -> str:
-        """The picture as SVG: one text without scripts, links or fonts, the same for the same graph."""
-        from ..render.svg import to_svg
 
-        return to_svg(self)
-
-    def to_html(self) -> str:
-        """A page that needs nothing else: the picture, controls that step through it, all steps as a table."""
-        from ..pages.html import page
-
-        return page(self)
-
-    def step(self) -> Any:
-        """Step through this picture, as ``node.step()`` does."""
-        from ..lesson import Stepper
-
-        return Stepper(self)
-
-    def to_dot(self) -> str:
-        """The picture in Graphviz's language (needs the Python package ``graphviz``, not the program)."""
-        from ..render.dot import to_dot
-
-        return to_dot(self)
-
-    def to_mermaid(self) -> str:
-        """A flowchart for Markdown files: GitHub and GitLab draw it."""
-        from ..pages.exports import to_mermaid
-
-        return to_mermaid(self)
-
-    def to_json(self) -> str:
-        """All that the picture knows, for programs."""
-        from ..pages.exports import to_json
-
-        return to_json(self)
-
-    def to_text(self, *, ascii: bool = False) -> str:
-        """A tree of lines, from the output down to the leaves."""
-        from ..render.text import to_text
-
-        return to_text(self, ascii)
-
-    def save(self, path: Any) -> Path:
-        """Write a file in the format that its name ends with: .svg .html .png .pdf .dot .mmd .json .txt. Returns
-        the path.
-
-        PNG and PDF are drawn by matplotlib, pygraphviz or Graphviz's program ``dot``; one of them must be installed.
-        """
-        from ..pages.exports import save
-
-        return save(self, path)
-
-    def __str__(self) -> str:
-        from ..render.text import to_text
-
-        return to_text(self)
-
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        """What notebooks show. An exception here would print a traceback into the page, so there is none."""
-        from ..pages.exports import bundle
-
-        return bundle(self, include, exclude)
-
-    def _ipython_display_(self) -> None:
-        """What notebooks show under ``af.options.static``: see :mod:`.still`."""
-        from ..pages.still import show
-        from ..render.tables import table_rows
-
-        show(self, lambda: table_rows(self.drawn))
+Picture = TypeVar("Picture", bound=GraphData)  # what comes in goes out: data, or the facade of users

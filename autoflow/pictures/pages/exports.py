@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from ...modes import modes
-from ..model.data import Graph
+from ..folding import views
+from ..model.data import GraphData
 from ..model.style import LIGHT, SHORT, clip
+from ..render import dot, svg, text
 
 
-def to_json(graph: Graph) -> str:
+def to_json(graph: GraphData) -> str:
     """The graph as JSON. ``<``, ``>`` and ``&`` are written as escapes, so it may stand inside HTML."""
     data = {
         "format": "autoflow graph 1", "title": graph.title, "outputs": graph.outputs, "gradients": graph.gradients,
@@ -37,9 +39,9 @@ def _plain(x: Any) -> Any:
     return str(x) if isinstance(x, complex) or (isinstance(x, float) and not math.isfinite(x)) else x
 
 
-def to_mermaid(graph: Graph) -> str:
+def to_mermaid(graph: GraphData) -> str:
     """A flowchart: nodes with values and gradients, arrows with the number of the operand and the local derivative."""
-    graph = graph.drawn
+    graph = views.drawn(graph)
     digits = graph.look.digits
     lines = ["flowchart " + ("TD" if graph.look.direction == "down" else "LR")]
     for v in graph.nodes:
@@ -78,16 +80,30 @@ def mermaid_text(text: str) -> str:
     return "".join([c if c.isalnum() or c in " .=_,:" else f"#{ord(c)};" for c in text])
 
 
-Writer = Callable[[Graph], str]
+def page(graph: GraphData) -> str:
+    """The page: see :mod:`.html`, which is imported late because not everybody is in a notebook."""
+    from .html import page
+
+    return page(graph)
+
+
+def fragment(graph: GraphData, start: int) -> str:
+    """The HTML of a cell."""
+    from .html import fragment
+
+    return fragment(graph, start)
+
+
+Writer = Callable[[GraphData], str]
 WRITERS: dict[str, Writer] = {
-    ".svg": Graph.to_svg, ".html": Graph.to_html, ".dot": Graph.to_dot, ".gv": Graph.to_dot,
-    ".mmd": Graph.to_mermaid, ".json": Graph.to_json, ".txt": lambda graph: graph.to_text() + "\n",
+    ".svg": svg.to_svg, ".html": page, ".dot": dot.to_dot, ".gv": dot.to_dot, ".mmd": to_mermaid, ".json": to_json,
+    ".txt": lambda graph: text.to_text(graph, False) + "\n",
 }  # fmt: skip
 DRAWN = (".png", ".pdf")
 SVG = "image/svg+xml"
 
 
-def save(graph: Graph, path: Any, writers: Mapping[str, Writer] | None = None) -> Path:
+def save(graph: GraphData, path: Any, writers: Mapping[str, Writer] | None = None) -> Path:
     """Write the file; the end of its name decides what. ``writers`` says for some endings who writes instead."""
     target = Path(os.fspath(path))
     suffix = target.suffix.lower()
@@ -102,12 +118,11 @@ def save(graph: Graph, path: Any, writers: Mapping[str, Writer] | None = None) -
     return target
 
 
-def drawn(graph: Graph, form: str) -> bytes:
+def drawn(graph: GraphData, form: str) -> bytes:
     """PNG or PDF: by matplotlib from our own layout, else by pygraphviz or Graphviz's ``dot``, whichever is there.
 
     Raises FileNotFoundError, which says what to install, if none of them is.
     """
-    from ..render.dot import run_dot
     from ..render.png import NoMatplotlibError, render
 
     if graph.look.engine != "dot":
@@ -116,7 +131,7 @@ def drawn(graph: Graph, form: str) -> bytes:
         except NoMatplotlibError:
             pass
     try:
-        return run_dot(graph, form)
+        return dot.run_dot(graph, form)
     except FileNotFoundError as missing:
         if (answer := by_pygraphviz(graph, form)) is not None:
             return answer
@@ -129,19 +144,24 @@ def drawn(graph: Graph, form: str) -> bytes:
             ) from None
 
 
-def by_pygraphviz(graph: Graph, form: str) -> bytes | None:
+def by_pygraphviz(graph: GraphData, form: str) -> bytes | None:
     """What pygraphviz draws, whose wheels bring Graphviz along; None if it is not installed, or cannot."""
     try:
         import pygraphviz
 
-        data = pygraphviz.AGraph(string=graph.to_dot()).draw(format=form, prog="dot")
+        data = pygraphviz.AGraph(string=dot.to_dot(graph)).draw(format=form, prog="dot")
     except (ImportError, OSError, ValueError):
         return None
     return bytes(data) if data else None
 
 
 def bundle(
-    graph: Graph, include: Any = None, exclude: Any = None, *, start: int = -1, text: Callable[[Graph], str] = str
+    graph: GraphData,
+    include: Any = None,
+    exclude: Any = None,
+    *,
+    start: int = -1,
+    text: Callable[[GraphData], str] = str,
 ) -> dict[str, Any]:
     """What IPython shows: HTML for notebooks, and the tree (or ``text``) for terminals.
 
@@ -149,10 +169,10 @@ def bundle(
     where nothing can draw a PNG, and where ``include`` names it: with one in the notebook, whatever stands beside it,
     nbconvert writes no LaTeX without Inkscape.
     """
-    makers: dict[str, Callable[[Graph], Any]] = {"text/html": lambda graph: fragment(graph, start)}
+    makers: dict[str, Callable[[GraphData], Any]] = {"text/html": lambda graph: fragment(graph, start)}
     if modes().static:
         makers = {"image/png": lambda graph: drawn(graph, "png")}
-    makers |= {SVG: Graph.to_svg, "text/plain": text}
+    makers |= {SVG: svg.to_svg, "text/plain": text}
     asked = SVG in (include or ())
     answer: dict[str, Any] = {}
     for kind in wanted(makers, include, exclude):
@@ -177,10 +197,3 @@ def wanted(kinds: Iterable[str], include: Any = None, exclude: Any = None) -> li
         and not (exclude and kind in exclude)
         and (include or not active or kind in active)
     ]
-
-
-def fragment(graph: Graph, start: int) -> str:
-    """The HTML of a cell: see :mod:`.html`, which is imported late because not everybody is in a notebook."""
-    from .html import fragment
-
-    return fragment(graph, start)

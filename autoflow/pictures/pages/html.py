@@ -22,9 +22,13 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
+from ..folding.views import alt_text, drawn
 from ..lesson import Step, steps_of
-from ..model.data import Graph, Vertex
+from ..model.data import GraphData, Vertex
 from ..model.style import DARK, LIGHT
+from ..render import tables
+from ..render.svg import to_svg
+from ..render.text import to_text
 from .toggling import toggles
 
 STEPPED = 200  # nodes; of a larger picture nobody wants every step in the page
@@ -36,7 +40,7 @@ RULE = 3  # the column of the table of steps that has formulas
 REMOVED = "This page removes pictures. Those drawn under af.options(static=True, tables=True) stay."
 
 
-def page(graph: Graph, start: int = LAST) -> str:
+def page(graph: GraphData, start: int = LAST) -> str:
     """A whole HTML page, which opens at step ``start``: 0 is the first, -1 the finished picture."""
     schemes = "light dark" if graph.look.theme == "auto" else graph.look.theme
     return (
@@ -63,9 +67,9 @@ def policy(*scripts: str) -> str:
     return f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src {allowed}"
 
 
-def fragment(graph: Graph, start: int = LAST) -> str:
+def fragment(graph: GraphData, start: int = LAST) -> str:
     """What stands in the page, or in a notebook's cell."""
-    shown = graph.drawn
+    shown = drawn(graph)
     whole = len(shown.nodes) <= STEPPED and not any([v.fold for v in shown.nodes])
     steps = steps_of(shown) if graph.gradients and whole else []
     told = [frame(shown, step) for step in steps]
@@ -82,28 +86,28 @@ def fragment(graph: Graph, start: int = LAST) -> str:
     )
 
 
-def instead(graph: Graph) -> str:
+def instead(graph: GraphData) -> str:
     """The tree, for programs that remove images. They remove attributes too: then it is no longer hidden.
 
     (JupyterLab keeps images; of attributes it removes the empty ones.)
     """
-    return f'<div hidden="hidden"><pre>{REMOVED}\n{escape(graph.to_text(ascii=False))}</pre></div>'
+    return f'<div hidden="hidden"><pre>{REMOVED}\n{escape(to_text(graph, False))}</pre></div>'
 
 
-def image(graph: Graph) -> str:
+def image(graph: GraphData) -> str:
     """The picture as an image, which survives where scripts and SVG are removed."""
-    data = base64.b64encode(graph.to_svg().encode()).decode()
-    return f'<img alt="{escape(graph.summary())}" src="data:image/svg+xml;base64,{data}" style="max-width:100%"/>'
+    data = base64.b64encode(to_svg(graph).encode()).decode()
+    return f'<img alt="{escape(alt_text(graph))}" src="data:image/svg+xml;base64,{data}" style="max-width:100%"/>'
 
 
-def table(graph: Graph, steps: list[Step]) -> str:
+def table(graph: GraphData, steps: list[Step]) -> str:
     """The steps as a table; of a picture that is not stepped through, the nodes."""
     if not steps:
-        return f"<details><summary>all nodes as text</summary><pre>{escape(graph.drawn.table())}</pre></details>"
+        return f"<details><summary>all nodes as text</summary><pre>{escape(tables.table(drawn(graph)))}</pre></details>"
     return f"<details><summary>all steps as text</summary>{html_table(step_rows(steps, graph), RULE)}</details>"
 
 
-def step_rows(steps: Sequence[Step], graph: Graph) -> list[list[str]]:
+def step_rows(steps: Sequence[Step], graph: GraphData) -> list[list[str]]:
     """One row per step, below a row of headlines. Of a lesson with the local rules in LaTeX, in column RULE."""
     rows = [["step", "phase", "what happens"], *[[str(s.number), s.phase, s.caption] for s in steps]]
     if not graph.rules:
@@ -150,7 +154,7 @@ def safe_json(data: Any) -> str:
 # ------------------------------------------------------------------ what the script gets
 
 
-def frame(graph: Graph, step: Step) -> dict[str, Any]:
+def frame(graph: GraphData, step: Step) -> dict[str, Any]:
     """One step: its texts, the arrows that lead to its node, the products that it sends, the texts that change."""
     told: dict[str, Any] = {"phase": step.phase, "caption": step.caption}
     if step.question:
@@ -184,7 +188,7 @@ def arrow(source: int | None, target: Vertex, slot: int) -> str:
     return f"{source}-{target.id}-{slot}"
 
 
-def fixed(graph: Graph) -> str:
+def fixed(graph: GraphData) -> str:
     """Which theme the page has: "true" is light, "" follows the reader's, in the words that JupyterLab uses."""
     return {"light": "true", "dark": "false"}.get(graph.look.theme, "")
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...modes import modes
-from ..model.data import Graph
+from ..model.data import GraphData
 from ..render.tables import aligned
 from .exports import bundle, wanted
 from .html import PLAIN, html_table
@@ -19,7 +19,7 @@ INCH = 0.0254  # metres, in which a PNG counts
 SCREEN = 96  # pixels per inch, as pages count
 
 
-def show(graph: Graph, rows: Callable[[], Sequence[Sequence[str]]] | None = None, math: int = -1) -> None:
+def show(graph: GraphData, rows: Callable[[], Sequence[Sequence[str]]] | None = None, math: int = -1) -> None:
     """Display the picture, and under ``tables`` the table of ``rows()``, whose column ``math`` has formulas.
 
     Raises NotImplementedError where nothing of this is wanted: IPython then asks for ``_repr_mimebundle_``.

@@ -11,8 +11,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from ..folding import views
 from ..folding.merging import merged
-from ..model.data import Graph, Vertex
+from ..model.data import GraphData, Vertex
+from ..render.svg import to_svg
 
 PICTURES = 16  # as many as four boxes have
 CARDS = 800  # in all pictures together; their layout takes half a second
@@ -20,7 +22,7 @@ LETTERS = 1_000_000  # a notebook keeps them all, compressed
 NAMED = 500  # members of a folded box that can be found by their titles
 
 
-def toggles(graph: Graph) -> list[dict[str, Any]]:
+def toggles(graph: GraphData) -> list[dict[str, Any]]:
     """For each set of folded boxes its picture, and where a click leads; the picture as it stands comes first.
 
     ``frames`` has, for each open box from the first drawn to the last, the number of the picture where it is folded;
@@ -28,21 +30,19 @@ def toggles(graph: Graph) -> list[dict[str, Any]]:
     it. ``inside`` has the titles in each folded one, to be searched; ``at`` the card that stands for each card of the
     first picture. Nothing without boxes.
     """
-    home = graph.drawn
+    home = views.drawn(graph)
     if graph.view or graph.look.engine == "dot" or not (home.frames or any([v.fold for v in home.nodes])):
         return []
     if any([v.fold for v in graph.nodes]):
         return []  # so large that its parts were never gathered
-    from ..folding.views import folded
-
-    start = frozenset(folded(merged(graph) if graph.look.merge else graph)[1])
+    start = frozenset(views.folded(merged(graph) if graph.look.merge else graph)[1])
     known = {start: home}
     waiting, budget = [start], [CARDS - len(home.nodes), LETTERS]
     for closed in waiting:
         for other in ways(known[closed], closed).values():
             if other not in known and len(known) < PICTURES and min(budget) > 0:
-                drawn = replace(graph, look=replace(graph.look, closed=tuple(sorted(other)))).drawn
-                budget = [budget[0] - len(drawn.nodes), budget[1] - len(drawn.to_svg())]
+                drawn = views.drawn(replace(graph, look=replace(graph.look, closed=tuple(sorted(other)))))
+                budget = [budget[0] - len(drawn.nodes), budget[1] - len(to_svg(drawn))]
                 if min(budget) > 0:
                     known[other] = drawn
                     waiting.append(other)
@@ -51,20 +51,20 @@ def toggles(graph: Graph) -> list[dict[str, Any]]:
     return [described(drawn, closed, number, home, titles) for closed, drawn in known.items()]
 
 
-def ways(drawn: Graph, closed: frozenset[int]) -> dict[int, frozenset[int]]:
+def ways(drawn: GraphData, closed: frozenset[int]) -> dict[int, frozenset[int]]:
     """For each box that can be seen the set of folded boxes after a click on it."""
     opened = {v.fold.box: closed - {v.fold.box} for v in drawn.nodes if v.fold}
     return {f.path[-1]: closed | {f.path[-1]} for f in drawn.frames} | opened
 
 
 def described(
-    drawn: Graph, closed: frozenset[int], number: dict[frozenset[int], int], home: Graph, titles: list[str]
+    drawn: GraphData, closed: frozenset[int], number: dict[frozenset[int], int], home: GraphData, titles: list[str]
 ) -> dict[str, Any]:
     """One picture as the script wants it. The first stands in the page already."""
     to = {box: number.get(other, -1) for box, other in ways(drawn, closed).items()}
     card = {member: v.id for v in drawn.nodes for member in v.members}
     return {
-        "svg": "" if drawn is home else drawn.to_svg(),
+        "svg": "" if drawn is home else to_svg(drawn),
         "frames": [to[f.path[-1]] for f in drawn.frames],
         "cards": {str(v.id): to[v.fold.box] for v in drawn.nodes if v.fold},
         "inside": {str(v.id): inside(v, titles) for v in drawn.nodes if v.fold},

@@ -14,7 +14,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..model.data import Fold, Graph, Vertex
+from ..model.data import Fold, GraphData, Vertex
 from ..model.numbers import Numbers, number
 from ..model.style import SHORT, clip, width
 
@@ -86,12 +86,12 @@ class Card:
         return rows[min(slot, len(rows) - 1)] if rows else 0
 
 
-def cards(graph: Graph) -> list[Card]:
+def cards(graph: GraphData) -> list[Card]:
     """The cards of all nodes."""
     return [card(graph, node) for node in graph.nodes]
 
 
-def card(graph: Graph, node: Vertex) -> Card:
+def card(graph: GraphData, node: Vertex) -> Card:
     """The card of one node at the graph's level of detail."""
     detail, digits = graph.look.detail, graph.look.digits
     alarm = any([amount is not None and bool(amount.flags()) for amount in (node.value, node.gradient)])
@@ -117,7 +117,7 @@ def card(graph: Graph, node: Vertex) -> Card:
     return Card(node, tuple(lines), alarm)
 
 
-def folded_lines(graph: Graph, node: Vertex, fold: Fold) -> list[CardLine]:
+def folded_lines(graph: GraphData, node: Vertex, fold: Fold) -> list[CardLine]:
     """A folded box: + name and shape, what is in it, how large its gradient is."""
     shape = node.value.shape_text() if fold.exits == 1 else ""
     lines = [CardLine("head", (span("+", "word"), span(node.title, "title")), (span(shape, "shape"),) if shape else ())]
@@ -152,7 +152,7 @@ def head(node: Vertex, digits: int) -> CardLine:
     return CardLine("head", tuple(left), tuple(right))
 
 
-def rows(graph: Graph, node: Vertex) -> list[CardLine]:
+def rows(graph: GraphData, node: Vertex) -> list[CardLine]:
     """A line per operand, numbers under numbers."""
     lesson = graph.look.detail == "lesson" and graph.gradients
     digits = graph.look.digits
@@ -192,7 +192,7 @@ def broken(text: str) -> list[str]:
     return [group + "," * (place < len(groups) - 1) for place, group in enumerate(groups)]
 
 
-def foot(graph: Graph, node: Vertex, gradient: Numbers) -> CardLine:
+def foot(graph: GraphData, node: Vertex, gradient: Numbers) -> CardLine:
     """The gradient, and in a lesson the parts whose sum it is."""
     digits = graph.look.digits
     left = [span("gradients" if node.fold else graph.partial(node), "partial")]
@@ -228,7 +228,7 @@ def short(amount: Numbers, digits: int) -> str:
     return f"rms {number(amount.rms, digits)}"
 
 
-def flow_levels(graph: Graph) -> list[float | None]:
+def flow_levels(graph: GraphData) -> list[float | None]:
     """How much is sent back along each arrow, from 0 to 1 on a log scale; None: nothing, or unknown.
 
     Between numbers the largest of the picture decides the scale; arrays have the fixed one of the six blocks.

@@ -13,8 +13,9 @@ from itertools import pairwise
 from typing import Any
 from xml.sax.saxutils import escape
 
+from ..folding import views
 from ..layout.arrange import ranks, spine
-from ..model.data import Edge, Graph
+from ..model.data import Edge, GraphData
 from ..model.style import DARK, LIGHT, SHORT, STYLES, Theme
 from .cards import Card, CardLine, Span, cards, flow_levels
 from .legend import items
@@ -24,9 +25,9 @@ SECONDS = 20
 SHAPES = {"var": ' STYLE="ROUNDED"', "con": ' STYLE="ROUNDED,DASHED"', "op": "", "sco": ' STYLE="ROUNDED"'}
 
 
-def to_dot(graph: Graph) -> str:
+def to_dot(graph: GraphData) -> str:
     """The source text. Needs the Python package ``graphviz``."""
-    graph = graph.drawn
+    graph = views.drawn(graph)
     theme = DARK if graph.look.theme == "dark" else LIGHT
     drawn = cards(graph)
     source = new_digraph(graph, theme)
@@ -42,7 +43,7 @@ def to_dot(graph: Graph) -> str:
     return str(source.source)
 
 
-def following(graph: Graph) -> list[tuple[int, int]]:
+def following(graph: GraphData) -> list[tuple[int, int]]:
     """Pairs: the last node of a box, and a node of the next box that needs nothing from its own box. It comes later.
 
     Graphviz would put two boxes beside each other as soon as one node of the second could stand there.
@@ -59,7 +60,7 @@ def following(graph: Graph) -> list[tuple[int, int]]:
     return pairs
 
 
-def new_digraph(graph: Graph, theme: Theme) -> Any:
+def new_digraph(graph: GraphData, theme: Theme) -> Any:
     """An empty ``graphviz.Digraph`` in our style."""
     try:
         import graphviz
@@ -76,7 +77,7 @@ def new_digraph(graph: Graph, theme: Theme) -> Any:
     return source
 
 
-def clusters(source: Any, graph: Graph, drawn: list[Card], path: tuple[int, ...], theme: Theme) -> None:
+def clusters(source: Any, graph: GraphData, drawn: list[Card], path: tuple[int, ...], theme: Theme) -> None:
     """The nodes that stand directly in a box, and the boxes in it as clusters."""
     for c in drawn:
         if c.node.entered == path:
@@ -91,7 +92,7 @@ def clusters(source: Any, graph: Graph, drawn: list[Card], path: tuple[int, ...]
                 clusters(inner, graph, drawn, f.path, theme)
 
 
-def ends(graph: Graph, c: Card, e: Edge) -> tuple[str, str]:
+def ends(graph: GraphData, c: Card, e: Edge) -> tuple[str, str]:
     """Where an arrow begins and ends: at the operand's row; from top to bottom just at the edges."""
     return ("card:s", "card:n") if graph.look.direction == "down" else ("out:e", f"r{c.row(e.slot)}:w")
 
@@ -158,7 +159,7 @@ def quoted(text: str) -> str:
     return "".join([f"&#{ord(c)};" if c in "<>&\"'\\{}|[]" else c for c in text])
 
 
-def below(graph: Graph, theme: Theme) -> str:
+def below(graph: GraphData, theme: Theme) -> str:
     """The legend and the notes as a table."""
     cells = []
     for pieces, _ in items(graph) if graph.look.legend else []:
@@ -182,7 +183,7 @@ def below(graph: Graph, theme: Theme) -> str:
     return f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="7" CELLPADDING="3">{"".join(rows)}</TABLE>' if rows else ""
 
 
-def run_dot(graph: Graph, form: str) -> bytes:
+def run_dot(graph: GraphData, form: str) -> bytes:
     """What ``dot -T<form>`` writes. The errors (OSError, ValueError) say what to do instead."""
     program = shutil.which("dot")
     if program is None:
@@ -190,7 +191,7 @@ def run_dot(graph: Graph, form: str) -> bytes:
             f"dot was not found: a .{form} file is drawn by Graphviz's program dot. Install Graphviz (graphviz.org), "
             f"or save a .svg file, which needs no program"
         )
-    size = len(graph.drawn.nodes)
+    size = len(views.drawn(graph).nodes)
     if size > NODES:
         raise ValueError(f"dot takes too long for {size} nodes, at most {NODES}: use graph(limit={NODES}), or .svg")
     try:
@@ -204,7 +205,7 @@ def run_dot(graph: Graph, form: str) -> bytes:
     return done.stdout
 
 
-def dot_svg(graph: Graph) -> tuple[str, str]:
+def dot_svg(graph: GraphData) -> tuple[str, str]:
     """The SVG as Graphviz arranges it, without what refers to other files; or "" and why there is none."""
     try:
         text = run_dot(graph, "svg").decode()
@@ -212,5 +213,5 @@ def dot_svg(graph: Graph) -> tuple[str, str]:
         return "", str(error).partition(":")[0]
     text = re.sub(r"^.*?(?=<svg)|<!--.*?-->\n?|<title>[^<]*</title>\n?", "", text, flags=re.DOTALL)
     start, rest = text.split(">", 1)
-    words = f"<title>{escape(graph.title)}</title>\n<desc>{escape(graph.summary())}</desc>"
+    words = f"<title>{escape(graph.title)}</title>\n<desc>{escape(views.alt_text(graph))}</desc>"
     return f'{start} role="img">\n{words}{rest}', ""

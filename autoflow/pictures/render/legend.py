@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import fsum
 
-from ..model.data import Graph
+from ..model.data import GraphData
 from ..model.style import KINDS, SHORT, width
 from .cards import CardLine, Span
 from .spans import draw_span, n
@@ -14,7 +14,7 @@ BETWEEN = 22.0  # items
 Item = tuple[list[tuple[str, str]], float]  # (text, style) pieces, and their width
 
 
-def items(graph: Graph) -> list[Item]:
+def items(graph: GraphData) -> list[Item]:
     """The signs that this picture has, with their meaning."""
     down = graph.look.direction == "down"
     answer: list[list[tuple[str, str]]] = [
@@ -57,7 +57,7 @@ def _piece(text: str, style: str) -> float:
     return width(text, "word") + 18.0 if style in SHORT.values() else width(text, style)
 
 
-def legend(graph: Graph, widest: float) -> tuple[list[str], float, float]:
+def legend(graph: GraphData, widest: float) -> tuple[list[str], float, float]:
     """The elements, broken into lines of at most ``widest``, and the width and height of all."""
     rows: list[list[Item]] = []
     for item in items(graph) if graph.look.legend else []:

@@ -14,7 +14,8 @@ from dataclasses import replace
 from typing import Any
 from xml.etree import ElementTree
 
-from ..model.data import Graph
+from ..model.data import GraphData
+from .svg import to_svg
 
 Shape = dict[str, Any]
 Style = dict[str, str]
@@ -28,7 +29,7 @@ class NoMatplotlibError(ImportError):
     """matplotlib is not installed."""
 
 
-def render(graph: Graph, form: str) -> bytes:
+def render(graph: GraphData, form: str) -> bytes:
     """The picture as "png" or "pdf". Raises NoMatplotlibError if matplotlib is not installed."""
     try:
         from matplotlib.figure import Figure
@@ -36,7 +37,7 @@ def render(graph: Graph, form: str) -> bytes:
         raise NoMatplotlibError("matplotlib is not installed") from error
     if graph.look.theme == "auto":  # a file has no reader whose screen it could follow
         graph = replace(graph, look=replace(graph.look, theme="light"))
-    root = ElementTree.fromstring(graph.to_svg())  # noqa: S314 - our own text
+    root = ElementTree.fromstring(to_svg(graph))  # noqa: S314 - our own text
     wide, high = [float(root.get(side, "1")) for side in ("width", "height")]
     figure = Figure(figsize=(wide / 96, high / 96))
     axes = figure.add_axes((0, 0, 1, 1))

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from xml.sax.saxutils import escape
 
+from ..folding import views
 from ..layout.arrange import Box, Line, Plan, Point, ranks, spine
 from ..layout.nesting import Nesting, Room
-from ..model.data import Edge, Frame, Graph
+from ..model.data import Edge, Frame, GraphData
 from ..model.style import clip, width
 from .cards import Card, CardLine, cards, flow_levels, span
 from .css import style_sheet
@@ -31,7 +32,7 @@ Area = tuple[float, float, float, float]  # of a box: along, across, size along,
 STRETCH = 1.35  # cards of a rank get one width, if none must grow more than that
 
 
-def to_svg(graph: Graph) -> str:
+def to_svg(graph: GraphData) -> str:
     """The whole file."""
     if graph.look.engine == "dot":
         from .dot import dot_svg
@@ -40,7 +41,7 @@ def to_svg(graph: Graph) -> str:
         if text:
             return text
         graph = replace(graph, notes=(*graph.notes, f"{reason}; drew with the built-in layout"))
-    recorded, graph = graph, graph.drawn
+    recorded, graph = graph, views.drawn(graph)
     drawn = cards(graph)
     down = graph.look.direction == "down"
     widths = [c.width for c in drawn]
@@ -64,20 +65,20 @@ def to_svg(graph: Graph) -> str:
     return whole(recorded, "\n".join(pieces), total, height)
 
 
-def whole(graph: Graph, body: str, width: float, height: float) -> str:
+def whole(graph: GraphData, body: str, width: float, height: float) -> str:
     """The outermost element around everything."""
     name = "af" + hashlib.sha256((body + graph.look.theme).encode()).hexdigest()[:8]
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="{name}" role="img" width="{math.ceil(width)}" '
         f'height="{math.ceil(height)}" viewBox="0 0 {math.ceil(width)} {math.ceil(height)}" {FITS}>\n'
         f"<title>{escape(', '.join([v.title for v in graph.nodes if v.output]))}</title>\n"
-        f"<desc>{escape(graph.summary())}</desc>\n"
+        f"<desc>{escape(views.alt_text(graph))}</desc>\n"
         f"<style>{style_sheet(name, graph.look.theme)}</style>\n"
         f'<rect class="bg" width="100%" height="100%"/>\n{body}\n</svg>\n'
     )
 
 
-def place(graph: Graph, drawn: Sequence[Card], widths: list[float], down: bool) -> tuple[Plan, dict[Path, Area]]:
+def place(graph: GraphData, drawn: Sequence[Card], widths: list[float], down: bool) -> tuple[Plan, dict[Path, Area]]:
     """Ask the layout where cards and boxes stand. Changes ``widths`` where a rank gets one width."""
     rank = ranks(len(drawn), [(e.source, e.target) for e in graph.edges])
     if not down:
@@ -130,7 +131,7 @@ def shift(area: Area, down: bool, left: float) -> str:
     return f"translate({n(x)} {n(y)})"
 
 
-def box(graph: Graph, c: Card, wide: float, down: bool) -> Box:
+def box(graph: GraphData, c: Card, wide: float, down: bool) -> Box:
     """The size of a card for the layout, and where its arrows begin and end."""
     rows = [row.slot for row in c.node.operands if row.source is not None]
     count = max(rows, default=-1) + 1
@@ -151,7 +152,7 @@ def centre(c: Card, slot: int) -> float:
     return math.fsum([line.height for line in c.lines[:row]]) + c.lines[row].height / 2
 
 
-def arrows(graph: Graph, plan: Plan, down: bool, left: float) -> list[str]:
+def arrows(graph: GraphData, plan: Plan, down: bool, left: float) -> list[str]:
     """All arrows, the thickest on top."""
     pieces = []
     faded = set(graph.faded)
@@ -167,7 +168,7 @@ def arrows(graph: Graph, plan: Plan, down: bool, left: float) -> list[str]:
     return [text for _, text in pieces]
 
 
-def tip(graph: Graph, e: Edge) -> str:
+def tip(graph: GraphData, e: Edge) -> str:
     """What an arrow says when one points at it."""
     source, target = graph.nodes[e.source], graph.nodes[e.target]
     words = f"{source.title} → {target.title}, operand {e.slot + 1}"
@@ -201,7 +202,7 @@ def curve(points: Sequence[Point], wide: float, down: bool) -> str:
     return f'<path d="{text}" stroke-width="{wide:.2f}"/><polygon points="{head}"/>'
 
 
-def draw_card(graph: Graph, c: Card, x: float, y: float, wide: float) -> str:
+def draw_card(graph: GraphData, c: Card, x: float, y: float, wide: float) -> str:
     """One node."""
     names = [c.short] + ["out"] * c.node.output + ["alarm"] * c.alarm + ["faded"] * (c.node.id in graph.faded)
     height = c.height
@@ -222,7 +223,7 @@ def draw_card(graph: Graph, c: Card, x: float, y: float, wide: float) -> str:
     return f'<g {mark} transform="translate({n(x)} {n(y)})">{"".join(parts)}</g>'
 
 
-def card_tip(graph: Graph, c: Card) -> str:
+def card_tip(graph: GraphData, c: Card) -> str:
     """What a node says when one points at it."""
     node, digits = c.node, graph.look.digits
     if node.fold:
@@ -246,7 +247,7 @@ def ports(drawn: Sequence[Card], plan: Plan, left: float, widths: Sequence[float
     return pieces
 
 
-def stubs(graph: Graph, plan: Plan, left: float) -> list[str]:
+def stubs(graph: GraphData, plan: Plan, left: float) -> list[str]:
     """The names of leaves whose arrows begin anew, above the place where they do, if they do not end there as well."""
     pieces = {}
     for k in sorted(plan.stubs):

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..folding import views
 from ..folding.choose import MANY, first_word, pooled
-from ..model.data import Graph, Vertex
+from ..model.data import GraphData, Vertex
 from ..model.numbers import number
 from ..model.style import cells, clip
 from ..walk import graph
@@ -63,7 +64,7 @@ def summary(node: Any) -> Summary:
     total                               8
     """
     picture = graph(node, merge=True, fold=True)
-    drawn = replace(picture, look=replace(picture.look, fold=len(picture.nodes) > MANY)).drawn
+    drawn = views.drawn(replace(picture, look=replace(picture.look, fold=len(picture.nodes) > MANY)))
     uses = [0] * len(drawn.nodes)
     for edge in drawn.edges:
         uses[edge.source] += 1
@@ -84,7 +85,7 @@ def summary(node: Any) -> Summary:
     return Summary(tuple(lines), sum([x.parameters for x in lines]), notes)
 
 
-def line(drawn: Graph, group: Sequence[Vertex], seen: set[int]) -> Line:
+def line(drawn: GraphData, group: Sequence[Vertex], seen: set[int]) -> Line:
     """The row of operations that belong together."""
     last = group[-1]
     used = [drawn.nodes[row.source] for v in group for row in v.operands if row.source is not None]
@@ -102,7 +103,7 @@ def line(drawn: Graph, group: Sequence[Vertex], seen: set[int]) -> Line:
     )  # fmt: skip
 
 
-def table(picture: Graph) -> str:
+def table(picture: GraphData) -> str:
     """One row per node of a Graph: number, title, operation, shape, value, gradient, operands.
 
     >>> import autoflow as af
@@ -115,7 +116,7 @@ def table(picture: Graph) -> str:
     return "\n".join(aligned(table_rows(picture)))
 
 
-def table_rows(picture: Graph) -> list[list[str]]:
+def table_rows(picture: GraphData) -> list[list[str]]:
     """The same as rows of texts, the headlines first."""
     digits = picture.look.digits
     rows = [["node", "title", "operation", "shape", "value", "gradient", "operands"]]

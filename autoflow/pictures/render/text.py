@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ..folding.choose import MANY
-from ..model.data import Graph, Operand, Vertex
+from ..folding.views import counts, drawn
+from ..model.data import GraphData, Operand, Vertex
 from ..model.style import cells
 from .cards import sum_text
 
@@ -32,10 +33,10 @@ class Row:
     parts: str = ""
 
 
-def to_text(graph: Graph, ascii: bool | None = None) -> str:
+def to_text(graph: GraphData, ascii: bool | None = None) -> str:
     """The tree of what was recorded; of many nodes, folded. ``ascii``: None asks whether the terminal can show more."""
     if len(graph.nodes) > MANY and graph.look.fold and not graph.view:
-        graph = replace(graph, look=replace(graph.look, merge=False)).drawn
+        graph = drawn(replace(graph, look=replace(graph.look, merge=False)))
     rows = list(Tree(graph).rows())
     first = max([columns(row.text) for row in rows], default=0) + 2
     wide = [
@@ -48,12 +49,12 @@ def to_text(graph: Graph, ascii: bool | None = None) -> str:
         if row.gradient or row.local or row.parts:
             line += padded(row.gradient, wide[0] + 2) + padded(row.local, wide[1] + 1) + row.parts
         lines.append(line.rstrip())
-    lines += [" · ".join([graph.counts(), *invitation(graph)]), *graph.notes]
+    lines += [" · ".join([counts(graph), *invitation(graph)]), *graph.notes]
     text = "\n".join(lines)
     return plain(text) if ascii or (ascii is None and not shows_boxes()) else text
 
 
-def invitation(graph: Graph) -> list[str]:
+def invitation(graph: GraphData) -> list[str]:
     """Where to go from gradients that are shown: to how they came about."""
     titles = [graph.nodes[k].title for k in graph.outputs]
     can = graph.gradients and len(titles) == 1 and titles[0].isidentifier()
@@ -94,7 +95,7 @@ def circled(number: int) -> str:
 class Tree:
     """The walk that writes the lines. Iterative: a graph may be deeper than Python's stack."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: GraphData) -> None:
         self.graph, self.digits = graph, graph.look.digits
         self.seen: set[int] = set()
         self.later: list[int] = []

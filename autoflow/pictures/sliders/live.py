@@ -18,6 +18,7 @@ from ..model.names import Titles, bound_names
 from ..model.numbers import Numbers
 from ..pages.html import PLAIN, attribute, closed, html_table, image, instead, packed
 from ..render.css import properties
+from ..render.svg import to_svg
 from ..render.tables import table_rows
 from ..walk import graph
 
@@ -147,7 +148,7 @@ def live_svg(page: Any, place: dict[Any, int]) -> str:
     tapes = {v.id: born[number] for v, number in zip(drawn, numbers, strict=True)}
     nodes = tuple([marked(v, tapes[v.id]) if v.id in tapes else v for v in picture.nodes])
     look = replace(picture.look, theme="auto", engine="built-in")
-    svg = replace(picture, nodes=nodes, look=look).to_svg()
+    svg = to_svg(replace(picture, nodes=nodes, look=look))
     svg = re.sub(r"<title>.*?</title>|<desc>.*?</desc>", "", svg, flags=re.DOTALL)  # what they say would not change
     if match := re.search(r'class="(af\w+)"', svg):  # the page has the colours, for light and dark
         svg = svg.replace(properties(match[1], "auto"), "")
