@@ -4,18 +4,21 @@ Reading order: ``model`` (what a picture knows: ``data``, and ``gathering`` from
 and ``walk``; ``folding`` (what is drawn of what was recorded: ``views``, ``merging`` of chains, ``choose`` which boxes
 to fold, ``repeats``; ``huge`` draws a million nodes); ``layout`` (``arrange``: where things stand; ``ordering`` in
 ranks, ``nesting`` of boxes, ``rows`` of what is too wide); ``render`` (``cards``: what stands in a node; ``svg``,
-``dot``, ``text``, ``tables``, ``png``). Then ``lesson`` (the passes one step at a time) and ``wrong_queue``;
-``pages`` (``html`` with ``fragment.js``: the page that replays them; ``toggling``: boxes that fold on a click;
-``still``: where no scripts run); ``notebook`` (what a cell shows of a node); ``formulas``; ``sliders`` (``explore``
-with ``live`` and ``explore.js``; ``widget``: sliders that ask Python).
+``dot``, ``text``, ``text_formats``, ``tables``, ``png``). Then ``model.steps`` and ``lesson`` (the passes one step at
+a time), ``wrong_queue``; ``summaries`` of networks; ``pages`` (``html`` with ``fragment.js``: the page that replays the
+steps; ``stepper``; ``toggling``: boxes that fold on a click; ``still``: where no scripts run; ``exports``: files);
+``notebook`` (what a cell shows of a node); ``formulas``; ``sliders`` (``explore`` with ``live`` and ``explore.js``;
+``widget``: sliders that ask Python). ``facade`` is the class that users have of all this: Graph.
 """
 
 from .facade import Graph
-from .lesson import Product, Step, Stepper, step, steps
+from .lesson import step, steps
 from .model.data import Edge, Operand, Vertex
 from .model.numbers import Numbers
+from .model.steps import Product, Step
 from .notebook import node_bundle
-from .render.tables import summary
+from .pages.stepper import Stepper
+from .summaries import summary
 from .walk import draw, graph, to_dot
 from .wrong_queue import wrong_queue_steps
 

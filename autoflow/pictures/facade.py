@@ -94,7 +94,7 @@ class Graph(GraphData):
 
     def step(self) -> Any:
         """Step through this picture, as ``node.step()`` does."""
-        from .lesson import Stepper
+        from .pages.stepper import Stepper
 
         return Stepper(self)
 
@@ -106,13 +106,13 @@ class Graph(GraphData):
 
     def to_mermaid(self) -> str:
         """A flowchart for Markdown files: GitHub and GitLab draw it."""
-        from .pages.exports import to_mermaid
+        from .render.text_formats import to_mermaid
 
         return to_mermaid(self)
 
     def to_json(self) -> str:
         """All that the picture knows, for programs."""
-        from .pages.exports import to_json
+        from .render.text_formats import to_json
 
         return to_json(self)
 

@@ -1,6 +1,6 @@
 """A lesson: backpropagation with a queue that does not wait, beside the engine's.
 
-A record is ready when the last of its consumers has sent its part: that is Kahn's algorithm, and :mod:`.stepping` shows
+A record is ready when the last of its consumers has sent its part: that is Kahn's algorithm, and :mod:`.lesson` shows
 it. The two obvious shorter programs go through the same graph here, and lose gradients or send them twice.
 """
 
@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from .lesson import Product, Step, amount, called, lesson, say, steps_of
+from .lesson import lesson
 from .model.data import GraphData
 from .model.numbers import numbers
+from .model.steps import Product, Step, amount, called, say, steps_of
 
 
 def wrong_queue_steps(node: Any, *, visited: bool = True) -> list[Step]:

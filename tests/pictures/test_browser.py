@@ -17,8 +17,8 @@ from graphs import EVIL, lesson, shared
 
 import autoflow as af
 from autoflow.pictures import graph
-from autoflow.pictures.lesson import steps_of
 from autoflow.pictures.model.numbers import number
+from autoflow.pictures.model.steps import steps_of
 from autoflow.pictures.model.style import DARK, LIGHT
 from autoflow.pictures.pages import toggling
 from autoflow.pictures.pages.html import fragment, page

@@ -22,7 +22,7 @@ from graphs import EVIL, lesson, shared
 
 import autoflow as af
 from autoflow.pictures import draw, graph, notebook
-from autoflow.pictures.lesson import steps_of
+from autoflow.pictures.model.steps import steps_of
 from autoflow.pictures.pages import exports, still
 from autoflow.pictures.pages.html import LONG, PLAIN, attribute, fragment, packed, page, script, style
 from autoflow.pictures.render import png

@@ -1,4 +1,4 @@
-"""The order of nodes in their ranks: the second step of :mod:`.layout`, after Sugiyama, Tagawa and Toda.
+"""The order of nodes in their ranks: the second step of :mod:`.arrange`, after Sugiyama, Tagawa and Toda.
 
 To cross as few arrows as possible is a hard problem, so two simple steps take turns: sort each rank by the average
 place of the neighbours, and exchange neighbours where that helps.

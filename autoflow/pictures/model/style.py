@@ -7,6 +7,7 @@ least 4.5 : 1, every arrow of 3 : 1 (WCAG 2.1, 1.4.3 and 1.4.11), and tests say 
 
 from __future__ import annotations
 
+import sys
 import unicodedata
 from math import fsum
 
@@ -132,3 +133,24 @@ def clip(text: str, longest: int) -> str:
     'weights_of_…'
     """
     return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+TO_ASCII = str.maketrans({
+    "├": "|", "└": "`", "│": "|", "─": "-", "∂": "d", "×": "x", "−": "-", "·": ";", "±": "+-", "…": "...", "∞": "inf",
+})  # fmt: skip
+
+
+def shows_boxes() -> bool:
+    """Can the terminal's encoding write the characters of the tree?"""
+    try:
+        "├─①∂×−".encode(getattr(sys.stdout, "encoding", None) or "utf-8")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+def plain(text: str) -> str:
+    """The same in ASCII."""
+    for k in range(20):
+        text = text.replace(chr(0x2460 + k), f"({k + 1})")
+    return text.translate(TO_ASCII).encode("ascii", "backslashreplace").decode()

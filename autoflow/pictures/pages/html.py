@@ -23,8 +23,8 @@ from importlib.resources import files
 from typing import Any
 
 from ..folding.views import alt_text, drawn
-from ..lesson import Step, steps_of
 from ..model.data import GraphData, Vertex
+from ..model.steps import Step, steps_of
 from ..model.style import DARK, LIGHT
 from ..render import tables
 from ..render.svg import to_svg

@@ -6,7 +6,6 @@ by name. A column per number: the gradient, the local derivative, the contributi
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -14,13 +13,10 @@ from dataclasses import dataclass, replace
 from ..folding.choose import MANY
 from ..folding.views import counts, drawn
 from ..model.data import GraphData, Operand, Vertex
-from ..model.style import cells
+from ..model.style import cells, plain, shows_boxes
 from .cards import sum_text
 
 DEEP = 14  # levels; what is deeper continues in a tree of its own
-TO_ASCII = str.maketrans({
-    "├": "|", "└": "`", "│": "|", "─": "-", "∂": "d", "×": "x", "−": "-", "·": ";", "±": "+-", "…": "...", "∞": "inf",
-})  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -69,22 +65,6 @@ def columns(text: str) -> int:
 def padded(text: str, places: int) -> str:
     """``text`` and blanks."""
     return text + " " * (places - columns(text))
-
-
-def shows_boxes() -> bool:
-    """Can the terminal's encoding write the characters of the tree?"""
-    try:
-        "├─①∂×−".encode(getattr(sys.stdout, "encoding", None) or "utf-8")
-    except (UnicodeEncodeError, LookupError):
-        return False
-    return True
-
-
-def plain(text: str) -> str:
-    """The same in ASCII."""
-    for k in range(20):
-        text = text.replace(chr(0x2460 + k), f"({k + 1})")
-    return text.translate(TO_ASCII).encode("ascii", "backslashreplace").decode()
 
 
 def circled(number: int) -> str:

@@ -109,7 +109,7 @@ class Explorer:
         return answer
 
     def _ipython_display_(self) -> None:
-        """What notebooks show under ``af.options.static``, where nothing moves: see :mod:`.still`."""
+        """What notebooks show under ``af.options.static``, where nothing moves: see :mod:`~..pages.still`."""
         from ..pages.still import show
 
         show(self.picture)

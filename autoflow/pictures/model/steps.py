@@ -1,0 +1,213 @@
+"""The forward and the backward pass, one step at a time, as plain data.
+
+``start``, ``forward`` (each operation, in the order of creation), ``seed`` (∂z/∂z = 1), ``backward`` (each operation
+in the engine's order, with every product it sends back and the sums so far), ``end``. All of it is read from a
+:class:`~.data.GraphData`, so the last step says what the picture says. A terminal prints the steps, a page replays
+them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ...backprop.engine import topological
+from .data import GraphData, Operand, Vertex
+from .numbers import Numbers, numbers
+from .style import plain, shows_boxes
+
+NAMED = 6  # gradients in the last caption
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """One product of the chain rule: ``gradient × local = sent``, for one operand."""
+
+    slot: int  # its place among the operands
+    source: int | None  # the node that receives it; None if that is not drawn
+    title: str
+    local: Numbers | None  # of numbers only
+    sent: Numbers
+    place: int = 1  # the how manieth contribution that node receives
+    of_places: int = 1
+    so_far: Numbers | None = None  # the sum of its contributions up to this one; None of large arrays
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step. ``print`` shows number, phase and caption."""
+
+    number: int
+    phase: str  # start, forward, seed, backward or end
+    caption: str
+    node: int | None = None  # the node it is about: an id of the picture
+    title: str = ""
+    value: Numbers | None = None
+    gradient: Numbers | None = None
+    products: tuple[Product, ...] = ()
+    question: str = ""  # the caption without the answer, for those who want to predict it
+
+    def __str__(self) -> str:
+        text = f"{self.number:3}  {self.phase:8}  {self.caption}"
+        return text if shows_boxes() else plain(text)
+
+
+class Record:
+    """A node of a picture as the engine wants to see it."""
+
+    def __init__(self, node: Vertex) -> None:
+        self.node = node
+        self.parents: tuple[Record | None, ...] = ()
+
+
+def steps_of(graph: GraphData) -> list[Step]:
+    """The steps of a picture. Of one without gradients only the way forward."""
+    found = [begin(graph), *[forward(graph, v) for v in graph.nodes if v.kind == "Operation"]]
+    if graph.gradients:
+        sums = Sums(graph)
+        found += [seed(graph, graph.nodes[k]) for k in graph.outputs if graph.nodes[k].gradient]
+        found += [backward(graph, v, sums) for v in engine_order(graph) if v.kind == "Operation" and v.gradient]
+    return [replace(step, number=place) for place, step in enumerate([*found, end(graph)])]
+
+
+def engine_order(graph: GraphData) -> list[Vertex]:
+    """The nodes in the order in which ``backward()`` visits them: the engine itself is asked."""
+    records = [Record(v) for v in graph.nodes]
+    for record in records:
+        rows = record.node.operands
+        record.parents = tuple([records[r.source] if r.flows and r.source is not None else None for r in rows])
+    top = Record(graph.nodes[-1])
+    top.parents = tuple([records[k] for k in graph.outputs])
+    return [record.node for record in topological(top)[1:]]
+
+
+# ------------------------------------------------------------------ what the steps say
+
+
+def begin(graph: GraphData) -> Step:
+    """The leaves, before anything is computed."""
+    leaves = [f"{v.title} = {amount(v.value, graph)}" for v in graph.nodes if v.kind != "Operation"
+              and v.title != amount(v.value, graph)]  # fmt: skip
+    more = f", and {len(leaves) - NAMED} more" if len(leaves) > NAMED else ""
+    return Step(0, "start", (", ".join(leaves[:NAMED]) or graph.title) + more)
+
+
+def forward(graph: GraphData, v: Vertex) -> Step:
+    """An operation gets its value."""
+    said = f"{v.title} = " + (f"{call(v)} = " if v.title.isidentifier() else "")
+    return Step(0, "forward", said + amount(v.value, graph), v.id, v.title, v.value, question=said + "?")
+
+
+def call(v: Vertex) -> str:
+    """``multiply(x, y)``, ``sum(x, axis=0)``."""
+    name, comma, options = v.word.partition(", ")
+    names = [row.title for row in v.operands] + ["…"] * bool(v.more_operands)
+    name, space, index = name.partition(" ")  # getitem [1:]
+    return f"{name}({', '.join(names)}{comma}{options}){space}{index}"
+
+
+def seed(graph: GraphData, v: Vertex) -> Step:
+    """The output's gradient with respect to itself."""
+    one = numbers(np.ones(v.value.shape))
+    word = "1" if v.value.scalar else f"ones, {v.value.shape_text()}"
+    return Step(0, "seed", f"{called(graph, v)} = {word}", v.id, v.title, v.value, one)
+
+
+def called(graph: GraphData, v: Vertex) -> str:
+    """``∂a5/∂x``, or ``gradient of x`` where names are long."""
+    name = graph.partial(v)
+    return name if name.startswith("∂") else f"gradient of {v.title}"
+
+
+def backward(graph: GraphData, v: Vertex, sums: Sums) -> Step:
+    """An operation whose gradient is complete sends to each operand what that contributes."""
+    assert v.gradient is not None  # noqa: S101
+    products = tuple([sums.add(row) for row in v.operands if row.sent is not None])
+    said = f"{v.title} has gradient {amount(v.gradient, graph)}"
+    told = ";   ".join([say(p, v.gradient, graph) for p in products])
+    asked = ";   ".join([say(p, v.gradient, graph, ask=True) for p in products])
+    more = f";   … {v.more_operands:,} more operands" if v.more_operands else ""
+    if not products:
+        return Step(0, "backward", f"{said}, sends nothing back", v.id, v.title, v.value, v.gradient)
+    start = f"{said}, sends back   "
+    return Step(
+        0, "backward", start + told + more, v.id, v.title, v.value, v.gradient, products, start + asked + more
+    )  # fmt: skip
+
+
+def say(p: Product, gradient: Numbers, graph: GraphData, *, ask: bool = False) -> str:
+    """``to a2: 12.25 × 0.5403 = 6.619   so far 9.564``; as a question ``to a2: 12.25 × 0.5403 = ?``."""
+    by = f"{amount(gradient, graph)} × {factor(p.local, graph)} = " if p.local else ""
+    text = f"to {p.title}: {by}" + ("?" if ask else amount(p.sent, graph))
+    if ask or p.place == 1:
+        return text
+    known = p.so_far and p.so_far.kept
+    return text + (
+        "   so far " + (amount(p.so_far, graph) if known and p.so_far else f"{p.place} of {p.of_places} parts")
+    )
+
+
+def factor(x: Numbers, graph: GraphData) -> str:
+    """A local derivative behind a ×: a complex one in parentheses."""
+    text = x.text(graph.look.digits)
+    return f"({text})" if " " in text else text
+
+
+def amount(x: Numbers, graph: GraphData) -> str:
+    """A number; a small array; of a large array shape and size."""
+    text = x.text(graph.look.digits)
+    if x.scalar or x.elements:
+        return text
+    rms = x.magnitude(graph.look.digits) if x.rms is not None else text
+    return f"{x.shape_text()}, " + (f"rms {rms}" if x.rms is not None else text)
+
+
+def end(graph: GraphData) -> Step:
+    """What came out."""
+    if not graph.gradients:
+        return Step(0, "end", "; ".join(graph.notes) or "nothing flows back")
+    found = [f"{called(graph, v)} = {amount(v.gradient, graph)}" for v in graph.nodes
+             if v.kind == "Variable" and v.gradient]  # fmt: skip
+    more = f", and {len(found) - NAMED} more" if len(found) > NAMED else ""
+    return Step(0, "end", (", ".join(found[:NAMED]) or "no Variable is drawn") + more)
+
+
+class Sums:
+    """What has arrived at each node so far, added up as the engine does."""
+
+    def __init__(self, graph: GraphData) -> None:
+        self.graph = graph
+        self.arrived = {k: 1 for k in graph.outputs if graph.nodes[k].gradient}  # the seeds
+        self.total: dict[int, Any] = {k: np.ones(graph.nodes[k].value.shape) for k in self.arrived}
+
+    def add(self, row: Operand) -> Product:
+        """The contribution along one arrow."""
+        assert row.sent is not None  # noqa: S101
+        if row.source is None:
+            return Product(row.slot, None, row.title, row.local, row.sent)
+        k = row.source
+        node = self.graph.nodes[k]
+        place = self.arrived[k] = self.arrived.get(k, 0) + 1
+        if row.sent.shape != node.value.shape:  # one of several results: they are collected, not added up
+            return Product(row.slot, k, row.title, row.local, row.sent, place, max(1, node.of_parts))
+        total = self.total[k] = plus(self.total.get(k, 0.0), row.sent) if place > 1 else array(row.sent)
+        complete = place >= node.of_parts
+        so_far = node.gradient if complete and node.gradient else numbers(total, row.sent.shape, row.sent.dtype)
+        if total is not None and so_far.elements is not None:
+            so_far = numbers(total.astype(so_far.dtype))
+        return Product(row.slot, k, row.title, row.local, row.sent, place, max(1, node.of_parts), so_far)
+
+
+def array(x: Numbers) -> Any:
+    """The numbers as an array, if they are few enough to be all there. Half precision is added in single precision."""
+    dtype = "float32" if x.dtype == "float16" else x.dtype
+    return None if x.elements is None else np.array(x.elements, dtype).reshape(x.shape)
+
+
+def plus(total: Any, x: Numbers) -> Any:
+    """A sum of which one part may be unknown."""
+    part = array(x)
+    with np.errstate(all="ignore"):
+        return None if total is None or part is None else part + total
