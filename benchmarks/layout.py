@@ -20,7 +20,8 @@ from time import process_time
 import numpy as np
 from measuring import digits, setting, table
 
-from autoflow.pictures.layout.arrange import Box, Line, arrange
+from autoflow.pictures.layout.arrange import arrange
+from autoflow.pictures.layout.layers import Box, Line
 
 NEAR = 40  # how far back operands are
 FIRST = 20  # leaves

@@ -15,7 +15,7 @@ from ..modes import modes
 from ..nodes.nodes import Node, OperationRole
 from .facade import Graph, facade
 from .folding import huge, views
-from .layout import arrange
+from .layout.layers import GAP, ranks
 from .model.data import GraphData, Look
 from .model.gathering import Walk, source_of
 from .model.numbers import FEW
@@ -120,11 +120,11 @@ def drawn(
 
 def best_direction(drawn: GraphData) -> str:
     """Left to right, as one reads; what is too wide for that in rows, if few arrows turn round; else downwards."""
-    rank = arrange.ranks(len(drawn.nodes), [(e.source, e.target) for e in drawn.edges])
+    rank = ranks(len(drawn.nodes), [(e.source, e.target) for e in drawn.edges])
     room: dict[int, float] = {}
     for r, card in zip(rank, cards(drawn), strict=True):
         room[r] = max(room.get(r, 0.0), card.width)
-    if fsum(room.values()) + arrange.GAP * len(room) <= WIDE:
+    if fsum(room.values()) + GAP * len(room) <= WIDE:
         return "right"
     turning: Counter[int] = (
         Counter()

@@ -18,8 +18,9 @@ from support import rows
 import autoflow as af
 from autoflow.errors import LostGradientError
 from autoflow.forward.replay import record_again
-from autoflow.pictures.sliders.explore import Explorer, Slider, explore
+from autoflow.pictures.sliders.explore import Explorer, explore
 from autoflow.pictures.sliders.live import functions, jsonable, mark, script
+from autoflow.pictures.sliders.ranges import Slider
 
 NODE = shutil.which("node")
 POINTS = 20

@@ -14,9 +14,11 @@ from hypothesis import given, strategies as st
 import autoflow as af
 from autoflow.nodes.scopes import scope
 from autoflow.pictures import graph
-from autoflow.pictures.folding.choose import Skeleton, untangle
-from autoflow.pictures.folding.repeats import Repeat, pattern
-from autoflow.pictures.layout.arrange import Box, Line, arrange
+from autoflow.pictures.folding.choose import untangle
+from autoflow.pictures.folding.repeats import pattern
+from autoflow.pictures.folding.skeleton import Repeat, Skeleton
+from autoflow.pictures.layout.arrange import arrange
+from autoflow.pictures.layout.layers import Box, Line
 
 
 def titles(g):

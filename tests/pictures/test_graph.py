@@ -17,7 +17,7 @@ from support import example as lesson
 
 import autoflow as af
 from autoflow.pictures import Graph, draw, graph, to_dot
-from autoflow.pictures.layout import arrange, ordering
+from autoflow.pictures.layout import arrange, layers as ranking, ordering
 from autoflow.pictures.model.numbers import number, numbers
 from autoflow.pictures.render.cards import cards
 
@@ -489,15 +489,15 @@ def test_operands_of_one_use_stand_beside_it():
     for k in range(6):
         y = np.tanh(y) + np.exp(af.Variable(1.0, name=f"b{k}"))
     g = graph(y)
-    rank = arrange.ranks(len(g.nodes), [(e.source, e.target) for e in g.edges])
+    rank = ranking.ranks(len(g.nodes), [(e.source, e.target) for e in g.edges])
     for e in g.edges:
         assert rank[e.target] == rank[e.source] + 1
 
 
 def test_crossings_are_removed():
-    boxes = [arrange.Box(10, 10, (3.0, 7.0), 5.0) for _ in range(4)]
-    lines = [arrange.Line(0, 3, 0), arrange.Line(1, 2, 0), arrange.Line(0, 3, 1)]
-    layers = arrange.Layers(boxes, lines)
+    boxes = [ranking.Box(10, 10, (3.0, 7.0), 5.0) for _ in range(4)]
+    lines = [ranking.Line(0, 3, 0), ranking.Line(1, 2, 0), ranking.Line(0, 3, 1)]
+    layers = ranking.Layers(boxes, lines)
     layers.rows = [[0, 1], [2, 3]]
     assert ordering.crossings(layers) == 2
     ordering.reorder(layers)
@@ -505,8 +505,8 @@ def test_crossings_are_removed():
 
 
 def test_neighbours_change_places_where_averages_do_not_help():
-    boxes = [arrange.Box(10, 10, (5.0,), 5.0) for _ in range(4)]
-    layers = arrange.Layers(boxes, [arrange.Line(0, 3, 0), arrange.Line(1, 2, 0)])
+    boxes = [ranking.Box(10, 10, (5.0,), 5.0) for _ in range(4)]
+    layers = ranking.Layers(boxes, [ranking.Line(0, 3, 0), ranking.Line(1, 2, 0)])
     layers.rows = [[0, 1], [2, 3]]
     ordering.swap_neighbours(layers, {0: 0, 1: 1, 2: 0, 3: 1})
     assert ordering.crossings(layers) == 0

@@ -13,7 +13,8 @@ from ..model.data import GraphData, Look, Operand, Vertex
 from ..model.names import word
 from ..model.numbers import numbers
 from ..model.style import clean, clip
-from .choose import FEW, Skeleton, choose, untangle
+from .choose import FEW, choose, untangle
+from .skeleton import Skeleton
 from .views import Contraction, check_open, sentence
 
 if TYPE_CHECKING:

@@ -9,37 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from .choose import Skeleton
+from .skeleton import Repeat, Skeleton
 
 LONGEST = 64  # operations in a pattern
 LEAST = 3  # times that a pattern must occur
 NUMBER = re.compile(r"[\s_.-]*\d+$")
-
-
-@dataclass(frozen=True, slots=True)
-class Repeat:
-    """How many equal parts, and how many different sets of Variables they use."""
-
-    parts: int
-    sets: int
-
-    def text(self) -> str:
-        """As it is written behind the name.
-
-        >>> Repeat(5, 1).text(), Repeat(12, 12).text(), Repeat(4, 2).text()
-        ('×5', '+11 more', '×2 +1 more')
-        """
-        if self.sets == 1:
-            return f"×{self.parts}"
-        if self.parts % self.sets:
-            return f"{self.parts} parts, {self.sets} sets of Variables"
-        return (f"×{self.parts // self.sets} " if self.parts > self.sets else "") + f"+{self.sets - 1} more"
 
 
 def equal_boxes(graph: Skeleton, candidates: set[int], stay: set[int]) -> set[int]:

@@ -13,8 +13,9 @@ from dataclasses import replace
 from ..model.data import Fold, Frame, GraphData, Operand, Picture, Vertex
 from ..model.numbers import Numbers
 from ..model.style import KINDS, clip
-from .choose import FEW, MANY, Skeleton, choose, describe, nearest, pooled, untangle
+from .choose import FEW, MANY, choose, describe, nearest, pooled, untangle
 from .merging import merged
+from .skeleton import Skeleton
 
 Card = tuple[bool, int]  # (True, a closed box) or (False, a node)
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from .arrange import Box, Line, Plan, Point, arrange
+from .arrange import arrange
+from .layers import Box, Line, Plan, Point
 from .rows import wrapped
 
 EDGE = 16.0  # between the border of a box and what is in it

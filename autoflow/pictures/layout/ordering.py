@@ -9,10 +9,8 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from math import fsum
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from .arrange import Layers
+from .layers import Layers
 
 SWEEPS = 24
 LARGE = 2000  # places; from there on fewer sweeps, whose work nobody would see

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from .arrange import Box, Line, Plan, Point
+from .layers import Box, Line, Plan, Point
 
 WIDEST = 1640.0  # of a row
 INSIDE = 150.0  # of that for the borders of a box, and what turns round in it

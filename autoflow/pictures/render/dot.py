@@ -14,7 +14,7 @@ from typing import Any
 from xml.sax.saxutils import escape
 
 from ..folding import views
-from ..layout.arrange import ranks, spine
+from ..layout.layers import ranks, spine
 from ..model.data import Edge, GraphData
 from ..model.style import DARK, LIGHT, SHORT, STYLES, Theme
 from .cards import Card, CardLine, Span, cards, flow_levels

@@ -12,7 +12,7 @@ from dataclasses import replace
 from xml.sax.saxutils import escape
 
 from ..folding import views
-from ..layout.arrange import Box, Line, Plan, Point, ranks, spine
+from ..layout.layers import Box, Line, Plan, Point, ranks, spine
 from ..layout.nesting import Nesting, Room
 from ..model.data import Edge, Frame, GraphData
 from ..model.style import clip, width

@@ -8,10 +8,8 @@ the sliders are a widget (extra ``widget``); without it there is a picture and o
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from html import escape
 from operator import methodcaller
 from pathlib import Path
@@ -30,20 +28,11 @@ from ..pages.exports import bundle, wanted
 from ..pages.html import PLAIN, ground, image, policy
 from ..walk import graph
 from .live import fragment
+from .ranges import Slider, slider, start_of
 
 Array = Any
 LARGEST = 2000  # operations that a page computes
 TRIES = 8  # other inputs at which the recorded graph must agree with the function
-
-
-@dataclass(frozen=True, slots=True)
-class Slider:
-    """One input: where its slider begins, ends, and stands at first."""
-
-    title: str
-    low: float
-    high: float
-    start: float
 
 
 class Explorer:
@@ -161,36 +150,6 @@ def of_function(f: Callable[..., Any], ranges: dict[str, Any]) -> Explorer:
         raise LostGradientError(f"f returned {type(root).__name__} {clip(repr(root), 60)}, which has no history")
     inputs = {v: slider(name, ranges[name], v.value) for name, v in variables.items() if not v.shape}
     return Explorer(root, inputs, unsuited(root) or branching(f, root, inputs, variables), (f, variables))
-
-
-def start_of(name: str, spec: Any) -> Any:
-    """Where an argument stands at first."""
-    if isinstance(spec, tuple):
-        low, high, start = limits(name, spec)
-        return (low + high) / 2 if start is None else start
-    return spec
-
-
-def slider(name: str, spec: Any, value: Any) -> Slider:
-    """The slider of an input that stands at ``value``."""
-    start = float(value)
-    if isinstance(spec, tuple):
-        low, high, _ = limits(name, spec)
-        return Slider(name, min(low, start), max(high, start), start)
-    if spec is not None:
-        start = float(spec)
-    room = 2 * abs(start) or 1.0
-    return Slider(name, start - room, start + room, start)
-
-
-def limits(name: str, spec: tuple[Any, ...]) -> tuple[float, float, float | None]:
-    """``(low, high)`` or ``(low, high, start)``, checked."""
-    numbers = [float(v) for v in spec if isinstance(v, (int, float, np.number)) and math.isfinite(v)]
-    if len(numbers) != len(spec) or len(spec) not in (2, 3) or not numbers[0] < numbers[1]:
-        raise ValueError(f"{name}={spec!r}: a range is (low, high) or (low, high, start), with low < high")
-    if len(numbers) == 3 and not numbers[0] <= numbers[2] <= numbers[1]:
-        raise ValueError(f"{name}={spec!r}: the start is not between {numbers[0]:g} and {numbers[1]:g}")
-    return numbers[0], numbers[1], numbers[2] if len(numbers) == 3 else None
 
 
 def unsuited(root: Any) -> str | None:

@@ -7,7 +7,7 @@ back. A recorded graph is recorded once more at the new values, a function is ca
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,8 +16,11 @@ from ...nodes.nodes import Variable
 from ..model.numbers import FEW
 from ..model.style import clean, clip
 from ..walk import graph
-from .explore import Explorer, Slider, slider
 from .live import script
+from .ranges import Slider, slider
+
+if TYPE_CHECKING:
+    from .explore import Explorer
 
 ESM = "export default { render({ model, el }) { widget(model, el); } }"
 

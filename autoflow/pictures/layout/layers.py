@@ -1,0 +1,210 @@
+"""Nodes in ranks: what is to be placed, the ranks, and the waypoints of lines that pass by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+GAP = 54.0  # between ranks
+APART = 22.0  # between nodes of a rank
+LANE = 13.0  # between an arrow that passes by and what is beside it
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """The size of a node, and where its arrows end: offsets across, one per operand, and that of its result."""
+
+    along: float
+    across: float
+    inputs: tuple[float, ...] = ()
+    output: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One arrow between boxes."""
+
+    source: int
+    target: int
+    slot: int
+    weight: float = 1.0  # how much it wants to be straight
+    aim: float | None = None  # the offset that it would hit if it were; None: that of its operand
+    out: float | None = None  # the offset that it leaves its source at; None: where the result is
+    named: bool = False  # does it come from a leaf, whose name stands at its end? Then it may be cut: see rows.py
+
+
+Point = tuple[float, float]  # along, across
+
+
+@dataclass(slots=True)
+class Plan:
+    """The answer. A path alternates straight pieces, inside a rank, and curves between two: p0 - p1 ~ p2 - p3 ~ p4."""
+
+    corners: list[Point]
+    paths: list[list[Point]]
+    along: float
+    across: float
+    starts: list[float] = field(default_factory=list)  # where each rank begins
+    stubs: set[int] = field(default_factory=set)  # lines whose path is only its last piece, from the start of a row
+
+
+@dataclass(slots=True)
+class Link:
+    """An arrow, or a piece of one, between neighbouring ranks."""
+
+    a: int
+    b: int
+    out: float  # where it leaves a: offset, and as a part of a's size
+    out_part: float
+    into: float  # where it ends in b
+    into_part: float
+    weight: float
+    drop: float  # how much lower b's start must be than a's for the link to be straight
+
+
+def ranks(n: int, pairs: Sequence[tuple[int, int]]) -> list[int]:
+    """The rank of each of n nodes, given (operand, operation) pairs: longest paths, then leaves move up to their use.
+
+    >>> ranks(4, [(0, 1), (1, 3), (2, 3)])
+    [0, 1, 1, 2]
+    """
+    after: list[list[int]] = [[] for _ in range(n)]
+    waiting = [0] * n
+    for a, b in pairs:
+        after[a].append(b)
+        waiting[b] += 1
+    leaves = [k for k in range(n) if not waiting[k]]
+    rank = [0] * n
+    queue = list(leaves)
+    for a in queue:
+        for b in after[a]:
+            rank[b] = max(rank[b], rank[a] + 1)
+            waiting[b] -= 1
+            if not waiting[b]:
+                queue.append(b)
+    tighten(rank, queue, after, pairs)
+    return rank
+
+
+def tighten(
+    rank: list[int], order: Sequence[int], after: Sequence[Sequence[int]], pairs: Sequence[tuple[int, int]]
+) -> None:
+    """Move leaves, and what is computed from leaves for one use only, to just before that use."""
+    inner = {b for _, b in pairs}
+    movable = [True] * len(rank)
+    for a, b in pairs:
+        if a in inner and len(set(after[a])) > 1:
+            movable[b] = False  # its operand has to stay: the arrow from there would only become longer
+    for k in reversed(order):
+        if after[k] and movable[k]:
+            rank[k] = min([rank[b] for b in after[k]]) - 1
+
+
+def spine(pairs: Sequence[tuple[int, int]], rank: Sequence[int], ends: Sequence[int]) -> set[tuple[int, int]]:
+    """The arrows of the longest way to the first of ``ends``: it is drawn as straight as can be."""
+    longest: dict[int, int] = {}
+    for a, b in pairs:
+        if b not in longest or rank[a] > rank[longest[b]]:
+            longest[b] = a
+    found: set[tuple[int, int]] = set()
+    here = ends[0] if ends else -1
+    while here in longest:
+        found.add((longest[here], here))
+        here = longest[here]
+    return found
+
+
+@dataclass(slots=True)
+class Layers:
+    """Nodes (0 ... n-1) and waypoints (n ...) by rank, and the links between neighbouring ranks."""
+
+    boxes: Sequence[Box]
+    lines: Sequence[Line]
+    first: Sequence[int] = ()
+    last: Sequence[int] = ()
+    rank: list[int] = field(default_factory=list)
+    rows: list[list[int]] = field(default_factory=list)
+    before: list[list[Link]] = field(default_factory=list)  # per node: links that end there
+    after: list[list[Link]] = field(default_factory=list)
+    waypoints: dict[tuple[int, float, int], int] = field(default_factory=dict)  # (source, its offset, rank) -> waypoint
+    sizes: list[float] = field(default_factory=list)  # across; waypoints take no room
+
+    def __post_init__(self) -> None:
+        n = len(self.boxes)
+        self.rank = ranks(n, [(line.source, line.target) for line in self.lines])
+        self.pin()
+        self.sizes = [box.across for box in self.boxes]
+        self.before, self.after = [[] for _ in range(n)], [[] for _ in range(n)]
+        for line in self.lines:
+            last, out = line.source, self.out(line)
+            leaving = out
+            for r in range(self.rank[line.source] + 1, self.rank[line.target]):
+                place = self.waypoints.get((line.source, leaving, r))
+                if place is None:
+                    place = self.waypoints[line.source, leaving, r] = len(self.rank)
+                    self.rank.append(r)
+                    self.sizes.append(0.0)
+                    self.before.append([])
+                    self.after.append([])
+                    self.link(last, place, out, 0.0, 8.0 if last >= n else 2.0)
+                last, out = place, 0.0
+            self.link(last, line.target, out, self.boxes[line.target].inputs[line.slot], line.weight, line.aim)
+        self.rows = [[] for _ in range(max(self.rank, default=-1) + 1)]
+        for k in self.reading_order():
+            self.rows[self.rank[k]].append(k)
+
+    def pin(self) -> None:
+        """Give ``first`` and ``last`` ranks of their own."""
+        ends = set(self.first) | set(self.last)
+        inner = [r for k, r in enumerate(self.rank) if k not in ends]
+        low, high = min(inner, default=0), max(inner, default=0)
+        shift = bool(self.first) - low
+        self.rank = [r + shift for r in self.rank]
+        for k in self.first:
+            self.rank[k] = 0
+        for k in self.last:
+            self.rank[k] = high + shift + 1
+
+    def out(self, line: Line) -> float:
+        """Where a line leaves its source."""
+        return self.boxes[line.source].output if line.out is None else line.out
+
+    def link(self, a: int, b: int, out: float, into: float, weight: float, aim: float | None = None) -> None:
+        """Join two places of neighbouring ranks."""
+        drop = out - (into if aim is None else aim)
+        link = Link(a, b, out, self.part(a, out), into, self.part(b, into), weight, drop)
+        self.after[a].append(link)
+        self.before[b].append(link)
+
+    def reading_order(self) -> list[int]:
+        """All places, depth first from the last ones, operands in order: near to what the final order will be."""
+        seen: set[int] = set()
+        order: list[int] = []
+        ends = sorted(range(len(self.rank)), key=lambda k: (-self.rank[k], k))
+        for end in ends:
+            stack = [end]
+            while stack:
+                k = stack.pop()
+                if k not in seen:
+                    seen.add(k)
+                    order.append(k)
+                    stack += [link.a for link in sorted(self.before[k], key=lambda link: -link.into)]
+        return order
+
+    def part(self, k: int, offset: float) -> float:
+        """An offset in a place as a part of it, strictly between 0 and 1."""
+        return (offset + 1) / (self.sizes[k] + 2)
+
+    def spacing(self, row: Sequence[int]) -> list[float]:
+        """The distances between the starts of neighbours."""
+        n, sizes = len(self.boxes), self.sizes
+        return [sizes[a] + (APART if a < n and b < n else LANE) for a, b in pairwise(row)]
+
+    def order(self) -> list[int]:
+        """The number of each place in its rank."""
+        place = [0] * len(self.rank)
+        for row in self.rows:
+            for i, k in enumerate(row):
+                place[k] = i
+        return place
