@@ -5,7 +5,7 @@ trace/     from a function to a program
     tape.py            from each such call to a value of the program (kinds.py: of which kind is a function?)
     recorded.py        one call of the function with such arrays, and what can go wrong with it
     guards.py          what the function sees besides its arguments must stay as it was (reachable.py: how it is found)
-program.py             the program as data: values, and how each is computed
+values.py, program.py  the program as data: values, and how each is computed
 simplify.py            which calls can be saved without changing a bit
 passes/    from a program to a better one
     batching.py        many small products as one large one

@@ -1,9 +1,10 @@
 """What a compiled function does, as data: a list of NumPy calls, each on values that were made before it.
 
-A :class:`Value` is an array that will be computed: by which function, of which other values. A :class:`Program` makes
-them. It has one constructor for each kind, and these are *smart*: they return an old value instead of a new one
-wherever both are equal bit for bit. So the program is clean from the start (``simplify.py``: 1 · x is x; the same
-call is made once; constants are computed now), and what nobody needs is simply not reached from the results.
+A :class:`~.values.Value` is an array that will be computed: by which function, of which other values. A
+:class:`Program` makes them. It has one constructor for each kind, and these are *smart*: they return an old value
+instead of a new one wherever both are equal bit for bit. So the program is clean from the start (``simplify.py``: 1 · x
+is x; the same call is made once; constants are computed now), and what nobody needs is simply not reached from the
+results.
 
 While recording, each value also has a ``sample``: the array that the call gave for the arguments of the first call. It
 says shapes and dtypes, and lets NumPy's own functions run; it never decides anything.
@@ -11,97 +12,17 @@ says shapes and dtypes, and lets NumPy's own functions run; it never decides any
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable, Iterable
 from typing import Any
-from weakref import ref
 
 import numpy as np
 
 from . import simplify
+from .values import CALL, CAPTURED, CONSTANT, INPUT, ITEM, PRODUCT, REDUCE, UFUNC, VIEW, Value
 
 Array = Any
 NUMBERS = (bool, int, float, complex)
-
-INPUT = "input"  # an argument of the compiled function
-CAPTURED = "captured"  # an array that the function found elsewhere: read anew at every call
-CONSTANT = "constant"  # known now, and for ever
-UFUNC = "ufunc"  # element by element: function(*args)
-REDUCE = "reduce"  # function.reduce(x, axis, keepdims)
-PRODUCT = "product"  # the product of two matrices
-VIEW = "view"  # no numbers are computed: another shape, order or part of the same memory
-CALL = "call"  # any other function of NumPy; its result is whatever it returns
-ITEM = "item"  # one of several results of a call
-LARGE = 16_384  # elements; smaller samples are kept until the end of the recording
-STACK = "stack"  # values of one shape as one array: see compiler/passes/batching.py
-
-
-class Value:
-    """One array of a program, and how it is computed.
-
-    kind : one of the words above.
-    function : what is called: a ufunc, or a callable of as many arrays as there are ``args``.
-    args : the values it is called with.
-    options : what else decides the result: an axis, a shape. Hashable; None where calls are never shared.
-    sample : the array of the recording; of constants and captured arrays the array itself.
-    """
-
-    __slots__ = (
-        "_strong", "_weak", "args", "dtype", "fresh", "function", "kind", "layout", "number", "options", "shape",
-        "shares",
-    )  # fmt: skip
-
-    _strong: Any
-    _weak: Any
-
-    def __init__(self, kind: str, function: Any, args: tuple[Value, ...], options: Any, sample: Any) -> None:
-        self.kind, self.function, self.args, self.options = kind, function, args, options
-        self.sample = sample
-        self.shape: tuple[int, ...] = getattr(sample, "shape", ())
-        self.dtype: Any = getattr(sample, "dtype", None)  # None: a Python number, which leaves the other's dtype alone
-        self.layout = simplify.layout_of(sample)
-        self.number: float = 0
-        self.shares = False  # of calls: does the result look into the memory of an argument?
-        self.fresh = False  # of calls: is the result an array that nobody else has?
-
-    @property
-    def sample(self) -> Any:
-        """The array of the recording. A large one stays as long as the recorded function holds it, as in eager code; if
-        it is wanted once more, it is computed once more."""
-        if self._strong is not None or self._weak is None:
-            return self._strong
-        sample = self._weak()
-        if sample is None:
-            samples = [x.sample for x in self.args]
-            if self.kind == ITEM:
-                sample = samples[0][self.options]
-            elif self.kind == REDUCE:
-                sample = self.function.reduce(samples[0], self.options[0], keepdims=self.options[1])
-            else:
-                sample = self.function(*samples)
-            self._weak = ref(sample)
-        return sample
-
-    @sample.setter
-    def sample(self, array: Any) -> None:
-        large = type(array) is np.ndarray and array.size > LARGE and self.kind not in (INPUT, CAPTURED, CONSTANT)
-        self._strong, self._weak = (None, ref(array)) if large else (array, None)
-
-    @property
-    def nbytes(self) -> int:
-        """Size in bytes."""
-        return int(np.prod(self.shape)) * (self.dtype.itemsize if self.dtype is not None else 8)
-
-    @property
-    def name(self) -> str:
-        """What it does, in one word."""
-        if self.kind in (REDUCE, UFUNC):
-            return str(self.function.__name__) + (".reduce" if self.kind == REDUCE else "")
-        if self.kind == VIEW:
-            return str(self.options[0] if self.options else "view")
-        return getattr(self.function, "__name__", self.kind) if self.kind == CALL else self.kind
-
-    def __repr__(self) -> str:
-        return f"<{self.name} {self.dtype} {self.shape}>"
 
 
 class Program:
@@ -271,3 +192,52 @@ def ordered(outputs: Iterable[Value]) -> list[Value]:
                 seen.add(x)
                 stack.append(x)
     return sorted(seen, key=lambda v: v.number)
+
+
+def made(
+    kind: str, function: Any, args: tuple[Value, ...], options: Any, shape: tuple[int, ...], number: float
+) -> Value:
+    """A new value, of the dtype of its first operand, to be computed at the time ``number``."""
+    v = Value(kind, function, args, options, None)
+    v.shape, v.dtype, v.number = shape, args[0].dtype, number
+    return v
+
+
+def rebuilt(outputs: list[Value], new: dict[Value, Value]) -> list[Value] | None:
+    """The outputs of the program in which ``new[v]`` stands for v; numbered again, as near to the old order as can be.
+
+    None if two joined calls would have to wait for each other.
+    """
+
+    def final(v: Value) -> Value:
+        while v in new:
+            v = new[v]
+        return v
+
+    outputs = [final(v) for v in outputs]
+    args: dict[Value, tuple[Value, ...]] = {}
+    users: dict[Value, list[Value]] = {}
+    stack = list(dict.fromkeys(outputs))
+    while stack:
+        v = stack.pop()
+        if v not in args:
+            args[v] = tuple([final(x) for x in v.args])
+            for x in dict.fromkeys(args[v]):
+                users.setdefault(x, []).append(v)
+                stack.append(x)
+    needs = {v: len(set(operands)) for v, operands in args.items()}
+    ready = [(v.number, id(v), v) for v, n in needs.items() if not n]
+    heapq.heapify(ready)
+    order: list[Value] = []
+    while ready:
+        _, _, v = heapq.heappop(ready)
+        order.append(v)
+        for u in users.get(v, ()):
+            needs[u] -= 1
+            if not needs[u]:
+                heapq.heappush(ready, (u.number, id(u), u))
+    if len(order) < len(needs):
+        return None
+    for number, v in enumerate(order, 1):
+        v.number, v.args = number, args[v]
+    return outputs

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..modes import modes
-from .program import CAPTURED, CONSTANT, INPUT, Value
+from .values import CAPTURED, CONSTANT, INPUT, Value
 
 WIDEST, COLUMN, ROW, LEFT = 60, 18, 22, 96  # columns of the picture; pixels
 

@@ -16,19 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .values import Value, layout_of
+
 if TYPE_CHECKING:
-    from .program import Program, Value
+    from .program import Program
 
 Array = Any
 IDENTITIES = frozenset({np.add, np.multiply, np.maximum, np.minimum})  # of one number they give that number
-
-
-def layout_of(sample: Any) -> tuple[int, ...] | None:
-    """In which order the axes lie in memory, None for C order. Sums add in that order, so it decides their last bit."""
-    if type(sample) is not np.ndarray or sample.flags.c_contiguous or sample.ndim < 2:
-        return None
-    order = sorted(range(sample.ndim), key=lambda a: (-abs(sample.strides[a]), a))
-    return None if order == list(range(sample.ndim)) else tuple(order)
 
 
 def commutes(f: Any, x: Value, y: Value) -> bool:

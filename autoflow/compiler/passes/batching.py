@@ -17,25 +17,16 @@ calls become 605, and 0.68 times the time of hand-written NumPy become 0.4.
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from ..program import PRODUCT, REDUCE, STACK, UFUNC, VIEW, Program, Value
+from ..program import Program, made, rebuilt
+from ..values import PRODUCT, REDUCE, STACK, UFUNC, VIEW, Value
 
 FEW = 4  # fewer terms are left alone
-
-
-def made(
-    kind: str, function: Any, args: tuple[Value, ...], options: Any, shape: tuple[int, ...], number: float
-) -> Value:
-    """A new value, of the dtype of its first operand, to be computed at the time ``number``."""
-    v = Value(kind, function, args, options, None)
-    v.shape, v.dtype, v.number = shape, args[0].dtype, number
-    return v
 
 
 def join(program: Program) -> bool:
@@ -214,43 +205,3 @@ def waits_for(values: Iterable[Value], results: set[Value]) -> bool:
                 seen.add(x)
                 stack.append(x)
     return False
-
-
-def rebuilt(outputs: list[Value], new: dict[Value, Value]) -> list[Value] | None:
-    """The outputs of the program in which ``new[v]`` stands for v; numbered again, as near to the old order as can be.
-
-    None if two joined calls would have to wait for each other.
-    """
-
-    def final(v: Value) -> Value:
-        while v in new:
-            v = new[v]
-        return v
-
-    outputs = [final(v) for v in outputs]
-    args: dict[Value, tuple[Value, ...]] = {}
-    users: dict[Value, list[Value]] = {}
-    stack = list(dict.fromkeys(outputs))
-    while stack:
-        v = stack.pop()
-        if v not in args:
-            args[v] = tuple([final(x) for x in v.args])
-            for x in dict.fromkeys(args[v]):
-                users.setdefault(x, []).append(v)
-                stack.append(x)
-    needs = {v: len(set(operands)) for v, operands in args.items()}
-    ready = [(v.number, id(v), v) for v, n in needs.items() if not n]
-    heapq.heapify(ready)
-    order: list[Value] = []
-    while ready:
-        _, _, v = heapq.heappop(ready)
-        order.append(v)
-        for u in users.get(v, ()):
-            needs[u] -= 1
-            if not needs[u]:
-                heapq.heappush(ready, (u.number, id(u), u))
-    if len(order) < len(needs):
-        return None
-    for number, v in enumerate(order, 1):
-        v.number, v.args = number, args[v]
-    return outputs

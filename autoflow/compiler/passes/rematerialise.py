@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import math
 
-from ..program import UFUNC, Program, Value
-from .batching import made, rebuilt
+from ..program import Program, made, rebuilt
+from ..values import UFUNC, Value
 
 PAUSE = 0.1  # of the length of the program
 SMALL = 1024  # bytes; smaller values are kept

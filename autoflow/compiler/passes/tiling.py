@@ -30,9 +30,9 @@ from typing import Any
 
 import numpy as np
 
-from ..program import CALL, ITEM, PRODUCT, REDUCE, UFUNC, VIEW, Program, Value
+from ..program import Program, made, rebuilt
 from ..run.tiles import Phase
-from .batching import made, rebuilt
+from ..values import CALL, ITEM, PRODUCT, REDUCE, UFUNC, VIEW, Value
 
 Array = Any
 LARGE = 100_000  # elements from which blocks pay
@@ -149,7 +149,7 @@ class Phases:
             if not results or sum([math.prod(v.args[0].shape) for v in large]) < max(WORK, PASSES * kept):
                 continue
             self.chosen |= inside
-            phase = Phase(self, members, results)
+            phase = Phase(self.n, members, results, self.need, self.parts)
             call = made(CALL, phase, tuple(phase.sources), None, (), members[-1].number)
             call.dtype = None
             for k, v in enumerate(results):

@@ -22,7 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from ..program import CALL, CAPTURED, CONSTANT, INPUT, ITEM, REDUCE, STACK, UFUNC, VIEW, Program, Value, ordered
+from ..program import Program, ordered
+from ..values import CALL, CAPTURED, CONSTANT, INPUT, ITEM, REDUCE, STACK, UFUNC, VIEW, Value
 from .calls import Fixed, Step, call_of, checked, copied, fitting_number, into, nothing, taking, view_of, writes
 
 Array = Any

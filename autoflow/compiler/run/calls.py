@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import CompileError
-from ..program import CALL, PRODUCT, REDUCE, UFUNC, Value
+from ..values import CALL, PRODUCT, REDUCE, UFUNC, Value
 
 Array = Any
 

@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from ..program import CALL, CAPTURED, CONSTANT, INPUT, UFUNC, Program, Value
+from ..program import Program
+from ..values import CALL, CAPTURED, CONSTANT, INPUT, UFUNC, Value
 
 Array = Any
 DOUBLE = np.dtype(np.float64)

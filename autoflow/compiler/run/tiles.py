@@ -9,19 +9,17 @@ import math
 import os
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from ..passes.batching import made
-from ..program import CONSTANT, INPUT, PRODUCT, VIEW, Program, Value
+from ..program import Program, made
+from ..values import CONSTANT, INPUT, PRODUCT, VIEW, Value
 from .blas import one_thread, single_threaded
 from .buffers import Plan
 
-if TYPE_CHECKING:
-    from ..passes.tiling import Phases
-
 Array = Any
+Needs = dict[Value, tuple[list[Value], list[Value], bool]]
 BLOCK = 65_536  # elements per block
 POOL: list[ThreadPoolExecutor] = []
 
@@ -29,25 +27,29 @@ POOL: list[ThreadPoolExecutor] = []
 class Phase:
     """A part of a program, for all rows: called with whole arrays, returns whole arrays.
 
+    n : the number of rows.
+    members, results : the values that it computes, and those that it returns.
+    need : of which operands a value needs the same rows, of which all, and does that give it in parts?
+    parts : the values that come in parts, one per block.
     sources : the values that it is called with.
     """
 
-    def __init__(self, phases: Phases, members: list[Value], results: list[Value]) -> None:
-        self.n, self.members, self.results = phases.n, members, results
-        self.phases, self.parts = phases, [v for v in results if v in phases.parts]
-        self.whole = [v for v in results if v not in phases.parts]
+    def __init__(self, n: int, members: list[Value], results: list[Value], need: Needs, parts: set[Value]) -> None:
+        self.n, self.members, self.results, self.need = n, members, results, need
+        self.parts = [v for v in results if v in parts]
+        self.whole = [v for v in results if v not in parts]
         self.sources: list[Value] = []
         self.where: dict[tuple[Value, bool], int] = {}
         inside = set(members)
         for v in members:
-            sliced, whole, _ = phases.need[v]
+            sliced, whole, _ = need[v]
             for x, rows in [*[(x, True) for x in sliced], *[(x, False) for x in whole]]:
                 plain_number = x.kind == CONSTANT and not x.shape
                 if not plain_number and (x not in inside or not rows) and (x, rows) not in self.where:
                     self.where[x, rows] = len(self.sources)
                     self.sources.append(x)
         self.sliced = [rows for _, rows in self.where]
-        widest = max([math.prod(v.shape[1:]) for v in members if v not in phases.parts] + [1])
+        widest = max([math.prod(v.shape[1:]) for v in members if v not in parts] + [1])
         count = max(1, math.ceil(self.n * widest / BLOCK))
         step = math.ceil(self.n / count)
         self.edges = [(i, min(i + step, self.n)) for i in range(0, self.n, step)]
@@ -105,7 +107,7 @@ class Phase:
             return new.get(x, x)
 
         for v in self.members:
-            sliced, _, part = self.phases.need[v]
+            sliced, _, part = self.need[v]
             shape = v.shape if part else (rows, *v.shape[1:])
             options, function = v.options, v.function
             if v.kind == VIEW:

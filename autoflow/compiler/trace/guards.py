@@ -32,7 +32,8 @@ from ...errors import CompileError
 from ...nodes.nodes import NodeRole
 from ...nodes.versions import overwritten, owner_of, samples
 from ...numbering import now
-from ..program import CAPTURED, Program
+from ..program import Program
+from ..values import CAPTURED
 from .reachable import NUMBERS, edges_of, follow, foreign
 
 FUNCTIONS = (

@@ -15,7 +15,8 @@ import numpy as np
 
 from ...errors import CompileError
 from ...nodes.versions import caller, owner_of
-from ..program import CONSTANT, NUMBERS, Program, Value
+from ..program import NUMBERS, Program
+from ..values import CONSTANT, Value
 from .kinds import ARRAYS, PERMUTING, SAME_ORDER
 from .traced import Traced
 

@@ -22,7 +22,7 @@ import numpy as np
 from ...errors import CompileError
 from ...nodes.nodes import NodeRole
 from ...nodes.versions import caller
-from ..program import CAPTURED, INPUT, VIEW, Value
+from ..values import CAPTURED, INPUT, VIEW, Value
 from .kinds import FACTS, FILLED, REDUCTIONS, UNWRITTEN, VIEWS, into_outside, mean, plain_reduction, refused
 from .traced_methods import ArrayMethods, add_methods
 

@@ -10,7 +10,7 @@ import numpy as np
 from ...errors import CompileError
 from ...nodes.nodes import NodeRole
 from ...nodes.versions import caller
-from ..program import Value
+from ..values import Value
 from .kinds import REDUCTIONS, SCALAR_POWERS, VALUES, VIEWS, WRITING, refused
 
 Array = Any
