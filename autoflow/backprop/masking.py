@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from ..modes import switched
+from ..rules.pulls import conjugated, vjp_by_position
 from ..rules.shapes import sum_to
-from ..rules.table import Rule, _by_position, _conjugated
+from ..rules.table import Rule
 
 
 def safe_masking(function: Any = None) -> Any:
@@ -63,9 +64,9 @@ def masked(rule: Rule, k: int, kind: str) -> Any:
     if kind == "number":
         quick: Any = rule.pulls_0d[k]
         return lambda g, saved: quick(g, saved) if g != 0 else np.float64(0)
-    unsummed = _by_position(rule.derivatives[rule.names[k]], reads)
+    unsummed = vjp_by_position(rule.derivatives[rule.names[k]], reads)
     if kind == "c" and rule.holomorphic:
-        unsummed = _conjugated(unsummed)
+        unsummed = conjugated(unsummed)
 
     def pull(g: Any, saved: tuple[Any, ...]) -> Any:
         return sum_to(np.where(g == 0, 0, unsummed(g, saved)), saved[k].shape)

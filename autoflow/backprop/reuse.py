@@ -21,8 +21,9 @@ import numpy as np
 
 from ..nodes.grads import HALF, added
 from ..rules import RULES
+from ..rules.pulls import Pull
 from ..rules.shapes import sum_to
-from ..rules.table import Pull, Rule
+from ..rules.table import Rule
 from . import engine
 
 Array = Any

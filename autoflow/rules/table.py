@@ -19,7 +19,6 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
-import operator
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -29,11 +28,19 @@ import numpy as np
 
 from ..errors import NoRuleError
 from ..numbering import Kind
-from .shapes import sum_to
+from .pulls import (
+    Pull,
+    Reads,
+    conjugated,
+    elementwise_vjp,
+    place_of,
+    reads_of_sequence,
+    scalar_vjp,
+    sequence_vjp,
+    vjp_by_position,
+)
 from .versions import NOT_GIVEN, positional
 
-Pull = Callable[[Any, tuple[Any, ...]], Any]
-Reads = tuple[tuple[int, str], ...]  # what a derivative reads: (place in ``saved``, "", "shape" or "dtype")
 RULES: dict[Any, Rule] = {}  # function -> its row
 COMPOSED: dict[Any, Callable[..., Any]] = {}  # function -> the same, written with functions that have rows
 FREE: dict[Any, int] = {}  # function of COMPOSED -> so many arguments may be given by position before ``out``
@@ -133,8 +140,8 @@ class Rule(Kind):
             row.required, row.free, row.variadic = n, len(names), False
             compute = self.compute
             row.compute = lambda *values: compute(values[:n], *values[n:])
-            row.reads = tuple([_of_sequence(derivative, k, n, self.names) for k in range(n)])
-            row.pulls = row.pulls_0d = tuple([_sequence_pull(derivative, k, n, self.names) for k in range(n)])
+            row.reads = tuple([reads_of_sequence(derivative, k, n, self.names) for k in range(n)])
+            row.pulls = row.pulls_0d = tuple([sequence_vjp(derivative, k, n, self.names) for k in range(n)])
             row._keeps, row._complex = {}, None
             self._of_arity[n] = row
         return self._of_arity[n]
@@ -155,7 +162,7 @@ class Rule(Kind):
         """
         if self._complex is None:
             self._complex = (
-                tuple([pull and _conjugated(pull) for pull in self.pulls]) if self.holomorphic else self.pulls
+                tuple([pull and conjugated(pull) for pull in self.pulls]) if self.holomorphic else self.pulls
             )
         return self._complex
 
@@ -232,111 +239,12 @@ def _compile(row: Rule) -> None:
             reads.append(None), pulls.append(None), pulls_0d.append(None)  # type: ignore[func-returns-value]
             continue
         words = [word for word in inspect.signature(derivative).parameters if word != "g"]
-        read = tuple([_read(word, place) for word in words])
+        read = tuple([place_of(word, place) for word in words])
         reads.append(read)
         broadcasts = row.elementwise and len(row.names) > 1  # one array alone has the shape of its result
-        pulls.append(_elementwise(derivative, read, k) if broadcasts else _by_position(derivative, read))
-        pulls_0d.append(_elementwise_0d(derivative, read) if row.elementwise else pulls[-1])
+        pulls.append(elementwise_vjp(derivative, read, k) if broadcasts else vjp_by_position(derivative, read))
+        pulls_0d.append(scalar_vjp(derivative, read) if row.elementwise else pulls[-1])
     row.reads, row.pulls, row.pulls_0d = tuple(reads), tuple(pulls), tuple(pulls_0d)
-
-
-def _read(word: str, place: dict[str, int]) -> tuple[int, str]:
-    """``"x_shape"`` -> (place of x, "shape")."""
-    if word in place:
-        return place[word], ""
-    name, _, what = word.rpartition("_")
-    return place[name], what
-
-
-def _by_position(derivative: Callable[..., Any], reads: Reads) -> Pull:
-    """``derivative`` as a function of (g, saved). One closure per number of values: no loop, no names."""
-    match reads:
-        case ():
-            return lambda g, saved: derivative(g)
-        case ((i, ""),):
-            return lambda g, saved: derivative(g, saved[i])
-        case ((i, ""), (j, "")):
-            return lambda g, saved: derivative(g, saved[i], saved[j])
-        case ((i, "shape"), (j, "")):
-            return lambda g, saved: derivative(g, saved[i].shape, saved[j])
-        case ((i, ""), (j, "shape")):
-            return lambda g, saved: derivative(g, saved[i], saved[j].shape)
-        case ((i, "shape"), *rest) if len(rest) > 1 and not any([what for _, what in rest]):
-            options = operator.itemgetter(*[j for j, _ in rest])
-            return lambda g, saved: derivative(g, saved[i].shape, *options(saved))
-    return lambda g, saved: derivative(g, *[getattr(saved[i], what) if what else saved[i] for i, what in reads])
-
-
-def _elementwise(derivative: Callable[..., Any], reads: Reads, k: int) -> Pull:
-    """The same, and broadcasting is undone: here, once, for every elementwise row. ``k`` is the operand's place."""
-    match reads:
-        case ():
-
-            def pull(g: Any, saved: tuple[Any, ...]) -> Any:  # fmt: skip
-                shape = saved[k].shape  # nothing but g is read, so sum first: the derivative has less to do
-                return derivative(g if g.shape == shape else sum_to(g, shape))
-        case ((i, ""),):
-
-            def pull(g: Any, saved: tuple[Any, ...]) -> Any:  # fmt: skip
-                sent, shape = derivative(g, saved[i]), saved[k].shape
-                return sent if sent.shape == shape else sum_to(sent, shape)
-        case _:
-            plain = _by_position(derivative, reads)
-
-            def pull(g: Any, saved: tuple[Any, ...]) -> Any:
-                return sum_to(plain(g, saved), saved[k].shape)
-
-    return pull
-
-
-def _elementwise_0d(derivative: Callable[..., Any], reads: Reads) -> Pull:
-    """The same for numbers, which never broadcast: np.float64, whose arithmetic is ten times that of 0-d arrays."""
-    match reads:
-        case ():
-            return lambda g, saved: derivative(g)
-        case ((i, ""),):
-            return lambda g, saved: derivative(g, saved[i][()] if type(saved[i]) is np.ndarray else saved[i])
-    return lambda g, saved: derivative(
-        g, *[getattr(saved[i], what) if what else saved[i][()] if type(saved[i]) is np.ndarray else saved[i]
-             for i, what in reads]
-    )  # fmt: skip
-
-
-def _of_sequence(derivative: Callable[..., Any], k: int, n: int, names: tuple[str, ...]) -> Reads:
-    """What the derivative of a sequence's k-th array reads, as places in the flat ``saved``."""
-    first, *options = names
-    place = {name: n + i for i, name in enumerate(options)} | {"z": -1}
-    reads: list[tuple[int, str]] = []
-    for word in list(inspect.signature(derivative).parameters)[2:]:
-        if word == first:
-            reads += [(i, "") for i in range(n)]
-        elif not word.startswith(first + "_"):
-            reads.append(_read(word, place))
-    return tuple(reads)
-
-
-def _sequence_pull(derivative: Callable[..., Any], k: int, n: int, names: tuple[str, ...]) -> Pull:
-    """The derivative of a sequence's k-th array as a function of (g, saved)."""
-    first, *options = names
-    place = {name: n + i for i, name in enumerate(options)} | {"z": -1}
-    words = list(inspect.signature(derivative).parameters)[2:]
-    whole = {first: (-2, ""), first + "_shape": (-2, "shape")}  # of all arrays; the rest is as in any row
-    reads = [whole[word] if word in whole else _read(word, place) for word in words]
-
-    def pull(g: Any, saved: tuple[Any, ...]) -> Any:
-        values = []
-        for i, what in reads:
-            if i == -2:
-                values.append(tuple([x.shape for x in saved[:n]]) if what else saved[:n])
-            else:
-                values.append(getattr(saved[i], what) if what else saved[i])
-        return derivative(g, k, *values)
-
-    return pull
-
-
-def _conjugated(pull: Pull) -> Pull:
-    return lambda g, saved: np.conjugate(pull(np.conjugate(g), saved))
 
 
 def composed(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

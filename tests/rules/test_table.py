@@ -66,7 +66,7 @@ def test_row_is_complete(row: Rule) -> None:
 
 @pytest.mark.parametrize("row", rows(), ids=lambda row: row.name)
 def test_derivatives_name_only_what_exists(row: Rule) -> None:
-    """g, arguments, z, and their shape or dtype; ``k`` for a sequence. (table._read would have raised KeyError.)"""
+    """g, arguments, z, and their shape or dtype; ``k`` for a sequence. (pulls.place_of would have raised KeyError.)"""
     for derivative in row.derivatives.values():
         first, *words = inspect.signature(derivative).parameters
         assert first == "g"

@@ -1,0 +1,115 @@
+"""From a derivative as it is written in a row to a function of (g, saved): names become places in ``saved``."""
+
+from __future__ import annotations
+
+import inspect
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .shapes import sum_to
+
+Pull = Callable[[Any, tuple[Any, ...]], Any]
+Reads = tuple[tuple[int, str], ...]  # what a derivative reads: (place in ``saved``, "", "shape" or "dtype")
+
+
+def place_of(word: str, place: dict[str, int]) -> tuple[int, str]:
+    """``"x_shape"`` -> (place of x, "shape")."""
+    if word in place:
+        return place[word], ""
+    name, _, what = word.rpartition("_")
+    return place[name], what
+
+
+def vjp_by_position(derivative: Callable[..., Any], reads: Reads) -> Pull:
+    """``derivative`` as a function of (g, saved). One closure per number of values: no loop, no names."""
+    match reads:
+        case ():
+            return lambda g, saved: derivative(g)
+        case ((i, ""),):
+            return lambda g, saved: derivative(g, saved[i])
+        case ((i, ""), (j, "")):
+            return lambda g, saved: derivative(g, saved[i], saved[j])
+        case ((i, "shape"), (j, "")):
+            return lambda g, saved: derivative(g, saved[i].shape, saved[j])
+        case ((i, ""), (j, "shape")):
+            return lambda g, saved: derivative(g, saved[i], saved[j].shape)
+        case ((i, "shape"), *rest) if len(rest) > 1 and not any([what for _, what in rest]):
+            options = operator.itemgetter(*[j for j, _ in rest])
+            return lambda g, saved: derivative(g, saved[i].shape, *options(saved))
+    return lambda g, saved: derivative(g, *[getattr(saved[i], what) if what else saved[i] for i, what in reads])
+
+
+def elementwise_vjp(derivative: Callable[..., Any], reads: Reads, k: int) -> Pull:
+    """The same, and broadcasting is undone: here, once, for every elementwise row. ``k`` is the operand's place."""
+    match reads:
+        case ():
+
+            def pull(g: Any, saved: tuple[Any, ...]) -> Any:  # fmt: skip
+                shape = saved[k].shape  # nothing but g is read, so sum first: the derivative has less to do
+                return derivative(g if g.shape == shape else sum_to(g, shape))
+        case ((i, ""),):
+
+            def pull(g: Any, saved: tuple[Any, ...]) -> Any:  # fmt: skip
+                sent, shape = derivative(g, saved[i]), saved[k].shape
+                return sent if sent.shape == shape else sum_to(sent, shape)
+        case _:
+            plain = vjp_by_position(derivative, reads)
+
+            def pull(g: Any, saved: tuple[Any, ...]) -> Any:
+                return sum_to(plain(g, saved), saved[k].shape)
+
+    return pull
+
+
+def scalar_vjp(derivative: Callable[..., Any], reads: Reads) -> Pull:
+    """The same for numbers, which never broadcast: np.float64, whose arithmetic is ten times that of 0-d arrays."""
+    match reads:
+        case ():
+            return lambda g, saved: derivative(g)
+        case ((i, ""),):
+            return lambda g, saved: derivative(g, saved[i][()] if type(saved[i]) is np.ndarray else saved[i])
+    return lambda g, saved: derivative(
+        g, *[getattr(saved[i], what) if what else saved[i][()] if type(saved[i]) is np.ndarray else saved[i]
+             for i, what in reads]
+    )  # fmt: skip
+
+
+def reads_of_sequence(derivative: Callable[..., Any], k: int, n: int, names: tuple[str, ...]) -> Reads:
+    """What the derivative of a sequence's k-th array reads, as places in the flat ``saved``."""
+    first, *options = names
+    place = {name: n + i for i, name in enumerate(options)} | {"z": -1}
+    reads: list[tuple[int, str]] = []
+    for word in list(inspect.signature(derivative).parameters)[2:]:
+        if word == first:
+            reads += [(i, "") for i in range(n)]
+        elif not word.startswith(first + "_"):
+            reads.append(place_of(word, place))
+    return tuple(reads)
+
+
+def sequence_vjp(derivative: Callable[..., Any], k: int, n: int, names: tuple[str, ...]) -> Pull:
+    """The derivative of a sequence's k-th array as a function of (g, saved)."""
+    first, *options = names
+    place = {name: n + i for i, name in enumerate(options)} | {"z": -1}
+    words = list(inspect.signature(derivative).parameters)[2:]
+    whole = {first: (-2, ""), first + "_shape": (-2, "shape")}  # of all arrays; the rest is as in any row
+    reads = [whole[word] if word in whole else place_of(word, place) for word in words]
+
+    def pull(g: Any, saved: tuple[Any, ...]) -> Any:
+        values = []
+        for i, what in reads:
+            if i == -2:
+                values.append(tuple([x.shape for x in saved[:n]]) if what else saved[:n])
+            else:
+                values.append(getattr(saved[i], what) if what else saved[i])
+        return derivative(g, k, *values)
+
+    return pull
+
+
+def conjugated(pull: Pull) -> Pull:
+    """g is conjugated on the way in, the answer on the way out."""
+    return lambda g, saved: np.conjugate(pull(np.conjugate(g), saved))
