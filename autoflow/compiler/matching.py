@@ -21,7 +21,7 @@ Matcher = Callable[[Any, list[Array]], bool]
 
 
 class Place:
-    """Stands in a result for the k-th output."""
+    """Stands for the k-th array: in a result, or in a call that is written down."""
 
     __slots__ = ("k",)
 
@@ -29,7 +29,7 @@ class Place:
         self.k = k
 
     def __repr__(self) -> str:
-        return f"result {self.k}"
+        return f"#{self.k}"
 
 
 def matcher(x: Any) -> Matcher | None:

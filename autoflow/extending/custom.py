@@ -22,8 +22,7 @@ import numpy as np
 from ..errors import GradientShapeError
 from ..forward import operators
 from ..forward.dispatch import FORWARD
-from ..nodes.nodes import NodeRole
-from ..rules import RULES
+from ..rules import RULES, table
 from ..rules.table import COMPOSED, MISSING, Example, Rule, rule
 from .joint import own_result
 
@@ -51,23 +50,9 @@ def primitive(function: Any = None, *, label: str = "", latex: str = "", element
     """
     if function is None:
         return functools.partial(primitive, label=label, latex=latex, elementwise=elementwise)
-    new = dispatched(function)
+    new = table.primitive(function)
     new.defvjp = functools.partial(_defvjp, new, {"label": label, "latex": latex, "elementwise": elementwise})
     return new
-
-
-def dispatched(function: Callable[..., Any]) -> Any:
-    """``function``, which nodes among its arguments take over, as they do NumPy's functions."""
-
-    @functools.wraps(function)
-    def calling(*args: Any, **options: Any) -> Any:
-        for x in (*args, *options.values()):
-            if isinstance(x, NodeRole):
-                return x.__array_function__(calling, (type(x),), args, options)  # type: ignore[attr-defined]
-        return function(*args, **options)
-
-    calling.compute = function  # type: ignore[attr-defined]
-    return calling
 
 
 def _defvjp(function: Any, words: dict[str, Any], **derivatives: Derivative) -> Any:
@@ -111,7 +96,7 @@ def register_rule(
     if not derivatives:
         raise TypeError(f"register_rule of {function.__name__} wants derivatives by argument: x=lambda g, x: ...")
     if not (isinstance(function, np.ufunc) or hasattr(function, "compute") or known):
-        function = dispatched(function)
+        function = table.primitive(function)
     parameters = parameters_of(function, arguments, derivatives)
     names = [p.name for p in parameters]
     if unknown := set(derivatives) - set(names):

@@ -103,7 +103,7 @@ def array_function(self: Any, function: Any, types: Any, args: Any, options: Any
             refuse_new_arguments(function, args, options)
             raise
     if function in WRITERS:
-        return later("autoflow.forward.inplace:write_function")(function, args, options)
+        return later("autoflow.forward.writers:write_function")(function, args, options)
     return without_rule(function, function, args, options)
 
 

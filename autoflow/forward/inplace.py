@@ -24,7 +24,6 @@ import numpy as np
 
 from ..backends.registry import FAMILIES
 from ..errors import InPlaceError, LostGradientError, lost
-from ..lazy import later
 from ..modes import modes
 from ..nodes import versions
 from ..nodes.coercion import plain_array
@@ -235,11 +234,6 @@ def assign(x: Any, value: Any) -> Any:
     """
     set_value(x, value)
     return x
-
-
-def write_function(function: Any, args: Any, options: dict[str, Any]) -> Any:
-    """A NumPy function whose work is to write into its first argument (``writers.py``)."""
-    return later("autoflow.forward.writers:write_function")(function, args, options)
 
 
 def write_composed(function: Any, args: Any, options: dict[str, Any]) -> Any:

@@ -267,7 +267,7 @@ def primitive(compute: Callable[..., Any]) -> Any:
 
     @functools.wraps(compute)
     def function(*args: Any, **options: Any) -> Any:
-        for x in args:
+        for x in (*args, *options.values()) if options else args:
             if hasattr(type(x), "family"):  # a node, of whatever array type
                 return x.__array_function__(function, (type(x),), args, options)
         return compute(*args, **options)

@@ -11,6 +11,7 @@ import pytest
 from support import differentiable, rows
 
 import autoflow as af
+from autoflow import nn
 from autoflow.errors import NoRuleError
 from autoflow.forward.recording import apply
 from autoflow.rules import table, versions
@@ -332,6 +333,14 @@ def test_a_primitive_is_plain_numpy_for_plain_arrays() -> None:
     assert type(z) is np.ndarray
     assert affine.compute(1.0, 2.0) == 2.0
     assert affine.__name__ == "affine"
+
+
+def test_a_primitive_sees_nodes_that_are_given_by_name() -> None:
+    x = af.Variable([1.0, -2.0])
+    z = nn.relu(x=x)
+    assert isinstance(z, af.Operation)
+    z.sum().backward()
+    assert x.grad.tolist() == [1.0, 0.0]
 
 
 def test_composed_functions_stand_in_for_numpys() -> None:

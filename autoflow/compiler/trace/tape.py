@@ -1,7 +1,7 @@
 """The recording itself: from a call of NumPy with Traced arrays to a value of the program.
 
 A call is written down with its arrays taken out: ``np.concatenate([x, y], axis=0)`` becomes a function of (x, y), and
-where they stood, :class:`Slot` says which. So any function of NumPy can be a call of a program.
+where they stood, :class:`~..matching.Place` says which. So any function of NumPy can be a call of a program.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 
 from ...errors import CompileError
 from ...nodes.versions import caller, owner_of
+from ..matching import Place
 from ..program import NUMBERS, Program
 from ..values import CONSTANT, Value
 from .kinds import ARRAYS, PERMUTING, SAME_ORDER
@@ -23,23 +24,11 @@ from .traced import Traced
 Array = Any
 
 
-class Slot:
-    """In a call that is written down: here stands the k-th array."""
-
-    __slots__ = ("k",)
-
-    def __init__(self, k: int) -> None:
-        self.k = k
-
-    def __repr__(self) -> str:
-        return f"#{self.k}"
-
-
 def strip(x: Any, found: list[Any]) -> Any:
-    """``x`` with Slots in place of arrays, also inside tuples, lists, dicts and slices; ``found`` gets the arrays."""
+    """``x`` with a Place for each array, also inside tuples, lists, dicts and slices; ``found`` gets the arrays."""
     if isinstance(x, (Traced, np.ndarray)):
         found.append(x)
-        return Slot(len(found) - 1)
+        return Place(len(found) - 1)
     if type(x) is dict:
         return {key: strip(v, found) for key, v in x.items()}
     if type(x) is slice:
@@ -51,7 +40,7 @@ def strip(x: Any, found: list[Any]) -> Any:
 
 def filled(x: Any, arrays: tuple[Array, ...]) -> Any:
     """The opposite: the arrays in place of the Slots."""
-    if type(x) is Slot:
+    if type(x) is Place:
         return arrays[x.k]
     if type(x) is dict:
         return {key: filled(v, arrays) for key, v in x.items()}
@@ -137,7 +126,7 @@ class Tape:
         args, options = strip(tuple(args), found), strip(options or {}, found)
         values = [self.value(x) for x in found]
         self.notes.append(repr((getattr(function, "__name__", ""), args, options)))
-        if not options and all([type(a) is Slot for a in args]):
+        if not options and all([type(a) is Place for a in args]):
             value = self.program.call(function, values, (), function)
         else:
 
