@@ -4,7 +4,7 @@ from importlib import import_module
 
 from .arrays.creation import array, constant, empty, full, ones, stack, stop_gradient, variable, zeros
 from .backprop.passes import backward
-from .forward import array_methods, operators  # give nodes their methods and operators
+from .forward import array_methods, dispatch, operators  # give nodes their methods, NumPy's hooks and their operators
 from .modes import enable_grad, is_grad_enabled, no_grad, options, set_grad_enabled
 from .nodes.nodes import Constant, Node, Operation, Variable
 from .numbering import reset
@@ -32,7 +32,7 @@ __all__ = [
     "set_grad_enabled", "stack", "stop_gradient", "value_and_grad", "variable", "zeros",
     *LATER,
 ]  # fmt: skip
-del array_methods, operators
+del array_methods, dispatch, operators
 
 
 def __getattr__(name: str) -> object:

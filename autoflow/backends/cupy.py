@@ -10,6 +10,7 @@ write ``np.where(node, ...)``, which computes on the GPU all the same.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,17 +18,16 @@ import numpy as np
 from ..errors import NoRuleError
 from ..lazy import later
 from ..rules.indexing import ADD_AT
-from .registry import register
 
 RENAMED = {"true_divide": "divide", "abs": "absolute"}  # CuPy's name -> NumPy's
 
 
-def register_cupy() -> None:
-    """Make the node classes of ``cupy.ndarray``. Called when the first CuPy array is met."""
+def register_cupy(register: Callable[..., Any]) -> None:
+    """Make the node classes of ``cupy.ndarray``. Called by the registry when it meets the first CuPy array."""
     cupy = sys.modules["cupy"]
     family = register(cupy.ndarray, from_numpy=cupy.asarray, to_numpy=cupy.asnumpy)
     family.Node.__cupy_override_elementwise_kernel__ = elementwise
-    family.call = lambda function, x: later(f"cupyx.scipy.special:{function.__name__}")(x)  # type: ignore[method-assign]
+    family.call = lambda function, x: later(f"cupyx.scipy.special:{function.__name__}")(x)
     ADD_AT[cupy.ndarray] = cupy.add.at  # of any index; np.add.at, which asks CuPy, takes arrays only
 
 

@@ -137,7 +137,7 @@ def registered(kind: type) -> type | None:
     register_library = KNOWN.pop(kind.__module__.partition(".")[0], None)
     if register_library is None:
         return None
-    later(register_library)()
+    later(register_library)(register)
     return registered(kind)
 
 

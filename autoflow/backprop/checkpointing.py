@@ -18,18 +18,18 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..errors import LostGradientError, StaleValueError
+from ..errors import LostGradientError
 from ..extending.joint import NOTHING, Gathered, Parts, joint_row, own_result, record_results
 from ..modes import MODES, modes, noticing
 from ..nodes import versions
 from ..nodes.grads import added
 from ..nodes.nodes import NodeRole, VariableRole, new_record, source_of, value_of
-from ..nodes.records import Record, live
+from ..nodes.records import Record
 from ..nodes.versions import COPY_BYTES, Ghost
 from ..numbering import now
 from ..rules.table import Rule
 from . import engine
-from .passes import check, on_arrays, on_nodes, watched
+from .passes import on_arrays, on_nodes, watched
 
 Array = Any
 F = TypeVar("F", bound=Callable[..., Any])
@@ -222,54 +222,3 @@ def forget(strategy: Any, node: Any) -> None:
     if node.size > keep:
         saved[-1] = Ghost(node._value) if bound else node._value
     record.saved, record.extra = tuple(saved), {**extra, "recall": steps if bound else 0}
-
-
-def recalled(record: Record, again: dict[Record, Array]) -> tuple[Any, ...]:
-    """``record.saved`` with all that its derivatives read. ``again``: what this pass has computed again so far."""
-    saved, n = list(record.saved), len(record.parents)
-    for k in record.rule.keeps(live(record)):
-        if type(saved[k]) is Ghost:
-            saved[k] = value_again(record.parents[k] if k < n else record, again)
-    again.pop(record, None)  # whoever else reads this value comes before this record in the pass
-    return tuple(saved)
-
-
-def value_again(target: Record, again: dict[Record, Array]) -> Array:
-    """The value of ``target``, from the nearest values that were kept. No recursion: chains may be long."""
-    waiting = [target]
-    while waiting:
-        record = waiting[-1]
-        if record not in again:
-            value = record.value
-            if value is None:
-                if type(record.saved[-1]) is not Ghost:
-                    raise StaleValueError(f"{_stale(record, record.saved[-1], 'its value')}")
-                missing = [
-                    p for p, x in zip(record.parents, record.saved, strict=False) if type(x) is Ghost and p not in again
-                ]
-                if missing:
-                    waiting += missing
-                    continue
-                value = computed(record, again)
-            again[record] = value
-        waiting.pop()
-    return again[target]
-
-
-def computed(record: Record, again: dict[Record, Array]) -> Array:
-    """One operation, computed again from values that are there."""
-    check(record)
-    values = list(record.saved[:-1])
-    for k, parent in enumerate(record.parents):
-        if type(values[k]) is Ghost:
-            values[k] = again[parent]
-        elif versions.overwritten(values[k], record.number):
-            raise StaleValueError(_stale(record, values[k], f"its operand {record.rule.names[k]}"))
-    return (record.rule.operator or record.rule.compute)(*values)
-
-
-def _stale(record: Record, value: Any, what: str) -> str:
-    return (
-        f"{record.node_name} was not kept, and cannot be computed again: {versions.overwritten(value, record.number)} "
-        f"has overwritten {what} since. Write into a copy there, or leave the operation out of af.checkpointing."
-    )

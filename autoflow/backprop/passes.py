@@ -18,17 +18,18 @@ from typing import Any
 import numpy as np
 
 from ..backends.registry import FAMILIES
-from ..errors import GradientShapeError, SeedError, StaleValueError, lost
+from ..errors import GradientShapeError, SeedError, lost
 from ..lazy import later
 from ..modes import modes, switched
 from ..nodes import versions
 from ..nodes.grads import added, alike, fitted
 from ..nodes.nodes import NodeRole, VariableRole, constant_on, node_on, source_of, value_of
-from ..nodes.records import Record, live
+from ..nodes.records import Record
 from . import engine, reuse
 from .deferred_products import GATHERED, MANY, Gathering
 from .hooks import LEAF_HOOKS, called, hooked, leaf_hooks
 from .quiet import quiet
+from .saved_values import check, recalled
 
 Array = Any
 LOCK = RLock()  # adding gradients up may run code of the user (a node with hooks), which may run another pass
@@ -235,7 +236,7 @@ def attended(record: Record, g: Any, again: dict[Record, Array], with_hooks: boo
         if with_hooks and (hooks := extra.get("hooks")):
             g = hooked(record, g, list(hooks.values()))
         if "recall" in extra:
-            saved = later("autoflow.backprop.checkpointing:recalled")(record, again)
+            saved = recalled(record, again)
     return g, saved, (record, g)
 
 
@@ -293,36 +294,6 @@ def all_at_once(record: Record, g: Any, saved: tuple[Any, ...]) -> list[Any]:
         if not isinstance(sent[k], NodeRole):
             sent[k] = fitted(sent[k], dtype)
     return sent
-
-
-def check(record: Record) -> None:
-    """Are the values that the derivatives will read still those that the operation used? StaleValueError if not."""
-    rule, since, extra = record.rule, record.number, record.extra or {}
-    if "failed" in extra:
-        raise StaleValueError(f"the write into {record.node_name} at {extra['failed']} failed halfway: compute it anew")
-    for array, mark in extra.get("prints", ()):
-        if versions.fingerprint(array) != mark:
-            raise StaleValueError(
-                f"the derivative of {record.node_name} needs a plain array of shape {array.shape} that it was computed "
-                f"from, and that array has been written into since. Give the operation a copy, or an af.Constant."
-            )
-    if since >= versions.latest:
-        return
-    for k in rule.keeps(live(record)):
-        value = record.saved[k]
-        if where := versions.overwritten(value, since):
-            name = "its result" if k == len(record.saved) - 1 else _name_of(record, k)
-            raise StaleValueError(
-                f"the derivative of {record.node_name} needs the value of {name}, which {where} has overwritten since. "
-                f"Write a = a * b instead of a *= b there, or use a copy: {rule.name}(x.copy(), ...)."
-            )
-
-
-def _name_of(record: Record, k: int) -> str:
-    parent = record.parents[k] if k < len(record.parents) else None
-    if parent is None:
-        return f"its operand {record.rule.names[k]}"
-    return called(parent)
 
 
 def send(record: Record, g: Any) -> tuple[Any, ...]:

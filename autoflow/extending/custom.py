@@ -21,7 +21,7 @@ import numpy as np
 
 from ..errors import GradientShapeError
 from ..forward import operators
-from ..forward.dispatch import FORWARD
+from ..forward.recording import FORWARD
 from ..rules import RULES, table
 from ..rules.table import COMPOSED, MISSING, Example, Rule, rule
 from .joint import own_result

@@ -22,9 +22,7 @@ from ..rules.outside import FRESH, WRITERS, advice, has_gradient, is_plain, publ
 from ..rules.shapes import as_array
 from ..rules.table import COMPOSED, FREE
 from ..rules.ufuncs import METHODS
-from .recording import apply
-
-FORWARD: dict[Any, Any] = {}  # ufunc -> its quick closure; filled by operators.py
+from .recording import FORWARD, apply
 
 
 def array_ufunc(self: Any, ufunc: Any, method: str, x: Any, y: Any = None, /, *rest: Any, **options: Any) -> Any:

@@ -33,8 +33,7 @@ from ..numbering import now
 from ..rules import RULES
 from ..rules.indexing import getitem, is_basic, put_view, setitem
 from ..rules.table import Rule
-from .dispatch import FORWARD
-from .recording import announce, apply, history_lost, operand, orphan_numbers, plain_option
+from .recording import FORWARD, announce, apply, history_lost, operand, orphan_numbers, plain_option
 
 Array = Any
 SMALL = 16  # old values of at most that many elements are copied, so that pictures of small programs show them

@@ -22,8 +22,8 @@ from ..modes import modes, switched
 from ..nodes.nodes import NodeRole, value_of
 from ..rules import RULES
 from ..rules.table import Rule
-from . import dispatch, operators
-from .recording import NUMBERS, apply
+from . import operators
+from .recording import FORWARD, NUMBERS, apply
 
 Array = Any
 HALF, SINGLE, DOUBLE = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)
@@ -97,9 +97,9 @@ def _as(x: Any, goal: Any) -> Any:
 
 
 def connect() -> None:
-    """Let the operations in LOW and FULL ask for the mode before they compute. (Again after ``fast.install``.)"""
-    for function, forward in dispatch.FORWARD.items():
-        dispatch.FORWARD[function] = asking(RULES[function], forward)
+    """Let the operations in LOW and FULL ask for the mode before they compute. (Again after ``operators.install``.)"""
+    for function, forward in FORWARD.items():
+        FORWARD[function] = asking(RULES[function], forward)
     for name in ("matmul", "pow"):
         rule = RULES[operators.BINARY[name]]
         setattr(NodeRole, f"__{name}__", asking(rule, vars(NodeRole)[f"__{name}__"]))

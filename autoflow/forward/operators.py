@@ -28,8 +28,7 @@ from ..nodes.records import Record
 from ..nodes.versions import COPY_BYTES, protect
 from ..rules import RULES
 from ..rules.table import Rule
-from .dispatch import FORWARD
-from .recording import REALS, apply, finish, one_family, operand
+from .recording import FORWARD, REALS, apply, finish, one_family, operand
 
 asarray, float64, ndarray = np.asarray, np.float64, np.ndarray
 DOUBLE = np.dtype(np.float64)

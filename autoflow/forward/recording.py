@@ -42,6 +42,7 @@ NUMBERS = REALS | {complex, np.complex128, np.complex64}
 # Options that cannot hide an array, alone or in a tuple (a shape, axes, an index): nothing is to be done with them.
 SIMPLE = frozenset({type(None), int, bool, str, slice, type(...), float, type, np.int64, np.bool_})
 NO_OPTIONS: dict[str, Any] = {}
+FORWARD: dict[Any, Any] = {}  # ufunc -> its quick closure, which does what apply() does; filled by operators.py
 
 
 def operand(x: Any) -> tuple[Any, Any, Any, bool]:

@@ -1,0 +1,98 @@
+"""Values that derivatives read: are they still those that the operation used? And if they were not kept, once more.
+
+Under ``af.checkpointing`` a record keeps no value, but a Ghost of it. A pass that needs one computes it, once, from the
+nearest values that were kept.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import StaleValueError
+from ..nodes import versions
+from ..nodes.records import Record, live
+from ..nodes.versions import Ghost
+from .hooks import called
+
+Array = Any
+
+
+def check(record: Record) -> None:
+    """Are the values that the derivatives will read still those that the operation used? StaleValueError if not."""
+    rule, since, extra = record.rule, record.number, record.extra or {}
+    if "failed" in extra:
+        raise StaleValueError(f"the write into {record.node_name} at {extra['failed']} failed halfway: compute it anew")
+    for array, mark in extra.get("prints", ()):
+        if versions.fingerprint(array) != mark:
+            raise StaleValueError(
+                f"the derivative of {record.node_name} needs a plain array of shape {array.shape} that it was computed "
+                f"from, and that array has been written into since. Give the operation a copy, or an af.Constant."
+            )
+    if since >= versions.latest:
+        return
+    for k in rule.keeps(live(record)):
+        value = record.saved[k]
+        if where := versions.overwritten(value, since):
+            name = "its result" if k == len(record.saved) - 1 else _name_of(record, k)
+            raise StaleValueError(
+                f"the derivative of {record.node_name} needs the value of {name}, which {where} has overwritten since. "
+                f"Write a = a * b instead of a *= b there, or use a copy: {rule.name}(x.copy(), ...)."
+            )
+
+
+def recalled(record: Record, again: dict[Record, Array]) -> tuple[Any, ...]:
+    """``record.saved`` with all that its derivatives read. ``again``: what this pass has computed again so far."""
+    saved, n = list(record.saved), len(record.parents)
+    for k in record.rule.keeps(live(record)):
+        if type(saved[k]) is Ghost:
+            saved[k] = value_again(record.parents[k] if k < n else record, again)
+    again.pop(record, None)  # whoever else reads this value comes before this record in the pass
+    return tuple(saved)
+
+
+def value_again(target: Record, again: dict[Record, Array]) -> Array:
+    """The value of ``target``, from the nearest values that were kept. No recursion: chains may be long."""
+    waiting = [target]
+    while waiting:
+        record = waiting[-1]
+        if record not in again:
+            value = record.value
+            if value is None:
+                if type(record.saved[-1]) is not Ghost:
+                    raise StaleValueError(f"{_stale(record, record.saved[-1], 'its value')}")
+                missing = [
+                    p for p, x in zip(record.parents, record.saved, strict=False) if type(x) is Ghost and p not in again
+                ]
+                if missing:
+                    waiting += missing
+                    continue
+                value = computed(record, again)
+            again[record] = value
+        waiting.pop()
+    return again[target]
+
+
+def computed(record: Record, again: dict[Record, Array]) -> Array:
+    """One operation, computed again from values that are there."""
+    check(record)
+    values = list(record.saved[:-1])
+    for k, parent in enumerate(record.parents):
+        if type(values[k]) is Ghost:
+            values[k] = again[parent]
+        elif versions.overwritten(values[k], record.number):
+            raise StaleValueError(_stale(record, values[k], f"its operand {record.rule.names[k]}"))
+    return (record.rule.operator or record.rule.compute)(*values)
+
+
+def _stale(record: Record, value: Any, what: str) -> str:
+    return (
+        f"{record.node_name} was not kept, and cannot be computed again: {versions.overwritten(value, record.number)} "
+        f"has overwritten {what} since. Write into a copy there, or leave the operation out of af.checkpointing."
+    )
+
+
+def _name_of(record: Record, k: int) -> str:
+    parent = record.parents[k] if k < len(record.parents) else None
+    if parent is None:
+        return f"its operand {record.rule.names[k]}"
+    return called(parent)
