@@ -5,6 +5,7 @@ from importlib import import_module
 from .arrays.creation import array, constant, empty, full, ones, stack, stop_gradient, variable, zeros
 from .backprop.passes import backward
 from .forward import array_methods, dispatch, operators  # give nodes their methods, NumPy's hooks and their operators
+from .lazy import publish
 from .modes import enable_grad, is_grad_enabled, no_grad, options, set_grad_enabled
 from .nodes.nodes import Constant, Node, Operation, Variable
 from .numbering import reset
@@ -32,13 +33,22 @@ __all__ = [
     "set_grad_enabled", "stack", "stop_gradient", "value_and_grad", "variable", "zeros",
     *LATER,
 ]  # fmt: skip
-del array_methods, dispatch, operators
+# Found, but not shown: pickles name them.
+IN_PICKLES = {
+    "Report": "transforms.gradcheck", "Row": "transforms.gradcheck", "Watched": "nn.plots",
+    "_restored": "transforms.gradient_table", "restore": "forward.python_protocols",
+}  # fmt: skip
+publish(globals(), [name for name in __all__ if name not in LATER])
+del array_methods, dispatch, operators, publish
 
 
 def __getattr__(name: str) -> object:
     """``af.draw`` and whatever else is imported when it is first needed."""
-    if name not in LATER:
+    path = LATER.get(name, IN_PICKLES.get(name))
+    if path is None:
         raise AttributeError(f"module 'autoflow' has no attribute {name!r}")
-    if not LATER[name]:
+    if not path:
         return import_module(f"autoflow.{name}")
-    return getattr(import_module(f"autoflow.{LATER[name]}"), name)
+    found = getattr(import_module(f"autoflow.{path}"), name)
+    found.__module__ = "autoflow"
+    return found

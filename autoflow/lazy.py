@@ -1,8 +1,12 @@
-"""Functions of modules further up, found when they are first needed, so that imports point one way."""
+"""Functions of modules further up, found when they are first needed, so that imports point one way; and where users
+find what a package exports.
+"""
 
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterable
+from types import FunctionType
 from typing import Any
 
 
@@ -14,3 +18,11 @@ def later(path: str) -> Any:
     """
     module, _, name = path.partition(":")
     return getattr(importlib.import_module(module), name)
+
+
+def publish(names: dict[str, Any], public: Iterable[str]) -> None:
+    """Let the classes and functions of a package say that they are the package's, wherever they are written: pickles
+    and ``help()`` name the place that stays. ``names``: the package's ``globals()``."""
+    for name in public:
+        if isinstance(names[name], (type, FunctionType)):
+            names[name].__module__ = names["__name__"]

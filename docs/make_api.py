@@ -6,9 +6,11 @@ A name that does not resolve, a docstring that pdoc cannot show, or any other wa
 from __future__ import annotations
 
 import importlib
+import inspect
 import sys
 import warnings
 from pathlib import Path
+from typing import Any
 
 import pdoc
 
@@ -18,6 +20,14 @@ from autoflow.lazy import later
 
 # What users import, with what these name in ``__all__``. The other modules are for those who read the source.
 MODULES = ["autoflow", "autoflow.backends", "autoflow.errors", "autoflow.pictures"]
+
+
+def tell_home(thing: Any) -> None:
+    """Let a class or function say where it is written: there pdoc finds its source, and what its annotations name."""
+    functions = vars(thing).values() if inspect.isclass(thing) else [thing]
+    homes = [f.__globals__["__name__"] for f in functions if inspect.isfunction(f)]
+    if homes:
+        thing.__module__ = homes[0]
 
 
 def main(folder: Path) -> None:
@@ -31,6 +41,9 @@ def main(folder: Path) -> None:
         missing = [n for n in getattr(module, "__all__", []) if not (getattr(module, n).__doc__ or "").strip()]
         if missing:
             raise UserWarning(f"{name}: no docstring for {', '.join(missing)}")
+    for module in (autoflow, autoflow.backends, autoflow.nn, autoflow.optim, autoflow.pictures):
+        for name in module.__all__:
+            tell_home(getattr(module, name))
     pdoc.render.configure(math=True, docformat="restructuredtext", search=True)
     for cls in (autoflow.Node, autoflow.Variable, autoflow.Constant, autoflow.Operation):
         for name, member in vars(cls.role).items():  # node classes inherit from roles, which are no users' business

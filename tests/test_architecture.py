@@ -45,7 +45,7 @@ MAY_IMPORT = {
     "ops": USERS,
     "compiler": USERS | {"process"},
     # Of nodes the public attributes (tested below); the order of the engine; whether a value is still there.
-    "pictures": {"errors", "modes", "nodes", "backprop", "forward"},
+    "pictures": {"errors", "lazy", "modes", "nodes", "backprop", "forward"},
     "nn": USERS | {"saving"},
     "optim": USERS | {"saving"},
     "train": USERS | {"nn", "optim"},

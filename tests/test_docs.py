@@ -3,6 +3,7 @@
 import contextlib
 import doctest
 import importlib
+import inspect
 import io
 import pkgutil
 import re
@@ -15,9 +16,19 @@ import autoflow as af
 
 ROOT = Path(__file__).parent.parent
 MODULES = ["autoflow", *sorted(info.name for info in pkgutil.walk_packages(af.__path__, "autoflow."))]
+EXPORTING = ("autoflow", "autoflow.nn", "autoflow.optim", "autoflow.pictures")
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "autoflow").rglob("*.md"), *ROOT.glob("docs/**/*.md")])
 BLOCK = re.compile(r"^```(python|pycon)[ \t]*\n(.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+class Finder(doctest.DocTestFinder):
+    """Examples where they are written: exported classes say that they are of the package that exports them."""
+
+    def _from_module(self, module, object):
+        exported = inspect.isclass(object) and object.__module__ in EXPORTING
+        homes = {f.__globals__["__name__"] for f in vars(object).values() if inspect.isfunction(f)} if exported else ()
+        return module.__name__ in homes if homes else super()._from_module(module, object)
 
 
 def run_examples(examples):
@@ -33,7 +44,7 @@ def run_examples(examples):
 def test_docstrings(name, tmp_path, monkeypatch):
     module = importlib.import_module(name)
     monkeypatch.chdir(tmp_path)  # whatever an example writes
-    found = doctest.DocTestFinder().find(module, extraglobs={"af": af, "np": np})
+    found = Finder().find(module, extraglobs={"af": af, "np": np})
     report = "".join(run_examples(examples) for examples in found if examples.examples)
     assert not report, report
 

@@ -103,6 +103,8 @@ class Autodiff:
     True
     """
 
+    __module__ = "autoflow"
+
     def __init__(self, array_type: type) -> None:
         family = _family(array_type)
         self.array_type, self.family = array_type, family

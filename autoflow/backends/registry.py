@@ -68,7 +68,7 @@ class Family:
         for name, role in roles.items():
             bases = [made[base] for base in role.__bases__ if base in made] or [array_type]
             made[role] = kind(name, (role, *bases), {
-                "__slots__": () if made else slots, "__module__": role.__module__, "__doc__": role.__doc__,
+                "__slots__": () if made else slots, "__module__": "autoflow", "__doc__": role.__doc__,
                 "__qualname__": name, "role": role, "family": self,
             })  # fmt: skip
             setattr(self, name, made[role])

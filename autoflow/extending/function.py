@@ -93,6 +93,8 @@ class Function:
     array(6.)
     """
 
+    __module__ = "autoflow"
+
     _rows: dict[Any, Rule]
 
     def __init__(self, *_: Any, **__: Any) -> None:

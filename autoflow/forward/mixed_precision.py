@@ -157,6 +157,8 @@ class GradScaler:
     >>> scaler.update()
     """
 
+    __module__ = "autoflow"
+
     def __init__(
         self, scale: float = 2.0**16, *, growth: float = 2.0, backoff: float = 0.5, interval: int = 2000
     ) -> None:

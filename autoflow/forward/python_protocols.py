@@ -93,9 +93,7 @@ class Protocol:
         return self.__reduce_ex__(2)
 
     def __setstate__(self, state: Any) -> None:
-        raise InPlaceError(
-            "a node takes no state from outside: it is pickled as a call of autoflow.forward.python_protocols.restore"
-        )
+        raise InPlaceError("a node takes no state from outside: it is pickled as a call of autoflow.restore")
 
 
 def state(x: Any) -> tuple[Any, ...]:
@@ -112,6 +110,9 @@ def restore(variable: bool, value: Array, name: str, live: bool = True, grad: Ar
     node = Variable(value, name, requires_grad=live)
     node.grad = None if grad is None else grad.copy()
     return node
+
+
+restore.__module__ = "autoflow"  # pickles say so, wherever it is
 
 
 def bit_operator(name: str, ufunc: np.ufunc) -> None:

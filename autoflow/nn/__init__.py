@@ -20,6 +20,7 @@ Read in that order. Shapes and names of parameters are PyTorch's, so weights go 
 (5, 1)
 """
 
+from ..lazy import publish
 from . import init
 from .functions import (
     batch_norm,
@@ -58,3 +59,4 @@ __all__ = [
     "mse_loss", "nll_loss", "relu", "scaled_dot_product_attention", "sigmoid", "silu", "softmax", "softplus",
     "tanh",
 ]  # fmt: skip
+publish(globals(), __all__)

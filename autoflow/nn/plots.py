@@ -71,6 +71,8 @@ class Watched:
     of a layer is NaN until ``backward()`` has reached it; a second backward pass overwrites it.
     """
 
+    __module__ = "autoflow"
+
     def __init__(self, model: Callable[..., Any]) -> None:
         self.model = model
         self.activations: list[dict[str, float]] = []

@@ -16,6 +16,7 @@
 True
 """
 
+from ..lazy import publish
 from .base import Optimiser
 from .clipping import clip_grad_norm, clip_grad_value
 from .optimisers import SGD, Adagrad, Adam, AdamW, RMSprop
@@ -25,3 +26,4 @@ __all__ = [
     "SGD", "Adagrad", "Adam", "AdamW", "Optimiser", "RMSprop", "Schedule", "clip_grad_norm", "clip_grad_value",
     "cosine", "step_decay", "warm_up",
 ]  # fmt: skip
+publish(globals(), __all__)

@@ -11,18 +11,20 @@ steps; ``stepper``; ``toggling``: boxes that fold on a click; ``still``: where n
 ``widget``: sliders that ask Python). ``facade`` is the class that users have of all this: Graph.
 """
 
+from ..lazy import publish
 from .facade import Graph
 from .lesson import step, steps
-from .model.data import Edge, Operand, Vertex
+from .model.data import Edge, Fold, Frame, Look, Operand, Vertex
 from .model.numbers import Numbers
 from .model.steps import Product, Step
 from .notebook import node_bundle
 from .pages.stepper import Stepper
-from .summaries import summary
+from .summaries import Line, Summary, summary
 from .walk import draw, graph, to_dot
 from .wrong_queue import wrong_queue_steps
 
 __all__ = [
-    "Edge", "Graph", "Numbers", "Operand", "Product", "Step", "Stepper", "Vertex", "draw", "graph", "node_bundle",
-    "step", "steps", "summary", "to_dot", "wrong_queue_steps",
+    "Edge", "Fold", "Frame", "Graph", "Line", "Look", "Numbers", "Operand", "Product", "Step", "Stepper", "Summary",
+    "Vertex", "draw", "graph", "node_bundle", "step", "steps", "summary", "to_dot", "wrong_queue_steps",
 ]  # fmt: skip
+publish(globals(), __all__)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from .folding import views
-from .model.data import GraphData
+from .model.data import Frame, GraphData, Look, Vertex  # noqa: F401 - in annotations of fields that are inherited
 
 
 @dataclass(frozen=True)

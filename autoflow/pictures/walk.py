@@ -186,6 +186,10 @@ class Drawn(Graph):
         if self.__dict__["cell"] != get_ipython().execution_count:
             display(facade(self))
 
+    def __reduce__(self) -> Any:
+        """A copy has not been shown."""
+        return facade(self).__reduce_ex__(2)
+
 
 def to_dot(node: Any, detail: str | None = None, **options: Any) -> str:
     """The picture of ``node`` in Graphviz's language. Arguments as for :func:`graph`."""

@@ -336,6 +336,8 @@ def _complex_step(point: Point, k: int, place: tuple[int, ...], weights: list[Ar
 class Row:
     """One entry of one input."""
 
+    __module__ = "autoflow"
+
     input: str
     entry: tuple[int, ...]
     analytic: Any
@@ -354,6 +356,8 @@ class Row:
 @dataclass
 class Report:
     """What a check found: true if all is well. ``rows``: one per entry; ``found``: what else is wrong, in words."""
+
+    __module__ = "autoflow"
 
     of: str
     found: list[str] = field(default_factory=list)

@@ -44,6 +44,8 @@ class Gradients:
     array(2.)
     """
 
+    __module__ = "autoflow"
+
     def __init__(self, pairs: Iterable[tuple[Any, Any]] = ()) -> None:
         self._found: dict[Any, Any] = dict(pairs)
 
@@ -149,6 +151,9 @@ class Gradients:
 def _restored(triples: list[tuple[str, Array, Array]]) -> Gradients:
     """What a pickle becomes."""
     return Gradients([(Variable(value, name), g) for name, value, g in triples])
+
+
+_restored.__module__ = "autoflow"  # pickles say so, wherever it is
 
 
 def gradients(root: Any, nodes: Any = None, seed: Any = None, *, create_graph: bool = False) -> Gradients:

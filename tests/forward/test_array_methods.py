@@ -459,4 +459,4 @@ def test_methods_make_no_cycles():
 def test_later_methods_are_found_once():
     x = af.Variable(2.0)
     (x * x).backward()
-    assert NodeRole.backward.__module__ == "autoflow.backprop.passes"
+    assert NodeRole.backward is af.backward

@@ -12,7 +12,7 @@ from autoflow.errors import DataError
 from autoflow.nn import fused
 from autoflow.rules.table import RULES
 
-OURS = [row for function, row in RULES.items() if getattr(function, "__module__", "") == fused.__name__]
+OURS = [row for function, row in RULES.items() if vars(fused).get(getattr(function, "__name__", "")) is function]
 CASES = [(row, k) for row in OURS for k in range(len(row.examples))]
 
 
