@@ -1,7 +1,7 @@
 """Whole Jacobians and Hessians: one pass per row (reverse) or per column (forward).
 
 Row i of J = ∂z/∂x is what the seed eᵢ sends back: as many passes as z has elements. Column j is J eⱼ, from the recorded
-pass of ``products.transposed``: as many as x has elements. Each pass fills its place in the finished array, so the peak
+pass of ``vjp_jvp.transposed``: as many as x has elements. Each pass fills its place in the finished array, so the peak
 of memory is that array and one pass; the array is estimated, and refused if too large, before the first.
 """
 
