@@ -165,6 +165,16 @@ def test_the_rooms_stand_in_order():
         assert MAY_IMPORT[room] <= set(rooms[:place]), room
 
 
+@pytest.mark.parametrize("room", ["compiler", "pictures"])
+def test_folders_of_a_room_point_one_way(room):
+    folders = {}
+    for path in sorted((PACKAGE / room).rglob("*.py")):
+        _, *here = name_of(path).split(".")
+        inside = [name.split(".")[1] for name in arrows(path) if name.startswith(f"{room}.")]
+        folders.setdefault((here or ["__init__"])[0], set()).update(inside)
+    graphlib.TopologicalSorter({k: v - {k} for k, v in folders.items()}).prepare()
+
+
 def test_arrows_of_every_kind_are_seen(tmp_path, monkeypatch):
     text = """
         from typing import TYPE_CHECKING
