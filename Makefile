@@ -31,7 +31,7 @@ test: $(VENV)/dev.stamp  ## everything that CI runs
 	$(PYTEST) -n auto
 
 core: $(VENV)/test.stamp  ## what depends on the versions of Python and NumPy, in under a minute
-	$(PYTEST) -n auto -m "not slow" $(CORE)
+	$(PYTEST) -n auto -m "not slow and not thorough" $(CORE)
 
 check: lint  ## for daily work, under two minutes
 	$(PYTEST) -n auto -m "not slow"

@@ -309,7 +309,7 @@ def test_import_loads_only_the_core():
         "backprop.engine", "backprop.hooks", "backprop.passes", "backprop.quiet", "backprop.reuse",
         "backprop.saved_values", "errors", "forward",
         "forward.array_methods", "forward.dispatch", "forward.operators", "forward.python_protocols",
-        "forward.recording", "lazy", "modes", "nodes", "nodes.coercion", "nodes.foreign", "nodes.freeing", "nodes.grads", "nodes.nodes",
-        "nodes.printing", "nodes.records", "nodes.versions", "numbering", "pytree", "rules", "transforms",
-        "transforms.evaluation", "transforms.gradient",
+        "forward.recording", "lazy", "modes", "nodes", "nodes.coercion", "nodes.foreign", "nodes.freeing",
+        "nodes.grads", "nodes.nodes", "nodes.printing", "nodes.records", "nodes.versions", "numbering", "pytree",
+        "rules", "transforms", "transforms.evaluation", "transforms.gradient",
     }  # fmt: skip

@@ -2,7 +2,8 @@
 
 What NumPy takes away is absent from the lists and the table without a word. What it adds is refused by name until it
 has an answer here: a function that is in no list (``outside.py``), a keyword that is not in the row (``table.py``) or
-in the composed function (``forward/dispatch.py``), a method of ndarray (``forward/array_methods.py``). So a newer NumPy breaks nothing.
+in the composed function (``forward/dispatch.py``), a method of ndarray (``forward/array_methods.py``). So a newer NumPy
+breaks nothing.
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ def test_each(work: str) -> None:
 @pytest.mark.skipif(sys.version_info[:2] != (3, 13), reason="another Python does not nest so deeply")
 def test_without_releases_python_dies() -> None:
     """The tests above can fail."""
-    without = "import itertools, autoflow.forward.operators as fast; fast.NEW = zip(itertools.count(), itertools.repeat(None))"
+    without = "from itertools import *; import autoflow.forward.operators as o; o.NEW = zip(count(), repeat(None))"
     assert run(without, "chain(0)")[0] != 0
 
 

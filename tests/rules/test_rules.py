@@ -31,9 +31,14 @@ def _name(value: Any) -> str:
     return value.name if isinstance(value, Rule) else str(value)
 
 
-@pytest.mark.parametrize(
-    ("row", "number"), [(row, k) for row in rows(scipys=False) for k in range(len(row.examples))], ids=_name
-)
+EXAMPLES = [
+    pytest.param(row, k, marks=pytest.mark.thorough if k else ())
+    for row in rows(scipys=False)
+    for k in range(len(row.examples))
+]
+
+
+@pytest.mark.parametrize(("row", "number"), EXAMPLES, ids=_name)
 def test_row(row: Rule, number: int) -> None:
     check_row(row, number)
 
