@@ -26,7 +26,10 @@ INDICES = [
 # Functions of rows that CuPy does not have, so these rows do not run on a GPU.
 LACKING = {"geomspace", "nanpercentile", "nanquantile", "matvec", "vecdot", "vecmat"}
 # Keywords that NumPy's functions have and CuPy's do not: only where a user gives them.
-KEYWORDS = {"initial", "where", "correction", "weights", "stable", "upper", "hermitian", "rtol", "sorted", "device"}
+KEYWORDS = {
+    "initial", "where", "correction", "weights", "stable", "descending", "upper", "hermitian", "rtol", "sorted",
+    "device",
+}  # fmt: skip
 METHODS = {"linear", "lower", "higher", "midpoint", "nearest"}  # of quantiles
 REAL = {"clip"}  # rows that CuPy computes with real numbers only, and NumPy with complex numbers as well
 
