@@ -137,7 +137,7 @@ def test_rules_of_the_user_are_not_written_over():
 
 def test_nothing_is_counted_under_a_debugger():
     code = (
-        "import sys\n"
+        "import sys, numpy\n"  # before: Python 3.12.1 cannot import its own ast while somebody looks
         "def look(frame, event, argument):\n"
         "    frame.f_locals\n"
         "    return look\n"
