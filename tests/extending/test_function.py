@@ -6,6 +6,7 @@ import weakref
 
 import numpy as np
 import pytest
+from support import row_restored
 
 import autoflow as af
 from autoflow import ops
@@ -388,10 +389,8 @@ def test_register_rule_for_a_ufunc():
 def test_replacing_a_built_in_rule():
     with pytest.raises(ValueError, match="multiply has a rule"):
         register_rule(np.multiply, x=lambda g, y: g, y=lambda g, x: g)
-    row = af.rules.RULES[np.multiply]
-    before = dict(row.derivatives)
     x = af.Variable(3.0)
-    try:
+    with row_restored(np.multiply) as row:
         register_rule(
             np.multiply, label="×", latex="$x $y", x=lambda g, y: 10 * g * y, y=lambda g, x: g * x, replace=True
         )
@@ -399,10 +398,6 @@ def test_replacing_a_built_in_rule():
         (x * 2.0).backward()
         np.multiply(x, 2.0).backward()
         assert x.grad == 40.0
-    finally:
-        words = {"label": "×", "latex": r"$x \odot $y", "replace": True}
-        register_rule(np.multiply, **words, **before)
-        row.precedence = 2
     with pytest.raises(TypeError, match="has no argument w"):
         register_rule(np.multiply, w=lambda g: g, replace=True)
     x.zero_grad()

@@ -4,6 +4,7 @@ import threading
 
 import numpy as np
 import pytest
+from support import row_restored
 
 import autoflow as af
 from autoflow.forward.mixed_precision import GradScaler, autocast
@@ -113,11 +114,9 @@ def test_gradients_are_those_of_single_precision_roughly():
 def test_replacing_a_rule_keeps_the_casts():
     from autoflow.extending.custom import register_rule
 
-    row = af.rules.RULES[np.square]
-    words = {"label": row.label, "latex": row.latex, "replace": True}
-    register_rule(np.square, **words, **row.derivatives)
-    row.precedence = 4
-    test_products_are_low(lambda x: x @ x)
+    with row_restored(np.square) as row:
+        register_rule(np.square, label="²", latex="$x^2", replace=True, **row.derivatives)
+        test_products_are_low(lambda x: x @ x)
 
 
 class Descent:

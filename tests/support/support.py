@@ -9,8 +9,10 @@ import importlib
 import importlib.util
 import itertools
 import os
+import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
@@ -19,6 +21,8 @@ import numpy as np
 import autoflow as af
 from autoflow.cli import demo
 from autoflow.cli.listing import nodes_of
+from autoflow.extending import custom
+from autoflow.forward import operators
 from autoflow.rules.table import RULES, Example, Rule
 
 # All rows are there before a test asks for them, whichever test is collected first.
@@ -302,3 +306,27 @@ class Split(af.Function):
     def backward(ctx, g, h):
         x, y = ctx.saved_tensors
         return g * y + h, g * x + h
+
+
+# -- rules that a test replaces --------------------------------------------------------------------------------------
+
+
+@contextmanager
+def row_restored(function: Any) -> Iterator[Rule]:
+    """A test may replace the row of ``function`` in the block: afterwards it is in every respect what it was."""
+    row = RULES[function]
+    before = {slot: getattr(row, slot) for slot in Rule.__slots__ if hasattr(row, slot)}
+    own = function in custom.OWN
+    try:
+        yield row
+    finally:
+        for slot in Rule.__slots__:
+            if slot in before:
+                setattr(row, slot, before[slot])
+            elif hasattr(row, slot):
+                delattr(row, slot)
+        if not own:
+            custom.OWN.discard(function)
+        operators.install()
+        if (precision := sys.modules.get("autoflow.forward.mixed_precision")) is not None:
+            precision.connect()
