@@ -202,11 +202,11 @@ class Graph:
             text.append(f"{cards} cards")
         return " · ".join(text)
 
-    def table(self) -> str:
+    def table(self, *, ascii: bool = False) -> str:
         """One line per node: number, title, operation, shape, value, gradient, operands."""
         from .tables import table
 
-        return table(self)
+        return table(self, ascii=ascii)
 
     def summary(self) -> str:
         """One sentence, for whoever does not see the picture."""

@@ -17,7 +17,7 @@ from ..engine import topological
 from .data import Graph, Operand, Vertex
 from .local_rules import rules
 from .numbers import Numbers, numbers
-from .text import plain, shows_boxes
+from .text import readable
 from .walk import graph as picture_of
 
 LIMIT = 400  # nodes; nobody steps through more
@@ -53,8 +53,11 @@ class Step:
     question: str = ""  # the caption without the answer, for those who want to predict it
 
     def __str__(self) -> str:
-        text = f"{self.number:3}  {self.phase:8}  {self.caption}"
-        return text if shows_boxes() else plain(text)
+        return readable(self.line())
+
+    def line(self) -> str:
+        """Number, phase and caption, in any terminal that can show them."""
+        return f"{self.number:3}  {self.phase:8}  {self.caption}"
 
 
 class Record:
@@ -276,9 +279,13 @@ class Stepper:
         return iter(self.steps)
 
     def __str__(self) -> str:
-        return lines(self.steps, self.graph.notes)
+        return readable(self.to_text())
 
     __repr__ = __str__
+
+    def to_text(self) -> str:
+        """One line per step."""
+        return lines(self.steps, self.graph.notes)
 
     def to_html(self) -> str:
         """The whole page."""
@@ -290,7 +297,9 @@ class Stepper:
         """Write the page (.html), the lines (.txt), or the picture in another format. Returns the path."""
         from .exports import save
 
-        return save(self.graph, path, writers={".html": lambda _: self.to_html(), ".txt": lambda _: f"{self}\n"})
+        return save(
+            self.graph, path, writers={".html": lambda _: self.to_html(), ".txt": lambda _: f"{self.to_text()}\n"}
+        )
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         """What notebooks show."""
@@ -308,7 +317,7 @@ class Stepper:
 
 def lines(told: Iterable[Step], notes: Iterable[str] = ()) -> str:
     """The steps as text, with what a reader has to know below."""
-    return "\n".join([*map(str, told), *notes])
+    return "\n".join([*[step.line() for step in told], *notes])
 
 
 def step(node: Any, *, limit: int = LIMIT, **options: Any) -> Stepper:

@@ -10,6 +10,7 @@ from .data import Graph, Vertex
 from .folding import MANY, first_word, pooled
 from .numbers import number
 from .style import cells, clip
+from .text import plain, readable
 from .walk import graph
 
 
@@ -39,7 +40,9 @@ class Summary:
              "–" if x.gradient is None else number(float(f"{x.gradient:.2g}"), 3)]
             for x in self.lines
         ]  # fmt: skip
-        return "\n".join([*aligned([head, *rows, ["total", "", "", f"{self.total:,}", ""]], right=(3,)), *self.notes])
+        total = ["total", "", "", f"{self.total:,}", ""]
+        table = [[readable(cell) for cell in row] for row in (head, *rows, total)]
+        return "\n".join([*aligned(table, right=(3,)), *map(readable, self.notes)])
 
     __repr__ = __str__
 
@@ -102,7 +105,7 @@ def line(drawn: Graph, group: Sequence[Vertex], seen: set[int]) -> Line:
     )  # fmt: skip
 
 
-def table(picture: Graph) -> str:
+def table(picture: Graph, *, ascii: bool = False) -> str:
     """One row per node of a Graph: number, title, operation, shape, value, gradient, operands.
 
     >>> import autoflow as af
@@ -112,7 +115,8 @@ def table(picture: Graph) -> str:
     0     x      Variable          3      6
     1     x*x    multiply          9      1         0 0
     """
-    return "\n".join(aligned(table_rows(picture)))
+    rows = table_rows(picture)
+    return "\n".join(aligned([[plain(cell) for cell in row] for row in rows] if ascii else rows))
 
 
 def table_rows(picture: Graph) -> list[list[str]]:

@@ -19,6 +19,7 @@ from .style import cells
 DEEP = 14  # levels; what is deeper continues in a tree of its own
 TO_ASCII = str.maketrans({
     "├": "|", "└": "`", "│": "|", "─": "-", "∂": "d", "×": "x", "−": "-", "·": ";", "±": "+-", "…": "...", "∞": "inf",
+    "–": "-", "→": "->", "▰": "#", "▱": ".", "¹": "^1", "⁸": "8", **{chr(0x2460 + k): f"({k + 1})" for k in range(20)},
 })  # fmt: skip
 
 
@@ -37,6 +38,9 @@ def to_text(graph: Graph, ascii: bool | None = None) -> str:
     if len(graph.nodes) > MANY and graph.look.fold and not graph.view:
         graph = replace(graph, look=replace(graph.look, merge=False)).drawn
     rows = list(Tree(graph).rows())
+    ascii = not shows_boxes() if ascii is None else ascii
+    if ascii:  # before the columns are aligned: (1) is wider than ①
+        rows = [Row(plain(r.text), plain(r.gradient), plain(r.local), plain(r.parts)) for r in rows]
     first = max([columns(row.text) for row in rows], default=0) + 2
     wide = [
         max([columns(text) for text in column], default=0)
@@ -50,7 +54,7 @@ def to_text(graph: Graph, ascii: bool | None = None) -> str:
         lines.append(line.rstrip())
     lines += [" · ".join([graph.counts(), *invitation(graph)]), *graph.notes]
     text = "\n".join(lines)
-    return plain(text) if ascii or (ascii is None and not shows_boxes()) else text
+    return plain(text) if ascii else text
 
 
 def invitation(graph: Graph) -> list[str]:
@@ -79,10 +83,13 @@ def shows_boxes() -> bool:
     return True
 
 
+def readable(text: str) -> str:
+    """``text`` as the terminal can show it, for whatever is printed."""
+    return text if shows_boxes() else plain(text)
+
+
 def plain(text: str) -> str:
     """The same in ASCII."""
-    for k in range(20):
-        text = text.replace(chr(0x2460 + k), f"({k + 1})")
     return text.translate(TO_ASCII).encode("ascii", "backslashreplace").decode()
 
 

@@ -29,6 +29,7 @@ from .latex import below, partial, result_term
 from .local import total
 from .names import Titles, bound_names
 from .numbers import Numbers, number, numbers
+from .text import readable
 
 Array = Any
 
@@ -75,7 +76,7 @@ class Why:
             left = "more than 10¹⁸" if self.count >= MANY else f"{self.count - len(self.paths):,}"
             which = "smaller ones" if self.paths and self.paths[0].factors else "others"
             lines.append(f"  {left} {which} are left out: why(..., paths=N) shows N")
-        return "\n".join([*lines, *self.factored(name)])
+        return readable("\n".join([*lines, *self.factored(name)]))
 
     def line(self, path: Path) -> str:
         """``1 × 0.8415 × 7 = 5.89``; of arrays how large the contribution is."""
