@@ -5,7 +5,10 @@ import os
 import hypothesis
 import pytest
 
-import autoflow as af
+pytest.register_assert_rewrite("support")  # so that its asserts stay under python -O, and say what they compared
+import support  # noqa: E402, F401 - before any file of tests: see support.rows
+
+import autoflow as af  # noqa: E402
 
 NIGHTLY = os.environ.get("AUTOFLOW_NIGHTLY") == "1"
 

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 import pytest
 import test_rules
-from support import rows
+from support import all_rows
 
 from autoflow.rules.table import Rule
 
@@ -147,13 +147,11 @@ def right(row: Rule) -> bool:
 
 def everything() -> list[Rule]:
     """The rows of NumPy's functions, of autoflow.nn, and of SciPy's functions if SciPy is there."""
-    import autoflow.nn  # noqa: F401 - it fills the table
-
     try:
-        import test_special  # noqa: F401
+        import test_special  # noqa: F401 - see :func:`check`
     except pytest.skip.Exception:
         print("SciPy is not installed: without the rows for it")
-    return [row for row in rows() if row.derivatives]
+    return [row for row in all_rows() if row.derivatives]
 
 
 def main() -> int:

@@ -5,6 +5,7 @@ Everything here reads the table and nothing else, so a new row needs nothing add
 
 from __future__ import annotations
 
+import importlib.util
 import itertools
 import os
 import zlib
@@ -35,10 +36,31 @@ def example(x: float = 3.0, y: float = 5.0, z: float = 4.0) -> tuple[Any, tuple[
 # -- rows and their inputs -------------------------------------------------------------------------------------------
 
 
-def rows() -> list[Rule]:
-    """Every row once, also if several functions share it, in the order of their names."""
+def read_now() -> list[Rule]:
+    """Every row that is in the table now, once, also if several functions share it, in the order of their names."""
     unique = {id(row): row for row in RULES.values()}
     return sorted(unique.values(), key=lambda row: (row.name, str(row.function)))
+
+
+# conftest.py imports this file first of all, so which tests there are does not depend on which files are collected.
+NUMPYS = read_now()
+for _module in ("nn", "devices"):
+    importlib.import_module(f"autoflow.{_module}")
+OURS = read_now()
+
+
+def rows() -> list[Rule]:
+    """The rows of NumPy's functions."""
+    return list(NUMPYS)
+
+
+def all_rows(*, scipy: bool = True) -> list[Rule]:
+    """With those that autoflow.nn and the devices add, and, where SciPy is installed, with those of its functions."""
+    if not scipy or importlib.util.find_spec("scipy") is None:
+        return list(OURS)
+    for module in ("special", "linalg", "stats", "signal", "integrate"):
+        importlib.import_module(f"autoflow.{module}")
+    return read_now()
 
 
 def booleans(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:

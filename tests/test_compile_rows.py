@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support import rows, values_of
+from support import all_rows, values_of
 
 import autoflow as af
 from autoflow.errors import CompileError
@@ -12,7 +12,7 @@ REFUSED = {"put_view", "recur"}  # they write into views of their own result, wh
 LAST_BIT = {"norm"}  # where it may not look at the numbers its rule takes g · (1/z) for g / z
 
 
-@pytest.mark.parametrize("row", [row for row in rows() if row.examples], ids=lambda row: row.name)
+@pytest.mark.parametrize("row", [row for row in all_rows(scipy=False) if row.examples], ids=lambda row: row.name)
 @pytest.mark.slow
 def test_row(row):
     for example in row.examples[:3]:

@@ -13,7 +13,7 @@ from html.parser import HTMLParser
 import chromium
 import numpy as np
 import pytest
-from support import rows
+from support import all_rows, rows
 
 import autoflow as af
 from autoflow.errors import LostGradientError
@@ -23,7 +23,7 @@ from autoflow.replay import record_again
 
 NODE = shutil.which("node")
 POINTS = 20
-JAVASCRIPT = [row for row in rows() if row.javascript]
+JAVASCRIPT = [row for row in all_rows() if row.javascript]
 OPTIONS = {"i0_derivative": {"order": 1}, "round": {"decimals": 1}, "angle": {"deg": True}}
 
 
@@ -143,12 +143,8 @@ def test_kinks_and_edges_mean_the_same_in_javascript(monkeypatch):
 
 
 def test_the_rows_of_the_elementary_files_have_javascript():
-    # Some of SciPy's rows, if they are there, share a derivative with ours, and have no JavaScript.
-    special = {id(f) for f in vars(sys.modules.get("scipy.special", sys)).values()}
     for row in rows():
         home = getattr(row.derivatives.get("x"), "__module__", "") or ""  # None in a docstring
-        if id(row.function) in special:
-            continue
         if home.endswith((".arithmetic", ".elementary", ".comparing")):
             assert row.javascript, row.name
             assert len(row.javascript.split(";")) == row.operands + 1, row.name

@@ -4,13 +4,13 @@ import re
 
 import numpy as np
 import pytest
-from support import rows, values_of
+from support import all_rows, values_of
 
 import autoflow as af
 from autoflow.errors import LostGradientError
 from autoflow.pictures.latex import Formula
 
-ELEMENTARY = [row for row in rows() if row.javascript]
+ELEMENTARY = [row for row in all_rows() if row.javascript]
 
 
 def result_of(row, example):
@@ -42,7 +42,7 @@ def well_formed(text):
     assert "$" not in text.replace(r"\$", ""), text
 
 
-@pytest.mark.parametrize("row", rows(), ids=lambda row: row.name)
+@pytest.mark.parametrize("row", all_rows(), ids=lambda row: row.name)
 def test_every_row_has_formulas(row):
     for example in row.examples[:3]:
         z = result_of(row, example)

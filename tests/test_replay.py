@@ -4,13 +4,13 @@ import pickle
 
 import numpy as np
 import pytest
-from support import rows, values_of
+from support import all_rows, values_of
 
 import autoflow as af
 from autoflow.errors import LostGradientError, NoRuleError, StaleValueError
 from autoflow.replay import record_again, replay
 
-ONCE = [row for row in rows() if row.examples]
+ONCE = [row for row in all_rows() if row.examples]
 
 
 @pytest.mark.parametrize("row", ONCE, ids=lambda row: row.name)

@@ -8,8 +8,8 @@ import pytest
 
 special = pytest.importorskip("scipy.special")
 
-import test_rules  # noqa: E402 - before the rows of SciPy are there: it has the rows of NumPy
-from support import rows  # noqa: E402
+import test_rules  # noqa: E402
+from support import all_rows  # noqa: E402
 
 import autoflow as af  # noqa: E402
 from autoflow.errors import NoRuleError  # noqa: E402
@@ -18,7 +18,7 @@ from autoflow.rules.outside import advice  # noqa: E402
 from autoflow.rules.table import COMPOSED, RULES  # noqa: E402
 
 MODULES = {id(vars(module)) for module in (ours, bessel, distributions, elliptic, orthogonal)}
-OURS = [row for row in rows() if any(id(fn.__globals__) in MODULES for fn in row.derivatives.values())]
+OURS = [row for row in all_rows() if any(id(fn.__globals__) in MODULES for fn in row.derivatives.values())]
 REAL = {"psi", "gamma", "loggamma", "rgamma", "_zeta", "ive", "jve", "yve"}  # complex numbers only forwards, or once
 # SciPy warns of float32, or its pbvv is NaN there; the third derivative of kolmogorov overflows in float16.
 DOUBLE = {"bdtr", "bdtrc", "cylinder", "kolmogorov"}

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import differentiable, rows
+from support import all_rows, differentiable, rows
 
 import autoflow as af
+from autoflow import rules
 from autoflow.errors import NoRuleError
 from autoflow.recording import apply
 from autoflow.rules import table
@@ -43,7 +44,16 @@ def write(arguments: str = "x y | scale=1.0 shift=0.0", **options: Any) -> Rule:
 # -- every row -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("row", rows(), ids=lambda row: row.name)
+def test_which_rows_are_tested_does_not_depend_on_what_else_is_imported() -> None:
+    """Whichever file comes first, and whether or not it brings SciPy's functions."""
+    before = rows()
+    assert len(before) < len(all_rows(scipy=False)) <= len(all_rows())
+    assert rows() == before
+    homes = {inspect.getmodule(f).__name__ for row in before for f in row.derivatives.values()}
+    assert homes <= {f"autoflow.rules.{name}" for name in rules.__all__} | {"autoflow.tracing"}
+
+
+@pytest.mark.parametrize("row", all_rows(), ids=lambda row: row.name)
 def test_row_is_complete(row: Rule) -> None:
     assert row.name
     assert row.label
@@ -63,7 +73,7 @@ def test_row_is_complete(row: Rule) -> None:
     assert RULES[row.function] is row
 
 
-@pytest.mark.parametrize("row", rows(), ids=lambda row: row.name)
+@pytest.mark.parametrize("row", all_rows(), ids=lambda row: row.name)
 def test_derivatives_name_only_what_exists(row: Rule) -> None:
     """g, arguments, z, and their shape or dtype; ``k`` for a sequence. (table._read would have raised KeyError.)"""
     for derivative in row.derivatives.values():
@@ -87,7 +97,7 @@ def signature(row: Rule) -> dict[str, inspect.Parameter]:
     return theirs
 
 
-@pytest.mark.parametrize("row", [row for row in rows() if signature(row)], ids=lambda row: row.name)
+@pytest.mark.parametrize("row", [row for row in all_rows() if signature(row)], ids=lambda row: row.name)
 def test_options_have_numpys_names_and_defaults(row: Rule) -> None:
     """So that a keyword means the same with and without nodes."""
     theirs = signature(row)
@@ -140,7 +150,7 @@ def test_arguments_given_twice_or_too_many_or_not_at_all_are_refused(scratch: No
         row.bind((1,), {})
 
 
-@pytest.mark.parametrize("row", [row for row in rows() if signature(row)], ids=lambda row: row.name)
+@pytest.mark.parametrize("row", [row for row in all_rows() if signature(row)], ids=lambda row: row.name)
 def test_no_keyword_is_ignored(row: Rule) -> None:
     """Every argument of NumPy's function that the row has no place for is refused, whatever its value."""
     theirs = signature(row).values()
@@ -274,7 +284,7 @@ def test_every_array_of_a_sequence_gets_its_gradient(scratch: None) -> None:
 # -- complex gradients -----------------------------------------------------------------------------------------------
 
 
-def test_complex_pulls_conjugate_around_holomorphic_rows() -> None:
+def test_complex_pulls_conjugate_around_holomorphic_all_rows() -> None:
     row, g, x, y = RULES[np.multiply], 1 + 2j, np.array(3 + 4j), np.array(1 - 1j)
     (pull, _), saved = row.complex_pulls(), (x, y, x * y)
     assert pull is not None

@@ -465,7 +465,7 @@ def test_jacobians_of_jacobians(mode, outer):
     same(jacobian(jacobian(np.sin, mode=mode), mode=outer)(x), want)
 
 
-@pytest.mark.parametrize("row", support.rows(), ids=lambda row: row.name)
+@pytest.mark.parametrize("row", support.all_rows(), ids=lambda row: row.name)
 def test_forward_is_reverse_for_every_row(row):
     """The forward mode runs each derivative on a node for g and plain arrays for the rest."""
     for example in row.examples[:1]:
