@@ -1,6 +1,8 @@
 """What holds for every test."""
 
 import os
+import re
+import sys
 
 import hypothesis
 import pytest
@@ -39,3 +41,16 @@ def gpu_there():
     except ImportError:
         return False
     return bool(cupy.is_available())
+
+
+if sys.platform == "emscripten":
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(item):
+        """A browser has neither threads nor processes: a test that needs one is skipped where Python says so."""
+        try:
+            return (yield)
+        except (RuntimeError, OSError) as error:
+            if re.search("start new thread|does not support processes", str(error)):
+                pytest.skip(f"not in a browser: {error}")
+            raise

@@ -109,8 +109,8 @@ def test_every_process_makes_the_same_bytes():
     folder = Path(__file__).parent
     found = [
         subprocess.run(
-            [sys.executable, "-c", code, str(folder), str(folder.parent)], capture_output=True, text=True, check=True,
-            env={**os.environ, "PYTHONHASHSEED": seed},
+            [sys.executable, "-c", code, str(folder), str(folder.parent)], capture_output=True, encoding="utf-8",
+            check=True, env={**os.environ, "PYTHONHASHSEED": seed},
         ).stdout.splitlines()
         for seed in "12"
     ]  # fmt: skip
