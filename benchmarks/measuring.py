@@ -51,7 +51,7 @@ def fresh(*arguments: str) -> dict[str, Any]:
     path = os.pathsep.join(filter(None, [str(HERE), os.environ.get("PYTHONPATH")]))
     command = [sys.executable, *arguments]
     environment = os.environ | {"PYTHONPATH": path}
-    done = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True)  # noqa: S603 - ours
+    done = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, encoding="utf-8")  # noqa: S603 - ours
     answer: dict[str, Any] = json.loads(done.stdout)
     return answer
 

@@ -1,12 +1,17 @@
 """What holds for every test."""
 
 import os
+import re
+import sys
 
 import hypothesis
 import pytest
 
-import autoflow as af
-from autoflow.rules.versions import DEPRECATED
+# Their asserts stay under python -O, and say what they compared.
+pytest.register_assert_rewrite("support", "checks", "cases")
+
+import autoflow as af  # noqa: E402
+from autoflow.rules.versions import DEPRECATED  # noqa: E402
 
 NIGHTLY = os.environ.get("AUTOFLOW_NIGHTLY") == "1"
 
@@ -44,3 +49,16 @@ def gpu_there():
     except ImportError:
         return False
     return bool(cupy.is_available())
+
+
+if sys.platform == "emscripten":
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(item):
+        """A browser has neither threads nor processes: a test that needs one is skipped where Python says so."""
+        try:
+            return (yield)
+        except (RuntimeError, OSError) as error:
+            if re.search("start new thread|does not support processes", str(error)):
+                pytest.skip(f"not in a browser: {error}")
+            raise

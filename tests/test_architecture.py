@@ -259,7 +259,7 @@ def test_there_is_a_version():
 def alone(code):
     """Run ``code`` in a new Python and return what it prints."""
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, cwd=PACKAGE.parent, check=False
+        [sys.executable, "-c", code], capture_output=True, encoding="utf-8", timeout=60, cwd=PACKAGE.parent, check=False
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.split()

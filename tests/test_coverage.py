@@ -33,7 +33,7 @@ def test_the_page_is_up_to_date():
 @pytest.mark.slow
 def test_the_script_says_so():
     done = subprocess.run([sys.executable, str(DOCS / "make_coverage.py"), "--check"], cwd=DOCS.parent, check=False,
-                          capture_output=True, text=True, env={"PYTHONPATH": str(DOCS.parent)})  # fmt: skip
+                          capture_output=True, encoding="utf-8", env={"PYTHONPATH": str(DOCS.parent)})  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -161,7 +161,7 @@ def test_without_scipy_the_error_says_what_to_install(name):
         f"try: af.{name}\n"
         "except ImportError as error: print(error)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], check=True, timeout=60, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", code], check=True, timeout=60, capture_output=True, encoding="utf-8")
     assert f"af.{name} computes with SciPy, which is not installed: pip install scipy" in done.stdout
 
 

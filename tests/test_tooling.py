@@ -20,9 +20,8 @@ def test_tool_finds_nothing(command):
     tool, *options = command.split()
     if importlib.util.find_spec(tool) is None:
         pytest.skip(f"{tool} is not installed (extra dev)")
-    done = subprocess.run(
-        [sys.executable, "-m", tool, *options], cwd=ROOT, capture_output=True, text=True, timeout=600, check=False
-    )
+    command_line = [sys.executable, "-m", tool, *options]
+    done = subprocess.run(command_line, cwd=ROOT, capture_output=True, encoding="utf-8", timeout=600, check=False)
     assert done.returncode == 0, f"{command}\n{done.stdout[-8000:]}{done.stderr[-2000:]}"
 
 

@@ -33,7 +33,7 @@ print(af.__file__)
 
 
 def run(*command, **options):
-    return subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False, **options)
+    return subprocess.run(list(map(str, command)), capture_output=True, encoding="utf-8", check=False, **options)
 
 
 @pytest.mark.slow

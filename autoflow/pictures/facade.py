@@ -70,11 +70,11 @@ class Graph(GraphData):
         """``3 Variables · 8 Operations``."""
         return views.counts(self)
 
-    def table(self) -> str:
+    def table(self, *, ascii: bool = False) -> str:
         """One line per node: number, title, operation, shape, value, gradient, operands."""
         from .render.tables import table
 
-        return table(self)
+        return table(self, ascii=ascii)
 
     def summary(self) -> str:
         """One sentence, for whoever does not see the picture."""

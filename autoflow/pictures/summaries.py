@@ -10,7 +10,7 @@ from .folding import views
 from .folding.choose import MANY, first_word, pooled
 from .model.data import GraphData, Vertex
 from .model.numbers import number
-from .model.style import clip
+from .model.style import clip, readable
 from .render.tables import aligned
 from .walk import graph
 
@@ -41,7 +41,9 @@ class Summary:
              "–" if x.gradient is None else number(float(f"{x.gradient:.2g}"), 3)]
             for x in self.lines
         ]  # fmt: skip
-        return "\n".join([*aligned([head, *rows, ["total", "", "", f"{self.total:,}", ""]], right=(3,)), *self.notes])
+        total = ["total", "", "", f"{self.total:,}", ""]
+        table = [[readable(cell) for cell in row] for row in (head, *rows, total)]
+        return "\n".join([*aligned(table, right=(3,)), *map(readable, self.notes)])
 
     __repr__ = __str__
 

@@ -335,7 +335,7 @@ def test_a_million_operations_need_no_stack() -> None:
     """Forward, backward, printing, deletion: recursion limit 200, stack 256 KB. In a process of its own, whose memory
     is its own, and where an overflowing stack would be this test's failure and not the end of all tests."""
     command = [sys.executable, "-c", textwrap.dedent(DEEP)]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    ran = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=300, check=False)
     assert (ran.returncode, ran.stdout.strip()) == (0, "done"), ran.stderr[-2000:]
 
 

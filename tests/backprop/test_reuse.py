@@ -115,7 +115,7 @@ def test_half_precision(everywhere):
 
 def printed(code):
     """What a process of its own prints."""
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True).stdout
 
 
 def test_rules_of_the_user_are_not_written_over():

@@ -345,7 +345,7 @@ def test_a_refused_formula_writes_nothing(tmp_path, capsys):
 
 def program(*argv, **options):
     return subprocess.run(
-        [sys.executable, "-m", "autoflow", *argv], capture_output=True, text=True, timeout=60, check=False,
+        [sys.executable, "-m", "autoflow", *argv], capture_output=True, encoding="utf-8", timeout=60, check=False,
         cwd=Path(af.__file__).parent.parent, **options,
     )  # fmt: skip
 

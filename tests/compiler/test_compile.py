@@ -4,11 +4,12 @@ import threading
 import tracemalloc
 from dataclasses import dataclass
 from functools import partial
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
 import support
+from autoflow.plan.reachable import is_the_users
 
 import autoflow as af
 from autoflow import nn
@@ -342,6 +343,21 @@ def test_shapes_that_depend_on_values():
     c = af.compile(f, fallback=True)
     for x in ([1.0, -1.0, 2.0], [1.0, 1.0, 2.0]):
         equal(c(np.array(x)), f(np.array(x)))
+
+
+@pytest.mark.parametrize(
+    ("file", "users"),
+    [
+        ("/home/me/model.py", True),
+        ("/venv/lib/python3.13/site-packages/library.py", False),
+        ("/usr/lib/python3/dist-packages/library.py", False),  # Debian and Ubuntu
+        (None, False),
+    ],
+)
+def test_libraries_are_not_expected_to_change(file, users):
+    module = ModuleType("library")
+    module.__file__ = file
+    assert is_the_users(module) is users
 
 
 GENERATOR = np.random.default_rng(0)
@@ -848,6 +864,7 @@ def test_a_call_inside_its_own_call():
         equal(c(np.arange(4.0)), f(np.arange(4.0)))
 
 
+@support.needs_flags
 def test_errors_leave_the_program_usable():
     c = af.compile(lambda x: np.linalg.inv(x) * 2)
     with np.errstate(all="raise"):

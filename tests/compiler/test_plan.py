@@ -423,7 +423,7 @@ def test_warm_allocator_is_never_done_at_import():
         faults()
         print(cold, faults())
         """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", timeout=60, check=True)
     cold, warm = map(int, done.stdout.split())
     if cold < 1000:
         pytest.skip("this C library keeps freed memory by itself")

@@ -83,7 +83,9 @@ FRAME = """
 def run(*work: str) -> tuple[int, str]:
     """Exit status and output of these statements on a stack of 256 KB, in a process of its own."""
     program = textwrap.dedent(PROGRAMS) + textwrap.dedent(FRAME).format(work="; ".join(work))
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, encoding="utf-8", timeout=120, check=False
+    )
     return ran.returncode, ran.stdout.strip() or ran.stderr[-1000:]
 
 

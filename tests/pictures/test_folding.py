@@ -303,7 +303,7 @@ def test_the_same_program_gives_the_same_bytes_in_every_process():
     )
     found = {
         subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True,
+            [sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True,
             env={**os.environ, "PYTHONHASHSEED": seed},
         ).stdout
         for seed in "12"

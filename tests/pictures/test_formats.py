@@ -81,6 +81,7 @@ def test_golden_files(file, tmp_path):
     golden = GOLDEN / file
     if os.environ.get("AUTOFLOW_GOLDEN") == "write":
         golden.write_text(made, encoding="utf-8", newline="\n")
+    made = made.replace(np.dtype(int).name, "int64")  # in a browser the integers of NumPy have 32 bits
     assert made == golden.read_text(encoding="utf-8")
 
 
@@ -320,6 +321,35 @@ def test_the_tree_in_ascii(monkeypatch):
     monkeypatch.undo()
     assert "├─①" in g.to_text()
     assert "|-(1) x" in graph(square()).to_text(ascii=True)
+
+
+def test_columns_stand_below_each_other_in_ascii_too():
+    """``(1)`` is wider than ``①``."""
+    tree = graph(square(), gradients=True).to_text(ascii=True).splitlines()
+    assert tree[:3] == [
+        "z  multiply = 9         d 1",
+        "|-(1) x  Variable = 3   d 6  x3 = 3 + 3",
+        "`-(2) x  (shown above)       x3",
+    ]
+
+
+def test_whatever_is_printed_is_ascii_where_the_terminal_is(monkeypatch, tmp_path):
+    x = af.Variable([-1.0, 2.0], name="x")
+    loss = np.tanh(x * np.ones((5, 2)) - x).sum()
+    loss.backward()
+    kinds = [loss.graph(), loss.step(), loss.step()[-1], loss.summary(), x.why(loss), af.explore(loss)]
+    told = [str(kind) for kind in kinds]
+    assert not any([text.isascii() for text in told])
+    assert loss.graph().table(ascii=True).isascii()
+    assert not loss.graph().table().isascii()
+    for name in ("steps.txt", "again.txt"):  # a file does not depend on the terminal
+        assert loss.step().save(tmp_path / name).read_text(encoding="utf-8") == told[1] + "\n"
+        monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
+    found = [str(kind) for kind in kinds]
+    monkeypatch.undo()
+    for text in found:
+        assert text.isascii()
+        assert "\\u" not in text
 
 
 def test_a_deep_graph_stays_on_the_screen():

@@ -106,7 +106,7 @@ def test_every_process_makes_the_same_bytes():
     paths = [tests / "pictures", tests / "support", tests.parent]
     found = [
         subprocess.run(
-            [sys.executable, "-c", code, *map(str, paths)], capture_output=True, text=True, check=True,
+            [sys.executable, "-c", code, *map(str, paths)], capture_output=True, encoding="utf-8", check=True,
             env={**os.environ, "PYTHONHASHSEED": seed},
         ).stdout.splitlines()
         for seed in "12"

@@ -425,7 +425,7 @@ def test_the_import_needs_no_renderer():
     late = ("graphviz", "IPython", "subprocess", "json", "matplotlib")
     code = f"import sys, {{}}; print([m for m in {late} if m in sys.modules])"
     found = [
-        subprocess.run([sys.executable, "-c", code.format(m)], capture_output=True, text=True, check=True).stdout
+        subprocess.run([sys.executable, "-c", code.format(m)], capture_output=True, encoding="utf-8", check=True).stdout
         for m in ("autoflow", "numpy")
     ]
     assert found[0] == found[1]

@@ -76,7 +76,8 @@ def is_the_users(module: types.ModuleType | None) -> bool:
         return module is not None
     file = getattr(module, "__file__", None) or ""
     root = module.__name__.partition(".")[0]
-    return bool(file) and "site-packages" not in file and root not in sys.stdlib_module_names and root != "autoflow"
+    installed = "site-packages" in file or "dist-packages" in file  # the second is where Debian puts them
+    return bool(file) and not installed and root not in sys.stdlib_module_names and root != "autoflow"
 
 
 def names_in(code: types.CodeType) -> Iterator[str]:

@@ -26,6 +26,7 @@ from ...nodes.nodes import Node, Variable
 from ..model.flow import total
 from ..model.names import Titles, bound_names
 from ..model.numbers import Numbers, number, numbers
+from ..model.style import readable
 from .algebra import DOTS, Term, literal, negated, plus, product_of
 from .chain import MANY, Chain, Path, between
 from .latex import below, partial, result_term
@@ -75,7 +76,7 @@ class Why:
             left = "more than 10¹⁸" if self.count >= MANY else f"{self.count - len(self.paths):,}"
             which = "smaller ones" if self.paths and self.paths[0].factors else "others"
             lines.append(f"  {left} {which} are left out: why(..., paths=N) shows N")
-        return "\n".join([*lines, *self.factored(name)])
+        return readable("\n".join([*lines, *self.factored(name)]))
 
     def line(self, path: Path) -> str:
         """``1 × 0.8415 × 7 = 5.89``; of arrays how large the contribution is."""

@@ -16,7 +16,7 @@ import numpy as np
 from ...backprop.engine import topological
 from .data import GraphData, Operand, Vertex
 from .numbers import Numbers, numbers
-from .style import plain, shows_boxes
+from .style import readable
 
 NAMED = 6  # gradients in the last caption
 
@@ -50,8 +50,11 @@ class Step:
     question: str = ""  # the caption without the answer, for those who want to predict it
 
     def __str__(self) -> str:
-        text = f"{self.number:3}  {self.phase:8}  {self.caption}"
-        return text if shows_boxes() else plain(text)
+        return readable(self.line())
+
+    def line(self) -> str:
+        """Number, phase and caption, whatever the terminal can show."""
+        return f"{self.number:3}  {self.phase:8}  {self.caption}"
 
 
 class Record:

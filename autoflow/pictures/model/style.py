@@ -137,6 +137,7 @@ def clip(text: str, longest: int) -> str:
 
 TO_ASCII = str.maketrans({
     "├": "|", "└": "`", "│": "|", "─": "-", "∂": "d", "×": "x", "−": "-", "·": ";", "±": "+-", "…": "...", "∞": "inf",
+    "–": "-", "→": "->", "▰": "#", "▱": ".", "¹": "^1", "⁸": "8", **{chr(0x2460 + k): f"({k + 1})" for k in range(20)},
 })  # fmt: skip
 
 
@@ -149,8 +150,11 @@ def shows_boxes() -> bool:
     return True
 
 
+def readable(text: str) -> str:
+    """``text`` as the terminal can show it, for whatever is printed."""
+    return text if shows_boxes() else plain(text)
+
+
 def plain(text: str) -> str:
     """The same in ASCII."""
-    for k in range(20):
-        text = text.replace(chr(0x2460 + k), f"({k + 1})")
     return text.translate(TO_ASCII).encode("ascii", "backslashreplace").decode()

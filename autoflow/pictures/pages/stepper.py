@@ -7,6 +7,7 @@ from typing import Any
 
 from ..model.data import GraphData
 from ..model.steps import Step, steps_of
+from ..model.style import readable
 from .exports import bundle, save
 from .html import RULE, page, step_rows
 from .still import show
@@ -38,9 +39,13 @@ class Stepper:
         return iter(self.steps)
 
     def __str__(self) -> str:
-        return lines(self.steps, self.graph.notes)
+        return readable(self.to_text())
 
     __repr__ = __str__
+
+    def to_text(self) -> str:
+        """One line per step."""
+        return lines(self.steps, self.graph.notes)
 
     def to_html(self) -> str:
         """The whole page."""
@@ -48,7 +53,9 @@ class Stepper:
 
     def save(self, path: Any) -> Any:
         """Write the page (.html), the lines (.txt), or the picture in another format. Returns the path."""
-        return save(self.graph, path, writers={".html": lambda _: self.to_html(), ".txt": lambda _: f"{self}\n"})
+        return save(
+            self.graph, path, writers={".html": lambda _: self.to_html(), ".txt": lambda _: f"{self.to_text()}\n"}
+        )
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         """What notebooks show."""
@@ -61,4 +68,4 @@ class Stepper:
 
 def lines(told: Iterable[Step], notes: Iterable[str] = ()) -> str:
     """The steps as text, with what a reader has to know below."""
-    return "\n".join([*map(str, told), *notes])
+    return "\n".join([*[step.line() for step in told], *notes])

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..model.data import GraphData
-from ..model.style import cells
+from ..model.style import cells, plain
 
 
-def table(picture: GraphData) -> str:
+def table(picture: GraphData, *, ascii: bool = False) -> str:
     """One row per node of a Graph: number, title, operation, shape, value, gradient, operands.
 
     >>> import autoflow as af
@@ -18,7 +18,8 @@ def table(picture: GraphData) -> str:
     0     x      Variable          3      6
     1     x*x    multiply          9      1         0 0
     """
-    return "\n".join(aligned(table_rows(picture)))
+    rows = table_rows(picture)
+    return "\n".join(aligned([[plain(cell) for cell in row] for row in rows] if ascii else rows))
 
 
 def table_rows(picture: GraphData) -> list[list[str]]:

@@ -34,6 +34,9 @@ def to_text(graph: GraphData, ascii: bool | None = None) -> str:
     if len(graph.nodes) > MANY and graph.look.fold and not graph.view:
         graph = drawn(replace(graph, look=replace(graph.look, merge=False)))
     rows = list(Tree(graph).rows())
+    ascii = not shows_boxes() if ascii is None else ascii
+    if ascii:  # before the columns are aligned: (1) is wider than ①
+        rows = [Row(plain(r.text), plain(r.gradient), plain(r.local), plain(r.parts)) for r in rows]
     first = max([columns(row.text) for row in rows], default=0) + 2
     wide = [
         max([columns(text) for text in column], default=0)
@@ -47,7 +50,7 @@ def to_text(graph: GraphData, ascii: bool | None = None) -> str:
         lines.append(line.rstrip())
     lines += [" · ".join([counts(graph), *invitation(graph)]), *graph.notes]
     text = "\n".join(lines)
-    return plain(text) if ascii or (ascii is None and not shows_boxes()) else text
+    return plain(text) if ascii else text
 
 
 def invitation(graph: GraphData) -> list[str]:
