@@ -54,7 +54,7 @@ def operand(x: Any) -> tuple[Any, Any, Any, bool]:
         if not hasattr(x, "_value"):
             again = None if wants_numbers(versions.calling_module()) else taken_again(x)
             return (orphan_numbers(x), None, None, True) if again is None else operand(again)
-        if kind is Operation or (kind is View and x._record.number > versions.latest):  # no write since: it is current
+        if kind is Operation or (kind is View and x._record.number > versions.latest[0]):  # no write since
             return x._value, x._record, None, kind is View and x._value.nbytes <= versions.COPY_BYTES
         record = source_of(x)
         small_view = getattr(x, "_view", None) is not None and x._value.nbytes <= versions.COPY_BYTES
