@@ -16,6 +16,8 @@ from autoflow.nodes import versions
 from autoflow.numbering import now
 from autoflow.rules import RULES
 
+# Python prints and drops what is raised while it closes a generator or runs a finalizer.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 X = np.array([0.5, 1.5, -2.0, 3.0])
 W = np.array([2.0, -1.0, 0.5, 1.25])
 
@@ -187,9 +189,6 @@ def wrong_names(found, before, after):
     return wrong
 
 
-@pytest.mark.filterwarnings(
-    "ignore::pytest.PytestUnraisableExceptionWarning"
-)  # as Python does, when it closes generators
 @pytest.mark.parametrize("write", WRITES, ids=lambda f: f.__name__)
 def test_interrupted_anywhere(write):
     before = outcomes(Things())
