@@ -63,7 +63,8 @@ class Log:
 class Region:
     """Where an array lies, without keeping it alive: NumPy makes an array of it again.
 
-    Arrays on a device say it in the same words (CUDA's array interface); of them only the ends are compared.
+    Arrays on a device say it in the same words (CUDA's array interface); of them only the ends are compared. One that
+    af.compile records has no memory, and lies nowhere.
     """
 
     __slots__ = ("__array_interface__", "device")
@@ -71,11 +72,13 @@ class Region:
     def __init__(self, array: Array) -> None:
         interface: Any = getattr(array, "__array_interface__", None)
         self.device = interface is None
-        self.__array_interface__ = interface or array.__cuda_array_interface__
+        self.__array_interface__ = interface or getattr(array, "__cuda_array_interface__", None)
 
-    def key(self) -> tuple[Any, ...]:
+    def key(self) -> tuple[Any, ...] | None:
         """Equal for equal regions."""
         interface = self.__array_interface__
+        if interface is None:
+            return None
         return interface["data"][0], interface["shape"], interface["strides"], interface["typestr"]
 
     def meets(self, array: Array) -> bool:
@@ -91,7 +94,7 @@ class Region:
 
     def span(self) -> tuple[int, int]:
         """The address of the first byte, and of the one behind the last."""
-        start, shape, strides, typestr = self.key()
+        start, shape, strides, typestr = self.key() or (0, (0,), None, "|u1")
         size = int(typestr[2:])
         if 0 in shape:
             return start, start
@@ -152,7 +155,8 @@ class Note:
 
     def stamp(self, number: int) -> None:
         """Written into at the time ``number``."""
-        self.log.writes[self.key] = number, self.region, self.where
+        if self.key is not None:
+            self.log.writes[self.key] = number, self.region, self.where
         raise_latest(number)
 
     def done(self, number: int) -> None:
