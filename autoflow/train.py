@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from .errors import AnomalyError, InputError
+from .forward.writing import overwrite
 from .modes import no_grad
 from .nn.checks import generator, plain
 from .nn.plots import plot_loss
@@ -181,8 +182,7 @@ class Best:
         if hasattr(self.model, "state_dict"):
             self.model.load_state_dict(self.kept)
         else:
-            for p, value in zip(self.optimiser.parameters, self.kept, strict=True):
-                p.assign(value)
+            overwrite([p.value for p in self.optimiser.parameters], self.kept)
         return self.epoch
 
 

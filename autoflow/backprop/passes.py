@@ -185,7 +185,7 @@ def on_arrays(limit: int | None, hooks: bool = True, gathering: Gathering | None
         saved, rule = record.saved, record.rule
         if gathering is not None and (rule.joint is not None or (record.extra is not None and "hooks" in record.extra)):
             gathering.add_up()
-        if record.extra is not None or record.number < versions.latest:
+        if record.extra is not None or record.number < versions.latest[0]:
             g, saved, pair = attended(record, g, again, hooks)
         if type(g) is number and rule.joint is None:  # 0-d: nothing broadcasts, and np.float64 is ten times faster
             return g, rule.pulls_0d, saved, pair if keep_numbers else None
@@ -215,7 +215,7 @@ def on_nodes(limit: int | None, hooks: bool = True) -> Callable[[Any], Any]:
     def step(pair: tuple[Any, Any]) -> Any:
         record, g = pair
         saved = record.saved
-        if record.extra is not None or record.number < versions.latest:
+        if record.extra is not None or record.number < versions.latest[0]:
             g, saved, pair = attended(record, g, again, hooks)
         rule, saved = record.rule, as_nodes(record, saved)
         if g.dtype != record.dtype:

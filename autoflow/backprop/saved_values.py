@@ -21,14 +21,17 @@ def check(record: Record) -> None:
     """Are the values that the derivatives will read still those that the operation used? StaleValueError if not."""
     rule, since, extra = record.rule, record.number, record.extra or {}
     if "failed" in extra:
-        raise StaleValueError(f"the write into {record.node_name} at {extra['failed']} failed halfway: compute it anew")
+        raise StaleValueError(
+            f"the write into {record.node_name} at {extra['failed']} failed halfway: an exception cut it short, and "
+            f"its numbers may be old or new. Write all of it again (x[...] = ...), or compute it anew."
+        )
     for array, mark in extra.get("prints", ()):
         if versions.fingerprint(array) != mark:
             raise StaleValueError(
                 f"the derivative of {record.node_name} needs a plain array of shape {array.shape} that it was computed "
                 f"from, and that array has been written into since. Give the operation a copy, or an af.Constant."
             )
-    if since >= versions.latest:
+    if since >= versions.latest[0]:
         return
     for k in rule.keeps(live(record)):
         value = record.saved[k]

@@ -17,7 +17,6 @@ and a view whose base got a new record takes itself again when it is used next (
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,20 +26,19 @@ from ..errors import InPlaceError, LostGradientError, lost
 from ..modes import modes
 from ..nodes import versions
 from ..nodes.coercion import plain_array
-from ..nodes.nodes import ConstantRole, NodeRole, VariableRole, constant_on, new_record, node_on, record_of, value_of
+from ..nodes.nodes import NodeRole, VariableRole, constant_on, is_lent, new_record, node_on, record_of, value_of
 from ..nodes.records import live
-from ..numbering import now
 from ..rules import RULES
-from ..rules.indexing import getitem, is_basic, put_view, setitem
+from ..rules.indexing import getitem, is_basic, setitem
 from ..rules.table import Rule
 from .recording import FORWARD, announce, apply, history_lost, operand, orphan_numbers, plain_option
+from .writing import Writing, become_constant, is_unfinished, overlap, overwrite, rescue
 
 Array = Any
-SMALL = 16  # old values of at most that many elements are copied, so that pictures of small programs show them
 
 
 def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], place: Any = ...) -> Any:
-    """Do ``run(*values)``, which writes into x's memory, and let x become the operation ``rule(*inputs)``.
+    """Do ``run(memory, *values)``, which writes into x's memory, and let x become the operation ``rule(*inputs)``.
 
     ``inputs``: operands, then options, as the row names them; where x itself stands its old value is meant.
     ``place``: only ``x[place]`` is written.
@@ -60,11 +58,15 @@ def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], 
         parents.append(record)
         if shown is not None and shown is not x:
             constants[k] = shown
-    flows = recording and any([p is not None for p in parents])
     memory_of_x, region = x._value, part(x._value, place)
-    if not flows and old is None:  # numbers into a Constant, or no_grad: nothing to record
-        run(*values)
-        versions.stamp(region, now(), versions.caller())
+    if old is not None and is_unfinished(old) and rule is RULES[setitem] and region.size == memory_of_x.size:
+        parents[0] = None  # written whole again: nothing of what was half written is left
+    flows = recording and any([p is not None for p in parents])
+    if not flows and (old is None or (recording and parents[0] is None)):  # numbers into a Constant, or no_grad
+        with Writing(memory_of_x, region, run, values):
+            run(memory_of_x, *values)
+        if old is not None:
+            become_constant(x)
         return x
     if not recording:
         raise InPlaceError(
@@ -72,28 +74,26 @@ def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], 
             f"x.detach().copy()."
         )
     needed = rule.keeps(tuple([p is not None for p in parents]))
-    kept = list(values)
+    kept, prints = list(values), []
     for k, v in enumerate(values[: rule.operands]):
         if type(v) in FAMILIES:
             overlaps = np.may_share_memory(v, memory_of_x)
             if k in needed and (overlaps or parents[k] is None):
                 kept[k] = v.copy()
+            elif k in needed and isinstance(parents[k], VariableRole) and is_lent(parents[k]):
+                prints.append((v, versions.fingerprint(v)))
             elif k not in needed and (overlaps or v.size > modes().keep):
                 kept[k] = versions.Ghost(v)
     rescue(x)
-    try:
-        run(*values)
-    except FloatingPointError:  # under np.errstate(all="raise") NumPy stops when the memory is half written
-        if old is not None:
-            become(x, new_record(old.rule, old.parents, old.saved, {"failed": versions.caller()}))
-        raise
     record = new_record(rule, tuple(parents), (*kept, memory_of_x), {"line": versions.caller()})
     if modes().scope:
         record.extra["scope"] = modes().scope  # type: ignore[index]
+    if prints:
+        record.extra["prints"] = prints  # type: ignore[index]
     if constants:
         record.extra["constants"] = constants  # type: ignore[index]
-    become(x, record)
-    versions.stamp(region, record.number, record.extra["line"])  # type: ignore[index]
+    with Writing(memory_of_x, region, run, values, x, record):
+        run(memory_of_x, *values)
     if modes().notices:
         announce(x)
     return x
@@ -126,51 +126,6 @@ def refuse(x: Any, recording: bool) -> None:
         )
 
 
-def overlap(v: Any, x: Any) -> bool:
-    """May the array ``v`` share memory with the node ``x``?"""
-    return type(v) in FAMILIES and np.may_share_memory(v, x._value)
-
-
-def rescue(x: Any) -> None:
-    """Copy what the records of x and of its bases will need of the memory that is about to be overwritten."""
-    while True:
-        record = record_of(x)
-        if record is not None:
-            value = record.saved[-1]
-            needed = len(record.saved) - 1 in record.rule.keeps(live(record))
-            if overlap(value, x) and (needed or value.size <= SMALL):
-                record.saved = (*record.saved[:-1], value.copy())
-        if (view := getattr(x, "_view", None)) is None:
-            return
-        x = view[0]
-
-
-def become(x: Any, record: Any) -> None:
-    """Let the array object x have ``record``; and if it is a view, let its base know."""
-    name = getattr(record_of(x) or x, "_name", None)
-    if isinstance(x, ConstantRole):
-        x.__class__ = x.family.Operation
-    x._record, record._name = record, name
-    x._operand = x._value
-    if (view := getattr(x, "_view", None)) is None:
-        return
-    base, taken = view
-    if taken.rule is RULES[getitem]:
-        rule, options = RULES[setitem], taken.saved[1:-1]
-    else:
-        rule, options = RULES[put_view], (partial(_viewed, taken.rule, taken.saved[1:-1]),)
-    saved = (versions.Ghost(base._value), versions.Ghost(x._value), *options, base._value)
-    on_base = new_record(rule, (record_of(base), record), saved, record.extra)
-    x.__class__ = x.family.View
-    x._view = base, new_record(taken.rule, (on_base,), taken.saved)
-    become(base, on_base)
-
-
-def _viewed(rule: Rule, options: tuple[Any, ...], x: Any) -> Any:
-    """The view that ``rule`` takes, of another array or node."""
-    return apply(rule, (x, *options)) if isinstance(x, NodeRole) else rule.compute(x, *options)
-
-
 def write_item(x: Any, i: Any, y: Any) -> None:
     """``x[i] = y``, recorded."""
     if not hasattr(x, "_value"):
@@ -179,14 +134,14 @@ def write_item(x: Any, i: Any, y: Any) -> None:
     if getattr(y, "_view", None) is not None and y._view[0] is x and written_through(x, i, y):
         return  # ``x[i] += 1`` has written through the view x[i] already; Python now stores it where it is
     i = plain_option(i)
-    write(x, RULES[setitem], (x, y, i), lambda a, b, i: x._value.__setitem__(i, b), i)
+    write(x, RULES[setitem], (x, y, i), lambda memory, a, b, i: memory.__setitem__(i, b), i)
 
 
 def write_numbers(x: Any, run: Callable[[Array], Any]) -> None:
     """Write into an array of our class that NumPy made in C (``masked.data``), if it may be taken as numbers. A node
     that shares its memory notices."""
-    run(numbers := orphan_numbers(x))
-    versions.stamp(numbers, now(), versions.caller())
+    with Writing(numbers := orphan_numbers(x), numbers, run):
+        run(numbers)
 
 
 def written_through(x: Any, i: Any, y: Any) -> bool:
@@ -210,12 +165,13 @@ def set_value(x: Any, value: Any) -> None:
                     f"{x.name} has shape {x._value.shape}; assigned was shape {new.shape}. Make a new Variable "
                     f"for another shape."
                 )
-            np.copyto(x._value, x.family.from_numpy(new) if type(new) is np.ndarray else new, casting="same_kind")
-        versions.stamp(x._value, now(), versions.caller())
+            overwrite([x._value], [x.family.from_numpy(new) if type(new) is np.ndarray else new])
+        else:
+            overwrite([value], [value])
     elif value is x._value:
         if record_of(x) is not None:
             raise InPlaceError(f"{x.name} has a history, which x.value -= y would not be in: write x -= y")
-        versions.stamp(x._value, now(), versions.caller())
+        overwrite([value], [value])
     else:
         write_item(x, ..., value)
 
@@ -260,7 +216,7 @@ def write_out(rule: Rule, args: tuple[Any, ...], options: dict[str, Any], out: A
     if isinstance(out, NodeRole):
         if isinstance(rule.function, np.ufunc) and not options and not rule.variadic:
             inputs = rule.bind(args, {})
-            return write(out, rule, inputs, lambda *values: rule.function(*values, out=out._value))
+            return write(out, rule, inputs, lambda memory, *values: rule.function(*values, out=memory))
         z = apply(rule, args, options)
         if (record := record_of(z)) is not None:  # what its derivatives will need of the memory of out
             needed = rule.keeps(live(record)) if not rule.variadic else ()
@@ -273,11 +229,17 @@ def write_out(rule: Rule, args: tuple[Any, ...], options: dict[str, Any], out: A
             f"{rule.name}(..., out=) into a plain array, or plain[i] += node, keeps only numbers. Make the array with "
             f"af.zeros(...) or np.zeros_like(node): then the write is recorded."
         )
-    node = apply(rule, (out.copy(), *args[1:]), options)  # plain += node
+    old = out.copy()
+    node = apply(rule, (old, *args[1:]), options)  # plain += node
     if not isinstance(node, NodeRole):
         raise lost("this in-place operation gave no node")
-    np.copyto(out, node._value, casting="same_kind")  # whoever else holds the array sees the write
-    return node_on(out, node._record) if node.requires_grad else constant_on(out)
+    answer = node_on(out, node._record) if node.requires_grad else constant_on(out)
+    try:
+        overwrite([out], [node._value])  # whoever else holds the array sees the write
+        return answer
+    except BaseException:  # the numbers may not stay where their history has not arrived
+        np.copyto(out, old)
+        raise
 
 
 def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
@@ -286,7 +248,7 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
         raise lost("np.copyto(plain, node) keeps only numbers: make the array with af.zeros(...)")
     if where is not True:
         src = np.where(where, src, dst)  # type: ignore[call-overload]
-    write(dst, RULES[setitem], (dst, src, ...), lambda a, b, i: np.copyto(dst._value, b, casting=casting))  # type: ignore[arg-type]
+    write(dst, RULES[setitem], (dst, src, ...), lambda m, a, b, i: np.copyto(m, b, casting=casting))  # type: ignore[arg-type]
 
 
 def augmented(name: str) -> Callable[[Any, Any], Any]:
@@ -302,6 +264,6 @@ def augmented(name: str) -> Callable[[Any, Any], Any]:
         if not hasattr(x, "_value"):
             write_numbers(x, lambda a: ufunc(a, value_of(y), out=a))
             return x
-        return write(x, rule, (x, y), lambda a, b: ufunc(a, b, out=x._value))
+        return write(x, rule, (x, y), lambda memory, a, b: ufunc(a, b, out=memory))
 
     return inplace

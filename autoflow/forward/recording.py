@@ -26,6 +26,7 @@ from ..nodes.nodes import (
     VariableRole,
     View,
     constant_on,
+    is_lent,
     new_record,
     record_of,
     source_of,
@@ -54,11 +55,11 @@ def operand(x: Any) -> tuple[Any, Any, Any, bool]:
         if not hasattr(x, "_value"):
             again = None if wants_numbers(versions.calling_module()) else taken_again(x)
             return (orphan_numbers(x), None, None, True) if again is None else operand(again)
-        if kind is Operation or (kind is View and x._record.number > versions.latest):  # no write since: it is current
-            return x._value, x._record, None, kind is View and x._value.nbytes <= versions.COPY_BYTES
+        if kind is Operation or (kind is View and x._record.number > versions.latest[0]):  # no write since
+            return x._value, x._record, None, kind is View and (x._value.nbytes <= versions.COPY_BYTES or is_lent(x))
         record = source_of(x)
         small_view = getattr(x, "_view", None) is not None and x._value.nbytes <= versions.COPY_BYTES
-        return x._value, record, (x if record is None else None), small_view
+        return x._value, record, (x if record is None else None), small_view or is_lent(x)
     if type(x) in NUMBERS or x is None:
         return x, None, None, False
     return plain_array(x), None, None, True
@@ -207,7 +208,9 @@ def finish(
         if shared:
             node._view = inputs[0], new_record(rule, (record_of(inputs[0]),), (*values, result))
         return node
-    node = result.view(family.View if shared and not isinstance(inputs[0], VariableRole) else family.Operation)
+    # A view of a Variable is an Operation: into that nobody else writes, unless its memory is the user's.
+    watched = shared and (not isinstance(inputs[0], VariableRole) or is_lent(inputs[0]))
+    node = result.view(family.View if watched else family.Operation)
     node._value = node._operand = result
     node._record = new_record(rule, parents, ())
     limit = switches.keep
@@ -215,7 +218,10 @@ def finish(
     if unsafe or result.size > limit or not rule.elementwise:  # else all is small: keep it, needed or not
         needed = rule.keeps(tuple([p is not None for p in parents]))
         for k in unsafe:
-            values[k] = secure(values[k], k in needed, prints)
+            if k < len(parents) and isinstance(parents[k], VariableRole):  # lent; second derivatives read it itself
+                prints += [(values[k], versions.fingerprint(values[k]))] if k in needed else []
+            else:
+                values[k] = secure(values[k], k in needed, prints)
         for k in range(rule.operands):
             if k not in needed and type(values[k]) in FAMILIES and values[k].size > limit:
                 values[k] = Ghost(values[k])

@@ -141,9 +141,9 @@ def write_at(ufunc: Any, x: Any, i: Any, y: Any = None) -> None:
         values = np.broadcast_to(as_array(y), places.shape)
         added = put_back(values if values.dtype == x.dtype else np.astype(values, x.dtype), i, x.shape)
         if is_numpys(x):
-            write(x, RULES[ufunc], (x, added), lambda a, b: ufunc.at(x._value, i, value_of(y)))
+            write(x, RULES[ufunc], (x, added), lambda memory, a, b: ufunc.at(memory, i, value_of(y)))
         else:  # a library may not take every index here
-            write(x, RULES[ufunc], (x, added), lambda a, b: ufunc(x._value, b, out=x._value))
+            write(x, RULES[ufunc], (x, added), lambda memory, a, b: ufunc(memory, b, out=memory))
         return
     if np.unique(places).size != places.size:
         raise NoRuleError(

@@ -17,8 +17,9 @@ import numpy as np
 from ..arrays.devices import Autodiff, usable_cupy
 from ..backends.registry import FAMILIES, on_host
 from ..errors import StateError
+from ..forward.writing import overwrite
 from ..modes import modes
-from ..nodes.grads import alike
+from ..nodes.grads import alike, forget_grads
 from ..nodes.nodes import Constant, VariableRole, value_of
 from ..nodes.scopes import scope
 from ..pytree import leaves, mapped
@@ -107,8 +108,7 @@ class Module:
 
     def zero_grad(self) -> None:
         """Forget the gradients of all parameters."""
-        for parameter in self.named_parameters().values():
-            parameter.zero_grad()
+        forget_grads([p for p in self.named_parameters().values() if isinstance(p, VariableRole)])
 
     def _state(self) -> dict[str, Any]:
         return {p: v for p, v in self._walk("") if is_parameter(v) or type(v) in FAMILIES}
@@ -130,11 +130,8 @@ class Module:
         own = self._state()
         state = {path: value_of(value) for path, value in state.items()}
         arrays = check_state(repr(self), {path: value_of(value) for path, value in own.items()}, state)
-        for path, value in own.items():
-            if isinstance(value, VariableRole):
-                value.assign(arrays[path])  # type: ignore[attr-defined]
-            else:
-                np.copyto(value, alike(arrays[path], value), casting="same_kind")
+        targets = [value_of(value) for value in own.values()]
+        overwrite(targets, [alike(arrays[path], target) for path, target in zip(own, targets, strict=True)])
 
     def to_gpu(self: Self) -> Self:
         """Parameters and buffers onto the GPU, in place; returns the module. Parameters are new Variables then: make

@@ -6,6 +6,7 @@ What the user reads shares memory with nothing else, so the first read copies, u
 
 from __future__ import annotations
 
+from itertools import repeat
 from sys import getrefcount
 from typing import Any
 
@@ -48,6 +49,12 @@ def added(a: Array, b: Array) -> Array:
     if a.dtype is HALF and b.dtype is HALF:
         return a.astype(np.float32) + b
     return a + b
+
+
+def forget_grads(variables: list[Any]) -> None:
+    """No gradient any more, of all of them in one call in C: else Ctrl-C would let the next pass add to some."""
+    slots = ["_sent"] * len(variables) + ["_grad"] * len(variables)
+    list(map(setattr, [*variables, *variables], slots, repeat(None)))
 
 
 def alike(x: Any, value: Array) -> Array:

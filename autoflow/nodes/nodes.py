@@ -34,7 +34,7 @@ from .records import Record
 from .versions import Ghost
 
 Array = Any
-SLOTS = ("_count", "_grad", "_live", "_name", "_number", "_operand", "_record", "_sent", "_value", "_view")
+SLOTS = ("_count", "_grad", "_lent", "_live", "_name", "_number", "_operand", "_record", "_sent", "_value", "_view")
 
 
 class NodeRole:
@@ -52,6 +52,7 @@ class NodeRole:
     _value: Array  # the plain array; node and plain array share their memory
     _operand: Any  # of Operations: what arithmetic reads, the plain array or, if 0-d float64, the number in it
     _record: Record  # of Operations
+    _lent: bool  # of leaves on memory of the user's
     _view: tuple[Any, Record]  # of basic views of other nodes: the node, and the record of taking the view
 
     @property
@@ -147,7 +148,10 @@ class NodeRole:
         value = value_of(self).view()
         if self.family is NUMPY:  # no other library knows read-only arrays
             value.flags.writeable = False
-        return constant_on(value, self.family)
+        node = constant_on(value, self.family)
+        if is_lent(self):
+            node._lent = True
+        return node
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
         """What NumPy computed without asking us is a plain array."""
@@ -191,8 +195,10 @@ class VariableRole(NodeRole):
     def __new__(
         cls, value: Any, name: str | None = None, *, dtype: Any = None, copy: bool = True, requires_grad: bool = True
     ) -> Any:
-        self = leaf(cls, leaf_array(value, dtype, copy, True), name)
-        self._live = bool(requires_grad)
+        self = leaf(cls, array := leaf_array(value, dtype, copy, True), name)
+        if not copy and is_memory_of(array, value):
+            self._lent = True
+        self.requires_grad = requires_grad
         self._sent = self._grad = None  # to find a slot empty takes 0.4 µs
         return self
 
@@ -204,11 +210,12 @@ class VariableRole(NodeRole):
     @property
     def requires_grad(self) -> bool:
         """Do gradients flow to this Variable? Set it to False to freeze it."""
-        return bool(getattr(self, "_live", False))
+        return getattr(self, "_live", False) is not False
 
     @requires_grad.setter
     def requires_grad(self, on: bool) -> None:
-        self._live = bool(on)
+        # None: yes, but not for the fast path of operators.py, which does not look after memory of the user's
+        self._live = None if on and hasattr(self, "_lent") else bool(on)
 
     @property
     def grad(self) -> Array | None:
@@ -236,7 +243,10 @@ class ConstantRole(NodeRole):
     __slots__ = ()
 
     def __new__(cls, value: Any, name: str | None = None, *, dtype: Any = None, copy: bool = True) -> Any:
-        return leaf(cls, leaf_array(value, dtype, copy, False), name)
+        self = leaf(cls, array := leaf_array(value, dtype, copy, False), name)
+        if not copy and is_memory_of(array, value):
+            self._lent = True
+        return self
 
     @classmethod
     def create_node(cls, value: Any, name: str | None = None) -> Any:
@@ -348,6 +358,18 @@ def leaf(cls: Any, array: Array, name: str | None) -> Any:
     node._number = now()
     node._count = cls._kind.tick()
     return node
+
+
+def is_memory_of(array: Array, value: Any) -> bool:
+    """Has a leaf that was made with ``copy=False`` the memory of an array of the user's, who may write into it?"""
+    return type(array) is np.ndarray and isinstance(value, np.ndarray) and np.may_share_memory(array, value)
+
+
+def is_lent(x: Any) -> bool:
+    """May memory of ``x`` change without our seeing it, because the leaf that it views was made with ``copy=False``?"""
+    while (view := getattr(x, "_view", None)) is not None:
+        x = view[0]
+    return hasattr(x, "_lent")
 
 
 def constant_on(array: Array, family: Family | None = None) -> Any:

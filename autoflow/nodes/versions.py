@@ -4,9 +4,11 @@ Three cases, three means.
 
 * Arrays that the user may write into without our seeing it (plain arrays, index arrays, views): :func:`protect`
   copies small ones and takes a fingerprint of large ones.
-* Writes that we do see (``a += b`` on nodes, ``v.assign``): :func:`stamp` notes when, where and which bytes, per
+* Writes that we do see (``a += b`` on nodes, ``v.assign``): a :class:`Note` says when, where and which bytes, per
   block of memory, and :func:`overwritten` answers whether an array has been written into since. The common case
-  costs one comparison of two integers: nothing was written anywhere after the operation was made.
+  costs one comparison of two integers: nothing was written anywhere after the operation was made. The note is taken
+  before the write, which may be cut short (Ctrl-C, warnings as errors), and once more after it: who has read the
+  memory between the two read old numbers or new ones.
 * Values that no derivative needs are not kept alive: a :class:`Ghost` knows their shape and dtype.
 """
 
@@ -15,15 +17,18 @@ from __future__ import annotations
 import math
 import sys
 import weakref
+from heapq import heappushpop
 from typing import Any
 
 import numpy as np
+
+from ..numbering import now
 
 Array = Any
 COPY_BYTES = 4096  # copying 4 KB takes 0.15 µs; a fingerprint and its check later 0.8
 SAMPLES = 8  # elements of a large array
 PACKAGE = __name__.partition(".")[0]
-latest = 0  # creation number of the latest write that was noted
+latest = [0]  # creation number of the latest write that was noted: a heap of one, see raise_latest
 _logs: dict[int, Log] = {}  # id of the owner of a block of memory -> what was written there
 
 
@@ -58,7 +63,8 @@ class Log:
 class Region:
     """Where an array lies, without keeping it alive: NumPy makes an array of it again.
 
-    Arrays on a device say it in the same words (CUDA's array interface); of them only the ends are compared.
+    Arrays on a device say it in the same words (CUDA's array interface); of them only the ends are compared. One that
+    af.compile records has no memory, and lies nowhere.
     """
 
     __slots__ = ("__array_interface__", "device")
@@ -66,11 +72,13 @@ class Region:
     def __init__(self, array: Array) -> None:
         interface: Any = getattr(array, "__array_interface__", None)
         self.device = interface is None
-        self.__array_interface__ = interface or array.__cuda_array_interface__
+        self.__array_interface__ = interface or getattr(array, "__cuda_array_interface__", None)
 
-    def key(self) -> tuple[Any, ...]:
+    def key(self) -> tuple[Any, ...] | None:
         """Equal for equal regions."""
         interface = self.__array_interface__
+        if interface is None:
+            return None
         return interface["data"][0], interface["shape"], interface["strides"], interface["typestr"]
 
     def meets(self, array: Array) -> bool:
@@ -86,7 +94,7 @@ class Region:
 
     def span(self) -> tuple[int, int]:
         """The address of the first byte, and of the one behind the last."""
-        start, shape, strides, typestr = self.key()
+        start, shape, strides, typestr = self.key() or (0, (0,), None, "|u1")
         size = int(typestr[2:])
         if 0 in shape:
             return start, start
@@ -103,28 +111,78 @@ def owner_of(array: Array) -> Array:
     return array
 
 
-def stamp(array: Array, number: int, where: str) -> None:
-    """Note that ``array``'s memory was written into at time ``number``, by the line ``where``."""
-    global latest
-    owner = owner_of(array)
+def raise_latest(number: int) -> None:
+    """``latest`` becomes ``number``, if it is not larger already.
+
+    One call in C: no thread, signal handler or finalizer comes between comparison and store, so it never goes back.
+    (``latest = max(latest, number)`` could be overtaken between its two halves; on one thread no lock would help.)
+    """
+    heappushpop(latest, number)
+
+
+def log_of(owner: Array) -> Log:
+    """What was written into the memory of ``owner``."""
     log = _logs.get(id(owner))
-    if log is None or log.owner() is not owner:
-        log = _logs[id(owner)] = Log(owner)
-    if array.size == owner.size:
-        log.writes.clear()  # this write covers all the earlier ones
-    region = Region(array)
-    log.writes[region.key()] = number, region, where
-    latest = number
+    if log is not None and log.owner() is not owner:  # of an array that is gone
+        _logs.pop(id(owner), None)
+        log = None
+    return log or _logs.setdefault(id(owner), Log(owner))  # one for all threads
+
+
+class Note:
+    """``array`` is about to be written into, by the line ``where``. Then :meth:`done`, or :meth:`undo` if it was not;
+    if neither is reached, the memory counts as written into.
+
+    >>> a = np.zeros(3)
+    >>> before = now()
+    >>> note = Note(a, "example.py:1")
+    >>> overwritten(a, before)
+    'example.py:1'
+    >>> note.undo()
+    >>> overwritten(a, before)
+    ''
+    """
+
+    __slots__ = ("before", "key", "log", "region", "where", "whole")
+
+    def __init__(self, array: Array, where: str) -> None:
+        owner = owner_of(array)
+        self.log, self.region, self.where = log_of(owner), Region(array), where
+        self.key = self.region.key()
+        self.whole = array.size == owner.size
+        self.before = self.log.writes.get(self.key)
+        self.stamp(now())
+
+    def stamp(self, number: int) -> None:
+        """Written into at the time ``number``."""
+        if self.key is not None:
+            self.log.writes[self.key] = number, self.region, self.where
+        raise_latest(number)
+
+    def done(self, number: int) -> None:
+        """It was written into until the time ``number``. A write to all of the memory covers the earlier ones."""
+        self.stamp(number)
+        if self.whole and len(writes := self.log.writes) > 1:
+            for key, (earlier, *_) in list(writes.items()):
+                if earlier < number:
+                    writes.pop(key, None)
+
+    def undo(self) -> None:
+        """It was not written into. (``latest`` stays: that costs a look at the log, and is never wrong.)"""
+        if self.before is None:
+            self.log.writes.pop(self.key, None)
+        else:
+            self.log.writes[self.key] = self.before
 
 
 def overwritten(array: Array, since: int) -> str:
     """The line that wrote into ``array`` after the time ``since``; the empty string if none did."""
-    if since >= latest or not hasattr(array, "strides"):
+    if since >= latest[0] or not hasattr(array, "strides"):
         return ""
     log = _logs.get(id(owner := owner_of(array)))
     if log is None or log.owner() is not owner:
         return ""
-    for number, region, where in log.writes.values():
+    for number, region, where in list(log.writes.values()):
         if number > since and region.meets(array):
             return where
     return ""

@@ -2,20 +2,25 @@
 
 A rule (``update``) works on plain arrays and writes in place: ``np.multiply(g, lr, out=a)`` into an array that is
 there already, so that a step allocates nothing of the size of the model. Two such scratch arrays, as large as the
-largest parameter, serve all of them.
+largest parameter, serve all of them. Ctrl-C, or a warning that is an error, may cut a step short: what it changes is
+copied first (into arrays that are there already, too), and copied back by one call in C.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..errors import AnomalyError, DataError
+from ..errors import AnomalyError, DataError, StateError
+from ..nodes.grads import forget_grads
 from ..nodes.nodes import VariableRole, value_of
+from ..nodes.versions import Note, caller
+from ..numbering import now
 from ..rules.shapes import at_hand
 from ..saving import check_state, load_state, save_state
 
@@ -39,6 +44,8 @@ class Optimiser:
         self.steps = [0] * len(self.parameters)  # that each parameter has made
         self.memory = [{name: np.zeros_like(value_of(p)) for name in self.remembers} for p in self.parameters]
         self.scratch = scratch_for(self.parameters)
+        self.kept: dict[int, list[Array]] = {}  # per parameter it and its memory, as they were before this step
+        self.unfinished = ""  # what holds a part of a step that could not be taken back
 
     @property
     def lr(self) -> float:
@@ -55,11 +62,14 @@ class Optimiser:
         raise NotImplementedError
 
     def step(self) -> None:
-        """One update of every parameter that has a gradient and is not frozen.
+        """One update of every parameter that has a gradient and is not frozen: of all of them, or, if an exception
+        cuts the step short, of none.
 
         Raises AnomalyError, and changes nothing, if a gradient is NaN or infinite (not looked at on a GPU). A graph
-        that was recorded before and needs the old numbers notices (StaleValueError).
+        that was recorded before and needs the old numbers notices (StaleValueError). Raises StateError if a second
+        exception came while an earlier step was being taken back.
         """
+        self.check_finished()
         grads = [value_of(p.grad) if p.requires_grad else None for p in self.parameters]
         for p, g in zip(self.parameters, grads, strict=True):
             if g is not None and not finite(g):
@@ -67,18 +77,51 @@ class Optimiser:
                     f"{type(self).__name__}: the gradient of {p.name} contains NaN or infinity. No parameter was "
                     f"changed. Look at the data and the loss; clip gradients or lower lr={self.lr:g}."
                 )
-        for k, (p, g) in enumerate(zip(self.parameters, grads, strict=True)):
-            if g is not None:
-                x = p.value
+        moving = {k: g for k, g in enumerate(grads) if g is not None}
+        live = [array for k in moving for array in self.changed_by_step(k)]
+        kept = [array for k in moving for array in self.room_for(k)]
+        where, before, steps = caller(), self.steps, list(self.steps)
+        notes = [Note(value_of(self.parameters[k]), where) for k in moving]
+        list(map(np.copyto, kept, live))
+        names = ", ".join([self.parameters[k].name for k in moving])
+        try:
+            self.unfinished = f"a step at {where} was cut short, and so was taking it back: {names} may hold half of it"
+            for k, g in moving.items():
+                x = value_of(self.parameters[k])
                 a, b = [flat[: x.size].reshape(x.shape) for flat in self.scratch[x.dtype]]
-                self.steps[k] += 1
-                self.update(x, g, self.steps[k], a, b, **self.memory[k])
-                p.value = x  # the same array: only notes that it has been written into
+                steps[k] += 1
+                self.update(x, g, steps[k], a, b, **self.memory[k])
+            self.steps, self.unfinished = steps, ""
+        except BaseException:
+            list(map(np.copyto, live, kept))
+            self.steps, self.unfinished = before, ""
+            for note in notes:
+                note.undo()
+            raise
+        number = now()
+        for note in notes:
+            note.done(number)
+
+    def changed_by_step(self, k: int) -> list[Array]:
+        """What a step of parameter number k writes into: it, and what is remembered of it."""
+        return [value_of(self.parameters[k]), *self.memory[k].values()]
+
+    def room_for(self, k: int) -> list[Array]:
+        """Arrays for a copy of that."""
+        if k not in self.kept:
+            self.kept[k] = [np.empty_like(array) for array in self.changed_by_step(k)]
+        return self.kept[k]
+
+    def check_finished(self) -> None:
+        """Has no step been left half done?"""
+        if self.unfinished:
+            raise StateError(
+                f"{type(self).__name__}: {self.unfinished}. Load a saved state of the model and one of the optimiser."
+            )
 
     def zero_grad(self) -> None:
         """Forget the gradients: the next backward pass starts from nothing."""
-        for p in self.parameters:
-            p.zero_grad()
+        forget_grads(self.parameters)
 
     def _state(self) -> dict[str, Array]:
         """What a later step depends on besides the parameters, by name; arrays not copied."""
@@ -98,11 +141,14 @@ class Optimiser:
         """Go on where :meth:`state_dict` was taken. Raises StateError, and changes nothing, if it does not fit."""
         own = self._state()
         arrays = check_state(type(self).__name__, own, state)
-        self.lr = float(arrays["lr"])
-        self.steps = [int(t) for t in arrays["steps"]]
-        for name, array in own.items():
-            if name not in ("lr", "steps"):
-                np.copyto(array, arrays[name], casting="same_kind")
+        names = [name for name in own if name not in ("lr", "steps")]
+        memory, new = [own[name] for name in names], [np.asarray(arrays[name]) for name in names]
+        lr, steps = not_negative("load_state_dict", "lr", float(arrays["lr"])), [int(t) for t in arrays["steps"]]
+        self.unfinished = "loading its state was cut short"
+        copy: Any = np.copyto
+        list(map(copy, memory, new, repeat("same_kind")))
+        self.lr = lr
+        self.steps, self.unfinished = steps, ""
 
     def save(self, path: str | Path) -> Path:
         """Write :meth:`state_dict` to an npz file; returns its path."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -25,9 +26,9 @@ def clip_grad_value(parameters: Any, bound: float) -> None:
     array([ 1. , -0.5])
     """
     bound = not_negative("clip_grad_value", "bound", bound)
-    for p in variables(parameters):
-        if (g := value_of(p.grad)) is not None:
-            np.clip(g, -bound, bound, out=g)
+    grads = [value_of(p.grad) for p in variables(parameters) if p.grad is not None]
+    clipped = [np.clip(g, -bound, bound) for g in grads]
+    list(map(np.copyto, grads, clipped))  # one call in C: Ctrl-C leaves all of them or none
 
 
 def clip_grad_norm(parameters: Any, max_norm: float) -> Any:
@@ -53,8 +54,9 @@ def clip_grad_norm(parameters: Any, max_norm: float) -> Any:
         wrong = [p.name for p, g in found if not np.isfinite(g).all()]
         raise AnomalyError(f"clip_grad_norm: gradients with NaN or infinity, nothing was changed: {', '.join(wrong)}")
     if total + 1e-6 > max_norm:
-        for _, g in found:
-            np.multiply(g, max_norm / (total + 1e-6), out=g)  # the 1e-6 is PyTorch's
+        grads = [g for _, g in found]
+        factor = max_norm / (total + 1e-6)  # the 1e-6 is PyTorch's
+        list(map(np.multiply, grads, repeat(factor), grads))
     return total
 
 
@@ -62,6 +64,5 @@ def _clipped_there(grads: list[Array], max_norm: float) -> Array:
     """The same without bringing a number to the host."""
     total = np.sqrt(sum([np.sum(np.square(np.abs(g))) for g in grads]))
     factor = np.minimum(max_norm / (total + 1e-6), 1.0)
-    for g in grads:
-        np.multiply(g, factor.astype(g.dtype), out=g)
+    list(map(np.multiply, grads, [factor.astype(g.dtype) for g in grads], grads))
     return total

@@ -136,7 +136,7 @@ def on_values() -> Callable[[Any], Any]:
     def step(pair: tuple[Any, Any]) -> Any:
         record, g = pair
         saved = record.saved
-        if record.extra is not None or record.number < versions.latest:
+        if record.extra is not None or record.number < versions.latest[0]:
             g, saved, pair = passes.attended(record, g, again, False)
         rule = record.rule
         if g.dtype != record.dtype:

@@ -1,0 +1,175 @@
+"""A write that may be cut short: Ctrl-C, a warning that is an error, ``np.errstate(all="raise")``, no memory left.
+
+NumPy has written all, a part or nothing when such an exception arrives, and nobody can say which. So what a write
+changes in the graph is changed *before* it: the memory counts as written into (``nodes/versions.py``), and the array
+and all arrays of which it is a view have records that refuse a backward pass. When the write is done, one call in C
+takes the refusal back. Every write of the package goes through :class:`Writing`, or, of leaves, :func:`overwrite`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+
+from ..backends.registry import FAMILIES
+from ..nodes import versions
+from ..nodes.nodes import ConstantRole, NodeRole, OperationRole, new_record, record_of
+from ..nodes.records import Record, live
+from ..nodes.versions import Ghost, Note
+from ..numbering import CONSTANT, now
+from ..rules import RULES
+from ..rules.indexing import getitem, put_view, setitem
+from ..rules.table import Rule
+from .recording import apply
+
+Array = Any
+SMALL = 16  # old values of at most that many elements are copied, so that pictures of small programs show them
+
+
+class Writing:
+    """``with Writing(memory, region, run, values, x, record): run(memory, *values)`` writes into ``region``, which is
+    ``memory`` or a part of it, and x gets ``record``. Without x only the memory is noted: that of a leaf."""
+
+    __slots__ = ("before", "changes", "made", "memory", "note", "record", "region", "run", "values", "x")
+
+    def __init__(
+        self, memory: Array, region: Array, run: Callable[..., Any], values: Sequence[Any] = (), x: Any = None,
+        record: Any = None,
+    ) -> None:  # fmt: skip
+        self.memory, self.region, self.run, self.values, self.x, self.record = memory, region, run, values, x, record
+
+    def __enter__(self) -> None:
+        if self.record is None:
+            self.note = Note(self.region, versions.caller())
+            return
+        where = self.record.extra["failed"] = self.record.extra["line"]
+        self.note = Note(self.region, where)
+        self.changes, self.made = becoming(self.x, self.record)
+        self.before = [(thing, name, getattr(thing, name, None)) for thing, name, _ in self.changes]
+        set_all(self.changes)
+
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+        if error is None:
+            number = now()  # after the write: what was made of the old numbers until now is older
+            for record in self.made if self.record is not None else ():
+                record.number = now()
+            if self.record is not None:
+                self.record.number = number
+            self.note.done(number)
+            if self.record is not None:
+                del self.record.extra["failed"]  # of the bases' records, too: they share it
+        elif is_refused(error, self.memory, self.run, self.values):
+            if self.record is not None:
+                set_all(self.before)
+            self.note.undo()
+        else:
+            self.note.stamp(now())
+
+
+def set_all(changes: list[tuple[Any, str, Any]]) -> None:
+    """Set attributes in one call in C: not even KeyboardInterrupt leaves some set and others not."""
+    list(map(setattr, *zip(*changes, strict=True)))
+
+
+def is_refused(error: BaseException, memory: Array, run: Callable[..., Any], values: Sequence[Any]) -> bool:
+    """Has NumPy refused the write (shapes or dtypes that do not fit) before it touched the memory?
+
+    It is asked once more, with memory that belongs to nobody: the exception may as well come from a signal handler.
+    """
+    if not isinstance(error, (ValueError, TypeError, IndexError)):
+        return False
+    scratch: Any = np.empty_like(memory)
+    marked = None
+    if type(scratch) is np.ndarray:
+        marked = np.full(memory.nbytes, 0b10101, np.uint8)
+        scratch = marked.view(memory.dtype).reshape(memory.shape)
+    try:
+        with np.errstate(all="ignore"):
+            run(scratch, *values)
+    except type(error):
+        return marked is None or bool((marked == 0b10101).all())
+    return False
+
+
+def is_unfinished(record: Record) -> bool:
+    """Was the write that made this record cut short?"""
+    return record.extra is not None and "failed" in record.extra
+
+
+def own_record(x: Any) -> Any:
+    """The record of a node that is up to date; None for a leaf."""
+    return x._record if isinstance(x, OperationRole) else None
+
+
+def overlap(v: Any, x: Any) -> bool:
+    """May the array ``v`` share memory with the node ``x``?"""
+    return type(v) in FAMILIES and np.may_share_memory(v, x._value)
+
+
+def rescue(x: Any) -> None:
+    """Copy what the records of x and of its bases will need of the memory that is about to be overwritten."""
+    record_of(x)  # brings all of them up to date
+    written = x
+    while True:
+        record = own_record(x)
+        if record is not None:
+            value = record.saved[-1]
+            needed = len(record.saved) - 1 in record.rule.keeps(live(record))
+            if overlap(value, written) and (needed or value.size <= SMALL):
+                record.saved = (*record.saved[:-1], value.copy())
+        if (view := getattr(x, "_view", None)) is None:
+            return
+        x = view[0]
+
+
+def becoming(x: Any, record: Record) -> tuple[list[tuple[Any, str, Any]], list[Record]]:
+    """What is to be set so that the array object x has ``record``, and that, if it is a view, its bases know: triples
+    (node, attribute, value), and the records of the bases. No recursion: a view of a view of a view may be deep."""
+    changes: list[tuple[Any, str, Any]] = []
+    made: list[Record] = []
+    while True:
+        record._name = getattr(own_record(x) or x, "_name", None)
+        view = getattr(x, "_view", None)
+        kind = x.family.View if view else x.family.Operation if isinstance(x, ConstantRole) else type(x)
+        changes += [(x, "_record", record), (x, "_operand", x._value), (x, "__class__", kind)]
+        if view is None:
+            return changes, made
+        base, taken = view
+        if taken.rule is RULES[getitem]:
+            rule, options = RULES[setitem], taken.saved[1:-1]
+        else:
+            rule, options = RULES[put_view], (partial(_viewed, taken.rule, taken.saved[1:-1]),)
+        saved = (Ghost(base._value), Ghost(x._value), *options, base._value)
+        on_base = new_record(rule, (own_record(base), record), saved, record.extra)
+        changes.append((x, "_view", (base, new_record(taken.rule, (on_base,), taken.saved))))
+        made.append(on_base)
+        x, record = base, on_base
+
+
+def _viewed(rule: Rule, options: tuple[Any, ...], x: Any) -> Any:
+    """The view that ``rule`` takes, of another array or node."""
+    return apply(rule, (x, *options)) if isinstance(x, NodeRole) else rule.compute(x, *options)
+
+
+def become_constant(x: Any) -> None:
+    """Forget the history of x: all of its numbers are new ones."""
+    set_all([(x, "__class__", x.family.Constant), (x, "_number", now()), (x, "_count", CONSTANT.tick())])
+
+
+def overwrite(targets: Sequence[Array], sources: Sequence[Array]) -> None:
+    """Overwrite the memory of leaves, all or nothing: one call in C. A source that is its target has been written."""
+    for memory, new in zip(targets, sources, strict=True):
+        if not np.can_cast(new.dtype, memory.dtype, "same_kind"):
+            raise TypeError(f"Cannot cast from {new.dtype!r} to {memory.dtype!r} according to the rule 'same_kind'")
+    where = versions.caller()
+    notes = [Note(memory, where) for memory in targets]
+    pairs = [(memory, new) for memory, new in zip(targets, sources, strict=True) if memory is not new]
+    copy: Callable[..., None] = np.copyto
+    list(map(copy, [memory for memory, _ in pairs], [new for _, new in pairs], repeat("same_kind")))
+    number = now()
+    for note in notes:
+        note.done(number)

@@ -1,0 +1,53 @@
+"""KeyboardInterrupt, or whatever a signal handler raises, at a chosen place of the package."""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+from collections.abc import Callable, Iterator
+from contextvars import copy_context
+from pathlib import Path
+from typing import Any
+
+import autoflow as af
+
+PACKAGE = str(Path(af.__file__).parent) + os.sep
+NIGHTLY = os.environ.get("AUTOFLOW_NIGHTLY") == "1"
+
+
+def interrupt(act: Callable[[], Any], place: int, error: type[BaseException] = KeyboardInterrupt) -> int:
+    """Run ``act()`` with ``error`` raised at one place of the package: when a function is entered, before a line,
+    when a function returns. How many places were passed; at most ``place`` if the exception was raised.
+
+    In a context of its own, so that modes that the exception leaves behind end with it.
+    """
+    passed = 0
+
+    def at(frame: Any, event: str, arg: Any) -> Any:
+        nonlocal passed
+        if event == "exception" or not frame.f_code.co_filename.startswith(PACKAGE):
+            return None if event == "call" else at
+        if passed == place:
+            sys.settrace(None)
+            raise error
+        passed += 1
+        return at
+
+    before = sys.gettrace()
+    sys.settrace(at)
+    try:
+        copy_context().run(act)
+    except error:
+        if passed != place:
+            raise
+    finally:
+        sys.settrace(before)
+    return passed
+
+
+def places(make: Callable[[], Callable[[], Any]], by_day: int, seed: int = 0) -> Iterator[int]:
+    """The places of ``make()()``: all of them in the nightly run, else so many that are drawn."""
+    make()()  # once, so that what is imported late is there
+    n = interrupt(make(), sys.maxsize)
+    yield from range(n) if NIGHTLY or n <= by_day else sorted(random.Random(seed).sample(range(n), by_day))
