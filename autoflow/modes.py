@@ -33,6 +33,7 @@ class Modes:
     notices: tuple[Callable[[Any], None], ...] = ()  # called with every operation that is recorded
     anomaly: bool = False  # look for NaN and infinity, forward (by a notice) and backward
     safe_masking: bool = False  # in backward passes 0 · inf = 0, see backprop/masking.py
+    repeating: bool = False  # is a checkpointed function running for the second time? Then statistics stay as they are
     autocast: Any = None  # the dtype in which products are computed, see forward/mixed_precision.py
     around: Any = (
         None  # what a compiled recording puts around the steps of backward passes, see compiler/trace/recorded.py
