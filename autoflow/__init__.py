@@ -9,6 +9,7 @@ from .lazy import publish
 from .modes import enable_grad, is_grad_enabled, no_grad, options, set_grad_enabled
 from .nodes.nodes import Constant, Node, Operation, Variable
 from .numbering import reset
+from .threads import warn_if_free_threaded
 from .transforms.gradient import elementwise_grad, grad, grad_and_aux, value_and_grad
 
 __version__ = "0.1.0"
@@ -39,7 +40,8 @@ IN_PICKLES = {
     "_restored": "transforms.gradient_table", "restore": "forward.python_protocols",
 }  # fmt: skip
 publish(globals(), [name for name in __all__ if name not in LATER])
-del array_methods, dispatch, operators, publish
+warn_if_free_threaded()
+del array_methods, dispatch, operators, publish, warn_if_free_threaded
 
 
 def __getattr__(name: str) -> object:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from contextvars import ContextVar, Token
+from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
@@ -33,10 +33,12 @@ class Modes:
     notices: tuple[Callable[[Any], None], ...] = ()  # called with every operation that is recorded
     anomaly: bool = False  # look for NaN and infinity, forward (by a notice) and backward
     safe_masking: bool = False  # in backward passes 0 · inf = 0, see backprop/masking.py
+    repeating: bool = False  # is a checkpointed function running for the second time? Then statistics stay as they are
     autocast: Any = None  # the dtype in which products are computed, see forward/mixed_precision.py
     around: Any = (
         None  # what a compiled recording puts around the steps of backward passes, see compiler/trace/recorded.py
     )
+    blocks: tuple[tuple[Any, Any], ...] = field(default=(), compare=False, repr=False)  # open: (block, modes before it)
     limit: int = field(init=False)  # up to that size the fast path may record by itself; -1 where it may not
 
     def __post_init__(self) -> None:
@@ -57,30 +59,45 @@ class switched:  # noqa: N801 - used like a function
 
     def __init__(self, **changes: Any) -> None:
         self.changes = changes
-        self.tokens: list[Token[Modes]] = []
 
     def __enter__(self) -> switched:
-        self.tokens.append(MODES.set(self.changed(modes())))
+        before = modes()
+        MODES.set(replace(before, blocks=(*before.blocks, (self, before)), **self.changes_to(before)))
         return self
 
     def __exit__(self, *exception: object) -> None:
-        MODES.reset(self.tokens.pop())
+        blocks = modes().blocks
+        if blocks and blocks[-1][0] is self:
+            MODES.set(blocks[-1][1])
+        else:
+            self.close_between(blocks)
 
-    def changed(self, before: Modes) -> Modes:
-        """The switches inside the block, given those outside."""
-        return replace(before, **self.changes)
+    def close_between(self, blocks: tuple[tuple[Any, Any], ...]) -> None:
+        """Leave a block in which others were entered that are still open, as generators that take turns do: undo its
+        changes, and theirs stay. A block that was entered elsewhere (another thread or task) changes nothing here."""
+        place = next((k for k in reversed(range(len(blocks))) if blocks[k][0] is self), None)
+        if place is None:
+            return
+        now = blocks[place][1]
+        for block, _ in blocks[place + 1 :]:
+            now = replace(now, blocks=(*now.blocks, (block, now)), **block.changes_to(now))
+        MODES.set(now)
+
+    def changes_to(self, before: Modes) -> dict[str, Any]:
+        """The switches that are others inside the block, given those outside."""
+        return self.changes
 
     def again(self) -> switched:
         """A new one of the same kind, for each call of a decorated function."""
         return switched(**self.changes)
 
     def __call__(self, function: F) -> F:
-        """As a decorator: the switches hold inside ``function``."""
+        """As a decorator: the switches hold inside ``function``; of a generator in its body, and not where it is used.
+
+        (A with statement with a yield in it cannot do that: Python leaves it open while the caller goes on.)
+        """
         if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-            raise TypeError(
-                f"{function.__name__} is a generator: its body runs in pieces, between which the caller's modes "
-                f"must hold. Put the with statement inside it."
-            )
+            return in_pieces(self, function)  # type: ignore[return-value]
         if inspect.iscoroutinefunction(function):
 
             @functools.wraps(function)
@@ -98,10 +115,55 @@ class switched:  # noqa: N801 - used like a function
         return calling  # type: ignore[return-value]
 
 
+def in_pieces(block: switched, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A generator function in whose body the switches hold, from each step to the next yield."""
+
+    @functools.wraps(function)
+    def generating(*args: Any, **options: Any) -> Any:
+        body = function(*args, **options)
+        step, sent = body.send, None
+        while True:
+            with block.again():
+                try:
+                    given = step(sent)
+                except StopIteration as stop:
+                    return stop.value
+            try:
+                step, sent = body.send, (yield given)
+            except GeneratorExit:
+                with block.again():
+                    body.close()
+                raise
+            except BaseException as error:
+                step, sent = body.throw, error
+
+    @functools.wraps(function)
+    async def generating_async(*args: Any, **options: Any) -> Any:
+        body = function(*args, **options)
+        step, sent = body.asend, None
+        while True:
+            with block.again():
+                try:
+                    given = await step(sent)
+                except StopAsyncIteration:
+                    return
+            try:
+                step, sent = body.asend, (yield given)
+            except GeneratorExit:
+                with block.again():
+                    await body.aclose()
+                raise
+            except BaseException as error:
+                step, sent = body.athrow, error
+
+    return generating_async if inspect.isasyncgenfunction(function) else generating
+
+
 def no_grad(function: Any = None) -> Any:
     """Record nothing: every result is a Constant, and Variables may be written in place.
 
-    A context manager and a decorator, with or without parentheses.
+    A context manager and a decorator, with or without parentheses. Generators want the decorator: a ``with`` that is
+    open at a ``yield`` holds for the caller, too, until the generator goes on.
 
     >>> import autoflow as af
     >>> w = af.Variable([1.0, 2.0], name="w")
@@ -133,16 +195,16 @@ class noticing(switched):  # noqa: N801 - used like a function
         super().__init__(**changes)
         self.notice = notice
 
-    def changed(self, before: Modes) -> Modes:
+    def changes_to(self, before: Modes) -> dict[str, Any]:
         """One notice more."""
-        return replace(before, notices=(*before.notices, self.notice), **self.changes)
+        return {"notices": (*before.notices, self.notice), **self.changes}
 
     def again(self) -> noticing:
         """The same once more."""
         return noticing(self.notice, **self.changes)
 
 
-class set_grad_enabled:  # noqa: N801 - PyTorch's name
+class set_grad_enabled(switched):  # noqa: N801 - PyTorch's name
     """Turn recording on or off: at once, and until the end of the block if used with ``with``.
 
     >>> import autoflow as af
@@ -152,20 +214,19 @@ class set_grad_enabled:  # noqa: N801 - PyTorch's name
     """
 
     def __init__(self, mode: bool) -> None:
-        self.mode = bool(mode)
+        super().__init__(recording=bool(mode))
         self.before = modes().recording
-        MODES.set(replace(modes(), recording=self.mode))
+        MODES.set(replace(modes(), **self.changes))
 
     def __enter__(self) -> set_grad_enabled:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
         MODES.set(replace(modes(), recording=self.before))
+        super().__enter__()
+        return self
 
     def __call__(self, function: F) -> F:
         """As a decorator, which leaves the caller's mode alone."""
-        self.__exit__()
-        return switched(recording=self.mode)(function)
+        MODES.set(replace(modes(), recording=self.before))
+        return self.again()(function)
 
 
 def is_grad_enabled() -> bool:

@@ -28,6 +28,7 @@ MAY_IMPORT = {
     "numbering": set(),
     "pytree": set(),
     "process": set(),
+    "threads": set(),
     "saving": {"errors"},
     "rules": {"errors", "modes", "numbering"},
     "backends": {"errors", "lazy", "rules"},
@@ -311,5 +312,5 @@ def test_import_loads_only_the_core():
         "forward.array_methods", "forward.dispatch", "forward.operators", "forward.python_protocols",
         "forward.recording", "lazy", "modes", "nodes", "nodes.coercion", "nodes.foreign", "nodes.freeing",
         "nodes.grads", "nodes.nodes", "nodes.printing", "nodes.records", "nodes.versions", "numbering", "pytree",
-        "rules", "transforms", "transforms.evaluation", "transforms.gradient",
+        "rules", "threads", "transforms", "transforms.evaluation", "transforms.gradient",
     }  # fmt: skip

@@ -1,12 +1,14 @@
 """Switches: recording, options; per thread and per task, nested, and right again after an exception."""
 
 import asyncio
+import itertools
 import threading
 
 import numpy as np
 import pytest
 
 import autoflow as af
+from autoflow.modes import modes
 
 
 def test_no_grad_records_nothing():
@@ -99,12 +101,151 @@ def test_tasks_do_not_disturb_each_other():
     assert asyncio.run(both()) == [False, True]
 
 
-def test_generators_cannot_be_decorated():
-    with pytest.raises(TypeError, match="Put the with statement inside"):
+def test_a_decorated_generator_does_not_leak_into_its_consumer():
+    @af.no_grad
+    def off(n):
+        """Doc."""
+        got = []
+        for _ in range(n):
+            assert not af.is_grad_enabled()
+            got.append((yield af.is_grad_enabled()))
+        return got
 
-        @af.no_grad
-        def f():
-            yield 1
+    assert off.__doc__ == "Doc."
+    for inside in off(3):
+        assert (inside, af.is_grad_enabled()) == (False, True)
+    for a, b in zip(off(2), off(3), strict=False):
+        assert (a, b, af.is_grad_enabled()) == (False, False, True)
+    assert af.is_grad_enabled()
+    running = off(2)
+    next(running)
+    with af.no_grad():
+        running.send("x")  # it may go on in another mode than it began
+    with pytest.raises(StopIteration) as stop:
+        running.send("y")
+    assert stop.value.value == ["x", "y"]
+
+
+def test_a_decorated_generator_gets_exceptions_and_its_end():
+    seen = []
+
+    @af.no_grad
+    def off():
+        try:
+            while True:
+                try:
+                    yield 1
+                except KeyError:
+                    seen.append(("thrown", af.is_grad_enabled()))
+        finally:
+            seen.append(("closed", af.is_grad_enabled()))
+
+    running = off()
+    next(running)
+    assert running.throw(KeyError()) == 1
+    running.close()
+    assert seen == [("thrown", False), ("closed", False)]
+    failing = off()
+    next(failing)
+    with pytest.raises(ZeroDivisionError):
+        failing.throw(ZeroDivisionError())
+    assert af.is_grad_enabled()
+
+
+def test_a_decorated_async_generator():
+    @af.no_grad()
+    async def off():
+        try:
+            for _ in range(3):
+                await asyncio.sleep(0)
+                yield af.is_grad_enabled()
+        finally:
+            assert not af.is_grad_enabled()
+
+    async def use():
+        seen = []
+        async for inside in off():
+            seen.append((inside, af.is_grad_enabled()))
+        stopped = off()
+        await anext(stopped)
+        await stopped.aclose()
+        thrown = off()
+        await anext(thrown)
+        with pytest.raises(KeyError):
+            await thrown.athrow(KeyError())
+        return seen, af.is_grad_enabled()
+
+    assert asyncio.run(use()) == ([(False, True)] * 3, True)
+
+
+BLOCKS = {
+    "no_grad": af.no_grad,
+    "enable_grad": af.enable_grad,
+    "set_grad_enabled": lambda: af.set_grad_enabled(False),
+    "options": lambda: af.options(digits=7),
+    "safe_masking": af.safe_masking,
+    "detect_anomaly": af.detect_anomaly,
+    "checkpointing": af.checkpointing,
+    "scope": lambda: af.scope("s"),
+}
+
+
+@pytest.mark.parametrize("kinds", list(itertools.permutations(BLOCKS, 3)), ids="-".join)
+def test_blocks_that_end_in_another_order_leave_nothing_behind(kinds):
+    """Each block undoes its own changes, whichever others are open: as in generators that take turns."""
+    start = modes()
+    for order in itertools.permutations(range(3)):
+        entered = [BLOCKS[kind]().__enter__() for kind in kinds]
+        for k in order:
+            entered[k].__exit__(None, None, None)
+        assert modes() == start
+        assert modes().blocks == ()
+
+
+def test_of_open_blocks_the_others_hold():
+    off, digits = af.no_grad(), af.options(digits=7)
+    off.__enter__()
+    digits.__enter__()
+    off.__exit__(None, None, None)
+    assert (af.is_grad_enabled(), af.options.digits) == (True, 7)
+    digits.__exit__(None, None, None)
+    assert af.options.digits == 4
+
+
+def test_generators_that_take_turns_restore_the_mode():
+    """A ``with`` around a ``yield`` holds for the consumer (so Python has it), but no longer than it is open."""
+
+    def batches(n):
+        for k in range(n):
+            with af.no_grad():
+                yield k
+
+    for n, m in itertools.product(range(1, 4), repeat=2):
+        for _ in zip(batches(n), batches(m), strict=False):
+            assert not af.is_grad_enabled()
+        assert af.is_grad_enabled()
+    first, second = batches(1), batches(1)
+    next(first), next(second)
+    assert next(first, None) is None
+    assert not af.is_grad_enabled()
+    second.close()
+    assert af.is_grad_enabled()
+
+
+def test_a_block_that_another_thread_entered_changes_nothing_here():
+    off = af.no_grad()
+    thread = threading.Thread(target=off.__enter__)
+    thread.start()
+    thread.join()
+    with af.options(digits=7):
+        off.__exit__(None, None, None)
+        assert (af.is_grad_enabled(), af.options.digits) == (True, 7)
+    with off:  # and in one instance that both use nobody takes the other's
+        thread = threading.Thread(target=lambda: off.__enter__().__exit__())
+        thread.start()
+        thread.join()
+        assert not af.is_grad_enabled()
+    assert af.is_grad_enabled()
 
 
 def test_options():

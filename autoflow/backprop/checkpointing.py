@@ -18,18 +18,23 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..errors import LostGradientError
+from ..errors import LostGradientError, StaleValueError
 from ..extending.joint import NOTHING, Gathered, Parts, joint_row, own_result, record_results
 from ..modes import MODES, modes, noticing
 from ..nodes import versions
+from ..nodes.coercion import plain_array
 from ..nodes.grads import added
 from ..nodes.nodes import NodeRole, VariableRole, new_record, source_of, value_of
 from ..nodes.records import Record
 from ..nodes.versions import COPY_BYTES, Ghost
 from ..numbering import now
+from ..pytree import leaves
 from ..rules.table import Rule
 from . import engine
+from .fingerprints import Fingerprint, checksum, sources_and_made
+from .hooks import called
 from .passes import on_arrays, on_nodes, watched
+from .random_states import reached, states_of
 
 Array = Any
 F = TypeVar("F", bound=Callable[..., Any])
@@ -38,16 +43,19 @@ IN_A_ROW = 12  # after so many operations that keep no value one does, else a re
 # from its first step, with all of its values at once
 
 
-def checkpoint(f: F, *, generators: Sequence[np.random.Generator] = ()) -> F:
+def checkpoint(f: F, *, generators: Sequence[Any] = ()) -> F:
     """``f`` as one operation that keeps nothing but its operands, and runs ``f`` again in backward.
 
     f : any function of nodes, arrays and other things that returns a node or a tuple of them. Nodes that it uses
-        without taking them as arguments (the weights of a layer) get their gradients too. It runs twice, so it must
-        do the same both times: the modes of the first run are set again, and so is the state of every
-        np.random.Generator among its arguments or in ``generators``.
+        without taking them as arguments (the weights of a layer) get their gradients too. It runs twice, and must do
+        the same both times. So the second run finds the modes of the first, the state of every random generator that
+        f reaches (np.random, random, and those in arguments, closures, globals and attributes), and lists and dicts
+        among the arguments as they were. The running statistics of ``nn.BatchNorm`` count once.
+    generators : NumPy's or Python's random generators that f draws from and that cannot be found like that.
 
-    Checkpoints nest. Raises StaleValueError at backward if something that f reads has been overwritten since,
-    LostGradientError if f took another way the second time.
+    The second run is compared with the first: results, operations, and whatever entered them from outside. Checkpoints
+    nest. Raises StaleValueError at backward if they differ, or if something that f reads has been overwritten since;
+    LostGradientError if f used other nodes.
 
     >>> import autoflow as af
     >>> w = af.Variable(3.0)
@@ -67,89 +75,123 @@ def checkpoint(f: F, *, generators: Sequence[np.random.Generator] = ()) -> F:
 
 
 class Segment:
-    """One call of a checkpointed function: what is needed to repeat it."""
+    """One call of a checkpointed function: what is needed to repeat it, and to see that it is the same."""
 
-    def __init__(self, f: Any, args: tuple[Any, ...], options: dict[str, Any], generators: Any) -> None:
-        self.f, self.args = f, tuple([_own(x) for x in args])
-        self.options = {name: _own(x) for name, x in options.items()}
-        random = [x for x in (*args, *options.values()) if isinstance(x, np.random.Generator)]
-        self.generators = [*generators, *random]
-        self.states = [r.bit_generator.state for r in self.generators]
+    def __init__(self, f: Any, args: tuple[Any, ...], options: dict[str, Any], generators: Sequence[Any]) -> None:
+        self.f, self.first = f, (args, options)
+        self.args, self.options = _own(args), _own(options)
+        self.states = states_of(reached(*generators, f, args, options))
         self.modes, self.start = modes(), now()
+        self.fingerprint: Fingerprint = None  # type: ignore[assignment]
 
     def run(self) -> Any:
         """The first run. Its graph is used to find out what the function reads, and then dropped."""
-        answer = self.f(*self.args, **self.options)
+        args, options = self.first
+        del self.first
+        answer = self.f(*args, **options)
+        self.states = [state for state in self.states if state.has_changed()]
         several = isinstance(answer, (tuple, list))
         results = list(answer) if several else [answer]
-        sources = self.sources([source_of(z) for z in results if isinstance(z, NodeRole)])
+        roots = [source_of(z) for z in results if isinstance(z, NodeRole)]
+        sources, _ = sources_and_made(roots, self.start)
         if not sources:
             return answer
         flows = [source_of(z) is not None for z in results]
         values = [value_of(x) if isinstance(x, VariableRole) else x.saved[-1] for x in sources]
-        arrays = [own_result(value_of(z), values) for z in results]
-        n = len(sources)
-        if n not in _ROWS:
-            names = [f"x{k}" for k in range(n)]
-            _ROWS[n] = joint_row(
-                "checkpoint", names, ["segment"], joint=lambda g, saved: saved[n](g, saved), reads=range(n)
-            )
+        arrays = [own_result(value_of(z), [*values, *leaves([args, options])]) for z in results]
+        self.fingerprint = Fingerprint(roots, self.start, arrays)
         operands: Gathered = (values, tuple(sources), {}, [])
-        return record_results(_ROWS[n], operands, [self], arrays, several, flows.__getitem__)
+        return record_results(_row(len(sources)), operands, [self], arrays, several, flows.__getitem__)
 
-    def sources(self, roots: list[Any]) -> list[Any]:
-        """The Variables and records from before this call from which ``roots`` were computed."""
-        found: dict[Any, None] = {}
-        seen, waiting = set(roots), [root for root in roots if root is not None]
-        for record in waiting:
-            if record.number <= self.start:
-                found[record] = None
-                continue
-            fresh = {p: None for p in record.parents if p is not None and p not in seen}
-            seen |= fresh.keys()
-            waiting += fresh
-        return list(found)
-
-    def again(self) -> list[Any]:
-        """The results once more, with their graph."""
-        states = [r.bit_generator.state for r in self.generators]
-        token = MODES.set(replace(self.modes, recording=True))
+    def again(self, record: Record) -> list[Any]:
+        """The results once more, with their graph, which is the same as before or an error. ``record``: our own."""
+        self.check_sources(record)
+        start, before = now(), states_of([state.generator for state in self.states])
+        token = MODES.set(replace(self.modes, recording=True, repeating=True))
         try:
-            for r, state in zip(self.generators, self.states, strict=True):
-                r.bit_generator.state = state
-            answer = self.f(*self.args, **self.options)
+            for state in self.states:
+                state.write(state.state)
+            answer = self.f(*_own(self.args), **_own(self.options))
         finally:
             MODES.reset(token)
-            for r, state in zip(self.generators, states, strict=True):
-                r.bit_generator.state = state
-        return list(answer) if isinstance(answer, (tuple, list)) else [answer]
+            for state in before:
+                state.write(state.state)
+        results = list(answer) if isinstance(answer, (tuple, list)) else [answer]
+        roots = [source_of(z) for z in results if isinstance(z, NodeRole)]
+        second = Fingerprint(roots, start, [plain_array(value_of(z)) for z in results])
+        self.compare(record, second)
+        return results
+
+    def check_sources(self, record: Record) -> None:
+        """Has one of the nodes that ``f`` reads been written into since? Then there is no need to run it."""
+        for source in record.parents:
+            value = value_of(source) if isinstance(source, VariableRole) else source.saved[-1]
+            value = value.reference() if type(value) is Ghost else value
+            if where := versions.overwritten(value, self.start):
+                raise StaleValueError(
+                    f"{record.node_name} was checkpointed and would run again, but {where} has overwritten "
+                    f"{called(source)} since. Write a = a * b instead of a *= b there, or give it a copy."
+                )
+
+    def compare(self, record: Record, second: Fingerprint) -> None:
+        """Raise an error if the second run was another one."""
+        name, sources = record.node_name, set(record.parents)
+        for source in second.sources:
+            if source in sources:
+                continue
+            if source.number > self.start:
+                raise StaleValueError(
+                    f"{name} used {called(source)} when it ran again, which was made or written into since its first "
+                    f"run. What a checkpointed function reads must stay as it is until backward."
+                )
+            raise LostGradientError(
+                f"{name} used {called(source)} when it ran again, and not the first time: a checkpointed "
+                f"function must do the same in both runs. Does it read a counter, or random numbers that it was "
+                f"not given as a Generator?"
+            )
+        difference = self.fingerprint.difference(second)
+        if not difference and len(second.sources) < len(sources):
+            difference = "it did not use all nodes that it used the first time"
+        if difference:
+            raise StaleValueError(
+                f"{name} was checkpointed and ran again, but this run is not the first one: {difference}. Has an array "
+                f"that it reads been overwritten since, does it count its calls or take from an iterator? Give it what "
+                f"it reads as arguments, and copies. Does it draw random numbers? Name the generator: "
+                f"checkpoint(f, generators=[rng])."
+            )
 
     def __call__(self, g: Any, saved: Sequence[Any]) -> list[Any]:
         """What is sent to the sources: run again, and go back through that graph, as far as the sources."""
         record = saved[-1]
         arrived = g.grads if isinstance(g, Parts) else {0: g}
         roots, seeds = [], []
-        for j, z in enumerate(self.again()):
+        for j, z in enumerate(self.again(record)):
             if j in arrived and source_of(z) is not None:
                 roots.append(source_of(z))
                 seeds.append(arrived[j])
         ends = joint_row("results", [f"x{k}" for k in range(len(roots))], joint=lambda g, saved: seeds)
         root = new_record(ends, tuple(roots), (*[Ghost(np.empty(r.shape, r.dtype)) for r in roots], NOTHING))
         step = watched((on_nodes if modes().recording else on_arrays)(-1))
-        sources = set(record.parents)
-        pairs = dict(engine.pull_back(root, Parts({}), step, add=added, stop=sources))
-        for holder in pairs:
-            if holder not in sources and holder.number <= self.start:
-                raise LostGradientError(
-                    f"{record.node_name} used {holder.name} when it ran again, and not the first time: a checkpointed "
-                    f"function must do the same in both runs. Does it read a counter, or random numbers that it was "
-                    f"not given as a Generator?"
-                )
+        pairs = dict(engine.pull_back(root, Parts({}), step, add=added, stop=set(record.parents)))
         return [pairs.get(source) for source in record.parents]
 
 
+def _row(n: int) -> Rule:
+    """The row of checkpoints with ``n`` sources."""
+    if n not in _ROWS:
+        names = [f"x{k}" for k in range(n)]
+        _ROWS[n] = joint_row(
+            "checkpoint", names, ["segment"], joint=lambda g, saved: saved[n](g, saved), reads=range(n)
+        )
+    return _ROWS[n]
+
+
 def _own(x: Any) -> Any:
-    """A plain argument that will not change: a copy, if it is small."""
+    """An argument that will not change: new lists and dicts, copies of small plain arrays."""
+    if type(x) in (tuple, list):
+        return type(x)([_own(v) for v in x])
+    if type(x) is dict:
+        return {key: _own(v) for key, v in x.items()}
     return x.copy() if type(x) is np.ndarray and x.nbytes <= COPY_BYTES else x
 
 
@@ -177,7 +219,8 @@ def checkpointing(strategy: Any = "balanced") -> noticing:
     strategy : "balanced", or an object with ``is_memory_bound(operation)``.
 
     Values of at most ``af.options.keep`` elements stay in any case. A value that is needed in a backward pass is
-    computed once in it, from the nearest values that were kept; at most 12 operations away.
+    computed once in it, from the nearest values that were kept; at most 12 operations away. StaleValueError if one of
+    those has been overwritten since: plain arrays of operations in the block are compared in full.
 
     >>> import autoflow as af
     >>> x = af.Variable(np.ones(10_000))
@@ -221,4 +264,5 @@ def forget(strategy: Any, node: Any) -> None:
                 saved[k] = value
     if node.size > keep:
         saved[-1] = Ghost(node._value) if bound else node._value
-    record.saved, record.extra = tuple(saved), {**extra, "recall": steps if bound else 0}
+    whole = [(array, checksum(array)) for array, _ in extra.get("prints", ())]
+    record.saved, record.extra = tuple(saved), {**extra, "recall": steps if bound else 0, "whole": whole}

@@ -6,9 +6,11 @@ nearest values that were kept.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..errors import StaleValueError
+from ..lazy import later
 from ..nodes import versions
 from ..nodes.records import Record, live
 from ..nodes.versions import Ghost
@@ -25,8 +27,8 @@ def check(record: Record) -> None:
             f"the write into {record.node_name} at {extra['failed']} failed halfway: an exception cut it short, and "
             f"its numbers may be old or new. Write all of it again (x[...] = ...), or compute it anew."
         )
-    for array, mark in extra.get("prints", ()):
-        if versions.fingerprint(array) != mark:
+    for array, mark, taken in watched_arrays(extra):
+        if taken(array) != mark:
             raise StaleValueError(
                 f"the derivative of {record.node_name} needs a plain array of shape {array.shape} that it was computed "
                 f"from, and that array has been written into since. Give the operation a copy, or an af.Constant."
@@ -41,6 +43,14 @@ def check(record: Record) -> None:
                 f"the derivative of {record.node_name} needs the value of {name}, which {where} has overwritten since. "
                 f"Write a = a * b instead of a *= b there, or use a copy: {rule.name}(x.copy(), ...)."
             )
+
+
+def watched_arrays(extra: dict[str, Any]) -> Iterator[tuple[Array, Any, Callable[[Array], Any]]]:
+    """The plain arrays of an operation, what was noted of them, and how: samples, or under checkpointing all bytes."""
+    yield from ((array, mark, versions.fingerprint) for array, mark in extra.get("prints", ()))
+    if whole := extra.get("whole"):
+        checksum = later("autoflow.backprop.fingerprints:checksum")
+        yield from ((array, mark, checksum) for array, mark in whole)
 
 
 def recalled(record: Record, again: dict[Record, Array]) -> tuple[Any, ...]:

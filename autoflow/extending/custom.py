@@ -24,7 +24,7 @@ from ..forward import operators
 from ..forward.recording import FORWARD
 from ..rules import RULES, table
 from ..rules.table import COMPOSED, MISSING, Example, Rule, rule
-from .joint import own_result
+from .joint import check_history, own_result
 
 Array = Any
 Derivative = Callable[..., Any]
@@ -173,6 +173,7 @@ def _checked(pull: Any, row: Rule, k: int) -> Any:
                 f"the derivative of {row.name} by {row.names[k]} returned shape {sent.shape}, but {row.names[k]} has "
                 f"shape {shape}"
             )
+        check_history(sent, g, row.name)
         return sent
 
     return pulling

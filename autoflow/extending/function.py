@@ -23,7 +23,7 @@ from ..nodes.nodes import NodeRole, new_record, record_of, source_of, value_of
 from ..nodes.records import Record
 from ..rules import RULES
 from ..rules.table import Rule
-from .joint import Parts, gather, joint_row, own_result, part_again, record_results, unknown
+from .joint import Parts, check_history, gather, joint_row, own_result, part_again, record_results, unknown
 
 Array = Any
 
@@ -178,7 +178,12 @@ class Call:
         ctx = copy.copy(self.ctx)  # passes may run beside each other
         ctx._saved = [self.saved(k, saved) for k in range(len(self.tags))]
         answer = self.cls.backward(ctx, *[np.asarray(g) if isinstance(g, np.generic) else g for g in grads])
-        return self.checked(answer, record)
+        sent = self.checked(answer, record)
+        arrived = [g for g in grads if g is not None]
+        if all([source_of(g) is not None for g in arrived]):  # what was sent depends on one of them, or is zero
+            for x in sent:
+                check_history(0.0 if x is None else x, arrived[0], self.cls.__name__)
+        return sent
 
     def saved(self, k: int, saved: Sequence[Any]) -> Any:
         """The k-th saved array; as a node if the pass is recorded."""

@@ -20,11 +20,12 @@ from typing import Any
 import numpy as np
 
 from ..backends.registry import FAMILIES
+from ..errors import LostGradientError
 from ..forward.recording import finish, operand
 from ..modes import modes
 from ..nodes.coercion import plain_array
 from ..nodes.grads import added
-from ..nodes.nodes import constant_on, new_record, node_on, record_of
+from ..nodes.nodes import constant_on, new_record, node_on, record_of, source_of, value_of
 from ..nodes.records import Record
 from ..nodes.versions import Ghost
 from ..rules import RULES
@@ -136,6 +137,15 @@ def gather(inputs: Sequence[Any]) -> Gathered:
         if risky:
             unsafe.append(k)
     return values, tuple(parents), constants, unsafe
+
+
+def check_history(sent: Any, g: Any, name: str) -> None:
+    """Did a user's derivative keep the history of ``g``? It is linear in g, so what does not depend on g is zero."""
+    if modes().recording and source_of(g) is not None and source_of(sent) is None and np.any(value_of(sent)):
+        raise LostGradientError(
+            f"the derivative of {name} lost the history of g, so what is differentiated again would be silently zero: "
+            f"compute with g itself and NumPy functions, not with g.value, float(g) or np.asarray(g)"
+        )
 
 
 def own_result(z: Any, inputs: Sequence[Any]) -> Array:

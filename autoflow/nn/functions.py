@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
+from ..modes import modes
 from .checks import floats, generator, labels, plain, probability, shape_is
 from .fused import erf, sigmoid, softmax
 
@@ -125,7 +126,8 @@ def batch_norm(
 
     Shapes: x (n, channels, ...), everything else (channels,). In ``training`` they are those of the batch, and the
     running ones, plain arrays, move towards them by ``momentum`` in place (the variance with n − 1 below the sum, as
-    in PyTorch); otherwise they are the running ones. Source: Ioffe and Szegedy, ICML 2015.
+    in PyTorch; not again when a checkpoint repeats its run); otherwise they are the running ones. Source: Ioffe and
+    Szegedy, ICML 2015.
 
     >>> batch_norm(np.array([[1.0], [3.0]]), training=True).round(3).tolist()
     [[-1.0], [1.0]]
@@ -146,7 +148,7 @@ def batch_norm(
     n = x.size // max(x.shape[1], 1)
     if n < 2:
         raise InputError(f"batch_norm in training needs more than one value per channel, got input of shape {x.shape}")
-    if running_mean is not None and running_var is not None:
+    if running_mean is not None and running_var is not None and not modes().repeating:
         running_mean += momentum * (np.mean(plain(x), axis=axis) - running_mean)
         running_var += momentum * (np.var(plain(x), axis=axis, ddof=1) - running_var)
     return standardised(x, axis, weight, bias, eps)

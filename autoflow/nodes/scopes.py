@@ -6,10 +6,14 @@ recording to ``recording.finish``, which writes the path into the record; withou
 
 from __future__ import annotations
 
-from typing import Any
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from ..modes import modes, switched
 from ..numbering import now
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Scope(switched):
@@ -23,6 +27,15 @@ class Scope(switched):
         self.changes = {"scope": (*modes().scope, (self.name, now()))}
         super().__enter__()
         return self
+
+    def __call__(self, function: F) -> F:
+        """As a decorator; not of generators, whose pieces would be a box each."""
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            raise TypeError(
+                f"{function.__name__} is a generator: its body runs in pieces. Put af.scope into it, around what is "
+                f"computed between two yields."
+            )
+        return super().__call__(function)
 
     def again(self) -> Scope:
         """A new one of the same name."""

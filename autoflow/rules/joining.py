@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .indexing import put_back
+from .pulls import Shapes
 from .shapes import as_array, given, home, together, total
 from .table import composed, of, primitive, rule
 
@@ -25,14 +26,13 @@ Shape = tuple[int, ...]
 # ---------------------------------------------------------------- joining
 
 
-def piece(g: Array, k: int, xs_shape: tuple[Shape, ...], axis: Any) -> Array:
+def piece(g: Array, k: int, xs_shape: Shapes, axis: Any) -> Array:
     """What the k-th array contributed to a concatenation."""
+    axis = None if axis is None else int(axis) % g.ndim
+    start, end = xs_shape.ends(axis)[k : k + 2]
     if axis is None:
-        start = sum([math.prod(shape) for shape in xs_shape[:k]])
-        return g[start : start + math.prod(xs_shape[k])].reshape(xs_shape[k])
-    axis = int(axis) % g.ndim
-    start = sum([shape[axis] for shape in xs_shape[:k]])
-    return g[(slice(None),) * axis + (slice(start, start + xs_shape[k][axis]),)]
+        return g[start:end].reshape(xs_shape[k])
+    return g[(slice(None),) * axis + (slice(start, end),)]
 
 
 @composed(np.vstack)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import itertools
+import math
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -77,8 +79,8 @@ def scalar_vjp(derivative: Callable[..., Any], reads: Reads) -> Pull:
     )  # fmt: skip
 
 
-def reads_of_sequence(derivative: Callable[..., Any], k: int, n: int, names: tuple[str, ...]) -> Reads:
-    """What the derivative of a sequence's k-th array reads, as places in the flat ``saved``."""
+def reads_of_sequence(derivative: Callable[..., Any], n: int, names: tuple[str, ...]) -> Reads:
+    """What the derivative of each array of a sequence reads, as places in the flat ``saved``."""
     first, *options = names
     place = {name: n + i for i, name in enumerate(options)} | {"z": -1}
     reads: list[tuple[int, str]] = []
@@ -90,24 +92,51 @@ def reads_of_sequence(derivative: Callable[..., Any], k: int, n: int, names: tup
     return tuple(reads)
 
 
-def sequence_vjp(derivative: Callable[..., Any], k: int, n: int, names: tuple[str, ...]) -> Pull:
-    """The derivative of a sequence's k-th array as a function of (g, saved)."""
+class Shapes(tuple[tuple[int, ...], ...]):
+    """The shapes of a sequence of arrays, and where each begins if they are joined."""
+
+    def ends(self, axis: int | None) -> list[int]:
+        """0, and where each array ends along ``axis``; if that is None, of all of them flattened."""
+        known: dict[Any, list[int]] = self.__dict__.setdefault("known", {})
+        if axis not in known:  # once for all arrays: to add them up for each again is quadratic
+            lengths = [math.prod(shape) if axis is None else shape[axis] for shape in self]
+            known[axis] = [0, *itertools.accumulate(lengths)]
+        return known[axis]
+
+
+def sequence_values(derivative: Callable[..., Any], n: int, names: tuple[str, ...]) -> Callable[[Any], list[Any]]:
+    """What the derivatives of a sequence of n arrays read, as a function of ``saved``."""
     first, *options = names
-    place = {name: n + i for i, name in enumerate(options)} | {"z": -1}
+    place = {name: n + i for i, name in enumerate(options)} | {"z": n + len(options)}
     words = list(inspect.signature(derivative).parameters)[2:]
     whole = {first: (-2, ""), first + "_shape": (-2, "shape")}  # of all arrays; the rest is as in any row
     reads = [whole[word] if word in whole else place_of(word, place) for word in words]
 
-    def pull(g: Any, saved: tuple[Any, ...]) -> Any:
-        values = []
+    def values(saved: tuple[Any, ...]) -> list[Any]:
+        found: list[Any] = []
         for i, what in reads:
             if i == -2:
-                values.append(tuple([x.shape for x in saved[:n]]) if what else saved[:n])
+                found.append(Shapes([x.shape for x in saved[:n]]) if what else saved[:n])
             else:
-                values.append(getattr(saved[i], what) if what else saved[i])
-        return derivative(g, k, *values)
+                found.append(getattr(saved[i], what) if what else saved[i])
+        return found
 
-    return pull
+    return values
+
+
+def sequence_vjp(derivative: Callable[..., Any], values: Callable[[Any], list[Any]], k: int) -> Pull:
+    """The derivative of a sequence's k-th array as a function of (g, saved)."""
+    return lambda g, saved: derivative(g, k, *values(saved))
+
+
+def sequence_joint(derivative: Callable[..., Any], values: Callable[[Any], list[Any]]) -> Pull:
+    """All of them at once, for long sequences: what they read is found once, and not once for each array."""
+
+    def joint(g: Any, saved: tuple[Any, ...]) -> list[Any]:
+        read, record = values(saved), saved[-1]
+        return [None if p is None else derivative(g, k, *read) for k, p in enumerate(record.parents)]
+
+    return joint
 
 
 def conjugated(pull: Pull) -> Pull:

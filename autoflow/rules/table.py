@@ -36,6 +36,8 @@ from .pulls import (
     place_of,
     reads_of_sequence,
     scalar_vjp,
+    sequence_joint,
+    sequence_values,
     sequence_vjp,
     vjp_by_position,
 )
@@ -45,6 +47,7 @@ RULES: dict[Any, Rule] = {}  # function -> its row
 COMPOSED: dict[Any, Callable[..., Any]] = {}  # function -> the same, written with functions that have rows
 FREE: dict[Any, int] = {}  # function of COMPOSED -> so many arguments may be given by position before ``out``
 MISSING: Any = inspect.Parameter.empty
+LONG = 16  # of longer sequences all contributions are computed together, so that n arrays cost n
 
 
 class Rule(Kind):
@@ -140,8 +143,10 @@ class Rule(Kind):
             row.required, row.free, row.variadic = n, len(names), False
             compute = self.compute
             row.compute = lambda *values: compute(values[:n], *values[n:])
-            row.reads = tuple([reads_of_sequence(derivative, k, n, self.names) for k in range(n)])
-            row.pulls = row.pulls_0d = tuple([sequence_vjp(derivative, k, n, self.names) for k in range(n)])
+            row.reads = (reads_of_sequence(derivative, n, self.names),) * n
+            values = sequence_values(derivative, n, self.names)
+            row.pulls = row.pulls_0d = tuple([sequence_vjp(derivative, values, k) for k in range(n)])
+            row.joint = sequence_joint(derivative, values) if n > LONG else None
             row._keeps, row._complex = {}, None
             self._of_arity[n] = row
         return self._of_arity[n]

@@ -57,18 +57,20 @@ class Chain:
             r: [(k, p) for k, p in enumerate(r.parents) if p is not None and p in on_path] for r in self.order
         }
         self.inner = inner_links(root, titles)
+        self.written: dict[tuple[Any, int], Term] = {}  # the local derivatives as formulas
         self.scalars = all([r.shape == () and r.dtype.kind == "f" for r in on_path])
 
     def through(self, gradients: dict[Any, Array]) -> dict[Any, list[Array]]:
         """What each operation that uses the target sends to it; the first one made first."""
         users: dict[Any, list[Array]] = {}
+        heads: dict[Any, Any] = {}  # of sums that are part of a larger one: the whole sum
+        for record in self.order:  # consumers first, so those of a sum are known
+            larger = self.inner.get(record)
+            heads[record] = record if larger is None else heads.get(larger, larger)
         for record in reversed(self.order):
             for slot, parent in self.steps[record]:
                 if parent is self.target:
-                    head = record
-                    while head in self.inner:
-                        head = self.inner[head]
-                    users.setdefault(head, []).append(record(gradients[record])[slot])
+                    users.setdefault(heads[record], []).append(record(gradients[record])[slot])
         return dict(sorted(users.items(), key=lambda pair: pair[0].number))
 
     def gradients(self) -> dict[Any, Array]:
@@ -119,7 +121,7 @@ class Chain:
         steps = self.merged(unrolled(way))
         shown = steps if len(steps) <= LONG else [*steps[:ENDS], [], *steps[-ENDS:]]
         factors = [math.prod([local[step] for step in steps]) if steps else None for steps in shown]
-        terms = [product_of([self.formula(*step) for step in steps]) if steps else DOTS for steps in shown]
+        terms = [product_of(self.formulas(steps)) if steps else DOTS for steps in shown]
         return Path(self.names(steps), tuple(factors), numbers(np.float64(value)), product_of(terms))
 
     def merged(self, steps: Sequence[tuple[Any, int]]) -> list[list[tuple[Any, int]]]:
@@ -139,7 +141,19 @@ class Chain:
             titles = [*titles[:ENDS], f"({len(titles) - 2 * ENDS:,} steps)", *titles[-ENDS:]]
         return (*titles, self.titles.of(self.target))
 
+    def formulas(self, steps: Sequence[tuple[Any, int]]) -> list[Term]:
+        """The local derivatives of a group of steps; of a long one those at both ends."""
+        if len(steps) <= LONG:
+            return [self.formula(*step) for step in steps]
+        return [*self.formulas(steps[:ENDS]), DOTS, *self.formulas(steps[-ENDS:])]
+
     def formula(self, record: Any, slot: int) -> Term:
+        """The same of one step, found once for all paths."""
+        if (record, slot) not in self.written:
+            self.written[record, slot] = self.derivative(record, slot)
+        return self.written[record, slot]
+
+    def derivative(self, record: Any, slot: int) -> Term:
         """The local derivative as a formula: printed by the rule; ∂z/∂x if the rule cannot be run."""
         operands = operand_terms(record, self.titles)
         try:

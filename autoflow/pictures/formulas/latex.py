@@ -112,17 +112,36 @@ def local_is_a_number(record: Any) -> bool:
 class Writer:
     """Records to terms, each once, operands before the operations that use them."""
 
-    def __init__(self, titles: Titles, names: dict[Any, Term], simplify: bool = False) -> None:
-        self.titles, self.terms, self.simplify = titles, dict(names), simplify
+    def __init__(self, titles: Titles, terms: dict[Any, Term], simplify: bool = False, by_name: bool = False) -> None:
+        """``terms``: what is known of some records, and filled in. by_name: what has a name is called by it."""
+        self.titles, self.terms, self.simplify, self.by_name = titles, terms, simplify, by_name
 
     def write(self, root: Any) -> Term:
         """The term of a record, a leaf or a plain value."""
         root = source(root) if isinstance(root, Node) else root
         if hasattr(root, "node_name") and root not in self.terms:
-            for record in reversed(topological(root)):
+            self.write_behind(root)
+        return self.term(root)
+
+    def write_behind(self, root: Any) -> None:
+        """The terms of ``root`` and of all that it was computed from, as far as they are not known yet."""
+        waiting = [root]
+        while waiting:
+            record = waiting[-1]
+            missing = [] if record in self.terms else [p for p in record.parents if p is not None and p.parents]
+            missing = [p for p in missing if p not in self.terms and not self.is_named(p)]
+            if not missing:
+                waiting.pop()
                 if record.parents and record not in self.terms:
                     self.terms[record] = self.operation(record)
-        return self.term(root)
+            waiting += missing
+
+    def is_named(self, record: Any) -> bool:
+        """Is it called by its name? Then its term is that."""
+        if self.by_name and self.titles.name(record):
+            self.terms[record] = named(record, self.titles)
+            return True
+        return False
 
     def term(self, x: Any) -> Term:
         """The term of what has been written already, or is a leaf."""
@@ -179,8 +198,7 @@ def below(x: Any, titles: Titles) -> Term:
     """What a record, leaf or plain value is called in a derivative."""
     if not hasattr(x, "node_name") or titles.name(x):
         return named(x, titles) if hasattr(x, "node_name") else Writer(titles, {}).term(x)
-    names = {r: named(r, titles) for r in topological(x) if r is not x and titles.name(r)}
-    term = Writer(titles, names).write(x)
+    term = Writer(titles, titles.terms, by_name=True).write(x)  # each operation once for all that ask
     return term if len(term.text) <= SHORT else named(x, titles)
 
 

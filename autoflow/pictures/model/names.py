@@ -39,6 +39,7 @@ class Titles:
     def __init__(self, bound: Mapping[int, str]) -> None:
         self.bound = bound  # id of a leaf, or of a record -> its name among the caller's variables
         self.known: dict[int, tuple[str, int]] = {}  # id -> expression and how strongly it binds
+        self.terms: dict[Any, Any] = {}  # record -> the same in LaTeX; kept here by formulas
 
     def add(self, record: Any) -> None:
         """Find the title of a record whose operands have theirs."""

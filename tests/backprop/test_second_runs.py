@@ -1,0 +1,234 @@
+"""A checkpointed function runs twice: the second run is the first one, or an error."""
+
+import collections
+import functools
+import itertools
+import random
+import time
+import types
+
+import numpy as np
+import pytest
+
+import autoflow as af
+from autoflow.backprop.checkpointing import checkpoint, checkpointing
+from autoflow.errors import StaleValueError
+
+N = 5000  # more than af.options.keep
+
+
+def gradients(f, *variables):
+    for v in variables:
+        v.zero_grad()
+    f().backward()
+    return [v.grad.copy() for v in variables]
+
+
+def same(a, b):
+    assert all(np.array_equal(x, y) for x, y in zip(a, b, strict=True))
+
+
+OUTSIDE = np.random.default_rng(5)
+PYTHONS = random.Random(5)
+
+
+class Noisy:
+    __slots__ = ("rng",)
+
+    def __init__(self, rng):
+        self.rng = rng
+
+    def __call__(self, x):
+        return x * self.rng.normal(size=x.shape)
+
+
+def drawing_functions():
+    """Each kind of place where a generator may be, as a function of x whose gradient is the drawn numbers."""
+    rng, legacy = np.random.default_rng(1), np.random.RandomState(2)
+    held = {"deep": [types.SimpleNamespace(rng=np.random.default_rng(3))]}
+    streams = collections.deque([np.random.Generator(np.random.MT19937(4))])
+    bits, bound = np.random.PCG64(6), np.random.default_rng(10).normal
+    return {
+        "numpy": lambda x: x * np.random.normal(size=x.shape),
+        "python": lambda x: x * random.random(),
+        "python's own class": lambda x: x * PYTHONS.random(),
+        "global": lambda x: x * OUTSIDE.normal(size=x.shape),
+        "closure": lambda x: x * rng.normal(size=x.shape),
+        "default": lambda x, rng=rng: x * rng.normal(size=x.shape),
+        "legacy": lambda x: x * legacy.normal(size=x.shape),
+        "container": lambda x: x * held["deep"][0].rng.normal(size=x.shape),
+        "deque": lambda x: x * streams[0].normal(size=x.shape),
+        "bits": lambda x: x * float(bits.random_raw(1)[0] % 1000),
+        "slot": Noisy(np.random.default_rng(7)),
+        "method": Noisy(np.random.default_rng(8)).__call__,
+        "partial": functools.partial(lambda r, x: x * r.normal(size=x.shape), np.random.default_rng(9)),
+        "bound": lambda x, draw=bound: x * draw(size=x.shape),
+        "function of a function": lambda x: Noisy(rng)(x) + drawn_from_outside(x),
+        "layer": af.nn.Dropout(0.5, rng=np.random.default_rng(11)),
+        "layers": af.nn.Sequential(af.nn.Dropout(0.5, rng=np.random.default_rng(12)), lambda x: x * 2.0),
+        "checkpoint in a checkpoint": checkpoint(lambda x: x * rng.normal(size=x.shape)),
+    }
+
+
+def drawn_from_outside(x):
+    return x * OUTSIDE.normal(size=x.shape)
+
+
+@pytest.mark.parametrize("kind", drawing_functions())
+@pytest.mark.parametrize("n", [3, N])
+def test_random_numbers_are_the_same_again(kind, n):
+    """y is x times what was drawn, and x is 1: so its gradient is y."""
+    x = af.Variable(np.ones(n))
+    run = checkpoint(drawing_functions()[kind])
+    y, z = run(x), run(x)
+    assert not np.array_equal(y, z) or n == 3
+    after = random.random(), np.random.random(), OUTSIDE.random()
+    for result in (z, y, y):
+        same([result.value], gradients(result.sum, x))
+    assert after != (random.random(), np.random.random(), OUTSIDE.random())
+
+
+def test_generators_are_where_they_were_after_the_second_run():
+    x = af.Variable(np.ones(3))
+    y = checkpoint(lambda x: x * OUTSIDE.random() * PYTHONS.random() * np.random.random())(x)
+    states = [OUTSIDE.bit_generator.state, PYTHONS.getstate(), np.random.get_state()[2]]
+    y.sum().backward()
+    assert states == [OUTSIDE.bit_generator.state, PYTHONS.getstate(), np.random.get_state()[2]]
+
+
+@pytest.mark.parametrize("n", [3, N])
+def test_other_numbers_the_second_time_are_noticed(n):
+    """Generators that nobody can reach, counters, iterators: all that cannot be put back."""
+    x, numbers = af.Variable(np.ones(n)), itertools.count(1.0)
+    counter, stream = types.SimpleNamespace(n=0), (np.full(n, k) for k in range(9))
+    taken = [3.0, 2.0, 1.0]
+
+    def counts(x):
+        counter.n += 1
+        return x * float(counter.n)
+
+    for f in (
+        lambda x: x * np.random.default_rng().normal(size=n),
+        lambda x: x * random.SystemRandom().random(),
+        lambda x: x * next(numbers),
+        lambda x: x * next(stream),
+        lambda x: x * taken.pop(),
+        lambda x: x * time.perf_counter_ns(),
+        lambda x: abs(x - x.detach() + next(numbers)) ** 0.0 * x,
+        counts,
+    ):
+        y = checkpoint(f)(x)
+        with pytest.raises(StaleValueError, match="this run is not the first one"):
+            y.sum().backward()
+        assert x.grad is None
+
+
+def test_the_message_says_what_differs():
+    x = af.Variable(np.ones(3))
+    first, other = lambda x: (x * 2.0, x + 1.0), lambda x: (x * 2.0, x + 2.0)
+    for f, g, said in (
+        (first, other, r"the values of result 1 \(float64 of shape \(3,\)\) differ"),
+        (first, lambda x: x * 2.0, "it returned 1 results, and 2 the first time"),
+        (np.exp, lambda x: np.exp(x)[1:], r"its result was float64 of shape \(3,\) the first time, and is float64 of"),
+        (np.exp, lambda x: np.exp(x).astype("f4"), r"and is float32 of shape \(3,\) now"),
+        (lambda x: x * 1.0, lambda x: x * 1.0 + 0.0, "the results are the same, but it took 2 operations instead of 1"),
+        (lambda x: x * 2.0, lambda x: x + x.value, "not what they were computed from"),
+        (lambda x: abs(x - 0.0), lambda x: abs(x - 2.0), "not what they were computed from, so the slopes may differ"),
+        (lambda x: x * 2.0, lambda x: af.Constant(x.value * 2.0), "took 0 operations instead of 1"),
+    ):
+        ways = iter([f, g, g])
+        y = checkpoint(lambda x, ways=ways: next(ways)(x))(x)
+        with pytest.raises(StaleValueError, match=said):
+            (y[0] + y[1] if isinstance(y, tuple) else y).sum().backward()
+
+
+def written_into():
+    """Per kind of input: how it is made, how f reads it, and how it changes before backward."""
+    frozen = lambda a: af.Variable(a, requires_grad=False)  # noqa: E731
+    return {
+        "plain": (np.array, lambda x, c: x * c, lambda c: c.__imul__(3.0)),
+        "plain, one element": (np.array, lambda x, c: x * c, lambda c: c.__setitem__(-3, 9.0)),
+        "plain, and only the slope changes": (np.array, lambda x, c: abs(x - c), lambda c: c.__iadd__(2.0)),
+        "plain that no derivative needs": (np.array, lambda x, c: (x + c) ** 2, lambda c: c.__isub__(4.0)),
+        "view of plain": (lambda a: np.array([a, a])[1], lambda x, c: x * c, lambda c: c.base.__imul__(3.0)),
+        "indices": (lambda a: np.arange(a.size), lambda x, c: x[c] ** 2 * (c + 1), lambda c: c[::-1].sort()),
+        "Constant": (af.Constant, lambda x, c: x * c, lambda c: c.__imul__(3.0)),
+        "Constant, and only the slope changes": (af.Constant, lambda x, c: abs(x - c), lambda c: c.__iadd__(2.0)),
+        "frozen Variable": (frozen, lambda x, c: x * c, lambda c: c.assign(c.value * 3.0)),
+        "Variable": (af.Variable, lambda x, c: x * c, lambda c: c.assign(c.value * 3.0)),
+        "Operation": (lambda a: af.Variable(a) * 1.0, lambda x, c: x * c, lambda c: c.__imul__(3.0)),
+        "view of an Operation": (
+            lambda a: (af.Variable(a) * 1.0)[:], lambda x, c: x * c, lambda c: c._view[0].__imul__(3.0)),
+        "in a list": (lambda a: [np.array(a)], lambda x, c: x * c[0], lambda c: c[0].__imul__(3.0)),
+        "in a dict in an object": (
+            lambda a: types.SimpleNamespace(d={"c": np.array(a)}), lambda x, c: x * c.d["c"],
+            lambda c: c.d["c"].__imul__(3.0)),
+        "another in an object": (
+            lambda a: types.SimpleNamespace(c=np.array(a)), lambda x, c: x * c.c, lambda c: setattr(c, "c", c.c * 3.0)),
+        "another node in an object": (
+            lambda a: types.SimpleNamespace(c=af.Variable(a)), lambda x, c: x * c.c,
+            lambda c: setattr(c, "c", af.Variable(c.c.value * 3.0))),
+        "number": (lambda a: types.SimpleNamespace(c=2.0), lambda x, c: x * c.c, lambda c: setattr(c, "c", 3.0)),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", written_into())
+@pytest.mark.parametrize("n", [5, 500, N])
+@pytest.mark.parametrize("place", ["argument", "option", "closure", "nested", "balanced", "after create_graph"])
+def test_whatever_is_overwritten_is_noticed_or_was_copied(kind, n, place):
+    """Generated: the gradient is that of the values of the first run, or there is an error. Never another number."""
+    make, f, change = written_into()[kind]
+    numbers = np.full(n, 2.0)
+    x = af.Variable(np.linspace(3.0, 4.0, n))
+    right = gradients(lambda: f(x, make(numbers)).sum(), x)
+    x.zero_grad()
+    c = make(numbers)
+    if place == "balanced":
+        with checkpointing():
+            y = np.tanh(f(x, c) * 1e-3) * 1e3
+        right = gradients(lambda: (np.tanh(f(x, make(numbers)) * 1e-3) * 1e3).sum(), x)
+        x.zero_grad()
+    else:
+        inner = checkpoint(f) if place == "nested" else f
+        captured = checkpoint(lambda x: inner(x, c))
+        y = captured(x) if place in ("closure", "nested") else checkpoint(inner)(x, **{"c": c})
+        y = checkpoint(inner)(x, c) if place == "argument" else y
+    change(c)
+    try:
+        y.sum().backward(create_graph=place == "after create_graph")
+    except StaleValueError:
+        assert x.grad is None
+    else:
+        np.testing.assert_allclose(x.grad, right[0], rtol=1e-9)
+
+
+def test_lists_and_dicts_of_the_arguments_are_what_they_were():
+    x, w = af.Variable(np.ones(3)), af.Variable(np.full(3, 2.0))
+    args, options = [w, {"k": 2.0}], {"c": 5.0}
+    y = checkpoint(lambda x, args, options: x * args[0] * args[1]["k"] * options.pop("c"))(x, args, options)
+    assert options == {}  # f has the caller's own the first time
+    args[0], args[1]["k"] = x, 7.0
+    same(gradients(y.sum, x), [np.full(3, 20.0)])
+    same(gradients(y.sum, x), [np.full(3, 20.0)])
+
+
+def test_running_statistics_count_once():
+    rng = np.random.default_rng(0)
+    batch = rng.normal(size=(20, 3))
+    plain, layer = af.nn.BatchNorm(3), af.nn.BatchNorm(3)
+    x = af.Variable(batch)
+    expected = gradients(lambda: (plain(x) ** 3).sum(), x)
+    for f in (layer, checkpoint(layer)):
+        layer.running_mean[:], layer.running_var[:] = 0.0, 1.0
+        same(expected, gradients(lambda f=f: (checkpoint(f)(x) ** 3).sum(), x))
+        same([plain.running_mean, plain.running_var], [layer.running_mean, layer.running_var])
+
+
+def test_a_run_that_was_not_needed_is_not_repeated():
+    x, runs = af.Variable(np.ones(N)), []
+    a = x * 1.0
+    y = checkpoint(lambda x: runs.append(1) or x * 2.0)(a)
+    a *= 3.0
+    with pytest.raises(StaleValueError, match=r"checkpoint_\d+ .*test_second_runs.py:\d+ has overwritten"):
+        y.sum().backward()
+    assert runs == [1]
