@@ -21,9 +21,11 @@ import numpy as np
 
 from ..program import Program
 from ..values import CALL, CAPTURED, CONSTANT, INPUT, UFUNC, Value
+from .calls import checked
 
 Array = Any
-DOUBLE = np.dtype(np.float64)
+DOUBLE, BOOL = np.dtype(np.float64), np.dtype(np.bool_)
+EXACT = 2**53  # all integers up to here are floats
 GROUP = 8  # members on average from which vectors pay
 PYTHON: dict[Any, Callable[..., Any]] = {
     np.add: operator.add, np.subtract: operator.sub, np.multiply: operator.mul, np.divide: operator.truediv,
@@ -33,19 +35,52 @@ PYTHON: dict[Any, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-def of_numbers(order: list[Value]) -> bool:
-    """Is everything 0-d, and computed from floats or from what was computed of them?"""
+def of_numbers(order: list[Value], outputs: Sequence[Value]) -> bool:
+    """Is everything 0-d, and computed by NumPy as Python's floats and booleans are?
+
+    Arguments are float64, constants are floats, results are float64 or bool. A Python int may be a constant where it
+    only meets floats and is exactly one of them: NumPy then makes a float of it as well. Anything else (integers, which
+    do not overflow into floats; complex numbers; ``np.ldexp``, which wants an int) goes the way of arrays.
+    """
+    returned = set(outputs)
     return all([
-        not v.shape and (v.dtype in (DOUBLE, None) if v.kind in (INPUT, CAPTURED, CONSTANT) else
-                         v.kind in (UFUNC, CALL) and v.dtype is not None)
+        not v.shape and (v.dtype is DOUBLE if v.kind in (INPUT, CAPTURED) else
+                         is_float(v, v in returned) if v.kind == CONSTANT else computes_floats(v))
         for v in order
     ])  # fmt: skip
+
+
+def is_float(v: Value, returned: bool) -> bool:
+    """Is this constant a float, or an int that is one exactly?"""
+    if type(v.sample) is int:
+        return not returned and abs(v.sample) <= EXACT
+    return v.dtype is DOUBLE or type(v.sample) is float  # "is": None == DOUBLE for NumPy
+
+
+def computes_floats(v: Value) -> bool:
+    """Does this call give float64 or bool, and the same if Python's floats are in place of its numbers?"""
+    if v.dtype is not DOUBLE and v.dtype is not BOOL:
+        return False
+    if v.kind == CALL:
+        return all([x.dtype is not None for x in v.args])
+    given = [x.dtype if x.dtype is not None else type(x.sample) for x in v.args]
+    return v.kind == UFUNC and computes_in(v.function, given) == computes_in(
+        v.function, [BOOL if x.dtype is BOOL else float for x in v.args]
+    )
+
+
+def computes_in(function: np.ufunc, given: list[Any]) -> Any:
+    """The dtypes in which a ufunc computes with operands of these dtypes, or of ``int`` or ``float`` from Python."""
+    try:
+        return function.resolve_dtypes((*given, *[None] * function.nout))
+    except TypeError:
+        return object()  # equal to nothing
 
 
 def scalar_plan(program: Program) -> Slots | Levels | None:
     """The quick plan of a program of numbers; None for any other."""
     order = program.order()
-    if not of_numbers(order):
+    if not of_numbers(order, program.outputs):
         return None
     computed = [v for v in order if v.args]
     if all([v.kind == UFUNC and v.dtype == DOUBLE for v in computed]):
@@ -67,6 +102,7 @@ class Slots:
         self.captured = [(where[v], v.sample) for v in order if v.kind == CAPTURED]
         self.outputs = [where[v] for v in program.outputs]
         self.steps = [(on_numbers(v), *places_of([where[x] for x in v.args]), where[v]) for v in order if v.args]
+        self.exact = [(on_scalars(v), [where[x] for x in v.args], where[v]) for v in order if v.args]
         self.context = contextvars.copy_context()
         self.context.run(np.seterr, all="ignore")
 
@@ -74,13 +110,13 @@ class Slots:
         """The results for these inputs, as new 0-d arrays."""
         return self.context.run(self.compute, arrays)
 
-    def compute(self, arrays: Sequence[Array], number: Any = float) -> list[Array]:
+    def compute(self, arrays: Sequence[Array]) -> list[Array]:
         """The same, in a context in which NumPy does not warn."""
         slots = self.slots
         for k, i in self.inputs:
-            slots[k] = number(arrays[i])
+            slots[k] = float(arrays[i])
         for k, array in self.captured:
-            slots[k] = number(array)
+            slots[k] = float(array)
         try:
             for f, i, j, k in self.steps:
                 if j >= 0:
@@ -90,15 +126,15 @@ class Slots:
                 else:
                     slots[k] = f(*[slots[n] for n in i])
         except ZeroDivisionError:  # where Python refuses, NumPy has infinity or NaN
-            constants = [(k, v) for k, v in enumerate(self.order) if v.kind == CONSTANT]
-            for k, v in constants:
-                slots[k] = np.float64(v.sample)
-            try:
-                return self.compute(arrays, np.float64)
-            finally:
-                for k, v in constants:
-                    slots[k] = float(v.sample)
+            return self.compute_exactly()
         return [np.array(slots[k]) for k in self.outputs]
+
+    def compute_exactly(self) -> list[Array]:
+        """The same by NumPy's functions, once the arguments are in their slots."""
+        numbers = [np.float64(x) for x in self.slots]
+        for function, places, k in self.exact:
+            numbers[k] = function(*[numbers[i] for i in places])
+        return [np.array(numbers[k]) for k in self.outputs]
 
 
 def places_of(places: list[int]) -> tuple[Any, int]:
@@ -106,18 +142,22 @@ def places_of(places: list[int]) -> tuple[Any, int]:
     return (places[0], -1) if len(places) == 1 else (places[0], places[1]) if len(places) == 2 else (places, -2)
 
 
+def on_scalars(v: Value) -> Callable[..., Any]:
+    """The function of a value, from NumPy's numbers to one of them."""
+    if v.kind == CALL:
+        function = checked(v)
+        return lambda *x: function(*[np.asarray(number) for number in x])[()]
+    return v.function  # type: ignore[no-any-return]
+
+
 def on_numbers(v: Value) -> Callable[..., Any]:
     """The function of a value, from Python's numbers to one of them: arithmetic on np.float64 is slower."""
-    function = v.function
-    if v.kind == CALL:
-        return lambda *x: function(*[np.asarray(number) for number in x])[()]
-    if function in PYTHON and all([x.dtype in (DOUBLE, None) for x in v.args]):
-        return PYTHON[function]
-    if v.dtype != DOUBLE:
-        return lambda *x: function(*x)
+    function, number = on_scalars(v), float if v.dtype is DOUBLE else bool
+    if v.function in PYTHON and all([x.dtype in (DOUBLE, None) for x in v.args]):
+        return PYTHON[v.function]
     if len(v.args) == 1:
-        return lambda x: float(function(x))
-    return lambda *x: float(function(*x))
+        return lambda x: number(function(x))
+    return lambda *x: number(function(*x))
 
 
 def levels(order: list[Value]) -> list[list[Value]]:

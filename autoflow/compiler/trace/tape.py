@@ -146,6 +146,8 @@ class Tape:
     def view(self, function: Callable[..., Any], x: Traced, args: Any, options: Any) -> Any:
         """Write down a function that most often returns a view, in the form that cleaning knows."""
         value, program = x.expr, self.program
+        if isinstance(value.sample, np.generic) and function in (np.real, np.imag):
+            return self.call(function, (x, *args), options)  # a number stays one
         found: list[Any] = []
         strip((args, options), found)
         sample: Any = function(np.asarray(value.sample), *args, **options) if not found else None
