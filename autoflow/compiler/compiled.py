@@ -1,8 +1,8 @@
 """``af.compile``: a function as a program, recorded at the first call and replayed at the later ones.
 
-This file decides which program is the right one for a call (the signature, the guards), keeps a bounded number of them,
-and puts results back into the containers that the function returned. A call with the same kind of arguments as the
-one before takes the short way: shapes and dtypes are compared, 0.1 µs for each array.
+This file finds the program for a call (signature.py, the guards), keeps a bounded number of programs, and puts results
+back into the containers that the function returned. A call with the same kind of arguments as the one before takes the
+short way: shapes and dtypes are compared, 0.1 µs for each array.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 from .. import pytree
 from ..errors import CompileError
 from ..modes import modes
-from ..nodes.nodes import NodeRole, source_of, value_of
+from ..nodes.nodes import source_of, value_of
 from .matching import assembler, matcher
 from .passes.batching import join
 from .passes.rematerialise import recompute
@@ -28,11 +28,11 @@ from .passes.tiling import blocked
 from .report import Report, counted
 from .run.buffers import Plan
 from .run.scalars import scalar_plan
+from .signature import is_array, key_of_modes, signature
 from .trace.recorded import Recorded, record
 from .trace.traced import Traced
 
 Array = Any
-ndarray = np.ndarray
 MANY = 8
 SLOW = (
     "the compiled {} has been recorded {} times, because something that it finds outside changes between the calls (a "
@@ -40,11 +40,6 @@ SLOW = (
     "with, and no if or float() looks at, af.compile(f, watch=False) is enough."
 )
 ANOTHER = object()  # stands for: that call needs another program
-
-
-def is_array(x: Any) -> bool:
-    """Is this leaf an input of the program? Arrays are, and NumPy's numbers; Python's numbers are part of it."""
-    return (isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "fciub") or isinstance(x, NodeRole)
 
 
 class Compiled:
@@ -184,43 +179,6 @@ class Entry:
         finally:
             self.free.append(plan)
         return self.assemble(results)
-
-
-def key_of_modes() -> Any:
-    """The switches that decide what is computed."""
-    m = modes()
-    return m.recording, m.depth, m.autocast, m.safe_masking, m.anomaly, bool(m.notices)
-
-
-def signature(args: Any, options: Any, leaves: list[Any]) -> Any:
-    """What decides which program is right: containers, shapes, dtypes, and the values of everything else."""
-    parts: list[Any] = []
-    for x in leaves:
-        if is_array(x):
-            x = value_of(x)
-            if isinstance(x, (np.ma.MaskedArray, np.matrix)):
-                raise CompileError(f"a {type(x).__name__} has arithmetic of its own: pass a plain array instead")
-            parts.append((ndarray, x.shape, x.dtype))
-        else:
-            parts.append((type(x), repr(x) if isinstance(x, (float, complex)) else hashed(x)))
-    return tuple(pytree.paths([args, options])), shape_of(args), tuple(parts), key_of_modes()
-
-
-def hashed(x: Any) -> Any:
-    """An argument that is no array: by value if it has one, else by identity."""
-    try:
-        hash(x)
-    except TypeError:
-        raise CompileError(
-            f"an argument of a compiled function is a {type(x).__name__}, which cannot be compared with those of other "
-            f"calls. Give arrays, numbers, and lists, tuples, dicts or dataclasses of them."
-        ) from None
-    return x
-
-
-def shape_of(tree: Any) -> Any:
-    """The classes of the containers."""
-    return (type(tree), *[shape_of(x) for _, x in pytree.children(tree)]) if pytree.is_container(tree) else None
 
 
 def check_equal(eager: Any, ours: Any, name: str) -> None:

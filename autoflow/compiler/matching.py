@@ -8,7 +8,7 @@ the function returned. For other containers than tuples, lists and dicts there i
 from __future__ import annotations
 
 from collections.abc import Callable
-from operator import itemgetter
+from operator import is_, itemgetter
 from typing import Any
 
 import numpy as np
@@ -98,9 +98,19 @@ def sequence_matcher(kind: Any, parts: list[Matcher | None]) -> Matcher | None:
 
 
 def dict_matcher(keys: list[Any], parts: list[Matcher | None]) -> Matcher | None:
-    """Dicts with these keys in this order, whose values match."""
+    """Dicts with these keys in this order, whose values match. Keys are text: equal ones are then the same."""
     inside = sequence_matcher(list, parts)
-    return inside and (lambda y, found: type(y) is dict and list(y) == keys and inside(list(y.values()), found))
+    if inside is None or any([type(key) is not str for key in keys]):
+        return None
+
+    def fits(y: Any, found: list[Array]) -> bool:
+        if type(y) is not dict or len(y) != len(keys):
+            return False
+        if not all(map(is_, y, keys)) and ([*y] != keys or any([type(key) is not str for key in y])):
+            return False
+        return inside([*y.values()], found)
+
+    return fits
 
 
 def assembler(tree: Any) -> Callable[[list[Array]], Any]:
