@@ -7,6 +7,9 @@ the function returned. For other containers than tuples, lists and dicts there i
 
 from __future__ import annotations
 
+import dataclasses
+import enum
+import types
 from collections.abc import Callable
 from operator import is_, itemgetter
 from typing import Any
@@ -14,9 +17,12 @@ from typing import Any
 import numpy as np
 
 from .. import pytree
+from ..errors import CompileError
 
 Array = Any
 ndarray = np.ndarray
+NUMBERS_AND_TEXT = (bool, int, float, complex, str, bytes, range, type(None), type(...))
+NEVER_CHANGED = (enum.Enum, np.generic, np.dtype, np.ufunc, types.ModuleType)
 Matcher = Callable[[Any, list[Array]], bool]
 
 
@@ -111,6 +117,48 @@ def dict_matcher(keys: list[Any], parts: list[Matcher | None]) -> Matcher | None
         return inside([*y.values()], found)
 
     return fits
+
+
+def check_result(tree: Any, arguments: Any) -> None:
+    """Raise CompileError for what a function returns if all calls would share it, and it can be changed.
+
+    Arrays and containers are made anew at every call. Numbers, text, functions and classes cannot be changed, or are
+    not expected to be. An argument is what eager code returns, too: its identity is part of the signature.
+    """
+    given = {id(x) for x in pytree.leaves(arguments)}
+    queue = [("", tree)]
+    for path, x in queue:
+        if pytree.is_container(x):
+            fields = [field.name for field in dataclasses.fields(x)] if dataclasses.is_dataclass(x) else []
+            keys = [(f"{path} (a key)", key) for key in x] if isinstance(x, dict) else []
+            queue += [*keys, *[(path + step, child) for step, child in pytree.children(x)]]
+            fine = not {*getattr(x, "__dict__", ())} - {*fields}  # other attributes would be shared
+        else:
+            fine = has_dtype(x) or id(x) in given or is_immutable(x)
+        if not fine:
+            raise CompileError(
+                f"a compiled function returns a {type(x).__name__}{path and ' at ' + path}: every call would return "
+                f"the same one, and what one caller changes in it all would see. Return arrays, numbers, text, and "
+                f"lists, tuples, dicts or dataclasses of them, or say af.compile(f, fallback=True)."
+            )
+
+
+def has_dtype(x: Any) -> bool:
+    """Is it an array of any library, or one of its numbers?"""
+    return isinstance(getattr(x, "dtype", None), np.dtype)
+
+
+def is_immutable(x: Any) -> bool:
+    """Can this object be returned by every call?"""
+    if type(x) in (tuple, frozenset):
+        return all([is_immutable(v) for v in x])
+    if type(x) is slice:
+        return is_immutable((x.start, x.stop, x.step))
+    if isinstance(x, (type, types.FunctionType)):
+        return "<locals>" not in x.__qualname__  # made at every call
+    if isinstance(x, types.BuiltinFunctionType):
+        return isinstance(x.__self__, (types.ModuleType, type(None)))  # no method of an object
+    return type(x) in NUMBERS_AND_TEXT or isinstance(x, NEVER_CHANGED)
 
 
 def assembler(tree: Any) -> Callable[[list[Array]], Any]:
