@@ -7,12 +7,16 @@ short way: shapes and dtypes are compared, 0.1 µs for each array.
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import functools
+import sys
 import threading
 import types
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -63,6 +67,24 @@ class Compiled:
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
+
+    def __copy__(self) -> Compiled:
+        return made(self.f, self.options())
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
+        return made(copy.deepcopy(self.f, memo), self.options())
+
+    def options(self) -> dict[str, Any]:
+        """Those of :func:`compile`. A copy has them, and nothing recorded."""
+        return {"fallback": self.fallback, "verify": self.verify, "limit": self.limit, **self.how}
+
+    def __reduce__(self) -> Any:
+        """For pickle: the function and the options; of a decorated function its name, under which it is found."""
+        name, module = getattr(self, "__qualname__", ""), sys.modules.get(getattr(self, "__module__", None) or "")
+        with contextlib.suppress(AttributeError):
+            if attrgetter(name)(module) is self:
+                return name
+        return made, (self.f, self.options())
 
     def at_length(self, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
         """The call when it is not the same as the last one: look the program up, or record it."""
@@ -131,6 +153,11 @@ class Compiled:
 
     def __repr__(self) -> str:
         return f"<compiled {getattr(self.f, '__name__', 'function')}, {counted(len(self.entries), 'program')}>"
+
+
+def made(f: Callable[..., Any], options: dict[str, Any]) -> Compiled:
+    """What pickle calls."""
+    return Compiled(f, **options)
 
 
 class Entry:
