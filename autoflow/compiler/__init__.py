@@ -15,6 +15,7 @@ run/       from a program to numbers
     tiles.py           how they are, in threads (and blas.py, whose threads are then in the way)
     buffers.py         where results are written (calls.py: by which function, with which arguments)
     scalars.py         programs of numbers: two quicker ways
+    reports.py         what NumPy warns of, or raises: as eager code does
 compiled.py            af.compile: guards, the cache (signature.py: which calls share a program; matching.py: arguments
                        apart, results together)
 report.py              what a plan does, as a table and a picture

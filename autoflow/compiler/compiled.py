@@ -31,6 +31,7 @@ from .passes.rematerialise import recompute
 from .passes.tiling import blocked
 from .report import Report, counted
 from .run.buffers import Plan
+from .run.reports import Reported
 from .run.scalars import scalar_plan
 from .signature import is_array, key_of_modes, signature
 from .trace.recorded import Recorded, record
@@ -59,11 +60,18 @@ class Compiled:
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         entry = self.latest
-        if entry is not None and not options:
-            result = entry.quick(args)
-            if result is not ANOTHER:
-                return result
-        return self.at_length(args, options)
+        if entry is None or options:
+            return self.at_length(args, options)
+        try:
+            results = entry.quick(args)
+        except Reported as reported:
+            results = reported.results
+        except Exception as error:  # rare: eager code decides what it means
+            return self.failed(error, args, options)
+        else:
+            return results if results is not ANOTHER else self.at_length(args, options)
+        self.f(*args, **options)  # for its warnings, or its exception
+        return results
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
@@ -94,25 +102,46 @@ class Compiled:
             return self.f(*args, **options)  # inside another recording, or inside a transform that wants nodes
         if switches.recording and any([source_of(x) is not None for x in leaves]):
             return self.f(*args, **options)  # an argument with a history: the result shall have one, too
-        key = signature(args, options, leaves)
-        with self.lock:
-            entry = self.entries.get(key)
-            if key not in self.entries or (entry is not None and not entry.recorded.surroundings.same()):
-                entry = self.recorded(key, args, options)
-            self.entries.move_to_end(key)
-        if entry is None:
-            return self.f(*args, **options)
-        if not self.verify and not self.fallback:
-            self.latest = entry
         try:
-            result = entry.run([value_of(x) for x in leaves if is_array(x)])
-        except CompileError:  # the shape of something depends on values
-            if not self.fallback:
-                raise
-            return self.f(*args, **options)
+            key = signature(args, options, leaves)
+            with self.lock:
+                entry = self.entries.get(key)
+                new = key not in self.entries or (entry is not None and not entry.recorded.surroundings.same())
+                if new:
+                    entry = self.recorded(key, args, options)
+                self.entries.move_to_end(key)
+            if entry is None:
+                return self.f(*args, **options)
+            if not self.verify and not self.fallback:
+                self.latest = entry
+            results, silent = entry.run([value_of(x) for x in leaves if is_array(x)]), True
+        except Reported as reported:
+            results, silent = reported.results, new  # a recording has run the function, and so reported everything
+        except Exception as error:
+            return self.failed(error, args, options)
         if self.verify:
-            check_equal(self.f(*args, **options), result, getattr(self.f, "__name__", "f"))
-        return result
+            check_equal(self.f(*args, **options), results, self.name)
+        elif not silent:
+            self.f(*args, **options)
+        return results
+
+    def failed(self, error: Exception, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        """The function cannot be compiled; or recording it, or its program, ended in an error. Eager code knows which
+        error that should have been: if it has none, it is ours, and a refusal like others."""
+        if isinstance(error, CompileError) and not self.fallback:
+            raise error
+        results = self.f(*args, **options)
+        if self.fallback:
+            return results
+        raise CompileError(
+            f"the compiled {self.name} ended in {type(error).__name__}: {error}. Eager code does not: take the part "
+            f"that fails out of the compiled function, or say af.compile(f, fallback=True)."
+        ) from error
+
+    @property
+    def name(self) -> str:
+        """For messages."""
+        return getattr(self.f, "__name__", "function")
 
     def recorded(self, key: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Entry | None:
         """Record the function for arguments like these; None if it has to run eagerly."""
@@ -120,7 +149,7 @@ class Compiled:
         if before is not None:
             self.renewed += 1
             if self.renewed == MANY:
-                warnings.warn(SLOW.format(getattr(self.f, "__name__", "f"), MANY), RuntimeWarning, stacklevel=4)
+                warnings.warn(SLOW.format(self.name, MANY), RuntimeWarning, stacklevel=4)
         try:
             again = before.recorded if before else None
             entry = Entry(record(self.f, args, options, is_array, again, self.how["watch"]), args, options, self.how)
@@ -152,7 +181,7 @@ class Compiled:
         return Report(used[-1].free[-1])
 
     def __repr__(self) -> str:
-        return f"<compiled {getattr(self.f, '__name__', 'function')}, {counted(len(self.entries), 'program')}>"
+        return f"<compiled {self.name}, {counted(len(self.entries), 'program')}>"
 
 
 def made(f: Callable[..., Any], options: dict[str, Any]) -> Compiled:
@@ -196,7 +225,8 @@ class Entry:
         return self.run(arrays)
 
     def run(self, arrays: Any) -> Any:
-        """The results for these inputs, in the containers that the function returned."""
+        """The results for these inputs, in the containers that the function returned; Reported, if NumPy would report
+        something that the caller does not ignore."""
         try:
             plan = self.free.pop()  # atomic: whoever comes at the same time finds none, and makes one
         except IndexError:
@@ -204,7 +234,10 @@ class Entry:
         try:
             results = plan.run(arrays)
         finally:
+            reports, plan.noticed.any = plan.noticed.any, False
             self.free.append(plan)
+        if reports:
+            raise Reported(self.assemble(results))
         return self.assemble(results)
 
 
@@ -251,6 +284,10 @@ def compile(
     arrays by their contents, too: if something has changed ``f`` is recorded again. So what changes often, as
     parameters do, had better be an argument. Not seen: changes between the eight samples of a large plain array that
     are not made by way of nodes; files; sets and deques; libraries; methods that are replaced.
+
+    What NumPy warns of or raises (``np.errstate``, warnings as errors) eager code says: if a program meets an infinity,
+    NaN or overflow that its caller does not ignore, ``f`` runs once more, beside it. A value that nobody needs is not
+    computed, and cannot warn; nor does an overflow inside a product of matrices, or what is computed from constants.
 
     Raises CompileError for what would not be the same at the next call: Python that asks for a value
     (``if x.sum() > 0``, ``float(x)``, ``np.asarray(x)``); random numbers drawn inside; writing into an argument or
