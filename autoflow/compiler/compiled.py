@@ -278,9 +278,9 @@ def compile(
     four or more products, arrays of 100,000 elements and more): there the error is below 1e-13 of the largest entry.
     Arrays are new at every call, and nobody else writes into them. Nodes come out as plain arrays.
 
-    The *signature* decides which program is used, or that a new one is recorded: containers, shapes and dtypes of
-    arrays, the values of everything else (Python's numbers too: make what changes often a 0-d array), and switches
-    such as ``af.no_grad``. What ``f`` finds outside (closures, globals, attributes, lists) is guarded by identity, and
+    The *signature* decides which program is used, or that a new one is recorded: containers; shapes, dtypes and order
+    in memory of arrays; of everything else the value (Python's numbers too: make what changes often a 0-d array), or
+    which object it is; and switches such as ``af.no_grad``. What ``f`` finds outside (closures, globals, attributes, lists) is guarded by identity, and
     arrays by their contents, too: if something has changed ``f`` is recorded again. So what changes often, as
     parameters do, had better be an argument. Not seen: changes between the eight samples of a large plain array that
     are not made by way of nodes; files; sets and deques; libraries; methods that are replaced.

@@ -49,10 +49,10 @@ def matcher(x: Any) -> Matcher | None:
     """
     kind = type(x)
     if kind is ndarray:
-        return array_matcher(x.shape, x.dtype)
+        return array_matcher(x)
     if kind in (tuple, list):
         if all([type(v) is ndarray for v in x]):
-            return arrays_matcher(kind, [(v.shape, v.dtype) for v in x])
+            return arrays_matcher(kind, [(v.shape, v.dtype, v.strides) for v in x])
         return sequence_matcher(kind, [matcher(v) for v in x])
     if kind is dict:
         return dict_matcher(list(x), [matcher(v) for v in x.values()])
@@ -61,11 +61,12 @@ def matcher(x: Any) -> Matcher | None:
     return None
 
 
-def array_matcher(shape: tuple[int, ...], dtype: Any) -> Matcher:
-    """Arrays of that shape and dtype."""
+def array_matcher(x: Array) -> Matcher:
+    """Arrays of the shape, dtype and layout of ``x``."""
+    shape, dtype, strides = x.shape, x.dtype, x.strides
 
     def fits(y: Any, found: list[Array]) -> bool:
-        if type(y) is not ndarray or y.dtype is not dtype or y.shape != shape:
+        if type(y) is not ndarray or y.dtype is not dtype or y.shape != shape or y.strides != strides:
             return False
         found.append(y)
         return True
@@ -73,15 +74,15 @@ def array_matcher(shape: tuple[int, ...], dtype: Any) -> Matcher:
     return fits
 
 
-def arrays_matcher(kind: Any, specs: list[tuple[tuple[int, ...], Any]]) -> Matcher:
-    """Tuples or lists of arrays of these shapes and dtypes: written out, because most calls come here."""
+def arrays_matcher(kind: Any, specs: list[tuple[tuple[int, ...], Any, tuple[int, ...]]]) -> Matcher:
+    """Tuples or lists of arrays of these shapes, dtypes and strides: written out, because most calls come here."""
     n = len(specs)
 
     def fits(y: Any, found: list[Array]) -> bool:
         if type(y) is not kind or len(y) != n:
             return False
-        for v, (shape, dtype) in zip(y, specs):  # noqa: B905 - equally long
-            if type(v) is not ndarray or v.dtype is not dtype or v.shape != shape:
+        for v, (shape, dtype, strides) in zip(y, specs):  # noqa: B905 - equally long
+            if type(v) is not ndarray or v.dtype is not dtype or v.shape != shape or v.strides != strides:
                 return False
         found += y
         return True

@@ -54,10 +54,16 @@ def signature(args: Any, options: Any, leaves: list[Any]) -> Any:
             x = value_of(x)
             if isinstance(x, (np.ma.MaskedArray, np.matrix)):
                 raise CompileError(f"a {type(x).__name__} has arithmetic of its own: pass a plain array instead")
-            parts.append((np.ndarray, x.shape, x.dtype))
+            parts.append((np.ndarray, x.shape, x.dtype, layout_key(x)))
         else:
             parts.append(key_of(x))
     return tuple(pytree.paths([args, options])), shape_of([args, options]), tuple(parts), key_of_modes()
+
+
+def layout_key(x: Array) -> tuple[int, ...] | None:
+    """None for an array in C order without gaps, else its strides. Results lie in memory as arguments do, sums add in
+    that order, ``ravel("K")`` reads in it, and whether ``reshape`` makes a view or a copy depends on it."""
+    return None if x.flags.c_contiguous else x.strides
 
 
 def key_of(x: Any) -> Any:

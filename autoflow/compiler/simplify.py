@@ -76,7 +76,7 @@ def simpler(p: Program, f: Any, args: tuple[Value, ...], sample: Any) -> Value |
 
 def same_kind(x: Value, sample: Any) -> bool:
     """Has x the shape and dtype of the sample, and its order of axes in memory, in which sums add?"""
-    return x.shape == sample.shape and x.dtype == sample.dtype and x.layout == layout_of(sample)
+    return x.shape == sample.shape and x.dtype == sample.dtype and x.layout == layout_of(sample) and x.is_dense
 
 
 def negated(x: Value) -> Value | None:

@@ -117,7 +117,7 @@ class Plan(Watched):
                 self.place[v] = np.empty(v.shape, v.dtype)
                 self.buffers.append(self.place[v])
                 for k, x in enumerate(v.args):
-                    if writes(x) and x not in self.fresh and x not in rows:
+                    if writes(x) and x not in self.fresh and x not in rows and x.layout is None:
                         rows[x] = self.place[v][k]
         return rows
 

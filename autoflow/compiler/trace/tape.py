@@ -156,7 +156,8 @@ class Tape:
         if type(sample) is not np.ndarray or not np.may_share_memory(sample, np.asarray(value.sample)):
             return self.call(function, (x, *args), options)
         if sample.dtype == value.dtype and not {*options} - {"shape", "axes", "axis", "order"}:
-            order = options.get("order", args[1] if len(args) > 1 else "C")
+            given = args[0:1] if function is np.ravel else args[1:2]
+            order = options.get("order", given[0] if given else "C")
             if function in SAME_ORDER and order == "C":
                 return self.traced(program.reshape(value, sample.shape), x)
             if function in PERMUTING and "order" not in options:

@@ -43,7 +43,7 @@ class ArrayMethods:
 
     def copy(self, order: str = "C") -> Any:
         """As in NumPy."""
-        if order != "K" and self.expr.layout is not None:
+        if order == "F" or (order != "K" and self.expr.layout is not None) or not self.expr.is_dense:
             return self.tape.call(np.ndarray.copy, (self, order))
         return self.tape.traced(self.expr)
 
