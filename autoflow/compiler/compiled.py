@@ -280,10 +280,10 @@ def compile(
 
     The *signature* decides which program is used, or that a new one is recorded: containers; shapes, dtypes and order
     in memory of arrays; of everything else the value (Python's numbers too: make what changes often a 0-d array), or
-    which object it is; and switches such as ``af.no_grad``. What ``f`` finds outside (closures, globals, attributes, lists) is guarded by identity, and
-    arrays by their contents, too: if something has changed ``f`` is recorded again. So what changes often, as
-    parameters do, had better be an argument. Not seen: changes between the eight samples of a large plain array that
-    are not made by way of nodes; files; sets and deques; libraries; methods that are replaced.
+    which object it is; and switches such as ``af.no_grad``. What ``f`` finds outside (closures, globals, attributes,
+    lists) is guarded by identity, and arrays by their contents, too: if something has changed ``f`` is recorded again.
+    So what changes often, as parameters do, had better be an argument. Not seen: changes between the eight samples of a
+    large plain array that are not made by way of nodes; files; sets and deques; libraries; methods that are replaced.
 
     What NumPy warns of or raises (``np.errstate``, warnings as errors) eager code says: if a program meets an infinity,
     NaN or overflow that its caller does not ignore, ``f`` runs once more, beside it. A value that nobody needs is not
