@@ -74,7 +74,7 @@ def rebuilt(tree: Any, new: Iterator[Any]) -> Any:
         return type(tree)(*inside) if hasattr(tree, "_fields") else type(tree)(inside)  # a namedtuple takes them singly
     other = copy.copy(tree)  # a shallow copy runs no __init__, which might refuse what is not a parameter
     if isinstance(tree, dict):
-        other.update(zip(tree, inside, strict=True))
+        dict.update(other, zip(tree, inside, strict=True))  # a Counter's own update would add
         return other
     for field, child in zip(dataclasses.fields(tree), inside, strict=True):
         object.__setattr__(other, field.name, child)  # also in frozen ones: nobody else has seen this copy

@@ -15,7 +15,9 @@ run/       from a program to numbers
     tiles.py           how they are, in threads (and blas.py, whose threads are then in the way)
     buffers.py         where results are written (calls.py: by which function, with which arguments)
     scalars.py         programs of numbers: two quicker ways
-compiled.py            af.compile: signatures, guards, the cache (matching.py: arguments apart, results together)
+    reports.py         what NumPy warns of, or raises: as eager code does
+compiled.py            af.compile: guards, the cache (signature.py: which calls share a program; matching.py: arguments
+                       apart, results together)
 report.py              what a plan does, as a table and a picture
 
 Two switches of the process, ``gc_paused`` and ``warm_allocator``, are in ``autoflow/process.py``.

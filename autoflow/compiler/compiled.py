@@ -1,18 +1,22 @@
 """``af.compile``: a function as a program, recorded at the first call and replayed at the later ones.
 
-This file decides which program is the right one for a call (the signature, the guards), keeps a bounded number of them,
-and puts results back into the containers that the function returned. A call with the same kind of arguments as the
-one before takes the short way: shapes and dtypes are compared, 0.1 µs for each array.
+This file finds the program for a call (signature.py, the guards), keeps a bounded number of programs, and puts results
+back into the containers that the function returned. A call with the same kind of arguments as the one before takes the
+short way: shapes and dtypes are compared, 0.1 µs for each array.
 """
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import functools
+import sys
 import threading
 import types
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -20,19 +24,20 @@ import numpy as np
 from .. import pytree
 from ..errors import CompileError
 from ..modes import modes
-from ..nodes.nodes import NodeRole, source_of, value_of
+from ..nodes.nodes import source_of, value_of
 from .matching import assembler, matcher
 from .passes.batching import join
 from .passes.rematerialise import recompute
 from .passes.tiling import blocked
 from .report import Report, counted
 from .run.buffers import Plan
+from .run.reports import Reported
 from .run.scalars import scalar_plan
+from .signature import is_array, key_of_modes, signature
 from .trace.recorded import Recorded, record
 from .trace.traced import Traced
 
 Array = Any
-ndarray = np.ndarray
 MANY = 8
 SLOW = (
     "the compiled {} has been recorded {} times, because something that it finds outside changes between the calls (a "
@@ -40,11 +45,6 @@ SLOW = (
     "with, and no if or float() looks at, af.compile(f, watch=False) is enough."
 )
 ANOTHER = object()  # stands for: that call needs another program
-
-
-def is_array(x: Any) -> bool:
-    """Is this leaf an input of the program? Arrays are, and NumPy's numbers; Python's numbers are part of it."""
-    return (isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "fciub") or isinstance(x, NodeRole)
 
 
 class Compiled:
@@ -60,14 +60,39 @@ class Compiled:
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         entry = self.latest
-        if entry is not None and not options:
-            result = entry.quick(args)
-            if result is not ANOTHER:
-                return result
-        return self.at_length(args, options)
+        if entry is None or options:
+            return self.at_length(args, options)
+        try:
+            results = entry.quick(args)
+        except Reported as reported:
+            results = reported.results
+        except Exception as error:  # rare: eager code decides what it means
+            return self.failed(error, args, options)
+        else:
+            return results if results is not ANOTHER else self.at_length(args, options)
+        self.f(*args, **options)  # for its warnings, or its exception
+        return results
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
+
+    def __copy__(self) -> Compiled:
+        return made(self.f, self.options())
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
+        return made(copy.deepcopy(self.f, memo), self.options())
+
+    def options(self) -> dict[str, Any]:
+        """Those of :func:`compile`. A copy has them, and nothing recorded."""
+        return {"fallback": self.fallback, "verify": self.verify, "limit": self.limit, **self.how}
+
+    def __reduce__(self) -> Any:
+        """For pickle: the function and the options; of a decorated function its name, under which it is found."""
+        name, module = getattr(self, "__qualname__", ""), sys.modules.get(getattr(self, "__module__", None) or "")
+        with contextlib.suppress(AttributeError):
+            if attrgetter(name)(module) is self:
+                return name
+        return made, (self.f, self.options())
 
     def at_length(self, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
         """The call when it is not the same as the last one: look the program up, or record it."""
@@ -77,25 +102,46 @@ class Compiled:
             return self.f(*args, **options)  # inside another recording, or inside a transform that wants nodes
         if switches.recording and any([source_of(x) is not None for x in leaves]):
             return self.f(*args, **options)  # an argument with a history: the result shall have one, too
-        key = signature(args, options, leaves)
-        with self.lock:
-            entry = self.entries.get(key)
-            if key not in self.entries or (entry is not None and not entry.recorded.surroundings.same()):
-                entry = self.recorded(key, args, options)
-            self.entries.move_to_end(key)
-        if entry is None:
-            return self.f(*args, **options)
-        if not self.verify and not self.fallback:
-            self.latest = entry
         try:
-            result = entry.run([value_of(x) for x in leaves if is_array(x)])
-        except CompileError:  # the shape of something depends on values
-            if not self.fallback:
-                raise
-            return self.f(*args, **options)
+            key = signature(args, options, leaves)
+            with self.lock:
+                entry = self.entries.get(key)
+                new = key not in self.entries or (entry is not None and not entry.recorded.surroundings.same())
+                if new:
+                    entry = self.recorded(key, args, options)
+                self.entries.move_to_end(key)
+            if entry is None:
+                return self.f(*args, **options)
+            if not self.verify and not self.fallback:
+                self.latest = entry
+            results, silent = entry.run([value_of(x) for x in leaves if is_array(x)]), True
+        except Reported as reported:
+            results, silent = reported.results, new  # a recording has run the function, and so reported everything
+        except Exception as error:
+            return self.failed(error, args, options)
         if self.verify:
-            check_equal(self.f(*args, **options), result, getattr(self.f, "__name__", "f"))
-        return result
+            check_equal(self.f(*args, **options), results, self.name)
+        elif not silent:
+            self.f(*args, **options)
+        return results
+
+    def failed(self, error: Exception, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        """The function cannot be compiled; or recording it, or its program, ended in an error. Eager code knows which
+        error that should have been: if it has none, it is ours, and a refusal like others."""
+        if isinstance(error, CompileError) and not self.fallback:
+            raise error
+        results = self.f(*args, **options)
+        if self.fallback:
+            return results
+        raise CompileError(
+            f"the compiled {self.name} ended in {type(error).__name__}: {error}. Eager code does not: take the part "
+            f"that fails out of the compiled function, or say af.compile(f, fallback=True)."
+        ) from error
+
+    @property
+    def name(self) -> str:
+        """For messages."""
+        return getattr(self.f, "__name__", "function")
 
     def recorded(self, key: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Entry | None:
         """Record the function for arguments like these; None if it has to run eagerly."""
@@ -103,7 +149,7 @@ class Compiled:
         if before is not None:
             self.renewed += 1
             if self.renewed == MANY:
-                warnings.warn(SLOW.format(getattr(self.f, "__name__", "f"), MANY), RuntimeWarning, stacklevel=4)
+                warnings.warn(SLOW.format(self.name, MANY), RuntimeWarning, stacklevel=4)
         try:
             again = before.recorded if before else None
             entry = Entry(record(self.f, args, options, is_array, again, self.how["watch"]), args, options, self.how)
@@ -135,7 +181,12 @@ class Compiled:
         return Report(used[-1].free[-1])
 
     def __repr__(self) -> str:
-        return f"<compiled {getattr(self.f, '__name__', 'function')}, {counted(len(self.entries), 'program')}>"
+        return f"<compiled {self.name}, {counted(len(self.entries), 'program')}>"
+
+
+def made(f: Callable[..., Any], options: dict[str, Any]) -> Compiled:
+    """What pickle calls."""
+    return Compiled(f, **options)
 
 
 class Entry:
@@ -174,7 +225,8 @@ class Entry:
         return self.run(arrays)
 
     def run(self, arrays: Any) -> Any:
-        """The results for these inputs, in the containers that the function returned."""
+        """The results for these inputs, in the containers that the function returned; Reported, if NumPy would report
+        something that the caller does not ignore."""
         try:
             plan = self.free.pop()  # atomic: whoever comes at the same time finds none, and makes one
         except IndexError:
@@ -182,45 +234,11 @@ class Entry:
         try:
             results = plan.run(arrays)
         finally:
+            reports, plan.noticed.any = plan.noticed.any, False
             self.free.append(plan)
+        if reports:
+            raise Reported(self.assemble(results))
         return self.assemble(results)
-
-
-def key_of_modes() -> Any:
-    """The switches that decide what is computed."""
-    m = modes()
-    return m.recording, m.depth, m.autocast, m.safe_masking, m.anomaly, bool(m.notices)
-
-
-def signature(args: Any, options: Any, leaves: list[Any]) -> Any:
-    """What decides which program is right: containers, shapes, dtypes, and the values of everything else."""
-    parts: list[Any] = []
-    for x in leaves:
-        if is_array(x):
-            x = value_of(x)
-            if isinstance(x, (np.ma.MaskedArray, np.matrix)):
-                raise CompileError(f"a {type(x).__name__} has arithmetic of its own: pass a plain array instead")
-            parts.append((ndarray, x.shape, x.dtype))
-        else:
-            parts.append((type(x), repr(x) if isinstance(x, (float, complex)) else hashed(x)))
-    return tuple(pytree.paths([args, options])), shape_of(args), tuple(parts), key_of_modes()
-
-
-def hashed(x: Any) -> Any:
-    """An argument that is no array: by value if it has one, else by identity."""
-    try:
-        hash(x)
-    except TypeError:
-        raise CompileError(
-            f"an argument of a compiled function is a {type(x).__name__}, which cannot be compared with those of other "
-            f"calls. Give arrays, numbers, and lists, tuples, dicts or dataclasses of them."
-        ) from None
-    return x
-
-
-def shape_of(tree: Any) -> Any:
-    """The classes of the containers."""
-    return (type(tree), *[shape_of(x) for _, x in pytree.children(tree)]) if pytree.is_container(tree) else None
 
 
 def check_equal(eager: Any, ours: Any, name: str) -> None:
@@ -260,12 +278,16 @@ def compile(
     four or more products, arrays of 100,000 elements and more): there the error is below 1e-13 of the largest entry.
     Arrays are new at every call, and nobody else writes into them. Nodes come out as plain arrays.
 
-    The *signature* decides which program is used, or that a new one is recorded: containers, shapes and dtypes of
-    arrays, the values of everything else (Python's numbers too: make what changes often a 0-d array), and switches
-    such as ``af.no_grad``. What ``f`` finds outside (closures, globals, attributes, lists) is guarded by identity, and
-    arrays by their contents, too: if something has changed ``f`` is recorded again. So what changes often, as
-    parameters do, had better be an argument. Not seen: changes between the eight samples of a large plain array that
-    are not made by way of nodes; files; sets and deques; libraries; methods that are replaced.
+    The *signature* decides which program is used, or that a new one is recorded: containers; shapes, dtypes and order
+    in memory of arrays; of everything else the value (Python's numbers too: make what changes often a 0-d array), or
+    which object it is; and switches such as ``af.no_grad``. What ``f`` finds outside (closures, globals, attributes,
+    lists) is guarded by identity, and arrays by their contents, too: if something has changed ``f`` is recorded again.
+    So what changes often, as parameters do, had better be an argument. Not seen: changes between the eight samples of a
+    large plain array that are not made by way of nodes; files; sets and deques; libraries; methods that are replaced.
+
+    What NumPy warns of or raises (``np.errstate``, warnings as errors) eager code says: if a program meets an infinity,
+    NaN or overflow that its caller does not ignore, ``f`` runs once more, beside it. A value that nobody needs is not
+    computed, and cannot warn; nor does an overflow inside a product of matrices, or what is computed from constants.
 
     Raises CompileError for what would not be the same at the next call: Python that asks for a value
     (``if x.sum() > 0``, ``float(x)``, ``np.asarray(x)``); random numbers drawn inside; writing into an argument or

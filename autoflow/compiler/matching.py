@@ -7,16 +7,22 @@ the function returned. For other containers than tuples, lists and dicts there i
 
 from __future__ import annotations
 
+import dataclasses
+import enum
+import types
 from collections.abc import Callable
-from operator import itemgetter
+from operator import is_, itemgetter
 from typing import Any
 
 import numpy as np
 
 from .. import pytree
+from ..errors import CompileError
 
 Array = Any
 ndarray = np.ndarray
+NUMBERS_AND_TEXT = (bool, int, float, complex, str, bytes, range, type(None), type(...))
+NEVER_CHANGED = (enum.Enum, np.generic, np.dtype, np.ufunc, types.ModuleType)
 Matcher = Callable[[Any, list[Array]], bool]
 
 
@@ -43,10 +49,10 @@ def matcher(x: Any) -> Matcher | None:
     """
     kind = type(x)
     if kind is ndarray:
-        return array_matcher(x.shape, x.dtype)
+        return array_matcher(x)
     if kind in (tuple, list):
         if all([type(v) is ndarray for v in x]):
-            return arrays_matcher(kind, [(v.shape, v.dtype) for v in x])
+            return arrays_matcher(kind, [(v.shape, v.dtype, v.strides) for v in x])
         return sequence_matcher(kind, [matcher(v) for v in x])
     if kind is dict:
         return dict_matcher(list(x), [matcher(v) for v in x.values()])
@@ -55,11 +61,12 @@ def matcher(x: Any) -> Matcher | None:
     return None
 
 
-def array_matcher(shape: tuple[int, ...], dtype: Any) -> Matcher:
-    """Arrays of that shape and dtype."""
+def array_matcher(x: Array) -> Matcher:
+    """Arrays of the shape, dtype and layout of ``x``."""
+    shape, dtype, strides = x.shape, x.dtype, x.strides
 
     def fits(y: Any, found: list[Array]) -> bool:
-        if type(y) is not ndarray or y.dtype is not dtype or y.shape != shape:
+        if type(y) is not ndarray or y.dtype is not dtype or y.shape != shape or y.strides != strides:
             return False
         found.append(y)
         return True
@@ -67,15 +74,15 @@ def array_matcher(shape: tuple[int, ...], dtype: Any) -> Matcher:
     return fits
 
 
-def arrays_matcher(kind: Any, specs: list[tuple[tuple[int, ...], Any]]) -> Matcher:
-    """Tuples or lists of arrays of these shapes and dtypes: written out, because most calls come here."""
+def arrays_matcher(kind: Any, specs: list[tuple[tuple[int, ...], Any, tuple[int, ...]]]) -> Matcher:
+    """Tuples or lists of arrays of these shapes, dtypes and strides: written out, because most calls come here."""
     n = len(specs)
 
     def fits(y: Any, found: list[Array]) -> bool:
         if type(y) is not kind or len(y) != n:
             return False
-        for v, (shape, dtype) in zip(y, specs):  # noqa: B905 - equally long
-            if type(v) is not ndarray or v.dtype is not dtype or v.shape != shape:
+        for v, (shape, dtype, strides) in zip(y, specs):  # noqa: B905 - equally long
+            if type(v) is not ndarray or v.dtype is not dtype or v.shape != shape or v.strides != strides:
                 return False
         found += y
         return True
@@ -98,9 +105,61 @@ def sequence_matcher(kind: Any, parts: list[Matcher | None]) -> Matcher | None:
 
 
 def dict_matcher(keys: list[Any], parts: list[Matcher | None]) -> Matcher | None:
-    """Dicts with these keys in this order, whose values match."""
+    """Dicts with these keys in this order, whose values match. Keys are text: equal ones are then the same."""
     inside = sequence_matcher(list, parts)
-    return inside and (lambda y, found: type(y) is dict and list(y) == keys and inside(list(y.values()), found))
+    if inside is None or any([type(key) is not str for key in keys]):
+        return None
+
+    def fits(y: Any, found: list[Array]) -> bool:
+        if type(y) is not dict or len(y) != len(keys):
+            return False
+        if not all(map(is_, y, keys)) and ([*y] != keys or any([type(key) is not str for key in y])):
+            return False
+        return inside([*y.values()], found)
+
+    return fits
+
+
+def check_result(tree: Any, arguments: Any) -> None:
+    """Raise CompileError for what a function returns if all calls would share it, and it can be changed.
+
+    Arrays and containers are made anew at every call. Numbers, text, functions and classes cannot be changed, or are
+    not expected to be. An argument is what eager code returns, too: its identity is part of the signature.
+    """
+    given = {id(x) for x in pytree.leaves(arguments)}
+    queue = [("", tree)]
+    for path, x in queue:
+        if pytree.is_container(x):
+            fields = [field.name for field in dataclasses.fields(x)] if dataclasses.is_dataclass(x) else []
+            keys = [(f"{path} (a key)", key) for key in x] if isinstance(x, dict) else []
+            queue += [*keys, *[(path + step, child) for step, child in pytree.children(x)]]
+            fine = not {*getattr(x, "__dict__", ())} - {*fields}  # other attributes would be shared
+        else:
+            fine = has_dtype(x) or id(x) in given or is_immutable(x)
+        if not fine:
+            raise CompileError(
+                f"a compiled function returns a {type(x).__name__}{path and ' at ' + path}: every call would return "
+                f"the same one, and what one caller changes in it all would see. Return arrays, numbers, text, and "
+                f"lists, tuples, dicts or dataclasses of them, or say af.compile(f, fallback=True)."
+            )
+
+
+def has_dtype(x: Any) -> bool:
+    """Is it an array of any library, or one of its numbers?"""
+    return isinstance(getattr(x, "dtype", None), np.dtype)
+
+
+def is_immutable(x: Any) -> bool:
+    """Can this object be returned by every call?"""
+    if type(x) in (tuple, frozenset):
+        return all([is_immutable(v) for v in x])
+    if type(x) is slice:
+        return is_immutable((x.start, x.stop, x.step))
+    if isinstance(x, (type, types.FunctionType)):
+        return "<locals>" not in x.__qualname__  # made at every call
+    if isinstance(x, types.BuiltinFunctionType):
+        return isinstance(x.__self__, (types.ModuleType, type(None)))  # no method of an object
+    return type(x) in NUMBERS_AND_TEXT or isinstance(x, NEVER_CHANGED)
 
 
 def assembler(tree: Any) -> Callable[[list[Array]], Any]:

@@ -153,7 +153,10 @@ class Program:
         key = None if key is None else (CALL, key, options, *[a.number for a in args])
         if key is not None and key in self.made:
             return self.made[key]
-        samples = [np.asarray(a.sample) if isinstance(a.sample, np.generic) else a.sample for a in args]
+        samples = [a.sample for a in args]
+        numbers = [k for k, x in enumerate(samples) if isinstance(x, np.generic)]
+        if numbers:
+            function = with_numbers(function, frozenset(numbers))
         result = function(*samples)
         if not args and isinstance(result, np.ndarray):
             return self.constant(result)
@@ -179,6 +182,16 @@ class Program:
             if value.kind not in (CAPTURED, CONSTANT):
                 value.sample = None
         self.made.clear()
+
+
+def with_numbers(function: Callable[..., Any], where: frozenset[int]) -> Callable[..., Any]:
+    """``function``, called with NumPy's numbers where eager code does: those have some other methods and last bits."""
+
+    def call(*arrays: Array) -> Any:
+        return function(*[x[()] if k in where else x for k, x in enumerate(arrays)])
+
+    call.__name__ = getattr(function, "__name__", "call")
+    return call
 
 
 def ordered(outputs: Iterable[Value]) -> list[Value]:

@@ -49,8 +49,9 @@ def number_in(x: Value) -> float | None:
     """The one number that a real constant holds, else None."""
     if x.kind != "constant" or math.prod(x.shape) != 1:
         return None
-    item = np.asarray(x.sample).item()
-    return float(item) if type(item) in (int, float) else None
+    if type(x.sample) is not int and np.asarray(x.sample).dtype.kind != "f":
+        return None  # NumPy's integers have no exact opposite: −(3) is 253 in uint8
+    return float(np.asarray(x.sample).item())
 
 
 def unspread(x: Value) -> Value:
@@ -68,13 +69,14 @@ def simpler(p: Program, f: Any, args: tuple[Value, ...], sample: Any) -> Value |
         found = value if value.shape == sample.shape else p.broadcast(value, sample.shape, sample)
         if found is not value or same_kind(found, sample):
             return found
-    found_by_rule = RULES[f](p, *args) if sample.dtype.kind == "f" and f in RULES else None
+    of_floats = sample.dtype.kind == "f" and all([a.dtype in (sample.dtype, None) for a in args])
+    found_by_rule = RULES[f](p, *args) if of_floats and f in RULES else None
     return found_by_rule if found_by_rule is not None and same_kind(found_by_rule, sample) else None
 
 
 def same_kind(x: Value, sample: Any) -> bool:
     """Has x the shape and dtype of the sample, and its order of axes in memory, in which sums add?"""
-    return x.shape == sample.shape and x.dtype == sample.dtype and x.layout == layout_of(sample)
+    return x.shape == sample.shape and x.dtype == sample.dtype and x.layout == layout_of(sample) and x.is_dense
 
 
 def negated(x: Value) -> Value | None:

@@ -72,6 +72,13 @@ class Value:
         self._strong, self._weak = (None, ref(array)) if large else (array, None)
 
     @property
+    def is_dense(self) -> bool:
+        """Does it lie in memory as a result of the same layout does: without gaps, forwards, each element once?"""
+        if len(self.shape) < 2 or not (self.kind in (INPUT, CAPTURED, VIEW) or self.shares):
+            return True
+        return bool(np.asarray(self.sample).flags.forc)
+
+    @property
     def nbytes(self) -> int:
         """Size in bytes."""
         return int(np.prod(self.shape)) * (self.dtype.itemsize if self.dtype is not None else 8)

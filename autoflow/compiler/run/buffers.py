@@ -14,7 +14,6 @@ buffers 0.90, sharing them 0.89. On a recurrent network of 100 steps sharing tak
 
 from __future__ import annotations
 
-import contextvars
 from collections.abc import Callable, Sequence
 from functools import partial
 from operator import itemgetter
@@ -25,6 +24,7 @@ import numpy as np
 from ..program import Program, ordered
 from ..values import CALL, CAPTURED, CONSTANT, INPUT, ITEM, REDUCE, STACK, UFUNC, VIEW, Value
 from .calls import Fixed, Step, call_of, checked, copied, fitting_number, into, nothing, taking, view_of, writes
+from .reports import Watched, callers_state
 
 Array = Any
 NEVER = 1 << 60
@@ -32,7 +32,7 @@ MOVED = frozenset({"reshape", "transpose"})  # views that show all of their memo
 COPY_RATE = 1200  # bytes that are copied in the time that it takes to look one argument up
 
 
-class Plan:
+class Plan(Watched):
     """A program with memory of its own. Not to be run twice at the same time.
 
     steps : the calls, in order.
@@ -41,9 +41,8 @@ class Plan:
 
     def __init__(self, program: Program, targets: dict[Value, Value] | None = None) -> None:
         """``targets``: values that are written into arrays which are arguments (of a block: into its rows)."""
+        super().__init__()
         self.program, self.targets = program, targets or {}
-        self.context = contextvars.copy_context()  # NumPy's warnings are switched off in it: entering takes 0.1 µs,
-        self.context.run(np.seterr, all="ignore")  # np.errstate 0.9
         order = ordered([*program.outputs, *self.targets])
         self.steps: list[Step] = []
         self.buffers: list[Array] = []
@@ -118,7 +117,7 @@ class Plan:
                 self.place[v] = np.empty(v.shape, v.dtype)
                 self.buffers.append(self.place[v])
                 for k, x in enumerate(v.args):
-                    if writes(x) and x not in self.fresh and x not in rows:
+                    if writes(x) and x not in self.fresh and x not in rows and x.layout is None:
                         rows[x] = self.place[v][k]
         return rows
 
@@ -250,6 +249,8 @@ class Plan:
 
     def run(self, arrays: Sequence[Array]) -> Sequence[Array]:
         """The results for these inputs, as new arrays."""
+        if (state := callers_state()) is not self.state:
+            self.adapt(state)
         places = self.places
         places[: len(arrays)] = arrays
         self.context.run(self.calls)

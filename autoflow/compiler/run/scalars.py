@@ -4,7 +4,8 @@ Two ways around that, both with NumPy's bits.
 
 * :class:`Slots`: one list of Python floats, and a list of (function, where its operands are, where its result goes).
   Python's floats add, subtract, multiply and divide as NumPy's do, only dividing by zero is an error instead of an
-  infinity: the program then runs once more on np.float64. About 0.1 µs per operation.
+  infinity: the program then runs once more on np.float64; so it does if an infinity or NaN shows up, to see whether
+  NumPy has something to report. About 0.1 µs per operation.
 * :class:`Levels`: in a graph that is wide, as a neuron written out number by number is, many operations are of one kind
   and at one depth, so that none needs another's result. They become one call on vectors, whose operands are
   gathered from the results so far, 2 to 3 ns per operation. Used where such groups have eight members on average.
@@ -12,18 +13,22 @@ Two ways around that, both with NumPy's bits.
 
 from __future__ import annotations
 
-import contextvars
 import operator
 from collections.abc import Callable, Sequence
+from math import isfinite
 from typing import Any
 
 import numpy as np
 
 from ..program import Program
 from ..values import CALL, CAPTURED, CONSTANT, INPUT, UFUNC, Value
+from .calls import checked, nothing, taking
+from .reports import Watched, callers_state
 
 Array = Any
-DOUBLE = np.dtype(np.float64)
+DOUBLE, BOOL = np.dtype(np.float64), np.dtype(np.bool_)
+PASSING = frozenset({np.add, np.subtract, np.multiply, np.divide, np.negative, np.square, np.absolute})
+EXACT = 2**53  # all integers up to here are floats
 GROUP = 8  # members on average from which vectors pay
 PYTHON: dict[Any, Callable[..., Any]] = {
     np.add: operator.add, np.subtract: operator.sub, np.multiply: operator.mul, np.divide: operator.truediv,
@@ -33,19 +38,52 @@ PYTHON: dict[Any, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-def of_numbers(order: list[Value]) -> bool:
-    """Is everything 0-d, and computed from floats or from what was computed of them?"""
+def of_numbers(order: list[Value], outputs: Sequence[Value]) -> bool:
+    """Is everything 0-d, and computed by NumPy as Python's floats and booleans are?
+
+    Arguments are float64, constants are floats, results are float64 or bool. A Python int may be a constant where it
+    only meets floats and is exactly one of them: NumPy then makes a float of it as well. Anything else (integers, which
+    do not overflow into floats; complex numbers; ``np.ldexp``, which wants an int) goes the way of arrays.
+    """
+    returned = set(outputs)
     return all([
-        not v.shape and (v.dtype in (DOUBLE, None) if v.kind in (INPUT, CAPTURED, CONSTANT) else
-                         v.kind in (UFUNC, CALL) and v.dtype is not None)
+        not v.shape and (v.dtype is DOUBLE if v.kind in (INPUT, CAPTURED) else
+                         is_float(v, v in returned) if v.kind == CONSTANT else computes_floats(v))
         for v in order
     ])  # fmt: skip
+
+
+def is_float(v: Value, returned: bool) -> bool:
+    """Is this constant a float, or an int that is one exactly?"""
+    if type(v.sample) is int:
+        return not returned and abs(v.sample) <= EXACT
+    return v.dtype is DOUBLE or type(v.sample) is float  # "is": None == DOUBLE for NumPy
+
+
+def computes_floats(v: Value) -> bool:
+    """Does this call give float64 or bool, and the same if Python's floats are in place of its numbers?"""
+    if v.dtype is not DOUBLE and v.dtype is not BOOL:
+        return False
+    if v.kind == CALL:
+        return all([x.dtype is not None for x in v.args])
+    given = [x.dtype if x.dtype is not None else type(x.sample) for x in v.args]
+    return v.kind == UFUNC and computes_in(v.function, given) == computes_in(
+        v.function, [BOOL if x.dtype is BOOL else float for x in v.args]
+    )
+
+
+def computes_in(function: np.ufunc, given: list[Any]) -> Any:
+    """The dtypes in which a ufunc computes with operands of these dtypes, or of ``int`` or ``float`` from Python."""
+    try:
+        return function.resolve_dtypes((*given, *[None] * function.nout))
+    except TypeError:
+        return object()  # equal to nothing
 
 
 def scalar_plan(program: Program) -> Slots | Levels | None:
     """The quick plan of a program of numbers; None for any other."""
     order = program.order()
-    if not of_numbers(order):
+    if not of_numbers(order, program.outputs):
         return None
     computed = [v for v in order if v.args]
     if all([v.kind == UFUNC and v.dtype == DOUBLE for v in computed]):
@@ -55,10 +93,11 @@ def scalar_plan(program: Program) -> Slots | Levels | None:
     return Slots(program, order)
 
 
-class Slots:
+class Slots(Watched):
     """A list of numbers, and what is done with them one after the other."""
 
     def __init__(self, program: Program, order: list[Value]) -> None:
+        super().__init__()
         self.program, self.order = program, order
         self.buffers: list[Array] = []
         where = {v: k for k, v in enumerate(order)}
@@ -66,21 +105,28 @@ class Slots:
         self.inputs = [(where[v], v.options) for v in order if v.kind == INPUT]
         self.captured = [(where[v], v.sample) for v in order if v.kind == CAPTURED]
         self.outputs = [where[v] for v in program.outputs]
+        self.exactly = False
+        seen = [where[v] for v in not_passed_on(order, program.outputs)]
+        self.last = taking(seen) if seen else nothing
         self.steps = [(on_numbers(v), *places_of([where[x] for x in v.args]), where[v]) for v in order if v.args]
-        self.context = contextvars.copy_context()
-        self.context.run(np.seterr, all="ignore")
+        self.exact = [(on_scalars(v), [where[x] for x in v.args], where[v]) for v in order if v.args]
 
     def run(self, arrays: Sequence[Array]) -> list[Array]:
         """The results for these inputs, as new 0-d arrays."""
+        if (state := callers_state()) is not self.state:
+            self.adapt(state)
+            self.exactly = "under" in self.kinds  # Python's numbers underflow without a trace
         return self.context.run(self.compute, arrays)
 
-    def compute(self, arrays: Sequence[Array], number: Any = float) -> list[Array]:
-        """The same, in a context in which NumPy does not warn."""
+    def compute(self, arrays: Sequence[Array]) -> list[Array]:
+        """The same, in a context in which NumPy notes what it would report."""
         slots = self.slots
         for k, i in self.inputs:
-            slots[k] = number(arrays[i])
+            slots[k] = float(arrays[i])
         for k, array in self.captured:
-            slots[k] = number(array)
+            slots[k] = float(array)
+        if self.exactly:
+            return self.compute_exactly()
         try:
             for f, i, j, k in self.steps:
                 if j >= 0:
@@ -90,15 +136,31 @@ class Slots:
                 else:
                     slots[k] = f(*[slots[n] for n in i])
         except ZeroDivisionError:  # where Python refuses, NumPy has infinity or NaN
-            constants = [(k, v) for k, v in enumerate(self.order) if v.kind == CONSTANT]
-            for k, v in constants:
-                slots[k] = np.float64(v.sample)
-            try:
-                return self.compute(arrays, np.float64)
-            finally:
-                for k, v in constants:
-                    slots[k] = float(v.sample)
+            return self.compute_exactly()
+        if self.kinds and not isfinite(sum(self.last(slots))):
+            return self.compute_exactly()
         return [np.array(slots[k]) for k in self.outputs]
+
+    def compute_exactly(self) -> list[Array]:
+        """The same by NumPy's functions, which notice, once the arguments are in their slots."""
+        numbers = [np.float64(x) for x in self.slots]
+        for function, places, k in self.exact:
+            numbers[k] = function(*[numbers[i] for i in places])
+        return [np.array(numbers[k]) for k in self.outputs]
+
+
+def not_passed_on(order: list[Value], outputs: Sequence[Value]) -> list[Value]:
+    """Results of Python's arithmetic that must be looked at for infinity and NaN: in the others these would not stay.
+
+    Sums, differences, products, squares and numerators pass them on to their results. Functions of NumPy notice theirs.
+    """
+    seen = set(outputs)
+    for v in order:
+        if v.function not in PASSING:
+            seen.update(v.args)
+        elif v.function is np.divide:
+            seen.add(v.args[1])
+    return [v for v in order if v in seen and v.function in PASSING]
 
 
 def places_of(places: list[int]) -> tuple[Any, int]:
@@ -106,18 +168,22 @@ def places_of(places: list[int]) -> tuple[Any, int]:
     return (places[0], -1) if len(places) == 1 else (places[0], places[1]) if len(places) == 2 else (places, -2)
 
 
+def on_scalars(v: Value) -> Callable[..., Any]:
+    """The function of a value, from NumPy's numbers to one of them."""
+    if v.kind == CALL:
+        function = checked(v)
+        return lambda *x: function(*[np.asarray(number) for number in x])[()]
+    return v.function  # type: ignore[no-any-return]
+
+
 def on_numbers(v: Value) -> Callable[..., Any]:
     """The function of a value, from Python's numbers to one of them: arithmetic on np.float64 is slower."""
-    function = v.function
-    if v.kind == CALL:
-        return lambda *x: function(*[np.asarray(number) for number in x])[()]
-    if function in PYTHON and all([x.dtype in (DOUBLE, None) for x in v.args]):
-        return PYTHON[function]
-    if v.dtype != DOUBLE:
-        return lambda *x: function(*x)
+    function, number = on_scalars(v), float if v.dtype is DOUBLE else bool
+    if v.function in PYTHON and all([x.dtype in (DOUBLE, None) for x in v.args]):
+        return PYTHON[v.function]
     if len(v.args) == 1:
-        return lambda x: float(function(x))
-    return lambda *x: float(function(*x))
+        return lambda x: number(function(x))
+    return lambda *x: number(function(*x))
 
 
 def levels(order: list[Value]) -> list[list[Value]]:
@@ -131,10 +197,11 @@ def levels(order: list[Value]) -> list[list[Value]]:
     return [group for _, group in sorted(groups.items(), key=lambda pair: pair[0][0])]
 
 
-class Levels:
+class Levels(Watched):
     """One vector with all values, of which each group computes a stretch."""
 
     def __init__(self, program: Program, order: list[Value], groups: list[list[Value]]) -> None:
+        super().__init__()
         self.program, self.order = program, order
         leaves = [v for v in order if v.kind != UFUNC]
         where = {v: k for k, v in enumerate(leaves)}
@@ -154,8 +221,6 @@ class Levels:
             operands = [self.gathered([where[v.args[k]] for v in group]) for k in range(len(group[0].args))]
             self.steps.append((group[0].function, (*operands, self.vector[start:end])))
         self.outputs = [where[v] for v in program.outputs]
-        self.context = contextvars.copy_context()
-        self.context.run(np.seterr, all="ignore")
 
     def gathered(self, places: list[int]) -> Array:
         """The values at these places as one vector: a view where they lie side by side or are all the same."""
@@ -171,6 +236,8 @@ class Levels:
 
     def run(self, arrays: Sequence[Array]) -> list[Array]:
         """The results for these inputs, as new 0-d arrays."""
+        if (state := callers_state()) is not self.state:
+            self.adapt(state)
         vector = self.vector
         for k, i in self.inputs:
             vector[k] = arrays[i]
@@ -180,6 +247,6 @@ class Levels:
         return [np.array(vector[k]) for k in self.outputs]
 
     def compute(self) -> None:
-        """Make the calls, in a context in which NumPy does not warn."""
+        """Make the calls, in a context in which NumPy notes what it would report."""
         for function, args in self.steps:
             function(*args)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import os
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from itertools import pairwise
 from typing import Any
 
@@ -68,7 +69,9 @@ class Phase:
             self.work(chunks[0], arrays, full, parts)
         else:
             with one_thread() if self.products else nothing():
-                others = [pool().submit(self.work, chunk, arrays, full, parts) for chunk in chunks[1:]]
+                others = [
+                    pool().submit(copy_context().run, self.work, chunk, arrays, full, parts) for chunk in chunks[1:]
+                ]
                 try:
                     self.work(chunks[0], arrays, full, parts)
                 finally:
@@ -88,6 +91,7 @@ class Phase:
                 plan = self.plan(j - i)
             inputs = [a[i:j] if rows else a for a, rows in zip(arrays, self.sliced, strict=True)]
             parts[b] = plan.run([*inputs, *[a[i:j] for a in full.values()]])
+            plan.pass_on()
             free.append(plan)
 
     def plan(self, rows: int) -> Plan:

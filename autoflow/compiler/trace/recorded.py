@@ -17,12 +17,14 @@ from collections.abc import Callable
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
 from ... import pytree
 from ...backends.registry import FAMILIES, Family, families_changed
 from ...errors import CompileError
 from ...modes import switched
 from ...nodes.nodes import NUMPY, NodeRole, value_of
-from ..matching import Place
+from ..matching import Place, check_result, has_dtype
 from ..program import Program
 from .guards import Surroundings
 from .kinds import refused
@@ -63,6 +65,7 @@ def record(
     try:
         with arrays_registered(tape), switched(around=guarding(tape)):
             result = f(*pytree.mapped(entering, args), **pytree.mapped(entering, options))
+        check_result(result, [args, options])
         tree = pytree.mapped(lambda x: leaving(tape, x), result)
         del result
     finally:
@@ -77,8 +80,14 @@ def record(
 def leaving(tape: Tape, x: Any) -> Any:
     """An array in the result becomes an output of the program."""
     x = value_of(x)
-    if not isinstance(x, Traced) and not hasattr(x, "dtype"):
+    if not has_dtype(x):
         return x
+    plain = isinstance(x, np.generic) or (type(x) is np.ndarray and not x.dtype.hasobject)
+    if not plain and not isinstance(x, Traced):
+        raise CompileError(
+            f"a compiled function returns a {type(x).__name__} of {x.dtype}, which would come back as a plain array, "
+            f"or with objects that all calls share. Return plain arrays, or say af.compile(f, fallback=True)."
+        )
     tape.program.outputs.append(tape.value(x))
     return Place(len(tape.program.outputs) - 1)
 

@@ -146,6 +146,8 @@ class Tape:
     def view(self, function: Callable[..., Any], x: Traced, args: Any, options: Any) -> Any:
         """Write down a function that most often returns a view, in the form that cleaning knows."""
         value, program = x.expr, self.program
+        if isinstance(value.sample, np.generic) and function in (np.real, np.imag):
+            return self.call(function, (x, *args), options)  # a number stays one
         found: list[Any] = []
         strip((args, options), found)
         sample: Any = function(np.asarray(value.sample), *args, **options) if not found else None
@@ -154,7 +156,8 @@ class Tape:
         if type(sample) is not np.ndarray or not np.may_share_memory(sample, np.asarray(value.sample)):
             return self.call(function, (x, *args), options)
         if sample.dtype == value.dtype and not {*options} - {"shape", "axes", "axis", "order"}:
-            order = options.get("order", args[1] if len(args) > 1 else "C")
+            given = args[0:1] if function is np.ravel else args[1:2]
+            order = options.get("order", given[0] if given else "C")
             if function in SAME_ORDER and order == "C":
                 return self.traced(program.reshape(value, sample.shape), x)
             if function in PERMUTING and "order" not in options:

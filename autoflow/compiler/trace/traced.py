@@ -157,7 +157,8 @@ class Traced(ArrayMethods):
             return NotImplemented
         tape = self.tape
         x = args[0] if args else None
-        if function in FACTS:
+        by_value = function is np.min_scalar_type and isinstance(x, Traced) and not x.ndim
+        if function in FACTS and not by_value:
             return function(*_samples(args), **options)
         if function in UNWRITTEN or (function is np.nan_to_num and not options.get("copy", True)):
             if not isinstance(x, Traced):

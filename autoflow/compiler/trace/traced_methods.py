@@ -34,12 +34,16 @@ class ArrayMethods:
             return self.copy(order) if copy else self
         dtype = np.dtype(dtype)
         how: Any = dtype, order, casting
-        cast = self.tape.program.call(lambda x: np.asarray(x).astype(*how), (self.expr,), ("astype", dtype), "astype")
-        return self.tape.traced(cast)
+
+        def cast(x: Array) -> Array:
+            return (x if hasattr(x, "astype") else np.asarray(x)).astype(*how)
+
+        value = self.tape.program.call(cast, (self.expr,), ("astype", dtype), "astype")
+        return self.tape.traced(value)
 
     def copy(self, order: str = "C") -> Any:
         """As in NumPy."""
-        if order != "K" and self.expr.layout is not None:
+        if order == "F" or (order != "K" and self.expr.layout is not None) or not self.expr.is_dense:
             return self.tape.call(np.ndarray.copy, (self, order))
         return self.tape.traced(self.expr)
 
@@ -73,12 +77,23 @@ class ArrayMethods:
         """``x**2`` is a square: NumPy's operator has shortcuts that its function has not."""
         if isinstance(other, NodeRole):
             return NotImplemented
-        if type(other) in (int, float) and self.dtype.kind == "f":
+        number = is_number(self)
+        if type(other) in (int, float) and self.dtype.kind == "f" and not number:
             quick: Any = SCALAR_POWERS.get(other, np.power)
             x = np.asarray(self.expr.sample)
             if np.array_equal(operator.pow(x, other), quick(x) if quick.nin == 1 else quick(x, other), equal_nan=True):
                 return quick(self) if quick.nin == 1 else quick(self, other)
-        return self.tape.call(lambda x, y: operator.pow(np.asarray(x), y), (self, other))
+        return self.tape.call(operator.pow if number else power_of_arrays, (self, other))
+
+
+def is_number(x: ArrayMethods) -> bool:
+    """Is it one of NumPy's numbers in eager code? 0-d results are, but those of nodes; powers have other last bits."""
+    return isinstance(x.expr.sample, np.generic) and not getattr(x, "under", False)
+
+
+def power_of_arrays(x: Any, y: Any) -> Any:
+    """``x**y``, not of numbers."""
+    return operator.pow(*[np.asarray(v) if isinstance(v, np.generic) else v for v in (x, y)])
 
 
 OPERATORS: dict[str, np.ufunc] = {
@@ -115,7 +130,7 @@ def add_operators() -> None:
         binary(name, ufunc)
     for name, one in {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert}.items():
         setattr(ArrayMethods, f"__{name}__", lambda x, one=one: one(x))
-    ArrayMethods.__rpow__ = lambda y, x: y.tape.call(operator.pow, (x, y))  # type: ignore[attr-defined]
+    ArrayMethods.__rpow__ = lambda y, x: y.tape.call(operator.pow if is_number(y) else power_of_arrays, (x, y))  # type: ignore[attr-defined]
     ArrayMethods.__ipow__ = lambda x, y: (x._assign(x**y), x)[1]  # type: ignore[attr-defined]
     for name, word in {
         "bool": "if, and, or, not, while", "float": "float(x)", "int": "int(x)", "complex": "complex(x)",

@@ -1,0 +1,193 @@
+"""Every refusal is a CompileError, so ``fallback=True`` always gives what eager code gives."""
+
+import contextlib
+import copy
+import math
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from support import NIGHTLY
+
+import autoflow as af
+from autoflow.errors import CompileError
+
+# Nothing that writes files, reads from the keyboard, or is another thing at each call. (np.bmat asks whether its
+# argument is an ndarray, which cannot be seen.)
+LEFT_OUT = {
+    "save", "savez", "savez_compressed", "savetxt", "tofile", "dump", "memmap", "fromfile", "genfromtxt", "loadtxt",
+    "load", "test", "info", "show_config", "show_runtime", "get_include", "empty", "empty_like", "setbufsize", "seterr",
+    "seterrcall", "errstate", "set_printoptions", "printoptions", "fromregex", "nditer", "nested_iters", "frompyfunc",
+    "resize", "vectorize", "__init_subclass__", "__subclasshook__", "__new__", "__class__", "__sizeof__", "__reduce__",
+    "__reduce_ex__", "__getstate__", "__hash__", "__array_finalize__", "__init__", "__dir__", "__class_getitem__",
+    "__buffer__", "__release_buffer__", "setflags", "__repr__", "__str__", "__dlpack__", "getbufsize", "busday_count",
+    "DataSource", "iterable", "broadcast", "ndenumerate", "ndindex", "flatiter", "__array_wrap__", "bmat", "open",
+}  # fmt: skip
+METHODS = [name for name in dir(np.ndarray) if callable(getattr(np.ndarray, name)) and name not in LEFT_OUT]
+FUNCTIONS = [
+    name for name in dir(np) if callable(getattr(np, name)) and not name.startswith("_") and name not in LEFT_OUT
+    and not isinstance(getattr(np, name), type)
+]  # fmt: skip
+LINALG = [name for name in dir(np.linalg) if callable(getattr(np.linalg, name)) and name.islower() and name[0] != "_"]
+PROGRAMS = {
+    "if": lambda x: x if x.sum() > 0 else -x,
+    "while": lambda x: halved(x),
+    "float": lambda x: x * float(x[0, 0]),
+    "int": lambda x: np.zeros(int(abs(x[0, 0])) + 1),
+    "range": lambda x: [x for _ in range(x[0].astype(int)[0])],
+    "item": lambda x: x.item(0),
+    "tolist": lambda x: x.tolist(),
+    "asarray": lambda x: np.asarray(x) * 2,
+    "array of parts": lambda x: np.array([x[0, 0], x[1, 1]]),
+    "into plain": lambda x: into_plain(x),
+    "in": lambda x: 1.0 in x,
+    "sorted": lambda x: sorted(x.ravel()),
+    "max": lambda x: max(x.ravel()),
+    "math": lambda x: math.sin(x[0, 0]),
+    "format": lambda x: f"{x[0, 0]:.3f}",
+    "mask": lambda x: x[x > 0] * 2,
+    "mean of a mask": lambda x: np.mean(x[x > 0]),
+    "nonzero": lambda x: np.nonzero(x)[0],
+    "unique": lambda x: np.unique(x),
+    "argument written": lambda x: written(x),
+    "view written": lambda x: view_written(x * 2),
+    "set": lambda x: {1, 2},
+    "object array": lambda x: np.array([None, x.shape], dtype=object),
+    "masked": lambda x: np.ma.masked_less(np.arange(3.0), 1),
+    "pickle": lambda x: pickle.loads(pickle.dumps(x)),
+    "deep copy": lambda x: copy.deepcopy(x) * 2,
+    "data": lambda x: x.data.nbytes,
+    "memoryview": lambda x: bytes(memoryview(np.ascontiguousarray(x))),
+    "ctypes": lambda x: x.ctypes.shape[0],
+    "flat": lambda x: [v * 2 for v in x.flat],
+    "record": lambda x: x.view([("a", float)])["a"],
+    "vectorize": lambda x: np.vectorize(lambda v: v + 1.0)(x),
+    "apply": lambda x: np.apply_along_axis(lambda v: v.sum(), 0, x),
+    "piecewise": lambda x: np.piecewise(x, [x < 0, x >= 0], [-1.0, 1.0]),
+    "nditer": lambda x: sum([float(v) for v in np.nditer(x)]),
+    "ndenumerate": lambda x: [v for _, v in np.ndenumerate(x)],
+    "list of parts": lambda x: [v.sum() for v in x],
+    "gradient of an if": lambda x: af.grad(lambda y: y.sum() if y[0, 0] > 0 else (y * y).sum())(x),
+    "gradient of a mask": lambda x: af.grad(lambda y: y[y > 0].sum())(x),
+    "smallest type": lambda x: np.min_scalar_type(x[0, 0]).itemsize,
+    "error": lambda x: np.linalg.inv(x * 0.0),
+    "wrong shapes": lambda x: x @ np.ones(7),
+    "matrix": lambda x: np.asmatrix(x) * np.asmatrix(x).T,
+    "emath": lambda x: np.emath.log(x),
+}
+
+
+def halved(x):
+    while np.abs(x).max() > 1.0:
+        x = x / 2
+    return x
+
+
+def into_plain(x):
+    z = np.zeros(x.shape)
+    z[0] = x[0]
+    return z
+
+
+def written(x):
+    x += 1.0
+    return x * 2
+
+
+def view_written(z):
+    part = z[1:]
+    part += 1.0
+    return z
+
+
+def with_method(name):
+    return lambda x: getattr(x, name)()
+
+
+def with_function(module, name):
+    return lambda x: getattr(module, name)(x)
+
+
+GENERATED = (
+    PROGRAMS
+    | {f"x.{name}()": with_method(name) for name in METHODS}
+    | {f"np.{name}(x)": with_function(np, name) for name in FUNCTIONS}
+    | {f"np.linalg.{name}(x)": with_function(np.linalg, name) for name in LINALG}
+)
+ARRAYS = [np.array(v) for v in ([[2.0, 0.5], [-1.0, 3.0]], [[-2.0, -0.5], [1.0, -3.0]], [[1.0, 2.0], [3.0, 5.0]])]
+
+
+def outcome(f, x):
+    """What a call gives, or the class of what it raises; and what became of its argument."""
+    x = x.copy()
+    with warnings.catch_warnings(), np.errstate(all="ignore"), contextlib.redirect_stdout(None):
+        warnings.simplefilter("ignore")
+        try:
+            result = f(x)
+        except Exception as error:
+            result = type(error)
+    return result, x
+
+
+def same(a, b):
+    """Equal, also arrays in containers; 0-d arrays and numbers are one."""
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        a, b = np.asarray(a), np.asarray(b)
+        if a.dtype.kind in "fc":
+            return a.dtype == b.dtype and np.array_equal(a, b, equal_nan=True)
+        return a.dtype == b.dtype and np.array_equal(a, b)
+    if isinstance(a, (list, tuple)):
+        return type(a) is type(b) and len(a) == len(b) and all(same(v, w) for v, w in zip(a, b, strict=True))
+    return type(a) is type(b) and (a == b or a != a or type(a).__eq__ is object.__eq__)
+
+
+@pytest.mark.parametrize("name", GENERATED)
+def test_refused_or_right_and_always_right_with_fallback(name):
+    f = GENERATED[name]
+    for first in range(len(ARRAYS) if NIGHTLY or name in PROGRAMS else 1):
+        plain, falling = af.compile(f), af.compile(f, fallback=True)
+        for x in (*ARRAYS[first:], *ARRAYS[:first], ARRAYS[first]):
+            expected, left = outcome(f, x)
+            ours, untouched = outcome(plain, x)
+            assert ours is CompileError or same(ours, expected), "neither refused nor right"
+            if ours is CompileError:
+                np.testing.assert_array_equal(untouched, x)
+            fallen, written = outcome(falling, x)
+            assert same(fallen, expected)
+            np.testing.assert_array_equal(written, left)
+
+
+def test_some_are_refused():
+    refused = [name for name, f in PROGRAMS.items() if outcome(af.compile(f), ARRAYS[0])[0] is CompileError]
+    assert len(refused) > 20
+
+
+@pytest.mark.parametrize(
+    "option", [{1}, [bytearray(b"a")], np.ma.masked_less(np.ones(2), 2), np.eye(2).view(np.matrix)]
+)
+def test_refused_arguments(option):
+    def f(x, option):
+        return x * 2
+
+    with pytest.raises(CompileError):
+        af.compile(f)(ARRAYS[0], option)
+    assert af.compile(f, fallback=True)(ARRAYS[0], option).tolist() == f(ARRAYS[0], option).tolist()
+
+
+def test_an_error_of_ours_is_a_refusal(monkeypatch):
+    """Whatever goes wrong in recording or running, if eager code does not."""
+
+    def broken(*_, **__):
+        raise KeyError("of ours")
+
+    c = af.compile(lambda x: x * 2)
+    c(ARRAYS[0])
+    (entry,) = c.entries.values()
+    entry.free[-1].run = broken
+    with pytest.raises(CompileError, match=r"ended in KeyError: 'of ours'\. Eager code does not"):
+        c(ARRAYS[0])
+    monkeypatch.setattr("autoflow.compiler.compiled.record", broken)
+    with pytest.raises(CompileError, match="ended in KeyError"):
+        af.compile(lambda x: x * 2)(ARRAYS[0])
+    assert af.compile(lambda x: x * 2, fallback=True)(ARRAYS[0]).tolist() == (ARRAYS[0] * 2).tolist()

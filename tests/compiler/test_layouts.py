@@ -1,0 +1,118 @@
+"""Compiled functions are right however arguments lie in memory, and if they look into each other's."""
+
+import itertools
+
+import numpy as np
+import pytest
+from support import NIGHTLY
+
+import autoflow as af
+
+RNG = np.random.default_rng(0)
+BASE = RNG.standard_normal((4, 6, 5))
+VIEWS = {
+    "C": lambda a: a.copy(),
+    "F": lambda a: np.asfortranarray(a),
+    "mixed": lambda a: a.transpose(1, 0, 2).copy().transpose(1, 0, 2),
+    "last first": lambda a: np.moveaxis(np.ascontiguousarray(np.moveaxis(a, -1, 0)), 0, -1),
+    "gaps": lambda a: np.repeat(a, 2, axis=2)[:, :, ::2],
+    "gaps in rows": lambda a: np.repeat(a, 3, axis=1)[:, ::3],
+    "backwards": lambda a: a[:, ::-1].copy()[:, ::-1],
+    "all backwards": lambda a: a[::-1, ::-1, ::-1].copy()[::-1, ::-1, ::-1],
+    "F backwards": lambda a: np.asfortranarray(a[::-1])[::-1],
+    "repeated": lambda a: np.broadcast_to(a[0], a.shape),
+    "repeated in columns": lambda a: np.broadcast_to(a[:, :, :1], a.shape),
+}
+ORDERS = ("C", "F", "A", "K")
+READ = {
+    "ravel": lambda x, o: (x * 2).ravel(o),
+    "ravel of the argument": lambda x, o: x.ravel(o),
+    "np.ravel": lambda x, o: np.ravel(x + 1.0, order=o),
+    "flatten": lambda x, o: np.tanh(x).flatten(o),
+    "flatten of the argument": lambda x, o: x.flatten(o),
+    "copy": lambda x, o: x.copy(o).ravel("K"),
+    "copy of a result": lambda x, o: (x * 3.0).copy(order=o).ravel("K"),
+    "np.copy": lambda x, o: np.copy(x - 1.0, order=o).ravel("K"),
+    "astype": lambda x, o: (x * 2).astype(np.float32, order=o).ravel("K"),
+    "astype of the same": lambda x, o: (x * 2).astype(float, order=o).ravel("K"),
+    "zeros_like": lambda x, o: (np.zeros_like(x, order=o) + x).ravel("K"),
+    "reshape": lambda x, o: (x * 2).reshape(-1, 5, order="C" if o == "K" else o),
+    "transposed": lambda x, o: (x.T * 2).ravel(o),
+    "twice": lambda x, o: ((x * 2).ravel(o) * 2.0).sum(),
+    "sum": lambda x, o: (np.tanh(x) * 0.1).sum(axis=0).ravel(o),
+    "times one": lambda x, o: (x * 1.0).ravel(o),
+    "two": lambda x, o: (x[:, ::-1] + x).ravel(o),
+    "cumsum": lambda x, o: np.cumsum(x, axis=1).ravel(o),
+    "results": lambda x, o: (x * 2.0, np.tanh(x.T), x, x[:2], np.sum(x, axis=1)),
+}
+
+
+def equal(ours, expected):
+    """Numbers, dtype, and the order in memory."""
+    for a, b in zip(*[r if isinstance(r, tuple) else (r,) for r in (ours, expected)], strict=True):
+        np.testing.assert_array_equal(a, np.asarray(b), strict=True)
+        if np.asarray(b).flags.c_contiguous or np.asarray(b).flags.f_contiguous:
+            assert (a.flags.c_contiguous, a.flags.f_contiguous) == (b.flags.c_contiguous, b.flags.f_contiguous)
+
+
+@pytest.mark.parametrize("read", READ.values(), ids=READ)
+def test_every_layout_after_every_other(read):
+    arrays = {name: view(BASE) for name, view in VIEWS.items()}
+    for order in ORDERS:
+        for first in arrays if NIGHTLY else ("C", "F", "repeated"):
+            compiled = af.compile(lambda x, order=order: read(x, order))
+            for name in (first, *arrays, first):
+                equal(compiled(arrays[name]), read(arrays[name], order))
+
+
+def test_gradients_of_every_layout():
+    def f(x, y):
+        return (np.tanh(x * y).sum(axis=1) * (x @ BASE[0].T).mean()).sum()
+
+    eager = af.value_and_grad(f, (0, 1))
+    compiled = af.compile(eager)
+    arrays = [view(BASE) for view in VIEWS.values()]
+    for x, y in itertools.product(arrays, arrays):
+        (value, grads), (expected, others) = compiled(x, y), eager(x, y)
+        for a, b in zip((value, *grads), (expected, *others), strict=True):
+            np.testing.assert_array_equal(a, np.asarray(b), strict=True)
+
+
+def test_arguments_that_look_into_each_other():
+    def f(x, y):
+        return (x * y - 2.0 * x, x, y.T, np.sum(x) * y)
+
+    for g in (f, af.grad(lambda x, y: np.sum(np.tanh(x * y)), (0, 1))):
+        compiled = af.compile(g)
+        a = RNG.standard_normal((5, 5))
+        for x, y in ((a, a), (a, a[::-1]), (a, a.T), (a[1:4], a[2:5]), (a.T, a), (a, a.copy()), (a[:2], a[:2])):
+            before = a.copy()
+            results, expected = compiled(x, y), g(x, y)
+            for r, e in zip(results, expected, strict=True):
+                np.testing.assert_array_equal(r, e)
+                assert not np.shares_memory(r, a)
+                r[...] = 0.0
+            np.testing.assert_array_equal(a, before)
+
+
+def test_results_are_no_views_of_arguments_whatever_was_recorded():
+    for f in (np.ravel, lambda x: x.reshape(-1), lambda x: x.reshape(5, 6, 4), lambda x: np.squeeze(x[:, None])):
+        arrays = [view(BASE) for view in VIEWS.values()]
+        for first in arrays:
+            compiled = af.compile(f)
+            for x in (first, *arrays):
+                assert not np.shares_memory(compiled(x), x)
+
+
+def test_layouts_share_programs_where_they_are_the_same():
+    compiled = af.compile(lambda x: x * 2)
+    for x in (BASE, BASE.copy(), BASE[:4]):
+        compiled(x)
+    assert len(compiled.entries) == 1
+    compiled(np.asfortranarray(BASE))
+    compiled(np.asfortranarray(BASE * 2))
+    assert len(compiled.entries) == 2
+    compiled = af.compile(lambda x: x * 2)
+    for x in (np.ones((3, 1)), np.ones((3, 4))[:, :1].copy(), np.ones((1, 3)).T):  # strides of length one do not count
+        compiled(x)
+    assert len(compiled.entries) == 1

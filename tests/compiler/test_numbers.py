@@ -1,0 +1,174 @@
+"""Compiled programs of numbers: the dtype and the bits of eager code, whatever meets whatever."""
+
+import operator
+import time
+import warnings
+
+import numpy as np
+import pytest
+
+import autoflow as af
+from autoflow.compiler.run.scalars import Levels, Slots
+from autoflow.errors import CompileError
+
+UNARY = (
+    np.sin, np.exp, np.tanh, np.abs, np.negative, np.square, np.sqrt, np.real, np.imag, np.conj, np.sign, np.floor,
+    np.isnan, np.logical_not, np.invert, np.positive, np.reciprocal, np.log1p,
+    lambda x: x.astype(int), lambda x: x.astype(complex), lambda x: x.astype(np.float32), lambda x: x.astype(bool),
+    lambda x: x.astype(float), lambda x: x**2, lambda x: x**3, lambda x: x**0.5, lambda x: x * 1, lambda x: +x,
+    lambda x: np.ldexp(x, 3), lambda x: x.sum(), lambda x: np.mean(x), lambda x: x & 1, lambda x: x << 2, np.spacing,
+    lambda x: np.where(x, x, 0), lambda x: np.clip(x, 0, 2), lambda x: np.where(x, 1, 2.5),
+)  # fmt: skip
+BINARY = (
+    operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod, operator.pow,
+    operator.gt, operator.le, operator.eq, operator.ne, operator.and_, operator.or_, operator.xor, np.maximum,
+    np.minimum, np.arctan2, np.hypot, np.copysign, np.logical_and, np.logaddexp, np.fmod, np.ldexp, np.nextafter,
+    np.float_power, np.heaviside, lambda x, y: np.where(x, x, y), lambda x, y: np.where(x > 0, y, 1),
+)  # fmt: skip
+CONSTANTS = (
+    2, -1, 0, 1, 3, 2**53 + 1, -(2**60), True, False, 2.0, -0.5, 1e300, 0.0, -1.0, 1.0, float("inf"), 1j, 2 - 0.5j,
+    np.float32(0.1), np.float64(0.1), np.int8(3), np.uint8(200), np.uint8(1), np.int64(7), np.bool_(True),
+    np.float16(0.3), np.complex64(1j), np.array(3), np.array(2.5), np.array(True), np.array(2, np.uint8),
+)  # fmt: skip
+DTYPES = (*[np.float64] * 6, np.float32, np.int64, np.bool_, np.complex128, np.uint8)
+
+
+def random_numbers(seed):
+    """A function of 0-d arrays that mixes dtypes wherever NumPy allows it, and arguments: (function, [arguments])."""
+    rng = np.random.default_rng(seed)
+    kinds = [DTYPES[i] for i in rng.integers(len(DTYPES), size=rng.integers(1, 4))]
+    calls = [
+        [np.array(x).astype(kind) for x, kind in zip(rng.uniform(0, 3, len(kinds)), kinds, strict=True)]
+        for _ in range(3)
+    ]
+    values, steps = list(calls[0]), []
+
+    def operand():
+        if rng.random() < 0.2:
+            return CONSTANTS[rng.integers(len(CONSTANTS))]
+        return int(rng.integers(max(0, len(values) - 6), len(values))), "place"
+
+    def looked_up(x, values):
+        return values[x[0]] if type(x) is tuple else x
+
+    def drawn():
+        function = UNARY[rng.integers(len(UNARY))] if rng.random() < 0.4 else BINARY[rng.integers(len(BINARY))]
+        operands = [(int(rng.integers(len(values))), "place")] + [operand()] * (function in BINARY)
+        return function, operands[:: int(rng.choice((-1, 1)))]
+
+    while len(steps) < 3 + seed % 9:
+        function, operands = drawn()
+        try:
+            new = function(*[looked_up(x, values) for x in operands])
+        except (TypeError, ValueError, OverflowError, AttributeError):
+            continue  # no such dtypes
+        values.append(new)
+        steps.append((function, operands))
+
+    def f(*arguments):
+        values = list(arguments)
+        for function, operands in steps:
+            values.append(function(*[looked_up(x, values) for x in operands]))
+        return tuple(values[len(arguments) :][-3:])
+
+    return f, calls
+
+
+def outcome(f, arguments):
+    """What a call gives, or raises."""
+    try:
+        return f(*arguments)
+    except (ValueError, OverflowError) as error:  # integers to negative powers
+        return type(error)
+
+
+def check(seed):
+    """Compare three calls. Was it a program of Python's floats?"""
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", np.exceptions.ComplexWarning)
+        f, calls = random_numbers(seed)
+        compiled = af.compile(f)
+        for arguments in calls:
+            expected, ours = outcome(f, arguments), outcome(compiled, arguments)
+            assert type(ours) is type(expected)
+            for a, b in zip(expected, ours, strict=True) if type(expected) is tuple else ():
+                np.testing.assert_array_equal(b, np.asarray(a), f"seed {seed}", strict=True)
+    return any(type(plan) in (Slots, Levels) for entry in compiled.entries.values() for plan in entry.free)
+
+
+MANY = 2500
+
+
+def test_random_programs():
+    """As many as fit into three seconds."""
+    quick, end = 0, time.perf_counter() + 3
+    for seed in range(MANY):
+        quick += check(seed)
+        if seed >= 100 and time.perf_counter() > end:
+            break
+    assert quick > 10
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("first", range(0, MANY, 500))
+def test_many_random_programs(first):
+    for seed in range(first, first + 500):
+        check(seed)
+
+
+def kind_of_plan(compiled):
+    (entry,) = compiled.entries.values()
+    return type(entry.free[-1])
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: (x > 0) * 2,
+        lambda x: x.astype(int) * (2**53 + 1),
+        lambda x: x * (2**53 + 1),
+        lambda x: ((x > 0) * 3) // ((x > 99) * 1),
+        lambda x: np.abs(x * 1j),
+        lambda x: np.logical_and(x, 1j),
+        lambda x: x.astype(int) & 1,
+        lambda x: x * np.float32(0.1),
+        lambda x: np.uint8(3) * -(x.astype(np.float32)),
+        af.grad(lambda x: np.abs(x * 1j)),
+        af.grad(lambda x: (x.astype(np.float32) * 2).sum()),
+    ],
+)
+def test_what_is_no_float_goes_the_way_of_arrays(f):
+    compiled = af.compile(f)
+    with np.errstate(all="ignore"):
+        for x in (1.5, -2.5, 0.0, 3.0):
+            np.testing.assert_array_equal(compiled(np.array(x)), np.asarray(f(np.array(x))), strict=True)
+    assert kind_of_plan(compiled) not in (Slots, Levels)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x * 3 + 1,
+        lambda x: (x > 0) & (x < 3),
+        lambda x: (x > 0) * 2.0,
+        lambda x: (x > 0) / -1,
+        lambda x: np.where(x > 0, x, 0.5),
+        lambda x: 1 / np.sin(x) + np.sin(x) / np.sin(x),
+        lambda x: (x * 2.0) ** 3,
+        af.grad(lambda x: np.ldexp(x, 3)),
+    ],
+)
+def test_floats_are_pythons(f):
+    """Also where Python's division fails."""
+    compiled = af.compile(f)
+    with np.errstate(all="ignore"):
+        for x in (1.5, -2.5, 0.0, -0.0, np.inf, np.nan):
+            np.testing.assert_array_equal(compiled(np.array(x)), np.asarray(f(np.array(x))), strict=True)
+    assert kind_of_plan(compiled) in (Slots, Levels)
+
+
+def test_dtypes_that_depend_on_values_are_refused():
+    compiled = af.compile(lambda x: np.emath.sqrt(x) * 2)
+    assert compiled(np.array(4.0)) == 4.0
+    with pytest.raises(CompileError, match="returned complex128"):
+        compiled(np.array(-4.0))
