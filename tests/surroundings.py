@@ -1,0 +1,217 @@
+"""Does it work elsewhere? Parts of the suite in other surroundings: another locale, processor, user, folder, ...
+
+    python tests/surroundings.py               every row of the table below, half an hour
+    python tests/surroundings.py --list        their names
+    python tests/surroundings.py locale path   those whose names begin so
+    python tests/surroundings.py cheap         the few that `tests/test_surroundings.py` always runs
+
+Each row has a process of its own. A line is printed per row: what ran, how it ended, seconds; or why it could not be
+tried here. Below it stand the tests that failed. The exit status is 1 if any did.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from places import HOMES, Place, Untried, as_nobody, copied, in_pyodide, read_only, with_locale, without_cpu, works
+
+# Which tests. Before them tests/probe.py runs, which needs nothing but autoflow.
+GOLDEN = ("test_pictures_formats.py", "test_pictures_gallery.py::test_golden_files", "test_coverage.py")
+NAMES = ("test_methods.py", "test_table.py", "test_keywords.py", "test_structure.py")
+NUMBERS = ("test_nodes.py", "test_latex.py", "test_html.py", "test_pictures_graph.py", "test_docs.py")
+RUNS = (
+    "test_compile.py", "test_plan.py", "test_optim.py", "test_train.py", "test_commandline.py", "test_explore.py",
+    "test_interop.py::test_save_and_load", "test_rules.py::test_row_takes_float64_in_every_example",
+)  # fmt: skip
+BROAD = (*GOLDEN, *NAMES, *NUMBERS, *RUNS)
+BRIEF = (
+    "test_nodes.py", "test_commandline.py::test_program_computes", "test_optim.py::test_states_go_on",
+    "test_pictures_formats.py::test_golden_files", "test_interop.py::test_save_and_load",
+)  # fmt: skip
+WASM = (
+    "test_nodes.py", "test_backward.py", "test_gradients.py", "test_broadcasting.py", "test_engine.py", *NAMES,
+    "test_inplace.py", "test_compile.py", "test_plan.py", "test_optim.py", "test_html.py", "test_latex.py",
+    "test_why.py", "test_dtypes.py", *GOLDEN[:2], "test_rules.py::test_row_takes_float64_in_every_example",
+)  # fmt: skip
+BITS = (  # whatever compares bits, or numbers that BLAS, LAPACK or the processor rounds
+    *BROAD, "test_rules.py", "test_linalg.py", "test_linalg_rules.py", "test_scipy_linalg.py", "test_scipy_twins.py",
+    "test_compile_rows.py", "test_compile_fuzz.py", "test_composed.py", "test_nn_functions.py", "test_nn_layers.py",
+    "test_nn_rows.py", "test_nn_views.py", "test_reuse.py", "test_replay.py", "test_recompute.py", "test_gathered.py",
+    "test_inplace.py", "test_transforms.py", "test_programs.py", "test_kinks.py", "test_fft.py", "test_special.py",
+    "test_reductions.py", "test_calculus.py", "test_precision.py", "test_verify.py", "test_dtypes.py",
+)  # fmt: skip
+
+# Every process takes the user's locale, as a window system or readline does, and this autoflow, also under python -I.
+PYTEST = """\
+import contextlib, locale, sys
+with contextlib.suppress(locale.Error):
+    locale.setlocale(locale.LC_ALL, "")
+root = sys.argv.pop(1)
+sys.path.insert(0, root)
+import pytest
+sys.exit(pytest.main(sys.argv[1:]))
+"""
+
+
+# -- the table -------------------------------------------------------------------------------------------------------
+
+NO_HOME = dict.fromkeys(HOMES, "/dev/null/home")  # nobody can make a folder there, not even root
+ASCII = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"}
+OLD = "-AVX512F,-AVX512VL,-AVX512BW,-AVX512DQ,-AVX512CD,-AVX2,-FMA,-FMA4"  # of glibc's exp, sin and so on
+AVX512, AVX2 = ("AVX512", "X86_V4"), ("AVX512", "X86_V4", "AVX2", "FMA3", "X86_V3")  # before and since NumPy 2.4
+STRICT = ("-X", "warn_default_encoding", "-W", "error")  # a file that is opened without encoding= is an error, too
+NO_ASSERT = ("-W", "ignore:assertions not in test modules")  # pytest's own asserts, and those of tests, stay
+
+
+def row(name: str, env: dict[str, str] | None = None, tests: tuple[str, ...] = BROAD, **more: Any) -> Place:
+    """A row of the table."""
+    return Place(name, env or {}, tests, **more)
+
+
+# fmt: off
+PLACES = [
+    # Several at once, so that the cheap rows are few: what fails here is looked for in the rows below.
+    row("cheap-ascii", ASCII | NO_HOME | {"PYTHONHASHSEED": "1", "TZ": "Pacific/Kiritimati", "COLUMNS": "20"}, BRIEF),
+    row("cheap-decimal", {"PYTHONHASHSEED": "12345", "TZ": "America/St_Johns"}, BRIEF, ready=with_locale("de_DE")),
+    row("cheap-options", NO_HOME, (), python=("-OO", "-I", "-X", "dev", *STRICT)),
+
+    *[row(f"seed-{n}", {"PYTHONHASHSEED": n}) for n in ("0", "1", "12345")],
+    *[row(f"locale-{n}", {"LC_ALL": n}) for n in ("C", "C.UTF-8")],
+    row("locale-decimal", ready=with_locale("de_DE")),  # 3,14
+    row("locale-turkish", ready=with_locale("tr_TR")),  # the lower case of I is ı
+    row("ascii", ASCII),
+    row("time-east", {"TZ": "Pacific/Kiritimati"}),  # 14 hours before London
+    row("time-west", {"TZ": "America/St_Johns"}),  # 3½ hours behind
+    row("no-home", NO_HOME),
+    row("no-network", ready=works("unshare", "-n")),
+    row("path", ready=copied("a b é 漢")),
+    row("read-only", ready=read_only),
+    row("nobody", NO_HOME, ready=as_nobody),
+    row("narrow", {"COLUMNS": "20", "LINES": "5", "TERM": "dumb", "NO_COLOR": "1"}),
+    row("stdin-closed", before=("sh", "-c", 'exec "$@" <&-', "sh")),
+    row("optimised", python=("-O",), pytest=NO_ASSERT),
+    row("no-docstrings", python=("-OO",), pytest=NO_ASSERT),
+    row("dev", python=("-X", "dev")),
+    row("warnings", python=STRICT),
+    row("isolated", python=("-I",)),
+    row("safe-path", python=("-P",)),
+    *[row(f"threads-{n}", {"OPENBLAS_NUM_THREADS": n, "OMP_NUM_THREADS": n}, BITS) for n in ("1", "2", "4")],
+    row("blas-haswell", {"OPENBLAS_CORETYPE": "Haswell"}, BITS),
+    row("blas-nehalem", {"OPENBLAS_CORETYPE": "Nehalem"}, BITS),
+    row("no-avx512", {"OPENBLAS_CORETYPE": "Haswell"}, BITS, ready=without_cpu(*AVX512)),
+    row("no-avx2", {"OPENBLAS_CORETYPE": "Nehalem", "GLIBC_TUNABLES": f"glibc.cpu.hwcaps={OLD}"}, BITS,
+          ready=without_cpu(*AVX2)),
+    row("pyodide", {}, WASM, ready=in_pyodide, pytest=("-m", "not slow and not browser and not peers")),
+]
+# fmt: on
+CHEAP = [place.name for place in PLACES if place.name.startswith("cheap-")]
+
+
+# -- running ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one row. ``failed``: names of tests, or the last line that a process said."""
+
+    name: str
+    said: str
+    failed: tuple[str, ...]
+    seconds: float
+    untried: bool = False
+
+    def __str__(self) -> str:
+        line = f"{self.name:15} {self.seconds:6.1f} s  {self.said}"
+        return "\n".join([line, *[f"    {name}" for name in self.failed]])
+
+
+def run(place: Place, processes: int = 1) -> Outcome:
+    """The probe and the tests of a row."""
+    start = time.monotonic()
+    with scratch_folder() as scratch:
+        try:
+            place = place.ready(place, scratch)
+        except Untried as reason:
+            return Outcome(place.name, f"could not be tried: {reason}", (), time.monotonic() - start, True)
+        interpreter = (*place.before, sys.executable, *place.python)
+        said, failed = "probe passed", ()
+        if not place.runner:
+            probe = started(place, *interpreter, str(place.tree / "tests" / "probe.py"))
+            if probe.returncode:
+                said, failed = "probe failed", tuple(probe.stderr.splitlines()[-12:])
+        if place.tests and not failed:
+            tests = [*OPTIONS, *place.pytest, *[f"tests/{test}" for test in place.tests]]
+            tests += [f"-n{processes}"] if processes > 1 and not place.runner else []
+            runner = place.runner or (*interpreter, "-c", PYTEST, str(place.tree))
+            said, failed = counted(started(place, *runner, *tests))
+    return Outcome(place.name, said, failed, time.monotonic() - start)
+
+
+OPTIONS = ("-q", "--tb=line", "-rfE", "-p", "no:cacheprovider", "-m", "not browser and not peers")
+
+
+def started(place: Place, *command: str) -> subprocess.CompletedProcess[str]:
+    """The process, with nothing but the tree of the row to import autoflow from, and nothing written beside it."""
+    env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(place.tree)}
+    for name in ("LC_ALL", "LANG", "COLUMNS", "PYTHONHASHSEED", "AUTOFLOW_NIGHTLY"):
+        env.pop(name, None)
+    return subprocess.run(
+        command, cwd=place.tree, env=env | place.env, capture_output=True, encoding="utf-8", errors="replace",
+        check=False, timeout=3600,
+    )  # fmt: skip
+
+
+def counted(done: subprocess.CompletedProcess[str]) -> tuple[str, tuple[str, ...]]:
+    """pytest's last line, and what failed. Tests that do not even start are a failure, too."""
+    lines = done.stdout.splitlines()
+    failed = [line for line in lines if line.startswith(("FAILED", "ERROR"))]
+    last = re.sub(r"^=+ | in [\d.]+s.*", "", lines[-1]) if lines else ""
+    if done.returncode and not failed:
+        failed = [last, *done.stderr.splitlines()[-5:]]
+    return last or "nothing was said", tuple(failed)
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """A folder that is gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix="autoflow-") as folder:
+        try:
+            yield Path(folder)
+        finally:
+            for path in Path(folder).rglob("*"):  # what is read-only cannot be deleted
+                if path.is_dir() and not path.is_symlink():
+                    path.chmod(0o755)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command line; 1 if anything failed."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help="rows of the table, or the beginnings of their names")
+    parser.add_argument("--list", action="store_true", help="print the names")
+    parser.add_argument("-n", type=int, default=1, metavar="N", help="processes per row (pytest-xdist)")
+    given = parser.parse_args(argv)
+    chosen = [p for p in PLACES if not given.names or p.name.startswith(tuple(given.names))]
+    if given.list or not chosen:
+        print(*[place.name for place in PLACES])
+        return 0 if given.list else 2
+    failures = 0
+    for place in chosen:
+        outcome = run(place, given.n)
+        print(outcome, flush=True)
+        failures += bool(outcome.failed)
+    return min(failures, 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
