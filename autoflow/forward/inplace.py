@@ -26,7 +26,7 @@ from ..errors import InPlaceError, LostGradientError, lost
 from ..modes import modes
 from ..nodes import versions
 from ..nodes.coercion import plain_array
-from ..nodes.nodes import NodeRole, VariableRole, constant_on, is_lent, new_record, node_on, record_of, value_of
+from ..nodes.nodes import NodeRole, VariableRole, constant_on, new_record, node_on, record_of, value_of
 from ..nodes.records import live
 from ..rules import RULES
 from ..rules.indexing import getitem, is_basic, setitem
@@ -74,22 +74,18 @@ def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], 
             f"x.detach().copy()."
         )
     needed = rule.keeps(tuple([p is not None for p in parents]))
-    kept, prints = list(values), []
+    kept = list(values)
     for k, v in enumerate(values[: rule.operands]):
         if type(v) in FAMILIES:
             overlaps = np.may_share_memory(v, memory_of_x)
             if k in needed and (overlaps or parents[k] is None):
                 kept[k] = v.copy()
-            elif k in needed and isinstance(parents[k], VariableRole) and is_lent(parents[k]):
-                prints.append((v, versions.fingerprint(v)))
             elif k not in needed and (overlaps or v.size > modes().keep):
                 kept[k] = versions.Ghost(v)
     rescue(x)
     record = new_record(rule, tuple(parents), (*kept, memory_of_x), {"line": versions.caller()})
     if modes().scope:
         record.extra["scope"] = modes().scope  # type: ignore[index]
-    if prints:
-        record.extra["prints"] = prints  # type: ignore[index]
     if constants:
         record.extra["constants"] = constants  # type: ignore[index]
     with Writing(memory_of_x, region, run, values, x, record):

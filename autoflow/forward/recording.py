@@ -208,9 +208,7 @@ def finish(
         if shared:
             node._view = inputs[0], new_record(rule, (record_of(inputs[0]),), (*values, result))
         return node
-    # A view of a Variable is an Operation: into that nobody else writes, unless its memory is the user's.
-    watched = shared and (not isinstance(inputs[0], VariableRole) or is_lent(inputs[0]))
-    node = result.view(family.View if watched else family.Operation)
+    node = result.view(family.View if shared and not isinstance(inputs[0], VariableRole) else family.Operation)
     node._value = node._operand = result
     node._record = new_record(rule, parents, ())
     limit = switches.keep
@@ -218,10 +216,7 @@ def finish(
     if unsafe or result.size > limit or not rule.elementwise:  # else all is small: keep it, needed or not
         needed = rule.keeps(tuple([p is not None for p in parents]))
         for k in unsafe:
-            if k < len(parents) and isinstance(parents[k], VariableRole):  # lent; second derivatives read it itself
-                prints += [(values[k], versions.fingerprint(values[k]))] if k in needed else []
-            else:
-                values[k] = secure(values[k], k in needed, prints)
+            values[k] = secure(values[k], k in needed, prints)
         for k in range(rule.operands):
             if k not in needed and type(values[k]) in FAMILIES and values[k].size > limit:
                 values[k] = Ghost(values[k])

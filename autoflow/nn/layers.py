@@ -44,8 +44,8 @@ class Linear(Module):
         init: Initialiser = initialisers.glorot_uniform, dtype: Any = float,
     ) -> None:  # fmt: skip
         positive("Linear", inputs=inputs, outputs=outputs)
-        self.weight = Variable(init(generator("Linear", rng), (outputs, inputs), dtype))
-        self.bias = Variable(np.zeros(outputs, dtype)) if bias else None
+        self.weight = Variable(init(generator("Linear", rng), (outputs, inputs), dtype), copy=False)
+        self.bias = Variable(np.zeros(outputs, dtype), copy=False) if bias else None
 
     def forward(self, x: Array) -> Array:
         """(..., inputs) -> (..., outputs)"""
@@ -78,8 +78,8 @@ class Conv2d(Module):
         if inputs % groups or outputs % groups:
             raise InputError(f"Conv2d: {inputs} channels in, {outputs} out cannot be shared among {groups} groups")
         shape = (outputs, inputs // groups, *kernel)
-        self.weight = Variable(init(generator("Conv2d", rng), shape, dtype))
-        self.bias = Variable(np.zeros(outputs, dtype)) if bias else None
+        self.weight = Variable(init(generator("Conv2d", rng), shape, dtype), copy=False)
+        self.bias = Variable(np.zeros(outputs, dtype), copy=False) if bias else None
         self.stride, self.padding, self.dilation, self.groups = stride, padding, dilation, groups
 
     def forward(self, x: Array) -> Array:
@@ -106,8 +106,8 @@ class BatchNorm(Module):
 
     def __init__(self, channels: int, eps: float = 1e-5, momentum: float = 0.1, *, dtype: Any = float) -> None:
         positive("BatchNorm", channels=channels)
-        self.weight = Variable(np.ones(channels, dtype))
-        self.bias = Variable(np.zeros(channels, dtype))
+        self.weight = Variable(np.ones(channels, dtype), copy=False)
+        self.bias = Variable(np.zeros(channels, dtype), copy=False)
         self.running_mean, self.running_var = np.zeros(channels, dtype), np.ones(channels, dtype)
         self.eps, self.momentum = eps, momentum
 
@@ -134,8 +134,8 @@ class LayerNorm(Module):
 
     def __init__(self, shape: int | Sequence[int], eps: float = 1e-5, *, dtype: Any = float) -> None:
         self.shape = (shape,) if isinstance(shape, int) else tuple(shape)
-        self.weight = Variable(np.ones(self.shape, dtype))
-        self.bias = Variable(np.zeros(self.shape, dtype))
+        self.weight = Variable(np.ones(self.shape, dtype), copy=False)
+        self.bias = Variable(np.zeros(self.shape, dtype), copy=False)
         self.eps = eps
 
     def forward(self, x: Array) -> Array:
@@ -180,7 +180,7 @@ class Embedding(Module):
     def __init__(self, rows: int, size: int, *, rng: np.random.Generator, dtype: Any = float) -> None:
         positive("Embedding", rows=rows, size=size)
         weight = generator("Embedding", rng).normal(size=(rows, size)).astype(dtype)
-        self.weight = Variable(weight)
+        self.weight = Variable(weight, copy=False)
 
     def forward(self, x: Array) -> Array:
         """(...) integers -> (..., size)"""

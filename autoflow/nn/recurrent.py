@@ -29,9 +29,9 @@ class Recurrent(Module):
         rng = generator(who, rng)
         square = [initialisers.orthogonal(rng, (hidden, hidden), dtype) for _ in range(gates)]
         into = [initialisers.glorot_uniform(rng, (hidden, inputs), dtype) for _ in range(gates)]
-        self.weight_ih = Variable(np.concatenate(into))
-        self.weight_hh = Variable(np.concatenate(square))
-        self.bias = Variable(np.zeros(gates * hidden, dtype))
+        self.weight_ih = Variable(np.concatenate(into), copy=False)
+        self.weight_hh = Variable(np.concatenate(square), copy=False)
+        self.bias = Variable(np.zeros(gates * hidden, dtype), copy=False)
 
     @property
     def hidden(self) -> int:

@@ -52,7 +52,7 @@ class NodeRole:
     _value: Array  # the plain array; node and plain array share their memory
     _operand: Any  # of Operations: what arithmetic reads, the plain array or, if 0-d float64, the number in it
     _record: Record  # of Operations
-    _lent: bool  # of leaves on memory of the user's
+    _lent: bool  # of Constants on memory of the user's
     _view: tuple[Any, Record]  # of basic views of other nodes: the node, and the record of taking the view
 
     @property
@@ -195,10 +195,8 @@ class VariableRole(NodeRole):
     def __new__(
         cls, value: Any, name: str | None = None, *, dtype: Any = None, copy: bool = True, requires_grad: bool = True
     ) -> Any:
-        self = leaf(cls, array := leaf_array(value, dtype, copy, True), name)
-        if not copy and is_memory_of(array, value):
-            self._lent = True
-        self.requires_grad = requires_grad
+        self = leaf(cls, leaf_array(value, dtype, copy, True), name)
+        self._live = bool(requires_grad)
         self._sent = self._grad = None  # to find a slot empty takes 0.4 µs
         return self
 
@@ -210,12 +208,11 @@ class VariableRole(NodeRole):
     @property
     def requires_grad(self) -> bool:
         """Do gradients flow to this Variable? Set it to False to freeze it."""
-        return getattr(self, "_live", False) is not False
+        return bool(getattr(self, "_live", False))
 
     @requires_grad.setter
     def requires_grad(self, on: bool) -> None:
-        # None: yes, but not for the fast path of operators.py, which does not look after memory of the user's
-        self._live = None if on and hasattr(self, "_lent") else bool(on)
+        self._live = bool(on)
 
     @property
     def grad(self) -> Array | None:
@@ -361,12 +358,13 @@ def leaf(cls: Any, array: Array, name: str | None) -> Any:
 
 
 def is_memory_of(array: Array, value: Any) -> bool:
-    """Has a leaf that was made with ``copy=False`` the memory of an array of the user's, who may write into it?"""
+    """Has a Constant that was made with ``copy=False`` the memory of an array of the user's, who may write into it?"""
     return type(array) is np.ndarray and isinstance(value, np.ndarray) and np.may_share_memory(array, value)
 
 
 def is_lent(x: Any) -> bool:
-    """May memory of ``x`` change without our seeing it, because the leaf that it views was made with ``copy=False``?"""
+    """May memory of ``x`` change without our seeing it, because the Constant that it views was made with
+    ``copy=False``? (Of Variables it is not asked: they belong to the fast path, which has no time to look.)"""
     while (view := getattr(x, "_view", None)) is not None:
         x = view[0]
     return hasattr(x, "_lent")

@@ -231,7 +231,7 @@ def dress(case: Case, xs: list[Array], kind: str) -> tuple[list[Any], list[Any],
     """The operands of the call, the leaves whose gradients are asked for, and the operands that stand on them."""
     which, _, what = kind.partition(" among ")
     live = (case.live[int(which) % len(case.live)],) if what else tuple(case.live)
-    leaves = {k: af.Variable(xs[k]) for k in live}
+    leaves = {k: af.Variable(xs[k], copy=False) for k in live}
     operands: list[Any] = []
     for k, x in enumerate(xs):
         if k in live:
@@ -239,7 +239,7 @@ def dress(case: Case, xs: list[Array], kind: str) -> tuple[list[Any], list[Any],
         elif x is None or x.dtype.kind not in "fc":
             operands.append(x)
         elif what == "Constants":
-            operands.append(af.Constant(x))
+            operands.append(af.Constant(x, copy=False))
         else:
             operands.append(x.item() if what == "numbers" and not x.ndim else x)
     return operands, [leaves[k] for k in live], live
