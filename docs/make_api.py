@@ -5,6 +5,7 @@ A name that does not resolve, a docstring that pdoc cannot show, or any other wa
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import sys
@@ -26,8 +27,13 @@ def tell_home(thing: Any) -> None:
     """Let a class or function say where it is written: there pdoc finds its source, and what its annotations name."""
     functions = vars(thing).values() if inspect.isclass(thing) else [thing]
     homes = [f.__globals__["__name__"] for f in functions if inspect.isfunction(f)]
+    homes = [home for home in homes if home.startswith("autoflow")]  # methods of dataclasses may be Python's
     if homes:
         thing.__module__ = homes[0]
+    if homes and inspect.isclass(thing) and sys.version_info >= (3, 13):  # which forgets the line with the module
+        tree = ast.parse(inspect.getsource(sys.modules[homes[0]]))
+        lines = [n.lineno for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and n.name == thing.__name__]
+        thing.__firstlineno__ = lines[0] if lines else 1  # type: ignore[attr-defined]
 
 
 def main(folder: Path) -> None:
