@@ -44,7 +44,7 @@ class Plan:
         self.program, self.targets = program, targets or {}
         self.context = contextvars.copy_context()  # NumPy's warnings are switched off in it: entering takes 0.1 µs,
         self.context.run(np.seterr, all="ignore")  # np.errstate 0.9
-        order = ordered([*program.outputs, *self.targets])
+        order = ordered([*program.outputs, *program.checks, *self.targets])
         self.steps: list[Step] = []
         self.buffers: list[Array] = []
         self.place: dict[Value, Array] = {}  # values that are the same array object in every call

@@ -21,6 +21,7 @@ import numpy as np
 
 from ..program import Program
 from ..values import CALL, CAPTURED, CONSTANT, INPUT, UFUNC, Value
+from .calls import checked
 
 Array = Any
 DOUBLE = np.dtype(np.float64)
@@ -110,7 +111,8 @@ def on_numbers(v: Value) -> Callable[..., Any]:
     """The function of a value, from Python's numbers to one of them: arithmetic on np.float64 is slower."""
     function = v.function
     if v.kind == CALL:
-        return lambda *x: function(*[np.asarray(number) for number in x])[()]
+        call = checked(v)
+        return lambda *x: call(*[np.asarray(number) for number in x])[()]
     if function in PYTHON and all([x.dtype in (DOUBLE, None) for x in v.args]):
         return PYTHON[function]
     if v.dtype != DOUBLE:

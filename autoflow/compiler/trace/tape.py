@@ -6,6 +6,7 @@ where they stood, :class:`~..matching.Place` says which. So any function of NumP
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from threading import get_ident
 from typing import Any
@@ -17,7 +18,8 @@ from ...errors import CompileError
 from ...nodes.versions import caller, owner_of
 from ..matching import Place
 from ..program import NUMBERS, Program
-from ..values import CONSTANT, Value
+from ..values import CALL, CONSTANT, Value
+from .fixed_shape import has_fixed_places, has_fixed_shape
 from .kinds import ARRAYS, PERMUTING, SAME_ORDER
 from .traced import Traced
 
@@ -120,10 +122,20 @@ class Tape:
             return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
         raise CompileError(f"{value.name} at {caller()} returns more than arrays: it cannot be compiled")
 
-    def call(self, function: Callable[..., Any], args: Any, options: Any = None, shares: bool = False) -> Any:
-        """Write down ``function(*args, **options)``, any function. ``shares``: it may return a view of an argument."""
+    def call(
+        self, function: Callable[..., Any], args: Any, options: Any = None, *, shares: bool = False,
+        fixed: bool | None = None, like: Any = None,
+    ) -> Any:  # fmt: skip
+        """Write down ``function(*args, **options)``, any function.
+
+        shares : it may return a view of an argument.
+        fixed : do shape and dtype follow from those of the arrays? Known from ``like``, or the function itself.
+        like : a function of NumPy that does the same.
+        """
         found: list[Any] = []
         args, options = strip(tuple(args), found), strip(options or {}, found)
+        if fixed is None:
+            fixed = has_fixed_shape(like or function, args, options)
         values = [self.value(x) for x in found]
         self.notes.append(repr((getattr(function, "__name__", ""), args, options)))
         if not options and all([type(a) is Place for a in args]):
@@ -135,6 +147,8 @@ class Tape:
 
             run.__name__ = getattr(function, "__name__", "call")
             value = self.program.call(run, values, None)
+        if not fixed and value.kind == CALL:
+            self.program.checks.append(value)
         result = self.wrapped(value)
         value.shares = value.shares or shares
         if value.shares:  # a view after all: then nobody may write into any of them
@@ -142,6 +156,12 @@ class Tape:
                 if isinstance(x, Traced):
                     x.under = True
         return result
+
+    def item(self, x: Traced, index: Any) -> Any:
+        """Write down ``x[index]``, where it is no view."""
+        found: list[Any] = []
+        stripped = strip(index, found)
+        return self.call(operator.getitem, (x, index), fixed=has_fixed_places(stripped, found))
 
     def view(self, function: Callable[..., Any], x: Traced, args: Any, options: Any) -> Any:
         """Write down a function that most often returns a view, in the form that cleaning knows."""

@@ -13,7 +13,6 @@ What cannot be written down is the value itself. Python asks for it in ``if x > 
 from __future__ import annotations
 
 import math
-import operator
 from types import SimpleNamespace
 from typing import Any
 
@@ -136,9 +135,10 @@ class Traced(ArrayMethods):
                 ufunc.at(x, *rest)
                 return x
 
-            target._become(tape.call(added, inputs))
+            target._become(tape.call(added, inputs, fixed=True))
             return None
-        return tape.call(ufunc if method == "__call__" else getattr(ufunc, method), inputs, options)
+        fixed = method in ("__call__", "accumulate", "outer")
+        return tape.call(ufunc if method == "__call__" else getattr(ufunc, method), inputs, options, fixed=fixed)
 
     def _written(self, out: tuple[Any, ...], result: Any) -> Any:
         """``out=``: the arrays named there become the results."""
@@ -227,7 +227,7 @@ class Traced(ArrayMethods):
             function(x, *rest, **options)
             return x
 
-        args[0]._become(self.tape.call(written, args))
+        args[0]._become(self.tape.call(written, args, fixed=True))
 
     def __setitem__(self, index: Any, new: Any) -> None:
         if isinstance(new, NodeRole):
@@ -238,7 +238,7 @@ class Traced(ArrayMethods):
             x[index] = new
             return x
 
-        self._become(self.tape.call(written, (self, index, new)))
+        self._become(self.tape.call(written, (self, index, new), fixed=True))
 
     # -- ndarray's methods
 
@@ -250,7 +250,7 @@ class Traced(ArrayMethods):
             if isinstance(sample, np.ndarray):
                 value = self.tape.program.view(self.expr, "index", repr(index), lambda a: a[index], sample)
                 return self.tape.traced(value, self)
-        return self.tape.call(operator.getitem, (self, index))
+        return self.tape.item(self, index)
 
     def view(self, *args: Any, **options: Any) -> Any:
         """As in NumPy; with one of our classes, the same array as that class: so nodes are made."""

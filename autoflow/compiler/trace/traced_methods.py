@@ -40,7 +40,7 @@ class ArrayMethods:
     def copy(self, order: str = "C") -> Any:
         """As in NumPy."""
         if order != "K" and self.expr.layout is not None:
-            return self.tape.call(np.ndarray.copy, (self, order))
+            return self.tape.call(np.ndarray.copy, (self, order), fixed=True)
         return self.tape.traced(self.expr)
 
     def reshape(self, *shape: Any, order: str = "C", copy: Any = None) -> Any:
@@ -78,7 +78,7 @@ class ArrayMethods:
             x = np.asarray(self.expr.sample)
             if np.array_equal(operator.pow(x, other), quick(x) if quick.nin == 1 else quick(x, other), equal_nan=True):
                 return quick(self) if quick.nin == 1 else quick(self, other)
-        return self.tape.call(lambda x, y: operator.pow(np.asarray(x), y), (self, other))
+        return self.tape.call(lambda x, y: operator.pow(np.asarray(x), y), (self, other), fixed=True)
 
 
 OPERATORS: dict[str, np.ufunc] = {
@@ -115,7 +115,7 @@ def add_operators() -> None:
         binary(name, ufunc)
     for name, one in {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert}.items():
         setattr(ArrayMethods, f"__{name}__", lambda x, one=one: one(x))
-    ArrayMethods.__rpow__ = lambda y, x: y.tape.call(operator.pow, (x, y))  # type: ignore[attr-defined]
+    ArrayMethods.__rpow__ = lambda y, x: y.tape.call(operator.pow, (x, y), fixed=True)  # type: ignore[attr-defined]
     ArrayMethods.__ipow__ = lambda x, y: (x._assign(x**y), x)[1]  # type: ignore[attr-defined]
     for name, word in {
         "bool": "if, and, or, not, while", "float": "float(x)", "int": "int(x)", "complex": "complex(x)",
@@ -134,7 +134,7 @@ def add_methods(cls: type) -> None:
         if function in REDUCTIONS or function in VIEWS:
             return lambda self, *args, **options: function(self, *args, **options)
         return lambda self, *args, **options: self.tape.call(
-            lambda x, *a, **o: method(np.asarray(x), *a, **o), (self, *args), options
+            lambda x, *a, **o: method(np.asarray(x), *a, **o), (self, *args), options, like=function
         )
 
     def asked(name: str) -> Any:
