@@ -15,10 +15,10 @@ from weakref import ref
 import numpy as np
 
 from ...errors import CompileError
-from ...nodes.versions import caller, owner_of
+from ...nodes.versions import caller
 from ..matching import Place
 from ..program import NUMBERS, Program
-from ..values import CALL, CONSTANT, Value
+from ..values import CALL, Value
 from .fixed_shape import has_fixed_places, has_fixed_shape
 from .kinds import ARRAYS, PERMUTING, SAME_ORDER
 from .traced import Traced
@@ -60,7 +60,6 @@ class Tape:
         self.thread = get_ident()
         self.alive: list[Any] = []  # weak references to all arrays of ours
         self.replaced: set[int] = set()  # ids of arrays in whose place others were used: see nn.functional_call
-        self.notes: list[Any] = []  # whatever came from outside: numbers, arrays, options of calls
 
     def value(self, x: Any) -> Value:
         """The value behind anything that NumPy takes for an array."""
@@ -72,36 +71,11 @@ class Tape:
                 )
             return x.expr
         if type(x) in NUMBERS or isinstance(x, np.generic):
-            self.notes.append(repr(x))
             return self.program.constant(x)
         x = np.asarray(x)
         if not x.ndim and x.dtype.kind == "O":
             raise CompileError(f"NumPy was called with {x.item()!r:.60}, which is no number, at {caller()}")
-        self.notes.append(x)
         return self.program.captured(x)
-
-    def digest(self, reachable: set[int], tree: Any) -> Any:
-        """Equal for equal programs in which equal numbers stand.
-
-        reachable : ids of arrays that the program will read anew, so that their contents do not matter; of all others
-            they do.
-        tree : what the function returned, with places where arrays stood.
-        """
-        notes: list[Any] = [repr(tree)]
-        for x in self.notes:
-            if not isinstance(x, np.ndarray):
-                notes.append(x)
-            elif id(owner_of(x)) in reachable:
-                notes.append((id(owner_of(x)), x.__array_interface__["data"][0], x.shape, x.strides, str(x.dtype)))
-            else:
-                notes.append((x.shape, str(x.dtype), x.tobytes()))
-        order = self.program.order()
-        place = {v: k for k, v in enumerate(order)}
-        for v in order:
-            number = (type(v.sample).__name__, np.asarray(v.sample).tobytes()) if v.kind == CONSTANT else ()
-            operands = tuple([place[x] for x in v.args])
-            notes.append((v.kind, v.name, repr(v.options), number, operands, v.shape, str(v.dtype)))
-        return hash((tuple(notes), tuple([place[v] for v in self.program.outputs])))
 
     def traced(self, value: Value, view_of: Traced | None = None) -> Traced:
         """A new array object on that value; on the memory of another one, if it is a view."""
@@ -137,7 +111,6 @@ class Tape:
         if fixed is None:
             fixed = has_fixed_shape(like or function, args, options)
         values = [self.value(x) for x in found]
-        self.notes.append(repr((getattr(function, "__name__", ""), args, options)))
         if not options and all([type(a) is Place for a in args]):
             value = self.program.call(function, values, (), function)
         else:
