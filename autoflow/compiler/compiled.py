@@ -89,7 +89,7 @@ class Compiled:
             self.latest = entry
         try:
             result = entry.run([value_of(x) for x in leaves if is_array(x)])
-        except CompileError:  # the shape of something depends on values
+        except Exception:  # the shape of something depends on values, or eager code fails too
             if not self.fallback:
                 raise
             return self.f(*args, **options)
@@ -106,7 +106,7 @@ class Compiled:
                 warnings.warn(SLOW.format(getattr(self.f, "__name__", "f"), MANY), RuntimeWarning, stacklevel=4)
         try:
             entry = Entry(record(self.f, args, options, is_array, self.how["watch"]), args, options, self.how)
-        except CompileError:
+        except Exception:  # eager code knows whether it is one of the user's
             if not self.fallback:
                 raise
         self.entries[key] = entry

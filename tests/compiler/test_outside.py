@@ -19,6 +19,7 @@ import pytest
 
 import autoflow as af
 from autoflow import nn
+from autoflow.compiler.trace import guards
 from autoflow.errors import CompileError
 
 
@@ -223,9 +224,10 @@ def test_one_of_many_numbers():
     assert c(np.ones(1)) == 2.0
 
 
-def test_more_objects_than_can_be_watched():
-    many = [SimpleNamespace(rate=1.0) for _ in range(100_001)]
-    with pytest.raises(CompileError, match="more than 100000 objects"):
+def test_more_objects_than_can_be_watched(monkeypatch):
+    monkeypatch.setattr(guards, "LIMIT", 1000)
+    many = [SimpleNamespace(rate=1.0) for _ in range(1001)]
+    with pytest.raises(CompileError, match="more than 1000 objects"):
         af.compile(lambda x: x * many[-1].rate)(np.ones(1))
 
 

@@ -29,7 +29,7 @@ from .guards import Surroundings
 from .kinds import refused
 from .stand_ins import noting_readers, only_stood_in
 from .tape import Tape
-from .traced import Traced
+from .traced import UNKNOWN, Traced
 
 Array = Any
 
@@ -78,6 +78,8 @@ def record(
 def leaving(tape: Tape, x: Any) -> Any:
     """An array in the result becomes an output of the program."""
     x = value_of(x)
+    if isinstance(x, str) and UNKNOWN in x:
+        raise refused("a text that is returned")
     if not isinstance(x, Traced) and not hasattr(x, "dtype"):
         return x
     tape.program.outputs.append(tape.value(x))

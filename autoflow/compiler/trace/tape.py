@@ -20,7 +20,7 @@ from ..matching import Place
 from ..program import NUMBERS, Program
 from ..values import CALL, Value
 from .fixed_shape import has_fixed_places, has_fixed_shape
-from .kinds import ARRAYS, PERMUTING, SAME_ORDER
+from .kinds import ARRAYS, PERMUTING, SAME_ORDER, check_order
 from .traced import Traced
 
 Array = Any
@@ -138,6 +138,8 @@ class Tape:
 
     def view(self, function: Callable[..., Any], x: Traced, args: Any, options: Any) -> Any:
         """Write down a function that most often returns a view, in the form that cleaning knows."""
+        if function in SAME_ORDER:
+            check_order(args, options, f"np.{function.__name__}")
         value, program = x.expr, self.program
         found: list[Any] = []
         strip((args, options), found)
@@ -147,8 +149,8 @@ class Tape:
         if type(sample) is not np.ndarray or not np.may_share_memory(sample, np.asarray(value.sample)):
             return self.call(function, (x, *args), options)
         if sample.dtype == value.dtype and not {*options} - {"shape", "axes", "axis", "order"}:
-            order = options.get("order", args[1] if len(args) > 1 else "C")
-            if function in SAME_ORDER and order == "C":
+            others = [v for v in (*args, options.get("order")) if isinstance(v, str) and v.upper() != "C"]
+            if function in SAME_ORDER and not others:
                 return self.traced(program.reshape(value, sample.shape), x)
             if function in PERMUTING and "order" not in options:
                 axes = function(np.empty(range(2, 2 + len(value.shape)), np.int8), *args, **options).shape

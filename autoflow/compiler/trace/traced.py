@@ -22,10 +22,23 @@ from ...errors import CompileError
 from ...nodes.nodes import NodeRole
 from ...nodes.versions import caller
 from ..values import CAPTURED, INPUT, VIEW, Value
-from .kinds import FACTS, FILLED, REDUCTIONS, UNWRITTEN, VIEWS, into_outside, mean, plain_reduction, refused
+from .kinds import (
+    FACTS,
+    FILLED,
+    MEMORY,
+    REDUCTIONS,
+    UNWRITTEN,
+    VIEWS,
+    check_caller_is_ours,
+    into_outside,
+    mean,
+    plain_reduction,
+    refused,
+)
 from .traced_methods import ArrayMethods, add_methods
 
 Array = Any
+UNKNOWN = "being compiled"  # what stands in texts instead of numbers
 
 
 class Traced(ArrayMethods):
@@ -59,13 +72,26 @@ class Traced(ArrayMethods):
     size = property(lambda self: math.prod(self.expr.shape))
     itemsize = property(lambda self: self.dtype.itemsize)
     nbytes = property(lambda self: self.size * self.itemsize)
-    strides = property(lambda self: np.asarray(self.expr.sample).strides)
-    base = property(lambda self: None)
     device = property(lambda self: "cpu")
+
+    # Where the numbers lie is another question than which they are. A program has its own buffers, and is used for
+    # arguments of any layout, so only our own code is answered: it asks for the sake of speed.
+
+    @property
+    def strides(self) -> Any:
+        """Of the recorded array, for our own code."""
+        check_caller_is_ours("x.strides")
+        return np.asarray(self.expr.sample).strides
+
+    @property
+    def base(self) -> Any:
+        """None, for our own code."""
+        check_caller_is_ours("x.base")
 
     @property
     def flags(self) -> Any:
-        """Those of the recorded array; setting one changes nothing."""
+        """Those of the recorded array, for our own code; setting one changes nothing."""
+        check_caller_is_ours("x.flags")
         flags = np.asarray(self.expr.sample).flags
         return SimpleNamespace(writeable=True, c_contiguous=flags.c_contiguous, f_contiguous=flags.f_contiguous)
 
@@ -80,7 +106,7 @@ class Traced(ArrayMethods):
         return (self[i] for i in range(len(self)))
 
     def __repr__(self) -> str:
-        return f"<{self.dtype} array of shape {self.shape}, being compiled>"
+        return f"<{self.dtype} array of shape {self.shape}, {UNKNOWN}>"
 
     def __format__(self, spec: str) -> str:
         if spec:
@@ -157,6 +183,10 @@ class Traced(ArrayMethods):
             return NotImplemented
         tape = self.tape
         x = args[0] if args else None
+        if function in MEMORY:
+            check_caller_is_ours(f"np.{function.__name__}")
+        if function is np.min_scalar_type and isinstance(x, Traced) and not x.shape:
+            raise refused("np.min_scalar_type of a number")
         if function in FACTS:
             return function(*_samples(args), **options)
         if function in UNWRITTEN or (function is np.nan_to_num and not options.get("copy", True)):

@@ -11,7 +11,7 @@ from ...errors import CompileError
 from ...nodes.nodes import NodeRole
 from ...nodes.versions import caller
 from ..values import Value
-from .kinds import REDUCTIONS, SCALAR_POWERS, VALUES, VIEWS, WRITING, refused
+from .kinds import REDUCTIONS, SCALAR_POWERS, VALUES, VIEWS, WRITING, check_order, layout_refused, refused
 
 Array = Any
 NP: Any = np  # what it is called with are arrays of ours, of which its types know nothing
@@ -47,6 +47,20 @@ class ArrayMethods:
         """As in NumPy."""
         new: Any = shape[0] if len(shape) == 1 else shape
         return self.tape.view(np.reshape, self, (new,), {"order": order})
+
+    def flatten(self, order: Any = "C") -> Any:
+        """As in NumPy."""
+        check_order((order,), {}, "x.flatten")
+        return self.tape.call(lambda x: np.asarray(x).flatten(order), (self,), fixed=True)
+
+    def __divmod__(self, other: Any) -> Any:
+        return NP.divmod(self, other)
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return NP.divmod(other, self)
+
+    def __array_namespace__(self, **_: Any) -> Any:
+        return np
 
     def transpose(self, *axes: Any) -> Any:
         """As in NumPy."""
@@ -120,8 +134,22 @@ def add_operators() -> None:
     for name, word in {
         "bool": "if, and, or, not, while", "float": "float(x)", "int": "int(x)", "complex": "complex(x)",
         "index": "an index, a range or a shape", "contains": "the question `in`", "round": "round(x)",
+        "trunc": "math.trunc(x)",
     }.items():  # fmt: skip
         asked(name, word)
+
+
+class UnknownError(CompileError, AttributeError):
+    """For attributes that NumPy looks for."""
+
+
+def missing(name: str) -> Any:
+    """An attribute that is not there; whoever asks for it himself is told why."""
+
+    def refuse(self: Any) -> Any:
+        raise UnknownError(str(refused(f"x.{name}")))
+
+    return property(refuse)
 
 
 def add_methods(cls: type) -> None:
@@ -152,6 +180,18 @@ def add_methods(cls: type) -> None:
 
         return refuse
 
+    def hidden(name: str) -> Any:
+        def refuse(self: Any, *_: Any) -> Any:
+            raise layout_refused(f"x.{name}")
+
+        return property(refuse, refuse)
+
+    for name in ("data", "ctypes", "flat"):
+        setattr(cls, name, hidden(name))
+    for name in ("__array_interface__", "__array_struct__"):  # NumPy then goes on to ask for __array__
+        setattr(cls, name, missing(name))
+    for name in ("__dlpack__", "__dlpack_device__", "__buffer__", "__setstate__", "__getstate__", "__sizeof__"):
+        setattr(cls, name, asked(name))
     for name in dir(np.ndarray):
         if name.startswith("_") or hasattr(cls, name) or not callable(getattr(np.ndarray, name)):
             continue
