@@ -151,9 +151,8 @@ class Compiled:
             if self.renewed == MANY:
                 warnings.warn(SLOW.format(self.name, MANY), RuntimeWarning, stacklevel=4)
         try:
-            again = before.recorded if before else None
-            entry = Entry(record(self.f, args, options, is_array, again, self.how["watch"]), args, options, self.how)
-        except CompileError:
+            entry = Entry(record(self.f, args, options, is_array, self.how["watch"]), args, options, self.how)
+        except Exception:  # eager code knows whether it is one of the user's
             if not self.fallback:
                 raise
         self.entries[key] = entry
@@ -268,8 +267,10 @@ def compile(
         ``af.value_and_grad(...)``, a whole training step that returns its new parameters.
     fallback : run eagerly what cannot be compiled; without it that is an error, which says why.
     verify : at every call run ``f`` beside the program and compare: twice the time, for finding mistakes.
-    watch : False does not record again when an array from outside, which the program reads, has been written into. Its
-        new contents are used in any case; but what ``if w[0] > 0`` or ``float(w[0])`` found in it stays as it was.
+    watch : False does not compare the contents of arrays from outside that the program reads at every run, nor of
+        parameters that ``nn.functional_call`` replaces. Their new numbers are used in any case. What it gives up: a
+        number that left such an array while recording, by ``if w[0] > 0``, ``float(w[0])``, ``w[w > 0].size`` or
+        ``w + 1.0`` without a traced operand, stays what it was at the first call, silently.
     limit : programs that are kept, one for each signature; the one that was used longest ago is dropped.
     checkpointing : "balanced" computes results of elementwise functions again instead of keeping them for the way
         back: less memory for more time.
@@ -280,19 +281,23 @@ def compile(
 
     The *signature* decides which program is used, or that a new one is recorded: containers; shapes, dtypes and order
     in memory of arrays; of everything else the value (Python's numbers too: make what changes often a 0-d array), or
-    which object it is; and switches such as ``af.no_grad``. What ``f`` finds outside (closures, globals, attributes,
-    lists) is guarded by identity, and arrays by their contents, too: if something has changed ``f`` is recorded again.
-    So what changes often, as parameters do, had better be an argument. Not seen: changes between the eight samples of a
-    large plain array that are not made by way of nodes; files; sets and deques; libraries; methods that are replaced.
+    which object it is; and switches such as ``af.no_grad``. What ``f`` finds outside (closures, globals, defaults,
+    attributes, collections, buffers) is guarded by identity, and arrays and collections in full: if something has
+    changed ``f`` is recorded again. So what changes often, as parameters do, had better be an argument; a large array
+    outside takes time to compare (10⁶ numbers 0.4 ms). Not seen: files and other processes; state inside libraries and
+    C extensions; methods and builtins that are replaced; attributes that a ``threading.local`` gets later; the clock
+    and the environment where a library reads them; and, under cProfile before Python 3.12, unseeded generators, clocks
+    and ContextVars.
 
     What NumPy warns of or raises (``np.errstate``, warnings as errors) eager code says: if a program meets an infinity,
     NaN or overflow that its caller does not ignore, ``f`` runs once more, beside it. A value that nobody needs is not
     computed, and cannot warn; nor does an overflow inside a product of matrices, or what is computed from constants.
 
     Raises CompileError for what would not be the same at the next call: Python that asks for a value
-    (``if x.sum() > 0``, ``float(x)``, ``np.asarray(x)``); random numbers drawn inside; writing into an argument or
-    into something outside; a value that is kept there. An argument with a history, and any call inside another
-    transform, goes the eager way.
+    (``if x.sum() > 0``, ``float(x)``, ``np.asarray(x)``); another shape or dtype of a call like ``x[x > 0]``; random
+    numbers drawn inside; the time, ``os.environ`` and ContextVars; ``next`` of an iterator from outside; writing into
+    an argument or into something outside; a value that is kept there. An argument with a history, and any call inside
+    another transform, goes the eager way.
 
     >>> import autoflow as af
     >>> @af.compile

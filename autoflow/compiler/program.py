@@ -39,6 +39,7 @@ class Program:
     def __init__(self) -> None:
         self.inputs: list[Value] = []
         self.outputs: list[Value] = []
+        self.checks: list[Value] = []  # calls that are made in any case: has their result the shape that it had?
         self.count = 0
         self.made: dict[Any, Value] = {}  # what is computed -> the value: equal calls are made once
 
@@ -173,8 +174,17 @@ class Program:
     # -- what is left of it
 
     def order(self) -> list[Value]:
-        """All values that the results need, each after those that it is computed from."""
-        return ordered(self.outputs)
+        """All values that the results and the checks need, each after those that it is computed from."""
+        return ordered([*self.outputs, *self.checks])
+
+    def rewrite(self, new: dict[Value, Value]) -> bool:
+        """Put ``new[v]`` in the place of each v. False, and nothing happens, if two calls would wait for each other."""
+        found = rebuilt([*self.outputs, *self.checks], new)
+        if found is None:
+            return False
+        n = len(self.outputs)
+        self.outputs, self.checks = found[:n], found[n:]
+        return True
 
     def forget_samples(self) -> None:
         """The recording is over: let its arrays go, but for those that are part of the program."""

@@ -31,8 +31,8 @@ class Value:
     """
 
     __slots__ = (
-        "_strong", "_weak", "args", "dtype", "fresh", "function", "kind", "layout", "number", "options", "shape",
-        "shares",
+        "_strong", "_weak", "args", "dtype", "fresh", "function", "kind", "layout", "number", "options", "parts",
+        "shape", "shares",
     )  # fmt: skip
 
     _strong: Any
@@ -44,6 +44,9 @@ class Value:
         self.shape: tuple[int, ...] = getattr(sample, "shape", ())
         self.dtype: Any = getattr(sample, "dtype", None)  # None: a Python number, which leaves the other's dtype alone
         self.layout = layout_of(sample)
+        self.parts: Any = None  # of several arrays: the shape and dtype of each
+        if isinstance(sample, (tuple, list)):
+            self.parts = [described(x) for x in sample]
         self.number: float = 0
         self.shares = False  # of calls: does the result look into the memory of an argument?
         self.fresh = False  # of calls: is the result an array that nobody else has?
@@ -94,6 +97,11 @@ class Value:
 
     def __repr__(self) -> str:
         return f"<{self.name} {self.dtype} {self.shape}>"
+
+
+def described(x: Any) -> tuple[Any, Any]:
+    """Shape and dtype; of a Python number its class."""
+    return getattr(x, "shape", ()), getattr(x, "dtype", type(x))
 
 
 def layout_of(sample: Any) -> tuple[int, ...] | None:

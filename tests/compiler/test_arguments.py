@@ -152,7 +152,7 @@ def test_the_smallest_type_of_a_number_depends_on_its_value():
         return x.astype(np.min_scalar_type(x))
 
     compiled = af.compile(f)
-    with pytest.raises(CompileError, match=r"min_scalar_type.*cannot be compiled"):
+    with pytest.raises(CompileError, match=r"min_scalar_type of a number needs the value"):
         compiled(np.array(3))
     compiled = af.compile(f, fallback=True)
     for x in (3, 1000):

@@ -9,10 +9,10 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 import support
-from autoflow.plan.reachable import is_the_users
 
 import autoflow as af
 from autoflow import nn
+from autoflow.compiler.trace.reachable import is_the_users
 from autoflow.errors import CompileError
 
 

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from programs import random_program, random_recurrent, random_scalars
+from programs import random_hostile, random_program, random_recurrent, random_scalars
 
 import autoflow as af
 from autoflow.compiler.passes import rematerialise, tiling
 from autoflow.compiler.run import tiles
+from autoflow.errors import CompileError
 
 CHUNK = 50
 FEW, MANY = 500, 10_000
@@ -103,3 +104,62 @@ def test_computing_again(first, monkeypatch):
             for inputs in (arrays, [a + 0.3 * np.sin(7 * a) for a in arrays]):
                 for expected, ours in zip(results(eager(*inputs)), results(compiled(*inputs)), strict=True):
                     np.testing.assert_array_equal(ours, np.asarray(expected), f"seed {seed}", strict=True)
+
+
+HOSTILE_FEW, HOSTILE_MANY = 20, 20_000
+TRANSFORMS = (lambda f: f, af.grad, af.value_and_grad)
+
+
+def outcome(f, args):
+    """What it returns, as a list of arrays; or the class of its error."""
+    try:
+        return [np.asarray(getattr(x, "value", x)) for x in results(f(*args))]
+    except Exception as error:
+        return type(error)
+
+
+def check_hostile(seed):
+    """Shapes from values, layouts, dtypes, aliasing and state outside that changes between the calls, from three first
+    calls: right or CompileError, and with fallback=True right. How many calls were right, and how many refused?"""
+    f, arguments, state, rng = random_hostile(seed)
+    eager = TRANSFORMS[seed % 3](f)
+    counts = [0, 0]
+    for _ in range(3):
+        strict, loose = af.compile(eager), af.compile(eager, fallback=True)
+        for _ in range(5):
+            args = arguments()
+            expected = outcome(eager, args)
+            for compiled in (strict, loose):
+                ours = outcome(compiled, args)
+                if ours is CompileError and compiled is strict:
+                    counts[1] += 1
+                elif isinstance(expected, type):
+                    assert ours is expected, f"seed {seed}"
+                else:
+                    assert not isinstance(ours, type), f"seed {seed}: {ours}"
+                    counts[0] += compiled is strict
+                    for a, b in zip(expected, ours, strict=True):
+                        assert a.dtype == b.dtype, f"seed {seed}"
+                        scale = np.max(np.abs(a), initial=0.0, where=np.isfinite(a))
+                        bound = 1e-12 if a.dtype == np.float64 else 1e-5
+                        np.testing.assert_allclose(a, b, rtol=0, atol=bound * scale, err_msg=f"seed {seed}")
+            state.change(rng)
+    return counts
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("first", range(0, HOSTILE_FEW, 10))
+def test_hostile_programs(first):
+    with np.errstate(all="ignore"):
+        counts = np.sum([check_hostile(seed) for seed in range(first, first + 10)], axis=0)
+    assert counts.min() > 10  # neither all are refused nor none
+
+
+@pytest.mark.nightly
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("first", range(HOSTILE_FEW, HOSTILE_MANY, 500))
+def test_many_hostile_programs(first):
+    with np.errstate(all="ignore"):
+        for seed in range(first, min(first + 500, HOSTILE_MANY)):
+            check_hostile(seed)

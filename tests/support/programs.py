@@ -112,3 +112,96 @@ def random_recurrent(seed):
         return (state**2).sum() + total
 
     return f, arrays
+
+
+class State:
+    """What a program finds outside: arrays of any layout and dtype, a number, a list, a function."""
+
+    def __init__(self, rng):
+        self.a, self.b = any_array(rng, int(rng.integers(1, 900))), any_array(rng, 4)
+        self.rate, self.values, self.act = 1.5, [1.0, -2.0], np.tanh
+        self.alias = self.b if rng.random() < 0.5 else self.b.copy()
+
+    def change(self, rng):
+        """Something small becomes another, or nothing does."""
+        kind = int(rng.integers(9))
+        for array in [self.a] * (kind in (0, 1)) + [self.b] * (kind == 2) + [self.alias] * (kind == 3):
+            array[tuple([int(rng.integers(n)) for n in array.shape])] = int(rng.integers(-5, 6))
+        if kind == 4:
+            self.rate = float(rng.integers(3))
+        elif kind == 5:
+            self.values[int(rng.integers(len(self.values)))] += 1.0
+        elif kind == 6:
+            self.values.append(0.5)
+        elif kind == 7:
+            self.act = np.sin if self.act is np.tanh else np.tanh
+        elif kind == 8:
+            self.b = self.b + 1
+
+
+def any_array(rng, n):
+    """n numbers or some more, in any layout and of any dtype."""
+    numbers = rng.integers(-4, 5, (n, 3)) + rng.random((n, 3)).round(2)
+    numbers = numbers.astype([np.float64, np.float32, np.int64, np.float64, np.complex128][int(rng.integers(5))]).real
+    kind = int(rng.integers(5))
+    if kind == 0:
+        return np.asfortranarray(numbers)
+    if kind == 1:
+        return np.repeat(numbers, 2, axis=0)[::2]
+    return numbers[::-1] if kind == 2 else numbers[:, 0].copy() if kind == 3 else numbers
+
+
+STEPS = (
+    lambda s, z, x, y: z[z > 1].mean() * z,
+    lambda s, z, x, y: z * len(np.nonzero(z > 1)[0]),
+    lambda s, z, x, y: z + np.concatenate([z[z > 1], z]).mean(),
+    lambda s, z, x, y: z * np.unique(np.round(x)).size,
+    lambda s, z, x, y: np.repeat(z, 2).reshape(-1, 2).sum(axis=1),
+    lambda s, z, x, y: z / (1 + np.compress(z > 1, x).size),
+    lambda s, z, x, y: z * s.rate,
+    lambda s, z, x, y: z * np.sum(s.a),
+    lambda s, z, x, y: z + float(s.a.ravel()[-1]),
+    lambda s, z, x, y: z * (2.0 if s.a.sum() > 0 else 3.0),
+    lambda s, z, x, y: z + np.sum(s.b * 2.0),
+    lambda s, z, x, y: z * s.alias.ravel()[0],
+    lambda s, z, x, y: z * s.b[s.b > 0].size,
+    lambda s, z, x, y: z + sum(s.values),
+    lambda s, z, x, y: s.act(z),
+    lambda s, z, x, y: z * np.sort(s.a, axis=None)[-1],
+    lambda s, z, x, y: np.multiply.outer(z, x).ravel()[: z.size],
+    lambda s, z, x, y: z * y - x,
+    lambda s, z, x, y: np.where(z > 1, z, 0.5 * z),
+    lambda s, z, x, y: np.cumsum(z) * x.dtype.itemsize,
+    lambda s, z, x, y: z.astype(np.float32) + x,
+    lambda s, z, x, y: z + x[y > 1].sum(),
+    lambda s, z, x, y: np.outer(z, y).T.ravel("K")[: z.size] * 1.0,
+    lambda s, z, x, y: z * (2.0 if np.may_share_memory(x, y) else 3.0),
+    lambda s, z, x, y: z * (2.0 if x.flags.c_contiguous else 3.0),
+)
+
+
+def random_hostile(seed):
+    """A function of two vectors that asks for shapes, layouts and state outside: (function, arguments, state, rng).
+
+    arguments : a function that draws new ones, of one signature; at times both are one array.
+    """
+    rng = np.random.default_rng(seed)
+    state, n = State(rng), int(rng.integers(2, 7))
+    dtypes = [[np.float64, np.float64, np.float32][int(rng.integers(3))] for _ in range(2)]
+    steps = [int(k) for k in rng.integers(len(STEPS), size=int(rng.integers(2, 7)))]
+    spread = float(rng.choice([0.1, 2.0]))
+    center = np.arange(1, n + 1) * 0.5
+
+    def arguments():
+        x, y = [(center + spread * rng.standard_normal(n)).round(1).astype(d) for d in dtypes]
+        layout = int(rng.integers(4))
+        x = np.repeat(x, 2)[::2] if layout == 0 else x[::-1].copy()[::-1] if layout == 1 else x
+        return (x, x) if layout == 2 and x.dtype == y.dtype else (x, y)
+
+    def f(x, y):
+        z = x * 1.0
+        for k in steps:
+            z = STEPS[k](state, z, x, y)
+        return np.sum(z)
+
+    return f, arguments, state, rng

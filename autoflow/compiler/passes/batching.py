@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from ..program import Program, made, rebuilt
+from ..program import Program, made
 from ..values import PRODUCT, REDUCE, STACK, UFUNC, VIEW, Value
 
 FEW = 4  # fewer terms are left alone
@@ -37,10 +37,7 @@ def join(program: Program) -> bool:
     if joiner.new:
         for values, stack in list(joiner.stacks.items()):
             joiner.rows_at_once(stack, values)
-        outputs = rebuilt(program.outputs, joiner.new)
-        if outputs is not None:
-            program.outputs = outputs
-            return True
+        return program.rewrite(joiner.new)
     return False
 
 
@@ -51,7 +48,7 @@ class Joiner:
         self.order = program.order()
         self.new: dict[Value, Value] = {}
         self.stacks: dict[tuple[Value, ...], Value] = {}
-        self.uses: dict[Value, int] = dict.fromkeys(program.outputs, 2)
+        self.uses: dict[Value, int] = dict.fromkeys([*program.outputs, *program.checks], 2)
         for v in self.order:
             for x in v.args:
                 self.uses[x] = self.uses.get(x, 0) + 1

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 
-from ..program import Program, made, rebuilt
+from ..program import Program, made
 from ..values import UFUNC, Value
 
 PAUSE = 0.1  # of the length of the program
@@ -52,9 +52,7 @@ def recompute(program: Program) -> None:
                 changed.setdefault(reader, {})[v] = copy(v, late[v][0].number - 0.5)
     for reader, new in changed.items():
         reader.args = tuple([new.get(x, x) for x in reader.args])
-    outputs = rebuilt(program.outputs, {})
-    assert outputs is not None  # noqa: S101 - copies wait for nothing that their originals did not wait for
-    program.outputs = outputs
+    program.rewrite({})  # copies wait for nothing that their originals did not wait for
 
 
 def late_readers(v: Value, readers: list[Value], place: dict[Value, int], pause: float) -> list[Value]:

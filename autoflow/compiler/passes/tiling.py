@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from ..program import Program, made, rebuilt
+from ..program import Program, made
 from ..run.tiles import Phase
 from ..values import CALL, ITEM, PRODUCT, REDUCE, UFUNC, VIEW, Value
 
@@ -54,11 +54,7 @@ def blocked(program: Program) -> bool:
     new = phases.calls()
     if any([v not in phases.chosen and is_threaded(v) for v in order]):
         return False
-    outputs = rebuilt(program.outputs, new) if new else None
-    if outputs is None:
-        return False
-    program.outputs = outputs
-    return True
+    return bool(new) and program.rewrite(new)
 
 
 def leading_axis(order: list[Value]) -> int | None:

@@ -43,7 +43,7 @@ class Plan(Watched):
         """``targets``: values that are written into arrays which are arguments (of a block: into its rows)."""
         super().__init__()
         self.program, self.targets = program, targets or {}
-        order = ordered([*program.outputs, *self.targets])
+        order = ordered([*program.outputs, *program.checks, *self.targets])
         self.steps: list[Step] = []
         self.buffers: list[Array] = []
         self.place: dict[Value, Array] = {}  # values that are the same array object in every call

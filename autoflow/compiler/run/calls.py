@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import CompileError
-from ..values import CALL, PRODUCT, REDUCE, UFUNC, Value
+from ..values import CALL, PRODUCT, REDUCE, UFUNC, Value, described
 
 Array = Any
 
@@ -88,20 +88,49 @@ def view_of(v: Value) -> Callable[..., Any]:
 
 def checked(v: Value) -> Callable[..., Any]:
     """A call whose result must have the shape and dtype that it had: other calls rely on it."""
-    function, shape, dtype, name = v.function, v.shape, v.dtype, v.name
+    function, shape, dtype, name, parts = v.function, v.shape, v.dtype, v.name, v.parts
+    if parts is not None:
+        return checked_parts(function, parts, name)
     if dtype is None:
         return function  # type: ignore[no-any-return]
 
     def call(*arrays: Array) -> Array:
         z = function(*arrays)
         if z.shape != shape or z.dtype != dtype:
-            raise CompileError(
-                f"{name} returned {z.dtype} of shape {z.shape}, and {dtype} of shape {shape} when it was recorded: "
-                f"that depends on values, so it cannot be compiled. Take it out of the function, or say fallback=True."
-            )
+            raise another_shape(name, (z.shape, z.dtype), (shape, dtype))
         return z
 
     return call
+
+
+def checked_parts(function: Callable[..., Any], parts: list[Any], name: str) -> Callable[..., Any]:
+    """The same for a call that returns several arrays."""
+
+    def call(*arrays: Array) -> Any:
+        results = function(*arrays)
+        found = [described(z) for z in results]
+        if found != parts:
+            new, old = next((pair for pair in zip(found, parts, strict=False) if pair[0] != pair[1]), (found, parts))
+            raise another_shape(name, new, old) if new is not found else another_number(name, found, parts)
+        return results
+
+    return call
+
+
+def another_shape(name: str, new: Any, old: Any) -> CompileError:
+    """The refusal; ``new`` and ``old`` are pairs of shape and dtype."""
+    return CompileError(
+        f"{name} returned {new[1]} of shape {new[0]}, and {old[1]} of shape {old[0]} when it was recorded: "
+        f"that depends on values, so it cannot be compiled. Take it out of the function, or say fallback=True."
+    )
+
+
+def another_number(name: str, new: list[Any], old: list[Any]) -> CompileError:
+    """The refusal of a call that returns more or fewer arrays."""
+    return CompileError(
+        f"{name} returned {len(new)} arrays, and {len(old)} when it was recorded: that depends on values, so it cannot "
+        f"be compiled. Take it out of the function, or say fallback=True."
+    )
 
 
 @functools.cache

@@ -4,69 +4,46 @@ A compiled function is called once, so what it found outside is taken for grante
 recording everything that can be reached from the function is listed, edge by edge (*this* cell holds *that* object).
 Afterwards
 
-* no edge may have changed, and no random generator: a function that counts its calls, or draws a mask, would do so
-  in the first call only, and is refused;
-* the edges that lead to arrays, and those to plain numbers, are watched: if one of them leads to something else at a
-  later call, the function is recorded again.
+* no edge may have changed, no array, no iterator, and no random generator: a function that counts its calls, or draws a
+  mask, would do so in the first call only, and is refused;
+* the edges that lead to arrays, functions and numbers are watched, and arrays and collections in full: if one of them
+  is not what it was at a later call, the function is recorded again.
 
-What the program reads is read anew at every call, as it is in eager code. But an array may also have gone, by ways that
-nobody sees, into something that the program takes for constant (``x @ (a + b)``, ``x * float(a[0])``, ``if a[0] > 0``).
-So the contents of all arrays are watched, too, of large ones eight samples; a change has the function recorded again.
-(``af.compile(f, watch=False)`` does not look at the contents of what the program reads itself.) Parameters of a model
-that ``nn.functional_call`` replaces change between the calls and should not matter: if they have changed :data:`TRUST`
-times, and each new recording found the very same program with the same constants, they are watched no longer.
+Parameters in whose place ``nn.functional_call`` has put others are left out (``stand_ins.py``). With
+``af.compile(f, watch=False)`` so are the contents of arrays that the program reads at every run.
 """
 
 from __future__ import annotations
 
 import random
+import threading
 import types
 from collections.abc import Callable
 from functools import partial
-from operator import is_
 from typing import Any
 
 import numpy as np
 
 from ...errors import CompileError
 from ...nodes.nodes import NodeRole
-from ...nodes.versions import overwritten, owner_of, samples
-from ...numbering import now
 from ..program import Program
 from ..values import CAPTURED
-from .reachable import NUMBERS, edges_of, follow, foreign
+from .contents import BUFFERS, COLLECTIONS, elements_of, has_elements, is_equal, reader
+from .fresh import GENERATORS, is_iterator, place_of, state_of
+from .reachable import NUMBERS, builtins_in, edges_of, follow, foreign
 
 FUNCTIONS = (
     types.FunctionType, types.MethodType, types.BuiltinFunctionType, np.ufunc, np.dtype, type, types.ModuleType,
     partial, slice, range, bytes,
 )  # fmt: skip
-GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
-OPAQUE = (types.ModuleType, types.BuiltinFunctionType, np.ufunc, np.dtype, np.ndarray)  # not searched further
-TRUST = 3  # recordings
-LIMIT = 20_000  # edges; a function that sees more than that is not searched further
+OPAQUE = (types.ModuleType, types.BuiltinFunctionType, np.ufunc, np.dtype, NodeRole, *BUFFERS)  # not searched further
+LIMIT = 100_000  # edges; a function that sees more than that is refused
 Edge = tuple[Any, Any, Any, int | None]  # container, key, what was there; the edge that leads to the container
 
 
-def contents_of(container: Any) -> list[Any]:
-    """The elements of a list, the keys and values of a dict."""
-    return [*container.keys(), *container.values()] if isinstance(container, dict) else [*container]
-
-
-def keys_of(container: Any) -> Any:
-    """The keys of a dict; of anything else nothing."""
-    return container.keys() if isinstance(container, dict) else ()
-
-
-def look(container: Any, key: Any) -> Callable[[Any], Any]:
-    """The function that finds ``key`` there: made once, because it is called before every run."""
-    if isinstance(key, str) and not isinstance(container, dict):
-        return partial(getattr, container)
-    return container.__getitem__  # type: ignore[no-any-return]
-
-
-def equal(now: Any, before: Any) -> bool:
-    """The same object, or the same number?"""
-    return now is before or (isinstance(before, NUMBERS) and type(now) is type(before) and repr(now) == repr(before))
+def array_in(x: Any) -> Any:
+    """The array that a node holds; an array itself."""
+    return getattr(x, "_value", None) if isinstance(x, NodeRole) else x
 
 
 class Surroundings:
@@ -75,50 +52,87 @@ class Surroundings:
     def __init__(self, f: Callable[..., Any], others: list[Any]) -> None:
         """``others``: arguments that are no arrays, such as a model."""
         self.edges: list[Edge] = []
-        self.generators: list[tuple[Any, Any]] = [(g, state_of(g)) for g in (np.random, random)]
-        self.collections: list[tuple[Any, list[Any]]] = []  # lists and dicts, and what was in them
-        self.cells: list[tuple[Any, Any]] = []
-        self.others: list[tuple[Any, Any, Any]] = []
-        self.plain: list[tuple[Callable[[], bytes], bytes]] = []  # a part of an array, and what was there
-        self.nodes: list[Any] = []
-        self.since = 0
-        self.contents: dict[int, Callable[[], bool]] = {}  # id of an array -> has it been written into?
-        self.changes: dict[int, int] = {}  # id of an array -> how often it changed and that did not matter
-        self.digest: Any = None
-        queue = [f, *others]
-        self.generators += [(g, state_of(g)) for g in others if isinstance(g, GENERATORS)]
+        self.states: list[tuple[Callable[[Any], Any], Any, Any]] = []  # of generators and iterators
+        self.collections: list[tuple[Any, list[Any]]] = []  # and what was in them
+        self.contents: dict[int, tuple[Any, Any, Callable[[], Any], Any]] = {}  # id -> holder, array, how to read it
+        self.functions: list[tuple[Any, Any, Any]] = []  # code, defaults
+        self.keywords: list[tuple[Any, Any]] = []  # keyword defaults
+        self.shadows: list[tuple[Any, set[str]]] = []  # namespaces of globals, and builtins that are not in them
         self.namespaces: list[tuple[Any, int]] = []  # attributes of an object, and how many there were
+        self.cells: list[tuple[Any, Any]] = []
+        self.items: list[tuple[Any, Any, Any]] = []
+        self.attributes: list[tuple[Any, str, Any]] = []
+        self.small: list[tuple[Any, bytes, Any, Any]] = []  # arrays, their bytes, shape and dtype
+        self.large: list[tuple[Callable[[], Any], Any]] = []
+        self.shapes: list[tuple[Any, Any, Any]] = []
+        self.nodes: list[tuple[Any, Any]] = []
+        queue = [f, *others]
+        for x in (np.random.mtrand._rand, random, *queue):
+            self.note_state(x)
         found: dict[int, int | None] = {id(x): None for x in queue}  # object -> the edge by which it was found first
         for x in queue:
-            if isinstance(x, (list, dict)):
-                self.collections.append((x, contents_of(x)))
-            elif isinstance(getattr(x, "__dict__", None), dict) and not isinstance(x, types.FunctionType):
-                self.namespaces.append((x.__dict__, len(x.__dict__)))
+            self.note_contents(x)
             for container, key in list(edges_of(x)):
                 child = follow(container, key)
+                if isinstance(x, (tuple, *COLLECTIONS)) and isinstance(child, NUMBERS):
+                    continue  # a tuple stays what it is, of the others all elements are compared
                 self.edges.append((container, key, child, found[id(x)]))
-                if id(child) in found or len(self.edges) > LIMIT:
+                if id(child) in found:
                     continue
+                if len(self.edges) > LIMIT:
+                    raise CompileError(
+                        f"the compiled function finds more than {LIMIT} objects outside, too many to look whether one "
+                        f"of them has changed. Pass what it needs as an argument, or say af.compile(f, fallback=True)."
+                    )
                 found[id(child)] = len(self.edges) - 1
-                if isinstance(child, GENERATORS):
-                    self.generators.append((child, state_of(child)))
-                elif not isinstance(child, (*NUMBERS, *OPAQUE, NodeRole)) and not foreign(child):
+                self.note_state(child)
+                self.note_array(child)
+                if not isinstance(child, (*NUMBERS, *OPAQUE)) and not foreign(child):
                     queue.append(child)
 
-    def arrays(self) -> set[int]:
-        """The ids of all arrays that can be reached (of views, of what they look into)."""
-        found = [
-            getattr(child, "_value", None) if isinstance(child, NodeRole) else child for _, _, child, _ in self.edges
-        ]
-        return {id(owner_of(x)) for x in found if isinstance(x, np.ndarray)}
+    def note_state(self, x: Any) -> None:
+        """Remember where a generator or an iterator is."""
+        if isinstance(x, GENERATORS) or x is random:
+            self.states.append((state_of, x, state_of(x)))
+        elif is_iterator(x):
+            if place_of(x) is None:
+                raise CompileError(
+                    f"the compiled function finds an iterator outside, a {type(x).__name__}: it would give its first "
+                    f"element to all calls. Call next() outside, and pass what it gives as an argument."
+                )
+            self.states.append((place_of, x, place_of(x)))
+
+    def note_array(self, x: Any) -> None:
+        """Remember what is in an array or a buffer."""
+        array = array_in(x)
+        if isinstance(array, (np.ndarray, *BUFFERS)):
+            self.contents.setdefault(id(array), (x, array, *reader(array)))
+
+    def note_contents(self, x: Any) -> None:
+        """Remember how many attributes an object has, what is in a collection, and the parts of a function."""
+        if isinstance(x, COLLECTIONS):
+            self.collections.append((x, elements_of(x)))
+        elif isinstance(x, types.FunctionType):
+            if not is_ours(x):
+                self.functions.append((x, x.__code__, x.__defaults__))
+                if x.__code__.co_kwonlyargcount:
+                    self.keywords.append((x, x.__kwdefaults__))
+                self.shadows.append((x.__globals__, builtins_in(x)))
+        elif isinstance(getattr(x, "__dict__", None), dict) and not isinstance(x, threading.local):
+            self.namespaces.append((x.__dict__, len(x.__dict__)))
 
     def check_unchanged(self) -> None:
         """Raise CompileError if the function changed something that it shares with others."""
-        for generator, state in self.generators:
-            if state_of(generator) != state:
+        for look_at, x, state in self.states:
+            if look_at(x) != state and look_at is state_of:
                 raise CompileError(
                     "a compiled function draws random numbers: they would be the same in every call. Draw them outside "
                     "and pass them as an argument, or say af.compile(f, fallback=True)."
+                )
+            if look_at(x) != state:
+                raise CompileError(
+                    f"the compiled function takes elements of an iterator from outside, a {type(x).__name__}: they "
+                    f"would be the same in every call. Call next() outside, and pass what it gives as an argument."
                 )
         for container, key, child, _ in self.edges:
             if follow(container, key) is not child:
@@ -126,43 +140,38 @@ class Surroundings:
                     f"the compiled function changes {named(container, key)}, which it found outside: that would happen "
                     f"in the first call only. Make it an argument and a result, or say af.compile(f, fallback=True)."
                 )
-        for container, contents in self.collections:
-            if len(contents_of(container)) != len(contents):
+        for container, elements in self.collections:
+            if not has_elements(container, elements):
+                what = "length" if len(elements_of(container)) != len(elements) else "elements"
                 raise CompileError(
-                    f"the compiled function changes the length of a {type(container).__name__} from outside: that "
+                    f"the compiled function changes the {what} of a {type(container).__name__} from outside: that "
                     f"would happen in the first call only. Return what it collects."
                 )
+        for _, array, read, mark in self.contents.values():
+            if read() != mark:
+                raise CompileError(
+                    f"the compiled function writes into {described(array)} from outside: that would happen in the "
+                    f"first call only. Return the new array, or say af.compile(f, fallback=True)."
+                )
 
-    def watch(
-        self, program: Program, digest: Any, replaced: set[int], before: Surroundings | None, all_contents: bool
-    ) -> None:
+    def watch(self, program: Program, replaced: set[int], all_contents: bool) -> None:
         """Keep the edges that lead to arrays, functions and numbers.
 
-        digest : equal for equal programs with equal constants. replaced : ids of arrays in whose place others are
-        used. before : the surroundings of the recording that this one replaces. all_contents : watch those of arrays
-        that the program reads, too.
+        replaced : ids of arrays in whose place others are used. all_contents : watch also those of arrays that the
+        program reads.
         """
-        self.digest = digest
-        read = set() if all_contents else read_by(program)
-        if before is not None and before.digest == digest:
-            self.changes = before.changes
-            for array_id, written in before.contents.items():
-                self.changes[array_id] = self.changes.get(array_id, 0) + written()
+        ignored = replaced if all_contents else read_by(program) | replaced
         wanted: set[int] = set()
         lists = {id(container) for container, _ in self.collections}
-        scopes = {id(c) for c, *_ in self.edges if isinstance(c, types.CellType) or "__builtins__" in keys_of(c)}
+        scopes = {id(c) for c, *_ in self.edges if isinstance(c, types.CellType) or is_scope(c)}
         whatever = lists | scopes  # in these anything is watched, in attributes numbers, functions and containers
         for k, (container, key, child, _) in enumerate(self.edges):
-            value = getattr(child, "_value", None) if isinstance(child, NodeRole) else child
             private = isinstance(key, str) and key.startswith("__")
-            if isinstance(value, np.ndarray):
-                often = self.changes.get(id(value), 0) >= TRUST
-                trusted = (often and id(value) in replaced) or id(value) in read
-                if not trusted and id(value) not in self.contents:
-                    self.watch_contents(child, value)
+            if id(array_in(child)) in self.contents:
+                pass
             elif private or (isinstance(container, type) and isinstance(child, (types.FunctionType, property))):
                 continue  # methods are followed, but not expected to be replaced
-            elif id(container) not in whatever and not isinstance(child, (*NUMBERS, *FUNCTIONS, list, dict)):
+            elif id(container) not in whatever and not isinstance(child, (*NUMBERS, *FUNCTIONS, *COLLECTIONS, tuple)):
                 continue
             at: int | None = k
             while at is not None and at not in wanted:
@@ -172,48 +181,86 @@ class Surroundings:
             container, key, child, _ = self.edges[k]
             if isinstance(container, types.CellType):
                 self.cells.append((container, child))
+            elif isinstance(key, str) and not isinstance(container, dict):
+                self.attributes.append((container, key, child))
             elif not isinstance(container, tuple) and id(container) not in lists:
-                self.others.append((look(container, key), key, child))
-        self.edges, self.generators = [], []
-
-    def watch_contents(self, holder: Any, array: Any) -> None:
-        """Notice when ``array`` is written into."""
-        self.since = since = now()
-        part = samples(array)  # comparing its bytes takes 0.1 µs
-        mark = part.tobytes()
-        self.plain.append((part.tobytes, mark))
-        if isinstance(holder, NodeRole):  # of writes by way of nodes we are told
-            self.nodes.append(array)
-        self.contents[id(array)] = lambda: part.tobytes() != mark or bool(overwritten(array, since))
-
-    def watches(self) -> bool:
-        """Is there anything to look at?"""
-        return bool(self.cells or self.others or self.plain or self.nodes or self.collections or self.namespaces)
+                self.items.append((container, key, child))
+        for holder, array, read, mark in self.contents.values():
+            if isinstance(holder, NodeRole):
+                self.nodes.append((holder, array))
+            if id(array) in ignored:
+                self.shapes.append((array, array.shape, array.dtype))
+            elif isinstance(mark, bytes) and isinstance(array, np.ndarray):
+                self.small.append((array, mark, array.shape, array.dtype))
+            else:
+                self.large.append((read, mark))
+                self.shapes += [(array, array.shape, array.dtype)] if isinstance(array, np.ndarray) else []
+        self.shadows = merged(self.shadows)
+        self.edges, self.states, self.contents = [], [], {}
+        self.has_more = bool(
+            self.keywords or self.shadows or self.namespaces or self.collections or self.nodes or self.shapes
+            or self.large
+        )  # fmt: skip
 
     def same(self) -> bool:
-        """Do all watched edges lead where they led, and are the watched arrays what they were?"""
+        """Do all watched edges lead where they led, and is what they lead to what it was?
+
+        Called before every run, so what is most frequent is written out here, and the rest is asked for only if there
+        is any.
+        """
         try:
             for cell, child in self.cells:
-                if cell.cell_contents is not child and not equal(cell.cell_contents, child):
+                if cell.cell_contents is not child and not is_equal(cell.cell_contents, child):
                     return False
-            for get, key, child in self.others:
-                if get(key) is not child and not equal(get(key), child):
+            for container, key, child in self.items:
+                if container[key] is not child and not is_equal(container[key], child):
+                    return False
+            for x, name, child in self.attributes:
+                if getattr(x, name) is not child and not is_equal(getattr(x, name), child):
                     return False
         except (KeyError, IndexError, ValueError, AttributeError):  # nothing stands there any more
             return False
-        for namespace, n in self.namespaces:
-            if len(namespace) != n:
+        for f, code, defaults in self.functions:
+            if f.__code__ is not code or f.__defaults__ is not defaults:
                 return False
-        for container, contents in self.collections:
-            now_in = container if isinstance(container, list) else contents_of(container)
-            if len(now_in) != len(contents):
+        for array, mark, shape, dtype in self.small:
+            if array.tobytes() != mark or array.shape != shape or array.dtype is not dtype:
                 return False
-            if not all(map(is_, now_in, contents)) and not all(map(equal, now_in, contents)):
-                return False
-        for array in self.nodes:
-            if overwritten(array, self.since):
-                return False
-        return not self.plain or all([read() == mark for read, mark in self.plain])
+        return not self.has_more or self.more_is_same()
+
+    def more_is_same(self) -> bool:
+        """The same for what is not so frequent."""
+        return (
+            all([f.__kwdefaults__ is defaults for f, defaults in self.keywords])
+            and all([builtins.isdisjoint(names) for names, builtins in self.shadows])
+            and all([len(namespace) == n for namespace, n in self.namespaces])
+            and all([has_elements(container, elements) for container, elements in self.collections])
+            and all([node._value is array for node, array in self.nodes])
+            and all([array.shape == shape and array.dtype is dtype for array, shape, dtype in self.shapes])
+            and all([read() == mark for read, mark in self.large])
+        )
+
+    def watches(self) -> bool:
+        """Is there anything to look at?"""
+        return bool(self.cells or self.items or self.attributes or self.functions or self.small or self.has_more)
+
+
+def is_ours(f: types.FunctionType) -> bool:
+    """Is it a function of this package, such as af.grad(f)? Only f matters in it."""
+    return str(f.__globals__.get("__name__")).startswith("autoflow.")
+
+
+def is_scope(container: Any) -> bool:
+    """The globals of a module?"""
+    return isinstance(container, dict) and "__builtins__" in container
+
+
+def merged(shadows: list[tuple[Any, set[str]]]) -> list[tuple[Any, set[str]]]:
+    """One set of names for each namespace."""
+    found: dict[int, tuple[Any, set[str]]] = {}
+    for namespace, names in shadows:
+        found.setdefault(id(namespace), (namespace, set()))[1].update(names)
+    return [(namespace, names) for namespace, names in found.values() if names]
 
 
 def read_by(program: Program) -> set[int]:
@@ -227,14 +274,9 @@ def read_by(program: Program) -> set[int]:
     return read
 
 
-def state_of(generator: Any) -> Any:
-    """The state of a random generator, as something that compares."""
-    if isinstance(generator, np.random.Generator):
-        return repr(generator.bit_generator.state)
-    if generator is random or isinstance(generator, random.Random):
-        return generator.getstate()
-    kind, keys, *rest = generator.get_state()
-    return kind, keys.tobytes(), rest
+def described(array: Any) -> str:
+    """For messages."""
+    return f"an array of shape {array.shape}" if isinstance(array, np.ndarray) else f"a {type(array).__name__}"
 
 
 def named(container: Any, key: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ FACTS = frozenset({
     np.shape, np.ndim, np.size, np.result_type, np.can_cast, np.iscomplexobj, np.isrealobj, np.common_type,
     np.min_scalar_type, np.may_share_memory, np.shares_memory,
 })  # fmt: skip
+MEMORY = frozenset({np.may_share_memory, np.shares_memory})
 FILLED: dict[Any, Any] = {np.zeros_like: 0, np.ones_like: 1}
 UNWRITTEN = frozenset({np.copyto, np.put, np.place, np.putmask, np.put_along_axis, np.fill_diagonal})
 VALUES = frozenset(["item", "tolist", "tobytes", "tofile", "dump", "dumps"])
@@ -54,6 +56,22 @@ def refused(what: str) -> CompileError:
         f"Write np.where(condition, a, b) instead of an if, pass what decides as a Python number (it is then part of "
         f"the signature), take that part out of the compiled function, or say af.compile(f, fallback=True)."
     )
+
+
+def layout_refused(what: str) -> CompileError:
+    """A question about memory."""
+    return CompileError(
+        f"{what} asks where numbers lie in memory (at {caller()}), and a program has memory of its own. Bring arrays "
+        f"into the layout that you want outside of the compiled function, or say af.compile(f, fallback=True)."
+    )
+
+
+def check_caller_is_ours(what: str) -> None:
+    """Raise CompileError if the user asks where numbers lie in memory, also by way of a node."""
+    module = sys._getframe(2).f_globals.get("__name__", "")
+    asked_by_node = "autoflow.forward.dispatch" if what.startswith("np.") else "autoflow.forward.array_methods"
+    if not module.startswith("autoflow.") or module == asked_by_node:
+        raise layout_refused(what)
 
 
 def into_outside() -> CompileError:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import builtins
 import dis
 import sys
+import threading
 import types
+from collections import deque
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -37,6 +40,13 @@ def edges_of(x: Any) -> Iterator[tuple[Any, Any]]:
             yield x.__kwdefaults__, name
         if hasattr(x, "__wrapped__"):
             yield x, "__wrapped__"
+    elif isinstance(x, threading.local):
+        yield from ((x, name) for name in x.__dict__)
+    elif isinstance(x, (set, deque)) or (isinstance(x, np.ndarray) and x.dtype.hasobject):
+        elements = [*x] if not isinstance(x, np.ndarray) else x.ravel().tolist()
+        yield from ((elements, k) for k in range(len(elements)))
+    elif isinstance(x, np.ndarray):
+        return
     elif isinstance(x, (list, tuple)):
         yield from ((x, k) for k in range(len(x)))
     elif isinstance(x, dict):
@@ -96,6 +106,11 @@ def globals_in(code: types.CodeType) -> Iterator[str]:
             yield from globals_in(constant)
 
 
+def builtins_in(f: types.FunctionType) -> set[str]:
+    """The names that a function finds in Python's own namespace, as long as no global of that name comes up."""
+    return {name for name in globals_in(f.__code__) if hasattr(builtins, name)} - f.__globals__.keys()
+
+
 MISSING = object()
 
 
@@ -115,6 +130,8 @@ def foreign(x: Any) -> bool:
         module = str(getattr(x, "__module__", None) or "")
         libraries = ("numpy", "scipy", "functools", "itertools")
         return module.partition(".")[0] in libraries or module.startswith("autoflow.rules")
+    if isinstance(x, (deque, threading.local)):
+        return False
     module = str(type(x).__module__)
     root = module.partition(".")[0]
     return (root in sys.stdlib_module_names and root not in SEARCHED) or module.startswith("autoflow.rules")

@@ -26,10 +26,12 @@ from ...modes import switched
 from ...nodes.nodes import NUMPY, NodeRole, value_of
 from ..matching import Place, check_result, has_dtype
 from ..program import Program
+from .fresh import spying
 from .guards import Surroundings
 from .kinds import refused
+from .stand_ins import noting_readers, only_stood_in
 from .tape import Tape
-from .traced import Traced
+from .traced import UNKNOWN, Traced
 
 Array = Any
 
@@ -47,13 +49,11 @@ class Recorded:
 
 
 def record(
-    f: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any], is_input: Any,
-    before: Recorded | None = None, watch: bool = True,
-) -> Recorded:  # fmt: skip
+    f: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any], is_input: Any, watch: bool = True
+) -> Recorded:
     """Call ``f`` once, with Traced arrays where ``is_input(leaf)``. Raises CompileError for what cannot be compiled.
 
-    before : the recording that this one replaces, because something outside has changed.
-    watch : have the contents of arrays that the program reads decided anything else? See ``guards.py``.
+    watch : may the contents of arrays that the program reads have decided anything else? See ``guards.py``.
     """
     tape = Tape()
     program = tape.program
@@ -63,7 +63,7 @@ def record(
         return tape.traced(program.input(value_of(x))) if is_input(x) else x
 
     try:
-        with arrays_registered(tape), switched(around=guarding(tape)):
+        with arrays_registered(tape), switched(around=guarding(tape)), noting_readers() as readers, spying() as spy:
             result = f(*pytree.mapped(entering, args), **pytree.mapped(entering, options))
         check_result(result, [args, options])
         tree = pytree.mapped(lambda x: leaving(tape, x), result)
@@ -71,15 +71,18 @@ def record(
     finally:
         tape.open = False
     surroundings.check_unchanged()
+    spy.check()
     check_nothing_stays(tape)
-    digest = tape.digest(surroundings.arrays(), tree)
-    surroundings.watch(program, digest, tape.replaced, before.surroundings if before else None, watch)
+    stood_in = only_stood_in(surroundings.edges, tape.replaced, readers)
+    surroundings.watch(program, stood_in if watch else tape.replaced, watch)
     return Recorded(program, tree, surroundings)
 
 
 def leaving(tape: Tape, x: Any) -> Any:
     """An array in the result becomes an output of the program."""
     x = value_of(x)
+    if isinstance(x, str) and UNKNOWN in x:
+        raise refused("a text that is returned")
     if not has_dtype(x):
         return x
     plain = isinstance(x, np.generic) or (type(x) is np.ndarray and not x.dtype.hasobject)

@@ -6,6 +6,7 @@ where they stood, :class:`~..matching.Place` says which. So any function of NumP
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from threading import get_ident
 from typing import Any
@@ -14,10 +15,11 @@ from weakref import ref
 import numpy as np
 
 from ...errors import CompileError
-from ...nodes.versions import caller, owner_of
+from ...nodes.versions import caller
 from ..matching import Place
 from ..program import NUMBERS, Program
-from ..values import CONSTANT, Value
+from ..values import CALL, Value
+from .fixed_shape import has_fixed_places, has_fixed_shape
 from .kinds import ARRAYS, PERMUTING, SAME_ORDER
 from .traced import Traced
 
@@ -58,7 +60,6 @@ class Tape:
         self.thread = get_ident()
         self.alive: list[Any] = []  # weak references to all arrays of ours
         self.replaced: set[int] = set()  # ids of arrays in whose place others were used: see nn.functional_call
-        self.notes: list[Any] = []  # whatever came from outside: numbers, arrays, options of calls
 
     def value(self, x: Any) -> Value:
         """The value behind anything that NumPy takes for an array."""
@@ -70,36 +71,11 @@ class Tape:
                 )
             return x.expr
         if type(x) in NUMBERS or isinstance(x, np.generic):
-            self.notes.append(repr(x))
             return self.program.constant(x)
         x = np.asarray(x)
         if not x.ndim and x.dtype.kind == "O":
             raise CompileError(f"NumPy was called with {x.item()!r:.60}, which is no number, at {caller()}")
-        self.notes.append(x)
         return self.program.captured(x)
-
-    def digest(self, reachable: set[int], tree: Any) -> Any:
-        """Equal for equal programs in which equal numbers stand.
-
-        reachable : ids of arrays that the program will read anew, so that their contents do not matter; of all others
-            they do.
-        tree : what the function returned, with places where arrays stood.
-        """
-        notes: list[Any] = [repr(tree)]
-        for x in self.notes:
-            if not isinstance(x, np.ndarray):
-                notes.append(x)
-            elif id(owner_of(x)) in reachable:
-                notes.append((id(owner_of(x)), x.__array_interface__["data"][0], x.shape, x.strides, str(x.dtype)))
-            else:
-                notes.append((x.shape, str(x.dtype), x.tobytes()))
-        order = self.program.order()
-        place = {v: k for k, v in enumerate(order)}
-        for v in order:
-            number = (type(v.sample).__name__, np.asarray(v.sample).tobytes()) if v.kind == CONSTANT else ()
-            operands = tuple([place[x] for x in v.args])
-            notes.append((v.kind, v.name, repr(v.options), number, operands, v.shape, str(v.dtype)))
-        return hash((tuple(notes), tuple([place[v] for v in self.program.outputs])))
 
     def traced(self, value: Value, view_of: Traced | None = None) -> Traced:
         """A new array object on that value; on the memory of another one, if it is a view."""
@@ -120,12 +96,21 @@ class Tape:
             return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
         raise CompileError(f"{value.name} at {caller()} returns more than arrays: it cannot be compiled")
 
-    def call(self, function: Callable[..., Any], args: Any, options: Any = None, shares: bool = False) -> Any:
-        """Write down ``function(*args, **options)``, any function. ``shares``: it may return a view of an argument."""
+    def call(
+        self, function: Callable[..., Any], args: Any, options: Any = None, *, shares: bool = False,
+        fixed: bool | None = None, like: Any = None,
+    ) -> Any:  # fmt: skip
+        """Write down ``function(*args, **options)``, any function.
+
+        shares : it may return a view of an argument.
+        fixed : do shape and dtype follow from those of the arrays? Known from ``like``, or the function itself.
+        like : a function of NumPy that does the same.
+        """
         found: list[Any] = []
         args, options = strip(tuple(args), found), strip(options or {}, found)
+        if fixed is None:
+            fixed = has_fixed_shape(like or function, args, options)
         values = [self.value(x) for x in found]
-        self.notes.append(repr((getattr(function, "__name__", ""), args, options)))
         if not options and all([type(a) is Place for a in args]):
             value = self.program.call(function, values, (), function)
         else:
@@ -135,6 +120,8 @@ class Tape:
 
             run.__name__ = getattr(function, "__name__", "call")
             value = self.program.call(run, values, None)
+        if not fixed and value.kind == CALL:
+            self.program.checks.append(value)
         result = self.wrapped(value)
         value.shares = value.shares or shares
         if value.shares:  # a view after all: then nobody may write into any of them
@@ -142,6 +129,12 @@ class Tape:
                 if isinstance(x, Traced):
                     x.under = True
         return result
+
+    def item(self, x: Traced, index: Any) -> Any:
+        """Write down ``x[index]``, where it is no view."""
+        found: list[Any] = []
+        stripped = strip(index, found)
+        return self.call(operator.getitem, (x, index), fixed=has_fixed_places(stripped, found))
 
     def view(self, function: Callable[..., Any], x: Traced, args: Any, options: Any) -> Any:
         """Write down a function that most often returns a view, in the form that cleaning knows."""
@@ -156,9 +149,8 @@ class Tape:
         if type(sample) is not np.ndarray or not np.may_share_memory(sample, np.asarray(value.sample)):
             return self.call(function, (x, *args), options)
         if sample.dtype == value.dtype and not {*options} - {"shape", "axes", "axis", "order"}:
-            given = args[0:1] if function is np.ravel else args[1:2]
-            order = options.get("order", given[0] if given else "C")
-            if function in SAME_ORDER and order == "C":
+            others = [v for v in (*args, options.get("order")) if isinstance(v, str) and v.upper() != "C"]
+            if function in SAME_ORDER and not others:
                 return self.traced(program.reshape(value, sample.shape), x)
             if function in PERMUTING and "order" not in options:
                 axes = function(np.empty(range(2, 2 + len(value.shape)), np.int8), *args, **options).shape

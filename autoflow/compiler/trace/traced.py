@@ -13,7 +13,6 @@ What cannot be written down is the value itself. Python asks for it in ``if x > 
 from __future__ import annotations
 
 import math
-import operator
 from types import SimpleNamespace
 from typing import Any
 
@@ -23,10 +22,23 @@ from ...errors import CompileError
 from ...nodes.nodes import NodeRole
 from ...nodes.versions import caller
 from ..values import CAPTURED, INPUT, VIEW, Value
-from .kinds import FACTS, FILLED, REDUCTIONS, UNWRITTEN, VIEWS, into_outside, mean, plain_reduction, refused
+from .kinds import (
+    FACTS,
+    FILLED,
+    MEMORY,
+    REDUCTIONS,
+    UNWRITTEN,
+    VIEWS,
+    check_caller_is_ours,
+    into_outside,
+    mean,
+    plain_reduction,
+    refused,
+)
 from .traced_methods import ArrayMethods, add_methods
 
 Array = Any
+UNKNOWN = "being compiled"  # what stands in texts instead of numbers
 
 
 class Traced(ArrayMethods):
@@ -60,13 +72,26 @@ class Traced(ArrayMethods):
     size = property(lambda self: math.prod(self.expr.shape))
     itemsize = property(lambda self: self.dtype.itemsize)
     nbytes = property(lambda self: self.size * self.itemsize)
-    strides = property(lambda self: np.asarray(self.expr.sample).strides)
-    base = property(lambda self: None)
     device = property(lambda self: "cpu")
+
+    # Where the numbers lie is another question than which they are. A program has its own buffers, so only our own
+    # code is answered: it asks for the sake of speed.
+
+    @property
+    def strides(self) -> Any:
+        """Of the recorded array, for our own code."""
+        check_caller_is_ours("x.strides")
+        return np.asarray(self.expr.sample).strides
+
+    @property
+    def base(self) -> Any:
+        """None, for our own code."""
+        check_caller_is_ours("x.base")
 
     @property
     def flags(self) -> Any:
-        """Those of the recorded array; setting one changes nothing."""
+        """Those of the recorded array, for our own code; setting one changes nothing."""
+        check_caller_is_ours("x.flags")
         flags = np.asarray(self.expr.sample).flags
         return SimpleNamespace(writeable=True, c_contiguous=flags.c_contiguous, f_contiguous=flags.f_contiguous)
 
@@ -81,7 +106,7 @@ class Traced(ArrayMethods):
         return (self[i] for i in range(len(self)))
 
     def __repr__(self) -> str:
-        return f"<{self.dtype} array of shape {self.shape}, being compiled>"
+        return f"<{self.dtype} array of shape {self.shape}, {UNKNOWN}>"
 
     def __format__(self, spec: str) -> str:
         if spec:
@@ -136,9 +161,10 @@ class Traced(ArrayMethods):
                 ufunc.at(x, *rest)
                 return x
 
-            target._become(tape.call(added, inputs))
+            target._become(tape.call(added, inputs, fixed=True))
             return None
-        return tape.call(ufunc if method == "__call__" else getattr(ufunc, method), inputs, options)
+        fixed = method in ("__call__", "accumulate", "outer")
+        return tape.call(ufunc if method == "__call__" else getattr(ufunc, method), inputs, options, fixed=fixed)
 
     def _written(self, out: tuple[Any, ...], result: Any) -> Any:
         """``out=``: the arrays named there become the results."""
@@ -157,8 +183,11 @@ class Traced(ArrayMethods):
             return NotImplemented
         tape = self.tape
         x = args[0] if args else None
-        by_value = function is np.min_scalar_type and isinstance(x, Traced) and not x.ndim
-        if function in FACTS and not by_value:
+        if function in MEMORY:
+            check_caller_is_ours(f"np.{function.__name__}")
+        if function is np.min_scalar_type and isinstance(x, Traced) and not x.shape:
+            raise refused("np.min_scalar_type of a number")
+        if function in FACTS:
             return function(*_samples(args), **options)
         if function in UNWRITTEN or (function is np.nan_to_num and not options.get("copy", True)):
             if not isinstance(x, Traced):
@@ -228,7 +257,7 @@ class Traced(ArrayMethods):
             function(x, *rest, **options)
             return x
 
-        args[0]._become(self.tape.call(written, args))
+        args[0]._become(self.tape.call(written, args, fixed=True))
 
     def __setitem__(self, index: Any, new: Any) -> None:
         if isinstance(new, NodeRole):
@@ -239,7 +268,7 @@ class Traced(ArrayMethods):
             x[index] = new
             return x
 
-        self._become(self.tape.call(written, (self, index, new)))
+        self._become(self.tape.call(written, (self, index, new), fixed=True))
 
     # -- ndarray's methods
 
@@ -251,7 +280,7 @@ class Traced(ArrayMethods):
             if isinstance(sample, np.ndarray):
                 value = self.tape.program.view(self.expr, "index", repr(index), lambda a: a[index], sample)
                 return self.tape.traced(value, self)
-        return self.tape.call(operator.getitem, (self, index))
+        return self.tape.item(self, index)
 
     def view(self, *args: Any, **options: Any) -> Any:
         """As in NumPy; with one of our classes, the same array as that class: so nodes are made."""

@@ -11,7 +11,7 @@ from ...errors import CompileError
 from ...nodes.nodes import NodeRole
 from ...nodes.versions import caller
 from ..values import Value
-from .kinds import REDUCTIONS, SCALAR_POWERS, VALUES, VIEWS, WRITING, refused
+from .kinds import REDUCTIONS, SCALAR_POWERS, VALUES, VIEWS, WRITING, layout_refused, refused
 
 Array = Any
 NP: Any = np  # what it is called with are arrays of ours, of which its types know nothing
@@ -44,13 +44,26 @@ class ArrayMethods:
     def copy(self, order: str = "C") -> Any:
         """As in NumPy."""
         if order == "F" or (order != "K" and self.expr.layout is not None) or not self.expr.is_dense:
-            return self.tape.call(np.ndarray.copy, (self, order))
+            return self.tape.call(np.ndarray.copy, (self, order), fixed=True)
         return self.tape.traced(self.expr)
 
     def reshape(self, *shape: Any, order: str = "C", copy: Any = None) -> Any:
         """As in NumPy."""
         new: Any = shape[0] if len(shape) == 1 else shape
         return self.tape.view(np.reshape, self, (new,), {"order": order})
+
+    def flatten(self, order: Any = "C") -> Any:
+        """As in NumPy."""
+        return self.tape.call(lambda x: np.asarray(x).flatten(order), (self,), fixed=True)
+
+    def __divmod__(self, other: Any) -> Any:
+        return NP.divmod(self, other)
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return NP.divmod(other, self)
+
+    def __array_namespace__(self, **_: Any) -> Any:
+        return np
 
     def transpose(self, *axes: Any) -> Any:
         """As in NumPy."""
@@ -83,7 +96,7 @@ class ArrayMethods:
             x = np.asarray(self.expr.sample)
             if np.array_equal(operator.pow(x, other), quick(x) if quick.nin == 1 else quick(x, other), equal_nan=True):
                 return quick(self) if quick.nin == 1 else quick(self, other)
-        return self.tape.call(operator.pow if number else power_of_arrays, (self, other))
+        return self.tape.call(operator.pow if number else power_of_arrays, (self, other), fixed=True)
 
 
 def is_number(x: ArrayMethods) -> bool:
@@ -130,13 +143,31 @@ def add_operators() -> None:
         binary(name, ufunc)
     for name, one in {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert}.items():
         setattr(ArrayMethods, f"__{name}__", lambda x, one=one: one(x))
-    ArrayMethods.__rpow__ = lambda y, x: y.tape.call(operator.pow if is_number(y) else power_of_arrays, (x, y))  # type: ignore[attr-defined]
+
+    def power_from_right(y: Any, x: Any) -> Any:
+        return y.tape.call(operator.pow if is_number(y) else power_of_arrays, (x, y), fixed=True)
+
+    ArrayMethods.__rpow__ = power_from_right  # type: ignore[attr-defined]
     ArrayMethods.__ipow__ = lambda x, y: (x._assign(x**y), x)[1]  # type: ignore[attr-defined]
     for name, word in {
         "bool": "if, and, or, not, while", "float": "float(x)", "int": "int(x)", "complex": "complex(x)",
         "index": "an index, a range or a shape", "contains": "the question `in`", "round": "round(x)",
+        "trunc": "math.trunc(x)",
     }.items():  # fmt: skip
         asked(name, word)
+
+
+class UnknownError(CompileError, AttributeError):
+    """For attributes that NumPy looks for."""
+
+
+def missing(name: str) -> Any:
+    """An attribute that is not there; whoever asks for it himself is told why."""
+
+    def refuse(self: Any) -> Any:
+        raise UnknownError(str(refused(f"x.{name}")))
+
+    return property(refuse)
 
 
 def add_methods(cls: type) -> None:
@@ -149,7 +180,7 @@ def add_methods(cls: type) -> None:
         if function in REDUCTIONS or function in VIEWS:
             return lambda self, *args, **options: function(self, *args, **options)
         return lambda self, *args, **options: self.tape.call(
-            lambda x, *a, **o: method(np.asarray(x), *a, **o), (self, *args), options
+            lambda x, *a, **o: method(np.asarray(x), *a, **o), (self, *args), options, like=function
         )
 
     def asked(name: str) -> Any:
@@ -167,6 +198,18 @@ def add_methods(cls: type) -> None:
 
         return refuse
 
+    def hidden(name: str) -> Any:
+        def refuse(self: Any, *_: Any) -> Any:
+            raise layout_refused(f"x.{name}")
+
+        return property(refuse, refuse)
+
+    for name in ("data", "ctypes", "flat"):
+        setattr(cls, name, hidden(name))
+    for name in ("__array_interface__", "__array_struct__"):  # NumPy then goes on to ask for __array__
+        setattr(cls, name, missing(name))
+    for name in ("__dlpack__", "__dlpack_device__", "__buffer__", "__setstate__", "__getstate__", "__sizeof__"):
+        setattr(cls, name, asked(name))
     for name in dir(np.ndarray):
         if name.startswith("_") or hasattr(cls, name) or not callable(getattr(np.ndarray, name)):
             continue

@@ -1,0 +1,388 @@
+"""State outside of a compiled function: whatever it reads there is an input, a guard, or a refusal with the line."""
+
+import array
+import collections
+import contextvars
+import datetime
+import itertools
+import os
+import random
+import secrets
+import threading
+import time
+import uuid
+import warnings
+from types import FunctionType, SimpleNamespace
+
+import numpy as np
+import pytest
+
+import autoflow as af
+from autoflow import nn
+from autoflow.compiler.trace import guards
+from autoflow.errors import CompileError
+
+
+def equal(a, b):
+    np.testing.assert_array_equal(a, np.asarray(b), strict=True)
+
+
+# -- arrays ------------------------------------------------------------------------------------------------------------
+
+
+def uses(a):
+    """Functions that read an array from outside: in the program, before it, and by Python."""
+    return [
+        lambda x: (x * a.ravel()[0]).sum(),
+        lambda x: np.sum(x * np.sum(a + 1.0)),
+        lambda x: x.sum() * float(a.sum()),
+        lambda x: x.sum() * (2.0 if a.sum() > 0 else 3.0),
+        lambda x: x.sum() * sum(a.ravel().tolist()),
+        lambda x: x.sum() * np.count_nonzero(a),
+        lambda x: x.sum() * a[a > 0].size,
+        lambda x: (x * np.sort(a, axis=None)[-1]).sum(),
+    ]
+
+
+LAYOUTS = {
+    "large": lambda: np.zeros(10_000),
+    "small": lambda: np.zeros(7),
+    "Fortran": lambda: np.zeros((120, 100), order="F"),
+    "with gaps": lambda: np.zeros((200, 100))[::2, ::-3],
+    "bytes": lambda: np.zeros(9_001, np.int8),
+    "half": lambda: np.zeros((3001, 1), np.float16),
+    "objects": lambda: np.zeros(500, object),
+    "Variable": lambda: af.Variable(np.zeros(10_000), copy=False),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("case", range(8))
+@pytest.mark.parametrize("transform", [lambda f: f, af.grad])
+def test_one_element_of_an_array(layout, case, transform):
+    """Any one may be written, at any place."""
+    a = LAYOUTS[layout]()
+    plain = a.value if isinstance(a, af.Variable) else a
+    f = transform(uses(plain)[case])
+    c, x, draw = af.compile(f), np.arange(3.0), random.Random(case)
+    equal(c(x), f(x))
+    for value in (7, 2, -1):
+        place = tuple([draw.randrange(n) for n in plain.shape])
+        plain[place] = value
+        equal(c(x), f(x))
+        equal(c(x), f(x))
+
+
+def test_an_array_of_the_closure_that_numpy_reads():
+    a = np.zeros(10_000)
+    g = af.compile(af.grad(lambda x: np.sum(x * (a + 1.0))))
+    x = np.ones(10_000)
+    equal(g(x), a + 1.0)
+    a[4321] = 7
+    equal(g(x), a + 1.0)
+
+
+def test_another_shape_or_dtype_of_the_same_array():
+    a = np.arange(6.0)
+    c = af.compile(lambda x: x * a.sum() + a.ndim)
+    equal(c(np.ones(1)), np.ones(1) * 16.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        a.shape = 2, 3
+    equal(c(np.ones(1)), np.ones(1) * 17.0)
+
+
+def test_not_a_number_is_equal_to_itself_and_zero_has_a_sign():
+    for size in (3, 10_000):
+        calls = []
+        note, a = calls.append, np.full(size, np.nan)
+        c = af.compile(lambda x, a=a, note=note: (note(1), x * np.copysign(1.0, a[0]))[1])
+        for value, expected, n in ((np.nan, 1.0, 1), (0.0, 1.0, 2), (-0.0, -1.0, 3)):
+            a[0] = value
+            assert c(np.ones(1)) == expected
+            assert len(calls) == n
+
+
+def test_without_watching_the_program_reads_the_whole_array_anew():
+    a = np.zeros(10_000)
+    c = af.compile(lambda x: (x * a).sum() + (a[0] > 0), watch=False)
+    x = np.ones(10_000)
+    assert c(x) == 0.0
+    a[4321] = 7
+    assert c(x) == 7.0
+    a[0] = 1
+    assert c(x) == 8.0  # eager code gives 9: what the docstring says that it gives up
+
+
+def test_a_function_that_writes_into_an_array_from_outside_is_refused():
+    count = np.zeros(3)
+
+    def f(x):
+        count[0] += 1
+        return x
+
+    with pytest.raises(CompileError, match=r"writes into an array of shape \(3,\) from outside"):
+        af.compile(f)(np.ones(1))
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        lambda model: model.weight.value[0, 0] > 0,
+        lambda model: float(model.weight[0, 0]) > 0,
+        lambda model: model.named_parameters()["weight"].value[0, 0] > 0,
+        lambda model: vars(model)["weight"].value[0, 0] > 0,
+        lambda model: model.__dict__["weight"].value[0, 0] > 0,
+        lambda model: model.state_dict()["weight"][0, 0] > 0,
+        lambda model: model.parameters()[0].value[0, 0] > 0,
+        lambda model: LINEAR[0].value[0, 0] > 0,
+        lambda model: LINEAR[1][0, 0] > 0,
+    ],
+)
+def test_parameters_that_stand_in_and_also_decide(seen):
+    model = nn.Linear(2, 1, rng=np.random.default_rng(0))
+    values = {path: p.value.copy() for path, p in model.named_parameters().items()}
+    LINEAR[:] = [model.weight, model.weight.value] if seen.__code__.co_names[0] == "LINEAR" else []
+
+    def f(values, x):
+        return nn.functional_call(model, values, x) * (1.0 if seen(model) else 2.0)
+
+    c, x = af.compile(f), np.ones((3, 2))
+    for k in range(6):
+        model.weight.assign(np.full(model.weight.shape, (-1.0) ** k))
+        equal(c(values, x), f(values, x))
+
+
+def test_parameters_that_stand_in_and_decide_nothing():
+    model, calls = nn.Linear(2, 1, rng=np.random.default_rng(0)), []
+    values, note = {path: p.value.copy() for path, p in model.named_parameters().items()}, calls.append
+    c = af.compile(lambda values, x: (note(1), nn.functional_call(model, values, x))[1])
+    for k in range(6):
+        model.weight.assign(np.full(model.weight.shape, (-1.0) ** k))
+        equal(c(values, np.ones((3, 2))), nn.functional_call(model, values, np.ones((3, 2))))
+    assert len(calls) == 1
+    assert "__getattribute__" not in vars(nn.Module)
+
+
+# -- other state ---------------------------------------------------------------------------------------------------
+
+
+STATE = SimpleNamespace()
+LOCAL = threading.local()
+LINEAR: list = []
+
+
+def with_default(x, rate=2.0, *, power=1.0):
+    return x * rate**power
+
+
+def changes():
+    """Functions, and how to change what they find."""
+    buffer, numbers = bytearray(b"abc"), array.array("d", [1.0, 2.0])
+    view, objects = memoryview(bytearray(5000)), np.array([[1.0], 2.0], dtype=object)
+    f = FunctionType(with_default.__code__, {"__name__": __name__}, "f", (2.0,))
+    f.__kwdefaults__ = {"power": 1.0}
+    scope = {"__name__": "__main__", "np": np}
+    exec("def shadowed(x): return x * len([1, 2]) + np.ones(1)", scope)
+    shadowed = scope["shadowed"]
+    queue, bag, LOCAL.rate = collections.deque([1.0, 2.0]), {1.0, 2.0}, 2.0
+    return {
+        "defaults": (lambda x: f(x), lambda: setattr(f, "__defaults__", (5.0,))),
+        "keyword defaults": (lambda x: f(x), lambda: setattr(f, "__kwdefaults__", {"power": 2.0})),
+        "code": (lambda x: f(x), lambda: setattr(f, "__code__", (lambda x, rate=2.0, *, power=1.0: x).__code__)),
+        "shadowed builtin": (lambda x: shadowed(x), lambda: scope.__setitem__("len", lambda v: 9)),
+        "bytearray": (lambda x: x * buffer[1], lambda: buffer.__setitem__(1, 3)),
+        "array.array": (lambda x: x * numbers[1], lambda: numbers.__setitem__(1, 3.0)),
+        "memoryview": (lambda x: x * sum(view), lambda: view.__setitem__(4321, 3)),
+        "threading.local": (lambda x: x * LOCAL.rate, lambda: setattr(LOCAL, "rate", 3.0)),
+        "deque": (lambda x: x * queue[0], lambda: queue.rotate(1)),
+        "set": (lambda x: x * sum(bag), lambda: bag.add(5.0)),
+        "list in an array": (lambda x: x * objects[0][0], lambda: objects[0].__setitem__(0, 5.0)),
+        "many numbers": (lambda x, many=[1.0] * 50_000: x * many[43_210], None),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [name for name in changes() if name != "many numbers"])
+def test_a_change_is_seen(name):
+    f, change = changes()[name]
+    c, x = af.compile(f), np.arange(1.0, 4.0)
+    for _ in range(2):
+        equal(c(x), f(x))
+    before = f(x)
+    change()
+    assert not np.array_equal(before, f(x))
+    for _ in range(2):
+        equal(c(x), f(x))
+
+
+def test_one_of_many_numbers():
+    f, _ = changes()["many numbers"]
+    many = f.__defaults__[0]
+    c = af.compile(f)
+    assert c(np.ones(1)) == 1.0
+    many[43_210] = 2.0
+    assert c(np.ones(1)) == 2.0
+
+
+def test_more_objects_than_can_be_watched(monkeypatch):
+    monkeypatch.setattr(guards, "LIMIT", 1000)
+    many = [SimpleNamespace(rate=1.0) for _ in range(1001)]
+    with pytest.raises(CompileError, match="more than 1000 objects"):
+        af.compile(lambda x: x * many[-1].rate)(np.ones(1))
+
+
+def test_another_thread_has_its_own_locals():
+    LOCAL.rate = 2.0
+    c, found = af.compile(lambda x: x * LOCAL.rate), []
+    assert c(np.ones(1)) == 2.0
+
+    def work():
+        LOCAL.rate = 5.0
+        found.append(c(np.ones(1)))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert found == [5.0]
+
+
+# -- what is fresh in every call ---------------------------------------------------------------------------------------
+
+SEQUENCE = np.random.SeedSequence(1)
+BITS = np.random.PCG64(1)
+PYTHONS = random.Random(1)
+CONTEXT = contextvars.ContextVar("rate", default=2.0)
+os.environ.setdefault("AUTOFLOW_TEST_RATE", "2.0")
+
+FRESH = {
+    "default_rng": lambda: np.random.default_rng().normal(),
+    "Generator": lambda: np.random.Generator(np.random.PCG64()).normal(),
+    "MT19937": lambda: np.random.Generator(np.random.MT19937()).normal(),
+    "RandomState": lambda: np.random.RandomState().normal(),
+    "SeedSequence": lambda: np.random.SeedSequence().entropy % 7,
+    "Random": lambda: random.Random().random(),
+    "Random.seed": lambda: PYTHONS.seed(),
+    "SystemRandom": lambda: random.SystemRandom().random(),
+    "SystemRandom.gauss": lambda: random.SystemRandom().gauss(0, 1),
+    "secrets": lambda: secrets.randbelow(1000),
+    "token": lambda: secrets.token_bytes(3)[0],
+    "uuid": lambda: uuid.uuid4().int % 7,
+    "urandom": lambda: os.urandom(1)[0],
+    "spawn": lambda: np.random.default_rng(SEQUENCE.spawn(1)[0]).normal(),
+    "random_raw": lambda: BITS.random_raw() % 7,
+    "random of a module": lambda: random.random(),
+    "np.random": lambda: np.random.normal(),
+    "Random of a global": lambda: PYTHONS.random(),
+    "time": lambda: time.time(),
+    "time_ns": lambda: time.time_ns() % 7,
+    "perf_counter": lambda: time.perf_counter(),
+    "monotonic": lambda: time.monotonic(),
+    "now": lambda: datetime.datetime.now().microsecond,
+    "today": lambda: datetime.date.today().day,
+    "environ": lambda: float(os.environ["AUTOFLOW_TEST_RATE"]),
+    "getenv": lambda: float(os.getenv("AUTOFLOW_TEST_RATE", "1")),
+    "environ.get": lambda: float(os.environ.get("AUTOFLOW_TEST_RATE", "1")),
+    "ContextVar": lambda: CONTEXT.get(),
+}
+
+
+@pytest.mark.parametrize("name", FRESH)
+@pytest.mark.parametrize("transform", [lambda f: f, af.grad])
+def test_what_is_fresh_is_refused(name, transform):
+    draw = FRESH[name]
+    f = transform(lambda x: (x * (draw() or 0.0)).sum())
+    with pytest.raises(CompileError, match=r"test_outside.py:\d+|draws random numbers"):
+        af.compile(f)(np.ones(2))
+    assert af.compile(f, fallback=True)(np.ones(2)) is not None
+
+
+def test_names_that_were_imported_are_seen_too():
+    rng, now = np.random.default_rng, time.time
+    for draw in (lambda: rng().normal(), now):
+        with pytest.raises(CompileError, match=r"would stay the same in every later call"):
+            af.compile(lambda x, draw=draw: x * draw())(np.ones(2))
+
+
+def test_generators_with_a_seed_are_constants():
+    f = lambda x: x * np.random.default_rng(3).normal() + random.Random(3).random()  # noqa: E731
+    c = af.compile(f)
+    for _ in range(2):
+        equal(c(np.ones(2)), f(np.ones(2)))
+
+
+ITERATORS = {
+    "generator": lambda: (k for k in range(1, 9)),
+    "list": lambda: iter([1.0, 2.0, 3.0]),
+    "range": lambda: iter(range(1, 9)),
+    "dict": lambda: iter({1.0: 2.0, 2.0: 3.0, 3.0: 4.0}),
+    "count": lambda: itertools.count(1),
+    "cycle": lambda: itertools.cycle([1.0, 2.0]),
+    "zip": lambda: map(sum, zip([1.0, 2.0, 3.0])),
+    "map": lambda: map(float, [1, 2, 3]),
+    "enumerate": lambda: map(sum, enumerate([1.0, 2.0, 3.0])),
+    "chain": lambda: itertools.chain([1.0], [2.0, 3.0]),
+    "an iterator of its own": lambda: Batches(),
+}
+
+
+class Batches:
+    def __init__(self):
+        self.n = 0
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        self.n += 1
+        return float(self.n)
+
+
+@pytest.mark.parametrize("name", ITERATORS)
+@pytest.mark.parametrize("where", ["closure", "attribute", "list"])
+def test_iterators_are_refused(name, where):
+    batches = ITERATORS[name]()
+    holder = {"closure": batches, "attribute": SimpleNamespace(batches=batches), "list": [batches]}[where]
+    f = {
+        "closure": lambda x: x * next(holder),
+        "attribute": lambda x: x * next(holder.batches),
+        "list": lambda x: x * next(holder[0]),
+    }[where]
+    with pytest.raises(CompileError, match=r"iterator|changes 'n'"):
+        af.compile(f)(np.ones(2))
+    equal(af.compile(f, fallback=True)(np.ones(2)).shape, np.array([2]))
+
+
+def test_collections_that_shrink_are_refused():
+    for collection, take in (
+        (collections.deque([1.0, 2.0]), lambda c: c.popleft()),
+        ({1.0, 2.0}, lambda c: c.pop()),
+        ([1.0, 2.0], lambda c: c.pop()),
+        ({1.0: 2.0}, lambda c: c.popitem()[0]),
+        (collections.deque([1.0, 2.0]), lambda c: (c.rotate(), c[0])[1]),
+    ):
+        with pytest.raises(CompileError, match="changes"):
+            af.compile(lambda x, c=collection, take=take: x * take(c))(np.ones(2))
+
+
+def test_files_and_iterators_that_are_not_touched_are_no_reason(tmp_path):
+    path = tmp_path / "log"
+    path.write_text("")
+    with path.open() as file:
+        holder = SimpleNamespace(log=file, rate=2.0, unused=iter([1, 2]))
+        c = af.compile(lambda x: x * holder.rate)
+        for _ in range(2):
+            equal(c(np.ones(1)), np.full(1, 2.0))
+
+
+def test_a_profiler_goes_on():
+    import sys
+
+    events = []
+    note = lambda frame, event, arg: events.append(event)  # noqa: E731
+    sys.setprofile(note)
+    try:
+        af.compile(lambda x: x * 2)(np.ones(1))
+        assert sys.getprofile() is note
+    finally:
+        sys.setprofile(None)
+    assert "c_call" in events
