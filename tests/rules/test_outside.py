@@ -389,7 +389,9 @@ LIKE = {
 @pytest.mark.parametrize("name", LIKE)
 def test_like_is_refused_with_advice(name):
     assert getattr(np, name) in MAKERS
-    x = af.Variable([1.0])  # with a name: np.frombuffer(..., like=) of NumPy 2.3 to 2.5 crashes with any subclass without
+    x = af.Variable(
+        [1.0]
+    )  # with a name: np.frombuffer(..., like=) of NumPy 2.3 to 2.5 crashes with any subclass without
     with pytest.raises(NoRuleError, match=f"np.{name} of a node is not differentiated: like= needs no node"):
         getattr(np, name)(*LIKE[name], like=x)
 
