@@ -93,12 +93,12 @@ def _referents(x: Any) -> Iterator[Any]:
 
 def _holds(x: Any) -> bool:
     """Is it of Python or of this package, and holds what the user put into it: a dict, a partial, a layer?"""
-    root = type(x).__module__.partition(".")[0]
+    root = str(type(x).__module__).partition(".")[0]
     return root in CONTAINERS or root == "autoflow"
 
 
 def _of_library(module: str | None) -> bool:
-    return (module or "").partition(".")[0] in LIBRARIES
+    return str(module).partition(".")[0] in LIBRARIES  # Cython has types whose module is no text
 
 
 def _named(namespace: dict[str, Any], names: set[str]) -> Iterator[Any]:
