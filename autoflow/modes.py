@@ -13,6 +13,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
+T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -62,7 +63,11 @@ class switched:  # noqa: N801 - used like a function
 
     def __enter__(self) -> switched:
         before = modes()
-        MODES.set(replace(before, blocks=(*before.blocks, (self, before)), **self.changes_to(before)))
+        try:
+            MODES.set(replace(before, blocks=(*before.blocks, (self, before)), **self.changes_to(before)))
+        except BaseException:  # Ctrl-C
+            MODES.set(before)
+            raise
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -71,6 +76,17 @@ class switched:  # noqa: N801 - used like a function
             MODES.set(blocks[-1][1])
         else:
             self.close_between(blocks)
+
+    def call(self, function: Callable[..., T], *arguments: Any, **options: Any) -> T:
+        """``function`` with these switches. Unlike a with statement, which Ctrl-C may hit on its way into
+        ``__exit__``, it leaves none of them switched: no signal is handled between the block and the call in C that
+        restores."""
+        before = modes()
+        try:
+            MODES.set(replace(before, **self.changes_to(before)))
+            return function(*arguments, **options)
+        finally:
+            MODES.set(before)
 
     def close_between(self, blocks: tuple[tuple[Any, Any], ...]) -> None:
         """Leave a block in which others were entered that are still open, as generators that take turns do: undo its
@@ -109,8 +125,7 @@ class switched:  # noqa: N801 - used like a function
 
         @functools.wraps(function)
         def calling(*args: Any, **options: Any) -> Any:
-            with self.again():
-                return function(*args, **options)
+            return self.call(function, *args, **options)
 
         return calling  # type: ignore[return-value]
 

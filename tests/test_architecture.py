@@ -307,7 +307,7 @@ def test_import_loads_only_the_core():
     loaded = {name for name in alone(code) if not name.startswith("rules.")}
     assert loaded <= {
         "arrays", "arrays.creation", "backends", "backends.registry", "backprop", "backprop.deferred_products",
-        "backprop.engine", "backprop.hooks", "backprop.passes", "backprop.quiet", "backprop.reuse",
+        "backprop.engine", "backprop.hooks", "backprop.passes", "backprop.quietly", "backprop.reuse",
         "backprop.saved_values", "errors", "forward",
         "forward.array_methods", "forward.dispatch", "forward.operators", "forward.python_protocols",
         "forward.recording", "lazy", "modes", "nodes", "nodes.coercion", "nodes.foreign", "nodes.freeing",

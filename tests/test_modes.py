@@ -3,9 +3,12 @@
 import asyncio
 import itertools
 import threading
+import traceback
+from contextvars import copy_context
 
 import numpy as np
 import pytest
+from interrupts import signals
 
 import autoflow as af
 from autoflow.modes import modes
@@ -264,3 +267,24 @@ def test_options():
         af.options.keep = 0.5
     with pytest.raises(TypeError, match="one of 'auto', 'light', 'dark'"):
         af.options(theme="pink")
+
+
+def test_an_interrupt_while_a_block_is_entered_leaves_nothing_behind():
+    """While it is left, Python itself has a gap of one instruction, before ``__exit__`` begins."""
+    interrupted = []
+
+    def act():
+        try:
+            with af.no_grad():
+                pass
+        except KeyboardInterrupt as error:
+            frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+            interrupted.append(frames[-2].f_code.co_name)  # the last one is of who interrupts
+            if interrupted[-1] != "__exit__":
+                assert af.is_grad_enabled()
+            raise
+
+    n = 0
+    while copy_context().run(signals, act, n) == n:
+        n += 1
+    assert {"__enter__", "__exit__"} <= set(interrupted)

@@ -28,7 +28,7 @@ from ..nodes.records import Record
 from . import engine, reuse
 from .deferred_products import GATHERED, MANY, Gathering
 from .hooks import LEAF_HOOKS, called, hooked, leaf_hooks
-from .quiet import quiet
+from .quietly import quietly
 from .saved_values import check, recalled
 
 Array = Any
@@ -77,11 +77,9 @@ def accumulated(variable: Any, g: Array) -> Array:
     if old is None and (type(g) is np.ndarray or not isinstance(g, NodeRole)):
         return g
     if not isinstance(g, NodeRole) and not isinstance(old, NodeRole):
-        with quiet():  # backward does not warn
-            return added(old, g)
+        return quietly(added, old, g)  # backward does not warn
     # Of a pass with create_graph: the sum is part of the graph, whatever the mode.
-    with switched(recording=True), quiet():
-        return fitted(g if old is None else added(old, g), variable.dtype)
+    return switched(recording=True).call(quietly, lambda: fitted(g if old is None else added(old, g), variable.dtype))
 
 
 def pull_back(
@@ -98,11 +96,14 @@ def pull_back(
             f"to"
         )
     g = checked_seed(root, seed, create_graph)
-    with quiet():
-        if not create_graph:
-            return finished(pull_back_arrays(record, g, limit, stop), stop)
-        with switched(recording=True, autocast=None):
-            return finished(engine.pull_back(record, g, watched(on_nodes(limit)), stop=stop), stop)
+    if create_graph:
+        return switched(recording=True, autocast=None).call(quietly, pull_back_nodes, record, g, limit, stop)
+    return quietly(pull_back_arrays, record, g, limit, stop)
+
+
+def pull_back_nodes(record: Record, g: Array, limit: int | None, stop: Collection[Any]) -> list[tuple[Any, Array]]:
+    """The pass on nodes: it is recorded, too."""
+    return finished(engine.pull_back(record, g, watched(on_nodes(limit)), stop=stop), stop)
 
 
 def pull_back_arrays(record: Record, g: Array, limit: int | None, stop: Collection[Any]) -> list[tuple[Any, Array]]:
@@ -111,7 +112,7 @@ def pull_back_arrays(record: Record, g: Array, limit: int | None, stop: Collecti
     gathering = Gathering(more) if more and max(more.values()) >= MANY and not is_watched() else None
     step = watched(on_arrays(limit, gathering=gathering))
     pairs = engine.pull_back(record, g, step, add=reuse.joined, stop=stop, more=more)
-    return pairs if gathering is None else [gathering.settled(pair) for pair in pairs]
+    return finished(pairs if gathering is None else [gathering.settled(pair) for pair in pairs], stop)
 
 
 def is_watched() -> bool:
@@ -197,8 +198,7 @@ def on_arrays(limit: int | None, hooks: bool = True, gathering: Gathering | None
                 pulls = rule.complex_pulls()
         kept = pair if limit is None or g.size <= limit else None
         if rule.joint is not None:
-            with switched(recording=False):
-                return g, picks(record), all_at_once(record, g, saved), kept
+            return g, picks(record), switched(recording=False).call(all_at_once, record, g, saved), kept
         if gathering is not None and GATHERED.get(rule) is pulls:
             return g, gathering.pulls(record, g, pulls), saved, kept
         if kept is None and g is pair[1] and g.size > reuse.LARGE and pulls is rule.pulls and reuse.free_to_write(pair):
@@ -308,9 +308,12 @@ def send(record: Record, g: Any) -> tuple[Any, ...]:
             g = family.from_numpy(g)
     if g.shape != record.shape:
         raise GradientShapeError(f"{record!r} wants a gradient of shape {record.shape}, not {g.shape}")
-    with quiet():
-        g, pulls, saved, _ = watched((on_nodes if recorded else on_arrays)(-1, hooks=False))((record, g))
-        sent = [None if p is None else pull(g, saved) for p, pull in zip(record.parents, pulls, strict=True)]
+
+    def pulled(pair: tuple[Record, Any]) -> list[Any]:
+        g, pulls, saved, _ = watched((on_nodes if recorded else on_arrays)(-1, hooks=False))(pair)
+        return [None if p is None else pull(g, saved) for p, pull in zip(record.parents, pulls, strict=True)]
+
+    sent = quietly(pulled, (record, g))
     made: list[Any] = [np.asarray(s) if isinstance(s, np.generic) else s for s in sent]
     return tuple([s.copy() if type(s) in FAMILIES else s for s in made])
 

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from ..modes import modes, switched
 from ..numbering import now
 
+T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -27,6 +28,10 @@ class Scope(switched):
         self.changes = {"scope": (*modes().scope, (self.name, now()))}
         super().__enter__()
         return self
+
+    def call(self, function: Callable[..., T], *arguments: Any, **options: Any) -> T:
+        """``function`` in a box of that name."""
+        return switched(scope=(*modes().scope, (self.name, now()))).call(function, *arguments, **options)
 
     def __call__(self, function: F) -> F:
         """As a decorator; not of generators, whose pieces would be a box each."""

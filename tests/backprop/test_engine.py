@@ -23,9 +23,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from interrupts import signals
 
 import autoflow as af
 from autoflow.backprop import engine, passes
+from autoflow.modes import modes
 
 # -- on plain Python objects -----------------------------------------------------------------------------------------
 
@@ -339,6 +341,7 @@ def test_a_million_operations_need_no_stack() -> None:
     assert (ran.returncode, ran.stdout.strip()) == (0, "done"), ran.stderr[-2000:]
 
 
+@pytest.mark.thorough
 def test_a_hundred_thousand_operations_as_arrays() -> None:
     """Not numbers: the other path through the pass."""
     x = y = af.Variable([1.0, 2.0])
@@ -530,9 +533,15 @@ def test_an_exception_in_a_recorded_pass_restores_the_modes() -> None:
     assert x.grad is None
 
 
+# What is raised in a finalizer, Python prints and drops.
+finalizers_too = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
+
+@finalizers_too
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a timer that interrupts")
 def test_an_interrupt_at_any_moment_leaves_all_or_nothing() -> None:
     """Ctrl-C at a thousand moments of a pass: every gradient is there, or none is, and the next pass is right."""
+    before_pass = np.geterr(), modes()
     leaves = [af.Variable(float(k)) for k in range(300)]
     z = sum(leaf * leaf for leaf in leaves)
     start = time.perf_counter()
@@ -565,7 +574,31 @@ def test_an_interrupt_at_any_moment_leaves_all_or_nothing() -> None:
     assert outcomes == {True, False}, "interrupted both before and after the gradients were set"
     assert passes.LOCK.acquire(blocking=False), "the lock was not left locked"
     passes.LOCK.release()
-    assert af.is_grad_enabled()
+    assert (np.geterr(), modes()) == before_pass
+
+
+@finalizers_too
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_an_interrupt_leaves_no_switch_behind(create_graph: bool) -> None:
+    """NumPy's warnings and the modes are after it what they were before, wherever Python looks for signals."""
+
+    def act() -> None:
+        x = af.Variable([1.0, 2.0])
+        y = (x[:, None] * np.exp(x)) @ x
+        (y * np.max(x)).backward(np.ones(2), create_graph=create_graph)
+        (x * 2.0).backward(np.ones(2), create_graph=create_graph)
+
+    @af.enable_grad()
+    def decorated() -> None:
+        act()
+
+    for run in (act, decorated):
+        n = 0
+        before = np.geterr(), modes()
+        while signals(run, n) == n:
+            assert (np.geterr(), modes()) == before, f"after an interrupt at place {n}"
+            n += 1
+        assert n > 200
 
 
 # -- memory ----------------------------------------------------------------------------------------------------------

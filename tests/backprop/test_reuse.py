@@ -26,6 +26,7 @@ def results(f, arrays):
     return [np.asarray(value), *gradients]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("first", range(0, 400, 50))
 def test_random_programs(first, monkeypatch):
     """Bit for bit, and the arguments stay what they were."""

@@ -172,6 +172,7 @@ def written_into():
     }  # fmt: skip
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", written_into())
 @pytest.mark.parametrize("n", [5, 500, N])
 @pytest.mark.parametrize("place", ["argument", "option", "closure", "nested", "balanced", "after create_graph"])

@@ -99,6 +99,7 @@ def is_hashable(x):
     return True
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("wrap", WRAPPED.values(), ids=WRAPPED)
 @pytest.mark.parametrize(("first", "second"), PAIRS)
 def test_equal_is_not_alike(first, second, wrap):

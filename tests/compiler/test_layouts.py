@@ -55,6 +55,7 @@ def equal(ours, expected):
             assert (a.flags.c_contiguous, a.flags.f_contiguous) == (b.flags.c_contiguous, b.flags.f_contiguous)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("read", READ.values(), ids=READ)
 def test_every_layout_after_every_other(read):
     arrays = {name: view(BASE) for name, view in VIEWS.items()}

@@ -99,6 +99,7 @@ def check(seed):
 MANY = 2500
 
 
+@pytest.mark.thorough
 def test_random_programs():
     """As many as fit into three seconds."""
     quick, end = 0, time.perf_counter() + 3

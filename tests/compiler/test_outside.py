@@ -56,6 +56,7 @@ LAYOUTS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("case", range(8))
 @pytest.mark.parametrize("transform", [lambda f: f, af.grad])

@@ -74,6 +74,7 @@ def getattr_value(x):
     return getattr(x, "value", x)
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("transform", TRANSFORMS)
 @pytest.mark.parametrize("name", CALLS)

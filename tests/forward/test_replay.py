@@ -13,6 +13,7 @@ from autoflow.forward.replay import record_again, replay
 ONCE = [row for row in rows() if row.examples]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("row", ONCE, ids=lambda row: row.name)
 def test_every_row_gives_the_same_bits_again(row):
     for example in row.examples[:4]:

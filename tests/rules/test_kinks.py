@@ -359,6 +359,7 @@ UNARY = [
 ]  # fmt: skip
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("f", UNARY)
 @pytest.mark.parametrize("shape", [(), (2,)])
 @pytest.mark.parametrize("dtype", [np.float16, np.float32])

@@ -43,6 +43,7 @@ def test_row(row: Rule, number: int) -> None:
     check_row(row, number)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("row", rows(scipys=False), ids=_name)
 def test_row_takes_float64_in_every_example(row: Rule) -> None:
     """So no example is skipped: in the simplest setting it gives a node, with a gradient of every operand."""
@@ -73,6 +74,7 @@ FAULTS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("row", VICTIMS, ids=_name)
 def test_broken_derivative_is_noticed(row: Rule, fault: str) -> None:

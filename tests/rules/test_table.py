@@ -45,6 +45,7 @@ def write(arguments: str = "x y | scale=1.0 shift=0.0", **options: Any) -> Rule:
 # -- every row -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("row", rows(), ids=lambda row: row.name)
 def test_row_is_complete(row: Rule) -> None:
     assert row.name
@@ -65,6 +66,7 @@ def test_row_is_complete(row: Rule) -> None:
     assert RULES[row.function] is row
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("row", rows(), ids=lambda row: row.name)
 def test_derivatives_name_only_what_exists(row: Rule) -> None:
     """g, arguments, z, and their shape or dtype; ``k`` for a sequence. (pulls.place_of would have raised KeyError.)"""

@@ -46,6 +46,36 @@ def interrupt(act: Callable[[], Any], place: int, error: type[BaseException] = K
     return passed
 
 
+def signals(act: Callable[[], Any], place: int) -> int:
+    """Run ``act()`` with KeyboardInterrupt raised at one of the places where Python looks for signals: when a function
+    of the package or of np.errstate is entered, and when a call in C has returned to one. (The others are loops.)
+
+    Returns how many places were passed; at most ``place`` if it was raised.
+    """
+    passed = 0
+
+    def at(frame: Any, event: str, arg: Any) -> None:
+        nonlocal passed
+        file = frame.f_code.co_filename
+        if event not in ("call", "c_return") or not (file.startswith(PACKAGE) or file.endswith("_ufunc_config.py")):
+            return
+        if passed == place:
+            sys.setprofile(None)
+            raise KeyboardInterrupt
+        passed += 1
+
+    before = sys.getprofile()
+    sys.setprofile(at)
+    try:
+        act()
+    except KeyboardInterrupt:
+        if passed != place:
+            raise
+    finally:
+        sys.setprofile(before)
+    return passed
+
+
 def places(make: Callable[[], Callable[[], Any]], by_day: int, seed: int = 0) -> Iterator[int]:
     """The places of ``make()()``: all of them in the nightly run, else so many that are drawn."""
     make()()  # once, so that what is imported late is there

@@ -465,6 +465,7 @@ def test_jacobians_of_jacobians(mode, outer):
     same(jacobian(jacobian(np.sin, mode=mode), mode=outer)(x), want)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("row", support.rows(), ids=lambda row: row.name)
 def test_forward_is_reverse_for_every_row(row):
     """The forward mode runs each derivative on a node for g and plain arrays for the rest."""

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ...backprop.quiet import SWITCH
+from ...backprop.quietly import SWITCH
 
 callers_state: Callable[[], Any] = SWITCH[0].get if SWITCH else object  # of an unknown NumPy: a new one at every call
 
