@@ -34,6 +34,7 @@ from .run.buffers import Plan
 from .run.reports import Reported
 from .run.scalars import scalar_plan
 from .signature import is_array, key_of_modes, signature
+from .trace.identity import aliases, check_not_outside
 from .trace.recorded import Recorded, record
 from .trace.traced import Traced
 
@@ -43,6 +44,15 @@ SLOW = (
     "the compiled {} has been recorded {} times, because something that it finds outside changes between the calls (a "
     "number, an array that is written into). Make it an argument. If it is an array that the function only computes "
     "with, and no if or float() looks at, af.compile(f, watch=False) is enough."
+)
+ACCURACY = {"e": 1e-2, "f": 1e-4, "F": 1e-4}  # of the largest entry: sums may be added in another order
+CHANGED = (
+    "something that it reads has changed since it was recorded (an array created in it from outside data, a file, the "
+    "time). Make that an argument."
+)
+ANOTHER_CLASS = (
+    "it asks for the class of an array by type(x), or for its identity by `is` or id(x), and while it is recorded its "
+    "arguments are no arrays. Write isinstance(x, np.ndarray), or say af.compile(f, fallback=True)."
 )
 ANOTHER = object()  # stands for: that call needs another program
 
@@ -104,6 +114,7 @@ class Compiled:
             return self.f(*args, **options)  # an argument with a history: the result shall have one, too
         try:
             key = signature(args, options, leaves)
+            arrays = [x for x in leaves if is_array(x)]
             with self.lock:
                 entry = self.entries.get(key)
                 new = key not in self.entries or (entry is not None and not entry.recorded.surroundings.same())
@@ -112,17 +123,33 @@ class Compiled:
                 self.entries.move_to_end(key)
             if entry is None:
                 return self.f(*args, **options)
+            check_not_outside(arrays, entry.outside)
             if not self.verify and not self.fallback:
                 self.latest = entry
-            results, silent = entry.run([value_of(x) for x in leaves if is_array(x)]), True
+            results, silent = entry.run([value_of(x) for x in arrays]), True
         except Reported as reported:
             results, silent = reported.results, new  # a recording has run the function, and so reported everything
         except Exception as error:
             return self.failed(error, args, options)
         if self.verify:
-            check_equal(self.f(*args, **options), results, self.name)
+            check_equal(self.f(*args, **options), results, self.name, CHANGED)
+        elif new and entry is not None and entry.recorded.identity:
+            return self.checked(key, self.f(*args, **options), results)
         elif not silent:
             self.f(*args, **options)
+        return results
+
+    def checked(self, key: Any, eager: Any, results: Any) -> Any:
+        """The first result of a function that asks which object an array is, or of which class, is eager code's."""
+        try:
+            check_equal(eager, results, self.name, ANOTHER_CLASS)
+        except CompileError:
+            self.latest = None
+            if self.fallback:
+                self.entries[key] = None
+                return eager
+            self.entries.pop(key, None)
+            raise
         return results
 
     def failed(self, error: Exception, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
@@ -197,6 +224,9 @@ class Entry:
         self.modes, self.switches = modes(), key_of_modes()
         self.same = recorded.surroundings.same if recorded.surroundings.watches() else None
         self.matches = None if options else matcher(args)
+        self.outside = recorded.outside
+        self.aliases = aliases([x for x in pytree.leaves([args, options]) if is_array(x)])
+        self.by_identity = recorded.identity or bool(self.aliases)
         self.assemble = assembler(recorded.tree)
         join(self.program)
         if how.get("checkpointing"):
@@ -216,6 +246,8 @@ class Entry:
         """
         arrays: list[Array] = []
         if self.matches is None or not self.matches(args, arrays):
+            return ANOTHER
+        if self.by_identity and (aliases(arrays) != self.aliases or not self.outside.isdisjoint(map(id, arrays))):
             return ANOTHER
         if modes() is not self.modes and key_of_modes() != self.switches:
             return ANOTHER
@@ -240,20 +272,24 @@ class Entry:
         return self.assemble(results)
 
 
-def check_equal(eager: Any, ours: Any, name: str) -> None:
-    """Raise CompileError unless both results are equal, but for 1e-10 of the largest entry."""
-    for a, b in zip(pytree.leaves(eager), pytree.leaves(ours), strict=True):
+def check_equal(eager: Any, ours: Any, name: str, because: str) -> None:
+    """Raise CompileError unless both results are equal, but for the accuracy of their dtype."""
+    one, other = pytree.leaves(eager), pytree.leaves(ours)
+    if len(one) != len(other):
+        raise CompileError(f"the compiled {name} returned {len(other)} things, eager code {len(one)}: {because}")
+    for a, b in zip(one, other, strict=True):
         a, b = value_of(a), value_of(b)
-        if not hasattr(a, "dtype"):
-            if a != b:
-                raise CompileError(f"the compiled {name} returned {b!r}, eager code {a!r}")
+        if not hasattr(b, "dtype"):
+            if type(a) is not type(b) or (a is not b and a != b and a == a):
+                raise CompileError(f"the compiled {name} returned {b!r}, eager code {a!r}: {because}")
             continue
+        a = np.asarray(a)
         scale = np.max(np.abs(a), initial=0.0, where=np.isfinite(a))
-        if a.shape != b.shape or not np.allclose(a, b, rtol=0, atol=1e-10 * scale, equal_nan=True):
+        accuracy = ACCURACY.get(a.dtype.char, 1e-10)
+        if a.shape != b.shape or not np.allclose(a, b, rtol=0, atol=accuracy * scale, equal_nan=True):
+            by = f"by {np.max(np.abs(a - b)):.3g} " if a.shape == b.shape else ""
             raise CompileError(
-                f"the compiled {name} and eager code disagree by {np.max(np.abs(a - b)):.3g} in a result of shape "
-                f"{np.shape(a)}: something that it reads has changed since it was recorded (an array created in it "
-                f"from outside data, a file, the time). Make that an argument."
+                f"the compiled {name} and eager code disagree {by}in a result of shape {np.shape(a)}: {because}"
             )
 
 

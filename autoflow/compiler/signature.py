@@ -15,6 +15,7 @@ from .. import pytree
 from ..errors import CompileError
 from ..modes import modes
 from ..nodes.nodes import NodeRole, value_of
+from .trace.identity import aliases
 
 Array = Any
 BY_VALUE = (int, bool, str, bytes, type(None))
@@ -57,7 +58,10 @@ def signature(args: Any, options: Any, leaves: list[Any]) -> Any:
             parts.append((np.ndarray, x.shape, x.dtype, layout_key(x)))
         else:
             parts.append(key_of(x))
-    return tuple(pytree.paths([args, options])), shape_of([args, options]), tuple(parts), key_of_modes()
+    return (
+        tuple(pytree.paths([args, options])), shape_of([args, options]), tuple(parts), key_of_modes(),
+        aliases([x for x in leaves if is_array(x)]),
+    )  # fmt: skip
 
 
 def layout_key(x: Array) -> tuple[int, ...] | None:

@@ -317,7 +317,7 @@ def test_what_is_known_is_not_refused():
         assert x.ndim == 1
         assert np.shape(x) == (3,)
         assert x is not None
-        assert "float64" in repr(x)
+        assert "array" in repr(x)
         return sum(x) / x.size + np.zeros(x.shape).sum()
 
     assert af.compile(f)(np.arange(3.0)) == 1.0

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import CompileError
+from .identity import asks
 from .reachable import is_the_users
 
 GENERATORS = (
@@ -80,11 +81,15 @@ class Spy:
 
     def __init__(self) -> None:
         self.found = ""
+        self.entered: dict[int, tuple[Any, Any]] = {}  # by id the code of functions, and the names of their modules
 
     def look(self, frame: Any, event: str, function: Any) -> None:
         """For ``sys.setprofile``. It is called so often that it sorts out by one look into a set."""
         if event == "call":
-            if id(frame.f_code) in CODES and not self.found:
+            code = frame.f_code
+            if id(code) not in self.entered:
+                self.entered[id(code)] = code, frame.f_globals.get("__name__", "")
+            if id(code) in CODES and not self.found:
                 self.python_call(frame)
         elif event == "c_call" and function.__name__ in NAMES and not self.found:
             self.c_call(frame, function)
@@ -121,6 +126,10 @@ class Spy:
         while frame.f_back is not None and not of_the_user(frame):
             frame = frame.f_back
         self.found = f"the compiled function {what} (at {frame.f_code.co_filename}:{frame.f_lineno})"
+
+    def asks_for_identity(self) -> bool:
+        """Was there a function of the user's that asks which object an array is, or of which class?"""
+        return any([asks(code) for code, module in self.entered.values() if is_the_users(sys.modules.get(module))])
 
     def check(self) -> None:
         """Raise CompileError if there was such a call."""

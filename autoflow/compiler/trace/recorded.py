@@ -42,10 +42,15 @@ class Recorded:
     program : what to compute.
     tree : what the function returned, with places in ``program.outputs`` where arrays stood.
     surroundings : what it found outside, and must find again.
+    identity : does it ask which object an array is? See ``identity.py``.
+    outside : the ids of arrays outside, if it does.
     """
 
-    def __init__(self, program: Program, tree: Any, surroundings: Surroundings) -> None:
+    def __init__(
+        self, program: Program, tree: Any, surroundings: Surroundings, identity: bool, outside: frozenset[int]
+    ) -> None:
         self.program, self.tree, self.surroundings = program, tree, surroundings
+        self.identity, self.outside = identity, outside
 
 
 def record(
@@ -59,8 +64,13 @@ def record(
     program = tape.program
     surroundings = Surroundings(f, [x for x in pytree.leaves([args, options]) if not is_input(x)])
 
+    entered: dict[int, Any] = {}  # an array that is passed twice is one object
+
     def entering(x: Any) -> Any:
-        return tape.traced(program.input(value_of(x))) if is_input(x) else x
+        if not is_input(x):
+            return x
+        value = program.input(value_of(x))
+        return entered.setdefault(id(x), tape.traced(value))
 
     try:
         with arrays_registered(tape), switched(around=guarding(tape)), noting_readers() as readers, spying() as spy:
@@ -70,12 +80,15 @@ def record(
         del result
     finally:
         tape.open = False
+        entered.clear()
     surroundings.check_unchanged()
     spy.check()
+    identity = spy.asks_for_identity()
+    outside = frozenset(surroundings.contents) if identity else frozenset()
     check_nothing_stays(tape)
     stood_in = only_stood_in(surroundings.edges, tape.replaced, readers)
     surroundings.watch(program, stood_in if watch else tape.replaced, watch)
-    return Recorded(program, tree, surroundings)
+    return Recorded(program, tree, surroundings, identity, outside)
 
 
 def leaving(tape: Tape, x: Any) -> Any:

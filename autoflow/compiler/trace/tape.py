@@ -89,6 +89,11 @@ class Tape:
     def wrapped(self, value: Value) -> Any:
         """What a call returned, as its caller expects it: one array, or a tuple of them."""
         result = value.sample
+        if isinstance(result, np.ndarray) and type(result) is not np.ndarray:
+            raise CompileError(
+                f"{value.name} at {caller()} makes a {type(result).__name__}, whose arithmetic may be its own: compute "
+                f"with plain arrays, or say af.compile(f, fallback=True)."
+            )
         if isinstance(result, ARRAYS):
             return self.traced(value)
         if isinstance(result, (tuple, list)) and all([isinstance(r, ARRAYS) for r in result]):

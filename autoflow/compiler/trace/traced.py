@@ -13,13 +13,14 @@ What cannot be written down is the value itself. Python asks for it in ``if x > 
 from __future__ import annotations
 
 import math
+import sys
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from ...errors import CompileError
-from ...nodes.nodes import NodeRole
+from ...nodes.nodes import NUMPY, NodeRole
 from ...nodes.versions import caller
 from ..values import CAPTURED, INPUT, VIEW, Value
 from .kinds import (
@@ -38,6 +39,7 @@ from .kinds import (
 from .traced_methods import ArrayMethods, add_methods
 
 Array = Any
+CLASS: Any = vars(object)["__class__"]  # what every object has
 UNKNOWN = "being compiled"  # what stands in texts instead of numbers
 
 
@@ -55,6 +57,19 @@ class Traced(ArrayMethods):
     def adopt(x: Any, like: Traced) -> Any:
         """An array of NumPy as one of ours: it meets us in an operation."""
         return like.tape.traced(like.tape.value(x)) if isinstance(x, np.ndarray) else x
+
+    @property
+    def __class__(self) -> Any:
+        """For ``isinstance`` and ``x.__class__`` in the function: the class that eager code finds. Our own code sees
+        what is really there."""
+        real = type(self)
+        if sys._getframe(1).f_globals.get("__name__", "").startswith("autoflow."):
+            return real
+        return getattr(NUMPY, real.__name__) if real is not Traced else type(self.expr.sample)
+
+    @__class__.setter
+    def __class__(self, kind: type) -> None:
+        CLASS.__set__(self, kind)
 
     # -- facts
 

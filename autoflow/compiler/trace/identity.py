@@ -1,0 +1,60 @@
+"""Functions that ask which object an array is, or of which class: ``x is y``, ``id(x)``, ``type(x)``.
+
+While a function is recorded its arguments are no arrays, and nothing can stand between Python and these three. (The
+others are answered: ``isinstance(x, np.ndarray)`` and ``x.__class__``.) So functions that use them at all are found by
+their code. Of ``is`` with a constant (``x is None``) nobody need be afraid. For the others
+
+* an array that is passed twice is one object during the recording, and which arguments are the same array belongs to
+  the signature, as does that none of them is an array from outside;
+* the first result is compared with that of eager code, which shows what else they decide: ``type(x)``, or whether
+  ``x.real is x``, is the same in all calls of one signature.
+"""
+
+from __future__ import annotations
+
+import dis
+import types
+from collections.abc import Iterable
+from typing import Any
+
+from ...errors import CompileError
+
+IDENTITY = frozenset({"id", "is_", "is_not"})  # builtins, and functions of the module operator
+LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_ATTR", "LOAD_METHOD")
+
+
+def asks(code: types.CodeType) -> bool:
+    """Does this function, or one that is defined in it, compare objects by ``is``, or ask for a class or an id?
+
+    >>> asks((lambda x: x is None).__code__), asks((lambda x, y: x is y).__code__), asks((lambda x: type(x)).__code__)
+    (False, True, True)
+    """
+    before = ""
+    for instruction in dis.get_instructions(code):
+        name = instruction.opname
+        if name == "IS_OP" and not before.startswith("LOAD_CONST"):
+            return True
+        if name in LOADS and instruction.argval in IDENTITY | {"type"}:
+            return True
+        before = name
+    return any([asks(constant) for constant in code.co_consts if isinstance(constant, types.CodeType)])
+
+
+def aliases(arrays: Iterable[Any]) -> tuple[int, ...]:
+    """Which of them are the same object: the place where each stands first. Empty if all are different.
+
+    >>> a, b = [], []
+    >>> aliases([a, b]), aliases([a, b, a])
+    ((), (0, 1, 0))
+    """
+    ids = [id(x) for x in arrays]
+    return () if len(set(ids)) == len(ids) else tuple([ids.index(k) for k in ids])
+
+
+def check_not_outside(arrays: Iterable[Any], outside: frozenset[int]) -> None:
+    """Raise CompileError if an argument is an array that the function also finds outside."""
+    if not outside.isdisjoint([id(x) for x in arrays]):
+        raise CompileError(
+            "an argument of the compiled function is an array that it also finds outside, and it compares objects by "
+            "`is` or `id`: pass a copy, or say af.compile(f, fallback=True)."
+        )
