@@ -24,6 +24,7 @@ def bytecodes(f):
         return trace
 
     before = sys.gettrace()
+    sys._getframe().f_trace_opcodes = True  # Python 3.12 looks at this when settrace is called
     sys.settrace(trace)
     try:
         f()

@@ -88,7 +88,8 @@ class Optimiser:
             self.unfinished = f"a step at {where} was cut short, and so was taking it back: {names} may hold half of it"
             for k, g in moving.items():
                 x = value_of(self.parameters[k])
-                a, b = [flat[: x.size].reshape(x.shape) for flat in self.scratch[x.dtype]]
+                a, b = self.scratch[x.dtype]
+                a, b = a[: x.size].reshape(x.shape), b[: x.size].reshape(x.shape)
                 steps[k] += 1
                 self.update(x, g, steps[k], a, b, **self.memory[k])
             self.steps, self.unfinished = steps, ""

@@ -106,7 +106,7 @@ def test_computing_again(first, monkeypatch):
                     np.testing.assert_array_equal(ours, np.asarray(expected), f"seed {seed}", strict=True)
 
 
-HOSTILE_FEW, HOSTILE_MANY = 20, 20_000
+HOSTILE_FEW, HOSTILE_MANY = 400, 20_000
 TRANSFORMS = (lambda f: f, af.grad, af.value_and_grad)
 
 
@@ -149,11 +149,11 @@ def check_hostile(seed):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("first", range(0, HOSTILE_FEW, 10))
+@pytest.mark.parametrize("first", range(0, HOSTILE_FEW, 50))
 def test_hostile_programs(first):
     with np.errstate(all="ignore"):
-        counts = np.sum([check_hostile(seed) for seed in range(first, first + 10)], axis=0)
-    assert counts.min() > 10  # neither all are refused nor none
+        counts = np.sum([check_hostile(seed) for seed in range(first, first + 50)], axis=0)
+    assert counts.min() > 50  # neither all are refused nor none
 
 
 @pytest.mark.nightly

@@ -15,29 +15,33 @@ from __future__ import annotations
 import dis
 import types
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 from ...errors import CompileError
+from .reachable import code_in
 
-IDENTITY = frozenset({"id", "is_", "is_not"})  # builtins, and functions of the module operator
+ASKING = frozenset({"type", "id", "is_", "is_not"})  # builtins, and functions of the module operator
 LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_ATTR", "LOAD_METHOD")
 
 
+@lru_cache(maxsize=10_000)
 def asks(code: types.CodeType) -> bool:
     """Does this function, or one that is defined in it, compare objects by ``is``, or ask for a class or an id?
 
     >>> asks((lambda x: x is None).__code__), asks((lambda x, y: x is y).__code__), asks((lambda x: type(x)).__code__)
     (False, True, True)
     """
-    before = ""
-    for instruction in dis.get_instructions(code):
-        name = instruction.opname
-        if name == "IS_OP" and not before.startswith("LOAD_CONST"):
-            return True
-        if name in LOADS and instruction.argval in IDENTITY | {"type"}:
-            return True
-        before = name
-    return any([asks(constant) for constant in code.co_consts if isinstance(constant, types.CodeType)])
+    for part in code_in(code):
+        before = ""
+        for instruction in dis.get_instructions(part):
+            name = instruction.opname
+            if name == "IS_OP" and not before.startswith("LOAD_CONST"):
+                return True
+            if name in LOADS and instruction.argval in ASKING:
+                return True
+            before = name
+    return False
 
 
 def aliases(arrays: Iterable[Any]) -> tuple[int, ...]:

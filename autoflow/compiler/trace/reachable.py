@@ -9,7 +9,7 @@ import threading
 import types
 from collections import deque
 from collections.abc import Iterator
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -30,8 +30,8 @@ def edges_of(x: Any) -> Iterator[tuple[Any, Any]]:
                 yield cell, "cell_contents"
         if ours:
             return
-        attributes = set(names_in(x.__code__))
-        for name in set(globals_in(x.__code__)) & x.__globals__.keys():
+        attributes = names_in(x.__code__)
+        for name in globals_in(x.__code__) & x.__globals__.keys():
             yield x.__globals__, name
             yield from edges_of_module(x.__globals__[name], attributes)
         for k in range(len(x.__defaults__ or ())):
@@ -71,7 +71,7 @@ def edges_of(x: Any) -> Iterator[tuple[Any, Any]]:
             yield from ((x, name) for name in slots if isinstance(name, str) and hasattr(x, name))
 
 
-def edges_of_module(module: Any, names: set[str]) -> Iterator[tuple[Any, Any]]:
+def edges_of_module(module: Any, names: frozenset[str]) -> Iterator[tuple[Any, Any]]:
     """What a function may mean by ``config.rate``, where config is a module of the user's; also inside packages."""
     if isinstance(module, types.ModuleType) and is_the_users(module):
         for name in names & vars(module).keys():
@@ -90,20 +90,25 @@ def is_the_users(module: types.ModuleType | None) -> bool:
     return bool(file) and not installed and root not in sys.stdlib_module_names and root != "autoflow"
 
 
-def names_in(code: types.CodeType) -> Iterator[str]:
+def code_in(code: types.CodeType) -> Iterator[types.CodeType]:
+    """The code of a function, and of those that are defined in it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from code_in(constant)
+
+
+@lru_cache(maxsize=10_000)  # reading code takes long, 0.2 ms
+def names_in(code: types.CodeType) -> frozenset[str]:
     """Globals and attributes that a function may read, and those of functions inside it."""
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from names_in(constant)
+    return frozenset([name for part in code_in(code) for name in part.co_names])
 
 
-def globals_in(code: types.CodeType) -> Iterator[str]:
+@lru_cache(maxsize=10_000)
+def globals_in(code: types.CodeType) -> frozenset[str]:
     """The globals alone."""
-    yield from (i.argval for i in dis.get_instructions(code) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME"))
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from globals_in(constant)
+    read = [i for part in code_in(code) for i in dis.get_instructions(part) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME")]
+    return frozenset([i.argval for i in read])
 
 
 def builtins_in(f: types.FunctionType) -> set[str]:
