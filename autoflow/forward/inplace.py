@@ -109,7 +109,7 @@ def refuse(x: Any, recording: bool) -> None:
         raise history_lost(x)
     root = x
     while (view := getattr(root, "_view", None)) is not None:
-        root = view[0]
+        root = view[1]
     if isinstance(root, VariableRole) and recording:
         what = f"{x.name} is a Variable" if root is x else f"{x.name} is a view of the Variable {root.name}"
         raise InPlaceError(
@@ -127,7 +127,7 @@ def write_item(x: Any, i: Any, y: Any) -> None:
     if not hasattr(x, "_value"):
         write_numbers(x, lambda a: a.__setitem__(value_of(i), value_of(y)))
         return
-    if getattr(y, "_view", None) is not None and y._view[0] is x and written_through(x, i, y):
+    if getattr(y, "_view", None) is not None and y._view[1] is x and written_through(x, i, y):
         return  # ``x[i] += 1`` has written through the view x[i] already; Python now stores it where it is
     i = plain_option(i)
     write(x, RULES[setitem], (x, y, i), lambda memory, a, b, i: memory.__setitem__(i, b), i)
@@ -142,7 +142,7 @@ def write_numbers(x: Any, run: Callable[[Array], Any]) -> None:
 
 def written_through(x: Any, i: Any, y: Any) -> bool:
     """Is y the view x[i], just written into?"""
-    taken = y._view[1]
+    taken = y._view[0]
     if taken.rule is not RULES[getitem] or record_of(x) is not taken.parents[0]:
         return False
     return bool(is_basic(i) and plain_option(i) == taken.saved[1])

@@ -18,7 +18,7 @@ from ..modes import modes, switched
 from ..nodes import versions
 from ..nodes.coercion import holds_node, plain_array
 from ..nodes.foreign import wants_numbers
-from ..nodes.freeing import NEW
+from ..nodes.freeing import NEW, viewing
 from ..nodes.nodes import (
     NodeRole,
     Operation,
@@ -180,7 +180,7 @@ def compute_one(rule: Rule, x: Any, parent: Any, options: tuple[Any, ...]) -> An
     record.extra = None
     if rule.view and shares(result, a):
         node = result.view(Operation if parent is x else View)
-        node._view = x, record
+        node._view = (record, x) if release is None else viewing(record, x)
     else:
         node = result.view(Operation)
     node._value = node._operand = result
@@ -206,7 +206,8 @@ def finish(
     if not (switches.recording and any([p is not None for p in parents]) and result.dtype.kind in "fc"):
         node = constant_on(result, family)
         if shared:
-            node._view = inputs[0], new_record(rule, (record_of(inputs[0]),), (*values, result))
+            taken = new_record(rule, (record_of(inputs[0]),), (*values, result))
+            node._view = viewing(taken, inputs[0])
         return node
     node = result.view(family.View if shared and not isinstance(inputs[0], VariableRole) else family.Operation)
     node._value = node._operand = result
@@ -228,7 +229,7 @@ def finish(
     if switches.scope:
         node._record.extra = {**(node._record.extra or {}), "scope": switches.scope}
     if shared:
-        node._view = inputs[0], node._record
+        node._view = viewing(node._record, inputs[0])
     if switches.notices:
         announce(node)
     return node

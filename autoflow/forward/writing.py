@@ -17,6 +17,7 @@ import numpy as np
 
 from ..backends.registry import FAMILIES
 from ..nodes import versions
+from ..nodes.freeing import viewing
 from ..nodes.nodes import ConstantRole, NodeRole, OperationRole, new_record, record_of
 from ..nodes.records import Record, live
 from ..nodes.versions import Ghost, Note
@@ -123,7 +124,7 @@ def rescue(x: Any) -> None:
                 record.saved = (*record.saved[:-1], value.copy())
         if (view := getattr(x, "_view", None)) is None:
             return
-        x = view[0]
+        x = view[1]
 
 
 def becoming(x: Any, record: Record) -> tuple[list[tuple[Any, str, Any]], list[Record]]:
@@ -138,14 +139,14 @@ def becoming(x: Any, record: Record) -> tuple[list[tuple[Any, str, Any]], list[R
         changes += [(x, "_record", record), (x, "_operand", x._value), (x, "__class__", kind)]
         if view is None:
             return changes, made
-        base, taken = view
+        taken, base = view
         if taken.rule is RULES[getitem]:
             rule, options = RULES[setitem], taken.saved[1:-1]
         else:
             rule, options = RULES[put_view], (partial(_viewed, taken.rule, taken.saved[1:-1]),)
         saved = (Ghost(base._value), Ghost(x._value), *options, base._value)
         on_base = new_record(rule, (own_record(base), record), saved, record.extra)
-        changes.append((x, "_view", (base, new_record(taken.rule, (on_base,), taken.saved))))
+        changes.append((x, "_view", viewing(new_record(taken.rule, (on_base,), taken.saved), base)))
         made.append(on_base)
         x, record = base, on_base
 

@@ -84,5 +84,16 @@ def marks(period: int = 2039, among: int = 21) -> list[type[Release] | None]:
     return [Release if k * k % period < among else None for k in range(period)]
 
 
+def viewing(record: Any, base: Any) -> tuple[Any, Any]:
+    """What a view remembers: the record of taking it, and the node that it is a view of.
+
+    Of a view of a view a Release holds the node, too, so that long chains of them are let go by the list.
+    """
+    release = getattr(record, "release", None)
+    if release is not None and getattr(base, "_view", None) is not None:
+        release.parents = (*release.parents, base)
+    return record, base
+
+
 # For each new record its creation number, and Release or None.
 NEW: Iterator[tuple[int, type[Release] | None]] = zip(CREATION, cycle(marks()))

@@ -28,7 +28,7 @@ from ..rules.table import Rule
 from . import printing, versions
 from .coercion import leaf_array
 from .foreign import wants_numbers
-from .freeing import NEW
+from .freeing import NEW, viewing
 from .grads import checked_grad, read_grad
 from .records import Record
 from .versions import Ghost
@@ -53,7 +53,8 @@ class NodeRole:
     _operand: Any  # of Operations: what arithmetic reads, the plain array or, if 0-d float64, the number in it
     _record: Record  # of Operations
     _lent: bool  # of Constants on memory of the user's
-    _view: tuple[Any, Record]  # of basic views of other nodes: the node, and the record of taking the view
+    _view: tuple[Record, Any]  # of basic views of other nodes: the record of taking the view, and the node. In that
+    # order: a tuple is freed from its end, see freeing.py
 
     @property
     def value(self) -> Array:
@@ -366,7 +367,7 @@ def is_lent(x: Any) -> bool:
     """May memory of ``x`` change without our seeing it, because the Constant that it views was made with
     ``copy=False``? (Of Variables it is not asked: they belong to the fast path, which has no time to look.)"""
     while (view := getattr(x, "_view", None)) is not None:
-        x = view[0]
+        x = view[1]
     return hasattr(x, "_lent")
 
 
@@ -395,17 +396,19 @@ def record_of(x: Any) -> Any:
     """The record of a node as it is now, None for a leaf. A view's is made anew when its base was written into."""
     if type(x) is Operation:
         return getattr(x, "_record", None)
+    if isinstance(x, ConstantRole) and getattr(x, "_number", -1) > versions.latest[0]:
+        return None  # nobody has written anything since it was made
     chain = []
-    while (view := getattr(x, "_view", None)) is not None and not isinstance(view[0], VariableRole):
+    while (view := getattr(x, "_view", None)) is not None and not isinstance(view[1], VariableRole):
         chain.append(x)
-        x = view[0]
+        x = view[1]
     record = getattr(x, "_record", None) if isinstance(x, OperationRole) else None
     for node in reversed(chain):
-        base, taken = node._view
+        taken, base = node._view
         if taken.parents[0] is not record:  # the base has changed since: take the view again
             node.__class__ = node.family.Constant if record is None else node.family.View
             node._record = new_record(taken.rule, (record,), (Ghost(base._value), *taken.saved[1:]))
-            node._view = base, node._record
+            node._view = viewing(node._record, base)
         record = node._record if isinstance(node, OperationRole) else None
     return record
 

@@ -37,7 +37,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NOT_GIVEN, append: A
     if n == 0:
         return x
     axis = axes_of(axis, x.ndim)[0]
-    prepend, append = (v if v is np._NoValue else together(x, v)[1] for v in (prepend, append))
+    prepend, append = (v if v is NOT_GIVEN else together(x, v)[1] for v in (prepend, append))
     parts = [_edge(prepend, x.shape, axis), x, _edge(append, x.shape, axis)]
     parts = [part for part in parts if part is not None]
     x = np.concatenate(parts, axis) if len(parts) > 1 else x

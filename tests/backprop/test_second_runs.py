@@ -158,7 +158,7 @@ def written_into():
         "Variable": (af.Variable, lambda x, c: x * c, lambda c: c.assign(c.value * 3.0)),
         "Operation": (lambda a: af.Variable(a) * 1.0, lambda x, c: x * c, lambda c: c.__imul__(3.0)),
         "view of an Operation": (
-            lambda a: (af.Variable(a) * 1.0)[:], lambda x, c: x * c, lambda c: c._view[0].__imul__(3.0)),
+            lambda a: (af.Variable(a) * 1.0)[:], lambda x, c: x * c, lambda c: c._view[1].__imul__(3.0)),
         "in a list": (lambda a: [np.array(a)], lambda x, c: x * c[0], lambda c: c[0].__imul__(3.0)),
         "in a dict in an object": (
             lambda a: types.SimpleNamespace(d={"c": np.array(a)}), lambda x, c: x * c.d["c"],

@@ -47,6 +47,21 @@ PROGRAMS = """
             y *= 1.0
         return y
 
+    def views(n=20_000, base=1.0):
+        y = af.Variable(np.ones(3)) * base
+        for k in range(n):
+            y = y[::-1] if k % 2 else y.T
+        return y
+
+    def views_of_constants(n=20_000):
+        with af.no_grad():
+            return views(n)
+
+    def written_through_views(n=1_000):
+        y = views(n)
+        y += 1.0
+        return y
+
     def cycle(collected_before):
         y = chain(0, n=10_000)
         if collected_before:
@@ -61,7 +76,8 @@ PROGRAMS = """
 
 WORK = [
     "chain(0, n=200_000)", "chain(1)", "chain(4, along=3)", "chain(60)", "chain(63)", "chain(127)", "chain(125, 125)",
-    "arrays()", "functions()", "written()", "cycle(False)", "cycle(True)",
+    "arrays()", "functions()", "written()", "views()",
+    "views_of_constants()", "written_through_views()", "cycle(False)", "cycle(True)",
 ]  # fmt: skip
 
 FRAME = """
