@@ -131,7 +131,7 @@ LOUD = [
     ("a.resize(4)", NoRuleError, "np.resize"), ("a.byteswap()", NoRuleError, "x.value.byteswap"), ("a.view(np.float32)", NoRuleError, "astype"), ("a.setflags(write=False)", NoRuleError, "detach"),
     ("np.exp(x, where=plain > 0)", NoRuleError, "where="), ("np.abs(x, dtype=np.int64)", NoRuleError, "dtype="), ("np.absolute(c, dtype=np.float64)", NoRuleError, "dtype="), ("np.add(x, 1, casting='no')", NoRuleError, "casting="), ("np.sum(x, initial=s)", NoRuleError, "initial="), ("np.unwrap(x, period=s)", NoRuleError, "x.value"),
     ("np.vectorize(abs)(x)", *((NoRuleError, "x.value") if since("2.4") else (LostGradientError, "np.vectorize"))), ("np.zeros(3, like=x)", NoRuleError, "af.zeros"), ("x & 1", TypeError, "bitwise_and"),
-    ("b = np.tanh(a); b *= 2; c = np.exp(a); a += 1; c.sum().backward(); d = a * a; a.value[0] = 3; a *= 2; d.sum().backward()", StaleValueError, "overwritten"),
+    ("b = np.tanh(a); b *= 2; c = np.exp(a); a += 1; c.sum().backward(); d = a * a; a._value[0] = 3; a *= 2; d.sum().backward()", StaleValueError, "overwritten"),
     ("big = np.ones(5000); z = (af.Variable(big) * big).sum(); big[:] = 2; z.backward()", StaleValueError, "af.Constant"),
     ("x + np.array(['2020-01-01'], 'M8[D]')", DataError, "dates have no derivative"), ("np.array(['2020-01-01'], 'M8[D]') - x", DataError, "dates have no derivative"), ("x * np.array(['a'])", DataError, "text has no derivative"), ("x * np.array([{}])", DataError, "no arithmetic"),
     ("s.backward('text')", SeedError, "one number per element"), ("a.backward(['a', 'b', 'c'])", SeedError, "one number per element"), ("a.backward([1.0])", SeedError, "shape"), ("(c * c).backward()", SeedError, "complex"),

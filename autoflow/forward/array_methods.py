@@ -254,7 +254,7 @@ class ArrayMethods:
             return apply(GETITEM, (self, ...))
         kind = options["type"] if list(options) == ["type"] and not args else args[0] if len(args) == 1 else None
         if isinstance(kind, type) and issubclass(kind, self.family.array_type) and not issubclass(kind, NodeRole):  # type: ignore[attr-defined]
-            return value_of(self).view(kind)
+            return self.value.view(kind)  # type: ignore[attr-defined]
         raise NoRuleError("x.view(dtype) reads the bytes as other numbers: use x.astype(dtype), or x.value.view(dtype)")
 
     def choose(self, choices: Any, out: Any = None, mode: Any = "raise") -> Any:

@@ -16,6 +16,7 @@ and a view whose base got a new record takes itself again when it is used next (
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -26,7 +27,7 @@ from ..errors import InPlaceError, LostGradientError, lost
 from ..modes import modes
 from ..nodes import versions
 from ..nodes.coercion import plain_array
-from ..nodes.nodes import NodeRole, VariableRole, constant_on, new_record, node_on, record_of, value_of
+from ..nodes.nodes import NodeRole, VariableRole, constant_on, new_record, node_on, record_of, set_flags, value_of
 from ..nodes.records import live
 from ..rules import RULES
 from ..rules.indexing import getitem, is_basic, setitem
@@ -136,7 +137,10 @@ def write_item(x: Any, i: Any, y: Any) -> None:
 def write_numbers(x: Any, run: Callable[[Array], Any]) -> None:
     """Write into an array of our class that NumPy made in C (``masked.data``), if it may be taken as numbers. A node
     that shares its memory notices."""
-    with Writing(numbers := orphan_numbers(x), numbers, run):
+    numbers = orphan_numbers(x)
+    with contextlib.suppress(ValueError):  # a view of a node is read-only, what the node looks at need not be
+        set_flags(numbers, True)
+    with Writing(numbers, numbers, run):
         run(numbers)
 
 

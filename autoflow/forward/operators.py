@@ -23,7 +23,7 @@ from ..backends.registry import FAMILIES
 from ..modes import modes
 from ..nodes.coercion import plain_array
 from ..nodes.freeing import NEW
-from ..nodes.nodes import NodeRole, Operation, Variable, value_of
+from ..nodes.nodes import NodeRole, Operation, Variable, set_flags, value_of
 from ..nodes.records import Record
 from ..nodes.versions import COPY_BYTES, protect
 from ..rules import RULES
@@ -59,6 +59,8 @@ def unary(rule: Rule) -> Callable[[Any], Any]:
         if value.size > modes().limit:
             return finish(rule, value, (x,), [a], (parent,), {}, ())
         node = _view(value, Operation)
+        if z is value:  # of a number nothing is read from this array
+            set_flags(node, False)
         node._value = value
         node._operand = z
         node._record = record = Record()
@@ -134,6 +136,8 @@ def binary(rule: Rule, compute: Callable[[Any, Any], Any], numbers: bool = True)
         if plain is not None:
             a, b, extra = secured(a, b, plain, needed[plain])
         node = _view(value, Operation)
+        if z is value:  # of a number nothing is read from this array
+            set_flags(node, False)
         node._value = value
         node._operand = z
         node._record = record = Record()
@@ -209,6 +213,8 @@ def reflected(rule: Rule, compute: Any, numbers: bool, forward: Callable[[Any, A
         if value.size > modes().limit:
             return finish(rule, value, (x, y), [x, b], (None, q), {}, ())
         node = _view(value, Operation)
+        if z is value:  # of a number nothing is read from this array
+            set_flags(node, False)
         node._value = value
         node._operand = z
         node._record = record = Record()

@@ -20,6 +20,7 @@ from ..nodes.coercion import holds_node, plain_array
 from ..nodes.foreign import wants_numbers
 from ..nodes.freeing import NEW, viewing
 from ..nodes.nodes import (
+    NUMPY,
     NodeRole,
     Operation,
     Variable,
@@ -29,6 +30,7 @@ from ..nodes.nodes import (
     is_lent,
     new_record,
     record_of,
+    set_flags,
     source_of,
     value_of,
 )
@@ -183,6 +185,7 @@ def compute_one(rule: Rule, x: Any, parent: Any, options: tuple[Any, ...]) -> An
         node._view = (record, x) if release is None else viewing(record, x)
     else:
         node = result.view(Operation)
+    set_flags(node, False)
     node._value = node._operand = result
     node._record = record
     return node
@@ -210,6 +213,8 @@ def finish(
             node._view = viewing(taken, inputs[0])
         return node
     node = result.view(family.View if shared and not isinstance(inputs[0], VariableRole) else family.Operation)
+    if family is NUMPY:
+        set_flags(node, False)
     node._value = node._operand = result
     node._record = new_record(rule, parents, ())
     limit = switches.keep

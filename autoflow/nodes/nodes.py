@@ -58,11 +58,10 @@ class NodeRole:
 
     @property
     def value(self) -> Array:
-        """The numbers as a plain array, on the same memory. ``x.value = a`` overwrites them."""
+        """The numbers as a plain array on the same memory. Of operations and constants to be read only: derivatives
+        may need them. ``x.value = a`` overwrites them, and whoever needs the old ones notices."""
         value = value_of(self)
-        if isinstance(self, OperationRole):
-            self._operand = value  # whoever holds the array may write into it: read from there from now on
-        return value
+        return value if isinstance(self, VariableRole) else read_only(value)
 
     @value.setter
     def value(self, new: Array) -> None:
@@ -146,10 +145,7 @@ class NodeRole:
         >>> x.grad
         array(3.)
         """
-        value = value_of(self).view()
-        if self.family is NUMPY:  # no other library knows read-only arrays
-            value.flags.writeable = False
-        node = constant_on(value, self.family)
+        node = constant_on(read_only(value_of(self).view()), self.family)
         if is_lent(self):
             node._lent = True
         return node
@@ -343,6 +339,9 @@ NUMPY.from_numpy = NUMPY.to_numpy = lambda array: array
 Node, Variable, Constant, Operation, View = NUMPY.Node, NUMPY.Variable, NUMPY.Constant, NUMPY.Operation, NUMPY.View
 
 
+set_flags: Any = np.ndarray.setflags  # called on nodes: set_flags(node, False) is write=False
+
+
 def leaf(cls: Any, array: Array, name: str | None) -> Any:
     """A Variable or Constant around ``array``, of the family of its array type."""
     family = FAMILIES[type(array)]
@@ -351,6 +350,8 @@ def leaf(cls: Any, array: Array, name: str | None) -> Any:
             array, family = cls.family.from_numpy(array), cls.family
         cls = getattr(family, cls.__name__)
     node = array.view(cls)
+    if family is NUMPY:
+        set_flags(node, False)
     node._value = array
     node._name = name and str(name)
     node._number = now()
@@ -374,6 +375,8 @@ def is_lent(x: Any) -> bool:
 def constant_on(array: Array, family: Family | None = None) -> Any:
     """``array`` itself as a Constant."""
     node = array.view((family or FAMILIES[type(array)]).Constant)
+    if node.family is NUMPY:
+        set_flags(node, False)
     node._value, node._name, node._number, node._count = array, None, now(), CONSTANT.tick()
     return node
 
@@ -385,6 +388,15 @@ def value_of(x: Any) -> Any:
     if type(x) in (tuple, list):
         return type(x)([value_of(v) for v in x])
     return slice(value_of(x.start), value_of(x.stop), value_of(x.step)) if type(x) is slice else x
+
+
+def read_only(value: Array) -> Array:
+    """A view of it that cannot be written into. (Arrays of other libraries have no such flag: the array itself.)"""
+    if type(value) is not np.ndarray:
+        return value
+    view = value.view()
+    set_flags(view, False)
+    return view
 
 
 def plain_view(x: Any) -> Array:
@@ -437,6 +449,8 @@ def node_on(value: Array, record: Record) -> Any:
     """An Operation that shows ``value`` and has that record."""
     value = value if type(value) in FAMILIES else np.asarray(value)
     node = value.view(FAMILIES[type(value)].Operation)
+    if node.family is NUMPY:
+        set_flags(node, False)
     node._value = node._operand = value
     node._record = record
     return node

@@ -60,7 +60,7 @@ def full_like(
     """A Constant to be written into, as zeros_like; an Operation if ``fill_value`` is a node with a gradient."""
     fresh = np.empty_like(a, dtype, order, **given(shape=shape, device=device))
     if not has_gradient(fill_value):
-        np.copyto(fresh.value, plain(fill_value), casting="unsafe")
+        np.copyto(fresh, plain(fill_value), casting="unsafe")
         return fresh
     if isinstance(fill_value, (list, tuple)):
         raise NoRuleError("np.full_like(x, [...]) with nodes in the list: make one node of it first, af.array([...])")

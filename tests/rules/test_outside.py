@@ -311,7 +311,7 @@ def test_full_like_of_plain_numbers(fill, options):
     assert isinstance(z, af.Constant)
     assert (z.dtype, z.shape) == (numpys.dtype, numpys.shape)
     assert z.value.tobytes() == numpys.tobytes()
-    assert z.value.flags.writeable
+    assert z._value.flags.writeable
 
 
 def test_full_like_of_a_node():
