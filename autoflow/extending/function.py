@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from .. import pytree
 from ..backends.registry import FAMILIES
 from ..errors import GradientShapeError, lost
 from ..forward.recording import finish, plain_option
@@ -23,7 +24,17 @@ from ..nodes.nodes import NodeRole, new_record, record_of, source_of, value_of
 from ..nodes.records import Record
 from ..rules import RULES
 from ..rules.table import Rule
-from .joint import Parts, check_history, gather, joint_row, own_result, part_again, record_results, unknown
+from .joint import (
+    Parts,
+    check_history,
+    gather,
+    joint_row,
+    made_by_forward,
+    own_result,
+    part_again,
+    record_results,
+    unknown,
+)
 
 Array = Any
 
@@ -39,14 +50,15 @@ class Context:
     def __init__(self) -> None:
         self._saved: list[Any] = []
         self._plain: list[Any] = []  # results without a gradient
+        self._constants: list[Any] = []
 
     def save_for_backward(self, *arrays: Any) -> None:
         """Keep these for backward: arguments, results, intermediate arrays. None stays None.
 
         Arguments and results are kept by the graph, which notices if they are overwritten; in a backward pass that
         is differentiated again they come back as nodes. How an intermediate array depends on the arguments nobody
-        knows, so there its derivatives are NaN: save arguments, and compute it in backward again. (What is in an
-        attribute of ``ctx`` counts as constant.)
+        knows, so there its derivatives are NaN: save arguments, and compute it in backward again. (Through an
+        array in an attribute of ``ctx`` they are a LostGradientError.)
         """
         self._saved.extend(arrays)
 
@@ -65,6 +77,11 @@ class Context:
     def mark_non_differentiable(self, *results: Any) -> None:
         """These results of forward have no gradient: they become Constants."""
         self._plain.extend(results)
+
+    def mark_constant(self, *arrays: Any) -> None:
+        """These arrays, kept in attributes of ``ctx``, do not depend on the arguments of forward: a grid, a mask that
+        was drawn. So a backward that reads them can be differentiated again."""
+        self._constants.extend(arrays)
 
 
 class Function:
@@ -154,6 +171,8 @@ class Call:
             if found:
                 ctx._saved[k] = None  # the record keeps it
         self.outs = sorted({j for kind, j in self.tags if kind == "result"})
+        needs = ctx.needs_input_grad
+        self.constants = [*ctx._constants, *[x for x, needed in zip(plain, needs, strict=True) if not needed]]
 
     def row(self) -> Rule:
         """The row: one per class and what was saved, all counted together."""
@@ -176,6 +195,8 @@ class Call:
         record = saved[-1]
         grads = [g.grads.get(j) for j in range(self.nresults)] if isinstance(g, Parts) else [g]
         ctx = copy.copy(self.ctx)  # passes may run beside each other
+        if modes().recording:
+            vars(ctx).update(self.attributes(record))
         ctx._saved = [self.saved(k, saved) for k in range(len(self.tags))]
         answer = self.cls.backward(ctx, *[np.asarray(g) if isinstance(g, np.generic) else g for g in grads])
         sent = self.checked(answer, record)
@@ -201,6 +222,18 @@ class Call:
         else:
             x = saved[-2]
         return np.asarray(x) if isinstance(x, np.generic) else x
+
+    def attributes(self, record: Record) -> dict[str, Any]:
+        """Those of ``ctx`` for a recorded pass: an array that forward made may depend on the arguments."""
+
+        def own(name: str) -> Callable[[Any], Any]:
+            def as_node(x: Any) -> Any:
+                is_array = (type(x) in FAMILIES or isinstance(x, np.generic)) and x.dtype.kind in "fc"
+                return made_by_forward(record, x, name) if is_array and not any(x is c for c in self.constants) else x
+
+            return as_node
+
+        return {k: pytree.mapped(own(k), x) for k, x in vars(self.ctx).items() if not k.startswith("_")}
 
     def checked(self, answer: Any, record: Record) -> list[Any]:
         """What backward returned, one gradient per operand, of the right shape."""

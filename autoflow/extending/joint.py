@@ -102,6 +102,22 @@ def unknown(record: Record, value: Array) -> Any:
     return node_on(value, new_record(_UNKNOWN[n], record.parents, (*record.saved[:n], value)))
 
 
+def made_by_forward(record: Record, value: Array, name: str) -> Any:
+    """An array that a Function's forward made and keeps in the attribute ``name``, as a node on the operands of
+    ``record``. How it depends on them nobody knows: whoever differentiates through it gets an error."""
+
+    def refuse(g: Any, saved: Any) -> Any:
+        raise LostGradientError(
+            f"{record.rule.name}.backward reads ctx.{name}, an array that forward made, and is differentiated again: "
+            f"how it depends on the arguments is not known. Save the arguments with ctx.save_for_backward and compute "
+            f"it in backward again; or, if it does not depend on them, say ctx.mark_constant(array) in forward."
+        )
+
+    n = len(record.parents)
+    row = joint_row(name, [f"x{k}" for k in range(n)], joint=refuse)
+    return node_on(value, new_record(row, record.parents, (*record.saved[:n], value)))
+
+
 def _nan(x: Any) -> Any:
     dtype = getattr(x, "dtype", np.dtype(np.float64))
     return np.full(np.shape(x) if not isinstance(x, Ghost) else x.shape, np.nan, dtype if dtype.kind in "fc" else None)

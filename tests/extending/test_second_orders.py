@@ -46,3 +46,53 @@ def test_derivatives_that_keep_g_or_are_zero_are_not_refused():
 
     f = af.primitive(step).defvjp(x=lambda g: np.zeros(g.shape))
     assert af.grad(lambda x: np.sum(af.grad(lambda x: np.sum(np.sin(f(x)) * x))(x)))(np.array([1.5])) == 0.0
+
+
+def keep_array(ctx, y):
+    ctx.y = y
+
+
+def keep_in_a_dict(ctx, y):
+    ctx.y = {"cache": [y, 3]}
+
+
+def keep_a_number_of_numpy(ctx, y):
+    ctx.y = y.sum()
+
+
+def keep_a_constant(ctx, y):
+    ctx.y = np.full_like(y, 2.0)
+    ctx.mark_constant(ctx.y)
+
+
+KEPT = {f.__name__: f for f in (keep_array, keep_in_a_dict, keep_a_number_of_numpy, keep_a_constant)}
+
+
+@pytest.mark.parametrize("name", KEPT)
+@pytest.mark.parametrize("shape", [(3,), ()])
+def test_what_forward_keeps_in_an_attribute_is_no_constant_when_differentiated_again(name, shape):
+    class Kept(af.Function):
+        @staticmethod
+        def forward(ctx, x, other):
+            KEPT[name](ctx, np.exp(x))
+            ctx.shape, ctx.words, ctx.other = x.shape, "words", other
+            return np.exp(x)
+
+        @staticmethod
+        def backward(ctx, g):
+            y = ctx.y["cache"][0] if isinstance(ctx.y, dict) else ctx.y
+            return g * y * ctx.other, None
+
+    x, other = np.full(shape, 0.3), np.full(shape, 2.0)
+    h = lambda x: np.sum(Kept.apply(x, other) * 1.0)  # noqa: E731
+    first = af.grad(h)(x)
+    assert np.all(first > 0)
+    second = af.grad(lambda x: np.sum(x * af.grad(h)(x)))
+    if name == "keep_a_constant":
+        np.testing.assert_array_equal(second(x), 4.0)
+    else:
+        with pytest.raises(LostGradientError, match=r"ctx\.y, .* ctx\.mark_constant"):
+            second(x)
+    v = af.Variable(x)
+    h(v).backward(create_graph=True)  # the first derivative may be recorded as often as one likes
+    np.testing.assert_array_equal(v.grad.value, first)
