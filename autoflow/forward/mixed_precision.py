@@ -22,7 +22,6 @@ from ..modes import modes, switched
 from ..nodes.nodes import NodeRole, value_of
 from ..rules import RULES
 from ..rules.table import Rule
-from . import operators
 from .recording import FORWARD, NUMBERS, apply
 
 Array = Any
@@ -100,8 +99,8 @@ def connect() -> None:
     """Let the operations in LOW and FULL ask for the mode before they compute. (Again after ``operators.install``.)"""
     for function, forward in FORWARD.items():
         FORWARD[function] = asking(RULES[function], forward)
-    for name in ("matmul", "pow"):
-        rule = RULES[operators.BINARY[name]]
+    for name, function in (("matmul", np.matmul), ("pow", np.power)):
+        rule = RULES[function]
         setattr(NodeRole, f"__{name}__", asking(rule, vars(NodeRole)[f"__{name}__"]))
         setattr(NodeRole, f"__r{name}__", asking(rule, vars(NodeRole)[f"__r{name}__"], -1))
 
