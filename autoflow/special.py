@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from .lazy import shown
 from .rules.shapes import Axis, as_array, plain, restore_axes, sum_to
 from .rules.table import of, primitive, rule
 from .rules.ufuncs import shares
@@ -31,6 +32,7 @@ __all__ = [
     "diric", "factorial", "lambertw", "log_softmax", "logsumexp", "multigammaln", "polygamma", "softmax",
     "spherical_in", "spherical_jn", "spherical_kn", "spherical_yn",
 ]  # fmt: skip
+__dir__ = shown(__all__)
 
 # ---------------------------------------------------------------- sums of exponentials
 
