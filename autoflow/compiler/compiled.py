@@ -326,8 +326,8 @@ def compile(
     and ContextVars.
 
     Warnings and errors of NumPy (``np.errstate``, warnings as errors) come from eager code: if a program meets an
-    infinity, NaN or overflow that its caller does not ignore, ``f`` runs once more. An unused value is not computed, and
-    cannot warn; nor does an overflow inside a product of matrices, or what is computed from constants.
+    infinity, NaN or overflow that its caller does not ignore, ``f`` runs once more. An unused value is not computed,
+    and cannot warn; nor does an overflow inside a product of matrices, or what is computed from constants.
 
     Raises CompileError for what would not be the same at the next call: Python that asks for a value
     (``if x.sum() > 0``, ``float(x)``, ``np.asarray(x)``); another shape or dtype of a call like ``x[x > 0]``; random
