@@ -1,6 +1,6 @@
 """The pages "you write / we write": the right column is run, each example alone, and shows what it says.
 
-The left column is run too where the peer is installed.
+The left column is run too where the peer is installed. And what all pages name or link to is there.
 """
 
 import ast
@@ -81,7 +81,9 @@ def test_the_tour_begins_with_twelve_files_and_says_how_long_they_take():
     assert [int(number) for number, _, _ in rows] == list(range(1, 13))
     for _, name, minutes in rows:
         lines = (TOUR.parent / name).read_text(encoding="utf-8").count("\n")
-        assert abs(lines / 20 - int(minutes)) <= 2, f"{name} has {lines} lines: {lines / 20:.0f} minutes"
+        assert abs(lines / 20 - int(minutes)) <= max(2, 0.2 * int(minutes)), (
+            f"{name} has {lines} lines: {lines / 20:.0f} minutes"
+        )
 
 
 def test_the_tour_names_files_that_are_there():

@@ -273,7 +273,7 @@ class OperationRole(NodeRole):
         """An Operation with a value that you computed yourself.
 
         The rule is the table's row called ``opmethod``; if there is none, set one: ``node.grad_fn = f``, where
-        ``f(g)`` returns what is sent to each operand.
+        ``f(g)`` returns what is sent to each operand. Raises DataError for a value that cannot be a Variable's.
 
         >>> import autoflow as af
         >>> x = af.Variable(3.0)

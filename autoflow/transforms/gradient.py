@@ -95,7 +95,8 @@ def elementwise_grad(
 ) -> Callable[..., Any]:  # fmt: skip
     """The derivative of an elementwise function at each element. As :func:`grad`, for results of any shape.
 
-    It is the gradient of the sum of the result, Σᵢ ∂zᵢ/∂xⱼ, which for an elementwise function is ∂zⱼ/∂xⱼ.
+    It is the gradient of the sum of the result, Σᵢ ∂zᵢ/∂xⱼ, which for an elementwise function is ∂zⱼ/∂xⱼ. Raises
+    LostGradientError if the result depends on none of the arguments, SeedError if it is complex.
 
     >>> elementwise_grad(np.square)(np.array([1.0, 2.0, 3.0]))
     array([2., 4., 6.])

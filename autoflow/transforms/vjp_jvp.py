@@ -37,6 +37,9 @@ def vjp(
     The pullback takes one cotangent, shaped like the value, and returns a tuple, one gradient per primal. It may be
     called any number of times.
 
+    Raises LostGradientError if the value depends on none of the primals, unless ``allow_unused``; SeedError, in the
+    pullback, if the cotangent does not fit the value.
+
     >>> value, pullback = vjp(np.multiply, 3.0, 5.0)
     >>> pullback(1.0)
     (array(5.), array(3.))
@@ -61,6 +64,9 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any, *, allow_unused: boo
     primals : a tuple of the arguments; anything else is the one argument.
     tangents : the same containers and shapes.
 
+    Raises LostGradientError if the value depends on none of the primals, unless ``allow_unused``; SeedError if the
+    tangents do not fit.
+
     >>> value, tangent = jvp(lambda x, y: x * y, (3.0, 5.0), (1.0, 0.0))
     >>> float(value), float(tangent)
     (15.0, 5.0)
@@ -80,6 +86,8 @@ def hvp(f: Callable[..., Any], primals: Any, vectors: Any, *, allow_unused: bool
 
     primals : a tuple of the arguments; anything else is the one argument.
     vectors : the same containers and shapes. The answer has them too.
+
+    Raises errors as :func:`vjp` does, and TypeError if ``f`` does not return one number.
 
     >>> hvp(lambda x: np.sum(x**3), np.array([1.0, 2.0]), np.array([1.0, 0.5]))
     array([6., 6.])
