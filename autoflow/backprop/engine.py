@@ -42,8 +42,8 @@ Whoever starts a pass brings two functions:
                          and the pair that shall remain in the answer for this record, or None
     ``add(a, b)``        the sum of two contributions, or of whatever else the pulls return
 
-The rest is bookkeeping, in tables that belong to the pass: records are only read, so passes may run inside each other
-and beside each other on the same graph.
+The rest is bookkeeping, in tables that belong to the pass: records are only read, so passes on the same graph may
+be nested, or run at the same time.
 """
 
 from __future__ import annotations
