@@ -1,8 +1,8 @@
-"""scipy.special for nodes: the functions of which NumPy does not ask.
+"""scipy.special for nodes: the functions that do not ask a node.
 
 SciPy's special functions are ufuncs, and those of nodes are differentiated under their own names:
-``scipy.special.erf(x)``. Some are written in Python and turn a node into plain numbers before anybody is asked, or copy
-the numbers halfway. Those are here, with SciPy's names, arguments and values.
+``scipy.special.erf(x)``. Some are written in Python and turn a node into plain numbers without asking it, or copy the
+numbers halfway. Those are here, with SciPy's names, arguments and values.
 
     from autoflow import special
     special.logsumexp(x, axis=1), special.polygamma(1, x), special.spherical_jn(2, x)

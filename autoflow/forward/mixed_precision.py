@@ -136,7 +136,7 @@ class GradScaler:
     """Scales losses up and gradients down, and finds the largest scale at which nothing overflows.
 
     scale : the first one, 65,536.
-    growth, interval : after so many steps in a row without overflow the scale is multiplied by ``growth``.
+    growth, interval : after ``interval`` steps in a row without overflow the scale is multiplied by ``growth``.
     backoff : after a step with an infinite or NaN gradient, which is skipped, by this.
 
     ``optimizer`` is any object with ``parameters`` (an iterable of Variables) and ``step()``.
