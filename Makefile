@@ -75,8 +75,9 @@ bench: $(VENV)/bench.stamp  ## times beside the peers
 docs: $(VENV)/docs.stamp  ## the API reference in build/docs, from the docstrings: needs nothing installed before
 	PYTHONPATH=. $(PY) docs/make_api.py build/docs
 
+# An egg-info of an earlier build has a list of files, which setuptools would add to those of today.
 dist: $(VENV)/release.stamp  ## wheel and sdist in dist, checked; TAG=v0.2.0 make dist: also for that tag
-	rm -rf dist build/lib build/bdist.*
+	rm -rf dist build/lib build/bdist.* autoflow.egg-info
 	$(PY) -m build --no-isolation
 	$(PY) .ci/check_dist.py "$$TAG"
 
