@@ -72,7 +72,7 @@ bench: $(VENV)/bench.stamp  ## times beside the peers
 	$(PY) benchmarks/more_workloads.py --cold
 	$(PY) benchmarks/curves.py
 
-docs: $(VENV)/docs.stamp  ## the API reference in build/docs, from the docstrings: needs nothing installed before
+docs: $(VENV)/docs.stamp  ## the API reference in build/docs, from the docstrings, beginning with docs/tasks.md
 	PYTHONPATH=. $(PY) docs/make_api.py build/docs
 
 # An egg-info of an earlier build has a list of files, which setuptools would add to those of today.

@@ -78,7 +78,6 @@ def main(folder: Path) -> None:
     for name in autoflow.__all__:  # pdoc looks into the module's dictionary, where names that wait are not yet
         setattr(autoflow, name, getattr(autoflow, name))
     options: Any = type(autoflow.options)  # whose docstring is that of af.options: pdoc shows those of classes only
-    options.__name__ = options.__qualname__ = "options"
     autoflow.options = options
     tasks = (HERE / "tasks.md").read_text(encoding="utf-8")
     autoflow.__all__ = order_names(tasks)
@@ -91,6 +90,7 @@ def main(folder: Path) -> None:
     for module in (autoflow, autoflow.backends, autoflow.nn, autoflow.optim, autoflow.pictures):
         for name in module.__all__:
             tell_home(getattr(module, name))
+    options.__name__ = options.__qualname__ = "options"  # not before: its source is found by the name it has there
     pdoc.render.configure(math=True, docformat="restructuredtext", search=True, template_directory=HERE / "templates")
     arrays = {
         name for name in dir(np.ndarray) if not name.startswith("_")
