@@ -22,6 +22,8 @@ import autoflow
 
 HERE = Path(__file__).parent
 NODES = ["Variable", "Node", "Operation", "Constant"]
+# What the pages of nodes leave out: methods of arrays, which mean what they mean in NumPy, and what only we use.
+HIDDEN = {"create_node", "family", "parents", "role", *[name for name in dir(np.ndarray) if not name.startswith("_")]}
 # What users import, with what these name in ``__all__``. The other modules are for those who read the source.
 MODULES = ["autoflow", "autoflow.backends", "autoflow.errors", "autoflow.pictures"]
 
@@ -92,12 +94,7 @@ def main(folder: Path) -> None:
             tell_home(getattr(module, name))
     options.__name__ = options.__qualname__ = "options"  # not before: its source is found by the name it has there
     pdoc.render.configure(math=True, docformat="restructuredtext", search=True, template_directory=HERE / "templates")
-    arrays = {
-        name for name in dir(np.ndarray) if not name.startswith("_")
-    }  # they are NumPy's, and mean what they mean there
-    pdoc.render.env.globals["hidden_members"] = dict.fromkeys(
-        NODES, arrays | {"create_node", "family", "parents", "role"}
-    )
+    pdoc.render.env.globals["hidden_members"] = dict.fromkeys(NODES, HIDDEN)
     for cls in (autoflow.Node, autoflow.Variable, autoflow.Constant, autoflow.Operation):
         for name, member in vars(cls.role).items():  # node classes inherit from roles, which are no users' business
             if not name.startswith("_"):
