@@ -1,7 +1,7 @@
 # Needs Python >= 3.11 and make; everything else goes into .venv, which is filled once and again when setup.cfg or the
 # pinned versions change. `make test PYTHON=python3.12 VENV=.venv-3.12` takes another Python.
 
-.PHONY: help version demo test core check lint nightly versions newest constraints bench docs clean
+.PHONY: help version demo test core check lint types nightly versions newest constraints bench docs dist clean
 .DEFAULT_GOAL := help
 
 VENV := .venv
@@ -38,9 +38,11 @@ core: $(VENV)/test.stamp  ## what depends on the versions of Python and NumPy, i
 check: lint  ## for daily work, under two minutes
 	$(PYTEST) -n auto -m "not slow"
 
-lint: $(VENV)/dev.stamp  ## ruff and mypy
+lint: $(VENV)/dev.stamp types  ## ruff and mypy
 	$(PY) -m ruff check
 	$(PY) -m ruff format --check
+
+types: $(VENV)/dev.stamp
 	$(PY) -m mypy
 
 nightly: $(VENV)/dev.stamp  ## the full sets
@@ -70,8 +72,14 @@ bench: $(VENV)/bench.stamp  ## times beside the peers
 	$(PY) benchmarks/more_workloads.py --cold
 	$(PY) benchmarks/curves.py
 
-docs: $(VENV)/docs.stamp  ## the API reference in build/docs, from the docstrings
+docs: $(VENV)/docs.stamp  ## the API reference in build/docs, from the docstrings, beginning with docs/tasks.md
 	PYTHONPATH=. $(PY) docs/make_api.py build/docs
+
+# An egg-info of an earlier build has a list of files, which setuptools would add to those of today.
+dist: $(VENV)/release.stamp  ## wheel and sdist in dist, checked; TAG=v0.2.0 make dist: also for that tag
+	rm -rf dist build/lib build/bdist.* autoflow.egg-info
+	$(PY) -m build --no-isolation
+	$(PY) .ci/check_dist.py "$$TAG"
 
 clean:  ## remove whatever can be made again
 	rm -rf $(VENV) .venv-* build dist demo *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -12,7 +12,7 @@ from .numbering import reset
 from .threads import warn_if_free_threaded
 from .transforms.gradient import elementwise_grad, grad, grad_and_aux, value_and_grad
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 LATER = {  # public name -> the module that has it, imported at first use: unused features cost nothing at import
     "Autodiff": "arrays.devices", "Function": "extending.function", "Gradients": "transforms.gradient_table",
     "GradScaler": "forward.mixed_precision", "autocast": "forward.mixed_precision", "check": "transforms.gradcheck",

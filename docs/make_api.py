@@ -1,6 +1,7 @@
 """The API reference, from the docstrings: ``make docs``, or ``python docs/make_api.py FOLDER``. pdoc writes the pages.
 
-A name that does not resolve, a docstring that pdoc cannot show, or any other warning is an error.
+It begins with the tasks of ``tasks.md``, and lists first what these name. A name that does not resolve, a docstring
+that pdoc cannot show, or any other warning is an error.
 """
 
 from __future__ import annotations
@@ -8,15 +9,21 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import re
 import sys
 import warnings
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pdoc
 
 import autoflow
 
+HERE = Path(__file__).parent
+NODES = ["Variable", "Node", "Operation", "Constant"]
+# What the pages of nodes leave out: methods of arrays, which mean what they mean in NumPy, and what only we use.
+HIDDEN = {"create_node", "family", "parents", "role", *[name for name in dir(np.ndarray) if not name.startswith("_")]}
 # What users import, with what these name in ``__all__``. The other modules are for those who read the source.
 MODULES = ["autoflow", "autoflow.backends", "autoflow.errors", "autoflow.pictures"]
 
@@ -34,12 +41,49 @@ def tell_home(thing: Any) -> None:
         thing.__firstlineno__ = lines[0] if lines else 1  # type: ignore[attr-defined]
 
 
+def find_place(name: str) -> str:
+    """The link to ``af.nn.Linear``. Raises AttributeError if there is no such thing."""
+    words = name.split(".")[1:]
+    thing: Any = autoflow
+    modules = 0
+    for k, word in enumerate(words):
+        thing = getattr(thing, word)
+        modules = k + 1 if inspect.ismodule(thing) else modules
+    page = "/".join(["autoflow", *words[:modules]]) + ".html" if modules else ""
+    place = ".".join(words[modules:])
+    return f"{page}#{place}" if place else page
+
+
+def link_names(text: str) -> str:
+    """Every `af.name` of the text as a link to where it is described. `Node.name` pdoc links itself."""
+
+    def link(match: re.Match[str]) -> str:
+        name = match[1]
+        if name.startswith("examples/") and not (HERE.parent / name).exists():
+            raise FileNotFoundError(name)
+        if name.startswith("Node."):
+            find_place(f"af.{name}")
+        return f"[`{name}`]({find_place(name)})" if name.startswith("af.") else match[0]
+
+    return re.sub(r"`([^`]+)`", link, text)
+
+
+def order_names(tasks: str) -> list[str]:
+    """What autoflow exports: the nodes, then in the order of the tasks, then the rest."""
+    names = [*NODES, *re.findall(r"`af\.(\w+)", tasks), *sorted(autoflow.__all__)]
+    return [name for name in dict.fromkeys(names) if name in autoflow.__all__]
+
+
 def main(folder: Path) -> None:
     """Write the site into ``folder``."""
     warnings.simplefilter("error")
     for name in autoflow.__all__:  # pdoc looks into the module's dictionary, where names that wait are not yet
         setattr(autoflow, name, getattr(autoflow, name))
-    autoflow.__all__ = list(autoflow.__all__)
+    options: Any = type(autoflow.options)  # whose docstring is that of af.options: pdoc shows those of classes only
+    autoflow.options = options
+    tasks = (HERE / "tasks.md").read_text(encoding="utf-8")
+    autoflow.__all__ = order_names(tasks)
+    autoflow.__doc__ = f"{autoflow.__doc__}\n\n{link_names(tasks)}"
     for name in MODULES:
         module = importlib.import_module(name)
         missing = [n for n in getattr(module, "__all__", []) if not (getattr(module, n).__doc__ or "").strip()]
@@ -48,11 +92,15 @@ def main(folder: Path) -> None:
     for module in (autoflow, autoflow.backends, autoflow.nn, autoflow.optim, autoflow.pictures):
         for name in module.__all__:
             tell_home(getattr(module, name))
-    pdoc.render.configure(math=True, docformat="restructuredtext", search=True)
+    options.__name__ = options.__qualname__ = "options"  # not before: its source is found by the name it has there
+    pdoc.render.configure(math=True, docformat="restructuredtext", search=True, template_directory=HERE / "templates")
+    pdoc.render.env.globals["hidden_members"] = dict.fromkeys(NODES, HIDDEN)
     for cls in (autoflow.Node, autoflow.Variable, autoflow.Constant, autoflow.Operation):
         for name, member in vars(cls.role).items():  # node classes inherit from roles, which are no users' business
             if not name.startswith("_"):
                 setattr(cls, name, member)
+    for cls in (autoflow.Variable, autoflow.Constant):
+        cls.role.__new__.__doc__ = ""  # the arguments are shown of a constructor that has a docstring
     pdoc.pdoc(*MODULES, output_directory=folder)
     print(f"{len(list(folder.rglob('*.html')))} pages in {folder}")
 

@@ -1,6 +1,7 @@
 """What users install: the wheel, in an environment with nothing else. And the API reference that they read."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -72,5 +73,15 @@ def test_the_api_reference_is_built_without_a_warning(tmp_path):
     done = run(sys.executable, ROOT / "docs" / "make_api.py", tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)})
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "autoflow.html").read_text(encoding="utf-8")
-    for name in ("Variable.assign", "Node.backward", "grad", "fit", "Autodiff"):
-        assert f'id="{name}"' in page
+    places = re.findall(r'id="([^"]+)"', page)
+    assert {"Variable.assign", "Node.backward", "grad", "fit", "Autodiff", "options"} <= set(places)
+    assert not {"Variable.create_node", "Node.role", "Node.family", "Node.sum", "Variable.parents"} & set(places)
+    assert "Role" not in re.sub(r'<div class="pdoc-code.*?</div>', "", page, flags=re.DOTALL)
+    assert page.index('id="i-want-to"') < page.index('id="Variable"') < page.index('id="Node"')
+    tasks = page[page.index('id="i-want-to"') : page.index('id="Variable"')]
+    links = re.findall(r"<td>.*?</td>", tasks, re.DOTALL)
+    targets = re.findall(r'href="([^"]+)"', "".join(links))
+    assert len(targets) > 40
+    for file, place in (target.split("#") if "#" in target else (target, "") for target in targets):
+        assert not file or (tmp_path / file).exists(), file
+        assert file or place in places, place

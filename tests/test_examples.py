@@ -1,0 +1,166 @@
+"""The scripts of examples/: each is run, and what it prints is compared with the same result found in another way."""
+
+import ast
+import re
+import runpy
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import autoflow as af
+
+FOLDER = Path(__file__).parent.parent / "examples"
+SCRIPTS = sorted(FOLDER.glob("*.py"))
+NEED_SCIPY = {"fit_a_curve", "fit_an_ode"}
+PRINTED = re.compile(r"(\S*[^\s:=]):?(?: =)? (-?\d+(?:\.\d+)?(?:e[+-]\d+)?)")
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """Run a script in an empty folder: its variables, and the numbers that it printed, by the word before them."""
+
+    def run(name):
+        if name in NEED_SCIPY:
+            pytest.importorskip("scipy")
+        monkeypatch.chdir(tmp_path)
+        af.reset()
+        names = runpy.run_path(str(FOLDER / f"{name}.py"), run_name="__main__")
+        text = capsys.readouterr().out
+        return names, {word: float(number) for word, number in PRINTED.findall(text)}
+
+    return run
+
+
+def test_each_script_has_a_test():
+    assert {f"test_{path.stem}" for path in SCRIPTS} <= set(globals())
+    assert len(SCRIPTS) == 10
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
+def test_a_script_is_short_says_what_it_shows_and_what_it_needs(path):
+    text = path.read_text(encoding="utf-8")
+    assert text.count("\n") <= 60
+    doc = ast.get_docstring(ast.parse(text))
+    assert "\n\nShows " in doc
+    assert ("Needs SciPy." in doc) == ("scipy" in re.findall(r"^(?:from|import) (\w+)", text, re.MULTILINE))
+    assert ("Needs SciPy." in doc) == (path.stem in NEED_SCIPY)
+
+
+def test_linear_regression(run):
+    names, printed = run("linear_regression")
+    expected = np.polyfit(names["x"], names["y"], 1)
+    np.testing.assert_allclose([printed["slope"], printed["intercept"]], expected, atol=1e-6)
+
+
+def test_logistic_regression(run):
+    """At the maximum Xᵀ (chance − answers) = 0, and the information is Xᵀ diag(p (1 − p)) X."""
+    names, printed = run("logistic_regression")
+    x, weights = names["features"], np.array([printed["bias"], printed["first"], printed["second"]])
+    chance = 1 / (1 + np.exp(-x @ weights))
+    np.testing.assert_allclose(x.T @ (chance - names["answers"]), 0, atol=2e-4)  # six digits are printed
+    information = (x.T * (chance * (1 - chance))) @ x
+    np.testing.assert_allclose(names["errors"], np.sqrt(np.diag(np.linalg.inv(information))), rtol=1e-5)
+    assert np.all(np.abs(weights - [-0.5, 2, -1]) < 3 * names["errors"])
+
+
+def test_fit_a_curve(run):
+    names, printed = run("fit_a_curve")
+    from scipy.optimize import curve_fit
+
+    def curve(t, a, b, c):
+        return a * np.exp(-b * t) * np.cos(c * t)
+
+    expected, _ = curve_fit(curve, names["time"], names["data"], p0=[1.0, 0.1, 1.3])  # by differences
+    np.testing.assert_allclose([printed[word] for word in ("amplitude", "damping", "frequency")], expected, atol=2e-5)
+    np.testing.assert_allclose(expected, names["truth"], atol=0.05)
+
+
+def test_two_layer_network(run):
+    _, printed = run("two_layer_network")
+    for point in (-2.0, 0.0, 1.0):
+        assert printed[f"network({point})"] == pytest.approx(np.sin(point), abs=0.02)
+    assert printed["error"] < 1e-4
+
+
+def test_train_with_adam(run):
+    """The noise lets a perfect rule, which circle is nearer, make a few mistakes too."""
+    names, printed = run("train_with_adam")
+    x, y = names["new_points"].T
+    upper = np.where(y > 0, np.abs(np.hypot(x, y) - 1), np.minimum(np.hypot(x - 1, y), np.hypot(x + 1, y)))
+    down = np.where(
+        y < 0.5, np.abs(np.hypot(x - 1, y - 0.5) - 1), np.minimum(np.hypot(x, y - 0.5), np.hypot(x - 2, y - 0.5))
+    )
+    perfect = 100 * np.mean((down < upper) == names["new_labels"])
+    assert perfect > 98
+    assert printed["points"] > perfect - 1
+
+
+def test_draw_a_graph(run, tmp_path):
+    _, printed = run("draw_a_graph")
+    assert printed["z"] == pytest.approx(6 + np.sin(2), abs=1e-6)
+    assert printed["dz/dx"] == pytest.approx(3 + np.cos(2), abs=1e-6)
+    assert printed["dz/dy"] == 2.0
+    picture = ET.parse(tmp_path / "graph.svg").getroot()
+    assert picture.tag.endswith("svg")
+    assert {"x", "y"} <= {text.strip() for text in picture.itertext()}
+
+
+def test_compiled_step(run):
+    """Ridge regression: (Xᵀ X / n + λ) w = Xᵀ y / n."""
+    names, printed = run("compiled_step")
+    x, y = names["inputs"], names["targets"]
+    expected = np.linalg.solve(x.T @ x / 50 + 0.1 * np.eye(5), x.T @ y / 50)
+    np.testing.assert_allclose(names["compiled"], expected, rtol=1e-9)
+    assert printed["weights"] == pytest.approx(expected[0], abs=1e-6)
+    assert printed["by"] < 1e-12
+
+
+def test_own_rule(run):
+    """Kepler's equation by fixed points, and its derivative by differences."""
+    _, printed = run("own_rule")
+
+    def kepler(e, m):
+        x = m
+        for _ in range(100):
+            x = m + e * np.sin(x)
+        return x
+
+    assert printed["x"] == pytest.approx(kepler(0.3, 1.0), abs=1e-8)
+    assert printed["dx/de"] == pytest.approx((kepler(0.3001, 1.0) - kepler(0.2999, 1.0)) / 2e-4, abs=1e-6)
+
+
+def test_gaussian_process(run):
+    """The density of a multivariate normal, without Cholesky; no scale and noise nearby has a larger one."""
+    names, printed = run("gaussian_process")
+    x, y = names["x"], names["y"]
+
+    def covariance(scale, noise):
+        return np.exp(-((x[:, None] - x) ** 2) / (2 * scale**2)) + noise**2 * np.eye(x.size)
+
+    def likelihood(scale, noise):
+        k = covariance(scale, noise)
+        return -0.5 * (y @ np.linalg.inv(k) @ y + np.linalg.slogdet(2 * np.pi * k)[1])
+
+    scale, noise = printed["scale"], printed["noise"]
+    assert printed["likelihood"] == pytest.approx(likelihood(scale, noise), abs=1e-5)
+    for factor in (0.99, 1.01):
+        assert likelihood(scale * factor, noise) < printed["likelihood"]
+        assert likelihood(scale, noise * factor) < printed["likelihood"]
+    for point in (2.5, 5.0, 7.5):
+        near = np.exp(-((point - x) ** 2) / (2 * scale**2))
+        assert printed[f"f({point})"] == pytest.approx(near @ np.linalg.inv(covariance(scale, noise)) @ y, abs=1e-4)
+
+
+def test_fit_an_ode(run):
+    """The equation has a solution in closed form; least squares on that one finds the same parameters."""
+    names, printed = run("fit_an_ode")
+    from scipy.optimize import curve_fit
+
+    def solution(t, rate, capacity, start):
+        return capacity / (1 + (capacity / start - 1) * np.exp(-rate * t))
+
+    expected, covariance = curve_fit(solution, names["time"], names["counts"], p0=[1.0, 4.0, 1.0])
+    np.testing.assert_allclose([printed["rate"], printed["capacity"], printed["start"]], expected, atol=2e-4)
+    assert np.all(np.abs(expected - [0.8, 5.0, 0.5]) < 3 * np.sqrt(np.diag(covariance)))
