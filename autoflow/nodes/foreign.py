@@ -46,9 +46,9 @@ CARRIERS = {
     "xarray.Dataset": "",
     "xarray.Variable": "data",
 }
-# Module -> why: it reads ``node.value`` before it asks the node, and would answer with the numbers.
+# Module -> why: it takes the numbers of a node (``node.value``, ``node.view(cls)``) where it should ask the node.
 READERS = {
-    "astropy.units.quantity": "a Quantity takes the value of whatever has one, meaning other Quantities",
+    "astropy.units.quantity": "a Quantity takes the value of whatever has one, and views arrays as Quantities",
 }
 
 
@@ -73,11 +73,14 @@ def refuse_halfway(module: str | None, gradient: bool) -> None:
         )
 
 
-def refuse_reader(module: str) -> None:
-    """Raise MixedArraysError in code that takes a node for an object of its own kind. (It says then that it does not
-    know how to go on, and NumPy asks us.)"""
-    if modes().recording:
-        raise MixedArraysError(f"{module} would take the value of this node, and the history would be lost")
+def refuse_reader(module: str | None, node: Any, gradient: bool) -> None:
+    """Raise MixedArraysError in code that takes the numbers of a node into an object of its own. (In the middle of an
+    operation it says then that it does not know how to go on, and NumPy asks us.)"""
+    if module in READERS and gradient and modes().recording:
+        raise MixedArraysError(
+            f"{module} would take the numbers of {node.name}, and the history would be lost. Give it x.value if that "
+            f"is meant."
+        )
 
 
 def kept_in(kind: type) -> str | None:

@@ -60,8 +60,8 @@ class NodeRole:
     def value(self) -> Array:
         """The numbers as a plain array on the same memory. Of operations and constants to be read only: derivatives
         may need them. ``x.value = a`` overwrites them, and whoever needs the old ones notices."""
-        if (caller := sys._getframe(1).f_globals.get("__name__")) in READERS and self.requires_grad:
-            refuse_reader(caller)
+        if (caller := sys._getframe(1).f_globals.get("__name__")) in READERS:
+            refuse_reader(caller, self, self.requires_grad)
         value = value_of(self)
         return value if isinstance(self, VariableRole) else read_only(value)
 
