@@ -308,8 +308,8 @@ def test_import_loads_only_the_core():
     assert loaded <= {
         "arrays", "arrays.creation", "backends", "backends.registry", "backprop", "backprop.deferred_products",
         "backprop.engine", "backprop.hooks", "backprop.passes", "backprop.quietly", "backprop.reuse",
-        "backprop.saved_values", "errors", "forward",
-        "forward.array_methods", "forward.deferring", "forward.dispatch", "forward.operators", "forward.python_protocols",
+        "backprop.saved_values", "errors", "forward", "forward.array_methods", "forward.deferring",
+        "forward.dispatch", "forward.operators", "forward.python_protocols",
         "forward.recording", "lazy", "modes", "nodes", "nodes.coercion", "nodes.foreign", "nodes.freeing",
         "nodes.grads", "nodes.nodes", "nodes.printing", "nodes.records", "nodes.versions", "numbering", "pytree",
         "rules", "threads", "transforms", "transforms.evaluation", "transforms.gradient",
