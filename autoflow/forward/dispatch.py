@@ -35,9 +35,10 @@ def array_ufunc(self: Any, ufunc: Any, method: str, x: Any, y: Any = None, /, *r
     inputs = (x, *rest) if y is None else (x, y, *rest)
     if wants_numbers(sys._getframe(1).f_globals.get("__name__")):
         return on_numbers(getattr(ufunc, method), inputs, options)
-    kinds = [type(v) for v in (*inputs, *options.get("out", ()))]
-    if len(kinds) > 1 and is_anothers(ufunc, kinds, inputs, method == "at" or "out" in options):
-        return NotImplemented
+    if y is not None or "out" in options:
+        kinds = [type(v) for v in (*inputs, *options.get("out", ()))]
+        if is_anothers(ufunc, kinds, inputs, method == "at" or "out" in options):
+            return NotImplemented
     if method == "__call__" and ufunc in RULES:
         if "dtype" in options:
             inputs, options = computed_in(ufunc, inputs, options)
