@@ -5,7 +5,7 @@ from importlib import import_module
 from .arrays.creation import array, constant, empty, full, ones, stack, stop_gradient, variable, zeros
 from .backprop.passes import backward
 from .forward import array_methods, dispatch, operators  # give nodes their methods, NumPy's hooks and their operators
-from .lazy import publish
+from .lazy import publish, shown
 from .modes import enable_grad, is_grad_enabled, no_grad, options, set_grad_enabled
 from .nodes.nodes import Constant, Node, Operation, Variable
 from .numbering import reset
@@ -13,7 +13,7 @@ from .threads import warn_if_free_threaded
 from .transforms.gradient import elementwise_grad, grad, grad_and_aux, value_and_grad
 
 __version__ = "0.1.0"
-LATER = {  # public name -> the module that has it, imported at first use: nobody pays for what he does not need
+LATER = {  # public name -> the module that has it, imported at first use: unused features cost nothing at import
     "Autodiff": "arrays.devices", "Function": "extending.function", "Gradients": "transforms.gradient_table",
     "GradScaler": "forward.mixed_precision", "autocast": "forward.mixed_precision", "check": "transforms.gradcheck",
     "checkpoint": "backprop.checkpointing", "checkpointing": "backprop.checkpointing", "compile": "compiler",
@@ -34,18 +34,19 @@ __all__ = [
     "set_grad_enabled", "stack", "stop_gradient", "value_and_grad", "variable", "zeros",
     *LATER,
 ]  # fmt: skip
-# Found, but not shown: pickles name them.
+# Not listed, but found: pickles name them.
 IN_PICKLES = {
     "Report": "transforms.gradcheck", "Row": "transforms.gradcheck", "Watched": "nn.plots",
     "_restored": "transforms.gradient_table", "restore": "forward.python_protocols",
 }  # fmt: skip
 publish(globals(), [name for name in __all__ if name not in LATER])
+__dir__ = shown([*__all__, "__version__", "backends", "errors"])
 warn_if_free_threaded()
-del array_methods, dispatch, operators, publish, warn_if_free_threaded
+del array_methods, dispatch, operators, publish, shown, warn_if_free_threaded
 
 
 def __getattr__(name: str) -> object:
-    """``af.draw`` and whatever else is imported when it is first needed."""
+    """``af.draw`` and everything else that is imported at its first use."""
     path = LATER.get(name, IN_PICKLES.get(name))
     if path is None:
         raise AttributeError(f"module 'autoflow' has no attribute {name!r}")

@@ -5,7 +5,7 @@ find what a package exports.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from types import FunctionType
 from typing import Any
 
@@ -20,9 +20,15 @@ def later(path: str) -> Any:
     return getattr(importlib.import_module(module), name)
 
 
+def shown(public: Iterable[str]) -> Callable[[], list[str]]:
+    """``__dir__`` of a module: what completion shows are its public names, also those that are loaded when used."""
+    return lambda: sorted(public)
+
+
 def publish(names: dict[str, Any], public: Iterable[str]) -> None:
     """Let the classes and functions of a package say that they are the package's, wherever they are written: pickles
     and ``help()`` name the place that stays. ``names``: the package's ``globals()``."""
+    names["__dir__"] = shown(public)
     for name in public:
         if isinstance(names[name], (type, FunctionType)):
             names[name].__module__ = names["__name__"]

@@ -19,6 +19,12 @@ def _built_in(name: str) -> Any:
     return next((function for function, row in _RULES.items() if row.name == name and callable(function)), None)
 
 
+def __dir__() -> list[str]:
+    """What completion shows: all operations, built in and registered."""
+    built_in = [row.name for function, row in _RULES.items() if callable(function) and row.name[0] != "_"]
+    return sorted({*built_in, *_REGISTERED, "register_function", "register_operation"})
+
+
 def _register(name: str, function: Any, replace: bool) -> Any:
     if not (isinstance(name, str) and name.isidentifier()) or name.startswith("_"):
         raise ValueError(f"af.ops.{name} could not be written: a name is letters, digits and underscores")
@@ -70,7 +76,3 @@ def __getattr__(name: str) -> Any:
     if found is None:
         raise AttributeError(f"af.ops has no {name!r}: register_operation({name!r}, function) would make it")
     return found
-
-
-def __dir__() -> list[str]:
-    return sorted({*_REGISTERED, *[row.name for row in _RULES.values()]})

@@ -31,7 +31,7 @@ def is_number(x: Any) -> bool:
 
 
 def children(tree: Any) -> list[tuple[str, Any]]:
-    """What stands in a container, each with the text that leads there: ``[0]``, ``['w']``, ``.w``."""
+    """The children of a container, each with the text that leads there: ``[0]``, ``['w']``, ``.w``."""
     if isinstance(tree, dict):
         return [(f"[{key!r}]", x) for key, x in tree.items()]
     if isinstance(tree, (list, tuple)):
@@ -77,7 +77,7 @@ def rebuilt(tree: Any, new: Iterator[Any]) -> Any:
         dict.update(other, zip(tree, inside, strict=True))  # a Counter's own update would add
         return other
     for field, child in zip(dataclasses.fields(tree), inside, strict=True):
-        object.__setattr__(other, field.name, child)  # also in frozen ones: nobody else has seen this copy
+        object.__setattr__(other, field.name, child)  # also in frozen ones: this copy is still ours alone
     return other
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .lazy import shown
 from .rules import of, primitive, rule
 from .rules.indexing import put_back
 from .rules.shapes import as_array
@@ -13,6 +14,7 @@ from .rules.shapes import as_array
 Array = Any
 Shape = tuple[int, ...]
 __all__ = ["convolve"]
+__dir__ = shown(__all__)
 
 
 @primitive

@@ -1,8 +1,8 @@
-"""scipy.special for nodes: the functions of which NumPy does not ask.
+"""scipy.special for nodes: the functions that do not ask a node.
 
 SciPy's special functions are ufuncs, and those of nodes are differentiated under their own names:
-``scipy.special.erf(x)``. Some are written in Python and turn a node into plain numbers before anybody is asked, or copy
-the numbers halfway. Those are here, with SciPy's names, arguments and values.
+``scipy.special.erf(x)``. Some are written in Python and turn a node into plain numbers without asking it, or copy the
+numbers halfway. Those are here, with SciPy's names, arguments and values.
 
     from autoflow import special
     special.logsumexp(x, axis=1), special.polygamma(1, x), special.spherical_jn(2, x)
@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from .lazy import shown
 from .rules.shapes import Axis, as_array, plain, restore_axes, sum_to
 from .rules.table import of, primitive, rule
 from .rules.ufuncs import shares
@@ -31,6 +32,7 @@ __all__ = [
     "diric", "factorial", "lambertw", "log_softmax", "logsumexp", "multigammaln", "polygamma", "softmax",
     "spherical_in", "spherical_jn", "spherical_kn", "spherical_yn",
 ]  # fmt: skip
+__dir__ = shown(__all__)
 
 # ---------------------------------------------------------------- sums of exponentials
 

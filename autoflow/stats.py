@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from .lazy import shown
 from .rules.shapes import as_array
 
 try:
@@ -29,6 +30,7 @@ except ImportError as error:
 
 Array = Any
 __all__ = ["beta", "chi2", "dirichlet", "expon", "gamma", "multivariate_normal", "norm", "poisson", "t"]
+__dir__ = shown(__all__)
 LOG_2PI = math.log(2 * math.pi)
 
 

@@ -74,8 +74,8 @@ def fit(
     rng : for the order of the examples.
     validation : (x, y) that are not trained on, measured after each epoch as ``val_...``.
     schedule : makes a step after each epoch.
-    patience : stop when the validation loss (or, without validation, the loss) has not become smaller for so many
-        epochs, and go back to the best ones.
+    patience : stop when the validation loss (or, without validation, the loss) has not become smaller for this many
+        epochs, and go back to the best parameters.
     progress : a bar, if tqdm is installed.
 
     Raises InputError for data that are empty, of different lengths or not finite; AnomalyError if the loss becomes

@@ -16,8 +16,6 @@ from typing import Any
 import pdoc
 
 import autoflow
-from autoflow.forward.array_methods import LATER
-from autoflow.lazy import later
 
 # What users import, with what these name in ``__all__``. The other modules are for those who read the source.
 MODULES = ["autoflow", "autoflow.backends", "autoflow.errors", "autoflow.pictures"]
@@ -54,7 +52,7 @@ def main(folder: Path) -> None:
     for cls in (autoflow.Node, autoflow.Variable, autoflow.Constant, autoflow.Operation):
         for name, member in vars(cls.role).items():  # node classes inherit from roles, which are no users' business
             if not name.startswith("_"):
-                setattr(cls, name, later(LATER[name]) if name in LATER else member)
+                setattr(cls, name, member)
     pdoc.pdoc(*MODULES, output_directory=folder)
     print(f"{len(list(folder.rglob('*.html')))} pages in {folder}")
 

@@ -1,10 +1,11 @@
 """The pages "you write / we write": the right column is run, each example alone, and shows what it says.
 
-The left column is run too where the peer is installed.
+The left column is run too where the peer is installed. And what all pages name or link to is there.
 """
 
 import ast
 import html
+import operator
 import re
 from pathlib import Path
 
@@ -13,7 +14,11 @@ import pytest
 
 import autoflow as af
 
-PAGES = sorted((Path(__file__).parent.parent / "docs").glob("from-*.md"))
+ROOT = Path(__file__).parent.parent
+TOUR = ROOT / "autoflow" / "README.md"
+GLOSSARY = ROOT / "docs" / "glossary.md"
+LINKING = [*ROOT.glob("*.md"), TOUR, *(ROOT / "docs").glob("*.md")]
+PAGES = sorted((ROOT / "docs").glob("from-*.md"))
 PEERS = {"from-autograd": "autograd", "from-mygrad": "mygrad", "from-pytorch": "torch"}
 ROW = re.compile(r"^## (.*?)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -69,6 +74,43 @@ def test_right_column(page, theirs, ours):
 def test_left_column(page, theirs, ours):
     pytest.importorskip(PEERS[page])
     exec(theirs, {})
+
+
+def test_the_tour_begins_with_twelve_files_and_says_how_long_they_take():
+    rows = re.findall(r"^\| (\d+) \| `(.*?)` \|.*\| (\d+) \|$", TOUR.read_text(encoding="utf-8"), re.MULTILINE)
+    assert [int(number) for number, _, _ in rows] == list(range(1, 13))
+    for _, name, minutes in rows:
+        lines = (TOUR.parent / name).read_text(encoding="utf-8").count("\n")
+        assert abs(lines / 20 - int(minutes)) <= max(2, 0.2 * int(minutes)), (
+            f"{name} has {lines} lines: {lines / 20:.0f} minutes"
+        )
+
+
+def test_the_tour_names_files_that_are_there():
+    names = re.findall(r"`([\w/]+\.py)`", TOUR.read_text(encoding="utf-8"))
+    missing = [name for name in names if not any((root / name).exists() for root in (TOUR.parent, TOUR.parent.parent))]
+    assert len(names) > 50
+    assert not missing
+
+
+def test_the_glossary_points_at_things_that_are_there():
+    rows = re.findall(r"^\| (?!term|--)(.*?) \| (.*) \| (.*?) \|$", GLOSSARY.read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(rows) > 50
+    for term, _, see in rows:
+        names, lessons = re.findall(r"`(.*?)`", see), re.findall(r"\]\((.*?)\)", see)
+        assert names or lessons, term
+        for name in names:
+            if name.startswith("af."):
+                operator.attrgetter(name.removeprefix("af."))(af)
+            else:
+                assert (ROOT / name).is_file(), f"{term}: {name}"
+
+
+@pytest.mark.parametrize("page", LINKING, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page):
+    """Those inside the repository."""
+    links = re.findall(r"\]\((?!https?:)([^)#\s]+)", page.read_text(encoding="utf-8"))
+    assert [link for link in links if not (page.parent / link).exists()] == []
 
 
 def test_a_wrong_result_is_found():

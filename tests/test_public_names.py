@@ -90,3 +90,20 @@ def test_private_paths_are_seen():
 
     assert ("autoflow.transforms.evaluation", "Trace") in names_in(pickle.dumps(Trace, protocol=2))
     assert ("autoflow.transforms.evaluation", "Trace") in names_in(pickle.dumps(Trace, protocol=5))
+
+
+MODULES = ["backends", "integrate", "linalg", "nn", "optim", "pictures", "signal", "special", "stats"]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_completion_shows_the_public_names_of_a_module(name):
+    module = importlib.import_module(f"autoflow.{name}")
+    assert dir(module) == sorted(module.__all__)
+    assert all(hasattr(module, shown) for shown in dir(module))
+
+
+def test_completion_shows_the_public_names():
+    assert dir(af) == sorted([*af.__all__, "__version__", "backends", "errors"])
+    assert all(hasattr(af, name) for name in dir(af))
+    assert {"tanh", "multiply", "register_function"} <= {*dir(af.ops)}
+    assert all(callable(getattr(af.ops, name)) for name in dir(af.ops))

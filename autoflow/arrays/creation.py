@@ -33,7 +33,7 @@ def constant(value: Any, name: str | None = None, **options: Any) -> Any:
 
 
 def stop_gradient(x: Any) -> Any:
-    """``x`` as a read-only Constant on the same memory; what is no node is returned as it is.
+    """``x`` as a read-only Constant on the same memory; anything else is returned unchanged.
 
     >>> import autoflow as af
     >>> x = af.Variable(3.0)

@@ -45,7 +45,7 @@ def to_cpu(tree: Any) -> Any:
     """Nodes and arrays on the host: one, or all of a tree of lists, tuples, dicts and dataclasses.
 
     A node gives a node, connected: its gradient is brought back to the device. A plain array gives a plain array. What
-    is on the host already, and what is no array, is returned as it is.
+    is on the host already is returned unchanged, and so is anything but an array.
 
     >>> import autoflow as af
     >>> x = af.Variable([1.0, 2.0])

@@ -1,7 +1,7 @@
 """Array types. A node *is* an array of its library, so there is one set of classes per array type.
 
 ``numpy.ndarray`` gets its set when autoflow is imported, ``cupy.ndarray`` when the first one is met (nothing is
-imported on CuPy's behalf: whoever holds a CuPy array has imported CuPy already), any other type when it is registered.
+imported on CuPy's behalf: a program with a CuPy array has imported it already), any other type when it is registered.
 
 What an array type needs: it can be subclassed, also with slots; ``a.view(cls)`` gives a subclass on the same memory;
 NumPy's functions find it by ``__array_ufunc__`` and ``__array_function__``. No rule of the table is touched: rules call
@@ -172,7 +172,7 @@ def registered(kind: type) -> type | None:
 
 
 def family_of(x: Any) -> Family | None:
-    """The node classes for arrays like ``x``; None if ``x`` is none of a registered type."""
+    """The node classes for arrays like ``x``; None if the type of ``x`` is not registered."""
     kind = array_type(x)
     return None if kind is None else FAMILIES[kind]
 

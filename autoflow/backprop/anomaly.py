@@ -21,8 +21,8 @@ from ..nodes.versions import caller
 def detect_anomaly() -> noticing:
     """Raise AnomalyError at the first value or gradient that becomes NaN or infinite.
 
-    A context manager and a decorator. Have the forward pass in it as well as ``backward()``: then the message, and
-    the note on any error inside a rule, say at which line of yours the operation was computed.
+    A context manager and a decorator. Put the forward pass inside as well as ``backward()``: then the message, and the
+    note on any error inside a rule, name the line of your code that computed the operation.
 
     >>> import autoflow as af
     >>> x = af.Variable([1.0, 0.0], name="x")
@@ -35,7 +35,7 @@ def detect_anomaly() -> noticing:
 
 
 def look(node: Any) -> None:
-    """The notice of anomaly mode: note the line, check the value."""
+    """What anomaly mode does with each new operation: note the line, check the value."""
     record = record_of(node)
     record.extra = {"line": caller(), **(record.extra or {})}
     found = first_bad(node.value)
@@ -53,7 +53,7 @@ def look(node: Any) -> None:
 
 
 def watching(step: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """The step of a backward pass, with a look at every gradient; errors inside a rule get the line of the forward."""
+    """The step of a backward pass, checking every gradient; errors inside a rule get the line of the forward pass."""
 
     def watched(pair: tuple[Any, Any]) -> Any:
         record, g = pair
@@ -75,7 +75,7 @@ def watching(step: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def looking(pull: Callable[[Any, Any], Any], record: Any, k: int) -> Callable[[Any, Any], Any]:
-    """The k-th pull of a record, with a look at what it sends."""
+    """The k-th pull of a record, checking what it sends."""
 
     def pulling(g: Any, saved: Any) -> Any:
         try:
@@ -102,7 +102,7 @@ def _sent(record: Any, k: int, found: str) -> AnomalyError:
 
 
 def check_sums(pairs: list[tuple[Any, Any]]) -> None:
-    """The gradients that a pass has brought to Variables: a sum of finite contributions may be infinite."""
+    """Check the gradients that a pass has brought to Variables: a sum of finite contributions may be infinite."""
     for holder, g in pairs:
         if isinstance(holder, VariableRole) and (found := first_bad(g)) is not None:
             raise AnomalyError(f"the gradient of {holder.name} became {found}: in the seed, or when it was added up")

@@ -1,12 +1,12 @@
-"""Less memory for more time: values that are computed again on the way back.
+"""Less memory for more time: values are computed again on the way back.
 
 :func:`checkpoint` is explicit: a function whose insides are forgotten, and run again when gradients reach it. On a
 chain of n layers, cut into √n checkpoints of √n layers each, about 2 √n values are alive instead of n, for one more
 forward pass (T. Chen et al., "Training deep nets with sublinear memory cost", 2016).
 
 :func:`checkpointing` is automatic: in its block, records of operations that are limited by memory rather than by
-arithmetic (elementwise functions, views) keep no value. A pass that needs one computes it, once, from the nearest
-values that were kept.
+arithmetic (elementwise functions, views) keep no value. A pass that needs such a value computes it, once, from the
+nearest values that were kept.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from .random_states import reached, states_of
 Array = Any
 F = TypeVar("F", bound=Callable[..., Any])
 _ROWS: dict[int, Rule] = {}  # of checkpoints, by number of operands
-IN_A_ROW = 12  # after so many operations that keep no value one does, else a recurrent network would be computed again
+IN_A_ROW = 12  # after this many operations without a kept value one is kept, else a recurrent network is computed again
 # from its first step, with all of its values at once
 
 
@@ -50,12 +50,12 @@ def checkpoint(f: F, *, generators: Sequence[Any] = ()) -> F:
         without taking them as arguments (the weights of a layer) get their gradients too. It runs twice, and must do
         the same both times. So the second run finds the modes of the first, the state of every random generator that
         f reaches (np.random, random, and those in arguments, closures, globals and attributes), and lists and dicts
-        among the arguments as they were. The running statistics of ``nn.BatchNorm`` count once.
-    generators : NumPy's or Python's random generators that f draws from and that cannot be found like that.
+        among the arguments as they were. The running statistics of ``nn.BatchNorm`` are updated once.
+    generators : NumPy's or Python's random generators that f draws from and that cannot be found that way.
 
-    The second run is compared with the first: results, operations, and whatever entered them from outside. Checkpoints
-    nest. Raises StaleValueError at backward if they differ, or if something that f reads has been overwritten since;
-    LostGradientError if f used other nodes.
+    The second run is compared with the first: results, operations, and their inputs from outside. Checkpoints can be
+    nested. Raises, in the backward pass, StaleValueError if the runs differ or if something that f reads has been
+    overwritten since, and LostGradientError if f used other nodes.
 
     >>> import autoflow as af
     >>> w = af.Variable(3.0)
@@ -75,7 +75,7 @@ def checkpoint(f: F, *, generators: Sequence[Any] = ()) -> F:
 
 
 class Segment:
-    """One call of a checkpointed function: what is needed to repeat it, and to see that it is the same."""
+    """One call of a checkpointed function: what is needed to repeat it and to compare the runs."""
 
     def __init__(self, f: Any, args: tuple[Any, ...], options: dict[str, Any], generators: Sequence[Any]) -> None:
         self.f, self.first = f, (args, options)
@@ -104,7 +104,7 @@ class Segment:
         return record_results(_row(len(sources)), operands, [self], arrays, several, flows.__getitem__)
 
     def again(self, record: Record) -> list[Any]:
-        """The results once more, with their graph, which is the same as before or an error. ``record``: our own."""
+        """The results once more, with their graph. An error if it differs from the first. ``record``: our own."""
         self.check_sources(record)
         start, before = now(), states_of([state.generator for state in self.states])
         token = MODES.set(replace(self.modes, recording=True, repeating=True))
@@ -134,7 +134,7 @@ class Segment:
                 )
 
     def compare(self, record: Record, second: Fingerprint) -> None:
-        """Raise an error if the second run was another one."""
+        """Raise an error if the second run differs from the first."""
         name, sources = record.node_name, set(record.parents)
         for source in second.sources:
             if source in sources:
@@ -218,9 +218,9 @@ def checkpointing(strategy: Any = "balanced") -> noticing:
 
     strategy : "balanced", or an object with ``is_memory_bound(operation)``.
 
-    Values of at most ``af.options.keep`` elements stay in any case. A value that is needed in a backward pass is
-    computed once in it, from the nearest values that were kept; at most 12 operations away. StaleValueError if one of
-    those has been overwritten since: plain arrays of operations in the block are compared in full.
+    Values of at most ``af.options.keep`` elements are always kept. A value that a backward pass needs is computed once
+    in that pass, from the nearest values that were kept, at most 12 operations away. Raises StaleValueError if one of
+    those has been overwritten since. Plain arrays of operations in the block are compared in full.
 
     >>> import autoflow as af
     >>> x = af.Variable(np.ones(10_000))

@@ -1,4 +1,4 @@
-"""Many small products as one: what a weight receives that is used at every step of a sequence, or for every sample.
+"""Many small products as one: for a weight that is used at every step of a sequence, or for every sample.
 
 A weight used at T steps receives the sum of T products, each of them small, and the sum of a bias' T sums. But a sum
 of products is one product of longer matrices:
@@ -7,7 +7,7 @@ of products is one product of longer matrices:
     Σₜ sum(Bₜ, axis=0) = sum(B, axis=0)
 
 So where a node has many uses, its small contributions are put aside during the pass: the pull keeps Aₜ and Bₜ and sends
-None. When 64 wait, or the node's turn comes, they are computed at once. Measured on a recurrent network of 100 steps,
+None. When 64 wait, or the node's turn comes, they are computed together. Measured on a recurrent network of 100 steps,
 8 × 32 units: the backward pass takes 0.88 times as long. The order of summation differs from that of single products,
 and with it the last bits of the sum.
 """
@@ -23,15 +23,15 @@ from ..rules.shapes import DOUBLE, product
 
 Array = Any
 MANY = 8  # uses beyond the first from which it pays
-TERMS = 64  # so many wait at most: they are kept in memory as long
+TERMS = 64  # at most this many wait: they stay in memory until then
 SMALL = 4096  # elements: larger products are as fast alone
 SINGLE = np.dtype(np.float32)
 MATMUL, ADD = RULES[np.matmul], RULES[np.add]
-GATHERED = {MATMUL: MATMUL.pulls, ADD: ADD.pulls}  # as they are in the table: whoever replaces a row shall be asked
+GATHERED = {MATMUL: MATMUL.pulls, ADD: ADD.pulls}  # as in the table: a user's own rule is not put aside
 
 
 class Waiting:
-    """The contributions to one node, which wait to be added up; ``part``: the sum of those that do no more."""
+    """The contributions to one node that wait to be added up; ``part`` is the sum of those added so far."""
 
     __slots__ = ("a", "b", "part")
 
@@ -92,7 +92,7 @@ class Sums(Waiting):
             self.add_up()
 
     def joined(self) -> Array:
-        """Their sum. NumPy adds rows up one after the other, of which single precision does not bear so many."""
+        """Their sum. NumPy adds rows one after the other, which loses precision in float32 for many rows."""
         rows = np.concatenate(self.b)
         return np.add.reduce(rows, 0, np.float64).astype(rows.dtype, copy=False)
 
@@ -107,7 +107,7 @@ class Gathering:
         self.waiting: dict[Any, Waiting] = {}
 
     def pulls(self, record: Any, g: Array, pulls: Any) -> Any:
-        """The pulls of a record of :data:`GATHERED`; one may be replaced by one that puts aside, and sends None."""
+        """The pulls of a record of :data:`GATHERED`. One may be replaced by a pull that puts aside and sends None."""
         if type(g) is not np.ndarray or g.size > SMALL or not (g.dtype is DOUBLE or g.dtype is SINGLE):
             return pulls
         (p, q), (x, y) = record.parents, record.saved[:2]
@@ -129,7 +129,7 @@ class Gathering:
         return self.waiting[record]
 
     def settled(self, pair: tuple[Any, Array | None]) -> tuple[Any, Any]:
-        """A record with its whole gradient, given what was not put aside (None: all was)."""
+        """A record with its whole gradient, given the part that was not put aside (None: everything was)."""
         if pair[0] not in self.waiting:
             return pair
         record, g = pair
@@ -138,7 +138,7 @@ class Gathering:
         return record, sums.part if g is None else g + sums.part
 
     def add_up(self) -> None:
-        """Let nothing wait any longer: code of the user comes, which may write into what waits."""
+        """Add up everything that waits: code of the user comes next, and may write into it."""
         for sums in self.waiting.values():
             sums.add_up()
 

@@ -1,18 +1,49 @@
 """The engine: reverse-mode differentiation on any directed acyclic graph.
 
-Nothing here knows what an array is. A graph is made of *records*. The engine asks of a record its
+This is the textbook version. A record knows its parents and the derivative by each of them. Sort the records so that
+each comes after all of its consumers; then every record sends its gradient, times the derivative, to its parents:
+
+>>> def gradients(root):
+...     order, seen = [], set()
+...     def visit(record):  # appends the record after everything it was computed from
+...         if record not in seen:
+...             seen.add(record)
+...             for parent in record.parents:
+...                 visit(parent)
+...             order.append(record)
+...     visit(root)
+...     grads = {root: 1}
+...     for record in reversed(order):
+...         for parent, slope in zip(record.parents, record.slopes):
+...             grads[parent] = grads.get(parent, 0) + grads[record] * slope
+...     return grads
+
+For ``a = x*x; out = a + a*x`` at x = 2, where d(out)/dx = 2x + 3x² = 16:
+
+>>> class Toy:
+...     def __init__(self, parents=(), slopes=()):
+...         self.parents, self.slopes = parents, slopes
+>>> x = Toy()
+>>> a = Toy((x, x), (2, 2))
+>>> product = Toy((a, x), (2, 4))
+>>> out = Toy((a, product), (1, 1))
+>>> gradients(out)[x]
+16
+
+:func:`pull_back` does the same without recursion, and forgets the gradient of a record once it has been sent on. It
+knows nothing of arrays. A graph is made of *records*, and each has
 
     ``parents``          the records it was computed from, in order, with repeats; None where nothing flows
 
-and of whoever starts a pass two functions,
+Whoever starts a pass brings two functions:
 
     ``step((record, g))``  -> ``g, pulls, saved, kept``: the gradient as the record shall see it, one function per
                          parent, what they saved (``pull(g, saved)`` is what the record sends to that parent),
                          and the pair that shall remain in the answer for this record, or None
     ``add(a, b)``        the sum of two contributions, or of whatever else the pulls return
 
-Everything else is bookkeeping, and all of it is in tables of the pass: records are only read, so passes may
-run inside each other and beside each other on the same graph.
+The rest is bookkeeping, in tables that belong to the pass: records are only read, so passes on the same graph may
+be nested, or run at the same time.
 """
 
 from __future__ import annotations
@@ -28,10 +59,9 @@ Record = Any  # anything with ``parents``
 def count_more(root: Record, stop: Collection[Record] = ()) -> dict[Record, int]:
     """Count, for every ancestor of ``root`` with several consuming edges, those beyond the first.
 
-    In ``z = x*x + x`` the record ``x`` has three edges, two into the product and one into the sum, so the
-    answer is ``{x: 2}``. Most records have one edge, are not in the answer, and cost the pass no bookkeeping.
-    A record in ``stop`` counts as seen before, so it gets one edge too many: it waits for ever, and the pass
-    ends there.
+    In ``z = x*x + x`` the record ``x`` has three edges, two into the product and one into the sum, so the answer is
+    ``{x: 2}``. Most records have one edge: they are not in the answer and cost the pass no bookkeeping. A record in
+    ``stop`` counts as seen already, so it gets one edge too many: it waits for ever, and the pass ends there.
     """
     more: dict[Record, int] = {}
     seen = {root, *stop}
@@ -74,16 +104,16 @@ def pull_back(
 ) -> list[tuple[Record, Gradient]]:
     """Carry ``seed`` = dL/d(root) back through the graph. Returns the pairs (leaf, dL/d(leaf)) and what was kept.
 
-    The whole of backpropagation is the inner loop: a record's gradient is the sum, over the edges by which it
-    was used, of what each sends back. A record is ready when its last edge has been served, so each is
-    processed once, after all of its consumers (A. B. Kahn, "Topological sorting of large networks", CACM 5(11),
-    1962). A plain queue with a set of visited records would not do: in ``a = x*x; out = a + a*x`` it processes
-    ``a`` before the product has sent its part. Iterative: a graph a million records deep needs no recursion.
+    The whole of backpropagation is the inner loop: a record's gradient is the sum, over the edges by which it was
+    used, of what each sends back. A record is ready when its last edge has been served, so each is processed once,
+    after all of its consumers (A. B. Kahn, "Topological sorting of large networks", CACM 5(11), 1962). A plain queue
+    with a set of visited records is wrong: in ``a = x*x; out = a + a*x`` it processes ``a`` before the product has
+    sent its part. There is no recursion, so a graph may be a million records deep.
 
-    Records in ``stop`` count as leaves. ``more`` is what :func:`count_more` says, if the caller knows it already; it
-    is used up.
+    Records in ``stop`` count as leaves. ``more`` is what :func:`count_more` returned, if the caller has it already; the
+    pass uses it up.
 
-    On records of numbers, ``a = x*x; out = a + a*x`` at x = 2. Each knows the derivatives by its parents:
+    The example at the top of this file again:
 
     >>> class Toy:
     ...     def __init__(self, parents=(), slopes=()):
@@ -122,7 +152,7 @@ def pull_back(
                     partial[parent] = sent
                     continue
             queue.append((parent, sent))
-        g = sent = None  # whoever asks who else holds an array (reuse.py) shall not find us
+        g = sent = None  # reuse.py counts references: the loop must not hold one
     left = [pair for pair in queue if pair is not None]
     left += partial.items()
     return left

@@ -1,10 +1,10 @@
-"""Is a second run the first one? What a run of a checkpointed function came to, in a few bytes.
+"""Does a second run equal the first? What a run of a checkpointed function computed, in a few bytes.
 
-Its gradients follow from three things: the operations, in their order; what entered them from outside (plain arrays,
-Constants, numbers, indices); and the sources, to which gradients flow. The results follow from the same, so a
-difference in results tells that something has changed, but equal results do not tell that nothing has: |x − c| may be
-what it was, and its slope not. So all of it is compared: the bytes of whole arrays by a checksum (4 GB/s, as
-fast as one np.tanh), and of each operation its name and its shape.
+Its gradients follow from three things: the operations, in their order; their inputs from outside (plain arrays,
+Constants, numbers, indices); and the sources, to which gradients flow. The results follow from the same. So different
+results show that something has changed, but equal results do not show that nothing has: |x − c| may be the same while
+its slope is not. So all of it is compared: the bytes of whole arrays by a checksum (4 GB/s, as fast as one np.tanh),
+and of each operation its name and its shape.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ PLAIN = (int, float, complex, bool, str, type(None), slice, type(...), np.generi
 
 
 def checksum(array: Array) -> int:
-    """Of the bytes of all elements; equal arrays of one layout have the same."""
+    """The checksum of the bytes of all elements. Equal arrays of one layout have the same one."""
     if array.dtype.hasobject:
         return 0
     return zlib.crc32(np.ravel(array, order="K").view(np.uint8).data)
 
 
 def mark(x: Any) -> Any:
-    """What is compared of a value: equal for equal values of one type. On a device nothing is looked at."""
+    """What is compared of a value: equal for equal values of one type. Values on a device are not read."""
     if type(x) is np.ndarray:
         return x.shape, x.dtype.str, checksum(x)
     if isinstance(x, (tuple, list)):
@@ -70,7 +70,7 @@ class Fingerprint:
         self.steps.append(hash((record.rule.name, record.shape, *outside)))
 
     def difference(self, other: Fingerprint) -> str:
-        """What ``other``, of the second run, has that this one has not; the empty string if they are the same."""
+        """What differs in ``other``, the fingerprint of the second run; the empty string if nothing does."""
         if len(self.results) != len(other.results):
             return f"it returned {len(other.results)} results, and {len(self.results)} the first time"
         for j, (first, second) in enumerate(zip(self.results, other.results, strict=True)):

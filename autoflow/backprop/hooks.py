@@ -1,7 +1,7 @@
-"""Hooks: functions of yours that are called with gradients on their way back, and with operations as they are recorded.
+"""Hooks: your functions, called with gradients on their way back, and with operations as they are recorded.
 
-A hook of an operation is in its record's ``extra``, which all other records have as None; the hooks of Variables are
-in one table by identity. So a pass asks once whether there are any, and nodes need no room for them.
+The hooks of an operation are in its record's ``extra``, which is None for all other records; those of Variables are in
+one table, by identity. So a pass asks once whether there are any, and nodes need no room for them.
 
 First what users call, then what a pass calls.
 """
@@ -29,7 +29,7 @@ LEAF_HOOKS: dict[int, Any] = {}  # id of a Variable -> its LeafHooks; of other r
 
 
 class Handle:
-    """What registering returns: ``handle.remove()`` takes the hook away again; twice is no error."""
+    """What registering returns: ``handle.remove()`` removes the hook. Calling it twice is not an error."""
 
     __slots__ = ("_hooks", "_key")
 
@@ -68,9 +68,9 @@ def leaf_hooks_of(variable: Any) -> LeafHooks:
 def register_hook(node: Any, hook: Hook) -> Handle:
     """Call ``hook(g)`` in every backward pass, with the complete gradient of ``node``, once.
 
-    ``g`` is a read-only array of the node's shape and dtype (a node, in a pass with ``create_graph=True``). What the
-    hook returns goes on in its place; None changes nothing. Hooks run in the order of registration. For a Variable
-    ``g`` is what this pass brings, before it is added to ``grad``.
+    ``g`` is a read-only array of the node's shape and dtype (a node, in a pass with ``create_graph=True``). The hook
+    may return a replacement gradient, or None to keep it. Hooks run in the order of registration. For a Variable ``g``
+    is what this pass brings, before it is added to ``grad``.
 
     Raises LostGradientError if no gradient will ever flow to the node. In the pass: GradientShapeError if a hook
     returns another shape.
@@ -124,7 +124,8 @@ def check_callable(hook: Any) -> None:
 def on_operation(function: Callable[[Any], None]) -> noticing:
     """Call ``function(node)`` for every operation that is recorded in a ``with`` block (or decorated function).
 
-    For profiles and logs. What ``function`` itself computes is not reported. Blocks nest: inner ones are called last.
+    For profiles and logs. What ``function`` itself computes is not reported. In nested blocks the inner one is called
+    last.
 
     >>> import autoflow as af
     >>> x = af.Variable([1.0, 2.0])
@@ -171,7 +172,7 @@ def hooked(holder: Any, g: Any, hooks: Collection[Callable[[Any], Any]]) -> Any:
 
 
 def read_only(g: Any) -> Any:
-    """``g`` for the eyes of a hook: on the same memory, but not to be written into."""
+    """A read-only view of ``g`` for hooks."""
     value = value_of(g)
     value = value.view() if type(value) is np.ndarray else value.copy()  # other array types have no such flag
     if type(value) is np.ndarray:

@@ -1,10 +1,10 @@
-"""``with af.safe_masking():`` in a backward pass a zero gradient stays zero through any local derivative.
+"""``with af.safe_masking():`` a zero gradient stays zero in a backward pass, whatever the local derivative.
 
 ``np.where(x > 0, np.log(x), 0.0)`` sends log a zero gradient where x <= 0, and log multiplies it by 1/x: at x = 0 that
 is 0 · ∞ = NaN. Calculus has no better answer, but what was masked away should often stay away. In this mode it does:
 the contribution of an elementwise row is 0 wherever the incoming gradient is 0.
 
-It costs nothing where it is off: the pass looks once, at its start, and then wraps the step that it runs.
+It costs nothing when it is off: the pass looks once, at its start, and then wraps the step that it runs.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from ..rules.table import Rule
 def safe_masking(function: Any = None) -> Any:
     """0 · ∞ = 0 in backward passes: a context manager, and a decorator with or without parentheses.
 
-    It is read when the pass starts, and holds for elementwise functions; an infinite derivative that meets a
-    gradient that is not 0 stays infinite.
+    The mode is read when the pass starts, and applies to elementwise functions. An infinite derivative times a gradient
+    other than 0 stays infinite.
 
     >>> import autoflow as af
     >>> from autoflow.backprop.masking import safe_masking

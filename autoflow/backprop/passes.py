@@ -4,8 +4,8 @@ The engine hands each record its gradient and asks how to run its row. :func:`on
 (fast, nothing recorded); :func:`on_nodes` with nodes, so that NumPy's functions record what the row does, and the
 gradient can be differentiated again. It is the same row.
 
-What few records ask for (hooks, values to be computed again, watched plain arrays) is in their ``extra``, which is
-None for all others: :func:`attended` is called where it is not, so the others pay nothing for it.
+What few records need (hooks, values to be computed again, watched plain arrays) is in their ``extra``, which is None
+for all others. :func:`attended` is called only where there is one, so the others pay nothing.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from .quietly import quietly
 from .saved_values import check, recalled
 
 Array = Any
-LOCK = RLock()  # adding gradients up may run code of the user (a node with hooks), which may run another pass
+LOCK = RLock()  # adding gradients may run code of the user (a node with hooks), which may run another pass
 DOUBLE = np.dtype(np.float64)
 
 
 def backward(root: Any, seed: Any = None, *, create_graph: bool = False, keep_grads: bool | None = None) -> None:
     """Carry dL/d(root) back to every node that ``root`` was computed from.
 
-    Variables add what arrives to their ``grad`` until ``zero_grad()``; operations keep the one of the last pass.
+    Variables add what arrives to their ``grad`` until ``zero_grad()``; operations keep that of the last pass.
 
-    seed : dL/d(root), of root's shape. Without it ones: the gradient of root's sum. A complex root needs one.
-    create_graph : record the pass too, so that gradients can be differentiated again. (Else small products and sums
-        that a matrix or bias with nine uses or more receives are computed 64 at a time, which may change last bits.)
+    seed : dL/d(root), of root's shape. Default: ones, i.e. the gradient of ``root.sum()``. Required if root is complex.
+    create_graph : record the pass too, so that gradients can be differentiated again. (Without it, the contributions
+        to a matrix or bias with nine uses or more are computed 64 at a time, which may change last bits.)
     keep_grads : gradients of operations. None keeps those of at most ``af.options.keep`` elements, True all,
         False none.
 
@@ -102,12 +102,12 @@ def pull_back(
 
 
 def pull_back_nodes(record: Record, g: Array, limit: int | None, stop: Collection[Any]) -> list[tuple[Any, Array]]:
-    """The pass on nodes: it is recorded, too."""
+    """The pass on nodes, which is itself recorded."""
     return finished(engine.pull_back(record, g, watched(on_nodes(limit)), stop=stop), stop)
 
 
 def pull_back_arrays(record: Record, g: Array, limit: int | None, stop: Collection[Any]) -> list[tuple[Any, Array]]:
-    """The pass on plain arrays; products are put aside where a node has many uses and nobody watches each of them."""
+    """The pass on plain arrays. Products are put aside if a node has many uses and no mode watches each of them."""
     more = engine.count_more(record, stop)
     gathering = Gathering(more) if more and max(more.values()) >= MANY and not is_watched() else None
     step = watched(on_arrays(limit, gathering=gathering))
@@ -116,13 +116,13 @@ def pull_back_arrays(record: Record, g: Array, limit: int | None, stop: Collecti
 
 
 def is_watched() -> bool:
-    """Does somebody look at every contribution?"""
+    """Is there a mode that looks at every contribution?"""
     switches = modes()
     return switches.anomaly or switches.safe_masking or switches.around is not None
 
 
 def watched(step: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """``step``; in anomaly mode with an eye on every gradient, under safe_masking with zeros that stay zeros."""
+    """``step``, wrapped by the modes that are on: anomaly mode checks every gradient, safe_masking keeps zeros."""
     if modes().around is not None:
         step = modes().around(step)
     if modes().safe_masking:
@@ -131,7 +131,7 @@ def watched(step: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def finished(pairs: list[tuple[Any, Any]], stop: Collection[Any]) -> list[tuple[Any, Any]]:
-    """The answer of the engine after the hooks of leaves: of all Variables, or, if the pass was to stop, of those."""
+    """The engine's answer after the hooks of leaves: of all Variables or, if there was a stop set, of those in it."""
     if modes().anomaly:
         later("autoflow.backprop.anomaly:check_sums")(pairs)
     if stop:
@@ -191,7 +191,7 @@ def on_arrays(limit: int | None, hooks: bool = True, gathering: Gathering | None
         if type(g) is number and rule.joint is None:  # 0-d: nothing broadcasts, and np.float64 is ten times faster
             return g, rule.pulls_0d, saved, pair if keep_numbers else None
         pulls = rule.pulls
-        if g.dtype is not DOUBLE or saved[-1].dtype is not DOUBLE:  # most often both are: then nothing is to be done
+        if g.dtype is not DOUBLE or saved[-1].dtype is not DOUBLE:  # mostly both are float64: nothing to round
             dtype = saved[-1].dtype
             g = fitted(g, dtype)
             if dtype.kind == "c":
@@ -229,7 +229,7 @@ def on_nodes(limit: int | None, hooks: bool = True) -> Callable[[Any], Any]:
 
 
 def attended(record: Record, g: Any, again: dict[Record, Array], with_hooks: bool) -> tuple[Any, Any, Any]:
-    """What few records need before their row runs. Returns g, ``saved``, and the pair (record, g) once more."""
+    """What few records need before their row runs. Returns g, ``saved``, and the new pair (record, g)."""
     check(record)
     saved, extra = record.saved, record.extra
     if extra is not None:
@@ -257,7 +257,7 @@ PICK = tuple([_pick(k) for k in range(64)])
 
 
 def picks(record: Record) -> Any:
-    """Per operand the function that takes its part of what a joint rule has sent."""
+    """For each operand, the function that picks its part of what a joint rule has sent."""
     n = len(record.parents)
     return PICK[:n] if n <= len(PICK) else [_pick(k) for k in range(n)]
 
@@ -265,7 +265,7 @@ def picks(record: Record) -> Any:
 def all_at_once(record: Record, g: Any, saved: tuple[Any, ...]) -> list[Any]:
     """What a rule that computes all contributions together sends, checked; None becomes zeros.
 
-    Behind what it saved it gets the record itself.
+    The rule gets what it saved, and the record itself after it.
     """
     assert record.rule.joint is not None  # noqa: S101
     sent = record.rule.joint(g, (*saved, record))
@@ -297,7 +297,7 @@ def all_at_once(record: Record, g: Any, saved: tuple[Any, ...]) -> list[Any]:
 
 
 def send(record: Record, g: Any) -> tuple[Any, ...]:
-    """``record(g)``: what it sends to each operand, in order, None where none is needed."""
+    """``record(g)``: what it sends to each operand, in order; None where none is needed."""
     recorded = isinstance(g, NodeRole)
     if not recorded:
         value = record.saved[-1]

@@ -1,8 +1,8 @@
-"""The random generators that a function can reach, and their states: what a second run needs to draw the same numbers.
+"""The random generators that a function can reach, and their states. A second run needs them to draw the same numbers.
 
 Python's garbage collector knows what an object refers to (``gc.get_referents``), so closures, attributes, slots,
-elements and bound methods are all found in the same way, without running any code of the user's. Functions, classes and
-modules are special: of the globals around them only those that they name count.
+elements and bound methods are all found in the same way, without running code of the user's. Functions, classes and
+modules are special: of the globals around them, only those that they name count.
 """
 
 from __future__ import annotations

@@ -2,13 +2,13 @@
 
 On the way back most gradients are read once: ``g`` goes into ``g * y``, and is forgotten. Where the row sends g times
 something that was kept (as ``multiply`` and ``exp`` do) or −g, and where two contributions are added, the result can
-be written into the memory of g. On arrays that do not fit into the cache that saves a third of the traffic, and the
+be written into the memory of g. On arrays that do not fit into the cache this saves a third of the traffic, and the
 system need not find new memory. The bits are the same.
 
-Whether anybody else looks at g, its reference count says: a variable of the user's, a view, a second operand that has
-been sent the same array, a gradient that stays with its node, each counts as one. How many references the pass itself
-holds is not known beforehand (it depends on the version of Python), so it is counted once, in a small pass. NumPy
-decides in the same way that ``a * b + c`` needs one new array and not two.
+The reference count tells whether g is used elsewhere: a variable of the user's, a view, a second operand that has been
+sent the same array, and a gradient that stays with its node each count as one. How many references the pass itself
+holds depends on the version of Python, so it is counted once, in a small pass. NumPy uses the same trick to compute
+``a * b + c`` with one new array instead of two.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ..rules.table import Rule
 from . import engine
 
 Array = Any
-LARGE = 16_384  # elements: 128 KB, from which it pays
+LARGE = 16_384  # elements: it pays from 128 KB
 
 
 # -- which rows can: those that send every operand g times something that was kept, or -g
@@ -43,8 +43,8 @@ MADE: dict[Rule, tuple[Any, Any]] = {}  # row -> its pulls as they are in the ta
 def overwriting(rule: Rule) -> tuple[Pull | None, ...] | None:
     """The pulls of ``rule``, that of the last operand writing over g; None for all rows but those of :data:`OVER_G`.
 
-    ``x - y`` is none of them: it sends g itself to x, and nobody may write into it then. If the user has given a row
-    other derivatives, they are not replaced.
+    ``x - y`` is not among them: it sends g itself to x, so g must stay as it is. If the user has given a row other
+    derivatives, they are not replaced.
     """
     pulls, writing = MADE.get(rule, (None, None))
     return writing if pulls is rule.pulls else None
@@ -62,16 +62,16 @@ MADE.update({RULES[function]: _made(RULES[function], over) for function, over in
 
 
 def free_to_write(pair: tuple[Any, Array]) -> bool:
-    """Does nobody but the pass hold the gradient in ``pair``? For calls from a step that has a name for it, too.
+    """Is the gradient in ``pair`` held by the pass alone? The calling step may have a name for it.
 
-    Its elements must lie in the order that a new array would have, else later sums would add up in another order.
+    Its elements must be in the order that a new array would have; otherwise later sums would add in another order.
     """
     g = pair[1]
     return type(g) is np.ndarray and g.base is None and g.flags.carray and getrefcount(g) <= IN_STEP
 
 
 def joined(a: Array, b: Array) -> Array:
-    """a + b, into the memory of one of them if nobody but the pass holds it. To be called by the engine itself."""
+    """a + b, in the memory of one of them if the pass alone holds it. Only the engine itself may call it."""
     if type(a) is np.float64:  # in graphs of numbers there are many sums
         return a + b
     if a is None or b is None:  # put aside: deferred_products.py
@@ -96,7 +96,7 @@ class Toy:
 def counted() -> tuple[int, tuple[int, int]]:
     """How many references a step sees on an array that only the pass holds, and a sum on its two; 0 if not certain."""
     if sys.gettrace() or sys.getprofile() or not getattr(sys, "_is_gil_enabled", lambda: True)():
-        return 0, (0, 0)  # a debugger that looks at variables holds them, too: we would count too many
+        return 0, (0, 0)  # a debugger that looks at variables holds them too: the count would be too high
     in_step: list[int] = []
     in_sum: list[tuple[int, int]] = []
 

@@ -1,4 +1,4 @@
-"""Values that derivatives read: are they still those that the operation used? And if they were not kept, once more.
+"""Values that derivatives read: check that they have not changed, and compute again those that were not kept.
 
 Under ``af.checkpointing`` a record keeps no value, but a Ghost of it. A pass that needs one computes it, once, from the
 nearest values that were kept.
@@ -46,7 +46,7 @@ def check(record: Record) -> None:
 
 
 def watched_arrays(extra: dict[str, Any]) -> Iterator[tuple[Array, Any, Callable[[Array], Any]]]:
-    """The plain arrays of an operation, what was noted of them, and how: samples, or under checkpointing all bytes."""
+    """The plain arrays of an operation, what was noted of each, and how: samples; all bytes under checkpointing."""
     yield from ((array, mark, versions.fingerprint) for array, mark in extra.get("prints", ()))
     if whole := extra.get("whole"):
         checksum = later("autoflow.backprop.fingerprints:checksum")
@@ -59,7 +59,7 @@ def recalled(record: Record, again: dict[Record, Array]) -> tuple[Any, ...]:
     for k in record.rule.keeps(live(record)):
         if type(saved[k]) is Ghost:
             saved[k] = value_again(record.parents[k] if k < n else record, again)
-    again.pop(record, None)  # whoever else reads this value comes before this record in the pass
+    again.pop(record, None)  # all other readers of this value come before this record in the pass
     return tuple(saved)
 
 

@@ -302,7 +302,7 @@ def compile(
     f : a function of arrays, numbers, and lists, tuples, dicts and dataclasses of them: NumPy code,
         ``af.value_and_grad(...)``, a whole training step that returns its new parameters.
     fallback : run eagerly what cannot be compiled; without it that is an error, which says why.
-    verify : at every call run ``f`` beside the program and compare: twice the time, for finding mistakes.
+    verify : at every call run both ``f`` and the program, and compare: doubles the run time; for debugging.
     watch : False does not compare the contents of arrays from outside that the program reads at every run, nor of
         parameters that ``nn.functional_call`` replaces. Their new numbers are used in any case. What it gives up: a
         number that left such an array while recording, by ``if w[0] > 0``, ``float(w[0])``, ``w[w > 0].size`` or
@@ -313,7 +313,7 @@ def compile(
 
     Returns a function that gives what ``f`` gives: the same bits, but where the order of a summation changes (sums of
     four or more products, arrays of 100,000 elements and more): there the error is below 1e-13 of the largest entry.
-    Arrays are new at every call, and nobody else writes into them. Nodes come out as plain arrays.
+    Arrays are new at every call, and nothing else writes into them. Nodes come out as plain arrays.
 
     The *signature* decides which program is used, or that a new one is recorded: containers; shapes, dtypes and order
     in memory of arrays; of everything else the value (Python's numbers too: make what changes often a 0-d array), or
@@ -325,9 +325,9 @@ def compile(
     and the environment where a library reads them; and, under cProfile before Python 3.12, unseeded generators, clocks
     and ContextVars.
 
-    What NumPy warns of or raises (``np.errstate``, warnings as errors) eager code says: if a program meets an infinity,
-    NaN or overflow that its caller does not ignore, ``f`` runs once more, beside it. A value that nobody needs is not
-    computed, and cannot warn; nor does an overflow inside a product of matrices, or what is computed from constants.
+    Warnings and errors of NumPy (``np.errstate``, warnings as errors) come from eager code: if a program meets an
+    infinity, NaN or overflow that its caller does not ignore, ``f`` runs once more. An unused value is not computed,
+    and cannot warn; nor does an overflow inside a product of matrices, or what is computed from constants.
 
     Raises CompileError for what would not be the same at the next call: Python that asks for a value
     (``if x.sum() > 0``, ``float(x)``, ``np.asarray(x)``); another shape or dtype of a call like ``x[x > 0]``; random

@@ -20,8 +20,8 @@ WIDEST, COLUMN, ROW, LEFT = 60, 18, 22, 96  # columns of the picture; pixels
 class Report:
     """A plan as a table (``print``), as a picture (``svg()``; a notebook shows both), as data (``rows``).
 
-    calls : so many NumPy calls make one run. bytes : of all buffers together. groups : for programs of numbers, so many
-    vectors; for blocks, so many phases.
+    calls : the number of NumPy calls in one run. bytes : of all buffers together. groups : for programs of numbers, the
+    number of vectors; for blocks, the number of phases.
     """
 
     def __init__(self, plan: Any) -> None:

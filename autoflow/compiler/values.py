@@ -49,7 +49,7 @@ class Value:
             self.parts = [described(x) for x in sample]
         self.number: float = 0
         self.shares = False  # of calls: does the result look into the memory of an argument?
-        self.fresh = False  # of calls: is the result an array that nobody else has?
+        self.fresh = False  # of calls: is the result an array that is used nowhere else?
 
     @property
     def sample(self) -> Any:

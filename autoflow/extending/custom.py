@@ -4,7 +4,7 @@
     def cube(x): return x**3
     cube.defvjp(x=lambda g, x: g * 3 * x**2)
 
-    af.register_rule(f, x=lambda g, x: ...)      a function that somebody else has written
+    af.register_rule(f, x=lambda g, x: ...)      a function of another library
 
 ``x``, ``y`` are the arguments by their names, ``z`` the result, ``g`` = dL/dz; a derivative names what it reads.
 """
@@ -34,8 +34,8 @@ OWN: set[Any] = set()  # functions whose rows users have written: these may be w
 def primitive(function: Any = None, *, label: str = "", latex: str = "", elementwise: bool = False) -> Any:
     """Make ``function`` one operation of the graph, whose derivatives :func:`defvjp` gives. A decorator.
 
-    The function gets plain arrays and returns one. Its positional parameters up to the last with a derivative may be
-    nodes; the rest are options. ``label`` and ``latex`` (with ``$x`` for an argument) are for pictures.
+    The function gets plain arrays and returns one. Its positional parameters, up to the last one with a derivative, may
+    be nodes; the rest are options. ``label`` and ``latex`` (with ``$x`` for an argument) are for pictures.
     ``elementwise=True``: arguments broadcast, and the table undoes that in the derivatives.
 
     >>> import autoflow as af
@@ -71,15 +71,15 @@ def register_rule(
     """Give a function of another library a row in the table of derivatives.
 
     function : a ufunc, which then takes nodes itself; or any function of arrays. NumPy cannot tell us when such a
-        function is called with a node, so use what is returned in its place.
+        function is called with a node, so call the returned function instead.
     **derivatives : one per argument through which gradients flow, by its name.
-    label, latex : for pictures; ``$x`` in the LaTeX stands for an argument.
-    arguments : their names, where Python cannot tell them (ufuncs: the names of the derivatives, else x, y, ...).
+    label, latex : for pictures; ``$x`` in the LaTeX is an argument.
+    arguments : their names, if Python cannot tell them (ufuncs: the names of the derivatives, else x, y, ...).
     elementwise : arguments broadcast; the default for ufuncs.
     domain, examples : where the row can be tried, as in ``autoflow.rules.table.rule``.
 
-    Raises ValueError if the function has a row, unless ``replace=True``. Graphs that were recorded before should have
-    been used by then: they would run the new row.
+    Raises ValueError if the function has a row, unless ``replace=True``. Finish with older graphs first: they would run
+    the new row.
 
     >>> import autoflow as af
     >>> def bump(x, width=1.0):
@@ -139,7 +139,7 @@ def _row(
     function: Any, parameters: list[inspect.Parameter], derivatives: Any, label: str, latex: str,
     elementwise: bool | None, domain: tuple[float, float], examples: tuple[Example, ...],
 ) -> Rule:  # fmt: skip
-    """The row, with what a user's functions need besides: keyword-only options, and checks of what comes back."""
+    """The row, with what a user's functions need in addition: keyword-only options, and checks of the results."""
     names = [p.name for p in parameters]
     n = 1 + max(names.index(name) for name in derivatives)  # operands: up to the last with a derivative
     keywords = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
@@ -180,7 +180,7 @@ def _checked(pull: Any, row: Rule, k: int) -> Any:
 
 
 def _become(old: Rule, new: Rule) -> None:
-    """Let a row that others hold have the contents of another; its name keeps counting."""
+    """Give a row that others refer to the contents of another row; the counter of its name goes on."""
     for slot in Rule.__slots__:
         if hasattr(new, slot):
             setattr(old, slot, getattr(new, slot))

@@ -1,8 +1,8 @@
 """Functions of your own: an Operation whose value and derivative you compute.
 
 :class:`Function` is for a computation that remembers things between its forward and its backward, or that has several
-results. For a derivative that is a formula see ``custom.py``. What both have in common with the rest: the operation
-has a row, and its node a record.
+results. For a derivative that is a formula see ``custom.py``. As everywhere else, the operation has a row, and its node
+a record.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Array = Any
 
 
 class Context:
-    """What a Function keeps between forward and backward: ``ctx``. Set any attribute; save the arrays that it needs.
+    """What a Function keeps between forward and backward: ``ctx``. Set any attribute; save the arrays you need.
 
     ``needs_input_grad``: per argument of forward, whether a gradient will be asked for.
     """
@@ -56,9 +56,9 @@ class Context:
         """Keep these for backward: arguments, results, intermediate arrays. None stays None.
 
         Arguments and results are kept by the graph, which notices if they are overwritten; in a backward pass that
-        is differentiated again they come back as nodes. How an intermediate array depends on the arguments nobody
-        knows, so there its derivatives are NaN: save arguments, and compute it in backward again. (Through an
-        array in an attribute of ``ctx`` they are a LostGradientError.)
+        is differentiated again they come back as nodes. How an intermediate array depends on the arguments is not
+        known, so there its derivatives are NaN: save the arguments instead, and compute it again in backward. (For
+        an array in an attribute of ``ctx`` there is a LostGradientError.)
         """
         self._saved.extend(arrays)
 
@@ -71,7 +71,7 @@ class Context:
 
     @property
     def saved_variables(self) -> tuple[Any, ...]:
-        """The same under another name."""
+        """Another name for ``saved_tensors``."""
         return self.saved_tensors
 
     def mark_non_differentiable(self, *results: Any) -> None:
@@ -79,8 +79,8 @@ class Context:
         self._plain.extend(results)
 
     def mark_constant(self, *arrays: Any) -> None:
-        """These arrays, kept in attributes of ``ctx``, do not depend on the arguments of forward: a grid, a mask that
-        was drawn. So a backward that reads them can be differentiated again."""
+        """These arrays, kept in attributes of ``ctx``, do not depend on the arguments of forward: a grid, a random
+        mask. So a backward that reads them can be differentiated again."""
         self._constants.extend(arrays)
 
 
@@ -123,12 +123,12 @@ class Function:
 
     @staticmethod
     def forward(ctx: Any, *args: Any, **options: Any) -> Any:
-        """The value, from plain arrays. To be written in a subclass."""
+        """The value, from plain arrays. Write it in your subclass."""
         raise NotImplementedError("a Function needs a static method forward(ctx, ...)")
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        """The gradients of the arguments, from those of the results. To be written in a subclass."""
+        """The gradients of the arguments, from those of the results. Write it in your subclass."""
         raise NotImplementedError("a Function needs a static method backward(ctx, *grads)")
 
     @classmethod
@@ -154,7 +154,7 @@ class Function:
 
 
 class Call:
-    """One application of a Function: what its record knows, beside the arrays."""
+    """One application of a Function: what its record knows, apart from the arrays."""
 
     def __init__(
         self, cls: Any, ctx: Context, names: list[str], inputs: Any, plain: Any, answers: list[Any], several: bool
@@ -194,7 +194,7 @@ class Call:
         """Run backward: the row's joint function."""
         record = saved[-1]
         grads = [g.grads.get(j) for j in range(self.nresults)] if isinstance(g, Parts) else [g]
-        ctx = copy.copy(self.ctx)  # passes may run beside each other
+        ctx = copy.copy(self.ctx)  # passes may run at the same time
         if modes().recording:
             vars(ctx).update(self.attributes(record))
         ctx._saved = [self.saved(k, saved) for k in range(len(self.tags))]
@@ -256,7 +256,7 @@ class Call:
 
 
 def _plain(x: Any) -> Any:
-    """An argument as forward gets it; a node's memory is not to be written into."""
+    """An argument as forward gets it; a node's memory is read-only."""
     if not isinstance(x, NodeRole):
         return plain_array(x) if type(x) in FAMILIES else plain_option(x)
     value = value_of(x).view()
@@ -288,7 +288,7 @@ def arguments(cls: Any, args: Any, options: dict[str, Any]) -> tuple[list[str], 
 
 
 def create_operation(result: Any, opmethod: str, operands: tuple[Any, ...], name: str | None) -> Any:
-    """``Operation.create_node``: a value made elsewhere, with the table's rule of that name or one set later."""
+    """``Operation.create_node``: a value made elsewhere, with the rule of that name in the table, or one set later."""
     inputs = [x for x in operands if x is not None]
     row = next((r for r in RULES.values() if r.name == opmethod and r.operands == len(inputs)), None)
     row = row if row is not None else custom_row(opmethod, len(inputs), None)

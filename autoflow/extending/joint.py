@@ -46,7 +46,7 @@ def joint_row(
     """
     n = len(operands)
     words = [f"x{k}" for k in range(n)] + ["|"] + [f"option{k}=None" for k in range(len(options))]
-    key = object()  # ``rule`` fills in the defaults and enters the row under this, which nobody can ask for
+    key = object()  # ``rule`` fills in the defaults and enters the row under this key, which is used nowhere else
     row = rule(key, " ".join(words), name, rf"\operatorname{{{name}}}", name=name, elementwise=False)
     del RULES[key]
     row.function = row.compute = None
@@ -86,14 +86,14 @@ def part(record: Record, j: int, value: Array) -> Any:
 
 
 def part_again(record: Record, j: int, value: Array) -> Any:
-    """The same for use inside a recorded pass."""
+    """The j-th result of ``record``, for use inside a recorded pass."""
     return node_on(value, new_record(PART, (record,), (NOTHING, j, value)))
 
 
 def unknown(record: Record, value: Array) -> Any:
-    """``value`` as a node that depends on the operands of ``record``, nobody knows how: its gradients are NaN.
+    """``value`` as a node that depends on the operands of ``record`` in an unknown way: its gradients are NaN.
 
-    So whoever differentiates again through an array that was only saved sees it, instead of a missing term.
+    So differentiating again through an array that was only saved gives NaN instead of silently missing a term.
     """
     n = len(record.parents)
     if n not in _UNKNOWN:
@@ -104,7 +104,7 @@ def unknown(record: Record, value: Array) -> Any:
 
 def made_by_forward(record: Record, value: Array, name: str) -> Any:
     """An array that a Function's forward made and keeps in the attribute ``name``, as a node on the operands of
-    ``record``. How it depends on them nobody knows: whoever differentiates through it gets an error."""
+    ``record``. How it depends on them is not known, so differentiating through it is an error."""
 
     def refuse(g: Any, saved: Any) -> Any:
         raise LostGradientError(
@@ -142,7 +142,7 @@ def record_results(
 
 
 def gather(inputs: Sequence[Any]) -> Gathered:
-    """Of operands: values, parents, leaves to show in pictures by place, and the places of what may change unseen."""
+    """For operands: values, parents, leaves to show in pictures by place, and the places of what may change unseen."""
     values, parents, constants, unsafe = [], [], {}, []
     for k, x in enumerate(inputs):
         value, parent, shown, risky = operand(x)

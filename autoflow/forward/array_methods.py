@@ -20,41 +20,21 @@ import numpy as np
 
 from ..backends.registry import Family, with_every_family
 from ..errors import InPlaceError, NoRuleError
-from ..lazy import later
 from ..modes import modes
 from ..nodes.foreign import refuse_reader, wants_numbers
-from ..nodes.nodes import ConstantRole, NodeRole, Operation, VariableRole, named_as, value_of
+from ..nodes.nodes import ConstantRole, NodeRole, Operation, named_as, value_of
 from ..rules import RULES
 from ..rules.indexing import getitem
 from ..rules.structure import astype, cast, flatten
 from ..rules.table import Rule
 from . import python_protocols
+from .node_methods import NodeMethods
 from .recording import apply, compute_one
 
 Array = Any
 NONE: dict[str, Any] = {}
 AXES = (type(None), int)
 ndarray = np.ndarray
-
-LATER = {
-    "backward": "autoflow.backprop.passes:backward",
-    "zero_grad": "autoflow.backprop.passes:zero_grad",
-    "register_hook": "autoflow.backprop.hooks:register_hook",
-    "register_post_accumulate_hook": "autoflow.backprop.hooks:register_post_accumulate_hook",
-    "__setitem__": "autoflow.forward.inplace:write_item",
-    "graph": "autoflow.pictures:graph",
-    "summary": "autoflow.pictures:summary",
-    "formula": "autoflow.pictures.formulas.latex:formula",
-    "derivative_formula": "autoflow.pictures.formulas.latex:derivative_formula",
-    "why": "autoflow.pictures.formulas.why:why",
-    "replay": "autoflow.forward.replay:replay_node",
-    "to_cpu": "autoflow.arrays.devices:to_cpu",
-    "to_gpu": "autoflow.arrays.devices:to_gpu",
-    "step": "autoflow.pictures:step",
-    "steps": "autoflow.pictures:steps",
-    "_repr_mimebundle_": "autoflow.pictures:node_bundle",
-}
-AUGMENTED = "add sub mul truediv floordiv mod pow matmul"
 
 PLAIN = "all any argmax argmin argpartition argsort dump dumps item nonzero searchsorted tobytes tofile tolist"
 KEPT = "base ctypes data device dtype itemsize nbytes ndim shape size strides to_device"
@@ -329,7 +309,7 @@ def unknown_names() -> set[str]:
     they might write into memory or drop the graph. Public or not: NumPy 2.5 has ``_set_shape``. (What an older NumPy
     has only to say that it is gone is not meant.)"""
     there = {name for name in dir(ndarray) if not name.startswith("__") and callable(getattr(ndarray, name, None))}
-    return there - {*vars(ArrayMethods), *PLAIN.split(), *KEPT.split(), *REFUSED, *LATER}
+    return there - {*vars(ArrayMethods), *PLAIN.split(), *KEPT.split(), *REFUSED, *vars(NodeMethods)}
 
 
 def guard(family: Family) -> None:
@@ -348,30 +328,6 @@ def guard(family: Family) -> None:
             setattr(family.Node, name, property(getter if callable(getter) else getter.__get__, refuse))
 
 
-def found_later(name: str, path: str) -> Any:
-    """A method that looks its function up at the first call, and is that function from then on."""
-
-    def method(self: Any, *args: Any, **options: Any) -> Any:
-        function = later(path)
-        setattr(NodeRole, name, function)
-        return function(self, *args, **options)
-
-    method.__name__, method.__doc__ = name, f"``{path.replace(':', '.')}`` with this node as its first argument."
-    return method
-
-
-def _inplace(name: str) -> Any:
-    """``x += y`` and its like: ``inplace.augmented`` makes the method at the first call."""
-
-    def method(self: Any, other: Any) -> Any:
-        function = later("autoflow.forward.inplace:augmented")(name)
-        setattr(NodeRole, f"__i{name}__", function)
-        return function(self, other)
-
-    method.__name__ = f"__i{name}__"
-    return method
-
-
 def install() -> None:
     """Give nodes all of these."""
     named_as("Node", ArrayMethods)
@@ -384,11 +340,6 @@ def install() -> None:
         setattr(NodeRole, name, refused_method(name, advice))
     for name in sorted(unknown_names()):
         setattr(NodeRole, name, refused_method(name, f"autoflow does not know this method of NumPy {np.__version__}"))
-    for name, path in LATER.items():
-        setattr(NodeRole, name, found_later(name, path))
-    for name in AUGMENTED.split():
-        setattr(NodeRole, f"__i{name}__", _inplace(name))
-    VariableRole.assign = found_later("assign", "autoflow.forward.inplace:assign")  # type: ignore[attr-defined]
     python_protocols.install()
     with_every_family(guard)
 

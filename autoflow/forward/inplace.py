@@ -252,11 +252,8 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
     write(dst, RULES[setitem], (dst, src, ...), lambda m, a, b, i: np.copyto(m, b, casting=casting))  # type: ignore[arg-type]
 
 
-def augmented(name: str) -> Callable[[Any, Any], Any]:
+def augmented(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
     """``x += y``. 0-d nodes are rebound, as Python rebinds numbers; others are written into."""
-    from .operators import BINARY
-
-    ufunc = BINARY[name]
     rule, forward = RULES[ufunc], FORWARD[ufunc]
 
     def inplace(x: Any, y: Any) -> Any:

@@ -22,7 +22,6 @@ from ..modes import modes, switched
 from ..nodes.nodes import NodeRole, value_of
 from ..rules import RULES
 from ..rules.table import Rule
-from . import operators
 from .deferring import is_anothers
 from .recording import FORWARD, NUMBERS, apply
 
@@ -101,8 +100,8 @@ def connect() -> None:
     """Let the operations in LOW and FULL ask for the mode before they compute. (Again after ``operators.install``.)"""
     for function, forward in FORWARD.items():
         FORWARD[function] = asking(RULES[function], forward)
-    for name in ("matmul", "pow"):
-        rule = RULES[operators.BINARY[name]]
+    for name, function in (("matmul", np.matmul), ("pow", np.power)):
+        rule = RULES[function]
         setattr(NodeRole, f"__{name}__", asking(rule, vars(NodeRole)[f"__{name}__"]))
         setattr(NodeRole, f"__r{name}__", asking(rule, vars(NodeRole)[f"__r{name}__"], -1))
 
@@ -142,7 +141,7 @@ class GradScaler:
     """Scales losses up and gradients down, and finds the largest scale at which nothing overflows.
 
     scale : the first one, 65,536.
-    growth, interval : after so many steps in a row without overflow the scale is multiplied by ``growth``.
+    growth, interval : after ``interval`` steps in a row without overflow the scale is multiplied by ``growth``.
     backoff : after a step with an infinite or NaN gradient, which is skipped, by this.
 
     ``optimizer`` is any object with ``parameters`` (an iterable of Variables) and ``step()``.

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from ..backends.registry import FAMILIES
+from ..lazy import later
 from ..modes import modes
 from ..nodes.coercion import plain_array
 from ..nodes.freeing import NEW
@@ -240,16 +241,6 @@ def comparison(ufunc: Any) -> Callable[[Any, Any], Any]:
     return lambda x, y: ufunc(value_of(x), value_of(y))
 
 
-BINARY = {
-    "add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.divide, "floordiv": np.floor_divide,
-    "mod": np.remainder, "pow": np.power, "matmul": np.matmul,
-}  # fmt: skip
-UNARY = {"neg": np.negative, "pos": np.positive, "abs": np.absolute}
-COMPARISONS = {
-    "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "eq": np.equal, "ne": np.not_equal,
-}  # fmt: skip
-
-
 # The same bits as the ufunc's on arrays, and five times as fast on np.float64. (Not on complex numbers, whose
 # division has other bits: they take the general way.)
 QUICK: dict[Any, Callable[[Any, Any], Any]] = {
@@ -272,21 +263,67 @@ def quicken() -> None:
                 FORWARD[function] = binary(rule, QUICK.get(function, function))
 
 
+quicken()
+
+
+def both_ways(function: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
+    """The closures of ``x * y`` and of ``y * x`` where y is no node."""
+    rule, compute, forward = RULES[function], QUICK.get(function, function), FORWARD[function]
+    if rule.operator is not None:
+        compute, forward = rule.operator, binary(rule, rule.operator, numbers=False)
+    pair = forward, reflected(rule, compute, rule.operator is None, forward)
+    for closure in pair:
+        vars(closure)["ufunc"] = function
+    return pair
+
+
+def in_place(function: np.ufunc) -> Callable[[Any, Any], Any]:
+    """``x += y`` and its like: ``inplace.py`` makes the method at the first call."""
+    made: list[Callable[[Any, Any], Any]] = []
+
+    def method(self: Any, other: Any) -> Any:
+        if not made:
+            made.append(later("autoflow.forward.inplace:augmented")(function))
+        return made[0](self, other)
+
+    return method
+
+
+class Operators:
+    """Arithmetic, recorded. Comparisons: plain arrays of booleans."""
+
+    __add__, __radd__ = both_ways(np.add)
+    __sub__, __rsub__ = both_ways(np.subtract)
+    __mul__, __rmul__ = both_ways(np.multiply)
+    __truediv__, __rtruediv__ = both_ways(np.divide)
+    __floordiv__, __rfloordiv__ = both_ways(np.floor_divide)
+    __mod__, __rmod__ = both_ways(np.remainder)
+    __pow__, __rpow__ = both_ways(np.power)
+    __matmul__, __rmatmul__ = both_ways(np.matmul)
+    __neg__, __pos__, __abs__ = FORWARD[np.negative], FORWARD[np.positive], FORWARD[np.absolute]
+
+    __iadd__, __isub__, __imul__ = map(in_place, (np.add, np.subtract, np.multiply))
+    __itruediv__, __ifloordiv__ = map(in_place, (np.divide, np.floor_divide))
+    __imod__, __ipow__, __imatmul__ = map(in_place, (np.remainder, np.power, np.matmul))
+
+    __lt__, __le__, __gt__, __ge__ = map(comparison, (np.less, np.less_equal, np.greater, np.greater_equal))
+    __eq__, __ne__ = map(comparison, (np.equal, np.not_equal))
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
+
+
 def install() -> None:
-    """Give nodes their operators, and ``__array_ufunc__`` its closures."""
+    """Give nodes these methods; again, when a row of the table has been replaced."""
     quicken()
-    for name, function in BINARY.items():
-        rule, compute, forward = RULES[function], QUICK.get(function, function), FORWARD[function]
-        if rule.operator is not None:
-            compute, forward = rule.operator, binary(rule, rule.operator, numbers=False)
-        setattr(NodeRole, f"__{name}__", forward)
-        setattr(NodeRole, f"__r{name}__", reflected(rule, compute, rule.operator is None, forward))
-    for name, function in UNARY.items():
-        setattr(NodeRole, f"__{name}__", FORWARD[function])
-    for name, function in COMPARISONS.items():
-        setattr(NodeRole, f"__{name}__", comparison(function))
-    setattr(NodeRole, "__divmod__", lambda x, y: (x // y, x % y))  # noqa: B010 - mypy knows no divmod of ours
-    setattr(NodeRole, "__rdivmod__", lambda y, x: (x // y, x % y))  # noqa: B010
+    for name, method in vars(Operators).items():
+        if hasattr(method, "ufunc"):
+            setattr(NodeRole, name, both_ways(method.ufunc)[name.startswith("__r")])
+        elif callable(method):
+            setattr(NodeRole, name, method)
 
 
 install()

@@ -186,7 +186,7 @@ def shown_operand(record: Record, k: int) -> Any:
 
 
 def key_of(x: Any) -> Any:
-    """What a graph knows a node by; raises ValueError for what is no node of a graph."""
+    """What a graph knows a node by; raises ValueError for anything but a node of a graph."""
     if isinstance(x, Record):
         return x
     source = source_of(x) if isinstance(x, NodeRole) else None

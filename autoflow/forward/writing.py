@@ -1,6 +1,6 @@
 """A write that may be cut short: Ctrl-C, a warning that is an error, ``np.errstate(all="raise")``, no memory left.
 
-NumPy has written all, a part or nothing when such an exception arrives, and nobody can say which. So what a write
+NumPy has written all, a part or nothing when such an exception arrives, and we cannot tell which. So what a write
 changes in the graph is changed *before* it: the memory counts as written into (``nodes/versions.py``), and the array
 and all arrays of which it is a view have records that refuse a backward pass. When the write is done, one call in C
 takes the refusal back. Every write of the package goes through :class:`Writing`, or, of leaves, :func:`overwrite`.

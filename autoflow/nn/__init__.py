@@ -2,16 +2,16 @@
 
     functions.py   sigmoid, gelu, softmax, dropout, layer_norm, attention ... each a formula
     windows.py     convolution and pooling, from slices
-    losses.py      what training makes small, with PyTorch's names and reductions
-    fused.py        the six functions that have rows of their own in the table of derivatives, and why
+    losses.py      what training minimises, with PyTorch's names and reductions
+    fused.py       the six functions that have rows of their own in the table of derivatives, and why
     init.py        the random numbers to start from
     module.py      Module: something with parameters that can be called, saved and loaded
     layers.py      Linear, Conv2d, BatchNorm ...: a function and its parameters
     recurrent.py   RNN, LSTM
-    checks.py      what can go in, and the errors that say so
+    checks.py      checks of inputs, and their errors
     plots.py       pictures of training: af.watch, af.plot_sizes and others
 
-Read in that order. Shapes and names of parameters are PyTorch's, so weights go from one to the other unchanged.
+Read in that order. Shapes and names of parameters are PyTorch's, so weights can be exchanged unchanged.
 
 >>> from autoflow import nn
 >>> rng = np.random.default_rng(0)

@@ -1,6 +1,6 @@
-"""What a layer or a loss can take, and the errors that say so before anything is computed.
+"""Checks of what a layer or a loss is given, before anything is computed.
 
-``who`` is a name or a layer, whose repr is made only if there is something to say.
+``who`` is a name or a layer; its repr is made only for an error.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def plain(x: Any) -> Array:
 
 
 def floats(who: Any, x: Any) -> None:
-    """Real numbers with a fraction, please. Integers are refused: most often they are pixels that want scaling."""
+    """Refuse everything but real floats. Integers are mostly pixels that should be scaled first."""
     if not hasattr(x, "dtype"):
         raise DataError(f"{who} expected an array of floats, got {type(x).__name__}")
     if x.dtype.kind in "iub":
@@ -63,7 +63,7 @@ def same_shape(who: str, x: Any, target: Any) -> None:
 def labels(who: Any, target: Any, classes: int, ignore: int | None = None) -> Array:
     """Class numbers as a plain integer array, all in 0...classes-1 or equal to ``ignore``.
 
-    (Not looked at on a GPU, where that would mean to wait.)"""
+    (Not checked on a GPU, where that would wait for the device.)"""
     target = plain(target)
     if target.dtype.kind not in "iu":
         raise DataError(f"{who} expected integer class numbers, got {target.dtype}")
@@ -78,13 +78,13 @@ def labels(who: Any, target: Any, classes: int, ignore: int | None = None) -> Ar
 
 
 def outside(target: Array, classes: int, ignore: int | None) -> Array:
-    """Which labels are no classes, and not to be ignored either."""
+    """Which labels are neither a class nor ``ignore``."""
     wrong = (target < 0) | (target >= classes)
     return wrong if ignore is None else wrong & (target != ignore)
 
 
 def generator(who: str, rng: Any) -> np.random.Generator:
-    """Randomness is always given: the same Generator for all layers, so that no two of them start alike."""
+    """Refuse anything but a Generator. One for all layers, so that no two of them start alike."""
     if not isinstance(rng, np.random.Generator):
         raise TypeError(f"{who} needs rng=, a np.random.default_rng(seed) shared by all layers; got {rng!r:.40}")
     return rng

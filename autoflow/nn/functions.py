@@ -43,7 +43,7 @@ def softplus(x: Array, beta: float = 1.0) -> Array:
 def elu(x: Array, alpha: float = 1.0) -> Array:
     """x for x > 0, else α (eˣ − 1), elementwise; any shape. Its derivative at 0 is α.
 
-    The exponential sees only what it is needed for, so it cannot overflow. Source: Clevert, Unterthiner and
+    The exponential is computed only where it is needed, so it cannot overflow. Source: Clevert, Unterthiner and
     Hochreiter, ICLR 2016.
 
     >>> elu(np.array([-1000.0, 0.0, 1000.0]))
@@ -124,9 +124,9 @@ def batch_norm(
 ) -> Array:  # fmt: skip
     """(x − mean) / √(variance + ε) ⊙ weight + bias, mean and variance of each channel.
 
-    Shapes: x (n, channels, ...), everything else (channels,). In ``training`` they are those of the batch, and the
-    running ones, plain arrays, move towards them by ``momentum`` in place (the variance with n − 1 below the sum, as
-    in PyTorch; not again when a checkpoint repeats its run); otherwise they are the running ones. Source: Ioffe and
+    Shapes: x (n, channels, ...), everything else (channels,). In ``training`` mean and variance are those of the batch,
+    and the running ones, plain arrays, move towards them by ``momentum`` in place (the variance divided by n − 1, as
+    in PyTorch; not again when a checkpoint repeats its run). Otherwise the running ones are used. Source: Ioffe and
     Szegedy, ICML 2015.
 
     >>> batch_norm(np.array([[1.0], [3.0]]), training=True).round(3).tolist()
@@ -174,7 +174,7 @@ def scaled_dot_product_attention(
 
     Shapes: query (..., l, d), key (..., s, d), value (..., s, e), result (..., l, e); a mask that broadcasts to
     (..., l, s): boolean (True: may be seen) or floats that are added. ``is_causal``: query i sees keys 0 ... i.
-    A query that may see nothing gets zeros. Source: Vaswani et al., NIPS 2017.
+    A query without any visible key gets zeros. Source: Vaswani et al., NIPS 2017.
 
     >>> x = np.eye(2)
     >>> scaled_dot_product_attention(x, x, x, is_causal=True).round(3)

@@ -1,9 +1,9 @@
 """Functions of networks that have rows of their own in the table of derivatives.
 
-All of them could be composed of NumPy's functions. They have a row where that is better than composing: relu and
-leaky_relu because the composed ``np.maximum(x, 0)`` shares the gradient at 0, where everybody expects 0; sigmoid,
-softmax and log_softmax because their derivative in terms of their result is the formula that is taught, needs no care
-for large arguments, and is one node in a picture; erf because NumPy has none.
+All of them could be composed of NumPy's functions. They have rows where that is better: relu and leaky_relu because the
+composed ``np.maximum(x, 0)`` shares the gradient at 0, where 0 is expected; sigmoid, softmax and log_softmax because
+their derivative in terms of their result is the formula that is taught, needs no care for large arguments, and is one
+node in a picture; erf because NumPy has none.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ERF = np.frompyfunc(math.erf, 1, 1)
 
 
 def real(name: str, x: Any) -> None:
-    """These functions choose by size or sign, and complex numbers have neither."""
+    """Refuse complex numbers: these functions choose by size or sign."""
     if getattr(x, "dtype", None) is not None and x.dtype.kind == "c":
         raise DataError(f"{name} is a function of real numbers, got {x.dtype}: take np.abs, np.real or np.imag first")
 
@@ -111,7 +111,7 @@ def softmax(x: Array, /, axis: int = -1) -> Array:
 def log_softmax(x: Array, /, axis: int = -1) -> Array:
     """xᵢ − log Σⱼ eˣʲ along ``axis``, the logarithm of :func:`softmax`; shape of x.
 
-    Also where the softmax itself would be rounded to 0, because the logarithm is never taken of it.
+    Right even where the softmax itself would be rounded to 0, because no logarithm is taken of it.
 
     >>> log_softmax(np.array([1000.0, -1000.0]))
     array([    0., -2000.])

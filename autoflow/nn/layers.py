@@ -1,7 +1,7 @@
-"""Layers: a function and its parameters. What each computes is said in its function's docstring.
+"""Layers: a function and its parameters. The function's docstring says what is computed.
 
-Every layer with random numbers takes ``rng``, one Generator for all; ``dtype=np.float32`` where memory or a GPU asks
-for it. Names and shapes of the parameters are PyTorch's.
+Every layer with random numbers takes ``rng``, one Generator for all; ``dtype=np.float32`` saves memory, and time on a
+GPU. Names and shapes of the parameters are PyTorch's.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Initialiser = Callable[..., Array]
 
 
 def positive(who: str, **sizes: int) -> None:
-    """Sizes are whole numbers of at least 1."""
+    """Refuse sizes that are not whole numbers of at least 1."""
     for name, n in sizes.items():
         if not isinstance(n, (int, np.integer)) or n < 1:
             raise InputError(f"{who}: {name} is a number of things, at least 1, not {n!r}")
@@ -215,7 +215,7 @@ class Sequential(Module):
         return x
 
     def _walk(self, path: str) -> Iterator[tuple[str, Any]]:
-        """Parts are called by their numbers: ``"0.weight"``, as PyTorch's."""
+        """Parts are named by their numbers, as in PyTorch: ``"0.weight"``."""
         for k, layer in enumerate(self.layers):
             yield from walk(f"{path}{k}", layer)
 

@@ -23,7 +23,7 @@ Array = Any
 def reduced(who: str, z: Array, reduction: str, count: Any = None) -> Array:
     """The mean (over ``count``, if not over all), the sum, or z itself.
 
-    A count on a GPU is not looked at: 0 / 0 is NaN there.
+    A count on a GPU is not read: 0 / 0 is NaN there.
     """
     if reduction == "none":
         return z
@@ -116,11 +116,11 @@ def binary_cross_entropy_with_logits(x: Array, target: Array, *, reduction: str 
 def cross_entropy(
     x: Array, target: Array, *, ignore_index: int = -100, label_smoothing: float = 0.0, reduction: str = "mean"
 ) -> Array:  # fmt: skip
-    """−Σ_c p_c log softmax(x)_c: how surprising the targets are to one who believes the scores x.
+    """−Σ_c p_c log softmax(x)_c: how surprising the targets are if one believes the scores x.
 
     Shapes: x (n, classes) or (n, classes, ...) or (classes,); target either class numbers, of x's shape without the
     classes, or probabilities p, floats of x's shape (they need not add up to 1). Targets equal to ``ignore_index``
-    count for nothing, also not in the mean. ``label_smoothing`` ε replaces p by (1 − ε) p + ε / classes.
+    do not count, not even in the mean. ``label_smoothing`` ε replaces p by (1 − ε) p + ε / classes.
 
     >>> x = np.array([[0.0, 0.0], [1000.0, 0.0]])
     >>> cross_entropy(x, np.array([0, 1]), reduction="none").tolist()
@@ -158,7 +158,7 @@ def nll_loss(x: Array, target: Array, *, ignore_index: int = -100, reduction: st
 
 
 def class_axis(who: str, x: Array) -> int:
-    """Where the classes are: behind the examples."""
+    """The axis of the classes: the one after the examples."""
     if not x.ndim or not x.shape[min(x.ndim - 1, 1)]:
         raise InputError(f"{who} expected scores of shape (n, classes, ...), got {x.shape}")
     return 1 if x.ndim > 1 else 0
@@ -167,7 +167,7 @@ def class_axis(who: str, x: Array) -> int:
 def chosen(who: str, log_p: Array, target: Array, axis: int, ignore: int) -> tuple[Array, Array]:
     """log_p of the target classes, 0 where they are ignored, and where they are not.
 
-    On a GPU a label that is no class is not refused, which would mean to wait for the device: its loss is NaN.
+    On a GPU an invalid label is not refused, which would wait for the device: its loss is NaN.
     """
     shape = log_p.shape[:axis] + log_p.shape[axis + 1 :]
     if np.shape(target) != shape:

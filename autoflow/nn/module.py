@@ -1,6 +1,6 @@
 """Module: something with parameters that can be called. Layers are Modules, and so are networks made of layers.
 
-There is no registration. A Module's attributes say what it consists of: Variables are parameters, plain arrays are
+Nothing has to be registered. A Module's attributes say what it consists of: Variables are parameters, plain arrays are
 buffers (saved but not trained, such as running means), Modules are its parts; also inside lists, tuples and
 dictionaries. Attributes that begin with an underscore do not count.
 """
@@ -46,7 +46,7 @@ class Module:
     """
 
     training = True  # set by train() and eval()
-    label = ""  # what its box in a picture says; set when it becomes a part of another module
+    label = ""  # the label of its box in a picture; set when it becomes a part of another module
 
     def forward(self, *args: Any, **options: Any) -> Any:
         """What the module computes: written by each kind of module, used by calling the module."""
@@ -67,7 +67,7 @@ class Module:
         super().__setattr__(name, value)
 
     def named_parameters(self) -> dict[str, Any]:
-        """Path, such as ``"hidden.weight"``, and Variable; one that is used twice stands under its first path."""
+        """Path, such as ``"hidden.weight"``, and Variable; one that is used twice has its first path."""
         found: dict[int, tuple[str, Any]] = {}
         for path, value in self._walk(""):
             if is_parameter(value):
@@ -75,7 +75,7 @@ class Module:
         return dict(found.values())
 
     def parameters(self) -> list[Any]:
-        """All Variables, for an optimiser. From now on their names are their paths, so that errors say which."""
+        """All Variables, for an optimiser. Their names become their paths, so that errors can name them."""
         named = self.named_parameters()
         for path, parameter in named.items():
             if isinstance(parameter, VariableRole):
@@ -190,25 +190,25 @@ def walk(path: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 
 SWAPPING = threading.RLock()
-STANDING_IN = threading.local()  # .ids: those of the arrays and nodes that stand in for parameters just now
+STANDING_IN = threading.local()  # .ids: of the arrays and nodes that replace parameters at the moment
 
 
 def is_parameter(x: Any) -> bool:
-    """A Variable, or what :func:`functional_call` has put in the place of one."""
+    """A Variable, or what :func:`functional_call` has put in its place."""
     return isinstance(x, VariableRole) or id(x) in getattr(STANDING_IN, "ids", ())
 
 
 def functional_call(model: Module, values: dict[str, Any], *args: Any, **options: Any) -> Any:
-    """``model(*args)`` with other arrays in the place of its parameters.
+    """``model(*args)`` with other arrays in place of its parameters.
 
-    That makes a function of the parameters out of a model: for ``af.value_and_grad``, ``af.hvp``, Jacobians, and for
-    ``af.compile``, which wants its parameters as arguments.
+    This makes a function of the parameters out of a model: for ``af.value_and_grad``, ``af.hvp``, Jacobians, and for
+    ``af.compile``, where changing parameters must be arguments.
 
     values : array or node by path, as in ``named_parameters()``. What is left out stays as it is. Buffers may be given,
-        too; those that are not are the model's, and a BatchNorm in training updates them.
+        too; the others are the model's own, and a BatchNorm in training updates them.
 
-    While the model computes, its attributes hold these values; then they are as before. Other threads that do the same
-    wait; they must not use the model in another way meanwhile.
+    While the model computes, its attributes hold these values; afterwards they are as before. Other threads that call
+    this function wait; they must not use the model in another way meanwhile.
     Raises StateError for a path that the model does not have, an array of another shape, or two different values for
     a parameter that has two paths.
 
@@ -247,7 +247,7 @@ def functional_call(model: Module, values: dict[str, Any], *args: Any, **options
 
 
 def stand_ins(model: Module, values: dict[str, Any]) -> dict[int, Any]:
-    """The values by the ids of what they stand in for, checked."""
+    """The values, checked, by the ids of what they replace."""
     own, new = model._state(), dict[int, Any]()
     for path, value in values.items():
         if path not in own or np.shape(value) != own[path].shape:

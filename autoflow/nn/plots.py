@@ -1,10 +1,10 @@
-"""Training, seen: small pictures with matplotlib. Each function draws into ``ax`` (or a new figure) and returns it.
+"""Plots of training: small pictures with matplotlib. Each function draws into ``ax`` (or a new figure) and returns it.
 
-    watch(model)       the model, writing down how large activations and gradients are, layer by layer
+    watch(model)       the model, which then notes how large activations and gradients are, layer by layer
     plot_sizes         those sizes, over the steps or over the layers: vanishing, exploding
     plot_loss          losses over time
     plot_weights       a histogram of each parameter
-    plot_boundary      what a classifier says about each place in the plane
+    plot_boundary      the class that a classifier gives to each point of the plane
 
 The colours are those of autoflow's other pictures: parameters blue, results of operations orange, gradients purple and
 nothing else. They follow the background of the axes, so ``plt.style.use("dark_background")`` is all that a dark figure
@@ -39,18 +39,18 @@ DARK = {
 }
 # fmt: on
 MARKERS = "os^Dvp"  # a second way to tell classes apart
-NAMED = 12  # up to so many layers are called by their names along the axis
+NAMED = 12  # at most this many layers are named along the axis
 
 
 # -- sizes, layer by layer -------------------------------------------------------------------------------------------
 
 
 def watch(model: Callable[..., Any]) -> Watched:
-    """``model`` again, but each call writes down how large every layer's result is, and later its gradient.
+    """The same model, but each call notes how large every layer's result is, and later its gradient.
 
     A layer is a box in the picture of the graph: a Module inside the model, or a ``with af.scope("layer 1"):`` block of
     a plain function; an operation outside of all boxes is a layer of its own. What counts is its last operation. Under
-    ``af.no_grad`` nothing is recorded, and nothing written down.
+    ``af.no_grad`` nothing is recorded, and nothing noted.
 
     >>> from autoflow import nn
     >>> rng = np.random.default_rng(0)
@@ -65,7 +65,7 @@ def watch(model: Callable[..., Any]) -> Watched:
 
 
 class Watched:
-    """A model with a note book: see :func:`watch`. Everything else is asked of the model itself.
+    """A model that takes notes: see :func:`watch`. All other attributes are the model's.
 
     ``activations`` and ``gradients`` have one dict for each call: name of the layer -> root mean square. The gradient
     of a layer is NaN until ``backward()`` has reached it; a second backward pass overwrites it.
@@ -105,7 +105,7 @@ class Watched:
         return result
 
     def note(self, last: dict[tuple[str, int], Any]) -> None:
-        """Write down the size of each layer's result now, and of its gradient when one arrives."""
+        """Note the size of each layer's result now, and of its gradient when it arrives."""
         activations: dict[str, float] = {}
         gradients: dict[str, float] = {}
         for (name, _), node in last.items():
@@ -139,7 +139,7 @@ def root_mean_square(x: Array) -> float:
 
 
 def plot_sizes(watched: Watched, of: str = "gradients", *, along: str = "steps", ax: Any = None) -> Any:
-    """The sizes that :func:`watch` wrote down, on a logarithmic axis.
+    """The sizes that :func:`watch` noted, on a logarithmic axis.
 
     of : "gradients" or "activations".
     along : "steps", a line for each layer, the last layer's most intense; or "layers", a line for the first call and
@@ -188,9 +188,9 @@ def name_layers(ax: Any, layers: list[str]) -> None:
 
 
 def plot_loss(losses: Any, *, ax: Any = None) -> Any:
-    """Losses over time: numbers one after the other, several such lists by name, or the History of ``af.fit``.
+    """Losses over time: a list of numbers, several such lists by name, or the History of ``af.fit``.
 
-    What is called ``val_...`` has the colour of what it validates, dashed. For a logarithmic axis:
+    A list called ``val_...`` is dashed, in the colour of the list that it validates. For a logarithmic axis:
     ``plot_loss(losses).set_yscale("log")``.
 
     >>> ax = plot_loss({"SGD": [3.0, 2.0, 1.5], "Adam": [3.0, 1.0, 0.5]})
@@ -249,12 +249,12 @@ def plot_weights(parameters: Any, *, bins: int = 41, ax: Any = None) -> Any:
 
 
 def plot_boundary(model: Callable[[Array], Any], x: Array, y: Array, *, points: int = 150, ax: Any = None) -> Any:
-    """Which class a model gives to each place of the plane, and the examples, class by colour and by marker.
+    """The class that a model gives to each point of the plane, and the examples. Classes differ in colour and marker.
 
-    model : of places (m, 2) the scores (m, classes), the largest of which wins; or one score each, (m,) or (m, 1),
-        which says class 1 where it is positive. A Module is asked in eval mode.
+    model : gives points (m, 2) their scores (m, classes), and the largest wins; or one score each, (m,) or (m, 1),
+        which means class 1 where it is positive. A Module runs in eval mode.
     x, y : examples (n, 2) and their classes (n,), 0, 1, 2 ...
-    points : so many places in each direction.
+    points : the number of points in each direction.
 
     >>> x = np.array([[0.0, 0.0], [1.0, 1.0]])
     >>> ax = plot_boundary(lambda x: x[:, 0] + x[:, 1] - 1, x, np.array([0, 1]))
@@ -283,7 +283,7 @@ def plot_boundary(model: Callable[[Array], Any], x: Array, y: Array, *, points: 
 
 @no_grad
 def scores_of(model: Any, places: Array) -> Array:
-    """The scores (m, classes) at ``places`` (m, 2); dropout and the like stay as they are in use."""
+    """The scores (m, classes) at ``places`` (m, 2), in eval mode."""
     before = [(part, part.training) for part in model.modules()] if isinstance(model, Module) else []
     for part, _ in before:
         part.training = False
@@ -339,7 +339,7 @@ def labelled(ax: Any, *, ends_only: bool = False) -> Any:
 
 
 def tidy(ax: Any, *, left: bool = True) -> Any:
-    """Axes without the lines that say nothing."""
+    """Axes without the lines that carry no information."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines["left"].set_visible(left)
     return ax

@@ -1,7 +1,7 @@
 """Recurrent layers: one step of a sequence after the other, with a memory of what came before.
 
-The whole sequence meets the input weights in one product, (n, time, inputs) @ (inputs, hidden); what cannot be done
-at once, because each step needs the memory that the step before has left, is a loop in Python.
+The whole sequence is multiplied by the input weights in one product, (n, time, inputs) @ (inputs, hidden). The rest is
+a loop in Python, because each step needs the memory that the step before has left.
 """
 
 from __future__ import annotations

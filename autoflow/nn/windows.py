@@ -22,7 +22,7 @@ Sizes = int | Sequence[int]
 
 
 def windows(who: str, x: Array, kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int]) -> Array:
-    """What each place of the window sees. Shapes: x (n, channels, *size), result (n, channels, places, *out).
+    """What each position in the window sees. Shapes: x (n, channels, *size), result (n, channels, places, *out).
 
     out = (size − dilation (kernel − 1) − 1) // stride + 1 in each direction.
 
@@ -49,8 +49,8 @@ def conv1d(
     """z[n, o, i] = Σ_c Σ_k weight[o, c, k] x[n, c, stride · i + dilation · k] + bias[o].
 
     Shapes: x (n, channels, length), weight (out, channels / groups, k), bias (out,), result (n, out, length').
-    As everywhere in this field it is a correlation: the window is not reversed. ``padding``: so many zeros on both
-    sides, or "same" (result as long as x) or "valid" (none).
+    As everywhere in this field it is a correlation: the window is not reversed. ``padding``: zeros on each side,
+    or "same" (result as long as x) or "valid" (none).
 
     >>> conv1d(np.array([[[1.0, 2.0, 4.0, 8.0]]]), np.array([[[-1.0, 1.0]]]))
     array([[[1., 2., 4.]]])

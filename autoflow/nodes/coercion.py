@@ -1,4 +1,4 @@
-"""What may become a node: numbers, lists, arrays. What may not, and why."""
+"""What can become a node: numbers, lists, arrays. And what cannot, and why."""
 
 from __future__ import annotations
 

@@ -5,8 +5,8 @@ each call inside the other. Python 3.13 nests up to 10,000 of them, 1.5 MB of st
 less, and the process dies. So about one record in a hundred holds a :class:`Release`, which hands the record's
 operands to a list. The first Release that is reached empties the list; the others only add to it.
 
-Which records have one is drawn evenly over all operations, not along one path: on Pythons that have been tried some
-1,500 records fit into 256 KB.
+Those records are spread evenly over all operations, not along one path. On the Pythons that were tried, some 1,500
+records fit into 256 KB.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class Freed(threading.local):
             self.emptying = False
 
     def after_collection(self, phase: str, info: dict[str, int]) -> None:
-        """The garbage collector has finished: what it found is held by us alone. Newest first, so that the records
-        that come next are still held by the list."""
+        """The garbage collector has finished: what it found is held by us alone. The newest goes first, so that the
+        list still holds the records that come next."""
         if phase == "stop":
             gc.callbacks.remove(self.after_collection)
             self.waiting.sort(key=itemgetter(0))
@@ -75,8 +75,8 @@ class Release:
 
 
 def marks(period: int = 2039, among: int = 21) -> list[type[Release] | None]:
-    """Which of ``period`` operations have a Release: squares modulo a prime are as good as drawn by lot, so that in
-    a loop of up to 400 operations each of them has one at the latest after 600 turns.
+    """Which of ``period`` operations have a Release. Squares modulo a prime are as good as random: in a loop of up to
+    400 operations, each of them has had one after at most 600 turns.
 
     >>> [sum(mark is not None for mark in marks()), len(marks())]
     [31, 2039]
@@ -87,7 +87,7 @@ def marks(period: int = 2039, among: int = 21) -> list[type[Release] | None]:
 def viewing(record: Any, base: Any) -> tuple[Any, Any]:
     """What a view remembers: the record of taking it, and the node that it is a view of.
 
-    Of a view of a view a Release holds the node, too, so that long chains of them are let go by the list.
+    For a view of a view, a Release holds the node as well, so that long chains of them are let go by the list.
     """
     release = getattr(record, "release", None)
     if release is not None and getattr(base, "_view", None) is not None:

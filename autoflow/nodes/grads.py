@@ -1,7 +1,7 @@
-"""What stands in ``.grad``, and what a user may put there.
+"""What is in ``.grad``, and what a user may put there.
 
 A backward pass leaves gradients as they come: some are views, some are shared between two nodes, some are numbers.
-What the user reads shares memory with nothing else, so the first read copies, unless nobody else holds the array.
+What the user reads shares memory with nothing else, so the first read copies, unless the array has no other holder.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ HALF = np.dtype(np.float16)
 
 
 def read_grad(holder: Any, dtype: Any) -> Array | None:
-    """The gradient in ``holder`` (a Variable or a record), made presentable at the first read."""
+    """The gradient in ``holder`` (a Variable or a record), copied and rounded for the user at the first read."""
     g = getattr(holder, "_sent", None)
     if g is None:
         return getattr(holder, "_grad", None)
     if type(g) is np.ndarray and g.base is None and g.dtype == dtype and getrefcount(g) <= ALONE:
-        shown = g  # nobody else holds it: a copy of each would cost 5 % of a large training step
+        shown = g  # no other holder: a copy of each would cost 5 % of a large training step
     elif hasattr(g, "family"):  # a node, of a pass with create_graph
         shown = g
     else:
@@ -52,7 +52,7 @@ def added(a: Array, b: Array) -> Array:
 
 
 def forget_grads(variables: list[Any]) -> None:
-    """No gradient any more, of all of them in one call in C: else Ctrl-C would let the next pass add to some."""
+    """Clear all gradients in one call in C: otherwise Ctrl-C could leave some, and the next pass would add to them."""
     slots = ["_sent"] * len(variables) + ["_grad"] * len(variables)
     list(map(setattr, [*variables, *variables], slots, repeat(None)))
 
@@ -60,7 +60,7 @@ def forget_grads(variables: list[Any]) -> None:
 def alike(x: Any, value: Array) -> Array:
     """A copy of ``x`` (an array, a list, a number) in ``value``'s dtype, as an array of the same library.
 
-    Raises MixedArraysError for an array of another library than NumPy's and ``value``'s: nothing is copied from one
+    Raises MixedArraysError for an array of a library other than NumPy and ``value``'s: nothing is copied from one
     device to another unasked, but numbers and NumPy arrays are brought to where they are needed.
     """
     kind: Any = array_type(x)

@@ -58,8 +58,8 @@ class NodeRole:
 
     @property
     def value(self) -> Array:
-        """The numbers as a plain array on the same memory. Of operations and constants to be read only: derivatives
-        may need them. ``x.value = a`` overwrites them, and whoever needs the old ones notices."""
+        """The numbers as a plain array on the same memory; read-only for operations and constants, because derivatives
+        may need them. ``x.value = a`` overwrites them, and derivatives that need the old ones notice."""
         if (caller := sys._getframe(1).f_globals.get("__name__")) in READERS:
             refuse_reader(caller, self, self.requires_grad)
         value = value_of(self)
@@ -88,7 +88,7 @@ class NodeRole:
 
     @property
     def number(self) -> int:
-        """The creation number: later made, larger; never reset."""
+        """The creation number: the later made, the larger. Never reset."""
         record = record_of(self)
         return getattr(self, "_number", -1) if record is None else record.number
 
@@ -106,7 +106,7 @@ class NodeRole:
 
     @property
     def grad_fn(self) -> Record | None:
-        """How this value came about, called with its gradient what it sends to its operands; None for a leaf."""
+        """How this value was made: its record, None for a leaf. Call it with a gradient: what goes to each operand."""
         return record_of(self)  # type: ignore[no-any-return]
 
     @property
@@ -153,7 +153,7 @@ class NodeRole:
         return node
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
-        """What NumPy computed without asking us is a plain array."""
+        """A result that NumPy computed without asking us is a plain array."""
         return array[()] if return_scalar else array
 
     def __iter__(self) -> Any:
@@ -196,7 +196,7 @@ class VariableRole(NodeRole):
     ) -> Any:
         self = leaf(cls, leaf_array(value, dtype, copy, True), name)
         self._live = bool(requires_grad)
-        self._sent = self._grad = None  # to find a slot empty takes 0.4 µs
+        self._sent = self._grad = None  # reading an unset slot raises AttributeError: 0.4 µs
         return self
 
     @classmethod
@@ -275,7 +275,7 @@ class OperationRole(NodeRole):
         """An Operation with a value that you computed yourself.
 
         The rule is the table's row called ``opmethod``; if there is none, set one: ``node.grad_fn = f``, where
-        ``f(g)`` returns what is sent to each operand.
+        ``f(g)`` returns what is sent to each operand. Raises DataError for a value that cannot be a Variable's.
 
         >>> import autoflow as af
         >>> x = af.Variable(3.0)
@@ -291,7 +291,7 @@ class OperationRole(NodeRole):
 
     @property
     def grad_fn(self) -> Record | None:
-        """How this value came about, called with its gradient what it sends to its operands."""
+        """The record of how this value was made. Call it with a gradient: what goes to each operand."""
         return record_of(self)  # type: ignore[no-any-return]
 
     @grad_fn.setter
@@ -312,7 +312,7 @@ class OperationRole(NodeRole):
 
 
 class ViewRole(OperationRole):
-    """A basic view (slice, transpose, reshape) of an Operation that may be written into: it looks up what happened."""
+    """A basic view (slice, transpose, reshape) of an Operation; it notices when its base has been written into."""
 
     __slots__ = ()
 
@@ -364,13 +364,13 @@ def leaf(cls: Any, array: Array, name: str | None) -> Any:
 
 
 def is_memory_of(array: Array, value: Any) -> bool:
-    """Has a Constant that was made with ``copy=False`` the memory of an array of the user's, who may write into it?"""
+    """Does a Constant made with ``copy=False`` share memory with an array of the user's, who may write into it?"""
     return type(array) is np.ndarray and isinstance(value, np.ndarray) and np.may_share_memory(array, value)
 
 
 def is_lent(x: Any) -> bool:
-    """May memory of ``x`` change without our seeing it, because the Constant that it views was made with
-    ``copy=False``? (Of Variables it is not asked: they belong to the fast path, which has no time to look.)"""
+    """Can the memory of ``x`` change without our seeing it, because the Constant that it views was made with
+    ``copy=False``? (Variables are not checked: they belong to the fast path, which has no time for it.)"""
     while (view := getattr(x, "_view", None)) is not None:
         x = view[1]
     return hasattr(x, "_lent")
@@ -395,7 +395,7 @@ def value_of(x: Any) -> Any:
 
 
 def read_only(value: Array) -> Array:
-    """A view of it that cannot be written into. (Arrays of other libraries have no such flag: the array itself.)"""
+    """A view that cannot be written into. (Arrays of other libraries have no such flag: the array itself.)"""
     if type(value) is not np.ndarray:
         return value
     view = value.view()
@@ -409,11 +409,11 @@ def plain_view(x: Any) -> Array:
 
 
 def record_of(x: Any) -> Any:
-    """The record of a node as it is now, None for a leaf. A view's is made anew when its base was written into."""
+    """The record of a node as it is now, None for a leaf. A view gets a new one if its base has been written into."""
     if type(x) is Operation:
         return getattr(x, "_record", None)
     if isinstance(x, ConstantRole) and getattr(x, "_number", -1) > versions.latest[0]:
-        return None  # nobody has written anything since it was made
+        return None  # nothing has been written since it was made
     chain = []
     while (view := getattr(x, "_view", None)) is not None and not isinstance(view[1], VariableRole):
         chain.append(x)
@@ -461,7 +461,7 @@ def node_on(value: Array, record: Record) -> Any:
 
 
 def operand_node(record: Record, k: int) -> Any:
-    """The record's k-th operand as a node: the leaf itself, or an array on the values that were kept (else NaN)."""
+    """The record's k-th operand as a node: the leaf itself, or an array of the values that were kept (else NaN)."""
     parent = record.parents[k]
     if isinstance(parent, VariableRole):
         return parent

@@ -23,8 +23,8 @@ def numbers(node: Any) -> str:
 
 
 def corners(node: Any) -> tuple[Any, bool]:
-    """The numbers as a NumPy array to be printed, and whether it is only what NumPy shows of a large one: the first and
-    last three of each axis, and one between them. Of an array on a GPU no more is copied."""
+    """The numbers to print as a NumPy array, and whether it is only what NumPy shows of a large one: the first and last
+    three of each axis, and one between them. From a GPU no more than that is copied."""
     value, family = plain(node), node.family
     if isinstance(value, np.ndarray):
         return value, False
@@ -37,7 +37,7 @@ def corners(node: Any) -> tuple[Any, bool]:
 
 
 def plain(node: Any) -> Any:
-    """The plain array under a node, also of one that NumPy made behind our back."""
+    """The plain array under a node, also of one that NumPy made without asking us."""
     return node._value if hasattr(node, "_value") else node.view(node.family.array_type)
 
 
@@ -58,7 +58,7 @@ def node_repr(node: Any) -> str:
 
 
 def described(node: Any) -> str:
-    """The same, unless something is broken."""
+    """The same text, without the safety net."""
     kind = type(node).__name__.replace("View", "Operation")
     if not hasattr(node, "_value"):
         return f"{numbers(node)}  {kind} made by NumPy, without a history"
@@ -78,7 +78,7 @@ def described(node: Any) -> str:
 
 
 def left_out(node: Any, record: Any) -> bool:
-    """Has the operation no gradient, and is it of a size of which a backward pass keeps none unless it is told to?"""
+    """Has the operation no gradient, and is it too large for a backward pass to keep one unless told to?"""
     if record is None or node.size <= modes().keep:
         return False
     return getattr(record, "_sent", None) is None and getattr(record, "_grad", None) is None

@@ -3,7 +3,7 @@
 A record holds the row of the table, the records of the operands (a Variable is its own), the values that the
 derivatives will read, and when it was made. It does not hold its array: an intermediate array whose value no
 derivative reads is freed as soon as the user drops it. And it never changes when its array is written into: the
-array gets another record, whose first operand is this one. So there are no cycles, and nobody's history changes.
+array gets another record, whose first operand is this one. So there are no cycles, and no other history changes.
 
 ``node.grad_fn`` is the node's record.
 """
@@ -23,10 +23,10 @@ Array = Any
 
 
 class Record:
-    """How one value came about: ``rule(*operands, *options)``.
+    """How one value was made: ``rule(*operands, *options)``.
 
-    Called with the gradient of its value it returns what is sent to each operand, in operand order, None where
-    none is needed. ``name`` is that of the way back: ``multiply_backward``.
+    Called with the gradient of its value, it returns what is sent to each operand, in operand order; None where none
+    is needed. ``name`` is the name of the way back: ``multiply_backward``.
 
     >>> import autoflow as af
     >>> x = af.Variable(3.0, name="x")
@@ -83,7 +83,7 @@ class Record:
     def operands(self) -> tuple[Any, ...]:
         """What the value was computed from: records, Variables, Constants; plain numbers and arrays as they are."""
         constants = (self.extra or {}).get("constants", {})
-        # A younger one wraps a plain operand, for somebody who has read node.operands since.
+        # A younger one only wraps a plain operand, because node.operands has been read since.
         constants = {k: constant for k, constant in constants.items() if constant.number < self.number}
         return tuple([p if p is not None else constants.get(k, self.saved[k]) for k, p in enumerate(self.parents)])
 
@@ -95,12 +95,12 @@ class Record:
 
     @property
     def scope(self) -> tuple[str, ...]:
-        """The named blocks that it was made in, the outermost first: ``("encoder", "layer")``. See ``af.scope``."""
+        """The named blocks in which it was made, the outermost first: ``("encoder", "layer")``. See ``af.scope``."""
         return tuple([name for name, _ in self.entered])
 
     @property
     def entered(self) -> tuple[tuple[str, int], ...]:
-        """The same with the number of each entering: a block that is entered twice is two boxes in a picture."""
+        """The same, each with the number of the entering: a block that is entered twice is two boxes in a picture."""
         return (self.extra or {}).get("scope", ())  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:

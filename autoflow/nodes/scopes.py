@@ -1,7 +1,7 @@
 """Scopes: names for parts of a computation, which pictures draw as boxes that fold.
 
 The path of names is one more switch in :class:`~autoflow.modes.Modes`. While there is one, the fast path leaves
-recording to ``recording.finish``, which writes the path into the record; without scopes nothing is paid for them.
+recording to ``recording.finish``, which writes the path into the record. Without scopes this costs nothing.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Scope(switched):
         return switched(scope=(*modes().scope, (self.name, now()))).call(function, *arguments, **options)
 
     def __call__(self, function: F) -> F:
-        """As a decorator; not of generators, whose pieces would be a box each."""
+        """As a decorator. Generators are refused: each of their pieces would be a box of its own."""
         if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
             raise TypeError(
                 f"{function.__name__} is a generator: its body runs in pieces. Put af.scope into it, around what is "
@@ -48,10 +48,10 @@ class Scope(switched):
 
 
 def scope(name: Any) -> Any:
-    """Name a part of a computation: its operations stand in one box of the picture, which folds.
+    """Name a part of a computation: the picture shows its operations in one box, which folds.
 
     ``with af.scope("hidden"):``, or as a decorator ``@af.scope("hidden")``; ``@af.scope`` takes the function's name.
-    Scopes nest. Entered again under the same name it is another box; a picture folds equal boxes into one.
+    Scopes can be nested. Entering a name again makes another box; a picture folds equal boxes into one.
 
     >>> import autoflow as af
     >>> x = af.Variable(2.0, name="x")
@@ -65,7 +65,7 @@ def scope(name: Any) -> Any:
     >>> cube(x).grad_fn.scope
     ('cube',)
 
-    Raises TypeError for a name that is no text.
+    Raises TypeError for a name that is not a string.
     """
     if isinstance(name, str):
         return Scope(name)

@@ -1,14 +1,14 @@
-"""Whose values are still what they were? What a derivative needs must not have changed since it was used.
+"""Have values changed since they were used? What a derivative needs must still be what it was.
 
-Three cases, three means.
+There are three cases.
 
 * Arrays that the user may write into without our seeing it (plain arrays, index arrays, views): :func:`protect`
   copies small ones and takes a fingerprint of large ones.
 * Writes that we do see (``a += b`` on nodes, ``v.assign``): a :class:`Note` says when, where and which bytes, per
   block of memory, and :func:`overwritten` answers whether an array has been written into since. The common case
   costs one comparison of two integers: nothing was written anywhere after the operation was made. The note is taken
-  before the write, which may be cut short (Ctrl-C, warnings as errors), and once more after it: who has read the
-  memory between the two read old numbers or new ones.
+  before the write, which may be cut short (Ctrl-C, warnings as errors), and once more after it: a read between the
+  two may have found old numbers or new ones.
 * Values that no derivative needs are not kept alive: a :class:`Ghost` knows their shape and dtype.
 """
 
@@ -33,7 +33,7 @@ _logs: dict[int, Log] = {}  # id of the owner of a block of memory -> what was w
 
 
 class Ghost:
-    """Shape and dtype of an array that need not stay in memory, and the array itself as long as somebody holds it."""
+    """Shape and dtype of an array that need not stay in memory; the array itself as long as others hold it."""
 
     __slots__ = ("dtype", "library", "ndim", "reference", "shape", "size")
 
@@ -63,8 +63,8 @@ class Log:
 class Region:
     """Where an array lies, without keeping it alive: NumPy makes an array of it again.
 
-    Arrays on a device say it in the same words (CUDA's array interface); of them only the ends are compared. One that
-    af.compile records has no memory, and lies nowhere.
+    Arrays on a device say it in the same way (CUDA's array interface); of them only the ends are compared. An array
+    that af.compile records has no memory, and lies nowhere.
     """
 
     __slots__ = ("__array_interface__", "device")
@@ -191,7 +191,7 @@ def overwritten(array: Array, since: int) -> str:
 def protect(array: Array) -> tuple[Array, bytes | None]:
     """``array`` as a record should keep it: a copy if small, else a view and a fingerprint to compare later.
 
-    On a GPU always a copy: that takes no longer than any operation there, and to take a fingerprint means to wait.
+    On a GPU always a copy: it takes no longer than any operation there, while a fingerprint would wait for the device.
     """
     if array.nbytes <= COPY_BYTES or not isinstance(array, np.ndarray):
         return array.copy(), None
@@ -199,7 +199,7 @@ def protect(array: Array) -> tuple[Array, bytes | None]:
 
 
 def samples(array: Array) -> Array:
-    """A view of about eight elements, evenly spread over an array of any layout; of a small array all of it."""
+    """A view of about eight elements, evenly spread over an array of any layout; a small array is returned whole."""
     if array.nbytes <= COPY_BYTES or not array.ndim:
         return array
     axes = sum([n > 1 for n in array.shape])
@@ -213,7 +213,7 @@ def fingerprint(array: Array) -> bytes:
 
 
 def caller() -> str:
-    """File and line of the first frame outside autoflow; of a notebook the cell, as Jupyter counts them."""
+    """File and line of the first frame outside autoflow; in a notebook, the number that Jupyter gives to the cell."""
     frame = outside()
     file, line = frame.f_code.co_filename, frame.f_lineno
     if "get_ipython" in frame.f_globals:  # in a notebook files are numbers in a temporary folder

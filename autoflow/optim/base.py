@@ -1,9 +1,9 @@
 """Optimiser: parameters, what is remembered of each, and a step that changes all of them or none.
 
-A rule (``update``) works on plain arrays and writes in place: ``np.multiply(g, lr, out=a)`` into an array that is
-there already, so that a step allocates nothing of the size of the model. Two such scratch arrays, as large as the
-largest parameter, serve all of them. Ctrl-C, or a warning that is an error, may cut a step short: what it changes is
-copied first (into arrays that are there already, too), and copied back by one call in C.
+A rule (``update``) works on plain arrays and writes in place: ``np.multiply(g, lr, out=a)`` into an existing array, so
+a step allocates nothing of the size of the model. Two such scratch arrays, as large as the largest parameter, serve
+all of them. Ctrl-C, or a warning that is an error, may cut a step short: what it changes is copied first (into existing
+arrays, too), and copied back by one call in C.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ class Optimiser:
         self.lr = lr
         for name, value in settings.items():
             setattr(self, name, not_negative(type(self).__name__, name, value))
-        self.steps = [0] * len(self.parameters)  # that each parameter has made
+        self.steps = [0] * len(self.parameters)  # the number of steps that each parameter has made
         self.memory = [{name: np.zeros_like(value_of(p)) for name in self.remembers} for p in self.parameters]
         self.scratch = scratch_for(self.parameters)
-        self.kept: dict[int, list[Array]] = {}  # per parameter it and its memory, as they were before this step
-        self.unfinished = ""  # what holds a part of a step that could not be taken back
+        self.kept: dict[int, list[Array]] = {}  # each parameter and its memory, as before this step
+        self.unfinished = ""  # names what holds part of a step that could not be undone
 
     @property
     def lr(self) -> float:
@@ -65,9 +65,9 @@ class Optimiser:
         """One update of every parameter that has a gradient and is not frozen: of all of them, or, if an exception
         cuts the step short, of none.
 
-        Raises AnomalyError, and changes nothing, if a gradient is NaN or infinite (not looked at on a GPU). A graph
-        that was recorded before and needs the old numbers notices (StaleValueError). Raises StateError if a second
-        exception came while an earlier step was being taken back.
+        Raises AnomalyError, and changes nothing, if a gradient is NaN or infinite (not checked on a GPU). A graph
+        that was recorded before and needs the old numbers raises StaleValueError. Raises StateError if a second
+        exception came while an earlier step was being undone.
         """
         self.check_finished()
         grads = [value_of(p.grad) if p.requires_grad else None for p in self.parameters]
@@ -104,24 +104,24 @@ class Optimiser:
             note.done(number)
 
     def changed_by_step(self, k: int) -> list[Array]:
-        """What a step of parameter number k writes into: it, and what is remembered of it."""
+        """What a step writes into for parameter number k: the parameter, and what is remembered of it."""
         return [value_of(self.parameters[k]), *self.memory[k].values()]
 
     def room_for(self, k: int) -> list[Array]:
-        """Arrays for a copy of that."""
+        """Arrays for a copy of :meth:`changed_by_step`."""
         if k not in self.kept:
             self.kept[k] = [np.empty_like(array) for array in self.changed_by_step(k)]
         return self.kept[k]
 
     def check_finished(self) -> None:
-        """Has no step been left half done?"""
+        """Raise StateError if a step was left half done."""
         if self.unfinished:
             raise StateError(
                 f"{type(self).__name__}: {self.unfinished}. Load a saved state of the model and one of the optimiser."
             )
 
     def zero_grad(self) -> None:
-        """Forget the gradients: the next backward pass starts from nothing."""
+        """Forget the gradients: the next backward pass starts from zero."""
         forget_grads(self.parameters)
 
     def _state(self) -> dict[str, Array]:
@@ -197,9 +197,9 @@ def scratch_for(parameters: list[Any]) -> dict[Any, tuple[Array, Array]]:
 
 
 def finite(g: Array) -> bool:
-    """No NaN, no infinity. Both survive a sum, so a finite sum is the answer, ten times as fast; else look closely.
+    """Is every element finite? NaN and infinity survive a sum, so a finite sum is proof, and ten times as fast.
 
-    Of an array on a GPU always yes: to look would mean to wait for the device in every step.
+    For an array on a GPU always True: checking would wait for the device in every step.
     """
     with np.errstate(all="ignore"):
         return not at_hand(g) or bool(np.isfinite(g.sum())) or bool(np.isfinite(g).all())

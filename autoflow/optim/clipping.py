@@ -17,7 +17,7 @@ Array = Any
 
 
 def clip_grad_value(parameters: Any, bound: float) -> None:
-    """Every element of every gradient into −bound ... bound.
+    """Limit every element of every gradient to −bound ... bound.
 
     >>> w = af.Variable([1.0, 2.0])
     >>> w.grad = np.array([5.0, -0.5])
@@ -32,10 +32,10 @@ def clip_grad_value(parameters: Any, bound: float) -> None:
 
 
 def clip_grad_norm(parameters: Any, max_norm: float) -> Any:
-    """All gradients times one number, so that together, as one long vector, they are at most ``max_norm`` long.
+    """Multiply all gradients by one number, so that together, as one long vector, they are at most ``max_norm`` long.
 
     The direction stays. Returns the length they had. Raises AnomalyError, and changes nothing, if that is not finite.
-    On a GPU nothing is looked at: the length is a 0-d array there, and one that is not finite makes all gradients NaN.
+    On a GPU no value is read: the length is a 0-d array there, and if it is not finite, all gradients become NaN.
     Source: Pascanu, Mikolov and Bengio, ICML 2013.
 
     >>> w = af.Variable([1.0, 2.0])

@@ -25,14 +25,14 @@ def decayed(g: Array, x: Array, decay: float, out: Array) -> Array:
 
 
 def towards(mean: Array, new: Array, keep: float, out: Array) -> None:
-    """A running mean: mean ← keep · mean + (1 − keep) · new. ``out`` is for scratch, and may be ``new``."""
+    """A running mean: mean ← keep · mean + (1 − keep) · new. ``out`` is scratch, and may be ``new``."""
     np.multiply(new, 1 - keep, out=out)
     np.multiply(mean, keep, out=mean)
     np.add(mean, out, out=mean)
 
 
 def below_one(who: str, **settings: float) -> None:
-    """Parts of running means are less than 1."""
+    """Refuse settings of running means that are not in [0, 1)."""
     for name, value in settings.items():
         if not 0 <= value < 1:
             raise ValueError(f"{who}: {name} must be at least 0 and less than 1, not {value!r}")
@@ -159,7 +159,7 @@ class RMSprop(Optimiser):
 class Adam(Optimiser):
     """m ← β₁ m + (1 − β₁) g, s ← β₂ s + (1 − β₂) g², x ← x − η m̂ / (√ŝ + ε), m̂ = m / (1 − β₁ᵗ), ŝ = s / (1 − β₂ᵗ).
 
-    The running means start at 0, which the divisions make good. Source: Kingma and Ba, ICLR 2015.
+    The running means start at 0; the divisions correct for that. Source: Kingma and Ba, ICLR 2015.
 
     >>> from autoflow import optim
     >>> w = af.Variable([1.0, 1.0])

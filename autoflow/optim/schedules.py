@@ -1,7 +1,7 @@
 """Schedules: the learning rate over time.
 
-A schedule is a function of the number of steps made (or epochs: you decide when to call ``step``) that says by what
-to multiply the learning rate the optimiser started with. Any function will do:
+A schedule is a function of the number of steps made (or epochs: you decide when to call ``step``). It returns the
+factor for the learning rate with which the optimiser started. Any function will do:
 ``Schedule(sgd, lambda t: 1 / (1 + t))``.
 """
 
@@ -33,7 +33,7 @@ class Schedule:
         optimiser.lr = self.lr * factor(0)
 
     def step(self) -> None:
-        """One more step is made."""
+        """Count one more step, and set the learning rate."""
         self.steps += 1
         self.optimiser.lr = self.lr * self.factor(self.steps)
 
@@ -42,13 +42,13 @@ class Schedule:
         return {"lr": self.lr, "steps": self.steps}
 
     def load_state_dict(self, state: dict[str, float]) -> None:
-        """Go on after so many steps."""
+        """Go on where :meth:`state_dict` was taken."""
         self.lr, self.steps = float(state["lr"]), int(state["steps"])
         self.optimiser.lr = self.lr * self.factor(self.steps)
 
 
 def step_decay(every: int, factor: float = 0.1) -> Factor:
-    """Times ``factor`` after every so many steps.
+    """Times ``factor`` after each ``every`` steps.
 
     >>> [step_decay(2)(t) for t in range(3)]
     [1.0, 1.0, 0.1]
@@ -68,7 +68,7 @@ def cosine(steps: int, end: float = 0.0) -> Factor:
 
 
 def warm_up(steps: int, then: Factor | None = None, start: float = 0.0) -> Factor:
-    """From ``start`` up to 1 in a straight line, in so many steps; then 1, or the schedule ``then`` from its beginning.
+    """From ``start`` up to 1 in a straight line, in ``steps`` steps; then 1, or the schedule ``then`` from its start.
 
     >>> [round(warm_up(2, cosine(4))(t), 2) for t in range(7)]
     [0.0, 0.5, 1.0, 0.85, 0.5, 0.15, 0.0]
@@ -84,6 +84,6 @@ def warm_up(steps: int, then: Factor | None = None, start: float = 0.0) -> Facto
 
 
 def at_least_one(who: str, name: str, n: int) -> None:
-    """Numbers of steps."""
+    """Refuse a number of steps below 1."""
     if n < 1:
         raise ValueError(f"{who}: {name} must be at least 1, not {n}")

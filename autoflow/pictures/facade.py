@@ -77,7 +77,7 @@ class Graph(GraphData):
         return table(self, ascii=ascii)
 
     def summary(self) -> str:
-        """One sentence, for whoever does not see the picture."""
+        """One sentence for readers who cannot see the picture."""
         return views.alt_text(self)
 
     def to_svg(self) -> str:

@@ -11,7 +11,7 @@ from .model.steps import Step, steps_of
 from .pages.stepper import Stepper
 from .walk import graph as picture_of
 
-LIMIT = 400  # nodes; nobody steps through more
+LIMIT = 400  # nodes; more are too many to step through
 
 
 def steps(node: Any, *, limit: int = LIMIT) -> list[Step]:

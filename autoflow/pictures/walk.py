@@ -44,7 +44,7 @@ def graph(
 ) -> Graph:  # fmt: skip
     """The picture of how ``node`` (or each of a list of nodes) was computed, and of one backward pass from it.
 
-    detail : how much stands in a node. "names"; "values"; "lesson": also the local derivative and the product sent
+    detail : how much a node shows. "names"; "values"; "lesson": also the local derivative and the product sent
         back on every arrow; "arrays": shapes and statistics. None decides: "arrays" if something has more than 6
         elements, "lesson" after ``backward()``, else "values".
     direction : "right", "down", or "rows": to the right, in several rows. None: right, unless that gets too wide.

@@ -118,7 +118,7 @@ rule(np.stack, "*xs | axis=0 dtype=None casting='same_kind'", "stack", r"\operat
 
 @composed(np.array_split)
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
-    """Parts along an axis: before, between and behind the given places, or so many of nearly equal length."""
+    """Parts along an axis: split at the given places, or into a number of parts of nearly equal length."""
     x, axis = as_array(ary), axis % max(np.ndim(ary), 1)
     n = x.shape[axis]
     if np.ndim(indices_or_sections):

@@ -26,7 +26,7 @@ def numbers(x: Array, where: Any) -> Array:
 
 
 def counted(ok: Array, axis: Axis) -> Array:
-    """``ok``, but all of a row of which nothing is used: its mean, though unused, is then finite."""
+    """``ok``, but True throughout a row that has no True: the mean of that row, though unused, is then finite."""
     return ok | ~ok.any(axis=axis, keepdims=True)
 
 

@@ -114,7 +114,7 @@ def ranks(name: str, y: Array, q: Any, method: str) -> Array:
 
 
 def rank_of_value(y: Array, z: Array) -> Array:
-    """The rank of results that are elements of y, as with weights: so many elements of the row are smaller."""
+    """The rank of results that are elements of y, as with weights: the number of smaller elements in the row."""
     flat = np.reshape(z, (-1, *y.shape[:-1]))
     return np.reshape(np.stack([np.sum(y < row[..., None], axis=-1) for row in flat]), np.shape(z))
 

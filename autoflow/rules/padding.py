@@ -44,7 +44,7 @@ def padded(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -
     odd = option == "odd" if mode in ("reflect", "symmetric") else False
     if mode == "empty" or not x.size:
         np.pad(plain(x), pad_width, mode)  # says what is wrong with the call, if anything is
-        return pad(x, pad_width)  # anything may stand in what is called empty; zeros will do
+        return pad(x, pad_width)  # "empty" may hold anything; zeros will do
     if (mode in MAPPED and not odd) or (mode == "constant" and not has_gradient(option)):
         return pad(x, pad_width, mode, *([] if option is None or mode != "constant" else [plain_pairs(option)]))
     widths = widths_of(pad_width, x.ndim)
@@ -82,7 +82,7 @@ def ramp(x: Array, axis: int, n: int, end: Any, edge: int) -> Array:
 
 
 def statistics_of(x: Array, axis: int, lengths: Sides, function: Callable[..., Any]) -> list[Array]:
-    """The maximum (mean, ...) of so many elements next to either side."""
+    """The maximum (mean, ...) of the given number of elements next to either side."""
     n = x.shape[axis]
     first, last = [n if length is None or n < length else int(length) for length in lengths]
     if 0 in (first, last) and function in (np.max, np.min):

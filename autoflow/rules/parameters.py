@@ -71,7 +71,7 @@ def with_parameters(
     """A row for a ufunc some of whose arguments are options, and the function that has it.
 
     arguments : in the row's order, as for :func:`autoflow.rules.table.rule`.
-    order : ``order[i]`` is the place in the row of the ufunc's i-th argument; by default the options stand in front.
+    order : ``order[i]`` is the place in the row of the ufunc's i-th argument; by default the options come first.
     at : values of the options for the generated tests.
     part : which of the ufunc's results, where it has several.
     """

@@ -90,7 +90,7 @@ def sum_x(g: Array, x_shape: Shape, axis: Axis, keepdims: bool, where: Any) -> A
 
     Shapes: x (..., n, ...), z without (or with length-1) ``axis``; returns x.shape.
     """
-    if type(g) in FLOATS and where is None:  # of a loss, most often; no node, so nobody need be asked
+    if type(g) in FLOATS and where is None:  # mostly of a loss; not a node, so there is nothing to dispatch
         return spread.compute(g, x_shape)
     return masked(spread(restore_axes(g, x_shape, axis, keepdims), x_shape), where)
 
@@ -120,7 +120,7 @@ def deviations(x: Array, axis: Axis, dtype: Any, where: Any) -> Array:
 
 
 def freedom(shape: Shape, axis: Axis, ddof: Any, correction: Any, where: Any) -> Any:
-    """What a variance is divided by: n - ddof, as NumPy has it not below 0. ``correction`` is another name of ddof."""
+    """What a variance is divided by: max(n - ddof, 0), as in NumPy. ``correction`` is another name of ddof."""
     n = used(shape, axis, where) - (ddof if correction is None else correction)
     return max(n, 0) if isinstance(n, (int, float)) else np.maximum(n, 0)
 

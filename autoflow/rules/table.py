@@ -45,7 +45,7 @@ from .versions import NOT_GIVEN, positional
 
 RULES: dict[Any, Rule] = {}  # function -> its row
 COMPOSED: dict[Any, Callable[..., Any]] = {}  # function -> the same, written with functions that have rows
-FREE: dict[Any, int] = {}  # function of COMPOSED -> so many arguments may be given by position before ``out``
+FREE: dict[Any, int] = {}  # function of COMPOSED -> number of arguments that may be given by position before ``out``
 MISSING: Any = inspect.Parameter.empty
 LONG = 16  # of longer sequences all contributions are computed together, so that n arrays cost n
 
@@ -253,7 +253,7 @@ def _compile(row: Rule) -> None:
 
 
 def composed(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """``@composed(np.vsplit)``: for nodes the decorated function stands in for NumPy's.
+    """``@composed(np.vsplit)``: for nodes the decorated function replaces NumPy's.
 
     It has NumPy's signature, and is written with functions that have rows, so it needs no derivative of its own.
     Its values must be NumPy's to the bit.

@@ -53,7 +53,7 @@ IN_C: dict[Any, str] = {np.concatenate: "arrays axis out", np.dot: "a b out"}
 
 
 def positional(function: Any) -> list[str]:
-    """The names of the arguments that may be given by position; none if nobody knows them.
+    """The names of the arguments that may be given by position; none if they are not known.
 
     >>> positional(np.dot), positional(np.exp)
     (['a', 'b', 'out'], ['x', 'out'])

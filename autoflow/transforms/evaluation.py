@@ -31,7 +31,7 @@ Argnum = int | str | tuple[int | str, ...]
 
 @primitive
 def unmoved(x: Array, y: Array) -> Array:
-    """``x``, said to depend on ``y`` with the derivative zero: a constant gradient that is differentiated again."""
+    """``x``, declared to depend on ``y`` with derivative zero: for a constant gradient that is differentiated again."""
     return x.copy()
 
 
@@ -43,9 +43,9 @@ class Trace:
     """One evaluation of a function on leaves of its own.
 
     z : what it returned.
-    leaves : the nodes that stand in place of the numbers in the chosen arguments, all in one list.
-    records : theirs, as they were made: f may write into an array, which then has another.
-    nested : shall results be differentiable again?
+    leaves : the nodes that replace the numbers in the chosen arguments, all in one list.
+    records : their records at the start: f may write into an array, which then has another.
+    nested : must results be differentiable again?
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Trace:
         return self.stop(z) is not None
 
     def checked_reach(self, results: list[Any], allow_unused: bool) -> None:
-        """Zeros for all arguments are hardly ever what somebody wants to know: most often the graph was left."""
+        """Raise LostGradientError where all gradients would be zero: in most cases the graph was left by mistake."""
         if self.leaves and not allow_unused and not any([self.reaches(z) for z in results]):
             raise lost("the function's result depends on none of the arguments that it is differentiated for")
 
@@ -127,7 +127,7 @@ class Trace:
         """``g``, which will be differentiated again, and may then be a constant: its derivative is zero, not lost."""
         record = self.records[k]
         if isinstance(record, VariableRole):
-            return g  # nobody outside knows this leaf
+            return g  # the leaf is ours alone
         source = source_of(g)
         if source is not None and border(source, {record}, record.number) is not None:
             return g
@@ -144,7 +144,7 @@ class Trace:
 def border(root: Any, wanted: set[Any], first: int) -> set[Any] | None:
     """Where a pass from ``root`` to the records ``wanted`` may stop: at these, and at what does not depend on them.
 
-    Without this, ``grad(lambda x: np.sum(w @ x))`` would compute what is behind a Variable ``w`` too. Creation numbers
+    Without this, ``grad(lambda x: np.sum(w @ x))`` would also go back through all that made ``w``. Creation numbers
     make it cheap: nothing older than ``first`` depends on what was made then, and operands are older than results.
     None if ``root`` depends on none of them.
     """
@@ -183,7 +183,7 @@ def own_leaves(tree: Any) -> Any:
 
 
 def own_leaf(x: Any) -> Any:
-    """A node in place of ``x`` that nothing else in the graph is."""
+    """A new node in place of ``x``, used nowhere else in the graph."""
     if isinstance(x, NodeRole) and x.requires_grad:
         return np.positive(x)  # type: ignore[call-overload]
     return Variable(x)
@@ -211,7 +211,7 @@ def chosen(argnum: Any, argnums: Any) -> Argnum:
 
 
 def place(f: Callable[..., Any], k: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """Where the argument ``k`` stands in this call: a position in ``args``, or the name of a keyword."""
+    """Where the argument ``k`` is in this call: a position in ``args``, or the name of a keyword."""
     if not isinstance(k, str) and -len(args) <= k < len(args):
         return int(k) % len(args)
     parameters = parameters_of(f)
@@ -228,7 +228,7 @@ def place(f: Callable[..., Any], k: Any, args: tuple[Any, ...], options: dict[st
 
 
 def parameters_of(f: Callable[..., Any]) -> list[inspect.Parameter]:
-    """The parameters, none if ``f`` does not tell (some functions in C)."""
+    """The parameters; none if Python cannot tell them (some functions in C)."""
     try:
         return list(inspect.signature(f).parameters.values())
     except (ValueError, TypeError):

@@ -1,15 +1,15 @@
 """Are the gradients right? ``af.gradcheck`` compares them with differences; ``af.check`` shows the comparison.
 
-A function of many results is made a number first, L = Σ wᵢzᵢ with fixed, uneven weights w: a rule that forgets its g,
-or mixes up two places, cannot hide behind equal ones. Then each entry of each input is moved, in the best way there is:
+Several results are first made one number, L = Σ wᵢzᵢ, with fixed weights w that all differ: a rule that forgets its g,
+or mixes up two places, would go unnoticed with equal ones. Then each entry of each input is moved, in one of two ways:
 
-* by an imaginary step ih with h = 1e-30: Im L(x + ih)/h is exact to rounding, for nothing is subtracted (W. Squire and
-  G. Trapp, SIAM Review 40, 1998). It needs functions that go on into the complex plane, which abs and max do not; so it
-  is believed only where it agrees with
+* by an imaginary step ih with h = 1e-30: Im L(x + ih)/h is exact to rounding, because nothing is subtracted (W. Squire
+  and G. Trapp, SIAM Review 40, 1998). It needs functions that continue into the complex plane, which abs and max do
+  not; so it is trusted only where it agrees with
 * the central difference (L(x + h) - L(x - h)) / 2h.
 
-If the slopes to the left and to the right disagree, and go on doing so for a smaller step, there is a kink at x: then
-no number can be right, and that is what the report says.
+If the slopes to the left and to the right differ, and still differ for a smaller step, there is a kink at x: then no
+number can be right, and the report says so.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def gradcheck(
     inputs : float64 or complex128 arrays, numbers, or nested containers of them. Integers are passed on as they are.
     order : 2 also compares the derivatives of the gradient (3 of those, ...).
     eps : step of the differences, relative to max(1, abs(x)); by default 6e-6, the cube root of the rounding error.
-    rtol, atol : what may differ: ``atol + rtol * abs(numeric)``.
+    rtol, atol : the allowed difference: ``atol + rtol * abs(numeric)``.
 
     Also found: functions that give different results each time, kinks at the point, inputs that are written into, share
     memory, or have too few digits.
@@ -68,7 +68,7 @@ def check(
     f: Callable[..., Any], *inputs: Any, order: int = 1, eps: float | None = None, rtol: float = 1e-5,
     atol: float = 1e-7,
 ) -> Report:  # fmt: skip
-    """The same as :func:`gradcheck`, as a report: a table in notebooks, text elsewhere, true if all is well.
+    """As :func:`gradcheck`, but returns a report: a table in notebooks, text elsewhere, true if all is well.
 
     >>> check(lambda x: x**2, 3.0)
     check of <lambda>: 1 entry, all right
@@ -88,8 +88,8 @@ def check(
         return report
 
     def flat(*leaves: Any) -> Any:
-        """``f`` as a function of the leaves that are checked. On another device it computes there: to bring arrays
-        over is differentiable, so everything else here needs to know only NumPy."""
+        """``f`` as a function of the leaves that are checked. On another device it computes there: moving arrays is
+        differentiable, so everything else here needs only NumPy."""
         given = dict(zip(checked, leaves, strict=True))
         everything = [given.get(k, x) for k, x in enumerate(copies)]
         return to_cpu(f(*pytree.rebuilt(inputs, map(brought, everything, libraries))))
@@ -108,7 +108,7 @@ def _kind(x: Any) -> str:
 
 
 def _input_names(f: Any, inputs: tuple[Any, ...]) -> list[str]:
-    """What to call each leaf: the parameters' names, and the way into their containers."""
+    """A name for each leaf: the parameter's name, and the path into its container."""
     first = positional(f)[: len(inputs)]
     first += [f"input {k}" for k in range(len(first), len(inputs))]
     return [path for name, x in zip(first, inputs, strict=True) for path in pytree.paths(x, name)]
@@ -148,7 +148,7 @@ def overlaps_itself(x: Array) -> bool:
 
 
 class Point:
-    """A function, where it is checked, and how exactly."""
+    """A function, the point at which it is checked, and the tolerances."""
 
     def __init__(
         self, f: Callable[..., Any], xs: list[Array], names: list[str], eps: float | None, rtol: float, atol: float
@@ -297,7 +297,7 @@ def _note_kink(
 ) -> None:  # fmt: skip
     """Curvature also makes the two slopes differ, but a hundredth of it for a hundredth of the step.
 
-    If they agree for the small step, and on another slope than before, the kink is between the two.
+    If they agree for the small step, but on another slope than before, the kink is between the two.
     """
     h = point.eps * max(1.0, abs(point.xs[k][place])) / 100
     right, left = [_shifted(point, k, place, unit * step) for step in (h, -h)]
@@ -322,7 +322,7 @@ def _complex_step(point: Point, k: int, place: tuple[int, ...], weights: list[Ar
         return None
     try:
         values = _shifted(point, k, place, IMAGINARY * 1j)
-    except Exception:  # whatever a function of real numbers says to complex ones
+    except Exception:  # whatever a function of real numbers raises for complex ones
         return None
     if any([z.shape != w.shape for z, w in zip(values, weights, strict=True)]):
         return None
@@ -347,7 +347,7 @@ class Row:
     order: int
 
     def cells(self) -> list[str]:
-        """What stands in the table."""
+        """The cells of one row of the table."""
         d = "" if self.order == 1 else f" (order {self.order})"
         numbers = [f"{x:.8g}" for x in (self.analytic, self.numeric)]
         return [self.input + d, str(self.entry), *numbers, f"{self.error:.1e}"]

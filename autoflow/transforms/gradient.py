@@ -1,7 +1,7 @@
 """Functions of functions: ``grad(f)`` is the gradient of ``f``, as a function. Pure: no ``.grad`` is touched.
 
 All of them, and those in ``vjp_jvp.py`` and ``jacobian.py``, are a few lines on top of one evaluation of ``f`` on
-leaves of its own: :class:`autoflow.transforms.evaluation.Trace`. That is what makes them nest.
+leaves of its own: :class:`autoflow.transforms.evaluation.Trace`. That is why they can be nested.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ def grad(
     """The gradient of a scalar function with respect to one argument (or several), as a function.
 
     f : takes arrays, numbers, or nested lists, tuples, dicts and dataclasses of them, and returns one number.
-    argnum : the argument: its position (0 if not said) or its name. A tuple of them gives a tuple of gradients.
-    argnums : the same, for those who are used to that word.
-    allow_unused : give zeros, and no error, if the result depends on none of them.
+    argnum : the argument: its position (default 0) or its name. A tuple of them gives a tuple of gradients.
+    argnums : another name for argnum.
+    allow_unused : give zeros instead of an error if the result depends on none of them.
     holomorphic : f is complex-differentiable: return f'(z), checked against the Cauchy-Riemann equations.
 
     Returns a function of the same arguments. A gradient has the shape and dtype of its argument, or its containers,
     with None where these hold no numbers. Plain arrays; inside another transform, or if an argument is a node with
     a history, nodes, so that they can be differentiated again.
-    What ``f`` captures by a closure is a constant to it, a Variable too: that one's ``grad`` stays as it is, and
-    outside other transforms the result does not remember it. To differentiate by it as well, make it an argument.
+    What ``f`` captures in a closure counts as a constant, even a Variable: its ``grad`` stays as it is, and outside
+    other transforms the result does not remember it. To differentiate by it as well, make it an argument.
 
     Raises LostGradientError if the result depends on none of the arguments; TypeError if it is not one number.
 
@@ -75,9 +75,9 @@ def grad_and_aux(
     f: Callable[..., Any], argnum: Argnum | None = None, *, argnums: Argnum | None = None,
     allow_unused: bool = False, holomorphic: bool = False,
 ) -> Callable[..., Any]:  # fmt: skip
-    """For a function that returns ``(number, something else)``: its gradient, and that something. As :func:`grad`.
+    """For a function that returns ``(number, aux)``: its gradient, and aux, which may be anything. As :func:`grad`.
 
-    Nodes in the second come out as plain arrays (inside another transform as they are).
+    Nodes in the second part come out as plain arrays (inside another transform they stay nodes).
 
     >>> def loss(w):
     ...     prediction = w * 3.0
@@ -95,7 +95,8 @@ def elementwise_grad(
 ) -> Callable[..., Any]:  # fmt: skip
     """The derivative of an elementwise function at each element. As :func:`grad`, for results of any shape.
 
-    It is the gradient of the sum of the result, Σᵢ ∂zᵢ/∂xⱼ, which for an elementwise function is ∂zⱼ/∂xⱼ.
+    It is the gradient of the sum of the result, Σᵢ ∂zᵢ/∂xⱼ, which for an elementwise function is ∂zⱼ/∂xⱼ. Raises
+    LostGradientError if the result depends on none of the arguments, SeedError if it is complex.
 
     >>> elementwise_grad(np.square)(np.array([1.0, 2.0, 3.0]))
     array([2., 4., 6.])
@@ -137,7 +138,7 @@ def differentiated(
 
 
 def checked_scalar(z: Any) -> None:
-    """A gradient is of one number."""
+    """The result, checked: a gradient needs a single number."""
     if np.size(value_of(z)) != 1:
         raise TypeError(
             f"grad differentiates functions that return one number; this one returned shape {np.shape(z)}. Take its "

@@ -1,7 +1,7 @@
-"""Gradients in a container of their own, for those who want ``.grad`` left alone: ``grads = af.gradients(loss)``.
+"""Gradients in a container of their own, which leaves ``.grad`` alone: ``grads = af.gradients(loss)``.
 
-Two workers, two losses, or an optimiser that looks at gradients before it applies them: each has its own container,
-nothing accumulates behind anybody's back, and to accumulate is to add containers.
+Two workers, two losses, or an optimiser that looks at gradients before it applies them: each has its own container.
+Nothing accumulates unasked; to accumulate, add containers.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ Array = Any
 class Gradients:
     """Gradients by node: a dict whose keys are the nodes themselves. Made by :func:`gradients`.
 
-    pairs : node and gradient, each.
+    pairs : (node, gradient) pairs.
 
     ``grads[x]``, ``x in grads``, ``for x in grads``, ``len``, ``items``, ``get``, ``pop`` as of a dict; ``replace``;
     ``a + b`` and ``a += b`` add gradients of equal nodes and keep the others.
 
     A key is an object, which another process does not have. So a pickle holds names, values and gradients in order,
-    and comes back with new Variables for keys; ``grads.on([x, w])`` gives the gradients to nodes of yours in that
+    and comes back with new Variables as keys; ``grads.on([x, w])`` gives the gradients to nodes of your own, in that
     order.
 
     >>> import pickle
@@ -95,7 +95,7 @@ class Gradients:
         return g
 
     def replace(self, node: Any, g: Any) -> None:
-        """Put another gradient in the place of the one of ``node``: clipped, averaged, sent by somebody else.
+        """Replace the gradient of ``node``: by a clipped one, an average, or one from another process.
 
         >>> import autoflow as af
         >>> x = af.Variable([1.0, 2.0])
@@ -110,7 +110,7 @@ class Gradients:
         self._found[node] = checked_grad(node, g)
 
     def on(self, nodes: Any) -> Gradients:
-        """The same gradients in the same order, for other nodes: those that correspond to the ones it was made for."""
+        """The same gradients in the same order, for other nodes: one for each node that this was made for."""
         nodes = [nodes] if isinstance(nodes, NodeRole) else pytree.leaves(nodes)
         if len(nodes) != len(self):
             raise ValueError(f"{len(self)} gradients for {len(nodes)} nodes")

@@ -27,7 +27,7 @@ from .gradient import grad
 from .vjp_jvp import pulled_to, transposed
 
 Array = Any
-LONG = 5.0  # seconds from which on a bar shows how far it is
+LONG = 5.0  # seconds after which a progress bar is shown
 
 
 def jacobian(
@@ -85,7 +85,7 @@ def hessian(
 
 
 def check_size(outputs: list[Any], leaves: list[Any]) -> None:
-    """Refuse what would not fit."""
+    """Raise MemoryError if the result would exceed the limit."""
     n = sum([np.size(value_of(z)) for z in outputs])
     total = sum([n * x.size * x.dtype.itemsize for x in leaves])
     if total > modes().max_bytes:
@@ -116,7 +116,7 @@ def of_output(trace: Trace, z: Any, mode: str, holomorphic: bool) -> list[Any]:
 
 
 def by_rows(trace: Trace, z: Any, conjugate: bool) -> list[Any]:
-    """The seed with a single one at i sends back row i."""
+    """A pass for each row: the seed that is 1 at i, else 0, sends back row i."""
     tables = [Table(trace.nested, z, x) for x in trace.leaves]
     for i in watched(range(z.size)):
         for table, x, g in zip(tables, trace.leaves, trace.pull_back(z, unit(z, i)), strict=True):
@@ -129,7 +129,7 @@ def by_rows(trace: Trace, z: Any, conjugate: bool) -> list[Any]:
 
 
 def by_columns(trace: Trace, z: Any) -> list[Any]:
-    """J eⱼ is column j: the recorded pass, gone back through."""
+    """A pass for each column: J eⱼ is column j, from going back through the recorded pass."""
     u, back = transposed(trace, z)
     answers = []
     for k, (x, w) in enumerate(zip(trace.leaves, back, strict=True)):
@@ -186,14 +186,14 @@ def zeros(z: Any, x: Any) -> Array:
 
 
 def unit(x: Any, i: int) -> Array:
-    """An array like ``x``, zero but for a one at its i-th element."""
+    """An array like ``x``, with a one at its i-th element and zeros elsewhere."""
     one = np.zeros_like(value_of(x), shape=(math.prod(x.shape),))
     one[i] = 1
     return one.reshape(x.shape)
 
 
 def watched(steps: range) -> Iterable[int]:
-    """The steps; once they turn out to take longer than ``LONG`` seconds, with a bar (of tqdm, if installed)."""
+    """The steps, with a progress bar (tqdm's, if installed) once they turn out to take longer than ``LONG`` seconds."""
     start = time.perf_counter()
     for i in steps:
         yield i

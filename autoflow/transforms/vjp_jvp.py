@@ -37,6 +37,9 @@ def vjp(
     The pullback takes one cotangent, shaped like the value, and returns a tuple, one gradient per primal. It may be
     called any number of times.
 
+    Raises LostGradientError if the value depends on none of the primals, unless ``allow_unused``; SeedError, in the
+    pullback, if the cotangent does not fit the value.
+
     >>> value, pullback = vjp(np.multiply, 3.0, 5.0)
     >>> pullback(1.0)
     (array(5.), array(3.))
@@ -61,6 +64,9 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any, *, allow_unused: boo
     primals : a tuple of the arguments; anything else is the one argument.
     tangents : the same containers and shapes.
 
+    Raises LostGradientError if the value depends on none of the primals, unless ``allow_unused``; SeedError if the
+    tangents do not fit.
+
     >>> value, tangent = jvp(lambda x, y: x * y, (3.0, 5.0), (1.0, 0.0))
     >>> float(value), float(tangent)
     (15.0, 5.0)
@@ -80,6 +86,8 @@ def hvp(f: Callable[..., Any], primals: Any, vectors: Any, *, allow_unused: bool
 
     primals : a tuple of the arguments; anything else is the one argument.
     vectors : the same containers and shapes. The answer has them too.
+
+    Raises errors as :func:`vjp` does, and TypeError if ``f`` does not return one number.
 
     >>> hvp(lambda x: np.sum(x**3), np.array([1.0, 2.0]), np.array([1.0, 0.5]))
     array([6., 6.])
@@ -107,7 +115,7 @@ def pushed_forward(trace: Trace, z: Any, tangents: list[Any]) -> Any:
 
 
 def is_fresh(record: Any) -> bool:
-    """Is the leaf a Variable of the trace's own, which nothing outside knows?"""
+    """Is the leaf a Variable of the trace's own, used nowhere else?"""
     return isinstance(record, NodeRole)
 
 
@@ -128,8 +136,8 @@ def transposed(trace: Trace, z: Any) -> tuple[Any, list[Any]]:
 def on_values() -> Callable[[Any], Any]:
     """How rows run when the pass is recorded as a function of its seed alone: ``g`` a node, the rest plain arrays.
 
-    As :func:`autoflow.backprop.passes.on_nodes`, but nothing of the function itself is in the graph: less to go back
-    through. Hooks may be anything but linear, and have no say here.
+    As :func:`autoflow.backprop.passes.on_nodes`, but the function itself is not in the graph, so there is less to go
+    back through. Hooks are not called: they need not be linear.
     """
     again: dict[Any, Array] = {}
 
@@ -149,7 +157,7 @@ def on_values() -> Callable[[Any], Any]:
 
 
 def checked_linear(record: Any, sent: list[Any]) -> list[Any]:
-    """What a rule that computes all contributions at once sends, if it is a recorded function of ``g``."""
+    """What a joint rule sends, checked: it must be a recorded function of ``g``."""
     for parent, g in zip(record.parents, sent, strict=True):
         if parent is not None and source_of(g) is None and np.any(value_of(g)):  # what is linear and constant is zero
             raise LostGradientError(
@@ -170,7 +178,7 @@ def pulled_to(u: Any, root: Any, seed: Any, nested: bool) -> Any:
 
 
 def inner(a: Any, b: Any) -> Any:
-    """⟨a, b⟩, of complex arrays the real part of Σ conj(a) b: what "dL/da + i dL/db" is the gradient for."""
+    """⟨a, b⟩; for complex arrays the real part of Σ conj(a) b, which fits gradients written as dL/da + i dL/db."""
     if b.dtype.kind == "c":
         return np.sum(np.real(np.conjugate(a) * b))
     return np.sum(a * b)

@@ -6,6 +6,7 @@ user sees of it: ``.grad`` all or nothing, freed memory, threads.
 
 from __future__ import annotations
 
+import doctest
 import gc
 import math
 import signal
@@ -23,6 +24,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, strategies as st
 from interrupts import signals
 
 import autoflow as af
@@ -114,6 +116,30 @@ def test_every_small_graph_is_right() -> None:
         assert len(visited) == len(set(visited)), "processed twice"
         count += 1
     assert count == 2 + 2 * 8 + 2 * 8 * 18
+
+
+def textbook() -> Any:
+    """The function ``gradients`` at the top of engine.py, from its docstring."""
+    (example,) = [found for found in doctest.DocTestFinder().find(engine) if found.name == engine.__name__]
+    runner = doctest.DocTestRunner()
+    assert runner.run(example, clear_globs=False).failed == 0
+    return example.globs["gradients"]
+
+
+TEXTBOOK = textbook()
+
+
+@given(st.lists(st.lists(st.tuples(st.integers(0, 30), st.integers(-3, 3)), max_size=4), min_size=1, max_size=30))
+def test_the_textbook_version_agrees(graph: list[list[tuple[int, int]]]) -> None:
+    """On random graphs: each record with up to four edges to older ones, repeats too. Integers, so exactly."""
+    records: list[Number] = []
+    for edges in graph:
+        made_from = [(records[k % len(records)], slope) for k, slope in edges] if records else []
+        records.append(Number(0.0, *made_from))
+    taught = TEXTBOOK(records[-1])
+    grads, visited = pull_back(records[-1])
+    assert grads == {record: g for record, g in taught.items() if not record.parents}
+    assert set(visited) == {record for record in taught if record.parents}
 
 
 def test_doubling_a_thousand_times_is_linear() -> None:

@@ -196,7 +196,14 @@ METHODS = [
     "prod", "put", "ravel", "repeat", "reshape", "round", "searchsorted", "sort", "squeeze", "std", "sum", "swapaxes",
     "take", "tobytes", "trace", "transpose", "var",
 ]  # fmt: skip
-BINARY = ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift"]
+BINARY = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.divide, "floordiv": np.floor_divide,
+    "mod": np.remainder, "pow": np.power, "matmul": np.matmul, "and": np.bitwise_and, "or": np.bitwise_or,
+    "xor": np.bitwise_xor, "lshift": np.left_shift, "rshift": np.right_shift,
+}  # fmt: skip
+COMPARISONS = {
+    "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "eq": np.equal, "ne": np.not_equal,
+}  # fmt: skip
 SYMBOLS = {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert}
 
 
@@ -230,12 +237,9 @@ def attribute(name: str) -> Any:
 
 def install() -> None:
     """Give Device the rest of an array."""
-    from autoflow.forward.operators import BINARY as ufuncs, COMPARISONS
-    from autoflow.forward.python_protocols import BITS
-
     for name in METHODS:
         setattr(Device, name, method(name))
-    for name, ufunc in {**ufuncs, **BITS}.items():
+    for name, ufunc in BINARY.items():
         setattr(Device, f"__{name}__", operator(ufunc))
         setattr(Device, f"__r{name}__", operator(ufunc, swapped=True))
         setattr(Device, f"__i{name}__", operator(ufunc, inplace=True))

@@ -48,7 +48,7 @@ class Plan(Watched):
         self.buffers: list[Array] = []
         self.place: dict[Value, Array] = {}  # values that are the same array object in every call
         self.home: dict[Value, Array] = {}  # the buffer of a value
-        self.spare: list[Array] = []  # buffers that nobody needs any more
+        self.spare: list[Array] = []  # buffers that are free again
         self.owners = owners_of(order)
         self.read = {x for v in order for x in v.args}
         self.fresh, self.presented = self.results(program.outputs)
@@ -80,7 +80,7 @@ class Plan(Watched):
         return fresh, how
 
     def reduced(self, v: Value) -> bool:
-        """Is it a reduction to a number that nobody else reads, such as a loss? Then NumPy makes an array of it."""
+        """Is it a reduction to a number that nothing else reads, such as a loss? Then NumPy makes an array of it."""
         return v.kind == REDUCE and v not in self.read
 
     def last_uses(self, order: list[Value]) -> dict[Value, int]:

@@ -95,7 +95,7 @@ class Phase:
             free.append(plan)
 
     def plan(self, rows: int) -> Plan:
-        """The plan for blocks of so many rows."""
+        """The plan for blocks of this many rows."""
         program, new = Program(), dict[Value, Value]()
         inputs = [
             self.leaf((rows, *x.shape[1:]) if cut else x.shape, x.dtype, k)

@@ -1,4 +1,4 @@
-"""What stands in an array, a buffer or a collection from outside, compared in full with what stood there.
+"""The contents of an array, a buffer or a collection from outside, compared in full with what they were.
 
 An array that the program reads is read anew at every call. But a number of it may also have gone, by ways that nobody
 sees, into something that the program takes for constant: ``x @ (a + b)``, ``x * float(a[0])``, ``if a[0] > 0``. So

@@ -133,7 +133,7 @@ def guarding(tape: Tape) -> Callable[[Any], Any]:
 
 
 def check_nothing_stays(tape: Tape) -> None:
-    """Raise CompileError if an array of the recording is still there: somebody keeps it."""
+    """Raise CompileError if an array of the recording is still alive: something outside keeps it."""
     if not any([r() is not None for r in tape.alive]):
         return
     gc.collect()

@@ -129,7 +129,7 @@ class Tape:
             self.program.checks.append(value)
         result = self.wrapped(value)
         value.shares = value.shares or shares
-        if value.shares:  # a view after all: then nobody may write into any of them
+        if value.shares:  # a view after all: then none of them may be written into
             for x in (*found, *(result if isinstance(result, (tuple, list)) else (result,))):
                 if isinstance(x, Traced):
                     x.under = True

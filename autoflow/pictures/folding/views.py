@@ -42,7 +42,7 @@ def counts(graph: GraphData) -> str:
 
 
 def alt_text(graph: GraphData) -> str:
-    """One sentence, for whoever does not see the picture."""
+    """One sentence for readers who cannot see the picture."""
     ends = ", ".join([f"{n.title} = {n.value.text(graph.look.digits)}" for n in graph.nodes if n.output])
     return f"Computation graph of {ends}: {counts(graph)}."
 

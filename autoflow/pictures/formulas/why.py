@@ -132,7 +132,7 @@ def why(x: Any, node: Any, *, paths: int = 8) -> Why:
     """The derivative of ``node`` with respect to ``x`` as a sum over paths, and how the sum is factored.
 
     node : the output; an array stands for the sum of its elements, as in ``backward()``.
-    paths : so many are written out, the largest products first. Along a path with arrays the steps are matrices
+    paths : at most this many are shown, the largest products first. Along a path with arrays the steps are matrices
         (Jacobians): there the shape and size of what arrives is shown, for the first paths found.
 
     Raises LostGradientError if no gradient of ``node`` reaches ``x``, ValueError for complex outputs.

@@ -138,7 +138,7 @@ def brief(x: Any) -> str:
 
 
 def index(i: Any) -> str:
-    """What stands in the brackets of ``x[i]``.
+    """What is in the brackets of ``x[i]``, as text.
 
     >>> index((slice(1, None), 0)), index(...)
     ('1:, 0', '...')

@@ -30,7 +30,7 @@ class Product:
     title: str
     local: Numbers | None  # of numbers only
     sent: Numbers
-    place: int = 1  # the how manieth contribution that node receives
+    place: int = 1  # ordinal of this contribution at its receiver, from 1
     of_places: int = 1
     so_far: Numbers | None = None  # the sum of its contributions up to this one; None of large arrays
 
