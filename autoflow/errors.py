@@ -47,7 +47,8 @@ class GradientShapeError(AutoflowError, ValueError):
 
 
 class MixedArraysError(AutoflowError, TypeError):
-    """Arrays of two libraries (NumPy on the host, CuPy on a GPU) met in one operation."""
+    """Arrays of two libraries (NumPy on the host, CuPy on a GPU) met in one operation, or a node met an object of a
+    class with arithmetic of its own, as a Quantity, and one of them would have lost what it has beside its numbers."""
 
 
 class GradcheckError(AutoflowError, AssertionError):

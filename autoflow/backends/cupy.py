@@ -22,10 +22,10 @@ from ..rules.indexing import ADD_AT
 RENAMED = {"true_divide": "divide", "abs": "absolute"}  # CuPy's name -> NumPy's
 
 
-def register_cupy(register: Callable[..., Any]) -> None:
+def register_cupy(join: Callable[..., Any]) -> None:
     """Make the node classes of ``cupy.ndarray``. Called by the registry when it meets the first CuPy array."""
     cupy = sys.modules["cupy"]
-    family = register(cupy.ndarray, from_numpy=cupy.asarray, to_numpy=cupy.asnumpy)
+    family = join(cupy.ndarray, from_numpy=cupy.asarray, to_numpy=cupy.asnumpy)
     family.Node.__cupy_override_elementwise_kernel__ = elementwise
     family.call = lambda function, x: later(f"cupyx.scipy.special:{function.__name__}")(x)
     ADD_AT[cupy.ndarray] = cupy.add.at  # of any index; np.add.at, which asks CuPy, takes arrays only

@@ -14,6 +14,8 @@ from collections.abc import Callable
 from threading import Lock
 from typing import Any
 
+import numpy as np
+
 from ..errors import DataError
 from ..lazy import later
 
@@ -98,7 +100,8 @@ def register(array_type: type, *, from_numpy: Callable[[Array], Array], to_numpy
     from_numpy : makes an array of the type from a plain NumPy array (a seed, a start value, a random draw).
     to_numpy : the plain NumPy array with an array's numbers, for pictures, printing and files. A copy.
 
-    Registering a type again only replaces the two functions. Raises DataError for a type without NumPy's protocols.
+    Registering a type again only replaces the two functions. Raises DataError for a type without NumPy's protocols, and
+    for one whose ``view(cls)`` gives something else than a ``cls`` (tried on an array that ``from_numpy`` makes).
 
     >>> import numpy as np, autoflow as af
     >>> class Logged(np.ndarray):
@@ -116,12 +119,39 @@ def register(array_type: type, *, from_numpy: Callable[[Array], Array], to_numpy
             f"{array_type.__module__}.{array_type.__name__} has no {', '.join(missing)}: nodes are made by "
             f"array.view(cls), and rules call NumPy's functions, which must find the array's library"
         )
+    if array_type not in FAMILIES:
+        viewed(from_numpy(np.zeros(1)), type("Trial", (array_type,), {"__slots__": ()}))
+    return join(array_type, from_numpy=from_numpy, to_numpy=to_numpy)
+
+
+def join(array_type: type, *, from_numpy: Callable[[Array], Array], to_numpy: Callable[[Array], Array]) -> Family:
+    """The same without looking at the type: of a library that is known, whose device need not be there yet."""
     family = FAMILIES.get(array_type)
     if family is None:
         first = next(iter(FAMILIES.values()))  # NumPy's
         family = Family(array_type, first.roles, first.slots)
     family.from_numpy, family.to_numpy = from_numpy, to_numpy
     return family
+
+
+def viewed(array: Array, cls: type) -> Any:
+    """``array.view(cls)``, which must be a ``cls``: else there would be no node, and nobody would notice."""
+    try:
+        node = array.view(cls)
+    except Exception as error:
+        raise cannot_view(array, f"raises {type(error).__name__}") from error
+    if type(node) is not cls:
+        raise cannot_view(array, f"gives a {type(node).__name__}")
+    return node
+
+
+def cannot_view(array: Array, what: str) -> DataError:
+    """What is said of an array type of which there can be no nodes."""
+    kind = type(array)
+    return DataError(
+        f"array.view(cls) of a {kind.__module__}.{kind.__name__} {what}, so there can be no nodes of it: it should "
+        f"give an object of the class cls, on the same memory. Use NumPy arrays, or register a subclass that does so"
+    )
 
 
 def array_type(x: Any) -> type | None:
@@ -137,7 +167,7 @@ def registered(kind: type) -> type | None:
     register_library = KNOWN.pop(kind.__module__.partition(".")[0], None)
     if register_library is None:
         return None
-    later(register_library)(register)
+    later(register_library)(join)
     return registered(kind)
 
 

@@ -21,8 +21,8 @@ import numpy as np
 from ..backends.registry import Family, with_every_family
 from ..errors import InPlaceError, NoRuleError
 from ..modes import modes
-from ..nodes.foreign import wants_numbers
-from ..nodes.nodes import NodeRole, Operation, named_as, value_of
+from ..nodes.foreign import refuse_reader, wants_numbers
+from ..nodes.nodes import ConstantRole, NodeRole, Operation, named_as, value_of
 from ..rules import RULES
 from ..rules.indexing import getitem
 from ..rules.structure import astype, cast, flatten
@@ -234,6 +234,8 @@ class ArrayMethods:
             return apply(GETITEM, (self, ...))
         kind = options["type"] if list(options) == ["type"] and not args else args[0] if len(args) == 1 else None
         if isinstance(kind, type) and issubclass(kind, self.family.array_type) and not issubclass(kind, NodeRole):  # type: ignore[attr-defined]
+            copied = not hasattr(self, "_value") and not isinstance(self, ConstantRole)  # of a node, by NumPy in C
+            refuse_reader(sys._getframe(1).f_globals.get("__name__"), self, copied or self.requires_grad)  # type: ignore[attr-defined]
             return self.value.view(kind)  # type: ignore[attr-defined]
         raise NoRuleError("x.view(dtype) reads the bytes as other numbers: use x.astype(dtype), or x.value.view(dtype)")
 

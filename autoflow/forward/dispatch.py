@@ -2,7 +2,8 @@
 
 A ufunc (``np.exp(x)``, ``plain + x``) asks ``__array_ufunc__``, most other functions ``__array_function__``. What a
 function means for nodes is in the table (a row), composed of rows, a plain result, or refused with advice; nothing
-falls through to NumPy, whose own code might drop the graph without a word.
+falls through to NumPy, whose own code might drop the graph without a word. Another class that has such hooks is asked
+instead (we answer NotImplemented), but only where no gradient is lost: ``deferring.py``.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from ..rules.outside import FRESH, WRITERS, advice, has_gradient, is_plain, publ
 from ..rules.shapes import as_array
 from ..rules.table import COMPOSED, FREE
 from ..rules.ufuncs import METHODS
+from .deferring import HOOKS, is_anothers
 from .recording import FORWARD, apply
 
 
@@ -33,6 +35,10 @@ def array_ufunc(self: Any, ufunc: Any, method: str, x: Any, y: Any = None, /, *r
     inputs = (x, *rest) if y is None else (x, y, *rest)
     if wants_numbers(sys._getframe(1).f_globals.get("__name__")):
         return on_numbers(getattr(ufunc, method), inputs, options)
+    if y is not None or "out" in options:
+        kinds = [type(v) for v in (*inputs, *options.get("out", ()))]
+        if is_anothers(ufunc, kinds, inputs, method == "at" or "out" in options):
+            return NotImplemented
     if method == "__call__" and ufunc in RULES:
         if "dtype" in options:
             inputs, options = computed_in(ufunc, inputs, options)
@@ -83,6 +89,8 @@ def array_function(self: Any, function: Any, types: Any, args: Any, options: Any
     if wants_numbers(caller := sys._getframe(1).f_globals.get("__name__")):
         refuse_halfway(caller, has_gradient(args))
         return on_numbers(function, args, options)
+    if len(types) > 1 and is_anothers(function, types, (*args, *options.values()), False, "__array_function__"):
+        return NotImplemented
     if function in RULES:
         rule = RULES[function]
         if len(args) > rule.free:  # out by position: rows do not name it
@@ -131,5 +139,6 @@ def on_numbers(call: Any, args: Any, options: Any) -> Any:
     return call(*value_of(args), **{k: value_of(v) for k, v in options.items()})
 
 
+HOOKS.add(array_ufunc)
 NodeRole.__array_ufunc__ = array_ufunc  # type: ignore[attr-defined]
 NodeRole.__array_function__ = array_function  # type: ignore[attr-defined]

@@ -32,6 +32,7 @@ from ..nodes.records import live
 from ..rules import RULES
 from ..rules.indexing import getitem, is_basic, setitem
 from ..rules.table import Rule
+from .deferring import HOOKS, PLAIN, is_anothers
 from .recording import FORWARD, announce, apply, history_lost, operand, orphan_numbers, plain_option
 from .writing import Writing, become_constant, is_unfinished, overlap, overwrite, rescue
 
@@ -258,6 +259,8 @@ def augmented(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
     def inplace(x: Any, y: Any) -> Any:
         if not x.shape and not isinstance(x, VariableRole):
             return forward(x, y)
+        if getattr(type(y), "__array_ufunc__", PLAIN) not in HOOKS and is_anothers(ufunc, (type(y),), (x, y), True):
+            return NotImplemented
         if not hasattr(x, "_value"):
             write_numbers(x, lambda a: ufunc(a, value_of(y), out=a))
             return x

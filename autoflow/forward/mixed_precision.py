@@ -22,6 +22,7 @@ from ..modes import modes, switched
 from ..nodes.nodes import NodeRole, value_of
 from ..rules import RULES
 from ..rules.table import Rule
+from .deferring import is_anothers
 from .recording import FORWARD, NUMBERS, apply
 
 Array = Any
@@ -111,7 +112,11 @@ def asking(rule: Rule, forward: Callable[..., Any], step: int = 1) -> Callable[.
         return forward
 
     def asked(*xs: Any) -> Any:
-        return forward(*xs) if modes().autocast is None else apply(rule, xs[::step])
+        if modes().autocast is None:
+            return forward(*xs)
+        if len(xs) > 1 and is_anothers(rule.function, [type(x) for x in xs], xs, False):
+            return NotImplemented
+        return apply(rule, xs[::step])
 
     asked.asks = True  # type: ignore[attr-defined]
     return asked

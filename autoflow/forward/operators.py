@@ -29,6 +29,7 @@ from ..nodes.records import Record
 from ..nodes.versions import COPY_BYTES, protect
 from ..rules import RULES
 from ..rules.table import Rule
+from .deferring import HOOKS, PLAIN, is_anothers
 from .recording import FORWARD, REALS, apply, finish, one_family, operand
 
 asarray, float64, ndarray = np.asarray, np.float64, np.ndarray
@@ -171,8 +172,11 @@ def secured(a: Any, b: Any, plain: int, needed: bool) -> tuple[Any, Any, Any]:
 
 
 def general(rule: Rule, x: Any, y: Any, compute: Any) -> Any:
-    """The same for every other kind of operand. One whose class wants no NumPy arithmetic is asked by Python."""
-    if getattr(type(x), "__array_ufunc__", True) is None or getattr(type(y), "__array_ufunc__", True) is None:
+    """The same for every other kind of operand. One whose class has arithmetic of its own is asked, by Python or
+    NumPy, whoever called us."""
+    t, u = type(x), type(y)
+    known = getattr(t, "__array_ufunc__", PLAIN) in HOOKS and getattr(u, "__array_ufunc__", PLAIN) in HOOKS
+    if not known and is_anothers(rule.function, (t, u), (x, y), False):
         return NotImplemented
     (a, p, shown_a, risky_a), (b, q, shown_b, risky_b) = operand(x), operand(y)
     if len(FAMILIES) > 1:

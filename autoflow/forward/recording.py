@@ -17,7 +17,7 @@ from ..lazy import later
 from ..modes import modes, switched
 from ..nodes import versions
 from ..nodes.coercion import holds_node, plain_array
-from ..nodes.foreign import wants_numbers
+from ..nodes.foreign import content, wants_numbers
 from ..nodes.freeing import NEW, viewing
 from ..nodes.nodes import (
     NUMPY,
@@ -62,8 +62,10 @@ def operand(x: Any) -> tuple[Any, Any, Any, bool]:
         record = source_of(x)
         small_view = getattr(x, "_view", None) is not None and x._value.nbytes <= versions.COPY_BYTES
         return x._value, record, (x if record is None else None), small_view or is_lent(x)
-    if type(x) in NUMBERS or x is None:
+    if kind in NUMBERS or x is None:
         return x, None, None, False
+    if kind is not ndarray and isinstance(inside := content(x), NodeRole):
+        return operand(inside)
     return plain_array(x), None, None, True
 
 

@@ -1,4 +1,4 @@
-"""Libraries for which a node is its numbers, and code that loses a gradient halfway: one table, with the reasons.
+"""Other people's classes and code: which want numbers, which lose a gradient halfway, which keep a node as it is.
 
 Most libraries begin with ``np.asarray``: they have the numbers, and nothing is left to be done. Those below keep the
 array that they were given and go on with it, through NumPy's hooks and past them. What they want are numbers (a plot, a
@@ -7,13 +7,20 @@ have none. So their calls of NumPy's functions, and of the few methods with whic
 arrays. Operators, ``x[0]`` and ``x[1:]`` do not ask who calls: that would cost every user's operation 0.1 µs.
 
 Everything else, SciPy's functions written with NumPy among them, is differentiated as if the user had written it.
+
+A class with a hook of its own (``__array_ufunc__``) adds something to numbers: a unit, coordinates, laziness. Beside a
+node it may answer if it keeps the node, history and all. Whether it does cannot be seen from here, so a class says it:
+``__carries_nodes__`` is the name of the attribute in which its objects keep the array that they were given (``""`` if
+they keep none, as a unit alone). For libraries that do not know us the table below says so, and tests try each.
 """
 
 from __future__ import annotations
 
 import functools
+from typing import Any
 
-from ..errors import NoRuleError
+from ..errors import MixedArraysError, NoRuleError
+from ..modes import modes
 
 # Module or package -> why it gets numbers.
 NUMBERS = {
@@ -28,6 +35,20 @@ NUMBERS = {
 # Module -> what to use instead: it copies the numbers halfway, so that what it answers would have half a gradient.
 HALFWAY = {
     "scipy.special._logsumexp": "use af.special.logsumexp",
+}
+
+# Package and class (or a base of it) -> its ``__carries_nodes__``. None of them is a subclass of ndarray: such an array
+# has memory of its own and keeps the numbers only.
+CARRIERS = {
+    "pint.PlainQuantity": "magnitude",
+    "pint.PlainUnit": "",
+    "xarray.DataArray": "data",
+    "xarray.Dataset": "",
+    "xarray.Variable": "data",
+}
+# Module -> why: it takes the numbers of a node (``node.value``, ``node.view(cls)``) where it should ask the node.
+READERS = {
+    "astropy.units.quantity": "a Quantity takes the value of whatever has one, and views arrays as Quantities",
 }
 
 
@@ -50,3 +71,39 @@ def refuse_halfway(module: str | None, gradient: bool) -> None:
         raise NoRuleError(
             f"{name} of a node copies its numbers halfway, so the gradient would be wrong: {HALFWAY[module]}"
         )
+
+
+def refuse_reader(module: str | None, node: Any, gradient: bool) -> None:
+    """Raise MixedArraysError in code that takes the numbers of a node into an object of its own. (In the middle of an
+    operation it says then that it does not know how to go on, and NumPy asks us.)"""
+    if module in READERS and gradient and modes().recording:
+        raise MixedArraysError(
+            f"{module} would take the numbers of {node.name}, and the history would be lost. Give it x.value if that "
+            f"is meant."
+        )
+
+
+def kept_in(kind: type) -> str | None:
+    """The attribute in which objects of this class keep an array, a node as well; None if nothing is known of it.
+
+    >>> class Length:
+    ...     "Of somebody's library of units."
+    ...     __carries_nodes__ = "metres"
+    >>> kept_in(Length), kept_in(float)
+    ('metres', None)
+    """
+    declared: str | None = getattr(kind, "__carries_nodes__", None)
+    return listed(kind) if declared is None else declared
+
+
+@functools.lru_cache(256)
+def listed(kind: type) -> str | None:
+    """The same, of the table."""
+    names = [f"{cls.__module__.partition('.')[0]}.{cls.__name__}" for cls in kind.__mro__]
+    return next((CARRIERS[name] for name in names if name in CARRIERS), None)
+
+
+def content(x: Any) -> Any:
+    """The array that an object of such a class keeps; None of anything else."""
+    name = kept_in(type(x))
+    return getattr(x, name) if name else None

@@ -21,13 +21,13 @@ from typing import Any
 
 import numpy as np
 
-from ..backends.registry import FAMILIES, Family
+from ..backends.registry import FAMILIES, Family, viewed
 from ..lazy import later
 from ..numbering import CONSTANT, VARIABLE, now
 from ..rules.table import Rule
 from . import printing, versions
 from .coercion import leaf_array
-from .foreign import wants_numbers
+from .foreign import READERS, refuse_reader, wants_numbers
 from .freeing import NEW, viewing
 from .grads import checked_grad, read_grad
 from .records import Record
@@ -60,6 +60,8 @@ class NodeRole:
     def value(self) -> Array:
         """The numbers as a plain array on the same memory; read-only for operations and constants, because derivatives
         may need them. ``x.value = a`` overwrites them, and derivatives that need the old ones notice."""
+        if (caller := sys._getframe(1).f_globals.get("__name__")) in READERS:
+            refuse_reader(caller, self, self.requires_grad)
         value = value_of(self)
         return value if isinstance(self, VariableRole) else read_only(value)
 
@@ -349,9 +351,11 @@ def leaf(cls: Any, array: Array, name: str | None) -> Any:
         if family is NUMPY:  # AF.Variable([1.0, 2.0]) of another library
             array, family = cls.family.from_numpy(array), cls.family
         cls = getattr(family, cls.__name__)
-    node = array.view(cls)
     if family is NUMPY:
+        node = array.view(cls)
         set_flags(node, False)
+    else:
+        node = viewed(array, cls)
     node._value = array
     node._name = name and str(name)
     node._number = now()
