@@ -44,7 +44,7 @@ def run_examples(examples):
 
 
 def written(tree, prefix):
-    """The dotted names of a module, its functions and classes whose docstrings have examples, as the source has them."""
+    """The dotted names of a module, of its functions and classes whose docstrings have examples in the source."""
     if ">>>" in (ast.get_docstring(tree) or ""):
         yield prefix
     for node in tree.body:

@@ -58,8 +58,9 @@ def test_pyproject_says_only_how_to_build():
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such bit")
-def test_the_build_machine_can_run_its_script():
-    assert os.access(ROOT / ".ci" / "run", os.X_OK)
+def test_the_build_machine_can_run_its_scripts():
+    for name in ("run", "peers", "pythons", "versions"):
+        assert os.access(ROOT / ".ci" / name, os.X_OK), name
 
 
 IGNORED = re.compile(r"#\s*(noqa(?!:)|type:\s*ignore(?!\[))", re.IGNORECASE)
