@@ -193,8 +193,8 @@ SAME = [
 ]  # fmt: skip
 
 
-# PyTorch's results of these, frozen. Where it is installed, AUTOFLOW_FREEZE=1 pytest -m peers tests/nn/test_functions.py
-# writes them anew.
+# PyTorch's results of these, frozen. Where it is installed, the tests marked `peers` write them anew with
+# AUTOFLOW_FREEZE=1.
 GOLDEN = Path(__file__).parents[1] / "golden" / "nn.npz"
 each_same = pytest.mark.parametrize("case", SAME, ids=[f"{k} {case[0]}" for k, case in enumerate(SAME)])
 
