@@ -1,7 +1,7 @@
 # Needs Python >= 3.11 and make; everything else goes into .venv, which is filled once and again when setup.cfg or the
 # pinned versions change. `make test PYTHON=python3.12 VENV=.venv-3.12` takes another Python.
 
-.PHONY: help version demo test core check lint types nightly versions newest constraints bench docs dist clean
+.PHONY: help version demo test core check lint types nightly peers versions newest constraints bench docs dist clean
 .DEFAULT_GOAL := help
 
 VENV := .venv
@@ -48,8 +48,13 @@ types: $(VENV)/dev.stamp
 nightly: $(VENV)/dev.stamp  ## the full sets
 	AUTOFLOW_NIGHTLY=1 $(PYTEST) -n auto -o faulthandler_timeout=1800
 	PYTHONPATH=.:tests/support:tests/rules $(PY) tests/mutate.py
+	PYTHONPATH=. $(PY) tests/mutate_sources.py --seconds 600
+	$(MAKE) peers
 	$(MAKE) versions
 	$(MAKE) newest
+
+peers:  ## gradients and optimisers beside PyTorch, JAX, autograd and MyGrad, on the CPU; lists what cannot be had
+	.ci/peers
 
 versions:  ## the whole suite on every Python >= 3.11 that is found, and on the oldest NumPy
 	.ci/versions test

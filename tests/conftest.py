@@ -10,6 +10,13 @@ import pytest
 # Their asserts stay under python -O, and say what they compared.
 pytest.register_assert_rewrite("support", "checks", "cases")
 
+from casenames import pytest_make_parametrize_id  # noqa: E402, F401 - a hook: pytest finds it here
+from skips import (  # noqa: E402, F401 - hooks: pytest finds them here
+    pytest_make_collect_report,
+    pytest_runtest_makereport,
+    pytest_terminal_summary,
+)
+
 import autoflow as af  # noqa: E402
 from autoflow.rules.versions import DEPRECATED  # noqa: E402
 

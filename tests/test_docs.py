@@ -1,5 +1,6 @@
 """Every example that a reader sees is run: docstrings, and the Python blocks of the Markdown files."""
 
+import ast
 import contextlib
 import doctest
 import importlib
@@ -23,9 +24,11 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 class Finder(doctest.DocTestFinder):
-    """Examples where they are written: exported classes say that they are of the package that exports them."""
+    """Examples where they are written: what is exported says that it is of the package that exports it."""
 
     def _from_module(self, module, object):
+        if inspect.isfunction(object):
+            return inspect.unwrap(object).__globals__ is vars(module)
         exported = inspect.isclass(object) and object.__module__ in EXPORTING
         homes = {f.__globals__["__name__"] for f in vars(object).values() if inspect.isfunction(f)} if exported else ()
         return module.__name__ in homes if homes else super()._from_module(module, object)
@@ -40,11 +43,25 @@ def run_examples(examples):
     return report.getvalue()
 
 
+def written(tree, prefix):
+    """The dotted names of a module, of its functions and classes whose docstrings have examples in the source."""
+    if ">>>" in (ast.get_docstring(tree) or ""):
+        yield prefix
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef):
+            yield from written(node, f"{prefix}.{node.name}")
+        elif isinstance(node, ast.FunctionDef) and ">>>" in (ast.get_docstring(node) or ""):
+            yield f"{prefix}.{node.name}"
+
+
 @pytest.mark.parametrize("name", MODULES)
 def test_docstrings(name, tmp_path, monkeypatch):
     module = importlib.import_module(name)
     monkeypatch.chdir(tmp_path)  # whatever an example writes
     found = Finder().find(module, extraglobs={"af": af, "np": np})
+    source = ast.parse(Path(module.__file__).read_text(encoding="utf-8"))
+    missed = set(written(source, name)) - {examples.name for examples in found if examples.examples}
+    assert not missed, f"examples that are not run: {sorted(missed)}"
     report = "".join(run_examples(examples) for examples in found if examples.examples)
     assert not report, report
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("nbclient", reason="extra notebooks")
-pytest.importorskip("ipykernel", reason="extra notebooks")
-pytest.importorskip("matplotlib", reason="extra notebooks")
-pytest.importorskip("sklearn", reason="extra notebooks")
+pytest.importorskip("nbclient")
+pytest.importorskip("ipykernel")
+pytest.importorskip("matplotlib")
+pytest.importorskip("sklearn")
 import nbformat
 
 spec = importlib.util.spec_from_file_location("notebooks_make", Path(__file__).parent.parent / "notebooks" / "make.py")

@@ -74,7 +74,7 @@ def test_other_containers_do_not_match():
         (Checked(2.0, [3.0]), lambda t: t.w * t.n[0]),
         ({"layers": [(np.ones((2, 2)), np.zeros(2))]}, lambda t: np.sum(t["layers"][0][0] @ t["layers"][0][1])),
     ],
-    ids=lambda value: type(value).__name__,
+    ids=lambda value: None if callable(value) else type(value).__name__,
 )
 def test_gradients_mirror_their_arguments(tree, total):
     g = af.grad(total)(tree)

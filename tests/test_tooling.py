@@ -1,5 +1,6 @@
 """The tools that read the source, as tests: what is red here is red on the build machine."""
 
+import ast
 import configparser
 import importlib.util
 import os
@@ -57,8 +58,9 @@ def test_pyproject_says_only_how_to_build():
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such bit")
-def test_the_build_machine_can_run_its_script():
-    assert os.access(ROOT / ".ci" / "run", os.X_OK)
+def test_the_build_machine_can_run_its_scripts():
+    for name in ("run", "peers", "pythons", "versions"):
+        assert os.access(ROOT / ".ci" / name, os.X_OK), name
 
 
 IGNORED = re.compile(r"#\s*(noqa(?!:)|type:\s*ignore(?!\[))", re.IGNORECASE)
@@ -68,3 +70,65 @@ IGNORED = re.compile(r"#\s*(noqa(?!:)|type:\s*ignore(?!\[))", re.IGNORECASE)
 def test_an_ignored_rule_is_named(path):
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         assert not IGNORED.search(line), f"{path.name}:{number} ignores every rule: name the one you mean"
+
+
+def cannot_fail(test):
+    """Is what an assert asks true whatever happens, or nearly so? Why, or None.
+
+    ``... or True``; a constant, a lambda, a tuple; a name that equals itself; and ``a in t or b not in t``, of which
+    a test means one: where b is rare, the second is always true.
+    """
+    if isinstance(test, (ast.Constant, ast.JoinedStr, ast.Lambda, ast.Tuple, ast.GeneratorExp)):
+        return "always true" if getattr(test, "value", True) else None  # `assert False` marks what is not reached
+    if isinstance(test, ast.BoolOp):
+        parts = [cannot_fail(part) for part in test.values]
+        if any(parts):
+            return f"a part is {next(filter(None, parts))}"
+        asked = [part for part in test.values if isinstance(part, ast.Compare)]
+        where = [ast.dump(part.comparators[0]) for part in asked if isinstance(part.ops[0], (ast.In, ast.NotIn))]
+        if isinstance(test.op, ast.Or) and any([isinstance(part.ops[0], ast.NotIn) for part in asked]):
+            return "in or not in the same" if len(set(where)) < len(where) else None
+    if isinstance(test, ast.Compare) and isinstance(test.ops[0], (ast.Eq, ast.Is, ast.LtE, ast.GtE)):
+        same = isinstance(test.left, ast.Name) and ast.dump(test.left) == ast.dump(test.comparators[0])
+        return "compared with itself" if same else None
+    return None
+
+
+def asserts(path):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return [node for node in ast.walk(tree) if isinstance(node, ast.Assert)]
+
+
+SOURCES = [
+    path for folder in ("tests", "benchmarks", "autoflow", "docs") for path in sorted((ROOT / folder).rglob("*.py"))
+]
+
+
+def test_every_assert_can_fail():
+    found = [(path, node, cannot_fail(node.test)) for path in SOURCES for node in asserts(path)]
+    assert len(found) > 2000
+    assert [f"{path.relative_to(ROOT)}:{node.lineno} {why}" for path, node, why in found if why] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "caught"),
+    [
+        ('f(x) == ["call"] or True', True),
+        ('"a" in texts or "-a" not in texts', True),
+        ('"v" not in values or "w" not in values', True),
+        ("(x, 'a message')", True),
+        ("x == x", True),
+        ("lambda: x > 0", True),
+        ("f(x) and 'text'", True),
+        ('"a" in texts or "b" in texts', False),
+        ('"a" not in texts or kind == "b"', False),
+        ('"a" not in texts and "b" in texts', False),
+        ("f(x) == f(x)", False),  # twice the same: a fair question
+        ("f(x) or not x", False),
+        ("False", False),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_an_assert_that_cannot_fail_is_seen(text, caught):
+    (statement,) = ast.parse(f"assert {text}").body
+    assert bool(cannot_fail(statement.test)) is caught

@@ -84,7 +84,7 @@ def test_cross_entropy_is_stable_and_has_the_known_gradient():
 
 @pytest.mark.slow
 def test_digits_are_read():
-    pytest.importorskip("sklearn", reason="needs scikit-learn (extra demo)")
+    pytest.importorskip("sklearn")
     images, labels = demo.load_digits()
     assert images.shape == (1797, 64)
     assert demo.learn_digits(images, labels) > 0.95

@@ -1,6 +1,8 @@
 """Functions, losses, convolution and pooling: gradients against differences, twice; PyTorch's values; bad input."""
 
 import importlib.util
+import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -191,30 +193,70 @@ SAME = [
 ]  # fmt: skip
 
 
+# PyTorch's results of these, frozen. Where it is installed, the tests marked `peers` write them anew with
+# AUTOFLOW_FREEZE=1.
+GOLDEN = Path(__file__).parents[1] / "golden" / "nn.npz"
+each_same = pytest.mark.parametrize("case", SAME, ids=[f"{k} {case[0]}" for k, case in enumerate(SAME)])
+
+
+def isfloat(x):
+    return isinstance(x, np.ndarray) and x.dtype.kind == "f"
+
+
+def seed_of(z):
+    return np.cos(np.arange(z.size)).reshape(z.shape)
+
+
+def ours(name, arguments, options):
+    """The result, and unless only values are wanted the gradient of each float array."""
+    options = dict(options)
+    values_only = options.pop("values only", False)
+    given = [af.Variable(x) if isfloat(x) else x for x in arguments]
+    z = getattr(nn, name)(*given, **options)
+    if values_only:
+        return [z.value]
+    z.backward(seed_of(z))
+    return [z.value, *[x.grad for x in given if isinstance(x, af.Variable)]]
+
+
+def pytorchs(name, arguments, options):
+    """The same of PyTorch."""
+    torch = torch_or_skip()
+    options = dict(options)
+    values_only = options.pop("values only", False)
+    f = getattr(torch.nn.functional, name, None) or getattr(torch, name)
+    given = [torch.tensor(x, requires_grad=isfloat(x)) if isinstance(x, np.ndarray) else x for x in arguments]
+    z = f(*given, **options)
+    if values_only:
+        return [z.detach().numpy()]
+    z.backward(torch.tensor(seed_of(z.detach().numpy())))
+    return [z.detach().numpy(), *[x.grad.numpy() for x in given if getattr(x, "requires_grad", False)]]
+
+
+def same(found, expected):
+    assert len(found) == len(expected)
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-11)
+
+
+@each_same
+def test_values_and_gradients_are_pytorchs(case):
+    with np.load(GOLDEN) as file:
+        k = next(k for k, other in enumerate(SAME) if other is case)
+        found = ours(*case)
+        same(found, [file[f"{k} {case[0]} {n}"] for n in range(len(found))])
+
+
 @pytest.mark.peers
 @pytest.mark.filterwarnings("ignore:reduction:UserWarning", "ignore:Using padding:UserWarning")
-@pytest.mark.parametrize("case", SAME, ids=lambda case: case[0])
-def test_as_in_pytorch(case):
-    torch = torch_or_skip()
-    name, arguments, options = case
-    options = dict(options)
-    gradients = not options.pop("values only", False)
-    f = getattr(torch.nn.functional, name, None) or getattr(torch, name)
-
-    def isfloat(x):
-        return isinstance(x, np.ndarray) and x.dtype.kind == "f"
-
-    ours = [af.Variable(x) if isfloat(x) else x for x in arguments]
-    theirs = [torch.tensor(x, requires_grad=isfloat(x)) if isinstance(x, np.ndarray) else x for x in arguments]
-    z, w = getattr(nn, name)(*ours, **options), f(*theirs, **options)
-    np.testing.assert_allclose(z.value, w.detach().numpy(), rtol=1e-10, atol=1e-12)
-    if gradients:
-        seed = np.cos(np.arange(z.size)).reshape(z.shape)
-        z.backward(seed)
-        w.backward(torch.tensor(seed))
-        for a, b in zip(ours, theirs, strict=True):
-            if isfloat(a):
-                np.testing.assert_allclose(a.grad, b.grad.numpy(), rtol=1e-9, atol=1e-11)
+def test_the_golden_results_are_those_of_the_pytorch_here():
+    results = {f"{k} {c[0]} {n}": a for k, c in enumerate(SAME) for n, a in enumerate(pytorchs(*c))}
+    if os.environ.get("AUTOFLOW_FREEZE") == "1":
+        np.savez_compressed(GOLDEN, **results)
+    with np.load(GOLDEN) as file:
+        assert set(file) == set(results)
+        for key, theirs in results.items():
+            np.testing.assert_allclose(file[key], theirs, rtol=1e-10, atol=1e-12, err_msg=key)
 
 
 @pytest.mark.peers

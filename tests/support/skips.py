@@ -1,0 +1,86 @@
+"""Why a test may be skipped: each reason, once. A skip for another reason is a failure; conftest.py takes the hooks.
+
+At its end a run says how many tests were skipped, and why.
+"""
+
+from __future__ import annotations
+
+import collections
+import re
+from typing import Any
+
+import pytest
+
+PACKAGES = {  # the name to import, and what else a reason may call it
+    "anywidget": "extra `widget`", "autograd": "autograd", "cupy": "CuPy", "ipykernel": "ipykernel", "jax": "JAX",
+    "jupyterlab": "jupyterlab", "matplotlib": "matplotlib", "mygrad": "mygrad", "mypy": "mypy",
+    "nbclient": "nbclient", "nbconvert": "nbconvert", "nbformat": "nbformat", "numba": "numba", "pandas": "pandas",
+    "pdoc": "pdoc", "ruff": "ruff", "scipy": "SciPy", "sklearn": "scikit-learn", "torch": "PyTorch",
+}  # fmt: skip
+PROGRAMS = ("chromium", "Graphviz", "node")
+
+# What the summary says: what the whole reason looks like.
+REASONS = {
+    **{
+        f"{shown} is not installed": rf"could not import '{name}(\.\w+)*': No module named .*"
+        rf"|(the )?{re.escape(shown)} is not installed.*"
+        for name, shown in PACKAGES.items()
+    },
+    **{f"{program} is not installed": f"{program} is not installed" for program in PROGRAMS},
+    "by day: it runs at night": "runs with AUTOFLOW_NIGHTLY=1",
+    "no GPU": "needs CuPy and a GPU|CuPy finds no GPU here",
+    "for machines without a GPU": "there is a GPU: see .*",
+    "chromium does not start": "chromium does not start: .*",
+    "nothing here draws PNG": "nothing here draws PNG",
+    "no package registry within reach": "no package registry within reach: .*",
+    "these surroundings cannot be had": "could not be tried: .*",
+    "not in a browser: no threads, no processes": "not in a browser: .*",
+    "no floating-point flags": "no floating-point flags: NumPy raises no such error here",
+    "NumPy refuses complex numbers": "NumPy does not have it for complex numbers",
+    "this NumPy does not have it": "this NumPy does not have it",
+    "NumPy's matrix library is another one": "NumPy's matrix library is not OpenBLAS",
+    "the peer lacks the function": "it has no such function",
+    "the example has no numbers": "its operands are no numbers",
+    "another system": "Windows has no such bit|glibc only|this C library keeps freed memory by itself"
+    "|needs a timer that interrupts",
+    "another Python": "another Python does not nest so deeply",
+    "not a checkout": "not a checkout",
+}
+
+
+def kind(reason: str) -> str | None:
+    """The row of REASONS; None if there is none."""
+    reason = reason.removeprefix("Skipped: ")
+    return next((name for name, pattern in REASONS.items() if re.fullmatch(pattern, reason, re.DOTALL)), None)
+
+
+def refuse_unknown(report: Any) -> None:
+    """Make a report fail if it is of a skip whose reason is not in REASONS."""
+    if report.skipped and not hasattr(report, "wasxfail") and kind(report.longrepr[2]) is None:
+        path, line, reason = report.longrepr
+        report.outcome = "failed"
+        report.longrepr = f"{path}:{line}: {reason}\nThis reason to skip is not in REASONS of tests/support/skips.py."
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Any:
+    """Of a test."""
+    report = yield
+    refuse_unknown(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Any:
+    """Of a module that is skipped as a whole."""
+    report = yield
+    refuse_unknown(report)
+    return report
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """How many were skipped, for which reason. (Of a module that is skipped as a whole, one.)"""
+    skipped = terminalreporter.stats.get("skipped", [])
+    counts = collections.Counter([kind(report.longrepr[2]) for report in skipped])
+    for name, count in sorted(counts.items(), key=lambda pair: (-pair[1], str(pair[0]))):
+        terminalreporter.write_line(f"{count:5} skipped: {name}")

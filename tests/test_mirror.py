@@ -1,0 +1,88 @@
+"""Tests stand where a reader looks: of each module in the file of its name in the same folder, or as said here."""
+
+from fnmatch import fnmatch
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+PACKAGE = TESTS.parent / "autoflow"
+
+# Modules without a test file of their name: where their tests are instead, in folders or files of tests/, and why.
+# fmt: off
+ELSEWHERE = {
+    "arrays/*": ("nodes test_interop.py", "a line or two around NumPy: what they make is tested as nodes"),
+    "backends/registry.py": ("backends/test_backends.py", "all that backends/__init__ exports is in it"),
+    "backprop/fingerprints.py": ("backprop/test_second_runs.py", "part of checkpointing: how runs are compared"),
+    "backprop/random_states.py": ("backprop/test_second_runs.py", "part of checkpointing: what a second run draws"),
+    "backprop/masking.py": ("backprop/test_safe_masking.py", "called by its option, safe_masking"),
+    "backprop/passes.py": ("backprop/test_backward.py", "backward() is its one way in"),
+    "backprop/quietly.py": ("backprop/test_backward.py", "backward() without NumPy's warnings, nothing else"),
+    "backprop/saved_values.py": ("backprop/test_backward.py backprop/test_hooks.py", "seen only by its effect there"),
+    "cli/listing.py": ("cli/test_commandline.py", "an option of the command line"),
+    "compiler/*": ("compiler", "a pipeline: tested by what compiled functions compute, one file for each promise"),
+    "errors.py": ("test_public_names.py", "classes without code; each message is tested where it is raised"),
+    "extending/custom.py": ("extending/test_function.py", "registering belongs to the tests of Function"),
+    "extending/joint.py": ("extending/test_function.py extending/test_second_orders.py", "what both ways share"),
+    "forward/dispatch.py": ("rules", "each row of the table goes through it"),
+    "forward/operators.py": ("rules", "each row of the table goes through it"),
+    "forward/recording.py": ("rules nodes/test_nodes.py", "each row of the table goes through it"),
+    "forward/python_protocols.py": ("forward/test_array_methods.py test_interop.py", "what Python asks a node"),
+    "forward/writing.py": ("forward/test_inplace.py forward/test_writers.py", "the half of both that they share"),
+    "integrate.py": ("test_scipy_twins.py", "the twin of a SciPy module, compared with it"),
+    "linalg.py": ("test_scipy_linalg.py", "the twin of a SciPy module, compared with it"),
+    "signal.py": ("test_scipy_twins.py", "the twin of a SciPy module, compared with it"),
+    "special.py": ("test_scipy_twins.py", "the twin of a SciPy module, compared with it"),
+    "stats.py": ("test_scipy_twins.py", "the twin of a SciPy module, compared with it"),
+    "lazy.py": ("test_architecture.py", "about imports, as that file is"),
+    "nn/checks.py": ("nn/test_functions.py nn/test_layers.py", "messages of the functions and layers that call it"),
+    "nn/init.py": ("nn/test_layers.py", "the numbers with which layers begin"),
+    "nn/losses.py": ("nn/test_functions.py", "functions of networks are in one table there"),
+    "nn/module.py": ("nn/test_layers.py", "the base of all layers there"),
+    "nn/recurrent.py": ("nn/test_layers.py", "these are layers as well"),
+    "nn/windows.py": ("nn/test_functions.py", "functions of networks are in one table there"),
+    "nodes/coercion.py": ("nodes/test_nodes.py", "how anything becomes a node"),
+    "nodes/grads.py": ("nodes/test_nodes.py backprop/test_backward.py", "grad is an attribute of nodes"),
+    "nodes/printing.py": ("nodes/test_nodes.py", "what str and repr say of nodes"),
+    "nodes/records.py": ("nodes/test_nodes.py backprop/test_engine.py", "what nodes remember, and the engine walks"),
+    "nodes/versions.py": ("nodes/test_written_past.py forward/test_inplace.py", "seen only when something is written"),
+    "numbering.py": ("nodes/test_nodes.py", "numbers in the names of nodes"),
+    "ops.py": ("extending/test_function.py", "where functions are registered"),
+    "optim/*": ("optim/test_optim.py", "small files that are used together, compared with PyTorch together"),
+    "pictures/*": ("pictures", "tested by what is drawn: one file for each format, view and promise"),
+    "process.py": ("compiler/test_plan.py", "switches for compiled programs first"),
+    "rules/*": ("rules", "rows: their tests are generated (rules/test_rules.py), what is special stands by subject"),
+    "saving.py": ("optim/test_optim.py nn/test_layers.py", "what states of models and optimisers share"),
+    "transforms/*": ("transforms/test_transforms.py", "one table of functions goes through all of them"),
+}
+# fmt: on
+
+
+def modules():
+    """All modules, as paths in the package."""
+    paths = [path.relative_to(PACKAGE) for path in sorted(PACKAGE.rglob("*.py"))]
+    return [path for path in paths if not path.name.startswith("__")]
+
+
+def has_its_file(path):
+    return (TESTS / path.parent / f"test_{path.stem}.py").exists()
+
+
+def test_each_module_has_a_test_file_of_its_name_or_a_sentence_why_not():
+    without = [path.as_posix() for path in modules() if not has_its_file(path)]
+    assert [path for path in without if not any([fnmatch(path, pattern) for pattern in ELSEWHERE])] == []
+
+
+@pytest.mark.parametrize("pattern", ELSEWHERE)
+def test_what_is_tested_elsewhere(pattern):
+    """The row is needed, and what it names is there."""
+    assert [path for path in modules() if fnmatch(path.as_posix(), pattern) and not has_its_file(path)]
+    places, why = ELSEWHERE[pattern]
+    assert [place for place in places.split() if not (TESTS / place).exists()] == []
+    assert len(why.split()) > 3
+
+
+def test_each_folder_of_tests_is_one_of_the_package():
+    ours = {path.parent.as_posix() for path in modules()}
+    folders = {path.parent.relative_to(TESTS).as_posix() for path in TESTS.rglob("test_*.py")}
+    assert folders <= ours

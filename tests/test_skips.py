@@ -1,0 +1,103 @@
+"""Skips: each has a reason of the table in tests/support/skips.py, and a run counts them."""
+
+import ast
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import skips
+
+HERE = Path(__file__).parent
+
+
+def reasons(tree):
+    """The reasons that a file writes out, and those that pytest makes of a package that is not there."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            name, given = node.func.attr, [k.value for k in node.keywords if k.arg == "reason"]
+            if name == "skip":
+                given += node.args[:1]
+            elif name == "importorskip" and not given and isinstance(node.args[0], ast.Constant):
+                yield f"could not import '{node.args[0].value}': No module named '...'"
+            if name in ("skip", "skipif", "importorskip"):
+                yield from [reason.value for reason in given if isinstance(reason, ast.Constant)]
+
+
+def test_each_reason_that_is_written_somewhere_is_in_the_table():
+    written = {(path.name, reason) for path in HERE.rglob("*.py") for reason in reasons(ast.parse(path.read_bytes()))}
+    assert len(written) > 40
+    assert sorted([(name, reason) for name, reason in written if skips.kind(reason) is None]) == []
+
+
+@pytest.mark.parametrize(
+    ("reason", "expected"),
+    [
+        ("could not import 'scipy.special': No module named 'scipy'", "SciPy is not installed"),
+        ("could not import 'scipy.special': undefined symbol: dgemm_", None),
+        ("could not import 'numpy': No module named 'numpy'", None),
+        ("Skipped: there is a GPU: see tests/backends/test_gpu.py", "for machines without a GPU"),
+        ("could not be tried: git lists no files\nat all", "these surroundings cannot be had"),
+        ("got empty parameter set for (f)", None),
+        ("today it fails", None),
+        ("", None),
+    ],
+)
+def test_which_row_of_the_table(reason, expected):
+    assert skips.kind(reason) == expected
+
+
+TESTS = """
+import pytest
+
+def test_passes():
+    pass
+
+@pytest.mark.parametrize("k", range(3))
+def test_known(k):
+    pytest.skip("needs CuPy and a GPU")
+
+@pytest.mark.skipif(True, reason="runs with AUTOFLOW_NIGHTLY=1")
+def test_marked():
+    pass
+
+def test_unknown():
+    pytest.skip("today it fails")
+
+@pytest.mark.skip(reason="one day")
+def test_unknown_mark():
+    pass
+
+@pytest.mark.parametrize("k", [])
+def test_nothing_to_try(k):
+    pass
+
+@pytest.mark.xfail(reason="a bug")
+def test_expected():
+    assert False
+"""
+
+
+@pytest.mark.parametrize("processes", [0, 2])
+def test_a_run_counts_skips_and_fails_if_it_does_not_know_why(processes, tmp_path):
+    if processes and importlib.util.find_spec("xdist") is None:
+        processes = 0
+    (tmp_path / "test_some.py").write_text(TESTS)
+    (tmp_path / "test_known.py").write_text("import pytest\npytest.skip('glibc only', allow_module_level=True)")
+    (tmp_path / "test_unknown.py").write_text("import pytest\npytest.importorskip('nowhere.to_be')")
+    (tmp_path / "empty.ini").write_text("[pytest]\n")
+    options = ["-q", "-c", "empty.ini", "-p", "no:cacheprovider", "-p", "skips", "--continue-on-collection-errors"]
+    options += [f"-n{processes}"] if processes else []
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, "."], cwd=tmp_path, capture_output=True, encoding="utf-8",
+        env={**os.environ, "PYTHONPATH": str(HERE / "support")}, check=False,
+    )  # fmt: skip
+    lines = done.stdout.splitlines()
+    for line in ("    3 skipped: no GPU", "    1 skipped: another system", "    1 skipped: by day: it runs at night"):
+        assert line in lines
+    for reason in ("today it fails", "one day", "got empty parameter set for (k)", "No module named 'nowhere'"):
+        (place,) = [k for k, line in enumerate(lines) if line.endswith(reason)]
+        assert lines[place + 1] == "This reason to skip is not in REASONS of tests/support/skips.py."
+    assert lines[-1].startswith("1 failed, 1 passed, 5 skipped, 1 xfailed, 3 errors in")
