@@ -317,7 +317,7 @@ def test_the_table_is_read_by_package_and_class():
 def imported(name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the library's own imports
-        return pytest.importorskip(name, reason=f"{name} is not installed")
+        return pytest.importorskip(name)
 
 
 def test_pint(x):
