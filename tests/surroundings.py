@@ -122,6 +122,7 @@ ASCII = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0", "PYTHONIO
 OLD = "-AVX512F,-AVX512VL,-AVX512BW,-AVX512DQ,-AVX512CD,-AVX2,-FMA,-FMA4"  # of glibc's exp, sin and so on
 AVX512, AVX2 = ("AVX512", "X86_V4"), ("AVX512", "X86_V4", "AVX2", "FMA3", "X86_V3")  # before and since NumPy 2.4
 STRICT = ("-X", "warn_default_encoding", "-W", "error")  # a file that is opened without encoding= is an error, too
+LIBRARIES = tuple(f"-Wignore::EncodingWarning:{name}" for name in ("matplotlib.font_manager", "numpy.lib._npyio_impl"))
 NO_ASSERT = ("-W", "ignore:assertions not in test modules")  # pytest's own asserts, and those of tests, stay
 
 
@@ -154,7 +155,7 @@ PLACES = [
     row("optimised", python=("-O",), pytest=NO_ASSERT),
     row("no-docstrings", python=("-OO",), pytest=NO_ASSERT),
     row("dev", python=("-X", "dev")),
-    row("warnings", python=STRICT),
+    row("warnings", python=STRICT, pytest=LIBRARIES),
     row("isolated", python=("-I",)),
     row("safe-path", python=("-P",)),
     *[row(f"threads-{n}", {"OPENBLAS_NUM_THREADS": n, "OMP_NUM_THREADS": n}, BITS) for n in ("1", "2", "4")],

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import autoflow as af
+from autoflow.rules import RULES
 
 ROOT = Path(__file__).parent.parent
 MODULES = ["autoflow", *sorted(info.name for info in pkgutil.walk_packages(af.__path__, "autoflow."))]
@@ -32,6 +33,15 @@ class Finder(doctest.DocTestFinder):
         exported = inspect.isclass(object) and object.__module__ in EXPORTING
         homes = {f.__globals__["__name__"] for f in vars(object).values() if inspect.isfunction(f)} if exported else ()
         return module.__name__ in homes if homes else super()._from_module(module, object)
+
+
+@pytest.fixture(autouse=True)
+def rows_of_the_table():
+    """Examples may add rows: other tests go through the table."""
+    before = dict(RULES)
+    yield
+    for function in RULES.keys() - before.keys():
+        del RULES[function]
 
 
 def run_examples(examples):

@@ -307,12 +307,12 @@ def test_a_refusal_is_one_line():
 
 def test_picture_is_written_and_nothing_else(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "graph").write_text("mine")
-    (tmp_path / "graph.dot").write_text("mine")
+    (tmp_path / "graph").write_bytes(b"mine")
+    (tmp_path / "graph.dot").write_bytes(b"mine")
     assert main([EXAMPLE, *POINT, "-o", "graph.svg"]) == 0
     assert "The graph is in graph.svg." in capsys.readouterr().out
     assert (tmp_path / "graph.svg").read_text(encoding="utf-8").count("<svg") == 1
-    assert (tmp_path / "graph").read_text() == (tmp_path / "graph.dot").read_text() == "mine"
+    assert (tmp_path / "graph").read_bytes() == (tmp_path / "graph.dot").read_bytes() == b"mine"
     assert len(list(tmp_path.iterdir())) == 3
 
 
@@ -325,9 +325,9 @@ def test_dot_names_the_parts(tmp_path):
 
 @pytest.mark.parametrize("name", ["graph.exe", "graph", "graph.py"])
 def test_unknown_formats_leave_the_file_alone(tmp_path, capsys, name):
-    (tmp_path / name).write_text("mine")
+    (tmp_path / name).write_bytes(b"mine")
     assert "was not written" in refusal(capsys, "x*x", "x=1", "-o", str(tmp_path / name))
-    assert (tmp_path / name).read_text() == "mine"
+    assert (tmp_path / name).read_bytes() == b"mine"
 
 
 def test_places_that_cannot_be_written(tmp_path, capsys):

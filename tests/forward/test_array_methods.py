@@ -7,6 +7,7 @@ import gc
 import inspect
 import io
 import pickle
+import sys
 import weakref
 
 import numpy as np
@@ -108,7 +109,7 @@ HARMLESS = {
     "__delitem__": lambda a, b: cannot(ValueError, a.__delitem__, 0),
     "__dir__": lambda a, b: "backward" in a.__dir__() and set(dir(b)) <= set(dir(a)),
     "__dlpack_device__": lambda a, b: a.__dlpack_device__() == b.__dlpack_device__(),
-    "__doc__": lambda a, b: isinstance(a.__doc__, str),
+    "__doc__": lambda a, b: isinstance(a.__doc__, str) or sys.flags.optimize == 2,
     "__getattribute__": lambda a, b: a.__getattribute__("shape") == b.shape,
     "__getstate__": lambda a, b: a.__reduce_ex__(2)[0] is python_protocols.restore,  # pickle and copy do not ask for it
     "__init__": lambda a, b: a.__init__() is None and (a.value == b).all(),
