@@ -20,7 +20,7 @@ from ..backends.registry import FAMILIES
 from ..errors import GradientShapeError, lost
 from ..modes import noticing
 from ..nodes.grads import fitted
-from ..nodes.nodes import NodeRole, VariableRole, constant_on, node_on, record_of, source_of, value_of
+from ..nodes.nodes import NodeRole, VariableRole, constant_on, node_on, read_only, record_of, source_of, value_of
 from ..nodes.records import Record
 
 Hook = Callable[[Any], Any]
@@ -156,7 +156,7 @@ def hooked(holder: Any, g: Any, hooks: Collection[Callable[[Any], Any]]) -> Any:
     number = isinstance(g, np.generic)
     g = fitted(np.asarray(g) if number else g, holder.dtype)
     for hook in hooks:
-        new = hook(read_only(g))
+        new = hook(for_hook(g))
         if new is None:
             continue
         if not (isinstance(g, NodeRole) and isinstance(new, NodeRole)):
@@ -171,12 +171,10 @@ def hooked(holder: Any, g: Any, hooks: Collection[Callable[[Any], Any]]) -> Any:
     return g[()] if number and type(g) is np.ndarray else g
 
 
-def read_only(g: Any) -> Any:
+def for_hook(g: Any) -> Any:
     """A read-only view of ``g`` for hooks."""
     value = value_of(g)
-    value = value.view() if type(value) is np.ndarray else value.copy()  # other array types have no such flag
-    if type(value) is np.ndarray:
-        value.flags.writeable = False
+    value = read_only(value) if type(value) is np.ndarray else value.copy()  # other array types have no such flag
     if not isinstance(g, NodeRole):
         return value
     return constant_on(value, g.family) if (record := source_of(g)) is None else node_on(value, record)

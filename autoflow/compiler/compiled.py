@@ -325,6 +325,8 @@ def compile(
     and the environment where a library reads them; and, under cProfile before Python 3.12, unseeded generators, clocks
     and ContextVars.
 
+    A function that asks for ``type(x)``, ``id(x)`` or ``x is y`` runs once more at its first call, to be compared.
+
     Warnings and errors of NumPy (``np.errstate``, warnings as errors) come from eager code: if a program meets an
     infinity, NaN or overflow that its caller does not ignore, ``f`` runs once more. An unused value is not computed,
     and cannot warn; nor does an overflow inside a product of matrices, or what is computed from constants.

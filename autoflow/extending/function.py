@@ -20,7 +20,7 @@ from ..errors import GradientShapeError, lost
 from ..forward.recording import finish, plain_option
 from ..modes import modes, switched
 from ..nodes.coercion import leaf_array, plain_array
-from ..nodes.nodes import NodeRole, new_record, record_of, source_of, value_of
+from ..nodes.nodes import NodeRole, new_record, read_only, record_of, source_of, value_of
 from ..nodes.records import Record
 from ..rules import RULES
 from ..rules.table import Rule
@@ -259,10 +259,7 @@ def _plain(x: Any) -> Any:
     """An argument as forward gets it; a node's memory is read-only."""
     if not isinstance(x, NodeRole):
         return plain_array(x) if type(x) in FAMILIES else plain_option(x)
-    value = value_of(x).view()
-    if type(value) is np.ndarray:
-        value.flags.writeable = False
-    return value
+    return read_only(value_of(x))
 
 
 def arguments(cls: Any, args: Any, options: dict[str, Any]) -> tuple[list[str], list[Any]]:

@@ -20,7 +20,6 @@ from ..nodes.coercion import holds_node, plain_array
 from ..nodes.foreign import content, wants_numbers
 from ..nodes.freeing import NEW, viewing
 from ..nodes.nodes import (
-    NUMPY,
     NodeRole,
     Operation,
     Variable,
@@ -29,6 +28,7 @@ from ..nodes.nodes import (
     constant_on,
     is_lent,
     new_record,
+    on_memory,
     record_of,
     set_flags,
     source_of,
@@ -214,9 +214,7 @@ def finish(
             taken = new_record(rule, (record_of(inputs[0]),), (*values, result))
             node._view = viewing(taken, inputs[0])
         return node
-    node = result.view(family.View if shared and not isinstance(inputs[0], VariableRole) else family.Operation)
-    if family is NUMPY:
-        set_flags(node, False)
+    node = on_memory(result, family.View if shared and not isinstance(inputs[0], VariableRole) else family.Operation)
     node._value = node._operand = result
     node._record = new_record(rule, parents, ())
     limit = switches.keep

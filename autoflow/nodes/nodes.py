@@ -147,7 +147,7 @@ class NodeRole:
         >>> x.grad
         array(3.)
         """
-        node = constant_on(read_only(value_of(self).view()), self.family)
+        node = constant_on(read_only(value_of(self)), self.family)
         if is_lent(self):
             node._lent = True
         return node
@@ -344,6 +344,14 @@ Node, Variable, Constant, Operation, View = NUMPY.Node, NUMPY.Variable, NUMPY.Co
 set_flags: Any = np.ndarray.setflags  # called on nodes: set_flags(node, False) is write=False
 
 
+def on_memory(array: Array, cls: Any) -> Any:
+    """``array`` as a node of that class. The memory is then read-only for all but the node."""
+    node = array.view(cls)
+    if cls.family is NUMPY:
+        set_flags(node, False)
+    return node
+
+
 def leaf(cls: Any, array: Array, name: str | None) -> Any:
     """A Variable or Constant around ``array``, of the family of its array type."""
     family = FAMILIES[type(array)]
@@ -351,11 +359,7 @@ def leaf(cls: Any, array: Array, name: str | None) -> Any:
         if family is NUMPY:  # AF.Variable([1.0, 2.0]) of another library
             array, family = cls.family.from_numpy(array), cls.family
         cls = getattr(family, cls.__name__)
-    if family is NUMPY:
-        node = array.view(cls)
-        set_flags(node, False)
-    else:
-        node = viewed(array, cls)
+    node = on_memory(array, cls) if family is NUMPY else viewed(array, cls)
     node._value = array
     node._name = name and str(name)
     node._number = now()
@@ -378,9 +382,7 @@ def is_lent(x: Any) -> bool:
 
 def constant_on(array: Array, family: Family | None = None) -> Any:
     """``array`` itself as a Constant."""
-    node = array.view((family or FAMILIES[type(array)]).Constant)
-    if node.family is NUMPY:
-        set_flags(node, False)
+    node = on_memory(array, (family or FAMILIES[type(array)]).Constant)
     node._value, node._name, node._number, node._count = array, None, now(), CONSTANT.tick()
     return node
 
@@ -452,9 +454,7 @@ def new_record(
 def node_on(value: Array, record: Record) -> Any:
     """An Operation that shows ``value`` and has that record."""
     value = value if type(value) in FAMILIES else np.asarray(value)
-    node = value.view(FAMILIES[type(value)].Operation)
-    if node.family is NUMPY:
-        set_flags(node, False)
+    node = on_memory(value, FAMILIES[type(value)].Operation)
     node._value = node._operand = value
     node._record = record
     return node
