@@ -122,7 +122,8 @@ ASCII = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0", "PYTHONIO
 OLD = "-AVX512F,-AVX512VL,-AVX512BW,-AVX512DQ,-AVX512CD,-AVX2,-FMA,-FMA4"  # of glibc's exp, sin and so on
 AVX512, AVX2 = ("AVX512", "X86_V4"), ("AVX512", "X86_V4", "AVX2", "FMA3", "X86_V3")  # before and since NumPy 2.4
 STRICT = ("-X", "warn_default_encoding", "-W", "error")  # a file that is opened without encoding= is an error, too
-LIBRARIES = tuple(f"-Wignore::EncodingWarning:{name}" for name in ("matplotlib.font_manager", "numpy.lib._npyio_impl"))
+WITHOUT = ("matplotlib.font_manager", "numpy.lib._npyio_impl", "numpy.lib._datasource")
+LIBRARIES = tuple(f"-Wignore::EncodingWarning:{name}" for name in WITHOUT)
 NO_ASSERT = ("-W", "ignore:assertions not in test modules")  # pytest's own asserts, and those of tests, stay
 
 
