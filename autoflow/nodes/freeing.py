@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from itertools import cycle
 from operator import itemgetter
 from typing import Any
@@ -26,18 +26,21 @@ class Freed(threading.local):
 
     def __init__(self) -> None:
         self.waiting: list[tuple[int, tuple[Any, ...]]] = []  # creation number of a record, and its parents
-        self.emptying = False
+        self.work = self.let_go()
 
-    def empty(self) -> None:
-        """Let go of all. Records that go with them may add others meanwhile."""
-        if self.emptying:
-            return
-        self.emptying = True
-        try:
+    def let_go(self) -> Generator[bool, None, None]:
+        """Let go of all, each time it is asked. Records that go may add others meanwhile."""
+        while True:
             while self.waiting:
                 self.waiting.pop()
-        finally:
-            self.emptying = False
+            yield True
+
+    def empty(self) -> None:
+        """Let go of all, unless that is going on. A generator knows by itself whether it runs: a flag of ours could be
+        left behind by an interrupt, and nothing would be freed from then on."""
+        if not self.work.gi_running and not next(self.work, False):  # ended by an interrupt
+            self.work = self.let_go()
+            next(self.work)
 
     def after_collection(self, phase: str, info: dict[str, int]) -> None:
         """The garbage collector has finished: what it found is held by us alone. The newest goes first, so that the

@@ -10,6 +10,7 @@ import weakref
 
 import numpy as np
 import pytest
+from interrupts import interrupt
 
 import autoflow as af
 from autoflow.nodes import freeing
@@ -132,6 +133,27 @@ def test_nothing_waits_when_all_is_freed() -> None:
     del x, y
     assert here() is None
     assert not freeing.FREED.waiting
+
+
+def test_an_interrupt_while_a_graph_is_freed_stops_no_later_freeing() -> None:
+    """Wherever it comes: the next graph goes at once, and with it what was left of this one."""
+
+    def graph() -> list[af.Node]:
+        y = af.Variable(np.ones(3))
+        for _ in range(1_000):
+            y = y * 1.0
+        return [y]
+
+    unseen = []  # an exception in __del__ is written to stderr, and goes no further
+    hook, sys.unraisablehook = sys.unraisablehook, unseen.append
+    try:
+        for place in range(interrupt(graph().clear, sys.maxsize)):
+            interrupt(graph().clear, place)
+            graph().clear()
+            assert not freeing.FREED.waiting, place
+    finally:
+        sys.unraisablehook = hook
+    assert unseen
 
 
 def test_what_the_collector_finds_goes_at_once() -> None:
