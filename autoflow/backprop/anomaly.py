@@ -15,6 +15,7 @@ import numpy as np
 from ..errors import AnomalyError
 from ..modes import noticing
 from ..nodes.nodes import VariableRole, current_record
+from ..nodes.records import extend
 from ..nodes.versions import caller
 
 
@@ -37,7 +38,8 @@ def detect_anomaly() -> noticing:
 def look(node: Any) -> None:
     """What anomaly mode does with each new operation: note the line, check the value."""
     record = current_record(node)
-    record.extra = {"line": caller(), **(record.extra or {})}
+    if record.extra is None or record.extra.line is None:
+        extend(record, line=caller())
     found = first_bad(node.value)
     if found is None:
         return
@@ -132,7 +134,7 @@ def shapes(record: Any) -> str:
 
 def line_of(record: Any) -> str:
     """Where the user computed it."""
-    line = (record.extra or {}).get("line")
+    line = record.extra and record.extra.line
     return f"at {line}" if line else "outside this mode (have the forward pass in it too, to see the line)"
 
 

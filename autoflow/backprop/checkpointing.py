@@ -25,7 +25,7 @@ from ..nodes import versions
 from ..nodes.coercion import plain_array
 from ..nodes.grads import add_gradients
 from ..nodes.nodes import NodeRole, VariableRole, gradient_target, new_record, value_of
-from ..nodes.records import Record
+from ..nodes.records import Record, extend
 from ..nodes.versions import COPY_BYTES, FreedArray
 from ..numbering import now
 from ..pytree import tree_leaves
@@ -97,7 +97,7 @@ class Segment:
         if not sources:
             return answer
         flows = [gradient_target(z) is not None for z in results]
-        values = [value_of(x) if isinstance(x, VariableRole) else x.saved[-1] for x in sources]
+        values = [value_of(x) if isinstance(x, VariableRole) else x.result for x in sources]
         arrays = [own_result(value_of(z), [*values, *tree_leaves([args, options])]) for z in results]
         self.fingerprint = Fingerprint(roots, self.start, arrays)
         operands: Gathered = (values, tuple(sources), {}, [])
@@ -125,7 +125,7 @@ class Segment:
     def check_sources(self, record: Record) -> None:
         """Has one of the nodes that ``f`` reads been written into since? Then there is no need to run it."""
         for source in record.parents:
-            value = value_of(source) if isinstance(source, VariableRole) else source.saved[-1]
+            value = value_of(source) if isinstance(source, VariableRole) else source.result
             value = value.reference() if type(value) is FreedArray else value
             if where := versions.writer_since(value, self.start):
                 raise StaleValueError(
@@ -239,18 +239,23 @@ def checkpointing(strategy: Any = "balanced") -> noticing:
     return noticing(functools.partial(forget, strategy))
 
 
+def depth_of(record: Record) -> int | None:
+    """How many operations in a row, up to this, keep no value; 0 if it keeps its own. None without checkpointing."""
+    return record.extra.recompute_depth if record.extra is not None else None
+
+
 def forget(strategy: Any, node: Any) -> None:
     """The notice of :func:`checkpointing`: let the record of ``node`` keep as little as the strategy says."""
     record, keep = node._record, modes().keep
     if versions.writer_since(node._value, record.number - 1):
         return  # an operation in place: the operand was in the same memory, and is gone
-    saved, extra = list(record.saved), dict(record.extra or {})
-    behind = [(p.extra or {}).get("recall", 0) for p in record.parents if type(p) is Record]
+    saved, fingerprints = list(record.saved), list(record.extra.fingerprints if record.extra is not None else ())
+    behind = [depth_of(p) or 0 for p in record.parents if type(p) is Record]
     steps = 1 + max(behind, default=0)  # operations in a row, up to this one, whose values were not kept
     bound = record.rule.compute is not None and steps <= IN_A_ROW and strategy.is_memory_bound(node)
     for k, parent in enumerate(record.parents):
         value = saved[k]
-        if type(parent) is Record and "recall" in (parent.extra or {}):
+        if type(parent) is Record and depth_of(parent) is not None:
             if hasattr(value, "size") and type(value) is not FreedArray and value.size > keep:
                 saved[k] = FreedArray(value)  # the parent has it, or can compute it again
         elif bound and type(value) is FreedArray:  # no derivative needs it, but this value will not come again without
@@ -259,10 +264,11 @@ def forget(strategy: Any, node: Any) -> None:
                 bound = False
             elif parent is None:
                 saved[k], mark = versions.protect(value)
-                extra["prints"] = [*extra.get("prints", ()), *([] if mark is None else [(saved[k], mark)])]
+                fingerprints += [] if mark is None else [(saved[k], mark)]
             else:
                 saved[k] = value
     if node.size > keep:
         saved[-1] = FreedArray(node._value) if bound else node._value
-    whole = [(array, checksum(array)) for array, _ in extra.get("prints", ())]
-    record.saved, record.extra = tuple(saved), {**extra, "recall": steps if bound else 0, "whole": whole}
+    record.saved = tuple(saved)
+    checksums = [(array, checksum(array)) for array, _ in fingerprints]
+    extend(record, fingerprints=fingerprints, checksums=checksums, recompute_depth=steps if bound else 0)

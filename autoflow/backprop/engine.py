@@ -37,9 +37,9 @@ knows nothing of arrays. A graph is made of *records*, and each has
 
 Whoever starts a pass brings two functions:
 
-    ``step((record, g))``  -> ``g, vjps, saved, kept``: the gradient as the record shall see it, one function per
-                         parent, what they saved (``vjp(g, saved)`` is what the record sends to that parent),
-                         and the pair that shall remain in the answer for this record, or None
+    ``step((record, g))``  -> ``g, vjps, saved, kept``, see :data:`Opened`: the gradient as the record shall see it,
+                         one function per parent, what they saved (``vjp(g, saved)`` is what the record sends to
+                         that parent), and the pair that shall remain in the answer for this record, or None
     ``add(a, b)``        the sum of two contributions, or of whatever else the vjps return
 
 The rest is bookkeeping, in tables that belong to the pass: records are only read, so passes on the same graph may
@@ -49,11 +49,13 @@ be nested, or run at the same time.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 Gradient = Any  # anything that adds: a float, an array, or a node (for second derivatives)
 Record = Any  # anything with ``parents``
+VJP = Callable[[Gradient, Any], Gradient]  # what a record sends to one parent, given g and what was saved
+Opened = tuple[Gradient, Sequence[VJP | None], Any, tuple[Record, Gradient] | None]  # g, vjps, saved, kept
 
 
 def count_extra_uses(root: Record, stop: Collection[Record] = ()) -> dict[Record, int]:
@@ -96,7 +98,7 @@ def topological(root: Record) -> list[Record]:
 def pull_back(
     root: Record,
     seed: Gradient,
-    step: Callable[[tuple[Record, Gradient]], tuple[Gradient, Any, Any, Any]],
+    step: Callable[[tuple[Record, Gradient]], Opened],
     *,
     add: Callable[[Gradient, Gradient], Gradient] = operator.add,
     stop: Collection[Record] = (),

@@ -30,7 +30,7 @@ from ..nodes.nodes import (
     read_only,
     value_of,
 )
-from ..nodes.records import Record
+from ..nodes.records import Record, extend
 
 Hook = Callable[[Any], Any]
 SERIAL = count()
@@ -99,9 +99,9 @@ def register_hook(node: Any, hook: Hook) -> Handle:
     record = current_record(node)
     if record is None:
         raise lost(f"{node.name} is a {type(node).__name__}: no gradient flows to it, its hook would never be called")
-    if "hooks" not in (record.extra or {}):
-        record.extra = {**(record.extra or {}), "hooks": {}}
-    return Handle(record.extra["hooks"], hook)
+    if record.extra is None or record.extra.hooks is None:
+        extend(record, hooks={})
+    return Handle(record.extra.hooks, hook)
 
 
 def register_post_accumulate_hook(variable: Any, hook: Hook) -> Handle:
@@ -153,7 +153,7 @@ def on_operation(function: Callable[[Any], None]) -> noticing:
 def leaf_hooks(holder: Any, when: str) -> list[Callable[[Any], Any]]:
     """The hooks of a Variable, or of a record at which a pass stops: "before" or "after" its ``grad`` is set."""
     if type(holder) is Record:
-        return list((holder.extra or {}).get("hooks", {}).values()) if when == "before" else []
+        return list(holder.extra.hooks.values()) if when == "before" and holder.extra and holder.extra.hooks else []
     found = LEAF_HOOKS.get(id(holder))
     return list(getattr(found, when).values()) if found is not None and found.variable() is holder else []
 

@@ -186,7 +186,7 @@ def on_arrays(limit: int | None, hooks: bool = True, gathering: Gathering | None
             pair = gathering.settle(pair)  # type: ignore[union-attr]
         record, g = pair
         saved, rule = record.saved, record.rule
-        if gathering is not None and (rule.joint is not None or (record.extra is not None and "hooks" in record.extra)):
+        if gathering is not None and (rule.joint is not None or (record.extra is not None and record.extra.hooks)):
             gathering.add_up()
         if record.extra is not None or record.number < versions.latest[0]:
             g, saved, pair = check_and_run_hooks(record, g, again, hooks)
@@ -235,9 +235,9 @@ def check_and_run_hooks(record: Record, g: Any, again: dict[Record, Array], with
     check(record)
     saved, extra = record.saved, record.extra
     if extra is not None:
-        if with_hooks and (hooks := extra.get("hooks")):
-            g = run_hooks(record, g, list(hooks.values()))
-        if "recall" in extra:
+        if with_hooks and extra.hooks:
+            g = run_hooks(record, g, list(extra.hooks.values()))
+        if extra.recompute_depth is not None:
             saved = recall_saved(record, again)
     return g, saved, (record, g)
 
@@ -302,7 +302,7 @@ def send(record: Record, g: Any) -> tuple[Any, ...]:
     """``record(g)``: what it sends to each operand, in order; None where none is needed."""
     recorded = isinstance(g, NodeRole)
     if not recorded:
-        value = record.saved[-1]
+        value = record.result
         family = NODE_TYPES.get(value.library if type(value) is versions.FreedArray else type(value))
         if not hasattr(g, "dtype"):
             g = np.asarray(g, record.dtype)

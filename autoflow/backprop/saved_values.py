@@ -12,7 +12,7 @@ from typing import Any
 from ..errors import StaleValueError
 from ..lazy import later
 from ..nodes import versions
-from ..nodes.records import Record, needs_grad
+from ..nodes.records import Extras, Record, needs_grad
 from ..nodes.versions import FreedArray
 from .hooks import holder_name
 
@@ -21,10 +21,10 @@ Array = Any
 
 def check(record: Record) -> None:
     """Are the values that the derivatives will read still those that the operation used? StaleValueError if not."""
-    rule, since, extra = record.rule, record.number, record.extra or {}
-    if "failed" in extra:
+    rule, since, extra = record.rule, record.number, record.extra or Extras()
+    if extra.unfinished is not None:
         raise StaleValueError(
-            f"the write into {record.node_name} at {extra['failed']} failed halfway: an exception cut it short, and "
+            f"the write into {record.node_name} at {extra.unfinished} failed halfway: an exception cut it short, and "
             f"its numbers may be old or new. Write all of it again (x[...] = ...), or compute it anew."
         )
     for array, mark, taken in watched_arrays(extra):
@@ -45,12 +45,12 @@ def check(record: Record) -> None:
             )
 
 
-def watched_arrays(extra: dict[str, Any]) -> Iterator[tuple[Array, Any, Callable[[Array], Any]]]:
+def watched_arrays(extra: Extras) -> Iterator[tuple[Array, Any, Callable[[Array], Any]]]:
     """The plain arrays of an operation, what was noted of each, and how: samples; all bytes under checkpointing."""
-    yield from ((array, mark, versions.fingerprint) for array, mark in extra.get("prints", ()))
-    if whole := extra.get("whole"):
+    yield from ((array, mark, versions.fingerprint) for array, mark in extra.fingerprints)
+    if extra.checksums:
         checksum = later("autoflow.backprop.fingerprints:checksum")
-        yield from ((array, mark, checksum) for array, mark in whole)
+        yield from ((array, mark, checksum) for array, mark in extra.checksums)
 
 
 def recall_saved(record: Record, again: dict[Record, Array]) -> tuple[Any, ...]:
@@ -71,8 +71,8 @@ def value_again(target: Record, again: dict[Record, Array]) -> Array:
         if record not in again:
             value = record.value
             if value is None:
-                if type(record.saved[-1]) is not FreedArray:
-                    raise StaleValueError(f"{_stale(record, record.saved[-1], 'its value')}")
+                if type(record.result) is not FreedArray:
+                    raise StaleValueError(f"{_stale(record, record.result, 'its value')}")
                 missing = [
                     p
                     for p, x in zip(record.parents, record.saved, strict=False)

@@ -150,12 +150,12 @@ def split_inputs(inputs: Sequence[Any]) -> Gathered:
     """For operands: values, parents, leaves to show in pictures by place, and the places of what may change unseen."""
     values, parents, constants, unsafe = [], [], {}, []
     for k, x in enumerate(inputs):
-        value, parent, shown, risky = operand(x)
+        value, parent, shown, mutable = operand(x)
         values.append(value)
         parents.append(parent)
         if shown is not None:
             constants[k] = shown
-        if risky:
+        if mutable:
             unsafe.append(k)
     return values, tuple(parents), constants, unsafe
 

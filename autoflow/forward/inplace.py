@@ -37,7 +37,7 @@ from ..nodes.nodes import (
     set_flags,
     value_of,
 )
-from ..nodes.records import needs_grad
+from ..nodes.records import Extras, needs_grad
 from ..rules import RULES
 from ..rules.indexing import getitem, is_basic, setitem
 from ..rules.table import Rule
@@ -94,11 +94,8 @@ def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], 
             elif k not in needed and (overlaps or v.size > modes().keep):
                 kept[k] = versions.FreedArray(v)
     save_overwritten_values(x)
-    record = new_record(rule, tuple(parents), (*kept, memory_of_x), {"line": versions.caller()})
-    if modes().scope:
-        record.extra["scope"] = modes().scope  # type: ignore[index]
-    if constants:
-        record.extra["constants"] = constants  # type: ignore[index]
+    record = new_record(rule, tuple(parents), (*kept, memory_of_x),
+                        Extras(constants, line=versions.caller(), scope=modes().scope))  # fmt: skip
     with Writing(memory_of_x, region, run, values, x, record):
         run(memory_of_x, *values)
     if modes().notices:

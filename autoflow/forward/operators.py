@@ -25,7 +25,7 @@ from ..modes import modes
 from ..nodes.coercion import plain_array
 from ..nodes.freeing import NEW
 from ..nodes.nodes import NodeRole, Operation, Variable, set_flags, value_of
-from ..nodes.records import Record
+from ..nodes.records import Extras, Record
 from ..nodes.versions import COPY_BYTES, protect
 from ..rules import RULES
 from ..rules.table import Rule
@@ -167,7 +167,7 @@ def protect_operands(a: Any, b: Any, plain: int, needed: bool) -> tuple[Any, Any
         array = array.copy()
     elif needed:
         array, mark = protect(array)
-        extra = {"prints": [(array, mark)]}
+        extra = Extras(fingerprints=[(array, mark)])
     return (a, array, extra) if plain else (array, b, extra)
 
 
@@ -178,7 +178,7 @@ def general(rule: Rule, x: Any, y: Any, compute: Any) -> Any:
     known = getattr(t, "__array_ufunc__", PLAIN) in HOOKS and getattr(u, "__array_ufunc__", PLAIN) in HOOKS
     if not known and is_anothers(rule.function, (t, u), (x, y), False):
         return NotImplemented
-    (a, p, shown_a, risky_a), (b, q, shown_b, risky_b) = operand(x), operand(y)
+    (a, p, shown_a, mutable_a), (b, q, shown_b, mutable_b) = operand(x), operand(y)
     if len(NODE_TYPES) > 1:
         a, b = one_family(rule, [a, b])
     constants = {}
@@ -186,7 +186,7 @@ def general(rule: Rule, x: Any, y: Any, compute: Any) -> Any:
         constants[0] = shown_a
     if shown_b is not None:
         constants[1] = shown_b
-    unsafe = (0, 1) if risky_a and risky_b else (0,) if risky_a else (1,) if risky_b else ()
+    unsafe = (0, 1) if mutable_a and mutable_b else (0,) if mutable_a else (1,) if mutable_b else ()
     z = compute(a, b)
     return finish(rule, z if type(z) in NODE_TYPES else asarray(z), (x, y), [a, b], (p, q), constants, unsafe)
 

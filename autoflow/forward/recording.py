@@ -7,7 +7,7 @@ does for the calls that happen all the time. Both end in a node that has a recor
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,7 +34,7 @@ from ..nodes.nodes import (
     set_flags,
     value_of,
 )
-from ..nodes.records import Record
+from ..nodes.records import Extras, Record, extend
 from ..nodes.versions import FreedArray
 from ..rules.table import Rule
 
@@ -48,25 +48,33 @@ NO_OPTIONS: dict[str, Any] = {}
 FORWARD: dict[Any, Any] = {}  # ufunc -> its quick closure, which does what apply() does; filled by operators.py
 
 
-def operand(x: Any) -> tuple[Any, Any, Any, bool]:
-    """What an operation needs of ``x``: its value, its record (None: no gradient), the leaf to show in pictures
-    if it is none that gradients flow to, and whether to keep a copy: plain memory may change without our knowing,
-    and of small views a copy costs less than to ask later."""
+class Operand(NamedTuple):
+    """What an operation needs of one operand."""
+
+    value: Any  # the plain array or number
+    parent: Any  # what its gradient flows to: a record or a Variable; None where nothing flows
+    shown: Any  # if nothing flows: the leaf that pictures show
+    mutable: bool  # its memory may change without our knowing, or is a small view: keep a copy
+
+
+def operand(x: Any) -> Operand:
+    """``x`` as an operand: a node, a number, an array, or another library's box around one of them."""
     kind = type(x)
     if isinstance(x, NodeRole):
         if not hasattr(x, "_value"):
             again = None if wants_numbers(versions.calling_module()) else as_reshape_of_base(x)
-            return (orphan_numbers(x), None, None, True) if again is None else operand(again)
+            return Operand(orphan_numbers(x), None, None, True) if again is None else operand(again)
         if kind is Operation or (kind is View and x._record.number > versions.latest[0]):  # no write since
-            return x._value, x._record, None, kind is View and (x._value.nbytes <= versions.COPY_BYTES or is_lent(x))
+            mutable = kind is View and (x._value.nbytes <= versions.COPY_BYTES or is_lent(x))
+            return Operand(x._value, x._record, None, mutable)
         record = gradient_target(x)
         small_view = getattr(x, "_view", None) is not None and x._value.nbytes <= versions.COPY_BYTES
-        return x._value, record, (x if record is None else None), small_view or is_lent(x)
+        return Operand(x._value, record, x if record is None else None, small_view or is_lent(x))
     if kind in NUMBERS or x is None:
-        return x, None, None, False
+        return Operand(x, None, None, False)
     if kind is not ndarray and isinstance(inside := content(x), NodeRole):
         return operand(inside)
-    return plain_array(x), None, None, True
+    return Operand(plain_array(x), None, None, True)
 
 
 def as_reshape_of_base(x: Any) -> Any:
@@ -126,14 +134,14 @@ def apply(rule: Rule, args: tuple[Any, ...], options: dict[str, Any] = NO_OPTION
     constants: dict[int, Any] = {}
     unsafe: list[int] = []
     for k in range(n):
-        value, record, shown, risky = operand(inputs[k])
+        value, record, shown, mutable = operand(inputs[k])
         values.append(value)
         parents.append(record)
         if record is not None and rule.reads[k] is None:  # nothing flows to it (the condition of where)
             parents[k], shown = None, inputs[k]
         if shown is not None:
             constants[k] = shown
-        if risky:
+        if mutable:
             unsafe.append(k)
     for k in range(n, len(inputs)):
         option = inputs[k]
@@ -218,21 +226,21 @@ def finish(
     node._value = node._operand = result
     node._record = new_record(rule, parents, ())
     limit = switches.keep
-    prints: list[tuple[Array, bytes]] = []
+    fingerprints: list[tuple[Array, bytes]] = []
     if unsafe or result.size > limit or not rule.elementwise:  # else all is small: keep it, needed or not
         needed = rule.must_save(tuple([p is not None for p in parents]))
         for k in unsafe:
-            values[k] = protect_operand(values[k], k in needed, prints)
+            values[k] = protect_operand(values[k], k in needed, fingerprints)
         for k in range(rule.operands):
             if k not in needed and type(values[k]) in NODE_TYPES and values[k].size > limit:
                 values[k] = FreedArray(values[k])
         if result.size > limit and len(rule.names) not in needed:
             result = FreedArray(result)
     node._record.saved = (*values, result)
-    if constants or prints:
-        node._record.extra = {"constants": constants, "prints": prints}
+    if constants or fingerprints:
+        node._record.extra = Extras(constants, fingerprints)
     if switches.scope:
-        node._record.extra = {**(node._record.extra or {}), "scope": switches.scope}
+        extend(node._record, scope=switches.scope)
     if shared:
         node._view = view_link(node._record, inputs[0])
     if switches.notices:
@@ -249,11 +257,14 @@ def announce(node: Any) -> None:
             notice(node)
 
 
-def protect_operand(value: Any, needed: bool, prints: list[Any]) -> Any:
+def protect_operand(value: Any, needed: bool, fingerprints: list[Any]) -> Any:
     """A value that may change without our knowing, so that it cannot harm us: copied, or watched, or let go."""
     if isinstance(value, (tuple, list)):
         return type(value)(
-            [protect_operand(v, True, prints) if isinstance(v, list) or type(v) in NODE_TYPES else v for v in value]
+            [
+                protect_operand(v, True, fingerprints) if isinstance(v, list) or type(v) in NODE_TYPES else v
+                for v in value
+            ]
         )
     if type(value) not in NODE_TYPES:
         return value
@@ -261,7 +272,7 @@ def protect_operand(value: Any, needed: bool, prints: list[Any]) -> Any:
         return FreedArray(value)
     value, mark = versions.protect(value)
     if mark is not None:
-        prints.append((value, mark))
+        fingerprints.append((value, mark))
     return value
 
 

@@ -23,7 +23,7 @@ from ..backends.registry import NODE_TYPES
 from ..errors import LostGradientError, NoRuleError, StaleValueError
 from ..modes import switched
 from ..nodes.nodes import NodeRole, Variable, VariableRole, gradient_target, value_of
-from ..nodes.records import Record
+from ..nodes.records import Extras, Record
 from ..nodes.versions import FreedArray, fingerprint, writer_since
 from .recording import apply
 
@@ -104,7 +104,7 @@ def record_again(node: Any, inputs: Inputs) -> tuple[Any, dict[Any, Any]]:
         else:
             refuse_foreign(r)
             operands = [nodes[p] if p is not None else shown_operand(r, k) for k, p in enumerate(r.parents)]
-            with switched(recording=True, scope=(r.extra or {}).get("scope", ())):
+            with switched(recording=True, scope=r.entered):
                 nodes[r] = again(r, operands)
             nodes[r].name = given_name(r)
     new = [nodes[root] for root in roots]
@@ -165,8 +165,8 @@ def plain_operand(record: Record, k: int) -> Any:
 
 def shown_operand(record: Record, k: int) -> Any:
     """The same, as the Constant that it was, if it was one."""
-    extra = record.extra or {}
-    x = extra.get("constants", {}).get(k)
+    extra = record.extra or Extras()
+    x = extra.constants.get(k)
     value = record.saved[k]
     if type(value) is FreedArray:
         value = value_of(x) if isinstance(x, NodeRole) else value.reference()
@@ -175,7 +175,7 @@ def shown_operand(record: Record, k: int) -> Any:
             f"operand {k + 1} of {record.node_name}, an array of shape {record.saved[k].shape}, was not kept, because "
             f"no derivative reads it. Make it an af.Constant, or keep its node."
         )
-    marks = [mark for array, mark in extra.get("prints", ()) if array is value]
+    marks = [mark for array, mark in extra.fingerprints if array is value]
     where = writer_since(value, record.number - 1)
     if where or any([fingerprint(value) != mark for mark in marks]):
         raise StaleValueError(

@@ -9,6 +9,7 @@ takes the refusal back. Every write of the package goes through :class:`Writing`
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import repeat
 from typing import Any
@@ -19,7 +20,7 @@ from ..backends.registry import NODE_TYPES
 from ..nodes import versions
 from ..nodes.freeing import view_link
 from ..nodes.nodes import ConstantRole, NodeRole, OperationRole, current_record, new_record
-from ..nodes.records import Record, needs_grad
+from ..nodes.records import Extras, Record, needs_grad
 from ..nodes.versions import FreedArray, Note
 from ..numbering import CONSTANT, now
 from ..rules import RULES
@@ -47,7 +48,7 @@ class Writing:
         if self.record is None:
             self.note = Note(self.region, versions.caller())
             return
-        where = self.record.extra["failed"] = self.record.extra["line"]
+        where = self.record.extra.unfinished = self.record.extra.line
         self.note = Note(self.region, where)
         self.changes, self.made = plan_rebinding(self.x, self.record)
         self.before = [(thing, name, getattr(thing, name, None)) for thing, name, _ in self.changes]
@@ -62,7 +63,8 @@ class Writing:
                 self.record.number = number
             self.note.was_written(number)
             if self.record is not None:
-                del self.record.extra["failed"]  # of the bases' records, too: they share it
+                for record in [*self.made, self.record]:
+                    record.extra.unfinished = None
         elif is_refused(error, self.memory, self.run, self.values):
             if self.record is not None:
                 set_all(self.before)
@@ -98,7 +100,7 @@ def is_refused(error: BaseException, memory: Array, run: Callable[..., Any], val
 
 def is_unfinished(record: Record) -> bool:
     """Was the write that made this record cut short?"""
-    return record.extra is not None and "failed" in record.extra
+    return record.extra is not None and record.extra.unfinished is not None
 
 
 def own_record(x: Any) -> Any:
@@ -118,7 +120,7 @@ def save_overwritten_values(x: Any) -> None:
     while True:
         record = own_record(x)
         if record is not None:
-            value = record.saved[-1]
+            value = record.result
             needed = len(record.saved) - 1 in record.rule.must_save(needs_grad(record))
             if overlap(value, written) and (needed or value.size <= SMALL):
                 record.saved = (*record.saved[:-1], value.copy())
@@ -145,7 +147,7 @@ def plan_rebinding(x: Any, record: Record) -> tuple[list[tuple[Any, str, Any]], 
         else:
             rule, options = RULES[put_view], (partial(_take_view, taken.rule, taken.saved[1:-1]),)
         saved = (FreedArray(base._value), FreedArray(x._value), *options, base._value)
-        on_base = new_record(rule, (own_record(base), record), saved, record.extra)
+        on_base = new_record(rule, (own_record(base), record), saved, replace(record.extra or Extras(), constants={}))
         changes.append((x, "_view", view_link(new_record(taken.rule, (on_base,), taken.saved), base)))
         made.append(on_base)
         x, record = base, on_base

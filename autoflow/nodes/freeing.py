@@ -26,7 +26,7 @@ class Freed(threading.local):
 
     def __init__(self) -> None:
         self.waiting: list[tuple[int, tuple[Any, ...]]] = []  # creation number of a record, and its parents
-        self.work = self.let_go()
+        self.work: Any = self.let_go()
 
     def let_go(self) -> Generator[bool, None, None]:
         """Let go of all, each time it is asked. Records that go may add others meanwhile."""

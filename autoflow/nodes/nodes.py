@@ -30,7 +30,7 @@ from .coercion import leaf_array
 from .foreign import READERS, refuse_reader, wants_numbers
 from .freeing import NEW, view_link
 from .grads import checked_grad, read_grad
-from .records import Record
+from .records import Extras, Record, extend
 from .versions import FreedArray
 
 Array = Any
@@ -441,9 +441,7 @@ def gradient_target(x: Any) -> Any:
     return current_record(x) if isinstance(x, NodeRole) else None
 
 
-def new_record(
-    rule: Rule, parents: tuple[Any, ...], saved: tuple[Any, ...], extra: dict[str, Any] | None = None
-) -> Record:
+def new_record(rule: Rule, parents: tuple[Any, ...], saved: tuple[Any, ...], extra: Extras | None = None) -> Record:
     """A record, made now."""
     record = Record()
     record.rule, record.parents, record.saved, record.extra = rule, parents, saved, extra
@@ -474,7 +472,7 @@ def operand_node(record: Record, k: int) -> Any:
             value = np.full((), np.nan if parent.dtype.kind in "fc" else 0, parent.dtype)
             value = np.broadcast_to(value, parent.shape)
         return operation_from(value, parent)
-    constants = record.extra.setdefault("constants", {}) if record.extra is not None else {}
+    constants = record.extra.constants if record.extra is not None else {}
     if k not in constants:
         x = record.saved[k]
         name = printing.literal(x)
@@ -484,5 +482,5 @@ def operand_node(record: Record, k: int) -> Any:
             x = np.broadcast_to(np.full((), np.nan), record.saved[k].shape)
         constants[k] = constant_from(np.asarray(x, record.dtype if type(x) in (int, float, bool) else None))
         constants[k].name = name
-        record.extra = {**(record.extra or {}), "constants": constants}
+        extend(record, constants=constants)
     return constants[k]

@@ -10,6 +10,8 @@ array gets another record, whose first operand is this one. So there are no cycl
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,25 @@ from .freeing import Release
 from .versions import FreedArray, writer_since
 
 Array = Any
+
+
+@dataclass(slots=True)
+class Extras:
+    """What few records need beside their values. Never shared: :func:`extend` makes its own."""
+
+    constants: dict[int, Any] = field(default_factory=dict)  # by operand: the leaf to show, where nothing flows to it
+    fingerprints: Sequence[tuple[Array, Any]] = ()  # of plain arrays that a derivative reads
+    checksums: Sequence[tuple[Array, Any]] = ()  # the same of all their bytes, under checkpointing
+    hooks: dict[int, Callable[[Array], Any]] | None = None
+    line: str | None = None  # where the user computed it
+    scope: tuple[tuple[str, int], ...] = ()
+    recompute_depth: int | None = None  # how many operations in a row keep no value, up to this one
+    unfinished: str | None = None  # the line of a write that was cut short
+
+
+def extend(record: Record, **changes: Any) -> None:
+    """Set some of its extras, of this record alone."""
+    record.extra = replace(record.extra or Extras(), **changes)
 
 
 class Record:
@@ -43,7 +64,7 @@ class Record:
     number: int  # creation number
     count: int  # running number of the name
     _name: str | None
-    extra: dict[str, Any] | None  # what few records need: "constants", "prints", "line", "scope"; None saves a dict
+    extra: Extras | None  # what few records need
 
     @property
     def name(self) -> str:
@@ -60,19 +81,29 @@ class Record:
         return getattr(self, "_name", None) or f"{self.rule.name}_{self.count}"
 
     @property
+    def values(self) -> tuple[Any, ...]:
+        """What is kept of the operands: arrays and numbers, or a FreedArray of what no derivative reads."""
+        return self.saved[: len(self.parents)]
+
+    @property
+    def result(self) -> Any:
+        """What is kept of the value: an array, a number, or a FreedArray."""
+        return self.saved[-1]
+
+    @property
     def shape(self) -> tuple[int, ...]:
         """Shape of the value."""
-        return self.saved[-1].shape  # type: ignore[no-any-return]
+        return self.result.shape  # type: ignore[no-any-return]
 
     @property
     def dtype(self) -> Any:
         """Dtype of the value, and of its gradient."""
-        return self.saved[-1].dtype
+        return self.result.dtype
 
     @property
     def value(self) -> Array | None:
         """The value, if it is still there and still what it was; else None."""
-        value = self.saved[-1]
+        value = self.result
         if type(value) is FreedArray:
             value = value.reference()
         if isinstance(value, np.generic):  # of a 0-d operation: see forward/operators.py
@@ -82,7 +113,7 @@ class Record:
     @property
     def operands(self) -> tuple[Any, ...]:
         """What the value was computed from: records, Variables, Constants; plain numbers and arrays as they are."""
-        constants = (self.extra or {}).get("constants", {})
+        constants = self.extra.constants if self.extra is not None else {}
         # A younger one only wraps a plain operand, because node.operands has been read since.
         constants = {k: constant for k, constant in constants.items() if constant.number < self.number}
         return tuple([p if p is not None else constants.get(k, self.saved[k]) for k, p in enumerate(self.parents)])
@@ -101,7 +132,7 @@ class Record:
     @property
     def entered(self) -> tuple[tuple[str, int], ...]:
         """The same, each with the number of the entering: a block that is entered twice is two boxes in a picture."""
-        return (self.extra or {}).get("scope", ())  # type: ignore[no-any-return]
+        return self.extra.scope if self.extra is not None else ()
 
     def __repr__(self) -> str:
         return f"<{self.name} of {self.node_name}>"

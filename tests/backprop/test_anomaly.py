@@ -105,7 +105,7 @@ def test_nested_decorated_and_off_again():
 
     with pytest.raises(AnomalyError):
         f(af.Variable(0.0))
-    assert f(af.Variable(1.0)).grad_fn.extra["line"].startswith(__file__)
+    assert f(af.Variable(1.0)).grad_fn.extra.line.startswith(__file__)
     assert (af.Variable(1.0) * 2).grad_fn.extra is None
 
 
