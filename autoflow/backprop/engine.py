@@ -54,8 +54,7 @@ from typing import Any
 
 Gradient = Any  # anything that adds: a float, an array, or a node (for second derivatives)
 Record = Any  # anything with ``parents``
-VJP = Callable[[Gradient, Any], Gradient]  # what a record sends to one parent, given g and what was saved
-Opened = tuple[Gradient, Sequence[VJP | None], Any, tuple[Record, Gradient] | None]  # g, vjps, saved, kept
+Opened = tuple[Gradient, Sequence[Any], Any, tuple[Record, Gradient] | None]  # g, vjps, saved, kept: see above
 
 
 def count_extra_uses(root: Record, stop: Collection[Record] = ()) -> dict[Record, int]:
