@@ -36,6 +36,7 @@ from ..nodes.nodes import (
 )
 from ..nodes.records import Record
 from ..nodes.versions import Ghost
+from ..rules.shapes import joined
 from ..rules.table import Rule
 
 Array = Any
@@ -64,8 +65,11 @@ def operand(x: Any) -> tuple[Any, Any, Any, bool]:
         return x._value, record, (x if record is None else None), small_view or is_lent(x)
     if kind in NUMBERS or x is None:
         return x, None, None, False
-    if kind is not ndarray and isinstance(inside := content(x), NodeRole):
-        return operand(inside)
+    if kind is not ndarray:
+        if isinstance(inside := content(x), NodeRole):
+            return operand(inside)
+        if isinstance(x, (list, tuple)) and holds_node(x):  # as af.array(x)
+            return operand(joined(x))
     return plain_array(x), None, None, True
 
 
@@ -130,7 +134,7 @@ def apply(rule: Rule, args: tuple[Any, ...], options: dict[str, Any] = NO_OPTION
         values.append(value)
         parents.append(record)
         if record is not None and rule.reads[k] is None:  # nothing flows to it (the condition of where)
-            parents[k], shown = None, inputs[k]
+            parents[k], shown = None, inputs[k] if isinstance(inputs[k], NodeRole) else None
         if shown is not None:
             constants[k] = shown
         if risky:

@@ -122,13 +122,30 @@ def from_last(y: Array, shape: tuple[int, ...], axis: Axis) -> Array:
     return y.reshape(tuple([shape[a] for a in order])).transpose(inverse(order))
 
 
+def has_gradient(x: Any) -> bool:
+    """Do gradients flow to it, or to one of a list?"""
+    return any([has_gradient(v) for v in x]) if isinstance(x, (list, tuple)) else getattr(x, "requires_grad", False)
+
+
 def as_array(x: Any) -> Array:
-    """Arrays and nodes as they are, numbers and lists as arrays."""
-    return x if hasattr(x, "ndim") else np.asarray(x)
+    """Arrays and nodes as they are, numbers and lists as arrays; a list that has nodes in it as an array of nodes."""
+    return x if hasattr(x, "ndim") else joined(x) if has_gradient(x) else np.asarray(x)
+
+
+def joined(parts: Sequence[Any]) -> Array:
+    """Nested lists with nodes in them as one array, through which gradients flow. (``np.asarray`` takes the numbers.)
+
+    >>> import autoflow as af
+    >>> x = af.Variable(3.0)
+    >>> joined([[x, 0.0], [1.0, x * x]])
+    [[3., 0.], [1., 9.]]  Operation stack_0 = stack(stack_0, stack_1)
+    """
+    return np.stack(together(*parts))
 
 
 def together(*xs: Any) -> list[Array]:
     """Arrays and nodes as they are; numbers and lists as arrays where the first array is, on a GPU for example."""
+    xs = tuple([joined(x) if isinstance(x, (list, tuple)) and has_gradient(x) else x for x in xs])
     place = next((home(x) for x in xs if home(x) is not None), None)
     if place is None or is_numpys(place):
         return [as_array(x) for x in xs]

@@ -41,11 +41,13 @@ from .pulls import (
     sequence_vjp,
     vjp_by_position,
 )
+from .shapes import has_gradient, joined
 from .versions import NOT_GIVEN, positional
 
 RULES: dict[Any, Rule] = {}  # function -> its row
 COMPOSED: dict[Any, Callable[..., Any]] = {}  # function -> the same, written with functions that have rows
 FREE: dict[Any, int] = {}  # function of COMPOSED -> number of arguments that may be given by position before ``out``
+LISTS: dict[Any, Lists] = {}  # function of COMPOSED -> what a list means in each of its arguments
 MISSING: Any = inspect.Parameter.empty
 LONG = 16  # of longer sequences all contributions are computed together, so that n arrays cost n
 
@@ -252,19 +254,63 @@ def _compile(row: Rule) -> None:
     row.reads, row.pulls, row.pulls_0d = tuple(reads), tuple(pulls), tuple(pulls_0d)
 
 
-def composed(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def composed(
+    *functions: Any, sequences: str = "", untouched: str = ""
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """``@composed(np.vsplit)``: for nodes the decorated function replaces NumPy's.
 
     It has NumPy's signature, and is written with functions that have rows, so it needs no derivative of its own.
     Its values must be NumPy's to the bit.
+
+    A list with nodes in it becomes an array of nodes before the function is called (:class:`Lists`), but for the
+    arguments named here, separated by blanks. ``sequences``: a list of arrays stays one, and lists in it become arrays.
+    ``untouched``: what a list means there is not ours to say.
     """
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        lists = Lists(function, sequences.split(), untouched.split())
         for key in functions:
-            COMPOSED[key], FREE[key] = function, _place_of_out(key, sys.maxsize)
+            COMPOSED[key], FREE[key], LISTS[key] = function, _place_of_out(key, sys.maxsize), lists
         return function
 
     return register
+
+
+class Lists:
+    """What lists and tuples with nodes in them become in a call of a composed function: arrays of nodes.
+
+    Python makes it easy to write ``np.append(x, [y, z])``, and ``np.asarray([y, z])`` would take the numbers.
+    """
+
+    def __init__(self, function: Callable[..., Any], sequences: list[str], untouched: list[str]) -> None:
+        parameters = inspect.signature(function).parameters.values()
+        kinds = {p.name: 2 if p.name in untouched else 1 if p.name in sequences else 0 for p in parameters}
+        if wrong := {*sequences, *untouched} - set(kinds):
+            raise ValueError(f"{function.__name__} has no argument {', '.join(sorted(wrong))}")
+        self.positional = [kinds[p.name] for p in parameters if p.kind not in (p.KEYWORD_ONLY, p.VAR_KEYWORD)]
+        self.named = kinds
+        self.unnamed = next((kinds[p.name] for p in parameters if p.kind is p.VAR_KEYWORD), 0)
+
+    def in_call(self, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments with arrays in place of lists.
+
+        >>> import autoflow as af
+        >>> x = af.Variable(2.0)
+        >>> LISTS[np.append].in_call(([1.0, 3.0], [x, x]), {})[0]
+        ([1.0, 3.0], [2., 2.]  Operation stack_0 = stack(x, x))
+        """
+        last = len(self.positional) - 1  # *args stands at the end, and has one kind
+        args = tuple([self.arranged(x, self.positional[min(k, last)]) for k, x in enumerate(args)])
+        return args, {name: self.arranged(x, self.named.get(name, self.unnamed)) for name, x in options.items()}
+
+    @staticmethod
+    def arranged(x: Any, kind: int) -> Any:
+        """``x``, or an array in its place; kind 1: in place of its parts; kind 2: as it is."""
+        if type(x) not in (list, tuple) or kind == 2:
+            return x
+        if kind == 1:
+            return type(x)([joined(v) if type(v) in (list, tuple) and has_gradient(v) else v for v in x])
+        return joined(x) if has_gradient(x) else x
 
 
 def primitive(compute: Callable[..., Any]) -> Any:
@@ -273,12 +319,21 @@ def primitive(compute: Callable[..., Any]) -> Any:
     @functools.wraps(compute)
     def function(*args: Any, **options: Any) -> Any:
         for x in (*args, *options.values()) if options else args:
+            if type(x) in (list, tuple) and has_gradient(x):
+                x = first_node(x)
             if hasattr(type(x), "family"):  # a node, of whatever array type
                 return x.__array_function__(function, (type(x),), args, options)
         return compute(*args, **options)
 
     function.compute = compute  # type: ignore[attr-defined]
     return function
+
+
+def first_node(x: Any) -> Any:
+    """A node with a gradient out of nested lists that have one."""
+    while isinstance(x, (list, tuple)):
+        x = next(part for part in x if has_gradient(part))
+    return x
 
 
 @dataclass(frozen=True, slots=True)
