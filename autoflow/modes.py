@@ -35,6 +35,7 @@ class Modes:
     anomaly: bool = False  # look for NaN and infinity, forward (by a notice) and backward
     safe_masking: bool = False  # in backward passes 0 · inf = 0, see backprop/masking.py
     repeating: bool = False  # is a checkpointed function running for the second time? Then statistics stay as they are
+    shadow: bool = False  # do nodes show other numbers to those who read their memory past us? See transforms/shadow.py
     autocast: Any = None  # the dtype in which products are computed, see forward/mixed_precision.py
     around: Any = (
         None  # what a compiled recording puts around the steps of backward passes, see compiler/trace/recorded.py
@@ -43,7 +44,7 @@ class Modes:
     limit: int = field(init=False)  # up to that size the fast path may record by itself; -1 where it may not
 
     def __post_init__(self) -> None:
-        limit = self.keep if self.recording and not self.scope and not self.notices else -1
+        limit = self.keep if self.recording and not (self.scope or self.notices or self.shadow) else -1
         object.__setattr__(self, "limit", limit)
 
 

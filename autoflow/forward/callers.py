@@ -198,7 +198,7 @@ def carries(function: Any) -> str | None:
         return None if all([d is zero for d in rule.derivatives.values()]) else public_name(function)
     if function in COMPOSED or function in MADE:
         return public_name(function)
-    if isinstance(function, type) and issubclass(function, (np.inexact, np.ndarray, np.poly1d, np.vectorize)):
+    if isinstance(function, type) and issubclass(function, (np.ndarray, np.poly1d, np.vectorize)):
         return public_name(function)
     owner = getattr(function, "__self__", None) if isinstance(function, BuiltinFunctionType) else None
     if isinstance(owner, np.ufunc):

@@ -18,6 +18,7 @@ from .. import pytree
 from ..backprop import passes
 from ..backprop.hooks import leaf_hooks
 from ..errors import lost
+from ..lazy import later
 from ..modes import modes, switched
 from ..nodes.grads import fitted
 from ..nodes.nodes import NodeRole, Variable, VariableRole, source_of, value_of
@@ -63,15 +64,22 @@ class Trace:
         self.nested = switches.recording and (switches.depth > 0 or any([source_of(x) is not None for x in given]))
         self.first = now()  # all that depends on our leaves is made later
         self._stops: dict[Any, Any] = {}
-        with switched(recording=True, depth=switches.depth + 1):
+        self.arguments: list[Any] = []
+        self.leaves: list[Any] = []
+        self.records: list[Any] = []
+
+        def run() -> Any:
             self.arguments = [own_leaves(tree) for tree in originals]
-            self.leaves: list[Any] = [
-                x for tree in self.arguments for x in pytree.leaves(tree) if isinstance(x, NodeRole)
-            ]
+            self.leaves = [x for tree in self.arguments for x in pytree.leaves(tree) if isinstance(x, NodeRole)]
             self.records = [source_of(x) for x in self.leaves]
             call.update(zip(places, self.arguments, strict=True))
             named = {name: x for name, x in call.items() if isinstance(name, str)}
-            self.z = f(*[call[k] for k in range(len(args))], **named)
+            return f(*[call[k] for k in range(len(args))], **named)
+
+        with switched(recording=True, depth=switches.depth + 1):
+            if (switches.strict or switches.anomaly) and not (switches.depth or switches.shadow):
+                later("autoflow.transforms.shadow:refuse_numbers_read")(run, f, args, options)
+            self.z = run()
 
     def stop(self, z: Any) -> set[Any] | None:
         """Where a pass from ``z`` ends: our leaves, and what does not depend on them. None if it reaches no leaf."""

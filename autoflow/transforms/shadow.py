@@ -1,0 +1,110 @@
+"""Numbers that NumPy reads past us: found by a second run, in which there are other numbers to be read.
+
+``np.array([v, v])`` of vectors, ``np.full(n, node)``, ``np.r_[1.0, node]``, ``np.asarray(node)`` copy the memory of a
+node, and call nothing of ours. But a node has its numbers twice: in its own memory, which is what others see, and in
+the plain array with which we compute (``node._value``). Usually both are the same memory. In a shadow run every new node
+lies on memory of its own with slightly other numbers. All that asks nodes computes what it did before, to the bit, so
+if the result is another one, then numbers were read past us: the gradient through them is lost.
+
+Numbers that leave on purpose, by ``x.value``, ``float(x)``, ``af.stop_gradient(x)``, are the right ones in either run.
+The function runs twice, and its random generators start the second run as they started the first.
+"""
+
+from __future__ import annotations
+
+import sys
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import pytree
+from ..backends.registry import FAMILIES
+from ..backprop.random_states import reached, states_of
+from ..errors import LostGradientError
+from ..modes import noticing, switched
+from ..nodes.nodes import record_of, source_of, value_of
+from ..nodes.versions import caller
+
+Run = Callable[[], Any]
+
+
+def refuse_numbers_read(run: Run, *roots: Any) -> None:
+    """Raise LostGradientError if numbers of nodes reach the result of ``run()`` past us: of strict and anomaly mode."""
+    if (found := numbers_read(run, *roots)) is not None:
+        raise LostGradientError(found)
+
+
+def numbers_read(run: Run, *roots: Any) -> str | None:
+    """What to say if numbers of nodes reach the result of ``run()`` past us; None if they do not, or if the function
+    gives another result each time, so that nothing can be said.
+
+    roots : where to look for random generators: the function and its arguments.
+
+    >>> import autoflow as af
+    >>> x = af.Variable(2.0)
+    >>> numbers_read(lambda: np.sum(np.full(3, np.square(x)) * x))[:53]
+    'numbers of nodes reach the result without a gradient:'
+    >>> numbers_read(lambda: np.sum(af.full(3, np.square(x)) * x * float(x)))
+    """
+    states = states_of(reached(*roots, run))
+
+    def again(collected: list[Any] | None = None, **modes: Any) -> Any:
+        for state in states:
+            state.write(state.state)
+        with switched(notices=(), **modes):
+            if collected is None:
+                return numbers_of(run())
+            with noticing(lambda node: collected.append(operands_read(node)), keep=sys.maxsize):
+                return numbers_of(run())
+
+    try:
+        first = again()
+        try:
+            if same(first, again(shadow=True)):
+                return None
+        except Exception:  # noqa: S110 - the first run had none: it comes of the other numbers
+            pass
+        if not same(first, again()):
+            return None
+        return message(again)
+    finally:
+        for state in states:
+            state.write(state.state)
+
+
+def message(again: Callable[..., Any]) -> str:
+    """What is said, with the line that first computes with such numbers: the two runs are compared once more."""
+    here: list[Any] = []
+    there: list[Any] = []
+    again(here)
+    try:
+        again(there, shadow=True)
+    except Exception:  # noqa: S110 - as above
+        pass
+    place = next((f" (first used in {a[0]}, at {a[1]})" for a, b in zip(here, there, strict=False) if a != b), "")
+    return (
+        f"numbers of nodes reach the result without a gradient{place}: np.array([v, v]) of arrays, np.full(n, node), "
+        f"np.r_[1.0, node] and np.asarray(node) read the memory of a node and ask nobody. Use af.array([...]), "
+        f"np.stack, af.full; or x.value, float(x) or af.stop_gradient(x), if only the numbers are meant."
+    )
+
+
+def operands_read(node: Any) -> tuple[str, str, list[int]]:
+    """Of an operation that was just recorded: its name, the line, checksums of its plain operands."""
+    record = record_of(node)
+    plain = [v for v, parent in zip(record.saved, record.parents, strict=False) if parent is None]
+    plain += record.saved[len(record.parents) : -1]
+    sums = [zlib.crc32(np.ascontiguousarray(v).tobytes()) for v in plain if type(v) in FAMILIES or np.isscalar(v)]
+    return record.rule.name, caller(), sums
+
+
+def numbers_of(z: Any) -> list[Any]:
+    """The numbers of the results that have a gradient."""
+    return [np.array(value_of(x)) for x in pytree.leaves(z) if source_of(x) is not None]
+
+
+def same(a: list[Any], b: list[Any]) -> bool:
+    """Bit for bit, but for NaNs."""
+    return len(a) == len(b) and all([np.array_equal(x, y, equal_nan=True) for x, y in zip(a, b, strict=True)])
