@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ..backends.registry import FAMILIES
-from ..errors import LostGradientError
+from ..errors import LostGradientError, lost
 from ..forward.recording import finish, operand
 from ..modes import modes
 from ..nodes.coercion import plain_array
@@ -157,15 +157,36 @@ def gather(inputs: Sequence[Any]) -> Gathered:
 
 def check_history(sent: Any, g: Any, name: str) -> None:
     """Did a user's derivative keep the history of ``g``? It is linear in g, so what does not depend on g is zero."""
-    if modes().recording and source_of(g) is not None and source_of(sent) is None and np.any(value_of(sent)):
+    if not modes().recording or (source := source_of(g)) is None:
+        return
+    if not is_made_from(source_of(sent), source) and np.any(value_of(sent)):
         raise LostGradientError(
             f"the derivative of {name} lost the history of g, so what is differentiated again would be silently zero: "
             f"compute with g itself and NumPy functions, not with g.value, float(g) or np.asarray(g)"
         )
 
 
+def is_made_from(record: Any, source: Any) -> bool:
+    """Does this record depend on that one? (What is older cannot.)"""
+    seen, queue = {record}, [record]
+    for found in queue:
+        if found is source:
+            return True
+        for parent in found.parents if found is not None else ():
+            if parent is not None and parent not in seen and parent.number >= source.number:
+                seen.add(parent)
+                queue.append(parent)
+    return False
+
+
 def own_result(z: Any, inputs: Sequence[Any]) -> Array:
-    """What a user's function returned, as a plain array that shares no memory with its arguments."""
+    """What a user's function returned, as a plain array that shares no memory with its arguments. Raises
+    LostGradientError for a node with a history: the function gets plain arrays, so it has used one from outside."""
+    if modes().recording and source_of(z) is not None:
+        raise lost(
+            f"the function returned {z.name}, a node with a history, though it was given plain arrays: it has used a "
+            f"node from outside, through which no gradient would flow. Make that an argument"
+        )
     z = plain_array(z)
     shared = type(z) in FAMILIES and any(type(x) in FAMILIES and np.may_share_memory(z, x) for x in inputs)
     return z.copy() if shared else z

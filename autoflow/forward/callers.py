@@ -48,7 +48,7 @@ MADE = functions(np, """
 """)  # fmt: skip
 IN_PYTHON: dict[CodeType, str] = {}  # code of a function of NumPy's -> its name; filled by names_in_python
 ARRAY_METHODS = frozenset("astype clip dot fill prod put sum mean max min std var cumsum cumprod".split())
-ON_PURPOSE = frozenset({float, int, complex, bool, round, format, print, str, repr})
+ON_PURPOSE = frozenset({float, format, print, str, repr})
 UNKNOWN: Any = object()
 
 LOADS = frozenset("LOAD_NAME LOAD_GLOBAL LOAD_FAST LOAD_FAST_CHECK LOAD_FAST_BORROW LOAD_DEREF LOAD_CLASSDEREF".split())

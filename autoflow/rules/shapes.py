@@ -137,8 +137,8 @@ def joined(parts: Sequence[Any]) -> Array:
 
     >>> import autoflow as af
     >>> x = af.Variable(3.0)
-    >>> joined([[x, 0.0], [1.0, x * x]])
-    [[3., 0.], [1., 9.]]  Operation stack_0 = stack(stack_0, stack_1)
+    >>> joined([x, x * x])
+    [3., 9.]  Operation stack_0 = stack(var_0, multiply_0)
     """
     return np.stack(together(*parts))
 

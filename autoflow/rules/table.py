@@ -57,7 +57,7 @@ class Rule(Kind):
 
     __slots__ = ("_complex", "_keeps", "_of_arity", "_places", "compute", "defaults", "derivatives", "domain",
                  "elementwise", "examples", "free", "function", "holomorphic", "javascript", "joint", "label", "latex",
-                 "names", "operands", "operator", "precedence", "pulls", "pulls_0d", "reads", "required", "variadic",
+                 "names", "operands", "operator", "order", "precedence", "pulls", "pulls_0d", "reads", "required", "variadic",
                  "view")  # fmt: skip
 
     function: Any  # what the user calls, e.g. np.multiply
@@ -65,6 +65,7 @@ class Rule(Kind):
     operator: Any  # what the Python operator computes, where its bits differ from the function's (x**2)
     label: str  # inside the node of a picture
     names: tuple[str, ...]  # of all arguments, operands first
+    order: tuple[str, ...]  # of those that may be given by position, as they are given: see extending/custom.py
     operands: int  # that many may be nodes, and gradients flow to them
     defaults: tuple[Any, ...]  # one per argument, MISSING where there is none
     derivatives: dict[str, Callable[..., Any]]  # operand -> as written in the row
@@ -199,30 +200,46 @@ def rule(
     """
     before, _, behind = arguments.partition("|")
     words = [word.partition("=") for word in (before + behind).split()]
-    row = Rule(name or function.__name__)  # NumPy's name: in node names, errors, test ids
-    row.label = label
-    row.names = tuple([word.lstrip("*") for word, _, _ in words])
-    row.defaults = tuple([ast.literal_eval(text) if equals else MISSING for _, equals, text in words])
-    row.operands = len(before.split())
-    if function in RULES or set(derivatives) - set(row.names[: row.operands]):
+    names = tuple([word.lstrip("*") for word, _, _ in words])
+    defaults = tuple([ast.literal_eval(text) if equals else MISSING for _, equals, text in words])
+    row = new_row(
+        Rule, function, names, defaults, len(before.split()), derivatives, name=name, compute=compute,
+        elementwise=elementwise, variadic=before.startswith("*"),
+    )  # fmt: skip
+    row.label, row.latex, row.precedence, row.javascript = label, latex, precedence, javascript
+    row.operator, row.view, row.holomorphic, row.domain = operator, view, holomorphic, domain
+    row.examples = examples or row.examples
+    for key in (function, *also):
+        RULES[key] = row
+    return row
+
+
+def new_row(
+    kind: type[Rule], function: Any, names: tuple[str, ...], defaults: tuple[Any, ...], operands: int,
+    derivatives: dict[str, Callable[..., Any]], *, name: str = "", compute: Any = None, elementwise: bool | None = None,
+    variadic: bool = False, result: tuple[str, ...] = ("z",),
+) -> Rule:  # fmt: skip
+    """A row that is in no table yet, with what can be said without asking. Of ``names`` the first ``operands`` may be
+    nodes; ``result``: the words by which derivatives mean the result."""
+    row = kind(name or function.__name__)  # NumPy's name: in node names, errors, test ids
+    row.names, row.defaults, row.operands, row.order = names, defaults, operands, names
+    if function in RULES or set(derivatives) - set(names[:operands]):
         raise ValueError(f"row of {row.name}: written twice, or a derivative of no operand")
-    row.function, row.compute, row.operator = function, compute or getattr(function, "compute", function), operator
-    row.required = row.defaults.count(MISSING)
-    row.free = _place_of_out(function, len(row.names))
-    row.variadic, row.view, row.holomorphic, row.joint = before.startswith("*"), view, holomorphic, None
+    row.function, row.compute, row.operator = function, compute or getattr(function, "compute", function), None
+    row.required = defaults.count(MISSING)
+    row.free = _place_of_out(function, len(names))
+    row.variadic, row.view, row.holomorphic, row.joint = variadic, False, True, None
     row.elementwise = (
         isinstance(function, np.ufunc) and function.signature is None if elementwise is None else elementwise
     )
-    row.derivatives, row.latex, row.precedence, row.domain = derivatives, latex, precedence, domain
-    row.javascript = javascript
-    row.examples = examples or (BINARY if row.operands == 2 else UNARY)
+    row.derivatives, row.domain = derivatives, (-2.0, 2.0)
+    row.label = row.latex = row.javascript = ""
+    row.precedence, row.examples = 9, BINARY if operands == 2 else UNARY
     row._keeps, row._of_arity, row._complex = {}, {}, None
     if row.variadic:
         row.reads, row.pulls, row.pulls_0d = (), (), ()
     else:
-        _compile(row)
-    for key in (function, *also):
-        RULES[key] = row
+        _compile(row, result)
     return row
 
 
@@ -234,9 +251,9 @@ def _place_of_out(function: Any, otherwise: int) -> int:
     return min(names.index("out"), otherwise) if "out" in names else otherwise
 
 
-def _compile(row: Rule) -> None:
-    """Turn the names in each derivative into places in ``saved``."""
-    place = {name: k for k, name in enumerate(row.names)} | {"z": -1}
+def _compile(row: Rule, result: tuple[str, ...]) -> None:
+    """Turn the names in each derivative into places in ``saved``. The first one is g, however it is called."""
+    place = {name: k for k, name in enumerate(row.names)} | dict.fromkeys(result, -1)
     reads: list[Reads | None] = []
     pulls: list[Pull | None] = []
     pulls_0d: list[Pull | None] = []
@@ -245,7 +262,7 @@ def _compile(row: Rule) -> None:
         if derivative is None:
             reads.append(None), pulls.append(None), pulls_0d.append(None)  # type: ignore[func-returns-value]
             continue
-        words = [word for word in inspect.signature(derivative).parameters if word != "g"]
+        words = list(inspect.signature(derivative).parameters)[1:]
         read = tuple([place_of(word, place) for word in words])
         reads.append(read)
         broadcasts = row.elementwise and len(row.names) > 1  # one array alone has the shape of its result
