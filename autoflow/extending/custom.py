@@ -11,7 +11,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import inspect
 import sys
@@ -20,15 +19,14 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import GradientShapeError, LostGradientError, NoRuleError
+from ..errors import GradientShapeError, NoRuleError
 from ..forward import operators
 from ..forward.recording import FORWARD
-from ..modes import modes, switched
-from ..nodes.nodes import NodeRole, source_of, value_of
+from ..modes import modes
 from ..rules import RULES, table
 from ..rules.shapes import has_gradient
 from ..rules.table import COMPOSED, MISSING, Example, Rule
-from .joint import check_history, own_result
+from .joint import check_history, check_numbers_read, own_result
 
 Array = Any
 Derivative = Callable[..., Any]
@@ -93,14 +91,14 @@ def register_rule(
     >>> round(float(x.grad), 4)
     -0.7358
     """
-    words = {
+    words: dict[str, Any] = {
         "label": label, "latex": latex, "arguments": arguments, "elementwise": elementwise, "domain": domain,
         "examples": examples, "replace": replace,
     }  # fmt: skip
     meant = {name: word for name, word in words.items() if callable(word)}  # arguments of that name
     for name in meant:
         del words[name]
-    return _register(function, {**derivatives, **meant}, **words)  # type: ignore[arg-type]
+    return _register(function, {**derivatives, **meant}, **words)
 
 
 def _register(
@@ -223,16 +221,16 @@ def check_derivative(
     known = {*names, *result} | {f"{word}_{what}" for word in (*names, *result) for what in ("shape", "dtype")}
     words = [p.name for p in parameters]
     wrong = [p.name for p in parameters[1:] if p.name not in known or p.kind in (p.KEYWORD_ONLY, p.VAR_POSITIONAL)]
-    if not words or words[0] != "g" and (words[0] in known or "g" in words[1:]):
+    if not words or (words[0] != "g" and (words[0] in known or "g" in set(words[1:]) - {*names})):
         raise TypeError(
             f"the derivative of {function} by {name} gets g = dL/d(result) first: {name}=lambda g, ...; not "
             f"({', '.join(words)})"
         )
     if wrong or parameters[0].kind in (parameters[0].VAR_POSITIONAL, parameters[0].KEYWORD_ONLY):
         raise TypeError(
-            f"the derivative of {function} by {name} reads {', '.join(wrong or words)}, which is not known there. After "
-            f"g it may read {', '.join(names)}, the result as {' or '.join(result) or 'nothing'}, and their shapes and "
-            f"dtypes ({names[0]}_shape, {names[0]}_dtype)"
+            f"the derivative of {function} by {name} reads {', '.join(wrong or words)}, which is not known there. "
+            f"After g it may read {', '.join(names)}, the result as {' or '.join(result) or 'nothing'}, and their "
+            f"shapes and dtypes ({names[0]}_shape, {names[0]}_dtype)"
         )
 
 
@@ -248,30 +246,11 @@ def _checked(pull: Any, row: Rule, k: int) -> Any:
                 f"the derivative of {row.name} by {row.names[k]} returned shape {sent.shape}, but {row.names[k]} has "
                 f"shape {shape}"
             )
-        check_history(sent, g, row.name)
-        if modes().recording and not modes().shadow and any([source_of(v) is not None for v in (g, *saved)]):
-            check_numbers_read(lambda: pull(shadowed(g), tuple([shadowed(v) for v in saved])), sent, row.name)
+        check_history(sent, [g], row.name)
+        check_numbers_read(lambda made: [pull(made(g), tuple(map(made, saved)))], [sent], (g, *saved), row.name)
         return sent
 
     return pulling
-
-
-def shadowed(x: Any) -> Any:
-    """A node with the numbers and the history of x, in whose memory other numbers are; what is no node, as it is."""
-    return np.positive(x) if isinstance(x, NodeRole) else x  # type: ignore[call-overload]
-
-
-def check_numbers_read(again: Callable[[], Any], sent: Any, name: str) -> None:
-    """Raise LostGradientError if a derivative that is differentiated again reads numbers of its arguments past us: it
-    is run once more, with nodes in whose memory other numbers are (``transforms/shadow.py`` says more)."""
-    with switched(shadow=True, notices=()), contextlib.suppress(Exception):
-        if np.array_equal(value_of(again()), value_of(sent), equal_nan=True):
-            return
-    raise LostGradientError(
-        f"the derivative of {name} is differentiated again, and reads numbers of g, or of what it was given, without "
-        f"asking the nodes: np.full(n, g), np.array([g, g]), np.asarray(x). So a term would be missing. Use "
-        f"np.broadcast_to, af.full, af.array or np.stack."
-    )
 
 
 def _become(old: Rule, new: Rule) -> None:

@@ -13,6 +13,7 @@ which asks of gradients only that they add, brings the record all of them at onc
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -22,10 +23,10 @@ import numpy as np
 from ..backends.registry import FAMILIES
 from ..errors import LostGradientError, lost
 from ..forward.recording import finish, operand
-from ..modes import modes
+from ..modes import modes, switched
 from ..nodes.coercion import plain_array
 from ..nodes.grads import added
-from ..nodes.nodes import constant_on, new_record, node_on, record_of, source_of, value_of
+from ..nodes.nodes import NodeRole, constant_on, new_record, node_on, record_of, source_of, value_of
 from ..nodes.records import Record
 from ..nodes.versions import Ghost
 from ..rules import RULES
@@ -155,15 +156,41 @@ def gather(inputs: Sequence[Any]) -> Gathered:
     return values, tuple(parents), constants, unsafe
 
 
-def check_history(sent: Any, g: Any, name: str) -> None:
-    """Did a user's derivative keep the history of ``g``? It is linear in g, so what does not depend on g is zero."""
-    if not modes().recording or (source := source_of(g)) is None:
+def check_history(sent: Any, gs: Sequence[Any], name: str) -> None:
+    """Did a user's derivative keep the history of ``gs``, dL/d(result) of each result? It is linear in them, so what
+    does not depend on one of them is zero."""
+    sources = [source_of(g) for g in gs] if modes().recording else []
+    if not sources or None in sources or not np.any(value_of(sent)):
         return
-    if not is_made_from(source_of(sent), source) and np.any(value_of(sent)):
+    if not any([is_made_from(source_of(sent), source) for source in sources]):
         raise LostGradientError(
             f"the derivative of {name} lost the history of g, so what is differentiated again would be silently zero: "
             f"compute with g itself and NumPy functions, not with g.value, float(g) or np.asarray(g)"
         )
+
+
+def check_numbers_read(again: Callable[[Any], Sequence[Any]], sent: Sequence[Any], given: Any, name: str) -> None:
+    """Raise LostGradientError if a derivative that is differentiated again reads numbers of its arguments past us.
+
+    It is run once more with nodes in whose memory other numbers are (``transforms/shadow.py`` says more). ``again``
+    does that; it gets the function that makes such a node of each of its arguments. ``given``: all of them.
+    """
+    if not modes().recording or modes().shadow or not any([source_of(x) is not None for x in given]):
+        return
+    with switched(shadow=True, notices=()), contextlib.suppress(Exception):
+        pairs = [(value_of(a), value_of(b)) for a, b in zip(again(shadowed), sent, strict=True)]
+        if all([a is b or np.array_equal(a, b, equal_nan=True) for a, b in pairs]):  # both may be None
+            return
+    raise LostGradientError(
+        f"the derivative of {name} is differentiated again, and reads numbers of g, or of what it was given, without "
+        f"asking the nodes: np.full(n, g), np.array([g, g]), np.asarray(x). So a term would be missing. Use "
+        f"np.broadcast_to, af.full, af.array or np.stack."
+    )
+
+
+def shadowed(x: Any) -> Any:
+    """A node with the numbers and the history of x, in whose memory other numbers are; what is no node, as it is."""
+    return np.positive(x) if isinstance(x, NodeRole) else x  # type: ignore[call-overload]
 
 
 def is_made_from(record: Any, source: Any) -> bool:

@@ -5,10 +5,10 @@ NumPy's own affair: it asks no node what to do, but takes the number of each by 
 lost without a word. ``float(x)``, ``f"{x:.3f}"``, Matplotlib and pandas take a number in the very same way, and on
 purpose. What tells them apart is who calls:
 
-* the frame that takes the number is a function of NumPy's, written in Python (``np.mean``). The outermost such frame is
-  the function that the user has called;
-* it is the user's own frame. Its current instruction is a call, and the instructions that begin at the same place in the
-  source have loaded what is called: ``np`` and ``array``, or ``float``. They are looked up in that frame.
+* the frame that takes the number is a function of NumPy's, written in Python (``np.mean``). The outermost such frame
+  is the function that the user has called;
+* it is the user's own frame. Its current instruction is a call, and the instructions that begin at the same place in
+  the source have loaded what is called: ``np`` and ``array``, or ``float``. They are looked up in that frame.
 
 A function whose result can carry a gradient (:func:`carries`) is refused, if code outside the standard library and
 ``site-packages`` has called it. Where the instructions do not say where they stand in the source
@@ -47,33 +47,40 @@ MADE = functions(np, """
     full_like kaiser require
 """)  # fmt: skip
 IN_PYTHON: dict[CodeType, str] = {}  # code of a function of NumPy's -> its name; filled by names_in_python
-ARRAY_METHODS = frozenset("astype clip dot fill prod put sum mean max min std var cumsum cumprod".split())
+ARRAY_METHODS = frozenset(
+    {"astype", "clip", "cumprod", "cumsum", "dot", "fill", "max", "mean", "min", "prod", "put", "std", "sum", "var"}
+)
 ON_PURPOSE = frozenset({float, format, print, str, repr})
 UNKNOWN: Any = object()
 
-LOADS = frozenset("LOAD_NAME LOAD_GLOBAL LOAD_FAST LOAD_FAST_CHECK LOAD_FAST_BORROW LOAD_DEREF LOAD_CLASSDEREF".split())
-ATTRIBUTES = frozenset("LOAD_ATTR LOAD_METHOD".split())
-CALLS = frozenset("CALL PRECALL CALL_KW CALL_FUNCTION_EX CALL_FUNCTION CALL_METHOD".split())
-STORES = frozenset("STORE_SUBSCR STORE_SLICE".split())
-BESIDE = frozenset("PUSH_NULL EXTENDED_ARG PRECALL KW_NAMES CACHE NOP LOAD_CONST COPY_FREE_VARS".split())
+# Instructions, of all versions of Python.
+LOADS = {
+    "LOAD_NAME", "LOAD_GLOBAL", "LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_FAST_BORROW", "LOAD_DEREF", "LOAD_CLASSDEREF",
+    "LOAD_FROM_DICT_OR_DEREF", "LOAD_FROM_DICT_OR_GLOBALS",
+}  # fmt: skip
+ATTRIBUTES = {"LOAD_ATTR", "LOAD_METHOD"}
+CALLS = {"CALL", "PRECALL", "CALL_KW", "CALL_FUNCTION_EX"}
+STORES = {"STORE_SUBSCR", "STORE_SLICE"}
+BESIDE = {"PUSH_NULL", "EXTENDED_ARG", "PRECALL", "KW_NAMES", "CACHE", "NOP", "LOAD_CONST", "COPY_FREE_VARS"}
 KEPT = 2000  # places that are remembered
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What an instruction does: "call", "store", "operator", or anything else; and the chain of names that is called."""
+    """What an instruction does: "call", "store", "operator", "format" or anything else; and the names of what is called,
+    as ("np", "array")."""
 
     does: str
     names: tuple[str, ...] = ()
     is_global: bool = False  # is the first name one of the module or a builtin?
 
 
-PLACES: dict[tuple[int, int], tuple[CodeType, Place]] = {}  # (id of code, instruction) -> the code itself, what is there
+PLACES: dict[tuple[int, int], tuple[CodeType, Place]] = {}  # (id of code, instruction) -> the code, and what is there
 
 
 def place_in(frame: FrameType) -> Place:
-    """Where this frame is. (By id, because Python computes the hash of code from all of it; the code is kept, so that no
-    other gets the same id.)"""
+    """Where this frame is. (By id, because Python computes the hash of code from all of it. The code is kept, so that
+    no other gets the same id.)"""
     code, last = frame.f_code, frame.f_lasti
     known = PLACES.get((id(code), last))
     if known is None:

@@ -52,7 +52,7 @@ def array_ufunc(self: Any, ufunc: Any, method: str, x: Any, y: Any = None, /, *r
             options["where"] = value_of(options["where"])
         return METHODS[method][ufunc](*inputs, **options)
     if method == "__call__" and ufunc in COMPOSED:
-        inputs, _ = LISTS[ufunc].in_call(inputs, {})
+        inputs = tuple([as_array(x) if isinstance(x, (list, tuple)) else x for x in inputs])
         if "out" in options:
             return later("autoflow.forward.inplace:write_composed")(ufunc, inputs, options)
         return COMPOSED[ufunc](*inputs, **options)

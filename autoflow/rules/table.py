@@ -57,8 +57,8 @@ class Rule(Kind):
 
     __slots__ = ("_complex", "_keeps", "_of_arity", "_places", "compute", "defaults", "derivatives", "domain",
                  "elementwise", "examples", "free", "function", "holomorphic", "javascript", "joint", "label", "latex",
-                 "names", "operands", "operator", "order", "precedence", "pulls", "pulls_0d", "reads", "required", "variadic",
-                 "view")  # fmt: skip
+                 "names", "operands", "operator", "order", "precedence", "pulls", "pulls_0d", "reads", "required",
+                 "variadic", "view")  # fmt: skip
 
     function: Any  # what the user calls, e.g. np.multiply
     compute: Any  # what we call on plain arrays, all arguments by position: the same, or a quicker way to it

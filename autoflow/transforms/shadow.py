@@ -2,9 +2,9 @@
 
 ``np.array([v, v])`` of vectors, ``np.full(n, node)``, ``np.r_[1.0, node]``, ``np.asarray(node)`` copy the memory of a
 node, and call nothing of ours. But a node has its numbers twice: in its own memory, which is what others see, and in
-the plain array with which we compute (``node._value``). Usually both are the same memory. In a shadow run every new node
-lies on memory of its own with slightly other numbers. All that asks nodes computes what it did before, to the bit, so
-if the result is another one, then numbers were read past us: the gradient through them is lost.
+the plain array with which we compute (``node._value``). Usually both are the same memory. In a shadow run every new
+node lies on memory of its own with slightly other numbers. All that asks nodes computes what it did before, to the bit,
+so if the result is another one, then numbers were read past us: the gradient through them is lost.
 
 Numbers that leave on purpose, by ``x.value``, ``float(x)``, ``af.stop_gradient(x)``, are the right ones in either run.
 The function runs twice, and its random generators start the second run as they started the first.
@@ -12,6 +12,7 @@ The function runs twice, and its random generators start the second run as they 
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import zlib
 from collections.abc import Callable
@@ -61,11 +62,9 @@ def numbers_read(run: Run, *roots: Any) -> str | None:
 
     try:
         first = again()
-        try:
+        with contextlib.suppress(Exception):  # the first run had none: it comes of the other numbers
             if same(first, again(shadow=True)):
                 return None
-        except Exception:  # noqa: S110 - the first run had none: it comes of the other numbers
-            pass
         if not same(first, again()):
             return None
         return message(again)
@@ -79,10 +78,8 @@ def message(again: Callable[..., Any]) -> str:
     here: list[Any] = []
     there: list[Any] = []
     again(here)
-    try:
+    with contextlib.suppress(Exception):
         again(there, shadow=True)
-    except Exception:  # noqa: S110 - as above
-        pass
     place = next((f" (first used in {a[0]}, at {a[1]})" for a, b in zip(here, there, strict=False) if a != b), "")
     return (
         f"numbers of nodes reach the result without a gradient{place}: np.array([v, v]) of arrays, np.full(n, node), "
