@@ -25,7 +25,7 @@ import site
 import sys
 import sysconfig
 from dataclasses import dataclass
-from types import BuiltinFunctionType, CodeType, FrameType, ModuleType
+from types import BuiltinFunctionType, CodeType, FrameType, MemberDescriptorType
 from typing import Any
 
 import numpy as np
@@ -61,14 +61,14 @@ LOADS = {
 ATTRIBUTES = {"LOAD_ATTR", "LOAD_METHOD"}
 CALLS = {"CALL", "PRECALL", "CALL_KW", "CALL_FUNCTION_EX"}
 STORES = {"STORE_SUBSCR", "STORE_SLICE"}
-BESIDE = {"PUSH_NULL", "EXTENDED_ARG", "PRECALL", "KW_NAMES", "CACHE", "NOP", "LOAD_CONST", "COPY_FREE_VARS"}
+BESIDE = {"PUSH_NULL", "EXTENDED_ARG", "CACHE", "NOP", "COPY_FREE_VARS"}
 KEPT = 2000  # places that are remembered
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What an instruction does: "call", "store", "operator", "format" or anything else; and the names of what is called,
-    as ("np", "array")."""
+    """What an instruction does: "call", "store", "operator", "format" or anything else. What is called, by its names:
+    ("np", "array")."""
 
     does: str
     names: tuple[str, ...] = ()
@@ -103,24 +103,21 @@ def read_place(code: CodeType, last: int) -> Place:
         return Place("format" if rows[k].argrepr.startswith("%") else "operator")
     if name not in CALLS:
         return Place(name)
-    names, is_global = callee(rows[:k], start_of(rows[k]))
+    names, is_global = callee(rows[:k], rows[k].positions)
     return Place("call", names, is_global)
 
 
-def start_of(row: Any) -> tuple[Any, Any] | None:
-    """Line and column at which an instruction's piece of source begins; None where Python does not know."""
-    where = row.positions
-    if where is None or where.lineno is None or where.col_offset is None:
-        return None
-    return where.lineno, where.col_offset
+def callee(rows: list[Any], call: Any) -> tuple[tuple[str, ...], bool]:
+    """The names of what is called: those loaded by the instructions whose source begins where that of the call begins.
 
-
-def callee(rows: list[Any], start: Any) -> tuple[tuple[str, ...], bool]:
-    """The names of what is called: those loaded by the instructions that begin where the call begins."""
+    ``np.sum(x, axis=0)`` loads ``np`` and ``sum``; what belongs to all of the call (its tuple of keywords) is passed
+    over. Where Python does not know the places there are no names.
+    """
     names: list[str] = []
     first = ""
-    for row in rows if start is not None else ():
-        if start_of(row) != start:
+    for row in rows if call is not None and call.col_offset is not None else ():
+        where = row.positions
+        if where is None or (where.lineno, where.col_offset) != (call.lineno, call.col_offset) or where == call:
             continue
         if row.opname in LOADS:
             names, first = [str(row.argval)], row.opname
@@ -148,10 +145,13 @@ def called_in(frame: FrameType, place: Place) -> Any:
 
 
 def attribute_of(x: Any, name: str) -> Any:
-    """``x.name``: of modules, of NumPy's objects, and what an object of another class has in its own dictionary."""
+    """``x.name``, if to read it runs no code of a class: no property and no ``__getattr__`` is called."""
     if isinstance(x, (np.ndarray, np.generic, np.ufunc)):
         return getattr(x, name, UNKNOWN)
-    return vars(x).get(name, UNKNOWN) if isinstance(x, ModuleType) or hasattr(x, "__dict__") else UNKNOWN
+    found = inspect.getattr_static(x, name, UNKNOWN)
+    if isinstance(found, MemberDescriptorType):  # a slot
+        return getattr(x, name, UNKNOWN)
+    return found.__func__ if isinstance(found, staticmethod) else found
 
 
 # -- whose code, which function ----------------------------------------------------------------------------------------
