@@ -25,6 +25,7 @@ import site
 import sys
 import sysconfig
 from dataclasses import dataclass
+from itertools import pairwise
 from types import BuiltinFunctionType, CodeType, FrameType, MemberDescriptorType
 from typing import Any
 
@@ -61,7 +62,7 @@ LOADS = {
 ATTRIBUTES = {"LOAD_ATTR", "LOAD_METHOD"}
 CALLS = {"CALL", "PRECALL", "CALL_KW", "CALL_FUNCTION_EX"}
 STORES = {"STORE_SUBSCR", "STORE_SLICE"}
-BESIDE = {"PUSH_NULL", "EXTENDED_ARG", "CACHE", "NOP", "COPY_FREE_VARS"}
+BESIDE = {"PUSH_NULL", "EXTENDED_ARG", "CACHE", "NOP", "COPY_FREE_VARS", "KW_NAMES", "LOAD_CONST"}
 KEPT = 2000  # places that are remembered
 
 
@@ -115,10 +116,13 @@ def callee(rows: list[Any], call: Any) -> tuple[tuple[str, ...], bool]:
     """
     names: list[str] = []
     first = ""
-    for row in rows if call is not None and call.col_offset is not None else ():
+    known = call is not None and call.col_offset is not None
+    for before, row in pairwise([None, *rows]) if known else ():
         where = row.positions
         if where is None or (where.lineno, where.col_offset) != (call.lineno, call.col_offset) or where == call:
             continue
+        if not names and before is not None and "LOAD_FAST" in before.opname and type(before.argval) is tuple:
+            names, first = [str(before.argval[-1])], before.opname  # two instructions in one, from Python 3.13 on
         if row.opname in LOADS:
             names, first = [str(row.argval)], row.opname
         elif row.opname in ATTRIBUTES and names:
