@@ -77,7 +77,7 @@ class Trace:
             return f(*[call[k] for k in range(len(args))], **named)
 
         with switched(recording=True, depth=switches.depth + 1):
-            if (switches.strict or switches.anomaly) and not (switches.depth or switches.shadow):
+            if (switches.strict or switches.anomaly) and not switches.shadow:
                 later("autoflow.transforms.shadow:refuse_numbers_read")(run, f, args, options)
             self.z = run()
 
