@@ -309,7 +309,7 @@ def test_import_loads_only_the_core():
         "arrays", "arrays.creation", "backends", "backends.registry", "backprop", "backprop.deferred_products",
         "backprop.engine", "backprop.hooks", "backprop.passes", "backprop.quietly", "backprop.reuse",
         "backprop.saved_values", "errors", "forward",
-        "forward.array_methods", "forward.deferring", "forward.dispatch", "forward.node_methods", "forward.operators",
+        "forward.array_methods", "forward.callers", "forward.deferring", "forward.dispatch", "forward.node_methods", "forward.operators",
         "forward.python_protocols", "forward.recording", "lazy", "modes", "nodes",
         "nodes.coercion", "nodes.foreign", "nodes.freeing",
         "nodes.grads", "nodes.nodes", "nodes.printing", "nodes.records", "nodes.versions", "numbering", "pytree",

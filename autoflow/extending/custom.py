@@ -23,6 +23,7 @@ from ..errors import GradientShapeError, NoRuleError
 from ..forward import operators
 from ..forward.recording import FORWARD
 from ..modes import modes
+from ..nodes.nodes import value_of
 from ..rules import RULES, table
 from ..rules.shapes import has_gradient
 from ..rules.table import COMPOSED, MISSING, Example, Rule
@@ -169,8 +170,10 @@ class OwnRule(Rule):
             if len(inputs) <= len(self.order) and not given.keys() & options.keys():
                 inputs, options = (), {**given, **options}
         values = super().bind(inputs, options)
-        for name, value, read in zip(self.names, values, self.reads, strict=False):
-            if read is None and has_gradient(value) and modes().recording:
+        if not modes().recording:
+            return (*values[: self.operands], *[value_of(v) for v in values[self.operands :]])
+        for k, (name, value) in enumerate(zip(self.names, values, strict=True)):
+            if (k >= self.operands or self.reads[k] is None) and has_gradient(value):
                 raise NoRuleError(
                     f"{self.name} has no derivative by {name}, and a node with a history stands there: give it one, "
                     f"{name}=lambda g, ...: ..., or use {name}.value, if it is a constant"

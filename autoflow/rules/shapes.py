@@ -145,10 +145,10 @@ def joined(parts: Sequence[Any]) -> Array:
 
 def together(*xs: Any) -> list[Array]:
     """Arrays and nodes as they are; numbers and lists as arrays where the first array is, on a GPU for example."""
-    xs = tuple([joined(x) if isinstance(x, (list, tuple)) and has_gradient(x) else x for x in xs])
     place = next((home(x) for x in xs if home(x) is not None), None)
     if place is None or is_numpys(place):
         return [as_array(x) for x in xs]
+    xs = tuple([joined(x) if isinstance(x, (list, tuple)) and has_gradient(x) else x for x in xs])
     return [np.asarray(x, like=place) if home(x) is None else x for x in xs]
 
 

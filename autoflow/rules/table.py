@@ -316,18 +316,23 @@ class Lists:
         >>> LISTS[np.append].in_call(([1.0, 3.0], [x, x]), {})[0]
         ([1.0, 3.0], [2., 2.]  Operation stack_0 = stack(x, x))
         """
-        last = len(self.positional) - 1  # *args stands at the end, and has one kind
-        args = tuple([self.arranged(x, self.positional[min(k, last)]) for k, x in enumerate(args)])
-        return args, {name: self.arranged(x, self.named.get(name, self.unnamed)) for name, x in options.items()}
+        for k, x in enumerate(args):
+            if type(x) is list or type(x) is tuple:
+                kind = self.positional[k] if k < len(self.positional) else self.positional[-1]  # *args stands last
+                args = (*args[:k], self.arranged(x, kind), *args[k + 1 :])
+        for name, x in options.items():
+            if type(x) is list or type(x) is tuple:
+                options = {**options, name: self.arranged(x, self.named.get(name, self.unnamed))}
+        return args, options
 
     @staticmethod
     def arranged(x: Any, kind: int) -> Any:
-        """``x``, or an array in its place; kind 1: in place of its parts; kind 2: as it is."""
-        if type(x) not in (list, tuple) or kind == 2:
-            return x
-        if kind == 1:
+        """A list, or an array in its place; kind 1: in place of its parts; kind 2: as it is."""
+        if kind == 0:
+            return joined(x) if has_gradient(x) else x
+        if kind == 1 and any([type(v) is list or type(v) is tuple for v in x]):
             return type(x)([joined(v) if type(v) in (list, tuple) and has_gradient(v) else v for v in x])
-        return joined(x) if has_gradient(x) else x
+        return x
 
 
 def primitive(compute: Callable[..., Any]) -> Any:

@@ -213,7 +213,7 @@ def test_whose_code_it_is() -> None:
     assert callers.is_library("<frozen runpy>")
     assert not callers.is_library(__file__)
     assert not callers.is_library("<stdin>")
-    assert not callers.is_library("/tmp/ipykernel_12/3.py")  # noqa: S108 - a name
+    assert not callers.is_library("/tmp/ipykernel_12/3.py")
 
 
 def test_every_function_in_python_is_known_by_its_code() -> None:

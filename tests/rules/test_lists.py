@@ -47,7 +47,10 @@ def cases() -> Iterator[Any]:
 
 def gradients(case: Case, xs: list[Array], k: int, how: str, others: str) -> Any:
     """Of all arrays, with the k-th one as a list; None where no gradient came."""
-    leaves = [x if x is None or x.dtype.kind not in "fc" or (others == "plain" and i != k) else af.Variable(x) for i, x in enumerate(xs)]
+    leaves = [
+        x if x is None or x.dtype.kind not in "fc" or (others == "plain" and i != k) else af.Variable(x)
+        for i, x in enumerate(xs)
+    ]
     operands = [x * 1.0 if isinstance(x, af.Variable) else x for x in leaves]
     if how:
         operands[k] = listed(operands[k], how)
@@ -132,7 +135,7 @@ PROGRAMS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def put(a: Any, x: Any, y: Any, L: Any) -> None:  # noqa: N803 - as above
+def put(a: Any, x: Any, y: Any, L: Any) -> None:
     """Writes into an array: each takes the list in another place."""
     np.put(a, [0, 1], L([x, y]))
     a[2:4] = L([y, y * y])
@@ -157,9 +160,7 @@ def test_programs_with_lists(name: str) -> None:
 
 def test_what_a_list_means_is_said_of_every_composed_function() -> None:
     """A list of arrays stays one where NumPy's documentation says "sequence of arrays"; and no such place is missing."""
-    sequences = {
-        f.__name__ for f in COMPOSED if f in LISTS and 1 in (*LISTS[f].positional, *LISTS[f].named.values())
-    }
+    sequences = {f.__name__ for f in COMPOSED if f in LISTS and 1 in (*LISTS[f].positional, *LISTS[f].named.values())}
     assert sequences == {
         "choose", "column_stack", "dstack", "histogram", "histogram2d", "histogramdd", "hstack", "multi_dot",
         "piecewise", "select", "vstack",
