@@ -195,8 +195,10 @@ def _row(
         first, rest = [n for n in given if n in derivatives], [n for n in given if n not in derivatives]
     names = (*first, *rest)
     result = tuple([word for word in ("z", "ans") if word not in names])
-    for name, derivative in derivatives.items():
-        check_derivative(function.__name__, name, derivative, names, result)
+    derivatives = {
+        name: checked_derivative(function.__name__, name, derivative, names, result)
+        for name, derivative in derivatives.items()
+    }
     plain, place = getattr(function, "compute", function), {name: k for k, name in enumerate(names)}
     positional = [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY]
     keywords = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
@@ -216,25 +218,37 @@ def _row(
     return row
 
 
-def check_derivative(
+def checked_derivative(
     function: str, name: str, derivative: Derivative, names: tuple[str, ...], result: tuple[str, ...]
-) -> None:
-    """Raise TypeError if the arguments of a derivative cannot be what was meant: first g, then what it reads."""
+) -> Derivative:
+    """The derivative, if its arguments can be what was meant: first g, then what it reads. Others may have a default,
+    as in ``lambda g, x, k=k: ...``, and keep it. Raises TypeError else."""
     parameters = list(inspect.signature(derivative).parameters.values())
     known = {*names, *result} | {f"{word}_{what}" for word in (*names, *result) for what in ("shape", "dtype")}
     words = [p.name for p in parameters]
-    wrong = [p.name for p in parameters[1:] if p.name not in known or p.kind in (p.KEYWORD_ONLY, p.VAR_POSITIONAL)]
     if not words or (words[0] != "g" and (words[0] in known or "g" in set(words[1:]) - {*names})):
         raise TypeError(
             f"the derivative of {function} by {name} gets g = dL/d(result) first: {name}=lambda g, ...; not "
             f"({', '.join(words)})"
         )
-    if wrong or parameters[0].kind in (parameters[0].VAR_POSITIONAL, parameters[0].KEYWORD_ONLY):
+    places = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    read = [p for p in parameters[1:] if p.name in known and p.kind in places]
+    left = [p for p in parameters[1:] if p not in read]
+    wrong = [p.name for p in left if p.default is p.empty or p.name in known]
+    if wrong or parameters[0].kind not in places:
         raise TypeError(
             f"the derivative of {function} by {name} reads {', '.join(wrong or words)}, which is not known there. "
             f"After g it may read {', '.join(names)}, the result as {' or '.join(result) or 'nothing'}, and their "
             f"shapes and dtypes ({names[0]}_shape, {names[0]}_dtype)"
         )
+    if not left:
+        return derivative
+
+    def without_others(g: Any, *values: Any) -> Any:
+        return derivative(g, **{p.name: v for p, v in zip(read, values, strict=True)})
+
+    without_others.__signature__ = inspect.Signature([parameters[0], *read])  # type: ignore[attr-defined]
+    return without_others
 
 
 def _checked(pull: Any, row: Rule, k: int) -> Any:

@@ -159,7 +159,7 @@ def test_programs_with_lists(name: str) -> None:
 
 
 def test_what_a_list_means_is_said_of_every_composed_function() -> None:
-    """A list of arrays stays one where NumPy's documentation says "sequence of arrays"; and no such place is missing."""
+    """A list of arrays stays one where NumPy's documentation says "sequence of arrays"."""
     sequences = {f.__name__ for f in COMPOSED if f in LISTS and 1 in (*LISTS[f].positional, *LISTS[f].named.values())}
     assert sequences == {
         "choose", "column_stack", "dstack", "histogram", "histogram2d", "histogramdd", "hstack", "multi_dot",
