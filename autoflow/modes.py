@@ -25,7 +25,7 @@ class Modes:
     depth: int = 0  # how many transforms (grad in grad) are running around us
     keep: int = 4096  # values and gradients of at most that many elements stay with the graph
     digits: int = 4  # significant digits in pictures
-    strict: bool = False  # refuse float(node) on a node with history
+    strict: bool = False  # refuse numbers that leave the graph
     theme: str = "auto"  # of pictures: auto, light or dark
     static: bool = False  # pictures as images only, for places that run no scripts
     tables: bool = False  # then also the numbers of each picture as a table below it
@@ -260,7 +260,8 @@ class Options:
 
     They hold in the current thread or task. ``keep``: values and intermediate gradients of at most that many
     elements stay with the graph (4096). ``digits``: significant digits in pictures. ``strict``: refuse
-    ``float(node)`` too. ``theme``: "auto", "light", "dark". ``static``: pictures without scripts,
+    numbers that leave the graph, but for ``float(node)`` and printing; functions of functions, as ``af.grad``, run f
+    twice and refuse numbers that NumPy has read unasked. ``theme``: "auto", "light", "dark". ``static``: pictures without scripts,
     ``tables``: and a table below each. ``max_bytes``: larger Jacobians are refused (2**30, 1 GiB).
 
     >>> import autoflow as af

@@ -6,7 +6,8 @@
 
     af.register_rule(f, x=lambda g, x: ...)      a function of another library
 
-``x``, ``y`` are the arguments by their names, ``z`` the result, ``g`` = dL/dz; a derivative names what it reads.
+``x``, ``y`` are the arguments by their names, ``z`` the result, ``g`` = dL/dz; a derivative names what it reads. ``g``
+comes first, and may have another name. ``ans`` is the result as well, also where an argument is called ``z``.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ OWN: set[Any] = set()  # functions whose rows users have written: these may be w
 def primitive(function: Any = None, *, label: str = "", latex: str = "", elementwise: bool = False) -> Any:
     """Make ``function`` one operation of the graph, whose derivatives :func:`defvjp` gives. A decorator.
 
-    The function gets plain arrays and returns one. Its positional parameters, up to the last one with a derivative, may
-    be nodes; the rest are options. ``label`` and ``latex`` (with ``$x`` for an argument) are for pictures.
+    The function gets plain arrays and returns one. Parameters with a derivative may be nodes; the others, wherever they
+    stand, may be anything: functions, texts, None, plain arrays. ``label`` and ``latex`` (with ``$x`` for an argument) are for pictures.
     ``elementwise=True``: arguments broadcast, and the table undoes that in the derivatives.
 
     >>> import autoflow as af
