@@ -259,10 +259,10 @@ class Options:
     """The settings that a user may change: as attributes, or for a block with ``with af.options(keep=0):``.
 
     They hold in the current thread or task. ``keep``: values and intermediate gradients of at most that many
-    elements stay with the graph (4096). ``digits``: significant digits in pictures. ``strict``: refuse
-    numbers that leave the graph, but for ``float(node)`` and printing; functions of functions, as ``af.grad``, run f
-    twice and refuse numbers that NumPy has read unasked. ``theme``: "auto", "light", "dark". ``static``: pictures without scripts,
-    ``tables``: and a table below each. ``max_bytes``: larger Jacobians are refused (2**30, 1 GiB).
+    elements stay with the graph (4096). ``digits``: significant digits in pictures. ``strict``: refuse numbers that
+    leave the graph, but for ``float(node)`` and printing; and functions of functions, as ``af.grad``, run f twice and
+    refuse numbers that NumPy has read unasked. ``theme``: "auto", "light", "dark". ``static``: pictures without
+    scripts, ``tables``: and a table below each. ``max_bytes``: larger Jacobians are refused (2**30, 1 GiB).
 
     >>> import autoflow as af
     >>> with af.options(digits=6):

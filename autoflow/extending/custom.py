@@ -39,8 +39,8 @@ def primitive(function: Any = None, *, label: str = "", latex: str = "", element
     """Make ``function`` one operation of the graph, whose derivatives :func:`defvjp` gives. A decorator.
 
     The function gets plain arrays and returns one. Parameters with a derivative may be nodes; the others, wherever they
-    stand, may be anything: functions, texts, None, plain arrays. ``label`` and ``latex`` (with ``$x`` for an argument) are for pictures.
-    ``elementwise=True``: arguments broadcast, and the table undoes that in the derivatives.
+    stand, may be anything: functions, texts, None, plain arrays. ``label`` and ``latex`` (with ``$x`` for an argument)
+    are for pictures. ``elementwise=True``: arguments broadcast, and the table undoes that in the derivatives.
 
     >>> import autoflow as af
     >>> @primitive
