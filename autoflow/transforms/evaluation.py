@@ -77,9 +77,8 @@ class Trace:
             return f(*[call[k] for k in range(len(args))], **named)
 
         with switched(recording=True, depth=switches.depth + 1):
-            if (switches.strict or switches.anomaly) and not switches.shadow:
-                later("autoflow.transforms.shadow:refuse_numbers_read")(run, f, args, options)
-            self.z = run()
+            checking = (switches.strict or switches.anomaly) and not switches.shadow
+            self.z = later("autoflow.transforms.shadow:checked_run")(run, f, args, options) if checking else run()
 
     def stop(self, z: Any) -> set[Any] | None:
         """Where a pass from ``z`` ends: our leaves, and what does not depend on them. None if it reaches no leaf."""

@@ -25,12 +25,12 @@ import numpy as np
 from .. import pytree
 from ..arrays.devices import brought, to_cpu
 from ..backends.registry import array_type
-from ..errors import LOST, AutoflowError, GradcheckError
+from ..errors import LOST, AutoflowError, GradcheckError, LostGradientError
 from ..modes import modes, switched
 from ..nodes.nodes import Variable, value_of
 from ..rules.versions import positional
 from .gradient import differentiated
-from .shadow import numbers_read
+from .shadow import checked_run
 from .vjp_jvp import vjp
 
 Array = Any
@@ -102,9 +102,11 @@ def check(
             break
         point = point.gradient()
     if any([not row.right for row in report.rows]):
-        with switched(recording=True):
-            said = numbers_read(lambda: flat(*[Variable(copies[k]) for k in checked]), f, inputs)
-        report.found += [] if said is None else [said]
+        try:
+            with switched(recording=True):
+                checked_run(lambda: flat(*[Variable(copies[k]) for k in checked]), f, inputs)
+        except LostGradientError as error:
+            report.found.append(str(error))
     return report
 
 

@@ -1,6 +1,6 @@
 """Numbers that NumPy reads past us: found by a second run, in which there are other numbers to be read.
 
-``np.array([v, v])`` of vectors, ``np.full(n, node)``, ``np.r_[1.0, node]``, ``np.asarray(node)`` copy the memory of a
+``np.array([v, v])`` of vectors, ``np.full(n, node)``, ``plain.dot(node)``, ``np.asarray(node)`` read the memory of a
 node, and call nothing of ours. But a node has its numbers twice: in its own memory, which is what others see, and in
 the plain array with which we compute (``node._value``). Usually both are the same memory. In a shadow run every new
 node lies on memory of its own with slightly other numbers. All that asks nodes computes what it did before, to the bit,
@@ -24,66 +24,60 @@ from .. import pytree
 from ..backends.registry import FAMILIES
 from ..backprop.random_states import reached, states_of
 from ..errors import LostGradientError
-from ..modes import noticing, switched
+from ..modes import switched
 from ..nodes.nodes import record_of, source_of, value_of
 from ..nodes.versions import caller
 
 Run = Callable[[], Any]
 
 
-def refuse_numbers_read(run: Run, *roots: Any) -> None:
-    """Raise LostGradientError if numbers of nodes reach the result of ``run()`` past us: of strict and anomaly mode."""
-    if (found := numbers_read(run, *roots)) is not None:
-        raise LostGradientError(found)
-
-
-def numbers_read(run: Run, *roots: Any) -> str | None:
-    """What to say if numbers of nodes reach the result of ``run()`` past us; None if they do not, or if the function
-    gives another result each time, so that nothing can be said.
+def checked_run(run: Run, *roots: Any) -> Any:
+    """The result of ``run()``. Raises LostGradientError if numbers of nodes reach it past us.
 
     roots : where to look for random generators: the function and its arguments.
 
     >>> import autoflow as af
     >>> x = af.Variable(2.0)
-    >>> numbers_read(lambda: np.sum(np.full(3, np.square(x)) * x))[:53]
-    'numbers of nodes reach the result without a gradient:'
-    >>> numbers_read(lambda: np.sum(af.full(3, np.square(x)) * x * float(x)))
+    >>> float(checked_run(lambda: np.sum(af.full(3, np.square(x)) * x * float(x))))
+    48.0
+    >>> checked_run(lambda: np.sum(np.full(3, np.square(x)) * x))  # doctest: +IGNORE_EXCEPTION_DETAIL
+    Traceback (most recent call last):
+    autoflow.errors.LostGradientError: numbers of nodes reach the result without a gradient ...
     """
     states = states_of(reached(*roots, run))
 
-    def again(collected: list[Any] | None = None, **modes: Any) -> Any:
+    def again(**modes: Any) -> Any:
         for state in states:
             state.write(state.state)
-        with switched(notices=(), **modes):
-            if collected is None:
-                return numbers_of(run())
-            with noticing(lambda node: collected.append(operands_read(node)), keep=sys.maxsize):
-                return numbers_of(run())
+        with switched(**{"notices": (), **modes}):
+            return run()
 
-    try:
-        first = again()
-        with contextlib.suppress(Exception):  # the first run had none: it comes of the other numbers
-            if same(first, again(shadow=True)):
-                return None
-        if not same(first, again()):
-            return None
-        return message(again)
-    finally:
-        for state in states:
-            state.write(state.state)
+    shadow = None
+    with contextlib.suppress(Exception):  # it may come of the other numbers; if not, it comes again
+        shadow = numbers_of(again(shadow=True))
+    for state in states:
+        state.write(state.state)
+    result = run()
+    if shadow is not None and same(numbers_of(result), shadow):
+        return result
+    if same(numbers_of(result), numbers_of(again())):
+        raise LostGradientError(message(again))
+    for state in states:  # it gives another result each time, so nothing can be said
+        state.write(state.state)
+    return run()
 
 
 def message(again: Callable[..., Any]) -> str:
     """What is said, with the line that first computes with such numbers: the two runs are compared once more."""
-    here: list[Any] = []
-    there: list[Any] = []
-    again(here)
-    with contextlib.suppress(Exception):
-        again(there, shadow=True)
-    place = next((f" (first used in {a[0]}, at {a[1]})" for a, b in zip(here, there, strict=False) if a != b), "")
+    runs: list[list[Any]] = []
+    for shadow in (False, True):
+        runs.append([])
+        with contextlib.suppress(Exception):
+            again(shadow=shadow, keep=sys.maxsize, notices=(lambda node: runs[-1].append(operands_read(node)),))
+    place = next((f" (first used in {a[0]}, at {a[1]})" for a, b in zip(*runs, strict=False) if a != b), "")
     return (
         f"numbers of nodes reach the result without a gradient{place}: np.array([v, v]) of arrays, np.full(n, node), "
-        f"np.r_[1.0, node] and np.asarray(node) read the memory of a node and ask nobody. Use af.array([...]), "
+        f"plain.dot(node) and np.asarray(node) read the memory of a node and ask nobody. Use af.array([...]), "
         f"np.stack, af.full; or x.value, float(x) or af.stop_gradient(x), if only the numbers are meant."
     )
 

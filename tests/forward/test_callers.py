@@ -8,13 +8,14 @@ import os
 import subprocess
 import sys
 import sysconfig
+from collections import UserList, deque
 from typing import Any
 
 import numpy as np
 import pytest
 
 import autoflow as af
-from autoflow.errors import LostGradientError
+from autoflow.errors import DataError, LostGradientError
 from autoflow.forward import callers
 
 # Calls in which NumPy asks nobody, and the name that the error says. n is a 0-d node, plain a vector of two.
@@ -162,6 +163,20 @@ def test_a_program_that_loses_only_a_part_is_refused() -> None:
 
     with pytest.raises(LostGradientError, match=r"np\.array would take"):
         af.grad(turned)(np.array([0.1, 0.2, 0.3]))
+
+
+@pytest.mark.parametrize("parts", [deque, UserList, lambda parts: np.array([*parts, None])[:2]])
+def test_other_collections_are_refused(parts: Any) -> None:
+    """They do not become arrays of nodes; but whoever makes arrays of them, NumPy or we, is seen."""
+    x, s = af.Variable([1.0, 2.0]), af.Variable(1.5) * 1.0
+    for f in (
+        lambda v: x * v,
+        lambda v: np.append(x, v),
+        lambda v: np.hstack([x, v]),
+        lambda v: np.exp(np.ones(2) * v),
+    ):
+        with pytest.raises((LostGradientError, DataError, TypeError)):
+            f(parts([s, s]))
 
 
 @pytest.mark.parametrize("store", ["plain[0] = n", "plain[:] = [n, n]", "plain[0:1] = [n]", "plain[0] = plain[1] = n"])
