@@ -66,7 +66,7 @@ class CompileError(AutoflowError, TypeError):
 LOST = """The usual causes:
   - x.value, float(x), np.asarray(x) or math.sin(x) leave the graph: use np.sin(x), and the node itself
   - plain[i] = node stores numbers only: make the array with af.zeros(...) or np.zeros_like(node)
-  - np.array([node, node]), np.full(n, node) build plain arrays: use af.array([...]), np.stack or af.full
+  - np.array([node, node]) builds a plain array: use af.array([...]) or np.stack
   - the values were computed under af.no_grad(), or only from Constants or frozen Variables
   - the function is a step (argmax, comparisons, astype(int)): its derivative is zero everywhere"""
 """What a user reads when a gradient got lost: shared by every LostGradientError."""
