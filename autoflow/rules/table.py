@@ -252,7 +252,7 @@ def _place_of_out(function: Any, otherwise: int) -> int:
     return min(names.index("out"), otherwise) if "out" in names else otherwise
 
 
-def _compile(row: Rule, result: tuple[str, ...]) -> None:
+def _compile(row: Rule, result: tuple[str, ...] = ("z",)) -> None:
     """Turn the names in each derivative into places in ``saved``. The first one is g, however it is called."""
     place = {name: k for k, name in enumerate(row.names)} | dict.fromkeys(result, -1)
     reads: list[Reads | None] = []

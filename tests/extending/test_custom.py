@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,17 @@ import pytest
 
 import autoflow as af
 from autoflow.errors import LostGradientError, NoRuleError
+from autoflow.rules.table import RULES
+
+
+@pytest.fixture(autouse=True)
+def rows_as_before() -> Iterator[None]:
+    """Rows that a test adds are gone after it: other tests go through the table."""
+    before = dict(RULES)
+    yield
+    for function in set(RULES) - set(before):
+        del RULES[function]
+
 
 # Names that mean something else in a row, in a derivative, or in the functions that take derivatives by name.
 # fmt: off
