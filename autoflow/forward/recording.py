@@ -68,8 +68,8 @@ def operand(x: Any) -> tuple[Any, Any, Any, bool]:
     if kind is not ndarray:
         if isinstance(inside := content(x), NodeRole):
             return operand(inside)
-        if isinstance(x, (list, tuple)) and holds_node(x):  # as af.array(x)
-            return operand(joined(x))
+        if isinstance(x, (list, tuple)):
+            return operand(joined(x) if holds_node(x) else np.asarray(x))  # as af.array(x)
     return plain_array(x), None, None, True
 
 
