@@ -26,7 +26,7 @@ import sys
 import sysconfig
 from dataclasses import dataclass
 from itertools import pairwise
-from types import BuiltinFunctionType, CodeType, FrameType, MemberDescriptorType
+from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, MemberDescriptorType
 from typing import Any
 
 import numpy as np
@@ -42,16 +42,19 @@ from ..rules.ufuncs import METHODS
 from ..rules.versions import functions
 from .dispatch import learned
 
-# Constructors whose numbers are those of their arguments, and classes; of their methods those that NumPy has in Python.
+# Constructors whose numbers are those of their arguments; classes, and their methods that take the numbers.
 MADE = functions(np, """
     arange array asanyarray asarray asarray_chkfinite ascontiguousarray asfortranarray asmatrix bmat fromiter full
     full_like kaiser require
 """)  # fmt: skip
-IN_PYTHON: dict[CodeType, str] = {}  # code of a function of NumPy's -> its name; filled by names_in_python
+CLASSES = {"matrix": "__new__", "poly1d": "__init__", "vectorize": "__call__"}
+IN_PYTHON: dict[CodeType, str] = {}  # code of a function of NumPy's -> its name; filled by name_in_python
 ARRAY_METHODS = frozenset(
     {"astype", "clip", "cumprod", "cumsum", "dot", "fill", "max", "mean", "min", "prod", "put", "std", "sum", "var"}
 )
 ON_PURPOSE = frozenset({float, format, print, str, repr})
+# What NumPy's functions are; nothing else is looked up in a table, as that would run a ``__hash__`` of the user's.
+KINDS = (np.ufunc, BuiltinFunctionType, FunctionType, type, type(np.sum))
 UNKNOWN: Any = object()
 
 # Instructions, of all versions of Python.
@@ -199,18 +202,18 @@ def carries(function: Any) -> str | None:
     >>> carries(np.sum), carries(np.argmax), carries(float), carries(np.add.reduce), carries(np.ones(2).dot)
     ('np.sum', None, None, 'np.add.reduce', 'ndarray.dot')
     """
-    try:
-        rule = RULES.get(function)
-    except TypeError:  # no hash
+    if not isinstance(function, KINDS):
         return None
+    rule = RULES.get(function)
     if isinstance(function, np.ufunc) and rule is None and function not in COMPOSED and learned(function):
         rule = RULES.get(function)
     if rule is not None:
         return None if all([d is zero for d in rule.derivatives.values()]) else public_name(function)
     if function in COMPOSED or function in MADE:
         return public_name(function)
-    if isinstance(function, type) and issubclass(function, (np.ndarray, np.poly1d, np.vectorize)):
-        return public_name(function)
+    if isinstance(function, type):
+        mine = issubclass(function, np.ndarray) or function in functions(np, " ".join(CLASSES))
+        return public_name(function) if mine else None
     owner = getattr(function, "__self__", None) if isinstance(function, BuiltinFunctionType) else None
     if isinstance(owner, np.ufunc):
         return public_name(owner, function.__name__) if owner in METHODS.get(function.__name__, ()) else None
@@ -222,11 +225,10 @@ def carries(function: Any) -> str | None:
 def name_in_python(code: CodeType) -> str | None:
     """The name of the function of NumPy's that has this code, if its result can carry a gradient."""
     if not IN_PYTHON:
-        classes = {np.poly1d: "__init__", np.vectorize: "__call__", np.matrix: "__new__"}
-        made = [(vars(kind)[method], public_name(kind)) for kind, method in classes.items()]
+        kinds = {name: vars(np)[name] for name in CLASSES if name in vars(np)}
+        made = [(getattr(kind, CLASSES[name]), public_name(kind)) for name, kind in kinds.items()]
         made += [(type(x).__getitem__, f"np.{name}") for name, x in (("r_", np.r_), ("mgrid", np.mgrid))]
-        series = np.polynomial.Polynomial.__mro__[1]
-        made += [(vars(series)["__init__"], "np.polynomial")]
+        made += [(np.polynomial.Polynomial.__init__, "np.polynomial")]
         made += [(f, name) for f in (*RULES, *COMPOSED, *MADE) if (name := carries(f)) is not None]
         for function, name in made:
             code_of = getattr(getattr(function, "_implementation", function), "__code__", None)
@@ -247,7 +249,7 @@ def check_taker(x: Any, kind: type, strict: bool) -> None:
     frame = sys._getframe(3)
     place = place_in(frame)
     function = called_in(frame, place) if place.does == "call" else UNKNOWN
-    if place.does == "format" or (function is not UNKNOWN and is_on_purpose(function)):
+    if place.does == "format" or (isinstance(function, KINDS) and function in ON_PURPOSE):
         return
     if wants_numbers(versions.calling_module()):
         return
@@ -267,14 +269,6 @@ def check_taker(x: Any, kind: type, strict: bool) -> None:
             f"{kind.__name__}({x.name}) leaves the graph, and strict mode refuses that but for float(x) itself and for "
             f"printing: use the node itself, or x.value.item() to leave on purpose"
         )
-
-
-def is_on_purpose(function: Any) -> bool:
-    """Does calling it say that a number is wanted?"""
-    try:
-        return function in ON_PURPOSE
-    except TypeError:
-        return False
 
 
 def taker(frame: Any, place: Place, function: Any) -> str | None:

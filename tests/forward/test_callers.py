@@ -54,6 +54,7 @@ TAKEN = {
     "np.testing.assert_allclose([n, n], [1.5, 1.5])": None, "np.array([n], dtype=int).tolist()": [1],
     "np.array([float(v) for v in (n, n)]).tolist()": [1.5, 1.5], "np.float64(n)": 1.5,
     "table['float'](n)": 1.5, "functools.partial(float, n)()": 1.5, "box.method(n)": 1.5,
+    "box.callable(n)": 1.5,
 }  # fmt: skip
 
 
@@ -72,6 +73,14 @@ class Box:
 
     def method(self, x: Any) -> float:
         return float(x)
+
+    class Unhashable:
+        def __hash__(self) -> int:
+            raise AssertionError("looking at a function runs no code of the user's")
+
+        __call__ = float
+
+    callable = Unhashable()
 
 
 def names() -> dict[str, Any]:

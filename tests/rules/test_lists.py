@@ -37,12 +37,13 @@ def listed(x: Any, how: str) -> Any:
 
 def cases() -> Iterator[Any]:
     """Every example with an array that can be written as a list, and the place of that array."""
-    composed = [(each, each.example, each.name) for calls in CALLS.values() for each in calls]
-    examples = [(row, e, f"{row.name} {n}") for row in rows(scipys=False) for n, e in enumerate(row.examples)]
-    for row, example, name in (*examples, *composed):
+    composed = [(each, each.example, each.name, False) for calls in CALLS.values() for each in calls]
+    examples = [(row, e, f"{row.name} {n}", n > 1) for row in rows(scipys=False) for n, e in enumerate(row.examples)]
+    for row, example, name, more in (*examples, *composed):
         for k in differentiable(row, example):  # type: ignore[arg-type]
             if example.shapes[k] and 0 not in example.shapes[k] and not (k == 0 and example.prepare):
-                yield pytest.param(row, example, k, id=f"{name} {k}".replace(" ", "-"))
+                mark = pytest.mark.nightly if more else ()
+                yield pytest.param(row, example, k, id=f"{name} {k}".replace(" ", "-"), marks=mark)
 
 
 def gradients(case: Case, xs: list[Array], k: int, how: str, others: str) -> Any:
