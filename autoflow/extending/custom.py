@@ -214,8 +214,8 @@ def _row(
         compute=function if is_ufunc else compute, elementwise=elementwise, result=result,
     )  # fmt: skip
     row.order = tuple(positional)
-    row.pulls = tuple([pull and _checked(pull, row, k) for k, pull in enumerate(row.pulls)])
-    row.pulls_0d = tuple([pull and _checked(pull, row, k) for k, pull in enumerate(row.pulls_0d)])
+    row.vjps = tuple([vjp and _checked_vjp(vjp, row, k) for k, vjp in enumerate(row.vjps)])
+    row.scalar_vjps = tuple([vjp and _checked_vjp(vjp, row, k) for k, vjp in enumerate(row.scalar_vjps)])
     return row
 
 
@@ -252,11 +252,11 @@ def checked_derivative(
     return without_others
 
 
-def _checked(pull: Any, row: Rule, k: int) -> Any:
+def _checked_vjp(vjp: Any, row: Rule, k: int) -> Any:
     """A user's derivative, whose result is checked."""
 
     def pulling(g: Any, saved: tuple[Any, ...]) -> Any:
-        sent, shape = pull(g, saved), np.shape(saved[k]) if not hasattr(saved[k], "shape") else saved[k].shape
+        sent, shape = vjp(g, saved), np.shape(saved[k]) if not hasattr(saved[k], "shape") else saved[k].shape
         if not hasattr(sent, "dtype"):
             sent = np.asarray(sent, g.dtype)
         if sent.shape != shape:
@@ -265,7 +265,7 @@ def _checked(pull: Any, row: Rule, k: int) -> Any:
                 f"shape {shape}"
             )
         check_history(sent, [g], row.name)
-        check_numbers_read(lambda made: [pull(made(g), tuple(map(made, saved)))], [sent], (g, *saved), row.name)
+        check_numbers_read(lambda made: [vjp(made(g), tuple(map(made, saved)))], [sent], (g, *saved), row.name)
         return sent
 
     return pulling

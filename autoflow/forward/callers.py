@@ -40,7 +40,7 @@ from ..rules.outside import public_name
 from ..rules.table import COMPOSED
 from ..rules.ufuncs import METHODS
 from ..rules.versions import functions
-from .dispatch import learned
+from .dispatch import has_scipy_rule
 
 # Constructors whose numbers are those of their arguments; classes, and their methods that take the numbers.
 MADE = functions(np, """
@@ -205,7 +205,7 @@ def carries(function: Any) -> str | None:
     if not isinstance(function, KINDS):
         return None
     rule = RULES.get(function)
-    if isinstance(function, np.ufunc) and rule is None and function not in COMPOSED and learned(function):
+    if isinstance(function, np.ufunc) and rule is None and function not in COMPOSED and has_scipy_rule(function):
         rule = RULES.get(function)
     if rule is not None:
         return None if all([d is zero for d in rule.derivatives.values()]) else public_name(function)

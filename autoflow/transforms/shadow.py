@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 
 from .. import pytree
-from ..backends.registry import FAMILIES
-from ..backprop.random_states import reached, states_of
+from ..backends.registry import NODE_TYPES
+from ..backprop.random_states import reachable_generators, states_of
 from ..errors import LostGradientError
 from ..modes import switched
-from ..nodes.nodes import record_of, source_of, value_of
+from ..nodes.nodes import current_record, gradient_target, value_of
 from ..nodes.versions import caller
 
 Run = Callable[[], Any]
@@ -44,7 +44,7 @@ def checked_run(run: Run, *roots: Any) -> Any:
     Traceback (most recent call last):
     autoflow.errors.LostGradientError: numbers of nodes reach the result without a gradient ...
     """
-    states = states_of(reached(*roots, run))
+    states = states_of(reachable_generators(*roots, run))
 
     def again(**modes: Any) -> Any:
         for state in states:
@@ -84,16 +84,16 @@ def message(again: Callable[..., Any]) -> str:
 
 def operands_read(node: Any) -> tuple[str, str, list[int]]:
     """Of an operation that was just recorded: its name, the line, checksums of its plain operands."""
-    record = record_of(node)
+    record = current_record(node)
     plain = [v for v, parent in zip(record.saved, record.parents, strict=False) if parent is None]
     plain += record.saved[len(record.parents) : -1]
-    sums = [zlib.crc32(np.ascontiguousarray(v).tobytes()) for v in plain if type(v) in FAMILIES or np.isscalar(v)]
+    sums = [zlib.crc32(np.ascontiguousarray(v).tobytes()) for v in plain if type(v) in NODE_TYPES or np.isscalar(v)]
     return record.rule.name, caller(), sums
 
 
 def numbers_of(z: Any) -> list[Any]:
     """The numbers of the results that have a gradient."""
-    return [np.array(value_of(x)) for x in pytree.leaves(z) if source_of(x) is not None]
+    return [np.array(value_of(x)) for x in pytree.tree_leaves(z) if gradient_target(x) is not None]
 
 
 def same(a: list[Any], b: list[Any]) -> bool:
