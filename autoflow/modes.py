@@ -25,7 +25,7 @@ class Modes:
     depth: int = 0  # how many transforms (grad in grad) are running around us
     keep: int = 4096  # values and gradients of at most that many elements stay with the graph
     digits: int = 4  # significant digits in pictures
-    strict: bool = False  # refuse float(node) on a node with history
+    strict: bool = False  # refuse numbers that leave the graph
     theme: str = "auto"  # of pictures: auto, light or dark
     static: bool = False  # pictures as images only, for places that run no scripts
     tables: bool = False  # then also the numbers of each picture as a table below it
@@ -35,6 +35,7 @@ class Modes:
     anomaly: bool = False  # look for NaN and infinity, forward (by a notice) and backward
     safe_masking: bool = False  # in backward passes 0 · inf = 0, see backprop/masking.py
     repeating: bool = False  # is a checkpointed function running for the second time? Then statistics stay as they are
+    shadow: bool = False  # do nodes show other numbers to those who read their memory past us? See transforms/shadow.py
     autocast: Any = None  # the dtype in which products are computed, see forward/mixed_precision.py
     around: Any = (
         None  # what a compiled recording puts around the steps of backward passes, see compiler/trace/recorded.py
@@ -43,7 +44,7 @@ class Modes:
     limit: int = field(init=False)  # up to that size the fast path may record by itself; -1 where it may not
 
     def __post_init__(self) -> None:
-        limit = self.keep if self.recording and not self.scope and not self.notices else -1
+        limit = self.keep if self.recording and not (self.scope or self.notices or self.shadow) else -1
         object.__setattr__(self, "limit", limit)
 
 
@@ -258,9 +259,10 @@ class Options:
     """The settings that a user may change: as attributes, or for a block with ``with af.options(keep=0):``.
 
     They hold in the current thread or task. ``keep``: values and intermediate gradients of at most that many
-    elements stay with the graph (4096). ``digits``: significant digits in pictures. ``strict``: refuse
-    ``float(node)`` too. ``theme``: "auto", "light", "dark". ``static``: pictures without scripts,
-    ``tables``: and a table below each. ``max_bytes``: larger Jacobians are refused (2**30, 1 GiB).
+    elements stay with the graph (4096). ``digits``: significant digits in pictures. ``strict``: refuse numbers that
+    leave the graph, but for ``float(node)`` and printing; and functions of functions, as ``af.grad``, run f twice and
+    refuse numbers that NumPy has read unasked. ``theme``: "auto", "light", "dark". ``static``: pictures without
+    scripts, ``tables``: and a table below each. ``max_bytes``: larger Jacobians are refused (2**30, 1 GiB).
 
     >>> import autoflow as af
     >>> with af.options(digits=6):

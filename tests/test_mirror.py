@@ -22,7 +22,6 @@ ELSEWHERE = {
     "cli/listing.py": ("cli/test_commandline.py", "an option of the command line"),
     "compiler/*": ("compiler", "a pipeline: tested by what compiled functions compute, one file for each promise"),
     "errors.py": ("test_public_names.py", "classes without code; each message is tested where it is raised"),
-    "extending/custom.py": ("extending/test_function.py", "registering belongs to the tests of Function"),
     "extending/joint.py": ("extending/test_function.py extending/test_second_orders.py", "what both ways share"),
     "forward/dispatch.py": ("rules", "each row of the table goes through it"),
     "forward/operators.py": ("rules", "each row of the table goes through it"),

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..nodes.coercion import holds_node
 from ..nodes.nodes import Constant, NodeRole, Variable, constant_from
+from ..rules.shapes import joined
 
 Array = Any
 
@@ -58,7 +59,7 @@ def array(data: Any, dtype: Any = None) -> Any:
         return data.copy() if dtype is None else data.astype(dtype)  # type: ignore[attr-defined]
     if not holds_node(data):
         return Constant(data, dtype=dtype)
-    made = np.stack([array(part) for part in data])
+    made = joined(data)
     return made if dtype is None else made.astype(dtype)
 
 

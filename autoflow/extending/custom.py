@@ -6,7 +6,8 @@
 
     af.register_rule(f, x=lambda g, x: ...)      a function of another library
 
-``x``, ``y`` are the arguments by their names, ``z`` the result, ``g`` = dL/dz; a derivative names what it reads.
+``x``, ``y`` are the arguments by their names, ``z`` the result, ``g`` = dL/dz; a derivative names what it reads. ``g``
+comes first, and may have another name. ``ans`` is the result as well, also where an argument is called ``z``.
 """
 
 from __future__ import annotations
@@ -19,12 +20,15 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import GradientShapeError
+from ..errors import GradientShapeError, NoRuleError
 from ..forward import operators
 from ..forward.recording import FORWARD
+from ..modes import modes
+from ..nodes.nodes import value_of
 from ..rules import RULES, table
-from ..rules.table import COMPOSED, MISSING, Example, Rule, rule
-from .joint import check_history, own_result
+from ..rules.shapes import has_gradient
+from ..rules.table import COMPOSED, MISSING, Example, Rule
+from .joint import check_history, check_numbers_read, own_result
 
 Array = Any
 Derivative = Callable[..., Any]
@@ -34,9 +38,9 @@ OWN: set[Any] = set()  # functions whose rows users have written: these may be w
 def primitive(function: Any = None, *, label: str = "", latex: str = "", elementwise: bool = False) -> Any:
     """Make ``function`` one operation of the graph, whose derivatives :func:`defvjp` gives. A decorator.
 
-    The function gets plain arrays and returns one. Its positional parameters, up to the last one with a derivative, may
-    be nodes; the rest are options. ``label`` and ``latex`` (with ``$x`` for an argument) are for pictures.
-    ``elementwise=True``: arguments broadcast, and the table undoes that in the derivatives.
+    The function gets plain arrays and returns one. Parameters with a derivative may be nodes; the others, wherever they
+    stand, may be anything: functions, texts, None, plain arrays. ``label`` and ``latex`` (with ``$x`` for an argument)
+    are for pictures. ``elementwise=True``: arguments broadcast, and the table undoes that in the derivatives.
 
     >>> import autoflow as af
     >>> @primitive
@@ -55,16 +59,15 @@ def primitive(function: Any = None, *, label: str = "", latex: str = "", element
     return new
 
 
-def _defvjp(function: Any, words: dict[str, Any], **derivatives: Derivative) -> Any:
+def _defvjp(function: Any, words: dict[str, Any], /, **derivatives: Derivative) -> Any:
     """Give a primitive its derivatives: one function per argument, by its name. More can be added later."""
     old = RULES.get(function)
-    every: Any = {**(old.derivatives if old else {}), **derivatives}
-    register_rule(function, **words, replace=True, **every)
+    _register(function, {**(old.derivatives if old else {}), **derivatives}, replace=True, **words)
     return function
 
 
 def register_rule(
-    function: Any, *, label: str = "", latex: str = "", arguments: tuple[str, ...] = (),
+    function: Any, /, *, label: str = "", latex: str = "", arguments: tuple[str, ...] = (),
     elementwise: bool | None = None, domain: tuple[float, float] = (-2.0, 2.0), examples: tuple[Example, ...] = (),
     replace: bool = False, **derivatives: Derivative,
 ) -> Any:  # fmt: skip
@@ -90,6 +93,22 @@ def register_rule(
     >>> round(float(x.grad), 4)
     -0.7358
     """
+    words: dict[str, Any] = {
+        "label": label, "latex": latex, "arguments": arguments, "elementwise": elementwise, "domain": domain,
+        "examples": examples, "replace": replace,
+    }  # fmt: skip
+    meant = {name: word for name, word in words.items() if callable(word)}  # arguments of that name
+    for name in meant:
+        del words[name]
+    return _register(function, {**derivatives, **meant}, **words)
+
+
+def _register(
+    function: Any, derivatives: dict[str, Derivative], *, label: str = "", latex: str = "",
+    arguments: tuple[str, ...] = (), elementwise: bool | None = None, domain: tuple[float, float] = (-2.0, 2.0),
+    examples: tuple[Example, ...] = (), replace: bool = False,
+) -> Any:  # fmt: skip
+    """The same, with the derivatives in a dict: arguments may have any names."""
     known = function in RULES or function in COMPOSED
     if known and not replace:
         raise ValueError(f"{function.__name__} has a rule. To put yours in its place: register_rule(..., replace=True)")
@@ -103,11 +122,15 @@ def register_rule(
         raise TypeError(f"{function.__name__} has no argument {', '.join(sorted(unknown))}; it has {', '.join(names)}")
     old = RULES.pop(function, None)
     try:
-        row = _row(function, parameters, derivatives, label, latex, elementwise, domain, examples)
+        row = _row(function, parameters, derivatives, elementwise)
     except Exception:
         if old is not None:
             RULES[function] = old
         raise
+    operands = ", ".join(["$" + name for name in row.names[: row.operands]])
+    row.label, row.domain, row.examples = label or function.__name__, domain, examples or row.examples
+    row.latex = latex or rf"\operatorname{{{function.__name__}}}\left({operands}\right)"
+    RULES[function] = row
     if old is not None:  # in many closures already: let the old row become the new one
         _become(old, row)
         RULES[function] = row = old
@@ -135,30 +158,98 @@ def parameters_of(function: Any, names: tuple[str, ...], derivatives: dict[str, 
     return found
 
 
+class OwnRule(Rule):
+    """A row of a user's: its arguments come in the function's order, and a node where no derivative is known is refused
+    (in our own rows, as the condition of np.where, it is known to be zero)."""
+
+    __slots__ = ()
+
+    def bind(self, inputs: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, ...]:
+        """The call as one tuple in the row's order."""
+        if self.order != self.names:
+            given = dict(zip(self.order, inputs, strict=False))
+            if len(inputs) <= len(self.order) and not given.keys() & options.keys():
+                inputs, options = (), {**given, **options}
+        values = super().bind(inputs, options)
+        if not modes().recording:
+            return (*values[: self.operands], *[value_of(v) for v in values[self.operands :]])
+        for k, (name, value) in enumerate(zip(self.names, values, strict=True)):
+            if (k >= self.operands or self.reads[k] is None) and has_gradient(value):
+                raise NoRuleError(
+                    f"{self.name} has no derivative by {name}, and a node with a history stands there: give it one, "
+                    f"{name}=lambda g, ...: ..., or use {name}.value, if it is a constant"
+                )
+        return values
+
+
 def _row(
-    function: Any, parameters: list[inspect.Parameter], derivatives: Any, label: str, latex: str,
-    elementwise: bool | None, domain: tuple[float, float], examples: tuple[Example, ...],
+    function: Any, parameters: list[inspect.Parameter], derivatives: Any, elementwise: bool | None
 ) -> Rule:  # fmt: skip
-    """The row, with what a user's functions need in addition: keyword-only options, and checks of the results."""
-    names = [p.name for p in parameters]
-    n = 1 + max(names.index(name) for name in derivatives)  # operands: up to the last with a derivative
+    """The row, with what a user's functions need in addition: arguments in any order, keyword-only options, and checks
+    of the results. Arguments that have a derivative come first in the row; all others are options, which may be
+    anything. Of a ufunc all are arrays."""
+    given = [p.name for p in parameters]
+    is_ufunc = isinstance(function, np.ufunc)
+    if is_ufunc:
+        first, rest = given, []
+    else:
+        first, rest = [n for n in given if n in derivatives], [n for n in given if n not in derivatives]
+    names = (*first, *rest)
+    result = tuple([word for word in ("z", "ans") if word not in names])
+    derivatives = {
+        name: checked_derivative(function.__name__, name, derivative, names, result)
+        for name, derivative in derivatives.items()
+    }
+    plain, place = getattr(function, "compute", function), {name: k for k, name in enumerate(names)}
+    positional = [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY]
     keywords = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
-    plain, m = getattr(function, "compute", function), len(names) - len(keywords)
 
     def compute(*values: Any) -> Any:
-        return own_result(plain(*values[:m], **dict(zip(keywords, values[m:], strict=True))), values)
+        arguments = [values[place[name]] for name in positional]
+        return own_result(plain(*arguments, **{name: values[place[name]] for name in keywords}), values)
 
-    row = rule(
-        function, " ".join(names[:n]) + " | " + " ".join(names[n:]), label or function.__name__,
-        latex or rf"\operatorname{{{function.__name__}}}\left({', '.join('$' + name for name in names[:n])}\right)",
-        compute=function if isinstance(function, np.ufunc) else compute, elementwise=elementwise, domain=domain,
-        examples=examples, **derivatives,
+    default = {p.name: MISSING if p.default is p.empty else p.default for p in parameters}
+    row = table.new_row(
+        OwnRule, function, names, tuple([default[name] for name in names]), len(first), derivatives,
+        compute=function if is_ufunc else compute, elementwise=elementwise, result=result,
     )  # fmt: skip
-    row.defaults = tuple([MISSING if p.default is p.empty else p.default for p in parameters])
-    row.required = row.defaults.count(MISSING)
+    row.order = tuple(positional)
     row.vjps = tuple([vjp and _checked_vjp(vjp, row, k) for k, vjp in enumerate(row.vjps)])
     row.scalar_vjps = tuple([vjp and _checked_vjp(vjp, row, k) for k, vjp in enumerate(row.scalar_vjps)])
     return row
+
+
+def checked_derivative(
+    function: str, name: str, derivative: Derivative, names: tuple[str, ...], result: tuple[str, ...]
+) -> Derivative:
+    """The derivative, if its arguments can be what was meant: first g, then what it reads. Others may have a default,
+    as in ``lambda g, x, k=k: ...``, and keep it. Raises TypeError else."""
+    parameters = list(inspect.signature(derivative).parameters.values())
+    known = {*names, *result} | {f"{word}_{what}" for word in (*names, *result) for what in ("shape", "dtype")}
+    words = [p.name for p in parameters]
+    if not words or (words[0] != "g" and (words[0] in known or "g" in set(words[1:]) - {*names})):
+        raise TypeError(
+            f"the derivative of {function} by {name} gets g = dL/d(result) first: {name}=lambda g, ...; not "
+            f"({', '.join(words)})"
+        )
+    places = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    read = [p for p in parameters[1:] if p.name in known and p.kind in places]
+    left = [p for p in parameters[1:] if p not in read]
+    wrong = [p.name for p in left if p.default is p.empty or p.name in known]
+    if wrong or parameters[0].kind not in places:
+        raise TypeError(
+            f"the derivative of {function} by {name} reads {', '.join(wrong or words)}, which is not known there. "
+            f"After g it may read {', '.join(names)}, the result as {' or '.join(result) or 'nothing'}, and their "
+            f"shapes and dtypes ({names[0]}_shape, {names[0]}_dtype)"
+        )
+    if not left:
+        return derivative
+
+    def without_others(g: Any, *values: Any) -> Any:
+        return derivative(g, **{p.name: v for p, v in zip(read, values, strict=True)})
+
+    without_others.__signature__ = inspect.Signature([parameters[0], *read])  # type: ignore[attr-defined]
+    return without_others
 
 
 def _checked_vjp(vjp: Any, row: Rule, k: int) -> Any:
@@ -173,7 +264,8 @@ def _checked_vjp(vjp: Any, row: Rule, k: int) -> Any:
                 f"the derivative of {row.name} by {row.names[k]} returned shape {sent.shape}, but {row.names[k]} has "
                 f"shape {shape}"
             )
-        check_history(sent, g, row.name)
+        check_history(sent, [g], row.name)
+        check_numbers_read(lambda made: [vjp(made(g), tuple(map(made, saved)))], [sent], (g, *saved), row.name)
         return sent
 
     return pulling
@@ -181,6 +273,7 @@ def _checked_vjp(vjp: Any, row: Rule, k: int) -> Any:
 
 def _become(old: Rule, new: Rule) -> None:
     """Give a row that others refer to the contents of another row; the counter of its name goes on."""
+    old.__class__ = type(new)
     for slot in Rule.__slots__:
         if hasattr(new, slot):
             setattr(old, slot, getattr(new, slot))

@@ -27,6 +27,7 @@ from ..rules.table import Rule
 from .joint import (
     Parts,
     check_history,
+    check_numbers_read,
     joint_row,
     made_by_forward,
     opaque_value,
@@ -195,17 +196,24 @@ class Call:
         """Run backward: the row's joint function."""
         record = saved[-1]
         grads = [g.grads.get(j) for j in range(self.nresults)] if isinstance(g, Parts) else [g]
+        sent = self.sent(grads, saved, record)
+        arrived = [g for g in grads if g is not None]
+        for x in sent:
+            check_history(0.0 if x is None else x, arrived, self.cls.__name__)
+        check_numbers_read(
+            lambda made: self.sent(list(map(made, grads)), list(map(made, saved)), record), sent, (*arrived, *saved),
+            self.cls.__name__,
+        )  # fmt: skip
+        return sent
+
+    def sent(self, grads: Sequence[Any], saved: Sequence[Any], record: Record) -> list[Any]:
+        """What the user's backward returns for these gradients of the results."""
         ctx = copy.copy(self.ctx)  # passes may run at the same time
         if modes().recording:
             vars(ctx).update(self.attributes(record))
         ctx._saved = [self.saved(k, saved) for k in range(len(self.tags))]
         answer = self.cls.backward(ctx, *[np.asarray(g) if isinstance(g, np.generic) else g for g in grads])
-        sent = self.check_answer(answer, record)
-        arrived = [g for g in grads if g is not None]
-        if all([gradient_target(g) is not None for g in arrived]):  # what was sent depends on one of them, or is zero
-            for x in sent:
-                check_history(0.0 if x is None else x, arrived[0], self.cls.__name__)
-        return sent
+        return self.check_answer(answer, record)
 
     def saved(self, k: int, saved: Sequence[Any]) -> Any:
         """The k-th saved array; as a node if the pass is recorded."""

@@ -13,6 +13,7 @@ which asks of gradients only that they add, brings the record all of them at onc
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -20,12 +21,12 @@ from typing import Any
 import numpy as np
 
 from ..backends.registry import NODE_TYPES
-from ..errors import LostGradientError
+from ..errors import LostGradientError, lost
 from ..forward.recording import finish, operand
-from ..modes import modes
+from ..modes import modes, switched
 from ..nodes.coercion import plain_array
 from ..nodes.grads import add_gradients
-from ..nodes.nodes import constant_from, current_record, gradient_target, new_record, operation_from, value_of
+from ..nodes.nodes import NodeRole, constant_from, current_record, gradient_target, new_record, operation_from, value_of
 from ..nodes.records import Record
 from ..nodes.versions import FreedArray
 from ..rules import RULES
@@ -160,22 +161,64 @@ def split_inputs(inputs: Sequence[Any]) -> Gathered:
     return values, tuple(parents), constants, unsafe
 
 
-def check_history(sent: Any, g: Any, name: str) -> None:
-    """Did a user's derivative keep the history of ``g``? It is linear in g, so what does not depend on g is zero."""
-    if (
-        modes().recording
-        and gradient_target(g) is not None
-        and gradient_target(sent) is None
-        and np.any(value_of(sent))
-    ):
+def check_history(sent: Any, gs: Sequence[Any], name: str) -> None:
+    """Did a user's derivative keep the history of ``gs``, dL/d(result) of each result? It is linear in them, so what
+    does not depend on one of them is zero."""
+    sources = [gradient_target(g) for g in gs] if modes().recording else []
+    if not sources or None in sources or not np.any(value_of(sent)):
+        return
+    if not any([is_made_from(gradient_target(sent), source) for source in sources]):
         raise LostGradientError(
             f"the derivative of {name} lost the history of g, so what is differentiated again would be silently zero: "
             f"compute with g itself and NumPy functions, not with g.value, float(g) or np.asarray(g)"
         )
 
 
+def check_numbers_read(again: Callable[[Any], Sequence[Any]], sent: Sequence[Any], given: Any, name: str) -> None:
+    """Raise LostGradientError if a derivative that is differentiated again reads numbers of its arguments past us.
+
+    It is run once more with nodes in whose memory other numbers are (``transforms/shadow.py`` says more). ``again``
+    does that; it gets the function that makes such a node of each of its arguments. ``given``: all of them.
+    """
+    if not modes().recording or modes().shadow or not any([gradient_target(x) is not None for x in given]):
+        return
+    with switched(shadow=True, notices=()), contextlib.suppress(Exception):
+        pairs = [(value_of(a), value_of(b)) for a, b in zip(again(shadowed), sent, strict=True)]
+        if all([a is b or np.array_equal(a, b, equal_nan=True) for a, b in pairs]):  # both may be None
+            return
+    raise LostGradientError(
+        f"the derivative of {name} is differentiated again, and reads numbers of g, or of what it was given, without "
+        f"asking the nodes: np.full(n, g), np.array([g, g]), np.asarray(x). So a term would be missing. Use "
+        f"np.broadcast_to, af.full, af.array or np.stack."
+    )
+
+
+def shadowed(x: Any) -> Any:
+    """A node with the numbers and the history of x, in whose memory other numbers are; what is no node, as it is."""
+    return np.positive(x) if isinstance(x, NodeRole) else x  # type: ignore[call-overload]
+
+
+def is_made_from(record: Any, source: Any) -> bool:
+    """Does this record depend on that one? (What is older cannot.)"""
+    seen, queue = {record}, [record]
+    for found in queue:
+        if found is source:
+            return True
+        for parent in found.parents if found is not None else ():
+            if parent is not None and parent not in seen and parent.number >= source.number:
+                seen.add(parent)
+                queue.append(parent)
+    return False
+
+
 def own_result(z: Any, inputs: Sequence[Any]) -> Array:
-    """What a user's function returned, as a plain array that shares no memory with its arguments."""
+    """What a user's function returned, as a plain array that shares no memory with its arguments. Raises
+    LostGradientError for a node with a history: the function gets plain arrays, so it has used one from outside."""
+    if modes().recording and gradient_target(z) is not None:
+        raise lost(
+            f"the function returned {z.name}, a node with a history, though it was given plain arrays: it has used a "
+            f"node from outside, through which no gradient would flow. Make that an argument"
+        )
     z = plain_array(z)
     shared = type(z) in NODE_TYPES and any(type(x) in NODE_TYPES and np.may_share_memory(z, x) for x in inputs)
     return z.copy() if shared else z

@@ -22,7 +22,8 @@ from ..modes import modes
 from ..nodes.foreign import kept_in, wants_numbers
 from ..nodes.nodes import NodeRole
 from ..rules import RULES
-from ..rules.outside import has_gradient, public_name
+from ..rules.outside import public_name
+from ..rules.shapes import has_gradient
 from ..rules.table import COMPOSED
 
 PLAIN = np.ndarray.__array_ufunc__

@@ -19,9 +19,9 @@ from ..lazy import later
 from ..nodes.foreign import refuse_halfway, wants_numbers
 from ..nodes.nodes import NodeRole, constant_from, value_of
 from ..rules import RULES
-from ..rules.outside import ALLOCATORS, WRITERS, advice, has_gradient, is_plain, public_name
-from ..rules.shapes import as_array
-from ..rules.table import COMPOSED, FREE
+from ..rules.outside import ALLOCATORS, WRITERS, advice, is_plain, public_name
+from ..rules.shapes import as_array, has_gradient
+from ..rules.table import COMPOSED, FREE, LISTS
 from ..rules.ufuncs import METHODS
 from .deferring import HOOKS, is_anothers
 from .recording import FORWARD, apply
@@ -52,6 +52,7 @@ def array_ufunc(self: Any, ufunc: Any, method: str, x: Any, y: Any = None, /, *r
             options["where"] = value_of(options["where"])
         return METHODS[method][ufunc](*inputs, **options)
     if method == "__call__" and ufunc in COMPOSED:
+        inputs = tuple([as_array(x) if isinstance(x, (list, tuple)) else x for x in inputs])
         if "out" in options:
             return later("autoflow.forward.inplace:write_composed")(ufunc, inputs, options)
         return COMPOSED[ufunc](*inputs, **options)
@@ -101,6 +102,7 @@ def array_function(self: Any, function: Any, types: Any, args: Any, options: Any
         place = FREE[function]
         if len(args) > place and args[place] is not None:  # out by position
             options, args = {**options, "out": args[place]}, (*args[:place], None, *args[place + 1 :])
+        args, options = LISTS[function].in_call(args, options)
         if options.get("out") is not None:
             return later("autoflow.forward.inplace:write_composed")(function, args, options)
         try:

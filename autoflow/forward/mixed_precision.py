@@ -21,6 +21,7 @@ from ..backends.registry import NODE_TYPES
 from ..modes import modes, switched
 from ..nodes.nodes import NodeRole, value_of
 from ..rules import RULES
+from ..rules.shapes import as_array
 from ..rules.table import Rule
 from .deferring import is_anothers
 from .recording import FORWARD, NUMBERS, apply
@@ -79,10 +80,11 @@ def target(rule: Rule, operands: Iterable[Any]) -> Any:
 def cast(rule: Rule, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """The arguments of an operation, in the row's order, as ``recording.apply`` computes it under autocast."""
     if rule.variadic:
-        arrays = tuple(inputs[0])
+        arrays = tuple([as_array(x) if isinstance(x, (list, tuple)) else x for x in inputs[0]])
         goal = target(rule, arrays)
         return inputs if goal is None else (tuple([_as(x, goal) for x in arrays]), *inputs[1:])
     n = rule.operands
+    inputs = (*[as_array(x) if isinstance(x, (list, tuple)) else x for x in inputs[:n]], *inputs[n:])
     goal = target(rule, inputs[:n])
     return inputs if goal is None else (*[_as(x, goal) for x in inputs[:n]], *inputs[n:])
 

@@ -6,21 +6,17 @@ how gradients get lost most often.
 
 from __future__ import annotations
 
-import dis
 import operator
-import sys
 from typing import Any
 
 import numpy as np
 
-from ..errors import InPlaceError, LostGradientError
+from ..errors import InPlaceError
 from ..modes import modes
-from ..nodes import versions
-from ..nodes.foreign import wants_numbers
 from ..nodes.nodes import Constant, NodeRole, Variable, VariableRole, named_as, value_of
+from .callers import check_taker
 
 Array = Any
-STORE = dis.opmap["STORE_SUBSCR"]
 BITS = {
     "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "lshift": np.left_shift,
     "rshift": np.right_shift,
@@ -30,27 +26,12 @@ BITS = {
 def number(x: Any, kind: Any) -> Any:
     """``float(x)``, ``int(x)``, ``complex(x)``: the plain number.
 
-    Raises LostGradientError if a gradient would flow to x and the number is about to be stored in a plain array, or
-    (in strict mode) in any case.
+    Raises LostGradientError if a gradient flows to x, and whoever takes the number would lose it: see ``callers.py``.
     """
     switches = modes()
-    if switches.recording and getattr(x, "requires_grad", False) and not wants_numbers(versions.calling_module()):
-        if switches.strict:
-            raise LostGradientError(
-                f"{kind.__name__}({x.name}) leaves the graph, and strict mode refuses that: use the node itself, or "
-                f"x.value.item() to leave on purpose"
-            )
-        if stores(sys._getframe(2)):
-            raise LostGradientError(
-                f"plain[i] = {x.name} would store the number only, and its gradient would be lost. Make the array with "
-                f"af.zeros(...) or np.zeros_like(node), then the write is recorded; or plain[i] = float(node)."
-            )
+    if switches.recording and getattr(x, "requires_grad", False):
+        check_taker(x, kind, switches.strict)
     return kind(value_of(x))
-
-
-def stores(frame: Any) -> bool:
-    """Is this frame at an instruction ``a[i] = v``? (``co_code`` is the code as compiled, specialised forms undone.)"""
-    return bool(frame.f_lasti >= 0 and frame.f_code.co_code[frame.f_lasti] == STORE)
 
 
 class Protocol:

@@ -36,6 +36,7 @@ from ..nodes.nodes import (
 )
 from ..nodes.records import Extras, Record, extend
 from ..nodes.versions import FreedArray
+from ..rules.shapes import joined
 from ..rules.table import Rule
 
 Array = Any
@@ -72,8 +73,11 @@ def operand(x: Any) -> Operand:
         return Operand(x._value, record, x if record is None else None, small_view or is_lent(x))
     if kind in NUMBERS or x is None:
         return Operand(x, None, None, False)
-    if kind is not ndarray and isinstance(inside := content(x), NodeRole):
-        return operand(inside)
+    if kind is not ndarray:
+        if isinstance(inside := content(x), NodeRole):
+            return operand(inside)
+        if isinstance(x, (list, tuple)):
+            return operand(joined(x) if holds_node(x) else np.asarray(x))  # as af.array(x)
     return Operand(plain_array(x), None, None, True)
 
 
@@ -138,7 +142,7 @@ def apply(rule: Rule, args: tuple[Any, ...], options: dict[str, Any] = NO_OPTION
         values.append(value)
         parents.append(record)
         if record is not None and rule.reads[k] is None:  # nothing flows to it (the condition of where)
-            parents[k], shown = None, inputs[k]
+            parents[k], shown = None, inputs[k] if isinstance(inputs[k], NodeRole) else None
         if shown is not None:
             constants[k] = shown
         if mutable:

@@ -23,6 +23,7 @@ import numpy as np
 
 from ..backends.registry import NODE_TYPES, NodeTypes, view_as
 from ..lazy import later
+from ..modes import modes
 from ..numbering import CONSTANT, VARIABLE, now
 from ..rules.table import Rule
 from . import printing, versions
@@ -349,10 +350,21 @@ set_flags: Any = np.ndarray.setflags  # called on nodes: set_flags(node, False) 
 
 def on_memory(array: Array, cls: Any) -> Any:
     """``array`` as a node of that class. The memory is then read-only for all but the node."""
-    node = array.view(cls)
+    node = (shadow_of(array) if modes().shadow else array).view(cls)
     if cls.family is NUMPY:
         set_flags(node, False)
     return node
+
+
+def shadow_of(array: Array) -> Array:
+    """Other numbers of the same signs and nearly the same size: see ``transforms/shadow.py``."""
+    if type(array) is not np.ndarray or array.dtype.kind not in "fc":
+        return array
+    shadow = np.empty_like(array)
+    with np.errstate(all="ignore"):
+        np.multiply(array, array.dtype.type(1 + 2**-7), out=shadow)
+    shadow[array == 0] = 2**-10
+    return shadow
 
 
 def leaf(cls: Any, array: Array, name: str | None) -> Any:

@@ -89,7 +89,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Array:
 # ---------------------------------------------------------------- choosing
 
 
-@composed(np.select)
+@composed(np.select, sequences="condlist choicelist")
 def select(condlist: Any, choicelist: Any, default: Any = 0) -> Array:
     """At each place the first choice whose condition holds."""
     if len(condlist) != len(choicelist):
@@ -108,7 +108,7 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Array:
     return z if z.dtype == dtype else np.astype(z, dtype)
 
 
-@composed(np.choose)
+@composed(np.choose, sequences="choices")
 def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Array:
     """At each place the element of that choice."""
     which: Any = np.choose
@@ -127,7 +127,7 @@ def choose_there(i: Array, choices: Any, mode: str) -> Array:
     return select([i == k for k in range(n)], list(choices))
 
 
-@composed(np.piecewise)
+@composed(np.piecewise, sequences="condlist funclist", untouched="args options")
 def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **options: Any) -> Array:
     """A function of its own for each condition; one more is for all other places."""
     x = as_array(x)
@@ -273,7 +273,7 @@ rule(np.geomspace, "x y | num=50 endpoint=True dtype=None axis=0", "geomspace", 
 # ---------------------------------------------------------------- loops over a function
 
 
-@composed(np.apply_along_axis)
+@composed(np.apply_along_axis, untouched="args options")
 def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **options: Any) -> Array:
     """``func1d`` of every vector along an axis; what it returns stands in the place of that axis."""
     x = as_array(arr)

@@ -10,16 +10,10 @@ from typing import Any
 import numpy as np
 
 from .indexing import put_back
-from .outside import has_gradient
-from .shapes import as_array, is_numpys, like_argument, numbers_of
+from .shapes import as_array, has_gradient, is_numpys, like_argument, numbers_of
 from .table import composed, of, primitive, rule
 
 Array = Any
-
-
-def as_weights(weights: Any) -> Array:
-    """Weights as one array; a list may have nodes in it."""
-    return np.stack([as_array(w) for w in weights]) if isinstance(weights, (list, tuple)) else as_array(weights)
 
 
 @composed(np.bincount)
@@ -28,7 +22,7 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Array:
     i = numbers_of(as_array(x))
     if not has_gradient(weights):
         return np.bincount(i, numbers_of(weights), minlength)
-    w = as_weights(weights)
+    w = as_array(weights)
     n = np.bincount(i, minlength=minlength).size
     return put_back(w if w.dtype == float else w.astype(float), (i,), (n,))
 
@@ -58,7 +52,7 @@ def histogram_w(g: Array, a: Any, bins: Any, range: Any) -> Array:
     return np.where((i >= 0) & (i < edges.size - 1), np.take(g, np.clip(i, 0, edges.size - 2)), 0)
 
 
-@composed(np.histogram)
+@composed(np.histogram, sequences="bins")
 def histogram(
     a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
 ) -> tuple[Array, Array]:
@@ -68,7 +62,7 @@ def histogram(
         bins = [numbers_of(edge) for edge in bins]
     if not has_gradient(weights):
         return np.histogram(numbers, bins, range, density, numbers_of(weights))
-    n = histogram_sums(as_weights(weights), numbers, bins, range)
+    n = histogram_sums(as_array(weights), numbers, bins, range)
     edges = edges_of(numbers, bins, range)
     return (n / np.diff(edges).astype(float) / n.sum() if density else n), edges
 
@@ -76,7 +70,7 @@ def histogram(
 # ---------------------------------------------------------------- in several dimensions
 
 
-@composed(np.histogramdd)
+@composed(np.histogramdd, sequences="sample bins range")
 def histogramdd(
     sample: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
 ) -> tuple[Array, Any]:  # fmt: skip
@@ -96,7 +90,7 @@ def histogramdd(
     places = np.stack([bin_of(x, e) for x, e in zip(columns, edges, strict=True)])
     shape = tuple([e.size - 1 for e in edges])
     inside = np.all((places >= 0) & (places < np.asarray(shape, like=like_argument(places))[:, None]), axis=0)
-    w = as_weights(weights)
+    w = as_array(weights)
     z = put_back((w if w.dtype == float else w.astype(float))[inside], tuple(places[:, inside]), shape)
     if density:
         total = z.sum()
@@ -106,7 +100,7 @@ def histogramdd(
     return z, edges
 
 
-@composed(np.histogram2d)
+@composed(np.histogram2d, sequences="bins range")
 def histogram2d(
     x: Any, y: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
 ) -> tuple[Array, Array, Array]:  # fmt: skip

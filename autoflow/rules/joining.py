@@ -35,13 +35,13 @@ def piece(g: Array, k: int, xs_shape: Shapes, axis: Any) -> Array:
     return g[(slice(None),) * axis + (slice(start, end),)]
 
 
-@composed(np.vstack)
+@composed(np.vstack, sequences="tup")
 def vstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Array:
     """One above the other."""
     return np.concatenate([np.atleast_2d(x) for x in together(*tup)], 0, dtype=dtype, casting=casting)
 
 
-@composed(np.hstack)
+@composed(np.hstack, sequences="tup")
 def hstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Array:
     """Side by side."""
     arrays = [np.atleast_1d(x) for x in together(*tup)]
@@ -49,13 +49,13 @@ def hstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Array:
     return np.concatenate(arrays, axis, dtype=dtype, casting=casting)
 
 
-@composed(np.dstack)
+@composed(np.dstack, sequences="tup")
 def dstack(tup: Any) -> Array:
     """One behind the other."""
     return np.concatenate([np.atleast_3d(x) for x in together(*tup)], 2)
 
 
-@composed(np.column_stack)
+@composed(np.column_stack, sequences="tup")
 def column_stack(tup: Any) -> Array:
     """Vectors as columns."""
     arrays = together(*tup)
@@ -68,7 +68,7 @@ def append(arr: Any, values: Any, axis: Any = None) -> Array:
     return np.concatenate(together(arr, values), axis=axis)
 
 
-@composed(np.block)
+@composed(np.block, untouched="arrays")
 def block(arrays: Any) -> Array:
     """An array of nested lists of blocks."""
     depth = _depth(arrays)

@@ -40,7 +40,7 @@ def matrix_power(a: Any, n: int) -> Array:
     return z
 
 
-@composed(np.linalg.multi_dot)
+@composed(np.linalg.multi_dot, sequences="arrays")
 def multi_dot(arrays: Any) -> Array:
     """A product of matrices (the first and the last may be vectors), in the order with the fewest multiplications."""
     xs = [as_array(x) for x in arrays]

@@ -20,8 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import NoRuleError
-from .shapes import numbers_of, passed
+from .shapes import has_gradient, numbers_of, passed
 from .table import composed
 from .versions import functions
 
@@ -62,8 +61,6 @@ def full_like(
     if not has_gradient(fill_value):
         np.copyto(fresh, numbers_of(fill_value), casting="unsafe")
         return fresh
-    if isinstance(fill_value, (list, tuple)):
-        raise NoRuleError("np.full_like(x, [...]) with nodes in the list: make one node of it first, af.array([...])")
     filled = np.copy(np.broadcast_to(fill_value, fresh.shape), order="C")
     return filled if filled.dtype == fresh.dtype else np.astype(filled, fresh.dtype)
 
@@ -80,11 +77,6 @@ def is_plain(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> b
 def is_node(x: Any) -> bool:
     """Is it one? (Rules are below nodes and do not know the class.)"""
     return hasattr(x, "requires_grad")
-
-
-def has_gradient(x: Any) -> bool:
-    """Do gradients flow to it, or to one of a list?"""
-    return any([has_gradient(v) for v in x]) if isinstance(x, (list, tuple)) else getattr(x, "requires_grad", False)
 
 
 # -- refused ----------------------------------------------------------------------------------------------------------

@@ -15,8 +15,7 @@ import numpy as np
 from ..errors import NoRuleError
 from .calculus import cut
 from .joining import MAPPED, pad
-from .outside import has_gradient
-from .shapes import as_array, numbers_of
+from .shapes import as_array, has_gradient, numbers_of
 from .table import composed
 
 Array = Any

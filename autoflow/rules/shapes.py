@@ -122,9 +122,25 @@ def from_last(y: Array, shape: tuple[int, ...], axis: Axis) -> Array:
     return y.reshape(tuple([shape[a] for a in order])).transpose(inverse(order))
 
 
+def has_gradient(x: Any) -> bool:
+    """Do gradients flow to it, or to one of a list?"""
+    return any([has_gradient(v) for v in x]) if isinstance(x, (list, tuple)) else getattr(x, "requires_grad", False)
+
+
 def as_array(x: Any) -> Array:
-    """Arrays and nodes as they are, numbers and lists as arrays."""
-    return x if hasattr(x, "ndim") else np.asarray(x)
+    """Arrays and nodes as they are, numbers and lists as arrays; a list that has nodes in it as an array of nodes."""
+    return x if hasattr(x, "ndim") else joined(x) if has_gradient(x) else np.asarray(x)
+
+
+def joined(parts: Sequence[Any]) -> Array:
+    """Nested lists with nodes in them as one array, through which gradients flow. (``np.asarray`` takes the numbers.)
+
+    >>> import autoflow as af
+    >>> x = af.Variable(3.0)
+    >>> joined([x, x * x])
+    [3., 9.]  Operation stack_0 = stack(var_0, multiply_0)
+    """
+    return np.stack(together(*parts))
 
 
 def together(*xs: Any) -> list[Array]:
@@ -132,6 +148,7 @@ def together(*xs: Any) -> list[Array]:
     place = next((like_argument(x) for x in xs if like_argument(x) is not None), None)
     if place is None or is_numpys(place):
         return [as_array(x) for x in xs]
+    xs = tuple([joined(x) if isinstance(x, (list, tuple)) and has_gradient(x) else x for x in xs])
     return [np.asarray(x, like=place) if like_argument(x) is None else x for x in xs]
 
 

@@ -28,6 +28,8 @@ import numpy as np
 
 from ..errors import NoRuleError
 from ..numbering import Kind
+from .lists import Lists, first_node
+from .shapes import has_gradient
 from .versions import NOT_GIVEN, positional
 from .vjps import (
     VJP,
@@ -46,6 +48,7 @@ from .vjps import (
 RULES: dict[Any, Rule] = {}  # function -> its row
 COMPOSED: dict[Any, Callable[..., Any]] = {}  # function -> the same, written with functions that have rows
 FREE: dict[Any, int] = {}  # function of COMPOSED -> number of arguments that may be given by position before ``out``
+LISTS: dict[Any, Lists] = {}  # function of COMPOSED -> what a list means in each of its arguments
 MISSING: Any = inspect.Parameter.empty
 LONG = 16  # of longer sequences all contributions are computed together, so that n arrays cost n
 
@@ -74,6 +77,7 @@ class Rule(Kind):
         "names",
         "operands",
         "operator",
+        "order",
         "precedence",
         "reads",
         "required",
@@ -88,6 +92,7 @@ class Rule(Kind):
     operator: Any  # what the Python operator computes, where its bits differ from the function's (x**2)
     label: str  # inside the node of a picture
     names: tuple[str, ...]  # of all arguments, operands first
+    order: tuple[str, ...]  # of those that may be given by position, as they are given: see extending/custom.py
     operands: int  # that many may be nodes, and gradients flow to them
     defaults: tuple[Any, ...]  # one per argument, MISSING where there is none
     derivatives: dict[str, Callable[..., Any]]  # operand -> as written in the row
@@ -220,30 +225,46 @@ def rule(
     """
     before, _, behind = arguments.partition("|")
     words = [word.partition("=") for word in (before + behind).split()]
-    row = Rule(name or function.__name__)  # NumPy's name: in node names, errors, test ids
-    row.label = label
-    row.names = tuple([word.lstrip("*") for word, _, _ in words])
-    row.defaults = tuple([ast.literal_eval(text) if equals else MISSING for _, equals, text in words])
-    row.operands = len(before.split())
-    if function in RULES or set(derivatives) - set(row.names[: row.operands]):
+    names = tuple([word.lstrip("*") for word, _, _ in words])
+    defaults = tuple([ast.literal_eval(text) if equals else MISSING for _, equals, text in words])
+    row = new_row(
+        Rule, function, names, defaults, len(before.split()), derivatives, name=name, compute=compute,
+        elementwise=elementwise, variadic=before.startswith("*"),
+    )  # fmt: skip
+    row.label, row.latex, row.precedence, row.javascript = label, latex, precedence, javascript
+    row.operator, row.view, row.holomorphic, row.domain = operator, view, holomorphic, domain
+    row.examples = examples or row.examples
+    for key in (function, *also):
+        RULES[key] = row
+    return row
+
+
+def new_row(
+    kind: type[Rule], function: Any, names: tuple[str, ...], defaults: tuple[Any, ...], operands: int,
+    derivatives: dict[str, Callable[..., Any]], *, name: str = "", compute: Any = None, elementwise: bool | None = None,
+    variadic: bool = False, result: tuple[str, ...] = ("z",),
+) -> Rule:  # fmt: skip
+    """A row that is in no table yet, with what can be said without asking. Of ``names`` the first ``operands`` may be
+    nodes; ``result``: the words by which derivatives mean the result."""
+    row = kind(name or function.__name__)  # NumPy's name: in node names, errors, test ids
+    row.names, row.defaults, row.operands, row.order = names, defaults, operands, names
+    if function in RULES or set(derivatives) - set(names[:operands]):
         raise ValueError(f"row of {row.name}: written twice, or a derivative of no operand")
-    row.function, row.compute, row.operator = function, compute or getattr(function, "compute", function), operator
-    row.required = row.defaults.count(MISSING)
-    row.free = _place_of_out(function, len(row.names))
-    row.variadic, row.view, row.holomorphic, row.joint = before.startswith("*"), view, holomorphic, None
+    row.function, row.compute, row.operator = function, compute or getattr(function, "compute", function), None
+    row.required = defaults.count(MISSING)
+    row.free = _place_of_out(function, len(names))
+    row.variadic, row.view, row.holomorphic, row.joint = variadic, False, True, None
     row.elementwise = (
         isinstance(function, np.ufunc) and function.signature is None if elementwise is None else elementwise
     )
-    row.derivatives, row.latex, row.precedence, row.domain = derivatives, latex, precedence, domain
-    row.javascript = javascript
-    row.examples = examples or (BINARY if row.operands == 2 else UNARY)
+    row.derivatives, row.domain = derivatives, (-2.0, 2.0)
+    row.label = row.latex = row.javascript = ""
+    row.precedence, row.examples = 9, BINARY if operands == 2 else UNARY
     row._keeps, row._of_arity, row._complex = {}, {}, None
     if row.variadic:
         row.reads, row.vjps, row.scalar_vjps = (), (), ()
     else:
-        _compile(row)
-    for key in (function, *also):
-        RULES[key] = row
+        _compile(row, result)
     return row
 
 
@@ -255,9 +276,9 @@ def _place_of_out(function: Any, otherwise: int) -> int:
     return min(names.index("out"), otherwise) if "out" in names else otherwise
 
 
-def _compile(row: Rule) -> None:
-    """Turn the names in each derivative into places in ``saved``."""
-    place = {name: k for k, name in enumerate(row.names)} | {"z": -1}
+def _compile(row: Rule, result: tuple[str, ...] = ("z",)) -> None:
+    """Turn the names in each derivative into places in ``saved``. The first one is g, however it is called."""
+    place = {name: k for k, name in enumerate(row.names)} | dict.fromkeys(result, -1)
     reads: list[Reads | None] = []
     vjps: list[VJP | None] = []
     scalar_vjps: list[VJP | None] = []
@@ -266,7 +287,7 @@ def _compile(row: Rule) -> None:
         if derivative is None:
             reads.append(None), vjps.append(None), scalar_vjps.append(None)  # type: ignore[func-returns-value]
             continue
-        words = [word for word in inspect.signature(derivative).parameters if word != "g"]
+        words = list(inspect.signature(derivative).parameters)[1:]
         read = tuple([place_of(word, place) for word in words])
         reads.append(read)
         broadcasts = row.elementwise and len(row.names) > 1  # one array alone has the shape of its result
@@ -275,16 +296,23 @@ def _compile(row: Rule) -> None:
     row.reads, row.vjps, row.scalar_vjps = tuple(reads), tuple(vjps), tuple(scalar_vjps)
 
 
-def composed(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def composed(
+    *functions: Any, sequences: str = "", untouched: str = ""
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """``@composed(np.vsplit)``: for nodes the decorated function replaces NumPy's.
 
     It has NumPy's signature, and is written with functions that have rows, so it needs no derivative of its own.
     Its values must be NumPy's to the bit.
+
+    A list with nodes in it becomes an array of nodes before the function is called (:class:`Lists`), but for the
+    arguments named here, separated by blanks. ``sequences``: a list of arrays stays one, and lists in it become arrays.
+    ``untouched``: what a list means there is not ours to say.
     """
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        lists = Lists(function, sequences.split(), untouched.split())
         for key in functions:
-            COMPOSED[key], FREE[key] = function, _place_of_out(key, sys.maxsize)
+            COMPOSED[key], FREE[key], LISTS[key] = function, _place_of_out(key, sys.maxsize), lists
         return function
 
     return register
@@ -296,6 +324,8 @@ def primitive(compute: Callable[..., Any]) -> Any:
     @functools.wraps(compute)
     def function(*args: Any, **options: Any) -> Any:
         for x in (*args, *options.values()) if options else args:
+            if type(x) in (list, tuple) and has_gradient(x):
+                x = first_node(x)
             if hasattr(type(x), "family"):  # a node, of whatever array type
                 return x.__array_function__(function, (type(x),), args, options)
         return compute(*args, **options)

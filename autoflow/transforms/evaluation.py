@@ -18,6 +18,7 @@ from .. import pytree
 from ..backprop import passes
 from ..backprop.hooks import leaf_hooks
 from ..errors import lost
+from ..lazy import later
 from ..modes import modes, switched
 from ..nodes.grads import cast_gradient
 from ..nodes.nodes import NodeRole, Variable, VariableRole, gradient_target, value_of
@@ -65,15 +66,21 @@ class Trace:
         )
         self.first = now()  # all that depends on our leaves is made later
         self._stops: dict[Any, Any] = {}
-        with switched(recording=True, depth=switches.depth + 1):
+        self.arguments: list[Any] = []
+        self.leaves: list[Any] = []
+        self.records: list[Any] = []
+
+        def run() -> Any:
             self.arguments = [own_leaves(tree) for tree in originals]
-            self.leaves: list[Any] = [
-                x for tree in self.arguments for x in pytree.tree_leaves(tree) if isinstance(x, NodeRole)
-            ]
+            self.leaves = [x for tree in self.arguments for x in pytree.tree_leaves(tree) if isinstance(x, NodeRole)]
             self.records = [gradient_target(x) for x in self.leaves]
             call.update(zip(places, self.arguments, strict=True))
             named = {name: x for name, x in call.items() if isinstance(name, str)}
-            self.z = f(*[call[k] for k in range(len(args))], **named)
+            return f(*[call[k] for k in range(len(args))], **named)
+
+        with switched(recording=True, depth=switches.depth + 1):
+            checking = (switches.strict or switches.anomaly) and not switches.shadow
+            self.z = later("autoflow.transforms.shadow:checked_run")(run, f, args, options) if checking else run()
 
     def stop(self, z: Any) -> set[Any] | None:
         """Where a pass from ``z`` ends: our leaves, and what does not depend on them. None if it reaches no leaf."""

@@ -25,11 +25,12 @@ import numpy as np
 from .. import pytree
 from ..arrays.devices import brought, to_cpu
 from ..backends.registry import array_type
-from ..errors import LOST, AutoflowError, GradcheckError
-from ..modes import modes
-from ..nodes.nodes import value_of
+from ..errors import LOST, AutoflowError, GradcheckError, LostGradientError
+from ..modes import modes, switched
+from ..nodes.nodes import Variable, value_of
 from ..rules.versions import positional
 from .gradient import differentiated
+from .shadow import checked_run
 from .vjp_jvp import vjp
 
 Array = Any
@@ -53,7 +54,7 @@ def gradcheck(
     rtol, atol : the allowed difference: ``atol + rtol * abs(numeric)``.
 
     Also found: functions that give different results each time, kinks at the point, inputs that are written into, share
-    memory, or have too few digits.
+    memory, or have too few digits; and, if a gradient is wrong, whether NumPy has read numbers of nodes unasked.
 
     >>> gradcheck(lambda x, y: np.sin(x) * y, np.array([0.5, 1.0]), 2.0)
     True
@@ -100,6 +101,12 @@ def check(
         if report.found or not report:
             break
         point = point.gradient()
+    if any([not row.right for row in report.rows]):
+        try:
+            with switched(recording=True):
+                checked_run(lambda: flat(*[Variable(copies[k]) for k in checked]), f, inputs)
+        except LostGradientError as error:
+            report.found.append(str(error))
     return report
 
 

@@ -1,0 +1,290 @@
+"""Who takes a number out of a node? Where NumPy asks nobody, it is read from the program of the caller.
+
+A list of 0-d nodes in place of an array (``np.sum([x, y])``, ``np.array([[0, -w], [w, 0]])``, ``plain * [x, y]``) is
+NumPy's own affair: it asks no node what to do, but takes the number of each by ``__float__``, and the gradient would be
+lost without a word. ``float(x)``, ``f"{x:.3f}"``, Matplotlib and pandas take a number in the very same way, and on
+purpose. What tells them apart is who calls:
+
+* the frame that takes the number is a function of NumPy's, written in Python (``np.mean``). The outermost such frame
+  is the function that the user has called;
+* it is the user's own frame. Its current instruction is a call, and the instructions that begin at the same place in
+  the source have loaded what is called: ``np`` and ``array``, or ``float``. They are looked up in that frame.
+
+A function whose result can carry a gradient (:func:`carries`) is refused, if code outside the standard library and
+``site-packages`` has called it. Where the instructions do not say where they stand in the source
+(``python -X no_debug_ranges``), or are no chain of names (``table["f"](x)``), nothing can be told.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+import inspect
+import os
+import site
+import sys
+import sysconfig
+from dataclasses import dataclass
+from itertools import pairwise
+from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, MemberDescriptorType
+from typing import Any
+
+import numpy as np
+
+from ..errors import LostGradientError
+from ..nodes import versions
+from ..nodes.foreign import wants_numbers
+from ..rules import RULES
+from ..rules.arithmetic import zero
+from ..rules.outside import public_name
+from ..rules.table import COMPOSED
+from ..rules.ufuncs import METHODS
+from ..rules.versions import functions
+from .dispatch import has_scipy_rule
+
+# Constructors whose numbers are those of their arguments; classes, and their methods that take the numbers.
+MADE = functions(np, """
+    arange array asanyarray asarray asarray_chkfinite ascontiguousarray asfortranarray asmatrix bmat fromiter full
+    full_like kaiser require
+""")  # fmt: skip
+CLASSES = {"matrix": "__new__", "poly1d": "__init__", "vectorize": "__call__"}
+IN_PYTHON: dict[CodeType, str] = {}  # code of a function of NumPy's -> its name; filled by name_in_python
+ARRAY_METHODS = frozenset(
+    {"astype", "clip", "cumprod", "cumsum", "dot", "fill", "max", "mean", "min", "prod", "put", "std", "sum", "var"}
+)
+ON_PURPOSE = frozenset({float, format, print, str, repr})
+# What NumPy's functions are; nothing else is looked up in a table, as that would run a ``__hash__`` of the user's.
+KINDS = (np.ufunc, BuiltinFunctionType, FunctionType, type, type(np.sum))
+UNKNOWN: Any = object()
+
+# Instructions, of all versions of Python.
+LOADS = {
+    "LOAD_NAME", "LOAD_GLOBAL", "LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_FAST_BORROW", "LOAD_DEREF", "LOAD_CLASSDEREF",
+    "LOAD_FROM_DICT_OR_DEREF", "LOAD_FROM_DICT_OR_GLOBALS",
+}  # fmt: skip
+ATTRIBUTES = {"LOAD_ATTR", "LOAD_METHOD"}
+CALLS = {"CALL", "PRECALL", "CALL_KW", "CALL_FUNCTION_EX"}
+STORES = {"STORE_SUBSCR", "STORE_SLICE"}
+BESIDE = {"PUSH_NULL", "EXTENDED_ARG", "CACHE", "NOP", "COPY_FREE_VARS", "KW_NAMES", "LOAD_CONST"}
+KEPT = 2000  # places that are remembered
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What an instruction does: "call", "store", "operator", "format" or anything else. What is called, by its names:
+    ("np", "array")."""
+
+    does: str
+    names: tuple[str, ...] = ()
+    is_global: bool = False  # is the first name one of the module or a builtin?
+
+
+PLACES: dict[tuple[int, int], tuple[CodeType, Place]] = {}  # (id of code, instruction) -> the code, and what is there
+
+
+def place_in(frame: FrameType) -> Place:
+    """Where this frame is. (By id, because Python computes the hash of code from all of it. The code is kept, so that
+    no other gets the same id.)"""
+    code, last = frame.f_code, frame.f_lasti
+    known = PLACES.get((id(code), last))
+    if known is None:
+        if len(PLACES) >= KEPT:
+            PLACES.clear()
+        known = PLACES[id(code), last] = code, read_place(code, last)
+    return known[1]
+
+
+def read_place(code: CodeType, last: int) -> Place:
+    """The same, from the instructions."""
+    rows = list(dis.get_instructions(code))
+    k = next((k for k, row in enumerate(rows) if row.offset == last), None)
+    if k is None:
+        return Place("")
+    name = rows[k].opname
+    if name in STORES:
+        return Place("store")
+    if name.startswith(("BINARY_OP", "INPLACE")):
+        return Place("format" if rows[k].argrepr.startswith("%") else "operator")
+    if name not in CALLS:
+        return Place(name)
+    names, is_global = callee(rows[:k], rows[k].positions)
+    return Place("call", names, is_global)
+
+
+def callee(rows: list[Any], call: Any) -> tuple[tuple[str, ...], bool]:
+    """The names of what is called: those loaded by the instructions whose source begins where that of the call begins.
+
+    ``np.sum(x, axis=0)`` loads ``np`` and ``sum``; what belongs to all of the call (its tuple of keywords) is passed
+    over. Where Python does not know the places there are no names.
+    """
+    names: list[str] = []
+    first = ""
+    known = call is not None and call.col_offset is not None
+    for before, row in pairwise([None, *rows]) if known else ():
+        where = row.positions
+        if where is None or (where.lineno, where.col_offset) != (call.lineno, call.col_offset) or where == call:
+            continue
+        if not names and before is not None and "LOAD_FAST" in before.opname and type(before.argval) is tuple:
+            names, first = [str(before.argval[-1])], before.opname  # two instructions in one, from Python 3.13 on
+        if row.opname in LOADS:
+            names, first = [str(row.argval)], row.opname
+        elif row.opname in ATTRIBUTES and names:
+            names.append(str(row.argval))
+        elif row.opname not in BESIDE:
+            names = []  # the result of another call, an element: no chain of names
+    return tuple(names), first in ("LOAD_GLOBAL", "LOAD_NAME")
+
+
+def called_in(frame: FrameType, place: Place) -> Any:
+    """The object that is called there, looked up without running code of anybody's; UNKNOWN if that is not possible."""
+    if not place.names:
+        return UNKNOWN
+    name, *attributes = place.names
+    if place.is_global and frame.f_locals is not frame.f_globals and frame.f_code.co_flags & inspect.CO_OPTIMIZED:
+        x: Any = UNKNOWN
+    else:
+        x = frame.f_locals.get(name, UNKNOWN)
+    if x is UNKNOWN:
+        x = frame.f_globals.get(name, frame.f_builtins.get(name, UNKNOWN))
+    for attribute in attributes:
+        x = attribute_of(x, attribute)
+    return x
+
+
+def attribute_of(x: Any, name: str) -> Any:
+    """``x.name``, if to read it runs no code of a class: no property and no ``__getattr__`` is called."""
+    if isinstance(x, (np.ndarray, np.generic, np.ufunc)):
+        return getattr(x, name, UNKNOWN)
+    found = inspect.getattr_static(x, name, UNKNOWN)
+    if isinstance(found, MemberDescriptorType):  # a slot
+        return getattr(x, name, UNKNOWN)
+    return found.__func__ if isinstance(found, staticmethod) else found
+
+
+# -- whose code, which function ----------------------------------------------------------------------------------------
+
+
+@functools.lru_cache(1000)
+def is_library(file: str) -> bool:
+    """Is this file one of Python's own, or of an installed package?
+
+    >>> is_library(os.__file__), is_library("<stdin>"), is_library("/home/me/model.py")
+    (True, False, False)
+    """
+    if file.startswith("<frozen"):
+        return True
+    parts = file.replace("\\", "/").split("/")
+    return "site-packages" in parts or "dist-packages" in parts or file.startswith(library_folders())
+
+
+@functools.cache
+def library_folders() -> tuple[str, ...]:
+    """Where they are."""
+    paths = [sysconfig.get_paths().get(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
+    users = [site.getusersitepackages()] if hasattr(site, "getusersitepackages") else []
+    return tuple([os.path.join(path, "") for path in [*paths, *users] if path])
+
+
+def is_users(frame: FrameType) -> bool:
+    """Is this code that nobody has installed? Autoflow's own counts: what it asks of NumPy, it asks for the user."""
+    return is_in(frame, versions.PACKAGE) or not is_library(frame.f_code.co_filename)
+
+
+def is_in(frame: FrameType, package: str) -> bool:
+    """Is the frame's module in the package of that name?"""
+    module = frame.f_globals.get("__name__") or ""
+    return module == package or module.startswith(package + ".")
+
+
+def carries(function: Any) -> str | None:
+    """The name of a function of NumPy's (SciPy's, the user's) whose result can carry a gradient; else None.
+
+    >>> carries(np.sum), carries(np.argmax), carries(float), carries(np.add.reduce), carries(np.ones(2).dot)
+    ('np.sum', None, None, 'np.add.reduce', 'ndarray.dot')
+    """
+    if not isinstance(function, KINDS):
+        return None
+    rule = RULES.get(function)
+    if isinstance(function, np.ufunc) and rule is None and function not in COMPOSED and has_scipy_rule(function):
+        rule = RULES.get(function)
+    if rule is not None:
+        return None if all([d is zero for d in rule.derivatives.values()]) else public_name(function)
+    if function in COMPOSED or function in MADE:
+        return public_name(function)
+    if isinstance(function, type):
+        mine = issubclass(function, np.ndarray) or function in functions(np, " ".join(CLASSES))
+        return public_name(function) if mine else None
+    owner = getattr(function, "__self__", None) if isinstance(function, BuiltinFunctionType) else None
+    if isinstance(owner, np.ufunc):
+        return public_name(owner, function.__name__) if owner in METHODS.get(function.__name__, ()) else None
+    if isinstance(owner, np.ndarray) and function.__name__ in ARRAY_METHODS:
+        return f"ndarray.{function.__name__}"
+    return None
+
+
+def name_in_python(code: CodeType) -> str | None:
+    """The name of the function of NumPy's that has this code, if its result can carry a gradient."""
+    if not IN_PYTHON:
+        kinds = {name: vars(np)[name] for name in CLASSES if name in vars(np)}
+        made = [(getattr(kind, CLASSES[name]), public_name(kind)) for name, kind in kinds.items()]
+        made += [(type(x).__getitem__, f"np.{name}") for name, x in (("r_", np.r_), ("mgrid", np.mgrid))]
+        made += [(np.polynomial.Polynomial.__init__, "np.polynomial")]
+        made += [(f, name) for f in (*RULES, *COMPOSED, *MADE) if (name := carries(f)) is not None]
+        for function, name in made:
+            code_of = getattr(getattr(function, "_implementation", function), "__code__", None)
+            if code_of is not None and (getattr(function, "__module__", None) or "").startswith("numpy"):
+                IN_PYTHON[code_of] = name
+    return IN_PYTHON.get(code)
+
+
+# -- the answer --------------------------------------------------------------------------------------------------------
+
+
+def check_taker(x: Any, kind: type, strict: bool) -> None:
+    """Raise LostGradientError if whoever takes the number of x, by ``float``, ``int`` or ``complex``, would lose its
+    gradient. (Called by ``__float__``, which is called by the frame that is asked.)
+
+    ``float(x)`` comes first, because it is called in every training loop.
+    """
+    frame = sys._getframe(3)
+    place = place_in(frame)
+    function = called_in(frame, place) if place.does == "call" else UNKNOWN
+    if place.does == "format" or (isinstance(function, KINDS) and function in ON_PURPOSE):
+        return
+    if wants_numbers(versions.calling_module()):
+        return
+    if place.does == "store":
+        raise LostGradientError(
+            f"plain[i] = {x.name} would store the number only, and its gradient would be lost. Make the array with "
+            f"af.zeros(...) or np.zeros_like(node), then the write is recorded; or plain[i] = float(node)."
+        )
+    if kind is not int and (name := taker(frame, place, function)) is not None:
+        raise LostGradientError(
+            f"{name} would take the number of {x.name}, and its gradient would be lost: NumPy does not ask the nodes "
+            f"in a list. Write af.array([...]) or af.stack in place of the list; or float(x), if only the number is "
+            f"meant, as in losses.append(float(loss))."
+        )
+    if strict:
+        raise LostGradientError(
+            f"{kind.__name__}({x.name}) leaves the graph, and strict mode refuses that but for float(x) itself and for "
+            f"printing: use the node itself, or x.value.item() to leave on purpose"
+        )
+
+
+def taker(frame: Any, place: Place, function: Any) -> str | None:
+    """What takes the number, if that loses a gradient and the call is the user's own: its name."""
+    if not is_in(frame, "numpy"):
+        if not is_users(frame):
+            return None
+        return "an operator of a plain array and a list" if place.does == "operator" else carries(function)
+    code = frame.f_code
+    while frame is not None and is_in(frame, "numpy"):
+        if wants_numbers(frame.f_globals.get("__name__")):
+            return None
+        frame, code = frame.f_back, frame.f_code
+    if frame is None or not is_users(frame):
+        return None
+    if (name := name_in_python(code)) is not None:
+        return name
+    outer = place_in(frame)
+    return carries(called_in(frame, outer)) if outer.does == "call" else None

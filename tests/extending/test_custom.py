@@ -1,0 +1,245 @@
+"""Rules of users: arguments of any name, in any order, of any kind; and what a rule loses is found."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import autoflow as af
+from autoflow.errors import LostGradientError, NoRuleError
+from autoflow.rules.table import RULES
+
+
+@pytest.fixture(autouse=True)
+def rows_as_before() -> Iterator[None]:
+    """Rows that a test adds are gone after it: other tests go through the table."""
+    before = dict(RULES)
+    yield
+    for function in set(RULES) - set(before):
+        del RULES[function]
+
+
+# Names that mean something else in a row, in a derivative, or in the functions that take derivatives by name.
+# fmt: off
+NAMES = (
+    "z", "g", "ans", "x_shape", "z_shape", "g_dtype", "name", "label", "latex", "function", "words", "domain", "view",
+    "compute", "also", "examples", "elementwise", "replace", "arguments", "operator", "precedence", "javascript",
+    "holomorphic", "derivatives", "row", "kind", "order", "result", "self", "k", "saved",
+)
+# fmt: on
+
+
+def made(text: str, name: str = "f") -> Any:
+    """A function or lambda with arguments of given names."""
+    space: dict[str, Any] = {"np": np}
+    exec(text, space)
+    return space[name]
+
+
+@pytest.mark.parametrize("form", ["primitive", "register_rule", "elementwise"])
+@pytest.mark.parametrize("name", NAMES)
+def test_an_argument_may_have_any_name(name: str, form: str) -> None:
+    f = made(f"def f(x, {name}): return np.sin(x) * {name}**2")
+    first = "g" if name != "g" else "dz"
+    derivatives = {
+        "x": made(f"f = lambda {first}, x, {name}: {first} * np.cos(x) * {name}**2"),
+        name: made(f"f = lambda {first}, x, {name}: {first} * np.sin(x) * 2 * {name}"),
+    }
+    if form == "register_rule":
+        f = af.register_rule(f, **derivatives)
+    else:
+        f = af.primitive(f, elementwise=form == "elementwise").defvjp(**derivatives)
+    x, y = np.array([0.3, 0.4]), np.array([1.5, -2.0])
+    for call in (lambda x, y: f(x, y), lambda x, y: f(x, **{name: y}), lambda x, y: f(**{name: y}, x=x)):
+        dx, dy = af.grad(lambda x, y, call=call: np.sum(call(x, y)), (0, 1))(x, y)
+        np.testing.assert_allclose(dx, np.cos(x) * y**2)
+        np.testing.assert_allclose(dy, np.sin(x) * 2 * y)
+    np.testing.assert_allclose(af.hessian(lambda y: np.sum(f(x, y)))(y), np.diag(2 * np.sin(x)))
+
+
+def test_the_result_is_z_or_ans() -> None:
+    @af.primitive
+    def exp(x: Any) -> Any:
+        return np.exp(x)
+
+    @af.primitive
+    def power(x: Any, z: Any) -> Any:
+        return x**z
+
+    exp.defvjp(x=lambda g, ans: g * ans)
+    power.defvjp(x=lambda g, x, z, ans: g * z * ans / x, z=lambda g, x, ans: g * np.log(x) * ans)
+    assert af.grad(exp)(1.0) == np.exp(1.0)
+    assert af.grad(lambda x: power(x, 3.0))(2.0) == 12.0
+    assert af.grad(power, 1)(2.0, 3.0) == pytest.approx(8 * np.log(2))
+    exp.defvjp(x=lambda g, z: g * z)
+    assert af.grad(exp)(1.0) == np.exp(1.0)
+
+
+class Thing:
+    """Something that no array can be made of."""
+
+    factor = 2.0
+
+
+OTHERS: dict[str, Any] = {
+    "f": lambda t: t * 2.0, "mode": "double", "nothing": None, "thing": Thing(), "table": {"factor": 2.0},
+    "shape": (2,), "mask": np.array([True, False]), "kind": np.float64, "n": 3,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("keyword", [False, True])
+@pytest.mark.parametrize("other", OTHERS)
+def test_arguments_that_are_no_arrays_may_stand_anywhere(other: str, keyword: bool) -> None:
+    x, y = np.array([0.3, 0.4]), np.array([1.5, -2.0])
+    for order in itertools.permutations(["x", "y", "other"]):
+        f = made(f"def f({', '.join(order)}): seen.append(other); return x * y**2")
+        seen: list[Any] = []
+        f.__globals__["seen"] = seen
+        f = af.primitive(f)
+        f.defvjp(y=lambda g, x, y, other, seen=seen: (seen.append(other), g * 2 * x * y)[1])
+        f.defvjp(x=lambda g, y: g * y**2)
+
+        def call(x: Any, y: Any, f: Any = f, order: Any = order) -> Any:
+            given = {"x": x, "y": y, "other": OTHERS[other]}
+            return np.sum(f(**given) if keyword else f(*[given[name] for name in order]))
+
+        dx, dy = af.grad(call, (0, 1))(x, y)
+        np.testing.assert_allclose(dx, y**2)
+        np.testing.assert_allclose(dy, 2 * x * y)
+        np.testing.assert_allclose(af.grad(call, 1)(x, y), 2 * x * y)
+        assert len(seen) >= 3
+        assert all([np.all(v == OTHERS[other]) for v in seen])
+
+
+def test_keyword_only_arguments_and_defaults() -> None:
+    @af.primitive
+    def f(mode: str, x: Any, power: Any = 2, *, scale: Any = 1.0) -> Any:
+        assert mode == "usual"
+        return scale * x**power
+
+    f.defvjp(x=lambda g, x, power, scale: g * scale * power * x ** (power - 1))
+    f.defvjp(scale=lambda g, x, power: g * x**power)
+    assert af.grad(lambda x: f("usual", x))(3.0) == 6.0
+    assert af.grad(lambda x: f("usual", x, 3, scale=2.0))(3.0) == 54.0
+    assert af.grad(lambda s: f("usual", 3.0, scale=s))(2.0) == 9.0
+    x = af.Variable(3.0)
+    for wrong in (lambda: f("usual", x, 3, 2.0), lambda: f(x), lambda: f("usual", x, y=2), lambda: f("usual", x, x=x)):
+        with pytest.raises((NoRuleError, TypeError)):
+            wrong()
+
+
+def test_a_node_where_no_derivative_is_known_is_refused() -> None:
+    """In either place: its gradient would be zero in silence."""
+
+    @af.primitive
+    def f(a: Any, x: Any, b: Any = 1.0) -> Any:
+        return a * x * b
+
+    f.defvjp(x=lambda g, a, b: g * a * b)
+    x = af.Variable(2.0)
+    for call in (lambda: f(x, x), lambda: f(1.0, x, x), lambda: f(1.0, x, b=[x]), lambda: f(a=x, x=1.0)):
+        with pytest.raises(NoRuleError, match=r"f has no derivative by [ab]"):
+            call()
+    assert f(x.value, x, af.Constant(3.0)).requires_grad
+    with af.no_grad():
+        assert f(x, x) == 4.0
+
+
+def test_a_node_from_outside_is_refused() -> None:
+    """The function gets plain arrays, so what it captures has no way back."""
+    w = af.Variable(2.0)
+    scaled = af.primitive(lambda x: x * w).defvjp(x=lambda g: g * w.value)
+    with pytest.raises(LostGradientError, match="used a node from outside"):
+        scaled(af.Variable(3.0))
+
+
+def test_a_derivative_may_have_defaults() -> None:
+    powers = [af.primitive(lambda x, k=k: x**k) for k in (2, 3)]
+    for k, f in zip((2, 3), powers, strict=True):
+        f.defvjp(x=lambda g, x, n=k: g * n * x ** (n - 1))
+    assert [float(af.grad(f)(2.0)) for f in powers] == [4.0, 12.0]
+
+
+@pytest.mark.parametrize(
+    ("derivative", "words"),
+    [
+        (lambda x, g: g * x, "gets g = dL/d"), (lambda x: x, "gets g = dL/d"), (lambda: 1.0, "gets g = dL/d"),
+        (lambda g, q: g * q, "reads q, which is not known"), (lambda g, x_size: g, "reads x_size"),
+        (lambda g, *xs: g, "reads xs"), (lambda *xs: xs[0], "reads xs"), (lambda g, *, x: g * x, "reads x"),
+    ],
+)  # fmt: skip
+def test_a_derivative_says_what_it_reads(derivative: Any, words: str) -> None:
+    f = af.primitive(lambda x, y: x * y)
+    with pytest.raises(TypeError, match=words):
+        f.defvjp(x=derivative)
+
+
+# How a derivative of x**3 · 2 can lose g, x or the result on its way: all have the right numbers.
+LOSSES: dict[str, Any] = {
+    "full of g": lambda g, x, z: np.full(x.shape, g) * 6 * x**2,
+    "array of g": lambda g, x, z: np.sum(np.array([[g], [g]]), axis=0)[0] * 3 * x**2,
+    "g.value": lambda g, x, z: plain(g) * 6 * x**2,
+    "float of g": lambda g, x, z: float(g) * 6 * x**2,
+    "asarray of x": lambda g, x, z: g * 6 * np.asarray(x) ** 2,
+    "array of x": lambda g, x, z: g * 6 * np.array([x, x])[0] ** 2,
+    "full of z": lambda g, x, z: g * 6 * x**2 * (np.full(2, z) / z),
+    "one x of two": lambda g, x, z: g * 6 * np.array(x) * x,
+    "in two steps": lambda g, x, z: np.full(2, g * 2.0) * 3 * (x * x),
+}
+
+
+def plain(x: Any) -> Any:
+    return x.value if isinstance(x, af.Node) else x
+
+
+ORDERS: dict[str, Any] = {
+    "jvp": lambda f, x: af.jvp(f, (x,), (np.ones(2),))[1],
+    "hessian": lambda f, x: af.hessian(lambda x: f(np.sin(x)))(x),
+    "hessian of a square": lambda f, x: af.hessian(lambda x: f(x) ** 2)(x),
+    "hvp": lambda f, x: af.hvp(lambda x: f(x) * x[0], (x,), (np.ones(2),)),
+    "jacobian of grad": lambda f, x: af.jacobian(af.grad(lambda x: np.sin(f(x))))(x),
+}
+
+
+@pytest.mark.parametrize("kind", ["primitive", "Function"])
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_what_a_rule_loses_is_found_when_it_is_differentiated_again(loss: str, order: str, kind: str) -> None:
+    """The answer is right, or there is an error; the first derivative is always right."""
+
+    def cubes(x: Any) -> Any:
+        return np.sum(2 * x**3)
+
+    class Cubes(af.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x, z := cubes(x))
+            return z
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return LOSSES[loss](g, *ctx.saved_tensors)
+
+    f = Cubes.apply if kind == "Function" else af.primitive(cubes).defvjp(x=lambda g, x, z: LOSSES[loss](g, x, z))
+    x = np.array([0.3, -1.2])
+    np.testing.assert_allclose(af.grad(f)(x), 6 * x**2)
+    try:
+        found = ORDERS[order](f, x)
+    except LostGradientError as raised:
+        error = str(raised)
+    else:
+        np.testing.assert_allclose(np.asarray(found), np.asarray(ORDERS[order](cubes, x)), atol=1e-12)
+        return
+    assert any(words in error for words in ("lost the history of g", "without asking the nodes", "take the number"))
+
+
+def test_right_rules_are_differentiated_again() -> None:
+    right = af.primitive(lambda x: np.sum(2 * x**3)).defvjp(x=lambda g, x: g * 6 * x**2)
+    x = np.array([0.3, -1.2])
+    for order, differentiate in ORDERS.items():
+        ours, theirs = differentiate(right, x), differentiate(lambda x: np.sum(2 * x**3), x)
+        np.testing.assert_allclose(np.asarray(ours), np.asarray(theirs), err_msg=order)

@@ -1,0 +1,195 @@
+"""Numbers that NumPy reads past us: found in strict mode, in anomaly mode and by af.check, and nothing else is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import autoflow as af
+from autoflow.errors import GradcheckError, LostGradientError
+from autoflow.modes import switched
+from autoflow.nodes.nodes import value_of
+from autoflow.rules.table import RULES
+
+V = np.array([1.5, -0.7, 0.4])
+
+
+def filled(v: Any) -> Any:
+    """An array that was made before it had a history."""
+    z = np.zeros_like(v)
+    z[0] = v[0] ** 2
+    return np.array([z, z])
+
+
+# Functions of a vector in which numbers are read past us; each also lets a gradient through.
+READ = {
+    "array of arrays": lambda v: np.array([v * 2, v]),
+    "array of slices": lambda v: np.array([v[:2], v[1:]]),
+    "full": lambda v: np.full(3, v[0] * 1.0),
+    "asarray": lambda v: np.asarray(v) * v,
+    "array": lambda v: np.array(v * v) * v,
+    "float32": lambda v: np.float32(v[0]) * v,
+    "complex numbers": lambda v: np.abs(np.array([v[0], 1j])),
+    "method of a plain array": lambda v: np.ones((2, 3)).dot(v),
+    "slice of a plain array": lambda v: stored(np.zeros(3), v),
+    "default of select": lambda v: np.select([V > 2], [V], default=v[0]),
+    "written first": filled,
+    "an outer generator": lambda v: np.random.random(3) * np.array([v, v]).sum(),
+}
+
+
+def stored(plain: Any, v: Any) -> Any:
+    plain[:] = v
+    return plain
+
+
+# Functions in which nothing is lost; numbers leave on purpose, or do not matter.
+KEPT = {
+    "af.array": lambda v: af.array([v * 2, v]),
+    "stack": lambda v: np.stack([v[:2], v[1:]]),
+    "value, float, detach": lambda v: v * v.value * float(v[0]) * v.detach() * af.stop_gradient(v[1]) * v[2].item(),
+    "kept for a picture": lambda v: (SEEN.append(np.asarray(v)), v)[1],
+    "a condition": lambda v: np.where(np.asarray(v) > 0, v, -v),
+    "steps": lambda v: v * np.argmax(np.asarray(v)) + np.sort(v) + v[np.argsort(np.array(v))],
+    "views and writes": lambda v: written(v * 1.0),
+    "c_ and r_": lambda v: np.c_[v, v][0] @ np.r_[v[0], v[1:2]],
+    "random numbers": lambda v: v * np.random.default_rng().normal(size=3),
+    "an outer generator": lambda v: v * np.random.random(3),
+    "a gradient inside": lambda v: af.grad(lambda x: np.sum(np.sin(x * v)))(v * 2.0),
+    "a solved system": lambda v: np.linalg.solve(np.diag(v), v[::-1] * 2.0),
+    "an unused list": lambda v: (np.array([v, v]), v * 2.0)[1],
+}
+SEEN: list[Any] = []
+
+
+def written(a: Any) -> Any:
+    b = a[1:]
+    b *= a[0]
+    a[0] = np.tanh(b[1])
+    a.sort()
+    return a
+
+
+def loss(f: Any) -> Any:
+    return lambda v: np.sum(np.sin(np.real(f(v)))) + np.sum(v * v)
+
+
+MODES = {"strict": lambda: af.options(strict=True), "anomaly": af.detect_anomaly}
+WORDS = r"numbers of nodes reach the result .*test_shadow\.py:\d+.*np\.full.*af\.array.*af\.stop_gradient"
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", READ)
+def test_numbers_that_are_read_past_us_are_found(name: str, mode: str) -> None:
+    f = loss(READ[name])
+    af.grad(f)(V)  # in silence, usually
+    with MODES[mode](), pytest.raises(LostGradientError, match=WORDS):
+        af.grad(f)(V)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", KEPT)
+def test_nothing_is_refused_where_nothing_is_lost(name: str, mode: str) -> None:
+    f = loss(KEPT[name])
+    with np.errstate(all="ignore"):
+        np.random.seed(7)
+        right = af.grad(f)(V)
+        np.random.seed(7)
+        with MODES[mode]():
+            again = af.grad(f)(V)
+    assert ("random" in name and "outer" not in name) or np.array_equal(right, again)
+
+
+TRANSFORMS = {
+    "vjp": lambda f: af.vjp(f, V),
+    "jvp": lambda f: af.jvp(f, (V,), (V,)),
+    "hvp": lambda f: af.hvp(f, (V,), (V,)),
+    **{name: lambda f, name=name: getattr(af, name)(f)(V) for name in ["value_and_grad", "jacobian", "hessian"]},
+}
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_every_transform_looks(name: str) -> None:
+    f = loss(READ["full"])
+    with af.options(strict=True), pytest.raises(LostGradientError, match="numbers of nodes reach the result"):
+        TRANSFORMS[name](f)
+
+
+def test_check_says_what_is_wrong() -> None:
+    report = af.check(loss(READ["array of arrays"]), V)
+    assert not report
+    assert any("numbers of nodes reach the result" in text for text in report.found)
+    with pytest.raises(GradcheckError, match="numbers of nodes reach the result"):
+        af.gradcheck(loss(READ["full"]), V)
+    report = af.check(loss(lambda v: v * af.stop_gradient(v)), V)
+    assert (bool(report), report.found) == (False, [])  # wrong, but on purpose
+
+
+def test_the_line_is_that_of_the_first_operation() -> None:
+    def f(v: Any) -> Any:
+        a = v * 2.0
+        b = np.full(3, a[0])
+        c = a * 3.0
+        return np.sum(c * b)  # here
+
+    with af.options(strict=True), pytest.raises(LostGradientError) as caught:
+        af.grad(f)(V)
+    line = f.__code__.co_firstlineno + 4
+    assert f"(first used in multiply, at {f.__code__.co_filename}:{line})" in str(caught.value)
+
+
+def test_generators_go_on_as_if_there_had_been_one_run() -> None:
+    rng = np.random.default_rng(3)
+
+    def f(v: Any) -> Any:
+        return np.sum(v * rng.normal(size=3))
+
+    rng = np.random.default_rng(3)
+    right, after = af.grad(f)(V), rng.normal()
+    rng = np.random.default_rng(3)
+    with af.options(strict=True):
+        assert np.array_equal(af.grad(f)(V), right)
+    assert rng.normal() == after
+
+
+def test_a_function_that_differs_each_time_is_not_judged() -> None:
+    calls: list[int] = []
+
+    def f(v: Any) -> Any:
+        calls.append(1)
+        return np.sum(v * len(calls))
+
+    with af.options(strict=True):
+        assert np.all(af.grad(f)(V) > 0)
+
+
+def test_memory_in_a_shadow_run_has_other_numbers() -> None:
+    x = af.Variable([1.0, 0.0, -2.0])
+    with switched(shadow=True):
+        y, s = x * 2.0, np.sum(x)
+        z = np.positive(y)
+    for node in (y, z, s, z[1:], z.T):
+        assert not np.any(np.asarray(node) == value_of(node)) or node.base is not None
+    assert y.tolist() == [2.0, 0.0, -4.0]
+    assert (np.asarray(z) != z.value).all()
+    assert (np.sign(np.asarray(z))[[0, 2]] == [1.0, -1.0]).all()
+    z.sum().backward()
+    assert x.grad.tolist() == [2.0] * 3
+
+
+def test_rules_read_no_memory_of_nodes() -> None:
+    """So a shadow run of any function in the table has the numbers of the other run: here on those of one array."""
+    x = np.array([[0.3, 0.8], [0.6, 0.2]])
+    tried = 0
+    for function, row in list(RULES.items()):
+        if not isinstance(function, np.ufunc) or function.nin != 1 or getattr(np, function.__name__, None) is None:
+            continue
+        with np.errstate(all="ignore"):
+            plain = function(np.positive(af.Variable(x)))
+            with switched(shadow=True):
+                shadow = function(np.positive(af.Variable(x)))
+        assert np.array_equal(plain.value, shadow.value, equal_nan=True), row
+        tried += 1
+    assert tried > 30
