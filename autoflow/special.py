@@ -11,7 +11,7 @@ numbers halfway. Those are here, with SciPy's names, arguments and values.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,9 @@ except ImportError as error:
     raise ImportError("af.special computes with SciPy, which is not installed: pip install scipy") from error
 from .rules import bessel
 from .rules.special import lambertw as lambert
+
+if TYPE_CHECKING:
+    from .nodes.nodes import Node
 
 Array = Any
 __all__ = [
@@ -66,7 +69,7 @@ rule(sum_of_exponentials, "x b=None | axis=None keepdims=False", "logΣexp", r"\
                of((2, 3), (2, 1), axis=(0, 1), keepdims=True)))  # fmt: skip
 
 
-def logsumexp(a: Any, axis: Axis = None, b: Any = None, keepdims: bool = False) -> Array:
+def logsumexp(a: Any, axis: Axis = None, b: Any = None, keepdims: bool = False) -> Node:
     """log Σ b eᵃ, which does not overflow. Shapes: as of a sum of ``a``; ``b`` broadcasts.
 
     >>> import autoflow as af
@@ -79,7 +82,7 @@ def logsumexp(a: Any, axis: Axis = None, b: Any = None, keepdims: bool = False) 
     return sum_of_exponentials(as_array(a), None if b is None else as_array(b), axis, keepdims)
 
 
-def softmax(x: Any, axis: Axis = None) -> Array:
+def softmax(x: Any, axis: Axis = None) -> Node:
     """eˣ / Σ eˣ, over all elements unless ``axis`` says along which.
 
     >>> from autoflow import special
@@ -91,7 +94,7 @@ def softmax(x: Any, axis: Axis = None) -> Array:
     return e / np.sum(e, axis=axis, keepdims=True)
 
 
-def log_softmax(x: Any, axis: Axis = None) -> Array:
+def log_softmax(x: Any, axis: Axis = None) -> Node:
     """x − log Σ eˣ, over all elements unless ``axis`` says along which.
 
     >>> from autoflow import special
@@ -106,7 +109,7 @@ def log_softmax(x: Any, axis: Axis = None) -> Array:
 # ---------------------------------------------------------------- gamma
 
 
-def polygamma(n: int, x: Any) -> Array:
+def polygamma(n: int, x: Any) -> Node:
     """The n-th derivative of ψ: (−1)ⁿ⁺¹ n! ζ(n + 1, x) (DLMF 25.11.12). Real x.
 
     >>> from autoflow import special
@@ -118,7 +121,7 @@ def polygamma(n: int, x: Any) -> Array:
     return ((-1.0) ** (n + 1) * math.factorial(n)) * scipy_special.zeta(n + 1.0, as_array(x))
 
 
-def multigammaln(a: Any, d: int) -> Array:
+def multigammaln(a: Any, d: int) -> Node:
     """log of the multivariate gamma function, Σⱼ log Γ(a + (1 − j)/2) + d(d − 1)/4 log π for j = 1 ... d.
 
     >>> from autoflow import special
@@ -134,7 +137,7 @@ def multigammaln(a: Any, d: int) -> Array:
     return z
 
 
-def factorial(x: Any) -> Array:
+def factorial(x: Any) -> Node:
     """Γ(x + 1), and 0 for negative x, as ``scipy.special.factorial(x, extend="zero")``.
 
     >>> from autoflow import special
@@ -142,10 +145,11 @@ def factorial(x: Any) -> Array:
     array([0., 1., 6.])
     """
     x = as_array(x)
-    return np.where(x < 0, 0, scipy_special.gamma(np.where(x < 0, 0, x) + 1))
+    z: Any = np.where(x < 0, 0, scipy_special.gamma(np.where(x < 0, 0, x) + 1))
+    return z
 
 
-def lambertw(z: Any, k: int = 0, tol: float = 1e-8) -> Array:
+def lambertw(z: Any, k: int = 0, tol: float = 1e-8) -> Node:
     """The k-th branch of the inverse of w eʷ; complex.
 
     >>> from autoflow import special
@@ -158,7 +162,7 @@ def lambertw(z: Any, k: int = 0, tol: float = 1e-8) -> Array:
 # ---------------------------------------------------------------- others
 
 
-def diric(x: Any, n: int) -> Array:
+def diric(x: Any, n: int) -> Node:
     """sin(nx/2) / (n sin(x/2)); ±1 where both are 0.
 
     >>> from autoflow import special

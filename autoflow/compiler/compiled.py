@@ -17,7 +17,7 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Callable
 from operator import attrgetter
-from typing import Any
+from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -39,6 +39,8 @@ from .trace.recorded import Recorded, record
 from .trace.traced import Traced
 
 Array = Any
+P = ParamSpec("P")
+R = TypeVar("R")
 MANY = 8
 SLOW = (
     "the compiled {} has been recorded {} times, because something that it finds outside changes between the calls (a "
@@ -57,10 +59,10 @@ ANOTHER_CLASS = (
 ANOTHER = object()  # stands for: that call needs another program
 
 
-class Compiled:
+class Compiled(Generic[P, R]):
     """What :func:`compile` returns: call it like the function. ``plan()`` shows what it does."""
 
-    def __init__(self, f: Callable[..., Any], *, fallback: bool, verify: bool, limit: int, **how: Any) -> None:
+    def __init__(self, f: Callable[P, R], *, fallback: bool, verify: bool, limit: int, **how: Any) -> None:
         functools.update_wrapper(self, f)
         self.f, self.fallback, self.verify, self.limit, self.how = f, fallback, verify, limit, how
         self.entries: OrderedDict[Any, Entry | None] = OrderedDict()
@@ -68,7 +70,7 @@ class Compiled:
         self.renewed = 0  # how often something outside had changed
         self.lock = threading.RLock()  # two threads do not record the same
 
-    def __call__(self, *args: Any, **options: Any) -> Any:
+    def __call__(self, *args: P.args, **options: P.kwargs) -> R:
         entry = self.latest
         if entry is None or options:
             return self.at_length(args, options)
@@ -86,10 +88,10 @@ class Compiled:
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
 
-    def __copy__(self) -> Compiled:
+    def __copy__(self) -> Compiled[P, R]:
         return made(self.f, self.options())
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Compiled[P, R]:
         return made(copy.deepcopy(self.f, memo), self.options())
 
     def options(self) -> dict[str, Any]:
@@ -187,7 +189,7 @@ class Compiled:
             self.entries.popitem(last=False)
         return entry
 
-    def plan(self) -> Any:
+    def plan(self) -> Report:
         """What the program that was used last does: calls, buffers, bytes, as a table and as a picture.
 
         >>> import autoflow as af
@@ -210,7 +212,7 @@ class Compiled:
         return f"<compiled {self.name}, {counted(len(self.entries), 'program')}>"
 
 
-def made(f: Callable[..., Any], options: dict[str, Any]) -> Compiled:
+def made(f: Callable[P, R], options: dict[str, Any]) -> Compiled[P, R]:
     """What pickle calls."""
     return Compiled(f, **options)
 
@@ -293,6 +295,16 @@ def check_equal(eager: Any, ours: Any, name: str, because: str) -> None:
             )
 
 
+@overload
+def compile(
+    f: Callable[P, np.ndarray], *, fallback: bool = ..., verify: bool = ..., watch: bool = ..., limit: int = ...,
+    checkpointing: str | None = ...,
+) -> Compiled[P, np.ndarray]: ...  # fmt: skip
+@overload
+def compile(
+    f: Callable[P, R], *, fallback: bool = ..., verify: bool = ..., watch: bool = ..., limit: int = ...,
+    checkpointing: str | None = ...,
+) -> Compiled[P, R]: ...  # fmt: skip
 def compile(
     f: Callable[..., Any], *, fallback: bool = False, verify: bool = False, watch: bool = True, limit: int = 32,
     checkpointing: str | None = None,

@@ -52,7 +52,7 @@ class Record:
 
     def __call__(self, g: Array) -> tuple[Array | None, ...]:
         """What is sent to each operand, given ``g``, the gradient of this value. If it is a node, recorded."""
-        return later("autoflow.backprop.passes:send")(self, g)  # type: ignore[no-any-return]
+        return later("autoflow.backprop.passes:send")(self, g)
 
     @property
     def node_name(self) -> str:
@@ -62,7 +62,7 @@ class Record:
     @property
     def shape(self) -> tuple[int, ...]:
         """Shape of the value."""
-        return self.saved[-1].shape  # type: ignore[no-any-return]
+        return self.saved[-1].shape
 
     @property
     def dtype(self) -> Any:
@@ -101,7 +101,7 @@ class Record:
     @property
     def entered(self) -> tuple[tuple[str, int], ...]:
         """The same, each with the number of the entering: a block that is entered twice is two boxes in a picture."""
-        return (self.extra or {}).get("scope", ())  # type: ignore[no-any-return]
+        return (self.extra or {}).get("scope", ())
 
     def __repr__(self) -> str:
         return f"<{self.name} of {self.node_name}>"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar, overload
 
 import numpy as np
 
@@ -20,8 +20,41 @@ from ..rules.shapes import as_array
 from .evaluation import Argnum, Trace, chosen
 
 Array = Any
+P = ParamSpec("P")
+T = TypeVar("T")
+Tree = TypeVar("Tree", contravariant=True)
+R = TypeVar("R", covariant=True)
 
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    # What an editor knows of a transformed function: it takes what f takes. First an array or a number, where the
+    # derivative is an array; or a container, where it is the same container.
+    OfArray: TypeAlias = Callable[Concatenate[np.ndarray, P], T] | Callable[Concatenate[float, P], T]
+    Derivative: TypeAlias = Callable[Concatenate[ArrayLike, P], T]
+
+    class OfTree(Protocol[Tree, P, R]):
+        """A function of a container first."""
+
+        def __call__(self, tree: Tree, /, *args: P.args, **options: P.kwargs) -> R: ...
+
+
+@overload
+def grad(f: OfArray[P, Any], *, allow_unused: bool = ..., holomorphic: bool = ...) -> Derivative[P, np.ndarray]: ...
+@overload
+def grad(
+    f: Callable[Concatenate[Tree, P], Any], *, allow_unused: bool = ..., holomorphic: bool = ...
+) -> OfTree[Tree, P, Tree]: ...
+@overload
+def grad(
+    f: Callable[P, Any],
+    argnum: Argnum | None = ...,
+    *,
+    argnums: Argnum | None = ...,
+    allow_unused: bool = ...,
+    holomorphic: bool = ...,
+) -> Callable[P, Any]: ...
 def grad(
     f: Callable[..., Any], argnum: Argnum | None = None, *, argnums: Argnum | None = None,
     allow_unused: bool = False, holomorphic: bool = False,
@@ -58,6 +91,23 @@ def grad(
     return _returning(1, f, chosen(argnum, argnums), allow_unused=allow_unused, holomorphic=holomorphic)
 
 
+@overload
+def value_and_grad(
+    f: OfArray[P, Any], *, allow_unused: bool = ..., holomorphic: bool = ...
+) -> Derivative[P, tuple[np.ndarray, np.ndarray]]: ...
+@overload
+def value_and_grad(
+    f: Callable[Concatenate[Tree, P], Any], *, allow_unused: bool = ..., holomorphic: bool = ...
+) -> OfTree[Tree, P, tuple[np.ndarray, Tree]]: ...
+@overload
+def value_and_grad(
+    f: Callable[P, Any],
+    argnum: Argnum | None = ...,
+    *,
+    argnums: Argnum | None = ...,
+    allow_unused: bool = ...,
+    holomorphic: bool = ...,
+) -> Callable[P, tuple[np.ndarray, Any]]: ...
 def value_and_grad(
     f: Callable[..., Any], argnum: Argnum | None = None, *, argnums: Argnum | None = None,
     allow_unused: bool = False, holomorphic: bool = False,
@@ -71,6 +121,23 @@ def value_and_grad(
     return _returning((0, 1), f, chosen(argnum, argnums), allow_unused=allow_unused, holomorphic=holomorphic)
 
 
+@overload
+def grad_and_aux(
+    f: OfArray[P, tuple[Any, T]], *, allow_unused: bool = ..., holomorphic: bool = ...
+) -> Derivative[P, tuple[np.ndarray, T]]: ...
+@overload
+def grad_and_aux(
+    f: Callable[Concatenate[Tree, P], tuple[Any, T]], *, allow_unused: bool = ..., holomorphic: bool = ...
+) -> OfTree[Tree, P, tuple[Tree, T]]: ...
+@overload
+def grad_and_aux(
+    f: Callable[P, Any],
+    argnum: Argnum | None = ...,
+    *,
+    argnums: Argnum | None = ...,
+    allow_unused: bool = ...,
+    holomorphic: bool = ...,
+) -> Callable[P, tuple[Any, Any]]: ...
 def grad_and_aux(
     f: Callable[..., Any], argnum: Argnum | None = None, *, argnums: Argnum | None = None,
     allow_unused: bool = False, holomorphic: bool = False,
@@ -89,6 +156,23 @@ def grad_and_aux(
     return _returning((1, 2), f, chosen(argnum, argnums), aux=True, allow_unused=allow_unused, holomorphic=holomorphic)
 
 
+@overload
+def elementwise_grad(
+    f: OfArray[P, Any], *, allow_unused: bool = ..., holomorphic: bool = ...
+) -> Derivative[P, np.ndarray]: ...
+@overload
+def elementwise_grad(
+    f: Callable[Concatenate[Tree, P], Any], *, allow_unused: bool = ..., holomorphic: bool = ...
+) -> OfTree[Tree, P, Tree]: ...
+@overload
+def elementwise_grad(
+    f: Callable[P, Any],
+    argnum: Argnum | None = ...,
+    *,
+    argnums: Argnum | None = ...,
+    allow_unused: bool = ...,
+    holomorphic: bool = ...,
+) -> Callable[P, Any]: ...
 def elementwise_grad(
     f: Callable[..., Any], argnum: Argnum | None = None, *, argnums: Argnum | None = None,
     allow_unused: bool = False, holomorphic: bool = False,

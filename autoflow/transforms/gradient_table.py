@@ -16,7 +16,7 @@ from ..backprop import passes
 from ..errors import lost
 from ..modes import switched
 from ..nodes.grads import added, checked_grad, fitted
-from ..nodes.nodes import NodeRole, Variable, VariableRole, source_of
+from ..nodes.nodes import Node, NodeRole, Variable, VariableRole, source_of
 from .evaluation import border, copied
 
 Array = Any
@@ -49,7 +49,7 @@ class Gradients:
     def __init__(self, pairs: Iterable[tuple[Any, Any]] = ()) -> None:
         self._found: dict[Any, Any] = dict(pairs)
 
-    def __getitem__(self, node: Any) -> Array:
+    def __getitem__(self, node: Any) -> np.ndarray:
         if node not in self:
             raise KeyError(f"there is no gradient of {_called(node)}: there are those of {self._names()}")
         return self._found[node]
@@ -57,21 +57,21 @@ class Gradients:
     def __contains__(self, node: Any) -> bool:
         return isinstance(node, NodeRole) and node in self._found  # plain arrays have no hash
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Node]:
         return iter(self._found)
 
     def __len__(self) -> int:
         return len(self._found)
 
-    def keys(self) -> KeysView[Any]:
+    def keys(self) -> KeysView[Node]:
         """The nodes."""
         return self._found.keys()
 
-    def values(self) -> ValuesView[Any]:
+    def values(self) -> ValuesView[np.ndarray]:
         """The gradients."""
         return self._found.values()
 
-    def items(self) -> ItemsView[Any, Any]:
+    def items(self) -> ItemsView[Node, np.ndarray]:
         """Pairs (node, gradient)."""
         return self._found.items()
 

@@ -9,7 +9,7 @@ to u: that gives J t, exactly. It costs about two passes where a forward mode co
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
@@ -25,8 +25,17 @@ from .evaluation import Trace, border, copied
 from .gradient import grad
 
 Array = Any
+T = TypeVar("T")
 
 
+@overload
+def vjp(
+    f: Callable[..., np.ndarray | complex], *primals: Any, allow_unused: bool = False
+) -> tuple[np.ndarray, Callable[[Any], tuple[Any, ...]]]: ...
+@overload
+def vjp(
+    f: Callable[..., T], *primals: Any, allow_unused: bool = False
+) -> tuple[T, Callable[[Any], tuple[Any, ...]]]: ...
 def vjp(
     f: Callable[..., Any], *primals: Any, allow_unused: bool = False
 ) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
@@ -53,11 +62,17 @@ def vjp(
         again = modes().depth > 0 or any([source_of(g) is not None for g in seeds])
         nested = modes().recording and (trace.nested or again)
         root, seed = (roots[0], seeds[0]) if len(roots) == 1 else (_total(roots, seeds, trace), None)
-        return trace.presented(trace.pull_back(root, seed, nested), nested)  # type: ignore[no-any-return]
+        return trace.presented(trace.pull_back(root, seed, nested), nested)
 
     return trace.outside(trace.z), pullback
 
 
+@overload
+def jvp(
+    f: Callable[..., np.ndarray | complex], primals: Any, tangents: Any, *, allow_unused: bool = False
+) -> tuple[np.ndarray, np.ndarray]: ...
+@overload
+def jvp(f: Callable[..., T], primals: Any, tangents: Any, *, allow_unused: bool = False) -> tuple[T, T]: ...
 def jvp(f: Callable[..., Any], primals: Any, tangents: Any, *, allow_unused: bool = False) -> tuple[Any, Any]:
     """The value of ``f`` and its derivative in a direction: how much it changes if the primals change by the tangents.
 
@@ -81,6 +96,12 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any, *, allow_unused: boo
     return trace.outside(trace.z), tangent
 
 
+@overload
+def hvp(
+    f: Callable[..., Any], primals: np.ndarray | complex, vectors: Any, *, allow_unused: bool = False
+) -> np.ndarray: ...
+@overload
+def hvp(f: Callable[..., Any], primals: T, vectors: Any, *, allow_unused: bool = False) -> T: ...
 def hvp(f: Callable[..., Any], primals: Any, vectors: Any, *, allow_unused: bool = False) -> Any:
     """The Hessian of a scalar function times a vector, for about four evaluations of ``f``.
 
