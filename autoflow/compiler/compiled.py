@@ -24,7 +24,7 @@ import numpy as np
 from .. import pytree
 from ..errors import CompileError
 from ..modes import modes
-from ..nodes.nodes import source_of, value_of
+from ..nodes.nodes import Node, source_of, value_of
 from .matching import assembler, matcher
 from .passes.batching import join
 from .passes.rematerialise import recompute
@@ -70,7 +70,11 @@ class Compiled(Generic[P, R]):
         self.renewed = 0  # how often something outside had changed
         self.lock = threading.RLock()  # two threads do not record the same
 
-    def __call__(self, *args: P.args, **options: P.kwargs) -> R:
+    @overload
+    def __call__(self: Compiled[P, Node], *args: P.args, **options: P.kwargs) -> np.ndarray: ...
+    @overload
+    def __call__(self, *args: P.args, **options: P.kwargs) -> R: ...
+    def __call__(self, *args: Any, **options: Any) -> Any:
         entry = self.latest
         if entry is None or options:
             return self.at_length(args, options)
@@ -295,20 +299,10 @@ def check_equal(eager: Any, ours: Any, name: str, because: str) -> None:
             )
 
 
-@overload
 def compile(
-    f: Callable[P, np.ndarray], *, fallback: bool = ..., verify: bool = ..., watch: bool = ..., limit: int = ...,
-    checkpointing: str | None = ...,
-) -> Compiled[P, np.ndarray]: ...  # fmt: skip
-@overload
-def compile(
-    f: Callable[P, R], *, fallback: bool = ..., verify: bool = ..., watch: bool = ..., limit: int = ...,
-    checkpointing: str | None = ...,
-) -> Compiled[P, R]: ...  # fmt: skip
-def compile(
-    f: Callable[..., Any], *, fallback: bool = False, verify: bool = False, watch: bool = True, limit: int = 32,
+    f: Callable[P, R], *, fallback: bool = False, verify: bool = False, watch: bool = True, limit: int = 32,
     checkpointing: str | None = None,
-) -> Any:  # fmt: skip
+) -> Compiled[P, R]:  # fmt: skip
     """``f`` as a program: recorded at the first call, replayed without any bookkeeping at the later ones.
 
     f : a function of arrays, numbers, and lists, tuples, dicts and dataclasses of them: NumPy code,

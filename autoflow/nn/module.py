@@ -238,20 +238,20 @@ def functional_call(model: Forward[P, R], values: Mapping[str, Any], *args: P.ar
     >>> bool(error < 0.01)
     True
     """
-    module: Any = model
+    whole: Any = model  # a Module; for checkers of types, anything with a forward
     with SWAPPING:
-        new = stand_ins(module, values)
-        modules = module.modules()
+        new = stand_ins(whole, values)
+        modules = whole.modules()
         before = [dict(vars(module)) for module in modules]
         outer: frozenset[int] = getattr(STANDING_IN, "ids", frozenset())
-        variables = {id(p) for p in module.named_parameters().values()}
+        variables = {id(p) for p in whole.named_parameters().values()}
         STANDING_IN.ids = outer | {id(value) for key, value in new.items() if key in variables}
         try:
             for module, attributes in zip(modules, before, strict=True):
                 for name, value in attributes.items():
                     if holds(value, new):
                         vars(module)[name] = mapped(lambda leaf: new.get(id(leaf), leaf), value)
-            return module(*args, **options)
+            return whole(*args, **options)
         finally:
             STANDING_IN.ids = outer
             for module, attributes in zip(modules, before, strict=True):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -19,42 +19,24 @@ from ..nodes.nodes import value_of
 from ..rules.shapes import as_array
 from .evaluation import Argnum, Trace, chosen
 
-Array = Any
-P = ParamSpec("P")
-T = TypeVar("T")
-Tree = TypeVar("Tree", contravariant=True)
-R = TypeVar("R", covariant=True)
-
-
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    from typing import Concatenate, Unpack
 
-    # What an editor knows of a transformed function: it takes what f takes. First an array or a number, where the
-    # derivative is an array; or a container, where it is the same container.
-    OfArray: TypeAlias = Callable[Concatenate[np.ndarray, P], T] | Callable[Concatenate[float, P], T]
-    Derivative: TypeAlias = Callable[Concatenate[ArrayLike, P], T]
+    from .signatures import A, Gradient, GradientAndAux, How, HowBy, N, OfFirst, P, ValueAndGradient, X
 
-    class OfTree(Protocol[Tree, P, R]):
-        """A function of a container first."""
-
-        def __call__(self, tree: Tree, /, *args: P.args, **options: P.kwargs) -> R: ...
+Array = Any
 
 
 @overload
-def grad(f: OfArray[P, Any], *, allow_unused: bool = ..., holomorphic: bool = ...) -> Derivative[P, np.ndarray]: ...
+def grad(f: np.ufunc, **how: Unpack[How]) -> Callable[..., np.ndarray]: ...
 @overload
-def grad(
-    f: Callable[Concatenate[Tree, P], Any], *, allow_unused: bool = ..., holomorphic: bool = ...
-) -> OfTree[Tree, P, Tree]: ...
+def grad(f: OfFirst[N, P], **how: Unpack[How]) -> Gradient[N, P]: ...
 @overload
-def grad(
-    f: Callable[P, Any],
-    argnum: Argnum | None = ...,
-    *,
-    argnums: Argnum | None = ...,
-    allow_unused: bool = ...,
-    holomorphic: bool = ...,
-) -> Callable[P, Any]: ...
+def grad(f: OfFirst[A, P], **how: Unpack[How]) -> Gradient[A, P]: ...
+@overload
+def grad(f: Callable[P, Any], argnum: Argnum, **how: Unpack[How]) -> Callable[P, Any]: ...
+@overload
+def grad(f: Callable[P, Any], **how: Unpack[HowBy]) -> Callable[P, Any]: ...
 def grad(
     f: Callable[..., Any], argnum: Argnum | None = None, *, argnums: Argnum | None = None,
     allow_unused: bool = False, holomorphic: bool = False,
@@ -92,22 +74,15 @@ def grad(
 
 
 @overload
-def value_and_grad(
-    f: OfArray[P, Any], *, allow_unused: bool = ..., holomorphic: bool = ...
-) -> Derivative[P, tuple[np.ndarray, np.ndarray]]: ...
+def value_and_grad(f: np.ufunc, **how: Unpack[How]) -> Callable[..., tuple[np.ndarray, np.ndarray]]: ...
 @overload
-def value_and_grad(
-    f: Callable[Concatenate[Tree, P], Any], *, allow_unused: bool = ..., holomorphic: bool = ...
-) -> OfTree[Tree, P, tuple[np.ndarray, Tree]]: ...
+def value_and_grad(f: OfFirst[N, P], **how: Unpack[How]) -> ValueAndGradient[N, P]: ...
 @overload
-def value_and_grad(
-    f: Callable[P, Any],
-    argnum: Argnum | None = ...,
-    *,
-    argnums: Argnum | None = ...,
-    allow_unused: bool = ...,
-    holomorphic: bool = ...,
-) -> Callable[P, tuple[np.ndarray, Any]]: ...
+def value_and_grad(f: OfFirst[A, P], **how: Unpack[How]) -> ValueAndGradient[A, P]: ...
+@overload
+def value_and_grad(f: Callable[P, Any], argnum: Argnum, **how: Unpack[How]) -> Callable[P, tuple[np.ndarray, Any]]: ...
+@overload
+def value_and_grad(f: Callable[P, Any], **how: Unpack[HowBy]) -> Callable[P, tuple[np.ndarray, Any]]: ...
 def value_and_grad(
     f: Callable[..., Any], argnum: Argnum | None = None, *, argnums: Argnum | None = None,
     allow_unused: bool = False, holomorphic: bool = False,
@@ -122,22 +97,13 @@ def value_and_grad(
 
 
 @overload
-def grad_and_aux(
-    f: OfArray[P, tuple[Any, T]], *, allow_unused: bool = ..., holomorphic: bool = ...
-) -> Derivative[P, tuple[np.ndarray, T]]: ...
+def grad_and_aux(f: Callable[Concatenate[N, P], tuple[Any, X]], **how: Unpack[How]) -> GradientAndAux[N, P, X]: ...
 @overload
-def grad_and_aux(
-    f: Callable[Concatenate[Tree, P], tuple[Any, T]], *, allow_unused: bool = ..., holomorphic: bool = ...
-) -> OfTree[Tree, P, tuple[Tree, T]]: ...
+def grad_and_aux(f: Callable[Concatenate[A, P], tuple[Any, X]], **how: Unpack[How]) -> GradientAndAux[A, P, X]: ...
 @overload
-def grad_and_aux(
-    f: Callable[P, Any],
-    argnum: Argnum | None = ...,
-    *,
-    argnums: Argnum | None = ...,
-    allow_unused: bool = ...,
-    holomorphic: bool = ...,
-) -> Callable[P, tuple[Any, Any]]: ...
+def grad_and_aux(f: Callable[P, tuple[Any, X]], argnum: Argnum, **how: Unpack[How]) -> Callable[P, tuple[Any, X]]: ...
+@overload
+def grad_and_aux(f: Callable[P, tuple[Any, X]], **how: Unpack[HowBy]) -> Callable[P, tuple[Any, X]]: ...
 def grad_and_aux(
     f: Callable[..., Any], argnum: Argnum | None = None, *, argnums: Argnum | None = None,
     allow_unused: bool = False, holomorphic: bool = False,
@@ -157,22 +123,15 @@ def grad_and_aux(
 
 
 @overload
-def elementwise_grad(
-    f: OfArray[P, Any], *, allow_unused: bool = ..., holomorphic: bool = ...
-) -> Derivative[P, np.ndarray]: ...
+def elementwise_grad(f: np.ufunc, **how: Unpack[How]) -> Callable[..., np.ndarray]: ...
 @overload
-def elementwise_grad(
-    f: Callable[Concatenate[Tree, P], Any], *, allow_unused: bool = ..., holomorphic: bool = ...
-) -> OfTree[Tree, P, Tree]: ...
+def elementwise_grad(f: OfFirst[N, P], **how: Unpack[How]) -> Gradient[N, P]: ...
 @overload
-def elementwise_grad(
-    f: Callable[P, Any],
-    argnum: Argnum | None = ...,
-    *,
-    argnums: Argnum | None = ...,
-    allow_unused: bool = ...,
-    holomorphic: bool = ...,
-) -> Callable[P, Any]: ...
+def elementwise_grad(f: OfFirst[A, P], **how: Unpack[How]) -> Gradient[A, P]: ...
+@overload
+def elementwise_grad(f: Callable[P, Any], argnum: Argnum, **how: Unpack[How]) -> Callable[P, Any]: ...
+@overload
+def elementwise_grad(f: Callable[P, Any], **how: Unpack[HowBy]) -> Callable[P, Any]: ...
 def elementwise_grad(
     f: Callable[..., Any], argnum: Argnum | None = None, *, argnums: Argnum | None = None,
     allow_unused: bool = False, holomorphic: bool = False,

@@ -28,14 +28,6 @@ Array = Any
 T = TypeVar("T")
 
 
-@overload
-def vjp(
-    f: Callable[..., np.ndarray | complex], *primals: Any, allow_unused: bool = False
-) -> tuple[np.ndarray, Callable[[Any], tuple[Any, ...]]]: ...
-@overload
-def vjp(
-    f: Callable[..., T], *primals: Any, allow_unused: bool = False
-) -> tuple[T, Callable[[Any], tuple[Any, ...]]]: ...
 def vjp(
     f: Callable[..., Any], *primals: Any, allow_unused: bool = False
 ) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
@@ -67,12 +59,6 @@ def vjp(
     return trace.outside(trace.z), pullback
 
 
-@overload
-def jvp(
-    f: Callable[..., np.ndarray | complex], primals: Any, tangents: Any, *, allow_unused: bool = False
-) -> tuple[np.ndarray, np.ndarray]: ...
-@overload
-def jvp(f: Callable[..., T], primals: Any, tangents: Any, *, allow_unused: bool = False) -> tuple[T, T]: ...
 def jvp(f: Callable[..., Any], primals: Any, tangents: Any, *, allow_unused: bool = False) -> tuple[Any, Any]:
     """The value of ``f`` and its derivative in a direction: how much it changes if the primals change by the tangents.
 
