@@ -127,7 +127,7 @@ class Function:
         raise NotImplementedError("a Function needs a static method forward(ctx, ...)")
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
+    def backward(ctx: Any, *grads: Any, **options: Any) -> Any:
         """The gradients of the arguments, from those of the results. Write it in your subclass."""
         raise NotImplementedError("a Function needs a static method backward(ctx, *grads)")
 

@@ -7,7 +7,7 @@ Nothing accumulates unasked; to accumulate, add containers.
 from __future__ import annotations
 
 from collections.abc import ItemsView, Iterable, Iterator, KeysView, ValuesView
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
@@ -156,6 +156,18 @@ def _restored(triples: list[tuple[str, Array, Array]]) -> Gradients:
 _restored.__module__ = "autoflow"  # pickles say so, wherever it is
 
 
+if TYPE_CHECKING:
+
+    class RecordedGradients(Gradients):
+        """Gradients that can be differentiated again."""
+
+        def __getitem__(self, node: Any) -> Node: ...
+
+
+@overload
+def gradients(root: Any, nodes: Any = None, seed: Any = None, *, create_graph: Literal[True]) -> RecordedGradients: ...
+@overload
+def gradients(root: Any, nodes: Any = None, seed: Any = None, *, create_graph: bool = False) -> Gradients: ...
 def gradients(root: Any, nodes: Any = None, seed: Any = None, *, create_graph: bool = False) -> Gradients:
     """dL/d(node) for each of the nodes, in a container. ``.grad`` is neither read nor written.
 

@@ -1,0 +1,230 @@
+"""py.typed is true: what checkers of types see is what runs, and code as users write it has the types it should have.
+
+``tests/typed/correct.py`` is given to mypy, to pyright (by night), and to Python itself; of ``tests/typed/wrong.py``
+each line must be reported. Pages and examples may have the errors of ALLOWED, which ``docs/typing.md`` explains.
+"""
+
+import ast
+import doctest
+import importlib.util
+import inspect
+import json
+import re
+import runpy
+import subprocess
+import sys
+import typing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import autoflow as af
+from autoflow.forward.array_methods import REFUSED
+from autoflow.forward.python_protocols import BITS
+from autoflow.nodes.nodes import ROLES
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "autoflow"
+TYPED = Path(__file__).parent / "typed"
+PAGES = sorted([*ROOT.glob("*.md"), *PACKAGE.rglob("*.md"), *ROOT.glob("docs/**/*.md")])
+BLOCK = re.compile(r"^```(python|pycon)[ \t]*\n(.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
+ALLOWED = {  # kind of error in pages and examples: mypy's words. What to write instead is in docs/typing.md.
+    "np.mean(node)": r'"floating\[Any\]" has no attribute "(backward|graph|grad_fn)"  \[attr-defined\]',
+    "sum([...])": r'Value of type "Gradients \| Literal\[0\]" is not indexable  \[index\]',
+}
+
+
+# ---------------------------------------------------------------- what is declared is what there is
+
+
+def types_only(tree):
+    """The body of the first ``if TYPE_CHECKING:`` of a module or class, and its ``else``."""
+    found = next(node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
+    return found.body, found.orelse
+
+
+def parsed(name):
+    return ast.parse((PACKAGE / name).read_text(encoding="utf-8"))
+
+
+def test_what_is_loaded_later_is_imported_for_checkers():
+    body, _ = types_only(parsed("__init__.py"))
+    seen = {alias.name: node.module or "" for node in body for alias in node.names}
+    assert seen == {**af.LATER, "backends": "", "errors": ""}
+    assert set(af.LATER) < set(af.__all__)
+
+
+def test_operators_are_declared_that_are_made():
+    (operators,) = [n for n in parsed("forward/operators.py").body if getattr(n, "name", "") == "Operators"]
+    declared, made = types_only(operators)
+    names = [target.id for node in made for target in ast.walk(node.targets[0]) if isinstance(target, ast.Name)]
+    assert sorted(node.name for node in declared) == sorted(names)
+
+
+def test_classes_are_declared_that_are_made():
+    body = [node for node in parsed("nodes/nodes.py").body if isinstance(node, ast.If)][-1].body
+    declared = {node.name: [ast.unparse(base) for base in node.bases] for node in body}
+    assert list(declared) == list(ROLES)
+    for name, bases in declared.items():
+        assert bases[0] == ROLES[name].__name__
+        made = [base.__name__ for base in getattr(af.nodes.nodes, name).__bases__[1:]]
+        assert bases[-1].removeprefix("np.") == made[0]
+    installed = [getattr(sys.modules[f"autoflow.forward.{module}"], cls) for module, cls in (
+        ("operators", "Operators"), ("array_methods", "ArrayMethods"), ("node_methods", "NodeMethods"),
+        ("python_protocols", "Protocol"),
+    )]  # fmt: skip
+    assert declared["Node"][1:-1] == [cls.__name__ for cls in installed]
+    seen = set().union(*[vars(cls) for cls in (*installed, af.nodes.nodes.NodeRole)], dir(np.ndarray), REFUSED)
+    bits = {f"__{way}{name}__" for name in BITS for way in ("", "r", "i")}
+    assert set(dir(af.Node)) - seen - bits <= {"family", "role", *af.nodes.nodes.SLOTS}
+
+
+# ---------------------------------------------------------------- typed code of users
+
+
+def value_is(value, kind):
+    """Is a value what the type says, as far as one can see?"""
+    origin, inner = typing.get_origin(kind), typing.get_args(kind)
+    if origin in (typing.Union, typing.types.UnionType):
+        return any(value_is(value, one) for one in inner)
+    if origin is np.ndarray:
+        wanted = typing.get_args(inner[1])[0]
+        return isinstance(value, np.ndarray) and (wanted is typing.Any or value.dtype == wanted)
+    if origin is tuple and inner[-1] is not ...:
+        return type(value) is tuple and all(map(value_is, value, inner))
+    if origin in (list, tuple):
+        return isinstance(value, origin) and all(value_is(one, inner[0]) for one in value)
+    if origin is dict:
+        return isinstance(value, dict) and all(value_is(one, inner[1]) for one in value.values())
+    assert origin is None
+    return isinstance(value, type(None) if kind is None else kind)
+
+
+def test_types_are_those_of_the_values(monkeypatch):
+    seen = []
+
+    def look(value, kind):
+        line = inspect.currentframe().f_back.f_lineno
+        assert value_is(value, kind), f"correct.py:{line}: {type(value).__name__}, not {kind}"
+        seen.append(line)
+        return value
+
+    monkeypatch.setattr(typing, "assert_type", look)
+    runpy.run_path(str(TYPED / "correct.py"))
+    lines = (TYPED / "correct.py").read_text(encoding="utf-8").splitlines()
+    asserted = [number for number, line in enumerate(lines, 1) if line.startswith("assert_type(")]
+    assert seen == asserted
+    assert len(asserted) >= 100
+    assert not [lines[number - 1] for number in asserted if lines[number - 1].endswith(", Any)")]
+
+
+@pytest.mark.parametrize(("value", "kind"), [
+    (1.0, int), (np.ones(2), af.Node), (np.ones(2), np.ndarray[tuple[int, ...], np.dtype[np.bool]]),
+    ((1, 2), tuple[int, str]), ([1.0], list[int]), ({"a": 1}, dict[str, str]), (None, int | str),
+])  # fmt: skip
+def test_a_wrong_value_is_seen(value, kind):
+    assert not value_is(value, kind)
+
+
+def marked():
+    """The lines of wrong.py that are wrong, and mypy's kind of error."""
+    lines = (TYPED / "wrong.py").read_text(encoding="utf-8").splitlines()
+    return {(number, line.rpartition("  # ")[2]) for number, line in enumerate(lines, 1) if "  # " in line}
+
+
+def programs(folder):
+    """Pages and examples as a package: of a page one program, with its lines where they are in the page; of the pages
+    of two columns a program for each pair. Returns what each is called."""
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+    names = {}
+    for path in sorted((ROOT / "examples").glob("*.py")):
+        (folder / path.name).write_bytes(path.read_bytes())
+        names[path.name] = path.name
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        starts = [m.start() for m in re.finditer("^## ", text, re.MULTILINE)] if page.stem.startswith("from-") else []
+        for begin, end in zip([0, *starts], [*starts, len(text)], strict=True):
+            code = written(text, begin, end)
+            if code:
+                name = f"{page.stem.replace('-', '_').lower()}_{begin}.py"
+                (folder / name).write_text(code, encoding="utf-8")
+                names[name] = page.name
+    return names
+
+
+def written(text, begin, end):
+    """The Python in a part of a page, each line at its number."""
+    lines = ["import numpy as np; import autoflow as af"] + [""] * text.count("\n")
+    for match in BLOCK.finditer(text, begin, end):
+        first = text.count("\n", 0, match.start(2))
+        parts = [(first, match[2])]
+        if match[1] == "pycon" or match[2].lstrip().startswith(">>>"):
+            examples = doctest.DocTestParser().get_examples(match[2])
+            parts = [(first + example.lineno, example.source) for example in examples]
+        for start, source in parts:
+            source = source.splitlines()
+            lines[start : start + len(source)] = source
+    return "\n".join(lines) if any(lines[1:]) else ""
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    """What mypy says, by file: (line, message)."""
+    if importlib.util.find_spec("mypy") is None:
+        pytest.skip("mypy is not installed (extra dev)")
+    folder = tmp_path_factory.mktemp("typed") / "pages"
+    names = programs(folder)
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--no-pretty", "--hide-error-context", str(TYPED), str(folder)],
+        cwd=ROOT, capture_output=True, encoding="utf-8", timeout=600, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1, done.stdout + done.stderr  # there are errors: those that should be
+    errors = re.findall(r"^(.*?):(\d+): error: (.*)$", done.stdout, re.MULTILINE)
+    assert len(names) > 40
+    return [(names.get(Path(path).name, Path(path).name), int(line), message) for path, line, message in errors]
+
+
+@pytest.mark.slow
+def test_mypy_knows_the_types(found):
+    assert [error for error in found if error[0] == "correct.py"] == []
+
+
+@pytest.mark.slow
+def test_mypy_reports_what_is_wrong(found):
+    kinds = {(line, message.rpartition("[")[2].rstrip("]")) for name, line, message in found if name == "wrong.py"}
+    assert kinds == marked()
+
+
+@pytest.mark.slow
+def test_pages_and_examples_have_no_other_errors_than_those_allowed(found):
+    used = set()
+    for name, line, message in found:
+        if name not in ("correct.py", "wrong.py"):
+            kind = next((kind for kind, pattern in ALLOWED.items() if re.fullmatch(pattern, message)), None)
+            assert kind, f"{name}:{line}: {message}"
+            used.add(kind)
+    assert used == set(ALLOWED)
+    explained = (ROOT / "docs" / "typing.md").read_text(encoding="utf-8")
+    assert [kind for kind in ALLOWED if f"`{kind}`" not in explained] == []
+
+
+@pytest.mark.nightly
+def test_pyright_knows_the_types(tmp_path):
+    if importlib.util.find_spec("basedpyright") is None:
+        pytest.skip("basedpyright is not installed (extra test)")
+    for path in TYPED.glob("*.py"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps({"typeCheckingMode": "strict", "extraPaths": [str(ROOT)]}))
+    done = subprocess.run(
+        [sys.executable, "-m", "basedpyright", "--outputjson", "--pythonpath", sys.executable, "-p", str(tmp_path)],
+        capture_output=True, encoding="utf-8", timeout=600, check=False,
+    )  # fmt: skip
+    errors = [e for e in json.loads(done.stdout)["generalDiagnostics"] if e["severity"] == "error"]
+    lines = {
+        name: [e["range"]["start"]["line"] + 1 for e in errors if Path(e["file"]).name == name]
+        for name in ("correct.py", "wrong.py")
+    }
+    assert lines["correct.py"] == []
+    assert set(lines["wrong.py"]) == {line for line, _ in marked()}
