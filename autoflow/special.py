@@ -172,7 +172,8 @@ def diric(x: Any, n: int) -> Node:
     half = as_array(x) / 2
     pole = np.absolute(np.sin(half)) < 1e-7
     sign = (-1.0) ** np.round(half * (n - 1) / math.pi)
-    return np.where(pole, sign, np.sin(n * half) / (n * np.where(pole, 1, np.sin(half))))
+    z: Any = np.where(pole, sign, np.sin(n * half) / (n * np.where(pole, 1, np.sin(half))))
+    return z
 
 
 def _spherical(function: Any) -> Any:

@@ -55,7 +55,8 @@ def leaky_relu(x: Array, /, slope: float = 0.01) -> Node:
     array([-0.01,  0.  ,  2.  ])
     """
     real("leaky_relu", x)
-    return np.where(np.greater(x, 0), x, slope * x)
+    z: Any = np.where(np.greater(x, 0), x, slope * x)
+    return z
 
 
 @primitive

@@ -137,7 +137,8 @@ def max_pool2d(x: Array, kernel_size: Sizes, stride: Sizes | None = None, paddin
     array([[[[ 5.,  7.],
              [13., 15.]]]])
     """
-    return np.max(pooled("max_pool2d", x, kernel_size, stride, padding, -np.inf), axis=2)
+    z: Any = np.max(pooled("max_pool2d", x, kernel_size, stride, padding, -np.inf), axis=2)
+    return z
 
 
 def avg_pool2d(x: Array, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0) -> Node:
@@ -147,7 +148,8 @@ def avg_pool2d(x: Array, kernel_size: Sizes, stride: Sizes | None = None, paddin
     array([[[[ 2.5,  4.5],
              [10.5, 12.5]]]])
     """
-    return np.mean(pooled("avg_pool2d", x, kernel_size, stride, padding, 0.0), axis=2)
+    z: Any = np.mean(pooled("avg_pool2d", x, kernel_size, stride, padding, 0.0), axis=2)
+    return z
 
 
 def pooled(who: str, x: Array, kernel_size: Sizes, stride: Sizes | None, padding: Sizes, fill: float) -> Array:
