@@ -213,7 +213,7 @@ def test_pages_and_examples_have_no_other_errors_than_those_allowed(found):
 @pytest.mark.nightly
 def test_pyright_knows_the_types(tmp_path):
     if importlib.util.find_spec("basedpyright") is None:
-        pytest.skip("basedpyright is not installed (extra test)")
+        pytest.skip("basedpyright is not installed (extra types)")
     for path in TYPED.glob("*.py"):
         (tmp_path / path.name).write_bytes(path.read_bytes())
     (tmp_path / "pyrightconfig.json").write_text(json.dumps({"typeCheckingMode": "strict", "extraPaths": [str(ROOT)]}))
