@@ -23,6 +23,7 @@ import autoflow as af
 from autoflow.forward.array_methods import REFUSED
 from autoflow.forward.python_protocols import BITS
 from autoflow.nodes.nodes import ROLES
+from autoflow.rules import RULES
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "autoflow"
@@ -111,7 +112,10 @@ def test_types_are_those_of_the_values(monkeypatch):
         return value
 
     monkeypatch.setattr(typing, "assert_type", look)
+    rows = dict(RULES)
     runpy.run_path(str(TYPED / "correct.py"))
+    for function in RULES.keys() - rows.keys():  # of its primitive: other tests go through the table
+        del RULES[function]
     lines = (TYPED / "correct.py").read_text(encoding="utf-8").splitlines()
     asserted = [number for number, line in enumerate(lines, 1) if line.startswith("assert_type(")]
     assert seen == asserted
