@@ -180,8 +180,9 @@ def found(tmp_path_factory):
         pytest.skip("mypy is not installed (extra dev)")
     folder = tmp_path_factory.mktemp("typed") / "pages"
     names = programs(folder)
+    files = [str(TYPED / "correct.py"), str(TYPED / "wrong.py")]
     done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--no-pretty", "--hide-error-context", str(TYPED), str(folder)],
+        [sys.executable, "-m", "mypy", "--no-pretty", "--hide-error-context", *files, str(folder)],
         cwd=ROOT, capture_output=True, encoding="utf-8", timeout=600, check=False,
     )  # fmt: skip
     assert done.returncode == 1, done.stdout + done.stderr  # there are errors: those that should be
@@ -215,11 +216,26 @@ def test_pages_and_examples_have_no_other_errors_than_those_allowed(found):
 
 
 @pytest.mark.nightly
+def test_the_plugin_of_mypy_knows_functions_of_numpy(tmp_path):
+    if importlib.util.find_spec("mypy") is None:
+        pytest.skip("mypy is not installed (extra dev)")
+    settings = tmp_path / "mypy.ini"
+    settings.write_text(
+        "[mypy]\nplugins = autoflow.mypy_plugin\nstrict = True\n[mypy-autoflow.*]\nignore_errors = True\n"
+    )
+    command = [sys.executable, "-m", "mypy", "--config-file", str(settings), "--cache-dir", str(tmp_path / "cache")]
+    done = subprocess.run(
+        [*command, str(TYPED / "plugin.py")], cwd=ROOT, capture_output=True, encoding="utf-8", timeout=600, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.nightly
 def test_pyright_knows_the_types(tmp_path):
     if importlib.util.find_spec("basedpyright") is None:
         pytest.skip("basedpyright is not installed (extra types)")
-    for path in TYPED.glob("*.py"):
-        (tmp_path / path.name).write_bytes(path.read_bytes())
+    for name in ("correct.py", "wrong.py"):
+        (tmp_path / name).write_bytes((TYPED / name).read_bytes())
     (tmp_path / "pyrightconfig.json").write_text(json.dumps({"typeCheckingMode": "strict", "extraPaths": [str(ROOT)]}))
     done = subprocess.run(
         [sys.executable, "-m", "basedpyright", "--outputjson", "--pythonpath", sys.executable, "-p", str(tmp_path)],
