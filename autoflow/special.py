@@ -11,6 +11,7 @@ numbers halfway. Those are here, with SciPy's names, arguments and values.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -176,10 +177,10 @@ def diric(x: Any, n: int) -> Node:
     return z
 
 
-def _spherical(function: Any) -> Any:
+def _spherical(function: Any) -> Callable[[Any, Any], Node]:
     """A spherical Bessel function with SciPy's order of arguments."""
 
-    def spherical(n: Any, z: Any) -> Array:
+    def spherical(n: Any, z: Any) -> Node:
         return function(as_array(z), n)
 
     spherical.__name__ = spherical.__qualname__ = function.__name__

@@ -248,3 +248,47 @@ def test_pyright_knows_the_types(tmp_path):
     }
     assert lines["correct.py"] == []
     assert set(lines["wrong.py"]) == {line for line, _ in marked()}
+
+
+# ---------------------------------------------------------------- nothing public is Any
+
+UNTYPED = {  # what public functions and methods return without a type, and why
+    "Function.forward": "written by users",
+    "Function.backward": "written by users",
+    "Module.forward": "written by users",
+    "Sequential.__getitem__": "layers are of any class",
+    "Gradients.get": "or the default",
+    "Gradients.pop": "or the default",
+    "Stepper.__getitem__": "a step, or several",
+    **dict.fromkeys(("plot_boundary", "plot_loss", "plot_sizes", "plot_weights"), "matplotlib's axes"),
+}
+PACKAGES = ["", ".backends", ".integrate", ".linalg", ".nn", ".nn.init", ".optim", ".pictures", ".signal", ".special"]
+
+
+def public_functions():
+    """By name: the functions and methods that autoflow exports, as they are written."""
+    for package in PACKAGES:
+        module = importlib.import_module(f"autoflow{package}")
+        for name in dir(module):
+            thing = getattr(module, name)
+            parts = {name: thing}
+            if inspect.isclass(thing) and not issubclass(thing, af.Node):
+                members = {f"{name}.{key}": vars(thing)[key] for key in vars(thing)}
+                parts = {key: value for key, value in members.items() if "._" not in key or key.endswith("__getitem__")}
+            for key, part in parts.items():
+                function = inspect.unwrap(getattr(part, "fget", getattr(part, "__func__", part)))
+                if inspect.isfunction(function) and function.__globals__["__name__"].startswith("autoflow"):
+                    yield key, function
+
+
+def overloaded():
+    """The names of functions that declare their types case by case."""
+    nodes = [node for path in PACKAGE.rglob("*.py") for node in ast.walk(ast.parse(path.read_bytes()))]
+    functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
+    return {f.name for f in functions if "overload" in [ast.unparse(decorator) for decorator in f.decorator_list]}
+
+
+def test_what_public_functions_return_has_a_type():
+    every = {name: function.__annotations__.get("return", "Any") for name, function in public_functions()}
+    assert len(every) > 150
+    assert {name for name, kind in every.items() if kind in ("Any", "Array")} - overloaded() == set(UNTYPED)
