@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from .arrays.creation import array, constant, empty, full, ones, stack, stop_gradient, variable, zeros
 from .backprop.passes import backward
 from .forward import array_methods, dispatch, operators  # give nodes their methods, NumPy's hooks and their operators
-from .lazy import publish, shown
+from .lazy import list_public, publish
 from .modes import enable_grad, is_grad_enabled, no_grad, options, set_grad_enabled
 from .nodes.nodes import Constant, Node, Operation, Variable
 from .numbering import reset
@@ -67,9 +67,9 @@ IN_PICKLES = {
     "_restored": "transforms.gradient_table", "restore": "forward.python_protocols",
 }  # fmt: skip
 publish(globals(), [name for name in __all__ if name not in LATER])
-__dir__ = shown([*__all__, "__version__", "backends", "errors"])
+__dir__ = list_public([*__all__, "__version__", "backends", "errors"])
 warn_if_free_threaded()
-del array_methods, dispatch, operators, publish, shown, warn_if_free_threaded
+del array_methods, dispatch, operators, publish, list_public, warn_if_free_threaded
 
 
 if not TYPE_CHECKING:  # else every name would be one
