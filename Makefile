@@ -45,7 +45,7 @@ lint: $(VENV)/dev.stamp types  ## ruff and mypy
 types: $(VENV)/dev.stamp
 	$(PY) -m mypy
 
-nightly: $(VENV)/dev.stamp  ## the full sets
+nightly: $(VENV)/dev.stamp $(VENV)/types.stamp  ## the full sets
 	AUTOFLOW_NIGHTLY=1 $(PYTEST) -n auto -o faulthandler_timeout=1800
 	PYTHONPATH=.:tests/support:tests/rules $(PY) tests/mutate.py
 	PYTHONPATH=. $(PY) tests/mutate_sources.py --seconds 600

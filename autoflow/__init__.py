@@ -1,6 +1,7 @@
 """autoflow: NumPy arrays that remember how they were computed."""
 
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from .arrays.creation import array, constant, empty, full, ones, stack, stop_gradient, variable, zeros
 from .backprop.passes import backward
@@ -11,6 +12,28 @@ from .nodes.nodes import Constant, Node, Operation, Variable
 from .numbering import reset
 from .threads import warn_if_free_threaded
 from .transforms.gradient import elementwise_grad, grad, grad_and_aux, value_and_grad
+
+if TYPE_CHECKING:  # LATER, for editors and checkers of types
+    from . import backends as backends, errors as errors, integrate, linalg, nn, ops, optim, signal, special, stats
+    from .arrays.devices import Autodiff, to_cpu, to_gpu
+    from .backprop.anomaly import detect_anomaly
+    from .backprop.checkpointing import checkpoint, checkpointing
+    from .backprop.hooks import on_operation
+    from .backprop.masking import safe_masking
+    from .compiler import compile, gc_paused, warm_allocator
+    from .extending.custom import primitive, register_rule
+    from .extending.function import Function
+    from .forward.mixed_precision import GradScaler, autocast
+    from .nn.plots import plot_boundary, plot_loss, plot_sizes, plot_weights, watch
+    from .nodes.scopes import scope
+    from .ops import register_function, register_operation
+    from .pictures import draw, graph, to_dot
+    from .pictures.sliders.explore import explore
+    from .train import fit
+    from .transforms.gradcheck import check, gradcheck
+    from .transforms.gradient_table import Gradients, gradients
+    from .transforms.jacobian import hessian, jacobian
+    from .transforms.vjp_jvp import hvp, jvp, vjp
 
 __version__ = "0.2.0"
 LATER = {  # public name -> the module that has it, imported at first use: unused features cost nothing at import
@@ -29,10 +52,14 @@ LATER = {  # public name -> the module that has it, imported at first use: unuse
     "watch": "nn.plots",
 }  # fmt: skip
 __all__ = [
-    "Constant", "Node", "Operation", "Variable", "array", "backward", "constant", "elementwise_grad", "empty",
-    "enable_grad", "full", "grad", "grad_and_aux", "is_grad_enabled", "no_grad", "ones", "options", "reset",
-    "set_grad_enabled", "stack", "stop_gradient", "value_and_grad", "variable", "zeros",
-    *LATER,
+    "Autodiff", "Constant", "Function", "GradScaler", "Gradients", "Node", "Operation", "Variable", "array",
+    "autocast", "backward", "check", "checkpoint", "checkpointing", "compile", "constant", "detect_anomaly", "draw",
+    "elementwise_grad", "empty", "enable_grad", "explore", "fit", "full", "gc_paused", "grad", "grad_and_aux",
+    "gradcheck", "gradients", "graph", "hessian", "hvp", "integrate", "is_grad_enabled", "jacobian", "jvp", "linalg",
+    "nn", "no_grad", "on_operation", "ones", "ops", "optim", "options", "plot_boundary", "plot_loss", "plot_sizes",
+    "plot_weights", "primitive", "register_function", "register_operation", "register_rule", "reset", "safe_masking",
+    "scope", "set_grad_enabled", "signal", "special", "stack", "stats", "stop_gradient", "to_cpu", "to_dot", "to_gpu",
+    "value_and_grad", "variable", "vjp", "warm_allocator", "watch", "zeros",
 ]  # fmt: skip
 # Not listed, but found: pickles name them.
 IN_PICKLES = {
@@ -45,13 +72,15 @@ warn_if_free_threaded()
 del array_methods, dispatch, operators, publish, list_public, warn_if_free_threaded
 
 
-def __getattr__(name: str) -> object:
-    """``af.draw`` and everything else that is imported at its first use."""
-    path = LATER.get(name, IN_PICKLES.get(name))
-    if path is None:
-        raise AttributeError(f"module 'autoflow' has no attribute {name!r}")
-    if not path:
-        return import_module(f"autoflow.{name}")
-    found = getattr(import_module(f"autoflow.{path}"), name)
-    found.__module__ = "autoflow"
-    return found
+if not TYPE_CHECKING:  # else every name would be one
+
+    def __getattr__(name: str) -> object:
+        """``af.draw`` and everything else that is imported at its first use."""
+        path = LATER.get(name, IN_PICKLES.get(name))
+        if path is None:
+            raise AttributeError(f"module 'autoflow' has no attribute {name!r}")
+        if not path:
+            return import_module(f"autoflow.{name}")
+        found = getattr(import_module(f"autoflow.{path}"), name)
+        found.__module__ = "autoflow"
+        return found

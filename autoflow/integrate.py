@@ -15,7 +15,7 @@ import numpy as np
 
 from .extending.function import Function
 from .lazy import list_public
-from .nodes.nodes import value_of
+from .nodes.nodes import Node, value_of
 from .rules.shapes import as_array
 from .transforms.vjp_jvp import vjp
 
@@ -24,7 +24,7 @@ __all__ = ["odeint"]
 __dir__ = list_public(__all__)
 
 
-def odeint(func: Callable[..., Any], y0: Any, t: Any, args: tuple[Any, ...] = (), **options: Any) -> Array:
+def odeint(func: Callable[..., Any], y0: Any, t: Any, args: tuple[Any, ...] = (), **options: Any) -> Node:
     """The solution of y' = func(y, t, *args) at the times t, the first of which belongs to y0.
 
     Shapes: y0 (n,), or a number; t (m,), rising or falling; the result (m, n). ``args`` are arrays or numbers.

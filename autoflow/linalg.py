@@ -15,6 +15,7 @@ import numpy as np
 
 from .errors import NoRuleError
 from .lazy import list_public
+from .nodes.nodes import Node
 from .rules import of, primitive, rule
 from .rules.decompositions import cholesky_x
 from .rules.packed import adjoint, dominant, mask
@@ -52,7 +53,7 @@ def scipy_linalg(*arrays: Array) -> tuple[Any, list[Array]]:
 
 
 @primitive
-def expm(A: Array) -> Array:  # noqa: N803 - SciPy's name
+def expm(A: Array) -> Node:  # noqa: N803 - SciPy's name
     """The exponential of a matrix, 1 + A + A²/2 + ..., or of every matrix of a stack.
 
     >>> import autoflow as af
@@ -68,7 +69,7 @@ def expm(A: Array) -> Array:  # noqa: N803 - SciPy's name
 
 
 @primitive
-def sqrtm(A: Array) -> Array:  # noqa: N803
+def sqrtm(A: Array) -> Node:  # noqa: N803
     """The square root of a matrix, z z = A; complex if A has negative eigenvalues. NaN may come back for a singular A.
 
     >>> from autoflow import linalg
@@ -112,7 +113,7 @@ def general(x: Array, y: Array, assume_a: Any = None, lower: bool = False) -> Ar
     return scipy.solve(x, y, lower, assume_a=assume_a, check_finite=False)
 
 
-def solve(a: Any, b: Any, lower: bool = False, *, assume_a: Any = None, transposed: bool = False) -> Array:
+def solve(a: Any, b: Any, lower: bool = False, *, assume_a: Any = None, transposed: bool = False) -> Node:
     """a⁻¹ b. What ``assume_a`` says about a ("sym", "her", "pos", "diagonal", "tridiagonal", "upper triangular", "lower
     triangular") decides which of its elements are read, and so which ones have a derivative: one triangle of a
     symmetric matrix, the upper one unless ``lower``.
@@ -153,7 +154,7 @@ def triangular(x: Array, y: Array, trans: int = 0, lower: bool = False, unit_dia
 
 def solve_triangular(
     a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False
-) -> Array:  # fmt: skip
+) -> Node:  # fmt: skip
     """a⁻¹ b (``trans`` 0 or "N"), a⁻ᵀ b (1, "T") or a⁻ᴴ b (2, "C") for a triangular a; its other triangle is not read.
 
     >>> from autoflow import linalg
@@ -191,7 +192,7 @@ rule(triangular, "x y | trans=0 lower=False unit_diagonal=False", "solve", r"$x^
 
 
 @primitive
-def cholesky(a: Array, lower: bool = False) -> Array:
+def cholesky(a: Array, lower: bool = False) -> Node:
     """The Cholesky factor of a positive definite matrix: uᴴ u, or l lᴴ with ``lower``; that triangle of a is read.
 
     >>> from autoflow import linalg
@@ -203,7 +204,7 @@ def cholesky(a: Array, lower: bool = False) -> Array:
     return scipy.cholesky(a, lower=lower, check_finite=False)
 
 
-def cho_factor(a: Any, lower: bool = False) -> tuple[Array, bool]:
+def cho_factor(a: Any, lower: bool = False) -> tuple[Node, bool]:
     """The pair that :func:`cho_solve` takes; zeros where SciPy leaves what happens to be there.
 
     >>> from autoflow import linalg
@@ -215,7 +216,7 @@ def cho_factor(a: Any, lower: bool = False) -> tuple[Array, bool]:
     return cholesky(as_array(a), lower), lower
 
 
-def cho_solve(c_and_lower: tuple[Any, bool], b: Any) -> Array:
+def cho_solve(c_and_lower: tuple[Any, bool], b: Any) -> Node:
     """a⁻¹ b by the Cholesky factor of a, in two triangular systems.
 
     >>> from autoflow import linalg
@@ -233,7 +234,7 @@ rule(cholesky, "a | lower=False", "chol", r"\operatorname{chol} $a", holomorphic
 
 
 @primitive
-def solve_sylvester(a: Array, b: Array, q: Array) -> Array:
+def solve_sylvester(a: Array, b: Array, q: Array) -> Node:
     """The x with a x + x b = q, for matrices a (m, m), b (n, n), q (m, n).
 
     >>> from autoflow import linalg
@@ -265,7 +266,7 @@ def banded(x: Array, y: Array, below: int = 0, above: int = 0) -> Array:
     return scipy.solve_banded((below, above), x, y, check_finite=False)
 
 
-def solve_banded(l_and_u: tuple[int, int], ab: Any, b: Any) -> Array:
+def solve_banded(l_and_u: tuple[int, int], ab: Any, b: Any) -> Node:
     """a⁻¹ b for a matrix given by its diagonals, ab[u + i - j, j] = a[i, j]: u of them above the main one, l below.
 
     >>> from autoflow import linalg
@@ -305,7 +306,7 @@ rule(banded, "x y | below=0 above=0", "solve", r"$x^{-1} $y", x=banded_x, y=band
                of((3, 4), (4, 2), prepare=lambda x: x + np.array([[4.0], [0.0], [0.0]], x.dtype), below=2, above=0)))  # fmt: skip
 
 
-def block_diag(*arrs: Any) -> Array:
+def block_diag(*arrs: Any) -> Node:
     """Matrices along the diagonal, zeros elsewhere; numbers and vectors are rows.
 
     >>> block_diag(np.ones((1, 2)), 3.0)
@@ -322,4 +323,5 @@ def block_diag(*arrs: Any) -> Array:
         sides = np.zeros((rows, left), dtype), np.zeros((rows, width - left - columns), dtype)
         bands.append(np.concatenate([sides[0], x, sides[1]], axis=1))
         left += columns
-    return np.concatenate(bands, axis=0)
+    z: Any = np.concatenate(bands, axis=0)
+    return z

@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -175,6 +175,10 @@ def in_pieces(block: switched, function: Callable[..., Any]) -> Callable[..., An
     return generating_async if inspect.isasyncgenfunction(function) else generating
 
 
+@overload
+def no_grad(function: None = None) -> switched: ...
+@overload
+def no_grad(function: F) -> F: ...
 def no_grad(function: Any = None) -> Any:
     """Record nothing: every result is a Constant, and Variables may be written in place.
 
@@ -191,6 +195,10 @@ def no_grad(function: Any = None) -> Any:
     return switched(recording=False) if function is None else switched(recording=False)(function)
 
 
+@overload
+def enable_grad(function: None = None) -> switched: ...
+@overload
+def enable_grad(function: F) -> F: ...
 def enable_grad(function: Any = None) -> Any:
     """Record again inside a ``no_grad`` block. Used like :func:`no_grad`.
 
@@ -270,9 +278,19 @@ class Options:
     6
     """
 
-    def __getattr__(self, name: str) -> Any:
-        _check_name(name)
-        return getattr(modes(), name)
+    keep: int
+    digits: int
+    strict: bool
+    theme: str
+    static: bool
+    tables: bool
+    max_bytes: int
+
+    if not TYPE_CHECKING:  # else every name would be one
+
+        def __getattr__(self, name: str) -> Any:
+            _check_name(name)
+            return getattr(modes(), name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         MODES.set(replace(modes(), **{name: _check_value(name, value)}))

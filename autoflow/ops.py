@@ -7,9 +7,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from .rules import RULES as _RULES
+
+if TYPE_CHECKING:
+    from .nodes.nodes import Node
+
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 _REGISTERED: dict[str, Callable[..., Any]] = {}
 
@@ -37,7 +42,7 @@ def _register(name: str, function: Any, replace: bool) -> Any:
     return function
 
 
-def register_function(name: str, apply: Any, *, replace: bool = False) -> Any:
+def register_function(name: str, apply: _F, *, replace: bool = False) -> _F:
     """Let ``af.ops.name(...)`` be a function with a derivative of its own: ``Square.apply``, a primitive.
 
     Returns the function. Raises ValueError for a name that is taken, unless ``replace=True``.
@@ -54,6 +59,10 @@ def register_function(name: str, apply: Any, *, replace: bool = False) -> Any:
     return _register(name, apply, replace)
 
 
+@overload
+def register_operation(name: str, function: None = None, *, replace: bool = False) -> Callable[[_F], _F]: ...
+@overload
+def register_operation(name: str, function: _F, *, replace: bool = False) -> _F: ...
 def register_operation(name: str, function: Any = None, *, replace: bool = False) -> Any:
     """Let ``af.ops.name(...)`` be a function that is written with NumPy functions, and so needs no derivative.
 
@@ -71,7 +80,7 @@ def register_operation(name: str, function: Any = None, *, replace: bool = False
     return _register(name, function, replace)
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> Callable[..., Node]:
     found = _REGISTERED.get(name) or (None if name.startswith("_") else _built_in(name))
     if found is None:
         raise AttributeError(f"af.ops has no {name!r}: register_operation({name!r}, function) would make it")

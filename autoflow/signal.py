@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,6 +10,9 @@ from .lazy import list_public
 from .rules import of, primitive, rule
 from .rules.indexing import put_back
 from .rules.shapes import as_array
+
+if TYPE_CHECKING:
+    from .nodes.nodes import Node
 
 Array = Any
 Shape = tuple[int, ...]
@@ -29,7 +32,7 @@ def convolution(x: Array, y: Array, mode: str = "full", method: str = "auto") ->
     return signal.convolve(x, y, mode, method)
 
 
-def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> Array:
+def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> Node:
     """z[k] = Σᵢ x[i] y[k − i], over all axes.
 
     Shapes: both of the same number of axes; the result has n + m − 1 elements along an axis (``mode="full"``), n in the

@@ -11,7 +11,8 @@ numbers halfway. Those are here, with SciPy's names, arguments and values.
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +27,9 @@ except ImportError as error:
     raise ImportError("af.special computes with SciPy, which is not installed: pip install scipy") from error
 from .rules import bessel
 from .rules.special import lambertw as lambert
+
+if TYPE_CHECKING:
+    from .nodes.nodes import Node
 
 Array = Any
 __all__ = [
@@ -66,7 +70,7 @@ rule(sum_of_exponentials, "x b=None | axis=None keepdims=False", "logΣexp", r"\
                of((2, 3), (2, 1), axis=(0, 1), keepdims=True)))  # fmt: skip
 
 
-def logsumexp(a: Any, axis: Axis = None, b: Any = None, keepdims: bool = False) -> Array:
+def logsumexp(a: Any, axis: Axis = None, b: Any = None, keepdims: bool = False) -> Node:
     """log Σ b eᵃ, which does not overflow. Shapes: as of a sum of ``a``; ``b`` broadcasts.
 
     >>> import autoflow as af
@@ -79,7 +83,7 @@ def logsumexp(a: Any, axis: Axis = None, b: Any = None, keepdims: bool = False) 
     return sum_of_exponentials(as_array(a), None if b is None else as_array(b), axis, keepdims)
 
 
-def softmax(x: Any, axis: Axis = None) -> Array:
+def softmax(x: Any, axis: Axis = None) -> Node:
     """eˣ / Σ eˣ, over all elements unless ``axis`` says along which.
 
     >>> from autoflow import special
@@ -91,7 +95,7 @@ def softmax(x: Any, axis: Axis = None) -> Array:
     return e / np.sum(e, axis=axis, keepdims=True)
 
 
-def log_softmax(x: Any, axis: Axis = None) -> Array:
+def log_softmax(x: Any, axis: Axis = None) -> Node:
     """x − log Σ eˣ, over all elements unless ``axis`` says along which.
 
     >>> from autoflow import special
@@ -106,7 +110,7 @@ def log_softmax(x: Any, axis: Axis = None) -> Array:
 # ---------------------------------------------------------------- gamma
 
 
-def polygamma(n: int, x: Any) -> Array:
+def polygamma(n: int, x: Any) -> Node:
     """The n-th derivative of ψ: (−1)ⁿ⁺¹ n! ζ(n + 1, x) (DLMF 25.11.12). Real x.
 
     >>> from autoflow import special
@@ -118,7 +122,7 @@ def polygamma(n: int, x: Any) -> Array:
     return ((-1.0) ** (n + 1) * math.factorial(n)) * scipy_special.zeta(n + 1.0, as_array(x))
 
 
-def multigammaln(a: Any, d: int) -> Array:
+def multigammaln(a: Any, d: int) -> Node:
     """log of the multivariate gamma function, Σⱼ log Γ(a + (1 − j)/2) + d(d − 1)/4 log π for j = 1 ... d.
 
     >>> from autoflow import special
@@ -134,7 +138,7 @@ def multigammaln(a: Any, d: int) -> Array:
     return z
 
 
-def factorial(x: Any) -> Array:
+def factorial(x: Any) -> Node:
     """Γ(x + 1), and 0 for negative x, as ``scipy.special.factorial(x, extend="zero")``.
 
     >>> from autoflow import special
@@ -142,10 +146,11 @@ def factorial(x: Any) -> Array:
     array([0., 1., 6.])
     """
     x = as_array(x)
-    return np.where(x < 0, 0, scipy_special.gamma(np.where(x < 0, 0, x) + 1))
+    z: Any = np.where(x < 0, 0, scipy_special.gamma(np.where(x < 0, 0, x) + 1))
+    return z
 
 
-def lambertw(z: Any, k: int = 0, tol: float = 1e-8) -> Array:
+def lambertw(z: Any, k: int = 0, tol: float = 1e-8) -> Node:
     """The k-th branch of the inverse of w eʷ; complex.
 
     >>> from autoflow import special
@@ -158,7 +163,7 @@ def lambertw(z: Any, k: int = 0, tol: float = 1e-8) -> Array:
 # ---------------------------------------------------------------- others
 
 
-def diric(x: Any, n: int) -> Array:
+def diric(x: Any, n: int) -> Node:
     """sin(nx/2) / (n sin(x/2)); ±1 where both are 0.
 
     >>> from autoflow import special
@@ -168,13 +173,14 @@ def diric(x: Any, n: int) -> Array:
     half = as_array(x) / 2
     pole = np.absolute(np.sin(half)) < 1e-7
     sign = (-1.0) ** np.round(half * (n - 1) / math.pi)
-    return np.where(pole, sign, np.sin(n * half) / (n * np.where(pole, 1, np.sin(half))))
+    z: Any = np.where(pole, sign, np.sin(n * half) / (n * np.where(pole, 1, np.sin(half))))
+    return z
 
 
-def _spherical(function: Any) -> Any:
+def _spherical(function: Any) -> Callable[[Any, Any], Node]:
     """A spherical Bessel function with SciPy's order of arguments."""
 
-    def spherical(n: Any, z: Any) -> Array:
+    def spherical(n: Any, z: Any) -> Node:
         return function(as_array(z), n)
 
     spherical.__name__ = spherical.__qualname__ = function.__name__

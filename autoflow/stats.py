@@ -16,7 +16,7 @@ array(-2.25)
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +27,9 @@ try:
     from scipy import special
 except ImportError as error:
     raise ImportError("af.stats computes with SciPy, which is not installed: pip install scipy") from error
+
+if TYPE_CHECKING:
+    from .nodes.nodes import Node
 
 Array = Any
 __all__ = ["beta", "chi2", "dirichlet", "expon", "gamma", "multivariate_normal", "norm", "poisson", "t"]
@@ -56,32 +59,34 @@ class Continuous:
         ok = (z >= low) & (z <= high)
         return (z if math.isinf(low) and math.isinf(high) else np.where(ok, z, self.middle)), ok
 
-    def logpdf(self, x: Any, *shapes: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    def logpdf(self, x: Any, *shapes: Any, loc: Any = 0, scale: Any = 1) -> Node:
         """The logarithm of the density; −∞ outside of the support. Shapes broadcast."""
         z, ok = self._split(x, loc, scale)
         return where_supported(ok, self._logpdf(z, *shapes) - np.log(scale), -math.inf)
 
-    def pdf(self, x: Any, *shapes: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    def pdf(self, x: Any, *shapes: Any, loc: Any = 0, scale: Any = 1) -> Node:
         """The density; 0 outside of the support."""
         z, ok = self._split(x, loc, scale)
         return where_supported(ok, np.exp(self._logpdf(z, *shapes)) / scale, 0.0)
 
-    def cdf(self, x: Any, *shapes: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    def cdf(self, x: Any, *shapes: Any, loc: Any = 0, scale: Any = 1) -> Node:
         """The probability of at most x."""
         z, ok = self._split(x, loc, scale)
         return where_supported(ok, self._cdf(z, *shapes), 0.0) + 1.0 * ((as_array(x) - loc) / scale > self.support[1])
 
-    def logcdf(self, x: Any, *shapes: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    def logcdf(self, x: Any, *shapes: Any, loc: Any = 0, scale: Any = 1) -> Node:
         """Its logarithm."""
-        return np.log(self.cdf(x, *shapes, loc=loc, scale=scale))
+        z: Any = self.cdf(x, *shapes, loc=loc, scale=scale)
+        return np.log(z)
 
-    def sf(self, x: Any, *shapes: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    def sf(self, x: Any, *shapes: Any, loc: Any = 0, scale: Any = 1) -> Node:
         """The probability of more than x, 1 − cdf."""
         return 1 - self.cdf(x, *shapes, loc=loc, scale=scale)
 
-    def logsf(self, x: Any, *shapes: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    def logsf(self, x: Any, *shapes: Any, loc: Any = 0, scale: Any = 1) -> Node:
         """Its logarithm."""
-        return np.log(self.sf(x, *shapes, loc=loc, scale=scale))
+        z: Any = self.sf(x, *shapes, loc=loc, scale=scale)
+        return np.log(z)
 
     def _logpdf(self, z: Array, *shapes: Any) -> Array:
         raise NotImplementedError
@@ -99,15 +104,15 @@ class Normal(Continuous):
     def _cdf(self, z: Array) -> Array:
         return special.ndtr(z)
 
-    def logcdf(self, x: Any, *shapes: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    def logcdf(self, x: Any, *shapes: Any, loc: Any = 0, scale: Any = 1) -> Node:
         """log Φ((x − loc)/scale)."""
         return special.log_ndtr((as_array(x) - loc) / scale)
 
-    def sf(self, x: Any, *shapes: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    def sf(self, x: Any, *shapes: Any, loc: Any = 0, scale: Any = 1) -> Node:
         """1 − Φ, by symmetry."""
         return special.ndtr((loc - as_array(x)) / scale)
 
-    def logsf(self, x: Any, *shapes: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    def logsf(self, x: Any, *shapes: Any, loc: Any = 0, scale: Any = 1) -> Node:
         """log(1 − Φ), by symmetry."""
         return special.log_ndtr((loc - as_array(x)) / scale)
 
@@ -176,18 +181,19 @@ class StudentsT(Continuous):
 class Poisson:
     """``poisson(mu)``: of counts k, which have no derivative."""
 
-    def logpmf(self, k: Any, mu: Any, loc: Any = 0) -> Array:
+    def logpmf(self, k: Any, mu: Any, loc: Any = 0) -> Node:
         """The logarithm of the probability of k; −∞ where k is no count."""
         k = as_array(k) - loc
         ok = (k >= 0) & (np.floor(k) == k)
         k = np.where(ok, k, 0)
         return where_supported(ok, special.xlogy(k, mu) - special.gammaln(k + 1) - mu, -math.inf)
 
-    def pmf(self, k: Any, mu: Any, loc: Any = 0) -> Array:
+    def pmf(self, k: Any, mu: Any, loc: Any = 0) -> Node:
         """The probability of k."""
-        return np.exp(self.logpmf(k, mu, loc))
+        z: Any = self.logpmf(k, mu, loc)
+        return np.exp(z)
 
-    def cdf(self, k: Any, mu: Any, loc: Any = 0) -> Array:
+    def cdf(self, k: Any, mu: Any, loc: Any = 0) -> Node:
         """The probability of at most k."""
         k = np.floor(as_array(k) - loc)
         return where_supported(k >= 0, special.pdtr(np.maximum(k, 0), mu), 0.0)
@@ -196,21 +202,22 @@ class Poisson:
 class Dirichlet:
     """``dirichlet(alpha)``: of x (k,) or (k, n) with Σ x = 1 along the first axis, and alpha (k,)."""
 
-    def logpdf(self, x: Any, alpha: Any) -> Array:
+    def logpdf(self, x: Any, alpha: Any) -> Node:
         """The logarithm of the density."""
         x, alpha = as_array(x), as_array(alpha)
         powers = np.sum(special.xlogy(alpha - 1, x.T), axis=-1)
         return powers + special.gammaln(np.sum(alpha)) - np.sum(special.gammaln(alpha))
 
-    def pdf(self, x: Any, alpha: Any) -> Array:
+    def pdf(self, x: Any, alpha: Any) -> Node:
         """The density."""
-        return np.exp(self.logpdf(x, alpha))
+        z: Any = self.logpdf(x, alpha)
+        return np.exp(z)
 
 
 class MultivariateNormal:
     """``multivariate_normal(mean, cov)``: of x (..., k), mean (k,), cov (k, k) positive definite."""
 
-    def logpdf(self, x: Any, mean: Any = 0, cov: Any = 1) -> Array:
+    def logpdf(self, x: Any, mean: Any = 0, cov: Any = 1) -> Node:
         """The logarithm of the density, by the Cholesky factor of cov."""
         cov, d = self._matrix(cov), as_array(x) - mean
         low = np.linalg.cholesky(cov)
@@ -218,11 +225,12 @@ class MultivariateNormal:
         z = np.linalg.solve(low, d[..., None])[..., 0]
         return -0.5 * (np.sum(z * z, axis=-1) + cov.shape[0] * LOG_2PI) - np.sum(np.log(np.diagonal(low)))
 
-    def pdf(self, x: Any, mean: Any = 0, cov: Any = 1) -> Array:
+    def pdf(self, x: Any, mean: Any = 0, cov: Any = 1) -> Node:
         """The density."""
-        return np.exp(self.logpdf(x, mean, cov))
+        z: Any = self.logpdf(x, mean, cov)
+        return np.exp(z)
 
-    def entropy(self, mean: Any = 0, cov: Any = 1) -> Array:
+    def entropy(self, mean: Any = 0, cov: Any = 1) -> Node:
         """½ log det(2πe cov)."""
         cov = self._matrix(cov)
         return 0.5 * (cov.shape[0] * (LOG_2PI + 1) + np.linalg.slogdet(cov)[1])

@@ -43,6 +43,7 @@ MAY_IMPORT = {
     "stats": {"lazy", "rules"},
     "signal": {"lazy", "rules"},
     "integrate": CORE | {"transforms"},
+    "mypy_plugin": {"rules"},
     "ops": USERS,
     "compiler": USERS | {"process"},
     # Of nodes the public attributes (tested below); the order of the engine; whether a value is still there.

@@ -34,6 +34,7 @@ ELSEWHERE = {
     "special.py": ("test_scipy_twins.py", "the twin of a SciPy module, compared with it"),
     "stats.py": ("test_scipy_twins.py", "the twin of a SciPy module, compared with it"),
     "lazy.py": ("test_architecture.py", "about imports, as that file is"),
+    "mypy_plugin.py": ("test_typing.py", "what mypy finds with it is tested there"),
     "nn/checks.py": ("nn/test_functions.py nn/test_layers.py", "messages of the functions and layers that call it"),
     "nn/init.py": ("nn/test_layers.py", "the numbers with which layers begin"),
     "nn/losses.py": ("nn/test_functions.py", "functions of networks are in one table there"),

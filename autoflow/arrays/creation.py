@@ -2,37 +2,44 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
 from ..nodes.coercion import holds_node
-from ..nodes.nodes import Constant, NodeRole, Variable, constant_from
+from ..nodes.nodes import Constant, Node, NodeRole, Variable, constant_from
 from ..rules.shapes import joined
 
 Array = Any
+T = TypeVar("T")
 
 
-def variable(value: Any, name: str | None = None, **options: Any) -> Any:
+def variable(
+    value: Any, name: str | None = None, *, dtype: Any = None, copy: bool = True, requires_grad: bool = True
+) -> Variable:
     """The same as :class:`autoflow.Variable`.
 
     >>> import autoflow as af
     >>> af.variable(2, name="x")
     2.0  Variable x
     """
-    return Variable(value, name, **options)
+    return Variable(value, name, dtype=dtype, copy=copy, requires_grad=requires_grad)
 
 
-def constant(value: Any, name: str | None = None, **options: Any) -> Any:
+def constant(value: Any, name: str | None = None, *, dtype: Any = None, copy: bool = True) -> Constant:
     """The same as :class:`autoflow.Constant`.
 
     >>> import autoflow as af
     >>> af.constant(2, name="c")
     2  Constant c int64
     """
-    return Constant(value, name, **options)
+    return Constant(value, name, dtype=dtype, copy=copy)
 
 
+@overload
+def stop_gradient(x: Node) -> Constant: ...
+@overload
+def stop_gradient(x: T) -> T: ...
 def stop_gradient(x: Any) -> Any:
     """``x`` as a read-only Constant on the same memory; anything else is returned unchanged.
 
@@ -45,7 +52,7 @@ def stop_gradient(x: Any) -> Any:
     return x.detach() if isinstance(x, NodeRole) else x
 
 
-def array(data: Any, dtype: Any = None) -> Any:
+def array(data: Any, dtype: Any = None) -> Node:
     """``np.array(data)`` that keeps the nodes in nested lists connected.
 
     Returns an Operation if there is a node with history in ``data``, else a Constant.
@@ -59,11 +66,11 @@ def array(data: Any, dtype: Any = None) -> Any:
         return data.copy() if dtype is None else data.astype(dtype)  # type: ignore[attr-defined]
     if not holds_node(data):
         return Constant(data, dtype=dtype)
-    made = joined(data)
+    made: Any = joined(data)
     return made if dtype is None else made.astype(dtype)
 
 
-def zeros(shape: Any, dtype: Any = float) -> Any:
+def zeros(shape: Any, dtype: Any = float) -> Node:
     """Zeros to be filled: a Constant, and an Operation once a node was written into it.
 
     >>> import autoflow as af
@@ -77,7 +84,7 @@ def zeros(shape: Any, dtype: Any = float) -> Any:
     return constant_from(np.zeros(shape, dtype))
 
 
-def ones(shape: Any, dtype: Any = float) -> Any:
+def ones(shape: Any, dtype: Any = float) -> Node:
     """Ones to be written into, as :func:`zeros`.
 
     >>> import autoflow as af
@@ -87,7 +94,7 @@ def ones(shape: Any, dtype: Any = float) -> Any:
     return constant_from(np.ones(shape, dtype))
 
 
-def empty(shape: Any, dtype: Any = float) -> Any:
+def empty(shape: Any, dtype: Any = float) -> Node:
     """An array to be filled completely, as :func:`zeros`; its numbers are whatever was in memory.
 
     >>> import autoflow as af
@@ -99,7 +106,7 @@ def empty(shape: Any, dtype: Any = float) -> Any:
     return constant_from(np.empty(shape, dtype))
 
 
-def full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
+def full(shape: Any, fill_value: Any, dtype: Any = None) -> Node:
     """An array of one value, which may be a node.
 
     >>> import autoflow as af
@@ -107,12 +114,12 @@ def full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
     [0.5, 0.5]  Constant const_0
     """
     if holds_node(fill_value):
-        made = np.broadcast_to(fill_value, shape).copy()
+        made: Any = np.broadcast_to(fill_value, shape).copy()
         return made if dtype is None else made.astype(dtype)
     return constant_from(np.full(shape, fill_value, dtype))
 
 
-def stack(arrays: Any, axis: int = 0) -> Any:
+def stack(arrays: Any, axis: int = 0) -> Node:
     """``np.stack``, which also takes numbers.
 
     >>> import autoflow as af
@@ -120,4 +127,5 @@ def stack(arrays: Any, axis: int = 0) -> Any:
     [1., 2.]  Operation stack_0 = stack(var_0, const_0)
     """
     nodes: list[Any] = [a if isinstance(a, NodeRole) else Constant(a) for a in arrays]
-    return np.stack(nodes, axis=axis)
+    made: Any = np.stack(nodes, axis=axis)
+    return made

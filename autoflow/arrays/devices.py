@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ..backends.registry import NODE_TYPES, NodeTypes, array_type, registered_type
 from ..errors import DataError
-from ..nodes.nodes import NodeRole
+from ..nodes.nodes import Node, NodeRole
 from ..pytree import tree_map
 from ..rules.table import of, primitive, rule
 from .creation import array
 
 Array = Any
+T = TypeVar("T")
 INSTALL = "pip install autoflow[gpu] brings it for CUDA 12 (for others see CuPy's installation guide)"
 
 
@@ -41,7 +42,7 @@ rule(put, "x | library", "to gpu", "$x", name="to_gpu", x=lambda g, library: fet
      examples=(of((2, 3), library=np.ndarray),))  # fmt: skip
 
 
-def to_cpu(tree: Any) -> Any:
+def to_cpu(tree: T) -> T:
     """Nodes and arrays on the host: one, or all of a tree of lists, tuples, dicts and dataclasses.
 
     A node gives a node, connected: its gradient is brought back to the device. A plain array gives a plain array. What
@@ -55,7 +56,7 @@ def to_cpu(tree: Any) -> Any:
     return tree_map(lambda x: brought(x, np.ndarray), tree)
 
 
-def to_gpu(tree: Any) -> Any:
+def to_gpu(tree: T) -> T:
     """Nodes and arrays on the GPU, as CuPy's; trees and gradients as in :func:`to_cpu`. Numbers stay numbers.
 
     Raises ImportError if CuPy is missing, RuntimeError if there is no GPU that it can use; both say what to do.
@@ -114,30 +115,31 @@ class Autodiff:
     def __repr__(self) -> str:
         return f"Autodiff({self.array_type.__module__}.{self.array_type.__name__})"
 
-    def put(self, tree: Any) -> Any:
+    def put(self, tree: T) -> T:
         """Nodes and NumPy arrays of a tree brought over, connected; the other way is :func:`to_cpu`."""
         return tree_map(lambda x: brought(x, self.array_type), tree)
 
-    def array(self, data: Any, dtype: Any = None) -> Any:
+    def array(self, data: Any, dtype: Any = None) -> Node:
         """As :func:`autoflow.array`: nested lists of nodes and numbers."""
         return self.put(array(data, dtype))
 
-    def zeros(self, shape: Any, dtype: Any = float) -> Any:
+    def zeros(self, shape: Any, dtype: Any = float) -> Node:
         """Zeros to be filled, as :func:`autoflow.zeros`."""
         return self._made(np.zeros, shape, dtype)
 
-    def ones(self, shape: Any, dtype: Any = float) -> Any:
+    def ones(self, shape: Any, dtype: Any = float) -> Node:
         """Ones to be written into."""
         return self._made(np.ones, shape, dtype)
 
-    def empty(self, shape: Any, dtype: Any = float) -> Any:
+    def empty(self, shape: Any, dtype: Any = float) -> Node:
         """An array to be filled completely."""
         return self._made(np.empty, shape, dtype)
 
-    def full(self, shape: Any, fill_value: Any, dtype: Any = None) -> Any:
+    def full(self, shape: Any, fill_value: Any, dtype: Any = None) -> Node:
         """An array of one number."""
         if isinstance(fill_value, NodeRole):
-            made = np.broadcast_to(self.put(fill_value), shape).copy()
+            there: Any = self.put(fill_value)
+            made: Any = np.broadcast_to(there, shape).copy()
             return made if dtype is None else made.astype(dtype)
         return self._made(np.full, shape, fill_value, dtype)
 

@@ -10,7 +10,7 @@ It costs nothing when it is off: the pass looks once, at its start, and then wra
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
@@ -19,7 +19,13 @@ from ..rules.shapes import sum_to
 from ..rules.table import Rule
 from ..rules.vjps import conjugate_vjp, vjp_by_position
 
+F = TypeVar("F", bound=Callable[..., Any])
 
+
+@overload
+def safe_masking(function: None = None) -> switched: ...
+@overload
+def safe_masking(function: F) -> F: ...
 def safe_masking(function: Any = None) -> Any:
     """0 · ∞ = 0 in backward passes: a context manager, and a decorator with or without parentheses.
 

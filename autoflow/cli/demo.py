@@ -46,9 +46,9 @@ def example(x: float = 3.0, y: float = 5.0, z: float = 4.0) -> Node:
     >>> example()
     -32.46...  Operation a5 = subtract(a3, a4)
     """
-    x, y, z = Variable(x, "x"), Variable(y, "y"), Variable(z, "z")
-    a1 = x + y + z
-    a2 = x * y * z
+    u, v, w = Variable(x, "x"), Variable(y, "y"), Variable(z, "z")
+    a1 = u + v + w
+    a2 = u * v * w
     a3 = a1**2 * np.sin(a2)
     a4 = a1 * np.cos(a2)
     a5 = a3 - a4
@@ -141,4 +141,4 @@ def bar(steps: Iterable[int]) -> Iterable[int]:
         from tqdm import tqdm
     except ImportError:
         return steps
-    return tqdm(steps, desc="   epochs", file=sys.stderr)  # type: ignore[no-any-return]
+    return tqdm(steps, desc="   epochs", file=sys.stderr)

@@ -17,14 +17,14 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Callable
 from operator import attrgetter
-from typing import Any
+from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
 from .. import pytree
 from ..errors import CompileError
 from ..modes import modes
-from ..nodes.nodes import gradient_target, value_of
+from ..nodes.nodes import Node, gradient_target, value_of
 from .matching import assembler, matcher
 from .passes.batching import join
 from .passes.rematerialise import recompute
@@ -39,6 +39,8 @@ from .trace.recorded import Recorded, record
 from .trace.traced import Traced
 
 Array = Any
+P = ParamSpec("P")
+R = TypeVar("R")
 MANY = 8
 SLOW = (
     "the compiled {} has been recorded {} times, because something that it finds outside changes between the calls (a "
@@ -57,10 +59,10 @@ ANOTHER_CLASS = (
 ANOTHER = object()  # stands for: that call needs another program
 
 
-class Compiled:
+class Compiled(Generic[P, R]):
     """What :func:`compile` returns: call it like the function. ``plan()`` shows what it does."""
 
-    def __init__(self, f: Callable[..., Any], *, fallback: bool, verify: bool, limit: int, **how: Any) -> None:
+    def __init__(self, f: Callable[P, R], *, fallback: bool, verify: bool, limit: int, **how: Any) -> None:
         functools.update_wrapper(self, f)
         self.f, self.fallback, self.verify, self.limit, self.how = f, fallback, verify, limit, how
         self.entries: OrderedDict[Any, Entry | None] = OrderedDict()
@@ -68,6 +70,10 @@ class Compiled:
         self.renewed = 0  # how often something outside had changed
         self.lock = threading.RLock()  # two threads do not record the same
 
+    @overload
+    def __call__(self: Compiled[P, Node], *args: P.args, **options: P.kwargs) -> np.ndarray: ...
+    @overload
+    def __call__(self, *args: P.args, **options: P.kwargs) -> R: ...
     def __call__(self, *args: Any, **options: Any) -> Any:
         entry = self.latest
         if entry is None or options:
@@ -86,10 +92,10 @@ class Compiled:
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
 
-    def __copy__(self) -> Compiled:
+    def __copy__(self) -> Compiled[P, R]:
         return rebuild_compiled(self.f, self.options())
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Compiled[P, R]:
         return rebuild_compiled(copy.deepcopy(self.f, memo), self.options())
 
     def options(self) -> dict[str, Any]:
@@ -187,7 +193,7 @@ class Compiled:
             self.entries.popitem(last=False)
         return entry
 
-    def plan(self) -> Any:
+    def plan(self) -> Report:
         """What the program that was used last does: calls, buffers, bytes, as a table and as a picture.
 
         >>> import autoflow as af
@@ -210,7 +216,7 @@ class Compiled:
         return f"<compiled {self.name}, {count_phrase(len(self.entries), 'program')}>"
 
 
-def rebuild_compiled(f: Callable[..., Any], options: dict[str, Any]) -> Compiled:
+def rebuild_compiled(f: Callable[P, R], options: dict[str, Any]) -> Compiled[P, R]:
     """What pickle calls."""
     return Compiled(f, **options)
 
@@ -294,9 +300,9 @@ def check_equal(eager: Any, ours: Any, name: str, because: str) -> None:
 
 
 def compile(
-    f: Callable[..., Any], *, fallback: bool = False, verify: bool = False, watch: bool = True, limit: int = 32,
+    f: Callable[P, R], *, fallback: bool = False, verify: bool = False, watch: bool = True, limit: int = 32,
     checkpointing: str | None = None,
-) -> Any:  # fmt: skip
+) -> Compiled[P, R]:  # fmt: skip
     """``f`` as a program: recorded at the first call, replayed without any bookkeeping at the later ones.
 
     f : a function of arrays, numbers, and lists, tuples, dicts and dataclasses of them: NumPy code,

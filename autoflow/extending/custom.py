@@ -16,7 +16,7 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from ..errors import GradientShapeError, NoRuleError
 from ..forward import operators
 from ..forward.recording import FORWARD
 from ..modes import modes
-from ..nodes.nodes import value_of
+from ..nodes.nodes import Node, value_of
 from ..rules import RULES, table
 from ..rules.shapes import has_gradient
 from ..rules.table import COMPOSED, MISSING, Example, Rule
@@ -32,9 +32,27 @@ from .joint import check_history, check_numbers_read, own_result
 
 Array = Any
 Derivative = Callable[..., Any]
+P = ParamSpec("P")
+F = TypeVar("F", bound=Callable[..., Any])
 OWN: set[Any] = set()  # functions whose rows users have written: these may be written again
 
 
+class Primitive(Protocol[P]):
+    """What :func:`primitive` makes of a function: the function, and a method to give it derivatives."""
+
+    def __call__(self, *args: P.args, **options: P.kwargs) -> Node:
+        """The value: a node if an argument is one."""
+
+    def defvjp(self, **derivatives: Derivative) -> Primitive[P]:
+        """Give it its derivatives: one function per argument, by its name. More can be added later."""
+
+
+@overload
+def primitive(
+    *, label: str = "", latex: str = "", elementwise: bool = False
+) -> Callable[[Callable[P, Any]], Primitive[P]]: ...
+@overload
+def primitive(function: Callable[P, Any]) -> Primitive[P]: ...
 def primitive(function: Any = None, *, label: str = "", latex: str = "", elementwise: bool = False) -> Any:
     """Make ``function`` one operation of the graph, whose derivatives :func:`defvjp` gives. A decorator.
 
@@ -67,10 +85,10 @@ def _defvjp(function: Any, words: dict[str, Any], /, **derivatives: Derivative) 
 
 
 def register_rule(
-    function: Any, /, *, label: str = "", latex: str = "", arguments: tuple[str, ...] = (),
+    function: F, /, *, label: str = "", latex: str = "", arguments: tuple[str, ...] = (),
     elementwise: bool | None = None, domain: tuple[float, float] = (-2.0, 2.0), examples: tuple[Example, ...] = (),
     replace: bool = False, **derivatives: Derivative,
-) -> Any:  # fmt: skip
+) -> F:  # fmt: skip
     """Give a function of another library a row in the table of derivatives.
 
     function : a ufunc, which then takes nodes itself; or any function of arrays. NumPy cannot tell us when such a

@@ -20,7 +20,7 @@ from ..errors import GradientShapeError, lost
 from ..forward.recording import finish, plain_option
 from ..modes import modes, switched
 from ..nodes.coercion import leaf_array, plain_array
-from ..nodes.nodes import NodeRole, current_record, gradient_target, new_record, read_only, value_of
+from ..nodes.nodes import Node, NodeRole, current_record, gradient_target, new_record, read_only, value_of
 from ..nodes.records import Record
 from ..rules import RULES
 from ..rules.table import Rule
@@ -128,12 +128,12 @@ class Function:
         raise NotImplementedError("a Function needs a static method forward(ctx, ...)")
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
+    def backward(ctx: Any, *grads: Any, **options: Any) -> Any:
         """The gradients of the arguments, from those of the results. Write it in your subclass."""
         raise NotImplementedError("a Function needs a static method backward(ctx, *grads)")
 
     @classmethod
-    def apply(cls, *args: Any, **options: Any) -> Any:
+    def apply(cls, *args: Any, **options: Any) -> Node:
         """Compute forward, and record how to go back."""
         plain_args, plain_options = [_plain(x) for x in args], {k: _plain(x) for k, x in options.items()}
         names, inputs = arguments(cls, args, options)
@@ -190,7 +190,7 @@ class Call:
             if first is not row:
                 row.tick = lambda: first.tick()
             cls._rows[key] = row
-        return cls._rows[key]  # type: ignore[no-any-return]
+        return cls._rows[key]
 
     def __call__(self, g: Any, saved: Sequence[Any]) -> list[Any]:
         """Run backward: the row's joint function."""

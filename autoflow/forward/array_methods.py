@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from ..backends.registry import NodeTypes, with_every_family
 from ..errors import InPlaceError, NoRuleError
 from ..modes import modes
 from ..nodes.foreign import refuse_reader, wants_numbers
-from ..nodes.nodes import ConstantRole, NodeRole, Operation, named_as, value_of
+from ..nodes.nodes import ConstantRole, Node, NodeRole, Operation, named_as, value_of
 from ..rules import RULES
 from ..rules.indexing import getitem
 from ..rules.structure import astype, cast, flatten
@@ -31,7 +31,11 @@ from . import python_protocols
 from .node_methods import NodeMethods
 from .recording import apply, compute_one
 
+if TYPE_CHECKING:
+    from numpy._core.multiarray import flagsobj
+
 Array = Any
+A = TypeVar("A", bound=np.ndarray)
 NONE: dict[str, Any] = {}
 AXES = (type(None), int)
 ndarray = np.ndarray
@@ -64,92 +68,92 @@ class ArrayMethods:
     # -- reductions
 
     def sum(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None,
-            where: Any = None) -> Any:  # fmt: skip
+            where: Any = None) -> Node:  # fmt: skip
         """np.sum"""
         if type(self) is Operation and dtype is out is initial is where is None and type(axis) in AXES:
             return reduce_quickly(SUM, self, (axis, None, keepdims, None, None))
         return apply(SUM, (self, axis, dtype, keepdims, initial, where), NONE if out is None else {"out": out})
 
     def prod(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None,
-             where: Any = None) -> Any:  # fmt: skip
+             where: Any = None) -> Node:  # fmt: skip
         """np.prod"""
         return apply(PROD, (self, axis, dtype, keepdims, initial, where), NONE if out is None else {"out": out})
 
     def mean(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *,
-             where: Any = None) -> Any:  # fmt: skip
+             where: Any = None) -> Node:  # fmt: skip
         """np.mean"""
         if type(self) is Operation and dtype is out is where is None and type(axis) in AXES:
             return reduce_quickly(MEAN, self, (axis, None, keepdims, None))
         return apply(MEAN, (self, axis, dtype, keepdims, where), NONE if out is None else {"out": out})
 
     def max(self, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None,
-            where: Any = None) -> Any:  # fmt: skip
+            where: Any = None) -> Node:  # fmt: skip
         """np.max"""
         return apply(MAX, (self, axis, keepdims, initial, where), NONE if out is None else {"out": out})
 
     def min(self, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None,
-            where: Any = None) -> Any:  # fmt: skip
+            where: Any = None) -> Node:  # fmt: skip
         """np.min"""
         return apply(MIN, (self, axis, keepdims, initial, where), NONE if out is None else {"out": out})
 
     def var(self, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = False,
-            **options: Any) -> Any:  # fmt: skip
+            **options: Any) -> Node:  # fmt: skip
         """np.var"""
         return apply(VAR, (self, axis, dtype, ddof, keepdims), {"out": out, **options})
 
     def std(self, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = False,
-            **options: Any) -> Any:  # fmt: skip
+            **options: Any) -> Node:  # fmt: skip
         """np.std"""
         return apply(STD, (self, axis, dtype, ddof, keepdims), {"out": out, **options})
 
-    def cumsum(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    def cumsum(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Node:
         """np.cumsum"""
         return apply(CUMSUM, (self, axis, dtype), {"out": out})
 
-    def cumprod(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    def cumprod(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Node:
         """np.cumprod"""
         return apply(CUMPROD, (self, axis, dtype), {"out": out})
 
     # -- shapes
 
-    def reshape(self, *shape: Any, order: str = "C", copy: Any = None) -> Any:
+    def reshape(self, *shape: Any, order: str = "C", copy: Any = None) -> Node:
         """np.reshape; the shape as a tuple or as several arguments"""
         return apply(RESHAPE, (self, shape[0] if len(shape) == 1 else shape, order, copy))
 
-    def transpose(self, *axes: Any) -> Any:
+    def transpose(self, *axes: Any) -> Node:
         """np.transpose; the axes as a tuple, as several arguments, or not at all"""
         return apply(TRANSPOSE, (self, axes[0] if len(axes) == 1 else axes or None))
 
     @property
-    def T(self) -> Any:  # noqa: N802
+    def T(self) -> Node:  # noqa: N802
         """np.transpose"""
         return apply(TRANSPOSE, (self,))
 
     @property
-    def mT(self) -> Any:  # noqa: N802
+    def mT(self) -> Node:  # noqa: N802
         """np.matrix_transpose"""
         return apply(MATRIX_TRANSPOSE, (self,))
 
-    def ravel(self, order: str = "C") -> Any:
+    def ravel(self, order: str = "C") -> Node:
         """np.ravel"""
         if wants_numbers(sys._getframe(1).f_globals.get("__name__")):
             return value_of(self).ravel(order)
         return apply(RAVEL, (self, order))
 
-    def flatten(self, order: str = "C") -> Any:
+    def flatten(self, order: str = "C") -> Node:
         """A copy with one axis."""
         return flatten(self, order)
 
-    def squeeze(self, axis: Any = None) -> Any:
+    def squeeze(self, axis: Any = None) -> Node:
         """np.squeeze"""
         return np.squeeze(self, axis)  # type: ignore[call-overload]
 
-    def swapaxes(self, axis1: int, axis2: int) -> Any:
+    def swapaxes(self, axis1: int, axis2: int) -> Node:
         """np.swapaxes"""
         return np.swapaxes(self, axis1, axis2)  # type: ignore[call-overload]
 
     @property
-    def flat(self) -> Any:
+    def flat(self) -> Node:
         """All elements in one axis: to iterate over, to index, and, where that needs no copy, to write into."""
         z = self.reshape(-1)
         if not np.may_share_memory(value_of(z), value_of(self)):
@@ -158,62 +162,71 @@ class ArrayMethods:
 
     # -- elements
 
-    def take(self, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Any:
+    def take(self, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Node:
         """np.take"""
         return np.take(self, indices, axis=axis, out=out, mode=mode)  # type: ignore[call-overload]
 
-    def compress(self, condition: Any, axis: Any = None, out: Any = None) -> Any:
+    def compress(self, condition: Any, axis: Any = None, out: Any = None) -> Node:
         """np.compress"""
         return np.compress(condition, self, axis=axis, out=out)  # type: ignore[call-overload]
 
-    def repeat(self, repeats: Any, axis: Any = None) -> Any:
+    def repeat(self, repeats: Any, axis: Any = None) -> Node:
         """np.repeat"""
         return np.repeat(self, repeats, axis=axis)  # type: ignore[call-overload]
 
-    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Node:
         """np.diagonal"""
         return np.diagonal(self, offset, axis1, axis2)  # type: ignore[call-overload]
 
-    def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None) -> Any:
+    def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None) -> Node:
         """np.trace"""
         return np.trace(self, offset, axis1, axis2, dtype=dtype, out=out)  # type: ignore[call-overload]
 
-    def dot(self, other: Any, out: Any = None) -> Any:
+    def dot(self, other: Any, out: Any = None) -> Node:
         """np.dot"""
         return apply(DOT, (self, other), NONE if out is None else {"out": out})
 
-    def clip(self, min: Any = None, max: Any = None, out: Any = None, **options: Any) -> Any:
+    def clip(self, min: Any = None, max: Any = None, out: Any = None, **options: Any) -> Node:
         """np.clip"""
         return np.clip(self, min, max, out=out, **options)  # type: ignore[call-overload]
 
-    def round(self, decimals: int = 0, out: Any = None) -> Any:
+    def round(self, decimals: int = 0, out: Any = None) -> Node:
         """np.round"""
         return np.round(self, decimals, out=out)  # type: ignore[call-overload]
 
     # -- complex numbers, copies, dtypes
 
-    def conjugate(self) -> Any:
+    def conjugate(self) -> Node:
         """np.conjugate; a real array is its own, as in NumPy"""
-        return np.conjugate(self) if value_of(self).dtype.kind == "c" else self  # type: ignore[call-overload]
+        return np.conjugate(self) if value_of(self).dtype.kind == "c" else self  # type: ignore[call-overload, return-value]
 
     conj = conjugate
 
     @property
-    def real(self) -> Any:
+    def real(self) -> Node:
         """np.real"""
         return apply(RULES[np.real], (self,))
 
     @property
-    def imag(self) -> Any:
+    def imag(self) -> Node:
         """np.imag"""
         return apply(RULES[np.imag], (self,))
 
-    def copy(self, order: str = "C") -> Any:
+    def copy(self, order: str = "C") -> Node:
         """np.copy: the same numbers in other memory; gradients flow through it"""
         if wants_numbers(sys._getframe(1).f_globals.get("__name__")):
             return value_of(self).copy(order)
         return apply(COPY, (self, order))
 
+    @overload
+    def astype(
+        self, dtype: type[float | complex | np.inexact], order: str = "K", casting: str = "unsafe", subok: bool = True,
+        copy: bool = True,
+    ) -> Node: ...  # fmt: skip
+    @overload
+    def astype(
+        self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
+    ) -> np.ndarray: ...
     def astype(
         self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
     ) -> Any:
@@ -227,6 +240,12 @@ class ArrayMethods:
             return self
         return astype(self, dtype, order, casting)
 
+    @overload
+    def view(self) -> Node: ...
+    @overload
+    def view(self, type: type[A], /) -> A: ...
+    @overload
+    def view(self, *, type: type[A]) -> A: ...
     def view(self, *args: Any, **options: Any) -> Any:
         """``x.view()`` is ``x[...]``; ``x.view(np.ndarray)`` the plain array, and as any other class of array its plain
         numbers. Another dtype has no derivative."""
@@ -239,7 +258,7 @@ class ArrayMethods:
             return self.value.view(kind)  # type: ignore[attr-defined]
         raise NoRuleError("x.view(dtype) reads the bytes as other numbers: use x.astype(dtype), or x.value.view(dtype)")
 
-    def choose(self, choices: Any, out: Any = None, mode: Any = "raise") -> Any:
+    def choose(self, choices: Any, out: Any = None, mode: Any = "raise") -> Node:
         """np.choose: of several arrays the elements that these whole numbers say"""
         return np.choose(self, choices, out=out, mode=mode)  # type: ignore[call-overload]
 
@@ -265,14 +284,14 @@ class ArrayMethods:
             raise ValueError(f"fill takes one number, not shape {np.shape(value)}: write x[...] = value")
         self[...] = value  # type: ignore[index]
 
-    def __getitem__(self, i: Any) -> Any:
+    def __getitem__(self, i: Any) -> Node:
         """``x[i]``, recorded; a view where NumPy gives one."""
         if type(i) is ndarray and wants_numbers(sys._getframe(1).f_globals.get("__name__")):
             return value_of(self)[value_of(i)]
         return apply(GETITEM, (self, i))
 
     @property
-    def flags(self) -> Any:
+    def flags(self) -> flagsobj:
         """ndarray.flags, of the memory that is written into: ``x.flags.writeable = False`` protects it."""
         return value_of(self).flags
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from ..backends.registry import NODE_TYPES
 from ..modes import modes, switched
-from ..nodes.nodes import NodeRole, value_of
+from ..nodes.nodes import Node, NodeRole, value_of
 from ..rules import RULES
 from ..rules.shapes import as_array
 from ..rules.table import Rule
@@ -174,7 +174,7 @@ class GradScaler:
         self.good_steps = 0  # since the scale last changed
         self._finite: dict[int, bool] = {}  # of the optimisers whose gradients have been unscaled: were they finite?
 
-    def scale(self, loss: Any) -> Any:
+    def scale(self, loss: Any) -> Node:
         """``loss`` times the scale; of a float16 loss in float32, where it does not overflow."""
         return loss.astype(np.float32) * self.factor if loss.dtype == HALF else loss * self.factor
 

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from ..lazy import later
 from ..nodes.nodes import NodeRole, VariableRole, named_as
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from ..backprop.hooks import Handle, Hook
     from ..pictures import Graph, Step, Stepper, Summary
     from ..pictures.formulas.latex import Formula
     from ..pictures.formulas.why import Why
     from .replay import Inputs
 
-Array = Any
 found: Callable[[str], Any] = cache(later)  # to look a function up takes 1 µs
 
 
@@ -43,12 +44,12 @@ class NodeMethods:
 
     def register_hook(self, hook: Hook) -> Handle:
         """Call ``hook(g)`` in every backward pass with the gradient of this node; what it returns takes its place."""
-        return found("autoflow.backprop.hooks:register_hook")(self, hook)  # type: ignore[no-any-return]
+        return found("autoflow.backprop.hooks:register_hook")(self, hook)
 
     def register_post_accumulate_hook(self, hook: Hook) -> Handle:
         """Call ``hook(variable)`` after every ``backward()`` that has added to its ``grad``. Variables only."""
         path = "autoflow.backprop.hooks:register_post_accumulate_hook"
-        return found(path)(self, hook)  # type: ignore[no-any-return]
+        return found(path)(self, hook)
 
     # -- pictures and words
 
@@ -60,7 +61,7 @@ class NodeMethods:
     ) -> Graph:  # fmt: skip
         """The picture of how this node was computed, and of one backward pass from it. The parameters are those of
         :func:`autoflow.graph`, which explains them."""
-        return found("autoflow.pictures:graph")(  # type: ignore[no-any-return]
+        return found("autoflow.pictures:graph")(
             self, detail, direction=direction, constants=constants, legend=legend, theme=theme, engine=engine,
             gradients=gradients, limit=limit, depth=depth, open=open, around=around, radius=radius,
             highlight=highlight, merge=merge, fold=fold,
@@ -69,43 +70,43 @@ class NodeMethods:
     def step(self, *, limit: int = 400, **options: Any) -> Stepper:
         """Step through the forward and the backward pass: ◀ ▶ in a notebook, text in a terminal. ``options``: those of
         :meth:`graph`."""
-        return found("autoflow.pictures:step")(self, limit=limit, **options)  # type: ignore[no-any-return]
+        return found("autoflow.pictures:step")(self, limit=limit, **options)
 
     def steps(self, *, limit: int = 400) -> list[Step]:
         """The same as a list."""
-        return found("autoflow.pictures:steps")(self, limit=limit)  # type: ignore[no-any-return]
+        return found("autoflow.pictures:steps")(self, limit=limit)
 
     def summary(self) -> Summary:
         """A network as a table: scopes, shapes, parameters, sizes of gradients."""
-        return found("autoflow.pictures:summary")(self)  # type: ignore[no-any-return]
+        return found("autoflow.pictures:summary")(self)
 
     def formula(self, *, expand: bool = False) -> Formula:
         """How this node was computed, in LaTeX. expand : with the formulas of its operands put in."""
-        return found("autoflow.pictures.formulas.latex:formula")(self, expand=expand)  # type: ignore[no-any-return]
+        return found("autoflow.pictures.formulas.latex:formula")(self, expand=expand)
 
     def derivative_formula(self) -> Formula:
         """Its derivatives with respect to its operands, a line each, in LaTeX."""
-        return found("autoflow.pictures.formulas.latex:derivative_formula")(self)  # type: ignore[no-any-return]
+        return found("autoflow.pictures.formulas.latex:derivative_formula")(self)
 
     def why(self, node: Any, *, paths: int = 8) -> Why:
         """The derivative of ``node`` with respect to this one as a sum over paths: ``w.why(loss)``."""
-        return found("autoflow.pictures.formulas.why:why")(self, node, paths=paths)  # type: ignore[no-any-return]
+        return found("autoflow.pictures.formulas.why:why")(self, node, paths=paths)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         """What a notebook shows."""
-        return found("autoflow.pictures:node_bundle")(self, include, exclude)  # type: ignore[no-any-return]
+        return found("autoflow.pictures:node_bundle")(self, include, exclude)
 
     # -- other values, other places
 
-    def replay(self, inputs: Inputs | None = None) -> Array:
+    def replay(self, inputs: Inputs | None = None) -> np.ndarray:
         """The value that this node would have if others had these: ``loss.replay({w: w.value + 0.1})``."""
         return found("autoflow.forward.replay:replay_node")(self, inputs)
 
-    def to_cpu(self) -> Any:
+    def to_cpu(self) -> Self:
         """This node on the host, with its gradient."""
         return found("autoflow.arrays.devices:to_cpu")(self)
 
-    def to_gpu(self) -> Any:
+    def to_gpu(self) -> Self:
         """This node on the GPU, with its gradient, as CuPy's."""
         return found("autoflow.arrays.devices:to_gpu")(self)
 
@@ -116,7 +117,7 @@ class NodeMethods:
 class VariableMethods:
     """Of Variables."""
 
-    def assign(self, value: Any) -> Any:
+    def assign(self, value: Any) -> Self:
         """Overwrite the numbers, as an optimiser does; returns the Variable. Graphs that need the old ones notice."""
         return found("autoflow.forward.inplace:assign")(self, value)
 

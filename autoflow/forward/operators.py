@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import operator as python
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from ..lazy import later
 from ..modes import modes
 from ..nodes.coercion import plain_array
 from ..nodes.freeing import NEW
-from ..nodes.nodes import NodeRole, Operation, Variable, set_flags, value_of
+from ..nodes.nodes import Node, NodeRole, Operation, Variable, set_flags, value_of
 from ..nodes.records import Extras, Record
 from ..nodes.versions import COPY_BYTES, protect
 from ..rules import RULES
@@ -33,6 +33,7 @@ from .deferring import HOOKS, PLAIN, is_anothers
 from .recording import FORWARD, REALS, apply, finish, one_family, operand
 
 asarray, float64, ndarray = np.asarray, np.float64, np.ndarray
+Booleans: TypeAlias = "np.ndarray[tuple[Any, ...], np.dtype[np.bool]]"
 DOUBLE = np.dtype(np.float64)
 _view = np.ndarray.view
 
@@ -42,6 +43,7 @@ def unary(rule: Rule) -> Callable[[Any], Any]:
     ufunc = rule.function
 
     def forward(x: Any) -> Any:
+        parent: Any
         try:
             if type(x) is Operation:
                 a = x._operand
@@ -85,6 +87,8 @@ def binary(rule: Rule, compute: Callable[[Any, Any], Any], numbers: bool = True)
 
     def forward(x: Any, y: Any) -> Any:
         plain = None
+        p: Any
+        q: Any
         try:
             if type(x) is Operation:
                 a = x._operand if numbers else x._value
@@ -199,6 +203,7 @@ def reflected_operator(
     def operate(y: Any, x: Any) -> Any:
         if type(x) not in REALS or not numbers:
             return forward(x, y)
+        q: Any
         try:
             if type(y) is Operation:
                 b = y._operand
@@ -294,27 +299,64 @@ def in_place(function: np.ufunc) -> Callable[[Any, Any], Any]:
 class Operators:
     """Arithmetic, recorded. Comparisons: plain arrays of booleans."""
 
-    __add__, __radd__ = both_ways(np.add)
-    __sub__, __rsub__ = both_ways(np.subtract)
-    __mul__, __rmul__ = both_ways(np.multiply)
-    __truediv__, __rtruediv__ = both_ways(np.divide)
-    __floordiv__, __rfloordiv__ = both_ways(np.floor_divide)
-    __mod__, __rmod__ = both_ways(np.remainder)
-    __pow__, __rpow__ = both_ways(np.power)
-    __matmul__, __rmatmul__ = both_ways(np.matmul)
-    __neg__, __pos__, __abs__ = FORWARD[np.negative], FORWARD[np.positive], FORWARD[np.absolute]
+    # fmt: off
+    if TYPE_CHECKING:  # what the closures below are to a checker of types; tests/test_typing.py compares the names
+        def __add__(self, y: Any, /) -> Node: ...
+        def __sub__(self, y: Any, /) -> Node: ...
+        def __mul__(self, y: Any, /) -> Node: ...
+        def __truediv__(self, y: Any, /) -> Node: ...
+        def __floordiv__(self, y: Any, /) -> Node: ...
+        def __mod__(self, y: Any, /) -> Node: ...
+        def __pow__(self, y: Any, /) -> Node: ...
+        def __matmul__(self, y: Any, /) -> Node: ...
+        def __radd__(self, y: Any, /) -> Node: ...
+        def __rsub__(self, y: Any, /) -> Node: ...
+        def __rmul__(self, y: Any, /) -> Node: ...
+        def __rtruediv__(self, y: Any, /) -> Node: ...
+        def __rfloordiv__(self, y: Any, /) -> Node: ...
+        def __rmod__(self, y: Any, /) -> Node: ...
+        def __rpow__(self, y: Any, /) -> Node: ...
+        def __rmatmul__(self, y: Any, /) -> Node: ...
+        def __iadd__(self, y: Any, /) -> Self: ...
+        def __isub__(self, y: Any, /) -> Self: ...
+        def __imul__(self, y: Any, /) -> Self: ...
+        def __itruediv__(self, y: Any, /) -> Self: ...
+        def __ifloordiv__(self, y: Any, /) -> Self: ...
+        def __imod__(self, y: Any, /) -> Self: ...
+        def __ipow__(self, y: Any, /) -> Self: ...
+        def __imatmul__(self, y: Any, /) -> Self: ...
+        def __neg__(self) -> Node: ...
+        def __pos__(self) -> Node: ...
+        def __abs__(self) -> Node: ...
+        def __lt__(self, y: Any, /) -> Booleans: ...
+        def __le__(self, y: Any, /) -> Booleans: ...
+        def __gt__(self, y: Any, /) -> Booleans: ...
+        def __ge__(self, y: Any, /) -> Booleans: ...
+        def __eq__(self, y: Any, /) -> Booleans: ...  # type: ignore[override]
+        def __ne__(self, y: Any, /) -> Booleans: ...  # type: ignore[override]
+    else:
+        __add__, __radd__ = both_ways(np.add)
+        __sub__, __rsub__ = both_ways(np.subtract)
+        __mul__, __rmul__ = both_ways(np.multiply)
+        __truediv__, __rtruediv__ = both_ways(np.divide)
+        __floordiv__, __rfloordiv__ = both_ways(np.floor_divide)
+        __mod__, __rmod__ = both_ways(np.remainder)
+        __pow__, __rpow__ = both_ways(np.power)
+        __matmul__, __rmatmul__ = both_ways(np.matmul)
+        __neg__, __pos__, __abs__ = FORWARD[np.negative], FORWARD[np.positive], FORWARD[np.absolute]
 
-    __iadd__, __isub__, __imul__ = map(in_place, (np.add, np.subtract, np.multiply))
-    __itruediv__, __ifloordiv__ = map(in_place, (np.divide, np.floor_divide))
-    __imod__, __ipow__, __imatmul__ = map(in_place, (np.remainder, np.power, np.matmul))
+        __iadd__, __isub__, __imul__ = map(in_place, (np.add, np.subtract, np.multiply))
+        __itruediv__, __ifloordiv__ = map(in_place, (np.divide, np.floor_divide))
+        __imod__, __ipow__, __imatmul__ = map(in_place, (np.remainder, np.power, np.matmul))
 
-    __lt__, __le__, __gt__, __ge__ = map(comparison, (np.less, np.less_equal, np.greater, np.greater_equal))
-    __eq__, __ne__ = map(comparison, (np.equal, np.not_equal))
+        __lt__, __le__, __gt__, __ge__ = map(comparison, (np.less, np.less_equal, np.greater, np.greater_equal))
+        __eq__, __ne__ = map(comparison, (np.equal, np.not_equal))
+    # fmt: on
 
-    def __divmod__(self, other: Any) -> Any:
+    def __divmod__(self, other: Any) -> tuple[Node, Node]:
         return self // other, self % other
 
-    def __rdivmod__(self, other: Any) -> Any:
+    def __rdivmod__(self, other: Any) -> tuple[Node, Node]:
         return other // self, other % self
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import InPlaceError
 from ..modes import modes
-from ..nodes.nodes import Constant, NodeRole, Variable, VariableRole, named_as, value_of
+from ..nodes.nodes import Constant, Node, NodeRole, Variable, VariableRole, named_as, value_of
 from .callers import check_taker
 
 Array = Any
@@ -38,13 +38,13 @@ class Protocol:
     """Special methods of nodes that record nothing."""
 
     def __float__(self) -> float:
-        return number(self, float)  # type: ignore[no-any-return]
+        return number(self, float)
 
     def __int__(self) -> int:
-        return number(self, int)  # type: ignore[no-any-return]
+        return number(self, int)
 
     def __complex__(self) -> complex:
-        return number(self, complex)  # type: ignore[no-any-return]
+        return number(self, complex)
 
     def __bool__(self) -> bool:
         return bool(value_of(self))
@@ -55,16 +55,16 @@ class Protocol:
     def __contains__(self, item: Any) -> bool:
         return value_of(item) in value_of(self)
 
-    def __invert__(self) -> Any:
+    def __invert__(self) -> np.ndarray:
         return np.invert(value_of(self))
 
     def __dlpack__(self, **options: Any) -> Any:
         return value_of(self).__dlpack__(**options)
 
-    def __copy__(self) -> Any:
+    def __copy__(self) -> Node:
         return restore(*state(self))
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Node:
         return restore(*state(self))
 
     def __reduce_ex__(self, version: Any) -> Any:
@@ -84,7 +84,7 @@ def state(x: Any) -> tuple[Any, ...]:
     return True, value_of(x), x.name, x.requires_grad, value_of(x.grad)
 
 
-def restore(variable: bool, value: Array, name: str, live: bool = True, grad: Array = None) -> Any:
+def restore(variable: bool, value: Array, name: str, live: bool = True, grad: Array = None) -> Node:
     """A node from a pickle or copy: a Variable comes back as one, with its gradient; anything else as a Constant."""
     if not variable:
         return Constant(value, name)

@@ -14,13 +14,14 @@ import numpy as np
 
 from ..errors import InputError
 from ..modes import modes
+from ..nodes.nodes import Node
 from .checks import floats, generator, labels, numbers_of, probability, shape_is
 from .fused import erf, sigmoid, softmax
 
 Array = Any
 
 
-def tanh(x: Array) -> Array:
+def tanh(x: Array) -> Node:
     """(eˣ − e⁻ˣ) / (eˣ + e⁻ˣ), elementwise; any shape: NumPy's own.
 
     >>> tanh(np.array([0.0, 1000.0]))
@@ -29,7 +30,7 @@ def tanh(x: Array) -> Array:
     return np.tanh(x)
 
 
-def softplus(x: Array, beta: float = 1.0) -> Array:
+def softplus(x: Array, beta: float = 1.0) -> Node:
     """log(1 + e^(βx)) / β, elementwise; any shape: a smooth relu. Its derivative is the sigmoid of βx.
 
     Source: Dugas et al., NIPS 2000.
@@ -40,7 +41,7 @@ def softplus(x: Array, beta: float = 1.0) -> Array:
     return np.logaddexp(x, 0.0) if beta == 1 else np.logaddexp(beta * x, 0.0) / beta
 
 
-def elu(x: Array, alpha: float = 1.0) -> Array:
+def elu(x: Array, alpha: float = 1.0) -> Node:
     """x for x > 0, else α (eˣ − 1), elementwise; any shape. Its derivative at 0 is α.
 
     The exponential is computed only where it is needed, so it cannot overflow. Source: Clevert, Unterthiner and
@@ -50,10 +51,11 @@ def elu(x: Array, alpha: float = 1.0) -> Array:
     array([  -1.,    0., 1000.])
     """
     positive = numbers_of(x) > 0
-    return np.where(positive, x, alpha * np.expm1(np.where(positive, 0, x)))
+    z: Any = np.where(positive, x, alpha * np.expm1(np.where(positive, 0, x)))
+    return z
 
 
-def silu(x: Array) -> Array:
+def silu(x: Array) -> Node:
     """x σ(x), elementwise; any shape. Also called swish. Source: Elfwing, Uchibe and Doya, 2018.
 
     >>> silu(np.array([-1000.0, 0.0, 1000.0]))
@@ -62,7 +64,7 @@ def silu(x: Array) -> Array:
     return x * sigmoid(x)
 
 
-def gelu(x: Array, approximate: str = "none") -> Array:
+def gelu(x: Array, approximate: str = "none") -> Node:
     """x Φ(x), Φ the distribution function of the normal distribution: x (1 + erf(x/√2)) / 2; elementwise, any shape.
 
     ``approximate="tanh"`` is x (1 + tanh(√(2/π) (x + 0.044715 x³))) / 2, right to three digits and several times
@@ -78,7 +80,7 @@ def gelu(x: Array, approximate: str = "none") -> Array:
     return 0.5 * x * (1 + erf(x / math.sqrt(2)))
 
 
-def dropout(x: Array, p: float = 0.5, training: bool = True, *, rng: np.random.Generator | None = None) -> Array:
+def dropout(x: Array, p: float = 0.5, training: bool = True, *, rng: np.random.Generator | None = None) -> Node:
     """Each element 0 with probability p, else divided by 1 − p, so that the mean stays; shape of x.
 
     Without ``training`` x itself. Source: Srivastava et al., JMLR 15, 2014.
@@ -95,7 +97,7 @@ def dropout(x: Array, p: float = 0.5, training: bool = True, *, rng: np.random.G
 
 def layer_norm(
     x: Array, normalized_shape: int | Sequence[int], weight: Array = None, bias: Array = None, eps: float = 1e-5
-) -> Array:
+) -> Node:
     """(x − mean) / √(variance + ε) ⊙ weight + bias, mean and variance over the last axes of each example.
 
     Shapes: x (..., *normalized_shape), weight and bias normalized_shape. Source: Ba, Kiros and Hinton, 2016.
@@ -121,7 +123,7 @@ def standardise(x: Array, axis: tuple[int, ...], weight: Array, bias: Array, eps
 def batch_norm(
     x: Array, running_mean: Array = None, running_var: Array = None, weight: Array = None, bias: Array = None,
     training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
-) -> Array:  # fmt: skip
+) -> Node:  # fmt: skip
     """(x − mean) / √(variance + ε) ⊙ weight + bias, mean and variance of each channel.
 
     Shapes: x (n, channels, ...), everything else (channels,). In ``training`` mean and variance are those of the batch,
@@ -154,7 +156,7 @@ def batch_norm(
     return standardise(x, axis, weight, bias, eps)
 
 
-def embedding(x: Array, weight: Array) -> Array:
+def embedding(x: Array, weight: Array) -> Node:
     """Row ``x[i]`` of ``weight`` for each i. Shapes: x (...) integers, weight (rows, size), result (..., size).
 
     A row that is looked up several times receives the sum of the gradients.
@@ -169,7 +171,7 @@ def embedding(x: Array, weight: Array) -> Array:
 def scaled_dot_product_attention(
     query: Array, key: Array, value: Array, attn_mask: Array = None, dropout_p: float = 0.0, is_causal: bool = False,
     *, scale: float | None = None, rng: np.random.Generator | None = None,
-) -> Array:  # fmt: skip
+) -> Node:  # fmt: skip
     """softmax(Q Kᵀ · scale + mask) V, scale = 1/√d: for each query the values, weighted by how well their keys fit.
 
     Shapes: query (..., l, d), key (..., s, d), value (..., s, e), result (..., l, e); a mask that broadcasts to
@@ -191,6 +193,7 @@ def scaled_dot_product_attention(
         if attn_mask is not None:
             raise InputError(f"{who}: give attn_mask or is_causal, not both")
         attn_mask = np.tri(query.shape[-2], key.shape[-2], dtype=bool)
+    weights: Any
     if attn_mask is None:
         weights = softmax(scores)
     elif attn_mask.dtype.kind == "b":

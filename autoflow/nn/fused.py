@@ -15,6 +15,7 @@ import numpy as np
 
 from ..backends.registry import family_of
 from ..errors import DataError
+from ..nodes.nodes import Node
 from ..rules.table import of, primitive, rule
 
 Array = Any
@@ -28,7 +29,7 @@ def real(name: str, x: Any) -> None:
 
 
 @primitive
-def relu(x: Array, /) -> Array:
+def relu(x: Array, /) -> Node:
     """max(x, 0), elementwise; any shape. Its derivative is 1 for x > 0, else 0, also at 0.
 
     Source: Nair and Hinton, ICML 2010.
@@ -45,7 +46,7 @@ def relu(x: Array, /) -> Array:
 
 
 @primitive
-def leaky_relu(x: Array, /, slope: float = 0.01) -> Array:
+def leaky_relu(x: Array, /, slope: float = 0.01) -> Node:
     """x for x > 0, else slope · x, elementwise; any shape. Its derivative at 0 is ``slope``.
 
     Source: Maas, Hannun and Ng, ICML 2013.
@@ -54,11 +55,12 @@ def leaky_relu(x: Array, /, slope: float = 0.01) -> Array:
     array([-0.01,  0.  ,  2.  ])
     """
     real("leaky_relu", x)
-    return np.where(np.greater(x, 0), x, slope * x)
+    z: Any = np.where(np.greater(x, 0), x, slope * x)
+    return z
 
 
 @primitive
-def sigmoid(x: Array, /) -> Array:
+def sigmoid(x: Array, /) -> Node:
     """σ(x) = 1 / (1 + e⁻ˣ), elementwise; any shape. σ'(x) = σ(x) (1 − σ(x)).
 
     For negative x it is written e^x / (1 + e^x): then the exponential never overflows, and small results keep all
@@ -73,7 +75,7 @@ def sigmoid(x: Array, /) -> Array:
 
 
 @primitive
-def erf(x: Array, /) -> Array:
+def erf(x: Array, /) -> Node:
     """The error function (2/√π) ∫₀ˣ e^(−t²) dt, elementwise; any shape. From Python's math module: 60 ns a number.
 
     >>> erf(np.array([0.0, 1.0]))
@@ -93,7 +95,7 @@ python_erf.__name__ = "erf"  # what it is called in other libraries
 
 
 @primitive
-def softmax(x: Array, /, axis: int = -1) -> Array:
+def softmax(x: Array, /, axis: int = -1) -> Node:
     """eˣⁱ / Σⱼ eˣʲ along ``axis``: positive numbers that add up to 1; shape of x.
 
     The largest x is subtracted first, which changes nothing but keeps the exponentials at most 1.
@@ -108,7 +110,7 @@ def softmax(x: Array, /, axis: int = -1) -> Array:
 
 
 @primitive
-def log_softmax(x: Array, /, axis: int = -1) -> Array:
+def log_softmax(x: Array, /, axis: int = -1) -> Node:
     """xᵢ − log Σⱼ eˣʲ along ``axis``, the logarithm of :func:`softmax`; shape of x.
 
     Right even where the softmax itself would be rounded to 0, because no logarithm is taken of it.

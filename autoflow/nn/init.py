@@ -31,18 +31,18 @@ def fans(shape: Shape) -> tuple[int, int]:
     return shape[1] * kernel, shape[0] * kernel
 
 
-def uniform(rng: np.random.Generator, shape: Shape, variance: float, dtype: Any) -> Array:
+def uniform(rng: np.random.Generator, shape: Shape, variance: float, dtype: Any) -> np.ndarray:
     """Evenly between ±√(3 variance)."""
     bound = math.sqrt(3 * variance)
     return generator("an initialiser", rng).uniform(-bound, bound, tuple(shape)).astype(dtype)
 
 
-def normal(rng: np.random.Generator, shape: Shape, variance: float, dtype: Any) -> Array:
+def normal(rng: np.random.Generator, shape: Shape, variance: float, dtype: Any) -> np.ndarray:
     """Normally distributed around 0."""
     return generator("an initialiser", rng).normal(0, math.sqrt(variance), tuple(shape)).astype(dtype)
 
 
-def glorot_uniform(rng: np.random.Generator, shape: Shape, dtype: Any = float) -> Array:
+def glorot_uniform(rng: np.random.Generator, shape: Shape, dtype: Any = float) -> np.ndarray:
     """Variance 2 / (fan_in + fan_out), for tanh. Source: Glorot and Bengio, AISTATS 2010.
 
     >>> w = glorot_uniform(np.random.default_rng(0), (300, 100))
@@ -52,32 +52,32 @@ def glorot_uniform(rng: np.random.Generator, shape: Shape, dtype: Any = float) -
     return uniform(rng, shape, 2 / max(sum(fans(shape)), 1), dtype)
 
 
-def glorot_normal(rng: np.random.Generator, shape: Shape, dtype: Any = float) -> Array:
+def glorot_normal(rng: np.random.Generator, shape: Shape, dtype: Any = float) -> np.ndarray:
     """The same variance, normally distributed."""
     return normal(rng, shape, 2 / max(sum(fans(shape)), 1), dtype)
 
 
-def he_uniform(rng: np.random.Generator, shape: Shape, dtype: Any = float) -> Array:
+def he_uniform(rng: np.random.Generator, shape: Shape, dtype: Any = float) -> np.ndarray:
     """Variance 2 / fan_in, for relu, which loses half of it. Source: He et al., ICCV 2015."""
     return uniform(rng, shape, 2 / max(fans(shape)[0], 1), dtype)
 
 
-def he_normal(rng: np.random.Generator, shape: Shape, dtype: Any = float) -> Array:
+def he_normal(rng: np.random.Generator, shape: Shape, dtype: Any = float) -> np.ndarray:
     """The same variance, normally distributed."""
     return normal(rng, shape, 2 / max(fans(shape)[0], 1), dtype)
 
 
-def lecun_uniform(rng: np.random.Generator, shape: Shape, dtype: Any = float) -> Array:
+def lecun_uniform(rng: np.random.Generator, shape: Shape, dtype: Any = float) -> np.ndarray:
     """Variance 1 / fan_in. Source: LeCun et al., Efficient BackProp, 1998."""
     return uniform(rng, shape, 1 / max(fans(shape)[0], 1), dtype)
 
 
-def lecun_normal(rng: np.random.Generator, shape: Shape, dtype: Any = float) -> Array:
+def lecun_normal(rng: np.random.Generator, shape: Shape, dtype: Any = float) -> np.ndarray:
     """The same variance, normally distributed."""
     return normal(rng, shape, 1 / max(fans(shape)[0], 1), dtype)
 
 
-def orthogonal(rng: np.random.Generator, shape: Shape, dtype: Any = float, gain: float = 1.0) -> Array:
+def orthogonal(rng: np.random.Generator, shape: Shape, dtype: Any = float, gain: float = 1.0) -> np.ndarray:
     """As a matrix (out, rest) with orthonormal rows or columns, times ``gain``: it changes no length.
 
     From the QR decomposition of normal numbers; the signs of R make every such matrix equally likely.

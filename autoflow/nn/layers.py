@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from ..nodes.nodes import Variable
+from ..nodes.nodes import Node, Variable
 from . import init as initialisers
 from .checks import floats, generator, labels, probability, shape_is
 from .functions import batch_norm, dropout, layer_norm
@@ -47,7 +47,7 @@ class Linear(Module):
         self.weight = Variable(init(generator("Linear", rng), (outputs, inputs), dtype), copy=False)
         self.bias = Variable(np.zeros(outputs, dtype), copy=False) if bias else None
 
-    def forward(self, x: Array) -> Array:
+    def forward(self, x: Array) -> Node:
         """(..., inputs) -> (..., outputs)"""
         floats(self, x)
         shape_is(self, x, "...", self.weight.shape[1])
@@ -82,7 +82,7 @@ class Conv2d(Module):
         self.bias = Variable(np.zeros(outputs, dtype), copy=False) if bias else None
         self.stride, self.padding, self.dilation, self.groups = stride, padding, dilation, groups
 
-    def forward(self, x: Array) -> Array:
+    def forward(self, x: Array) -> Node:
         """(n, inputs, height, width) -> (n, outputs, height', width')"""
         floats(self, x)
         shape_is(self, x, "n", self.weight.shape[1] * self.groups, "height", "width")
@@ -111,7 +111,7 @@ class BatchNorm(Module):
         self.running_mean, self.running_var = np.zeros(channels, dtype), np.ones(channels, dtype)
         self.eps, self.momentum = eps, momentum
 
-    def forward(self, x: Array) -> Array:
+    def forward(self, x: Array) -> Node:
         """(n, channels, ...) -> the same shape"""
         floats(self, x)
         if x.ndim < 2 or x.shape[1] != self.weight.shape[0]:
@@ -138,7 +138,7 @@ class LayerNorm(Module):
         self.bias = Variable(np.zeros(self.shape, dtype), copy=False)
         self.eps = eps
 
-    def forward(self, x: Array) -> Array:
+    def forward(self, x: Array) -> Node:
         """(..., *shape) -> the same shape"""
         floats(self, x)
         shape_is(self, x, "...", *self.shape)
@@ -160,7 +160,7 @@ class Dropout(Module):
     def __init__(self, p: float = 0.5, *, rng: np.random.Generator) -> None:
         self.p, self.rng = probability("Dropout", p), generator("Dropout", rng)
 
-    def forward(self, x: Array) -> Array:
+    def forward(self, x: Array) -> Node:
         """Any shape -> the same shape"""
         floats(self, x)
         return dropout(x, self.p, self.training, rng=self.rng)
@@ -182,7 +182,7 @@ class Embedding(Module):
         weight = generator("Embedding", rng).normal(size=(rows, size)).astype(dtype)
         self.weight = Variable(weight, copy=False)
 
-    def forward(self, x: Array) -> Array:
+    def forward(self, x: Array) -> Node:
         """(...) integers -> (..., size)"""
         return self.weight[labels(self, x, self.weight.shape[0])]
 
@@ -208,7 +208,7 @@ class Sequential(Module):
                 layer.label = f"{type(layer).__name__}_{k}"
         self.layers = list(layers)
 
-    def forward(self, x: Array) -> Array:
+    def forward(self, x: Array) -> Node:
         """The result of the last."""
         for layer in self.layers:
             x = layer(x)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
+from ..nodes.nodes import Node
 from ..rules.shapes import is_on_host
 from .checks import find_outside_labels, floats, labels, numbers_of, same_shape
 from .functions import softplus
@@ -47,7 +48,7 @@ def pair(who: str, x: Array, target: Array) -> Array:
     return target if kind == "f" else numbers_of(target).astype(x.dtype)
 
 
-def mse_loss(x: Array, target: Array, *, reduction: str = "mean") -> Array:
+def mse_loss(x: Array, target: Array, *, reduction: str = "mean") -> Node:
     """(x − target)²; any shape.
 
     >>> float(mse_loss(np.array([1.0, 2.0]), np.array([1.0, 4.0])))
@@ -58,7 +59,7 @@ def mse_loss(x: Array, target: Array, *, reduction: str = "mean") -> Array:
     return reduce_loss("mse_loss", d * d, reduction)
 
 
-def l1_loss(x: Array, target: Array, *, reduction: str = "mean") -> Array:
+def l1_loss(x: Array, target: Array, *, reduction: str = "mean") -> Node:
     """|x − target|; any shape.
 
     >>> float(l1_loss(np.array([1.0, 2.0]), np.array([1.0, 4.0])))
@@ -68,7 +69,7 @@ def l1_loss(x: Array, target: Array, *, reduction: str = "mean") -> Array:
     return reduce_loss("l1_loss", np.abs(x - target), reduction)
 
 
-def huber_loss(x: Array, target: Array, *, delta: float = 1.0, reduction: str = "mean") -> Array:
+def huber_loss(x: Array, target: Array, *, delta: float = 1.0, reduction: str = "mean") -> Node:
     """d²/2 where d = |x − target| is at most δ, else δ (d − δ/2): squares near, straight lines far; any shape.
 
     Source: Huber, Annals of Mathematical Statistics 35, 1964.
@@ -85,7 +86,7 @@ def huber_loss(x: Array, target: Array, *, delta: float = 1.0, reduction: str = 
     )
 
 
-def binary_cross_entropy(x: Array, target: Array, *, reduction: str = "mean") -> Array:
+def binary_cross_entropy(x: Array, target: Array, *, reduction: str = "mean") -> Node:
     """−t log x − (1 − t) log(1 − x) for probabilities x; any shape. Logarithms are at least −100, as in PyTorch.
 
     From scores use :func:`binary_cross_entropy_with_logits`, which loses no digits.
@@ -103,7 +104,7 @@ def binary_cross_entropy(x: Array, target: Array, *, reduction: str = "mean") ->
     return reduce_loss(who, z, reduction)
 
 
-def binary_cross_entropy_with_logits(x: Array, target: Array, *, reduction: str = "mean") -> Array:
+def binary_cross_entropy_with_logits(x: Array, target: Array, *, reduction: str = "mean") -> Node:
     """The same of σ(x): (1 − t) x + log(1 + e⁻ˣ), which is finite for every x; any shape.
 
     >>> x = np.array([1000.0, -1000.0, 0.0])
@@ -117,7 +118,7 @@ def binary_cross_entropy_with_logits(x: Array, target: Array, *, reduction: str 
 
 def cross_entropy(
     x: Array, target: Array, *, ignore_index: int = -100, label_smoothing: float = 0.0, reduction: str = "mean"
-) -> Array:  # fmt: skip
+) -> Node:  # fmt: skip
     """−Σ_c p_c log softmax(x)_c: how surprising the targets are if one believes the scores x.
 
     Shapes: x (n, classes) or (n, classes, ...) or (classes,); target either class numbers, of x's shape without the
@@ -150,7 +151,7 @@ def cross_entropy(
     return reduce_loss(who, -z, reduction, counted.sum())
 
 
-def nll_loss(x: Array, target: Array, *, ignore_index: int = -100, reduction: str = "mean") -> Array:
+def nll_loss(x: Array, target: Array, *, ignore_index: int = -100, reduction: str = "mean") -> Node:
     """−x[target]: the surprise, from logarithms of probabilities. Shapes as :func:`cross_entropy`, class numbers only.
 
     >>> float(nll_loss(np.log(np.array([[0.25, 0.75]])), np.array([0])))
@@ -190,7 +191,7 @@ def target_log_probabilities(who: str, log_p: Array, target: Array, axis: int, i
     return np.where(counted, np.where(wrong, np.nan, z), 0), counted
 
 
-def kl_div(x: Array, target: Array, *, reduction: str = "mean", log_target: bool = False) -> Array:
+def kl_div(x: Array, target: Array, *, reduction: str = "mean", log_target: bool = False) -> Node:
     """t (log t − x), x the logarithms of the model's probabilities, t the true ones (or their logarithms); any shape.
 
     0 log 0 counts as 0. ``reduction="batchmean"``, the sum over the number of examples, is the Kullback-Leibler
@@ -211,7 +212,7 @@ def kl_div(x: Array, target: Array, *, reduction: str = "mean", log_target: bool
     return reduce_loss("kl_div", z, reduction)
 
 
-def hinge_loss(x: Array, target: Array, *, reduction: str = "mean") -> Array:
+def hinge_loss(x: Array, target: Array, *, reduction: str = "mean") -> Node:
     """max(0, 1 − t x) for targets t = ±1; any shape. Not PyTorch's hinge_embedding_loss; the one of support vector
     machines. Source: Cortes and Vapnik, Machine Learning 20, 1995.
 

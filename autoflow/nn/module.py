@@ -8,9 +8,9 @@ dictionaries. Attributes that begin with an underscore do not count.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 
@@ -20,13 +20,24 @@ from ..errors import StateError
 from ..forward.writing import overwrite
 from ..modes import modes
 from ..nodes.grads import as_gradient_like, forget_grads
-from ..nodes.nodes import Constant, VariableRole, value_of
+from ..nodes.nodes import Constant, Variable, VariableRole, value_of
 from ..nodes.scopes import scope
 from ..pytree import tree_leaves, tree_map
 from ..saving import check_state, load_state, save_state
 
 Array = Any
 Self = TypeVar("Self", bound="Module")
+P = ParamSpec("P")
+R = TypeVar("R", covariant=True)
+
+
+class Forward(Protocol[P, R]):
+    """For checkers of types: calling a module takes what its ``forward`` takes, and returns what that returns."""
+
+    label: str
+
+    def forward(self, *args: P.args, **options: P.kwargs) -> R:
+        """What the module computes."""
 
 
 class Module:
@@ -52,7 +63,7 @@ class Module:
         """What the module computes: written by each kind of module, used by calling the module."""
         raise NotImplementedError(f"{type(self).__name__} has no forward(self, x): write what it computes")
 
-    def __call__(self, *args: Any, **options: Any) -> Any:
+    def __call__(self: Forward[P, R], *args: P.args, **options: P.kwargs) -> R:
         """``forward``, in a scope of its own, so that pictures can fold it."""
         if not modes().recording:
             return self.forward(*args, **options)
@@ -66,7 +77,7 @@ class Module:
             value.name = name
         super().__setattr__(name, value)
 
-    def named_parameters(self) -> dict[str, Any]:
+    def named_parameters(self) -> dict[str, Variable]:
         """Path, such as ``"hidden.weight"``, and Variable; one that is used twice has its first path."""
         found: dict[int, tuple[str, Any]] = {}
         for path, value in self._walk(""):
@@ -74,7 +85,7 @@ class Module:
                 found.setdefault(id(value), (path, value))
         return dict(found.values())
 
-    def parameters(self) -> list[Any]:
+    def parameters(self) -> list[Variable]:
         """All Variables, for an optimiser. Their names become their paths, so that errors can name them."""
         named = self.named_parameters()
         for path, parameter in named.items():
@@ -113,7 +124,7 @@ class Module:
     def _state(self) -> dict[str, Any]:
         return {p: v for p, v in self._walk("") if is_parameter(v) or type(v) in NODE_TYPES}
 
-    def state_dict(self) -> dict[str, Array]:
+    def state_dict(self) -> dict[str, np.ndarray]:
         """Copies of all parameters and buffers as plain NumPy arrays, by path.
 
         >>> from autoflow import nn
@@ -198,7 +209,7 @@ def is_parameter(x: Any) -> bool:
     return isinstance(x, VariableRole) or id(x) in getattr(STANDING_IN, "ids", ())
 
 
-def functional_call(model: Module, values: dict[str, Any], *args: Any, **options: Any) -> Any:
+def functional_call(model: Forward[P, R], values: Mapping[str, Any], *args: P.args, **options: P.kwargs) -> R:
     """``model(*args)`` with other arrays in place of its parameters.
 
     This makes a function of the parameters out of a model: for ``af.value_and_grad``, ``af.hvp``, Jacobians, and for
@@ -227,26 +238,27 @@ def functional_call(model: Module, values: dict[str, Any], *args: Any, **options
     >>> bool(error < 0.01)
     True
     """
+    whole: Any = model  # a Module; for checkers of types, anything with a forward
     with SWAPPING:
-        new = stand_ins(model, values)
-        modules = model.modules()
+        new = stand_ins(whole, values)
+        modules = whole.modules()
         before = [dict(vars(module)) for module in modules]
         outer: frozenset[int] = getattr(STANDING_IN, "ids", frozenset())
-        variables = {id(p) for p in model.named_parameters().values()}
+        variables = {id(p) for p in whole.named_parameters().values()}
         STANDING_IN.ids = outer | {id(value) for key, value in new.items() if key in variables}
         try:
             for module, attributes in zip(modules, before, strict=True):
                 for name, value in attributes.items():
                     if holds(value, new):
                         vars(module)[name] = tree_map(lambda leaf: new.get(id(leaf), leaf), value)
-            return model(*args, **options)
+            return whole(*args, **options)
         finally:
             STANDING_IN.ids = outer
             for module, attributes in zip(modules, before, strict=True):
                 vars(module).update({name: v for name, v in attributes.items() if holds(v, new)})
 
 
-def stand_ins(model: Module, values: dict[str, Any]) -> dict[int, Any]:
+def stand_ins(model: Module, values: Mapping[str, Any]) -> dict[int, Any]:
     """The values, checked, by the ids of what they replace."""
     own, new = model._state(), dict[int, Any]()
     for path, value in values.items():

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..nodes.nodes import Variable
+from ..nodes.nodes import Node, Variable
 from . import init as initialisers
 from .checks import floats, generator, shape_is
 from .fused import sigmoid
@@ -77,7 +77,7 @@ class RNN(Recurrent):
     def __init__(self, inputs: int, hidden: int, *, rng: np.random.Generator, dtype: Any = float) -> None:
         super().__init__(inputs, hidden, 1, rng, dtype)
 
-    def forward(self, x: Array, h: Array = None) -> tuple[Array, Array]:
+    def forward(self, x: Array, h: Array = None) -> tuple[Node, Node]:
         """(n, time, inputs) -> (n, time, hidden), (n, hidden)"""
         into, h = self.inputs(x), self.memory(x, h)
         steps, u = [], self.weight_hh.T
@@ -108,7 +108,7 @@ class LSTM(Recurrent):
         super().__init__(inputs, hidden, 4, rng, dtype)
         self.bias.value[hidden : 2 * hidden] = 1.0
 
-    def forward(self, x: Array, state: tuple[Array, Array] | None = None) -> tuple[Array, tuple[Array, Array]]:
+    def forward(self, x: Array, state: tuple[Array, Array] | None = None) -> tuple[Node, tuple[Node, Node]]:
         """(n, time, inputs) -> (n, time, hidden), ((n, hidden), (n, hidden))"""
         into, n = self.inputs(x), self.hidden
         h, c = (None, None) if state is None else state

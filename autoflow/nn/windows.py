@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
+from ..nodes.nodes import Node
 from .checks import floats, shape_is
 
 Array = Any
@@ -45,7 +46,7 @@ def windows(who: str, x: Array, kernel: Sequence[int], stride: Sequence[int], di
 def conv1d(
     x: Array, weight: Array, bias: Array = None, stride: Sizes = 1, padding: Sizes | str = 0, dilation: Sizes = 1,
     groups: int = 1,
-) -> Array:  # fmt: skip
+) -> Node:  # fmt: skip
     """z[n, o, i] = Σ_c Σ_k weight[o, c, k] x[n, c, stride · i + dilation · k] + bias[o].
 
     Shapes: x (n, channels, length), weight (out, channels / groups, k), bias (out,), result (n, out, length').
@@ -61,7 +62,7 @@ def conv1d(
 def conv2d(
     x: Array, weight: Array, bias: Array = None, stride: Sizes = 1, padding: Sizes | str = 0, dilation: Sizes = 1,
     groups: int = 1,
-) -> Array:  # fmt: skip
+) -> Node:  # fmt: skip
     """z[n, o, i, j] = Σ_ckl weight[o, c, k, l] x[n, c, s · i + d · k, s · j + d · l] + bias[o]; see :func:`conv1d`.
 
     Shapes: x (n, channels, height, width), weight (out, channels / groups, k, l), bias (out,), result
@@ -126,7 +127,7 @@ def each(who: str, what: str, number: Any, dims: int, least: int) -> list[int]:
     return sizes
 
 
-def max_pool2d(x: Array, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0) -> Array:
+def max_pool2d(x: Array, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0) -> Node:
     """The largest value in each window. Shapes: x (n, channels, height, width), result (n, channels, height', width').
 
     Windows lie side by side unless a ``stride`` is given; padding counts as −∞. Equal largest values share the
@@ -136,17 +137,19 @@ def max_pool2d(x: Array, kernel_size: Sizes, stride: Sizes | None = None, paddin
     array([[[[ 5.,  7.],
              [13., 15.]]]])
     """
-    return np.max(pooling_windows("max_pool2d", x, kernel_size, stride, padding, -np.inf), axis=2)
+    z: Any = np.max(pooling_windows("max_pool2d", x, kernel_size, stride, padding, -np.inf), axis=2)
+    return z
 
 
-def avg_pool2d(x: Array, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0) -> Array:
+def avg_pool2d(x: Array, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0) -> Node:
     """The mean of each window. Shapes as :func:`max_pool2d`; padding counts as zeros.
 
     >>> avg_pool2d(np.arange(16.0).reshape(1, 1, 4, 4), 2)
     array([[[[ 2.5,  4.5],
              [10.5, 12.5]]]])
     """
-    return np.mean(pooling_windows("avg_pool2d", x, kernel_size, stride, padding, 0.0), axis=2)
+    z: Any = np.mean(pooling_windows("avg_pool2d", x, kernel_size, stride, padding, 0.0), axis=2)
+    return z
 
 
 def pooling_windows(who: str, x: Array, kernel_size: Sizes, stride: Sizes | None, padding: Sizes, fill: float) -> Array:

@@ -16,8 +16,9 @@ NumPy's here, so that ``class Variable`` is ``VariableRole`` on top of ``numpy.n
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 
@@ -34,7 +35,14 @@ from .grads import checked_grad, read_grad
 from .records import Extras, Record, extend
 from .versions import FreedArray
 
+if TYPE_CHECKING:
+    from ..forward.array_methods import ArrayMethods
+    from ..forward.node_methods import NodeMethods, VariableMethods
+    from ..forward.operators import Operators
+    from ..forward.python_protocols import Protocol
+
 Array = Any
+MaybeNone: TypeAlias = Any  # of what is None before a pass: a checker that asked for that would ask in every line
 SLOTS = (
     "_count", "_lent", "_live", "_name", "_number", "_operand", "_raw_grad", "_record", "_shown_grad", "_value",
     "_view",
@@ -61,16 +69,16 @@ class NodeRole:
     # order: a tuple is freed from its end, see freeing.py
 
     @property
-    def value(self) -> Array:
+    def value(self) -> np.ndarray:
         """The numbers as a plain array on the same memory; read-only for operations and constants, because derivatives
         may need them. ``x.value = a`` overwrites them, and derivatives that need the old ones notice."""
         if (caller := sys._getframe(1).f_globals.get("__name__")) in READERS:
             refuse_reader(caller, self, self.requires_grad)
-        value = value_of(self)
+        value: np.ndarray = value_of(self)
         return value if isinstance(self, VariableRole) else read_only(value)
 
     @value.setter
-    def value(self, new: Array) -> None:
+    def value(self, new: Any) -> None:
         later("autoflow.forward.inplace:set_value")(self, new)
 
     @property
@@ -109,9 +117,9 @@ class NodeRole:
         )
 
     @property
-    def grad_fn(self) -> Record | None:
+    def grad_fn(self) -> Record | MaybeNone:
         """How this value was made: its record, None for a leaf. Call it with a gradient: what goes to each operand."""
-        return current_record(self)  # type: ignore[no-any-return]
+        return current_record(self)
 
     @property
     def opmethod(self) -> str | None:
@@ -120,7 +128,7 @@ class NodeRole:
         return None if record is None else record.rule.name
 
     @property
-    def operands(self) -> tuple[Any, ...]:
+    def operands(self) -> tuple[Node, ...]:
         """The nodes this one was computed from, in order, repeats kept. Leaves are the same objects.
 
         >>> import autoflow as af
@@ -138,11 +146,11 @@ class NodeRole:
         return 0 if record is None else len(record.parents)
 
     @property
-    def grad(self) -> Array | None:
+    def grad(self) -> np.ndarray | MaybeNone:
         """dL/d(this node), as the last backward pass left it: a plain array of this node's shape and dtype, or None."""
         return None
 
-    def detach(self) -> Any:
+    def detach(self) -> Constant:
         """The same numbers as a read-only Constant, on the same memory: gradients stop here.
 
         >>> import autoflow as af
@@ -151,7 +159,7 @@ class NodeRole:
         >>> x.grad
         array(3.)
         """
-        node = constant_from(read_only(value_of(self)), self.family)
+        node: Constant = constant_from(read_only(value_of(self)), self.family)
         if is_lent(self):
             node._lent = True
         return node
@@ -160,7 +168,7 @@ class NodeRole:
         """A result that NumPy computed without asking us is a plain array."""
         return array[()] if return_scalar else array
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Node]:
         """Rows, recorded."""
         if not self.shape:  # type: ignore[attr-defined]
             raise TypeError("iteration over a 0-d array")
@@ -197,14 +205,14 @@ class VariableRole(NodeRole):
 
     def __new__(
         cls, value: Any, name: str | None = None, *, dtype: Any = None, copy: bool = True, requires_grad: bool = True
-    ) -> Any:
-        self = leaf(cls, leaf_array(value, dtype, copy, True), name)
+    ) -> Self:
+        self: Self = leaf(cls, leaf_array(value, dtype, copy, True), name)
         self._live = bool(requires_grad)
         self._raw_grad = self._shown_grad = None  # reading an unset slot raises AttributeError: 0.4 µs
         return self
 
     @classmethod
-    def create_node(cls, value: Any, name: str | None = None) -> Any:
+    def create_node(cls, value: Any, name: str | None = None) -> Self:
         """The same as ``Variable(value, name)``."""
         return cls(value, name)
 
@@ -218,12 +226,12 @@ class VariableRole(NodeRole):
         self._live = bool(on)
 
     @property
-    def grad(self) -> Array | None:
+    def grad(self) -> np.ndarray | MaybeNone:
         """dL/dv summed over the passes since ``zero_grad()``: a plain array of v's shape and dtype, or None."""
         return read_grad(self, self.dtype)  # type: ignore[attr-defined]
 
     @grad.setter
-    def grad(self, g: Array | None) -> None:
+    def grad(self, g: Any) -> None:
         self._raw_grad, self._shown_grad = None, checked_grad(self, g)
 
     _raw_grad: Any
@@ -242,14 +250,14 @@ class ConstantRole(NodeRole):
 
     __slots__ = ()
 
-    def __new__(cls, value: Any, name: str | None = None, *, dtype: Any = None, copy: bool = True) -> Any:
-        self = leaf(cls, array := leaf_array(value, dtype, copy, False), name)
+    def __new__(cls, value: Any, name: str | None = None, *, dtype: Any = None, copy: bool = True) -> Self:
+        self: Any = leaf(cls, array := leaf_array(value, dtype, copy, False), name)
         if not copy and is_memory_of(array, value):
             self._lent = True
         return self
 
     @classmethod
-    def create_node(cls, value: Any, name: str | None = None) -> Any:
+    def create_node(cls, value: Any, name: str | None = None) -> Self:
         """The same as ``Constant(value, name)``."""
         return cls(value, name)
 
@@ -266,7 +274,7 @@ class OperationRole(NodeRole):
 
     __slots__ = ()
 
-    def __new__(cls, *_: Any, **__: Any) -> Any:
+    def __new__(cls, *_: Any, **__: Any) -> Self:
         raise TypeError(
             "an Operation is made by computing with Variables, or by Operation.create_node(result, name, x)"
         )
@@ -275,7 +283,7 @@ class OperationRole(NodeRole):
     def create_node(
         cls, result: Any, opmethod: str, operand_a: Any, operand_b: Any = None, operand_c: Any = None,
         name: str | None = None,
-    ) -> Any:  # fmt: skip
+    ) -> Operation:  # fmt: skip
         """An Operation with a value that you computed yourself.
 
         The rule is the table's row called ``opmethod``; if there is none, set one: ``node.grad_fn = f``, where
@@ -289,27 +297,26 @@ class OperationRole(NodeRole):
         >>> x.grad
         array(6.)
         """
-        return later("autoflow.extending.function:create_operation")(
-            result, opmethod, (operand_a, operand_b, operand_c), name
-        )
+        make = later("autoflow.extending.function:create_operation")
+        return make(result, opmethod, (operand_a, operand_b, operand_c), name)
 
     @property
-    def grad_fn(self) -> Record | None:
+    def grad_fn(self) -> Record | MaybeNone:
         """The record of how this value was made. Call it with a gradient: what goes to each operand."""
-        return current_record(self)  # type: ignore[no-any-return]
+        return current_record(self)
 
     @grad_fn.setter
     def grad_fn(self, f: Any) -> None:
         later("autoflow.extending.function:set_grad_fn")(self, f)
 
     @property
-    def grad(self) -> Array | None:
+    def grad(self) -> np.ndarray | MaybeNone:
         """dL/d(this node) of the last backward pass that reached it, or None. See ``keep_grads`` of ``backward``."""
         record = current_record(self)
         return read_grad(record, record.dtype) if record is not None else None
 
     @grad.setter
-    def grad(self, g: Array | None) -> None:
+    def grad(self, g: Any) -> None:
         record = current_record(self)
         if record is not None:
             record._raw_grad, record._shown_grad = None, checked_grad(self, g)
@@ -342,7 +349,20 @@ for name, role in ROLES.items():
     named_as(name, role)
 NUMPY = NodeTypes(np.ndarray, ROLES, SLOTS)
 NUMPY.from_numpy = NUMPY.to_numpy = lambda array: array
-Node, Variable, Constant, Operation, View = NUMPY.Node, NUMPY.Variable, NUMPY.Constant, NUMPY.Operation, NUMPY.View
+if TYPE_CHECKING:
+    # The same for editors and checkers of types, with the methods that ``forward`` installs. Where types of ours and
+    # the array's differ (they do: a sum is a Node), ours hold.
+    class Node(NodeRole, Operators, ArrayMethods, NodeMethods, Protocol, np.ndarray): ...  # type: ignore[misc]
+
+    class Variable(VariableRole, VariableMethods, Node): ...  # type: ignore[misc]
+
+    class Constant(ConstantRole, Node): ...  # type: ignore[misc]
+
+    class Operation(OperationRole, Node): ...  # type: ignore[misc]
+
+    class View(ViewRole, Operation): ...  # type: ignore[misc]
+else:
+    Node, Variable, Constant, Operation, View = NUMPY.Node, NUMPY.Variable, NUMPY.Constant, NUMPY.Operation, NUMPY.View
 
 
 set_flags: Any = np.ndarray.setflags  # called on nodes: set_flags(node, False) is write=False

@@ -73,7 +73,7 @@ class Record:
 
     def __call__(self, g: Array) -> tuple[Array | None, ...]:
         """What is sent to each operand, given ``g``, the gradient of this value. If it is a node, recorded."""
-        return later("autoflow.backprop.passes:send")(self, g)  # type: ignore[no-any-return]
+        return later("autoflow.backprop.passes:send")(self, g)
 
     @property
     def node_name(self) -> str:
@@ -93,7 +93,7 @@ class Record:
     @property
     def shape(self) -> tuple[int, ...]:
         """Shape of the value."""
-        return self.result.shape  # type: ignore[no-any-return]
+        return self.result.shape
 
     @property
     def dtype(self) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from ..modes import modes, switched
 from ..numbering import now
@@ -47,6 +47,10 @@ class Scope(switched):
         return Scope(self.name)
 
 
+@overload
+def scope(name: str) -> Scope: ...
+@overload
+def scope(name: F) -> F: ...
 def scope(name: Any) -> Any:
     """Name a part of a computation: the picture shows its operations in one box, which folds.
 

@@ -209,7 +209,7 @@ def samples(array: Array) -> Array:
 
 def fingerprint(array: Array) -> bytes:
     """The bytes of :func:`samples`. (Address, shape and strides are those of the view that is kept.)"""
-    return samples(array).tobytes()  # type: ignore[no-any-return]
+    return samples(array).tobytes()
 
 
 def caller() -> str:
@@ -225,7 +225,7 @@ def caller() -> str:
 
 def calling_module() -> str | None:
     """The module outside autoflow from which we were called."""
-    return user_frame().f_globals.get("__name__")  # type: ignore[no-any-return]
+    return user_frame().f_globals.get("__name__")
 
 
 def user_frame() -> Any:

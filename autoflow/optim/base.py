@@ -129,7 +129,7 @@ class Optimiser:
         named = {f"{k}.{name}": array for k, m in enumerate(self.memory) for name, array in m.items()}
         return {"lr": np.array(self.lr), "steps": np.array(self.steps), **named}
 
-    def state_dict(self) -> dict[str, Array]:
+    def state_dict(self) -> dict[str, np.ndarray]:
         """Copies of everything that the next step depends on, besides the parameters.
 
         >>> from autoflow import optim

@@ -31,7 +31,7 @@ def clip_grad_value(parameters: Any, bound: float) -> None:
     list(map(np.copyto, grads, clipped))  # one call in C: Ctrl-C leaves all of them or none
 
 
-def clip_grad_norm(parameters: Any, max_norm: float) -> Any:
+def clip_grad_norm(parameters: Any, max_norm: float) -> float:
     """Multiply all gradients by one number, so that together, as one long vector, they are at most ``max_norm`` long.
 
     The direction stays. Returns the length they had. Raises AnomalyError, and changes nothing, if that is not finite.

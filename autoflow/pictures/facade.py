@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .folding import views
 from .model.data import Frame, GraphData, Look, Vertex  # noqa: F401 - in annotations of fields that are inherited
+
+if TYPE_CHECKING:
+    from .pages.stepper import Stepper
 
 
 @dataclass(frozen=True)
@@ -92,7 +95,7 @@ class Graph(GraphData):
 
         return page(self)
 
-    def step(self) -> Any:
+    def step(self) -> Stepper:
         """Step through this picture, as ``node.step()`` does."""
         from .pages.stepper import Stepper
 

@@ -121,7 +121,7 @@ def solve_stack(x: Array, y: Array) -> Array:
 
 
 def _each(x: Array) -> Sequence[Array]:
-    return x.reshape((math.prod(x.shape[:-2]), *x.shape[-2:]))  # type: ignore[no-any-return]
+    return x.reshape((math.prod(x.shape[:-2]), *x.shape[-2:]))
 
 
 def dominant(x: Array) -> Array:

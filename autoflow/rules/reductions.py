@@ -91,7 +91,7 @@ def sum_x(g: Array, x_shape: Shape, axis: Axis, keepdims: bool, where: Any) -> A
     Shapes: x (..., n, ...), z without (or with length-1) ``axis``; returns x.shape.
     """
     if type(g) in FLOATS and where is None:  # mostly of a loss; not a node, so there is nothing to dispatch
-        return spread.compute(g, x_shape)
+        return spread.compute(g, x_shape)  # type: ignore[attr-defined]
     return mask_out(spread(restore_axes(g, x_shape, axis, keepdims), x_shape), where)
 
 

@@ -22,7 +22,7 @@ import inspect
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -45,6 +45,7 @@ from .vjps import (
     vjp_by_position,
 )
 
+F = TypeVar("F", bound=Callable[..., Any])
 RULES: dict[Any, Rule] = {}  # function -> its row
 COMPOSED: dict[Any, Callable[..., Any]] = {}  # function -> the same, written with functions that have rows
 FREE: dict[Any, int] = {}  # function of COMPOSED -> number of arguments that may be given by position before ``out``
@@ -318,7 +319,7 @@ def composed(
     return register
 
 
-def primitive(compute: Callable[..., Any]) -> Any:
+def primitive(compute: F) -> F:
     """A function of ours that nodes take over as they do NumPy's: the protocol of NEP 18, by hand."""
 
     @functools.wraps(compute)
@@ -330,8 +331,9 @@ def primitive(compute: Callable[..., Any]) -> Any:
                 return x.__array_function__(function, (type(x),), args, options)
         return compute(*args, **options)
 
-    function.compute = compute  # type: ignore[attr-defined]
-    return function
+    made: Any = function
+    made.compute = compute
+    return made
 
 
 @dataclass(frozen=True, slots=True)

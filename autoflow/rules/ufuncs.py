@@ -105,7 +105,7 @@ def add_norm(ufunc: np.ufunc, label: str, latex: str, x: Callable[..., Array]) -
     rule(row, "x | axis=0 keepdims=False initial=None", label, latex, x=x, holomorphic=False,
          examples=(of((3,)), of((2, 3), axis=1), of((2, 3), axis=None), of((2, 3, 2), axis=(0, -1), keepdims=True),
                    of((2, 3), axis=-2, initial=0.5), of((2, 0), axis=0)))  # fmt: skip
-    return row  # type: ignore[no-any-return]
+    return row
 
 
 def reduce_by_halves(ufunc: np.ufunc, x: Array, axis: Axis, keepdims: bool, initial: Any) -> Array:

@@ -89,7 +89,7 @@ class Trace:
             return None
         if record not in self._stops:
             self._stops[record] = stop_set(record, set(self.records), self.first)
-        return self._stops[record]  # type: ignore[no-any-return]
+        return self._stops[record]
 
     def reaches(self, z: Any) -> bool:
         """Does ``z`` depend on one of the leaves?"""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -19,9 +19,24 @@ from ..nodes.nodes import value_of
 from ..rules.shapes import as_array
 from .evaluation import Argnum, Trace, chosen_argnum
 
+if TYPE_CHECKING:
+    from typing import Concatenate, Unpack
+
+    from .signatures import A, Gradient, GradientAndAux, How, HowBy, N, OfFirst, P, ValueAndGradient, X
+
 Array = Any
 
 
+@overload
+def grad(f: np.ufunc, **how: Unpack[How]) -> Callable[..., np.ndarray]: ...
+@overload
+def grad(f: OfFirst[N, P], **how: Unpack[How]) -> Gradient[N, P]: ...
+@overload
+def grad(f: OfFirst[A, P], **how: Unpack[How]) -> Gradient[A, P]: ...
+@overload
+def grad(f: Callable[P, Any], argnum: Argnum, **how: Unpack[How]) -> Callable[P, Any]: ...
+@overload
+def grad(f: Callable[P, Any], **how: Unpack[HowBy]) -> Callable[P, Any]: ...
 def grad(
     f: Callable[..., Any], argnum: Argnum | None = None, *, argnums: Argnum | None = None,
     allow_unused: bool = False, holomorphic: bool = False,
@@ -58,6 +73,16 @@ def grad(
     return _returning_part(1, f, chosen_argnum(argnum, argnums), allow_unused=allow_unused, holomorphic=holomorphic)
 
 
+@overload
+def value_and_grad(f: np.ufunc, **how: Unpack[How]) -> Callable[..., tuple[np.ndarray, np.ndarray]]: ...
+@overload
+def value_and_grad(f: OfFirst[N, P], **how: Unpack[How]) -> ValueAndGradient[N, P]: ...
+@overload
+def value_and_grad(f: OfFirst[A, P], **how: Unpack[How]) -> ValueAndGradient[A, P]: ...
+@overload
+def value_and_grad(f: Callable[P, Any], argnum: Argnum, **how: Unpack[How]) -> Callable[P, tuple[np.ndarray, Any]]: ...
+@overload
+def value_and_grad(f: Callable[P, Any], **how: Unpack[HowBy]) -> Callable[P, tuple[np.ndarray, Any]]: ...
 def value_and_grad(
     f: Callable[..., Any], argnum: Argnum | None = None, *, argnums: Argnum | None = None,
     allow_unused: bool = False, holomorphic: bool = False,
@@ -73,6 +98,14 @@ def value_and_grad(
     )
 
 
+@overload
+def grad_and_aux(f: Callable[Concatenate[N, P], tuple[Any, X]], **how: Unpack[How]) -> GradientAndAux[N, P, X]: ...
+@overload
+def grad_and_aux(f: Callable[Concatenate[A, P], tuple[Any, X]], **how: Unpack[How]) -> GradientAndAux[A, P, X]: ...
+@overload
+def grad_and_aux(f: Callable[P, tuple[Any, X]], argnum: Argnum, **how: Unpack[How]) -> Callable[P, tuple[Any, X]]: ...
+@overload
+def grad_and_aux(f: Callable[P, tuple[Any, X]], **how: Unpack[HowBy]) -> Callable[P, tuple[Any, X]]: ...
 def grad_and_aux(
     f: Callable[..., Any], argnum: Argnum | None = None, *, argnums: Argnum | None = None,
     allow_unused: bool = False, holomorphic: bool = False,
@@ -93,6 +126,16 @@ def grad_and_aux(
     )
 
 
+@overload
+def elementwise_grad(f: np.ufunc, **how: Unpack[How]) -> Callable[..., np.ndarray]: ...
+@overload
+def elementwise_grad(f: OfFirst[N, P], **how: Unpack[How]) -> Gradient[N, P]: ...
+@overload
+def elementwise_grad(f: OfFirst[A, P], **how: Unpack[How]) -> Gradient[A, P]: ...
+@overload
+def elementwise_grad(f: Callable[P, Any], argnum: Argnum, **how: Unpack[How]) -> Callable[P, Any]: ...
+@overload
+def elementwise_grad(f: Callable[P, Any], **how: Unpack[HowBy]) -> Callable[P, Any]: ...
 def elementwise_grad(
     f: Callable[..., Any], argnum: Argnum | None = None, *, argnums: Argnum | None = None,
     allow_unused: bool = False, holomorphic: bool = False,

@@ -7,7 +7,7 @@ Nothing accumulates unasked; to accumulate, add containers.
 from __future__ import annotations
 
 from collections.abc import ItemsView, Iterable, Iterator, KeysView, ValuesView
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from ..backprop import passes
 from ..errors import lost
 from ..modes import switched
 from ..nodes.grads import add_gradients, cast_gradient, checked_grad
-from ..nodes.nodes import NodeRole, Variable, VariableRole, gradient_target
+from ..nodes.nodes import Node, NodeRole, Variable, VariableRole, gradient_target
 from .evaluation import copy_numbers, stop_set
 
 Array = Any
@@ -49,7 +49,7 @@ class Gradients:
     def __init__(self, pairs: Iterable[tuple[Any, Any]] = ()) -> None:
         self._found: dict[Any, Any] = dict(pairs)
 
-    def __getitem__(self, node: Any) -> Array:
+    def __getitem__(self, node: Any) -> np.ndarray:
         if node not in self:
             raise KeyError(f"there is no gradient of {_name_of(node)}: there are those of {self._names()}")
         return self._found[node]
@@ -57,21 +57,21 @@ class Gradients:
     def __contains__(self, node: Any) -> bool:
         return isinstance(node, NodeRole) and node in self._found  # plain arrays have no hash
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Node]:
         return iter(self._found)
 
     def __len__(self) -> int:
         return len(self._found)
 
-    def keys(self) -> KeysView[Any]:
+    def keys(self) -> KeysView[Node]:
         """The nodes."""
         return self._found.keys()
 
-    def values(self) -> ValuesView[Any]:
+    def values(self) -> ValuesView[np.ndarray]:
         """The gradients."""
         return self._found.values()
 
-    def items(self) -> ItemsView[Any, Any]:
+    def items(self) -> ItemsView[Node, np.ndarray]:
         """Pairs (node, gradient)."""
         return self._found.items()
 
@@ -156,6 +156,18 @@ def _restored(triples: list[tuple[str, Array, Array]]) -> Gradients:
 _restored.__module__ = "autoflow"  # pickles say so, wherever it is
 
 
+if TYPE_CHECKING:
+
+    class RecordedGradients(Gradients):
+        """Gradients that can be differentiated again."""
+
+        def __getitem__(self, node: Any) -> Node: ...
+
+
+@overload
+def gradients(root: Any, nodes: Any = None, seed: Any = None, *, create_graph: Literal[True]) -> RecordedGradients: ...
+@overload
+def gradients(root: Any, nodes: Any = None, seed: Any = None, *, create_graph: bool = False) -> Gradients: ...
 def gradients(root: Any, nodes: Any = None, seed: Any = None, *, create_graph: bool = False) -> Gradients:
     """dL/d(node) for each of the nodes, in a container. ``.grad`` is neither read nor written.
 

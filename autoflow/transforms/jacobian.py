@@ -13,7 +13,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -26,10 +26,25 @@ from .evaluation import Argnum, Trace, chosen_argnum
 from .gradient import grad
 from .vjp_jvp import pulled_to, transpose
 
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from .signatures import A, How, HowBy, Jacobian, N, OfFirst, P
+
 Array = Any
 LONG = 5.0  # seconds after which a progress bar is shown
 
 
+@overload
+def jacobian(f: np.ufunc, *, mode: str = "auto", **how: Unpack[How]) -> Callable[..., np.ndarray]: ...
+@overload
+def jacobian(f: OfFirst[N, P], *, mode: str = "auto", **how: Unpack[How]) -> Jacobian[N, P]: ...
+@overload
+def jacobian(f: OfFirst[A, P], *, mode: str = "auto", **how: Unpack[How]) -> Jacobian[A, P]: ...
+@overload
+def jacobian(f: Callable[P, Any], argnum: Argnum, *, mode: str = "auto", **how: Unpack[How]) -> Callable[P, Any]: ...
+@overload
+def jacobian(f: Callable[P, Any], *, mode: str = "auto", **how: Unpack[HowBy]) -> Callable[P, Any]: ...
 def jacobian(
     f: Callable[..., Any], argnum: Argnum | None = None, *, argnums: Argnum | None = None, mode: str = "auto",
     allow_unused: bool = False, holomorphic: bool = False,
@@ -66,6 +81,16 @@ def jacobian(
     return matrix
 
 
+@overload
+def hessian(f: np.ufunc, **how: Unpack[How]) -> Callable[..., np.ndarray]: ...
+@overload
+def hessian(f: OfFirst[N, P], **how: Unpack[How]) -> Jacobian[N, P]: ...
+@overload
+def hessian(f: OfFirst[A, P], **how: Unpack[How]) -> Jacobian[A, P]: ...
+@overload
+def hessian(f: Callable[P, Any], argnum: Argnum, **how: Unpack[How]) -> Callable[P, Any]: ...
+@overload
+def hessian(f: Callable[P, Any], **how: Unpack[HowBy]) -> Callable[P, Any]: ...
 def hessian(
     f: Callable[..., Any], argnum: Argnum | None = None, *, argnums: Argnum | None = None,
     allow_unused: bool = False, holomorphic: bool = False,

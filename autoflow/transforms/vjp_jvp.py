@@ -9,7 +9,7 @@ to u: that gives J t, exactly. It costs about two passes where a forward mode co
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from .evaluation import Trace, copy_numbers, stop_set
 from .gradient import grad
 
 Array = Any
+T = TypeVar("T")
 
 
 def vjp(
@@ -53,7 +54,7 @@ def vjp(
         again = modes().depth > 0 or any([gradient_target(g) is not None for g in seeds])
         nested = modes().recording and (trace.nested or again)
         root, seed = (roots[0], seeds[0]) if len(roots) == 1 else (_total(roots, seeds, trace), None)
-        return trace.to_user_tree(trace.gradients(root, seed, nested), nested)  # type: ignore[no-any-return]
+        return trace.to_user_tree(trace.gradients(root, seed, nested), nested)
 
     return trace.detach_results(trace.z), pullback
 
@@ -81,6 +82,12 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any, *, allow_unused: boo
     return trace.detach_results(trace.z), tangent
 
 
+@overload
+def hvp(
+    f: Callable[..., Any], primals: np.ndarray | complex, vectors: Any, *, allow_unused: bool = False
+) -> np.ndarray: ...
+@overload
+def hvp(f: Callable[..., Any], primals: T, vectors: Any, *, allow_unused: bool = False) -> T: ...
 def hvp(f: Callable[..., Any], primals: Any, vectors: Any, *, allow_unused: bool = False) -> Any:
     """The Hessian of a scalar function times a vector, for about four evaluations of ``f``.
 

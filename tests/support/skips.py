@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 PACKAGES = {  # the name to import, and what else a reason may call it
-    "anywidget": "extra `widget`", "astropy": "astropy", "autograd": "autograd", "cupy": "CuPy", "dask": "Dask",
+    "anywidget": "extra `widget`", "astropy": "astropy", "autograd": "autograd", "basedpyright": "basedpyright",
+    "cupy": "CuPy", "dask": "Dask",
     "ipykernel": "ipykernel", "jax": "JAX", "jupyterlab": "jupyterlab", "matplotlib": "matplotlib",
     "mygrad": "mygrad", "mypy": "mypy", "nbclient": "nbclient", "nbconvert": "nbconvert", "nbformat": "nbformat",
     "numba": "numba", "pandas": "pandas", "pdoc": "pdoc", "pint": "pint", "ruff": "ruff", "scipy": "SciPy",

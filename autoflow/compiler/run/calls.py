@@ -83,7 +83,7 @@ def view_of(v: Value) -> Callable[..., Any]:
     """The function that takes a view."""
     if v.options == ("transpose", (1, 0)):
         return attrgetter("T")
-    return v.function  # type: ignore[no-any-return]
+    return v.function
 
 
 def checked_call(v: Value) -> Callable[..., Any]:
@@ -92,7 +92,7 @@ def checked_call(v: Value) -> Callable[..., Any]:
     if parts is not None:
         return checked_parts(function, parts, name)
     if dtype is None:
-        return function  # type: ignore[no-any-return]
+        return function
 
     def call(*arrays: Array) -> Array:
         z = function(*arrays)

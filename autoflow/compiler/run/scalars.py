@@ -173,7 +173,7 @@ def on_scalars(v: Value) -> Callable[..., Any]:
     if v.kind == CALL:
         function = checked_call(v)
         return lambda *x: function(*[np.asarray(number) for number in x])[()]
-    return v.function  # type: ignore[no-any-return]
+    return v.function
 
 
 def on_numbers(v: Value) -> Callable[..., Any]:

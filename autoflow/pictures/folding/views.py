@@ -26,7 +26,7 @@ def visible_picture(graph: Picture) -> Picture:
         return graph
     if "drawn" not in graph.__dict__:
         graph.__dict__["drawn"] = view(graph)
-    return graph.__dict__["drawn"]  # type: ignore[no-any-return]
+    return graph.__dict__["drawn"]
 
 
 def counts(graph: GraphData) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 from ..model.data import GraphData
@@ -51,7 +52,7 @@ class Stepper:
         """The whole page."""
         return page(self.graph, start=0)
 
-    def save(self, path: Any) -> Any:
+    def save(self, path: Any) -> Path:
         """Write the page (.html), the lines (.txt), or the picture in another format. Returns the path."""
         return save(
             self.graph, path, writers={".html": lambda _: self.to_html(), ".txt": lambda _: f"{self.to_text()}\n"}
