@@ -28,13 +28,12 @@ from ..modes import modes
 from ..nodes import versions
 from ..nodes.coercion import plain_array
 from ..nodes.nodes import NodeRole, VariableRole, constant_on, new_record, node_on, record_of, set_flags, value_of
-from ..nodes.records import live
 from ..rules import RULES
 from ..rules.indexing import getitem, is_basic, setitem
 from ..rules.table import Rule
 from .deferring import HOOKS, PLAIN, is_anothers
 from .recording import FORWARD, announce, apply, history_lost, operand, orphan_numbers, plain_option
-from .writing import Writing, become_constant, is_unfinished, overlap, overwrite, rescue
+from .writing import Writing, become_constant, is_unfinished, overwrite, rescue
 
 Array = Any
 
@@ -84,7 +83,7 @@ def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], 
                 kept[k] = v.copy()
             elif k not in needed and (overlaps or v.size > modes().keep):
                 kept[k] = versions.Ghost(v)
-    rescue(x)
+    rescue(x, parents)
     record = new_record(rule, tuple(parents), (*kept, memory_of_x), {"line": versions.caller()})
     if modes().scope:
         record.extra["scope"] = modes().scope  # type: ignore[index]
@@ -218,12 +217,7 @@ def write_out(rule: Rule, args: tuple[Any, ...], options: dict[str, Any], out: A
         if isinstance(rule.function, np.ufunc) and not options and not rule.variadic:
             inputs = rule.bind(args, {})
             return write(out, rule, inputs, lambda memory, *values: rule.function(*values, out=memory))
-        z = apply(rule, args, options)
-        if (record := record_of(z)) is not None:  # what its derivatives will need of the memory of out
-            needed = rule.keeps(live(record)) if not rule.variadic else ()
-            kept = [v.copy() if k in needed and overlap(v, out) else v for k, v in enumerate(record.saved)]
-            record.saved = tuple(kept)
-        copyto(out, z)
+        copyto(out, apply(rule, args, options))
         return out
     if not (args and out is args[0] and out.base is None):
         raise LostGradientError(

@@ -55,8 +55,8 @@ class Rule(Kind):
 
     __slots__ = ("_complex", "_keeps", "_of_arity", "_places", "compute", "defaults", "derivatives", "domain",
                  "elementwise", "examples", "free", "function", "holomorphic", "javascript", "joint", "label", "latex",
-                 "names", "operands", "operator", "precedence", "pulls", "pulls_0d", "reads", "required", "variadic",
-                 "view")  # fmt: skip
+                 "names", "operands", "operator", "precedence", "pulls", "pulls_0d", "reads", "required", "residual",
+                 "single", "variadic", "view")  # fmt: skip
 
     function: Any  # what the user calls, e.g. np.multiply
     compute: Any  # what we call on plain arrays, all arguments by position: the same, or a quicker way to it
@@ -70,6 +70,8 @@ class Rule(Kind):
     pulls: tuple[Pull | None, ...]  # per operand, (g, saved) -> contribution
     pulls_0d: tuple[Pull | None, ...]  # the same for numbers
     joint: Callable[[Any, tuple[Any, ...]], Sequence[Any]] | None  # (g, saved) -> all contributions at once
+    residual: Callable[..., Any] | None  # of (*arguments, result): what the derivatives read instead of them
+    single: bool  # one operand, with a derivative and without a residual: the short way of recording
     elementwise: bool  # broadcasting is undone for it
     variadic: bool  # a function of a sequence of arrays
     view: bool  # the result may share memory with the operand
@@ -119,14 +121,15 @@ class Rule(Kind):
     def _place(self, name: str) -> int | None:
         """Where the argument of that name stands: by the row's names or by NumPy's own (``a`` for ``x``)."""
         if not hasattr(self, "_places"):
-            self._places = {name: k for k, name in enumerate(self.names)}
+            self._places = {name: k for k, name in enumerate(self.names) if not name.startswith("_")}
             for k, (theirs, _) in enumerate(zip(positional(self.function), self.names, strict=False)):
                 self._places.setdefault(theirs, k)
         return self._places.get(name)
 
     def signature(self) -> str:
         """``sum(x, axis=None, keepdims=False)``: what the row differentiates."""
-        words = [n if d is MISSING else f"{n}={d!r}" for n, d in zip(self.names, self.defaults, strict=True)]
+        pairs = [(n, d) for n, d in zip(self.names, self.defaults, strict=True) if not n.startswith("_")]
+        words = [n if d is MISSING else f"{n}={d!r}" for n, d in pairs]
         return f"{self.name}({', '.join(words)})"
 
     def of_arity(self, n: int) -> Rule:
@@ -177,13 +180,15 @@ def rule(
     compute: Any = None, operator: Any = None, name: str = "", elementwise: bool | None = None, view: bool = False,
     holomorphic: bool = True, precedence: int = 9, domain: tuple[float, float] = (-2.0, 2.0),
     examples: tuple[Example, ...] = (), also: tuple[Any, ...] = (), javascript: str = "",
+    residual: Callable[..., Any] | None = None,
     **derivatives: Callable[..., Any],
 ) -> Rule:  # fmt: skip
     """Add a row to the table and return it.
 
     arguments : names in NumPy's order; what stands behind the bar are options, which are never nodes:
         ``"x | axis=None keepdims=False"``; ``"*xs | axis=0"`` for a function of a sequence, whose derivative is
-        called with (g, k, and what it names: xs_shape is the tuple of all shapes).
+        called with (g, k, and what it names: xs_shape is the tuple of all shapes). An option whose name begins with
+        _ is for the derivatives alone.
     label, latex : inside the node of a picture; the formula, ``$x`` standing for an argument, and how strongly
         it binds (``precedence``: 1 sum, 2 product, 3 sign, 4 power, 9 closed).
     compute : what to call instead of ``function`` on plain arrays, with all arguments by position.
@@ -191,6 +196,8 @@ def rule(
     holomorphic : False for what is not complex-differentiable (abs, real): its row then handles complex g itself.
     domain, examples : where the generated tests try the row.
     also : other functions with the same row (np.amax).
+    residual : of (*arguments, result): the value of the last option, ``_name=None``, in what is saved. The derivatives
+        read it instead of the operands, which may then be freed or overwritten.
     javascript : the row for numbers, in the same letters: the value, then what is sent to each operand:
         ``"x * y; g * y; g * x"``. Functions that JavaScript lacks are in ``pictures/sliders/explore.js``.
     **derivatives : one per differentiable argument, by its name.
@@ -214,6 +221,7 @@ def rule(
     row.derivatives, row.latex, row.precedence, row.domain = derivatives, latex, precedence, domain
     row.javascript = javascript
     row.examples = examples or (BINARY if row.operands == 2 else UNARY)
+    row.residual, row.single = residual, False
     row._keeps, row._of_arity, row._complex = {}, {}, None
     if row.variadic:
         row.reads, row.pulls, row.pulls_0d = (), (), ()
@@ -250,6 +258,7 @@ def _compile(row: Rule) -> None:
         pulls.append(elementwise_vjp(derivative, read, k) if broadcasts else vjp_by_position(derivative, read))
         pulls_0d.append(scalar_vjp(derivative, read) if row.elementwise else pulls[-1])
     row.reads, row.pulls, row.pulls_0d = tuple(reads), tuple(pulls), tuple(pulls_0d)
+    row.single = row.operands == 1 and reads[0] is not None and row.residual is None
 
 
 def composed(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
