@@ -122,21 +122,23 @@ def rescue(x: Any, parents: Sequence[Any] = ()) -> None:
     while True:
         record = own_record(root)
         if record is not None:
-            rescue_result(record, written)
+            rescue_result(record, written, SMALL)
             if record.rule in WRITES and type(record.parents[1]) is Record:
-                rescue_result(record.parents[1], written)
+                rescue_result(record.parents[1], written, 0)
         if (view := getattr(root, "_view", None)) is None:
             break
         root = view[1]
     since = (own_record(root) or root).number
-    rescue_readers(written, [p for p in parents if type(p) is Record and p.number > since], since)
+    if readers := [p for p in parents if type(p) is Record and p.number > since]:
+        rescue_readers(written, readers, since)
 
 
-def rescue_result(record: Record, x: Any) -> None:
-    """Let a record keep a copy of its result, if its derivatives need it and x is in the same memory."""
+def rescue_result(record: Record, x: Any, limit: int) -> None:
+    """Let a record keep a copy of its result if x is in the same memory, and its derivatives need it or it has no more
+    elements than ``limit``."""
     value = record.saved[-1]
-    needed = len(record.saved) - 1 in record.rule.keeps(live(record))
-    if overlap(value, x) and (needed or value.size <= SMALL) and not versions.overwritten(value, record.number):
+    wanted = len(record.saved) - 1 in record.rule.keeps(live(record)) or (type(value) in FAMILIES and value.size <= limit)
+    if wanted and overlap(value, x) and not versions.overwritten(value, record.number):
         record.saved = (*record.saved[:-1], value.copy())
 
 

@@ -66,7 +66,7 @@ def nanstd_x(
 
 def nanmax_x(g: Array, axis: Axis, keepdims: bool, _reached: Reached) -> Array:
     """Equal entries share evenly; NaN is equal to nothing."""
-    mask, count = _reached.mask, _reached.count
+    mask, count = _reached
     count = np.maximum(how_many(mask, axis) if count is None else count, 1)
     g = restore_axes(g, mask.shape, axis, bool(keepdims))
     return masked(g / count.astype(np.result_type(g.dtype, np.float32)), mask)

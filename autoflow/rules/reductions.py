@@ -189,12 +189,12 @@ class Reached(NamedTuple):
     """Where the maxima of an array are: all that its derivatives need, so the array itself may be overwritten or freed.
 
     mask : is this element equal to its maximum? Of the array's shape.
-    count : among how many elements each maximum is shared, with the axes kept with length 1; None where the mask tells
+    shares : among how many elements each maximum is shared, with the axes kept with length 1; None where the mask tells
         it, for then it can wait for the pass back.
     """
 
     mask: Array
-    count: Array | None
+    shares: Array | None
 
 
 def reached(x: Array, axis: Axis, keepdims: bool, initial: Any, where: Any, z: Array) -> Reached:
@@ -216,7 +216,7 @@ def how_many(mask: Array, axis: Axis) -> Array:
 def share(g: Array, axis: Axis, keepdims: bool, _reached: Reached) -> Array:
     """Equal entries share the gradient of their maximum (or minimum) evenly. In a row with a NaN nothing is equal to
     the maximum, and 0 / 0 says so."""
-    mask, count = _reached.mask, _reached.count
+    mask, count = _reached
     g = restore_axes(g, mask.shape, axis, bool(keepdims))
     if count is None and type(g) in PLAIN and is_one_each(mask, axis, g):  # no ties, most often: nothing to divide
         in_order = axis is None or axes_of(axis, mask.ndim) == (mask.ndim - 1,)
