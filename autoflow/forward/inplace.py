@@ -27,10 +27,21 @@ from ..errors import InPlaceError, LostGradientError, lost
 from ..modes import modes
 from ..nodes import versions
 from ..nodes.coercion import plain_array
-from ..nodes.nodes import NodeRole, VariableRole, constant_on, new_record, node_on, record_of, set_flags, value_of
+from ..nodes.nodes import (
+    NodeRole,
+    VariableRole,
+    check_base,
+    constant_on,
+    new_record,
+    node_on,
+    record_of,
+    set_flags,
+    value_of,
+)
 from ..rules import RULES
 from ..rules.indexing import getitem, is_basic, setitem
 from ..rules.table import Rule
+from ..rules.versions import set_array_shape
 from .deferring import HOOKS, PLAIN, is_anothers
 from .recording import FORWARD, announce, apply, history_lost, operand, orphan_numbers, plain_option
 from .writing import Writing, become_constant, is_unfinished, overwrite, rescue
@@ -110,6 +121,7 @@ def refuse(x: Any, recording: bool) -> None:
         raise history_lost(x)
     root = x
     while (view := getattr(root, "_view", None)) is not None:
+        check_base(*view)
         root = view[1]
     if isinstance(root, VariableRole) and recording:
         what = f"{x.name} is a Variable" if root is x else f"{x.name} is a view of the Variable {root.name}"
@@ -174,6 +186,32 @@ def set_value(x: Any, value: Any) -> None:
         overwrite([value], [value])
     else:
         write_item(x, ..., value)
+
+
+def set_shape(x: Any, shape: Any) -> None:
+    """``x.shape = shape``: x becomes the reshape of what it was. Who has used x before has the old record.
+
+    Raises InPlaceError for Variables, whose gradients have their shape, and for views, which must find themselves in
+    their base; what NumPy raises where the elements would have to be copied.
+    """
+    if not hasattr(x, "_value"):
+        raise history_lost(x)
+    if isinstance(x, VariableRole) or getattr(x, "_view", None) is not None or type(x._value) is not np.ndarray:
+        what = "a view" if getattr(x, "_view", None) is not None else f"a {type(x).__name__}"
+        raise InPlaceError(f"{x.name} is {what}, whose shape cannot be assigned to: write y = x.reshape(...)")
+    value = x._value.view()
+    set_array_shape(value, shape)
+    if value.shape == x._value.shape:
+        return
+    record = record_of(x)
+    if record is not None:
+        name = getattr(record, "_name", None)
+        record = new_record(RULES[np.reshape], (record,), (versions.Ghost(x._value), value.shape, "C", None, value))
+        record._name = name
+    set_array_shape(x, value.shape)
+    x._value = x._operand = value
+    if record is not None:
+        x._record = record
 
 
 def assign(x: Any, value: Any) -> Any:

@@ -65,6 +65,13 @@ class Protocol:
     def __complex__(self) -> complex:
         return number(self, complex)  # type: ignore[no-any-return]
 
+    def __round__(self, digits: int | None = None) -> Any:
+        """The plain number, rounded, as of np.float64: what Python's round is called for is printing."""
+        value = value_of(self)
+        if value.ndim:
+            raise TypeError(f"round() takes one number, not shape {value.shape}: use np.round(x, digits)")
+        return round(value[()], digits)
+
     def __bool__(self) -> bool:
         return bool(value_of(self))
 

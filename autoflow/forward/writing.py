@@ -137,7 +137,9 @@ def rescue_result(record: Record, x: Any, limit: int) -> None:
     """Let a record keep a copy of its result if x is in the same memory, and its derivatives need it or it has no more
     elements than ``limit``."""
     value = record.saved[-1]
-    wanted = len(record.saved) - 1 in record.rule.keeps(live(record)) or (type(value) in FAMILIES and value.size <= limit)
+    wanted = len(record.saved) - 1 in record.rule.keeps(live(record)) or (
+        type(value) in FAMILIES and value.size <= limit
+    )
     if wanted and overlap(value, x) and not versions.overwritten(value, record.number):
         record.saved = (*record.saved[:-1], value.copy())
 

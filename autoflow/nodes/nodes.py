@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from ..backends.registry import FAMILIES, Family, viewed
+from ..errors import InPlaceError
 from ..lazy import later
 from ..numbering import CONSTANT, VARIABLE, now
 from ..rules.table import Rule
@@ -424,11 +425,21 @@ def record_of(x: Any) -> Any:
     for node in reversed(chain):
         taken, base = node._view
         if taken.parents[0] is not record:  # the base has changed since: take the view again
+            check_base(taken, base)
             node.__class__ = node.family.Constant if record is None else node.family.View
             node._record = new_record(taken.rule, (record,), (Ghost(base._value), *taken.saved[1:]))
             node._view = viewing(node._record, base)
         record = node._record if isinstance(node, OperationRole) else None
     return record
+
+
+def check_base(taken: Record, base: Any) -> None:
+    """Raise InPlaceError if a view cannot be taken again, because its base was given another shape."""
+    if taken.saved[0].shape != base._value.shape:
+        raise InPlaceError(
+            f"a view was taken of {base.name} when its shape was {taken.saved[0].shape}; then its shape was set to "
+            f"{base._value.shape}. Take the view again, or write y = x.reshape(...) instead of x.shape = ..."
+        )
 
 
 def source_of(x: Any) -> Any:

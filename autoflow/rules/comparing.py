@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import NoRuleError
 from .arithmetic import over, zero
 from .table import of, rule
-from .versions import functions
+from .versions import CLIP, functions
 
 Array = Any
 
@@ -93,7 +93,7 @@ def clip_max(g: Array, x: Array, min: Array, max: Array) -> Array:
 
 
 rule(np.clip, "x min=None max=None", "clip", r"\operatorname{clip}\left($x, $min, $max\right)",
-     x=clip_x, min=clip_min, max=clip_max, elementwise=True, holomorphic=False,
+     x=clip_x, min=clip_min, max=clip_max, elementwise=True, holomorphic=False, also=(CLIP,),
      examples=(of((2, 3), (), ()), of((4,), (3, 1), (4,)), of((), (2,), ()), of((0, 2), (), (2,))),
      javascript="clip(x, min, max); clip(x, min, max) === x ? g : 0; min !== null && x < min && (max === null || min <= max) ? g : 0; max !== null && (x > max || min !== null && min > max) ? g : 0")  # fmt: skip
 
