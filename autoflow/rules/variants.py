@@ -16,7 +16,7 @@ from ..errors import LostGradientError, NoRuleError
 from .ordering import quantile_x
 from .outside import has_gradient, is_node, public_name
 from .reductions import freedom
-from .shapes import Axis, as_array, axes_of, given, is_given, plain
+from .shapes import Axis, as_array, at_hand, axes_of, given, is_given, plain
 from .table import RULES, of, primitive, rule
 from .versions import NOT_GIVEN
 
@@ -72,9 +72,10 @@ def nanvar_about(
     with np.errstate(divide="ignore", invalid="ignore"):
         z = averaged(squares, axis, dtype, ddof, wanted(keepdims), ok)
     lost = np.sum(ok, axis, keepdims=wanted(keepdims)) <= ddof
-    if np.any(lost):
-        warnings.warn("Degrees of freedom <= 0 for slice.", RuntimeWarning, stacklevel=2)
+    if not at_hand(x) or np.any(lost):
         z = np.where(lost, np.nan, z)
+    if at_hand(x) and np.any(lost):
+        warnings.warn("Degrees of freedom <= 0 for slice.", RuntimeWarning, stacklevel=2)
     return z if out is None else np.positive(z, out=out)
 
 
