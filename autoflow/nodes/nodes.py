@@ -37,6 +37,10 @@ from .versions import Ghost
 Array = Any
 SLOTS = ("_count", "_grad", "_lent", "_live", "_name", "_number", "_operand", "_record", "_sent", "_value", "_view")
 
+# Of nodes that may have a history. pandas leaves np.add(series, node) to them; and where NumPy asks nobody, in
+# plain.dot(node), it makes an array of their class, which is refused where it is used. (A Series has 1000.)
+PRIORITY = 5000.0
+
 
 class NodeRole:
     """What the three kinds of node share. An array in every other respect.
@@ -188,6 +192,7 @@ class VariableRole(NodeRole):
     """
 
     __slots__ = ()
+    __array_priority__ = PRIORITY
     parents = ()  # a Variable is its own record, with nothing behind it
     _kind = VARIABLE
     _live: Any
@@ -262,6 +267,7 @@ class OperationRole(NodeRole):
     """
 
     __slots__ = ()
+    __array_priority__ = PRIORITY
 
     def __new__(cls, *_: Any, **__: Any) -> Any:
         raise TypeError(
