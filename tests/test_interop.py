@@ -478,6 +478,16 @@ USES = {
 }  # fmt: skip
 
 
+def test_a_product_that_numpy_computes_unasked_is_an_orphan(x):
+    """``plain.dot(node)`` asks nobody. (Of two vectors it gives a number, of which nothing can be seen.)"""
+    for node in (x, np.sin(x)):
+        with pytest.raises(LostGradientError, match=r"made this (Variable|Operation) of shape \(2,\) from a node"):
+            np.ones((2, 4)).dot(node) + 1.0
+    np.testing.assert_array_equal(np.ones((2, 4)).dot(af.Constant(x.value)) + 1.0, np.ones((2, 4)).dot(x.value) + 1.0)
+    with af.no_grad():
+        np.testing.assert_array_equal(np.ones((2, 4)).dot(x) + 1.0, np.ones((2, 4)).dot(x.value) + 1.0)
+
+
 @pytest.mark.parametrize("name", USES)
 def test_orphans_cannot_be_computed_with(x, z, name):
     for node in (x, z, z[1:]):
