@@ -79,6 +79,17 @@ def test_second_derivatives(name):
     assert_close(af.jvp(ours, A, np.cos(A))[1], af.jvp(twin, A, np.cos(A))[1], 1e-11, name)
 
 
+def test_an_element_may_be_a_function_of_all():
+    def written(x):
+        h = np.exp(x)
+        h[0] = np.linalg.norm(h, axis=0)
+        h[1:] = h[:-1] * h[1:]
+        h[2, 1] = h.std()
+        return np.sum(np.sin(h))
+
+    assert_close(af.grad(written)(A), central(lambda ys: written(ys[0]), [A], 0), 1e-7, "elements")
+
+
 def test_out_is_a_write_as_well():
     def softmax(x):
         h = 1.0 * x
