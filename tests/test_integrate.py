@@ -120,6 +120,20 @@ def test_a_function_may_return_a_list():
     check(losses[0], np.ones(2), k)
 
 
+def test_directional_derivatives():
+    """jvp and Hessians go through the adjoint equation and through integrals of slopes."""
+    y0, k = np.array([1.0, 0.2]), np.array(2.0)
+    f = lambda y0, k: af.integrate.odeint(lambda y, t, k: [y[1], -k * y[0]], y0, [0.0, 2.0], (k,), **EXACT)[-1]  # noqa: E731
+    _, along = af.jvp(f, (y0, k), (np.array([1.0, 0.0]), np.array(0.3)))
+    h = 1e-5
+    ends = [f(y0 + s * h * np.array([1.0, 0.0]), k + s * 0.3 * h) for s in (1, -1)]
+    np.testing.assert_allclose(along, (np.asarray(ends[0]) - np.asarray(ends[1])) / (2 * h), rtol=1e-7)
+    area = lambda c: af.integrate.quad(lambda x, c: np.exp(c[0] * x) * c[1], 0.0, 1.0, (c,))[0]  # noqa: E731
+    right = lambda c: c[1] * (np.exp(c[0]) - 1.0) / c[0]  # noqa: E731
+    c = np.array([0.3, 2.0])
+    np.testing.assert_allclose(af.hessian(area)(c), af.hessian(right)(c), rtol=1e-7, atol=1e-9)
+
+
 def test_tfirst_and_one_argument_without_a_tuple():
     f = lambda t, y, a: -a * y + t  # noqa: E731
     ours = af.integrate.odeint(f, af.Variable(1.0), [0.0, 1.0], 0.5, tfirst=True, **EXACT)

@@ -109,8 +109,8 @@ def own_record(x: Any) -> Any:
 
 
 def overlap(v: Any, x: Any) -> bool:
-    """May the array ``v`` share memory with the node ``x``?"""
-    return type(v) in FAMILIES and np.may_share_memory(v, x._value)
+    """May ``v`` share memory with the node ``x``? An array of another library does not, and is not asked."""
+    return type(v) is type(x._value) and np.may_share_memory(v, x._value)
 
 
 def rescue(x: Any, parents: Sequence[Any] = ()) -> None:
