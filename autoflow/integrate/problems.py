@@ -50,14 +50,14 @@ def taken_apart(args: Any) -> tuple[list[Array], Callable[[Sequence[Any]], Any]]
     >>> put(["a", "b"])
     ({'w': 'a', 'n': 3}, 'b')
     """
-    leaves = pytree.leaves(args)
+    leaves = pytree.tree_leaves(args)
     places = [k for k, x in enumerate(leaves) if is_real(x)]
 
     def put(values: Sequence[Any]) -> Any:
         new = list(leaves)
         for k, value in zip(places, values, strict=True):
             new[k] = value
-        return pytree.rebuilt(args, iter(new))
+        return pytree.tree_unflatten(args, iter(new))
 
     for x in leaves:
         if getattr(x, "requires_grad", False) and not is_real(x):
@@ -75,7 +75,7 @@ def refuse_hidden(values: Any, name: str) -> None:
 
     The integrator would take their numbers, and no gradient would come back to them.
     """
-    found = [x for x in pytree.leaves(values) if isinstance(x, NodeRole) and x.requires_grad]
+    found = [x for x in pytree.tree_leaves(values) if isinstance(x, NodeRole) and x.requires_grad]
     if found and modes().recording:
         raise LostGradientError(
             f"{name} uses a node that is none of its arguments ({found[0].name} was computed from it), and no gradient "

@@ -16,7 +16,7 @@ from ..errors import LostGradientError, NoRuleError
 from .ordering import quantile_x
 from .outside import has_gradient, is_node, public_name
 from .reductions import freedom
-from .shapes import Axis, as_array, at_hand, axes_of, given, is_given, plain
+from .shapes import Axis, as_array, axes_of, is_given, is_on_host, numbers_of, passed
 from .table import RULES, of, primitive, rule
 from .versions import NOT_GIVEN
 
@@ -65,16 +65,16 @@ def nanvar_about(
 ) -> Array:  # fmt: skip
     """The same of the numbers among the elements."""
     x = as_array(a)
-    ok = ~np.isnan(plain(x)) & (where if is_given(where) else True)
+    ok = ~np.isnan(numbers_of(x)) & (where if is_given(where) else True)
     d = np.where(ok, x, 0) - mean
     squares = np.multiply(d, d) if x.dtype.kind != "c" else np.real(np.multiply(d, np.conjugate(d)))
     ddof = correction if is_given(correction) else ddof
     with np.errstate(divide="ignore", invalid="ignore"):
         z = averaged(squares, axis, dtype, ddof, wanted(keepdims), ok)
     lost = np.sum(ok, axis, keepdims=wanted(keepdims)) <= ddof
-    if not at_hand(x) or np.any(lost):
+    if not is_on_host(x) or np.any(lost):
         z = np.where(lost, np.nan, z)
-    if at_hand(x) and np.any(lost):
+    if is_on_host(x) and np.any(lost):
         warnings.warn("Degrees of freedom <= 0 for slice.", RuntimeWarning, stacklevel=2)
     return z if out is None else np.positive(z, out=out)
 
@@ -86,7 +86,7 @@ def wanted(keepdims: Any) -> bool:
 
 def averaged(squares: Array, axis: Axis, dtype: Any, ddof: Any, keepdims: bool, where: Any) -> Array:
     """Σ / (n − ddof), in the dtype of the sum."""
-    z = np.sum(squares, axis, keepdims=keepdims, **given(dtype=dtype, where=where))
+    z = np.sum(squares, axis, keepdims=keepdims, **passed(dtype=dtype, where=where))
     n = freedom(squares.shape, axis, ddof, None, where)
     z, dtype = z / (n if np.ndim(n) == 0 else np.reshape(n, z.shape)), z.dtype
     return z if z.dtype == dtype else np.astype(z, dtype)
@@ -106,7 +106,7 @@ def nanstd_about(a: Any, axis: Axis = None, dtype: Any = None, out: Any = None, 
 
 def root(z: Array, out: Any) -> Array:
     """√z with a gradient of 0 where z is 0."""
-    zero = plain(z) == 0
+    zero = numbers_of(z) == 0
     z = np.where(zero, z, np.sqrt(np.where(zero, 1, z)))
     return z if out is None else np.positive(z, out=out)
 
@@ -117,7 +117,7 @@ def root(z: Array, out: Any) -> Array:
 @variant(np.where, when=lambda args, options: len(args) == 1)
 def places(condition: Any) -> tuple[Array, ...]:
     """Where the condition holds: plain numbers."""
-    return np.nonzero(plain(condition))
+    return np.nonzero(numbers_of(condition))
 
 
 @primitive
@@ -146,8 +146,8 @@ for each in (np.quantile, np.percentile, np.nanquantile, np.nanpercentile):
 # fmt: off
 # ruff: noqa: E501
 rule(weighted_quantile, "x q weights | name axis keepdims method", "quantile", r"\operatorname{quantile} $x", elementwise=False, domain=(0.05, 0.95),
-     x=lambda g, x, q, z, weights, name, axis, keepdims, method: quantile_x(g, x, q, z, name, axis, method, keepdims, plain(weights)),
-     q=lambda g, q: np.zeros_like(plain(q)), weights=lambda g, weights: np.zeros_like(plain(weights)),
+     x=lambda g, x, q, z, weights, name, axis, keepdims, method: quantile_x(g, x, q, z, name, axis, method, keepdims, numbers_of(weights)),
+     q=lambda g, q: np.zeros_like(numbers_of(q)), weights=lambda g, weights: np.zeros_like(numbers_of(weights)),
      examples=(of((4,), (), (4,), name="quantile", axis=None, keepdims=False, method="inverted_cdf"),
                of((2, 3), (2,), (3,), name="quantile", axis=1, keepdims=True, method="inverted_cdf")))
 # fmt: on
@@ -162,7 +162,7 @@ def chosen(ufunc: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
     before the division by numbers that it is defined for, so that no 0 · ∞ arises, in later derivatives either.
     """
     options, name = dict(options), public_name(ufunc)
-    c, out = plain(options.pop("where")), options.pop("out", None)
+    c, out = numbers_of(options.pop("where")), options.pop("out", None)
     targets = out if isinstance(out, tuple) else (out,)
     if c is True or c is NOT_GIVEN:
         return ufunc(*inputs, **options, **({} if out is None else {"out": out}))
