@@ -6,6 +6,7 @@ node's gradient is what it would have been.
 
 import copy
 import gc
+import operator
 import pickle
 import warnings
 import weakref
@@ -185,13 +186,76 @@ def test_pandas(pd, x, z, recorded):
     assert recorded == []
 
 
-def test_arithmetic_between_pandas_and_nodes(pd, x, z):
-    """A Series on the left makes a Series of numbers; a node on the left takes the Series as data."""
-    weights = pd.Series([1.0, 2.0, 3.0, 4.0])
-    assert type(weights * z) is pd.Series
-    np.testing.assert_array_equal((weights * z).to_numpy(), weights.to_numpy() * z.value)
-    (x * weights).sum().backward()
-    np.testing.assert_array_equal(x.grad, weights)
+OPERATORS = [operator.add, operator.sub, operator.mul, operator.truediv, operator.pow, operator.floordiv, operator.mod]
+UFUNCS = [np.add, np.multiply, np.divide, np.maximum, np.arctan2, np.hypot, np.power]
+PLAIN = np.array([[1.5, 0.5], [2.0, 3.0], [0.75, 1.25]])
+
+
+def pandas_objects(pd):
+    """Each with a node beside it: of its shape, and one number."""
+    for y in (pd.Series(PLAIN[:, 0]), pd.Index(PLAIN[:, 0]), pd.DataFrame(PLAIN, columns=["a", "b"])):
+        for x in (0.5 + y.to_numpy() ** 2, np.array(1.75)):
+            yield y, x
+
+
+@pytest.mark.parametrize("f", [*OPERATORS, *UFUNCS], ids=lambda f: f.__name__)
+def test_arithmetic_between_pandas_and_nodes(pd, f):
+    """``series * node`` is a node, as ``node * series`` is, with NumPy's values and gradients: for a Variable, an
+    Operation and a Constant."""
+    for y, x in pandas_objects(pd):
+        if f in UFUNCS and isinstance(y, pd.Index):  # there pandas asks nobody
+            continue
+        for turned in (False, True):
+            call = (lambda v, w: f(w, v)) if turned else f
+            expected = call(x, y.to_numpy())
+            for make in (af.Variable, lambda x: 1.0 * af.Variable(x)):
+                node = make(x)
+                z = call(node, y)
+                assert isinstance(z, af.Operation), (type(y), turned, type(z))
+                np.testing.assert_array_equal(z.value, expected)
+            ours, right = (af.grad(lambda v, w=w: np.sum(call(v, w)))(x) for w in (y, y.to_numpy()))  # noqa: B023
+            np.testing.assert_array_equal(ours, right)
+            if f in OPERATORS:
+                assert isinstance(call(af.Constant(x), y), af.Constant)
+
+
+def test_comparisons_with_pandas_stay_pandas(pd):
+    for y, x in pandas_objects(pd):
+        for compare in (operator.lt, operator.ge, operator.eq):
+            for ours, theirs in (
+                (compare(y, af.Variable(x)), compare(y, x)),
+                (compare(af.Variable(x), y), compare(x, y)),
+            ):
+                assert type(ours) is type(theirs)
+                np.testing.assert_array_equal(ours, theirs)
+
+
+def test_writing_a_node_into_a_series_is_refused(pd):
+    """``series *= node``: what pandas writes are numbers. A Constant has nothing to lose."""
+    for y, x in pandas_objects(pd):
+        if isinstance(y, pd.Index):
+            continue
+        for write in (operator.iadd, operator.imul, operator.itruediv):
+            for node in (af.Variable(x), 1.0 * af.Variable(x)):
+                with pytest.raises(LostGradientError, match=r"a pandas object \+= .* Write y = series \+ node"):
+                    write(y.copy(), node)
+            for fixed in (af.Constant(x), af.Variable(x).detach()):
+                np.testing.assert_array_equal(write(y.copy(), fixed), write(y.copy(), x))
+            with af.no_grad():
+                np.testing.assert_array_equal(write(y.copy(), af.Variable(x)), write(y.copy(), x))
+
+
+def test_a_table_of_data_and_parameters(pd):
+    """The documented ways: to_numpy(), and a matrix of a formula, whose columns are numbers."""
+    frame = pd.DataFrame({"x": [1.0, 2.0, 4.0], "kind": ["a", "b", "a"], "y": [1.0, 3.0, 2.0]})
+    design = pd.get_dummies(frame[["x", "kind"]], columns=["kind"], dtype=float)
+    w = af.Variable(np.array([0.5, 1.0, -1.0]))
+    loss = np.sum((design.to_numpy() @ w - frame["y"]) ** 2)
+    loss.backward()
+    a, y = design.to_numpy(), frame["y"].to_numpy()
+    np.testing.assert_allclose(w.grad, 2 * a.T @ (a @ w.value - y))
+    prediction = frame.assign(prediction=(a @ w).value)
+    np.testing.assert_array_equal(prediction["prediction"], a @ w.value)
 
 
 def test_scikit_learn(x, z, recorded):
@@ -412,6 +476,16 @@ USES = {
     "backward": lambda a: a.backward(), "concatenate": lambda a: np.concatenate([a, a]),
     "where": lambda a: np.where(True, a, 0), "astype": lambda a: a.astype(np.float32),
 }  # fmt: skip
+
+
+def test_a_product_that_numpy_computes_unasked_is_an_orphan(x):
+    """``plain.dot(node)`` asks nobody. (Of two vectors it gives a number, of which nothing can be seen.)"""
+    for node in (x, np.sin(x)):
+        with pytest.raises(LostGradientError, match=r"made this (Variable|Operation) of shape \(2,\) from a node"):
+            np.ones((2, 4)).dot(node) + 1.0
+    np.testing.assert_array_equal(np.ones((2, 4)).dot(af.Constant(x.value)) + 1.0, np.ones((2, 4)).dot(x.value) + 1.0)
+    with af.no_grad():
+        np.testing.assert_array_equal(np.ones((2, 4)).dot(x) + 1.0, np.ones((2, 4)).dot(x.value) + 1.0)
 
 
 @pytest.mark.parametrize("name", USES)

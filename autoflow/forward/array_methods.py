@@ -20,6 +20,7 @@ import numpy as np
 
 from ..backends.registry import NodeTypes, with_every_family
 from ..errors import InPlaceError, NoRuleError
+from ..lazy import later
 from ..modes import modes
 from ..nodes.foreign import refuse_reader, wants_numbers
 from ..nodes.nodes import ConstantRole, Node, NodeRole, Operation, named_as, value_of
@@ -42,7 +43,7 @@ ndarray = np.ndarray
 
 PLAIN = "all any argmax argmin argpartition argsort dump dumps item nonzero searchsorted tobytes tofile tolist"
 KEPT = "base ctypes data device dtype itemsize nbytes ndim shape size strides to_device"
-FIXED = "data dtype flat imag real shape strides"  # can be read, but not assigned to
+FIXED = "data dtype flat strides"  # can be read, but not assigned to
 REFUSED = {
     "byteswap": "change bytes before there are nodes: af.Variable(plain.byteswap())",
     "getfield": "use x.real and x.imag, or x.astype(dtype)",
@@ -99,11 +100,15 @@ class ArrayMethods:
     def var(self, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = False,
             **options: Any) -> Node:  # fmt: skip
         """np.var"""
+        if options.get("mean") is not None:
+            return np.var(self, axis, dtype, out, ddof, keepdims, **options)  # type: ignore[call-overload]
         return apply(VAR, (self, axis, dtype, ddof, keepdims), {"out": out, **options})
 
     def std(self, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = False,
             **options: Any) -> Node:  # fmt: skip
         """np.std"""
+        if options.get("mean") is not None:
+            return np.std(self, axis, dtype, out, ddof, keepdims, **options)  # type: ignore[call-overload]
         return apply(STD, (self, axis, dtype, ddof, keepdims), {"out": out, **options})
 
     def cumsum(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Node:
@@ -332,19 +337,43 @@ def unknown_names() -> set[str]:
 
 
 def guard(family: NodeTypes) -> None:
-    """Let ``x.shape = ...`` and its like be refused: they would change the node, but not the array under it."""
+    """Let ``x.dtype = ...`` and its like be refused: they would change the node, but not the array under it. Others
+    are writes: ``z.real = v``; and ``x.shape = ...`` is a reshape that x itself becomes."""
 
     def refuse(self: Any, value: Any) -> None:
         raise InPlaceError(
-            "shape, strides, dtype, real, imag, flat and data of a node cannot be assigned to. Make a new node: "
-            "x.reshape(...), x.astype(...), re + 1j * im; or write the numbers, x[...] = ..."
+            "strides, dtype, flat and data of a node cannot be assigned to. Make a new node: x.astype(...); or write "
+            "the numbers, x[...] = ..."
         )
 
-    for name in FIXED.split():
+    setters = {
+        **dict.fromkeys(FIXED.split(), refuse),
+        "real": write_real,
+        "imag": write_imag,
+        "shape": reshape_in_place,
+    }
+    for name, setter in setters.items():
         ours = vars(ArrayMethods).get(name)
         getter = ours.fget if isinstance(ours, property) else getattr(family.array_type, name, None)
         if getter is not None:
-            setattr(family.Node, name, property(getter if callable(getter) else getter.__get__, refuse))
+            setattr(family.Node, name, property(getter if callable(getter) else getter.__get__, setter))
+
+
+def write_real(x: Any, value: Any) -> None:
+    """``z.real = v``: a write into that part, as ``z.real[...] = v``."""
+    x.real[...] = value
+
+
+def write_imag(x: Any, value: Any) -> None:
+    """``z.imag = v``; of real numbers there is none, and NumPy says so."""
+    if value_of(x).dtype.kind != "c":
+        raise TypeError("array does not have imaginary part to set")
+    x.imag[...] = value
+
+
+def reshape_in_place(x: Any, shape: Any) -> None:
+    """``x.shape = ...``."""
+    later("autoflow.forward.inplace:set_shape")(x, shape)
 
 
 def install() -> None:

@@ -23,8 +23,11 @@ from ..rules.outside import ALLOCATORS, WRITERS, advice, is_plain, public_name
 from ..rules.shapes import as_array, has_gradient
 from ..rules.table import COMPOSED, FREE, LISTS
 from ..rules.ufuncs import METHODS
+from ..rules.variants import VARIANTS, along_axes, chosen
 from .deferring import HOOKS, is_anothers
 from .recording import FORWARD, apply
+
+AXES = ("axes", "axis", "keepdims")  # keywords of products
 
 
 def array_ufunc(self: Any, ufunc: Any, method: str, x: Any, y: Any = None, /, *rest: Any, **options: Any) -> Any:
@@ -39,9 +42,13 @@ def array_ufunc(self: Any, ufunc: Any, method: str, x: Any, y: Any = None, /, *r
         kinds = [type(v) for v in (*inputs, *options.get("out", ()))]
         if is_anothers(ufunc, kinds, inputs, method == "at" or "out" in options):
             return NotImplemented
+    if method == "__call__" and "where" in options and (ufunc in RULES or ufunc in COMPOSED):
+        return chosen(ufunc, inputs, options)
     if method == "__call__" and ufunc in RULES:
         if "dtype" in options:
             inputs, options = computed_in(ufunc, inputs, options)
+        if ufunc.signature is not None and not options.keys().isdisjoint(AXES):
+            return along_axes(ufunc, inputs, options)
         return apply(RULES[ufunc], inputs, options)
     if method == "at":
         if ufunc in RULES:
@@ -92,6 +99,10 @@ def array_function(self: Any, function: Any, types: Any, args: Any, options: Any
         return on_numbers(function, args, options)
     if len(types) > 1 and is_anothers(function, types, (*args, *options.values()), False, "__array_function__"):
         return NotImplemented
+    if function in VARIANTS:
+        is_one, answer = VARIANTS[function]
+        if is_one(args, options):
+            return answer(*args, **options)
     if function in RULES:
         rule = RULES[function]
         if len(args) > rule.free:  # out by position: rows do not name it

@@ -30,6 +30,7 @@ from ..nodes.coercion import plain_array
 from ..nodes.nodes import (
     NodeRole,
     VariableRole,
+    check_base,
     constant_from,
     current_record,
     new_record,
@@ -37,13 +38,14 @@ from ..nodes.nodes import (
     set_flags,
     value_of,
 )
-from ..nodes.records import Extras, needs_grad
+from ..nodes.records import Extras
 from ..rules import RULES
 from ..rules.indexing import getitem, is_basic, setitem
 from ..rules.table import Rule
+from ..rules.versions import set_array_shape
 from .deferring import HOOKS, PLAIN, is_anothers
 from .recording import FORWARD, announce, apply, history_lost, operand, orphan_numbers, plain_option
-from .writing import Writing, become_constant, is_unfinished, overlap, overwrite, save_overwritten_values
+from .writing import Writing, become_constant, is_unfinished, overwrite, save_overwritten_values
 
 Array = Any
 
@@ -93,7 +95,7 @@ def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], 
                 kept[k] = v.copy()
             elif k not in needed and (overlaps or v.size > modes().keep):
                 kept[k] = versions.FreedArray(v)
-    save_overwritten_values(x)
+    save_overwritten_values(x, parents)
     record = new_record(rule, tuple(parents), (*kept, memory_of_x),
                         Extras(constants, line=versions.caller(), scope=modes().scope))  # fmt: skip
     with Writing(memory_of_x, region, run, values, x, record):
@@ -117,6 +119,7 @@ def check_writable(x: Any, recording: bool) -> None:
         raise history_lost(x)
     root = x
     while (view := getattr(root, "_view", None)) is not None:
+        check_base(*view)
         root = view[1]
     if isinstance(root, VariableRole) and recording:
         what = f"{x.name} is a Variable" if root is x else f"{x.name} is a view of the Variable {root.name}"
@@ -183,6 +186,34 @@ def set_value(x: Any, value: Any) -> None:
         write_item(x, ..., value)
 
 
+def set_shape(x: Any, shape: Any) -> None:
+    """``x.shape = shape``: x becomes the reshape of what it was. Who has used x before has the old record.
+
+    Raises InPlaceError for Variables, whose gradients have their shape, and for views, which must find themselves in
+    their base; what NumPy raises where the elements would have to be copied.
+    """
+    if not hasattr(x, "_value"):
+        raise history_lost(x)
+    if isinstance(x, VariableRole) or getattr(x, "_view", None) is not None or type(x._value) is not np.ndarray:
+        what = "a view" if getattr(x, "_view", None) is not None else f"a {type(x).__name__}"
+        raise InPlaceError(f"{x.name} is {what}, whose shape cannot be assigned to: write y = x.reshape(...)")
+    value = x._value.view()
+    set_array_shape(value, shape)
+    if value.shape == x._value.shape:
+        return
+    record = current_record(x)
+    if record is not None:
+        name = getattr(record, "_name", None)
+        record = new_record(
+            RULES[np.reshape], (record,), (versions.FreedArray(x._value), value.shape, "C", None, value)
+        )
+        record._name = name
+    set_array_shape(x, value.shape)
+    x._value = x._operand = value
+    if record is not None:
+        x._record = record
+
+
 def assign(x: Any, value: Any) -> Any:
     """Overwrite the numbers of a Variable, as an optimiser does; returns it.
 
@@ -224,12 +255,7 @@ def write_out(rule: Rule, args: tuple[Any, ...], options: dict[str, Any], out: A
         if isinstance(rule.function, np.ufunc) and not options and not rule.variadic:
             inputs = rule.bind(args, {})
             return write(out, rule, inputs, lambda memory, *values: rule.function(*values, out=memory))
-        z = apply(rule, args, options)
-        if (record := current_record(z)) is not None:  # what its derivatives will need of the memory of out
-            needed = rule.must_save(needs_grad(record)) if not rule.variadic else ()
-            kept = [v.copy() if k in needed and overlap(v, out) else v for k, v in enumerate(record.saved)]
-            record.saved = tuple(kept)
-        copyto(out, z)
+        copyto(out, apply(rule, args, options))
         return out
     if not (args and out is args[0] and out.base is None):
         raise LostGradientError(

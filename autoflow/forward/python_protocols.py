@@ -7,16 +7,19 @@ how gradients get lost most often.
 from __future__ import annotations
 
 import operator
+import sys
 from typing import Any
 
 import numpy as np
 
-from ..errors import InPlaceError
+from ..errors import InPlaceError, LostGradientError
 from ..modes import modes
+from ..nodes.foreign import carries_nodes, wants_numbers
 from ..nodes.nodes import Constant, Node, NodeRole, Variable, VariableRole, named_as, value_of
 from .callers import check_taker
 
 Array = Any
+PANDAS = 5000  # that of a DataFrame is 4000
 BITS = {
     "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "lshift": np.left_shift,
     "rshift": np.right_shift,
@@ -34,6 +37,16 @@ def number(x: Any, kind: Any) -> Any:
     return kind(value_of(x))
 
 
+def copied(x: Any, frame: Any) -> Any:
+    """What ``copy.copy(x)`` gives: what outlives the graph. A library whose objects carry nodes copies what is in them
+    (xarray, when it sorts); it gets a copy with a history."""
+    while frame is not None and frame.f_globals.get("__name__") == "copy":
+        frame = frame.f_back
+    if frame is not None and carries_nodes(frame.f_globals.get("__name__")) and x.requires_grad:
+        return np.copy(x)
+    return restore(*state(x))
+
+
 class Protocol:
     """Special methods of nodes that record nothing."""
 
@@ -45,6 +58,13 @@ class Protocol:
 
     def __complex__(self) -> complex:
         return number(self, complex)
+
+    def __round__(self, digits: int | None = None) -> Any:
+        """The plain number, rounded, as of np.float64: what Python's round is called for is printing."""
+        value = value_of(self)
+        if value.ndim:
+            raise TypeError(f"round() takes one number, not shape {value.shape}: use np.round(x, digits)")
+        return round(value[()], digits)
 
     def __bool__(self) -> bool:
         return bool(value_of(self))
@@ -62,10 +82,28 @@ class Protocol:
         return value_of(self).__dlpack__(**options)
 
     def __copy__(self) -> Node:
-        return restore(*state(self))
+        return copied(self, sys._getframe(1))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Node:
-        return restore(*state(self))
+        return copied(self, sys._getframe(1))
+
+    @property
+    def __pandas_priority__(self) -> int | None:
+        """More than that of a Series, DataFrame or Index: ``series * node`` is asked of the node, as ``node * series``
+        is. Raises LostGradientError for ``series *= node``, which could keep the numbers only."""
+        frame = sys._getframe(1)
+        for _ in range(4):
+            if frame is None or not wants_numbers(frame.f_globals.get("__name__")):
+                break
+            if frame.f_code.co_name == "_inplace_method":
+                if modes().recording and self.requires_grad:  # type: ignore[attr-defined]
+                    raise LostGradientError(
+                        f"a pandas object += {self.name} would keep its numbers, and its gradient would be lost. Write "  # type: ignore[attr-defined]
+                        f"y = series + node, which is a node; or series += node.value"
+                    )
+                return None
+            frame = frame.f_back  # type: ignore[assignment]
+        return PANDAS
 
     def __reduce_ex__(self, version: Any) -> Any:
         return (restore, state(self)) if hasattr(self, "_value") else value_of(self).__reduce_ex__(version)
@@ -115,7 +153,7 @@ def install() -> None:
     """Give nodes these methods."""
     named_as("Node", Protocol)
     for name, member in vars(Protocol).items():
-        if callable(member):
+        if callable(member) or name == "__pandas_priority__":
             setattr(NodeRole, name, member)
     for name, ufunc in BITS.items():
         bit_operator(name, ufunc)

@@ -123,7 +123,7 @@ def apply(rule: Rule, args: tuple[Any, ...], options: dict[str, Any] = NO_OPTION
     inputs = rule.bind(args, options)
     if modes().autocast is not None:
         inputs = later("autoflow.forward.mixed_precision:cast")(rule, inputs)
-    if rule.operands == 1 and not rule.variadic and rule.reads[0] is not None:
+    if rule.single:
         x = inputs[0]
         if type(x) is Operation and hasattr(x, "_record"):
             return apply_one(rule, x, x._record, inputs)
@@ -232,6 +232,9 @@ def finish(
     limit = switches.keep
     fingerprints: list[tuple[Array, bytes]] = []
     if unsafe or result.size > limit or not rule.elementwise:  # else all is small: keep it, needed or not
+        if rule.residual is not None:
+            unsafe = [k for k in unsafe if k != len(values) - 1]
+            values[-1] = rule.residual(*values[:-1], result)
         needed = rule.must_save(tuple([p is not None for p in parents]))
         for k in unsafe:
             values[k] = protect_operand(values[k], k in needed, fingerprints)

@@ -29,6 +29,8 @@ from ..rules.table import Rule
 from .recording import apply
 
 Array = Any
+WRITES = RULES[setitem], RULES[put_view]
+READERS = 32  # so many operations behind a written value are asked whether they read the old one: softmax has 4
 SMALL = 16  # old values of at most that many elements are copied, so that pictures of small programs show them
 
 
@@ -109,24 +111,54 @@ def own_record(x: Any) -> Any:
 
 
 def overlap(v: Any, x: Any) -> bool:
-    """May the array ``v`` share memory with the node ``x``?"""
-    return type(v) in NODE_TYPES and np.may_share_memory(v, x._value)
+    """May ``v`` share memory with the node ``x``? An array of another library does not, and is not asked."""
+    return type(v) is type(x._value) and np.may_share_memory(v, x._value)
 
 
-def save_overwritten_values(x: Any) -> None:
-    """Copy what the records of x and of its bases will need of the memory that is about to be overwritten."""
+def save_overwritten_values(x: Any, parents: Sequence[Any] = ()) -> None:
+    """Copy what will be needed of the memory that is about to be overwritten: by the records of x and of its bases, by
+    the latest write through another view of them, and by what the ``parents`` of this write were computed from, as in
+    ``x /= np.linalg.norm(x)``. Every other reader notices in the pass back that it was overwritten."""
     current_record(x)  # brings all of them up to date
-    written = x
+    written, root = x, x
     while True:
-        record = own_record(x)
+        record = own_record(root)
         if record is not None:
-            value = record.result
-            needed = len(record.saved) - 1 in record.rule.must_save(needs_grad(record))
-            if overlap(value, written) and (needed or value.size <= SMALL):
-                record.saved = (*record.saved[:-1], value.copy())
-        if (view := getattr(x, "_view", None)) is None:
-            return
-        x = view[1]
+            rescue_result(record, written, SMALL)
+            if record.rule in WRITES and type(record.parents[1]) is Record:
+                rescue_result(record.parents[1], written, 0)
+        if (view := getattr(root, "_view", None)) is None:
+            break
+        root = view[1]
+    since = (own_record(root) or root).number
+    if readers := [p for p in parents if type(p) is Record and p.number > since]:
+        rescue_readers(written, readers, since)
+
+
+def rescue_result(record: Record, x: Any, limit: int) -> None:
+    """Let a record keep a copy of its result if x is in the same memory, and its derivatives need it or it has no more
+    elements than ``limit``."""
+    value = record.result
+    wanted = len(record.saved) - 1 in record.rule.must_save(needs_grad(record)) or (
+        type(value) in NODE_TYPES and value.size <= limit
+    )
+    if wanted and overlap(value, x) and not versions.writer_since(value, record.number):
+        record.saved = (*record.saved[:-1], value.copy())
+
+
+def rescue_readers(x: Any, readers: list[Any], since: int) -> None:
+    """Let ``readers`` and the records behind them keep a copy of what their derivatives need of x. READERS of them are
+    asked, the nearest first; none from before ``since``, when x got the numbers that it has."""
+    readers = list(dict.fromkeys(readers))
+    copies: dict[int, Array] = {}  # id of an array -> its copy, one for all readers
+    for reader in readers:
+        for k in reader.rule.must_save(needs_grad(reader)):
+            value = reader.saved[k]
+            if overlap(value, x) and not versions.writer_since(value, reader.number):
+                copy = copies.setdefault(id(value), value.copy())
+                reader.saved = (*reader.saved[:k], copy, *reader.saved[k + 1 :])
+        more = [p for p in reader.parents if type(p) is Record and p.number > since and p not in readers]
+        readers += more[: READERS - len(readers)]
 
 
 def plan_rebinding(x: Any, record: Record) -> tuple[list[tuple[Any, str, Any]], list[Record]]:

@@ -53,6 +53,16 @@ READERS = {
 
 
 @functools.cache
+def carries_nodes(module: str | None) -> bool:
+    """Is the module of that name in a package of :data:`CARRIERS`?
+
+    >>> carries_nodes("xarray.core.variable"), carries_nodes("copy")
+    (True, False)
+    """
+    return module is not None and module.partition(".")[0] in {name.partition(".")[0] for name in CARRIERS}
+
+
+@functools.cache
 def wants_numbers(module: str | None) -> bool:
     """Is the module of that name, or a package that it is in, in one of the tables?
 

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 import numpy as np
 
 from ..backends.registry import NODE_TYPES, NodeTypes, view_as
+from ..errors import InPlaceError
 from ..lazy import later
 from ..modes import modes
 from ..numbering import CONSTANT, VARIABLE, now
@@ -47,6 +48,10 @@ SLOTS = (
     "_count", "_lent", "_live", "_name", "_number", "_operand", "_raw_grad", "_record", "_shown_grad", "_value",
     "_view",
 )  # fmt: skip
+
+# Of nodes that may have a history. pandas leaves np.add(series, node) to them; and where NumPy asks nobody, in
+# plain.dot(node), it makes an array of their class, which is refused where it is used. (A Series has 1000.)
+PRIORITY = 5000.0
 
 
 class NodeRole:
@@ -199,6 +204,7 @@ class VariableRole(NodeRole):
     """
 
     __slots__ = ()
+    __array_priority__ = PRIORITY
     parents = ()  # a Variable is its own record, with nothing behind it
     _kind = VARIABLE
     _live: Any
@@ -273,6 +279,7 @@ class OperationRole(NodeRole):
     """
 
     __slots__ = ()
+    __array_priority__ = PRIORITY
 
     def __new__(cls, *_: Any, **__: Any) -> Self:
         raise TypeError(
@@ -459,11 +466,21 @@ def current_record(x: Any) -> Any:
     for node in reversed(chain):
         taken, base = node._view
         if taken.parents[0] is not record:  # the base has changed since: take the view again
+            check_base(taken, base)
             node.__class__ = node.family.Constant if record is None else node.family.View
             node._record = new_record(taken.rule, (record,), (FreedArray(base._value), *taken.saved[1:]))
             node._view = view_link(node._record, base)
         record = node._record if isinstance(node, OperationRole) else None
     return record
+
+
+def check_base(taken: Record, base: Any) -> None:
+    """Raise InPlaceError if a view cannot be taken again, because its base was given another shape."""
+    if taken.saved[0].shape != base._value.shape:
+        raise InPlaceError(
+            f"a view was taken of {base.name} when its shape was {taken.saved[0].shape}; then its shape was set to "
+            f"{base._value.shape}. Take the view again, or write y = x.reshape(...) instead of x.shape = ..."
+        )
 
 
 def gradient_target(x: Any) -> Any:

@@ -12,6 +12,7 @@
     structure.py      reshape, transpose, diagonals; indexing.py: x[i]
     joining.py        concatenate, split, repeat; building.py: select, insert, linspace; padding.py
     linalg.py         matmul, einsum; matrices.py; solving.py: inv, solve, det; norms.py; leastsquares.py
+    variants.py       calls that a row does not cover: where= of ufuncs, std(x, mean=m)
     decompositions.py eigenvalues, singular values, QR; packed.py: how functions with several results are written
 
 Read when the first function of SciPy meets a node: special.py, with parameters.py (how its rows are written),
@@ -45,10 +46,11 @@ from . import (
     statistics,
     structure,
     ufuncs,
+    variants,
 )
 from .table import RULES, Example, Rule, of, primitive, rule
 
 __all__ = ["RULES", "Example", "Rule", "arithmetic", "building", "calculus", "comparing", "counting",
            "decompositions", "elementary", "floats", "fourier", "indexing", "joining", "leastsquares", "linalg",
            "matrices", "nans", "norms", "of", "ordering", "padding", "polynomials", "primitive", "reductions", "rule",
-           "scimath", "solving", "statistics", "structure", "ufuncs"]  # fmt: skip
+           "scimath", "solving", "statistics", "structure", "ufuncs", "variants"]  # fmt: skip

@@ -54,6 +54,8 @@ def slope_of_power(x: Array, y: Array) -> Array:
 def slope_in_exponent(x: Array, z: Array) -> Array:
     """∂(xʸ)/∂y = xʸ log x. Where xʸ is 0 so is this (x log x → 0); for negative x it is NaN.
 
+    0⁰ is 1, and 0 to any small power is 0: at x = y = 0 it is −∞. (JAX and PyTorch say 0.)
+
     >>> slope_in_exponent(np.array([0.0, 1.0]), np.array([0.0, 1.0]))
     array([0., 0.])
     """

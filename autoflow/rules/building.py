@@ -16,7 +16,7 @@ import numpy as np
 
 from ..errors import NoRuleError
 from .indexing import put_back
-from .shapes import as_array, axes_of, is_numpys, like_argument, numbers_of, sum_to, together, zeros
+from .shapes import as_array, axes_of, distinct_axes, is_numpys, like_argument, numbers_of, sum_to, together, zeros
 from .table import composed, of, primitive, rule
 
 Array = Any
@@ -43,7 +43,7 @@ def move_elements(arrange: Callable[..., Array], *arrays: Array) -> Array:
 @composed(np.delete)
 def delete(arr: Any, obj: Any, axis: Any = None) -> Array:
     """Without those places."""
-    return move_elements(lambda numbers: np.delete(numbers, obj, axis), as_array(arr))
+    return move_elements(lambda numbers: np.delete(numbers, numbers_of(obj), axis), as_array(arr))
 
 
 @composed(np.insert)
@@ -51,7 +51,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Array:
     """With ``values``, in the dtype of ``arr``, before those places."""
     x, y = together(arr, values)
     y = y if y.dtype == x.dtype else np.astype(y, x.dtype)
-    return move_elements(lambda numbers, new: np.insert(numbers, obj, new, axis), x, y)
+    return move_elements(lambda numbers, new: np.insert(numbers, numbers_of(obj), new, axis), x, y)
 
 
 @composed(np.resize)
@@ -74,7 +74,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Array:
     trim = trim.lower()
     if trim not in ("f", "b", "fb", "bf"):
         raise ValueError(f"unexpected character(s) in `trim`: {trim!r}")
-    axes = axes_of(axis, x.ndim)
+    axes = distinct_axes(axis, x.ndim)
     places = np.argwhere(x)
     part = [slice(None)] * x.ndim
     for a in axes:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .indexing import put_back
-from .shapes import as_array, axes_of, numbers_of, together, zeros
+from .shapes import as_array, axes_of, distinct_axes, numbers_of, together, zeros
 from .table import composed, of, primitive, rule
 from .versions import NOT_GIVEN
 
@@ -30,12 +30,12 @@ def cut(x: Array, axis: int, start: int | None, stop: int | None) -> Array:
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NOT_GIVEN, append: Any = NOT_GIVEN) -> Array:
     """x[1:] - x[:-1] along an axis, n times."""
     x = as_array(a)
+    if n == 0:
+        return x
     if n < 0:
         raise ValueError(f"order must be non-negative but got {n}")
     if x.ndim == 0:
         raise ValueError("diff requires input that is at least one dimensional")
-    if n == 0:
-        return x
     axis = axes_of(axis, x.ndim)[0]
     prepend, append = (v if v is NOT_GIVEN else together(x, v)[1] for v in (prepend, append))
     parts = [_edge(prepend, x.shape, axis), x, _edge(append, x.shape, axis)]
@@ -73,7 +73,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
     """Central differences inside, one-sided at the ends: for each axis an array of f's shape."""
     f = as_array(f)
     f = f if f.dtype.kind in "fc" else f.astype(float)
-    axes = axes_of(axis, f.ndim)
+    axes = distinct_axes(axis, f.ndim)
     if edge_order > 2:
         raise ValueError("'edge_order' greater than 2 not supported")
     slopes = [slope(f, a, d, edge_order) for a, d in zip(axes, spacings(f.shape, axes, varargs), strict=True)]
@@ -155,11 +155,12 @@ def _last_weights(d: Any) -> tuple[Any, Any, Any]:
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
     """The area under the line through the points (x, y)."""
     y = as_array(y)
+    (axis,) = axes_of(axis, y.ndim)
     if x is None:
         d = dx
     elif as_array(x).ndim == 1:
         d = np.diff(x)
-        d = d.reshape([-1 if a == axis % y.ndim else 1 for a in range(y.ndim)])
+        d = d.reshape([-1 if a == axis else 1 for a in range(y.ndim)])
     else:
         d = np.diff(x, axis=axis)
     return (d * (cut(y, axis, 1, None) + cut(y, axis, None, -1)) / 2.0).sum(axis)

@@ -14,14 +14,17 @@ import numpy as np
 from ..errors import NoRuleError
 from .arithmetic import over, zero
 from .table import of, rule
-from .versions import functions
+from .versions import CLIP, functions
 
 Array = Any
 
 
 def winner(g: Array, above: Array, level: Array) -> Array:
-    """``g`` where ``above``, half of it where only ``level``: counted in bytes, a tenth of the time of np.where."""
-    return 0.5 * g * np.add(above, level, dtype=np.int8)
+    """``g`` where ``above``, half of it where only ``level``: counted in bytes, a tenth of the time of np.where.
+
+    The argument that wins is ``above`` and ``level``, so it has two halves; where a NaN is, nobody has any.
+    """
+    return 0.5 * g * (above.astype(np.int8) + level)
 
 
 def sign_x(g: Array, x: Array, z: Array) -> Array:
@@ -90,7 +93,7 @@ def clip_max(g: Array, x: Array, min: Array, max: Array) -> Array:
 
 
 rule(np.clip, "x min=None max=None", "clip", r"\operatorname{clip}\left($x, $min, $max\right)",
-     x=clip_x, min=clip_min, max=clip_max, elementwise=True, holomorphic=False,
+     x=clip_x, min=clip_min, max=clip_max, elementwise=True, holomorphic=False, also=(CLIP,),
      examples=(of((2, 3), (), ()), of((4,), (3, 1), (4,)), of((), (2,), ()), of((0, 2), (), (2,))),
      javascript="clip(x, min, max); clip(x, min, max) === x ? g : 0; min !== null && x < min && (max === null || min <= max) ? g : 0; max !== null && (x > max || min !== null && min > max) ? g : 0")  # fmt: skip
 

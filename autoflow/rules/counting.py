@@ -107,7 +107,11 @@ def histogram2d(
     """:func:`histogramdd` of two vectors; one list of edges is for both."""
     if np.shape(x) != np.shape(y):
         raise ValueError("x and y must have the same length.")
-    if np.ndim(bins) == 1 and len(bins) not in (1, 2):
+    try:
+        count = len(bins)  # np.ndim would make an array of it, and ([0.0, 1.0, 2.0], 4) is none
+    except TypeError:
+        count = 1
+    if count not in (1, 2):
         bins = [bins, bins]
     z, edges = histogramdd([x, y], bins, range, density, weights)
     return z, edges[0], edges[1]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .indexing import put_back
-from .shapes import as_array, like_argument, passed, together, total
+from .shapes import as_array, axes_of, like_argument, passed, together, total
 from .table import composed, of, primitive, rule
 from .vjps import Shapes
 
@@ -119,7 +119,8 @@ rule(np.stack, "*xs | axis=0 dtype=None casting='same_kind'", "stack", r"\operat
 @composed(np.array_split)
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     """Parts along an axis: split at the given places, or into a number of parts of nearly equal length."""
-    x, axis = as_array(ary), axis % max(np.ndim(ary), 1)
+    x = as_array(ary)
+    (axis,) = axes_of(axis, x.ndim)
     n = x.shape[axis]
     if np.ndim(indices_or_sections):
         places = [0, *indices_or_sections, n]

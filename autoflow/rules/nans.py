@@ -12,7 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from .reductions import cumprod_x, cumsum_x, mask_out, mean_x, product_of_others, spread, std_x, var_x
+from .reductions import (
+    Reached,
+    cumprod_x,
+    cumsum_x,
+    how_many,
+    mask_out,
+    mean_x,
+    product_of_others,
+    reached,
+    spread,
+    std_x,
+    var_x,
+)
 from .shapes import Axis, is_numpys, passed, restore_axes
 from .table import of, rule
 
@@ -66,14 +78,12 @@ def nanstd_x(
     return mask_out(std_x(g, x, z, axis, dtype, ddof, keepdims, fill_empty_rows(ok, axis), correction), ok)
 
 
-def nanmax_x(g: Array, x: Array, z: Array, axis: Axis, keepdims: bool, initial: Any, where: Any) -> Array:
+def nanmax_x(g: Array, axis: Axis, keepdims: bool, _reached: Reached) -> Array:
     """Equal entries share evenly; NaN is equal to nothing."""
-    z, g = restore_axes(z, x.shape, axis, keepdims), restore_axes(g, x.shape, axis, keepdims)
-    mask = (x == z) if where is None else (x == z) & where
-    count = mask.sum(axis=axis, keepdims=True)
-    if initial is not None:
-        count = count + (z == initial)
-    return mask_out(g / np.maximum(count, 1).astype(np.result_type(g.dtype, np.float32)), mask)
+    mask, count = _reached
+    count = np.maximum(how_many(mask, axis) if count is None else count, 1)
+    g = restore_axes(g, mask.shape, axis, bool(keepdims))
+    return mask_out(g / count.astype(np.result_type(g.dtype, np.float32)), mask)
 
 
 def nancumsum_x(g: Array, x: Array, axis: Any) -> Array:
@@ -89,7 +99,7 @@ def nancumprod_x(g: Array, x: Array, axis: Any) -> Array:
 
 def by_keyword(function: Any, *names: str) -> Callable[..., Any]:
     """``function(x, axis=..., ...)`` from arguments in the row's order; those not given are left out."""
-    return lambda x, axis, *values: function(x, axis=axis, **passed(**dict(zip(names, values, strict=True))))
+    return lambda x, axis, *values: function(x, axis=axis, **passed(**dict(zip(names, values, strict=False))))
 
 
 def spread_in_dtype(function: Any) -> Callable[..., Any]:
@@ -122,9 +132,9 @@ rule(np.nanvar,  "x | axis=None dtype=None ddof=0 keepdims=None where=None corre
      compute=spread_in_dtype(np.nanvar), holomorphic=False, examples=(*SPREADS, of(())))
 rule(np.nanstd,  "x | axis=None dtype=None ddof=0 keepdims=None where=None correction=None", "std", r"\operatorname{std} $x", x=nanstd_x,
      compute=spread_in_dtype(np.nanstd), holomorphic=False, examples=SPREADS)
-rule(np.nanmax,  "x | axis=None keepdims=None initial=None where=None", "max", r"\max $x", x=nanmax_x,
+rule(np.nanmax,  "x | axis=None keepdims=None initial=None where=None _reached=None", "max", r"\max $x", x=nanmax_x, residual=reached,
      compute=by_keyword(np.nanmax, "keepdims", "initial", "where"), examples=EXTREMES)
-rule(np.nanmin,  "x | axis=None keepdims=None initial=None where=None", "min", r"\min $x", x=nanmax_x,
+rule(np.nanmin,  "x | axis=None keepdims=None initial=None where=None _reached=None", "min", r"\min $x", x=nanmax_x, residual=reached,
      compute=by_keyword(np.nanmin, "keepdims", "initial", "where"), examples=EXTREMES)
 rule(np.nancumsum,  "x | axis=None dtype=None", "Σ…", r"\operatorname{cumsum} $x",  x=nancumsum_x, examples=RUNNING)
 rule(np.nancumprod, "x | axis=None dtype=None", "Π…", r"\operatorname{cumprod} $x", x=nancumprod_x, examples=RUNNING)

@@ -86,12 +86,12 @@ DATES = "nodes hold numbers, no dates: use days = (dates - dates[0]) / np.timede
 # namespace, names, what to do instead; one sentence may do for a family. A function that gets a row leaves its line.
 # ruff: noqa: E501
 # fmt: off
-NODE_TYPES: tuple[tuple[Any, str, str], ...] = (
+REFUSALS: tuple[tuple[Any, str, str], ...] = (
     (np, "busday_count busday_offset datetime_as_string is_busday", DATES),
 )
 # fmt: on
 
-REFUSED: dict[Any, str] = {f: instead for space, names, instead in NODE_TYPES for f in functions(space, names)}
+REFUSED: dict[Any, str] = {f: instead for space, names, instead in REFUSALS for f in functions(space, names)}
 
 # -- never asked ------------------------------------------------------------------------------------------------------
 

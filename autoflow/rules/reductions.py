@@ -8,7 +8,7 @@ been used, so its gradient is zero. ``initial``: one more element, a constant.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from .versions import NEW_ARRAY, NOT_GIVEN
 Array = Any
 Shape = tuple[int, ...]
 FLOATS = (np.float64, np.float32)
+PLAIN = (np.ndarray, np.float64)  # of a pass that is not recorded
 
 
 @primitive
@@ -184,21 +185,49 @@ rule(np.std, "x | axis=None dtype=None ddof=0 keepdims=False where=None correcti
 # ---------------------------------------------------------------- max, min
 
 
-def share_of_max(g: Array, x: Array, z: Array, axis: Axis, keepdims: bool, initial: Any, where: Any) -> Array:
-    """Equal entries share the gradient of their maximum (or minimum) evenly.
+class Reached(NamedTuple):
+    """Where the maxima of an array are: all that its derivatives need, so the array itself may be overwritten or freed.
 
-    ``mask * (g / count)`` instead of ``(mask * g) / count`` saves a pass over the array.
+    mask : is this element equal to its maximum? Of the array's shape.
+    shares : among how many elements each maximum is shared, with the axes kept with length 1; None where the mask tells
+        it, for then it can wait for the pass back.
     """
-    z, g = restore_axes(z, x.shape, axis, keepdims), restore_axes(g, x.shape, axis, keepdims)
+
+    mask: Array
+    shares: Array | None
+
+
+def reached(x: Array, axis: Axis, keepdims: bool, initial: Any, where: Any, z: Array) -> Reached:
+    """The maxima (or minima) z of x along ``axis``, found in x. ``initial`` is one more element.
+
+    >>> reached(np.array([2.0, 1.0, 2.0]), None, False, None, None, np.array(2.0)).mask
+    array([ True, False,  True])
+    """
+    z = restore_axes(z, x.shape, axis, bool(keepdims))
     mask = x == z if where is None else (x == z) & where
-    single = is_on_host(x) and initial is None and where is None and np.count_nonzero(mask) == z.size
-    if single and (z.size == 1 or not np.isnan(z).any()):  # no ties, most often: nothing to count
-        in_order = type(g) is np.ndarray and (axis is None or axes_of(axis, x.ndim) == (x.ndim - 1,))
+    return Reached(mask, None if initial is None else how_many(mask, axis) + (z == initial))
+
+
+def how_many(mask: Array, axis: Axis) -> Array:
+    """How many are true along ``axis``, which is kept with length 1."""
+    return mask.sum(axis=axis, keepdims=True)
+
+
+def share_of_max(g: Array, axis: Axis, keepdims: bool, _reached: Reached) -> Array:
+    """Equal entries share the gradient of their maximum (or minimum) evenly. In a row with a NaN nothing is equal to
+    the maximum, and 0 / 0 says so."""
+    mask, count = _reached
+    g = restore_axes(g, mask.shape, axis, bool(keepdims))
+    if count is None and type(g) in PLAIN and is_one_each(mask, axis, g):  # no ties, most often: nothing to divide
+        in_order = axis is None or axes_of(axis, mask.ndim) == (mask.ndim - 1,)
         return scatter_at_mask(g, mask) if in_order else np.where(mask, g, 0)
-    count = mask.sum(axis=axis, keepdims=True)
-    if initial is not None:
-        count = count + (z == initial)
-    return mask * (g / count.astype(np.result_type(g.dtype, np.float32)))
+    count = (how_many(mask, axis) if count is None else count).astype(np.result_type(g.dtype, np.float32))
+    return np.where(mask, g / count, 0 / count)
+
+
+def is_one_each(mask: Array, axis: Axis, g: Array) -> bool:
+    """Is there exactly one maximum for each element of g? (A row with a NaN has none.)"""
+    return np.count_nonzero(mask) == g.size and (g.size == 1 or bool(mask.any(axis=axis).all()))
 
 
 def scatter_at_mask(values: Array, mask: Array) -> Array:
@@ -216,7 +245,7 @@ def scatter_at_mask(values: Array, mask: Array) -> Array:
 def extreme(ufunc: np.ufunc, function: Any) -> Callable[..., Any]:
     """:func:`reducer` of a function without ``dtype``."""
     compute = reducer(ufunc, function)
-    return lambda x, axis, keepdims, initial, where: compute(x, axis, None, keepdims, initial, where)
+    return lambda x, axis, keepdims, initial, where, _=None: compute(x, axis, None, keepdims, initial, where)
 
 
 @composed(np.ptp)
@@ -230,10 +259,10 @@ def ptp(a: Array, axis: Axis = None, out: Any = None, keepdims: Any = NOT_GIVEN)
 EXTREMES = (of((2, 3)), of((2, 3), axis=1), of((2, 3), axis=(0, 1), keepdims=True), of((2, 3, 4), axis=(0, -1)), of((3,)), of(()),
             of((0, 2), axis=1), of((2, 3), axis=-1, initial=0.1), of((0, 2), axis=0, initial=0.1),
             of((2, 3), axis=0, initial=0.0, where=np.array([True, False, True])))
-rule(np.max, "x | axis=None keepdims=False initial=None where=None", "max", r"\max $x", x=share_of_max, also=(np.amax,),
-     compute=extreme(np.maximum, np.max), examples=EXTREMES)
-rule(np.min, "x | axis=None keepdims=False initial=None where=None", "min", r"\min $x", x=share_of_max, also=(np.amin,),
-     compute=extreme(np.minimum, np.min), examples=EXTREMES)
+rule(np.max, "x | axis=None keepdims=False initial=None where=None _reached=None", "max", r"\max $x", x=share_of_max, also=(np.amax,),
+     compute=extreme(np.maximum, np.max), residual=reached, examples=EXTREMES)
+rule(np.min, "x | axis=None keepdims=False initial=None where=None _reached=None", "min", r"\min $x", x=share_of_max, also=(np.amin,),
+     compute=extreme(np.minimum, np.min), residual=reached, examples=EXTREMES)
 # fmt: on
 
 # ---------------------------------------------------------------- products and running sums

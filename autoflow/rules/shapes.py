@@ -7,6 +7,7 @@ asks before it makes an array or looks at a number: its operands may be on a GPU
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -67,14 +68,31 @@ def divide_by_count(g: Array, n: Any) -> Array:
 
 
 def axes_of(axis: Axis, ndim: int) -> tuple[int, ...]:
-    """The axes as non-negative numbers; None means all of them.
+    """The axes as non-negative numbers; None means all of them. Of a number 0 and -1 are axes, too.
+
+    Raises AxisError where there is no such axis, as NumPy does.
 
     >>> axes_of(None, 3), axes_of(-1, 3), axes_of((0, -1), 3)
     ((0, 1, 2), (2,), (0, 2))
     """
     if axis is None:
         return tuple(range(ndim))
-    return tuple([int(a) % max(ndim, 1) for a in (axis if isinstance(axis, (tuple, list)) else (axis,))])
+    n = ndim or 1
+    axes = [operator.index(a) for a in (axis if isinstance(axis, (tuple, list)) else (axis,))]
+    return tuple([a % n if -n <= a < n else no_axis(a, ndim) for a in axes])
+
+
+def distinct_axes(axis: Axis, ndim: int) -> tuple[int, ...]:
+    """The same; ValueError if one is named twice."""
+    axes = axes_of(axis, ndim)
+    if len(set(axes)) < len(axes):
+        raise ValueError("repeated axis")
+    return axes
+
+
+def no_axis(axis: int, ndim: int) -> int:
+    """Say that an array with ``ndim`` axes does not have that one."""
+    raise np.exceptions.AxisError(axis, ndim)
 
 
 def restore_axes(g: Array, shape: tuple[int, ...], axis: Axis, keepdims: bool) -> Array:

@@ -14,7 +14,7 @@ import numpy as np
 
 from .decompositions import is_vanishing
 from .packed import adjoint, dominant, solve, solve_stack
-from .shapes import as_array, greatest, like_argument, numbers_of, sum_to
+from .shapes import as_array, axes_of, greatest, like_argument, numbers_of, sum_to
 from .table import composed, of, primitive, rule
 
 Array = Any
@@ -56,7 +56,7 @@ rule(np.linalg.solve, "x y", "solve", r"$x^{-1} $y", x=solve_x, y=solve_y, compu
 def tensorsolve(a: Any, b: Any, axes: Any = None) -> Array:
     """A system whose unknown has several axes: those of a behind the axes of b. ``axes`` of a are moved to its end first."""
     a, b = as_array(a), as_array(b)
-    moved = [int(k) % a.ndim for k in axes or ()]
+    moved = list(axes_of(tuple(axes or ()), a.ndim))
     a = a.transpose([k for k in range(a.ndim) if k not in moved] + moved)
     shape = a.shape[-(a.ndim - b.ndim) :]
     n = math.prod(shape)

@@ -60,6 +60,8 @@ def cov(
         raise ValueError("m has more than 2 dimensions" if arrays[0].ndim > 2 else "y has more than 2 dimensions")
     dtype = np.result_type(*[x.dtype for x in arrays], np.float64) if dtype is None else dtype
     rows = [as_rows(x if x.dtype == dtype else x.astype(dtype), rowvar, k) for k, x in enumerate(arrays)]
+    if not rows[0].shape[0]:
+        return np.dot(rows[0], rows[0].T)  # of no variables: shape (0, 0), whatever y is
     x = np.concatenate(rows, axis=0) if len(rows) > 1 else rows[0]
     ddof = (0 if bias else 1) if ddof is None else ddof
     if ddof != int(ddof):

@@ -82,7 +82,9 @@ class Rule(Kind):
         "precedence",
         "reads",
         "required",
+        "residual",
         "scalar_vjps",
+        "single",
         "variadic",
         "view",
         "vjps",
@@ -101,6 +103,8 @@ class Rule(Kind):
     vjps: tuple[VJP | None, ...]  # per operand, (g, saved) -> contribution
     scalar_vjps: tuple[VJP | None, ...]  # the same for numbers
     joint: Callable[[Any, tuple[Any, ...]], Sequence[Any]] | None  # (g, saved) -> all contributions at once
+    residual: Callable[..., Any] | None  # of (*arguments, result): what the derivatives read instead of them
+    single: bool  # one operand, with a derivative and without a residual: the short way of recording
     elementwise: bool  # broadcasting is undone for it
     variadic: bool  # a function of a sequence of arrays
     view: bool  # the result may share memory with the operand
@@ -150,14 +154,15 @@ class Rule(Kind):
     def _place(self, name: str) -> int | None:
         """Where the argument of that name stands: by the row's names or by NumPy's own (``a`` for ``x``)."""
         if not hasattr(self, "_places"):
-            self._places = {name: k for k, name in enumerate(self.names)}
+            self._places = {name: k for k, name in enumerate(self.names) if not name.startswith("_")}
             for k, (theirs, _) in enumerate(zip(positional(self.function), self.names, strict=False)):
                 self._places.setdefault(theirs, k)
         return self._places.get(name)
 
     def signature(self) -> str:
         """``sum(x, axis=None, keepdims=False)``: what the row differentiates."""
-        words = [n if d is MISSING else f"{n}={d!r}" for n, d in zip(self.names, self.defaults, strict=True)]
+        pairs = [(n, d) for n, d in zip(self.names, self.defaults, strict=True) if not n.startswith("_")]
+        words = [n if d is MISSING else f"{n}={d!r}" for n, d in pairs]
         return f"{self.name}({', '.join(words)})"
 
     def of_arity(self, n: int) -> Rule:
@@ -206,13 +211,15 @@ def rule(
     compute: Any = None, operator: Any = None, name: str = "", elementwise: bool | None = None, view: bool = False,
     holomorphic: bool = True, precedence: int = 9, domain: tuple[float, float] = (-2.0, 2.0),
     examples: tuple[Example, ...] = (), also: tuple[Any, ...] = (), javascript: str = "",
+    residual: Callable[..., Any] | None = None,
     **derivatives: Callable[..., Any],
 ) -> Rule:  # fmt: skip
     """Add a row to the table and return it.
 
     arguments : names in NumPy's order; what stands behind the bar are options, which are never nodes:
         ``"x | axis=None keepdims=False"``; ``"*xs | axis=0"`` for a function of a sequence, whose derivative is
-        called with (g, k, and what it names: xs_shape is the tuple of all shapes).
+        called with (g, k, and what it names: xs_shape is the tuple of all shapes). An option whose name begins with
+        _ is for the derivatives alone.
     label, latex : inside the node of a picture; the formula, ``$x`` standing for an argument, and how strongly
         it binds (``precedence``: 1 sum, 2 product, 3 sign, 4 power, 9 closed).
     compute : what to call instead of ``function`` on plain arrays, with all arguments by position.
@@ -220,6 +227,8 @@ def rule(
     holomorphic : False for what is not complex-differentiable (abs, real): its row then handles complex g itself.
     domain, examples : where the generated tests try the row.
     also : other functions with the same row (np.amax).
+    residual : of (*arguments, result): the value of the last option, ``_name=None``, in what is saved. The derivatives
+        read it instead of the operands, which may then be freed or overwritten.
     javascript : the row for numbers, in the same letters: the value, then what is sent to each operand:
         ``"x * y; g * y; g * x"``. Functions that JavaScript lacks are in ``pictures/sliders/explore.js``.
     **derivatives : one per differentiable argument, by its name.
@@ -230,7 +239,7 @@ def rule(
     defaults = tuple([ast.literal_eval(text) if equals else MISSING for _, equals, text in words])
     row = new_row(
         Rule, function, names, defaults, len(before.split()), derivatives, name=name, compute=compute,
-        elementwise=elementwise, variadic=before.startswith("*"),
+        elementwise=elementwise, variadic=before.startswith("*"), residual=residual,
     )  # fmt: skip
     row.label, row.latex, row.precedence, row.javascript = label, latex, precedence, javascript
     row.operator, row.view, row.holomorphic, row.domain = operator, view, holomorphic, domain
@@ -243,7 +252,7 @@ def rule(
 def new_row(
     kind: type[Rule], function: Any, names: tuple[str, ...], defaults: tuple[Any, ...], operands: int,
     derivatives: dict[str, Callable[..., Any]], *, name: str = "", compute: Any = None, elementwise: bool | None = None,
-    variadic: bool = False, result: tuple[str, ...] = ("z",),
+    variadic: bool = False, result: tuple[str, ...] = ("z",), residual: Callable[..., Any] | None = None,
 ) -> Rule:  # fmt: skip
     """A row that is in no table yet, with what can be said without asking. Of ``names`` the first ``operands`` may be
     nodes; ``result``: the words by which derivatives mean the result."""
@@ -261,6 +270,7 @@ def new_row(
     row.derivatives, row.domain = derivatives, (-2.0, 2.0)
     row.label = row.latex = row.javascript = ""
     row.precedence, row.examples = 9, BINARY if operands == 2 else UNARY
+    row.residual, row.single = residual, False
     row._keeps, row._of_arity, row._complex = {}, {}, None
     if row.variadic:
         row.reads, row.vjps, row.scalar_vjps = (), (), ()
@@ -295,6 +305,7 @@ def _compile(row: Rule, result: tuple[str, ...] = ("z",)) -> None:
         vjps.append(elementwise_vjp(derivative, read, k) if broadcasts else vjp_by_position(derivative, read))
         scalar_vjps.append(scalar_vjp(derivative, read) if row.elementwise else vjps[-1])
     row.reads, row.vjps, row.scalar_vjps = tuple(reads), tuple(vjps), tuple(scalar_vjps)
+    row.single = row.operands == 1 and reads[0] is not None and row.residual is None
 
 
 def composed(

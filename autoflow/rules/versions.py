@@ -17,6 +17,7 @@ INSTALLED = tuple([int(part) for part in np.__version__.split(".")[:2]])
 
 # Both are in every version, but not in the type stubs of all.
 NOT_GIVEN: Any = vars(np)["_NoValue"]  # the default of NumPy's own functions where None says something
+CLIP: Any = getattr(vars(np)["_core"].umath, "clip", None)  # the ufunc that ``plain.clip(node, 1.0)`` asks us for
 NEW_ARRAY: Any = ...  # as out=: an array also where the result has no axes
 
 
@@ -65,3 +66,11 @@ def positional(function: Any) -> list[str]:
             return ["x", "out"] if function.nin == 1 else [*[f"x{k + 1}" for k in range(function.nin)], "out"]
         return IN_C.get(function, "").split()
     return [p.name for p in theirs if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+
+
+def set_array_shape(x: Any, shape: Any) -> None:
+    """``x.shape = shape`` of an array, of which NumPy 2.5 warns: a new view may be anywhere, this one is x itself."""
+    if hasattr(np.ndarray, "_set_shape"):
+        np.ndarray._set_shape(x, shape)
+    else:
+        vars(np.ndarray)["shape"].__set__(x, shape)

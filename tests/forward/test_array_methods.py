@@ -216,6 +216,67 @@ def test_attributes_are_not_assigned_to(name):
         assert x.shape == x.value.shape
 
 
+def test_parts_of_complex_numbers_are_written():
+    z = af.Variable([1 + 2j, 3 - 1j])
+    a = 2.0 * z
+    a.real, a.imag = z.imag, [5.0, 6.0]
+    np.testing.assert_array_equal(a.value, [2 + 5j, -1 + 6j])
+    np.sum(np.abs(a) ** 2).backward()
+    np.testing.assert_allclose(z.grad, [4j, -2j])  # d(Im z)²/d(Im z)
+    x = af.Variable([1.0, 2.0])
+    b = 2.0 * x
+    b.real = x[::-1]
+    np.sum(b * [1.0, 10.0]).backward()
+    np.testing.assert_array_equal(x.grad, [10.0, 1.0])
+    with pytest.raises(TypeError, match="imaginary part"):
+        b.imag = 0.0
+    with pytest.raises(InPlaceError, match="is a view of the Variable"):
+        z.real = 0.0
+
+
+def test_shape_can_be_assigned_to():
+    x = af.Variable(np.arange(1.0, 7.0), name="x")
+    y = 2.0 * x
+    wave, y.shape = np.exp(0.1 * y), (2, -1)
+    assert y.shape == y.value.shape == (2, 3)
+    y += 1.0
+    y[0] = 5.0
+    weights = np.arange(6.0).reshape(2, 3)
+    (np.sum(weights * y) + wave.sum()).backward()
+    expected = 0.2 * np.exp(0.2 * x.value) + 2.0 * np.where(np.arange(6) < 3, 0.0, np.arange(6.0))
+    np.testing.assert_allclose(x.grad, expected, rtol=1e-15)
+    for node, what in ((x, "is a Variable"), (y.T, "is a view"), (y[0], "is a view")):
+        with pytest.raises(InPlaceError, match=what):
+            node.shape = node.shape
+    with pytest.raises(ValueError, match="cannot reshape"):
+        y.shape = 7
+    assert y.shape == (2, 3)
+
+
+@pytest.mark.parametrize(
+    "use", [lambda v, x: v * 2.0, lambda v, x: v.__setitem__(0, x[0]), lambda v, x: v.__iadd__(x[0])]
+)
+@pytest.mark.parametrize("make", [lambda x: af.zeros(4), lambda x: x * 1.0])
+def test_a_view_of_an_array_that_was_given_another_shape_is_refused(make, use):
+    x = af.Variable(np.arange(4.0))
+    a = make(x)
+    v = a[1:]
+    a.shape = (2, 2)
+    a[0] = x[:2]
+    with pytest.raises(InPlaceError, match=r"its shape was \(4,\); then its shape was set to \(2, 2\)"):
+        use(v, x)
+    a.sum().backward()
+
+
+def test_round_gives_the_number():
+    x = af.Variable(2.34567, name="x")
+    for node in (x, 1.0 * x, af.Constant(2.34567)):
+        assert (round(node, 3), round(node)) == (2.346, 2)
+        assert not isinstance(round(node, 3), af.Node)
+    with pytest.raises(TypeError, match=r"one number, not shape \(2,\)"):
+        round(af.Variable([1.0, 2.0]), 1)
+
+
 def test_flags_are_those_of_the_memory():
     a = af.zeros(3)
     a.flags.writeable = False

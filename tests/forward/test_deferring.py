@@ -1,5 +1,6 @@
 """Other classes beside a node: who computes, and that no history is lost. First small classes, then libraries."""
 
+import copy
 import warnings
 
 import numpy as np
@@ -362,6 +363,11 @@ def test_xarray(x):
         x.zero_grad()
         np.concatenate([x * data, x]).sum().backward()  # a node: xarray has no __array_function__
         np.testing.assert_array_equal(x.grad, B + 1)
+    labelled = xr.DataArray(B, dims="t", coords={"t": [20, 10]})
+    for same in (labelled * x, (labelled * x).copy(deep=True), (labelled * x).sortby("t"), copy.deepcopy(labelled * x)):
+        x.zero_grad()
+        same.sum().data.backward()
+        np.testing.assert_array_equal(x.grad, B)
     both = x.sum() * xr.Dataset({"a": ("t", B), "b": 4.0})
     x.zero_grad()
     (both["a"].sum().data + both["b"].data).backward()

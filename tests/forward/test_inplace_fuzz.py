@@ -62,6 +62,31 @@ def out(u, v, a, arrays):
     np.add(u, v, out=u)
 
 
+def normalise(u, v, a, arrays):
+    u /= np.linalg.norm(u) + 0.5
+
+
+def centre(u, v, a, arrays):
+    u -= (u if a % 2 else v).max()
+
+
+def scale_by_what_was_read(u, v, a, arrays):
+    t = u[a % 3 :]
+    t *= np.cos(np.sum(t * t)) + 0.1 * v[0]
+
+
+def write_what_was_read(u, v, a, arrays):
+    u[a % 4] = np.sum(u * v) + np.std(u)
+
+
+def divide_where(u, v, a, arrays):
+    np.divide(u, v, out=u, where=v > 0.3)
+
+
+def new_extremes(u, v, a, arrays):
+    arrays.append(np.stack([u.max(), v.min(), np.ptp(u), np.max(v, initial=0.1)]))
+
+
 def new_product(u, v, a, arrays):
     arrays.append(np.tanh(u) * v)
 
@@ -76,7 +101,8 @@ def new_matrix_product(u, v, a, arrays):
 
 STEPS = [
     write_row, scale_part, through_slice, through_reshape, through_transpose, fancy, older_view, add_into,
-    multiply_into, divide_into, out, new_product, new_sum, new_matrix_product,
+    multiply_into, divide_into, out, normalise, centre, scale_by_what_was_read, write_what_was_read, divide_where,
+    new_product, new_sum, new_matrix_product, new_extremes,
 ]  # fmt: skip
 
 

@@ -249,6 +249,28 @@ CALLS = _named(
     lambda function: f"{function.__module__}.{function.__name__}".replace("numpy", "np", 1),
 )
 
+# ---------------------------------------------------------------- calls that a row does not cover
+
+# fmt: off
+VARIANT_CALLS = _named({
+    f: [
+        call(lambda x, y, f=f: f(x + 0 * y, mean=y), (2, 3), ()), call(lambda x, y, f=f: f(x + 0 * y, axis=0, ddof=1, keepdims=True, mean=y), (3, 2), (1, 2)),
+        call(lambda x, y, f=f: f(x + 0 * y, axis=1, dtype=np.float64, correction=1, mean=y), (2, 3), (2, 1), without="float16 float32 complex64 complex128 clongdouble longdouble"),
+        call(lambda x, f=f: f(x, axis=-1, mean=np.mean(x, axis=1, keepdims=True), where=YES), (2, 3), without="float16"),
+    ]
+    for f in (np.var, np.std, np.nanvar, np.nanstd)
+} | {
+    np.vecdot: [call(lambda x, y: np.vecdot(x, y, axis=0), (3, 2), (3, 1)), call(lambda x, y: np.vecdot(x, y, axis=1, keepdims=True), (2, 3), (2, 3)), call(lambda x, y: np.vecdot(x, y, axes=[(0,), (1,)]), (3, 2), (2, 3))],
+    np.matmul: [call(lambda x, y: np.matmul(x, y, axes=[(1, 0), (0, 1), (-1, 0)]), (3, 2), (3, 4)), call(lambda x, y: np.matmul(x, y, axes=[(0, 2), (0, 1), (1, 2)]), (2, 4, 3), (3, 2))],
+    np.matvec: [call(lambda x, y: np.matvec(x, y, axes=[(1, 0), 0, 0]), (3, 2), (3,))],
+    np.vecmat: [call(lambda x, y: np.vecmat(x, y, axes=[0, (1, 0), 0]), (3,), (2, 3))],
+    np.divide: [call(lambda x, y: np.divide(x, y, out=np.zeros_like(x * y), where=YES), (2, 3), (3,), domain=POSITIVE), call(lambda x, y: np.divide(2.0, x, out=x * y, where=YES), (3,), (2, 3), domain=POSITIVE)],
+    np.log: [call(lambda x: np.log(x, out=x - 1.0, where=YES), (2, 3), domain=POSITIVE)],
+    np.multiply: [call(lambda x, y: np.multiply(x, y, out=np.ones_like(x * y), where=YES), (2, 3), ()), call(lambda x, y: written(x + 0 * y, lambda a: np.multiply(a, y, out=a, where=YES)), (2, 3), (3,))],
+    np.clip: [call(lambda x, y: np.clip(x, y, 1.0, out=x * y, where=YES), (2, 3), ())],
+}, lambda function: f"{function.__module__}.{function.__name__}".replace("numpy", "np", 1) + " with")
+# fmt: on
+
 # ---------------------------------------------------------------- methods of arrays
 
 REDUCED = {"axis": 1, "keepdims": True}
@@ -259,8 +281,8 @@ ARRAY_METHODS = _named({
     "mean": [call(lambda x: x.mean(axis=1, dtype=np.float64, keepdims=True, where=YES), (2, 3))],
     "max": [call(lambda x: x.max(axis=1, keepdims=True, initial=-1.0, where=YES), (2, 3))],
     "min": [call(lambda x: x.min(axis=1, keepdims=True, initial=1.0, where=YES), (2, 3))],
-    "var": [call(lambda x: x.var(axis=1, dtype=np.float64, ddof=1, keepdims=True, where=YES), (2, 3))],
-    "std": [call(lambda x: x.std(axis=1, dtype=np.float64, ddof=1, keepdims=True, where=YES), (2, 3))],
+    "var": [call(lambda x: x.var(axis=1, dtype=np.float64, ddof=1, keepdims=True, where=YES), (2, 3)), call(lambda x, y: (x + 0 * y).var(mean=y), (2, 3), ())],
+    "std": [call(lambda x: x.std(axis=1, dtype=np.float64, ddof=1, keepdims=True, where=YES), (2, 3)), call(lambda x, y: (x + 0 * y).std(mean=y), (2, 3), ())],
     "cumsum": [call(lambda x: x.cumsum(axis=1, dtype=np.float64), (2, 3))],
     "cumprod": [call(lambda x: x.cumprod(axis=1, dtype=np.float64), (2, 3))],
     "reshape": [call(lambda x: x.reshape(3, 2, order="F", copy=True), (2, 3)), call(lambda x: x.reshape((-1,)), (2, 3))],
@@ -278,7 +300,7 @@ ARRAY_METHODS = _named({
     "diagonal": [call(lambda x: x.diagonal(offset=1, axis1=2, axis2=0), (2, 1, 3))],
     "trace": [call(lambda x: x.trace(offset=1, axis1=2, axis2=0, dtype=np.float64), (3, 1, 3))],
     "dot": [call(lambda x: x.dot(x.T), (2, 3))],
-    "clip": [call(lambda x: x.clip(min=-0.5, max=1.0), (2, 3)), call(lambda x, y: x.clip(y), (2, 3), ())],
+    "clip": [call(lambda x: x.clip(min=-0.5, max=1.0), (2, 3)), call(lambda x, y: x.clip(y), (2, 3), ()), call(lambda x, y: x.clip(-0.5, y), (2, 3), (3,))],
     "round": [call(lambda x: x.round(decimals=1), (2, 3))],
     "conjugate": [call(lambda x: x.conjugate(), (2, 3))],
     "conj": [call(lambda x: x.conj(), (2, 3))],

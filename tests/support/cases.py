@@ -15,7 +15,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
-from calls import ARRAY_METHODS, CALLS, UFUNC_METHODS, Call
+from calls import ARRAY_METHODS, CALLS, UFUNC_METHODS, VARIANT_CALLS, Call
 from support import (
     LAYOUTS,
     NIGHTLY,
@@ -38,7 +38,7 @@ import autoflow as af
 from autoflow.rules import table
 from autoflow.rules.table import Example, Rule
 
-TABLES: list[dict[Any, list[Call]]] = [CALLS, ARRAY_METHODS, UFUNC_METHODS]
+TABLES: list[dict[Any, list[Call]]] = [CALLS, VARIANT_CALLS, ARRAY_METHODS, UFUNC_METHODS]
 EVERY = [each for table in TABLES for calls in table.values() for each in calls]
 
 

@@ -1,0 +1,198 @@
+"""Calls that a row does not cover: where= and out= of every ufunc, and what is asked only once of a function."""
+
+import numpy as np
+import pytest
+from support import assert_close, is_scipys, rows, same_bits
+
+import autoflow as af
+from autoflow.errors import LostGradientError, NoRuleError
+from autoflow.rules.table import COMPOSED, RULES
+
+A = np.array([[1.5, -2.0, 0.5], [3.0, 0.25, -1.0]])
+UFUNCS = [
+    row for row in rows()
+    if isinstance(row.function, np.ufunc) and row.function.signature is None and row.function.types[0][-1] not in "FD"
+]  # fmt: skip
+STRANGE = np.array([0.0, np.inf, -np.inf, np.nan, -1.0, 1.0, 1e300, 0.5])  # where most functions are in trouble
+
+
+def example_of(row):
+    """Operands of shape (8,), and where they are used."""
+    low, high = row.domain
+    xs = [np.linspace(low + 0.11 * k, high - 0.07 * k, 8) for k in range(row.operands)]
+    return xs, np.array([True, False, True, True, False, False, True, False])
+
+
+def numpys(row, xs, out, where):
+    """What NumPy writes. (SciPy's functions, called with where=, write where they should not: SciPy 1.17.)"""
+    if is_scipys(row):
+        return np.where(where, row.function(*xs), out)
+    return row.function(*xs, out=out.copy(), where=where)
+
+
+@pytest.mark.parametrize("row", UFUNCS, ids=lambda row: row.name)
+def test_where_of_ufuncs(row):
+    """Values are NumPy's; the gradient is that of np.where(c, f(x), out), and exactly 0 where c does not hold, also of
+    numbers of which f has no value, and in second derivatives."""
+    xs, where = example_of(row)
+    places = tuple(range(len(xs)))
+    tame = [np.where(where, x, x[0]) for x in xs]
+
+    def ours(*xs):
+        return np.sum(np.sin(row.function(*xs, out=xs[0] + 0.3, where=where)))
+
+    def theirs(*xs):
+        return np.sum(np.sin(np.where(where, row.function(*xs), xs[0] + 0.3)))
+
+    strange = [np.where(where, x, STRANGE) for x in xs]
+    with np.errstate(all="ignore"):
+        z = row.function(*[af.Variable(x) for x in strange], out=af.full(8, 0.3), where=where)
+        assert same_bits(z.value, numpys(row, strange, np.full(8, 0.3), where))
+        for one, other in zip(af.grad(ours, places)(*tame), af.grad(theirs, places)(*tame), strict=True):
+            assert_close(one, other, 1e-13, row.name)
+    with np.errstate(all="raise", under="ignore"):
+        grads = af.grad(lambda *xs: row.function(*xs, out=af.zeros(8), where=where).sum(), places)(*strange)
+    for g in grads:
+        np.testing.assert_array_equal(g[~where], 0.0)
+
+
+@pytest.mark.parametrize("f", [np.log, np.sqrt, np.reciprocal, np.arctanh, np.arccosh, np.log1p, np.cbrt])
+def test_second_derivatives_are_zero_where_nothing_is_computed(f):
+    low, high = RULES[f].domain
+    where = np.arange(8) % 2 == 0
+    x = np.where(where, np.linspace(low, high, 10)[1:9], STRANGE)
+    found = af.hvp(lambda x: np.sum(f(x, out=np.zeros_like(x), where=where)), x, np.ones(8))
+    np.testing.assert_array_equal(found[~where], 0.0)
+    np.testing.assert_array_equal(found[where], af.hvp(lambda x: np.sum(f(x)), x[where], np.ones(4)))
+
+
+def test_safe_division():
+    a, b = np.array([1.0, 2.0, 3.0]), np.array([0.0, 2.0, 4.0])
+    x, y = af.Variable(a), af.Variable(b)
+    z = np.divide(x, y, out=np.zeros_like(x), where=b != 0)
+    np.testing.assert_array_equal(z.value, [0.0, 1.0, 0.75])
+    z.sum().backward()
+    np.testing.assert_array_equal(x.grad, [0.0, 0.5, 0.25])
+    np.testing.assert_array_equal(y.grad, [0.0, -0.5, -3 / 16])
+
+
+def test_where_broadcasts_and_may_be_written_over_an_operand():
+    x, c = af.Variable(A), np.array([[True], [False]])
+    y = 1.0 * x
+    assert np.multiply(y, [1.0, 2.0, 3.0], out=y, where=c) is y
+    np.testing.assert_array_equal(y.value, np.where(c, A * [1.0, 2.0, 3.0], A))
+    y.sum().backward()
+    np.testing.assert_array_equal(x.grad, np.where(c, [[1.0, 2.0, 3.0]], 1.0))
+    w, a = af.Variable(2.0), af.zeros((2, 3))
+    np.add(w, 1.0, out=a, where=c)
+    a.sum().backward()
+    assert w.grad == 3.0
+    assert np.add(w, 1.0, where=True).value == 3.0
+
+
+def test_where_of_functions_with_several_results():
+    x, where = af.Variable(np.array([1.25, -2.5, 0.75])), np.array([True, False, True])
+    parts = np.modf(x, out=(af.zeros(3), af.ones(3)), where=where)
+    np.testing.assert_array_equal(parts[0].value, [0.25, 0.0, 0.75])
+    np.testing.assert_array_equal(parts[1].value, [1.0, 1.0, 0.0])
+    parts[0].sum().backward()
+    np.testing.assert_array_equal(x.grad, [1.0, 0.0, 1.0])
+
+
+def test_where_that_is_refused():
+    x, c = af.Variable(A), A > 0
+    with pytest.raises(NoRuleError, match=r"np.exp\(x, where=c\) .* undefined: say what they are, out=np.zeros_like"):
+        np.exp(x, where=c)
+    with pytest.raises(LostGradientError, match=r"np.exp\(..., out=, where=\) into a plain array"):
+        np.exp(x, out=np.zeros((2, 3)), where=c)
+    with pytest.raises(TypeError, match="where= takes booleans"):
+        np.exp(x, out=np.zeros_like(x), where=np.ones((2, 3)))
+    with pytest.raises(ValueError, match="shape"):
+        np.exp(x[0], out=af.zeros(3), where=np.ones((4, 3), bool))
+
+
+def test_bounds_of_a_plain_array():
+    x = af.Variable([0.5, 1.5])
+    one = np.ones(2)
+    for z in (one.clip(x, 3.0), one.clip(0.0, x), one.clip(x), one.clip(max=x), one.clip(x, 2 * x)):
+        assert isinstance(z, af.Operation)
+    one.clip(x, 3.0).sum().backward()
+    np.testing.assert_array_equal(x.grad, [0.0, 1.0])
+
+
+@pytest.mark.parametrize("f", [np.std, np.nanstd])
+def test_deviations_from_a_mean_that_all_have_are_flat(f):
+    x = af.Variable(np.full(3, 2.0))
+    f(x, mean=np.mean(x, keepdims=True)).backward()
+    np.testing.assert_array_equal(x.grad, 0.0)
+
+
+@pytest.mark.parametrize("f", [np.var, np.std, np.nanvar, np.nanstd])
+def test_the_mean_itself_as_mean_changes_nothing(f):
+    a = np.where(A == 0.25, np.nan, A) if f in (np.nanvar, np.nanstd) else A
+    mean = np.nanmean if f in (np.nanvar, np.nanstd) else np.mean
+    for axis in (None, 0, 1):
+        own = af.grad(lambda x: np.sum(f(x, axis=axis) ** 2))(a)  # noqa: B023 - called at once
+        given = af.grad(lambda x: np.sum(f(x, axis=axis, mean=mean(x, axis=axis, keepdims=True)) ** 2))(a)  # noqa: B023
+        assert_close(given, own, 1e-13, str(axis))
+
+
+@pytest.mark.parametrize("f", [np.nanvar, np.nanstd])
+def test_too_few_numbers_have_no_spread(f):
+    x = np.array([[np.nan, np.nan, 1.0], [np.nan, 2.0, 3.0], [np.nan, 1.0, np.nan]])
+    with pytest.warns(RuntimeWarning, match="Degrees of freedom <= 0"):
+        z = f(af.Variable(x), axis=0, ddof=1, mean=np.zeros((1, 3)))
+    with pytest.warns(RuntimeWarning, match="Degrees of freedom <= 0"):
+        assert same_bits(z.value, f(x, axis=0, ddof=1, mean=np.zeros((1, 3))))
+
+
+def test_where_with_one_argument_says_where():
+    x = af.Variable([0.0, 2.0, 0.0, 3.0])
+    (places,) = np.where(x)
+    assert type(places) is np.ndarray
+    np.testing.assert_array_equal(places, [1, 3])
+
+
+@pytest.mark.parametrize("function", [np.quantile, np.percentile, np.nanquantile, np.nanpercentile])
+def test_weights_of_quantiles(function):
+    x, w = af.Variable([3.0, 1.0, 2.0, 4.0]), af.Variable([1.0, 2.0, 0.5, 1.0])
+    q = 0.6 if "quantile" in function.__name__ else 60
+    z = function(x, q, weights=w, method="inverted_cdf")
+    assert z.value == function(x.value, q, weights=w.value, method="inverted_cdf")
+    z.backward()
+    np.testing.assert_array_equal(x.grad, x.value == z.value)
+    np.testing.assert_array_equal(w.grad, 0.0)
+    two = function(x[:, None], [q, q / 2], axis=0, weights=w, method="inverted_cdf", keepdims=True)
+    assert two.shape == (2, 1, 1)
+    with pytest.raises(NoRuleError, match="overwrite_input"):
+        function(x, q, weights=w, method="inverted_cdf", overwrite_input=True)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda x: np.matmul(x, x.T, axis=0), "axis="), (lambda x: np.matmul(x, x.T, keepdims=True), "keepdims="),
+        (lambda x: np.vecdot(x, x, axis=0, axes=[(0,), (0,), ()]), "axis"),
+        (lambda x: np.matmul(x, x[0], axes=[(0, 1), (0,), (0,)]), "axes="),
+        (lambda x: np.vecdot(x, x, axes=[(0, 1), 0]), "axes="),
+    ],
+)  # fmt: skip
+def test_axes_that_do_not_fit_are_refused(call, words):
+    with pytest.raises(TypeError, match=words):
+        call(af.Variable(A))
+    with pytest.raises(np.exceptions.AxisError):
+        np.vecdot(af.Variable(A), A, axis=2)
+
+
+@pytest.mark.parametrize(
+    "ufunc", [f for f in COMPOSED if f in vars(np).values() and isinstance(f, np.ufunc)], ids=lambda f: f.__name__
+)
+def test_composed_ufuncs_take_where(ufunc):
+    x = np.array([1.5, 2.5])
+    more = [np.array([2, 3])] * (ufunc.nin - 1)
+    starts = [np.zeros(2) for _ in range(ufunc.nout)]
+    expected = ufunc(x, *more, out=tuple([z.copy() for z in starts]), where=[True, False], casting="unsafe")
+    found = ufunc(af.Variable(x), *more, out=tuple([af.Constant(z) for z in starts]), where=[True, False])
+    pairs = zip(found, expected, strict=True) if ufunc.nout > 1 else [(found, expected)]
+    for one, other in pairs:
+        np.testing.assert_array_equal(one.value, other)
