@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from .shapes import home, plain
+from .shapes import home, plain, together
 
 Array = Any
 _U = np.arange(-53, 68) / 16
@@ -37,7 +37,7 @@ NODES, NODE_WEIGHTS = (1 - _X) / 2, _W / 2  # on (0, 1), as many
 
 def spread(*xs: Array) -> list[Array]:
     """Parameters in double precision, with a last axis for the points."""
-    return [(x if x.dtype == np.float64 else x.astype(np.float64))[..., None] for x in xs]
+    return [(x if x.dtype == np.float64 else x.astype(np.float64))[..., None] for x in together(*xs)]
 
 
 def made_at(x: Array, points: Array) -> Array:

@@ -71,7 +71,7 @@ rule(special.loggamma, "x",   "log Γ",  r"\log \Gamma\left($x\right)",      x=l
 rule(special.psi,      "x",   "ψ",      r"\psi\left($x\right)",             x=lambda g, x: g * zeta(2.0, real(x)),                 domain=(0.7, 3.0))
 rule(special.beta,     "x y", "B",      r"B\left($x, $y\right)",            x=lambda g, x, y, z: g * (z * (special.psi(x) - special.psi(x + y))), y=lambda g, x, y, z: g * (z * (special.psi(y) - special.psi(x + y))), domain=(0.7, 3.0))
 rule(special.betaln,   "x y", "log B",  r"\log B\left($x, $y\right)",       x=lambda g, x, y: g * (special.psi(x) - special.psi(x + y)),          y=lambda g, x, y: g * (special.psi(y) - special.psi(x + y)),          domain=(0.7, 3.0))
-with_parameters(zeta, "x | s", "ζ", r"\zeta\left($s, $x\right)",            x=lambda g, x, s: g * (-s * zeta(s + 1.0, real(x))),   domain=(0.7, 3.0), at={"s": 2.0})
+with_parameters(zeta, "x | s", "ζ", r"\zeta\left($s, $x\right)",            x=lambda g, x, s: g * (-s * zeta(s + 1.0, real(x))),   domain=(0.7, 3.0), at={"s": 2.0}, name="zeta")
 rule(special.rgamma,   "x",   "1/Γ",    r"\frac{1}{\Gamma\left($x\right)}", x=lambda g, x: g * slope_of_rgamma(x),             domain=(0.7, 3.0))
 rule(special.gammasgn, "x",   "sgn Γ",  r"\operatorname{sgn} \Gamma\left($x\right)", x=zero,                                   domain=(0.7, 3.0))
 rule(special.poch,     "x y", "poch",   r"\frac{\Gamma\left($x + $y\right)}{\Gamma\left($x\right)}", x=lambda g, x, y, z: g * (z * (special.psi(x + y) - special.psi(x))), y=lambda g, x, y, z: g * (z * special.psi(x + y)), domain=(0.7, 1.8))

@@ -19,7 +19,7 @@ from autoflow.rules.table import COMPOSED, RULES  # noqa: E402
 
 MODULES = {id(vars(module)) for module in (ours, bessel, distributions, elliptic, orthogonal)}
 OURS = [row for row in rows() if any(id(fn.__globals__) in MODULES for fn in row.derivatives.values())]
-REAL = {"psi", "gamma", "loggamma", "rgamma", "_zeta", "ive", "jve", "yve"}  # complex numbers only forwards, or once
+REAL = {"psi", "gamma", "loggamma", "rgamma", "zeta", "ive", "jve", "yve"}  # complex numbers only forwards, or once
 # SciPy warns of float32, or its pbvv is NaN there; the third derivative of kolmogorov overflows in float16.
 DOUBLE = {"bdtr", "bdtrc", "cylinder", "kolmogorov"}
 # SciPy's values of x + 1e-30i are not those of an analytic function.
