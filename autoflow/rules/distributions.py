@@ -27,7 +27,9 @@ from .incomplete import (
     gamma_tail,
     gamma_unit,
     gammainc_a,
+    t_mass,
     t_score,
+    t_unit,
 )
 from .parameters import ROOT_2, ROOT_PI, normal, with_parameters
 from .table import of, primitive, rule
@@ -192,6 +194,19 @@ def log_betainc(a: Array, b: Array, x: Array, upper: bool = False) -> Array:
     return careful_log(p, q, deep)
 
 
+@primitive
+def log_stdtr(n: Array, t: Array) -> Array:
+    """log of Student's distribution function; 1 − F(t) is F(−t)."""
+
+    def deep() -> Array:
+        m, y = np.broadcast_arrays(np.asarray(n, float), np.asarray(t, float))
+        inside = np.isfinite(y) & (y < 0)
+        y = np.where(inside, y, -1)
+        return np.where(inside, t_unit(m, y) + np.log(t_mass(m, -y)), -np.inf)
+
+    return careful_log(special.stdtr(n, t), special.stdtr(n, -t), deep)
+
+
 def side(upper: bool) -> int:
     """What grows with x below, falls with it above."""
     return -1 if upper else 1
@@ -207,3 +222,6 @@ rule(log_betainc, "a b x | upper=False", "log I", r"\log I_{$x}\left($a, $b\righ
      b=lambda g, a, b, x, upper, z: g * (side(upper) * np.exp(beta_unit(a, b, x) - z) * beta_score(a, b, x, True)),
      x=lambda g, a, b, x, upper, z: g * (side(upper) * np.exp(beta_unit(a, b, x) - z) / (x * (1 - x))),
      examples=(of((3,), (3,), (3,)), of((2, 1), (), (3,), **UPPER), of((), (), (), **UPPER)))  # fmt: skip
+rule(log_stdtr, "n t", "log t", r"\log t_{$n}\left($t\right)", elementwise=True, domain=(0.5, 2.0),
+     n=lambda g, n, t, z: g * (np.exp(t_unit(n, t) - z) * t_score(n, t)),
+     t=lambda g, n, t, z: g * (np.exp(t_unit(n, t) - z) / np.hypot(np.sqrt(n), t)))  # fmt: skip
