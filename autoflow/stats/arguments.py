@@ -25,6 +25,8 @@ class Distribution:
     _defaults: dict[str, Any] = {}
     _of_parameters: tuple[str, ...] = ("mean", "var", "std", "median", "entropy")  # methods that take no point
 
+    _drawn_with: int | None = None  # so many parameters rvs takes
+
     def __call__(self, *args: Any, **named: Any) -> Frozen:
         """The distribution with these parameters."""
         return Frozen(self, self._bind("", args, named))
@@ -47,7 +49,7 @@ class Distribution:
         values = {**self._defaults, **values}
         if missing := [name for name in names if name not in values]:
             raise TypeError(f"{call} needs {', '.join(missing)} as well")
-        return tuple([v if isinstance((v := values[name]), (int, float)) else as_array(v) for name in names])
+        return tuple([v if (v := values[name]) is None or isinstance(v, (int, float)) else as_array(v) for name in names])
 
 
 class Frozen:
@@ -69,8 +71,12 @@ class Frozen:
         if name in self.dist._of_parameters:
             return lambda: method(*self.args)
         if name == "rvs":
-            return lambda size=None, random_state=None: method(*self.args, size=size, random_state=random_state)
+            return self._draws
         return lambda x: method(x, *self.args)
+
+    def _draws(self, size: Any = None, random_state: Any = None) -> Array:
+        given = {} if size is None else {"size": size}
+        return self.dist.rvs(*self.args[: self.dist._drawn_with], random_state=random_state, **given)
 
     def __dir__(self) -> list[str]:
         return [name for name in dir(self.dist) if not name.startswith("_")]

@@ -68,9 +68,11 @@ class Continuous(Distribution):
 
     # -- at a point ----------------------------------------------------------------------------------------------------
 
-    def _at(self, method: str, x: Any, args: Any, named: Any, *, closed: bool, below: float, above: float) -> Array:
+    def _at(
+        self, method: str, x: Any, args: Any, named: Any, *, closed: bool, below: float, above: float, call: str = ""
+    ) -> Array:
         """The standard form's method at z inside of the support, with its ends or without; ``below``, ``above``."""
-        *shapes, loc, scale = self._bind(method.lstrip("_"), args, named)
+        *shapes, loc, scale = self._bind(call or method[1:], args, named)
         x = floats(x)
         with np.errstate(all="ignore"):  # outside of the support, and of parameters that make no distribution
             z = x if _is(loc, 0) else x - loc
@@ -92,7 +94,8 @@ class Continuous(Distribution):
 
     def pdf(self, x: Any, *args: Any, **named: Any) -> Array:
         """The density; 0 outside of the support."""
-        return np.exp(self.logpdf(x, *args, **named))
+        minus = -math.inf
+        return np.exp(self._at("_logpdf", x, args, named, closed=True, below=minus, above=minus, call="pdf"))
 
     def cdf(self, x: Any, *args: Any, **named: Any) -> Array:
         """The probability of at most x."""
@@ -112,7 +115,7 @@ class Continuous(Distribution):
 
     def _inverse(self, method: str, q: Any, args: Any, named: Any, ends: tuple[float, float]) -> Array:
         """loc + scale times the standard form's quantile."""
-        *shapes, loc, scale = self._bind(method.lstrip("_"), args, named)
+        *shapes, loc, scale = self._bind(method[1:], args, named)
         q = floats(q)
         with np.errstate(all="ignore"):
             at = plain(q)
@@ -139,7 +142,7 @@ class Continuous(Distribution):
 
     def _moment(self, method: str, args: Any, named: Any) -> tuple[Array, Any, Any]:
         """The standard form's number, loc and scale."""
-        *shapes, loc, scale = self._bind(method.lstrip("_"), args, named)
+        *shapes, loc, scale = self._bind(method[1:], args, named)
         with np.errstate(all="ignore"):
             ok = self._valid(*shapes) & (plain(scale) > 0)
             return chosen(ok, getattr(self, method)(*shapes), np.nan, ok), loc, scale
@@ -186,8 +189,8 @@ class Continuous(Distribution):
         import scipy.stats
 
         places = len(self._parameters)
-        if len(args) > places:  # SciPy's order: shapes, loc, scale, size, random_state
-            args, size, random_state = args[:places], *(*args[places:], random_state)[:2]
+        if len(args) == places + 1 and size is None:  # SciPy's order: shapes, loc, scale, size
+            args, size = args[:-1], args[-1]
         *shapes, loc, scale = self._bind("rvs", args, named)
         if not np.all(self._valid(*shapes) & (plain(scale) >= 0)):
             raise ValueError(f"af.stats.{self._name}.rvs: there is no such distribution (a parameter is out of range)")

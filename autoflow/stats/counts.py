@@ -59,27 +59,30 @@ class Counts(Distribution):
 
     # -- at a count ----------------------------------------------------------------------------------------------------
 
-    def _given(self, method: str, k: Any, args: Any, named: Any) -> tuple[Array, list[Any], Any]:
+    def _given(self, call: str, k: Any, args: Any, named: Any) -> tuple[Array, list[Any], Any]:
         """The count without loc, the shapes, and whether all is well."""
-        *shapes, loc = self._bind(method.lstrip("_"), args, named)
+        *shapes, loc = self._bind(call, args, named)
         refuse_history(self._name, ("k", "loc"), (k, loc), "they are counts: they have no derivative.")
         k = np.asarray(plain(as_array(k)) - plain(loc), dtype=np.float64)
         return k, shapes, self._valid(*shapes) & (k == k)
 
     def logpmf(self, k: Any, *args: Any, **named: Any) -> Array:
         """The logarithm of the probability of k; −∞ where k is no count."""
-        with np.errstate(all="ignore"):
-            k, shapes, ok = self._given("logpmf", k, args, named)
-            inside = (k >= self._low) & (k <= self._high(*shapes)) & (np.floor(k) == k)
-            return chosen(inside, self._logpmf(harmless(inside, k, self._low), *shapes), -math.inf, ok)
+        return self._logpmf_of("logpmf", k, args, named)
 
     def pmf(self, k: Any, *args: Any, **named: Any) -> Array:
         """The probability of k."""
-        return np.exp(self.logpmf(k, *args, **named))
+        return np.exp(self._logpmf_of("pmf", k, args, named))
+
+    def _logpmf_of(self, call: str, k: Any, args: Any, named: Any) -> Array:
+        with np.errstate(all="ignore"):
+            k, shapes, ok = self._given(call, k, args, named)
+            inside = (k >= self._low) & (k <= self._high(*shapes)) & (np.floor(k) == k) & np.isfinite(k)
+            return chosen(inside, self._logpmf(harmless(inside, k, self._low), *shapes), -math.inf, ok)
 
     def _at(self, method: str, k: Any, args: Any, named: Any, below: float, above: float) -> Array:
         with np.errstate(all="ignore"):
-            k, shapes, ok = self._given(method, k, args, named)
+            k, shapes, ok = self._given(method[1:], k, args, named)
             k, high = np.floor(k), self._high(*shapes)
             inside = (k >= self._low) & (k < high)
             z = getattr(self, method)(harmless(inside, k, self._low), *shapes)
@@ -124,8 +127,8 @@ class Counts(Distribution):
         import scipy.stats
 
         places = len(self._parameters)
-        if len(args) > places:
-            args, size, random_state = args[:places], *(*args[places:], random_state)[:2]
+        if len(args) == places + 1 and size is None:
+            args, size = args[:-1], args[-1]
         values = self._bind("rvs", args, named)
         refuse_history(
             self._name, self._parameters, values,

@@ -299,6 +299,15 @@ class Cauchy(Continuous):
     def _sf(self, z: Array) -> Array:
         return np.arctan2(1, z) / math.pi
 
+    def _logcdf(self, z: Array) -> Array:
+        return self._logsf(-z)
+
+    def _logsf(self, z: Array) -> Array:
+        """Far out 1/(πz), whose derivative does not need z²."""
+        far = plain(z) > 1e8
+        near, beyond = np.where(far, 0, z), np.where(far, z, 1)
+        return np.where(far, -np.log(math.pi * beyond), np.log(np.arctan2(1, near) / math.pi))
+
     def _ppf(self, q: Array) -> Array:
         return -self._isf(q)
 

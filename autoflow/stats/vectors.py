@@ -85,6 +85,7 @@ class MultivariateNormal(Distribution):
 
     _name, _parameters = "multivariate_normal", ("mean", "cov", "allow_singular")
     _defaults = {"mean": 0, "cov": 1, "allow_singular": False}
+    _drawn_with = 2
 
     def logpdf(self, x: Any, *args: Any, **named: Any) -> Array:
         """The logarithm of the density, by the Cholesky factor of cov."""
