@@ -275,7 +275,9 @@ def plain_option(option: Any, rule: Rule | None = None, k: int = 0) -> Any:
     """An option without nodes in it: of ``rule`` its k-th argument. Indices may be nodes, also inside tuples and lists;
     no gradient flows to them."""
     if isinstance(option, (NodeRole, tuple, list)) and holds_node(option):
-        what = "a node with a history stands" if rule is None else f"{rule.name} got a node with a history as its argument"
+        what = (
+            "a node with a history stands" if rule is None else f"{rule.name} got a node with a history as its argument"
+        )
         which = "" if rule is None else f" {rule.names[k]!r},"
         raise NoRuleError(
             f"{what}{which} where no derivative is known (as an index, an order, initial=, a shape ...), and its "

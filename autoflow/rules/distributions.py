@@ -212,16 +212,15 @@ def side(upper: bool) -> int:
     return -1 if upper else 1
 
 
-UPPER = {"upper": True}
 rule(log_gammainc, "a x | upper=False", "log P", r"\log P\left($a, $x\right)", elementwise=True, domain=(0.5, 2.0),
      a=lambda g, a, x, upper, z: g * (side(upper) * np.exp(gamma_unit(a, x) - z) * gamma_score(a, x)),
      x=lambda g, a, x, upper, z: g * (side(upper) * np.exp(gamma_unit(a, x) - z) / x),
-     examples=(of((3,), (3,)), of((2, 1), (3,), **UPPER), of((), (), **UPPER)))  # fmt: skip
+     examples=(of((3,), (3,)), of((2, 1), (3,), upper=True), of((), (), upper=True)))  # fmt: skip
 rule(log_betainc, "a b x | upper=False", "log I", r"\log I_{$x}\left($a, $b\right)", elementwise=True, domain=INSIDE,
      a=lambda g, a, b, x, upper, z: g * (side(upper) * np.exp(beta_unit(a, b, x) - z) * beta_score(a, b, x)),
      b=lambda g, a, b, x, upper, z: g * (side(upper) * np.exp(beta_unit(a, b, x) - z) * beta_score(a, b, x, True)),
      x=lambda g, a, b, x, upper, z: g * (side(upper) * np.exp(beta_unit(a, b, x) - z) / (x * (1 - x))),
-     examples=(of((3,), (3,), (3,)), of((2, 1), (), (3,), **UPPER), of((), (), (), **UPPER)))  # fmt: skip
+     examples=(of((3,), (3,), (3,)), of((2, 1), (), (3,), upper=True), of((), (), (), upper=True)))  # fmt: skip
 rule(log_stdtr, "n t", "log t", r"\log t_{$n}\left($t\right)", elementwise=True, domain=(0.5, 2.0),
      n=lambda g, n, t, z: g * (np.exp(t_unit(n, t) - z) * t_score(n, t)),
      t=lambda g, n, t, z: g * (np.exp(t_unit(n, t) - z) / np.hypot(np.sqrt(n), t)))  # fmt: skip

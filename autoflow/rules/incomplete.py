@@ -1,4 +1,4 @@
-"""The incomplete gamma and beta integrals and Student's t by their parameters: what the rows of ``distributions.py`` use.
+"""The incomplete gamma and beta integrals and Student's t by their parameters, for the rows of ``distributions.py``.
 
 A distribution function is F(x) = ∫ p from the left end to x, so its derivative by a parameter a is ∫ s p, where
 s = ∂ log p/∂a is the *score*. Over everything the score integrates to zero; hence the same derivative is −∫ s p from x
@@ -55,7 +55,7 @@ def lengths(exponent: Callable[..., Array], start: Array, *parameters: Array) ->
 
 
 def tail(exponent: Callable[..., Array], start: Array, *parameters: Array) -> tuple[Array, Array]:
-    """Points s and weights of ∫ f(s) exp(h(s)) from 0 to ∞, on a new last axis, where h(s) = exponent(s, *parameters)."""
+    """Points s and weights of ∫ f(s) exp(h(s)) from 0 to ∞, on the last axis, where h(s) = exponent(s, *parameters)."""
     length = lengths(exponent, start, *parameters)
     s = length * made_at(length, POINTS)
     return s, np.exp(exponent(s, *parameters)) * (length * made_at(length, WEIGHTS))

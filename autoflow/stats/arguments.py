@@ -22,7 +22,7 @@ class Distribution:
 
     _name: str
     _parameters: tuple[str, ...]
-    _defaults: dict[str, Any] = {}
+    _defaults: tuple[tuple[str, Any], ...] = ()
     _of_parameters: tuple[str, ...] = ("mean", "var", "std", "median", "entropy")  # methods that take no point
 
     _drawn_with: int | None = None  # so many parameters rvs takes
@@ -46,10 +46,12 @@ class Distribution:
             if name in values:
                 raise TypeError(f"{call} was given {name} twice, by position and by name")
             values[name] = value
-        values = {**self._defaults, **values}
+        values = {**dict(self._defaults), **values}
         if missing := [name for name in names if name not in values]:
             raise TypeError(f"{call} needs {', '.join(missing)} as well")
-        return tuple([v if (v := values[name]) is None or isinstance(v, (int, float)) else as_array(v) for name in names])
+        return tuple(
+            [v if (v := values[name]) is None or isinstance(v, (int, float)) else as_array(v) for name in names]
+        )
 
 
 class Frozen:

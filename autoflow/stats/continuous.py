@@ -22,7 +22,7 @@ class Continuous(Distribution):
     _shapes: tuple[str, ...] = ()
     _support: tuple[float, float] = (-math.inf, math.inf)
     _middle = 0.5  # a point inside of every support but that of pareto
-    _defaults = {"loc": 0, "scale": 1}
+    _defaults = ("loc", 0), ("scale", 1)
 
     def __init_subclass__(cls) -> None:
         cls._parameters = (*cls._shapes, "loc", "scale")

@@ -23,7 +23,7 @@ class Counts(Distribution):
 
     _shapes: tuple[str, ...] = ()
     _low = 0
-    _defaults = {"loc": 0}
+    _defaults = (("loc", 0),)
 
     def __init_subclass__(cls) -> None:
         cls._parameters = (*cls._shapes, "loc")
@@ -204,13 +204,13 @@ class Binomial(Counts):
         return n * p * (1 - p)
 
 
-class Bernoulli(Binomial):
+class Bernoulli(Counts):
     """``bernoulli(p)``: one trial."""
 
     _name, _shapes = "bernoulli", ("p",)
 
     def _valid(self, p: Any) -> Any:
-        return super()._valid(1, p)
+        return (plain(p) >= 0) & (plain(p) <= 1)
 
     def _high(self, p: Any) -> Any:
         return 1

@@ -84,7 +84,7 @@ class MultivariateNormal(Distribution):
     """
 
     _name, _parameters = "multivariate_normal", ("mean", "cov", "allow_singular")
-    _defaults = {"mean": 0, "cov": 1, "allow_singular": False}
+    _defaults = ("mean", 0), ("cov", 1), ("allow_singular", False)
     _drawn_with = 2
 
     def logpdf(self, x: Any, *args: Any, **named: Any) -> Array:
@@ -127,7 +127,7 @@ class MultivariateNormal(Distribution):
         mean, cov, singular = self._bind(method, args, named)
         cov, mean = as_array(cov), 0 if plain(mean) is None else mean
         if cov.ndim == 0 and np.ndim(plain(mean)) == 1:
-            cov = cov * np.eye(len(mean))
+            cov = cov * np.eye(np.shape(plain(mean))[0])
         cov = cov if cov.ndim == 2 else np.diag(cov) if cov.ndim == 1 else cov.reshape(1, 1)
         d = as_array(x) - mean
         return (d if d.ndim and d.shape[-1] == cov.shape[0] else d[..., None]), cov, bool(singular)
@@ -163,7 +163,9 @@ class Wishart(Distribution):
         x = as_array(x)
         x = x if x.ndim >= 2 else x[None, None, ...]
         x = np.moveaxis(x, (0, 1), (-2, -1))
-        sizes = 0.5 * (df - p - 1) * np.linalg.slogdet(x)[1] - 0.5 * df * (p * math.log(2) + np.linalg.slogdet(scale)[1])
+        sizes = 0.5 * (df - p - 1) * np.linalg.slogdet(x)[1] - 0.5 * df * (
+            p * math.log(2) + np.linalg.slogdet(scale)[1]
+        )
         return sizes - 0.5 * np.trace(np.linalg.solve(scale, x), axis1=-2, axis2=-1) - multigammaln(df / 2, p)
 
     def pdf(self, x: Any, *args: Any, **named: Any) -> Array:
@@ -190,8 +192,8 @@ class Wishart(Distribution):
         return front + multigammaln(df / 2, p) - 0.5 * (df - p - 1) * digammas + 0.5 * df * p
 
     def rvs(self, df: Any, scale: Any, size: Any = 1, random_state: Any = None) -> Array:
-        """Draws (*size, p, p): SciPy's, which move as l a aᵀ lᵀ with the Cholesky factor l of scale. In the triangular a
-        (Bartlett's) the squares on the diagonal are χ² variables of df, df − 1 ...: these move with df."""
+        """Draws (*size, p, p): SciPy's, which move as l a aᵀ lᵀ with the Cholesky factor l of scale. In the
+        triangular a (Bartlett's) the squares on the diagonal are χ² variables of df, df − 1 ...: these move with df."""
         import scipy.stats
 
         from .lines import chi2

@@ -1,4 +1,4 @@
-"""Write ``incomplete.npz``: distribution functions of gamma, beta and t differentiated by their parameters, to 17 digits.
+"""Write ``incomplete.npz``: distribution functions of gamma, beta and t, differentiated by their parameters.
 
     python tests/golden/make_incomplete.py     # needs mpmath, which autoflow and its tests do not; a minute
 
@@ -28,7 +28,7 @@ def integrated(exponent, factors, steep):
             s = middle + half * x
             e = w * half * mp.exp(exponent(s))
             part = [e * f for f in factors(s)]
-            total = part if total is None else [u + v for u, v in zip(total, part)]
+            total = part if total is None else [u + v for u, v in zip(total, part, strict=True)]
         left, right = right, 2 * right
     return total
 

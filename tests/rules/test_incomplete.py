@@ -92,9 +92,12 @@ def test_inverses(f: Any, inverse: Any, name: str) -> None:
     good = (p > 1e-3) & (p < 0.999) & (np.max(parameters, axis=0) < 5e3)
     p, parameters = p[good], [v[good] for v in parameters]
     for k in range(len(parameters)):
-        at = lambda v, k=k: (*parameters[:k], v, *parameters[k + 1 :])  # noqa: E731
-        moving = af.grad(lambda v, k=k: np.sum(f(*at(v, k), inverse(*at(v, k), p))))(parameters[k])
-        alone = af.grad(lambda v, k=k: np.sum(f(*at(v, k), inverse(*parameters, p))))(parameters[k])
+
+        def at(v: Any, k: int = k) -> tuple[Any, ...]:
+            return (*parameters[:k], v, *parameters[k + 1 :])
+
+        moving = af.grad(lambda v, at=at: np.sum(f(*at(v), inverse(*at(v), p))))(parameters[k])
+        alone = af.grad(lambda v, at=at: np.sum(f(*at(v), inverse(*parameters, p))))(parameters[k])
         assert np.max(np.abs(moving / alone)) < 1e-7
 
 

@@ -1,5 +1,7 @@
 """Each distribution of real numbers and each of its methods: SciPy's values, and the gradients of differences."""
 
+# ruff: noqa: E501 - tables of calls
+
 from __future__ import annotations
 
 from typing import Any
@@ -9,9 +11,8 @@ import pytest
 
 scipy_stats = pytest.importorskip("scipy.stats")
 
-from scipy.special import gammaln  # noqa: E402
-
 from distributions import LINES, check_gradients, points  # noqa: E402
+from scipy.special import gammaln  # noqa: E402
 
 import autoflow as af  # noqa: E402
 from autoflow import stats  # noqa: E402
@@ -64,11 +65,26 @@ def test_of_parameters(name: str, method: str) -> None:
         return
     ours, theirs = pair(name, method)
     args = [*LINES[name], 0.1, 1.3]
-    used = range(len(args) - 2 + (method not in ("mean", "median")), len(args)) if method in ("var", "std", "entropy") else range(len(args))  # noqa: E501
+    used = (
+        range(len(args) - 2 + (method not in ("mean", "median")), len(args))
+        if method in ("var", "std", "entropy")
+        else range(len(args))
+    )
     moving = [*range(len(LINES[name])), *[k for k in used if k >= len(LINES[name])]]
     if (name, method) == ("t", "mean"):
         moving = [1]
-    if method == "mean" and name not in ("uniform", "expon", "gumbel_r", "gumbel_l", "lognorm", "weibull_min", "pareto", "gamma", "chi2", "beta"):  # noqa: E501
+    if method == "mean" and name not in (
+        "uniform",
+        "expon",
+        "gumbel_r",
+        "gumbel_l",
+        "lognorm",
+        "weibull_min",
+        "pareto",
+        "gamma",
+        "chi2",
+        "beta",
+    ):
         moving = [k for k in moving if k != len(args) - 1]
     scipys = lambda *args: np.vectorize(lambda *a: float(theirs(*a)))(*args)  # noqa: E731
     check_gradients(ours, scipys, args, moving, 1e-6)
@@ -102,7 +118,9 @@ def test_edges(name: str, method: str) -> None:
     with np.errstate(all="ignore"):
         np.testing.assert_allclose(ours(x, *LINES[name], 0.1, 1.3), theirs(x, *LINES[name], 0.1, 1.3), 1e-9, 1e-14)
         ends = np.array([0.1, 1.4])
-        np.testing.assert_allclose(ours(ends, *LINES[name], 0.1, 1.3), theirs(ends, *LINES[name], 0.1, 1.3), 1e-9, 1e-14)
+        np.testing.assert_allclose(
+            ours(ends, *LINES[name], 0.1, 1.3), theirs(ends, *LINES[name], 0.1, 1.3), 1e-9, 1e-14
+        )
         for wrong in (0.0, -1.0, np.nan):
             assert np.isnan(ours(points(name), *LINES[name], 0.1, wrong)).all()
             if LINES[name]:

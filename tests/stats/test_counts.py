@@ -68,7 +68,8 @@ def test_of_parameters(name: str, method: str) -> None:
 
 
 @pytest.mark.parametrize(("call", "value", "name", "slope"), [
-    (lambda v: stats.poisson.logsf(400, v), -2002.0, "mu", None), (lambda v: stats.poisson.logcdf(2, v), None, "mu", None),
+    (lambda v: stats.poisson.logsf(400, v), -2002.0, "mu", None),
+    (lambda v: stats.poisson.logcdf(2, v), None, "mu", None),
     (lambda p: stats.geom.logsf(10000, p), 10000 * np.log1p(-0.3), "p", -10000 / 0.7),
     (lambda p: stats.binom.logsf(999, 1000, p), 1000 * np.log(0.3), "p", 1000 / 0.3),
     (lambda p: stats.nbinom.logcdf(0, 2000, p), 2000 * np.log(0.3), "p", 2000 / 0.3),

@@ -20,7 +20,9 @@ W = np.array([[1.5, 0.2], [0.2, 0.9]])
 
 
 @pytest.mark.parametrize("method", ["logpdf", "pdf"])
-@pytest.mark.parametrize("x", [np.array([0.2, 0.3, 0.5]), np.array([0.2, 0.3]), np.array([[0.2, 0.3], [0.3, 0.3], [0.5, 0.4]])])
+@pytest.mark.parametrize(
+    "x", [np.array([0.2, 0.3, 0.5]), np.array([0.2, 0.3]), np.array([[0.2, 0.3], [0.3, 0.3], [0.5, 0.4]])]
+)
 def test_dirichlet(method, x):
     ours, theirs = getattr(stats.dirichlet, method), getattr(scipy_stats.dirichlet, method)
     check_gradients(ours, theirs, [x, ALPHA], [1])
@@ -102,8 +104,15 @@ def test_draws_of_vectors():
 def test_wishart():
     ours, theirs = stats.wishart, scipy_stats.wishart
     half = np.linalg.cholesky(W)
-    check_gradients(lambda x, n, v: ours.logpdf(x @ x.T, n, v @ v.T), lambda x, n, v: theirs.logpdf(x @ x.T, float(n), v @ v.T), [half, 3.5, LOW], [0, 1, 2])
-    check_gradients(lambda n, v: ours.pdf(W, n, v @ v.T), lambda n, v: theirs.pdf(W, float(n), v @ v.T), [3.5, LOW], [0, 1])
+    check_gradients(
+        lambda x, n, v: ours.logpdf(x @ x.T, n, v @ v.T),
+        lambda x, n, v: theirs.logpdf(x @ x.T, float(n), v @ v.T),
+        [half, 3.5, LOW],
+        [0, 1, 2],
+    )
+    check_gradients(
+        lambda n, v: ours.pdf(W, n, v @ v.T), lambda n, v: theirs.pdf(W, float(n), v @ v.T), [3.5, LOW], [0, 1]
+    )
     for method in ("mean", "var", "entropy"):
         f, g = getattr(ours, method), getattr(theirs, method)
         check_gradients(lambda n, v, f=f: f(n, v @ v.T), lambda n, v, g=g: g(float(n), v @ v.T), [3.5, LOW], [0, 1])

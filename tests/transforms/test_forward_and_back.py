@@ -5,6 +5,8 @@ of matrices where something special happens: eigenvalues that are negative, comp
 too small a rank. What is differentiated there has a derivative, also where its factors have none.
 """
 
+# ruff: noqa: E501 - tables of calls
+
 from __future__ import annotations
 
 from typing import Any
