@@ -4,7 +4,9 @@
     linalg.expm(x), linalg.solve_triangular(x, y, lower=True)
 
 Same names, same arguments (but overwrite_a, overwrite_b and check_finite, which is off), SciPy's values; plain arrays
-give plain results. SciPy is imported at the first call. What NumPy has as well (inv, det, svd ...) is ``np.linalg``.
+give plain results. Of functions of matrices (expm, sqrtm, logm, fractional_matrix_power) the derivatives of every order
+hold for negative, repeated and complex eigenvalues, too: ``rules/matrix_functions.py`` says how. SciPy is imported at
+the first call. What NumPy has as well (inv, det, svd ...) is ``np.linalg``.
 """
 
 from __future__ import annotations

@@ -4,14 +4,14 @@ SciPy's special functions are ufuncs, so NumPy asks nodes about them as it does 
 those of the NIST Digital Library of Mathematical Functions, cited as (DLMF 7.10.1) at https://dlmf.nist.gov. They are
 written with functions that have rows themselves, so they can be differentiated again.
 
-Orders and shape parameters (``v`` of jv, ``a`` of gammainc) are options: their derivatives have no formula, and a node
-there is refused. Some functions of SciPy are no ufuncs and turn nodes into plain arrays before anybody is asked
+Orders and counts (``v`` of jv, ``k`` of pdtr) are options: a node there is refused, by the function's and the argument's
+names. The parameters of the incomplete integrals (``a`` of gammainc) do have derivatives: ``incomplete.py``. Some functions of SciPy are no ufuncs and turn nodes into plain arrays before anybody is asked
 (softmax, log_softmax, polygamma, multigammaln), or copy the numbers halfway and are refused (logsumexp):
 ``autoflow.special`` has them for nodes.
 
 Here are elementary functions, error functions, entropies and gamma; the rest is in ``bessel.py`` (Bessel, Airy, Struve,
 Kelvin), ``elliptic.py`` (elliptic and other integrals, hypergeometric functions), ``orthogonal.py`` (polynomials) and
-``distributions.py``. :data:`WITHOUT` says why some have no row.
+``distributions.py`` with ``incomplete.py``. :data:`WITHOUT` says why some have no row.
 """
 
 from __future__ import annotations
