@@ -113,7 +113,7 @@ def gammainc_a(a: Array, x: Array) -> Array:
     """∂P/∂a of P = gammainc(a, x): ∫ (log t − ψ(a)) tᵃ⁻¹ e⁻ᵗ/Γ(a).
 
     >>> gammainc_a(np.array([1.0]), np.array([1.0])).round(6)
-    array([-0.431743])
+    array([-0.43173])
     """
     inside = (plain(x) > 0) & np.isfinite(plain(x))
     x = np.where(inside, x, 1)
