@@ -32,6 +32,7 @@ from .incomplete import (
     t_unit,
 )
 from .parameters import ROOT_2, ROOT_PI, normal, with_parameters
+from .shapes import at_hand
 from .table import of, primitive, rule
 
 Array = Any
@@ -158,7 +159,7 @@ def careful_log(p: Array, rest: Array, otherwise: Callable[[], Array]) -> Array:
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         log = np.where(p < 0.5, np.log(p), np.log1p(-rest))
         tiny = p < TINY
-        return np.where(tiny, otherwise(), log) if np.any(tiny) else log
+        return log if at_hand(tiny) and not np.any(tiny) else np.where(tiny, otherwise().astype(log.dtype), log)
 
 
 TINY = 1e-290
@@ -171,10 +172,9 @@ def log_gammainc(a: Array, x: Array, upper: bool = False) -> Array:
     p, q = (q, p) if upper else (p, q)
 
     def deep() -> Array:
-        b, y = np.broadcast_arrays(np.asarray(a, float), np.asarray(x, float))
-        inside = (y > 0) & np.isfinite(y)
-        _, w, _, _ = gamma_tail(b, np.where(inside, y, 1))
-        return np.where(inside, gamma_unit(b, y) + np.log(np.sum(w, axis=-1)), -np.inf)
+        inside = (x > 0) & np.isfinite(x)
+        y = np.where(inside, x, 1)
+        return np.where(inside, gamma_unit(a, y) + np.log(np.sum(gamma_tail(a, y)[1], axis=-1)), -np.inf)
 
     return careful_log(p, q, deep)
 
@@ -186,10 +186,9 @@ def log_betainc(a: Array, b: Array, x: Array, upper: bool = False) -> Array:
     p, q = (q, p) if upper else (p, q)
 
     def deep() -> Array:
-        m, n, y = np.broadcast_arrays(np.asarray(a, float), np.asarray(b, float), np.asarray(x, float))
-        inside = (y > 0) & (y < 1)
-        _, w, _ = beta_tail(m, n, np.where(inside, y, 0.5))
-        return np.where(inside, beta_unit(m, n, y) + np.log(np.sum(w, axis=-1)), -np.inf)
+        inside = (x > 0) & (x < 1)
+        y = np.where(inside, x, 0.5)
+        return np.where(inside, beta_unit(a, b, y) + np.log(np.sum(beta_tail(a, b, y)[1], axis=-1)), -np.inf)
 
     return careful_log(p, q, deep)
 
@@ -199,10 +198,9 @@ def log_stdtr(n: Array, t: Array) -> Array:
     """log of Student's distribution function; 1 − F(t) is F(−t)."""
 
     def deep() -> Array:
-        m, y = np.broadcast_arrays(np.asarray(n, float), np.asarray(t, float))
-        inside = np.isfinite(y) & (y < 0)
-        y = np.where(inside, y, -1)
-        return np.where(inside, t_unit(m, y) + np.log(t_mass(m, -y)), -np.inf)
+        inside = np.isfinite(t) & (t < 0)
+        y = np.where(inside, t, -1)
+        return np.where(inside, t_unit(n, y) + np.log(t_mass(n, -y)), -np.inf)
 
     return careful_log(special.stdtr(n, t), special.stdtr(n, -t), deep)
 

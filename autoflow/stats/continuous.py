@@ -80,7 +80,7 @@ class Continuous(Distribution):
             at, (low, high) = plain(z), self._support
             ok = self._valid(*shapes) & (plain(scale) > 0) & (at == at)
             inside = (at >= low) & (at <= high) if closed else (at > low) & (at < high)
-            if not (math.isinf(low) and math.isinf(high)):
+            if not closed or not (math.isinf(low) and math.isinf(high)):
                 z = harmless(inside, z, self._middle)
             value = getattr(self, method)(z, *shapes)
             if method == "_logpdf" and not _is(scale, 1):

@@ -11,6 +11,7 @@ from scipy import special
 from ..rules.shapes import as_array, at_hand, plain
 from ..special import multigammaln
 from .arguments import Array, Distribution, chosen
+from .lines import chi2, gamma
 
 LOG_2PI = math.log(2 * math.pi)
 
@@ -58,14 +59,9 @@ class Dirichlet(Distribution):
 
     def rvs(self, alpha: Any, size: Any = 1, random_state: Any = None) -> Array:
         """Draws (*size, k): gamma variables, divided by their sum; they move with alpha."""
-        import scipy.stats
-
-        from .lines import gamma
-
         alpha = self._alpha("rvs", (alpha,), {})
         size = () if size is None else (size,) if np.ndim(size) == 0 else tuple(size)
-        state = scipy.stats.gamma(1.0)._dist._random_state if random_state is None else random_state
-        z = gamma.rvs(alpha, size=(*size, *alpha.shape), random_state=state)
+        z = gamma.rvs(alpha, size=(*size, *alpha.shape), random_state=random_state)
         return z / np.sum(z, axis=-1, keepdims=True)
 
     def _alpha(self, method: str, args: Any, named: Any) -> Array:
@@ -195,8 +191,6 @@ class Wishart(Distribution):
         """Draws (*size, p, p): SciPy's, which move as l a aᵀ lᵀ with the Cholesky factor l of scale. In the
         triangular a (Bartlett's) the squares on the diagonal are χ² variables of df, df − 1 ...: these move with df."""
         import scipy.stats
-
-        from .lines import chi2
 
         df, scale, p = self._given("rvs", (df, scale), {})
         low = np.linalg.cholesky(scale)

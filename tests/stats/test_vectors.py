@@ -47,9 +47,9 @@ def test_draws_of_dirichlet():
         np.testing.assert_allclose(
             stats.dirichlet.rvs(ALPHA, size, 3), scipy_stats.dirichlet.rvs(ALPHA, size=size, random_state=3), 1e-12
         )
-    slope = af.grad(lambda a: np.mean(stats.dirichlet.rvs(a, 20000, 0)[:, 0] ** 2))(ALPHA)
+    slope = af.grad(lambda a: np.mean(stats.dirichlet.rvs(a, 3000, 0)[:, 0] ** 2))(ALPHA)
     exact = af.grad(lambda a: a[0] * (a[0] + 1) / (np.sum(a) * (np.sum(a) + 1)))(ALPHA)
-    np.testing.assert_allclose(slope, exact, atol=5e-3)
+    np.testing.assert_allclose(slope, exact, atol=1e-2)
 
 
 def test_multivariate_normal():
@@ -131,7 +131,7 @@ def test_draws_of_matrices():
         np.testing.assert_allclose(ours.rvs(3.5, COV, size, 4), theirs.rvs(3.5, COV, size, 4), 1e-9)
     np.testing.assert_allclose(ours.rvs(3.5, 2.0, 3, 4), theirs.rvs(3.5, 2.0, 3, 4), 1e-9)
     weight = np.array([[1.0, 0.5], [0.5, -1.0]])
-    f = lambda n, v: np.mean(np.sum(weight * ours.rvs(n, v @ v.T, 4000, 0), axis=(-2, -1)))  # noqa: E731
+    f = lambda n, v: np.mean(np.sum(weight * ours.rvs(n, v @ v.T, 1500, 0), axis=(-2, -1)))  # noqa: E731
     by_n, by_v = af.grad(f, (0, 1))(3.5, LOW)
     np.testing.assert_allclose(by_n, np.sum(weight * COV), atol=0.1)
     np.testing.assert_allclose(by_v, 2 * 3.5 * weight @ LOW * [[1, 1], [1, 1]], atol=1.0)
@@ -142,7 +142,7 @@ def test_draws_of_matrices():
 def moved_by_df(h):
     """The same by differences, with the normal variables below the diagonal fixed and quantiles on it."""
     weight = np.array([[1.0, 0.5], [0.5, -1.0]])
-    x = scipy_stats.wishart.rvs(3.5, COV, 4000, 0)
+    x = scipy_stats.wishart.rvs(3.5, COV, 1500, 0)
     a = np.linalg.cholesky(np.linalg.solve(LOW, np.linalg.solve(LOW, x).mT))
     squares = np.diagonal(a, axis1=-2, axis2=-1) ** 2
     ends = []

@@ -9,6 +9,7 @@ too small a rank. What is differentiated there has a derivative, also where its 
 
 from __future__ import annotations
 
+import importlib.util
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,13 @@ from cases import Case
 from support import NIGHTLY, assert_close, directional, rows
 
 import autoflow as af
+from autoflow import linalg
 from autoflow.rules.table import RULES
 
 Array = Any
 RNG = np.random.default_rng(17)
+SCIPY = importlib.util.find_spec("scipy") is not None
+needs_scipy = pytest.mark.skipif(not SCIPY, reason="SciPy is not installed")
 
 
 def random_like(x: Array, salt: int) -> Array:
@@ -72,7 +76,7 @@ MATRICES = {"linalg", "solving", "decompositions", "leastsquares", "matrix_funct
 # By day of the other rows the first example.
 SUBJECTS = [
     *[(each, each.example, f"{each!r}".replace(" ", "-")) for calls in CALLS.values() for each in calls],
-    *[(row, example, f"{row.name}-{k}") for row in rows() for k, example in enumerate(row.examples)
+    *[(row, example, f"{row.name}-{k}") for row in rows(SCIPY) for k, example in enumerate(row.examples)
       if NIGHTLY or not k or is_of_matrices(row)],
 ]  # fmt: skip
 
@@ -99,12 +103,11 @@ def test_matrices_are_found() -> None:
 
 # -- matrices at which something special happens ----------------------------------------------------------------------
 
-linalg = pytest.importorskip("autoflow.linalg", reason="SciPy is not installed", exc_type=ImportError)
 Q = np.linalg.qr(RNG.normal(size=(4, 4)))[0]
 NEGATIVE = {
     "of the findings": np.array([[-1.0, 0.3], [0.3, 2.0]]), "diagonal": np.diag([-1.0, 4.0, -9.0]),
     "all": -(Q * [1.0, 2.0, 5.0, 9.0]) @ Q.T, "not symmetric": np.array([[-2.0, 5.0, 1.0], [0.0, 3.0, 1.0], [0.0, 0.0, -0.5]]),
-    **{f"random {k}": np.random.default_rng(k).normal(size=(3, 3)) - 0.5 * np.eye(3) for k in range(6)},
+    **{f"random {k}": np.random.default_rng(k).normal(size=(3, 3)) - 0.5 * np.eye(3) for k in range(12 if NIGHTLY else 2)},
 }  # fmt: skip
 PAIRS = {  # complex eigenvalues
     "turned": np.array([[0.5, -2.0], [2.0, 0.5]]), "near the cut": np.array([[-1.0, -0.2], [0.2, -1.0]]),
@@ -137,6 +140,7 @@ POINTS = [
 
 
 @pytest.mark.parametrize(("f", "x"), [point[:2] for point in POINTS], ids=[point[2] for point in POINTS])
+@needs_scipy
 def test_hard_points(f: Any, x: Array) -> None:
     check_both(f, [x], 1e-6)
     check_second(f, x, 1e-5)
@@ -146,6 +150,7 @@ NEGATIVE_TWICE = [-np.eye(3), (Q * [-1.0, -1.0, -1.0, 2.0]) @ Q.T, np.diag([-1.0
 
 
 @pytest.mark.parametrize("x", NEGATIVE_TWICE)
+@needs_scipy
 def test_roots_of_a_repeated_negative_eigenvalue(x: Array) -> None:
     """Under most small steps the two eigenvalues part to both sides of the cut, so there are no differences. On the
     side that the result has chosen: z dz + dz z = dx, and the logarithm's derivative undoes that of the exponential."""
@@ -158,6 +163,7 @@ def test_roots_of_a_repeated_negative_eigenvalue(x: Array) -> None:
     assert_close(z @ dz + dz @ z, e + 0j, 1e-12, "power")
 
 
+@needs_scipy
 def test_no_derivative_is_nan() -> None:
     """The eigenvalues of a quarter turn, i and −i, add up to 0, and so do 0 and 0."""
     x = af.Variable(np.array([[0.0, -1.0], [1.0, 0.0]]))
