@@ -62,7 +62,7 @@ def f_density(x: Array, m: Any, n: Any) -> Array:
 
 def moved_beta(a: Array, b: Array, z: Array, of_b: bool = False) -> Array:
     """How the z with I(a, b, z) = p moves with a (or with b): the units of the score are z (1 − z) times the density."""
-    return -(z * (1 - z)) * beta_score(a, b, z, of_b)
+    return -(z * (1 - z)) * beta_score(a, b, z, of_b=of_b)
 
 
 def fdtr_m(m: Array, n: Array, x: Array) -> Array:
@@ -107,7 +107,7 @@ with_parameters(special.fdtri,  "x | m n", "F⁻¹", r"F^{-1}\left($m, $n, $x\ri
 rule(special.gdtr,   "a b x", "Γ", r"\operatorname{gdtr}\left($a, $b, $x\right)",   a=lambda g, a, b, x: g * (x * gamma_density(a * x, b)),  b=lambda g, a, b, x: g * gammainc_a(b, a * x),  x=lambda g, a, x, b: g * (a * gamma_density(a * x, b)),  domain=(0.5, 2.0), examples=THREE)
 rule(special.gdtrc,  "a b x", "Γᶜ", r"\operatorname{gdtrc}\left($a, $b, $x\right)", a=lambda g, a, b, x: g * (-x * gamma_density(a * x, b)), b=lambda g, a, b, x: g * -gammainc_a(b, a * x), x=lambda g, a, x, b: g * (-a * gamma_density(a * x, b)), domain=(0.5, 2.0), examples=THREE)
 rule(special.gdtrix, "a b x", "Γ⁻¹", r"\operatorname{gdtrix}\left($a, $b, $x\right)", a=lambda g, a, z: g * (-z / a), b=lambda g, a, b, z: g * (-z * gamma_score(b, a * z)), x=lambda g, a, z, b: g / (a * gamma_density(a * z, b)), domain=P, examples=THREE)
-rule(special.stdtr,   "n t", "t", r"t_{$n}\left($t\right)",        n=lambda g, n, t: g * (t_density(t, n) * np.sqrt(n + t * t) * t_score(n, t)), t=lambda g, t, n: g * t_density(t, n), domain=(0.5, 2.0))
+rule(special.stdtr,   "n t", "t", r"t_{$n}\left($t\right)",        n=lambda g, n, t: g * (np.exp(t_unit(n, t)) * t_score(n, t)), t=lambda g, t, n: g * t_density(t, n), domain=(0.5, 2.0))
 rule(special.stdtrit, "n x", "t⁻¹", r"t^{-1}_{$n}\left($x\right)", n=lambda g, n, z: g * (-np.sqrt(n + z * z) * t_score(n, z)), x=lambda g, z, n: g / t_density(z, n), domain=P, examples=(of((3,), (2, 1), prepare=lambda n: n + 2), of((), (), prepare=lambda n: n + 2)))
 
 # Counts: by the probability p or the mean m. For whole n and k they are incomplete integrals.
@@ -174,7 +174,8 @@ def log_gammainc(a: Array, x: Array, upper: bool = False) -> Array:
     def deep() -> Array:
         inside = (x > 0) & np.isfinite(x)
         y = np.where(inside, x, 1)
-        return np.where(inside, gamma_unit(a, y) + np.log(np.sum(gamma_tail(a, y)[1], axis=-1)), -np.inf)
+        sign = np.asarray(1.0 if upper else -1.0)
+        return np.where(inside, gamma_unit(a, y) + np.log(np.sum(gamma_tail(a, y, sign)[1], axis=-1)), -np.inf)
 
     return careful_log(p, q, deep)
 
@@ -216,7 +217,7 @@ rule(log_gammainc, "a x | upper=False", "log P", r"\log P\left($a, $x\right)", e
      examples=(of((3,), (3,)), of((2, 1), (3,), upper=True), of((), (), upper=True)))  # fmt: skip
 rule(log_betainc, "a b x | upper=False", "log I", r"\log I_{$x}\left($a, $b\right)", elementwise=True, domain=INSIDE,
      a=lambda g, a, b, x, upper, z: g * (side(upper) * np.exp(beta_unit(a, b, x) - z) * beta_score(a, b, x)),
-     b=lambda g, a, b, x, upper, z: g * (side(upper) * np.exp(beta_unit(a, b, x) - z) * beta_score(a, b, x, True)),
+     b=lambda g, a, b, x, upper, z: g * (side(upper) * np.exp(beta_unit(a, b, x) - z) * beta_score(a, b, x, of_b=True)),
      x=lambda g, a, b, x, upper, z: g * (side(upper) * np.exp(beta_unit(a, b, x) - z) / (x * (1 - x))),
      examples=(of((3,), (3,), (3,)), of((2, 1), (), (3,), upper=True), of((), (), (), upper=True)))  # fmt: skip
 rule(log_stdtr, "n t", "log t", r"\log t_{$n}\left($t\right)", elementwise=True, domain=(0.5, 2.0),

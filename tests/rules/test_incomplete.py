@@ -12,7 +12,7 @@ special = pytest.importorskip("scipy.special")
 
 import autoflow as af  # noqa: E402
 from autoflow.errors import NoRuleError  # noqa: E402
-from autoflow.rules.incomplete import psi_difference  # noqa: E402
+from autoflow.rules.incomplete import beta_score, gamma_score, psi_difference  # noqa: E402
 
 Array = Any
 GOLDEN = np.load(Path(__file__).parent.parent / "golden" / "incomplete.npz")  # see make_incomplete.py there
@@ -47,6 +47,16 @@ def test_gamma() -> None:
     np.testing.assert_array_equal(af.grad(lambda a: np.sum(special.gammaincc(a, x)))(a), -ours)
     np.testing.assert_allclose(af.grad(lambda v: np.sum(special.chdtr(v, 2 * x)))(2 * a), ours / 2, FIRST)
     np.testing.assert_allclose(af.grad(lambda b: np.sum(special.gdtr(2.0, b, x / 2)))(a), ours, FIRST)
+
+
+@pytest.mark.parametrize(("call", "x"), [
+    (lambda a: special.gammainc(a, 1e-3), 1e-3), (lambda a: special.gammainc(a, 0.19), 0.19),
+    (lambda a: -special.gammaincc(a, 0.21), 0.21), (lambda a: -special.gammaincc(a, 30.0), 30.0),
+    (lambda a: special.betainc(a, 1e9, 1e-10), 0.1),
+])  # fmt: skip
+def test_tiny_parameters(call: Any, x: float) -> None:
+    """For a → 0 the derivative is −E₁(x) (DLMF 8.4.15), though each half of the score is as large as 1/a."""
+    np.testing.assert_allclose(af.grad(call)(1e-9), -special.exp1(x), 1e-7)
 
 
 def test_beta() -> None:
@@ -120,6 +130,19 @@ def test_single_precision_stays() -> None:
     np.testing.assert_allclose(a.grad, exact, 1e-5)
 
 
+def test_many_elements_are_computed_in_blocks() -> None:
+    """Each as if it were alone."""
+    rng = np.random.default_rng(0)
+    a, b, x = rng.uniform(0.5, 5.0, (2, 1)), rng.uniform(0.5, 5.0), rng.uniform(0.0, 1.0, 5000)
+    for f in (gamma_score, beta_score):
+        given = (a, b, x) if f is beta_score else (a, x)
+        found = f(*given)
+        assert found.shape == (2, 5000)
+        for i in ((0, 0), (0, 4097), (1, 4999)):
+            alone = f(*[np.broadcast_to(v, (2, 5000))[i][None] for v in given])
+            np.testing.assert_allclose(found[i], alone[0], 1e-13)
+
+
 def test_differences_of_psi() -> None:
     a, b = np.meshgrid(10.0 ** np.arange(-3, 6), 10.0 ** np.arange(-3, 6))
     np.testing.assert_allclose(psi_difference(a, b), special.psi(a + b) - special.psi(a), 1e-9, 1e-13)
@@ -130,7 +153,8 @@ def test_differences_of_psi() -> None:
     (lambda v: special.jv(v, 0.5), "jv", "v"), (lambda v: special.kve(v, 0.5), "kve", "v"),
     (lambda v: special.hyp2f1(1.0, v, 2.0, 0.5), "hyp2f1", "b"), (lambda v: special.pdtr(v, 0.5), "pdtr", "k"),
     (lambda v: special.eval_jacobi(2, v, 0.5, 0.3), "eval_jacobi", "a"), (lambda v: special.zeta(v, 0.5), "zeta", "s"),
-    (lambda v: special.bdtr(1.0, v, 0.5), "bdtr", "n"), (lambda v: np.sum(np.ones(2) * v, axis=v), "sum", "axis"),
+    (lambda v: special.bdtr(1.0, v, 0.5), "bdtr", "n"), (lambda v: special.pbdv(v, 0.5), "pbdv", "v"),
+    (lambda v: np.sum(np.ones(2) * v, axis=v), "sum", "axis"),
 ])  # fmt: skip
 def test_what_has_no_derivative_is_named(call: Any, function: str, argument: str) -> None:
     with pytest.raises(NoRuleError, match=rf"{function} got a node with a history as its argument '{argument}', where"):

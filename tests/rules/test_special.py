@@ -21,7 +21,7 @@ MODULES = {id(vars(module)) for module in (ours, bessel, distributions, elliptic
 OURS = [row for row in rows() if any(id(fn.__globals__) in MODULES for fn in row.derivatives.values())]
 REAL = {"psi", "gamma", "loggamma", "rgamma", "zeta", "ive", "jve", "yve"}  # complex numbers only forwards, or once
 # SciPy warns of float32, or its pbvv is NaN there; the third derivative of kolmogorov overflows in float16.
-DOUBLE = {"bdtr", "bdtrc", "cylinder", "kolmogorov"}
+DOUBLE = {"bdtr", "bdtrc", "kolmogorov", "pbdv", "pbvv", "pbwa"}
 # SciPy's values of x + 1e-30i are not those of an analytic function.
 ROUGH = {"expi", "ive", "jv", "yv", "jve", "yve", "airy", "sici_0", "sici_1", "shichi_0", "shichi_1", "spherical_jn",
          "spherical_yn"}  # fmt: skip
