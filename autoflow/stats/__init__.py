@@ -27,7 +27,7 @@ from __future__ import annotations
 from ..lazy import shown
 
 try:
-    import scipy.stats  # noqa: F401 - its special functions, and its draws
+    import scipy.special  # noqa: F401 - scipy.stats itself, which takes a second to load, is for draws only
 except ImportError as error:
     raise ImportError("af.stats computes with SciPy, which is not installed: pip install scipy") from error
 from .counts import bernoulli, binom, geom, nbinom, poisson

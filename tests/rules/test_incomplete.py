@@ -55,7 +55,7 @@ def test_gamma() -> None:
     (lambda a: special.betainc(a, 1e9, 1e-10), 0.1),
 ])  # fmt: skip
 def test_tiny_parameters(call: Any, x: float) -> None:
-    """For a → 0 the derivative is −E₁(x) (DLMF 8.4.15), though each half of the score is as large as 1/a."""
+    """For a → 0 the derivative is −E₁(x) (DLMF 8.4.4), though each half of the score is as large as 1/a."""
     np.testing.assert_allclose(af.grad(call)(1e-9), -special.exp1(x), 1e-7)
 
 
