@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from .packed import adjoint, dominant, reciprocal
+from .packed import adjoint, dominant
 from .shapes import home, plain
 from .table import of, primitive, rule
 
@@ -138,8 +138,8 @@ def expm_slope(g: Array, x: Array) -> Array:
     applications", 1996. g is made as small as x first: a large one would have eˣ computed of x/2ᵏ with a large k."""
     n = x.shape[-1]
     size = largest(g) / np.maximum(largest(x), 1)
-    g = g * reciprocal(size, size == 0)
-    upper, lower = np.concatenate([x, g], axis=-1), np.concatenate([0 * x, x], axis=-1)
+    size = np.where(size > 0, size, 1)
+    upper, lower = np.concatenate([x, g / size], axis=-1), np.concatenate([0 * x, x], axis=-1)
     return size * expm(np.concatenate([upper, lower], axis=-2))[..., :n, n:]
 
 

@@ -64,6 +64,23 @@ def check_second(f: Any, x: Array, rtol: float = 1e-6) -> None:
     assert_close(product, directional(lambda xs: af.grad(loss)(xs[0]), [x], [t]), rtol, "H t against differences")
 
 
+def check_at_minimum(f: Any, xs: list[Array]) -> None:
+    """The Hessian of ½ Σ |f(x) − f(x₀)|² at x₀ times a direction is Jᵀ J t."""
+    ts = [random_like(x, k) for k, x in enumerate(xs)]
+    with np.errstate(all="ignore"):
+        z = np.asarray(f(*xs))
+
+        def loss(*xs: Any) -> Any:
+            d = f(*xs) - z  # not |d|²: |d| has a kink there
+            return 0.5 * (np.sum(np.real(d) ** 2) + np.sum(np.imag(d) ** 2) if z.dtype.kind == "c" else np.sum(d**2))
+
+        product = af.hvp(loss, tuple(xs), tuple(ts), allow_unused=True)
+        _, forward = af.jvp(f, tuple(xs), tuple(ts), allow_unused=True)
+        back = af.vjp(f, *xs, allow_unused=True)[1](np.asarray(forward))
+    for k, (ours, right) in enumerate(zip(product, back, strict=True)):
+        assert_close(np.asarray(ours), np.asarray(right), 1e-8, f"H t, operand {k}")
+
+
 # -- ordinary points --------------------------------------------------------------------------------------------------
 
 
@@ -81,19 +98,32 @@ SUBJECTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("subject", "example"), [pair[:2] for pair in SUBJECTS], ids=[pair[2] for pair in SUBJECTS])
-def test_ordinary_points(subject: Any, example: Any) -> None:
+def function_of_floats(subject: Any, example: Any) -> tuple[Any, list[Array]]:
+    """The call as a function of those operands that are numbers, and these."""
     case = Case(subject, example)
-    live = case.live
+    live, xs = case.live, case.real
     if not live:
         pytest.skip("its operands are no numbers")
-    xs = case.real
 
     def f(*floats: Any) -> Any:
         given = iter(floats)
         return case.run([next(given) if k in live else x for k, x in enumerate(xs)])
 
-    check_both(f, [xs[k] for k in live])
+    return f, [xs[k] for k in live]
+
+
+SUBJECT = pytest.mark.parametrize(("subject", "example"), [one[:2] for one in SUBJECTS], ids=[one[2] for one in SUBJECTS])
+
+
+@SUBJECT
+def test_ordinary_points(subject: Any, example: Any) -> None:
+    check_both(*function_of_floats(subject, example))
+
+
+@SUBJECT
+def test_where_the_cotangent_is_zero(subject: Any, example: Any) -> None:
+    """At the minimum of ½ Σ |f(x) − f(x₀)|² nothing arrives at f, but the Hessian is JᵀJ: no short cut for g = 0."""
+    check_at_minimum(*function_of_floats(subject, example))
 
 
 def test_matrices_are_found() -> None:
@@ -144,6 +174,7 @@ POINTS = [
 def test_hard_points(f: Any, x: Array) -> None:
     check_both(f, [x], 1e-6)
     check_second(f, x, 1e-5)
+    check_at_minimum(f, [x])
 
 
 NEGATIVE_TWICE = [-np.eye(3), (Q * [-1.0, -1.0, -1.0, 2.0]) @ Q.T, np.diag([-1.0, -1.0, 4.0, 4.0])]
