@@ -112,7 +112,9 @@ def function_of_floats(subject: Any, example: Any) -> tuple[Any, list[Array]]:
     return f, [xs[k] for k in live]
 
 
-SUBJECT = pytest.mark.parametrize(("subject", "example"), [one[:2] for one in SUBJECTS], ids=[one[2] for one in SUBJECTS])
+SUBJECT = pytest.mark.parametrize(
+    ("subject", "example"), [one[:2] for one in SUBJECTS], ids=[one[2] for one in SUBJECTS]
+)
 
 
 @SUBJECT
