@@ -90,12 +90,13 @@ def is_of_matrices(row: Any) -> bool:
 
 
 MATRICES = {"linalg", "solving", "decompositions", "leastsquares", "matrix_functions"}
-# By day of the other rows the first example.
+# By day the composed functions and the rows of matrices. (Of the other rows test_transforms compares the two modes.)
 SUBJECTS = [
     *[(each, each.example, f"{each!r}".replace(" ", "-")) for calls in CALLS.values() for each in calls],
     *[(row, example, f"{row.name}-{k}") for row in rows(SCIPY) for k, example in enumerate(row.examples)
-      if NIGHTLY or not k or is_of_matrices(row)],
+      if NIGHTLY or is_of_matrices(row)],
 ]  # fmt: skip
+MINIMA = [one for one in SUBJECTS if NIGHTLY or one[2].startswith("np.linalg") or one[0] in RULES.values()]
 
 
 def function_of_floats(subject: Any, example: Any) -> tuple[Any, list[Array]]:
@@ -112,17 +113,17 @@ def function_of_floats(subject: Any, example: Any) -> tuple[Any, list[Array]]:
     return f, [xs[k] for k in live]
 
 
-SUBJECT = pytest.mark.parametrize(
-    ("subject", "example"), [one[:2] for one in SUBJECTS], ids=[one[2] for one in SUBJECTS]
-)
+def each_of(subjects: list[Any]) -> Any:
+    """As arguments of a test."""
+    return pytest.mark.parametrize(("subject", "example"), [s[:2] for s in subjects], ids=[s[2] for s in subjects])
 
 
-@SUBJECT
+@each_of(SUBJECTS)
 def test_ordinary_points(subject: Any, example: Any) -> None:
     check_both(*function_of_floats(subject, example))
 
 
-@SUBJECT
+@each_of(MINIMA)
 def test_where_the_cotangent_is_zero(subject: Any, example: Any) -> None:
     """At the minimum of ½ Σ |f(x) − f(x₀)|² nothing arrives at f, but the Hessian is JᵀJ: no short cut for g = 0."""
     check_at_minimum(*function_of_floats(subject, example))
