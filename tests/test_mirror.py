@@ -33,6 +33,7 @@ ELSEWHERE = {
     "linalg.py": ("test_scipy_linalg.py", "the twin of a SciPy module, compared with it"),
     "signal.py": ("test_scipy_twins.py", "the twin of a SciPy module, compared with it"),
     "special.py": ("test_scipy_twins.py", "the twin of a SciPy module, compared with it"),
+    "stats/elementary.py": ("stats/test_continuous.py", "one table of distributions goes through all methods there"),
     "stats/lines.py": ("stats/test_continuous.py", "one table of distributions goes through all methods there"),
     "lazy.py": ("test_architecture.py", "about imports, as that file is"),
     "nn/checks.py": ("nn/test_functions.py nn/test_layers.py", "messages of the functions and layers that call it"),

@@ -17,7 +17,8 @@ mean + 2 ε (what is called the reparametrisation trick), and of a shape paramet
 Counts do not move: there ``rvs`` refuses nodes.
 
     arguments.py   what a call means: shapes, loc, scale; frozen distributions
-    continuous.py  all methods, once, by what a distribution says of its standard form; lines.py: these distributions
+    continuous.py  all methods, once, by what a distribution says of its standard form
+    elementary.py  such distributions: exponential, logistic, Pareto's ...; lines.py: normal, gamma, beta, t
     counts.py      of whole numbers
     vectors.py     of vectors and matrices
 """
@@ -31,23 +32,8 @@ try:
 except ImportError as error:
     raise ImportError("af.stats computes with SciPy, which is not installed: pip install scipy") from error
 from .counts import bernoulli, binom, geom, nbinom, poisson
-from .lines import (
-    beta,
-    cauchy,
-    chi2,
-    expon,
-    gamma,
-    gumbel_l,
-    gumbel_r,
-    laplace,
-    logistic,
-    lognorm,
-    norm,
-    pareto,
-    t,
-    uniform,
-    weibull_min,
-)
+from .elementary import cauchy, expon, gumbel_l, gumbel_r, laplace, logistic, pareto, uniform, weibull_min
+from .lines import beta, chi2, gamma, lognorm, norm, t
 from .vectors import dirichlet, multivariate_normal, wishart
 
 __all__ = [

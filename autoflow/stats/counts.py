@@ -15,7 +15,7 @@ from scipy import special
 from ..rules.distributions import log_betainc, log_gammainc
 from ..rules.shapes import as_array, plain
 from .arguments import Array, Distribution, chosen, harmless, refuse_history, size_of
-from .lines import log1mexp
+from .elementary import log1mexp
 
 
 class Counts(Distribution):
