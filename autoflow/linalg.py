@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from .errors import NoRuleError
-from .lazy import shown
+from .lazy import list_public
 from .rules import of, primitive, rule
 from .rules.decompositions import cholesky_x
 from .rules.matrix_functions import expm, logm, power, scipy_linalg, sqrtm, sylvester
@@ -30,7 +30,7 @@ __all__ = [
     "block_diag", "cho_factor", "cho_solve", "cholesky", "expm", "fractional_matrix_power", "logm", "solve",
     "solve_banded", "solve_sylvester", "solve_triangular", "sqrtm",
 ]  # fmt: skip
-__dir__ = shown(__all__)
+__dir__ = list_public(__all__)
 
 # ruff: noqa: E501
 

@@ -32,7 +32,7 @@ from .incomplete import (
     t_unit,
 )
 from .parameters import ROOT_2, ROOT_PI, normal, with_parameters
-from .shapes import at_hand
+from .shapes import is_on_host
 from .table import of, primitive, rule
 
 Array = Any
@@ -160,7 +160,7 @@ def careful_log(p: Array, rest: Array, otherwise: Callable[[], Array]) -> Array:
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         log = np.where(p < 0.5, np.log(p), np.log1p(-rest))
         tiny = p < TINY
-        return log if at_hand(tiny) and not np.any(tiny) else np.where(tiny, otherwise().astype(log.dtype), log)
+        return log if is_on_host(tiny) and not np.any(tiny) else np.where(tiny, otherwise().astype(log.dtype), log)
 
 
 TINY = 1e-290

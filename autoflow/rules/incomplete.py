@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from .shapes import home, plain, together
+from .shapes import like_argument, numbers_of, together
 
 Array = Any
 BLOCK = 4096
@@ -63,12 +63,12 @@ def spread(*xs: Array) -> list[Array]:
 
 def made_at(x: Array, points: Array) -> Array:
     """The points where ``x`` is."""
-    return np.asarray(points, like=home(x))
+    return np.asarray(points, like=like_argument(x))
 
 
 def lengths(exponent: Callable[..., Array], start: Array, *parameters: Array) -> Array:
     """Where h has fallen by 1, up to a factor of 2 or so; ``start`` is not beyond it. Plain numbers."""
-    fixed, length = [plain(p) for p in parameters], plain(start)
+    fixed, length = [numbers_of(p) for p in parameters], numbers_of(start)
     for _ in range(16):
         length = np.where(exponent(length, *fixed) > -1, 2 * length, length)
     return length
@@ -111,14 +111,14 @@ def gamma_sign(a: Array, x: Array) -> Array:
     """−1 where the integral from 0 to x is taken, 1 where that from x on. Plain.
 
     Of a small a all is near 0, but for a part as large as a: that part is the upper side, unless x is small, too."""
-    a, x = plain(a), plain(x)
+    a, x = numbers_of(a), numbers_of(x)
     return np.where(x < np.maximum(a, 0.2), -1.0, 1.0)
 
 
 def gamma_tail(a: Array, x: Array, sign: Array) -> tuple[Array, Array]:
     """For 0 < x < ∞: log t at the points on that side, and the weights."""
     a, x, sign = spread(a, x, sign)
-    fixed, at = plain(a), plain(x)
+    fixed, at = numbers_of(a), numbers_of(x)
     steep = np.maximum(np.absolute(fixed - at), np.sqrt(at))
     start = np.where(sign > 0, 1 / np.maximum(steep, 1), np.maximum(1 / steep, 1 / fixed))
     s, w = tail(gamma_exponent, start, a, x, sign)
@@ -128,12 +128,12 @@ def gamma_tail(a: Array, x: Array, sign: Array) -> tuple[Array, Array]:
 @in_blocks
 def gamma_score(a: Array, x: Array) -> Array:
     """∂P/∂a in units of xᵃ e⁻ˣ/Γ(a) for P = gammainc(a, x); 0 at both ends."""
-    inside = (plain(x) > 0) & np.isfinite(plain(x))
+    inside = (numbers_of(x) > 0) & np.isfinite(numbers_of(x))
     x = np.where(inside, x, 1)
     sign = gamma_sign(a, x)
     # Below a = 1 the left side is long, and the score there nearly cancels, so it is that of a + 1, and what
     # P(a, x) = P(a + 1, x) + xᵃ e⁻ˣ/Γ(a + 1) adds (DLMF 8.8.5).
-    small = (sign < 0) & (plain(a) < 1)
+    small = (sign < 0) & (numbers_of(a) < 1)
     moved = a + 1.0 * small
     log, w = gamma_tail(moved, x, sign)
     (psi,) = spread(special.psi(moved))
@@ -153,7 +153,7 @@ def gammainc_a(a: Array, x: Array) -> Array:
     >>> gammainc_a(np.array([1.0]), np.array([1.0])).round(6)
     array([-0.43173])
     """
-    inside = (plain(x) > 0) & np.isfinite(plain(x))
+    inside = (numbers_of(x) > 0) & np.isfinite(numbers_of(x))
     x = np.where(inside, x, 1)
     return np.where(inside, np.exp(gamma_unit(a, x)) * gamma_score(a, x), 0)
 
@@ -171,7 +171,7 @@ def beta_exponent(s: Array, a: Array, b: Array, y: Array, sign: Array) -> Array:
 def beta_tail(a: Array, b: Array, x: Array) -> tuple[Array, Array, Array]:
     """For 0 < x < 1: logit t at the points, the weights, and −1 where they are below x, 1 where above."""
     a, b, x = spread(a, b, x)
-    m, n, at = plain(a), plain(b), plain(x)
+    m, n, at = numbers_of(a), numbers_of(b), numbers_of(x)
     sign = np.where(at < m / (m + n), -1.0, 1.0)
     steep = np.maximum(np.absolute(m * (1 - at) - n * at), np.sqrt((m + n) * at * (1 - at)))
     y = special.logit(x)
@@ -183,7 +183,7 @@ def beta_tail(a: Array, b: Array, x: Array) -> tuple[Array, Array, Array]:
 @in_blocks
 def beta_score(a: Array, b: Array, x: Array, *, of_b: bool = False) -> Array:
     """∂I/∂a (or by b) in units of xᵃ (1 − x)ᵇ/B(a, b) for I = betainc(a, b, x); 0 at both ends."""
-    inside = (plain(x) > 0) & (plain(x) < 1)
+    inside = (numbers_of(x) > 0) & (numbers_of(x) < 1)
     y, w, sign = beta_tail(a, b, np.where(inside, x, 0.5))
     mine, other = spread(b, a) if of_b else spread(a, b)
     score = special.log_expit(-y if of_b else y) + psi_difference(mine, other)
@@ -211,7 +211,7 @@ def betainc_b(a: Array, b: Array, x: Array) -> Array:
 
 def beta_slope(a: Array, b: Array, x: Array, of_b: bool) -> Array:
     """Either of them; 0 at both ends."""
-    inside = (plain(x) > 0) & (plain(x) < 1)
+    inside = (numbers_of(x) > 0) & (numbers_of(x) < 1)
     x = np.where(inside, x, 0.5)
     return np.where(inside, np.exp(beta_unit(a, b, x)) * beta_score(a, b, x, of_b=of_b), 0)
 
@@ -221,7 +221,7 @@ def beta_slope(a: Array, b: Array, x: Array, of_b: bool) -> Array:
 
 def log_cosh(x: Array) -> Array:
     """log cosh x for x ≥ 0, exact for small x and without overflow."""
-    near = plain(x) < 1
+    near = numbers_of(x) < 1
     low, high = np.where(near, x, 0), np.where(near, 1, x)
     return np.where(near, 0.5 * np.log1p(np.sinh(low) ** 2), high + np.log1p(np.exp(-2 * high)) - math.log(2))
 
@@ -256,10 +256,10 @@ def t_score(n: Array, t: Array) -> Array:
     The score is half of ψ((n + 1)/2) − ψ(n/2) − 1/n − 2 log cosh θ + (1 + 1/n) tanh² θ. It changes its sign once, near
     t = 1.5 for a large n; from there outwards the tail is integrated, and below that the part from 0 to t.
     """
-    side = np.where(plain(t) < 0, -1.0, 1.0)
+    side = np.where(numbers_of(t) < 0, -1.0, 1.0)
     n, x = spread(n, side * t)
     x = np.arcsinh(x / np.sqrt(n))
-    many, at = plain(n), plain(x)
+    many, at = numbers_of(n), numbers_of(x)
     near = at * np.sqrt(np.maximum(many, 1)) < 1.5
     length = lengths(t_exponent, t_start(many, at), n, x)
     s = np.where(near, -x * made_at(at, NODES), length * made_at(at, POINTS))

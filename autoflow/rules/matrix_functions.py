@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from .packed import adjoint, dominant
-from .shapes import home, plain
+from .shapes import like_argument, numbers_of
 from .table import of, primitive, rule
 
 Array = Any
@@ -145,7 +145,7 @@ def expm_slope(g: Array, x: Array) -> Array:
 
 def largest(x: Array) -> Array:
     """The largest number of every matrix, in size: (..., 1, 1), plain."""
-    return np.max(np.abs(plain(x)), axis=(-2, -1), keepdims=True, initial=0.0)
+    return np.max(np.abs(numbers_of(x)), axis=(-2, -1), keepdims=True, initial=0.0)
 
 
 def sqrtm_slope(g: Array, z: Array) -> Array:
@@ -155,12 +155,12 @@ def sqrtm_slope(g: Array, z: Array) -> Array:
 
 def logm_slope(g: Array, z: Array) -> Array:
     """dz of e^z = x in direction g."""
-    norm = float(np.max(np.sum(np.abs(plain(z)), axis=-2), initial=0.0))
+    norm = float(np.max(np.sum(np.abs(numbers_of(z)), axis=-2), initial=0.0))
     halvings = 0 if not norm > NEAR or norm == np.inf else int(np.ceil(np.log2(norm / NEAR)))
     roots = [expm(z / 2**k) for k in range(1, halvings + 1)]
     for root in roots:
         g = sylvester(root, root, g)
-    eye = np.identity(z.shape[-1], z.dtype, like=home(z))
+    eye = np.identity(z.shape[-1], z.dtype, like=like_argument(z))
     far = (roots[-1] if roots else expm(z)) - eye
     total: Any = 0.0
     for t, weight in zip(NODES, WEIGHTS, strict=True):

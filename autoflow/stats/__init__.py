@@ -25,7 +25,7 @@ Counts do not move: there ``rvs`` refuses nodes.
 
 from __future__ import annotations
 
-from ..lazy import shown
+from ..lazy import list_public
 
 try:
     import scipy.special  # noqa: F401 - scipy.stats itself, which takes a second to load, is for draws only
@@ -41,4 +41,4 @@ __all__ = [
     "laplace", "logistic", "lognorm", "multivariate_normal", "nbinom", "norm", "pareto", "poisson", "t", "uniform",
     "weibull_min", "wishart",
 ]  # fmt: skip
-__dir__ = shown(__all__)
+__dir__ = list_public(__all__)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import NoRuleError
-from ..rules.shapes import as_array, at_hand, plain
+from ..rules.shapes import as_array, is_on_host, numbers_of
 
 Array = Any
 
@@ -84,7 +84,7 @@ class Frozen:
         return [name for name in dir(self.dist) if not name.startswith("_")]
 
     def __repr__(self) -> str:
-        return f"<af.stats.{self.dist._name}({', '.join([str(plain(v)) for v in self.args])})>"
+        return f"<af.stats.{self.dist._name}({', '.join([str(numbers_of(v)) for v in self.args])})>"
 
 
 def floats(x: Any) -> Array:
@@ -96,14 +96,14 @@ def floats(x: Any) -> Array:
 def chosen(inside: Array, z: Array, otherwise: Any, ok: Array) -> Array:
     """z where ``inside``; elsewhere ``otherwise``; NaN where the parameters are not ``ok``."""
     inside = inside & ok
-    if at_hand(inside) and np.all(inside):
+    if is_on_host(inside) and np.all(inside):
         return z
     return np.where(inside, z, np.where(ok, otherwise, np.nan))
 
 
 def harmless(inside: Array, z: Array, middle: float) -> Array:
     """z; where it is not ``inside`` a number of which everything can be computed, so no NaN comes from there."""
-    return z if at_hand(inside) and np.all(inside) else np.where(inside, z, middle)
+    return z if is_on_host(inside) and np.all(inside) else np.where(inside, z, middle)
 
 
 def has_history(*xs: Any) -> bool:
@@ -124,5 +124,5 @@ def refuse_history(name: str, parameters: tuple[str, ...], values: tuple[Any, ..
 def size_of(size: Any, *values: Any) -> tuple[int, ...]:
     """The shape of the draws: ``size``, or that of the parameters."""
     if size is None:
-        return np.broadcast_shapes(*[np.shape(plain(v)) for v in values])
+        return np.broadcast_shapes(*[np.shape(numbers_of(v)) for v in values])
     return (int(size),) if np.ndim(size) == 0 else tuple([int(n) for n in size])

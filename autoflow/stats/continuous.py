@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..rules.shapes import as_array, plain
+from ..rules.shapes import as_array, numbers_of
 from .arguments import Array, Distribution, chosen, floats, harmless, has_history, size_of
 
 
@@ -33,7 +33,7 @@ class Continuous(Distribution):
         """Is there such a distribution? Plain."""
         ok: Any = True
         for value in shapes:
-            ok = ok & (plain(value) > 0)
+            ok = ok & (numbers_of(value) > 0)
         return ok
 
     def _logpdf(self, z: Array, *shapes: Any) -> Array:
@@ -77,8 +77,8 @@ class Continuous(Distribution):
         with np.errstate(all="ignore"):  # outside of the support, and of parameters that make no distribution
             z = x if _is(loc, 0) else x - loc
             z = z if _is(scale, 1) else z / scale
-            at, (low, high) = plain(z), self._support
-            ok = self._valid(*shapes) & (plain(scale) > 0) & (at == at)
+            at, (low, high) = numbers_of(z), self._support
+            ok = self._valid(*shapes) & (numbers_of(scale) > 0) & (at == at)
             inside = (at >= low) & (at <= high) if closed else (at > low) & (at < high)
             if not closed or not (math.isinf(low) and math.isinf(high)):
                 z = harmless(inside, z, self._middle)
@@ -118,8 +118,8 @@ class Continuous(Distribution):
         *shapes, loc, scale = self._bind(method[1:], args, named)
         q = floats(q)
         with np.errstate(all="ignore"):
-            at = plain(q)
-            ok = self._valid(*shapes) & (plain(scale) > 0) & (at >= 0) & (at <= 1)
+            at = numbers_of(q)
+            ok = self._valid(*shapes) & (numbers_of(scale) > 0) & (at >= 0) & (at <= 1)
             inside = (at > 0) & (at < 1)
             z = getattr(self, method)(harmless(inside, q, 0.5), *shapes)
             z = chosen(inside, z, np.where(at == 0, *ends), ok)
@@ -144,7 +144,7 @@ class Continuous(Distribution):
         """The standard form's number, loc and scale."""
         *shapes, loc, scale = self._bind(method[1:], args, named)
         with np.errstate(all="ignore"):
-            ok = self._valid(*shapes) & (plain(scale) > 0)
+            ok = self._valid(*shapes) & (numbers_of(scale) > 0)
             return chosen(ok, getattr(self, method)(*shapes), np.nan, ok), loc, scale
 
     def mean(self, *args: Any, **named: Any) -> Array:
@@ -192,9 +192,9 @@ class Continuous(Distribution):
         if len(args) == places + 1 and size is None:  # SciPy's order: shapes, loc, scale, size
             args, size = args[:-1], args[-1]
         *shapes, loc, scale = self._bind("rvs", args, named)
-        if not np.all(self._valid(*shapes) & (plain(scale) >= 0)):
+        if not np.all(self._valid(*shapes) & (numbers_of(scale) >= 0)):
             raise ValueError(f"af.stats.{self._name}.rvs: there is no such distribution (a parameter is out of range)")
-        fixed = [plain(v) for v in shapes]
+        fixed = [numbers_of(v) for v in shapes]
         z = getattr(scipy.stats, self._name).rvs(
             *fixed, size=size_of(size, *shapes, loc, scale), random_state=random_state
         )
@@ -204,7 +204,7 @@ class Continuous(Distribution):
         """Draws of the standard form as quantiles that move with the shape parameters."""
         if not has_history(*shapes):
             return z
-        z, fixed = as_array(z), [plain(v) for v in shapes]
+        z, fixed = as_array(z), [numbers_of(v) for v in shapes]
         lower = self._cdf(z, *fixed)
         below = lower < 0.5
         low, high = np.where(below, lower, 0.25), np.where(below, 0.25, self._sf(z, *fixed))

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import special
 
 from ..rules.distributions import log_betainc, log_gammainc
-from ..rules.shapes import as_array, plain
+from ..rules.shapes import as_array, numbers_of
 from .arguments import Array, Distribution, chosen, harmless, refuse_history, size_of
 from .elementary import log1mexp
 
@@ -63,7 +63,7 @@ class Counts(Distribution):
         """The count without loc, the shapes, and whether all is well."""
         *shapes, loc = self._bind(call, args, named)
         refuse_history(self._name, ("k", "loc"), (k, loc), "they are counts: they have no derivative.")
-        k = np.asarray(plain(as_array(k)) - plain(loc), dtype=np.float64)
+        k = np.asarray(numbers_of(as_array(k)) - numbers_of(loc), dtype=np.float64)
         return k, shapes, self._valid(*shapes) & (k == k)
 
     def logpmf(self, k: Any, *args: Any, **named: Any) -> Array:
@@ -134,7 +134,7 @@ class Counts(Distribution):
             self._name, self._parameters, values,
             "for the gradient of an expectation weight with logpmf, whose gradient is the score.",
         )  # fmt: skip
-        fixed = [plain(v) for v in values]
+        fixed = [numbers_of(v) for v in values]
         draw = getattr(scipy.stats, self._name).rvs
         return draw(*fixed, size=size_of(size, *values), random_state=random_state)
 
@@ -145,7 +145,7 @@ class Poisson(Counts):
     _name, _shapes = "poisson", ("mu",)
 
     def _valid(self, mu: Any) -> Any:
-        return plain(mu) >= 0
+        return numbers_of(mu) >= 0
 
     def _logpmf(self, k: Array, mu: Any) -> Array:
         return special.xlogy(k, mu) - special.gammaln(k + 1) - mu
@@ -175,11 +175,11 @@ class Binomial(Counts):
     _name, _shapes = "binom", ("n", "p")
 
     def _valid(self, n: Any, p: Any) -> Any:
-        n, p = plain(n), plain(p)
+        n, p = numbers_of(n), numbers_of(p)
         return (n >= 0) & (np.floor(n) == n) & (p >= 0) & (p <= 1)
 
     def _high(self, n: Any, p: Any) -> Any:
-        return plain(n)
+        return numbers_of(n)
 
     def _logpmf(self, k: Array, n: Any, p: Any) -> Array:
         ways = special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
@@ -210,7 +210,7 @@ class Bernoulli(Counts):
     _name, _shapes = "bernoulli", ("p",)
 
     def _valid(self, p: Any) -> Any:
-        return (plain(p) >= 0) & (plain(p) <= 1)
+        return (numbers_of(p) >= 0) & (numbers_of(p) <= 1)
 
     def _high(self, p: Any) -> Any:
         return 1
@@ -250,7 +250,7 @@ class NegativeBinomial(Counts):
     _name, _shapes = "nbinom", ("n", "p")
 
     def _valid(self, n: Any, p: Any) -> Any:
-        return (plain(n) > 0) & (plain(p) > 0) & (plain(p) <= 1)
+        return (numbers_of(n) > 0) & (numbers_of(p) > 0) & (numbers_of(p) <= 1)
 
     def _logpmf(self, k: Array, n: Any, p: Any) -> Array:
         ways = special.gammaln(n + k) - special.gammaln(k + 1) - special.gammaln(n)
@@ -281,7 +281,7 @@ class Geometric(Counts):
     _name, _shapes, _low = "geom", ("p",), 1
 
     def _valid(self, p: Any) -> Any:
-        return (plain(p) > 0) & (plain(p) <= 1)
+        return (numbers_of(p) > 0) & (numbers_of(p) <= 1)
 
     def _logpmf(self, k: Array, p: Any) -> Array:
         return special.xlog1py(k - 1, -p) + np.log(p)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from ..rules.shapes import plain
+from ..rules.shapes import numbers_of
 from .arguments import Array
 from .continuous import Continuous
 
@@ -22,7 +22,7 @@ LOG_2, EULER = math.log(2), np.euler_gamma
 
 def log1mexp(x: Array) -> Array:
     """log(1 − e⁻ˣ) for x > 0, exact at both ends: M. Mächler, "Accurately computing log(1 − exp(−|a|))", 2012."""
-    near = plain(x) < LOG_2
+    near = numbers_of(x) < LOG_2
     low, high = np.where(near, x, 1), np.where(near, 1, x)
     return np.where(near, np.log(-np.expm1(-low)), np.log1p(-np.exp(-high)))
 
@@ -164,10 +164,10 @@ class Pareto(Continuous):
         return q ** (-1.0 / b)
 
     def _mean(self, b: Any) -> Array:
-        return np.where(plain(b) > 1, b / (b - 1.0), np.inf)
+        return np.where(numbers_of(b) > 1, b / (b - 1.0), np.inf)
 
     def _var(self, b: Any) -> Array:
-        return np.where(plain(b) > 2, b / ((b - 2.0) * (b - 1.0) ** 2), np.inf)
+        return np.where(numbers_of(b) > 2, b / ((b - 2.0) * (b - 1.0) ** 2), np.inf)
 
     def _entropy(self, b: Any) -> Array:
         return 1 + 1.0 / b - np.log(b)
@@ -182,19 +182,19 @@ class Laplace(Continuous):
         return -np.absolute(z) - LOG_2
 
     def _cdf(self, z: Array) -> Array:
-        return mirrored(plain(z) < 0, z, lambda z: 0.5 * np.exp(z), lambda z: 1 - 0.5 * np.exp(-z))
+        return mirrored(numbers_of(z) < 0, z, lambda z: 0.5 * np.exp(z), lambda z: 1 - 0.5 * np.exp(-z))
 
     def _sf(self, z: Array) -> Array:
         return self._cdf(-z)
 
     def _logcdf(self, z: Array) -> Array:
-        return mirrored(plain(z) < 0, z, lambda z: z - LOG_2, lambda z: np.log1p(-0.5 * np.exp(-z)))
+        return mirrored(numbers_of(z) < 0, z, lambda z: z - LOG_2, lambda z: np.log1p(-0.5 * np.exp(-z)))
 
     def _logsf(self, z: Array) -> Array:
         return self._logcdf(-z)
 
     def _ppf(self, q: Array) -> Array:
-        near = plain(q) < 0.5
+        near = numbers_of(q) < 0.5
         low, high = np.where(near, q, 0.25), np.where(near, 0.75, q)
         return np.where(near, np.log(2 * low), -np.log(2 * (1 - high)))
 
@@ -230,7 +230,7 @@ class Cauchy(Continuous):
 
     def _logsf(self, z: Array) -> Array:
         """Far out 1/(πz), whose derivative does not need z²."""
-        far = plain(z) > 1e8
+        far = numbers_of(z) > 1e8
         near, beyond = np.where(far, 0, z), np.where(far, z, 1)
         return np.where(far, -np.log(math.pi * beyond), np.log(np.arctan2(1, near) / math.pi))
 
@@ -305,7 +305,7 @@ class GumbelRight(Continuous):
 
     def _logsf(self, z: Array) -> Array:
         """Far out 1 − exp(−u) is u = e⁻ᶻ, which may be too small for a number."""
-        far = plain(z) > 37
+        far = numbers_of(z) > 37
         return np.where(far, -z, log1mexp(np.exp(-np.where(far, 0, z))))
 
     def _ppf(self, q: Array) -> Array:

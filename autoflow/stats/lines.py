@@ -13,7 +13,7 @@ import numpy as np
 from scipy import special
 
 from ..rules.distributions import log_betainc, log_gammainc, log_stdtr
-from ..rules.shapes import as_array, plain
+from ..rules.shapes import as_array, numbers_of
 from .arguments import Array
 from .continuous import Continuous
 
@@ -62,7 +62,7 @@ class LogNormal(Continuous):
     _name, _shapes, _support = "lognorm", ("s",), (0.0, math.inf)
 
     def _logpdf(self, z: Array, s: Any) -> Array:
-        zero = plain(z) == 0
+        zero = numbers_of(z) == 0
         log = np.log(np.where(zero, 1, z))
         return np.where(zero, -np.inf, -0.5 * (log / s) ** 2 - np.log(s) - log - 0.5 * LOG_2PI)
 
@@ -228,11 +228,11 @@ class StudentsT(Continuous):
         return -special.stdtrit(df, q)
 
     def _mean(self, df: Any) -> Array:
-        return np.where(plain(df) > 1, 0.0, np.inf)
+        return np.where(numbers_of(df) > 1, 0.0, np.inf)
 
     def _var(self, df: Any) -> Array:
-        heavy = np.where(plain(df) > 1, np.inf, np.nan)
-        return np.where(plain(df) > 2, df / np.where(plain(df) > 2, df - 2.0, 1), heavy)
+        heavy = np.where(numbers_of(df) > 1, np.inf, np.nan)
+        return np.where(numbers_of(df) > 2, df / np.where(numbers_of(df) > 2, df - 2.0, 1), heavy)
 
     def _entropy(self, df: Any) -> Array:
         half, more = df / 2, (df + 1) / 2

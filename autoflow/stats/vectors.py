@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from ..rules.shapes import as_array, at_hand, plain
+from ..rules.shapes import as_array, is_on_host, numbers_of
 from ..special import multigammaln
 from .arguments import Array, Distribution, chosen
 from .lines import chi2, gamma
@@ -67,7 +67,7 @@ class Dirichlet(Distribution):
     def _alpha(self, method: str, args: Any, named: Any) -> Array:
         (alpha,) = self._bind(method, args, named)
         alpha = as_array(alpha)
-        if alpha.ndim != 1 or (at_hand(alpha) and not np.all(plain(alpha) > 0)):
+        if alpha.ndim != 1 or (is_on_host(alpha) and not np.all(numbers_of(alpha) > 0)):
             raise ValueError("dirichlet: alpha is a vector of positive numbers")
         return alpha
 
@@ -111,19 +111,19 @@ class MultivariateNormal(Distribution):
         _, cov, _ = self._given("rvs", 0, (mean, cov), {})
         mean = as_array(mean) + np.zeros(cov.shape[0])
         draw = scipy.stats.multivariate_normal.rvs
-        x = np.asarray(draw(plain(mean), plain(cov), size=size, random_state=random_state))
+        x = np.asarray(draw(numbers_of(mean), numbers_of(cov), size=size, random_state=random_state))
         scalar = cov.shape[0] == 1
-        d = (x[..., None] if scalar else x) - plain(mean)
-        noise = np.linalg.solve(np.linalg.cholesky(plain(cov)), d[..., None])
+        d = (x[..., None] if scalar else x) - numbers_of(mean)
+        noise = np.linalg.solve(np.linalg.cholesky(numbers_of(cov)), d[..., None])
         z = mean + (np.linalg.cholesky(cov) @ noise)[..., 0]
         return z[..., 0] if scalar else z
 
     def _given(self, method: str, x: Any, args: Any, named: Any) -> tuple[Array, Array, bool]:
         """x − mean with k as the last axis, cov as a matrix, and whether it may be singular."""
         mean, cov, singular = self._bind(method, args, named)
-        cov, mean = as_array(cov), 0 if plain(mean) is None else mean
-        if cov.ndim == 0 and np.ndim(plain(mean)) == 1:
-            cov = cov * np.eye(np.shape(plain(mean))[0])
+        cov, mean = as_array(cov), 0 if numbers_of(mean) is None else mean
+        if cov.ndim == 0 and np.ndim(numbers_of(mean)) == 1:
+            cov = cov * np.eye(np.shape(numbers_of(mean))[0])
         cov = cov if cov.ndim == 2 else np.diag(cov) if cov.ndim == 1 else cov.reshape(1, 1)
         d = as_array(x) - mean
         return (d if d.ndim and d.shape[-1] == cov.shape[0] else d[..., None]), cov, bool(singular)
@@ -131,11 +131,11 @@ class MultivariateNormal(Distribution):
     def _spanned(self, cov: Array) -> tuple[Array, Array, int]:
         """The eigenvalues of cov that are not 0, their vectors, and how many. What counts as 0 is SciPy's."""
         values, vectors = np.linalg.eigh(cov)
-        size = np.abs(plain(values))
+        size = np.abs(numbers_of(values))
         limit = 1e6 * np.finfo(size.dtype).eps * size.max()
-        if np.min(plain(values)) < -limit:
+        if np.min(numbers_of(values)) < -limit:
             raise ValueError("multivariate_normal: the covariance has a negative eigenvalue")
-        kept = plain(values) > limit
+        kept = numbers_of(values) > limit
         return values[kept], vectors[:, kept], int(kept.sum())
 
     def _on_subspace(self, d: Array, cov: Array) -> Array:
@@ -143,7 +143,7 @@ class MultivariateNormal(Distribution):
         along = d @ vectors
         quadratic = np.sum(d * (d @ np.linalg.pinv(cov, hermitian=True, rcond=1e6 * np.finfo(cov.dtype).eps)), axis=-1)
         z = -0.5 * (quadratic + rank * LOG_2PI + np.sum(np.log(values)))
-        rest = plain(d) - plain(along) @ plain(vectors).T
+        rest = numbers_of(d) - numbers_of(along) @ numbers_of(vectors).T
         inside = np.linalg.norm(rest, axis=-1) < 1e3 * 1e6 * np.finfo(cov.dtype).eps
         return chosen(inside, z, -math.inf, np.asarray(True))
 
@@ -194,9 +194,11 @@ class Wishart(Distribution):
 
         df, scale, p = self._given("rvs", (df, scale), {})
         low = np.linalg.cholesky(scale)
-        x = np.asarray(scipy.stats.wishart.rvs(float(plain(df)), plain(scale), size=size, random_state=random_state))
+        x = np.asarray(
+            scipy.stats.wishart.rvs(float(numbers_of(df)), numbers_of(scale), size=size, random_state=random_state)
+        )
         flat = x.reshape(*x.shape, 1, 1) if p == 1 else x
-        inverse = np.linalg.inv(plain(low))
+        inverse = np.linalg.inv(numbers_of(low))
         a = np.linalg.cholesky(inverse @ flat @ inverse.T)
         squares = chi2._follow(np.diagonal(a, axis1=-2, axis2=-1) ** 2, df - np.arange(p))
         a = np.tril(a, -1) + np.sqrt(squares)[..., None] * np.eye(p)
@@ -209,7 +211,7 @@ class Wishart(Distribution):
         df, scale = [as_array(v) for v in self._bind(method, args, named)]
         scale = scale if scale.ndim == 2 else np.diag(scale) if scale.ndim == 1 else scale.reshape(1, 1)
         p = scale.shape[0]
-        if at_hand(df) and not plain(df) > p - 1:
+        if is_on_host(df) and not numbers_of(df) > p - 1:
             raise ValueError(f"wishart: df is greater than p - 1 = {p - 1}")
         return df, scale, p
 
