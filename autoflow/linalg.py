@@ -4,7 +4,9 @@
     linalg.expm(x), linalg.solve_triangular(x, y, lower=True)
 
 Same names, same arguments (but overwrite_a, overwrite_b and check_finite, which is off), SciPy's values; plain arrays
-give plain results. SciPy is imported at the first call. What NumPy has as well (inv, det, svd ...) is ``np.linalg``.
+give plain results. Of functions of matrices (expm, sqrtm, logm, fractional_matrix_power) the derivatives of every order
+hold for negative, repeated and complex eigenvalues, too: ``rules/matrix_functions.py`` says how. SciPy is imported at
+the first call. What NumPy has as well (inv, det, svd ...) is ``np.linalg``.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from .lazy import list_public
 from .nodes.nodes import Node
 from .rules import of, primitive, rule
 from .rules.decompositions import cholesky_x
+from .rules.matrix_functions import expm, logm, power, scipy_linalg, sqrtm, sylvester
 from .rules.packed import adjoint, dominant, mask
 from .rules.shapes import as_array, sum_to
 from .rules.solving import solve_x, solve_y
@@ -25,81 +28,31 @@ from .rules.solving import solve_x, solve_y
 Array = Any
 Shape = tuple[int, ...]
 __all__ = [
-    "block_diag", "cho_factor", "cho_solve", "cholesky", "expm", "solve", "solve_banded", "solve_sylvester",
-    "solve_triangular", "sqrtm",
+    "block_diag", "cho_factor", "cho_solve", "cholesky", "expm", "fractional_matrix_power", "logm", "solve",
+    "solve_banded", "solve_sylvester", "solve_triangular", "sqrtm",
 ]  # fmt: skip
 __dir__ = list_public(__all__)
 
 # ruff: noqa: E501
 
 
-def scipy_linalg(*arrays: Array) -> tuple[Any, list[Array]]:
-    """scipy.linalg, imported when it is needed, and these operands as it takes them.
-
-    LAPACK computes in single and double precision. Half precision becomes single here: SciPy gave that result always,
-    and from 1.18 on it wants the caller to cast. Of long double SciPy is not of one mind: some functions round such
-    numbers, some fail.
-    """
-    if any([x.dtype.char in "gG" for x in arrays]):
-        raise TypeError("scipy.linalg computes in single and double precision: use x.astype(np.float64)")
-    try:
-        import scipy.linalg
-    except ImportError as error:
-        raise ImportError("af.linalg computes with SciPy, which is not installed: pip install scipy") from error
-    return scipy.linalg, [x.astype(np.float32) if x.dtype == np.float16 else x for x in arrays]
-
-
 # ---------------------------------------------------------------- functions of a matrix
 
 
-@primitive
-def expm(A: Array) -> Node:  # noqa: N803 - SciPy's name
-    """The exponential of a matrix, 1 + A + A²/2 + ..., or of every matrix of a stack.
-
-    >>> import autoflow as af
-    >>> from autoflow import linalg
-    >>> x = af.Variable([[0.0, 1.0], [0.0, 0.0]])
-    >>> linalg.expm(x).backward()
-    >>> x.grad
-    array([[1.5       , 1.        ],
-           [2.16666667, 1.5       ]])
-    """
-    scipy, (A,) = scipy_linalg(A)  # noqa: N806
-    return scipy.expm(A)
-
-
-@primitive
-def sqrtm(A: Array) -> Node:  # noqa: N803
-    """The square root of a matrix, z z = A; complex if A has negative eigenvalues. NaN may come back for a singular A.
+def fractional_matrix_power(A: Any, t: Any) -> Node:  # noqa: N803 - SciPy's name
+    """A to the power t, e^(t log A); of a whole t by products, as :func:`numpy.linalg.matrix_power`. Gradients flow to
+    both: to t if it is a node. A may be a stack; where it has negative eigenvalues the result is complex.
 
     >>> from autoflow import linalg
-    >>> linalg.sqrtm(np.diag([4.0, 9.0]))
+    >>> linalg.fractional_matrix_power(np.diag([4.0, 9.0]), 0.5)
     array([[2., 0.],
            [0., 3.]])
     """
-    scipy, (A,) = scipy_linalg(A)  # noqa: N806
-    return scipy.sqrtm(A)
+    x: Any = as_array(A)
+    if not hasattr(t, "requires_grad") and t == int(t):
+        return np.linalg.matrix_power(x, int(t))
+    return power(x, as_array(t))
 
-
-def through_blocks(function: Any) -> Any:
-    """The derivative of any analytic function f of a matrix, by f itself: f of the block matrix [x e; 0 x] is
-    [f(x) df; 0 f(x)] with the derivative df in direction e. Backwards it is the same with xᵀ in place of x.
-
-    Source: R. Mathias, "A chain rule for matrix functions and applications", 1996.
-    """
-
-    def derivative(g: Array, x: Array) -> Array:
-        n, t = x.shape[-1], x.mT
-        upper, lower = np.concatenate([t, g], axis=-1), np.concatenate([0 * t, t], axis=-1)
-        return function(np.concatenate([upper, lower], axis=-2))[..., :n, n:]
-
-    return derivative
-
-
-# fmt: off
-rule(expm, "x", "expm", r"e^{$x}", x=through_blocks(expm), domain=(-1.0, 1.0), examples=(of((3, 3)), of((2, 2, 2)), of((1, 1))))
-rule(sqrtm, "x", "sqrtm", r"$x^{1/2}", x=through_blocks(sqrtm), examples=(of((3, 3), prepare=dominant), of((2, 2, 2), prepare=dominant)))
-# fmt: on
 
 # ---------------------------------------------------------------- linear systems
 
@@ -233,28 +186,17 @@ rule(cholesky, "a | lower=False", "chol", r"\operatorname{chol} $a", holomorphic
      examples=(of((3, 3), prepare=dominant), of((2, 2), prepare=dominant, lower=True)))  # fmt: skip
 
 
-@primitive
-def solve_sylvester(a: Array, b: Array, q: Array) -> Node:
-    """The x with a x + x b = q, for matrices a (m, m), b (n, n), q (m, n).
+def solve_sylvester(a: Any, b: Any, q: Any) -> Node:
+    """The x with a x + x b = q, for matrices a (m, m), b (n, n), q (m, n). NaN if an eigenvalue of a and one of b add
+    up to 0, so that there is no x, or no single one.
 
     >>> from autoflow import linalg
     >>> linalg.solve_sylvester(np.eye(2), np.eye(2), np.array([[2.0, 4.0], [6.0, 8.0]]))
     array([[1., 2.],
            [3., 4.]])
     """
-    dtype = np.result_type(a, b, q)  # SciPy 1.17 gives wrong numbers for a complex a and a real b
-    scipy, operands = scipy_linalg(*[np.asarray(x, dtype) for x in (a, b, q)])
-    return scipy.solve_sylvester(*operands)
+    return sylvester(as_array(a), as_array(b), as_array(q))
 
-
-def sylvester_q(g: Array, a: Array, b: Array) -> Array:
-    """The adjoint equation, aᴴ y + y bᴴ = g: dL/dq = y, dL/da = -y xᴴ, dL/db = -xᴴ y."""
-    return solve_sylvester(adjoint(a), adjoint(b), g)
-
-
-rule(solve_sylvester, "a b q", "sylvester", r"\operatorname{sylvester}($a, $b, $q)", domain=(-1.0, 1.0), holomorphic=False,
-     q=sylvester_q, a=lambda g, a, b, z: -sylvester_q(g, a, b) @ adjoint(z), b=lambda g, a, b, z: -adjoint(z) @ sylvester_q(g, a, b),
-     examples=(of((3, 3), (2, 2), (3, 2), prepare=dominant),))  # fmt: skip
 
 # ---------------------------------------------------------------- banded and block matrices
 

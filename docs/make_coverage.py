@@ -61,8 +61,8 @@ SCIPY = """
 
 The special functions of SciPy are ufuncs, so NumPy asks nodes about them: `scipy.special.erf(x)` is recorded as
 `np.exp(x)` is. Most other functions of SciPy take the numbers of a node without asking; `af.linalg`, `af.special`,
-`af.stats`, `af.signal` and `af.integrate` have some of them for nodes, under the same names. Shape parameters are
-refused where the derivative by them has no formula.
+`af.stats`, `af.signal` and `af.integrate` have some of them for nodes, under the same names. Orders (of
+Bessel functions) and counts (of the binomial distribution) have no derivative, and nodes there are refused by name.
 
 | function | autoflow | | autograd |
 |---|---|---|---|
@@ -132,8 +132,7 @@ def scipy_rows() -> list[tuple[str, str, str]]:
             thing = getattr(module, name)
             methods = [m for m in dir(thing) if not m.startswith("_")] if space == "stats" else [""]
             for method in methods:
-                if method not in ("support", "middle"):
-                    found[f"{space}.{name}.{method}".rstrip(".")] = "twin", f"`af.{space}.{name}`"
+                found[f"{space}.{name}.{method}".rstrip(".")] = "twin", f"`af.{space}.{name}`"
     return [(name, *found[name]) for name in sorted(found)]
 
 

@@ -37,8 +37,11 @@ class Finder(doctest.DocTestFinder):
 
 
 @pytest.fixture(autouse=True)
-def rows_of_the_table():
-    """Examples may add rows: other tests go through the table."""
+def rows_of_the_table(request):
+    """Examples may add rows: other tests go through the table. Those of a module that is imported here stay."""
+    name = getattr(request.node, "callspec", None) and request.node.callspec.params.get("name")
+    if name in MODULES:
+        importlib.import_module(name)
     before = dict(RULES)
     yield
     for function in RULES.keys() - before.keys():

@@ -25,7 +25,9 @@ C = A + 1j * RNG.normal(size=(3, 3)) / 3
 S = np.stack([A, A.T])
 
 
-@pytest.mark.parametrize("name", ["expm", "sqrtm", "general", "triangular", "cholesky", "solve_sylvester", "banded"])
+@pytest.mark.parametrize("name", [
+    "expm", "sqrtm", "logm", "power", "general", "triangular", "cholesky", "sylvester", "banded",
+])  # fmt: skip
 @pytest.mark.slow
 def test_rows(name):
     check_row(RULES[getattr(linalg, name)])
@@ -33,6 +35,7 @@ def test_rows(name):
 
 CALLS = [
     ("expm", (A / 9,), {}), ("expm", (S / 9,), {}), ("expm", (C / 9,), {}), ("sqrtm", (A,), {}), ("sqrtm", (-A,), {}), ("sqrtm", (C,), {}),
+    *[("logm", (x,), {}) for x in (A, -A, C, S)], *[("fractional_matrix_power", (x, t), {}) for x in (A, -A, C, S) for t in (0.3, -1.5, 2)],
     *[("solve", (A, B), {"assume_a": kind, "lower": lower}) for kind in ("gen", "sym", "her", "diagonal", "tridiagonal") for lower in (False, True)],
     *[("solve", (A, V), {"assume_a": kind, "transposed": t}) for kind in ("upper triangular", "lower triangular", None) for t in (False, True)],
     ("solve", (A, V), {"assume_a": "pos"}), ("solve", (S, B), {}), ("solve", (C, V), {"assume_a": "her"}), ("solve", (C, V), {"assume_a": "sym"}),

@@ -1,4 +1,4 @@
-"""af.special and af.stats: SciPy's values, and the derivatives that differences of them give."""
+"""af.special, af.signal, af.integrate: SciPy's values, and the derivatives that differences of them give."""
 
 import subprocess
 import sys
@@ -7,14 +7,11 @@ import numpy as np
 import pytest
 
 scipy_special = pytest.importorskip("scipy.special")
-scipy_stats = pytest.importorskip("scipy.stats")
 
 import autoflow as af  # noqa: E402
-from autoflow import special, stats  # noqa: E402
-from autoflow.errors import NoRuleError  # noqa: E402
+from autoflow import special  # noqa: E402
 
 X = np.array([0.25, 0.7, 0.95])
-WIDE = np.array([-0.3, 0.2, 0.7, 1.2, 3.0])
 A = np.array([[0.3, -1.2, 2.0], [0.7, 0.1, -0.4]]) * 3
 
 
@@ -80,77 +77,7 @@ def test_multigammaln_knows_its_domain():
         special.multigammaln(af.Variable(0.5), 3)
 
 
-# -- distributions ----------------------------------------------------------------------------------------------------
-
-SHAPES = {"norm": (), "expon": (), "gamma": (1.5,), "chi2": (3.0,), "beta": (1.5, 2.5), "t": (3.0,)}
-
-
-@pytest.mark.parametrize("name", SHAPES)
-@pytest.mark.parametrize("method", ["pdf", "logpdf", "cdf", "logcdf", "sf", "logsf"])
-def test_distribution(name, method):
-    ours, theirs = (getattr(getattr(space, name), method) for space in (stats, scipy_stats))
-    shapes, x = SHAPES[name], WIDE if method in ("pdf", "cdf") else X
-    check(lambda x: ours(x, *shapes, loc=0.1, scale=1.3), lambda x: theirs(x, *shapes, loc=0.1, scale=1.3), x)
-    check(lambda m: ours(x, *shapes, loc=m, scale=1.3), lambda m: theirs(x, *shapes, loc=m, scale=1.3), 0.1)
-    check(lambda s: ours(x, *shapes, loc=0.1, scale=s), lambda s: theirs(x, *shapes, loc=0.1, scale=s), 1.3)
-    for k in range(len(shapes)):
-
-        def with_shape(f, v, k=k):
-            return f(x, *shapes[:k], v, *shapes[k + 1 :], loc=0.1, scale=1.3)
-
-        if "pdf" in method:
-            check(lambda v: with_shape(ours, v), lambda v: with_shape(theirs, v), shapes[k])
-        else:
-            with pytest.raises((NoRuleError, TypeError)):
-                with_shape(ours, af.Variable(shapes[k]))
-
-
-def test_outside_of_the_support():
-    x = af.Variable([-1.0, 2.0])
-    z = stats.beta.pdf(x, 0.5, 0.5)
-    assert z.value.tolist() == [0.0, 0.0]
-    z.sum().backward()
-    assert x.grad.tolist() == [0.0, 0.0]
-    assert stats.expon.logpdf(x).value.tolist() == [-np.inf, -2.0]
-
-
-def test_tails_of_the_normal_distribution():
-    x = af.Variable(-40.0)
-    stats.norm.logcdf(x).backward()
-    np.testing.assert_allclose(x.grad, 40.02496884, rtol=1e-9)
-    assert stats.norm.sf(af.Variable(30.0)).value == scipy_stats.norm.sf(30.0)
-
-
-@pytest.mark.parametrize("method", ["pmf", "logpmf", "cdf"])
-def test_poisson(method):
-    ours, theirs = getattr(stats.poisson, method), getattr(scipy_stats.poisson, method)
-    check(lambda m: ours([0, 2, 5], m), lambda m: theirs([0, 2, 5], m), 2.5)
-    assert ours(2.5, 1.0) == theirs(2.5, 1.0)
-
-
-def test_dirichlet():
-    x, alpha = np.array([0.2, 0.3, 0.5]), np.array([1.5, 2.0, 0.7])
-    check(lambda a: stats.dirichlet.logpdf(x, a), lambda a: scipy_stats.dirichlet.logpdf(x, a), alpha)
-    check(lambda a: stats.dirichlet.pdf(x, a), lambda a: scipy_stats.dirichlet.pdf(x, a), alpha)
-
-
-def test_multivariate_normal():
-    x, mean, cov = np.array([[0.1, 0.5], [1.0, -1.0]]), np.array([0.3, 0.2]), np.array([[2.0, 0.3], [0.3, 1.0]])
-    ours, theirs = stats.multivariate_normal, scipy_stats.multivariate_normal
-    check(lambda m: ours.logpdf(x, m, cov), lambda m: theirs.logpdf(x, m, cov), mean)
-    check(lambda x: ours.pdf(x, mean, cov), lambda x: theirs.pdf(x, mean, cov), x)
-    check(lambda v: ours.logpdf(x, mean, v @ v.T), lambda v: theirs.logpdf(x, mean, v @ v.T), np.linalg.cholesky(cov))
-    check(lambda v: ours.entropy(mean, v @ v.T), lambda v: theirs(mean, v @ v.T).entropy(), np.linalg.cholesky(cov))
-    check(lambda s: ours.logpdf(x, mean, s), lambda s: theirs.logpdf(x, mean, s), [1.5, 0.7])
-    check(lambda s: ours.logpdf(X[:, None], 0, s), lambda s: theirs.logpdf(X, 0, s), 1.5)
-
-
-def test_a_maximum_likelihood():
-    """The gradient by mean and deviation vanishes at those of the data."""
-    data = np.array([1.0, 2.0, 4.0, 7.0])
-    f = lambda m, s: -stats.norm.logpdf(data, loc=m, scale=s).sum()  # noqa: E731
-    slopes = [af.grad(f, argnums=k)(data.mean(), data.std()) for k in (0, 1)]
-    np.testing.assert_allclose(slopes, 0, atol=1e-13)
+# -- without SciPy -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["special", "stats"])

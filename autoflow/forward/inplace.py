@@ -64,7 +64,7 @@ def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], 
     constants: dict[int, Any] = {}
     for k, v in enumerate(inputs):
         if k >= rule.operands:
-            values.append(plain_option(v))
+            values.append(plain_option(v, rule, k))
             continue
         value, record, shown, _ = operand(v)
         values.append(value)

@@ -150,7 +150,7 @@ def apply(rule: Rule, args: tuple[Any, ...], options: dict[str, Any] = NO_OPTION
     for k in range(n, len(inputs)):
         option = inputs[k]
         if type(option) not in SIMPLE and not (type(option) is tuple and SIMPLE.issuperset(map(type, option))):
-            option = plain_option(option)
+            option = plain_option(option, rule, k)
             if isinstance(option, (tuple, list)) or type(option) in NODE_TYPES:
                 unsafe.append(k)
         values.append(option)
@@ -167,7 +167,7 @@ def apply_one(rule: Rule, x: Any, parent: Any, inputs: tuple[Any, ...]) -> Any:
     options = inputs[1:]
     for option in options:
         if type(option) not in SIMPLE and not (type(option) is tuple and SIMPLE.issuperset(map(type, option))):
-            options = tuple([plain_option(v) for v in options])
+            options = tuple([plain_option(v, rule, k) for k, v in enumerate(options, 1)])
             unsafe = [k for k, v in enumerate(options, 1) if isinstance(v, (tuple, list)) or type(v) in NODE_TYPES]
             if unsafe:
                 values = [x._value, *options]
@@ -289,11 +289,16 @@ def is_view_of(result: Array, value: Array) -> bool:
     return base is not None and (base is value or base is value.base)
 
 
-def plain_option(option: Any) -> Any:
-    """An option without nodes in it. Indices may be nodes, also inside tuples and lists; no gradient flows to them."""
+def plain_option(option: Any, rule: Rule | None = None, k: int = 0) -> Any:
+    """An option without nodes in it: of ``rule`` its k-th argument. Indices may be nodes, also inside tuples and lists;
+    no gradient flows to them."""
     if isinstance(option, (NodeRole, tuple, list)) and holds_node(option):
+        what = (
+            "a node with a history stands" if rule is None else f"{rule.name} got a node with a history as its argument"
+        )
+        which = "" if rule is None else f" {rule.names[k]!r},"
         raise NoRuleError(
-            "a node with a history stands where no derivative is known (as an index, initial=, a shape ...), and its "
+            f"{what}{which} where no derivative is known (as an index, an order, initial=, a shape ...), and its "
             "gradient would be lost. Use x.value or af.stop_gradient(x) there if that is meant."
         )
     option = value_of(option)

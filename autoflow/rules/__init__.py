@@ -16,7 +16,8 @@
     decompositions.py eigenvalues, singular values, QR; packed.py: how functions with several results are written
 
 Read when the first function of SciPy meets a node: special.py, with parameters.py (how its rows are written),
-bessel.py, elliptic.py, orthogonal.py, distributions.py. And outside.py is about NumPy's functions that have no row,
+bessel.py, elliptic.py, orthogonal.py, distributions.py with incomplete.py; with autoflow.linalg: matrix_functions.py,
+e^x and √x of matrices. And outside.py is about NumPy's functions that have no row,
 versions.py about what differs between the versions of NumPy.
 """
 

@@ -103,35 +103,38 @@ def airy_part(x: Array, k: int) -> Array:
     return special.airy(x)[k]
 
 
-@primitive
-def cylinder_part(x: Array, v: Any, k: int, which: str) -> Array:
-    """A parabolic cylinder function, or its derivative."""
-    return getattr(special, which)(v, x)[k]
-
-
 def airy_x(g: Array, x: Array, z: Array, k: int) -> Array:
     """Ai'' = x Ai, and so for Bi."""
     return g * (x * airy_part(x, k - 1) if k % 2 else airy_part(x, k + 1))
 
 
-def cylinder_x(g: Array, x: Array, v: Any, k: int, which: str) -> Array:
-    """w'' = (x²/4 − v − 1/2) w of Dᵥ and Vᵥ, w'' = (v − x²/4) w of W (DLMF 12.2)."""
-    if not k:
-        return g * cylinder_part(x, v, 1, which)
-    weight = v - x * x / 4 if which == "pbwa" else x * x / 4 - v - 0.5
-    return g * (weight * cylinder_part(x, v, 0, which))
-
-
 rule(airy_part, "x | k", "Ai", r"\operatorname{Airy}_{$k}\left($x\right)", x=airy_x, elementwise=True, name="airy",
      examples=tuple([of((3,), k=k) for k in range(4)]))  # fmt: skip
 COMPOSED[special.airy] = lambda x: tuple([airy_part(x, k) for k in range(4)])
-rule(cylinder_part, "x | v k which", "D", r"D_{$v}\left($x\right)", x=cylinder_x, elementwise=True, name="cylinder",
-     examples=tuple([of((3,), v=1.0, k=k, which=which) for k in range(2) for which in ("pbdv", "pbvv", "pbwa")]))  # fmt: skip
 
 
-def add_cylinder(which: str) -> None:
-    """Both results of pbdv, pbvv or pbwa."""
-    COMPOSED[getattr(special, which)] = lambda v, x: tuple([cylinder_part(x, v, k, which) for k in range(2)])
+def add_cylinder(name: str) -> None:
+    """Both results of pbdv, pbvv or pbwa: w, and its derivative w'.
+
+    w'' = (x²/4 − v − 1/2) w of Dᵥ and Vᵥ, w'' = (v − x²/4) w of W (DLMF 12.2).
+    """
+    ufunc = getattr(special, name)
+
+    def compute(x: Array, v: Any, k: int) -> Array:
+        return ufunc(v, x)[k]
+
+    compute.__name__ = compute.__qualname__ = name
+    part = primitive(compute)
+
+    def cylinder_x(g: Array, x: Array, v: Any, k: int) -> Array:
+        if not k:
+            return g * part(x, v, 1)
+        weight = v - x * x / 4 if name == "pbwa" else x * x / 4 - v - 0.5
+        return g * (weight * part(x, v, 0))
+
+    rule(part, "x | v k", "D", r"D_{$v}\left($x\right)", x=cylinder_x, elementwise=True, name=name,
+         examples=tuple([of((3,), v=1.0, k=k) for k in range(2)]))  # fmt: skip
+    COMPOSED[ufunc] = lambda v, x: tuple([part(x, v, k) for k in range(2)])
 
 
 for each in ("pbdv", "pbvv", "pbwa"):

@@ -78,7 +78,7 @@ def lstsq_x(g: Array, x: Array, y: Array, z: Array, rcond: Any) -> Array:
     w, r = adjoint(p) @ gz, _columns(y) - x @ solution
     sent = r @ adjoint(p @ w) - (w + 2 * r * np.real(gr)) @ adjoint(solution)
     sent = sent + (adjoint(p) @ solution) @ adjoint(gz - p @ (x @ gz))
-    if np.any(numbers_of(gs)):
+    if np.any(numbers_of(gs)) or getattr(gs, "requires_grad", False):  # differentiated again, a g of 0 counts as well
         u, _, vh = np.linalg.svd(x, full_matrices=False)
         sent = sent + (u * np.real(gs)) @ vh
     return sent

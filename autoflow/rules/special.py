@@ -4,14 +4,14 @@ SciPy's special functions are ufuncs, so NumPy asks nodes about them as it does 
 those of the NIST Digital Library of Mathematical Functions, cited as (DLMF 7.10.1) at https://dlmf.nist.gov. They are
 written with functions that have rows themselves, so they can be differentiated again.
 
-Orders and shape parameters (``v`` of jv, ``a`` of gammainc) are options: their derivatives have no formula, and a node
-there is refused. Some functions of SciPy are no ufuncs and turn nodes into plain arrays before anybody is asked
+Orders and counts (``v`` of jv, ``k`` of pdtr) are options: a node there is refused, by the function's and the argument's
+names. The parameters of the incomplete integrals (``a`` of gammainc) do have derivatives: ``incomplete.py``. Some functions of SciPy are no ufuncs and turn nodes into plain arrays before anybody is asked
 (softmax, log_softmax, polygamma, multigammaln), or copy the numbers halfway and are refused (logsumexp):
 ``autoflow.special`` has them for nodes.
 
 Here are elementary functions, error functions, entropies and gamma; the rest is in ``bessel.py`` (Bessel, Airy, Struve,
 Kelvin), ``elliptic.py`` (elliptic and other integrals, hypergeometric functions), ``orthogonal.py`` (polynomials) and
-``distributions.py``. :data:`WITHOUT` says why some have no row.
+``distributions.py`` with ``incomplete.py``. :data:`WITHOUT` says why some have no row.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ rule(special.loggamma, "x",   "log Γ",  r"\log \Gamma\left($x\right)",      x=l
 rule(special.psi,      "x",   "ψ",      r"\psi\left($x\right)",             x=lambda g, x: g * zeta(2.0, real(x)),                 domain=(0.7, 3.0))
 rule(special.beta,     "x y", "B",      r"B\left($x, $y\right)",            x=lambda g, x, y, z: g * (z * (special.psi(x) - special.psi(x + y))), y=lambda g, x, y, z: g * (z * (special.psi(y) - special.psi(x + y))), domain=(0.7, 3.0))
 rule(special.betaln,   "x y", "log B",  r"\log B\left($x, $y\right)",       x=lambda g, x, y: g * (special.psi(x) - special.psi(x + y)),          y=lambda g, x, y: g * (special.psi(y) - special.psi(x + y)),          domain=(0.7, 3.0))
-with_parameters(zeta, "x | s", "ζ", r"\zeta\left($s, $x\right)",            x=lambda g, x, s: g * (-s * zeta(s + 1.0, real(x))),   domain=(0.7, 3.0), at={"s": 2.0})
+with_parameters(zeta, "x | s", "ζ", r"\zeta\left($s, $x\right)",            x=lambda g, x, s: g * (-s * zeta(s + 1.0, real(x))),   domain=(0.7, 3.0), at={"s": 2.0}, name="zeta")
 rule(special.rgamma,   "x",   "1/Γ",    r"\frac{1}{\Gamma\left($x\right)}", x=lambda g, x: g * slope_of_rgamma(x),             domain=(0.7, 3.0))
 rule(special.gammasgn, "x",   "sgn Γ",  r"\operatorname{sgn} \Gamma\left($x\right)", x=zero,                                   domain=(0.7, 3.0))
 rule(special.poch,     "x y", "poch",   r"\frac{\Gamma\left($x + $y\right)}{\Gamma\left($x\right)}", x=lambda g, x, y, z: g * (z * (special.psi(x + y) - special.psi(x))), y=lambda g, x, y, z: g * (z * special.psi(x + y)), domain=(0.7, 1.8))

@@ -1,0 +1,216 @@
+"""All methods of a distribution on the line, by its standard form: z = (x − loc)/scale.
+
+A subclass says for the standard form, with its shape parameters: ``_support``, ``_logpdf``, ``_cdf``, ``_sf``, ``_ppf``
+and ``_isf`` (the inverses of the last two), ``_mean``, ``_var``, ``_entropy``; and ``_logcdf``, ``_logsf`` where the
+logarithm of ``_cdf``, ``_sf`` would vanish or lose digits. Where loc and scale come in is written here, once.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..rules.shapes import as_array, numbers_of
+from .arguments import Array, Distribution, chosen, floats, harmless, has_history, size_of
+
+
+class Continuous(Distribution):
+    """A distribution of real numbers."""
+
+    _shapes: tuple[str, ...] = ()
+    _support: tuple[float, float] = (-math.inf, math.inf)
+    _middle = 0.5  # a point inside of every support but that of pareto
+    _defaults = ("loc", 0), ("scale", 1)
+
+    def __init_subclass__(cls) -> None:
+        cls._parameters = (*cls._shapes, "loc", "scale")
+
+    # -- the standard form ---------------------------------------------------------------------------------------------
+
+    def _valid(self, *shapes: Any) -> Any:
+        """Is there such a distribution? Plain."""
+        ok: Any = True
+        for value in shapes:
+            ok = ok & (numbers_of(value) > 0)
+        return ok
+
+    def _logpdf(self, z: Array, *shapes: Any) -> Array:
+        raise NotImplementedError
+
+    def _cdf(self, z: Array, *shapes: Any) -> Array:
+        raise NotImplementedError
+
+    def _sf(self, z: Array, *shapes: Any) -> Array:
+        raise NotImplementedError
+
+    def _logcdf(self, z: Array, *shapes: Any) -> Array:
+        return np.log(self._cdf(z, *shapes))
+
+    def _logsf(self, z: Array, *shapes: Any) -> Array:
+        return np.log(self._sf(z, *shapes))
+
+    def _ppf(self, q: Array, *shapes: Any) -> Array:
+        raise NotImplementedError
+
+    def _isf(self, q: Array, *shapes: Any) -> Array:
+        raise NotImplementedError
+
+    def _mean(self, *shapes: Any) -> Any:
+        raise NotImplementedError
+
+    def _var(self, *shapes: Any) -> Any:
+        raise NotImplementedError
+
+    def _entropy(self, *shapes: Any) -> Any:
+        raise NotImplementedError
+
+    # -- at a point ----------------------------------------------------------------------------------------------------
+
+    def _at(
+        self, method: str, x: Any, args: Any, named: Any, *, closed: bool, below: float, above: float, call: str = ""
+    ) -> Array:
+        """The standard form's method at z inside of the support, with its ends or without; ``below``, ``above``."""
+        *shapes, loc, scale = self._bind(call or method[1:], args, named)
+        x = floats(x)
+        with np.errstate(all="ignore"):  # outside of the support, and of parameters that make no distribution
+            z = x if _is(loc, 0) else x - loc
+            z = z if _is(scale, 1) else z / scale
+            at, (low, high) = numbers_of(z), self._support
+            ok = self._valid(*shapes) & (numbers_of(scale) > 0) & (at == at)
+            inside = (at >= low) & (at <= high) if closed else (at > low) & (at < high)
+            if not closed or not (math.isinf(low) and math.isinf(high)):
+                z = harmless(inside, z, self._middle)
+            value = getattr(self, method)(z, *shapes)
+            if method == "_logpdf" and not _is(scale, 1):
+                value = value - np.log(scale)
+            otherwise: Any = below if below == above else np.where(at < high, below, above)
+            return chosen(inside, value, otherwise, ok)
+
+    def logpdf(self, x: Any, *args: Any, **named: Any) -> Array:
+        """The logarithm of the density; −∞ outside of the support. Shapes broadcast."""
+        return self._at("_logpdf", x, args, named, closed=True, below=-math.inf, above=-math.inf)
+
+    def pdf(self, x: Any, *args: Any, **named: Any) -> Array:
+        """The density; 0 outside of the support."""
+        minus = -math.inf
+        return np.exp(self._at("_logpdf", x, args, named, closed=True, below=minus, above=minus, call="pdf"))
+
+    def cdf(self, x: Any, *args: Any, **named: Any) -> Array:
+        """The probability of at most x."""
+        return self._at("_cdf", x, args, named, closed=False, below=0.0, above=1.0)
+
+    def sf(self, x: Any, *args: Any, **named: Any) -> Array:
+        """The probability of more than x, exact where 1 − cdf is 0."""
+        return self._at("_sf", x, args, named, closed=False, below=1.0, above=0.0)
+
+    def logcdf(self, x: Any, *args: Any, **named: Any) -> Array:
+        """The logarithm of cdf."""
+        return self._at("_logcdf", x, args, named, closed=False, below=-math.inf, above=0.0)
+
+    def logsf(self, x: Any, *args: Any, **named: Any) -> Array:
+        """The logarithm of sf."""
+        return self._at("_logsf", x, args, named, closed=False, below=0.0, above=-math.inf)
+
+    def _inverse(self, method: str, q: Any, args: Any, named: Any, ends: tuple[float, float]) -> Array:
+        """loc + scale times the standard form's quantile."""
+        *shapes, loc, scale = self._bind(method[1:], args, named)
+        q = floats(q)
+        with np.errstate(all="ignore"):
+            at = numbers_of(q)
+            ok = self._valid(*shapes) & (numbers_of(scale) > 0) & (at >= 0) & (at <= 1)
+            inside = (at > 0) & (at < 1)
+            z = getattr(self, method)(harmless(inside, q, 0.5), *shapes)
+            z = chosen(inside, z, np.where(at == 0, *ends), ok)
+            return self._moved(z, loc, scale)
+
+    def ppf(self, q: Any, *args: Any, **named: Any) -> Array:
+        """The quantile: the x with cdf(x) = q. NaN where q is no probability."""
+        return self._inverse("_ppf", q, args, named, self._support)
+
+    def isf(self, q: Any, *args: Any, **named: Any) -> Array:
+        """The x with sf(x) = q."""
+        return self._inverse("_isf", q, args, named, self._support[::-1])
+
+    @staticmethod
+    def _moved(z: Array, loc: Any, scale: Any) -> Array:
+        z = z if _is(scale, 1) else z * scale
+        return z if _is(loc, 0) else z + loc
+
+    # -- of the parameters ---------------------------------------------------------------------------------------------
+
+    def _moment(self, method: str, args: Any, named: Any) -> tuple[Array, Any, Any]:
+        """The standard form's number, loc and scale."""
+        *shapes, loc, scale = self._bind(method[1:], args, named)
+        with np.errstate(all="ignore"):
+            ok = self._valid(*shapes) & (numbers_of(scale) > 0)
+            return chosen(ok, getattr(self, method)(*shapes), np.nan, ok), loc, scale
+
+    def mean(self, *args: Any, **named: Any) -> Array:
+        """The expectation of x."""
+        return as_array(self._moved(*self._moment("_mean", args, named)))
+
+    def var(self, *args: Any, **named: Any) -> Array:
+        """The variance."""
+        z, _, scale = self._moment("_var", args, named)
+        return as_array(z * scale * scale)
+
+    def std(self, *args: Any, **named: Any) -> Array:
+        """The standard deviation."""
+        z, _, scale = self._moment("_var", args, named)
+        return as_array(np.sqrt(z) * scale)
+
+    def entropy(self, *args: Any, **named: Any) -> Array:
+        """The expectation of −logpdf(x)."""
+        z, _, scale = self._moment("_entropy", args, named)
+        return as_array(z + np.log(scale))
+
+    def median(self, *args: Any, **named: Any) -> Array:
+        """The quantile of 1/2."""
+        return self.ppf(0.5, *args, **named)
+
+    # -- draws ---------------------------------------------------------------------------------------------------------
+
+    def rvs(self, *args: Any, size: Any = None, random_state: Any = None, **named: Any) -> Array:
+        """Draws: SciPy's, for the same parameters and ``random_state``, and they move with nodes among the parameters.
+
+        x = loc + scale z moves with loc and scale. With a shape parameter a draw z moves so that its cdf stays as it
+        is: it is computed again as the quantile of its own probability, equal up to rounding.
+
+        >>> import autoflow as af
+        >>> from autoflow import stats
+        >>> scale = af.Variable(2.0)
+        >>> x = stats.expon.rvs(0.0, scale, size=3, random_state=0)
+        >>> x.sum().backward()
+        >>> bool(scale.grad == x.sum().value / 2)
+        True
+        """
+        import scipy.stats
+
+        places = len(self._parameters)
+        if len(args) == places + 1 and size is None:  # SciPy's order: shapes, loc, scale, size
+            args, size = args[:-1], args[-1]
+        *shapes, loc, scale = self._bind("rvs", args, named)
+        if not np.all(self._valid(*shapes) & (numbers_of(scale) >= 0)):
+            raise ValueError(f"af.stats.{self._name}.rvs: there is no such distribution (a parameter is out of range)")
+        fixed = [numbers_of(v) for v in shapes]
+        z = getattr(scipy.stats, self._name).rvs(
+            *fixed, size=size_of(size, *shapes, loc, scale), random_state=random_state
+        )
+        return self._moved(self._follow(z, *shapes), loc, scale)
+
+    def _follow(self, z: Array, *shapes: Any) -> Array:
+        """Draws of the standard form as quantiles that move with the shape parameters."""
+        if not has_history(*shapes):
+            return z
+        z, fixed = as_array(z), [numbers_of(v) for v in shapes]
+        lower = self._cdf(z, *fixed)
+        below = lower < 0.5
+        low, high = np.where(below, lower, 0.25), np.where(below, 0.25, self._sf(z, *fixed))
+        return np.where(below, self._ppf(low, *shapes), self._isf(high, *shapes))
+
+
+def _is(value: Any, number: int) -> bool:
+    """Is it the default? Then nothing is computed with it, and a picture of the graph has a box less."""
+    return type(value) is int and value == number

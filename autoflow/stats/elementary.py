@@ -1,0 +1,358 @@
+"""Distributions of real numbers whose functions are exponentials, logarithms and powers.
+
+Each by its standard form: see ``continuous.py`` for what a class says. p, q stand for what ``_cdf`` and ``_sf`` give.
+Tails are written so that neither end is a difference from 1: ``_sf`` is never 1 − ``_cdf``, and the logarithms reach as
+far as numbers do.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from ..rules.shapes import numbers_of
+from .arguments import Array
+from .continuous import Continuous
+
+LOG_2, EULER = math.log(2), np.euler_gamma
+
+
+def log1mexp(x: Array) -> Array:
+    """log(1 − e⁻ˣ) for x > 0, exact at both ends: M. Mächler, "Accurately computing log(1 − exp(−|a|))", 2012."""
+    near = numbers_of(x) < LOG_2
+    low, high = np.where(near, x, 1), np.where(near, 1, x)
+    return np.where(near, np.log(-np.expm1(-low)), np.log1p(-np.exp(-high)))
+
+
+def mirrored(near: Array, z: Array, f: Any, g: Any) -> Array:
+    """f(z) where ``near``, else g(z), and each is computed of harmless numbers where it does not count."""
+    return np.where(near, f(np.where(near, z, -1)), g(np.where(near, 1, z)))
+
+
+class Uniform(Continuous):
+    """``uniform``: from loc to loc + scale."""
+
+    _name, _support = "uniform", (0.0, 1.0)
+
+    def _logpdf(self, z: Array) -> Array:
+        return 0.0 * z
+
+    def _cdf(self, z: Array) -> Array:
+        return 1.0 * z
+
+    def _sf(self, z: Array) -> Array:
+        return 1 - z
+
+    def _logsf(self, z: Array) -> Array:
+        return np.log1p(-z)
+
+    def _ppf(self, q: Array) -> Array:
+        return 1.0 * q
+
+    def _isf(self, q: Array) -> Array:
+        return 1 - q
+
+    def _mean(self) -> float:
+        return 0.5
+
+    def _var(self) -> float:
+        return 1 / 12
+
+    def _entropy(self) -> float:
+        return 0.0
+
+
+class Exponential(Continuous):
+    """``expon``: the density is e⁻ᶻ."""
+
+    _name, _support = "expon", (0.0, math.inf)
+
+    def _logpdf(self, z: Array) -> Array:
+        return -z
+
+    def _cdf(self, z: Array) -> Array:
+        return -np.expm1(-z)
+
+    def _sf(self, z: Array) -> Array:
+        return np.exp(-z)
+
+    def _logcdf(self, z: Array) -> Array:
+        return log1mexp(z)
+
+    def _logsf(self, z: Array) -> Array:
+        return -z
+
+    def _ppf(self, q: Array) -> Array:
+        return -np.log1p(-q)
+
+    def _isf(self, q: Array) -> Array:
+        return -np.log(q)
+
+    def _mean(self) -> float:
+        return 1.0
+
+    def _var(self) -> float:
+        return 1.0
+
+    def _entropy(self) -> float:
+        return 1.0
+
+
+class Weibull(Continuous):
+    """``weibull_min(c)``: zᶜ is exponential."""
+
+    _name, _shapes, _support = "weibull_min", ("c",), (0.0, math.inf)
+
+    def _logpdf(self, z: Array, c: Any) -> Array:
+        return np.log(c) + special.xlogy(c - 1.0, z) - z**c
+
+    def _cdf(self, z: Array, c: Any) -> Array:
+        return -np.expm1(-(z**c))
+
+    def _sf(self, z: Array, c: Any) -> Array:
+        return np.exp(-(z**c))
+
+    def _logcdf(self, z: Array, c: Any) -> Array:
+        return log1mexp(z**c)
+
+    def _logsf(self, z: Array, c: Any) -> Array:
+        return -(z**c)
+
+    def _ppf(self, q: Array, c: Any) -> Array:
+        return (-np.log1p(-q)) ** (1.0 / c)
+
+    def _isf(self, q: Array, c: Any) -> Array:
+        return (-np.log(q)) ** (1.0 / c)
+
+    def _mean(self, c: Any) -> Array:
+        return special.gamma(1 + 1.0 / c)
+
+    def _var(self, c: Any) -> Array:
+        return special.gamma(1 + 2.0 / c) - special.gamma(1 + 1.0 / c) ** 2
+
+    def _entropy(self, c: Any) -> Array:
+        return EULER - EULER / c - np.log(c) + 1
+
+
+class Pareto(Continuous):
+    """``pareto(b)``: log z is exponential with the rate b, z ≥ 1."""
+
+    _name, _shapes, _support, _middle = "pareto", ("b",), (1.0, math.inf), 2.0
+
+    def _logpdf(self, z: Array, b: Any) -> Array:
+        return np.log(b) - (b + 1) * np.log(z)
+
+    def _cdf(self, z: Array, b: Any) -> Array:
+        return -np.expm1(-b * np.log(z))
+
+    def _sf(self, z: Array, b: Any) -> Array:
+        return z**-b
+
+    def _logcdf(self, z: Array, b: Any) -> Array:
+        return log1mexp(b * np.log(z))
+
+    def _logsf(self, z: Array, b: Any) -> Array:
+        return -b * np.log(z)
+
+    def _ppf(self, q: Array, b: Any) -> Array:
+        return np.exp(-np.log1p(-q) / b)
+
+    def _isf(self, q: Array, b: Any) -> Array:
+        return q ** (-1.0 / b)
+
+    def _mean(self, b: Any) -> Array:
+        return np.where(numbers_of(b) > 1, b / (b - 1.0), np.inf)
+
+    def _var(self, b: Any) -> Array:
+        return np.where(numbers_of(b) > 2, b / ((b - 2.0) * (b - 1.0) ** 2), np.inf)
+
+    def _entropy(self, b: Any) -> Array:
+        return 1 + 1.0 / b - np.log(b)
+
+
+class Laplace(Continuous):
+    """``laplace``: the density is e^(−|z|)/2."""
+
+    _name = "laplace"
+
+    def _logpdf(self, z: Array) -> Array:
+        return -np.absolute(z) - LOG_2
+
+    def _cdf(self, z: Array) -> Array:
+        return mirrored(numbers_of(z) < 0, z, lambda z: 0.5 * np.exp(z), lambda z: 1 - 0.5 * np.exp(-z))
+
+    def _sf(self, z: Array) -> Array:
+        return self._cdf(-z)
+
+    def _logcdf(self, z: Array) -> Array:
+        return mirrored(numbers_of(z) < 0, z, lambda z: z - LOG_2, lambda z: np.log1p(-0.5 * np.exp(-z)))
+
+    def _logsf(self, z: Array) -> Array:
+        return self._logcdf(-z)
+
+    def _ppf(self, q: Array) -> Array:
+        near = numbers_of(q) < 0.5
+        low, high = np.where(near, q, 0.25), np.where(near, 0.75, q)
+        return np.where(near, np.log(2 * low), -np.log(2 * (1 - high)))
+
+    def _isf(self, q: Array) -> Array:
+        return -self._ppf(q)
+
+    def _mean(self) -> float:
+        return 0.0
+
+    def _var(self) -> float:
+        return 2.0
+
+    def _entropy(self) -> float:
+        return LOG_2 + 1
+
+
+class Cauchy(Continuous):
+    """``cauchy``: the density is 1/(π (1 + z²)); it has no mean."""
+
+    _name = "cauchy"
+
+    def _logpdf(self, z: Array) -> Array:
+        return -math.log(math.pi) - np.log1p(z * z)
+
+    def _cdf(self, z: Array) -> Array:
+        return np.arctan2(1, -z) / math.pi
+
+    def _sf(self, z: Array) -> Array:
+        return np.arctan2(1, z) / math.pi
+
+    def _logcdf(self, z: Array) -> Array:
+        return self._logsf(-z)
+
+    def _logsf(self, z: Array) -> Array:
+        """Far out 1/(πz), whose derivative does not need z²."""
+        far = numbers_of(z) > 1e8
+        near, beyond = np.where(far, 0, z), np.where(far, z, 1)
+        return np.where(far, -np.log(math.pi * beyond), np.log(np.arctan2(1, near) / math.pi))
+
+    def _ppf(self, q: Array) -> Array:
+        return -self._isf(q)
+
+    def _isf(self, q: Array) -> Array:
+        return 1 / np.tan(math.pi * q)
+
+    def _mean(self) -> float:
+        return math.nan
+
+    def _var(self) -> float:
+        return math.nan
+
+    def _entropy(self) -> float:
+        return math.log(4 * math.pi)
+
+
+class Logistic(Continuous):
+    """``logistic``: the distribution function is 1/(1 + e⁻ᶻ)."""
+
+    _name = "logistic"
+
+    def _logpdf(self, z: Array) -> Array:
+        return special.log_expit(z) + special.log_expit(-z)
+
+    def _cdf(self, z: Array) -> Array:
+        return special.expit(z)
+
+    def _sf(self, z: Array) -> Array:
+        return special.expit(-z)
+
+    def _logcdf(self, z: Array) -> Array:
+        return special.log_expit(z)
+
+    def _logsf(self, z: Array) -> Array:
+        return special.log_expit(-z)
+
+    def _ppf(self, q: Array) -> Array:
+        return special.logit(q)
+
+    def _isf(self, q: Array) -> Array:
+        return -special.logit(q)
+
+    def _mean(self) -> float:
+        return 0.0
+
+    def _var(self) -> float:
+        return math.pi**2 / 3
+
+    def _entropy(self) -> float:
+        return 2.0
+
+
+class GumbelRight(Continuous):
+    """``gumbel_r``: of a maximum; the distribution function is exp(−e⁻ᶻ)."""
+
+    _name = "gumbel_r"
+
+    def _logpdf(self, z: Array) -> Array:
+        return -z - np.exp(-z)
+
+    def _cdf(self, z: Array) -> Array:
+        return np.exp(-np.exp(-z))
+
+    def _sf(self, z: Array) -> Array:
+        return -np.expm1(-np.exp(-z))
+
+    def _logcdf(self, z: Array) -> Array:
+        return -np.exp(-z)
+
+    def _logsf(self, z: Array) -> Array:
+        """Far out 1 − exp(−u) is u = e⁻ᶻ, which may be too small for a number."""
+        far = numbers_of(z) > 37
+        return np.where(far, -z, log1mexp(np.exp(-np.where(far, 0, z))))
+
+    def _ppf(self, q: Array) -> Array:
+        return -np.log(-np.log(q))
+
+    def _isf(self, q: Array) -> Array:
+        return -np.log(-np.log1p(-q))
+
+    def _mean(self) -> float:
+        return EULER
+
+    def _var(self) -> float:
+        return math.pi**2 / 6
+
+    def _entropy(self) -> float:
+        return EULER + 1
+
+
+class GumbelLeft(GumbelRight):
+    """``gumbel_l``: of a minimum; −z has the other one."""
+
+    _name = "gumbel_l"
+
+    def _logpdf(self, z: Array) -> Array:
+        return super()._logpdf(-z)
+
+    def _cdf(self, z: Array) -> Array:
+        return super()._sf(-z)
+
+    def _sf(self, z: Array) -> Array:
+        return super()._cdf(-z)
+
+    def _logcdf(self, z: Array) -> Array:
+        return super()._logsf(-z)
+
+    def _logsf(self, z: Array) -> Array:
+        return super()._logcdf(-z)
+
+    def _ppf(self, q: Array) -> Array:
+        return -super()._isf(q)
+
+    def _isf(self, q: Array) -> Array:
+        return -super()._ppf(q)
+
+    def _mean(self) -> float:
+        return -EULER
+
+
+uniform, expon, weibull_min, pareto = Uniform(), Exponential(), Weibull(), Pareto()
+laplace, cauchy, logistic, gumbel_r, gumbel_l = Laplace(), Cauchy(), Logistic(), GumbelRight(), GumbelLeft()

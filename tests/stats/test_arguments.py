@@ -1,0 +1,81 @@
+"""What a call of a distribution means: nothing is ignored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+scipy_stats = pytest.importorskip("scipy.stats")
+
+from distributions import COUNTS, LINES  # noqa: E402
+
+import autoflow as af  # noqa: E402
+from autoflow import stats  # noqa: E402
+
+SEVERAL = {"dirichlet": ([1.0, 2.0],), "multivariate_normal": (0.0, np.eye(2)), "wishart": (3.0, np.eye(2))}
+ALL = LINES | COUNTS | SEVERAL
+
+
+def methods(name: str) -> list[str]:
+    return [word for word in dir(getattr(stats, name)) if not word.startswith("_")]
+
+
+def test_every_distribution_is_tried() -> None:
+    assert set(ALL) == set(stats.__all__)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_methods_are_scipys(name: str) -> None:
+    assert [word for word in methods(name) if not hasattr(getattr(scipy_stats, name), word)] in ([], ["std"])
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_unknown_keywords_are_refused(name: str) -> None:
+    """By every method, frozen or not, and when freezing."""
+    dist = getattr(stats, name)
+    for method in methods(name):
+        point = () if method in dist._of_parameters or method == "rvs" else (0.5,)
+        with pytest.raises(TypeError, match="sclae"):
+            getattr(dist, method)(*point, *ALL[name], sclae=2.0)
+    with pytest.raises(TypeError, match="does not know sclae="):
+        dist(*ALL[name], sclae=2.0)
+    with pytest.raises(TypeError):
+        dist(*ALL[name]).rvs(sclae=2.0)
+
+
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda: stats.norm.pdf(0.5, 0.0, 1.0, 2.0), r"norm\.pdf takes the parameters loc, scale, but was given 3"),
+    (lambda: stats.norm.pdf(0.5, 0.0, loc=1.0), r"norm\.pdf was given loc twice"),
+    (lambda: stats.gamma.pdf(0.5, scale=1.0), r"gamma\.pdf needs a as well"),
+    (lambda: stats.beta(1.0), "beta needs b as well"),
+    (lambda: stats.poisson.cdf(1, 2.0, scale=3.0), r"poisson\.cdf does not know scale="),
+])  # fmt: skip
+def test_messages(call: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        call()
+
+
+def test_frozen() -> None:
+    """It has the methods of the distribution, and holds nodes."""
+    loc = af.Variable(1.0)
+    frozen = stats.norm(loc, scale=2.0)
+    frozen.logcdf(0.5).backward()
+    assert loc.grad == af.grad(lambda m: stats.norm.logcdf(0.5, m, 2.0))(1.0)
+    assert dir(frozen) == methods("norm")
+    assert repr(frozen) == "<af.stats.norm(1.0, 2.0)>"
+    assert repr(stats.gamma) == "<af.stats.gamma(a, loc, scale)>"
+    assert (frozen.mean().value, float(frozen.std()), float(stats.gamma(2.0).var())) == (1.0, 2.0, 2.0)
+    with pytest.raises(AttributeError, match="has no method 'fit'"):
+        frozen.fit([1.0])
+    with pytest.raises(AttributeError, match="has no method 'pmf'"):
+        frozen.pmf(1.0)
+    with pytest.raises(TypeError):
+        frozen.pdf(0.5, 1.0)
+
+
+def test_lists_and_whole_numbers() -> None:
+    np.testing.assert_allclose(stats.norm.pdf([0, 1], [0, 1], [1, 2]), scipy_stats.norm.pdf([0, 1], [0, 1], [1, 2]))
+    np.testing.assert_allclose(stats.t.cdf([0, 1], 3, 1), scipy_stats.t.cdf([0, 1], 3, 1))
+    assert stats.expon.pdf(np.float32(0.5)).dtype == np.float32

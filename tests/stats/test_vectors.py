@@ -1,0 +1,153 @@
+"""Distributions of vectors and matrices: SciPy's values, and the gradients of differences."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+scipy_stats = pytest.importorskip("scipy.stats")
+
+from distributions import check_gradients  # noqa: E402
+
+import autoflow as af  # noqa: E402
+from autoflow import stats  # noqa: E402
+
+X, MEAN, COV = np.array([[0.1, 0.5], [1.0, -1.0]]), np.array([0.3, 0.2]), np.array([[2.0, 0.3], [0.3, 1.0]])
+LOW = np.linalg.cholesky(COV)
+ALPHA = np.array([1.5, 2.0, 0.7])
+THIN = np.array([[1.0, 0.2], [0.5, 1.0], [0.3, -0.4]])  # a covariance of rank 2
+W = np.array([[1.5, 0.2], [0.2, 0.9]])
+
+
+@pytest.mark.parametrize("method", ["logpdf", "pdf"])
+@pytest.mark.parametrize(
+    "x", [np.array([0.2, 0.3, 0.5]), np.array([0.2, 0.3]), np.array([[0.2, 0.3], [0.3, 0.3], [0.5, 0.4]])]
+)
+def test_dirichlet(method, x):
+    ours, theirs = getattr(stats.dirichlet, method), getattr(scipy_stats.dirichlet, method)
+    check_gradients(ours, theirs, [x, ALPHA], [1])
+    np.testing.assert_array_equal(getattr(stats.dirichlet(ALPHA), method)(x), ours(x, alpha=ALPHA))
+
+
+@pytest.mark.parametrize("method", ["mean", "var", "entropy"])
+def test_dirichlet_of_parameters(method):
+    check_gradients(getattr(stats.dirichlet, method), getattr(scipy_stats.dirichlet, method), [ALPHA], [0])
+
+
+def test_dirichlet_refuses():
+    with pytest.raises(ValueError, match="positive"):
+        stats.dirichlet.logpdf([0.5, 0.5], [1.0, -1.0])
+    with pytest.raises(ValueError, match="4 elements"):
+        stats.dirichlet.logpdf([0.1, 0.2, 0.3, 0.4], [1.0, 1.0])
+
+
+def test_draws_of_dirichlet():
+    """SciPy's numbers; d E[x₀²]/d alpha by their movement is that of the formula."""
+    for size in (1, 4, (2, 3)):
+        np.testing.assert_allclose(
+            stats.dirichlet.rvs(ALPHA, size, 3), scipy_stats.dirichlet.rvs(ALPHA, size=size, random_state=3), 1e-12
+        )
+    slope = af.grad(lambda a: np.mean(stats.dirichlet.rvs(a, 3000, 0)[:, 0] ** 2))(ALPHA)
+    exact = af.grad(lambda a: a[0] * (a[0] + 1) / (np.sum(a) * (np.sum(a) + 1)))(ALPHA)
+    np.testing.assert_allclose(slope, exact, atol=1e-2)
+
+
+def test_multivariate_normal():
+    ours, theirs = stats.multivariate_normal, scipy_stats.multivariate_normal
+    check_gradients(ours.logpdf, theirs.logpdf, [X, MEAN, COV], [0, 1])
+    check_gradients(ours.pdf, theirs.pdf, [X, MEAN, COV], [0, 1])
+    check_gradients(lambda v: ours.logpdf(X, MEAN, v @ v.T), lambda v: theirs.logpdf(X, MEAN, v @ v.T), [LOW], [0])
+    check_gradients(lambda v: ours.entropy(MEAN, v @ v.T), lambda v: theirs(MEAN, v @ v.T).entropy(), [LOW], [0])
+    check_gradients(lambda s: ours.logpdf(X, MEAN, s), lambda s: theirs.logpdf(X, MEAN, s), [np.array([1.5, 0.7])], [0])
+    check_gradients(lambda s: ours.logpdf(X[:, :1], 0, s), lambda s: theirs.logpdf(X[:, 0], 0, s), [np.array(1.5)], [0])
+    np.testing.assert_allclose(ours(MEAN, cov=COV).logpdf(X), theirs(MEAN, cov=COV).logpdf(X))
+    np.testing.assert_allclose(ours.logpdf(X, MEAN), theirs.logpdf(X, MEAN))
+    np.testing.assert_allclose(ours.logpdf(X, None, COV, allow_singular=False), theirs.logpdf(X, None, COV))
+
+
+def test_a_singular_covariance():
+    """On the space that it spans, −∞ elsewhere; for a regular one nothing changes."""
+    ours, theirs = stats.multivariate_normal, scipy_stats.multivariate_normal
+    mean, x = np.array([0.1, 0.2, 0.3]), np.array([0.1, 0.2, 0.3]) + np.array([[0.3, -0.4], [1.0, 0.7]]) @ THIN.T
+    point = lambda f, **options: lambda v, s: f(mean + s @ v.T, mean, v @ v.T, allow_singular=True, **options)  # noqa: E731
+    s = np.array([[0.3, -0.4], [1.0, 0.7]])
+    check_gradients(point(ours.logpdf), point(theirs.logpdf), [THIN, s], [0, 1], 1e-6)
+    value = ours.logpdf(np.vstack([x, x[0] + [0.0, 0.0, 1.0]]), mean, THIN @ THIN.T, True)
+    np.testing.assert_allclose(value, theirs.logpdf(np.vstack([x, x[0] + [0.0, 0.0, 1.0]]), mean, THIN @ THIN.T, True))
+    assert value[-1] == -np.inf
+    check_gradients(lambda v: ours.entropy(mean, v @ v.T, allow_singular=True),
+                    lambda v: theirs(mean, v @ v.T, allow_singular=True).entropy(), [THIN], [0], 1e-6)  # fmt: skip
+    slopes = [
+        af.grad(lambda c, flag=flag: np.sum(ours.logpdf(X, MEAN, c, flag)))(COV) for flag in (False, True)
+    ]  # fmt: skip
+    np.testing.assert_allclose(slopes[0] + slopes[0].T, slopes[1] + slopes[1].T, 1e-9)
+    with pytest.raises(np.linalg.LinAlgError):
+        ours.logpdf(mean, mean, np.diag([1.0, 1.0, 0.0]))
+    with pytest.raises(ValueError, match="negative eigenvalue"):
+        ours.logpdf(mean, mean, np.diag([1.0, -1.0, 0.0]), True)
+
+
+def test_draws_of_vectors():
+    """SciPy's numbers, moving as mean + l ε."""
+    ours, theirs = stats.multivariate_normal, scipy_stats.multivariate_normal
+    for size in (1, 5, (2, 3)):
+        right = theirs.rvs(MEAN, COV, size=size, random_state=2)
+        np.testing.assert_allclose(ours.rvs(MEAN, COV, size, 2), right, 1e-10, 1e-13)
+        np.testing.assert_allclose(ours(MEAN, COV).rvs(size, 2), right, 1e-10, 1e-13)
+    np.testing.assert_allclose(ours.rvs(0.5, 2.0, 4, 1), theirs.rvs(0.5, 2.0, 4, 1), 1e-12)
+    z = ours.rvs(MEAN, COV, 5, 2)
+    noise = np.linalg.solve(LOW, (z - MEAN).T)
+    moved = lambda m, v: m + (np.linalg.cholesky(v @ v.T) @ noise).T  # noqa: E731
+    check_gradients(lambda m, v: ours.rvs(m, v @ v.T, 5, 2), moved, [MEAN, LOW], [0, 1], 1e-7)
+
+
+def test_wishart():
+    ours, theirs = stats.wishart, scipy_stats.wishart
+    half = np.linalg.cholesky(W)
+    check_gradients(
+        lambda x, n, v: ours.logpdf(x @ x.T, n, v @ v.T),
+        lambda x, n, v: theirs.logpdf(x @ x.T, float(n), v @ v.T),
+        [half, 3.5, LOW],
+        [0, 1, 2],
+    )
+    check_gradients(
+        lambda n, v: ours.pdf(W, n, v @ v.T), lambda n, v: theirs.pdf(W, float(n), v @ v.T), [3.5, LOW], [0, 1]
+    )
+    for method in ("mean", "var", "entropy"):
+        f, g = getattr(ours, method), getattr(theirs, method)
+        check_gradients(lambda n, v, f=f: f(n, v @ v.T), lambda n, v, g=g: g(float(n), v @ v.T), [3.5, LOW], [0, 1])
+    stack = np.stack([W, COV], axis=-1)
+    np.testing.assert_allclose(ours.logpdf(stack, 3.5, COV), theirs.logpdf(stack, 3.5, COV))
+    np.testing.assert_allclose(ours(df=3.5, scale=COV).logpdf(W), theirs.logpdf(W, 3.5, COV))
+    np.testing.assert_allclose(ours.logpdf(1.5, 3.5, 2.0), theirs.logpdf(1.5, 3.5, 2.0))
+    with pytest.raises(ValueError, match="df is greater than p - 1 = 1"):
+        ours.logpdf(W, 0.5, COV)
+
+
+def test_draws_of_matrices():
+    """SciPy's numbers; they move with scale and df so that the means of the draws move as df scale does."""
+    ours, theirs = stats.wishart, scipy_stats.wishart
+    for size in (1, 3):
+        np.testing.assert_allclose(ours.rvs(3.5, COV, size, 4), theirs.rvs(3.5, COV, size, 4), 1e-9)
+    np.testing.assert_allclose(ours.rvs(3.5, 2.0, 3, 4), theirs.rvs(3.5, 2.0, 3, 4), 1e-9)
+    weight = np.array([[1.0, 0.5], [0.5, -1.0]])
+    f = lambda n, v: np.mean(np.sum(weight * ours.rvs(n, v @ v.T, 1500, 0), axis=(-2, -1)))  # noqa: E731
+    by_n, by_v = af.grad(f, (0, 1))(3.5, LOW)
+    np.testing.assert_allclose(by_n, np.sum(weight * COV), atol=0.1)
+    np.testing.assert_allclose(by_v, 2 * 3.5 * weight @ LOW * [[1, 1], [1, 1]], atol=1.0)
+    h = 1e-5
+    np.testing.assert_allclose(by_n, moved_by_df(h), 1e-6)
+
+
+def moved_by_df(h):
+    """The same by differences, with the normal variables below the diagonal fixed and quantiles on it."""
+    weight = np.array([[1.0, 0.5], [0.5, -1.0]])
+    x = scipy_stats.wishart.rvs(3.5, COV, 1500, 0)
+    a = np.linalg.cholesky(np.linalg.solve(LOW, np.linalg.solve(LOW, x).mT))
+    squares = np.diagonal(a, axis1=-2, axis2=-1) ** 2
+    ends = []
+    for n in (3.5 + h, 3.5 - h):
+        moved = scipy_stats.chi2.ppf(scipy_stats.chi2.cdf(squares, 3.5 - np.arange(2)), n - np.arange(2))
+        half = LOW @ (np.tril(a, -1) + np.sqrt(moved)[..., None] * np.eye(2))
+        ends.append(np.mean(np.sum(weight * (half @ half.mT), axis=(-2, -1))))
+    return (ends[0] - ends[1]) / (2 * h)
