@@ -49,9 +49,9 @@ def fractional_matrix_power(A: Any, t: Any) -> Node:  # noqa: N803 - SciPy's nam
            [0., 3.]])
     """
     x: Any = as_array(A)
-    if not hasattr(t, "requires_grad") and t == int(t):
-        return np.linalg.matrix_power(x, int(t))
-    return power(x, as_array(t))
+    whole = not hasattr(t, "requires_grad") and t == int(t)
+    z: Any = np.linalg.matrix_power(x, int(t)) if whole else power(x, as_array(t))
+    return z
 
 
 # ---------------------------------------------------------------- linear systems

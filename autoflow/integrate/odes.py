@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..extending.function import Function
-from ..nodes.nodes import value_of
+from ..nodes.nodes import Node, value_of
 from ..rules.shapes import has_gradient
 from ..transforms.vjp_jvp import vjp
 from .problems import plain_arrays, real_array, refuse_hidden, scipy_integrate, stacked, taken_apart
@@ -44,7 +44,7 @@ class Problem:
 
 def odeint(
     func: Callable[..., Any], y0: Any, t: Any, args: Any = (), *, tfirst: bool = False, **options: Any
-) -> Array:  # fmt: skip
+) -> Node:  # fmt: skip
     """The solution of y' = func(y, t, *args) at the times t, the first of which belongs to y0.
 
     Shapes: y0 (n,), or a number; t (m,), rising or falling; the result (m, n). ``args`` are arrays and numbers, also in

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..extending.function import Function
-from ..nodes.nodes import value_of
+from ..nodes.nodes import Node, value_of
 from ..rules.shapes import as_array, axes_of, has_gradient
 from ..transforms.vjp_jvp import vjp
 from .problems import plain_arrays, real_array, refuse_hidden, scipy_integrate, stacked, taken_apart
@@ -93,7 +93,7 @@ class Area(Function):
         return (*ends, *[np.reshape(part, x.shape) for part, x in zip(parts, arrays, strict=True)])
 
 
-def fixed_quad(func: Callable[..., Any], a: Any, b: Any, args: Any = (), n: int = 5) -> tuple[Array, None]:
+def fixed_quad(func: Callable[..., Any], a: Any, b: Any, args: Any = (), n: int = 5) -> tuple[Node, None]:
     """∫ func(x, *args) dx from a to b by n points: exact for polynomials of degree 2n − 1 (C. F. Gauß).
 
     func gets all points at once, x of shape (n,), and gives an array whose last axis is theirs. Gradients flow to a, b
@@ -110,7 +110,7 @@ def fixed_quad(func: Callable[..., Any], a: Any, b: Any, args: Any = (), n: int 
     return (b - a) / 2.0 * np.sum(w * stacked(func(y, *args)), axis=-1), None
 
 
-def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Node:
     """The area under the line through the points (x, y): ``np.trapezoid``.
 
     >>> trapezoid([1.0, 2.0, 4.0], dx=0.5)
@@ -119,7 +119,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
     return np.trapezoid(stacked(y), x if x is None else stacked(x), dx, axis)
 
 
-def cumulative_trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1, initial: Any = None) -> Array:
+def cumulative_trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1, initial: Any = None) -> Node:
     """The areas up to each point; with ``initial=0`` that of the first one, too.
 
     >>> cumulative_trapezoid([1.0, 2.0, 4.0], initial=0)
@@ -130,11 +130,13 @@ def cumulative_trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1, i
     y = stacked(y)
     (axis,) = axes_of(axis, y.ndim)
     d = dx if x is None else distances(x, y.ndim, axis)
-    z = np.cumsum(d * (cut(y, axis, 1, None) + cut(y, axis, None, -1)) / 2.0, axis=axis)
-    return z if initial is None else np.concatenate([np.zeros_like(cut(z, axis, None, 1)), z], axis=axis)
+    z: Any = np.cumsum(d * (cut(y, axis, 1, None) + cut(y, axis, None, -1)) / 2.0, axis=axis)
+    if initial is not None:
+        z = np.concatenate([np.zeros_like(cut(z, axis, None, 1)), z], axis=axis)
+    return z
 
 
-def simpson(y: Any, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Array:
+def simpson(y: Any, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Node:
     """The area under parabolas through three neighbours each: scipy.integrate.simpson.
 
     Of an even number of points the last interval is left over. It is the area under the parabola through the last three

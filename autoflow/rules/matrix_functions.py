@@ -18,13 +18,16 @@ eigenvalue 0 twice, or −1 with both of its roots) there is no derivative: NaN.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .packed import adjoint, dominant
 from .shapes import like_argument, numbers_of
 from .table import of, primitive, rule
+
+if TYPE_CHECKING:
+    from ..nodes.nodes import Node
 
 Array = Any
 _X, _W = np.polynomial.legendre.leggauss(8)
@@ -51,7 +54,7 @@ def scipy_linalg(*arrays: Array) -> tuple[Any, list[Array]]:
 
 
 @primitive
-def expm(A: Array) -> Array:  # noqa: N803 - SciPy's name
+def expm(A: Array) -> Node:  # noqa: N803 - SciPy's name
     """The exponential of a matrix, 1 + A + A²/2 + ..., or of every matrix of a stack.
 
     >>> import autoflow as af
@@ -67,7 +70,7 @@ def expm(A: Array) -> Array:  # noqa: N803 - SciPy's name
 
 
 @primitive
-def sqrtm(A: Array) -> Array:  # noqa: N803
+def sqrtm(A: Array) -> Node:  # noqa: N803
     """The square root of a matrix, z z = A; complex if A has negative eigenvalues. NaN may come back for a singular A.
 
     >>> from autoflow import linalg
@@ -80,7 +83,7 @@ def sqrtm(A: Array) -> Array:  # noqa: N803
 
 
 @primitive
-def logm(A: Array) -> Array:  # noqa: N803
+def logm(A: Array) -> Node:  # noqa: N803
     """The principal logarithm of a matrix, e^z = A; complex if A has negative eigenvalues. A is regular.
 
     >>> from autoflow import linalg
