@@ -30,7 +30,7 @@ from ..nodes.versions import COPY_BYTES, protect
 from ..rules import RULES
 from ..rules.table import Rule
 from .deferring import HOOKS, PLAIN, is_anothers
-from .recording import FORWARD, REALS, apply, finish, one_family, operand
+from .recording import FORWARD, REALS, apply, apply_batched, finish, hidden_batch, one_family, operand
 
 asarray, float64, ndarray = np.asarray, np.float64, np.ndarray
 DOUBLE = np.dtype(np.float64)
@@ -179,13 +179,15 @@ def general(rule: Rule, x: Any, y: Any, compute: Any) -> Any:
     if not known and is_anothers(rule.function, (t, u), (x, y), False):
         return NotImplemented
     (a, p, shown_a, risky_a), (b, q, shown_b, risky_b) = operand(x), operand(y)
-    if len(FAMILIES) > 1:
-        a, b = one_family(rule, [a, b])
-    constants = {}
+    constants: dict[int, Any] = {}
     if shown_a is not None:
         constants[0] = shown_a
     if shown_b is not None:
         constants[1] = shown_b
+    if len(FAMILIES) > 1:
+        if (batch := hidden_batch((a, b))) is not None:
+            return apply_batched(batch, rule, (x, y), [a, b], [p, q], constants, compute)
+        a, b = one_family(rule, [a, b])
     unsafe = (0, 1) if risky_a and risky_b else (0,) if risky_a else (1,) if risky_b else ()
     z = compute(a, b)
     return finish(rule, z if type(z) in FAMILIES else asarray(z), (x, y), [a, b], (p, q), constants, unsafe)

@@ -273,7 +273,7 @@ def primitive(compute: Callable[..., Any]) -> Any:
     @functools.wraps(compute)
     def function(*args: Any, **options: Any) -> Any:
         for x in (*args, *options.values()) if options else args:
-            if hasattr(type(x), "family"):  # a node, of whatever array type
+            if hasattr(type(x), "takes_primitives"):  # a node, of whatever array type, or an array that hides a batch
                 return x.__array_function__(function, (type(x),), args, options)
         return compute(*args, **options)
 

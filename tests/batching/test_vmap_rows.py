@@ -1,0 +1,104 @@
+"""Every row of the table under af.vmap, on the examples of tests/rules: as a Python loop over the examples of a batch.
+
+Values, gradients through the vmap (the nodes are inside), and gradients of each example (they are outside).
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from cases import Case, tolerance_of
+from support import NIGHTLY, assert_close, rows, values_of
+
+import autoflow as af
+from autoflow.batching.forms import LoopWarning
+from autoflow.batching.vmap import vmap
+
+BATCH = 3
+# Rows without a batched form: each example is computed by itself, and a warning says so. No other row may warn.
+LOOPED: set[str] = set()
+EXAMPLES = [
+    pytest.param(row, k, marks=pytest.mark.thorough if k else (), id=f"{row.name}-{k}")
+    for row in rows(scipys=False)
+    for k in range(len(row.examples))
+]
+
+
+class Batch:
+    """A row's example, several times with other numbers."""
+
+    def __init__(self, row: Any, number: int, dtype: str = "float64") -> None:
+        self.case = Case(row, row.examples[number])
+        self.live = self.case.live
+        every = [values_of(row, row.examples[number], salt=k) for k in range(BATCH)]
+        self.examples = [[x if x is None or x.dtype.kind != "f" else x.astype(dtype) for x in xs] for xs in every]
+
+    def arguments(self, mapped: tuple[int, ...]) -> list[list[Any]]:
+        """The operands of each example: those that are not mapped are the first one's."""
+        return [[x if k in mapped else self.examples[0][k] for k, x in enumerate(xs)] for xs in self.examples]
+
+    def stacked(self, mapped: tuple[int, ...], axes: tuple[Any, ...]) -> list[Any]:
+        """The operands of all examples: stacked along their axis, or the first one's."""
+        every = zip(*self.arguments(mapped), strict=True)
+        return [xs[0] if a is None else np.stack(xs, a) for xs, a in zip(every, axes, strict=True)]
+
+    def axes(self, mapped: tuple[int, ...], last: bool) -> tuple[Any, ...]:
+        """Which axis of each operand is the batch: the first or the last."""
+        return tuple([(-1 if last else 0) if k in mapped else None for k, _ in enumerate(self.examples[0])])
+
+    def mappings(self) -> list[tuple[int, ...]]:
+        """Which operands have a batch: all, or one alone."""
+        there = [k for k, x in enumerate(self.examples[0]) if x is not None]
+        return [tuple(there), *[(k,) for k in there[:3]]] if len(there) > 1 else [tuple(there)]
+
+    def value(self, *xs: Any) -> Any:
+        return self.case.run(list(xs))
+
+    def loss(self, *xs: Any) -> Any:
+        """A number, to which every element of the value contributes in its own way."""
+        return np.real(np.sum(self.case.loss(self.case.run(list(xs)))))
+
+
+def close(ours: Any, theirs: Any, what: str, order: int = 0) -> None:
+    """Equal up to rounding: products of a whole batch add up in another order."""
+    assert ours.dtype == theirs.dtype, f"{what}: {ours.dtype}, not {theirs.dtype}"
+    same = (ours == theirs) | ((ours != ours) & (theirs != theirs))
+    assert_close(np.where(same, 0, ours), np.where(same, 0, theirs), tolerance_of([theirs], 1) / 100, what)
+
+
+def check(row: Any, number: int, dtype: str = "float64", last: bool = False) -> None:
+    batch = Batch(row, number, dtype)
+    for mapped in batch.mappings():
+        axes = batch.axes(mapped, last)
+        try:
+            expected = [np.asarray(batch.value(*xs)) for xs in batch.arguments(mapped)]
+        except TypeError:
+            assert dtype != "float64"
+            return  # NumPy's function does not take this dtype
+        check_mapping(batch, mapped, axes, expected)
+
+
+def check_mapping(batch: Batch, mapped: tuple[int, ...], axes: tuple[Any, ...], expected: list[Any]) -> None:
+    given, single = batch.stacked(mapped, axes), batch.arguments(mapped)
+    close(vmap(batch.value, axes)(*given), np.stack(expected), f"values, {axes}")
+    slope = af.grad(batch.loss, tuple(batch.live), allow_unused=True)
+    if expected[0].dtype.kind not in "fc":
+        return
+    each = [slope(*xs) for xs in single]
+    for k, (ours, *theirs) in enumerate(zip(vmap(slope, axes)(*given), *each, strict=True)):
+        close(ours, np.stack(theirs), f"gradient of each example, operand {batch.live[k]}, {axes}")
+    total = af.grad(lambda *xs: np.sum(vmap(batch.loss, axes)(*xs)), tuple(batch.live), allow_unused=True)(*given)
+    for k, (ours, *theirs) in enumerate(zip(total, *each, strict=True)):
+        place = axes[batch.live[k]]
+        right = np.sum(np.stack(theirs), axis=0) if place is None else np.stack(theirs, place)
+        close(ours, right, f"gradient of the sum, operand {batch.live[k]}, {axes}")
+
+
+@pytest.mark.parametrize(("row", "number"), EXAMPLES)
+def test_row(row: Any, number: int) -> None:
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore" if row.name in LOOPED else "error", LoopWarning)
+        check(row, number)
