@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
+from ..rules.calculus import interpolate
 from ..rules.norms import norm
 from ..rules.reductions import recur
 from ..rules.shapes import is_given
@@ -165,6 +166,16 @@ def ufunc_accumulate(layer: Layer, accumulate: Any, x: Any, axis: Any = 0, *args
     return along(accumulate, 0)(layer, x, axis, *args, **options)
 
 
+@batched("reduceat")
+def ufunc_reduceat(layer: Layer, reduceat: Any, x: Any, indices: Any, axis: Any = 0, *args: Any, **options: Any) -> Any:
+    """``np.add.reduceat(x, places)``"""
+    if any_batched(indices):
+        return NotImplemented
+    return along(lambda x, axis, *args, **options: reduceat(x, indices, axis, *args, **options), 0)(
+        layer, x, axis, *args, **options
+    )
+
+
 @batched(recur)
 def recurrence(layer: Layer, x: Any, y: Any) -> Any:
     """Along the last axis of arrays of one shape."""
@@ -201,8 +212,11 @@ def quantile(function: Any) -> Form:
     def form(layer: Layer, x: Any, q: Any, axis: Any = None, *args: Any, **options: Any) -> Any:
         inner, mapped = opened(x, layer)
         q, q_mapped = opened(q, layer)
-        if not mapped or q_mapped or args or any_batched(*options.values()) or is_given(options.get("weights")):
+        if mapped == q_mapped or args or any_batched(*options.values()) or is_given(options.get("weights")):
             return NotImplemented
+        if q_mapped:
+            z = function(inner, q.reshape(q.size), axis=axis, **options)
+            return wrapped(z.reshape((*q.shape, *z.shape[1:])), layer)
         n, keepdims = inner.ndim - 1, options.pop("keepdims", False)
         keep = {"keepdims": True} if is_given(keepdims) and keepdims else {}
         if not n:
@@ -215,3 +229,26 @@ def quantile(function: Any) -> Form:
 
 for function in (np.quantile, np.percentile, np.nanquantile, np.nanpercentile):
     FORMS[function] = quantile(function)
+
+
+# -- among sorted numbers
+
+
+def among(function: Any, place: int) -> Form:
+    """The form of a function that finds numbers (its argument at ``place``) among others, which all examples share."""
+
+    def form(layer: Layer, *args: Any, **options: Any) -> Any:
+        others = [v for k, v in enumerate(args) if k != place] + list(options.values())
+        if place >= len(args) or any([opened(v, layer)[1] for v in others]):
+            return NotImplemented
+        inner = [opened(v, layer)[0] for v in args]
+        given = {name: opened(v, layer)[0] for name, v in options.items()}
+        return wrapped(function(*inner, **given), layer, opened(args[place], layer)[1])
+
+    return form
+
+
+FORMS[np.searchsorted] = among(np.searchsorted, 1)
+FORMS[np.digitize] = among(np.digitize, 0)
+FORMS[np.interp] = among(np.interp, 0)
+FORMS[interpolate] = among(interpolate, 1)

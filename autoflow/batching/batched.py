@@ -50,11 +50,12 @@ class Layer:
     open : is it still running? Its arrays mean nothing afterwards.
     """
 
-    __slots__ = ("depth", "open", "size")
+    __slots__ = ("depth", "open", "size", "written")
 
     def __init__(self, size: int) -> None:
         around = modes().layer
         self.size, self.depth, self.open = size, 1 if around is None else around.depth + 1, True
+        self.written: list[Any] = []  # functions that run on our arrays as they are written: see forms.py
 
     def check(self) -> None:
         """Raise BatchError if the vmap has ended."""

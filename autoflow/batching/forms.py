@@ -15,17 +15,18 @@ from typing import Any
 import numpy as np
 
 from ..errors import BatchError
+from ..nodes.nodes import NodeRole
 from ..nodes.versions import caller
 from ..rules import RULES
 from ..rules.outside import public_name
 from ..rules.table import COMPOSED, Rule
 from ..rules.ufuncs import METHODS
-from .batched import FORM_OF, Batched, Layer, opened, wrapped
+from .batched import FORM_OF, Batched, Layer, deepest, flat, opened, wrapped
 
 Array = Any
 Form = Callable[..., Any]
 FORMS: dict[Any, Form] = {}  # function -> form(layer, *arguments); NotImplemented: not for these arguments
-SAID: set[Any] = set()  # functions of which a loop has been announced
+SAID: set[str] = set()  # functions of which a loop has been announced
 
 
 class LoopWarning(UserWarning):
@@ -51,12 +52,27 @@ def run_function(layer: Layer, function: Any, args: tuple[Any, ...], options: di
             return result
     elif function in RULES and RULES[function].elementwise:
         return elementwise(layer, function, args, options)
-    elif function in COMPOSED:
+    elif function not in layer.written and (written := as_written(function, layer, args, options)):
+        layer.written.append(function)  # it may come back to us by another function's name
         try:
-            return COMPOSED[function](*args, **options)
+            return written(*args, **options)
         except BatchError:  # it looks at numbers
             pass
+        finally:
+            layer.written.remove(function)
     return looped(layer, function, args, options)
+
+
+def as_written(function: Any, layer: Layer, args: Any, options: Any) -> Any:
+    """A function in Python that may be run on our arrays as it is; None if there is none.
+
+    A user's may have a derivative of its own: where there are nodes inside, these must see the call of it.
+    """
+    if function in COMPOSED:
+        return COMPOSED[function]
+    ours = (getattr(function, "__module__", None) or "").startswith("autoflow.")
+    inside = [opened(x, layer)[0] for x in flat([args, options])]
+    return getattr(function, "compute", None) if ours or not any([isinstance(x, NodeRole) for x in inside]) else None
 
 
 def run_ufunc(layer: Layer, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
@@ -89,7 +105,7 @@ def run_row(layer: Layer, rule: Rule, values: list[Any], compute: Any = None) ->
 
 def elementwise(layer: Layer, function: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """Axes are aligned at their end; in front of them stands the batch."""
-    names = [name for name, v in options.items() if type(v) is Batched]
+    names = [name for name, v in options.items() if isinstance(v, (Batched, np.ndarray))]
     arrays, mapped = aligned(layer, [*inputs, *[options[name] for name in names]])
     options = {**options, **dict(zip(names, arrays[len(inputs) :], strict=True))}
     return wrapped(function(*arrays[: len(inputs)], **options), layer, mapped)
@@ -127,18 +143,23 @@ def in_front(x: Any, layer: Layer) -> Array:
 def looped(layer: Layer, function: Any, args: Any, options: dict[str, Any]) -> Any:
     """The function for each example, and a warning, once."""
     name = public_name(function)
-    if function not in SAID:
-        SAID.add(function)
-        warnings.warn(
-            f"{name} at {caller()} has no batched form for this call: af.vmap runs it for each example", LoopWarning,
-            stacklevel=2,
-        )  # fmt: skip
     if not has_mapped((args, options), layer):
         return wrapped_all(function(*one_of(args, layer, 0), **one_of(options, layer, 0)), layer)
+    say_once(name)
     if not layer.size:
         raise BatchError(f"{name} at {caller()} has no batched form, and an empty batch does not say what it returns")
     results = [function(*one_of(args, layer, k), **one_of(options, layer, k)) for k in range(layer.size)]
     return together(results, layer, name)
+
+
+def say_once(name: str) -> None:
+    """Warn that there is a loop, the first time."""
+    if name not in SAID:
+        SAID.add(name)
+        warnings.warn(
+            f"{name} at {caller()} has no batched form for this call: af.vmap runs it for each example", LoopWarning,
+            stacklevel=2,
+        )  # fmt: skip
 
 
 def has_mapped(x: Any, layer: Layer) -> bool:
@@ -181,6 +202,29 @@ def wrapped_all(result: Any, layer: Layer) -> Any:
         parts = [wrapped_all(r, layer) for r in result]
         return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
     return wrapped(result, layer, mapped=False)
+
+
+def around(step: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Put around the steps of backward passes under a vmap: a derivative that looks at numbers runs for each example."""
+
+    def guarded_step(pair: Any) -> Any:
+        g, pulls, saved, kept = step(pair)
+        return g, [pull and guarded(pull, pair[0].rule.name) for pull in pulls], saved, kept
+
+    def guarded(pull: Callable[..., Any], name: str) -> Callable[..., Any]:
+        def safely(g: Any, saved: Any) -> Any:
+            try:
+                return pull(g, saved)
+            except BatchError:
+                if isinstance(g, NodeRole):  # a pass that is recorded: it would have to be, for each example
+                    raise
+                layer = deepest([g, saved])
+                say_once(f"the derivative of {name}")
+                return together([pull(one_of(g, layer, k), one_of(saved, layer, k)) for k in range(layer.size)], layer, name)
+
+        return safely
+
+    return guarded_step
 
 
 FORM_OF.update(ufunc=run_ufunc, function=run_function, row=run_row, loop=looped)

@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import BatchError
 from ..nodes.nodes import NodeRole
 from ..nodes.versions import caller
-from .questions import refused
+from .questions import asked, refused
 
 Array = Any
 NP: Any = np  # what it is called with are arrays of ours, of which its types know nothing
@@ -138,11 +138,9 @@ OPERATORS: dict[str, np.ufunc] = {
     "ge": np.greater_equal, "eq": np.equal, "ne": np.not_equal,
 }  # fmt: skip
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
-ASKED = {
-    "bool": "if, and, or, not, while", "float": "float(x)", "int": "int(x)", "complex": "complex(x)",
-    "index": "an index, a range or a shape", "contains": "the question `in`", "round": "round(x)",
-    "trunc": "math.trunc(x)",
-}  # fmt: skip
+ASKED = {"bool": ("if, and, or, not, while", bool), "float": ("float(x)", float), "int": ("int(x)", int),
+         "complex": ("complex(x)", complex), "index": ("an index of a plain array (np.take does not), a range, a shape", int)}
+REFUSED = {"contains": "the question `in`", "round": "round(x)", "trunc": "math.trunc(x)"}
 VALUES = ("item", "tolist", "tobytes", "tofile", "dump", "dumps")
 LAYOUT = ("setflags", "resize", "byteswap", "setfield", "getfield")
 
@@ -176,7 +174,7 @@ def add_methods() -> None:
         function: Any = getattr(np, name)
         return lambda self, *args, **options: function(self, *args, **options)
 
-    def asked(word: str) -> Any:
+    def refusing(word: str) -> Any:
         def refuse(self: Any, *_: Any, **__: Any) -> Any:
             raise refused(word)
 
@@ -191,10 +189,12 @@ def add_methods() -> None:
 
         return refuse
 
-    for name, word in ASKED.items():
-        setattr(ArrayMethods, f"__{name}__", asked(word))
+    for name, (word, convert) in ASKED.items():
+        setattr(ArrayMethods, f"__{name}__", asked(word, convert))
+    for name, word in REFUSED.items():
+        setattr(ArrayMethods, f"__{name}__", refusing(word))
     for name in VALUES:
-        setattr(ArrayMethods, name, asked(f"x.{name}()"))
+        setattr(ArrayMethods, name, refusing(f"x.{name}()"))
     for name in LAYOUT:
         setattr(ArrayMethods, name, hidden(f"{name}()"))
     for name in ("data", "ctypes", "flat"):

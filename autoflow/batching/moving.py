@@ -9,13 +9,14 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 from numpy.lib.stride_tricks import sliding_window_view
 
+from ..rules.building import spaced
 from ..rules.indexing import put_back
 from ..rules.joining import pad as pad_row
 from ..rules.reductions import spread
 from ..rules.structure import astype, flatten
 from .along_axes import any_batched, shifted
 from .batched import Batched, Layer, opened, wrapped
-from .forms import FORMS, Form, batched, in_front, ndim_of
+from .forms import FORMS, Form, aligned, batched, in_front, ndim_of
 
 Array = Any
 
@@ -167,24 +168,20 @@ FORMS[np.real], FORMS[np.imag] = of_all(np.real, view=True), of_all(np.imag, vie
 # -- diagonals, triangles
 
 
-def between(function: Any, n: int, view: bool = True) -> Form:
-    """The form of a function of two axes, by default 0 and 1, with ``n`` other arguments before them."""
-
-    def form(layer: Layer, x: Any, *args: Any, axis1: int = 0, axis2: int = 1, **options: Any) -> Any:
-        inner, mapped = opened(x, layer)
-        if len(args) > n + 1:
-            axis1, axis2, *rest = args[n:]
-            args = (*args[:n], *rest)
-        if not mapped or len(args) > n:
-            return NotImplemented
-        a, b = shifted(axis1, inner.ndim - 1), shifted(axis2, inner.ndim - 1)
-        return wrapped(function(inner, *args, axis1=a, axis2=b, **options), layer, view_of=x if view else None)
-
-    return form
+@batched(np.diagonal)
+def diagonal(layer: Layer, a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    """Of two axes; it becomes the last."""
+    inner, mapped = opened(a, layer)
+    axes = (shifted(axis1, inner.ndim - 1), shifted(axis2, inner.ndim - 1)) if mapped else (axis1, axis2)
+    return wrapped(np.diagonal(inner, offset, *axes), layer, mapped, a)
 
 
-FORMS[np.diagonal] = between(np.diagonal, 1)
-FORMS[np.trace] = between(np.trace, 1, view=False)
+@batched(np.trace)
+def trace(layer: Layer, a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Any:
+    """The sum of a diagonal."""
+    inner, mapped = opened(a, layer)
+    axes = (shifted(axis1, inner.ndim - 1), shifted(axis2, inner.ndim - 1)) if mapped else (axis1, axis2)
+    return wrapped(np.trace(inner, offset, *axes, dtype), layer, mapped)
 
 
 @batched(np.diag)
@@ -274,7 +271,9 @@ def windows(layer: Layer, x: Any, window_shape: Any, axis: Any = None, **options
     inner, mapped = opened(x, layer)
     if not mapped or options.get("writeable"):
         return NotImplemented
-    axis = shifted(axis, inner.ndim - 1) if axis is not None else tuple(range(1, inner.ndim))
+    n = inner.ndim - 1
+    axes = range(n) if axis is None else normalize_axis_tuple(axis, n, allow_duplicate=True)
+    axis = tuple([k + 1 for k in axes])
     return wrapped(sliding_window_view(inner, window_shape, axis), layer)
 
 
@@ -344,3 +343,24 @@ for function in (np.arange, np.identity, np.eye, np.tri):
 def asarray(layer: Layer, a: Any, *args: Any, **options: Any) -> Any:
     """``np.asarray(x, like=y)``: plain arrays may meet ours as they are."""
     return a if isinstance(a, Batched) else np.asarray(a, *args, **options)
+
+
+# -- between two ends
+
+
+def spaced_between(function: Any) -> Form:
+    """The form of a function like np.linspace: its numbers stand along a new axis."""
+
+    def form(
+        layer: Layer, start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
+    ) -> Any:
+        ends, mapped = aligned(layer, [start, stop])
+        axis = shifted(axis, max([ndim_of(x) for x in ends]) - mapped + 1) if mapped else axis
+        return wrapped(function(*ends, num, endpoint, dtype, axis), layer, mapped)
+
+    return form
+
+
+FORMS[spaced] = spaced_between(spaced)
+FORMS[np.geomspace] = spaced_between(lambda x, y, num, endpoint, dtype, axis: np.geomspace(
+    x, y, num, endpoint, dtype, axis))  # fmt: skip

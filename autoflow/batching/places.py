@@ -41,6 +41,8 @@ class Index:
         first = sum([not isinstance(part, (int, np.integer)) for part in parts[: places[0]]]) if places else 0
         first = first if together else 0
         self.moves: Any = None
+        for k, (a, _) in zip(places, arrays, strict=True):
+            parts[k] = a
         if not any([mapped for _, mapped in arrays]):
             self.inside: Any = (slice(None), *parts) if x_mapped else tuple(parts)
             if x_mapped and not together and axes:
@@ -182,9 +184,8 @@ def sample_shape(how: Index, x: Array) -> tuple[int, ...]:
 def put_places(layer: Layer, x: Any, i: Any, shape: Any) -> Any:
     """Zeros of ``shape`` with x added at i."""
     inner, mapped = opened(x, layer)
-    index_mapped = is_mapped(i, layer)
-    if not mapped and not index_mapped:
-        return wrapped(put_back(inner, i, shape), layer, False)
+    if not mapped and not is_mapped(i, layer):
+        return wrapped(put_back(inner, Index(layer, i, len(shape), False).inside, shape), layer, False)
     how = Index(layer, i, len(shape), True)
     return wrapped(put_back(how.back(in_front(x, layer)), how.inside, (layer.size, *shape)), layer)
 
@@ -203,10 +204,12 @@ def copy_with(layer: Layer, x: Any, y: Any, i: Any) -> Any:
 @batched(put_view)
 def copy_with_view(layer: Layer, x: Any, y: Any, view: Any) -> Any:
     """A copy of x in which what ``view(x)`` shows is y."""
-    z = np.copy(x)
+    z = wrapped(np.copy(in_front(x, layer), order="C"), layer)
     part = view(z)
+    if part.base is None:
+        return NotImplemented
     part[...] = y
-    return z if part.base is not None else NotImplemented
+    return z
 
 
 def at(layer: Layer, ufunc_at: Any, x: Any, index: Any, *new: Any) -> Any:

@@ -23,15 +23,15 @@ def product(a: Array, b: Array, a_mapped: bool, b_mapped: bool) -> Array:
     """a b for each example. Shapes: a (batch, n, k) or (n, k), b (batch, k, m) or (k, m); one has the batch."""
     n, k, m = *a.shape[-2:], b.shape[-1]
     if not b_mapped:
-        return (a.reshape((-1, k)) @ b).reshape((a.shape[0], n, m))
-    if not a_mapped:
-        if m == 1:
-            return (b.reshape((-1, b.shape[-2])) @ a.T).reshape((b.shape[0], n, 1))
-        if n * k * m > SMALL:
-            return a @ b
-        side = b.transpose((1, 0, 2)).reshape((b.shape[1], -1))
-        return (a @ side).reshape((n, b.shape[0], m)).transpose((1, 0, 2))
-    return a * b if k == 1 and b.shape[-2] == 1 else a @ b
+        return (a.reshape((a.shape[0] * n, k)) @ b).reshape((a.shape[0], n, m))
+    if a_mapped:
+        return a * b if k == 1 == b.shape[-2] else a @ b
+    if m == 1 and b.shape[-2] == k:
+        return (b.reshape(b.shape[:2]) @ a.T).reshape((b.shape[0], n, 1))
+    if n * k * m > SMALL:
+        return a @ b
+    side = b.transpose((1, 0, 2)).reshape((b.shape[1], b.shape[0] * m))
+    return (a @ side).reshape((n, b.shape[0], m)).transpose((1, 0, 2))
 
 
 @batched(np.matmul)
@@ -50,7 +50,8 @@ def matmul(layer: Layer, x: Any, y: Any, **options: Any) -> Any:
     if nx <= 2 and ny <= 2:
         z = product(a, b, a_mapped, b_mapped)
     elif ny <= 2 and not b_mapped:
-        z = (a.reshape((-1, a.shape[-1])) @ b).reshape((*a.shape[:-1], b.shape[-1]))
+        tall = a.reshape((math.prod(a.shape[:-1]), a.shape[-1]))
+        z = (tall @ b).reshape((*a.shape[:-1], b.shape[-1]))
     else:
         (a, b), _ = stacks(layer, [(a, a_mapped), (b, b_mapped)], (2, 2))
         z = np.matmul(a, b)
@@ -153,7 +154,7 @@ def check_lengths(a: Any, b: Any, xs: tuple[int, ...], ys: tuple[int, ...]) -> N
 @batched(np.outer)
 def outer(layer: Layer, a: Any, b: Any) -> Any:
     """All products of two elements."""
-    return np.multiply(np.reshape(a, (-1, 1)), np.reshape(b, (1, -1)))
+    return np.multiply(np.reshape(a, (np.size(a), 1)), np.reshape(b, (1, np.size(b))))
 
 
 @batched(np.vdot)
@@ -227,3 +228,45 @@ def isclose(layer: Layer, a: Any, b: Any, *args: Any, **options: Any) -> Any:
     """Elementwise."""
     (a, b), mapped = aligned(layer, [a, b])
     return wrapped(np.isclose(a, b, *args, **options), layer, mapped)
+
+
+# -- sliding products
+
+
+def sliding(a: Any, v: Any, mode: str) -> Any:
+    """``np.correlate`` of a with a v that is not longer: each window of a times conj(v)."""
+    n, m = a.shape[0], v.shape[0]
+    before = {"full": m - 1, "same": m // 2, "valid": 0}[mode]
+    after = {"full": m - 1, "same": m - m // 2 - 1, "valid": 0}[mode]
+    padded = np.pad(a, (before, after)) if before or after else a
+    return np.lib.stride_tricks.sliding_window_view(padded, m) @ np.conjugate(v)
+
+
+@batched(np.correlate)
+def correlate(layer: Layer, a: Any, v: Any, mode: Any = "valid") -> Any:
+    """Of a shorter a the two change places, and the result turns round."""
+    if not is_sliding(a, v, mode):
+        return NotImplemented
+    if np.size(a) < np.size(v):
+        return np.conjugate(sliding(as_batched(layer, v), a, mode)[::-1])
+    return sliding(as_batched(layer, a), v, mode)
+
+
+@batched(np.convolve)
+def convolve(layer: Layer, a: Any, v: Any, mode: Any = "full") -> Any:
+    """A correlation with the turned conjugate."""
+    if not is_sliding(a, v, mode):
+        return NotImplemented
+    if np.size(a) < np.size(v):
+        a, v = v, a
+    return sliding(as_batched(layer, a), np.conjugate(as_batched(layer, v)[::-1]), mode)
+
+
+def is_sliding(a: Any, v: Any, mode: Any) -> bool:
+    """Two vectors, and a mode by its name?"""
+    return np.ndim(a) == 1 == np.ndim(v) and bool(np.size(a) and np.size(v)) and mode in ("full", "same", "valid")
+
+
+def as_batched(layer: Layer, x: Any) -> Any:
+    """``x`` as one of ours."""
+    return layer.lifted(x)

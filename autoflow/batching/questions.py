@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+from typing import Any
+
+import numpy as np
+
 from ..errors import BatchError
+from ..nodes.nodes import NodeRole, value_of
 from ..nodes.versions import caller
 
 
@@ -13,3 +19,20 @@ def refused(what: str) -> BatchError:
         f"np.where(condition, a, b) instead of an if and of x[mask]; for an array to be filled np.zeros_like(x); or "
         f"call the function for each example, without vmap."
     )
+
+
+def asked(word: str, convert: Any) -> Any:
+    """The method by which Python asks for a number. A rule of ours may look at numbers, so it is answered if all
+    examples agree, and then goes the same way for all. A user's function is refused: with other numbers it might not.
+    """
+
+    def answer(x: Any) -> Any:
+        if sys._getframe(1).f_globals.get("__name__", "").startswith("autoflow.rules"):
+            numbers = x
+            while hasattr(numbers, "inner") or isinstance(numbers, NodeRole):
+                numbers = value_of(numbers) if isinstance(numbers, NodeRole) else numbers.inner
+            if isinstance(numbers, np.ndarray) and numbers.size and not x.shape and np.all(numbers == numbers.flat[0]):
+                return convert(numbers.flat[0])
+        raise refused(word)
+
+    return answer

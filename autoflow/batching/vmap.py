@@ -51,13 +51,18 @@ def vmap(f: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0) -> Callab
         size = common_length(given, paths)
         around = modes()
         has_history = around.recording and any([source_of(x) is not None for x, _ in given])
-        with batched_over(size) as layer, switched(depth=around.depth + has_history):
+        with batched_over(size) as layer, switched(depth=around.depth + has_history, around=guarding(around.around)):
             hidden = iter([enter(x, axis, layer) for x, axis in given])
             z = f(*pytree.rebuilt(args, hidden), **options)
             outs = spread_axes(out_axes, z, "out_axes", "result")
             return pytree.rebuilt(z, iter([leave(x, a, layer) for x, a in zip(pytree.leaves(z), outs, strict=True)]))
 
     return for_all
+
+
+def guarding(outer: Any) -> Any:
+    """What is put around the steps of backward passes: ours, and what was there (of af.compile)."""
+    return forms.around if outer is None or outer is forms.around else lambda step: forms.around(outer(step))
 
 
 # -- which axes
