@@ -65,6 +65,10 @@ class Layer:
                 f"{caller()}, after the vmap: it stands for one example, and now there is none. Return it instead."
             )
 
+    def runs_alone(self, args: Any) -> Any:
+        """See :meth:`Batched.runs_alone`."""
+        return Batched.runs_alone(args)
+
     def lifted(self, x: Any) -> Any:
         """``x``, which may be a node of an outer layer, as an array of ours that all examples share."""
         if isinstance(x, Batched) and x.batch_layer is self:
@@ -146,6 +150,8 @@ class Batched(ArrayMethods):
     # -- what Python may not know
 
     def __array__(self, *_: Any, **__: Any) -> Any:
+        if not self.mapped and not has_nodes_inside(self):
+            return np.array(self.inner)
         raise refused("np.asarray, np.array, plain[i] = x, or a library that is not NumPy")
 
     def __copy__(self) -> Any:
@@ -173,6 +179,8 @@ class Batched(ArrayMethods):
         if is_held_by_node([self, args, options], layer):
             return NotImplemented
         layer.check()
+        if function in (np.may_share_memory, np.shares_memory):
+            return shares_memory(*[x.inner if type(x) is Batched else x for x in args[:2]])
         if function in FACTS:
             return function(*[sample(x) for x in args], **{k: sample(v) for k, v in options.items()})
         if options.get("out") is not None:
@@ -181,21 +189,59 @@ class Batched(ArrayMethods):
         return FORM_OF["function"](layer, function, args, options)
 
     @classmethod
-    def run_row(cls, rule: Rule, inputs: Any, values: list[Any], compute: Any = None) -> tuple[Any, list[bool]]:
-        """A row on values of which at least one is a Batched, called by ``forward/recording.py``; and for each operand
-        whether it is a node of the deepest layer, where the operation is recorded.
+    def run_row(
+        cls, rule: Rule, inputs: Any, values: list[Any], parents: list[Any], constants: Any, compute: Any = None
+    ) -> tuple[Any, bool]:
+        """A row on values of which at least one is a Batched, called by ``forward/recording.py``; and whether it is
+        recorded by nodes of this layer."""
+        layer, held = cls.lift_operands(rule, inputs, values, parents, constants)
+        return FORM_OF["row"](layer, rule, values, compute), held
 
-        Nodes of outer layers become arrays of ours: ``values`` is changed in place. Their gradient is recorded inside.
-        """
+    @staticmethod
+    def lift_operands(
+        rule: Rule, inputs: Any, values: list[Any], parents: list[Any], constants: Any
+    ) -> tuple[Layer, bool]:
+        """Make arrays of the deepest layer out of nodes of outer ones, whose gradient is recorded inside. ``values``,
+        ``parents`` and ``constants`` are changed. Returns the layer, and whether a node of it is an operand."""
         layer = deepest(values)
         layer.check()
-        held = [False] * rule.operands
+        is_held = False
         for k, x in enumerate(inputs[: rule.operands]):
-            if isinstance(x, NodeRole):
-                held[k] = layer_of(x) is layer
-                if not held[k] and source_of(x) is not None:
-                    values[k] = Batched(x, layer, mapped=False)
-        return FORM_OF["row"](layer, rule, values, compute), held
+            if not isinstance(x, NodeRole):
+                continue
+            if layer_of(x) is layer:
+                is_held = True
+            elif source_of(x) is not None:
+                values[k] = Batched(x, layer, mapped=False)
+                parents[k] = None
+                constants.pop(k, None)
+        return layer, is_held
+
+    @staticmethod
+    def runs_alone(args: Any) -> Batched | None:
+        """For a function whose derivative is its own (``af.Function``): does an argument have nodes of an outer layer
+        inside? These must see the call, so it is made for each example, by :meth:`run_each` of what is returned.
+
+        Raises BatchError if nodes of this layer are arguments, too: they want one call.
+        """
+        arrays = [x for x in flat(args) if isinstance(x, Batched)]
+        if not arrays:
+            return None
+        layer = deepest(arrays)
+        nodes = [x for x in flat(args) if isinstance(x, NodeRole) and layer_of(x) is not layer and source_of(x)]
+        if not nodes and not any([has_nodes_inside(value_of(x)) for x in arrays]):
+            return None
+        if any([isinstance(x, NodeRole) and layer_of(x) is layer for x in arrays]):
+            raise BatchError(
+                f"{caller()} applies an af.Function inside af.vmap, where its result is differentiated both inside and "
+                f"outside of the vmap: which derivative the outer one is to see cannot be said. Write it with NumPy "
+                f"functions, or call it for each example, without vmap."
+            )
+        return next(x for x in arrays if layer_of(x) is layer)
+
+    def run_each(self, function: Any, args: Any, options: Any) -> Any:
+        """``function(*args, **options)`` for each example."""
+        return FORM_OF["loop"](self.batch_layer, function, args, options)
 
     def detached(self) -> Any:
         """The numbers alone: without nodes inside."""
@@ -301,6 +347,16 @@ def written(out: tuple[Any, ...], result: Any) -> Any:
             x[...] = r
     given = tuple([r if x is None or x is ... else x for x, r in zip(out, results, strict=True)])
     return given if isinstance(result, tuple) else given[0]
+
+
+def has_nodes_inside(x: Any) -> bool:
+    """Is there a node with a history behind this array?"""
+    while isinstance(x, Batched):
+        x = x.inner
+        if source_of(x) is not None:
+            return True
+        x = value_of(x)
+    return False
 
 
 def detached(x: Any) -> Any:

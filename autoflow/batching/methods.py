@@ -139,10 +139,21 @@ OPERATORS: dict[str, np.ufunc] = {
 }  # fmt: skip
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 ASKED = {"bool": ("if, and, or, not, while", bool), "float": ("float(x)", float), "int": ("int(x)", int),
-         "complex": ("complex(x)", complex), "index": ("an index of a plain array (np.take does not), a range, a shape", int)}
+         "complex": ("complex(x)", complex), "index": ("plain[i] (write af.Constant(plain)[i]), a range, a shape", int)}
 REFUSED = {"contains": "the question `in`", "round": "round(x)", "trunc": "math.trunc(x)"}
 VALUES = ("item", "tolist", "tobytes", "tofile", "dump", "dumps")
 LAYOUT = ("setflags", "resize", "byteswap", "setfield", "getfield")
+
+
+def write_over(x: Any, name: str, y: Any) -> None:
+    """``x += y`` in the memory of the batch, by what is behind: a node there records it."""
+    x.batch_layer.check()
+    y, mapped = (y.inner, y.mapped) if getattr(y, "batch_layer", None) is x.batch_layer else (y, False)
+    if mapped and not x.mapped:
+        x[...] = y  # refused there, with advice
+    if mapped and y.ndim < x.inner.ndim:
+        y = y.reshape((y.shape[0], *(1,) * (x.inner.ndim - y.ndim), *y.shape[1:]))
+    getattr(operator, f"i{name}")(x.inner, y)
 
 
 def add_operators() -> None:
@@ -153,7 +164,11 @@ def add_operators() -> None:
             return NotImplemented if is_deeper_node(y, x) else ufunc(x, y)
 
         def inplace(x: Any, y: Any) -> Any:
-            x[...] = ufunc(x, y)
+            if is_deeper_node(y, x):
+                return NotImplemented
+            if not x.shape:  # of an array x[i] would be a number, and x += y another one
+                return ufunc(x, y)
+            write_over(x, name, y)
             return x
 
         setattr(ArrayMethods, f"__{name}__", forward)

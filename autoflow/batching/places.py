@@ -72,6 +72,7 @@ def expanded(index: Any, ndim: int, layer: Layer) -> list[Any]:
     """The parts of an index, one per axis and None for new ones: no Ellipsis, and places instead of plain masks."""
     parts: list[Any] = []
     for part in index if type(index) is tuple else (index,):
+        part = opened(part, layer)[0] if isinstance(part, Batched) and not part.mapped else part
         if isinstance(part, Batched):
             if part.dtype.kind == "b":
                 raise refused("x[mask], whose length depends on the mask,")

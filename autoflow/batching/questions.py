@@ -24,14 +24,17 @@ def refused(what: str) -> BatchError:
 def asked(word: str, convert: Any) -> Any:
     """The method by which Python asks for a number. A rule of ours may look at numbers, so it is answered if all
     examples agree, and then goes the same way for all. A user's function is refused: with other numbers it might not.
+    What all examples share has one number.
     """
 
     def answer(x: Any) -> Any:
-        if sys._getframe(1).f_globals.get("__name__", "").startswith("autoflow.rules"):
-            numbers = x
-            while hasattr(numbers, "inner") or isinstance(numbers, NodeRole):
-                numbers = value_of(numbers) if isinstance(numbers, NodeRole) else numbers.inner
-            if isinstance(numbers, np.ndarray) and numbers.size and not x.shape and np.all(numbers == numbers.flat[0]):
+        numbers = x
+        while hasattr(numbers, "inner") or isinstance(numbers, NodeRole):
+            numbers = value_of(numbers) if isinstance(numbers, NodeRole) else numbers.inner
+        if not x.shape and isinstance(numbers, np.ndarray) and numbers.size:
+            shared = x.mapped is False and type(x.inner) is np.ndarray
+            ours = sys._getframe(1).f_globals.get("__name__", "").startswith("autoflow.rules")
+            if shared or (ours and np.all(numbers == numbers.flat[0])):
                 return convert(numbers.flat[0])
         raise refused(word)
 

@@ -135,12 +135,12 @@ def common_length(given: list[tuple[Any, Any]], paths: list[str]) -> int:
 
 def enter(x: Any, axis: Any, layer: Layer) -> Any:
     """An argument as f sees it. Read-only: it belongs to the caller."""
-    if axis is None:
-        return x
     if type(x) is np.ndarray:
         x = np.moveaxis(x, axis, 0) if axis else x.view()
         x.flags.writeable = False
-        return Batched(x, layer)
+        return Batched(x, layer, mapped=axis is not None)
+    if axis is None:
+        return x
     return Batched(np.moveaxis(x, axis, 0) if axis else x, layer)
 
 

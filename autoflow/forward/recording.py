@@ -304,14 +304,10 @@ def apply_batched(
 ) -> Any:  # fmt: skip
     """The row on arrays that hide a batch (``batching/batched.py``). Nodes of an outer layer count as values here: what
     is done with them is recorded there. Without a node of the deepest layer the result is no node."""
-    result, held = batch.run_row(rule, inputs, values, compute)
-    if not any(held):
+    result, is_held = batch.run_row(rule, inputs, values, parents, constants, compute)
+    if not is_held:
         return result
-    for k, is_held in enumerate(held):
-        if not is_held:
-            parents[k] = None
-            constants.pop(k, None)
-    unsafe = [k for k in range(len(held)) if not held[k] and hasattr(type(values[k]), "run_row")]
+    unsafe = [k for k in range(rule.operands) if not isinstance(inputs[k], NodeRole) and hasattr(values[k], "run_row")]
     unsafe = [k for k in unsafe if values[k].flags.writeable]  # arguments of the vmap are not
     return finish(rule, result, inputs, values, tuple(parents), constants, unsafe)
 

@@ -174,7 +174,9 @@ class Table:
         order = (*range(n, n + len(self.along)), *range(n))
         with switched(recording=self.nested):
             whole = np.transpose(self.rows() if self.lines or not self.nested else self._empty(), order)
-        return whole if self.nested else np.ascontiguousarray(whole).reshape(self.along + self.across)
+        if self.nested or type(whole) is not np.ndarray:
+            return whole
+        return np.ascontiguousarray(whole).reshape(self.along + self.across)
 
     def _empty(self) -> Any:
         return np.zeros(self.across + self.along, self.zero.dtype)
