@@ -47,13 +47,15 @@ class Layer:
 
     size : how many examples there are.
     depth : 1 for the outermost; a vmap inside is deeper, and its arrays hide their batch on top of ours.
+    may_loop : False: what has no batched form is a BatchError, as the caller has a better loop.
     open : is it still running? Its arrays mean nothing afterwards.
     """
 
-    __slots__ = ("depth", "open", "size", "written")
+    __slots__ = ("depth", "may_loop", "open", "size", "written")
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, may_loop: bool = True) -> None:
         around = modes().layer
+        self.may_loop = may_loop
         self.size, self.depth, self.open = size, 1 if around is None else around.depth + 1, True
         self.written: list[Any] = []  # functions that run on our arrays as they are written: see forms.py
 
@@ -376,10 +378,10 @@ MADE: list[Family] = []
 
 
 @contextmanager
-def batched_over(size: int) -> Iterator[Layer]:
+def batched_over(size: int, may_loop: bool = True) -> Iterator[Layer]:
     """A layer for a block. While there is one, nodes can be made of Batched arrays: with one array type alone eager
     calls are quicker."""
-    layer = Layer(size)
+    layer = Layer(size, may_loop)
     with LOCK:
         RUNNING.append(layer)
         if MADE:

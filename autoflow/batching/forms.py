@@ -145,15 +145,17 @@ def looped(layer: Layer, function: Any, args: Any, options: dict[str, Any]) -> A
     name = public_name(function)
     if not has_mapped((args, options), layer):
         return wrapped_all(function(*one_of(args, layer, 0), **one_of(options, layer, 0)), layer)
-    say_once(name)
+    say_once(name, layer)
     if not layer.size:
         raise BatchError(f"{name} at {caller()} has no batched form, and an empty batch does not say what it returns")
     results = [function(*one_of(args, layer, k), **one_of(options, layer, k)) for k in range(layer.size)]
     return together(results, layer, name)
 
 
-def say_once(name: str) -> None:
-    """Warn that there is a loop, the first time."""
+def say_once(name: str, layer: Layer) -> None:
+    """Warn that there is a loop, the first time. BatchError where there is to be none."""
+    if not layer.may_loop:
+        raise BatchError(f"{name} has no batched form")
     if name not in SAID:
         SAID.add(name)
         warnings.warn(
@@ -219,7 +221,7 @@ def around(step: Callable[[Any], Any]) -> Callable[[Any], Any]:
                 if isinstance(g, NodeRole):  # a pass that is recorded: it would have to be, for each example
                     raise
                 layer = deepest([g, saved])
-                say_once(f"the derivative of {name}")
+                say_once(f"the derivative of {name}", layer)
                 return together([pull(one_of(g, layer, k), one_of(saved, layer, k)) for k in range(layer.size)], layer, name)
 
         return safely

@@ -22,6 +22,7 @@ from ..errors import SeedError
 from ..modes import modes, switched
 from ..nodes.grads import fitted
 from ..nodes.nodes import source_of, value_of
+from .batched_passes import batched_passes, units
 from .evaluation import Argnum, Trace, chosen
 from .gradient import grad
 from .vjp_jvp import pulled_to, transposed
@@ -118,14 +119,25 @@ def of_output(trace: Trace, z: Any, mode: str, holomorphic: bool) -> list[Any]:
 def by_rows(trace: Trace, z: Any, conjugate: bool) -> list[Any]:
     """A pass for each row: the seed that is 1 at i, else 0, sends back row i."""
     tables = [Table(trace.nested, z, x) for x in trace.leaves]
-    for i in watched(range(z.size)):
+    batches = batched_passes(
+        z, trace.stop(z), value_of(z), lambda seed: trace.pull_back(z, seed), functools.partial(units, z), z.size
+    )
+    for start, end, found in batches or ():
+        for table, x, g in zip(tables, trace.leaves, found, strict=True):
+            table.put_block(start, end, row_of(trace, g, x, conjugate))
+    for i in watched(range(z.size)) if batches is None else ():
         for table, x, g in zip(tables, trace.leaves, trace.pull_back(z, unit(z, i)), strict=True):
-            if g is not None:
-                with switched(recording=trace.nested):
-                    g = fitted(g, x.dtype)
-                    g = np.conjugate(g) if conjugate else g
-            table.put(i, g)
+            table.put(i, row_of(trace, g, x, conjugate))
     return [trace.attached(k, table.rows()) if trace.nested else table.rows() for k, table in enumerate(tables)]
+
+
+def row_of(trace: Trace, g: Any, x: Any, conjugate: bool) -> Any:
+    """One row or several, from what a pass has sent to the leaf ``x``."""
+    if g is None:
+        return None
+    with switched(recording=trace.nested):
+        g = fitted(g, x.dtype)
+        return np.conjugate(g) if conjugate else g
 
 
 def by_columns(trace: Trace, z: Any) -> list[Any]:
@@ -134,7 +146,16 @@ def by_columns(trace: Trace, z: Any) -> list[Any]:
     answers = []
     for k, (x, w) in enumerate(zip(trace.leaves, back, strict=True)):
         table = Table(trace.nested, x, z)
-        for j in watched(range(x.size)) if source_of(w) is not None else ():
+        if source_of(w) is None:
+            answers.append(trace.attached(k, table.columns()) if trace.nested else table.columns())
+            continue
+        batches = batched_passes(
+            w, None, value_of(x), lambda seed, w=w: [pulled_to(u, w, seed, trace.nested)], functools.partial(units, x),
+            x.size,
+        )  # fmt: skip
+        for start, end, (found,) in batches or ():
+            table.put_block(start, end, found)
+        for j in watched(range(x.size)) if batches is None else ():
             with switched(recording=trace.nested):
                 table.put(j, pulled_to(u, w, unit(x, j), trace.nested))
         whole = table.columns()
@@ -149,6 +170,7 @@ class Table:
         self.nested, self.across, self.along = nested, across.shape, along.shape
         self.zero = np.zeros_like(value_of(along))
         self.lines: list[Any] = []
+        self.blocks: list[Any] = []  # of several lines each
         if not nested:
             self.array = np.zeros_like(value_of(along), shape=(across.size, *along.shape))
 
@@ -159,11 +181,21 @@ class Table:
         elif line is not None:
             self.array[i] = value_of(line)
 
+    def put_block(self, start: int, end: int, block: Any) -> None:
+        """Several lines, as one array."""
+        if not self.nested and block is not None:
+            self.array[start:end] = value_of(block)
+        elif self.nested:
+            shape = (end - start, *self.along)
+            self.blocks.append(np.zeros(shape, self.zero.dtype) if block is None else block)
+
     def rows(self) -> Any:
         """Shape across + along."""
         if not self.nested:
             return self.array.reshape(self.across + self.along)
         with switched(recording=True):
+            if self.blocks:
+                return np.reshape(np.concatenate(self.blocks), self.across + self.along)
             if not self.lines:
                 return np.zeros(self.across + self.along, self.zero.dtype)
             return np.reshape(np.stack(self.lines), self.across + self.along)
@@ -173,7 +205,7 @@ class Table:
         n = len(self.across)
         order = (*range(n, n + len(self.along)), *range(n))
         with switched(recording=self.nested):
-            whole = np.transpose(self.rows() if self.lines or not self.nested else self._empty(), order)
+            whole = np.transpose(self.rows() if self.lines or self.blocks or not self.nested else self._empty(), order)
         if self.nested or type(whole) is not np.ndarray:
             return whole
         return np.ascontiguousarray(whole).reshape(self.along + self.across)
