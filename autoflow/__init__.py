@@ -25,8 +25,8 @@ LATER = {  # public name -> the module that has it, imported at first use: unuse
     "plot_sizes": "nn.plots", "plot_weights": "nn.plots", "primitive": "extending.custom", "register_function": "ops",
     "register_operation": "ops", "register_rule": "extending.custom", "safe_masking": "backprop.masking",
     "scope": "nodes.scopes", "special": "", "stats": "", "integrate": "", "signal": "", "to_cpu": "arrays.devices",
-    "to_dot": "pictures", "to_gpu": "arrays.devices", "vjp": "transforms.vjp_jvp", "warm_allocator": "compiler",
-    "watch": "nn.plots",
+    "to_dot": "pictures", "to_gpu": "arrays.devices", "vjp": "transforms.vjp_jvp", "vmap": "batching.vmap",
+    "warm_allocator": "compiler", "watch": "nn.plots",
 }  # fmt: skip
 __all__ = [
     "Constant", "Node", "Operation", "Variable", "array", "backward", "constant", "elementwise_grad", "empty",

@@ -252,8 +252,8 @@ class Batched(ArrayMethods):
     def backward(self, *_: Any, **__: Any) -> None:
         """Refused."""
         raise BatchError(
-            f"backward() at {caller()} under af.vmap: the Variables are outside, and each example has a gradient of its "
-            f"own. Use af.vmap(af.grad(f)); or go back from what af.vmap(f) returns."
+            f"backward() at {caller()} under af.vmap: the Variables are outside, and each example has a gradient of "
+            f"its own. Use af.vmap(af.grad(f)); or go back from what af.vmap(f) returns."
         )
 
     # -- reading and writing

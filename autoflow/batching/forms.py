@@ -222,7 +222,9 @@ def around(step: Callable[[Any], Any]) -> Callable[[Any], Any]:
                     raise
                 layer = deepest([g, saved])
                 say_once(f"the derivative of {name}", layer)
-                return together([pull(one_of(g, layer, k), one_of(saved, layer, k)) for k in range(layer.size)], layer, name)
+                return together(
+                    [pull(one_of(g, layer, k), one_of(saved, layer, k)) for k in range(layer.size)], layer, name
+                )
 
         return safely
 

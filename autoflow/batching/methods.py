@@ -138,8 +138,13 @@ OPERATORS: dict[str, np.ufunc] = {
     "ge": np.greater_equal, "eq": np.equal, "ne": np.not_equal,
 }  # fmt: skip
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
-ASKED = {"bool": ("if, and, or, not, while", bool), "float": ("float(x)", float), "int": ("int(x)", int),
-         "complex": ("complex(x)", complex), "index": ("plain[i] (write af.Constant(plain)[i]), a range, a shape", int)}
+ASKED = {
+    "bool": ("if, and, or, not, while", bool),
+    "float": ("float(x)", float),
+    "int": ("int(x)", int),
+    "complex": ("complex(x)", complex),
+    "index": ("plain[i] (write af.Constant(plain)[i]), a range, a shape", int),
+}
 REFUSED = {"contains": "the question `in`", "round": "round(x)", "trunc": "math.trunc(x)"}
 VALUES = ("item", "tolist", "tobytes", "tofile", "dump", "dumps")
 LAYOUT = ("setflags", "resize", "byteswap", "setfield", "getfield")

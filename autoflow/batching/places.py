@@ -15,7 +15,7 @@ import numpy as np
 from ..errors import BatchError
 from ..nodes.versions import caller
 from ..rules.indexing import getitem, put_back, put_view, setitem
-from .along_axes import any_batched, shifted
+from .along_axes import shifted
 from .batched import FORM_OF, Batched, Layer, flat, opened, wrapped
 from .forms import FORMS, Form, batched, in_front
 from .questions import refused

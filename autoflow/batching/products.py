@@ -235,7 +235,7 @@ def isclose(layer: Layer, a: Any, b: Any, *args: Any, **options: Any) -> Any:
 
 def sliding(a: Any, v: Any, mode: str) -> Any:
     """``np.correlate`` of a with a v that is not longer: each window of a times conj(v)."""
-    n, m = a.shape[0], v.shape[0]
+    m = v.shape[0]
     before = {"full": m - 1, "same": m // 2, "valid": 0}[mode]
     after = {"full": m - 1, "same": m - m // 2 - 1, "valid": 0}[mode]
     padded = np.pad(a, (before, after)) if before or after else a

@@ -77,7 +77,8 @@ def axes_of_arguments(in_axes: Axes, args: tuple[Any, ...]) -> list[Any]:
                 f"shared by all examples), or one int for all"
             )
         parts = [
-            spread_axes(axis, x, "in_axes", f"argument {k}") for k, (axis, x) in enumerate(zip(in_axes, args, strict=True))
+            spread_axes(axis, x, "in_axes", f"argument {k}")
+            for k, (axis, x) in enumerate(zip(in_axes, args, strict=True))
         ]
         return [axis for part in parts for axis in part]
     return spread_axes(in_axes, args, "in_axes", "the arguments", shared=True)
@@ -125,7 +126,9 @@ def common_length(given: list[tuple[Any, Any]], paths: list[str]) -> int:
     if not lengths:
         raise InputError("af.vmap has nothing to map over: all arguments are shared (in_axes=None), or there are none")
     if len(set(lengths.values())) > 1:
-        said = ", ".join([f"{n} in argument {path[1:-1] if path.count('[') == 1 else path}" for path, n in lengths.items()])
+        said = ", ".join(
+            [f"{n} in argument {path[1:-1] if path.count('[') == 1 else path}" for path, n in lengths.items()]
+        )
         raise InputError(f"the mapped axes have different lengths: {said}. All count the same examples.")
     return int(next(iter(lengths.values())))
 

@@ -289,7 +289,7 @@ def plain_option(option: Any) -> Any:
 
 
 def hidden_batch(values: Any) -> Any:
-    """The class of an array among these, or in an index, that hides the batch of an ``af.vmap``; None if there is none."""
+    """The class of an array among these, or in an index, that hides the batch of an ``af.vmap``; None without one."""
     for v in values:
         if hasattr(type(v), "run_row"):
             return type(v)

@@ -5,7 +5,7 @@ first axis (``batching/batched.py``): the engine and the rows of the table run o
 row each, and each product with a matrix becomes one large product for all rows.
 
 A chunk of rows is so large that its gradients stay in the processor's cache. Where a pass cannot be batched (a rule
-that looks at the numbers of g, a hook that is to see every pass), nothing is returned, and there is a pass for each row.
+that looks at the numbers of g, a hook that is to see every pass) nothing is returned, and each row has a pass.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from ..nodes.nodes import source_of, value_of
 from ..rules.shapes import is_numpys
 
 Array = Any
-FEW = 4  # rows that are not worth it
-CHUNK_BYTES = 2**22  # of the gradients in the graph, for all rows of a chunk
+FEW = 8  # of so many rows and more it pays: an operation on hidden batches costs some 5 µs more than on arrays
+CHUNK_BYTES = 2**22  # of the gradients in the graph, for all rows of a chunk: measured by benchmarks/jacobian_rows.py
 
 
 def batched_passes(

@@ -1,8 +1,9 @@
-"""Whole Jacobians and Hessians: one pass per row (reverse) or per column (forward).
+"""Whole Jacobians and Hessians: rows by passes back (reverse), or columns (forward).
 
 Row i of J = ∂z/∂x is what the seed eᵢ sends back: as many passes as z has elements. Column j is J eⱼ, from the recorded
 pass of ``vjp_jvp.transposed``: as many as x has elements. Each pass fills its place in the finished array, so the peak
-of memory is that array and one pass; the array is estimated, and refused if too large, before the first.
+of memory is that array and one pass; the array is estimated, and refused if too large, before the first. Many passes
+run as one where that is possible: ``batched_passes.py``.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import numpy as np
 
 from .. import pytree
 from ..errors import SeedError
+from ..lazy import later
 from ..modes import modes, switched
 from ..nodes.grads import fitted
 from ..nodes.nodes import source_of, value_of
@@ -33,15 +35,22 @@ LONG = 5.0  # seconds after which a progress bar is shown
 
 def jacobian(
     f: Callable[..., Any], argnum: Argnum | None = None, *, argnums: Argnum | None = None, mode: str = "auto",
-    allow_unused: bool = False, holomorphic: bool = False,
+    allow_unused: bool = False, holomorphic: bool = False, sparsity: Any = None,
 ) -> Callable[..., Any]:  # fmt: skip
     """All derivatives ∂zᵢ/∂xⱼ of a function, as a function: an array of shape ``z.shape + x.shape``.
 
     argnum, argnums : as in :func:`autoflow.grad`; containers of arguments and of results give containers of Jacobians.
     mode : "reverse" (a pass per element of z), "forward" (per element of x), "auto" (the fewer).
     holomorphic : needed if argument and result are complex; the derivative is then f'.
+    sparsity : where derivatives may be other than zero: a boolean or SciPy sparse array of shape (z.size, x.size), for
+        one real array in and one out. Rows, or columns, that have no place in common share a pass, and the result is a
+        SciPy ``csr_array`` of that shape. One more pass checks it.
 
-    Raises MemoryError if the result would exceed ``af.options.max_bytes``. A product with the Jacobian does not need
+    Passes are batched: many rows are one pass, in chunks that fit into the processor's cache. Where that is not
+    possible (a hook, a rule that looks at the numbers of g) there is a pass for each row.
+
+    Raises MemoryError if the result would exceed ``af.options.max_bytes``, and InputError if ``sparsity`` leaves out
+    derivatives that are not zero. A product with the Jacobian does not need
     it: see :func:`autoflow.vjp` and :func:`autoflow.jvp`.
 
     >>> jacobian(lambda x: x**2)(np.array([1.0, 2.0]))
@@ -55,6 +64,8 @@ def jacobian(
     @functools.wraps(f)
     def matrix(*args: Any, **options: Any) -> Any:
         trace = Trace(f, choice, args, options)
+        if sparsity is not None:
+            return later("autoflow.transforms.sparse_jacobian:sparse_jacobian")(trace, sparsity, mode)
         outputs = [z for z in pytree.leaves(trace.z) if pytree.is_number(z)]
         check_size(outputs, trace.leaves)
         trace.checked_reach(outputs, allow_unused)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import Case, tolerance_of
-from support import NIGHTLY, assert_close, rows, values_of
+from support import assert_close, rows, values_of
 
 import autoflow as af
 from autoflow.batching.forms import LoopWarning
