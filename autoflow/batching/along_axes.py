@@ -20,6 +20,7 @@ from .batched import Batched, Layer, opened, wrapped
 from .forms import FORMS, Form, batched, in_front
 
 Array = Any
+NP: Any = np  # a table of functions of any kind is too much for NumPy's types
 MISSING: Any = object()
 
 
@@ -78,8 +79,8 @@ def masks(where: Any, layer: Layer, ndim: int) -> Array:
 
 
 for function in (
-    np.sum, np.prod, np.max, np.min, np.amax, np.amin, np.mean, np.var, np.std, np.any, np.all, np.median,
-    np.nansum, np.nanprod, np.nanmax, np.nanmin, np.nanmean, np.nanvar, np.nanstd, np.nanmedian, np.count_nonzero,
+    NP.sum, NP.prod, NP.max, NP.min, NP.amax, NP.amin, NP.mean, NP.var, NP.std, NP.any, NP.all, NP.median,
+    NP.nansum, NP.nanprod, NP.nanmax, NP.nanmin, NP.nanmean, NP.nanvar, NP.nanstd, NP.nanmedian, NP.count_nonzero,
 ):  # fmt: skip
     FORMS[function] = reduced(function)
 for primitive in NORMS.values():
@@ -149,12 +150,12 @@ def as_before(z: Array, x: Array) -> Array:
     return z.reshape(x.shape)
 
 
-for function, default in {np.sort: -1, np.argsort: -1, np.cumsum: None, np.cumprod: None, np.nancumsum: None,
-                          np.nancumprod: None, np.argmax: None, np.argmin: None, np.nanargmax: None,
-                          np.nanargmin: None}.items():  # fmt: skip
+for function, default in {NP.sort: -1, NP.argsort: -1, NP.cumsum: None, NP.cumprod: None, NP.nancumsum: None,
+                          NP.nancumprod: None, NP.argmax: None, NP.argmin: None, NP.nanargmax: None,
+                          NP.nanargmin: None}.items():  # fmt: skip
     FORMS[function] = along(function, default)
 FORMS[np.flip] = along(np.flip, None, after_flattening=as_before)
-for function in (np.partition, np.argpartition):
+for function in (NP.partition, NP.argpartition):
     FORMS[function] = second(function, "kth", -1)
 FORMS[np.repeat] = second(np.repeat, "repeats", None)
 FORMS[np.roll] = second(np.roll, "shift", None, after_flattening=as_before)
@@ -199,7 +200,7 @@ def transform(function: Any) -> Form:
     return form
 
 
-for function in (np.fft.fft, np.fft.ifft, np.fft.rfft, np.fft.irfft, np.fft.hfft, np.fft.ihfft):
+for function in (NP.fft.fft, NP.fft.ifft, NP.fft.rfft, NP.fft.irfft, NP.fft.hfft, NP.fft.ihfft):
     FORMS[function] = transform(function)
 
 
@@ -227,7 +228,7 @@ def quantile(function: Any) -> Form:
     return form
 
 
-for function in (np.quantile, np.percentile, np.nanquantile, np.nanpercentile):
+for function in (NP.quantile, NP.percentile, NP.nanquantile, NP.nanpercentile):
     FORMS[function] = quantile(function)
 
 

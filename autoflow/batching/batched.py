@@ -18,20 +18,17 @@ inside.
 from __future__ import annotations
 
 import math
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from ..backends.registry import FAMILIES, Family, families_changed
 from ..errors import BatchError
-from ..modes import modes, switched
-from ..nodes.nodes import NUMPY, NodeRole, source_of, value_of
+from ..modes import modes
+from ..nodes.nodes import NodeRole, source_of, value_of
 from ..nodes.versions import caller
 from ..rules.table import Rule
+from .hidden import deepest, flat, has_nodes_inside, is_held_by_node, layer_of, sample, shares_memory
 from .methods import ArrayMethods
 from .questions import refused
 
@@ -281,40 +278,6 @@ class Batched(ArrayMethods):
 FORM_OF: dict[str, Any] = {}  # what a call is for a whole batch; filled by forms.py, which is above this file
 
 
-def flat(x: Any) -> Any:
-    """The leaves of nested lists, tuples, dicts and slices."""
-    if isinstance(x, (list, tuple)):
-        for part in x:
-            yield from flat(part)
-    elif type(x) is dict:
-        yield from flat(list(x.values()))
-    elif type(x) is slice:
-        yield from (x.start, x.stop, x.step)
-    else:
-        yield x
-
-
-def layer_of(x: Any) -> Layer | None:
-    """The layer whose batch ``x`` hides, also if it is a node; None for other arrays."""
-    return getattr(x, "batch_layer", None) if isinstance(x, Batched) else None
-
-
-def deepest(x: Any) -> Layer:
-    """The deepest layer among arrays, which may be in nested lists. There is one."""
-    layers = [x.batch_layer for x in flat(x) if isinstance(x, Batched)]
-    return max(layers, key=lambda layer: layer.depth)
-
-
-def is_held_by_node(x: Any, layer: Layer) -> bool:
-    """Is one of these arrays a node of that layer? Then the operation is recorded by nodes."""
-    return any([isinstance(v, NodeRole) and layer_of(v) is layer for v in flat(x)])
-
-
-def sample(x: Any) -> Any:
-    """A plain array of the shape and dtype, for questions about these; no memory."""
-    return np.broadcast_to(np.zeros((), x.dtype), x.shape) if isinstance(x, Batched) else x
-
-
 def opened(x: Any, layer: Layer) -> tuple[Any, bool]:
     """What is behind ``x``, and whether its first axis is the batch of that layer."""
     return (x.inner, x.mapped) if type(x) is Batched and x.batch_layer is layer else (x, False)
@@ -333,14 +296,6 @@ def wrapped(result: Any, layer: Layer, mapped: bool = True, view_of: Any = None)
     return Batched(result, layer, mapped, base)
 
 
-def shares_memory(a: Any, b: Any) -> bool:
-    """Is one a view of the other, or both of a third?"""
-    a, b = value_of(a), value_of(b)
-    if not isinstance(a, np.ndarray) or not isinstance(b, np.ndarray):
-        return isinstance(a, Batched) and isinstance(b, Batched) and shares_memory(a.inner, b.inner)
-    return (a if a.base is None else a.base) is (b if b.base is None else b.base)
-
-
 def written(out: tuple[Any, ...], result: Any) -> Any:
     """``out=``: the arrays named there become the results."""
     results = result if isinstance(result, tuple) else (result,)
@@ -351,16 +306,6 @@ def written(out: tuple[Any, ...], result: Any) -> Any:
     return given if isinstance(result, tuple) else given[0]
 
 
-def has_nodes_inside(x: Any) -> bool:
-    """Is there a node with a history behind this array?"""
-    while isinstance(x, Batched):
-        x = x.inner
-        if source_of(x) is not None:
-            return True
-        x = value_of(x)
-    return False
-
-
 def detached(x: Any) -> Any:
     """The numbers alone, on the same memory: without the nodes inside."""
     while isinstance(x, NodeRole):
@@ -368,46 +313,3 @@ def detached(x: Any) -> Any:
     if type(x) is Batched:
         return Batched(detached(x.inner), x.batch_layer, x.mapped, x.base)
     return x
-
-
-# -- nodes on top of Batched arrays
-
-LOCK = threading.Lock()
-RUNNING: list[Layer] = []  # in all threads
-MADE: list[Family] = []
-
-
-@contextmanager
-def batched_over(size: int, may_loop: bool = True) -> Iterator[Layer]:
-    """A layer for a block. While there is one, nodes can be made of Batched arrays: with one array type alone eager
-    calls are quicker."""
-    layer = Layer(size, may_loop)
-    with LOCK:
-        RUNNING.append(layer)
-        if MADE:
-            FAMILIES[Batched] = MADE[0]
-            families_changed()
-        else:
-            MADE.append(Family(Batched, NUMPY.roles, NUMPY.slots))
-            MADE[0].from_numpy, MADE[0].to_numpy = for_all, numbers_of
-            MADE[0].call = lambda function, x: FORM_OF["loop"](x.batch_layer, function, (x,), {})  # type: ignore[method-assign]
-    try:
-        with switched(layer=layer):
-            yield layer
-    finally:
-        layer.open = False
-        with LOCK:
-            RUNNING.remove(layer)
-            if not RUNNING:
-                FAMILIES.pop(Batched, None)
-                families_changed()
-
-
-def for_all(array: Array) -> Any:
-    """A NumPy array where Batched ones are wanted (a seed, a start value): the same for all examples."""
-    return Batched(array, modes().layer, mapped=False)
-
-
-def numbers_of(x: Batched) -> Array:
-    """Pictures and texts want numbers."""
-    raise refused("a picture or a text")

@@ -21,7 +21,8 @@ from ..rules import RULES
 from ..rules.outside import public_name
 from ..rules.table import COMPOSED, Rule
 from ..rules.ufuncs import METHODS
-from .batched import FORM_OF, Batched, Layer, deepest, flat, opened, wrapped
+from .batched import FORM_OF, Batched, Layer, opened, wrapped
+from .hidden import deepest, flat
 
 Array = Any
 Form = Callable[..., Any]
@@ -125,7 +126,7 @@ def aligned(layer: Layer, arrays: list[Any]) -> tuple[list[Any], bool]:
 
 def ndim_of(x: Any) -> int:
     """Number of axes of anything that NumPy takes for an array."""
-    return x.ndim if hasattr(x, "ndim") else np.ndim(x)  # type: ignore[no-any-return]
+    return x.ndim if hasattr(x, "ndim") else np.ndim(x)
 
 
 def in_front(x: Any, layer: Layer) -> Array:
@@ -207,7 +208,7 @@ def wrapped_all(result: Any, layer: Layer) -> Any:
 
 
 def around(step: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Put around the steps of backward passes under a vmap: a derivative that looks at numbers runs for each example."""
+    """Put around the steps of backward passes: a derivative that looks at numbers runs for each example."""
 
     def guarded_step(pair: Any) -> Any:
         g, pulls, saved, kept = step(pair)

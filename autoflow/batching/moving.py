@@ -1,4 +1,4 @@
-"""Batched forms of functions that only move elements, repeat them, or put arrays together."""
+"""Batched forms of functions that only move elements, or repeat them."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 from numpy.lib.stride_tricks import sliding_window_view
 
-from ..rules.building import spaced
 from ..rules.indexing import put_back
 from ..rules.joining import pad as pad_row
 from ..rules.reductions import spread
 from ..rules.structure import astype, flatten
 from .along_axes import any_batched, shifted
-from .batched import Batched, Layer, opened, wrapped
-from .forms import FORMS, Form, aligned, batched, in_front, ndim_of
+from .batched import Layer, opened, wrapped
+from .forms import FORMS, Form, batched
 
 Array = Any
+NP: Any = np  # what it is called with are arrays of ours, of which its types know nothing
 
 
 def whole(shape: Any) -> tuple[int, ...]:
@@ -181,7 +181,7 @@ def trace(layer: Layer, a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1,
     """The sum of a diagonal."""
     inner, mapped = opened(a, layer)
     axes = (shifted(axis1, inner.ndim - 1), shifted(axis2, inner.ndim - 1)) if mapped else (axis1, axis2)
-    return wrapped(np.trace(inner, offset, *axes, dtype), layer, mapped)
+    return wrapped(NP.trace(inner, offset, *axes, dtype), layer, mapped)
 
 
 @batched(np.diag)
@@ -275,92 +275,3 @@ def windows(layer: Layer, x: Any, window_shape: Any, axis: Any = None, **options
     axes = range(n) if axis is None else normalize_axis_tuple(axis, n, allow_duplicate=True)
     axis = tuple([k + 1 for k in axes])
     return wrapped(sliding_window_view(inner, window_shape, axis), layer)
-
-
-# -- several arrays
-
-
-def all_in_front(layer: Layer, arrays: Any) -> tuple[list[Array], bool]:
-    """What is behind several arrays: if one has the batch, all have it."""
-    found = [opened(x, layer) for x in arrays]
-    if not any([mapped for _, mapped in found]):
-        return [x for x, _ in found], False
-    return [in_front(x, layer) for x in arrays], True
-
-
-@batched(np.concatenate)
-def concatenate(layer: Layer, arrays: Any, /, axis: Any = 0, **options: Any) -> Any:
-    """Behind the batch."""
-    arrays = list(arrays) if not isinstance(arrays, Batched) else list(arrays)
-    inner, mapped = all_in_front(layer, arrays)
-    if not mapped:
-        return wrapped(np.concatenate(inner, axis, **options), layer, False)
-    if axis is None:
-        return wrapped(np.concatenate([x.reshape((layer.size, -1)) for x in inner], 1, **options), layer)
-    return wrapped(np.concatenate(inner, shifted(axis, inner[0].ndim - 1), **options), layer)
-
-
-@batched(np.stack)
-def stack(layer: Layer, arrays: Any, axis: int = 0, **options: Any) -> Any:
-    """A new axis behind the batch."""
-    inner, mapped = all_in_front(layer, list(arrays))
-    n = ndim_of(inner[0]) + 1 - mapped
-    return wrapped(np.stack(inner, shifted(axis, n) if mapped else axis, **options), layer, mapped)
-
-
-# -- new arrays
-
-
-def filled_like(function: Any) -> Form:
-    """An array to be written into has an element for each example."""
-
-    def form(layer: Layer, a: Any, *args: Any, shape: Any = None, **options: Any) -> Any:
-        if any_batched(*args, *options.values()):
-            return NotImplemented
-        inner, _ = opened(a, layer)
-        shape = a.shape if shape is None else whole(shape)
-        return wrapped(function(inner, *args, shape=(layer.size, *shape), **options), layer)
-
-    return form
-
-
-def filled(function: Any) -> Form:
-    """``np.zeros(shape, like=x)``"""
-    return lambda layer, shape, *args, **options: wrapped(
-        function((layer.size, *whole(shape)), *args, **options), layer
-    )
-
-
-for function in (np.zeros_like, np.ones_like, np.empty_like, np.full_like):
-    FORMS[function] = filled_like(function)
-for function in (np.zeros, np.ones, np.empty, np.full):
-    FORMS[function] = filled(function)
-for function in (np.arange, np.identity, np.eye, np.tri):
-    FORMS[function] = lambda layer, *args, function=function, **options: function(*args, **options)
-
-
-@batched(np.asarray, np.array)
-def asarray(layer: Layer, a: Any, *args: Any, **options: Any) -> Any:
-    """``np.asarray(x, like=y)``: plain arrays may meet ours as they are."""
-    return a if isinstance(a, Batched) else np.asarray(a, *args, **options)
-
-
-# -- between two ends
-
-
-def spaced_between(function: Any) -> Form:
-    """The form of a function like np.linspace: its numbers stand along a new axis."""
-
-    def form(
-        layer: Layer, start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
-    ) -> Any:
-        ends, mapped = aligned(layer, [start, stop])
-        axis = shifted(axis, max([ndim_of(x) for x in ends]) - mapped + 1) if mapped else axis
-        return wrapped(function(*ends, num, endpoint, dtype, axis), layer, mapped)
-
-    return form
-
-
-FORMS[spaced] = spaced_between(spaced)
-FORMS[np.geomspace] = spaced_between(lambda x, y, num, endpoint, dtype, axis: np.geomspace(
-    x, y, num, endpoint, dtype, axis))  # fmt: skip

@@ -16,11 +16,13 @@ from ..errors import BatchError
 from ..nodes.versions import caller
 from ..rules.indexing import getitem, put_back, put_view, setitem
 from .along_axes import shifted
-from .batched import FORM_OF, Batched, Layer, flat, opened, wrapped
+from .batched import FORM_OF, Batched, Layer, opened, wrapped
 from .forms import FORMS, Form, batched, in_front
+from .hidden import flat
 from .questions import refused
 
 Array = Any
+NP: Any = np  # what it is called with are arrays of ours, of which its types know nothing
 
 
 class Index:
@@ -238,8 +240,8 @@ def take(layer: Layer, a: Any, indices: Any, axis: Any = None, out: Any = None, 
         return take(layer, np.reshape(a, -1), indices, 0, None, mode)
     if not places_mapped:
         if not mapped:
-            return wrapped(np.take(inner, places, axis, mode=mode), layer, False)
-        return wrapped(np.take(inner, places, shifted(axis, inner.ndim - 1), mode=mode), layer)
+            return wrapped(NP.take(inner, places, axis, mode=mode), layer, False)
+        return wrapped(NP.take(inner, places, shifted(axis, inner.ndim - 1), mode=mode), layer)
     n = np.shape(a)[axis]
     if mode != "raise":
         places = places % n if mode == "wrap" else np.clip(places, 0, n - 1)

@@ -12,8 +12,9 @@ import numpy as np
 
 from ..rules.linalg import dot_axes, explicit, summed
 from .along_axes import any_batched
-from .batched import Layer, opened, sample, wrapped
+from .batched import Layer, opened, wrapped
 from .forms import FORMS, Form, aligned, batched, elementwise
+from .hidden import sample
 
 Array = Any
 SMALL = 4096  # multiplications of one example; of fewer, one product of all is quicker even if it copies
@@ -21,7 +22,7 @@ SMALL = 4096  # multiplications of one example; of fewer, one product of all is 
 
 def product(a: Array, b: Array, a_mapped: bool, b_mapped: bool) -> Array:
     """a b for each example. Shapes: a (batch, n, k) or (n, k), b (batch, k, m) or (k, m); one has the batch."""
-    n, k, m = *a.shape[-2:], b.shape[-1]
+    (n, k), m = a.shape[-2:], b.shape[-1]
     if not b_mapped:
         return (a.reshape((a.shape[0] * n, k)) @ b).reshape((a.shape[0], n, m))
     if a_mapped:

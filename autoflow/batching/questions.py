@@ -9,16 +9,26 @@ import numpy as np
 
 from ..errors import BatchError
 from ..nodes.nodes import NodeRole, value_of
-from ..nodes.versions import caller
+from ..nodes.versions import caller, outside
 
 
 def refused(what: str) -> BatchError:
     """Python wants to know a number, of which each example has another."""
     return BatchError(
-        f"{what} needs one number, but under af.vmap each example has another (at {caller()}). Write "
+        f"{what} needs one number, but under af.vmap each example has another (at {users_line()}). Write "
         f"np.where(condition, a, b) instead of an if and of x[mask]; for an array to be filled np.zeros_like(x); or "
         f"call the function for each example, without vmap."
     )
+
+
+def users_line() -> str:
+    """File and line of the first frame outside of autoflow and NumPy."""
+    frame = outside()
+    if frame.f_globals.get("__name__", "").partition(".")[0] != "numpy":
+        return caller()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("numpy", "autoflow"):
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
 def asked(word: str, convert: Any) -> Any:

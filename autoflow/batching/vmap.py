@@ -12,8 +12,9 @@ from .. import pytree
 from ..errors import InputError
 from ..modes import modes, switched
 from ..nodes.nodes import NodeRole, source_of, value_of
-from . import along_axes, forms, moving, places, products  # noqa: F401 - fill the table of forms
-from .batched import Batched, Layer, batched_over
+from . import along_axes, forms, making, moving, places, products  # noqa: F401 - fill the table of forms
+from .batched import Batched, Layer
+from .running import batched_over
 
 Array = Any
 Axes = Any  # an int, None, or a tree of them

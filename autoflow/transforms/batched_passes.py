@@ -10,15 +10,16 @@ that looks at the numbers of g, a hook that is to see every pass) nothing is ret
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
 from ..backprop.hooks import leaf_hooks
 from ..batching import vmap
-from ..batching.batched import Batched, batched_over
+from ..batching.batched import Batched
 from ..batching.forms import in_front
+from ..batching.running import batched_over
 from ..modes import modes, switched
 from ..nodes.nodes import source_of, value_of
 from ..rules.shapes import is_numpys
@@ -29,7 +30,8 @@ CHUNK_BYTES = 2**22  # of the gradients in the graph, for all rows of a chunk: m
 
 
 def batched_passes(
-    root: Any, stop: Any, like: Any, pull: Callable[[Any], list[Any]], seeds: Callable[[int, int], Array], n: int
+    root: Any, stop: Any, like: Any, pull: Callable[[Any], list[Any]], seeds: Callable[[int, int], Array], n: int,
+    watch: Callable[[range], Iterable[int]] = iter,
 ) -> Iterator[tuple[int, int, list[Any]]] | None:
     """The passes for ``n`` seeds, in chunks: (first, one behind the last, gradients with an axis for the seeds).
 
@@ -37,6 +39,7 @@ def batched_passes(
     like : a leaf, whose array type the seeds have.
     pull : the pass, from a seed to gradients; None where nothing arrives.
     seeds : from where to where -> these seeds, as one array.
+    watch : goes through the chunks, and may show how far we are.
 
     None if they cannot be batched, or are too few or too large.
     """
@@ -51,17 +54,17 @@ def batched_passes(
         first = one_chunk(pull, seeds(0, chunk), chunk)
     except Exception:  # whatever it is: if it is not for the batch's sake, it comes again in the first single pass
         return None
-    return chunks(first, pull, seeds, n, chunk)
+    return chunks(first, pull, seeds, watch(range(0, n, chunk)), chunk, n)
 
 
 def chunks(
-    first: list[Any], pull: Callable[[Any], list[Any]], seeds: Callable[[int, int], Array], n: int, chunk: int
-) -> Iterator[tuple[int, int, list[Any]]]:
+    first: list[Any], pull: Callable[[Any], list[Any]], seeds: Callable[[int, int], Array], starts: Any, chunk: int,
+    n: int,
+) -> Iterator[tuple[int, int, list[Any]]]:  # fmt: skip
     """The first chunk, which is there, and the others."""
-    yield 0, chunk, first
-    for start in range(chunk, n, chunk):
+    for start in starts:
         end = min(start + chunk, n)
-        yield start, end, one_chunk(pull, seeds(start, end), end - start)
+        yield start, end, one_chunk(pull, seeds(start, end), end - start) if start else first
 
 
 def one_chunk(pull: Callable[[Any], list[Any]], seeds: Array, size: int) -> list[Any]:

@@ -131,7 +131,7 @@ def by_rows(trace: Trace, z: Any, conjugate: bool) -> list[Any]:
     """A pass for each row: the seed that is 1 at i, else 0, sends back row i."""
     tables = [Table(trace.nested, z, x) for x in trace.leaves]
     batches = batched_passes(
-        z, trace.stop(z), value_of(z), lambda seed: trace.pull_back(z, seed), functools.partial(units, z), z.size
+        z, trace.stop(z), value_of(z), lambda seed: trace.pull_back(z, seed), functools.partial(units, z), z.size, watched
     )
     for start, end, found in batches or ():
         for table, x, g in zip(tables, trace.leaves, found, strict=True):
@@ -160,18 +160,26 @@ def by_columns(trace: Trace, z: Any) -> list[Any]:
         if source_of(w) is None:
             answers.append(trace.attached(k, table.columns()) if trace.nested else table.columns())
             continue
-        batches = batched_passes(
-            w, None, value_of(x), lambda seed, w=w: [pulled_to(u, w, seed, trace.nested)], functools.partial(units, x),
-            x.size,
-        )  # fmt: skip
+        pull = functools.partial(column, trace, u, w)
+        batches = batched_passes(w, None, value_of(x), in_list(pull), functools.partial(units, x), x.size, watched)
         for start, end, (found,) in batches or ():
             table.put_block(start, end, found)
         for j in watched(range(x.size)) if batches is None else ():
-            with switched(recording=trace.nested):
-                table.put(j, pulled_to(u, w, unit(x, j), trace.nested))
+            table.put(j, pull(unit(x, j)))
         whole = table.columns()
         answers.append(trace.attached(k, whole) if trace.nested else whole)
     return answers
+
+
+def in_list(pull: Callable[[Any], Any]) -> Callable[[Any], list[Any]]:
+    """A pass that ends at one leaf, as :func:`batched_passes` wants it."""
+    return lambda seed: [pull(seed)]
+
+
+def column(trace: Trace, u: Any, w: Any, seed: Any) -> Any:
+    """J seed: dL/du, given dL/dw, where w = Jᵀu."""
+    with switched(recording=trace.nested):
+        return pulled_to(u, w, seed, trace.nested)
 
 
 class Table:

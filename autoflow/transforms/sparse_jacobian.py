@@ -49,9 +49,10 @@ def sparse_jacobian(trace: Trace, sparsity: Any, mode: str) -> Any:
     pattern.eliminate_zeros()
     pattern.sum_duplicates()
     turned = sparse.csr_array(pattern.T)
-    by_row = None if mode == "forward" else colours(pattern, turned)
-    by_column = None if mode == "reverse" else colours(turned, pattern)
-    reverse = by_column is None or (by_row is not None and max(by_row, default=-1) <= 2 * max(by_column, default=-1))
+    by_row = colours(pattern, turned) if mode != "forward" else np.zeros(0, np.intp)
+    by_column = colours(turned, pattern) if mode != "reverse" else np.zeros(0, np.intp)
+    fewer = by_row.max(initial=-1) <= 2 * by_column.max(initial=-1)  # a pass forward costs two
+    reverse = mode == "reverse" or (mode == "auto" and fewer)
     rows, columns = pattern.nonzero()
     if reverse:
         found = quietly(row_products, trace, z, x, by_row)
@@ -112,7 +113,7 @@ def products(
     size = like.size if to is None else to.size
     if any([g is None for g in found]) or not found:  # a constant: all of its derivatives are zero
         return np.zeros((len(seeds), size))
-    return np.concatenate([g.reshape((len(g), size)) for g in found])
+    return np.concatenate([g.reshape((len(g), size)) for g in found if g is not None])
 
 
 def together(colour: Array, dtype: Any) -> Array:
