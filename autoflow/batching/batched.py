@@ -238,9 +238,9 @@ class Batched(ArrayMethods):
             )
         return next(x for x in arrays if layer_of(x) is layer)
 
-    def run_each(self, function: Any, args: Any, options: Any) -> Any:
+    def run_each(self, function: Any, args: Any, options: Any, name: str) -> Any:
         """``function(*args, **options)`` for each example."""
-        return FORM_OF["loop"](self.batch_layer, function, args, options)
+        return FORM_OF["loop"](self.batch_layer, function, args, options, name)
 
     def detached(self) -> Any:
         """The numbers alone: without nodes inside."""
@@ -257,6 +257,7 @@ class Batched(ArrayMethods):
 
     def __getitem__(self, index: Any) -> Any:
         layer = deepest([self, index])
+        layer.check()
         return FORM_OF["getitem"](layer, self, index)
 
     def __setitem__(self, index: Any, new: Any) -> None:

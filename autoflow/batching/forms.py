@@ -141,9 +141,9 @@ def in_front(x: Any, layer: Layer) -> Array:
 # -- one example after the other
 
 
-def looped(layer: Layer, function: Any, args: Any, options: dict[str, Any]) -> Any:
+def looped(layer: Layer, function: Any, args: Any, options: dict[str, Any], name: str = "") -> Any:
     """The function for each example, and a warning, once."""
-    name = public_name(function)
+    name = name or public_name(function)
     if not has_mapped((args, options), layer):
         return wrapped_all(function(*one_of(args, layer, 0), **one_of(options, layer, 0)), layer)
     say_once(name, layer)

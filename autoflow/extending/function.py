@@ -135,7 +135,7 @@ class Function:
     def apply(cls, *args: Any, **options: Any) -> Any:
         """Compute forward, and record how to go back."""
         if modes().layer is not None and (batch := modes().layer.runs_alone([args, options])) is not None:
-            return batch.run_each(cls.apply, args, options)
+            return batch.run_each(cls.apply, args, options, f"{cls.__name__}.apply")
         plain_args, plain_options = [_plain(x) for x in args], {k: _plain(x) for k, x in options.items()}
         names, inputs = arguments(cls, args, options)
         _, plain = arguments(cls, plain_args, plain_options)

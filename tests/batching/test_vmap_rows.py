@@ -21,7 +21,7 @@ BATCH = 3
 # Rows without a batched form: each example is computed by itself, and a warning says so. No other row may warn.
 LOOPED = {"convolve", "histogram", "interp", "lstsq", "nanpercentile", "nanquantile", "percentile", "quantile"}
 EXAMPLES = [
-    pytest.param(row, k, marks=pytest.mark.thorough if k else (), id=f"{row.name}-{k}")
+    pytest.param(row, k, marks=pytest.mark.nightly if k else pytest.mark.thorough, id=f"{row.name}-{k}")
     for row in rows(scipys=False)
     for k in range(len(row.examples))
 ]
@@ -33,8 +33,8 @@ class Batch:
     def __init__(self, row: Any, number: int, dtype: str = "float64") -> None:
         self.case = Case(row, row.examples[number])
         self.live = self.case.live
-        every = [values_of(row, row.examples[number], salt=k) for k in range(BATCH)]
-        self.examples = [[x if x is None or x.dtype.kind != "f" else x.astype(dtype) for x in xs] for xs in every]
+        made = [[values_of(row, row.examples[number], salt=k, imaginary=i) for i in (False, True)] for k in range(BATCH)]
+        self.examples = [[as_dtype(x, y, dtype) for x, y in zip(*pair, strict=True)] for pair in made]
 
     def arguments(self, mapped: tuple[int, ...]) -> list[list[Any]]:
         """The operands of each example: those that are not mapped are the first one's."""
@@ -62,6 +62,13 @@ class Batch:
         return np.real(np.sum(self.case.loss(self.case.run(list(xs)))))
 
 
+def as_dtype(x: Any, y: Any, dtype: str) -> Any:
+    """An operand in that dtype, with y as the imaginary part; None and booleans as they are."""
+    if x is None or x.dtype.kind != "f":
+        return x
+    return (x + 1j * y if np.dtype(dtype).kind == "c" else x).astype(dtype)
+
+
 def close(ours: Any, theirs: Any, what: str, order: int = 0) -> None:
     """Equal up to rounding: products of a whole batch add up in another order."""
     assert ours.dtype == theirs.dtype, f"{what}: {ours.dtype}, not {theirs.dtype}"
@@ -72,13 +79,12 @@ def close(ours: Any, theirs: Any, what: str, order: int = 0) -> None:
 def check(row: Any, number: int, dtype: str = "float64", last: bool = False) -> None:
     batch = Batch(row, number, dtype)
     for mapped in batch.mappings():
-        axes = batch.axes(mapped, last)
         try:
             expected = [np.asarray(batch.value(*xs)) for xs in batch.arguments(mapped)]
-        except TypeError:
+        except (TypeError, AttributeError, np.linalg.LinAlgError, np.exceptions.ComplexWarning):
             assert dtype != "float64"
             return  # NumPy's function does not take this dtype
-        check_mapping(batch, mapped, axes, expected)
+        check_mapping(batch, mapped, batch.axes(mapped, last), expected)
 
 
 def check_mapping(batch: Batch, mapped: tuple[int, ...], axes: tuple[Any, ...], expected: list[Any]) -> None:
@@ -97,8 +103,48 @@ def check_mapping(batch: Batch, mapped: tuple[int, ...], axes: tuple[Any, ...], 
         close(ours, right, f"gradient of the sum, operand {batch.live[k]}, {axes}")
 
 
+def quietly(row: Any) -> Any:
+    """Only rows of LOOPED may warn of a loop."""
+    warnings.simplefilter("ignore" if row.name in LOOPED else "error", LoopWarning)
+
+
 @pytest.mark.parametrize(("row", "number"), EXAMPLES)
 def test_row(row: Any, number: int) -> None:
     with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore" if row.name in LOOPED else "error", LoopWarning)
+        quietly(row)
         check(row, number)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("dtype", ["float32", "complex128", "float64"])
+@pytest.mark.parametrize(("row", "number"), EXAMPLES)
+def test_row_in_other_dtypes_and_along_the_last_axis(row: Any, number: int, dtype: str) -> None:
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("error", np.exceptions.ComplexWarning)
+        quietly(row)
+        check(row, number, dtype, last=True)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(("row", "number"), EXAMPLES)
+def test_second_derivatives_of_a_row(row: Any, number: int) -> None:
+    """The gradient of Σ |gradient|² of each example, and of their sum."""
+    batch = Batch(row, number)
+    mapped = batch.mappings()[0]
+    axes = batch.axes(mapped, False)
+    live = tuple(batch.live)
+
+    def size(*xs: Any) -> Any:
+        slopes = af.grad(batch.loss, live, allow_unused=True)(*xs)
+        return sum([np.sum(np.abs(g) ** 2) for g in slopes])
+
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        quietly(row)
+        given, single = batch.stacked(mapped, axes), batch.arguments(mapped)
+        slope = af.grad(size, live, allow_unused=True)
+        each = [slope(*xs) for xs in single]
+        for ours, *theirs in zip(vmap(slope, axes)(*given), *each, strict=True):
+            close(ours, np.stack(theirs), "second derivative of each example")
+        total = af.grad(lambda *xs: np.sum(vmap(size, axes)(*xs)), live, allow_unused=True)(*given)
+        for ours, *theirs in zip(total, *each, strict=True):
+            close(ours, np.stack(theirs), "second derivative of the sum")
