@@ -26,11 +26,16 @@ from ..rules.shapes import is_numpys
 
 Array = Any
 FEW = 8  # of so many rows and more it pays: an operation on hidden batches costs some 5 µs more than on arrays
-CHUNK_BYTES = 2**22  # of the gradients in the graph, for all rows of a chunk: measured by benchmarks/jacobian_rows.py
+CHUNK_BYTES = 2**22  # of the gradients in the graph, for all rows of a chunk: see benchmarks/jacobians.py
 
 
 def batched_passes(
-    root: Any, stop: Any, like: Any, pull: Callable[[Any], list[Any]], seeds: Callable[[int, int], Array], n: int,
+    root: Any,
+    stop: Any,
+    like: Any,
+    pull: Callable[[Any], list[Any]],
+    seeds: Callable[[int, int], Array],
+    n: int,
     watch: Callable[[range], Iterable[int]] = iter,
 ) -> Iterator[tuple[int, int, list[Any]]] | None:
     """The passes for ``n`` seeds, in chunks: (first, one behind the last, gradients with an axis for the seeds).

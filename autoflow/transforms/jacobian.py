@@ -131,7 +131,13 @@ def by_rows(trace: Trace, z: Any, conjugate: bool) -> list[Any]:
     """A pass for each row: the seed that is 1 at i, else 0, sends back row i."""
     tables = [Table(trace.nested, z, x) for x in trace.leaves]
     batches = batched_passes(
-        z, trace.stop(z), value_of(z), lambda seed: trace.pull_back(z, seed), functools.partial(units, z), z.size, watched
+        z,
+        trace.stop(z),
+        value_of(z),
+        lambda seed: trace.pull_back(z, seed),
+        functools.partial(units, z),
+        z.size,
+        watched,
     )
     for start, end, found in batches or ():
         for table, x, g in zip(tables, trace.leaves, found, strict=True):

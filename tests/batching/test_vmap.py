@@ -246,7 +246,9 @@ def test_and_are_differentiated_again(name):
     close(ours, theirs)
 
 
-@pytest.mark.parametrize("name", ["grad", "hessian", "vmap", "grad of vmap", "closure", "another leaf", "wide jacobian"])
+@pytest.mark.parametrize(
+    "name", ["grad", "hessian", "vmap", "grad of vmap", "closure", "another leaf", "wide jacobian"]
+)
 def test_and_are_compiled(name):
     g, batch = TRANSFORMED[name]
     compiled = af.compile(af.vmap(g))

@@ -33,7 +33,9 @@ class Batch:
     def __init__(self, row: Any, number: int, dtype: str = "float64") -> None:
         self.case = Case(row, row.examples[number])
         self.live = self.case.live
-        made = [[values_of(row, row.examples[number], salt=k, imaginary=i) for i in (False, True)] for k in range(BATCH)]
+        made = [
+            [values_of(row, row.examples[number], salt=k, imaginary=i) for i in (False, True)] for k in range(BATCH)
+        ]
         self.examples = [[as_dtype(x, y, dtype) for x, y in zip(*pair, strict=True)] for pair in made]
 
     def arguments(self, mapped: tuple[int, ...]) -> list[list[Any]]:
