@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ RNG = np.random.default_rng(0)
 
 def network(*sizes: int) -> tuple[Callable[..., Any], list[Array]]:
     """Layers of tanh, and their weights."""
-    weights = [RNG.normal(size=(n, m)) / n**0.5 for n, m in zip(sizes, sizes[1:], strict=False)]
+    weights = [RNG.normal(size=(n, m)) / n**0.5 for n, m in pairwise(sizes)]
 
     def f(x: Any, *given: Any) -> Any:
         for w in given or weights:

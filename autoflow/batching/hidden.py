@@ -9,17 +9,22 @@ import numpy as np
 from ..nodes.nodes import NodeRole, source_of, value_of
 
 
-def flat(x: Any) -> Any:
+def flat(x: Any) -> list[Any]:
     """The leaves of nested lists, tuples, dicts and slices."""
-    if isinstance(x, (list, tuple)):
-        for part in x:
-            yield from flat(part)
-    elif type(x) is dict:
-        yield from flat(list(x.values()))
-    elif type(x) is slice:
-        yield from (x.start, x.stop, x.step)
-    else:
-        yield x
+    kind = type(x)
+    if kind is slice:
+        return [x.start, x.stop, x.step]
+    if kind is dict:
+        x = list(x.values())
+    elif not isinstance(x, (list, tuple)):
+        return [x]
+    found: list[Any] = []
+    for part in x:
+        if isinstance(part, (list, tuple, dict, slice)):
+            found += flat(part)
+        else:
+            found.append(part)
+    return found
 
 
 def layer_of(x: Any) -> Any:

@@ -13,6 +13,7 @@ from ..rules.indexing import put_back
 from ..rules.joining import pad as pad_row
 from ..rules.reductions import spread
 from ..rules.structure import astype, flatten
+from ..rules.versions import functions
 from .along_axes import any_batched, shifted
 from .batched import Layer, opened, wrapped
 from .forms import FORMS, Form, batched
@@ -159,8 +160,7 @@ def of_all(function: Any, view: bool = False) -> Form:
     return form
 
 
-for function in (np.angle, np.fix, np.i0, np.round, np.around, np.nan_to_num, np.sinc, np.iscomplex, np.isreal,
-                 np.isneginf, np.isposinf):  # fmt: skip
+for function in functions(np, "angle fix i0 round around nan_to_num sinc iscomplex isreal isneginf isposinf"):
     FORMS[function] = of_all(function)
 FORMS[np.real], FORMS[np.imag] = of_all(np.real, view=True), of_all(np.imag, view=True)
 

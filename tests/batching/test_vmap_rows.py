@@ -20,11 +20,8 @@ from autoflow.batching.vmap import vmap
 BATCH = 3
 # Rows without a batched form: each example is computed by itself, and a warning says so. No other row may warn.
 LOOPED = {"convolve", "histogram", "interp", "lstsq", "nanpercentile", "nanquantile", "percentile", "quantile"}
-EXAMPLES = [
-    pytest.param(row, k, marks=pytest.mark.nightly if k else pytest.mark.thorough, id=f"{row.name}-{k}")
-    for row in rows(scipys=False)
-    for k in range(len(row.examples))
-]
+ROWS = [row for row in rows(scipys=False) if row.examples]
+EVERY = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 
 
 class Batch:
@@ -110,43 +107,58 @@ def quietly(row: Any) -> Any:
     warnings.simplefilter("ignore" if row.name in LOOPED else "error", LoopWarning)
 
 
-@pytest.mark.parametrize(("row", "number"), EXAMPLES)
-def test_row(row: Any, number: int) -> None:
+@pytest.mark.thorough
+@EVERY
+def test_row(row: Any) -> None:
+    """On its first example."""
     with np.errstate(all="ignore"), warnings.catch_warnings():
         quietly(row)
-        check(row, number)
+        check(row, 0)
+
+
+@pytest.mark.nightly
+@EVERY
+def test_row_on_all_examples(row: Any) -> None:
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        quietly(row)
+        for number in range(1, len(row.examples)):
+            check(row, number)
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("dtype", ["float32", "complex128", "float64"])
-@pytest.mark.parametrize(("row", "number"), EXAMPLES)
-def test_row_in_other_dtypes_and_along_the_last_axis(row: Any, number: int, dtype: str) -> None:
+@EVERY
+def test_row_in_other_dtypes_and_along_the_last_axis(row: Any, dtype: str) -> None:
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("error", np.exceptions.ComplexWarning)
         quietly(row)
-        check(row, number, dtype, last=True)
+        for number in range(len(row.examples)):
+            check(row, number, dtype, last=True)
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize(("row", "number"), EXAMPLES)
-def test_second_derivatives_of_a_row(row: Any, number: int) -> None:
+@EVERY
+def test_second_derivatives_of_a_row(row: Any) -> None:
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        quietly(row)
+        for number in range(len(row.examples)):
+            check_second(Batch(row, number))
+
+
+def check_second(batch: Batch) -> None:
     """The gradient of Σ |gradient|² of each example, and of their sum."""
-    batch = Batch(row, number)
     mapped = batch.mappings()[0]
-    axes = batch.axes(mapped, False)
-    live = tuple(batch.live)
+    axes, live = batch.axes(mapped, False), tuple(batch.live)
 
     def size(*xs: Any) -> Any:
         slopes = af.grad(batch.loss, live, allow_unused=True)(*xs)
         return sum([np.sum(np.abs(g) ** 2) for g in slopes])
 
-    with np.errstate(all="ignore"), warnings.catch_warnings():
-        quietly(row)
-        given, single = batch.stacked(mapped, axes), batch.arguments(mapped)
-        slope = af.grad(size, live, allow_unused=True)
-        each = [slope(*xs) for xs in single]
-        for ours, *theirs in zip(vmap(slope, axes)(*given), *each, strict=True):
-            close(ours, np.stack(theirs), "second derivative of each example")
-        total = af.grad(lambda *xs: np.sum(vmap(size, axes)(*xs)), live, allow_unused=True)(*given)
-        for ours, *theirs in zip(total, *each, strict=True):
-            close(ours, np.stack(theirs), "second derivative of the sum")
+    given, single = batch.stacked(mapped, axes), batch.arguments(mapped)
+    slope = af.grad(size, live, allow_unused=True)
+    each = [slope(*xs) for xs in single]
+    for ours, *theirs in zip(vmap(slope, axes)(*given), *each, strict=True):
+        close(ours, np.stack(theirs), "second derivative of each example")
+    total = af.grad(lambda *xs: np.sum(vmap(size, axes)(*xs)), live, allow_unused=True)(*given)
+    for ours, *theirs in zip(total, *each, strict=True):
+        close(ours, np.stack(theirs), "second derivative of the sum")

@@ -1,4 +1,4 @@
-"""Jacobians by batched passes: the same numbers as by one pass for each row, and one pass where that is not possible."""
+"""Jacobians by batched passes have the numbers of single passes, and single passes are made where they must be."""
 
 import numpy as np
 import pytest
@@ -129,7 +129,7 @@ class Asks(af.Function):
 
     @staticmethod
     def backward(ctx, g):
-        return g * 3 if float(np.sum(g)) > 0 else g * 3
+        return g * (3 if float(np.sum(g)) > 0 else 4)
 
 
 def test_a_derivative_that_looks_at_numbers_has_single_passes(passes):
