@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ..modes import modes
+from ..nodes.nodes import constant_on
 from ..rules.building import spaced
 from .along_axes import any_batched, shifted
 from .batched import Batched, Layer, opened, wrapped
@@ -57,9 +59,14 @@ def filled_like(function: Any) -> Form:
             return NotImplemented
         inner, _ = opened(a, layer)
         shape = a.shape if shape is None else whole(shape)
-        return wrapped(function(inner, *args, shape=(layer.size, *shape), **options), layer)
+        return wrapped(recordable(function(inner, *args, shape=(layer.size, *shape), **options)), layer)
 
     return form
+
+
+def recordable(x: Array) -> Any:
+    """A new array as a Constant inside: what may be written into it are nodes of an outer layer."""
+    return constant_on(x) if type(x) is np.ndarray and modes().recording else x
 
 
 def filled(function: Any) -> Form:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import BatchError
+from ..nodes.nodes import NodeRole, source_of
 from ..nodes.versions import caller
 from ..rules.indexing import getitem, put_back, put_view, setitem
 from .along_axes import shifted
@@ -142,6 +143,7 @@ def write(x: Batched, index: Any, new: Any) -> None:
     """``x[index] = new``, in the memory of the batch."""
     layer = x.batch_layer
     new_inner, new_mapped = opened(new, layer)
+    check_history(x.inner, new_inner)
     if not x.mapped:
         if new_mapped or is_mapped(index, layer):
             raise BatchError(
@@ -161,6 +163,15 @@ def write(x: Batched, index: Any, new: Any) -> None:
         return
     how = Index(layer, index, x.ndim, True)
     x.inner[how.inside] = fitting(how, x.inner, new_inner, new_mapped, layer)
+
+
+def check_history(x: Array, new: Any) -> None:
+    """Raise BatchError if a node of an outer layer is to be written into plain numbers, which would lose its history."""
+    if source_of(new) is not None and not isinstance(x, NodeRole):
+        raise BatchError(
+            f"{caller()} writes a node into an array of plain numbers, and its history would be lost: make the array "
+            f"with np.zeros_like(x), or with np.stack, np.concatenate or np.where of its parts"
+        )
 
 
 def fitting(how: Index, x: Array, new: Any, new_mapped: bool, layer: Layer) -> Any:
@@ -223,6 +234,8 @@ def at(layer: Layer, ufunc_at: Any, x: Any, index: Any, *new: Any) -> Any:
             f"{caller()} adds numbers that differ from example to example to an array that all examples share: make "
             f"it with np.zeros_like(x)"
         )
+    for v in new:
+        check_history(inner, opened(v, layer)[0])
     how = Index(layer, index, inner.ndim - 1, True)
     ufunc_at(inner, how.inside, *[fitting(how, inner, *opened(v, layer), layer) for v in new])
     return None
@@ -266,6 +279,7 @@ def put_along_axis(layer: Layer, arr: Any, indices: Any, values: Any, axis: Any)
         raise refused("np.put_along_axis")
     places = in_front(indices, layer)
     new, new_mapped = opened(values, layer)
+    check_history(inner, new)
     if new_mapped and new.ndim < inner.ndim:
         new = new.reshape((layer.size, *(1,) * (inner.ndim - new.ndim), *new.shape[1:]))
     np.put_along_axis(inner, places, new, shifted(axis, inner.ndim - 1))

@@ -164,6 +164,7 @@ def leave(z: Any, axis: Any, layer: Layer) -> Any:
                 "arguments: give the axis where the examples are to stand"
             )
         return inner
+    inner = inner if source_of(inner) is not None else value_of(inner)
     inner = inner if mapped else np.broadcast_to(inner, (layer.size, *inner.shape))
     if not -inner.ndim <= axis < inner.ndim:
         raise InputError(f"out_axes={axis}: the result for all examples has the axes 0 to {inner.ndim - 1}")

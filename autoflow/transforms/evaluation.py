@@ -191,11 +191,15 @@ def own_leaf(x: Any) -> Any:
     return Variable(x)
 
 
+def numbers_of(x: Any) -> Array:
+    """The array under a node; under af.vmap also without the nodes of outer functions that are inside."""
+    value = value_of(x)
+    return value.detached() if hasattr(value, "batch_layer") else value
+
+
 def copied(x: Any) -> Array:
     """The numbers of ``x`` as an array that shares memory with nothing."""
-    value = value_of(x)
-    if hasattr(value, "batch_layer"):
-        return value.detached().copy()
+    value = numbers_of(x)
     return np.array(value) if isinstance(value, np.generic) or not hasattr(value, "dtype") else value.copy()
 
 

@@ -25,7 +25,7 @@ from ..modes import modes, switched
 from ..nodes.grads import fitted
 from ..nodes.nodes import source_of, value_of
 from .batched_passes import batched_passes, units
-from .evaluation import Argnum, Trace, chosen
+from .evaluation import Argnum, Trace, chosen, numbers_of
 from .gradient import grad
 from .vjp_jvp import pulled_to, transposed
 
@@ -204,12 +204,12 @@ class Table:
         if self.nested:
             self.lines.append(self.zero if line is None else line)
         elif line is not None:
-            self.array[i] = value_of(line)
+            self.array[i] = numbers_of(line)
 
     def put_block(self, start: int, end: int, block: Any) -> None:
         """Several lines, as one array."""
         if not self.nested and block is not None:
-            self.array[start:end] = value_of(block)
+            self.array[start:end] = numbers_of(block)
         elif self.nested:
             shape = (end - start, *self.along)
             self.blocks.append(np.zeros(shape, self.zero.dtype) if block is None else block)

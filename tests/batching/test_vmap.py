@@ -294,6 +294,43 @@ def test_variables_outside_get_their_gradients():
     assert isinstance(z, af.Operation)
 
 
+THROUGH_WEIGHTS = {
+    "closure": lambda w: lambda x: af.grad(lambda x: product(w, x))(x),
+    "shared leaf": lambda w: lambda x: af.grad(product)(w, x),
+    "both": lambda w: lambda x: af.grad(product, (0, 1))(w * 2, x)[1],
+    "made inside": lambda w: lambda x: af.grad(lambda y: np.sum(np.sin(w * y) @ x))(np.ones(4)),
+    "hessian": lambda w: lambda x: af.hessian(lambda x: product(w, x))(x),
+    "written": lambda w: lambda x: af.grad(lambda x: written(w, x))(x),
+    "vmap": lambda w: lambda x: af.vmap(af.grad(lambda r: np.sum(np.sin(r * x * w[0]))))(w),
+}
+
+
+def written(w, x):
+    z = np.zeros_like(x)
+    z[:2] = w[0, :2] * x[2:]
+    z[2:] = w[1, 2:]
+    z *= x
+    return np.sum(z**3)
+
+
+@pytest.mark.parametrize("name", THROUGH_WEIGHTS)
+def test_gradients_of_gradients_for_what_is_outside(name):
+    """Nodes of two layers meet: those of w, which came first, and those that the gradient inside makes."""
+    g = THROUGH_WEIGHTS[name]
+    ours = af.grad(lambda w: np.sum(af.vmap(g(w))(X) ** 2))(W)
+    theirs = af.grad(lambda w: sum([np.sum(g(w)(x) ** 2) for x in X]))(W)
+    close(ours, theirs)
+    w = af.Variable(W)
+    assert isinstance(af.vmap(g(w))(X), af.Node) == isinstance(g(w)(X[0]), af.Node)
+
+
+def test_what_a_node_from_outside_gives_is_no_node():
+    """Without a node of the vmap's own layer nothing is recorded there."""
+    w = af.Variable(W)
+    kinds = af.vmap(lambda x: (str([type(z).__name__ for z in (w * x, x * w, w @ x, np.maximum(w, x), w.dot(x))]), x))
+    assert set(kinds(X)[0].strip("[]").replace("'", "").split(", ")) == {"Batched"}
+
+
 def test_arguments_that_are_nodes():
     v = af.Variable(X.T)
     z = af.vmap(af.grad(f), 1)(v)
