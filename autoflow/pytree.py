@@ -90,6 +90,21 @@ def mapped(f: Callable[[Any], Any], tree: Any) -> Any:
     return rebuilt(tree, iter([f(leaf) for leaf in leaves(tree)]))
 
 
+def tree_map(f: Callable[..., Any], tree: Any, *others: Any) -> Any:
+    """The same containers with ``f(leaf)`` in place of each leaf; of several trees ``f`` of their leaves in one place.
+
+    Containers are lists, tuples, dicts and dataclasses. Raises TypeError if the trees do not have the same containers.
+
+    >>> tree_map(lambda w, g: w - 0.5 * g, {"w": [1.0, 2.0], "b": 3.0}, {"w": [2.0, 2.0], "b": 4.0})
+    {'w': [0.0, 1.0], 'b': 1.0}
+    """
+    for k, other in enumerate(others, 2):
+        if paths(other) != paths(tree):
+            raise TypeError(f"tree_map: tree {k} has the leaves {paths(other)}, the first one {paths(tree)}")
+    every = zip(leaves(tree), *[leaves(other) for other in others], strict=True)
+    return rebuilt(tree, iter([f(*parts) for parts in every]))
+
+
 def same_shape(tree: Any, like: Any) -> bool:
     """Are the containers the same, one in the other's place? (Leaves may differ.)"""
     if not is_container(like):

@@ -166,7 +166,7 @@ def write(x: Batched, index: Any, new: Any) -> None:
 
 
 def check_history(x: Array, new: Any) -> None:
-    """Raise BatchError if a node of an outer layer is to be written into plain numbers, which would lose its history."""
+    """Raise BatchError if a node of an outer layer would be written into plain numbers, and lose its history."""
     if source_of(new) is not None and not isinstance(x, NodeRole):
         raise BatchError(
             f"{caller()} writes a node into an array of plain numbers, and its history would be lost: make the array "

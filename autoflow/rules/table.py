@@ -274,7 +274,9 @@ def primitive(compute: Callable[..., Any]) -> Any:
     def function(*args: Any, **options: Any) -> Any:
         for x in (*args, *options.values()) if options else args:
             if hasattr(type(x), "takes_primitives"):  # a node, of whatever array type, or an array that hides a batch
-                return x.__array_function__(function, (type(x),), args, options)
+                z = x.__array_function__(function, (type(x),), args, options)
+                if z is not NotImplemented:  # else a node among the others is asked
+                    return z
         return compute(*args, **options)
 
     function.compute = compute  # type: ignore[attr-defined]

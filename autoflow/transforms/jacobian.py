@@ -78,6 +78,24 @@ def jacobian(
     return matrix
 
 
+def jacfwd(f: Callable[..., Any], argnum: Argnum | None = None, **options: Any) -> Callable[..., Any]:
+    """:func:`autoflow.jacobian` by columns, ``mode="forward"``: for few arguments and many results.
+
+    >>> jacfwd(lambda x: np.stack([x, x**2, x**3]))(2.0)
+    array([ 1.,  4., 12.])
+    """
+    return jacobian(f, argnum, mode="forward", **options)
+
+
+def jacrev(f: Callable[..., Any], argnum: Argnum | None = None, **options: Any) -> Callable[..., Any]:
+    """:func:`autoflow.jacobian` by rows, ``mode="reverse"``: for many arguments and few results.
+
+    >>> jacrev(lambda x: np.sum(x**2))(np.array([1.0, 2.0]))
+    array([2., 4.])
+    """
+    return jacobian(f, argnum, mode="reverse", **options)
+
+
 def hessian(
     f: Callable[..., Any], argnum: Argnum | None = None, *, argnums: Argnum | None = None,
     allow_unused: bool = False, holomorphic: bool = False,

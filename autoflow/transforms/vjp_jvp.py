@@ -8,6 +8,7 @@ to u: that gives J t, exactly. It costs about two passes where a forward mode co
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -79,6 +80,29 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any, *, allow_unused: boo
     shown = matched(directions, tuple(trace.arguments), "tangent", "primal")
     tangent = pytree.mapped(lambda z: pushed_forward(trace, z, shown) if pytree.is_number(z) else None, trace.z)
     return trace.outside(trace.z), tangent
+
+
+def linearize(f: Callable[..., Any], *primals: Any, allow_unused: bool = False) -> tuple[Any, Callable[..., Any]]:
+    """The value of ``f(*primals)``, and its derivative there as a linear function, from tangents to the tangent of the
+    value. f itself runs once, however often that function is called.
+
+    The linear function takes one tangent per primal. Errors are those of :func:`jvp`.
+
+    >>> value, pushforward = linearize(lambda x, y: x * y, 3.0, 5.0)
+    >>> float(value), float(pushforward(1.0, 0.0)), float(pushforward(0.0, 1.0))
+    (15.0, 5.0, 3.0)
+    """
+    trace = Trace(f, tuple(range(len(primals))), primals, {})
+    roots = [z for z in pytree.leaves(trace.z) if pytree.is_number(z)]
+    trace.checked_reach(roots, allow_unused)
+
+    def pushforward(*tangents: Any) -> Any:
+        here = copy.copy(trace)
+        here.nested = trace.nested or any([source_of(t) is not None for t in pytree.leaves(tangents)])
+        shown = matched(tangents, tuple(trace.arguments), "tangent", "primal")
+        return pytree.mapped(lambda z: pushed_forward(here, z, shown) if pytree.is_number(z) else None, trace.z)
+
+    return trace.outside(trace.z), pushforward
 
 
 def hvp(f: Callable[..., Any], primals: Any, vectors: Any, *, allow_unused: bool = False) -> Any:

@@ -633,3 +633,35 @@ def test_agreement_with_pytorch(ours, theirs, x):
     v = np.cos(np.arange(np.size(x)).reshape(np.shape(x)))
     want = peer.jvp(g, t, torch.tensor(v, dtype=torch.float64))[1]
     np.testing.assert_allclose(jvp(f, x, v)[1], want, rtol=1e-9, atol=1e-11)
+
+
+def test_jacobians_by_their_other_names():
+    f = lambda x: np.stack([x[0] * x[1], np.sin(x[1]), x[0]])  # noqa: E731
+    x = np.array([0.3, -0.7])
+    same(af.jacfwd(f)(x), jacobian(f)(x))
+    same(af.jacrev(f)(x), jacobian(f)(x))
+    g = lambda x: np.sum(np.sin(x) * x[::-1] ** 2)  # noqa: E731
+    same(af.jacfwd(af.jacrev(g))(x), hessian(g)(x))
+    same(af.jacfwd(lambda x, y: x * y, 1)(x, x), np.diag(x))
+
+
+def test_linearize():
+    ran = []
+
+    def f(x, y):
+        ran.append(1)
+        return {"z": x["a"] * np.sin(y), "n": None}
+
+    x, y = {"a": np.array([1.0, 2.0])}, np.array([0.5, -0.5])
+    value, push = af.linearize(f, x, y)
+    for t, u in (({"a": np.ones(2)}, np.zeros(2)), ({"a": np.zeros(2)}, np.array([1.0, 3.0]))):
+        same(push(t, u)["z"], af.jvp(lambda x, y: f(x, y)["z"], (x, y), (t, u))[1])
+    assert len(ran) == 3
+    same(value["z"], x["a"] * np.sin(y))
+    slope = af.grad(lambda t: np.sum(push({"a": t}, t)["z"] ** 2))(np.array([1.0, -1.0]))
+    right = af.grad(lambda t: np.sum((t * np.sin(y) + x["a"] * np.cos(y) * t) ** 2))(np.array([1.0, -1.0]))
+    same(slope, right)
+    again = af.grad(lambda y: np.sum(af.linearize(lambda y: y**3, y)[1](np.ones(2))))(y)
+    same(again, 6 * y)
+    with pytest.raises(af.errors.SeedError):
+        push(np.ones(2), np.ones(2))
