@@ -37,8 +37,6 @@ def is_anothers(function: Any, kinds: Any, operands: Any, writes: bool, hook: st
     Raises MixedArraysError if a history would be lost, or if the call ``writes`` into one of its arguments
     (``x *= quantity``): what another class answers does not stand in x.
     """
-    if any([hasattr(kind, "run_row") for kind in kinds]) and is_above_nodes(operands):
-        return True
     found = [
         kind for kind in kinds if kind is not np.ndarray and not issubclass(kind, NodeRole) and has_own_hook(kind, hook)
     ]
@@ -49,21 +47,6 @@ def is_anothers(function: Any, kinds: Any, operands: Any, writes: bool, hook: st
         if getattr(kind, hook) is not None and (writes or (loses and kept_in(kind) is None)):
             raise not_kept(kind, public_name(function), writes)
     return True
-
-
-def is_above_nodes(operands: Any) -> bool:
-    """Does an array that hides the batch of an ``af.vmap`` stand above all nodes among these? The deepest layer
-    computes; nodes without a batch are outside of all."""
-    depth = {True: 0, False: 0}
-    waiting = [operands]
-    while waiting:
-        x = waiting.pop()
-        if isinstance(x, (tuple, list)):
-            waiting += x
-        elif hasattr(x, "batch_layer"):
-            node = isinstance(x, NodeRole)
-            depth[node] = max(depth[node], x.batch_layer.depth)
-    return depth[False] > depth[True]
 
 
 def has_own_hook(kind: type, hook: str) -> bool:

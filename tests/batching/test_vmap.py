@@ -324,6 +324,22 @@ def test_gradients_of_gradients_for_what_is_outside(name):
     assert isinstance(af.vmap(g(w))(X), af.Node) == isinstance(g(w)(X[0]), af.Node)
 
 
+def test_a_backward_inside_stays_inside():
+    """It is of each example's own Variables; those from outside are values to it."""
+    w = af.Variable(W)
+
+    def slope(x):
+        v = af.Variable(x)
+        np.sum(np.sin(w @ v)).backward()
+        return v.grad
+
+    ours = af.vmap(slope)(X)
+    assert w.grad is None
+    close(ours, looped(slope, X))
+    close(af.grad(lambda w: np.sum(af.vmap(lambda x: af.grad(lambda x: product(w, x))(x))(X)))(W),
+          af.grad(lambda w: sum([np.sum(af.grad(lambda x: product(w, x))(x)) for x in X]))(W))  # fmt: skip
+
+
 def test_what_a_node_from_outside_gives_is_no_node():
     """Without a node of the vmap's own layer nothing is recorded there."""
     w = af.Variable(W)
