@@ -25,7 +25,7 @@ import numpy as np
 
 from ..errors import BatchError
 from ..modes import modes
-from ..nodes.nodes import NodeRole, source_of, value_of
+from ..nodes.nodes import NodeRole, gradient_target, value_of
 from ..nodes.versions import caller
 from ..rules.table import Rule
 from .hidden import deepest, flat, has_nodes_inside, is_held_by_node, layer_of, sample, shares_memory
@@ -210,7 +210,7 @@ class Batched(ArrayMethods):
                 continue
             if layer_of(x) is layer:
                 is_held = True
-            elif source_of(x) is not None:
+            elif gradient_target(x) is not None:
                 values[k] = Batched(x, layer, mapped=False)
                 parents[k] = None
                 constants.pop(k, None)
@@ -227,7 +227,7 @@ class Batched(ArrayMethods):
         if not arrays:
             return None
         layer = deepest(arrays)
-        nodes = [x for x in flat(args) if isinstance(x, NodeRole) and layer_of(x) is not layer and source_of(x)]
+        nodes = [x for x in flat(args) if isinstance(x, NodeRole) and layer_of(x) is not layer and gradient_target(x)]
         if not nodes and not any([has_nodes_inside(value_of(x)) for x in arrays]):
             return None
         if any([isinstance(x, NodeRole) and layer_of(x) is layer for x in arrays]):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..nodes.nodes import NodeRole, source_of, value_of
+from ..nodes.nodes import NodeRole, gradient_target, value_of
 
 
 def flat(x: Any) -> list[Any]:
@@ -60,7 +60,7 @@ def has_nodes_inside(x: Any) -> bool:
     """Is there a node with a history behind this array?"""
     while hasattr(x, "batch_layer"):
         x = x.inner
-        if source_of(x) is not None:
+        if gradient_target(x) is not None:
             return True
         x = value_of(x)
     return False

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..modes import modes
-from ..nodes.nodes import constant_on
+from ..nodes.nodes import constant_from
 from ..rules.building import spaced
 from .along_axes import any_batched, shifted
 from .batched import Batched, Layer, opened, wrapped
@@ -66,7 +66,7 @@ def filled_like(function: Any) -> Form:
 
 def recordable(x: Array) -> Any:
     """A new array as a Constant inside: what may be written into it are nodes of an outer layer."""
-    return constant_on(x) if type(x) is np.ndarray and modes().recording else x
+    return constant_from(x) if type(x) is np.ndarray and modes().recording else x
 
 
 def filled(function: Any) -> Form:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import BatchError
-from ..nodes.nodes import NodeRole, source_of
+from ..nodes.nodes import NodeRole, gradient_target
 from ..nodes.versions import caller
 from ..rules.indexing import getitem, put_back, put_view, setitem
 from .along_axes import shifted
@@ -167,7 +167,7 @@ def write(x: Batched, index: Any, new: Any) -> None:
 
 def check_history(x: Array, new: Any) -> None:
     """Raise BatchError if a node of an outer layer would be written into plain numbers, and lose its history."""
-    if source_of(new) is not None and not isinstance(x, NodeRole):
+    if gradient_target(new) is not None and not isinstance(x, NodeRole):
         raise BatchError(
             f"{caller()} writes a node into an array of plain numbers, and its history would be lost: make the array "
             f"with np.zeros_like(x), or with np.stack, np.concatenate or np.where of its parts"

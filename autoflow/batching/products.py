@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..rules.linalg import dot_axes, explicit, summed
+from ..rules.linalg import dot_axes, explicit, summed_axes
 from .along_axes import any_batched
 from .batched import Layer, opened, wrapped
 from .forms import FORMS, Form, aligned, batched, elementwise
@@ -140,7 +140,7 @@ def inner(layer: Layer, a: Any, b: Any, /) -> Any:
 @batched(np.tensordot)
 def tensordot(layer: Layer, a: Any, b: Any, axes: Any = 2) -> Any:
     """A sum over the axes that are named."""
-    xs, ys = summed(axes, np.ndim(a), np.ndim(b))
+    xs, ys = summed_axes(axes, np.ndim(a), np.ndim(b))
     check_lengths(a, b, xs, ys)
     return contract(layer, a, b, xs, ys)
 

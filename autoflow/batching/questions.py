@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import BatchError
 from ..nodes.nodes import NodeRole, value_of
-from ..nodes.versions import caller, outside
+from ..nodes.versions import caller, user_frame
 
 
 def refused(what: str) -> BatchError:
@@ -23,7 +23,7 @@ def refused(what: str) -> BatchError:
 
 def users_line() -> str:
     """File and line of the first frame outside of autoflow and NumPy."""
-    frame = outside()
+    frame = user_frame()
     if frame.f_globals.get("__name__", "").partition(".")[0] != "numpy":
         return caller()
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("numpy", "autoflow"):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ..backends.registry import FAMILIES, Family, families_changed
+from ..backends.registry import NODE_TYPES, NodeTypes, families_changed
 from ..modes import modes, switched
 from ..nodes.nodes import NUMPY
 from .batched import FORM_OF, Batched, Layer
@@ -16,7 +16,7 @@ from .questions import refused
 Array = Any
 LOCK = threading.Lock()
 RUNNING: list[Layer] = []  # in all threads
-MADE: list[Family] = []
+MADE: list[NodeTypes] = []
 
 
 @contextmanager
@@ -27,10 +27,10 @@ def batched_over(size: int, may_loop: bool = True) -> Iterator[Layer]:
     with LOCK:
         RUNNING.append(layer)
         if MADE:
-            FAMILIES[Batched] = MADE[0]
+            NODE_TYPES[Batched] = MADE[0]
             families_changed()
         else:
-            MADE.append(Family(Batched, NUMPY.roles, NUMPY.slots))
+            MADE.append(NodeTypes(Batched, NUMPY.roles, NUMPY.slots))
             MADE[0].from_numpy, MADE[0].to_numpy = for_all, numbers_of
             MADE[0].call = lambda function, x: FORM_OF["loop"](x.batch_layer, function, (x,), {})  # type: ignore[method-assign]
     try:
@@ -41,7 +41,7 @@ def batched_over(size: int, may_loop: bool = True) -> Iterator[Layer]:
         with LOCK:
             RUNNING.remove(layer)
             if not RUNNING:
-                FAMILIES.pop(Batched, None)
+                NODE_TYPES.pop(Batched, None)
                 families_changed()
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from .. import pytree
 from ..errors import InputError
 from ..modes import modes, switched
-from ..nodes.nodes import NodeRole, source_of, value_of
+from ..nodes.nodes import NodeRole, gradient_target, value_of
 from . import along_axes, forms, making, moving, places, products  # noqa: F401 - fill the table of forms
 from .batched import Batched, Layer
 from .running import batched_over
@@ -47,16 +47,18 @@ def vmap(f: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0) -> Callab
     @functools.wraps(f)
     def for_all(*args: Any, **options: Any) -> Any:
         axes = axes_of_arguments(in_axes, args)
-        flat, paths = pytree.leaves(args), pytree.paths(args, "")
+        flat, paths = pytree.tree_leaves(args), pytree.tree_paths(args, "")
         given = [(x, checked_axis(x, axis, path)) for x, axis, path in zip(flat, axes, paths, strict=True)]
         size = common_length(given, paths)
         around = modes()
-        has_history = around.recording and any([source_of(x) is not None for x, _ in given])
+        has_history = around.recording and any([gradient_target(x) is not None for x, _ in given])
         with batched_over(size) as layer, switched(depth=around.depth + has_history, around=guarding(around.around)):
             hidden = iter([enter(x, axis, layer) for x, axis in given])
-            z = f(*pytree.rebuilt(args, hidden), **options)
+            z = f(*pytree.tree_unflatten(args, hidden), **options)
             outs = spread_axes(out_axes, z, "out_axes", "result")
-            return pytree.rebuilt(z, iter([leave(x, a, layer) for x, a in zip(pytree.leaves(z), outs, strict=True)]))
+            return pytree.tree_unflatten(
+                z, iter([leave(x, a, layer) for x, a in zip(pytree.tree_leaves(z), outs, strict=True)])
+            )
 
     return for_all
 
@@ -91,7 +93,7 @@ def spread_axes(axes: Axes, tree: Any, what: str, of: str, shared: bool = False)
     ``shared``: the axis was given for all arguments, so numbers, which have none, are passed as they are.
     """
     if axes is None or (isinstance(axes, (int, np.integer)) and not isinstance(axes, bool)):
-        every = pytree.leaves(tree)
+        every = pytree.tree_leaves(tree)
         return [None if shared and not np.ndim(x) else axes for x in every] if shared else [axes] * len(every)
     if not pytree.is_container(axes):
         raise InputError(f"{what} are ints, None, or containers of these, not {axes!r}")
@@ -164,7 +166,7 @@ def leave(z: Any, axis: Any, layer: Layer) -> Any:
                 "arguments: give the axis where the examples are to stand"
             )
         return inner
-    inner = inner if source_of(inner) is not None else value_of(inner)
+    inner = inner if gradient_target(inner) is not None else value_of(inner)
     inner = inner if mapped else np.broadcast_to(inner, (layer.size, *inner.shape))
     if not -inner.ndim <= axis < inner.ndim:
         raise InputError(f"out_axes={axis}: the result for all examples has the axes 0 to {inner.ndim - 1}")

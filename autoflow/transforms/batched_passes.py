@@ -21,7 +21,7 @@ from ..batching.batched import Batched
 from ..batching.forms import in_front
 from ..batching.running import batched_over
 from ..modes import modes, switched
-from ..nodes.nodes import source_of, value_of
+from ..nodes.nodes import gradient_target, value_of
 from ..rules.shapes import is_numpys
 
 Array = Any
@@ -51,7 +51,7 @@ def batched_passes(
     switches = modes()
     if n < FEW or switches.anomaly or switches.safe_masking or not is_numpys(like):
         return None
-    size = graph_bytes(source_of(root), stop or ())
+    size = graph_bytes(gradient_target(root), stop or ())
     chunk = min(n, CHUNK_BYTES // max(size, 1)) if size is not None else 0
     if chunk < FEW:
         return None

@@ -22,12 +22,12 @@ from .. import pytree
 from ..errors import SeedError
 from ..lazy import later
 from ..modes import modes, switched
-from ..nodes.grads import fitted
-from ..nodes.nodes import source_of, value_of
+from ..nodes.grads import cast_gradient
+from ..nodes.nodes import gradient_target, value_of
 from .batched_passes import batched_passes, units
-from .evaluation import Argnum, Trace, chosen, numbers_of
+from .evaluation import Argnum, Trace, chosen_argnum, numbers_of
 from .gradient import grad
-from .vjp_jvp import pulled_to, transposed
+from .vjp_jvp import pulled_to, transpose
 
 Array = Any
 LONG = 5.0  # seconds after which a progress bar is shown
@@ -57,7 +57,7 @@ def jacobian(
     array([[2., 0.],
            [0., 4.]])
     """
-    choice = chosen(argnum, argnums)
+    choice = chosen_argnum(argnum, argnums)
     if mode not in ("auto", "reverse", "forward"):
         raise ValueError(f"mode is 'auto', 'reverse' or 'forward', not {mode!r}")
 
@@ -66,14 +66,14 @@ def jacobian(
         trace = Trace(f, choice, args, options)
         if sparsity is not None:
             return later("autoflow.transforms.sparse_jacobian:sparse_jacobian")(trace, sparsity, mode)
-        outputs = [z for z in pytree.leaves(trace.z) if pytree.is_number(z)]
+        outputs = [z for z in pytree.tree_leaves(trace.z) if pytree.is_number(z)]
         check_size(outputs, trace.leaves)
         trace.checked_reach(outputs, allow_unused)
 
         def part(z: Any) -> Any:
-            return trace.arranged(of_output(trace, z, mode, holomorphic)) if pytree.is_number(z) else None
+            return trace.arrange_answers(of_output(trace, z, mode, holomorphic)) if pytree.is_number(z) else None
 
-        return pytree.mapped(part, trace.z)
+        return pytree.tree_map(part, trace.z)
 
     return matrix
 
@@ -109,7 +109,7 @@ def hessian(
     array([[6., 2.],
            [2., 0.]])
     """
-    choice = chosen(argnum, argnums)
+    choice = chosen_argnum(argnum, argnums)
     slope = grad(f, choice, allow_unused=allow_unused, holomorphic=holomorphic)
     return jacobian(slope, choice, mode="reverse", allow_unused=allow_unused, holomorphic=holomorphic)
 
@@ -141,7 +141,7 @@ def of_output(trace: Trace, z: Any, mode: str, holomorphic: bool) -> list[Any]:
         forward = True
     elif complex_x and not holomorphic:
         forward = False  # the gradient dz/da + i dz/db of a real z is what a pass back gives
-    conjugate = holomorphic and not forward  # a pass gives conj f': see Rule.complex_pulls
+    conjugate = holomorphic and not forward  # a pass gives conj f': see Rule.complex_vjps
     return by_columns(trace, z) if forward else by_rows(trace, z, conjugate)
 
 
@@ -152,18 +152,20 @@ def by_rows(trace: Trace, z: Any, conjugate: bool) -> list[Any]:
         z,
         trace.stop(z),
         value_of(z),
-        lambda seed: trace.pull_back(z, seed),
+        lambda seed: trace.gradients(z, seed),
         functools.partial(units, z),
         z.size,
-        watched,
+        show_progress,
     )
     for start, end, found in batches or ():
         for table, x, g in zip(tables, trace.leaves, found, strict=True):
             table.put_block(start, end, row_of(trace, g, x, conjugate))
-    for i in watched(range(z.size)) if batches is None else ():
-        for table, x, g in zip(tables, trace.leaves, trace.pull_back(z, unit(z, i)), strict=True):
-            table.put(i, row_of(trace, g, x, conjugate))
-    return [trace.attached(k, table.rows()) if trace.nested else table.rows() for k, table in enumerate(tables)]
+    for i in show_progress(range(z.size)) if batches is None else ():
+        for table, x, g in zip(tables, trace.leaves, trace.gradients(z, unit(z, i)), strict=True):
+            table.put_line(i, row_of(trace, g, x, conjugate))
+    return [
+        trace.keep_differentiable(k, table.rows()) if trace.nested else table.rows() for k, table in enumerate(tables)
+    ]
 
 
 def row_of(trace: Trace, g: Any, x: Any, conjugate: bool) -> Any:
@@ -171,27 +173,29 @@ def row_of(trace: Trace, g: Any, x: Any, conjugate: bool) -> Any:
     if g is None:
         return None
     with switched(recording=trace.nested):
-        g = fitted(g, x.dtype)
+        g = cast_gradient(g, x.dtype)
         return np.conjugate(g) if conjugate else g
 
 
 def by_columns(trace: Trace, z: Any) -> list[Any]:
     """A pass for each column: J eⱼ is column j, from going back through the recorded pass."""
-    u, back = transposed(trace, z)
+    u, back = transpose(trace, z)
     answers = []
     for k, (x, w) in enumerate(zip(trace.leaves, back, strict=True)):
         table = Table(trace.nested, x, z)
-        if source_of(w) is None:
-            answers.append(trace.attached(k, table.columns()) if trace.nested else table.columns())
+        if gradient_target(w) is None:
+            answers.append(trace.keep_differentiable(k, table.columns()) if trace.nested else table.columns())
             continue
         pull = functools.partial(column, trace, u, w)
-        batches = batched_passes(w, None, value_of(x), in_list(pull), functools.partial(units, x), x.size, watched)
+        batches = batched_passes(
+            w, None, value_of(x), in_list(pull), functools.partial(units, x), x.size, show_progress
+        )
         for start, end, (found,) in batches or ():
             table.put_block(start, end, found)
-        for j in watched(range(x.size)) if batches is None else ():
-            table.put(j, pull(unit(x, j)))
+        for j in show_progress(range(x.size)) if batches is None else ():
+            table.put_line(j, pull(unit(x, j)))
         whole = table.columns()
-        answers.append(trace.attached(k, whole) if trace.nested else whole)
+        answers.append(trace.keep_differentiable(k, whole) if trace.nested else whole)
     return answers
 
 
@@ -217,7 +221,7 @@ class Table:
         if not nested:
             self.array = np.zeros_like(value_of(along), shape=(across.size, *along.shape))
 
-    def put(self, i: int, line: Any) -> None:
+    def put_line(self, i: int, line: Any) -> None:
         """Line i; None is zero."""
         if self.nested:
             self.lines.append(self.zero if line is None else line)
@@ -269,7 +273,7 @@ def unit(x: Any, i: int) -> Array:
     return one.reshape(x.shape)
 
 
-def watched(steps: range) -> Iterable[int]:
+def show_progress(steps: range) -> Iterable[int]:
     """The steps, with a progress bar (tqdm's, if installed) once they turn out to take longer than ``LONG`` seconds."""
     start = time.perf_counter()
     for i in steps:

@@ -19,11 +19,11 @@ import numpy as np
 
 from ..backprop.quietly import quietly
 from ..errors import InputError
-from ..nodes.grads import fitted
-from ..nodes.nodes import source_of, value_of
+from ..nodes.grads import cast_gradient
+from ..nodes.nodes import gradient_target, value_of
 from .batched_passes import batched_passes
 from .evaluation import Trace
-from .vjp_jvp import pulled_to, transposed
+from .vjp_jvp import pulled_to, transpose
 
 Array = Any
 
@@ -33,7 +33,7 @@ def sparse_jacobian(trace: Trace, sparsity: Any, mode: str) -> Any:
     from scipy import sparse
 
     z = trace.z
-    if len(trace.leaves) != 1 or trace.many or source_of(z) is None or not trace.reaches(z):
+    if len(trace.leaves) != 1 or trace.many or gradient_target(z) is None or not trace.reaches(z):
         raise InputError("jacobian(sparsity=) is for a function of one array that returns one array computed from it")
     x = trace.leaves[0]
     if trace.nested:
@@ -62,7 +62,7 @@ def sparse_jacobian(trace: Trace, sparsity: Any, mode: str) -> Any:
         entries = found[by_column[columns], rows] if rows.size else np.zeros(0, z.dtype)
     matrix = sparse.csr_array((entries, (rows, columns)), shape=pattern.shape)
     u = weights(z.size)
-    check(u @ matrix, products(lambda seed: trace.pull_back(z, seed)[0], z, u[None], to=x)[0], u, matrix)
+    check(u @ matrix, products(lambda seed: trace.gradients(z, seed)[0], z, u[None], to=x)[0], u, matrix)
     return matrix
 
 
@@ -82,14 +82,14 @@ def colours(pattern: Any, turned: Any) -> Array:
 
 def row_products(trace: Trace, z: Any, x: Any, colour: Array) -> Array:
     """For each colour the sum of its rows: one pass each, batched."""
-    return products(lambda seed: trace.pull_back(z, seed)[0], z, together(colour, z.dtype), z, trace.stop(z), x)
+    return products(lambda seed: trace.gradients(z, seed)[0], z, together(colour, z.dtype), z, trace.stop(z), x)
 
 
 def column_products(trace: Trace, z: Any, x: Any, colour: Array) -> Array:
     """For each colour the sum of its columns, from going back through the recorded pass."""
-    u, (w,) = transposed(trace, z)
+    u, (w,) = transpose(trace, z)
     seeds = together(colour, x.dtype)
-    if source_of(w) is None:
+    if gradient_target(w) is None:
         return np.zeros((len(seeds), z.size), z.dtype)
     return products(lambda seed: pulled_to(u, w, seed, False), x, seeds, w, None, z)
 
@@ -131,7 +131,7 @@ def weights(n: int) -> Array:
 
 def check(ours: Array, right: Array, u: Array, matrix: Any) -> None:
     """Raise InputError if the matrix that was found does not multiply as the Jacobian does."""
-    right = fitted(right, ours.dtype)
+    right = cast_gradient(right, ours.dtype)
     scale = np.abs(u) @ np.abs(matrix) + np.abs(right)
     eps = np.finfo(right.dtype).eps if right.dtype.kind == "f" else np.finfo(float).eps
     wrong = np.flatnonzero(~(np.abs(ours - right) <= 1e3 * eps * scale) & np.isfinite(right))

@@ -11,7 +11,7 @@ from support import Split
 
 import autoflow as af
 from autoflow import nn
-from autoflow.backends.registry import FAMILIES
+from autoflow.backends.registry import NODE_TYPES
 from autoflow.batching import forms
 from autoflow.batching.forms import LoopWarning
 from autoflow.errors import BatchError, InputError
@@ -189,10 +189,10 @@ def test_what_all_examples_share_is_known():
 
 
 def test_an_error_in_the_function_leaves_nothing_behind():
-    before = dict(FAMILIES)
+    before = dict(NODE_TYPES)
     with pytest.raises(ZeroDivisionError):
         af.vmap(lambda x: 1 / 0)(X)
-    assert dict(FAMILIES) == before
+    assert dict(NODE_TYPES) == before
     close(af.vmap(f)(X), looped(f, X))
 
 

@@ -168,7 +168,7 @@ def first_word(word: str) -> str:
     return word.partition(" ")[0].rstrip(",")
 
 
-def pooled(sizes: Sequence[tuple[int, float | None]]) -> float | None:
+def pool_sizes(sizes: Sequence[tuple[int, float | None]]) -> float | None:
     """The root mean square over several arrays, of which we have (size, root mean square)."""
     known = [(n, rms) for n, rms in sizes if rms is not None]
     total = sum([n for n, _ in known])

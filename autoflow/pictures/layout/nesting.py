@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from .arrange import arrange
 from .layers import Box, Line, Plan, Point
-from .rows import wrapped
+from .rows import wrap_rows
 
 EDGE = 16.0  # between the border of a box and what is in it
 PORT = Box(0.0, 0.0, (0.0,), 0.0)
@@ -103,7 +103,7 @@ class Level:
         within = {i: self.within(i) for i in self.touching}  # the inner box that holds the whole line, if one does
         owner = {i: self.line(i) for i in self.touching if within[i] is None}
         plan = arrange(self.boxes, self.lines, list(self.arriving.values()), list(self.leaving.values()))
-        plan = wrapped(plan, self.boxes, self.lines, len(self.path)) if self.nesting.rows else plan
+        plan = wrap_rows(plan, self.boxes, self.lines, len(self.path)) if self.nesting.rows else plan
         room = self.nesting.rooms.get(self.path)
         dx, dy, along, across = 0.0, 0.0, plan.along, plan.across
         if room is not None:

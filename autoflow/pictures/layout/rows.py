@@ -21,7 +21,7 @@ ROOM = 26.0  # above and below these
 TURN = 22.0  # at the ends of a row, for arrows that turn round
 
 
-def wrapped(plan: Plan, boxes: Sequence[Box], lines: Sequence[Line], level: int = 0) -> Plan:
+def wrap_rows(plan: Plan, boxes: Sequence[Box], lines: Sequence[Line], level: int = 0) -> Plan:
     """The same plan in rows. What is inside of ``level`` boxes has narrower ones."""
     cuts = cut_places(plan, lines, WIDEST - level * INSIDE)
     if not cuts:
@@ -45,7 +45,9 @@ class Rows:
         ]
         ends = [corner[0] + box.along - self.begins[self.row(corner)] for corner, box in self.placed(plan, boxes)]
         self.width = max(ends) + 3 * TURN
-        self.lanes = [crossing(self.paths, cut) for cut in cuts]  # per cut: start of an arrow -> its height, its bend
+        self.lanes = [
+            crossing_lines(self.paths, cut) for cut in cuts
+        ]  # per cut: start of an arrow -> its height, its bend
         self.along = self.width + TURN + BESIDE * max([len(lanes) - 1 for lanes in self.lanes])
         self.stack(plan, boxes)
 
@@ -109,12 +111,12 @@ def cut_places(plan: Plan, lines: Sequence[Line], widest: float) -> list[float]:
     if cuts:  # the last two rows share what they have, so that no single node stands in the last one
         begin = cuts[-2] if len(cuts) > 1 else 0.0
         between = [start for start in plan.starts if begin < start <= cuts[-1]]
-        lost = {start: abandoned(plan, lines, start) for start in between}
+        lost = {start: count_abandoned(plan, lines, start) for start in between}
         cuts[-1] = min(between, key=lambda start: (lost[start], abs((start - begin) - (plan.along - start))))
     return cuts
 
 
-def abandoned(plan: Plan, lines: Sequence[Line], cut: float) -> int:
+def count_abandoned(plan: Plan, lines: Sequence[Line], cut: float) -> int:
     """How many leaves a cut would separate from all of their uses."""
     first_use: dict[int, float] = {}
     for line in lines:
@@ -123,7 +125,7 @@ def abandoned(plan: Plan, lines: Sequence[Line], cut: float) -> int:
     return sum([plan.corners[leaf][0] < cut <= use for leaf, use in first_use.items()])
 
 
-def crossing(paths: Sequence[Sequence[Point]], cut: float) -> dict[Point, tuple[float, float]]:
+def crossing_lines(paths: Sequence[Sequence[Point]], cut: float) -> dict[Point, tuple[float, float]]:
     """The arrows over a cut, by where they start; the lowest first, which turns round inside of the others."""
     found = {}
     for path in paths:

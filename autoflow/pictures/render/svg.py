@@ -41,7 +41,7 @@ def to_svg(graph: GraphData) -> str:
         if text:
             return text
         graph = replace(graph, notes=(*graph.notes, f"{reason}; drew with the built-in layout"))
-    recorded, graph = graph, views.drawn(graph)
+    recorded, graph = graph, views.visible_picture(graph)
     drawn = cards(graph)
     down = graph.look.direction == "down"
     widths = [c.width for c in drawn]
@@ -136,12 +136,12 @@ def box(graph: GraphData, c: Card, wide: float, down: bool) -> Box:
     rows = [row.slot for row in c.node.operands if row.source is not None]
     count = max(rows, default=-1) + 1
     if down:
-        return Box(c.height, wide, tuple([wide * share(rows, s) for s in range(count)]), wide / 2)
-    inputs = [centre(c, s) if c.row(s) else c.height * share(rows, s) for s in range(count)]
+        return Box(c.height, wide, tuple([wide * share_of_edge(rows, s) for s in range(count)]), wide / 2)
+    inputs = [centre(c, s) if c.row(s) else c.height * share_of_edge(rows, s) for s in range(count)]
     return Box(wide, c.height, tuple(inputs), centre(c, 0) if c.row(0) else c.height / 2)
 
 
-def share(rows: Sequence[int], slot: int) -> float:
+def share_of_edge(rows: Sequence[int], slot: int) -> float:
     """The place of an operand's arrow on an edge of the card, of which the arrows take even parts."""
     return (sum([r < slot for r in rows]) + 1) / (len(rows) + 1)
 
@@ -242,7 +242,7 @@ def ports(drawn: Sequence[Card], plan: Plan, left: float, widths: Sequence[float
     for c, (along, across), wide in zip(drawn, plan.corners, widths, strict=True):
         rows = [row.slot for row in c.node.operands if row.source is not None]
         for slot in rows if len(c.node.operands) > 1 else []:
-            x, y = across + left + wide * share(rows, slot) + 9, along + MARGIN - 5
+            x, y = across + left + wide * share_of_edge(rows, slot) + 9, along + MARGIN - 5
             pieces.append(f'<text class="slot" x="{n(x)}" y="{n(y)}">{slot + 1}</text>')
     return pieces
 
