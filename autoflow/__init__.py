@@ -43,13 +43,14 @@ LATER = {  # public name -> the module that has it, imported at first use: unuse
     "detect_anomaly": "backprop.anomaly", "draw": "pictures", "explore": "pictures.sliders.explore", "fit": "train",
     "gc_paused": "compiler", "gradcheck": "transforms.gradcheck", "gradients": "transforms.gradient_table",
     "graph": "pictures", "hessian": "transforms.jacobian", "hvp": "transforms.vjp_jvp",
-    "jacobian": "transforms.jacobian", "jvp": "transforms.vjp_jvp", "linalg": "", "nn": "",
+    "jacfwd": "transforms.jacobian", "jacobian": "transforms.jacobian", "jacrev": "transforms.jacobian",
+    "jvp": "transforms.vjp_jvp", "linalg": "", "linearize": "transforms.vjp_jvp", "nn": "",
     "on_operation": "backprop.hooks", "ops": "", "optim": "", "plot_boundary": "nn.plots", "plot_loss": "nn.plots",
     "plot_sizes": "nn.plots", "plot_weights": "nn.plots", "primitive": "extending.custom", "register_function": "ops",
     "register_operation": "ops", "register_rule": "extending.custom", "safe_masking": "backprop.masking",
     "scope": "nodes.scopes", "special": "", "stats": "", "integrate": "", "signal": "", "to_cpu": "arrays.devices",
-    "to_dot": "pictures", "to_gpu": "arrays.devices", "vjp": "transforms.vjp_jvp", "warm_allocator": "compiler",
-    "watch": "nn.plots",
+    "to_dot": "pictures", "to_gpu": "arrays.devices", "tree_map": "pytree", "vjp": "transforms.vjp_jvp",
+    "vmap": "batching.vmap", "warm_allocator": "compiler", "watch": "nn.plots",
 }  # fmt: skip
 __all__ = [
     "Autodiff", "Constant", "Function", "GradScaler", "Gradients", "Node", "Operation", "Variable", "array",

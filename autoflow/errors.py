@@ -59,6 +59,11 @@ class AnomalyError(AutoflowError, FloatingPointError):
     """Under anomaly mode: a value or a gradient became NaN or infinite."""
 
 
+class BatchError(AutoflowError, TypeError):
+    """A function that ``af.vmap`` cannot run on a batch: it asks for a number of which each example has another, or its
+    arguments do not agree on how many examples there are."""
+
+
 class CompileError(AutoflowError, TypeError):
     """A function that cannot be compiled: its program would depend on values that are not known yet."""
 

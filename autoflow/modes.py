@@ -40,6 +40,7 @@ class Modes:
     around: Any = (
         None  # what a compiled recording puts around the steps of backward passes, see compiler/trace/recorded.py
     )
+    layer: Any = None  # the innermost af.vmap that is running, see batching/layers.py
     blocks: tuple[tuple[Any, Any], ...] = field(default=(), compare=False, repr=False)  # open: (block, modes before it)
     limit: int = field(init=False)  # up to that size the fast path may record by itself; -1 where it may not
 

@@ -82,13 +82,19 @@ def tree_unflatten(tree: Any, new: Iterator[Any]) -> Any:
     return other
 
 
-def tree_map(f: Callable[[Any], Any], tree: Any) -> Any:
-    """The same tree with ``f(leaf)`` in place of each leaf.
+def tree_map(f: Callable[..., Any], tree: Any, *others: Any) -> Any:
+    """The same containers with ``f(leaf)`` in place of each leaf; of several trees ``f`` of their leaves in one place.
 
-    >>> tree_map(lambda x: 2 * x, [1, (2, {"n": 3})])
-    [2, (4, {'n': 6})]
+    Containers are lists, tuples, dicts and dataclasses. Raises TypeError if the trees do not have the same containers.
+
+    >>> tree_map(lambda w, g: w - 0.5 * g, {"w": [1.0, 2.0], "b": 3.0}, {"w": [2.0, 2.0], "b": 4.0})
+    {'w': [0.0, 1.0], 'b': 1.0}
     """
-    return tree_unflatten(tree, iter([f(leaf) for leaf in tree_leaves(tree)]))
+    for k, other in enumerate(others, 2):
+        if tree_paths(other) != tree_paths(tree):
+            raise TypeError(f"tree_map: tree {k} has the leaves {tree_paths(other)}, the first one {tree_paths(tree)}")
+    every = zip(tree_leaves(tree), *[tree_leaves(other) for other in others], strict=True)
+    return tree_unflatten(tree, iter([f(*parts) for parts in every]))
 
 
 def same_shape(tree: Any, like: Any) -> bool:

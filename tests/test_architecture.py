@@ -20,7 +20,7 @@ PACKAGE = Path(autoflow.__file__).parent
 # list, so imports point one way. Rooms may import within themselves. What counts is said at arrows().
 GROUND = {"errors", "lazy", "modes", "numbering", "pytree"}
 CORE = GROUND | {"rules", "backends", "nodes", "forward", "extending", "backprop"}
-USERS = CORE | {"arrays", "transforms"}
+USERS = CORE | {"arrays", "batching", "transforms"}
 MAY_IMPORT = {
     "errors": set(),
     "lazy": set(),
@@ -37,7 +37,8 @@ MAY_IMPORT = {
     "extending": GROUND | {"rules", "backends", "nodes", "forward"},
     "backprop": GROUND | {"rules", "backends", "nodes", "extending"},
     "arrays": CORE,
-    "transforms": CORE | {"arrays"},
+    "batching": CORE,
+    "transforms": CORE | {"arrays", "batching"},
     "linalg": CORE,
     "special": {"lazy", "rules"},
     "stats": {"errors", "lazy", "rules", "special"},
@@ -76,9 +77,9 @@ MODULES_BY_DESIGN = {
 }  # fmt: skip
 # Docstrings only: what they hold is imported from where it is.
 DOORLESS = {
-    "nodes", "forward", "backprop", "arrays", "transforms", "extending", "cli", "compiler.trace", "compiler.passes",
-    "compiler.run", "pictures.model", "pictures.folding", "pictures.layout", "pictures.render", "pictures.pages",
-    "pictures.formulas", "pictures.sliders",
+    "nodes", "forward", "backprop", "arrays", "batching", "transforms", "extending", "cli", "compiler.trace",
+    "compiler.passes", "compiler.run", "pictures.model", "pictures.folding", "pictures.layout", "pictures.render",
+    "pictures.pages", "pictures.formulas", "pictures.sliders",
 }  # fmt: skip
 FILES = sorted(p for p in PACKAGE.rglob("*.py") if p != PACKAGE / "__init__.py")
 

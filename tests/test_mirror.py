@@ -19,6 +19,7 @@ ELSEWHERE = {
     "backprop/passes.py": ("backprop/test_backward.py", "backward() is its one way in"),
     "backprop/quietly.py": ("backprop/test_backward.py", "backward() without NumPy's warnings, nothing else"),
     "backprop/saved_values.py": ("backprop/test_backward.py backprop/test_hooks.py", "seen only by its effect there"),
+    "batching/*": ("batching", "forms are tested row by row, generated; the rest by what af.vmap promises"),
     "cli/listing.py": ("cli/test_commandline.py", "an option of the command line"),
     "compiler/*": ("compiler", "a pipeline: tested by what compiled functions compute, one file for each promise"),
     "errors.py": ("test_public_names.py", "classes without code; each message is tested where it is raised"),

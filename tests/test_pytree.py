@@ -99,3 +99,13 @@ def test_numbers_only():
     g = af.grad(f)(config)
     assert g.pop("w") == np.exp(2.0)
     assert set(g.values()) == {None}
+
+
+def test_tree_map():
+    tree = {"w": [np.ones(2), (2.0,)], "b": 3.0}
+    assert af.tree_map(np.shape, tree) == {"w": [(2,), ((),)], "b": ()}
+    twice = af.tree_map(lambda a, b: a + b, tree, tree)
+    assert twice["w"][0].tolist() == [2.0, 2.0]
+    assert (twice["w"][1], twice["b"]) == ((4.0,), 6.0)
+    with pytest.raises(TypeError, match="tree 2 has the leaves"):
+        af.tree_map(lambda a, b: a, tree, {"w": 1.0})

@@ -162,6 +162,8 @@ def checked_seed(root: Any, seed: Any, create_graph: bool) -> Any:
             f"the seed has shape {np.shape(seed)}, but {root.name} has shape {value.shape}: it is dL/d({root.name}), "
             f"one number per element"
         )
+    if hasattr(seed, "batch_layer") and not isinstance(seed, NodeRole):
+        return cast_gradient(seed, value.dtype)  # many seeds at once: transforms/batched_passes.py
     if not hasattr(seed, "dtype"):
         seed = np.asarray(seed)
     if seed.dtype.kind not in "biufc":

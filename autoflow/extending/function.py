@@ -16,7 +16,7 @@ import numpy as np
 
 from .. import pytree
 from ..backends.registry import NODE_TYPES
-from ..errors import GradientShapeError, lost
+from ..errors import BatchError, GradientShapeError, lost
 from ..forward.recording import finish, plain_option
 from ..modes import modes, switched
 from ..nodes.coercion import leaf_array, plain_array
@@ -135,6 +135,8 @@ class Function:
     @classmethod
     def apply(cls, *args: Any, **options: Any) -> Node:
         """Compute forward, and record how to go back."""
+        if modes().layer is not None and (batch := modes().layer.runs_alone([args, options])) is not None:
+            return batch.run_each(cls.apply, args, options, f"{cls.__name__}.apply")
         plain_args, plain_options = [_plain(x) for x in args], {k: _plain(x) for k, x in options.items()}
         names, inputs = arguments(cls, args, options)
         _, plain = arguments(cls, plain_args, plain_options)
@@ -298,6 +300,8 @@ def create_operation(result: Any, opmethod: str, operands: tuple[Any, ...], name
     inputs = [x for x in operands if x is not None]
     row = next((r for r in RULES.values() if r.name == opmethod and r.operands == len(inputs)), None)
     row = row if row is not None else custom_row(opmethod, len(inputs), None)
+    if modes().layer is not None:
+        raise BatchError("Operation.create_node under af.vmap: its value is of one example. Use af.Function")
     values, parents, constants, unsafe = split_inputs(inputs)
     array = leaf_array(result, None, True, inexact=True)
     node = finish(row, array, inputs, values + list(row.defaults[row.operands :]), parents, constants, unsafe)

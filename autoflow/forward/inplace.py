@@ -44,7 +44,7 @@ from ..rules.indexing import getitem, is_basic, setitem
 from ..rules.table import Rule
 from ..rules.versions import set_array_shape
 from .deferring import HOOKS, PLAIN, is_anothers
-from .recording import FORWARD, announce, apply, history_lost, operand, orphan_numbers, plain_option
+from .recording import FORWARD, announce, apply, hidden_batch, history_lost, operand, orphan_numbers, plain_option
 from .writing import Writing, become_constant, is_unfinished, overwrite, save_overwritten_values
 
 Array = Any
@@ -71,6 +71,8 @@ def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], 
         parents.append(record)
         if shown is not None and shown is not x:
             constants[k] = shown
+    if len(NODE_TYPES) > 1 and (batch := hidden_batch(values)) is not None and hasattr(x._value, "run_row"):
+        batch.lift_operands(rule, inputs, values, parents, constants)
     memory_of_x, region = x._value, written_region(x._value, place)
     if old is not None and is_unfinished(old) and rule is RULES[setitem] and region.size == memory_of_x.size:
         parents[0] = None  # written whole again: nothing of what was half written is left

@@ -30,7 +30,7 @@ from ..nodes.versions import COPY_BYTES, protect
 from ..rules import RULES
 from ..rules.table import Rule
 from .deferring import HOOKS, PLAIN, is_anothers
-from .recording import FORWARD, REALS, apply, finish, one_family, operand
+from .recording import FORWARD, REALS, apply, apply_batched, finish, hidden_batch, one_family, operand
 
 asarray, float64, ndarray = np.asarray, np.float64, np.ndarray
 Booleans: TypeAlias = "np.ndarray[tuple[Any, ...], np.dtype[np.bool]]"
@@ -183,13 +183,15 @@ def general(rule: Rule, x: Any, y: Any, compute: Any) -> Any:
     if not known and is_anothers(rule.function, (t, u), (x, y), False):
         return NotImplemented
     (a, p, shown_a, mutable_a), (b, q, shown_b, mutable_b) = operand(x), operand(y)
-    if len(NODE_TYPES) > 1:
-        a, b = one_family(rule, [a, b])
-    constants = {}
+    constants: dict[int, Any] = {}
     if shown_a is not None:
         constants[0] = shown_a
     if shown_b is not None:
         constants[1] = shown_b
+    if len(NODE_TYPES) > 1:
+        if (batch := hidden_batch((a, b))) is not None:
+            return apply_batched(batch, rule, (x, y), [a, b], [p, q], constants, compute)
+        a, b = one_family(rule, [a, b])
     unsafe = (0, 1) if mutable_a and mutable_b else (0,) if mutable_a else (1,) if mutable_b else ()
     z = compute(a, b)
     return finish(rule, z if type(z) in NODE_TYPES else asarray(z), (x, y), [a, b], (p, q), constants, unsafe)

@@ -155,6 +155,8 @@ def apply(rule: Rule, args: tuple[Any, ...], options: dict[str, Any] = NO_OPTION
                 unsafe.append(k)
         values.append(option)
     if len(NODE_TYPES) > 1:
+        if (batch := hidden_batch(values)) is not None:
+            return apply_batched(batch, rule, inputs, values, parents, constants)
         values[:n] = one_family(rule, values[:n])
     result = rule.compute(*values)
     if type(result) not in NODE_TYPES:
@@ -171,6 +173,8 @@ def apply_one(rule: Rule, x: Any, parent: Any, inputs: tuple[Any, ...]) -> Any:
             unsafe = [k for k, v in enumerate(options, 1) if isinstance(v, (tuple, list)) or type(v) in NODE_TYPES]
             if unsafe:
                 values = [x._value, *options]
+                if len(NODE_TYPES) > 1 and (batch := hidden_batch(values)) is not None:
+                    return apply_batched(batch, rule, inputs, values, [parent], {})
                 return finish(rule, as_plain(rule.compute(*values)), inputs, values, (parent,), {}, unsafe)
             break
     return compute_one(rule, x, parent, options)
@@ -305,6 +309,30 @@ def plain_option(option: Any, rule: Rule | None = None, k: int = 0) -> Any:
     if type(option) is np.ndarray and not option.ndim and option.dtype.kind in "iu":
         return int(option)
     return option
+
+
+def hidden_batch(values: Any) -> Any:
+    """The class of an array among these, or in an index, that hides the batch of an ``af.vmap``; None without one."""
+    for v in values:
+        if hasattr(type(v), "run_row"):
+            return type(v)
+        if type(v) is tuple and (found := hidden_batch(v)) is not None:
+            return found
+    return None
+
+
+def apply_batched(
+    batch: Any, rule: Rule, inputs: Any, values: list[Any], parents: list[Any], constants: dict[int, Any],
+    compute: Any = None,
+) -> Any:  # fmt: skip
+    """The row on arrays that hide a batch (``batching/batched.py``). Nodes of an outer layer count as values here: what
+    is done with them is recorded there. Without a node of the deepest layer the result is no node."""
+    result, is_held = batch.run_row(rule, inputs, values, parents, constants, compute)
+    if not is_held:
+        return result
+    unsafe = [k for k in range(rule.operands) if not isinstance(inputs[k], NodeRole) and hasattr(values[k], "run_row")]
+    unsafe = [k for k in unsafe if values[k].flags.writeable]  # arguments of the vmap are not
+    return finish(rule, result, inputs, values, tuple(parents), constants, unsafe)
 
 
 def one_family(rule: Rule, values: list[Any]) -> list[Any]:

@@ -65,6 +65,7 @@ class NodeRole:
 
     __slots__ = ()
     __hash__ = object.__hash__  # by identity: a graph is made of objects, not of values
+    takes_primitives = True  # functions of ours ask us, as NumPy's do: rules/table.py
     family: NodeTypes
     _value: Array  # the plain array; node and plain array share their memory
     _operand: Any  # of Operations: what arithmetic reads, the plain array or, if 0-d float64, the number in it
@@ -212,7 +213,10 @@ class VariableRole(NodeRole):
     def __new__(
         cls, value: Any, name: str | None = None, *, dtype: Any = None, copy: bool = True, requires_grad: bool = True
     ) -> Self:
-        self: Self = leaf(cls, leaf_array(value, dtype, copy, True), name)
+        array = leaf_array(value, dtype, copy, True)
+        if (layer := modes().layer) is not None:  # under af.vmap each example has a Variable of its own
+            array = layer.lifted(array)
+        self: Self = leaf(cls, array, name)
         self._live = bool(requires_grad)
         self._raw_grad = self._shown_grad = None  # reading an unset slot raises AttributeError: 0.4 µs
         return self

@@ -338,8 +338,10 @@ def primitive(compute: F) -> F:
         for x in (*args, *options.values()) if options else args:
             if type(x) in (list, tuple) and has_gradient(x):
                 x = first_node(x)
-            if hasattr(type(x), "family"):  # a node, of whatever array type
-                return x.__array_function__(function, (type(x),), args, options)
+            if hasattr(type(x), "takes_primitives"):  # a node, of whatever array type, or an array that hides a batch
+                z = x.__array_function__(function, (type(x),), args, options)
+                if z is not NotImplemented:  # else a node among the others is asked
+                    return z
         return compute(*args, **options)
 
     made: Any = function

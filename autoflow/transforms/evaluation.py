@@ -193,14 +193,22 @@ def own_leaves(tree: Any) -> Any:
 
 def own_leaf(x: Any) -> Any:
     """A new node in place of ``x``, used nowhere else in the graph."""
+    if isinstance(x, NodeRole) and (layer := modes().layer) is not None:
+        x = layer.lifted(x)  # under af.vmap a node from outside is a value like any other
     if isinstance(x, NodeRole) and x.requires_grad:
         return np.positive(x)  # type: ignore[call-overload]
     return Variable(x)
 
 
+def numbers_of(x: Any) -> Array:
+    """The array under a node; under af.vmap also without the nodes of outer functions that are inside."""
+    value = value_of(x)
+    return value.detached() if hasattr(value, "batch_layer") else value
+
+
 def copy_numbers(x: Any) -> Array:
     """The numbers of ``x`` as an array that shares memory with nothing."""
-    value = value_of(x)
+    value = numbers_of(x)
     return np.array(value) if isinstance(value, np.generic) or not hasattr(value, "dtype") else value.copy()
 
 

@@ -1,8 +1,9 @@
-"""Whole Jacobians and Hessians: one pass per row (reverse) or per column (forward).
+"""Whole Jacobians and Hessians: rows by passes back (reverse), or columns (forward).
 
 Row i of J = ∂z/∂x is what the seed eᵢ sends back: as many passes as z has elements. Column j is J eⱼ, from the recorded
 pass of ``vjp_jvp.transposed``: as many as x has elements. Each pass fills its place in the finished array, so the peak
-of memory is that array and one pass; the array is estimated, and refused if too large, before the first.
+of memory is that array and one pass; the array is estimated, and refused if too large, before the first. Many passes
+run as one where that is possible: ``batched_passes.py``.
 """
 
 from __future__ import annotations
@@ -19,10 +20,12 @@ import numpy as np
 
 from .. import pytree
 from ..errors import SeedError
+from ..lazy import later
 from ..modes import modes, switched
 from ..nodes.grads import cast_gradient
 from ..nodes.nodes import gradient_target, value_of
-from .evaluation import Argnum, Trace, chosen_argnum
+from .batched_passes import batched_passes, units
+from .evaluation import Argnum, Trace, chosen_argnum, numbers_of
 from .gradient import grad
 from .vjp_jvp import pulled_to, transpose
 
@@ -47,15 +50,22 @@ def jacobian(f: Callable[P, Any], argnum: Argnum, *, mode: str = "auto", **how: 
 def jacobian(f: Callable[P, Any], *, mode: str = "auto", **how: Unpack[HowBy]) -> Callable[P, Any]: ...
 def jacobian(
     f: Callable[..., Any], argnum: Argnum | None = None, *, argnums: Argnum | None = None, mode: str = "auto",
-    allow_unused: bool = False, holomorphic: bool = False,
+    allow_unused: bool = False, holomorphic: bool = False, sparsity: Any = None,
 ) -> Callable[..., Any]:  # fmt: skip
     """All derivatives ∂zᵢ/∂xⱼ of a function, as a function: an array of shape ``z.shape + x.shape``.
 
     argnum, argnums : as in :func:`autoflow.grad`; containers of arguments and of results give containers of Jacobians.
     mode : "reverse" (a pass per element of z), "forward" (per element of x), "auto" (the fewer).
     holomorphic : needed if argument and result are complex; the derivative is then f'.
+    sparsity : where derivatives may be other than zero: a boolean or SciPy sparse array of shape (z.size, x.size), for
+        one real array in and one out. Rows, or columns, that have no place in common share a pass, and the result is a
+        SciPy ``csr_array`` of that shape. One more pass checks it.
 
-    Raises MemoryError if the result would exceed ``af.options.max_bytes``. A product with the Jacobian does not need
+    Passes are batched: many rows are one pass, in chunks that fit into the processor's cache. Where that is not
+    possible (a hook, a rule that looks at the numbers of g) there is a pass for each row.
+
+    Raises MemoryError if the result would exceed ``af.options.max_bytes``, and InputError if ``sparsity`` leaves out
+    derivatives that are not zero. A product with the Jacobian does not need
     it: see :func:`autoflow.vjp` and :func:`autoflow.jvp`.
 
     >>> jacobian(lambda x: x**2)(np.array([1.0, 2.0]))
@@ -69,6 +79,8 @@ def jacobian(
     @functools.wraps(f)
     def matrix(*args: Any, **options: Any) -> Any:
         trace = Trace(f, choice, args, options)
+        if sparsity is not None:
+            return later("autoflow.transforms.sparse_jacobian:sparse_jacobian")(trace, sparsity, mode)
         outputs = [z for z in pytree.tree_leaves(trace.z) if pytree.is_number(z)]
         check_size(outputs, trace.leaves)
         trace.checked_reach(outputs, allow_unused)
@@ -79,6 +91,26 @@ def jacobian(
         return pytree.tree_map(part, trace.z)
 
     return matrix
+
+
+def jacfwd(f: Callable[..., Any], argnum: Argnum | None = None, **options: Any) -> Callable[..., Any]:
+    """:func:`autoflow.jacobian` by columns, ``mode="forward"``: for few arguments and many results.
+
+    >>> jacfwd(lambda x: np.stack([x, x**2, x**3]))(2.0)
+    array([ 1.,  4., 12.])
+    """
+    of_leaves: Callable[..., Callable[..., Any]] = jacobian
+    return of_leaves(f, argnum, mode="forward", **options)
+
+
+def jacrev(f: Callable[..., Any], argnum: Argnum | None = None, **options: Any) -> Callable[..., Any]:
+    """:func:`autoflow.jacobian` by rows, ``mode="reverse"``: for many arguments and few results.
+
+    >>> jacrev(lambda x: np.sum(x**2))(np.array([1.0, 2.0]))
+    array([2., 4.])
+    """
+    of_leaves: Callable[..., Callable[..., Any]] = jacobian
+    return of_leaves(f, argnum, mode="reverse", **options)
 
 
 @overload
@@ -143,16 +175,33 @@ def of_output(trace: Trace, z: Any, mode: str, holomorphic: bool) -> list[Any]:
 def by_rows(trace: Trace, z: Any, conjugate: bool) -> list[Any]:
     """A pass for each row: the seed that is 1 at i, else 0, sends back row i."""
     tables = [Table(trace.nested, z, x) for x in trace.leaves]
-    for i in show_progress(range(z.size)):
+    batches = batched_passes(
+        z,
+        trace.stop(z),
+        value_of(z),
+        lambda seed: trace.gradients(z, seed),
+        functools.partial(units, z),
+        z.size,
+        show_progress,
+    )
+    for start, end, found in batches or ():
+        for table, x, g in zip(tables, trace.leaves, found, strict=True):
+            table.put_block(start, end, row_of(trace, g, x, conjugate))
+    for i in show_progress(range(z.size)) if batches is None else ():
         for table, x, g in zip(tables, trace.leaves, trace.gradients(z, unit(z, i)), strict=True):
-            if g is not None:
-                with switched(recording=trace.nested):
-                    g = cast_gradient(g, x.dtype)
-                    g = np.conjugate(g) if conjugate else g
-            table.put_line(i, g)
+            table.put_line(i, row_of(trace, g, x, conjugate))
     return [
         trace.keep_differentiable(k, table.rows()) if trace.nested else table.rows() for k, table in enumerate(tables)
     ]
+
+
+def row_of(trace: Trace, g: Any, x: Any, conjugate: bool) -> Any:
+    """One row or several, from what a pass has sent to the leaf ``x``."""
+    if g is None:
+        return None
+    with switched(recording=trace.nested):
+        g = cast_gradient(g, x.dtype)
+        return np.conjugate(g) if conjugate else g
 
 
 def by_columns(trace: Trace, z: Any) -> list[Any]:
@@ -161,12 +210,31 @@ def by_columns(trace: Trace, z: Any) -> list[Any]:
     answers = []
     for k, (x, w) in enumerate(zip(trace.leaves, back, strict=True)):
         table = Table(trace.nested, x, z)
-        for j in show_progress(range(x.size)) if gradient_target(w) is not None else ():
-            with switched(recording=trace.nested):
-                table.put_line(j, pulled_to(u, w, unit(x, j), trace.nested))
+        if gradient_target(w) is None:
+            answers.append(trace.keep_differentiable(k, table.columns()) if trace.nested else table.columns())
+            continue
+        pull = functools.partial(column, trace, u, w)
+        batches = batched_passes(
+            w, None, value_of(x), in_list(pull), functools.partial(units, x), x.size, show_progress
+        )
+        for start, end, (found,) in batches or ():
+            table.put_block(start, end, found)
+        for j in show_progress(range(x.size)) if batches is None else ():
+            table.put_line(j, pull(unit(x, j)))
         whole = table.columns()
         answers.append(trace.keep_differentiable(k, whole) if trace.nested else whole)
     return answers
+
+
+def in_list(pull: Callable[[Any], Any]) -> Callable[[Any], list[Any]]:
+    """A pass that ends at one leaf, as :func:`batched_passes` wants it."""
+    return lambda seed: [pull(seed)]
+
+
+def column(trace: Trace, u: Any, w: Any, seed: Any) -> Any:
+    """J seed: dL/du, given dL/dw, where w = Jᵀu."""
+    with switched(recording=trace.nested):
+        return pulled_to(u, w, seed, trace.nested)
 
 
 class Table:
@@ -176,6 +244,7 @@ class Table:
         self.nested, self.across, self.along = nested, across.shape, along.shape
         self.zero = np.zeros_like(value_of(along))
         self.lines: list[Any] = []
+        self.blocks: list[Any] = []  # of several lines each
         if not nested:
             self.array = np.zeros_like(value_of(along), shape=(across.size, *along.shape))
 
@@ -184,13 +253,23 @@ class Table:
         if self.nested:
             self.lines.append(self.zero if line is None else line)
         elif line is not None:
-            self.array[i] = value_of(line)
+            self.array[i] = numbers_of(line)
+
+    def put_block(self, start: int, end: int, block: Any) -> None:
+        """Several lines, as one array."""
+        if not self.nested and block is not None:
+            self.array[start:end] = numbers_of(block)
+        elif self.nested:
+            shape = (end - start, *self.along)
+            self.blocks.append(np.zeros(shape, self.zero.dtype) if block is None else block)
 
     def rows(self) -> Any:
         """Shape across + along."""
         if not self.nested:
             return self.array.reshape(self.across + self.along)
         with switched(recording=True):
+            if self.blocks:
+                return np.reshape(np.concatenate(self.blocks), self.across + self.along)
             if not self.lines:
                 return np.zeros(self.across + self.along, self.zero.dtype)
             return np.reshape(np.stack(self.lines), self.across + self.along)
@@ -200,8 +279,10 @@ class Table:
         n = len(self.across)
         order = (*range(n, n + len(self.along)), *range(n))
         with switched(recording=self.nested):
-            whole = np.transpose(self.rows() if self.lines or not self.nested else self._empty(), order)
-        return whole if self.nested else np.ascontiguousarray(whole).reshape(self.along + self.across)
+            whole = np.transpose(self.rows() if self.lines or self.blocks or not self.nested else self._empty(), order)
+        if self.nested or type(whole) is not np.ndarray:
+            return whole
+        return np.ascontiguousarray(whole).reshape(self.along + self.across)
 
     def _empty(self) -> Any:
         return np.zeros(self.across + self.along, self.zero.dtype)

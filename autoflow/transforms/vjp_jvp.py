@@ -8,6 +8,7 @@ to u: that gives J t, exactly. It costs about two passes where a forward mode co
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
@@ -80,6 +81,29 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any, *, allow_unused: boo
     shown = match_leaves(directions, tuple(trace.arguments), "tangent", "primal")
     tangent = pytree.tree_map(lambda z: pushed_forward(trace, z, shown) if pytree.is_number(z) else None, trace.z)
     return trace.detach_results(trace.z), tangent
+
+
+def linearize(f: Callable[..., Any], *primals: Any, allow_unused: bool = False) -> tuple[Any, Callable[..., Any]]:
+    """The value of ``f(*primals)``, and its derivative there as a linear function, from tangents to the tangent of the
+    value. f itself runs once, however often that function is called.
+
+    The linear function takes one tangent per primal. Errors are those of :func:`jvp`.
+
+    >>> value, pushforward = linearize(lambda x, y: x * y, 3.0, 5.0)
+    >>> float(value), float(pushforward(1.0, 0.0)), float(pushforward(0.0, 1.0))
+    (15.0, 5.0, 3.0)
+    """
+    trace = Trace(f, tuple(range(len(primals))), primals, {})
+    roots = [z for z in pytree.tree_leaves(trace.z) if pytree.is_number(z)]
+    trace.checked_reach(roots, allow_unused)
+
+    def pushforward(*tangents: Any) -> Any:
+        here = copy.copy(trace)
+        here.nested = trace.nested or any([gradient_target(t) is not None for t in pytree.tree_leaves(tangents)])
+        shown = match_leaves(tangents, tuple(trace.arguments), "tangent", "primal")
+        return pytree.tree_map(lambda z: pushed_forward(here, z, shown) if pytree.is_number(z) else None, trace.z)
+
+    return trace.detach_results(trace.z), pushforward
 
 
 @overload

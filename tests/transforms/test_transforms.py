@@ -11,7 +11,7 @@ import support
 
 import autoflow as af
 from autoflow.errors import DataError, LostGradientError, SeedError
-from autoflow.transforms import evaluation, jacobian as jacobians
+from autoflow.transforms import batched_passes, evaluation, jacobian as jacobians
 from autoflow.transforms.gradient import elementwise_grad, grad, grad_and_aux, value_and_grad
 from autoflow.transforms.jacobian import hessian, jacobian
 from autoflow.transforms.vjp_jvp import hvp, jvp, vjp
@@ -536,6 +536,7 @@ def test_large_jacobians_are_refused():
 
 def test_long_jacobians_show_a_bar(monkeypatch, capfd):
     monkeypatch.setattr(jacobians, "LONG", 0.0)
+    monkeypatch.setattr(batched_passes, "CHUNK_BYTES", 10 * 2 * 240)  # ten rows
     x = np.arange(30.0)
     same(jacobian(np.sin)(x), np.diag(np.cos(x)))
     assert ("Jacobian" in capfd.readouterr().err) is importable("tqdm")
@@ -632,3 +633,35 @@ def test_agreement_with_pytorch(ours, theirs, x):
     v = np.cos(np.arange(np.size(x)).reshape(np.shape(x)))
     want = peer.jvp(g, t, torch.tensor(v, dtype=torch.float64))[1]
     np.testing.assert_allclose(jvp(f, x, v)[1], want, rtol=1e-9, atol=1e-11)
+
+
+def test_jacobians_by_their_other_names():
+    f = lambda x: np.stack([x[0] * x[1], np.sin(x[1]), x[0]])  # noqa: E731
+    x = np.array([0.3, -0.7])
+    same(af.jacfwd(f)(x), jacobian(f)(x))
+    same(af.jacrev(f)(x), jacobian(f)(x))
+    g = lambda x: np.sum(np.sin(x) * x[::-1] ** 2)  # noqa: E731
+    same(af.jacfwd(af.jacrev(g))(x), hessian(g)(x))
+    same(af.jacfwd(lambda x, y: x * y, 1)(x, x), np.diag(x))
+
+
+def test_linearize():
+    ran = []
+
+    def f(x, y):
+        ran.append(1)
+        return {"z": x["a"] * np.sin(y), "n": None}
+
+    x, y = {"a": np.array([1.0, 2.0])}, np.array([0.5, -0.5])
+    value, push = af.linearize(f, x, y)
+    for t, u in (({"a": np.ones(2)}, np.zeros(2)), ({"a": np.zeros(2)}, np.array([1.0, 3.0]))):
+        same(push(t, u)["z"], af.jvp(lambda x, y: f(x, y)["z"], (x, y), (t, u))[1])
+    assert len(ran) == 3
+    same(value["z"], x["a"] * np.sin(y))
+    slope = af.grad(lambda t: np.sum(push({"a": t}, t)["z"] ** 2))(np.array([1.0, -1.0]))
+    right = af.grad(lambda t: np.sum((t * np.sin(y) + x["a"] * np.cos(y) * t) ** 2))(np.array([1.0, -1.0]))
+    same(slope, right)
+    again = af.grad(lambda y: np.sum(af.linearize(lambda y: y**3, y)[1](np.ones(2))))(y)
+    same(again, 6 * y)
+    with pytest.raises(af.errors.SeedError):
+        push(np.ones(2), np.ones(2))

@@ -147,7 +147,7 @@ class Traced(ArrayMethods):
     # -- NumPy's doors
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        if any([isinstance(x, NodeRole) for x in (*inputs, *options.get("out", ()))]):
+        if any([isinstance(x, NodeRole) or hasattr(x, "batch_layer") for x in (*inputs, *options.get("out", ()))]):
             return NotImplemented
         out = options.pop("out", None)
         result = self._ufunc(ufunc, method, inputs, options)
@@ -196,7 +196,7 @@ class Traced(ArrayMethods):
         return given if isinstance(result, tuple) else given[0]
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
-        if any([issubclass(t, NodeRole) for t in types]):
+        if any([issubclass(t, NodeRole) or hasattr(t, "batch_layer") for t in types]):
             return NotImplemented
         tape = self.tape
         x = args[0] if args else None

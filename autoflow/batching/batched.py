@@ -1,0 +1,316 @@
+"""Arrays that hide their batch axis: how a function written for one example runs on all of them at once.
+
+``af.vmap(f)`` calls f once, with :class:`Batched` arrays. To f and to NumPy they look like arrays of another library,
+in the shape of one example; inside is the array of all examples. NumPy hands each call over to them, and
+``forms.py`` says what the same call is for the whole batch: the batch axis is always the first one.
+
+How this meets derivatives. What is inside may be a node, and a node may have a Batched as its value; the layer decides.
+
+    af.grad(lambda w: af.vmap(f)(w))     the node came first: it is inside, and records what is done to the whole batch
+    af.vmap(af.grad(f))                  nodes that f's gradient makes have Batched values, so rows, records and the
+                                         pass back run as always, on arrays that happen to hide a batch
+
+So whoever came later is outside. An operation belongs to the deepest layer among its operands. A node of an outer
+layer is an array like any other to it (:func:`lifted`): no gradient of this layer flows there, and its own is recorded
+inside.
+"""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from ..errors import BatchError
+from ..modes import modes
+from ..nodes.nodes import NodeRole, gradient_target, value_of
+from ..nodes.versions import caller
+from ..rules.table import Rule
+from .hidden import deepest, flat, has_nodes_inside, is_held_by_node, layer_of, sample, shares_memory
+from .methods import ArrayMethods
+from .questions import refused
+
+Array = Any
+FACTS = frozenset({
+    np.shape, np.ndim, np.size, np.result_type, np.can_cast, np.iscomplexobj, np.isrealobj, np.common_type,
+    np.min_scalar_type,
+})  # fmt: skip
+
+
+class Layer:
+    """One vmap that is running.
+
+    size : how many examples there are.
+    depth : 1 for the outermost; a vmap inside is deeper, and its arrays hide their batch on top of ours.
+    may_loop : False: what has no batched form is a BatchError, as the caller has a better loop.
+    open : is it still running? Its arrays mean nothing afterwards.
+    """
+
+    __slots__ = ("depth", "may_loop", "open", "size", "written")
+
+    def __init__(self, size: int, may_loop: bool = True) -> None:
+        around = modes().layer
+        self.may_loop = may_loop
+        self.size, self.depth, self.open = size, 1 if around is None else around.depth + 1, True
+        self.written: list[Any] = []  # functions that run on our arrays as they are written: see forms.py
+
+    def check(self) -> None:
+        """Raise BatchError if the vmap has ended."""
+        if not self.open:
+            raise BatchError(
+                f"an array that a function under af.vmap has kept (in an attribute, a list, a global) is used at "
+                f"{caller()}, after the vmap: it stands for one example, and now there is none. Return it instead."
+            )
+
+    def runs_alone(self, args: Any) -> Any:
+        """See :meth:`Batched.runs_alone`."""
+        return Batched.runs_alone(args)
+
+    def lifted(self, x: Any) -> Any:
+        """``x``, which may be a node of an outer layer, as an array of ours that all examples share."""
+        if isinstance(x, Batched) and x.batch_layer is self:
+            return x
+        return Batched(x if hasattr(x, "shape") else np.asarray(x), self, mapped=False)
+
+
+class Batched(ArrayMethods):
+    """An array of one example's shape, of which there are many. See the top of this file."""
+
+    __slots__ = ("__weakref__", "base", "batch_layer", "inner", "mapped")
+    inner: Any  # the array behind it; its first axis is the batch, if mapped
+    mapped: bool  # False: all examples have the same one
+    batch_layer: Layer
+    base: Any  # the Batched whose memory this one shows, as ndarray.base
+    is_numpys = True  # who computes in the end: see rules/shapes.py
+    takes_primitives = True  # see rules/table.py
+
+    def __init__(self, inner: Array, layer: Layer, mapped: bool = True, base: Any = None) -> None:
+        self.inner, self.batch_layer, self.mapped, self.base = inner, layer, mapped, base
+
+    @staticmethod
+    def adopt(x: Any, like: Batched) -> Any:
+        """Plain arrays may meet us in an operation as they are."""
+        return x
+
+    # -- facts
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of one example."""
+        return self.inner.shape[1:] if self.mapped else self.inner.shape
+
+    dtype = property(lambda self: self.inner.dtype)
+    ndim = property(lambda self: self.inner.ndim - self.mapped)
+    size = property(lambda self: math.prod(self.shape))
+    itemsize = property(lambda self: self.inner.dtype.itemsize)
+    nbytes = property(lambda self: self.size * self.itemsize)
+    strides = property(lambda self: self.inner.strides[self.mapped :])
+    device = property(lambda self: "cpu")
+
+    @property
+    def flags(self) -> Any:
+        """What rows and writes ask of memory."""
+        flags = getattr(value_of(self.inner), "flags", None)
+        return SimpleNamespace(
+            writeable=getattr(flags, "writeable", True), c_contiguous=getattr(flags, "c_contiguous", True),
+            f_contiguous=False, forc=False, carray=False, owndata=False,
+        )  # fmt: skip
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """Where the batch lies in memory, as ``nodes/versions.py`` asks arrays that are not NumPy's."""
+        interface = getattr(value_of(self.inner), "__array_interface__", None)
+        if not isinstance(interface, dict):
+            raise AttributeError("no memory of its own")
+        return interface
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of unsized object")
+        return self.shape[0]
+
+    def __iter__(self) -> Any:
+        if not self.shape:
+            raise TypeError("iteration over a 0-d array")
+        return (self[i] for i in range(len(self)))
+
+    def __repr__(self) -> str:
+        return f"<{self.dtype} array of shape {self.shape}, one of a batch of {self.batch_layer.size}>"
+
+    def __format__(self, spec: str) -> str:
+        if spec:
+            raise refused("a format")
+        return repr(self)
+
+    __hash__ = object.__hash__
+
+    # -- what Python may not know
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        if not self.mapped and not has_nodes_inside(self):
+            return np.array(self.inner)
+        raise refused("np.asarray, np.array, plain[i] = x, or a library that is not NumPy")
+
+    def __copy__(self) -> Any:
+        return self.copy()
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self.copy()
+
+    def __reduce__(self) -> Any:
+        raise refused("pickle")
+
+    # -- NumPy's doors
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        layer = deepest([inputs, options])
+        if is_held_by_node([inputs, options], layer):
+            return NotImplemented
+        layer.check()
+        out = options.pop("out", None)
+        result = FORM_OF["ufunc"](layer, ufunc, method, inputs, options)
+        return result if out is None else written(out, result)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
+        layer = deepest([self, args, options])  # of like= only we are left
+        if is_held_by_node([self, args, options], layer):
+            return NotImplemented
+        layer.check()
+        if function in (np.may_share_memory, np.shares_memory):
+            return shares_memory(*[x.inner if type(x) is Batched else x for x in args[:2]])
+        if function in FACTS:
+            return function(*[sample(x) for x in args], **{k: sample(v) for k, v in options.items()})
+        if options.get("out") is not None:
+            out = options.pop("out")
+            return written(out if isinstance(out, tuple) else (out,), function(*args, **options))
+        return FORM_OF["function"](layer, function, args, options)
+
+    @classmethod
+    def run_row(
+        cls, rule: Rule, inputs: Any, values: list[Any], parents: list[Any], constants: Any, compute: Any = None
+    ) -> tuple[Any, bool]:
+        """A row on values of which at least one is a Batched, called by ``forward/recording.py``; and whether it is
+        recorded by nodes of this layer."""
+        layer, held = cls.lift_operands(rule, inputs, values, parents, constants)
+        return FORM_OF["row"](layer, rule, values, compute), held
+
+    @staticmethod
+    def lift_operands(
+        rule: Rule, inputs: Any, values: list[Any], parents: list[Any], constants: Any
+    ) -> tuple[Layer, bool]:
+        """Make arrays of the deepest layer out of nodes of outer ones, whose gradient is recorded inside. ``values``,
+        ``parents`` and ``constants`` are changed. Returns the layer, and whether a node of it is an operand."""
+        layer = deepest(values)
+        layer.check()
+        is_held = False
+        for k, x in enumerate(inputs[: rule.operands]):
+            if not isinstance(x, NodeRole):
+                continue
+            if layer_of(x) is layer:
+                is_held = True
+            elif gradient_target(x) is not None:
+                values[k] = Batched(x, layer, mapped=False)
+                parents[k] = None
+                constants.pop(k, None)
+        return layer, is_held
+
+    @staticmethod
+    def runs_alone(args: Any) -> Batched | None:
+        """For a function whose derivative is its own (``af.Function``): does an argument have nodes of an outer layer
+        inside? These must see the call, so it is made for each example, by :meth:`run_each` of what is returned.
+
+        Raises BatchError if nodes of this layer are arguments, too: they want one call.
+        """
+        arrays = [x for x in flat(args) if isinstance(x, Batched)]
+        if not arrays:
+            return None
+        layer = deepest(arrays)
+        nodes = [x for x in flat(args) if isinstance(x, NodeRole) and layer_of(x) is not layer and gradient_target(x)]
+        if not nodes and not any([has_nodes_inside(value_of(x)) for x in arrays]):
+            return None
+        if any([isinstance(x, NodeRole) and layer_of(x) is layer for x in arrays]):
+            raise BatchError(
+                f"{caller()} applies an af.Function inside af.vmap, where its result is differentiated both inside and "
+                f"outside of the vmap: which derivative the outer one is to see cannot be said. Write it with NumPy "
+                f"functions, or call it for each example, without vmap."
+            )
+        return next(x for x in arrays if layer_of(x) is layer)
+
+    def run_each(self, function: Any, args: Any, options: Any, name: str) -> Any:
+        """``function(*args, **options)`` for each example."""
+        return FORM_OF["loop"](self.batch_layer, function, args, options, name)
+
+    def detached(self) -> Any:
+        """The numbers alone: without nodes inside."""
+        return detached(self)
+
+    def backward(self, *_: Any, **__: Any) -> None:
+        """Refused."""
+        raise BatchError(
+            f"backward() at {caller()} under af.vmap: the Variables are outside, and each example has a gradient of "
+            f"its own. Use af.vmap(af.grad(f)); or go back from what af.vmap(f) returns."
+        )
+
+    # -- reading and writing
+
+    def __getitem__(self, index: Any) -> Any:
+        layer = deepest([self, index])
+        layer.check()
+        return FORM_OF["getitem"](layer, self, index)
+
+    def __setitem__(self, index: Any, new: Any) -> None:
+        self.batch_layer.check()
+        FORM_OF["setitem"](self, index, new)
+
+    def view(self, *args: Any, **options: Any) -> Any:
+        """As in NumPy; with one of our classes, the same array as that class: so nodes are made."""
+        kind = args[0] if args else options.get("type")
+        if isinstance(kind, type) and issubclass(kind, Batched):
+            x = object.__new__(kind)
+            Batched.__init__(x, self.inner, self.batch_layer, self.mapped, self if self.base is None else self.base)
+            return x
+        if not args and not options:
+            return Batched(self.inner.view(), self.batch_layer, self.mapped, self if self.base is None else self.base)
+        raise BatchError(f"{caller()} reads the bytes of an array as other numbers, which af.vmap does not: x.astype")
+
+
+FORM_OF: dict[str, Any] = {}  # what a call is for a whole batch; filled by forms.py, which is above this file
+
+
+def opened(x: Any, layer: Layer) -> tuple[Any, bool]:
+    """What is behind ``x``, and whether its first axis is the batch of that layer."""
+    return (x.inner, x.mapped) if type(x) is Batched and x.batch_layer is layer else (x, False)
+
+
+def wrapped(result: Any, layer: Layer, mapped: bool = True, view_of: Any = None) -> Any:
+    """An array of all examples, or a tuple of such arrays, as Batched ones."""
+    if isinstance(result, (tuple, list)):
+        parts = [wrapped(r, layer, mapped, view_of) for r in result]
+        return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
+    if isinstance(result, (np.generic, int, float, complex)):
+        result = np.asarray(result)
+    base = None
+    if type(view_of) is Batched and shares_memory(result, view_of.inner):
+        base = view_of if view_of.base is None else view_of.base
+    return Batched(result, layer, mapped, base)
+
+
+def written(out: tuple[Any, ...], result: Any) -> Any:
+    """``out=``: the arrays named there become the results."""
+    results = result if isinstance(result, tuple) else (result,)
+    for x, r in zip(out, results, strict=True):
+        if x is not None and x is not ...:
+            x[...] = r
+    given = tuple([r if x is None or x is ... else x for x, r in zip(out, results, strict=True)])
+    return given if isinstance(result, tuple) else given[0]
+
+
+def detached(x: Any) -> Any:
+    """The numbers alone, on the same memory: without the nodes inside."""
+    while isinstance(x, NodeRole):
+        x = value_of(x)
+    if type(x) is Batched:
+        return Batched(detached(x.inner), x.batch_layer, x.mapped, x.base)
+    return x

@@ -1,0 +1,310 @@
+"""Batched forms of reading and writing places of an array.
+
+A plain index is the same for all examples: it stands behind a full slice, which is the batch. If an array of places
+differs from example to example, the number of the example becomes one more array of places in front. What NumPy does
+with arrays of places that a slice stands between (their axes come first) holds in both cases, so axes may have to be
+moved: see :class:`Index`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import BatchError
+from ..nodes.nodes import NodeRole, gradient_target
+from ..nodes.versions import caller
+from ..rules.indexing import getitem, put_back, put_view, setitem
+from .along_axes import shifted
+from .batched import FORM_OF, Batched, Layer, opened, wrapped
+from .forms import FORMS, Form, batched, in_front
+from .hidden import flat
+from .questions import refused
+
+Array = Any
+NP: Any = np  # what it is called with are arrays of ours, of which its types know nothing
+
+
+class Index:
+    """An index of one example, for the array of all.
+
+    inside : what to index it with.
+    moves : from where to where axes of the result are then moved, as np.moveaxis has it; None if they are right.
+    x_mapped : has the array that is indexed a batch?
+    """
+
+    def __init__(self, layer: Layer, index: Any, ndim: int, x_mapped: bool) -> None:
+        parts = expanded(index, ndim, layer)
+        places = [k for k, part in enumerate(parts) if is_advanced(part)]
+        arrays = [opened(parts[k], layer) for k in places]
+        axes = max([axes_of_places(a, mapped) for a, mapped in arrays], default=0)
+        together = not places or places == list(range(places[0], places[-1] + 1))
+        # In the result of one example the axes of the places stand here:
+        first = sum([not isinstance(part, (int, np.integer)) for part in parts[: places[0]]]) if places else 0
+        first = first if together else 0
+        self.moves: Any = None
+        for k, (a, _) in zip(places, arrays, strict=True):
+            parts[k] = a
+        if not any([mapped for _, mapped in arrays]):
+            self.inside: Any = (slice(None), *parts) if x_mapped else tuple(parts)
+            if x_mapped and not together and axes:
+                self.moves = axes, 0
+            return
+        for k, (a, mapped) in zip(places, arrays, strict=True):
+            parts[k] = a.reshape((layer.size, *(1,) * (axes - a.ndim + 1), *a.shape[1:])) if mapped else a
+        if x_mapped:
+            self.inside = (np.arange(layer.size).reshape((-1, *(1,) * axes)), *parts)
+            if first and axes:
+                self.moves = tuple(range(1, 1 + axes)), tuple(range(1 + first, 1 + first + axes))
+        else:
+            self.inside = tuple(parts)
+            if first:
+                self.moves = first, 0
+
+    def arranged(self, z: Array) -> Array:
+        """What was read, in the order of axes of one example, behind the batch."""
+        return z if self.moves is None else np.moveaxis(z, *self.moves)
+
+    def back(self, z: Array) -> Array:
+        """The opposite, for what is to be written."""
+        return z if self.moves is None else np.moveaxis(z, self.moves[1], self.moves[0])
+
+
+def expanded(index: Any, ndim: int, layer: Layer) -> list[Any]:
+    """The parts of an index, one per axis and None for new ones: no Ellipsis, and places instead of plain masks."""
+    parts: list[Any] = []
+    for part in index if type(index) is tuple else (index,):
+        part = opened(part, layer)[0] if isinstance(part, Batched) and not part.mapped else part
+        if isinstance(part, Batched):
+            if part.dtype.kind == "b":
+                raise refused("x[mask], whose length depends on the mask,")
+            parts.append(part)
+        elif isinstance(part, (list, np.ndarray)):
+            array = np.asarray(part)
+            array = array.astype(np.intp) if not array.size and array.dtype.kind == "f" else array
+            parts += np.nonzero(array) if array.dtype.kind == "b" and array.ndim else [array]
+        else:
+            parts.append(part)
+    taken = sum([part is not None and part is not ... for part in parts])
+    if taken > ndim or any([isinstance(part, (bool, np.bool_)) for part in parts]):
+        if taken > ndim:
+            raise IndexError(f"too many indices for array: array is {ndim}-dimensional, but {taken} were indexed")
+        raise BatchError(f"True or False as an index (at {caller()}) is not batched: write x[None] or x[:0]")
+    place = next((k for k, part in enumerate(parts) if part is ...), None)
+    rest = [slice(None)] * (ndim - taken)
+    return [*parts, *rest] if place is None else [*parts[:place], *rest, *parts[place + 1 :]]
+
+
+def is_advanced(part: Any) -> bool:
+    """An integer counts, where there are arrays of places too; of integers alone nothing has to be moved."""
+    return part is not None and not isinstance(part, slice)
+
+
+def axes_of_places(a: Any, mapped: bool) -> int:
+    """How many axes an array of places gives to the result."""
+    return (a.ndim if hasattr(a, "ndim") else 0) - mapped
+
+
+def is_plain(index: Any) -> bool:
+    """Slices, integers, None and Ellipsis only? Then nothing has to be looked at."""
+    parts = index if type(index) is tuple else (index,)
+    return all([part is None or part is ... or type(part) in (int, slice) for part in parts]) and not any(
+        [isinstance(v, Batched) for part in parts if type(part) is slice for v in flat(part)]
+    )
+
+
+@batched(getitem)
+def read(layer: Layer, x: Any, i: Any) -> Any:
+    """``x[i]``"""
+    index = i
+    inner, mapped = opened(x, layer)
+    if is_plain(index):
+        if not mapped:
+            return wrapped(inner[index], layer, False, x)
+        n = inner.ndim - 1
+        if type(index) is not tuple:
+            if not n and index is not ... and index is not None:
+                raise IndexError("too many indices for array: array is 0-dimensional, but 1 were indexed")
+            return wrapped(inner[:, index], layer, view_of=x)
+        if len([part for part in index if part is not None and part is not ...]) > n:
+            raise IndexError(f"too many indices for array: array is {n}-dimensional, but {len(index)} were indexed")
+        return wrapped(inner[(slice(None), *index)], layer, view_of=x)
+    how = Index(layer, index, inner.ndim - mapped, mapped)
+    return wrapped(how.arranged(inner[how.inside]), layer, mapped or is_mapped(index, layer))
+
+
+def is_mapped(index: Any, layer: Layer) -> bool:
+    """Does the index differ from example to example?"""
+    return any([opened(part, layer)[1] for part in (index if type(index) is tuple else (index,))])
+
+
+def write(x: Batched, index: Any, new: Any) -> None:
+    """``x[index] = new``, in the memory of the batch."""
+    layer = x.batch_layer
+    new_inner, new_mapped = opened(new, layer)
+    check_history(x.inner, new_inner)
+    if not x.mapped:
+        if new_mapped or is_mapped(index, layer):
+            raise BatchError(
+                f"{caller()} writes numbers that differ from example to example into an array that all examples "
+                f"share: copy it first, x = np.zeros_like(x) + x"
+            )
+        x.inner[index] = new_inner
+        return
+    mask = index if isinstance(index, Batched) and index.dtype.kind == "b" else None
+    if mask is not None:
+        if np.ndim(new):
+            raise refused("x[mask] = y with several numbers")
+        mask_inner = in_front(mask, layer)
+        shape = (*mask_inner.shape, *(1,) * (x.inner.ndim - mask_inner.ndim))
+        value = new_inner.reshape((layer.size, *(1,) * x.ndim)) if new_mapped else new_inner
+        x.inner[...] = np.where(mask_inner.reshape(shape), value, x.inner)
+        return
+    how = Index(layer, index, x.ndim, True)
+    x.inner[how.inside] = fitting(how, x.inner, new_inner, new_mapped, layer)
+
+
+def check_history(x: Array, new: Any) -> None:
+    """Raise BatchError if a node of an outer layer would be written into plain numbers, and lose its history."""
+    if gradient_target(new) is not None and not isinstance(x, NodeRole):
+        raise BatchError(
+            f"{caller()} writes a node into an array of plain numbers, and its history would be lost: make the array "
+            f"with np.zeros_like(x), or with np.stack, np.concatenate or np.where of its parts"
+        )
+
+
+def fitting(how: Index, x: Array, new: Any, new_mapped: bool, layer: Layer) -> Any:
+    """What is to be written at ``how.inside``, with axes where NumPy wants them."""
+    if not new_mapped and how.moves is None:
+        return new
+    there = sample_shape(how, x)
+    if not new_mapped:
+        return how.back(np.broadcast_to(new, there))
+    extra = new.ndim - len(there)  # leading axes of length 1, which NumPy allows
+    new = new.reshape((layer.size, *new.shape[1 + extra :])) if extra > 0 else new
+    new = new.reshape((layer.size, *(1,) * (len(there) - new.ndim), *new.shape[1:])) if extra < 0 else new
+    return how.back(new if how.moves is None else np.broadcast_to(new, there))
+
+
+def sample_shape(how: Index, x: Array) -> tuple[int, ...]:
+    """The shape of what would be read there, behind the batch."""
+    inside = tuple([np.asarray(part) if hasattr(part, "dtype") else part for part in how.inside])
+    z = np.broadcast_to(np.zeros((), bool), x.shape)[inside]
+    return how.arranged(z).shape
+
+
+@batched(put_back)
+def put_places(layer: Layer, x: Any, i: Any, shape: Any) -> Any:
+    """Zeros of ``shape`` with x added at i."""
+    inner, mapped = opened(x, layer)
+    if not mapped and not is_mapped(i, layer):
+        return wrapped(put_back(inner, Index(layer, i, len(shape), False).inside, shape), layer, False)
+    how = Index(layer, i, len(shape), True)
+    return wrapped(put_back(how.back(in_front(x, layer)), how.inside, (layer.size, *shape)), layer)
+
+
+@batched(setitem)
+def copy_with(layer: Layer, x: Any, y: Any, i: Any) -> Any:
+    """A copy of x with y at i."""
+    inner = in_front(x, layer)
+    y_inner, y_mapped = opened(y, layer)
+    if isinstance(i, Batched) and i.dtype.kind == "b":
+        return NotImplemented
+    how = Index(layer, i, inner.ndim - 1, True)
+    return wrapped(setitem(inner, fitting(how, inner, y_inner, y_mapped, layer), how.inside), layer)
+
+
+@batched(put_view)
+def copy_with_view(layer: Layer, x: Any, y: Any, view: Any) -> Any:
+    """A copy of x in which what ``view(x)`` shows is y."""
+    z = wrapped(np.copy(in_front(x, layer), order="C"), layer)
+    part = view(z)
+    if part.base is None:
+        return NotImplemented
+    part[...] = y
+    return z
+
+
+def at(layer: Layer, ufunc_at: Any, x: Any, index: Any, *new: Any) -> Any:
+    """``np.add.at(x, index, new)``"""
+    inner, mapped = opened(x, layer)
+    if not mapped:
+        raise BatchError(
+            f"{caller()} adds numbers that differ from example to example to an array that all examples share: make "
+            f"it with np.zeros_like(x)"
+        )
+    for v in new:
+        check_history(inner, opened(v, layer)[0])
+    how = Index(layer, index, inner.ndim - 1, True)
+    ufunc_at(inner, how.inside, *[fitting(how, inner, *opened(v, layer), layer) for v in new])
+    return None
+
+
+FORMS["at"] = at
+
+
+@batched(np.take)
+def take(layer: Layer, a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
+    """Places along one axis, the same for all examples or others for each."""
+    inner, mapped = opened(a, layer)
+    places, places_mapped = opened(indices, layer)
+    if axis is None:
+        return take(layer, np.reshape(a, -1), indices, 0, None, mode)
+    if not places_mapped:
+        if not mapped:
+            return wrapped(NP.take(inner, places, axis, mode=mode), layer, False)
+        return wrapped(NP.take(inner, places, shifted(axis, inner.ndim - 1), mode=mode), layer)
+    n = np.shape(a)[axis]
+    if mode != "raise":
+        places = places % n if mode == "wrap" else np.clip(places, 0, n - 1)
+    lead = (slice(None),) * (shifted(axis, np.ndim(a)) - 1)
+    return read(layer, a, (*lead, wrapped(places, layer)))
+
+
+@batched(np.take_along_axis)
+def take_along_axis(layer: Layer, arr: Any, indices: Any, axis: Any = -1) -> Any:
+    """Both have the axes of one example."""
+    x, places = np.reshape(arr, -1) if axis is None else arr, indices
+    axis = 0 if axis is None else axis
+    inner, where = in_front(x, layer), in_front(places, layer)
+    return wrapped(np.take_along_axis(inner, where, shifted(axis, inner.ndim - 1)), layer)
+
+
+@batched(np.put_along_axis)
+def put_along_axis(layer: Layer, arr: Any, indices: Any, values: Any, axis: Any) -> Any:
+    """In place."""
+    inner, mapped = opened(arr, layer)
+    if not mapped or axis is None:
+        raise refused("np.put_along_axis")
+    places = in_front(indices, layer)
+    new, new_mapped = opened(values, layer)
+    check_history(inner, new)
+    if new_mapped and new.ndim < inner.ndim:
+        new = new.reshape((layer.size, *(1,) * (inner.ndim - new.ndim), *new.shape[1:]))
+    np.put_along_axis(inner, places, new, shifted(axis, inner.ndim - 1))
+    return None
+
+
+@batched(np.copyto)
+def copyto(layer: Layer, dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> Any:
+    """In place."""
+    if not isinstance(dst, Batched):
+        raise refused("np.copyto")
+    dst[...] = src if where is True else np.where(where, src, dst)
+    return None
+
+
+def refusing(name: str) -> Form:
+    """Functions that write into an array in a way of their own."""
+
+    def form(layer: Layer, *_: Any, **__: Any) -> Any:
+        raise refused(f"np.{name}")
+
+    return form
+
+
+for name in ("put", "place", "putmask", "fill_diagonal"):
+    FORMS[getattr(np, name)] = refusing(name)
+
+FORM_OF.update(getitem=read, setitem=write)

@@ -1,0 +1,571 @@
+"""af.vmap as users meet it: axes, containers, other transforms, what is refused. Of rows see test_vmap_rows.py."""
+
+import threading
+import warnings
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from support import Split
+
+import autoflow as af
+from autoflow import nn
+from autoflow.backends.registry import NODE_TYPES
+from autoflow.batching import forms
+from autoflow.batching.forms import LoopWarning
+from autoflow.errors import BatchError, InputError
+from autoflow.extending.custom import OWN
+from autoflow.rules.table import RULES
+
+RNG = np.random.default_rng(0)
+X, W = RNG.normal(size=(6, 4)), RNG.normal(size=(5, 4))
+
+
+def f(x):
+    return np.sum(np.sin(x) * x[::-1])
+
+
+@contextmanager
+def ignored_loops():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LoopWarning)
+        yield
+
+
+def close(ours, theirs):
+    ours, theirs = np.asarray(ours), np.asarray(theirs)
+    assert ours.shape == theirs.shape
+    np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-13)
+
+
+def looped(g, *batches):
+    """What vmap is to return."""
+    return np.stack([np.asarray(g(*xs)) for xs in zip(*batches, strict=True)])
+
+
+# -- axes and containers
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1, -2, np.int64(1)])
+def test_in_axes_and_out_axes(axis):
+    batch = np.moveaxis(X, 0, axis)
+    close(af.vmap(np.exp, in_axes=axis)(batch), np.exp(X))
+    close(af.vmap(np.exp, out_axes=axis)(X), np.moveaxis(np.exp(X), 0, axis))
+
+
+def test_an_axis_for_each_argument():
+    close(af.vmap(np.dot, (0, None))(X, W[0]), X @ W[0])
+    close(af.vmap(np.dot, (None, 1))(W, X.T), X @ W.T)
+    close(af.vmap(lambda x, k=1: x * k)(X, k=3), 3 * X)
+    close(af.vmap(lambda x, y, scale: (x - y) * scale, [0, 1, None])(X, X.T, 2.0), 0 * X)
+
+
+class Pair(NamedTuple):
+    w: Any
+    b: Any
+
+
+def test_containers():
+    def model(p, x):
+        return {"z": p["layer"].w @ x + p["layer"].b, "name": p["name"], "x": [x, None]}
+
+    p = {"layer": Pair(W, RNG.normal(size=5)), "name": "first"}
+    z = af.vmap(model, (None, 0), {"z": 1, "name": None, "x": 0})(p, X)
+    close(z["z"], (X @ W.T + p["layer"].b).T)
+    close(z["x"][0], X)
+    assert (z["name"], z["x"][1]) == ("first", None)
+    many = {"layer": Pair(np.stack([W] * 6, 2), np.zeros(5)), "name": "x"}
+    axes = {"layer": Pair(2, None), "name": None}
+    close(af.vmap(model, (axes, 0))(many, X)["z"], X @ W.T)
+
+
+def test_out_axes_none_is_for_what_all_share():
+    z, w = af.vmap(lambda x: (x * 2, W[0] * 2), out_axes=(0, None))(X)
+    close(z, 2 * X)
+    close(w, 2 * W[0])
+    close(af.vmap(lambda x: W[0])(X), np.stack([W[0]] * 6))
+    assert af.vmap(lambda x: 1.0)(X).tolist() == [1.0] * 6
+    with pytest.raises(InputError, match="out_axes=None is for a result that is the same"):
+        af.vmap(lambda x: x, out_axes=None)(X)
+
+
+def test_results_share_no_memory_with_arguments():
+    z = af.vmap(lambda x: x[1:])(X)
+    assert not np.may_share_memory(z, X)
+    z[...] = 0
+
+
+def test_dtypes_stay():
+    for dtype in (np.float32, np.complex64, np.int32, bool):
+        x = X.astype(dtype)
+        assert af.vmap(lambda x: x[0])(x).dtype == dtype
+        assert af.vmap(lambda x: x + 1)(x).dtype == (x + 1).dtype
+    assert af.vmap(af.grad(f))(X.astype(np.float32)).dtype == np.float32
+
+
+def test_numbers_of_examples():
+    close(af.vmap(f)(X[:1]), [f(X[0])])
+    assert af.vmap(lambda x: np.tanh(x @ W.T))(X[:0]).shape == (0, 5)
+    close(af.vmap(lambda x: x**2)(X[:, 0]), X[:, 0] ** 2)
+
+
+# -- what is refused
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: af.vmap(f, None)(X), "nothing to map over"),
+        (lambda: af.vmap(lambda: 1.0)(), "nothing to map over"),
+        (lambda: af.vmap(np.dot)(X, X[:5]), r"different lengths: 6 in argument 0, 5 in argument 1"),
+        (lambda: af.vmap(f, 2)(X), r"argument 0 has shape \(6, 4\), and so no axis 2"),
+        (lambda: af.vmap(np.dot, (0, 0))(X, 2.0), r"argument 1 has shape \(\), and so no axis 0"),
+        (lambda: af.vmap(np.dot, (0,))(X, X), "in_axes has 1 entries for 2 arguments"),
+        (lambda: af.vmap(lambda p: p["w"], ({"v": 0},))({"w": X}), r"in_axes for argument 0 has the entries"),
+        (lambda: af.vmap(f, "first")(X), "in_axes are ints, None, or containers"),
+        (lambda: af.vmap(f, ([0],))(X), "where argument 0 has no container"),
+        (lambda: af.vmap(np.exp, out_axes=2)(X), "out_axes=2: the result for all examples has the axes 0 to 1"),
+    ],
+)
+def test_wrong_axes(call, message):
+    with pytest.raises(InputError, match=message):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("g", "message"),
+    [
+        (lambda x: x if x[0] > 0 else -x, "if, and, or, not, while needs one number"),
+        (lambda x: float(x[0]), r"float\(x\) needs one number"),
+        (lambda x: x[x > 0], r"x\[mask\], whose length depends on the mask"),
+        (lambda x: range(x[0].astype(int)), r"plain\[i\] .*a range, a shape needs one number"),
+        (lambda x: np.asarray(x), "np.asarray, np.array"),
+        (lambda x: x.tolist(), r"x\.tolist\(\) needs one number"),
+        (lambda x: x.item(), r"x\.item\(\)"),
+        (lambda x: 1.0 in x, "the question `in`"),
+        (lambda x: f"{x[0]:.2f}", "a format"),
+        (lambda x: x.data, r"x\.data is about where the numbers"),
+        (lambda x: np.zeros(4).__setitem__(slice(2), x[:2]), "np.asarray"),
+        (lambda x: (x * 1.0).sum().backward(), r"backward\(\) at .* under af.vmap"),
+        (lambda x: np.put(np.zeros_like(x), [0], x[0]), "np.put"),
+        (lambda x: np.nonzero(x > 0)[0], "different shapes"),
+        (lambda x: x.view(np.int64), "reads the bytes"),
+    ],
+)
+def test_what_depends_on_numbers_is_refused_with_the_line(g, message):
+    with ignored_loops(), pytest.raises(BatchError, match=message) as caught:
+        af.vmap(g)(X)
+    assert "test_vmap.py:" in str(caught.value)
+
+
+def test_a_number_written_into_a_plain_array():
+    """NumPy asks for the number, and reports our answer as its own error."""
+    with pytest.raises(ValueError, match="setting an array element") as caught:
+        af.vmap(lambda x: np.zeros(4).__setitem__(0, x[0]))(X)
+    assert isinstance(caught.value.__cause__, BatchError)
+
+
+def test_arguments_are_read_only():
+    with pytest.raises(ValueError, match="read-only"):
+        af.vmap(lambda x: x.__setitem__(0, 1.0))(X)
+
+
+def test_arrays_that_are_kept_are_refused_later():
+    kept = []
+    af.vmap(lambda x: (kept.append(x), x)[1])(X)
+    with pytest.raises(BatchError, match="after the vmap"):
+        kept[0] + 1
+    with pytest.raises(BatchError, match="after the vmap"):
+        np.sum(kept[0])
+    with pytest.raises(BatchError, match="after the vmap"):
+        kept[0][0]
+
+
+def test_what_all_examples_share_is_known():
+    """An argument with in_axes=None has one number; Python may ask for it."""
+    close(af.vmap(lambda x, k: x if k > 0 else -x, (0, None))(X, np.array(-1)), -X)
+    close(af.vmap(lambda x, table: table[x], (0, None))(np.array([2, 0]), W), W[[2, 0]])
+
+
+def test_an_error_in_the_function_leaves_nothing_behind():
+    before = dict(NODE_TYPES)
+    with pytest.raises(ZeroDivisionError):
+        af.vmap(lambda x: 1 / 0)(X)
+    assert dict(NODE_TYPES) == before
+    close(af.vmap(f)(X), looped(f, X))
+
+
+# -- with other transforms
+
+
+def product(w, x):
+    return np.sum(np.tanh(w @ x) ** 2)
+
+
+TRANSFORMED = {
+    "grad": (af.grad(f), X),
+    "value_and_grad": (lambda x: af.value_and_grad(f)(x)[1], X),
+    "hessian": (af.hessian(f), X),
+    "jacobian": (af.jacobian(lambda x: x[:2] * np.exp(x[2:])), X),
+    "jacobian forward": (af.jacobian(lambda x: x[:2] * np.exp(x[2:]), mode="forward"), X),
+    "wide jacobian": (af.jacobian(lambda x: np.tanh(np.outer(x, x)).ravel(), mode="reverse"), X),
+    "grad of grad": (af.grad(lambda x: np.sum(af.grad(f)(x) ** 2)), X),
+    "closure": (af.grad(lambda x: product(W, x)), X),
+    "shared leaf": (lambda x: af.grad(product)(W, x), X),
+    "another leaf": (lambda x: af.grad(lambda y: np.sum(y * x) ** 2)(np.ones(4)), X),
+    "a number": (lambda x: af.grad(lambda y: np.sum(np.sin(y * x)))(2.0), X),
+    "perturbations": (lambda x: af.grad(lambda y: y * af.grad(lambda z: y + z)(1.0))(x[0]), X),
+    "vmap": (lambda x: af.vmap(lambda w: product(w[None], x))(W), X),
+    "vmap of grad": (lambda x: af.vmap(af.grad(lambda w: product(w[None], x)))(W), X),
+    "grad of vmap": (af.grad(lambda x: np.sum(af.vmap(lambda w: product(w[None], x))(W) ** 2)), X),
+    "grad of vmap of grad": (
+        af.grad(lambda a: np.sum(af.vmap(af.grad(lambda x: f(x * a)))(X) ** 2)), X,
+    ),
+    "jvp": (lambda x: af.jvp(f, (x,), (x + 1,))[1], X),
+    "vjp": (lambda x: af.vjp(np.sin, x)[1](x + 1)[0], X),
+    "plain cotangent": (lambda x: af.vjp(np.sin, x)[1](np.ones(4))[0], X),
+    "hvp": (lambda x: af.hvp(f, x, x + 1), X),
+    "no_grad": (af.no_grad(f), X),
+    "checkpoint": (af.grad(af.checkpoint(f)), X),
+    "own Variable": (lambda x: own_gradient(x), X),
+}  # fmt: skip
+
+
+def own_gradient(x):
+    w = af.Variable(2.0)
+    np.sum(np.sin(w * x)).backward()
+    return w.grad
+
+
+@pytest.mark.parametrize("name", TRANSFORMED)
+def test_functions_that_differentiate(name):
+    g, batch = TRANSFORMED[name]
+    close(af.vmap(g)(batch), looped(g, batch))
+
+
+@pytest.mark.parametrize("name", ["grad", "vmap", "grad of vmap", "closure", "another leaf", "hvp"])
+def test_and_are_differentiated_again(name):
+    g, batch = TRANSFORMED[name]
+    weights = RNG.normal(size=np.shape(looped(g, batch)))
+    ours = af.grad(lambda batch: np.sum(af.vmap(g)(batch) ** 2 * weights))(batch)
+    theirs = af.grad(lambda batch: np.sum(np.stack([g(x) for x in batch]) ** 2 * weights))(batch)
+    close(ours, theirs)
+
+
+@pytest.mark.parametrize(
+    "name", ["grad", "hessian", "vmap", "grad of vmap", "closure", "another leaf", "wide jacobian"]
+)
+def test_and_are_compiled(name):
+    g, batch = TRANSFORMED[name]
+    compiled = af.compile(af.vmap(g))
+    compiled(batch * 0.9)
+    close(compiled(batch), looped(g, batch))
+    close(af.vmap(af.compile(g))(batch), looped(g, batch))
+
+
+def test_three_layers():
+    a, b, c = RNG.normal(size=(3, 2)), RNG.normal(size=(4, 2)), RNG.normal(size=(5, 2))
+
+    def g(x, y, z):
+        return np.sum(np.sin(x * y) * z) * x[0]
+
+    inner = af.vmap(g, (None, None, 0))
+    every = af.vmap(af.vmap(inner, (None, 0, None)), (0, None, None))
+    right = np.array([[[g(x, y, z) for z in c] for y in b] for x in a])
+    close(every(a, b, c), right)
+    swapped = af.vmap(lambda y: af.vmap(lambda x: inner(x, y, c))(a))(b)
+    close(swapped, right.swapaxes(0, 1))
+
+
+def test_jacobian_of_a_vmap():
+    def pairs(x):
+        return x[:2] * x[2:]
+
+    close(af.jacobian(af.vmap(pairs))(X), af.jacobian(lambda X: np.stack([pairs(x) for x in X]))(X))
+
+
+def test_variables_outside_get_their_gradients():
+    w, once = af.Variable(W), af.Variable(W)
+    af.vmap(lambda x: product(w, x))(X).sum().backward()
+    sum([product(once, x) for x in X]).backward()
+    close(w.grad, once.grad)
+    z = af.vmap(lambda x: w @ x)(X)
+    assert isinstance(z, af.Operation)
+
+
+THROUGH_WEIGHTS = {
+    "closure": lambda w: lambda x: af.grad(lambda x: product(w, x))(x),
+    "shared leaf": lambda w: lambda x: af.grad(product)(w, x),
+    "both": lambda w: lambda x: af.grad(product, (0, 1))(w * 2, x)[1],
+    "made inside": lambda w: lambda x: af.grad(lambda y: np.sum(np.sin(w * y) @ x))(np.ones(4)),
+    "hessian": lambda w: lambda x: af.hessian(lambda x: product(w, x))(x),
+    "written": lambda w: lambda x: af.grad(lambda x: written(w, x))(x),
+    "vmap": lambda w: lambda x: af.vmap(af.grad(lambda r: np.sum(np.sin(r * x * w[0]))))(w),
+}
+
+
+def written(w, x):
+    z = np.zeros_like(x)
+    z[:2] = w[0, :2] * x[2:]
+    z[2:] = w[1, 2:]
+    z *= x
+    return np.sum(z**3)
+
+
+@pytest.mark.parametrize("name", THROUGH_WEIGHTS)
+def test_gradients_of_gradients_for_what_is_outside(name):
+    """Nodes of two layers meet: those of w, which came first, and those that the gradient inside makes."""
+    g = THROUGH_WEIGHTS[name]
+    ours = af.grad(lambda w: np.sum(af.vmap(g(w))(X) ** 2))(W)
+    theirs = af.grad(lambda w: sum([np.sum(g(w)(x) ** 2) for x in X]))(W)
+    close(ours, theirs)
+    w = af.Variable(W)
+    assert isinstance(af.vmap(g(w))(X), af.Node) == isinstance(g(w)(X[0]), af.Node)
+
+
+def test_a_backward_inside_stays_inside():
+    """It is of each example's own Variables; those from outside are values to it."""
+    w = af.Variable(W)
+
+    def slope(x):
+        v = af.Variable(x)
+        np.sum(np.sin(w @ v)).backward()
+        return v.grad
+
+    ours = af.vmap(slope)(X)
+    assert w.grad is None
+    close(ours, looped(slope, X))
+    close(af.grad(lambda w: np.sum(af.vmap(lambda x: af.grad(lambda x: product(w, x))(x))(X)))(W),
+          af.grad(lambda w: sum([np.sum(af.grad(lambda x: product(w, x))(x)) for x in X]))(W))  # fmt: skip
+
+
+def test_what_a_node_from_outside_gives_is_no_node():
+    """Without a node of the vmap's own layer nothing is recorded there."""
+    w = af.Variable(W)
+    kinds = af.vmap(lambda x: (str([type(z).__name__ for z in (w * x, x * w, w @ x, np.maximum(w, x), w.dot(x))]), x))
+    assert set(kinds(X)[0].strip("[]").replace("'", "").split(", ")) == {"Batched"}
+
+
+def test_arguments_that_are_nodes():
+    v = af.Variable(X.T)
+    z = af.vmap(af.grad(f), 1)(v)
+    (z**2).sum().backward()
+    close(z.value, looped(af.grad(f), X))
+    close(v.grad.T, af.grad(lambda X: sum([np.sum(af.grad(f)(x) ** 2) for x in X]))(X))
+
+
+def test_places_that_differ():
+    i = np.array([0, 4, 2, 2, 1, 3])
+    w = af.Variable(W)
+
+    def g(i, x):
+        return (w[i] @ x) ** 2
+
+    af.vmap(g)(i, X).sum().backward()
+    grad = w.grad
+    w.zero_grad()
+    sum([g(k, x) for k, x in zip(i, X, strict=True)]).backward()
+    close(grad, w.grad)
+    close(af.vmap(lambda x, i: x[i])(X, i % 4), X[np.arange(6), i % 4])
+    close(af.vmap(np.take)(X, i % 4), X[np.arange(6), i % 4])
+
+
+@pytest.mark.parametrize("index", [
+    lambda i, j: (i, slice(None), j), lambda i, j: (slice(None), i, j), lambda i, j: (slice(1, None), i),
+    lambda i, j: (i, ..., [0, 1]), lambda i, j: (None, i, slice(None), [0]), lambda i, j: (..., j, i[:, None]),
+    lambda i, j: (i, 0), lambda i, j: (slice(None), 1, i),
+])  # fmt: skip
+@pytest.mark.parametrize("mapped", [(0, 0, 0), (None, 0, None), (0, 0, None), (0, None, None), (None, 0, 0)])
+def test_indices_of_arrays(index, mapped):
+    x, i, j = RNG.normal(size=(3, 2, 3, 4)), RNG.integers(0, 2, (3, 2)), RNG.integers(0, 2, (3, 2))
+
+    def read(x, i, j):
+        return x[index(i, j)]
+
+    def write(x, i, j):
+        z = np.zeros_like(x) + x
+        z[index(i, j)] = np.arange(2.0).reshape(2, 1)[0]
+        return z
+
+    batches = [a[[0, 0, 0]] if axis is None else a for a, axis in zip((x, i, j), mapped, strict=True)]
+    given = [a[0] if axis is None else a for a, axis in zip((x, i, j), mapped, strict=True)]
+    close(af.vmap(read, mapped)(*given), looped(read, *batches))
+    if mapped[0] == 0:
+        close(af.vmap(write, mapped)(*given), looped(write, *batches))
+    slope = af.grad(lambda x, i, j: np.sum(np.sin(read(x, i, j))))
+    close(af.vmap(slope, mapped)(*given), looped(slope, *batches))
+
+
+def running(x):
+    z = np.zeros_like(x)
+    z[0] = x[0]
+    for k in range(1, 4):
+        z[k] = z[k - 1] * 0.5 + x[k]
+    z[1:] *= x[0]
+    z += x
+    z[np.array([0, 2])] = x[1]
+    z[z > 1] = 1.0
+    return z
+
+
+def test_writing_in_place():
+    close(af.vmap(running)(X), looped(running, X))
+    slope = af.grad(lambda x: np.sum(summed(x)))
+    close(af.vmap(slope)(X), looped(slope, X))
+    close(af.grad(lambda X: np.sum(af.vmap(summed)(X)))(X), looped(slope, X))
+
+
+def summed(x):
+    z = np.zeros_like(x)
+    z[0] = x[0] * x[1]
+    z[1:] = x[1:] ** 2
+    z += x
+    total = z[0]
+    total += z[1] * z[2]
+    return total * np.sum(z)
+
+
+def test_writing_into_what_is_shared_is_refused():
+    def g(x, z):
+        z = z.copy()
+        z[0] = x[0]
+        return z
+
+    with pytest.raises(BatchError, match="writes numbers that differ from example to example into an array that all"):
+        af.vmap(g, (0, None))(X, np.zeros(4))
+
+
+def test_stale_values_are_noticed():
+    def g(x):
+        a = np.exp(x)
+        b = np.sin(a)
+        a[...] = 0.0
+        return np.sum(b)
+
+    with pytest.raises(af.errors.StaleValueError):
+        af.vmap(af.grad(g))(X)
+    with pytest.raises(af.errors.StaleValueError):
+        af.grad(lambda X: np.sum(af.vmap(g)(X)))(X)
+
+
+# -- functions of the user's
+
+
+class Seven(af.Function):
+    """A derivative that is not that of the value, so that it shows whether it was used."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 7 * g * x
+
+
+def test_functions_with_a_derivative_of_their_own():
+    slope = af.grad(lambda x: np.sum(Seven.apply(x)))
+    close(af.vmap(slope)(X), 7 * X)
+    forms.SAID.discard("Seven.apply")
+    with pytest.warns(LoopWarning, match=r"Seven\.apply"):
+        through = af.grad(lambda X: np.sum(af.vmap(lambda x: np.sum(Seven.apply(x)))(X)))(X)
+    close(through, 7 * X)
+    with pytest.raises(BatchError, match="differentiated both inside and outside"):
+        af.grad(lambda X: np.sum(af.vmap(slope)(X)))(X)
+    two = af.grad(lambda x: sum([np.sum(z**2) for z in Split.apply(x, np.sin(x))]))
+    close(af.vmap(two)(X), looped(two, X))
+
+
+@pytest.fixture
+def cube():
+    """A row of the user's own, with a derivative that shows whether it was used."""
+    made = af.register_rule(lambda x: x**3, label="cube", x=lambda g, x: 5 * g * x)
+    yield made
+    for function in [f for f, row in RULES.items() if row.label == "cube"]:
+        del RULES[function]
+        OWN.discard(function)
+
+
+def test_rows_of_the_users_own(cube):
+    slope = af.grad(lambda x: np.sum(cube(x)))
+    close(slope(X[0]), 5 * X[0])
+    close(af.vmap(slope)(X), 5 * X)
+    with ignored_loops():
+        close(af.grad(lambda X: np.sum(af.vmap(lambda x: np.sum(cube(x)))(X)))(X), 5 * X)
+        close(af.vmap(lambda x: cube(x))(X), X**3)
+
+
+def test_loops_are_announced_once():
+    g = lambda x: np.linalg.lstsq(W, W @ x, rcond=None)[0]  # noqa: E731
+    forms.SAID.clear()
+    with pytest.warns(LoopWarning, match="has no batched form for this call: af.vmap runs it for each example"):
+        close(af.vmap(g)(X), looped(g, X))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        close(af.vmap(g)(X), looped(g, X))
+
+
+# -- networks
+
+
+def network(rng):
+    return nn.Sequential(nn.Linear(4, 5, rng=rng), nn.LayerNorm(5), nn.relu, nn.Linear(5, 3, rng=rng))
+
+
+def test_per_example_gradients_of_a_network():
+    model, y = network(np.random.default_rng(1)), RNG.normal(size=(6, 3))
+    parameters = model.state_dict()
+
+    def loss(p, x, y):
+        return nn.mse_loss(nn.functional_call(model, p, x), y)
+
+    ours = af.vmap(af.grad(loss), (None, 0, 0))(parameters, X, y)
+    each = [af.grad(loss)(parameters, *pair) for pair in zip(X, y, strict=True)]
+    for name, g in ours.items():
+        close(g, np.stack([e[name] for e in each]))
+    mean = af.grad(lambda p: np.mean(af.vmap(loss, (None, 0, 0))(p, X, y)))(parameters)
+    for name, g in mean.items():
+        close(g, np.mean(ours[name], axis=0))
+
+
+def test_layers():
+    rng = np.random.default_rng(2)
+    images, words = rng.normal(size=(3, 2, 6, 6)), rng.integers(0, 7, (3, 4))
+    conv, lstm, embedding = nn.Conv2d(2, 3, 3, rng=rng), nn.LSTM(4, 3, rng=rng), nn.Embedding(7, 4, rng=rng)
+    labels = rng.integers(0, 3, 3)
+    with af.no_grad():
+        functions = {
+            "conv": (lambda x: as_value(conv(x[None])[0]), images),
+            "lstm": (lambda x: as_value(lstm(embedding(x)[None] * 1.0)), words),
+        }
+        for g, batch in functions.values():
+            close(af.vmap(lambda x, g=g: g(x))(batch), looped(g, batch))
+    scores = rng.normal(size=(3, 5))
+    close(af.vmap(lambda s, k: nn.cross_entropy(s[None], k[None]))(scores, labels),
+          looped(lambda s, k: nn.cross_entropy(s[None], k[None]), scores, labels))  # fmt: skip
+
+
+def as_value(z):
+    z = z[0] if isinstance(z, tuple) else z
+    return getattr(z, "value", z)
+
+
+# -- threads
+
+
+def test_threads():
+    results = {}
+
+    def work(k):
+        results[k] = af.vmap(af.grad(lambda x: f(x) * k))(X)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for k, z in results.items():
+        close(z, looped(af.grad(lambda x, k=k: f(x) * k), X))
