@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # LATER, for editors and checkers of types
     from .backprop.checkpointing import checkpoint, checkpointing
     from .backprop.hooks import on_operation
     from .backprop.masking import safe_masking
+    from .batching.vmap import vmap
     from .compiler import compile, gc_paused, warm_allocator
     from .extending.custom import primitive, register_rule
     from .extending.function import Function
@@ -29,11 +30,12 @@ if TYPE_CHECKING:  # LATER, for editors and checkers of types
     from .ops import register_function, register_operation
     from .pictures import draw, graph, to_dot
     from .pictures.sliders.explore import explore
+    from .pytree import tree_map
     from .train import fit
     from .transforms.gradcheck import check, gradcheck
     from .transforms.gradient_table import Gradients, gradients
-    from .transforms.jacobian import hessian, jacobian
-    from .transforms.vjp_jvp import hvp, jvp, vjp
+    from .transforms.jacobian import hessian, jacfwd, jacobian, jacrev
+    from .transforms.vjp_jvp import hvp, jvp, linearize, vjp
 
 __version__ = "0.2.0"
 LATER = {  # public name -> the module that has it, imported at first use: unused features cost nothing at import
@@ -56,11 +58,11 @@ __all__ = [
     "Autodiff", "Constant", "Function", "GradScaler", "Gradients", "Node", "Operation", "Variable", "array",
     "autocast", "backward", "check", "checkpoint", "checkpointing", "compile", "constant", "detect_anomaly", "draw",
     "elementwise_grad", "empty", "enable_grad", "explore", "fit", "full", "gc_paused", "grad", "grad_and_aux",
-    "gradcheck", "gradients", "graph", "hessian", "hvp", "integrate", "is_grad_enabled", "jacobian", "jvp", "linalg",
-    "nn", "no_grad", "on_operation", "ones", "ops", "optim", "options", "plot_boundary", "plot_loss", "plot_sizes",
+    "gradcheck", "gradients", "graph", "hessian", "hvp", "integrate", "is_grad_enabled", "jacfwd", "jacobian", "jacrev", "jvp",
+    "linalg", "linearize", "nn", "no_grad", "on_operation", "ones", "ops", "optim", "options", "plot_boundary", "plot_loss", "plot_sizes",
     "plot_weights", "primitive", "register_function", "register_operation", "register_rule", "reset", "safe_masking",
     "scope", "set_grad_enabled", "signal", "special", "stack", "stats", "stop_gradient", "to_cpu", "to_dot", "to_gpu",
-    "value_and_grad", "variable", "vjp", "warm_allocator", "watch", "zeros",
+    "tree_map", "value_and_grad", "variable", "vjp", "vmap", "warm_allocator", "watch", "zeros",
 ]  # fmt: skip
 # Not listed, but found: pickles name them.
 IN_PICKLES = {

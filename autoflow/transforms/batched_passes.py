@@ -88,7 +88,7 @@ def graph_bytes(record: Any, stop: Any) -> int | None:
             if leaf_hooks(r, "before"):
                 return None
             continue
-        if r.extra is not None and "hooks" in r.extra:
+        if r.extra is not None and r.extra.hooks:
             return None
         value = r.saved[-1]
         total += value.size * value.dtype.itemsize if hasattr(value, "dtype") else 0

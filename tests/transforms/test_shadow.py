@@ -32,7 +32,7 @@ READ = {
     "array": lambda v: np.array(v * v) * v,
     "float32": lambda v: np.float32(v[0]) * v,
     "complex numbers": lambda v: np.abs(np.array([v[0], 1j])),
-    "method of a plain array": lambda v: np.ones((2, 3)).dot(v),
+    "method of a plain array": lambda v: np.ones(v.shape).dot(v) * v,
     "slice of a plain array": lambda v: stored(np.zeros(3), v),
     "default of select": lambda v: np.select([V > 2], [V], default=v[0]),
     "written first": filled,
