@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from math import fsum
 from typing import Any
 
 from ..errors import LOST, LostGradientError
@@ -15,18 +13,14 @@ from ..modes import modes
 from ..nodes.nodes import Node, OperationRole
 from .facade import Graph, facade
 from .folding import huge, views
-from .layout.layers import GAP, ranks
 from .model.data import GraphData, Look
 from .model.gathering import Walk, source_of
 from .model.numbers import FEW
 from .model.style import clip
-from .render.cards import cards
+from .render.directions import best_direction
 
 LIMIT = 2000  # nodes of which a picture has the numbers, if it is not told otherwise
 LESSON = 60  # a larger graph is not drawn with every local derivative, unless it is asked for
-WIDE = 1800.0  # pixels from left to right that one can read without scrolling, when the page makes them a bit smaller
-LONG = 12  # ranks from left to right
-NARROW = 3  # arrows beside each other in what can be drawn in rows
 WORDS = {
     "detail": ("names", "values", "lesson", "arrays"),
     "direction": ("right", "down", "rows"),
@@ -116,28 +110,6 @@ def drawn(
     if not direction:
         picture = replace(picture, look=replace(look, direction=best_direction(views.drawn(picture))))
     return picture
-
-
-def best_direction(drawn: GraphData) -> str:
-    """Left to right, as one reads; what is too wide for that in rows, if few arrows turn round; else downwards."""
-    rank = ranks(len(drawn.nodes), [(e.source, e.target) for e in drawn.edges])
-    room: dict[int, float] = {}
-    for r, card in zip(rank, cards(drawn), strict=True):
-        room[r] = max(room.get(r, 0.0), card.width)
-    if fsum(room.values()) + GAP * len(room) <= WIDE:
-        return "right"
-    turning: Counter[int] = (
-        Counter()
-    )  # arrows across the end of each rank; those of leaves may be cut, see pictures/layout/rows.py
-    ends: dict[int, int] = {}
-    for e in drawn.edges:
-        if drawn.nodes[e.source].operands:
-            ends[e.source] = max(ends.get(e.source, 0), rank[e.target])
-    for source, end in ends.items():
-        turning.update(range(rank[source], end))
-    if max(turning.values(), default=0) <= NARROW:
-        return "rows"
-    return "right" if len(room) <= LONG else "down"
 
 
 def check_words(**given: Any) -> None:

@@ -17,16 +17,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate
 
-from .layers import GAP, Box, Layers, Line, Plan
+from .layers import DOWN, GAP, Box, Layers, Line, Plan
 from .ordering import LARGE, SWEEPS, reorder
 
 
-def arrange(boxes: Sequence[Box], lines: Sequence[Line], first: Sequence[int] = (), last: Sequence[int] = ()) -> Plan:
-    """Place the boxes and lead the lines. ``first`` and ``last`` get ranks of their own, at the ends."""
+def arrange(
+    boxes: Sequence[Box], lines: Sequence[Line], first: Sequence[int] = (), last: Sequence[int] = (),
+    down: bool = False,
+) -> Plan:  # fmt: skip
+    """Place the boxes and lead the lines. ``first`` and ``last`` get ranks of their own, at the ends.
+
+    ``down``: arrows run down the page, where there is less room between ranks than from left to right.
+    """
     layers = Layers(boxes, lines, first, last)
     reorder(layers)
     places = coordinates(layers)
-    return lead(layers, places)
+    return lead(layers, places, down)
 
 
 def coordinates(layers: Layers) -> list[float]:
@@ -83,7 +89,7 @@ def settle(wishes: Sequence[tuple[float, float]], gaps: Sequence[float]) -> list
     return [mean + offset for mean, offset in zip(means, offsets, strict=False)]
 
 
-def lead(layers: Layers, at: list[float]) -> Plan:
+def lead(layers: Layers, at: list[float], down: bool = False) -> Plan:
     """Corners and paths: straight inside a rank, curved between two."""
     n = len(layers.boxes)
     starts, ends = [], []
@@ -92,7 +98,7 @@ def lead(layers: Layers, at: list[float]) -> Plan:
         thick = max([layers.boxes[k].along for k in row if k < n], default=0.0)
         starts.append(here)
         ends.append(here + thick)
-        here += thick + gap(layers, at, row) * bool(following)
+        here += thick + gap(layers, at, row, down) * bool(following)
     paths = []
     for line in layers.lines:
         r, last = layers.rank[line.source], layers.rank[line.target]
@@ -110,7 +116,8 @@ def lead(layers: Layers, at: list[float]) -> Plan:
     return Plan(corners, paths, here, across, starts)
 
 
-def gap(layers: Layers, at: list[float], row: Sequence[int]) -> float:
+def gap(layers: Layers, at: list[float], row: Sequence[int], down: bool) -> float:
     """The room behind a rank: more where arrows go up or down a long way, so that curves stay gentle."""
     rises = [abs(at[x.a] + x.out - at[x.b] - x.into) for k in row for x in layers.after[k]]
-    return GAP + min(80.0, 0.2 * max(rises, default=0.0))
+    most = max(rises, default=0.0)
+    return DOWN + min(24.0, 0.1 * most) if down else GAP + min(80.0, 0.2 * most)

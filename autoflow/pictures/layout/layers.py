@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 GAP = 54.0  # between ranks
+DOWN = 38.0  # the same from top to bottom
 APART = 22.0  # between nodes of a rank
 LANE = 13.0  # between an arrow that passes by and what is beside it
 
@@ -19,6 +20,7 @@ class Box:
     across: float
     inputs: tuple[float, ...] = ()
     output: float = 0.0
+    leaf: bool = False  # may it stand at the start of the row that needs it? See rows.py
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +104,15 @@ def tighten(
 
 
 def spine(pairs: Sequence[tuple[int, int]], rank: Sequence[int], ends: Sequence[int]) -> set[tuple[int, int]]:
-    """The arrows of the longest way to the first of ``ends``: it is drawn as straight as can be."""
+    """The arrows of the longest way to the first of ``ends``: it is drawn as straight as can be.
+
+    >>> sorted(spine([(0, 1), (2, 3), (1, 3)], [0, 1, 1, 2], [3]))  # not through the leaf 2, which ends it
+    [(0, 1), (1, 3)]
+    """
+    inner = {b for _, b in pairs}
     longest: dict[int, int] = {}
     for a, b in pairs:
-        if b not in longest or rank[a] > rank[longest[b]]:
+        if b not in longest or (a in inner, rank[a]) > (longest[b] in inner, rank[longest[b]]):
             longest[b] = a
     found: set[tuple[int, int]] = set()
     here = ends[0] if ends else -1

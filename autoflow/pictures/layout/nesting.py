@@ -102,7 +102,9 @@ class Level:
         """The whole box."""
         within = {i: self.within(i) for i in self.touching}  # the inner box that holds the whole line, if one does
         owner = {i: self.line(i) for i in self.touching if within[i] is None}
-        plan = arrange(self.boxes, self.lines, list(self.arriving.values()), list(self.leaving.values()))
+        plan = arrange(
+            self.boxes, self.lines, list(self.arriving.values()), list(self.leaving.values()), self.nesting.down
+        )
         plan = wrapped(plan, self.boxes, self.lines, len(self.path)) if self.nesting.rows else plan
         room = self.nesting.rooms.get(self.path)
         dx, dy, along, across = 0.0, 0.0, plan.along, plan.across

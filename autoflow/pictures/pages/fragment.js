@@ -266,6 +266,7 @@ function boxes(page, frame, first, folds, changed) {
     const svg = k === 0 ? first : parsed(folds[k].svg), { frames, cards, at, inside } = folds[k];
     frame.style.setProperty("--least", least(svg));
     frame.replaceChildren(svg);
+    links(frame);
     paths(frame, null);
     const heads = [...svg.querySelectorAll(".sco")].filter((g) => g.querySelector(".band") && !g.dataset.node);
     frames.forEach((target, place) => clickable(heads[place], target, true));
@@ -312,6 +313,7 @@ async function render(fragment) {
     changed.push((_, at, inside) => names(inside));
   }
   page.append(frame);
+  links(frame);
   if (data.folds.length) boxes(page, frame, svg, data.folds, changed);
   frame.onclick = (event) => {
     const card = event.target.closest("[data-node]");

@@ -39,7 +39,8 @@ def place(graph: GraphData, drawn: Sequence[Card], widths: list[float], down: bo
     for e in graph.edges:
         straight = (e.source, e.target) in main
         aim = boxes[e.target].output if straight else None
-        named = not graph.nodes[e.source].operands
+        source = graph.nodes[e.source]
+        named = not source.operands or (source.named and not straight)
         lines.append(Line(e.source, e.target, e.slot, STRAIGHT if straight else 1.0, aim, named=named))
     rooms = {f.path: Room(HEADLINE, frame_line(f).room) for f in graph.frames}
     return Nesting(boxes, lines, [v.entered for v in graph.nodes], rooms, graph.look.direction).plan()
@@ -55,9 +56,9 @@ def box(graph: GraphData, c: Card, wide: float, down: bool) -> Box:
     rows = [row.slot for row in c.node.operands if row.source is not None]
     count = max(rows, default=-1) + 1
     if down:
-        return Box(c.height, wide, tuple([wide * share(rows, s) for s in range(count)]), wide / 2)
+        return Box(c.height, wide, tuple([wide * share(rows, s) for s in range(count)]), wide / 2, not rows)
     inputs = [centre(c, s) if c.row(s) else c.height * share(rows, s) for s in range(count)]
-    return Box(wide, c.height, tuple(inputs), centre(c, 0) if c.row(0) else c.height / 2)
+    return Box(wide, c.height, tuple(inputs), centre(c, 0) if c.row(0) else c.height / 2, not rows)
 
 
 def share(rows: Sequence[int], slot: int) -> float:

@@ -52,7 +52,7 @@ def to_svg(graph: GraphData) -> str:
         x, y = reversed(corner) if down else corner
         pieces.append(draw_card(graph, c, x + left, y + MARGIN, card_wide))
     pieces += ports(drawn, plan, left, widths) if down else []
-    pieces += stubs(graph, plan, left)
+    pieces += stubs(graph, drawn, plan, left, widths)
     height = high + 2 * MARGIN
     if below:
         pieces.append(f'<g transform="translate({n((total - below_wide) / 2)} {n(height)})">{"".join(below)}</g>')
@@ -192,13 +192,24 @@ def ports(drawn: Sequence[Card], plan: Plan, left: float, widths: Sequence[float
     return pieces
 
 
-def stubs(graph: GraphData, plan: Plan, left: float) -> list[str]:
-    """The names of leaves whose arrows begin anew, above the place where they do, if they do not end there as well."""
-    pieces = {}
+def stubs(graph: GraphData, drawn: Sequence[Card], plan: Plan, left: float, widths: Sequence[float]) -> list[str]:
+    """What is written where an arrow ends or begins that is cut: the name of what it carries above its second part,
+    below the card that it leaves where it goes. In a page a click on one leads to the other (``data-goto``)."""
+    pieces: dict[str, str] = {}
+    goals: dict[int, dict[int, str]] = {}
     for k in sorted(plan.stubs):
         (along, across), *_, (end, _) = plan.paths[k]
-        title = clip(graph.nodes[graph.edges[k].source].title, 12)
+        edge = graph.edges[k]
+        goals.setdefault(edge.source, {})[edge.target] = graph.nodes[edge.target].title
+        title = graph.nodes[edge.source].title
+        fits = [clip(title, longest) for longest in (12, 8, 5) if width(clip(title, longest), "parts") < end - along]
         where = f'x="{n(along + left)}" y="{n(across + MARGIN - 5)}"'
-        if width(title, "parts") < end - along:  # several may begin at one place: one name
-            pieces[where] = f'<text class="parts" {where}>{escape(title)}</text>'
+        if fits:  # several may begin at one place: one name
+            pieces[where] = f'<text class="parts" data-goto="{edge.source}" {where}>{escape(fits[0])}</text>'
+    for source, targets in goals.items():
+        (along, across), card = plan.corners[source], drawn[source]
+        told = clip(next(iter(targets.values())), 16) if len(targets) == 1 else f"{len(targets)} uses below"
+        where = f'x="{n(along + left + widths[source])}" y="{n(across + MARGIN + card.height + 11)}"'
+        goto = f'data-goto="{next(iter(targets))}"'
+        pieces[where] = f'<text class="parts" {goto} {where} text-anchor="end">→ {escape(told)}</text>'
     return list(pieces.values())
