@@ -15,6 +15,7 @@ from ..model.numbers import Numbers
 from ..model.style import KINDS, clip
 from .choose import FEW, MANY, choose, describe, nearest, pooled, untangle
 from .merging import merged
+from .repeats import NUMBER
 from .skeleton import Skeleton
 
 Card = tuple[bool, int]  # (True, a closed box) or (False, a node)
@@ -157,7 +158,9 @@ class Contraction:
     def title(self, box: int) -> str:
         """The name of a box, and how often it is repeated."""
         repeat = self.skeleton.repeats.get(box)
-        return clip(self.skeleton.names[box], 32) + (f" {repeat.text()}" if repeat else "")
+        if repeat is None:
+            return clip(self.skeleton.label(box), 32)
+        return repeat.text() if repeat.between else f"{clip(self.skeleton.names[box], 32)} {repeat.text()}"
 
     def folded(self, card: Card) -> Vertex:
         """A closed box as one node."""
@@ -168,7 +171,7 @@ class Contraction:
         rms = pooled([(v.value.size, v.gradient.rms) for v in inside if v.gradient is not None])
         gradient = None if rms is None else Numbers((fold.parameters,), "float64", True, rms=rms, mean=0.0)
         path = self.around(card)
-        fold = replace(fold, exits=len(exits), box=card[1])
+        fold = replace(fold, exits=len(exits), box=card[1], told=self.told(card))
         members = [m for k in self.members[card] for m in (self.vertex(k).members or (k,))] if self.gathered else ()
         return Vertex(
             self.number[card], "Scope", self.title(card[1]), self.skeleton.names[card[1]], fold.what,
@@ -177,6 +180,17 @@ class Contraction:
             entered=path, scope=tuple([self.skeleton.names[box] for box in path]), fold=fold,
             members=tuple(members),
         )  # fmt: skip
+
+    def told(self, card: Card) -> tuple[str, ...]:
+        """Of equal parts, which they are, and whether they share their Variables."""
+        repeat = self.skeleton.repeats.get(card[1])
+        if repeat is None:
+            return ()
+        members = self.members[card]
+        used = {a for k in members for a in self.skeleton.sources[k] if self.skeleton.variables[a]}
+        mine = used.intersection(members) if repeat.sets > 1 else used
+        called = {NUMBER.sub("", self.vertex(a).title) for a in sorted(mine)} if self.gathered else ()
+        return tuple(repeat.words(sorted(called)))
 
     def fold(self, members: Sequence[int]) -> Fold:
         """The counts of a box."""

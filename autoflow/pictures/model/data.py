@@ -36,6 +36,7 @@ class Fold:
     parameters: int  # numbers in the Variables
     exits: int = 0  # how many values leave it
     box: int = -1  # the number of the box
+    told: tuple[str, ...] = ()  # of equal parts: which they are, whether they share their Variables
 
     def text(self) -> str:
         """``matmul, add · 8,320 parameters``."""

@@ -123,6 +123,7 @@ def folded_lines(graph: GraphData, node: Vertex, fold: Fold) -> list[CardLine]:
     lines = [CardLine("head", (span("+", "word"), span(node.title, "title")), (span(shape, "shape"),) if shape else ())]
     if fold.text():
         lines.append(CardLine("note", (span(clip(fold.text(), 60), "note"),)))
+    lines += [CardLine("note", (span(clip(text, 60), "note"),)) for text in fold.told]
     counts = [(fold.variables, "Variable"), (fold.operations, "operation")]
     told = " · ".join([f"{k:,} {word}{'s' * (k != 1)}" for k, word in counts if k])
     lines.append(CardLine("note", (span(told, "note"),)))
