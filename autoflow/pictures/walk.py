@@ -12,18 +12,18 @@ from ..forward.replay import key_of, record_again
 from ..modes import modes
 from ..nodes.nodes import Node, OperationRole
 from .facade import Graph, facade
-from .folding import huge, views
+from .folding import huge
 from .model.data import GraphData, Look
 from .model.gathering import Walk, source_of
 from .model.numbers import FEW
 from .model.style import clip
-from .render.directions import best_direction
+from .render.directions import best_way, fitted
 
 LIMIT = 2000  # nodes of which a picture has the numbers, if it is not told otherwise
 LESSON = 60  # a larger graph is not drawn with every local derivative, unless it is asked for
 WORDS = {
     "detail": ("names", "values", "lesson", "arrays"),
-    "direction": ("right", "down", "rows"),
+    "direction": ("right", "down", "rows", "boxes"),
     "constants": ("inline", "nodes"),
     "theme": ("auto", "light", "dark"),
     "engine": ("built-in", "dot"),
@@ -41,7 +41,8 @@ def graph(
     detail : how much a node shows. "names"; "values"; "lesson": also the local derivative and the product sent
         back on every arrow; "arrays": shapes and statistics. None decides: "arrays" if something has more than 6
         elements, "lesson" after ``backward()``, else "values".
-    direction : "right", "down", or "rows": to the right, in several rows. None: right, unless that gets too wide.
+    direction : "right", "down", "rows" (to the right, in several rows), or "boxes" (the same, but inside of boxes
+        downwards). None: right if that fits on a page, else what reads best there.
     constants : "inline" writes plain numbers into the operand's row, "nodes" draws them.
     legend : a line that explains the signs.
     theme : "auto" (as the reader's screen), "light" or "dark". None: ``af.options.theme``.
@@ -92,7 +93,7 @@ def drawn(
     if around is not None:
         walk.keep(around, radius)
     elif walk.hidden and limit is None and fold and (folded := huge.folded(walk, depth, opened)):
-        way = direction or best_direction(folded)
+        way = direction or best_way(folded)[0]
         return replace(folded, look=Look(detail or "values", way, bool(legend), theme, engine, modes().digits, False))
     notes = walk.go(gradients)
     nodes, outputs = walk.vertices()
@@ -107,9 +108,7 @@ def drawn(
     picture = GraphData(
         nodes, outputs, walk.title(), bool(walk.flow), tuple(notes), look, faded=faded, hidden=walk.hidden
     )
-    if not direction:
-        picture = replace(picture, look=replace(look, direction=best_direction(views.drawn(picture))))
-    return picture
+    return picture if direction else fitted(picture)
 
 
 def check_words(**given: Any) -> None:

@@ -16,7 +16,7 @@ import math
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 
-from .repeats import equal_boxes, first_word, runs
+from .repeats import SEQUENCE, equal_boxes, first_word, runs
 from .skeleton import Path, Skeleton
 
 MANY = 200  # cards that are all drawn where nothing can be folded
@@ -47,8 +47,9 @@ def place_leaves(graph: Skeleton, outside: Sequence[bool]) -> None:
 
 
 def choose(
-    graph: Skeleton, depth: int | None, opened: Iterable[str], outside: Sequence[bool], fold: bool = True
-) -> set[int]:
+    graph: Skeleton, depth: int | None, opened: Sequence[str], outside: Sequence[bool], fold: bool = True,
+    alike: int = SEQUENCE, few: int = FEW,
+) -> set[int]:  # fmt: skip
     """The boxes to close. Adds repeats to the skeleton where they help."""
     stay = open_boxes(graph, opened)
     if depth is not None:
@@ -60,18 +61,16 @@ def choose(
     place_leaves(graph, outside)
     if not fold:
         return set()
-    closed = equal_boxes(graph, set(graph.boxes()), stay, ends=1)
+    closed = equal_boxes(graph, set(graph.boxes()), stay, alike)
     if "repeat" not in opened:
-        closed |= runs(graph, stay, ends=1)
+        closed |= runs(graph, stay, alike)
     if closed:
         place_leaves(graph, outside)
-    if graph.count(closed) <= FEW:
-        return closed
     levels = graph.boxes()
     for level in sorted(set(levels.values()), reverse=True):
-        closed |= {box for box in levels if levels[box] == level and box not in stay}
-        if graph.count(closed) <= FEW:
+        if graph.count(closed) <= few:
             return closed
+        closed |= {box for box in levels if levels[box] == level and box not in stay}
     if graph.count(closed) <= MANY:
         return closed
     closed |= equal_boxes(graph, set(levels), stay)

@@ -25,15 +25,14 @@ SEQUENCE = 6  # alike parts that are all drawn
 NUMBER = re.compile(r"[\s_.-]*\d+$")
 
 
-def equal_boxes(graph: Skeleton, candidates: set[int], stay: set[int], ends: int = 0) -> set[int]:
+def equal_boxes(graph: Skeleton, candidates: set[int], stay: set[int], most: int | None = None) -> set[int]:
     """Put a box around equal boxes that follow each other. Returns the boxes that may be closed then.
 
-    ``ends`` = 1: only around those of a long sequence that are neither its first nor its last part.
+    most : only where there are more than so many, and only around those that are neither the first nor the last.
     """
     new: dict[int, int] = {}
-    groups = [
-        g for g in alike(graph, candidates) if len(g) > (SEQUENCE if ends else 1) and not (ends and stay & set(g))
-    ]
+    ends = int(most is not None)
+    groups = [g for g in alike(graph, candidates) if len(g) > (most or 1) and not (ends and stay & set(g))]
     inside = members_of(graph, {box for group in groups for box in group})
     closed = set()
     for group in groups:
@@ -117,15 +116,16 @@ def sets_of(graph: Skeleton, parts: Sequence[Sequence[int]]) -> int:
     return len(np.unique(shared, axis=0)) if shared.size else 1
 
 
-def runs(graph: Skeleton, stay: set[int], ends: int = 0) -> set[int]:
+def runs(graph: Skeleton, stay: set[int], most: int | None = None) -> set[int]:
     """Put a box around each stretch of operations, of one box, that repeats a pattern. Returns these boxes.
 
-    ``ends`` = 1: only long sequences, where each part uses what the one before has computed; the first and the last
-    part become open boxes.
+    most : only sequences of more parts than that, each of which uses what the one before has computed; the first and
+    the last part become open boxes.
     """
+    ends = int(most is not None)
     stretches: dict[tuple[int, ...], list[int]] = {}
     for k, path in enumerate(graph.paths):
-        if graph.words[k] and k not in graph.outputs:
+        if graph.words[k] and (ends or k not in graph.outputs):
             stretches.setdefault(path, []).append(k)
     codes: dict[str, int] = {}
     closed = set()
@@ -141,7 +141,9 @@ def runs(graph: Skeleton, stay: set[int], ends: int = 0) -> set[int]:
             begin += start
             members = stretch[begin : begin + length * times]
             parts = [members[i : i + length] for i in range(0, len(members), length)]
-            if ends and not (times > SEQUENCE and is_chain(graph, parts)):
+            if most is not None and not (times > most and is_chain(graph, parts) and not any(
+                [k in graph.outputs for part in parts[1:-1] for k in part]
+            )):  # fmt: skip
                 continue
             closed |= boxed(graph, path, parts, ends)
             waiting += [(start, begin), (begin + length * times, end)]

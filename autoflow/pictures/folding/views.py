@@ -77,7 +77,7 @@ def folded(whole: GraphData) -> tuple[Skeleton, set[int]]:
     if look.open:
         check_open(skeleton, look.open)
     outside = [v.kind == "Constant" and v.named for v in whole.nodes]
-    closed = choose(skeleton, look.depth, look.open, outside, look.fold)
+    closed = choose(skeleton, look.depth, look.open, outside, look.fold, look.alike, look.few)
     untangle(skeleton)
     return skeleton, closed
 
@@ -171,7 +171,9 @@ class Contraction:
         rms = pooled([(v.value.size, v.gradient.rms) for v in inside if v.gradient is not None])
         gradient = None if rms is None else Numbers((fold.parameters,), "float64", True, rms=rms, mean=0.0)
         path = self.around(card)
-        fold = replace(fold, exits=len(exits), box=card[1], told=self.told(card))
+        repeat = self.skeleton.repeats.get(card[1])
+        between = repeat is not None and repeat.between is not None
+        fold = replace(fold, exits=len(exits), box=card[1], sequence=between, told=self.told(card))
         members = [m for k in self.members[card] for m in (self.vertex(k).members or (k,))] if self.gathered else ()
         return Vertex(
             self.number[card], "Scope", self.title(card[1]), self.skeleton.names[card[1]], fold.what,
@@ -224,7 +226,8 @@ class Contraction:
             for n in range(1, len(path) + 1):
                 inside.setdefault(path[:n], []).extend(members)
         paths = sorted(inside, key=lambda path: (len(path), inside[path][0]))
-        return [Frame(path, self.title(path[-1]), self.fold(inside[path])) for path in paths]
+        repeats = self.skeleton.repeats
+        return [Frame(p, self.title(p[-1]), self.fold(inside[p]), p[-1] in repeats) for p in paths]
 
 
 def sentence(total: int, c: Contraction) -> list[str]:

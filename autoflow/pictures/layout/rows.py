@@ -28,10 +28,10 @@ STUB = 34.0  # more room for an arrow that begins anew, and for its name
 ROW, BACK, TORN = 1.0, 0.25, 0.1  # prices: of a row, of a second arrow that turns round, of a stub; an empty row is 1
 
 
-def wrapped(plan: Plan, boxes: Sequence[Box], lines: Sequence[Line], level: int = 0) -> Plan:
+def wrapped(plan: Plan, boxes: Sequence[Box], lines: Sequence[Line], level: int = 0, widest: float = WIDEST) -> Plan:
     """The same plan in rows. What is inside of ``level`` boxes has narrower ones."""
     strip = Strip(plan, boxes, lines)
-    cuts = strip.cuts(WIDEST - level * INSIDE)
+    cuts = strip.cuts(widest - level * INSIDE)
     return Rows(strip, cuts).plan() if cuts else plan
 
 

@@ -27,7 +27,8 @@ def cost(plan: Plan, sources: Sequence[int], covered: float, down: bool) -> floa
     """The price of a plan. ``sources`` says where each arrow begins, ``covered`` how much area cards have."""
     wide, high = (plan.across, plan.along) if down else (plan.along, plan.across)
     scale = min(1.0, PAGE[0] / max(wide, 1.0))
-    long = math.fsum([math.dist(a, b) for path in plan.paths for a, b in pairwise(path)])
+    pieces = {(k, a, b) for k, path in zip(sources, plan.paths, strict=True) for a, b in pairwise(path)}
+    long = math.fsum([math.dist(a, b) for _, a, b in pieces])  # where arrows of one node run together, they are one
     return (
         max(0.0, high * scale / PAGE[1] - 1.0)
         + SMALLER * (1.0 / scale - 1.0)

@@ -36,6 +36,7 @@ class Fold:
     parameters: int  # numbers in the Variables
     exits: int = 0  # how many values leave it
     box: int = -1  # the number of the box
+    sequence: bool = False  # does it stand between the first and the last of equal parts?
     told: tuple[str, ...] = ()  # of equal parts: which they are, whether they share their Variables
 
     def text(self) -> str:
@@ -52,6 +53,7 @@ class Frame:
     path: tuple[int, ...]
     title: str
     fold: Fold
+    sequence: bool = False  # are its parts equal, one after another in time?
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +106,8 @@ class Look:
     fold: bool = True  # may boxes fold by themselves?
     depth: int | None = None  # boxes deeper than that are folded
     open: tuple[str, ...] = ()  # names of boxes that stay open
+    alike: int = 6  # equal parts beside each other that are all drawn; of more the first and the last
+    few: int = 40  # cards above which boxes fold by themselves
     closed: tuple[int, ...] | None = None  # the numbers of the folded boxes, which a reader of the page clicked
 
 

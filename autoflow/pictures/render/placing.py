@@ -8,8 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from ..layout import nesting
 from ..layout.layers import Box, Line, Plan, ranks, spine
-from ..layout.nesting import Nesting, Room
+from ..layout.nesting import Room
 from ..model.data import Frame, GraphData
 from ..model.style import clip
 from .cards import Card, CardLine, span
@@ -21,11 +22,18 @@ Path = tuple[int, ...]
 Area = tuple[float, float, float, float]  # of a box: along, across, size along, size across
 
 
-def place(graph: GraphData, drawn: Sequence[Card], widths: list[float], down: bool) -> tuple[Plan, dict[Path, Area]]:
+def is_down(graph: GraphData, path: Path) -> bool:
+    """Do arrows run from top to bottom directly inside of this box? (Of (): in the picture around all boxes.)"""
+    return nesting.is_down(graph.look.direction, path, {f.path for f in graph.frames if f.sequence})
+
+
+def place(graph: GraphData, drawn: Sequence[Card], widths: list[float]) -> tuple[Plan, dict[Path, Area]]:
     """Ask the layout where cards and boxes stand. Changes ``widths`` where a rank gets one width."""
     rank = ranks(len(drawn), [(e.source, e.target) for e in graph.edges])
-    if not down:
-        column = [(r, node.entered) for r, node in zip(rank, graph.nodes, strict=True)]
+    if graph.look.direction != "down":
+        column = [
+            (-1 - v.id if is_down(graph, v.entered) else r, v.entered) for r, v in zip(rank, graph.nodes, strict=True)
+        ]
         among: dict[object, list[float]] = {}
         for w, c in zip(widths, column, strict=True):
             among.setdefault(c, []).append(w)
@@ -33,7 +41,7 @@ def place(graph: GraphData, drawn: Sequence[Card], widths: list[float], down: bo
         widths[:] = [
             span[c][1] if span[c][1] <= STRETCH * span[c][0] else w for w, c in zip(widths, column, strict=True)
         ]
-    boxes = [box(graph, c, wide, down) for c, wide in zip(drawn, widths, strict=True)]
+    boxes = [box(graph, c, wide, is_down(graph, c.node.entered)) for c, wide in zip(drawn, widths, strict=True)]
     main = spine([(e.source, e.target) for e in graph.edges], rank, graph.outputs)
     lines = []
     for e in graph.edges:
@@ -43,7 +51,9 @@ def place(graph: GraphData, drawn: Sequence[Card], widths: list[float], down: bo
         named = not source.operands or (source.named and not straight)
         lines.append(Line(e.source, e.target, e.slot, STRAIGHT if straight else 1.0, aim, named=named))
     rooms = {f.path: Room(HEADLINE, frame_line(f).room) for f in graph.frames}
-    return Nesting(boxes, lines, [v.entered for v in graph.nodes], rooms, graph.look.direction).plan()
+    sequences = {f.path for f in graph.frames if f.sequence}
+    around = [v.entered for v in graph.nodes]
+    return nesting.Nesting(boxes, lines, around, rooms, graph.look.direction, sequences).plan()
 
 
 def frame_line(f: Frame) -> CardLine:

@@ -9,6 +9,7 @@ import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from xml.sax.saxutils import escape
 
 from ..folding import views
@@ -18,12 +19,13 @@ from ..model.style import clip, width
 from .cards import Card, cards, flow_levels
 from .css import style_sheet
 from .legend import legend
-from .placing import HEADLINE, Area, frame_line, place, share
+from .placing import HEADLINE, Area, Path, frame_line, is_down, place, share
 from .spans import draw_line, n
 
 FITS = 'style="max-width:100%;height:auto"'  # a page narrower than the picture makes it smaller, and cuts nothing off
 MARGIN = 18.0
 LEGEND = 460.0  # the legend of a small picture may be that wide
+CORNER = 8.0  # radius, where an arrow turns down
 HEAD = 0.62  # width of an arrow's head, as a part of its length
 
 
@@ -40,18 +42,18 @@ def to_svg(graph: GraphData) -> str:
     drawn = cards(graph)
     down = graph.look.direction == "down"
     widths = [c.width for c in drawn]
-    plan, frames = place(graph, drawn, widths, down)
+    plan, frames = place(graph, drawn, widths)
     wide, high = (plan.across, plan.along) if down else (plan.along, plan.across)
     below, below_wide, below_high = legend(graph, max(wide, LEGEND))
     total = max(wide, below_wide) + 2 * MARGIN
     left = (total - wide) / 2  # the picture stands in the middle above its legend
     pieces = [draw_frame(f, frames[f.path], down, left) for f in graph.frames]
-    pieces += arrows(graph, plan, down, left)
+    pieces += arrows(graph, plan, frames, left)
     pieces += [draw_headline(f, frames[f.path], down, left) for f in graph.frames]
     for c, corner, card_wide in zip(drawn, plan.corners, widths, strict=True):
         x, y = reversed(corner) if down else corner
         pieces.append(draw_card(graph, c, x + left, y + MARGIN, card_wide))
-    pieces += ports(drawn, plan, left, widths) if down else []
+    pieces += ports(graph, drawn, plan, left, widths)
     pieces += stubs(graph, drawn, plan, left, widths)
     height = high + 2 * MARGIN
     if below:
@@ -97,20 +99,29 @@ def shift(area: Area, down: bool, left: float) -> str:
     return f"translate({n(x)} {n(y)})"
 
 
-def arrows(graph: GraphData, plan: Plan, down: bool, left: float) -> list[str]:
+def arrows(graph: GraphData, plan: Plan, frames: dict[Path, Area], left: float) -> list[str]:
     """All arrows, the thickest on top."""
     pieces = []
     faded = set(graph.faded)
+    down = graph.look.direction == "down"
+    turned = [area for path, area in frames.items() if is_down(graph, path)]
     for e, path, level in zip(graph.edges, plan.paths, flow_levels(graph), strict=True):
         points = [(p[1] + left, p[0] + MARGIN) if down else (p[0] + left, p[1] + MARGIN) for p in path]
+        downs = [down or any([within(a, b, area) for area in turned]) for a, b in pairwise(path)]
         wide = 1.3 if level is None else 1.2 + 3.0 * level
         kind = f"f{round(4 * level)}" if level is not None else "plain" if e.flows else "fixed"
         kind += " faded" if e.source in faded or e.target in faded else ""
         title = f"<title>{escape(tip(graph, e))}</title>"
         mark = f'class="{kind}" data-edge="{e.source}-{e.target}-{e.slot}"'  # by which pages/html.py finds it
-        pieces.append((wide, f"<g {mark}>{curve(points, wide, down)}{title}</g>"))
+        pieces.append((wide, f"<g {mark}>{curve(points, wide, downs)}{title}</g>"))
     pieces.sort(key=lambda piece: piece[0])
     return [text for _, text in pieces]
+
+
+def within(a: Point, b: Point, area: Area) -> bool:
+    """Is the piece from a to b in a box?"""
+    x, y, wide, high = area
+    return all([x < p[0] < x + wide and y < p[1] < y + high for p in (a, b)])
 
 
 def tip(graph: GraphData, e: Edge) -> str:
@@ -122,22 +133,26 @@ def tip(graph: GraphData, e: Edge) -> str:
     return words if e.flows else words + ": no gradient"
 
 
-def curve(points: Sequence[Point], wide: float, down: bool) -> str:
-    """A path through the points, and its head."""
+def curve(points: Sequence[Point], wide: float, downs: Sequence[bool]) -> str:
+    """A path through the points, and its head. ``downs``: which pieces run down, which to the right."""
     length = 8.0 + 1.1 * wide
+    down = downs[-1]
     (x, y), (tip_x, tip_y) = points[0], points[-1]
     end = (tip_x, tip_y - length + 1) if down else (tip_x - length + 1, tip_y)
     text = f"M{n(x)} {n(y)}"
     for i in range(1, len(points) - 1, 2):
         (ax, ay), (bx, by) = points[i], points[i + 1] if i + 2 < len(points) else end
+        if corner := bend(points, i):
+            text += corner
+            continue
         text += f"L{n(ax)} {n(ay)}" if (ax, ay) != points[i - 1] else ""
         middle_x, middle_y = (ax + bx) / 2, (ay + by) / 2
-        if not down and abs(ax - bx) < 0.6:  # the end of a row: turn round
+        if not downs[i] and abs(ax - bx) < 0.6:  # the end of a row: turn round
             turn = (10.0 + min(14.0, abs(ay - by) / 8)) * (-1 if points[i - 1][0] > ax else 1)
             text += f"C{n(ax + turn)} {n(ay)} {n(bx + turn)} {n(by)} {n(bx)} {n(by)}"
-        elif abs(ax - bx if down else ay - by) < 0.6:
+        elif abs(ax - bx if downs[i] else ay - by) < 0.6:
             text += f"L{n(bx)} {n(by)}"
-        elif down:
+        elif downs[i]:
             text += f"C{n(ax)} {n(middle_y)} {n(bx)} {n(middle_y)} {n(bx)} {n(by)}"
         else:
             text += f"C{n(middle_x)} {n(ay)} {n(middle_x)} {n(by)} {n(bx)} {n(by)}"
@@ -145,6 +160,25 @@ def curve(points: Sequence[Point], wide: float, down: bool) -> str:
     back = [(-half, -length), (half, -length)] if down else [(-length, -half), (-length, half)]
     head = " ".join([f"{n(tip_x + dx)},{n(tip_y + dy)}" for dx, dy in [(0.0, 0.0), *back]])
     return f'<path d="{text}" stroke-width="{wide:.2f}"/><polygon points="{head}"/>'
+
+
+def bend(points: Sequence[Point], i: int) -> str:
+    """A rounded corner at point i, where a path that ran across turns down, or the other way round; else nothing."""
+    if points[i] != points[i + 1] or i + 2 >= len(points):
+        return ""
+    (ax, ay), (x, y), (bx, by) = points[i - 1], points[i], points[i + 2]
+    if (abs(ax - x) > 0.6 and abs(ay - y) > 0.6) or (abs(ax - x) < 0.6) == (abs(bx - x) < 0.6):
+        return ""
+    here, there = (min(CORNER, math.dist((x, y), end) / 2) for end in ((ax, ay), (bx, by)))
+    sx, sy = (
+        x + math.copysign(here, ax - x) * (abs(ax - x) > 0.6),
+        y + math.copysign(here, ay - y) * (abs(ay - y) > 0.6),
+    )
+    ex, ey = (
+        x + math.copysign(there, bx - x) * (abs(bx - x) > 0.6),
+        y + math.copysign(there, by - y) * (abs(by - y) > 0.6),
+    )
+    return f"L{n(sx)} {n(sy)}C{n(x)} {n(y)} {n(x)} {n(y)} {n(ex)} {n(ey)}"
 
 
 def draw_card(graph: GraphData, c: Card, x: float, y: float, wide: float) -> str:
@@ -181,10 +215,14 @@ def card_tip(graph: GraphData, c: Card) -> str:
     return words + (f", {graph.partial(node)} = {node.gradient.text(digits)}" if node.gradient else "")
 
 
-def ports(drawn: Sequence[Card], plan: Plan, left: float, widths: Sequence[float]) -> list[str]:
-    """In a picture from top to bottom arrows cannot land on rows: at the upper edge stand the operands' numbers."""
+def ports(graph: GraphData, drawn: Sequence[Card], plan: Plan, left: float, widths: Sequence[float]) -> list[str]:
+    """Arrows from top to bottom cannot land on rows: at the upper edge stand the operands' numbers."""
     pieces = []
     for c, (along, across), wide in zip(drawn, plan.corners, widths, strict=True):
+        if not is_down(graph, c.node.entered):
+            continue
+        if graph.look.direction == "boxes":
+            along, across = across, along
         rows = [row.slot for row in c.node.operands if row.source is not None]
         for slot in rows if len(c.node.operands) > 1 else []:
             x, y = across + left + wide * share(rows, slot) + 9, along + MARGIN - 5
