@@ -146,8 +146,11 @@ def test_depth_folds_and_open_opens():
 def test_repeats_are_told_honestly():
     same, own = steps(5), steps(5, own=True)
     assert titles(graph(same, depth=0)) == ["step ×5", "same"]
-    assert titles(graph(own, depth=0)) == ["step +4 more", "own"]
-    assert Repeat(6, 4).text() == "6 parts, 4 sets of Variables"
+    assert titles(graph(own, depth=0)) == ["step ×5", "own"]
+    assert [graph(z, depth=0).drawn.nodes[0].fold.told for z in (same, own)] == [
+        ("all with the same w",), ("each with its own w",),
+    ]  # fmt: skip
+    assert Repeat(6, 4).words(["w"]) == ["4 different sets of Variables"]
     x = af.Variable([1.0], name="x")
     for k, f in enumerate((np.exp, np.sin, np.sin)):
         with scope(f"layer_{k}"):

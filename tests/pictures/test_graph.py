@@ -388,8 +388,8 @@ def test_a_huge_graph():
     start = time.perf_counter()
     g = graph(y, gradients=True)
     assert time.perf_counter() - start < 30  # 6 s on an idle machine
-    assert [node.title for node in g.nodes] == [f"repeat ×{n - 1}", "y"]
-    assert f"{n + 1:,} nodes; showing 2: 1 repeat folded" in g.notes[0]
+    assert [node.title for node in g.nodes] == ["x", "x*1", f"+{n - 2:,} alike", "y"]
+    assert f"{n + 1:,} nodes; showing 4: 1 sequence folded" in g.notes[0]
     assert len(g.to_svg()) < 20_000
     assert len(repr(y)) <= 2000
 

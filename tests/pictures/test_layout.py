@@ -1,6 +1,9 @@
 """Where things stand: the direction that reads best, rows without holes, leaves beside their use, stubs."""
 
 import math
+from contextlib import nullcontext
+from dataclasses import replace
+from itertools import pairwise
 
 import eyes
 import numpy as np
@@ -177,3 +180,105 @@ def test_the_price_of_a_layout():
     assert crossings(cross, [0, 1]) == 1
     assert crossings(cross, [0, 0]) == 0  # of one node: they share a stem
     assert crossings([cross[0], [(50.0, 50.0), (90.0, 0.0)]], [0, 1]) == 0
+
+
+# ------------------------------------------------------------------ sequences
+
+
+def recurrent(steps, scoped):
+    """A recurrent network on plain arrays; its steps in scopes, or not."""
+    w, u, b = [af.Variable(make.spread(*s), name=c) for c, s in (("W", (4, 4)), ("U", (3, 4)), ("b", (4,)))]
+    inputs, h = make.spread(steps, 3) / 4, np.zeros(4)
+    for t in range(steps):
+        with af.scope("step") if scoped else nullcontext():
+            h = np.tanh(h @ w + inputs[t] @ u + b)
+    loss = np.sum(h * h)
+    loss.backward()
+    return loss
+
+
+# steps: the height in pixels without scopes, and with them (1,529 to 13,770 and 2,303 to 13,770 before)
+HEIGHTS = {5: (1301, 1301), 6: (1301, 1301), 7: (1301, 1301), 12: (1301, 1301), 20: (1301, 1301), 30: (1301, 1301),
+           50: (1301, 1301), 60: (1301, 1301), 200: (1301, 1301)}  # fmt: skip
+
+
+@pytest.mark.parametrize("steps", HEIGHTS)
+def test_a_sequence_of_any_length_fits_on_a_screen_or_two(steps):
+    for scoped, height in zip((False, True), HEIGHTS[steps], strict=True):
+        g = recurrent(steps, scoped).graph()
+        wide, high = eyes.size(eyes.root_of(g))
+        assert abs(high - height) <= 0.05 * height
+        assert high <= 1600
+        assert wide <= 2200
+        assert len(g.drawn.nodes) <= 40
+        assert len(g.nodes) == 5 * steps + 2 + 3 + 1 + steps  # all is there: operations, W, U, b, h0, inputs
+
+
+@pytest.mark.parametrize("scoped", [True, False])
+def test_time_runs_to_the_right_and_a_step_reads_downwards(scoped):
+    g = recurrent(30, scoped).graph(legend=False)
+    drawn = g.drawn
+    name = "step" if scoped else "part"
+    assert [f.title for f in drawn.frames] == [f"{name} 1", f"{name} 30"]
+    (fold,) = [v for v in drawn.nodes if v.fold]
+    assert fold.title == "+28 alike"
+    assert fold.fold.told == (f"{name} 2 … {name} 29", "all with the same U, W, b")
+    root = eyes.root_of(g)
+    cards, (first, last) = eyes.cards(root), eyes.boxes(root)
+    assert first[2] < cards[fold.id][0] < cards[fold.id][2] < last[0]
+    for frame, box in zip(drawn.frames, (first, last), strict=True):
+        inside = [v.id for v in drawn.nodes if v.entered == frame.path and v.operands]
+        assert len(inside) == 4
+        for above, below in pairwise(inside):
+            assert cards[above][3] < cards[below][1]  # in the order of computing
+        assert all([box[0] < cards[k][0] and cards[k][2] < box[2] for k in inside])
+    assert not stubs(root)  # shared weights are led to every step
+    for v in drawn.nodes:
+        if v.kind == "Variable":
+            assert cards[v.id][2] < first[0]  # and stand there once
+    assert eyes.crossings(root) <= 12
+
+
+def test_an_opened_sequence_shows_its_parts_as_cards_beside_each_other():
+    g = recurrent(12, scoped=True).graph(legend=False)
+    (box,) = [v.fold.box for v in g.drawn.nodes if v.fold]
+    closed = {v.fold.box for v in g.open("step").drawn.nodes if v.fold}
+    assert not closed  # who asks by name gets everything
+    from autoflow.pictures.folding.merging import merged
+    from autoflow.pictures.folding.views import folded
+
+    opened = replace(g, look=replace(g.look, closed=tuple(folded(merged(g))[1] - {box})))
+    parts = [v for v in opened.drawn.nodes if v.fold]
+    assert [v.title for v in parts] == [f"step {k}" for k in range(2, 12)]
+    cards = eyes.cards(eyes.root_of(opened))
+    rows = rows_of({v.id: cards[v.id] for v in parts})
+    assert len(rows) <= 3
+
+
+def test_layers_with_weights_of_their_own_say_so():
+    x = h = af.Variable(make.spread(4, 8), name="x")
+    for k in range(50):
+        h = h + np.tanh(h @ af.Variable(make.spread(8, 8) / 8, name=f"W{k}"))
+    loss = np.mean(h * h)
+    g = loss.graph()
+    (fold,) = [v for v in g.drawn.nodes if v.fold]
+    assert (fold.title, fold.fold.told) == ("+48 alike", ("part 2 … part 49", "each with its own W"))
+    assert (fold.fold.variables, fold.fold.operations) == (48, 144)
+    assert eyes.size(eyes.root_of(g))[1] <= 1000
+    assert "repeat" not in g.to_svg().partition("More:")[0]
+    assert len(loss.graph(fold=False).drawn.nodes) == len(g.nodes) == 203
+    assert x.shape == (4, 8)
+
+
+def test_six_alike_are_drawn_and_seven_are_folded():
+    def chain(n):
+        y = af.Variable(0.5, name="y0")
+        for _ in range(n):
+            y = np.sin(y) * 0.5
+        return np.exp(y).graph()
+
+    assert not [v for v in chain(6).drawn.nodes if v.fold]
+    assert [v.title for v in chain(7).drawn.nodes if v.fold] == ["+5 alike"]
+    x = af.Variable(make.spread(9), name="x")
+    parallel = [np.sin(x[k]) for k in range(9)]
+    assert not [v for v in sum(parallel).graph().drawn.nodes if v.fold]  # beside each other, no sequence

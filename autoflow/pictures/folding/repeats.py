@@ -52,8 +52,7 @@ def equal_boxes(graph: Skeleton, candidates: set[int], stay: set[int], most: int
 
 def wrap(graph: Skeleton, name: str, repeat: Repeat) -> int:
     """The number of a new box."""
-    number = 1 + max(graph.names, default=0)
-    graph.names[number] = graph.labels[number] = name
+    number = graph.new_box(name, name)
     graph.repeats[number] = repeat
     return number
 
@@ -169,8 +168,7 @@ def boxed(graph: Skeleton, path: tuple[int, ...], parts: Sequence[Sequence[int]]
     around = wrap(graph, "repeat", Repeat(len(middle), sets, ("part 2", f"part {len(parts) - 1}")))
     closed = {around}
     for place, part in enumerate(parts, 1):
-        number = 1 + max(graph.names)
-        graph.names[number], graph.labels[number] = "part", f"part {place}"
+        number = graph.new_box("part", f"part {place}")
         between = 1 < place < len(parts)
         closed |= {number} if between else set()
         for k in part:

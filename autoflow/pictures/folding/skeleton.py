@@ -27,7 +27,7 @@ class Repeat:
         >>> Repeat(5, 1).text(), Repeat(28, 28, ("step 2", "step 29")).text()
         ('×5', '+28 alike')
         """
-        return f"×{self.parts}" if self.between is None else f"+{self.parts} alike"
+        return f"×{self.parts}" if self.between is None else f"+{self.parts:,} alike"
 
     def words(self, names: Sequence[str]) -> list[str]:
         """What a reader should know of the parts, and of their Variables called ``names``.
@@ -58,6 +58,7 @@ class Skeleton:
     outputs: Sequence[int]
     repeats: dict[int, Repeat] = field(default_factory=dict)  # boxes that hold equal parts
     labels: dict[int, str] = field(default_factory=dict)  # names with a number, of boxes beside others of that name
+    newest: int = 0
 
     def __post_init__(self) -> None:
         self.paths = [path[:DEEPEST] for path in self.paths]
@@ -79,17 +80,24 @@ class Skeleton:
         """How many cards there would be."""
         return len(set(self.visible(closed)))
 
+    def new_box(self, name: str, label: str) -> int:
+        """The number of one more box."""
+        self.newest = number = 1 + (self.newest or max(self.names, default=0))
+        self.names[number], self.labels[number] = name, label
+        return number
+
     def label(self, box: int) -> str:
         """What a box is called in the picture: its name; "step 3" if it is the third of that name in the same box."""
-        if not self.labels:
+        if box not in self.labels:
             alike: dict[tuple[Path, str], dict[int, None]] = {}
             for path in dict.fromkeys(self.paths):
                 for level, one in enumerate(path):
                     alike.setdefault((path[:level], self.names[one]), {})[one] = None
             for (_, name), found in alike.items():
                 for number, one in enumerate(found, 1):
-                    self.labels[one] = f"{name} {number}" if len(found) > 1 else name
-        return self.labels.get(box, self.names[box])
+                    self.labels.setdefault(one, f"{name} {number}" if len(found) > 1 else name)
+            self.labels.setdefault(box, self.names[box])
+        return self.labels[box]
 
     def boxes(self) -> dict[int, int]:
         """All boxes and how deep they are."""

@@ -235,8 +235,8 @@ def sentence(total: int, c: Contraction) -> list[str]:
     closed = [card[1] for card in c.members if card[0]]
     if not closed and not c.hidden:
         return []
-    repeats = sum([box in c.skeleton.repeats for box in closed])
-    kinds = [(len(closed) - repeats, "scope"), (repeats, "repeat")]
+    parts = [c.skeleton.repeats[box].between is not None for box in closed if box in c.skeleton.repeats]
+    kinds = [(len(closed) - len(parts), "scope"), (sum(parts), "sequence"), (len(parts) - sum(parts), "repeat")]
     folded = " and ".join([f"{n} {word}{'s' * (n != 1)}" for n, word in kinds if n])
     told = f": {folded} folded" if folded else ""
     if c.hidden:

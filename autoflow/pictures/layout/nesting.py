@@ -33,14 +33,14 @@ class Nesting:
 
     def __init__(
         self, boxes: Sequence[Box], lines: Sequence[Line], around: Sequence[Path], rooms: dict[Path, Room],
-        direction: str, sequences: Container[Path] = (),
+        direction: str, across: Container[Path] = (),
     ) -> None:  # fmt: skip
         self.boxes, self.lines, self.around, self.rooms = boxes, lines, around, rooms
-        self.direction, self.sequences = direction, sequences
+        self.direction, self.across = direction, across
 
     def is_down(self, path: Path) -> bool:
         """Does what is directly inside of the box ``path`` run from top to bottom?"""
-        return is_down(self.direction, path, self.sequences)
+        return is_down(self.direction, path, self.across)
 
     def plan(self) -> tuple[Plan, dict[Path, tuple[float, float, float, float]]]:
         """The places of all, and the frames of all boxes."""
@@ -70,7 +70,7 @@ class Nesting:
         return Level(self, path, items, item, children, touching).arranged()
 
 
-def is_down(direction: str, path: Path, sequences: Container[Path]) -> bool:
+def is_down(direction: str, path: Path, across: Container[Path]) -> bool:
     """Do arrows run from top to bottom directly inside of this box? (Of (): in the picture around all boxes.)
 
     >>> is_down("boxes", (1,), [(1,)]), is_down("boxes", (1, 2), [(1,)])  # time runs to the right, steps read down
@@ -78,7 +78,7 @@ def is_down(direction: str, path: Path, sequences: Container[Path]) -> bool:
     """
     if direction != "boxes":
         return direction == "down"
-    return any([path[: n + 1] not in sequences for n in range(len(path))])
+    return any([path[: n + 1] not in across for n in range(len(path))])
 
 
 class Level:

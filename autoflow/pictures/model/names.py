@@ -1,23 +1,21 @@
 """What a node is called in a picture, looked up when it is drawn and stored nowhere.
 
-The name it was given; else a name that the variables of the notebook (or of the caller) have for it; else how it was
-computed, if that is short (``a1**2``, ``sin(a2)``); else the running name that every node has (``add_0``).
+The name it was given; else a name that the variables of the notebook (or of the caller) have for it, also for plain
+arrays (see :mod:`.callers`); else how it was computed, if that is short (``a1**2``, ``sin(a2)``); else the running name
+that every node has (``add_0``).
 """
 
 from __future__ import annotations
 
 import re
-import sys
-from collections.abc import Mapping
 from typing import Any
 
-from ...nodes.nodes import Node
+from ...nodes.nodes import Constant, Node
 from ...nodes.versions import Ghost
+from .callers import Bound
 from .numbers import number
 from .style import clean, clip
 
-# Frames that are not the user's: ours, and those between a notebook's cell and the repr of its last value.
-OTHERS = frozenset((__name__.partition(".")[0], "IPython", "ipykernel", "traitlets", "decorator", ""))
 RUNNING = re.compile(r"(var|const)_\d+")
 LONGEST = 16  # characters of an expression that serves as a title
 TITLE = 32  # characters of any title
@@ -36,8 +34,8 @@ CLOSED = 9
 class Titles:
     """The titles of one picture. ``add`` operations with their operands first."""
 
-    def __init__(self, bound: Mapping[int, str]) -> None:
-        self.bound = bound  # id of a leaf, or of a record -> its name among the caller's variables
+    def __init__(self, bound: Bound) -> None:
+        self.bound = bound  # what the caller's variables are called
         self.known: dict[int, tuple[str, int]] = {}  # id -> expression and how strongly it binds
         self.terms: dict[Any, Any] = {}  # record -> the same in LaTeX; kept here by formulas
 
@@ -60,6 +58,8 @@ class Titles:
             return self.known[id(x)]
         if isinstance(x, Node) or hasattr(x, "node_name"):
             return self.name(x) or _running(x), CLOSED
+        if getattr(x, "shape", ()) != ():
+            return self.bound.array_name(x) or "array", CLOSED
         text = literal(x)
         return text, 3 if text.startswith("-") else CLOSED
 
@@ -69,7 +69,10 @@ class Titles:
             given = x.node_name if x.node_name != f"{x.rule.name}_{x.count}" else None
         else:
             given = None if RUNNING.fullmatch(x.name) else x.name
-        return given if given is not None else self.bound.get(id(x))
+        if given is not None:
+            return str(given)
+        own = self.bound.nodes.get(id(x))
+        return own or (self.bound.array_name(x.value) if isinstance(x, Constant) and x.shape else None)
 
     def expression(self, record: Any) -> tuple[str, int] | None:
         """How it was computed, if that is short: ``sin(a2)``."""
@@ -156,26 +159,3 @@ def word(record: Any) -> str:
     if record.rule.name in ("getitem", "setitem"):
         return clip(f"{record.rule.name} [{index(record.options['i'])}]", 30)
     return clip(", ".join([clean(record.rule.name), *options(record)]), 40)
-
-
-def bound_names() -> dict[int, str]:
-    """The caller's names for nodes: in the notebook, in the first frame outside autoflow and IPython, in its module.
-
-    The notebook comes first because a function that draws has a name of its own for what it draws: ``node``. A name
-    that comes first in its namespace wins: in ``for v in (x, y)`` the loop's name came later.
-    """
-    frame: Any = sys._getframe(1)
-    while frame is not None and str(frame.f_globals.get("__name__", "")).partition(".")[0] in OTHERS:
-        frame = frame.f_back
-    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    spaces = [shell.user_ns] if shell is not None else []
-    spaces += [frame.f_locals, frame.f_globals] if frame is not None else []
-    found: dict[int, str] = {}
-    for space in spaces:
-        for name, x in list(space.items()):
-            if name.isidentifier() and not name.startswith("_") and isinstance(x, Node):
-                record = getattr(
-                    x, "grad_fn", None
-                )  # NumPy can make arrays of our class that have none of our attributes
-                found.setdefault(id(x if record is None else record), name)
-    return found

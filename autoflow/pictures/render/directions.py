@@ -20,7 +20,7 @@ from .cards import Card, cards
 from .placing import place
 
 WIDE = 1800.0  # pixels from left to right that one can read without scrolling, when the page makes them a bit smaller
-TALL = 1600.0  # pixels from top to bottom, above which more is folded
+TALL = 1490.0  # pixels from top to bottom, above which more is folded; a legend and margins are added to that
 TIGHTER = ((3, 40), (3, 24))  # equal parts that are all drawn, and cards, if the picture would be that tall
 TRIED = 150  # cards; of more than these the layouts would take longer than anybody waits
 LONG = 12  # ranks from left to right

@@ -8,9 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ..layout import nesting
 from ..layout.layers import Box, Line, Plan, ranks, spine
-from ..layout.nesting import Room
+from ..layout.nesting import Nesting, Room, is_down
 from ..model.data import Frame, GraphData
 from ..model.style import clip
 from .cards import Card, CardLine, span
@@ -22,18 +21,24 @@ Path = tuple[int, ...]
 Area = tuple[float, float, float, float]  # of a box: along, across, size along, size across
 
 
-def is_down(graph: GraphData, path: Path) -> bool:
-    """Do arrows run from top to bottom directly inside of this box? (Of (): in the picture around all boxes.)"""
-    return nesting.is_down(graph.look.direction, path, {f.path for f in graph.frames if f.sequence})
+def downward(graph: GraphData) -> list[bool]:
+    """For each node: do arrows run from top to bottom where it stands?"""
+    across = boxes_across(graph)
+    known = {path: is_down(graph.look.direction, path, across) for path in {v.entered for v in graph.nodes}}
+    return [known[v.entered] for v in graph.nodes]
+
+
+def boxes_across(graph: GraphData) -> set[Path]:
+    """The boxes that run to the right in a picture where others are read downwards: those of boxes, and sequences."""
+    return {f.path[:-1] for f in graph.frames} | {f.path for f in graph.frames if f.sequence}
 
 
 def place(graph: GraphData, drawn: Sequence[Card], widths: list[float]) -> tuple[Plan, dict[Path, Area]]:
     """Ask the layout where cards and boxes stand. Changes ``widths`` where a rank gets one width."""
     rank = ranks(len(drawn), [(e.source, e.target) for e in graph.edges])
+    downs = downward(graph)
     if graph.look.direction != "down":
-        column = [
-            (-1 - v.id if is_down(graph, v.entered) else r, v.entered) for r, v in zip(rank, graph.nodes, strict=True)
-        ]
+        column = [(-1 - v.id if down else r, v.entered) for r, v, down in zip(rank, graph.nodes, downs, strict=True)]
         among: dict[object, list[float]] = {}
         for w, c in zip(widths, column, strict=True):
             among.setdefault(c, []).append(w)
@@ -41,7 +46,7 @@ def place(graph: GraphData, drawn: Sequence[Card], widths: list[float]) -> tuple
         widths[:] = [
             span[c][1] if span[c][1] <= STRETCH * span[c][0] else w for w, c in zip(widths, column, strict=True)
         ]
-    boxes = [box(graph, c, wide, is_down(graph, c.node.entered)) for c, wide in zip(drawn, widths, strict=True)]
+    boxes = [box(graph, c, wide, down) for c, wide, down in zip(drawn, widths, downs, strict=True)]
     main = spine([(e.source, e.target) for e in graph.edges], rank, graph.outputs)
     lines = []
     for e in graph.edges:
@@ -51,9 +56,8 @@ def place(graph: GraphData, drawn: Sequence[Card], widths: list[float]) -> tuple
         named = not source.operands or (source.named and not straight)
         lines.append(Line(e.source, e.target, e.slot, STRAIGHT if straight else 1.0, aim, named=named))
     rooms = {f.path: Room(HEADLINE, frame_line(f).room) for f in graph.frames}
-    sequences = {f.path for f in graph.frames if f.sequence}
     around = [v.entered for v in graph.nodes]
-    return nesting.Nesting(boxes, lines, around, rooms, graph.look.direction, sequences).plan()
+    return Nesting(boxes, lines, around, rooms, graph.look.direction, boxes_across(graph)).plan()
 
 
 def frame_line(f: Frame) -> CardLine:

@@ -14,12 +14,13 @@ from xml.sax.saxutils import escape
 
 from ..folding import views
 from ..layout.layers import Plan, Point
+from ..layout.nesting import is_down
 from ..model.data import Edge, Frame, GraphData
 from ..model.style import clip, width
 from .cards import Card, cards, flow_levels
 from .css import style_sheet
 from .legend import legend
-from .placing import HEADLINE, Area, Path, frame_line, is_down, place, share
+from .placing import HEADLINE, Area, Path, boxes_across, downward, frame_line, place, share
 from .spans import draw_line, n
 
 FITS = 'style="max-width:100%;height:auto"'  # a page narrower than the picture makes it smaller, and cuts nothing off
@@ -88,7 +89,7 @@ def draw_frame(f: Frame, area: Area, down: bool, left: float) -> str:
 def draw_headline(f: Frame, area: Area, down: bool, left: float) -> str:
     """What is written in an open box, above the arrows that enter it there."""
     line = frame_line(f)
-    back = f'<rect class="band" x="8" y="4" width="{n(line.room - 8)}" height="{n(HEADLINE - 2)}" rx="8"/>'
+    back = f'<rect class="band" x="8" y="4" width="{n(line.room - 16)}" height="{n(HEADLINE - 2)}" rx="8"/>'
     text = draw_line(line, HEADLINE / 2 + 3, line.room)
     return f'<g class="sco" transform="{shift(area, down, left)}">{back}{text}</g>'
 
@@ -104,7 +105,8 @@ def arrows(graph: GraphData, plan: Plan, frames: dict[Path, Area], left: float) 
     pieces = []
     faded = set(graph.faded)
     down = graph.look.direction == "down"
-    turned = [area for path, area in frames.items() if is_down(graph, path)]
+    across = boxes_across(graph)
+    turned = [area for path, area in frames.items() if is_down(graph.look.direction, path, across)]
     for e, path, level in zip(graph.edges, plan.paths, flow_levels(graph), strict=True):
         points = [(p[1] + left, p[0] + MARGIN) if down else (p[0] + left, p[1] + MARGIN) for p in path]
         downs = [down or any([within(a, b, area) for area in turned]) for a, b in pairwise(path)]
@@ -218,8 +220,8 @@ def card_tip(graph: GraphData, c: Card) -> str:
 def ports(graph: GraphData, drawn: Sequence[Card], plan: Plan, left: float, widths: Sequence[float]) -> list[str]:
     """Arrows from top to bottom cannot land on rows: at the upper edge stand the operands' numbers."""
     pieces = []
-    for c, (along, across), wide in zip(drawn, plan.corners, widths, strict=True):
-        if not is_down(graph, c.node.entered):
+    for c, (along, across), wide, down in zip(drawn, plan.corners, widths, downward(graph), strict=True):
+        if not down:
             continue
         if graph.look.direction == "boxes":
             along, across = across, along
