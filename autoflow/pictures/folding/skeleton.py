@@ -59,6 +59,7 @@ class Skeleton:
     repeats: dict[int, Repeat] = field(default_factory=dict)  # boxes that hold equal parts
     labels: dict[int, str] = field(default_factory=dict)  # names with a number, of boxes beside others of that name
     newest: int = 0
+    added: set[int] = field(default_factory=set)  # boxes that are ours, not the user's scopes
 
     def __post_init__(self) -> None:
         self.paths = [path[:DEEPEST] for path in self.paths]
@@ -84,6 +85,7 @@ class Skeleton:
         """The number of one more box."""
         self.newest = number = 1 + (self.newest or max(self.names, default=0))
         self.names[number], self.labels[number] = name, label
+        self.added.add(number)
         return number
 
     def label(self, box: int) -> str:

@@ -188,11 +188,16 @@ class Contraction:
         repeat = self.skeleton.repeats.get(card[1])
         if repeat is None:
             return ()
-        members = self.members[card]
-        used = {a for k in members for a in self.skeleton.sources[k] if self.skeleton.variables[a]}
-        mine = used.intersection(members) if repeat.sets > 1 else used
-        called = {NUMBER.sub("", self.vertex(a).title) for a in sorted(mine)} if self.gathered else ()
+        uses: Counter[str] = Counter()  # a name that all parts use; W of W0, W1, ... if each has its own
+        for k in self.members[card] if self.gathered else ():
+            own = {a for a in self.skeleton.sources[k] if self.skeleton.variables[a]}
+            uses.update([NUMBER.sub("", title) if repeat.sets > 1 else title for title in map(self.title_of, own)])
+        called = [name for name, count in uses.items() if count >= repeat.parts]
         return tuple(repeat.words(sorted(called)))
+
+    def title_of(self, k: int) -> str:
+        """What node k is called."""
+        return self.vertex(k).title
 
     def fold(self, members: Sequence[int]) -> Fold:
         """The counts of a box."""
@@ -246,6 +251,6 @@ def sentence(total: int, c: Contraction) -> list[str]:
     paths = set(c.skeleton.paths)
     around = min([path[: path.index(box) + 1] for box in scopes[:1] for path in paths if box in path], default=())
     more = [f'{how}"{clip("/".join([c.skeleton.names[box] for box in around]), 40)}")'] if around else []
-    deepest = max([sum([box not in c.skeleton.repeats for box in path]) for path in paths])
+    deepest = max([sum([box not in c.skeleton.added for box in path]) for path in paths])
     more += [f"graph(depth={deepest})"] if closed and deepest else []
     return [f"{total:,} nodes; showing {len(c.members)}{told}. More: {', '.join([*more, 'graph(around=w, radius=2)'])}"]

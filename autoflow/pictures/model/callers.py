@@ -41,7 +41,7 @@ class Bound:
                     lists.append((name, x))
         for name, entries in lists:
             for place, x in enumerate(entries):
-                if isinstance(x, np.ndarray):
+                if isinstance(x, np.ndarray) and not isinstance(x, Node):
                     self.add(f"{name}[{place}]", x)
 
     def add(self, name: str, x: Any) -> None:

@@ -142,7 +142,14 @@ class GraphData:
     def partial(self, node: Vertex) -> str:
         """What the gradient of ``node`` is called: ``∂a5/∂x``, or just "gradient" where names are long."""
         text = f"∂{self.title}/∂{node.title}"
-        return text if len(text) <= 16 and (node.title + self.title).replace("_", "").isalnum() else "gradient"
+        named = self.called and (node.named or node.kind != "Operation")
+        fits = len(text) <= 16 and (node.title + self.title).replace("_", "").isalnum()
+        return text if named and fits else "gradient"
+
+    @cached_property
+    def called(self) -> bool:
+        """Have the outputs names? The title of others is how they were computed."""
+        return all([self.nodes[k].named or self.nodes[k].kind != "Operation" for k in self.outputs])
 
 
 Picture = TypeVar("Picture", bound=GraphData)  # what comes in goes out: data, or the facade of users

@@ -1,8 +1,8 @@
 """What a node is called in a picture, looked up when it is drawn and stored nowhere.
 
 The name it was given; else a name that the variables of the notebook (or of the caller) have for it, also for plain
-arrays (see :mod:`.callers`); else how it was computed, if that is short (``a1**2``, ``sin(a2)``); else the running name
-that every node has (``add_0``).
+arrays (see :mod:`.callers`); else how it was computed, if that is short (``a1**2``, ``sin(a2)``); else the same with
+dots for what is long (``… @ W``), or the bare operation. Never a number that nobody asked for (``add_0``).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from .numbers import number
 from .style import clean, clip
 
 RUNNING = re.compile(r"(var|const)_\d+")
+LEFT_OUT = "…"  # in an expression, for what is too long to be written there
 LONGEST = 16  # characters of an expression that serves as a title
 TITLE = 32  # characters of any title
 
@@ -36,16 +37,22 @@ class Titles:
 
     def __init__(self, bound: Bound) -> None:
         self.bound = bound  # what the caller's variables are called
+        self.long: set[int] = set()  # ids of what is too long to stand in an expression
         self.known: dict[int, tuple[str, int]] = {}  # id -> expression and how strongly it binds
         self.terms: dict[Any, Any] = {}  # record -> the same in LaTeX; kept here by formulas
 
     def add(self, record: Any) -> None:
         """Find the title of a record whose operands have theirs."""
         name = self.name(record)
-        if name is None and (expression := self.expression(record)):
-            self.known[id(record)] = expression
-        else:
-            self.known[id(record)] = (name or record.node_name, CLOSED)
+        if name is not None:
+            self.known[id(record)] = (name, CLOSED)
+            return
+        found = self.expression(record)
+        if found is None and record.rule.name in (*BINARY, *UNARY, "getitem"):
+            found = self.expression(record, brief=True)
+        self.known[id(record)] = found or (record.rule.name, CLOSED)
+        if not (found and LEFT_OUT not in found[0]):
+            self.long.add(id(record))
 
     def of(self, x: Any) -> str:
         """The title of a record, a leaf or a plain value."""
@@ -74,12 +81,14 @@ class Titles:
         own = self.bound.nodes.get(id(x))
         return own or (self.bound.array_name(x.value) if isinstance(x, Constant) and x.shape else None)
 
-    def expression(self, record: Any) -> tuple[str, int] | None:
-        """How it was computed, if that is short: ``sin(a2)``."""
+    def expression(self, record: Any, brief: bool = False) -> tuple[str, int] | None:
+        """How it was computed, if that is short: ``sin(a2)``. ``brief``: with … for operands that are long."""
         name, operands = record.rule.name, record.operands
         if len(operands) > 3:
             return None
-        terms = [self.term(x) for x in operands]
+        if not brief and any([id(x) in self.long for x in operands]):
+            return None
+        terms = [(LEFT_OUT, CLOSED) if id(x) in self.long else self.term(x) for x in operands]
         extra = options(record)
         if name in BINARY and len(terms) == 2 and not extra:
             form, strength = BINARY[name]

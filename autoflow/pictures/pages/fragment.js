@@ -245,6 +245,16 @@ function paths(frame, card) {
   for (const element of cards.values()) if (element !== card) delete element.dataset.chosen;
 }
 
+// An arrow that is cut has a name at both ends; each leads to the other.
+function jump(frame, event) {
+  const end = event.target.closest("[data-goto]");
+  if (!end || (event.key ?? "Enter") !== "Enter") return false;
+  const card = frame.querySelector(`[data-node="${end.dataset.goto}"]`);
+  card.scrollIntoView({ block: "center" });
+  paths(frame, card);
+  return true;
+}
+
 // Boxes fold and open: a click puts another picture into the frame.
 function boxes(page, frame, first, folds, changed) {
   const note = make("div", page, { class: "left-out", role: "status" });
@@ -266,7 +276,6 @@ function boxes(page, frame, first, folds, changed) {
     const svg = k === 0 ? first : parsed(folds[k].svg), { frames, cards, at, inside } = folds[k];
     frame.style.setProperty("--least", least(svg));
     frame.replaceChildren(svg);
-    links(frame);
     paths(frame, null);
     const heads = [...svg.querySelectorAll(".sco")].filter((g) => g.querySelector(".band") && !g.dataset.node);
     frames.forEach((target, place) => clickable(heads[place], target, true));
@@ -313,9 +322,10 @@ async function render(fragment) {
     changed.push((_, at, inside) => names(inside));
   }
   page.append(frame);
-  links(frame);
   if (data.folds.length) boxes(page, frame, svg, data.folds, changed);
+  frame.onkeydown = (event) => jump(frame, event);
   frame.onclick = (event) => {
+    if (jump(frame, event)) return;
     const card = event.target.closest("[data-node]");
     if (!event.target.closest(".toggle")) paths(frame, card && !card.dataset.chosen ? card : null);
   };

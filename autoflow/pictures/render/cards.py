@@ -140,8 +140,9 @@ def span(text: str, style: str, room: float = 0.0) -> Span:
 def head(node: Vertex, digits: int) -> CardLine:
     """Name, operation, and the value; of an array the shape."""
     left = [span(node.title, "title")]
-    if not node.title.startswith(node.word + "("):  # sin(a2) says what it is
-        left.append(span(node.word, "word"))
+    word = node.word.removeprefix(node.title).removeprefix(", ")
+    if word and not node.title.startswith(node.word + "("):  # sin(a2) says what it is
+        left.append(span(word, "word"))
     value = node.value
     if node.kind == "Constant" and node.title == value.text(digits).replace("−", "-"):
         return CardLine("head", tuple(left))  # a literal: its name is its value

@@ -26,6 +26,7 @@ from .spans import draw_line, n
 FITS = 'style="max-width:100%;height:auto"'  # a page narrower than the picture makes it smaller, and cuts nothing off
 MARGIN = 18.0
 LEGEND = 460.0  # the legend of a small picture may be that wide
+LINK = 'role="link" tabindex="0" data-goto'
 CORNER = 8.0  # radius, where an arrow turns down
 HEAD = 0.62  # width of an arrow's head, as a part of its length
 
@@ -245,11 +246,11 @@ def stubs(graph: GraphData, drawn: Sequence[Card], plan: Plan, left: float, widt
         fits = [clip(title, longest) for longest in (12, 8, 5) if width(clip(title, longest), "parts") < end - along]
         where = f'x="{n(along + left)}" y="{n(across + MARGIN - 5)}"'
         if fits:  # several may begin at one place: one name
-            pieces[where] = f'<text class="parts" data-goto="{edge.source}" {where}>{escape(fits[0])}</text>'
+            pieces[where] = f'<text class="parts" {LINK}="{edge.source}" {where}>{escape(fits[0])}</text>'
     for source, targets in goals.items():
         (along, across), card = plan.corners[source], drawn[source]
         told = clip(next(iter(targets.values())), 16) if len(targets) == 1 else f"{len(targets)} uses below"
         where = f'x="{n(along + left + widths[source])}" y="{n(across + MARGIN + card.height + 11)}"'
-        goto = f'data-goto="{next(iter(targets))}"'
+        goto = f'{LINK}="{next(iter(targets))}"'
         pieces[where] = f'<text class="parts" {goto} {where} text-anchor="end">→ {escape(told)}</text>'
     return list(pieces.values())
