@@ -13,7 +13,8 @@ from ..modes import modes
 from ..nodes.nodes import Node, OperationRole
 from .facade import Graph, facade
 from .folding import huge
-from .model.data import GraphData, Look
+from .formulas.sent_back import rules_of
+from .model.data import GraphData, Look, Vertex
 from .model.gathering import Walk, source_of
 from .model.numbers import FEW
 from .model.style import clip
@@ -100,6 +101,8 @@ def drawn(
     if detail is None:
         large = any([n.value.size > FEW for n in nodes])
         detail = "arrays" if large else "lesson" if walk.flow and len(nodes) <= LESSON else "values"
+    if detail == "arrays" and walk.flow and len(nodes) <= LIMIT:
+        nodes = with_rules(nodes, walk)
     faded = () if highlight is None else walk.faded(highlight)
     look = Look(
         detail, direction or "", bool(legend), theme, engine, modes().digits, bool(merge), bool(fold) and limit is None,
@@ -109,6 +112,20 @@ def drawn(
         nodes, outputs, walk.title(), bool(walk.flow), tuple(notes), look, faded=faded, hidden=walk.hidden
     )
     return picture if direction else fitted(picture)
+
+
+def with_rules(nodes: Sequence[Vertex], walk: Walk) -> tuple[Vertex, ...]:
+    """The nodes, with what each sends back to its operands in letters."""
+    rules = {walk.ids[id(r)]: rules_of(r, walk.titles) for r in walk.shown if r.parents}
+    return tuple(
+        [
+            replace(v, operands=tuple([
+                replace(row, rule=rules[v.id][row.slot]) if row.sent is not None and rules[v.id][row.slot] else row
+                for row in v.operands
+            ])) if v.id in rules else v
+            for v in nodes
+        ]
+    )  # fmt: skip
 
 
 def check_words(**given: Any) -> None:

@@ -24,6 +24,7 @@ class Operand:
     local: Numbers | None = None  # d(result)/d(operand), of numbers
     sent: Numbers | None = None  # what is sent back: the gradient times that
     note: str = ""  # "no gradient", "broadcast × 32"
+    rule: str = ""  # of arrays: how what is sent back is computed, "g Wᵀ"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,12 @@ class Vertex:
     entered: tuple[int, ...] = ()  # and their numbers: equal names may be different boxes
     members: tuple[int, ...] = ()  # of what is drawn: the ids of the recorded nodes that it stands for
     fold: Fold | None = None  # of a folded box
+
+    @property
+    def said(self) -> str:
+        """What the title does not say of the operation: nothing beside ``sin(a2)``, the axis beside ``sum``."""
+        name, _, more = self.word.partition(", ")
+        return more if self.title == name else "" if self.title.startswith(self.word + "(") else self.word
 
 
 @dataclass(frozen=True, slots=True)

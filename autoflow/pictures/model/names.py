@@ -89,6 +89,8 @@ class Titles:
         if not brief and any([id(x) in self.long for x in operands]):
             return None
         terms = [(LEFT_OUT, CLOSED) if id(x) in self.long else self.term(x) for x in operands]
+        if name in BINARY and all([text == LEFT_OUT for text, _ in terms]):
+            return None
         extra = options(record)
         if name in BINARY and len(terms) == 2 and not extra:
             form, strength = BINARY[name]

@@ -140,9 +140,8 @@ def span(text: str, style: str, room: float = 0.0) -> Span:
 def head(node: Vertex, digits: int) -> CardLine:
     """Name, operation, and the value; of an array the shape."""
     left = [span(node.title, "title")]
-    word = node.word.removeprefix(node.title).removeprefix(", ")
-    if word and not node.title.startswith(node.word + "("):  # sin(a2) says what it is
-        left.append(span(word, "word"))
+    if node.said:
+        left.append(span(node.said, "word"))
     value = node.value
     if node.kind == "Constant" and node.title == value.text(digits).replace("−", "-"):
         return CardLine("head", tuple(left))  # a literal: its name is its value
@@ -166,7 +165,9 @@ def rows(graph: GraphData, node: Vertex) -> list[CardLine]:
     for row, by, back in zip(node.operands, local, sent, strict=True):
         left = [span(str(row.slot + 1), "slot")] if len(node.operands) > 1 or node.more_operands else []
         left.append(span(clip(row.title, 20), "operand"))
-        right = [span(row.note, "note")] if row.note else []
+        rule = row.rule if graph.gradients and graph.look.detail == "arrays" else ""
+        right = [span(row.note, "note")] if row.note and not (rule and "summed" in rule) else []
+        right += [span(rule, "local")] if rule else []
         if by or back:
             right += [span(by, "local", local_room)] if local_room else []
             right += [span(back, "sent", sent_room)] if sent_room else []
