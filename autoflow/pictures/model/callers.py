@@ -31,7 +31,7 @@ class Bound:
     def __init__(self, spaces: Iterable[Space]) -> None:
         self.nodes: dict[int, str] = {}  # id of a leaf, or of a record -> name
         self.arrays: dict[int, tuple[str, Any]] = {}  # id of an array -> its name and itself
-        self.known: dict[int, str | None] = {}
+        self.known: dict[int, tuple[Any, str | None]] = {}  # of what was asked for, which lives as long as its id here
         lists = []
         for space in spaces:
             for name, x in space:
@@ -57,8 +57,8 @@ class Bound:
     def array_name(self, x: Any) -> str | None:
         """What the caller calls a plain operand: ``X``, ``inputs[3]``; None if he has no name for it, or several."""
         if id(x) not in self.known:
-            self.known[id(x)] = self.look_up(x.reference() if isinstance(x, Ghost) else x)
-        return self.known[id(x)]
+            self.known[id(x)] = x, self.look_up(x.reference() if isinstance(x, Ghost) else x)
+        return self.known[id(x)][1]
 
     def look_up(self, x: Any) -> str | None:
         """The same, looked for."""

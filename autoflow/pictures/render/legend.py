@@ -48,7 +48,8 @@ def items(graph: GraphData) -> list[Item]:
     if rule and graph.look.detail == "arrays":
         answer.append([(rule, "local"), ("what is sent back to that operand; g: the gradient of its card", "note")])
     if graph.look.detail == "lesson":
-        local = next((row.local for row in rows if row.local and row.sent), None)
+        known = [row.local for row in rows if row.local and row.sent]
+        local = next(iter(sorted(known, key=lambda x: x.elements in ((1.0,), (-1.0,)))), None)  # 1 explains little
         sent = next((row.sent for row in rows if row.sent), None)
         if local is not None:
             answer.append([(f"×{local.text(graph.look.digits)}", "local"), ("local derivative", "note")])
