@@ -506,3 +506,17 @@ def test_a_cut_arrow_leads_to_its_other_end(show):
     assert one.run(f"card({number}).dataset.chosen") == "1"
     one.run(f"{end}.focus()")
     assert one.run(f"r().activeElement === {end}")
+
+
+def test_a_printed_page_cuts_nothing_off_and_is_light(show):
+    z = x = af.Variable(1.0, name="x")
+    for _ in range(5):
+        z = np.tanh(z) * x
+    one = show(z.graph("lesson", gradients=True).to_html(), width=700)
+    one.call("Emulation.setEmulatedMedia", media="print", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+    wide = "r().querySelector('svg').getBoundingClientRect().width"
+    assert one.run(wide) <= 700
+    for element in (".bg", ".page"):
+        colour = f"getComputedStyle(r().querySelector('{element}'))"
+        assert one.run(f"{colour}.{'fill' if element == '.bg' else 'backgroundColor'}") == rgb(LIGHT["bg"])
+    assert one.run("getComputedStyle(r().querySelector('.bar')).display") == "none"

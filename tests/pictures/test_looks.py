@@ -82,7 +82,8 @@ def test_no_arrow_runs_over_a_card(name):
 
 
 def test_an_arrow_of_a_leaf_begins_anew_in_the_row_that_needs_it():
-    root, _ = drawn("recurrent")
+    af.reset()
+    root = ElementTree.fromstring(make.recurrent(direction="rows", fold=False).to_svg())
     labels = [t.text for t in root.iter(SVG + "text") if t.get("class") == "parts"]
     assert sorted(labels) == ["U"] * 4 + ["W"] * 4 + ["b"] * 4 + ["→ 4 uses below"] * 3  # the first has them beside it
     starts = {}
@@ -104,7 +105,7 @@ def test_what_is_too_wide_stands_in_rows():
         broad = [a * b / 1000.0 - c for (a, b), c in zip(pairwise([*broad, broad[0]]), broad, strict=True)]
     total = sum(broad)
     assert af.graph(short).look.direction == "right"
-    assert af.graph(long).look.direction == "rows"
+    assert af.graph(long, fold=False).look.direction == "rows"
     assert af.graph(total).look.direction == "down"  # too many arrows would have to turn round
 
 
