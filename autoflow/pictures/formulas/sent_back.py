@@ -7,6 +7,7 @@ more than those is left out; the formula itself is there for it.
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any
 
@@ -44,14 +45,14 @@ def rules_of(record: Any, titles: Titles) -> tuple[str, ...]:
     ('g ⊙ (1 − z²)',)
     """
     count = len(record.parents)
-    if count > len(PLACES) or any([str(getattr(x, "dtype", "")) == "bool" for x in record.operands]):
+    if count > len(PLACES) or any([getattr(getattr(x, "dtype", None), "kind", "") == "b" for x in record.operands]):
         return ("",) * count  # what a condition chooses is no formula
-    ranks = tuple([np.ndim(x) if getattr(x, "shape", ()) else 0 for x in record.operands])
+    ranks = tuple([len(getattr(x, "shape", ())) for x in record.operands])
     plain = tuple([x if parent is None and not rank else None for x, parent, rank in
                    zip(record.operands, record.parents, ranks, strict=True)])  # fmt: skip
     try:
         sizes = ranks if record.rule.elementwise else tuple([getattr(x, "shape", ()) for x in record.operands])
-        key = (record.rule, sizes, tuple(map(str, plain)), str(sorted(record.options.items())), record.shape == ())
+        key = (record.rule, sizes, tuple(map(str, plain)), str(record.options), record.shape == ())
         if key not in KNOWN:
             KNOWN[key] = derived(record)
         found = KNOWN[key]
@@ -60,8 +61,8 @@ def rules_of(record: Any, titles: Titles) -> tuple[str, ...]:
     letters = CIRCLED if count > 1 else "x"  # the numbers of the rows
     names = [short_name(titles, x, letter) for x, letter in zip(record.operands, letters, strict=False)]
     told = dict(zip(PLACES, names, strict=False)) | {RESULT: short_name(titles, record, "z")}
-    return tuple([summed(clean, record, slot) for slot, text in enumerate(found)
-                  for clean in ["".join([told.get(c, c) for c in text])]])  # fmt: skip
+    filled = [text if text in ("", "g") else "".join([told.get(c, c) for c in text]) for text in found]
+    return tuple([summed(text, record, slot) for slot, text in enumerate(filled)])
 
 
 def short_name(titles: Titles, x: Any, letter: str) -> str:
@@ -139,7 +140,7 @@ def closed(text: str) -> str:
 
 def summed(text: str, record: Any, slot: int) -> str:
     """The rule of an operand that was broadcast: what is sent back is summed."""
-    size, own = int(np.prod(record.shape)), int(np.prod(record.operands[slot].shape or (1,))) if text else 1
-    if not text or not record.rule.elementwise or own >= size:
+    if not text or not record.rule.elementwise or record.operands[slot].shape == record.shape:
         return text
-    return f"{text}, summed over {size // max(1, own)}"
+    times = math.prod(record.shape) // max(1, math.prod(record.operands[slot].shape))
+    return f"{text}, summed over {times}" if times > 1 else text

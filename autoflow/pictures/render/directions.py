@@ -41,7 +41,9 @@ def fitted(graph: Picture) -> Picture:
         if len(drawn(tried).nodes) < len(shown.nodes):
             graph, shown = tried, drawn(tried)
             way, height = best_way(shown)
-    return replace(graph, look=replace(graph.look, direction=way))
+    answer = replace(graph, look=replace(graph.look, direction=way))
+    answer.__dict__["drawn"] = replace(shown, look=answer.look)  # need not be looked for again
+    return answer
 
 
 def best_way(drawn: GraphData) -> tuple[str, float]:
