@@ -71,7 +71,7 @@ def test_a_page_cuts_nothing_off(show):
     z = x = af.Variable(1.0, name="x")
     for _ in range(5):
         z = np.tanh(z) * x
-    text = af.graph(z, "lesson").to_svg()
+    text = af.graph(z, "lesson", direction="right").to_svg()
     assert int(re.search(r'width="(\d+)"', text)[1]) > 900
     one = show(f"<!doctype html><body style='margin:0'>{text}</body>", width=600)
     wide, high = one.run(
@@ -424,7 +424,7 @@ def test_long_data_is_unpacked(show):
     for k in range(60):
         with af.scope(f"box{k % 4}"):
             y = np.tanh(y) * np.exp(-y)
-    text = page(graph(y, gradients=True))
+    text = page(graph(y, gradients=True, fold=False))
     assert "data-autoflow='{" not in text
     one = show(text)
     end = time.monotonic() + 10

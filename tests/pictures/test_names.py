@@ -106,6 +106,7 @@ RULES = [
     (lambda: h**2, ["g ⊙ (2 h)", ""]), (lambda: 3.0 * h, ["", "3 g"]), (lambda: np.mean(h), ["g / 10, stretched"]),
     (lambda: np.sum(h), ["g, stretched"]), (lambda: h.T, ["gᵀ"]), (lambda: -h, ["−g"]),
     (lambda: np.maximum(h, u), ["", ""]),  # depends on the values: no formula
+    (lambda: h - u.value, ["g", ""]), (lambda: h.value - u, ["", "−g"]), (lambda: h - u, ["g", "−g"]),
 ]
 # fmt: on
 

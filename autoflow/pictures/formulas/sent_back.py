@@ -52,7 +52,8 @@ def rules_of(record: Any, titles: Titles) -> tuple[str, ...]:
                    zip(record.operands, record.parents, ranks, strict=True)])  # fmt: skip
     try:
         sizes = ranks if record.rule.elementwise else tuple([getattr(x, "shape", ()) for x in record.operands])
-        key = (record.rule, sizes, tuple(map(str, plain)), str(record.options), record.shape == ())
+        flows = tuple([parent is not None for parent in record.parents])
+        key = (record.rule, sizes, flows, tuple(map(str, plain)), str(record.options), record.shape == ())
         if key not in KNOWN:
             KNOWN[key] = derived(record)
         found = KNOWN[key]
@@ -92,7 +93,8 @@ def sampled(record: Any, pair: tuple[float, float]) -> list[Any]:
     values = []
     for slot, (x, parent) in enumerate(zip(record.operands, record.parents, strict=True)):
         keeps = parent is None and not getattr(x, "shape", ())
-        values.append(x if keeps else np.asarray(pair[slot % 2], record.dtype)[()])
+        dtype = record.dtype if record.dtype.kind in "fc" else np.float64
+        values.append(x if keeps else np.asarray(pair[slot % 2], dtype)[()])
     return values
 
 
