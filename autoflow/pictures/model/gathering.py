@@ -104,7 +104,7 @@ class Walk:
         if gradients is False or not self.records:
             return notes
         if gradients is None and not self.backward_was_called:
-            name = self.titles.of(self.records[0])
+            name = self.titles.name(self.records[0]) or ""
             return [*notes, f"call {name + '.' if name.isidentifier() else ''}backward() to see gradients"]
         work = sum([math.prod(r.shape) for r in self.order])
         if gradients is None and work > WORK:

@@ -113,10 +113,12 @@ def _inside(term: tuple[str, int], strength: int, place: int, name: str) -> str:
 
 
 def _running(x: Any) -> str:
-    """The name that everything has; a Constant that is one number is called by it."""
+    """The name that everything has; a Constant that is one number is called by it, one that is more just an array."""
     if hasattr(x, "node_name"):
         return str(x.node_name)
-    return literal(x.value) if x.name.startswith("const_") and not x.shape else str(x.name)
+    if not x.name.startswith("const_"):
+        return str(x.name)
+    return "array" if x.shape else literal(x.value)
 
 
 def literal(x: Any) -> str:
