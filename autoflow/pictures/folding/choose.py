@@ -16,11 +16,11 @@ import math
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 
-from .repeats import SEQUENCE, equal_boxes, first_word, runs
+from ..model.data import ALIKE, FEW
+from .repeats import equal_boxes, first_word, runs
 from .skeleton import Path, Skeleton
 
 MANY = 200  # cards that are all drawn where nothing can be folded
-FEW = 40  # cards above which boxes fold by themselves, and which are left if there are boxes enough
 
 
 def common(a: Path, b: Path) -> Path:
@@ -48,7 +48,7 @@ def place_leaves(graph: Skeleton, outside: Sequence[bool]) -> None:
 
 def choose(
     graph: Skeleton, depth: int | None, opened: Sequence[str], outside: Sequence[bool], fold: bool = True,
-    alike: int = SEQUENCE, few: int = FEW,
+    alike: int = ALIKE, few: int = FEW,
 ) -> set[int]:  # fmt: skip
     """The boxes to close. Adds repeats to the skeleton where they help."""
     stay = open_boxes(graph, opened)

@@ -4,7 +4,7 @@ Two sorts. Boxes of one name and one content beside each other, and, where there
 that is the same pattern again and again. Either becomes a box around all of them, which can be folded. A picture says
 whether the parts use the same Variables again, or have each its own.
 
-Long sequences (more than SEQUENCE parts) fold in every picture: the first part is drawn, the last one, and a card for
+Long sequences (more than ALIKE parts) fold in every picture: the first part is drawn, the last one, and a card for
 those between them ("+28 alike").
 """
 
@@ -21,7 +21,6 @@ from .skeleton import Repeat, Skeleton
 
 LONGEST = 64  # operations in a pattern
 LEAST = 3  # times that a pattern must occur
-SEQUENCE = 6  # alike parts that are all drawn
 NUMBER = re.compile(r"[\s_.-]*\d+$")
 
 

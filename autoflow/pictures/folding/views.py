@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from ..model.data import Fold, Frame, GraphData, Operand, Picture, Vertex
+from ..model.data import FEW, Fold, Frame, GraphData, Operand, Picture, Vertex
 from ..model.numbers import Numbers
 from ..model.style import KINDS, clip
-from .choose import FEW, MANY, choose, describe, nearest, pooled, untangle
+from .choose import MANY, choose, describe, nearest, pooled, untangle
 from .merging import merged
 from .repeats import NUMBER
 from .skeleton import Skeleton

@@ -12,6 +12,9 @@ from typing import TypeVar
 
 from .numbers import Numbers
 
+ALIKE = 6  # equal parts beside each other that are all drawn
+FEW = 40  # cards above which boxes fold by themselves, and which are left if there are boxes enough
+
 
 @dataclass(frozen=True, slots=True)
 class Operand:
@@ -113,8 +116,8 @@ class Look:
     fold: bool = True  # may boxes fold by themselves?
     depth: int | None = None  # boxes deeper than that are folded
     open: tuple[str, ...] = ()  # names of boxes that stay open
-    alike: int = 6  # equal parts beside each other that are all drawn; of more the first and the last
-    few: int = 40  # cards above which boxes fold by themselves
+    alike: int = ALIKE  # equal parts beside each other that are all drawn; of more the first and the last
+    few: int = FEW  # cards above which boxes fold by themselves
     closed: tuple[int, ...] | None = None  # the numbers of the folded boxes, which a reader of the page clicked
 
 
