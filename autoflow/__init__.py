@@ -5,7 +5,7 @@ from importlib import import_module
 from .arrays.creation import array, constant, empty, full, ones, stack, stop_gradient, variable, zeros
 from .backprop.passes import backward
 from .forward import array_methods, dispatch, operators  # give nodes their methods, NumPy's hooks and their operators
-from .lazy import publish, shown
+from .lazy import list_public, publish
 from .modes import enable_grad, is_grad_enabled, no_grad, options, set_grad_enabled
 from .nodes.nodes import Constant, Node, Operation, Variable
 from .numbering import reset
@@ -40,9 +40,9 @@ IN_PICKLES = {
     "_restored": "transforms.gradient_table", "restore": "forward.python_protocols",
 }  # fmt: skip
 publish(globals(), [name for name in __all__ if name not in LATER])
-__dir__ = shown([*__all__, "__version__", "backends", "errors"])
+__dir__ = list_public([*__all__, "__version__", "backends", "errors"])
 warn_if_free_threaded()
-del array_methods, dispatch, operators, publish, shown, warn_if_free_threaded
+del array_methods, dispatch, operators, publish, list_public, warn_if_free_threaded
 
 
 def __getattr__(name: str) -> object:

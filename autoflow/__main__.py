@@ -45,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     0
     """
     parser = make_parser()
-    given = parser.parse_intermixed_args(guarded(sys.argv[1:] if argv is None else argv))
+    given = parser.parse_intermixed_args(protect_minus_signs(sys.argv[1:] if argv is None else argv))
     if given.demo:
         from .cli import demo
 
@@ -82,10 +82,10 @@ def version() -> str:
     return str(getattr(sys.modules[__package__ or "autoflow"], "__version__", "unknown"))
 
 
-def guarded(argv: Sequence[str]) -> list[str]:
+def protect_minus_signs(argv: Sequence[str]) -> list[str]:
     """``argv`` with a space before formulas that begin with a minus sign, which would pass for options.
 
-    >>> guarded(["-x**2", "x=3", "-o", "graph.svg"])
+    >>> protect_minus_signs(["-x**2", "x=3", "-o", "graph.svg"])
     [' -x**2', 'x=3', '-o', 'graph.svg']
     """
     return [

@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 
 from .extending.function import Function
-from .lazy import shown
+from .lazy import list_public
 from .nodes.nodes import value_of
 from .rules.shapes import as_array
 from .transforms.vjp_jvp import vjp
 
 Array = Any
 __all__ = ["odeint"]
-__dir__ = shown(__all__)
+__dir__ = list_public(__all__)
 
 
 def odeint(func: Callable[..., Any], y0: Any, t: Any, args: tuple[Any, ...] = (), **options: Any) -> Array:

@@ -20,7 +20,7 @@ def later(path: str) -> Any:
     return getattr(importlib.import_module(module), name)
 
 
-def shown(public: Iterable[str]) -> Callable[[], list[str]]:
+def list_public(public: Iterable[str]) -> Callable[[], list[str]]:
     """``__dir__`` of a module: what completion shows are its public names, also those that are loaded when used."""
     return lambda: sorted(public)
 
@@ -28,7 +28,7 @@ def shown(public: Iterable[str]) -> Callable[[], list[str]]:
 def publish(names: dict[str, Any], public: Iterable[str]) -> None:
     """Let the classes and functions of a package say that they are the package's, wherever they are written: pickles
     and ``help()`` name the place that stays. ``names``: the package's ``globals()``."""
-    names["__dir__"] = shown(public)
+    names["__dir__"] = list_public(public)
     for name in public:
         if isinstance(names[name], (type, FunctionType)):
             names[name].__module__ = names["__name__"]

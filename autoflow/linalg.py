@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .errors import NoRuleError
-from .lazy import shown
+from .lazy import list_public
 from .rules import of, primitive, rule
 from .rules.decompositions import cholesky_x
 from .rules.packed import adjoint, dominant, mask
@@ -27,7 +27,7 @@ __all__ = [
     "block_diag", "cho_factor", "cho_solve", "cholesky", "expm", "solve", "solve_banded", "solve_sylvester",
     "solve_triangular", "sqrtm",
 ]  # fmt: skip
-__dir__ = shown(__all__)
+__dir__ = list_public(__all__)
 
 # ruff: noqa: E501
 

@@ -269,15 +269,15 @@ class Options:
     """
 
     def __getattr__(self, name: str) -> Any:
-        _known(name)
+        _check_name(name)
         return getattr(modes(), name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        MODES.set(replace(modes(), **{name: _checked(name, value)}))
+        MODES.set(replace(modes(), **{name: _check_value(name, value)}))
 
     def __call__(self, **changes: Any) -> switched:
         """Change some of them for a block."""
-        return switched(**{name: _checked(name, value) for name, value in changes.items()})
+        return switched(**{name: _check_value(name, value) for name, value in changes.items()})
 
     def __dir__(self) -> tuple[str, ...]:
         return PUBLIC
@@ -286,14 +286,14 @@ class Options:
         return "options(" + ", ".join(f"{name}={getattr(modes(), name)!r}" for name in PUBLIC) + ")"
 
 
-def _known(name: str) -> None:
+def _check_name(name: str) -> None:
     if name not in PUBLIC:
         raise AttributeError(f"there is no option {name!r}; the options are {', '.join(PUBLIC)}")
 
 
-def _checked(name: str, value: Any) -> Any:
+def _check_value(name: str, value: Any) -> Any:
     """``value`` if an option of that name may have it."""
-    _known(name)
+    _check_name(name)
     kind: Any = {field.name: type(field.default) for field in fields(Modes)}[name]
     if type(value) is not kind or (name == "theme" and value not in ("auto", "light", "dark")):
         words = "one of 'auto', 'light', 'dark'" if name == "theme" else f"of type {kind.__name__}"

@@ -1,7 +1,8 @@
 """Numbers in nested containers: lists, tuples, dicts and dataclasses, as arguments of functions often are.
 
 Everything that is no such container is a *leaf*. Leaves have an order: that of lists and fields, and in a dict that of
-insertion. So a tree is taken apart with :func:`leaves`, and put together again with other leaves by :func:`rebuilt`.
+insertion. So a tree is taken apart with :func:`tree_leaves`, and put together again with other leaves by
+:func:`tree_unflatten`.
 """
 
 from __future__ import annotations
@@ -39,37 +40,37 @@ def children(tree: Any) -> list[tuple[str, Any]]:
     return [(f".{field.name}", getattr(tree, field.name)) for field in dataclasses.fields(tree)]
 
 
-def leaves(tree: Any) -> list[Any]:
+def tree_leaves(tree: Any) -> list[Any]:
     """All leaves, in order.
 
-    >>> leaves({"w": [1.0, 2.0], "b": (3.0, "text")})
+    >>> tree_leaves({"w": [1.0, 2.0], "b": (3.0, "text")})
     [1.0, 2.0, 3.0, 'text']
     """
     if not is_container(tree):
         return [tree]
-    return [leaf for _, child in children(tree) for leaf in leaves(child)]
+    return [leaf for _, child in children(tree) for leaf in tree_leaves(child)]
 
 
-def paths(tree: Any, start: str = "") -> list[str]:
-    """How each leaf is reached, in the order of :func:`leaves`.
+def tree_paths(tree: Any, start: str = "") -> list[str]:
+    """How each leaf is reached, in the order of :func:`tree_leaves`.
 
-    >>> paths({"w": [1.0, 2.0], "b": 3.0}, "p")
+    >>> tree_paths({"w": [1.0, 2.0], "b": 3.0}, "p")
     ["p['w'][0]", "p['w'][1]", "p['b']"]
     """
     if not is_container(tree):
         return [start]
-    return [path for step, child in children(tree) for path in paths(child, start + step)]
+    return [path for step, child in children(tree) for path in tree_paths(child, start + step)]
 
 
-def rebuilt(tree: Any, new: Iterator[Any]) -> Any:
+def tree_unflatten(tree: Any, new: Iterator[Any]) -> Any:
     """A tree of the same containers with the leaves ``new``.
 
-    >>> rebuilt({"w": [1.0, 2.0], "b": 3.0}, iter("xyz"))
+    >>> tree_unflatten({"w": [1.0, 2.0], "b": 3.0}, iter("xyz"))
     {'w': ['x', 'y'], 'b': 'z'}
     """
     if not is_container(tree):
         return next(new)
-    inside = [rebuilt(child, new) for _, child in children(tree)]
+    inside = [tree_unflatten(child, new) for _, child in children(tree)]
     if isinstance(tree, (list, tuple)):
         return type(tree)(*inside) if hasattr(tree, "_fields") else type(tree)(inside)  # a namedtuple takes them singly
     other = copy.copy(tree)  # a shallow copy runs no __init__, which might refuse what is not a parameter
@@ -81,13 +82,13 @@ def rebuilt(tree: Any, new: Iterator[Any]) -> Any:
     return other
 
 
-def mapped(f: Callable[[Any], Any], tree: Any) -> Any:
+def tree_map(f: Callable[[Any], Any], tree: Any) -> Any:
     """The same tree with ``f(leaf)`` in place of each leaf.
 
-    >>> mapped(lambda x: 2 * x, [1, (2, {"n": 3})])
+    >>> tree_map(lambda x: 2 * x, [1, (2, {"n": 3})])
     [2, (4, {'n': 6})]
     """
-    return rebuilt(tree, iter([f(leaf) for leaf in leaves(tree)]))
+    return tree_unflatten(tree, iter([f(leaf) for leaf in tree_leaves(tree)]))
 
 
 def same_shape(tree: Any, like: Any) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .lazy import shown
+from .lazy import list_public
 from .rules import of, primitive, rule
 from .rules.indexing import put_back
 from .rules.shapes import as_array
@@ -14,7 +14,7 @@ from .rules.shapes import as_array
 Array = Any
 Shape = tuple[int, ...]
 __all__ = ["convolve"]
-__dir__ = shown(__all__)
+__dir__ = list_public(__all__)
 
 
 @primitive
@@ -51,7 +51,7 @@ def in_full(g: Array, x: Shape, y: Shape, mode: str) -> Array:
     return put_back(g, tuple([slice(s, s + k) for s, k in zip(starts, g.shape, strict=True)]), full)
 
 
-def slid(g: Array, y: Array, method: str) -> Array:
+def slide(g: Array, y: Array, method: str) -> Array:
     """dL/dx[i] = Σₖ g[k] y[k − i], g being that of all sums: g slid over y reversed. The same for y, by x."""
     return convolution(g, np.flip(y), "valid", method)
 
@@ -59,8 +59,8 @@ def slid(g: Array, y: Array, method: str) -> Array:
 # fmt: off
 # ruff: noqa: E501
 rule(convolution, "x y | mode='full' method='auto'", "∗", r"$x * $y", precedence=2, elementwise=False, name="convolve",
-     x=lambda g, x_shape, y, mode, method: slid(in_full(g, x_shape, y.shape, mode), y, method),
-     y=lambda g, x, y_shape, mode, method: slid(in_full(g, x.shape, y_shape, mode), x, method),
+     x=lambda g, x_shape, y, mode, method: slide(in_full(g, x_shape, y.shape, mode), y, method),
+     y=lambda g, x, y_shape, mode, method: slide(in_full(g, x.shape, y_shape, mode), x, method),
      examples=(of((4,), (2,)), of((2, 3), (3, 2)), of((3, 4), (2, 2), mode="same"), of((3, 4), (2, 3), mode="valid", method="direct"),
                of((2, 2), (3, 4), mode="valid"), of((2, 3), (3, 3), mode="same", method="direct")))
 # fmt: on

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from .lazy import shown
-from .rules.shapes import Axis, as_array, plain, restore_axes, sum_to
+from .lazy import list_public
+from .rules.shapes import Axis, as_array, numbers_of, restore_axes, sum_to
 from .rules.table import of, primitive, rule
-from .rules.ufuncs import shares
+from .rules.ufuncs import share_of_logsumexp
 
 try:
     from scipy import special as scipy_special
@@ -32,7 +32,7 @@ __all__ = [
     "diric", "factorial", "lambertw", "log_softmax", "logsumexp", "multigammaln", "polygamma", "softmax",
     "spherical_in", "spherical_jn", "spherical_kn", "spherical_yn",
 ]  # fmt: skip
-__dir__ = shown(__all__)
+__dir__ = list_public(__all__)
 
 # ---------------------------------------------------------------- sums of exponentials
 
@@ -46,7 +46,7 @@ def sum_of_exponentials(x: Array, b: Array, axis: Axis = None, keepdims: bool = 
 def exponentials_x(g: Array, x: Array, b: Array, z: Array, axis: Axis, keepdims: bool) -> Array:
     """z = log Σ b eˣ, so dz/dx = b eˣ⁻ᶻ. Without weights it is the softmax: :func:`autoflow.rules.ufuncs.shares`."""
     if b is None:
-        return shares(g, x, z, axis, keepdims, np.exp)
+        return share_of_logsumexp(g, x, z, axis, keepdims, np.exp)
     shape = np.broadcast_shapes(x.shape, np.shape(b))
     g, z = restore_axes(g, shape, axis, keepdims), restore_axes(z, shape, axis, keepdims)
     return sum_to(g * b * np.exp(x - z), x.shape)
@@ -87,7 +87,7 @@ def softmax(x: Any, axis: Axis = None) -> Array:
     array([0.5, 0.5])
     """
     x = as_array(x)
-    e = np.exp(x - np.max(plain(x), axis=axis, keepdims=True))
+    e = np.exp(x - np.max(numbers_of(x), axis=axis, keepdims=True))
     return e / np.sum(e, axis=axis, keepdims=True)
 
 
@@ -99,7 +99,7 @@ def log_softmax(x: Any, axis: Axis = None) -> Array:
     array([-0.6931, -0.6931])
     """
     x = as_array(x)
-    shifted = x - np.max(plain(x), axis=axis, keepdims=True)
+    shifted = x - np.max(numbers_of(x), axis=axis, keepdims=True)
     return shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True))
 
 
@@ -126,7 +126,7 @@ def multigammaln(a: Any, d: int) -> Array:
     0.0
     """
     a = as_array(a)
-    if np.any(plain(a) <= 0.5 * (d - 1)):
+    if np.any(numbers_of(a) <= 0.5 * (d - 1)):
         raise ValueError(f"multigammaln: a must be greater than (d - 1)/2 = {0.5 * (d - 1)}")
     z: Array = d * (d - 1) / 4 * math.log(math.pi)
     for j in range(1, d + 1):

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from .lazy import shown
+from .lazy import list_public
 from .rules.shapes import as_array
 
 try:
@@ -30,11 +30,11 @@ except ImportError as error:
 
 Array = Any
 __all__ = ["beta", "chi2", "dirichlet", "expon", "gamma", "multivariate_normal", "norm", "poisson", "t"]
-__dir__ = shown(__all__)
+__dir__ = list_public(__all__)
 LOG_2PI = math.log(2 * math.pi)
 
 
-def inside(condition: Any, z: Array, otherwise: float) -> Array:
+def where_supported(condition: Any, z: Array, otherwise: float) -> Array:
     """z where there is any probability."""
     return np.where(condition, z, otherwise)
 
@@ -59,17 +59,17 @@ class Continuous:
     def logpdf(self, x: Any, *shapes: Any, loc: Any = 0, scale: Any = 1) -> Array:
         """The logarithm of the density; −∞ outside of the support. Shapes broadcast."""
         z, ok = self._split(x, loc, scale)
-        return inside(ok, self._logpdf(z, *shapes) - np.log(scale), -math.inf)
+        return where_supported(ok, self._logpdf(z, *shapes) - np.log(scale), -math.inf)
 
     def pdf(self, x: Any, *shapes: Any, loc: Any = 0, scale: Any = 1) -> Array:
         """The density; 0 outside of the support."""
         z, ok = self._split(x, loc, scale)
-        return inside(ok, np.exp(self._logpdf(z, *shapes)) / scale, 0.0)
+        return where_supported(ok, np.exp(self._logpdf(z, *shapes)) / scale, 0.0)
 
     def cdf(self, x: Any, *shapes: Any, loc: Any = 0, scale: Any = 1) -> Array:
         """The probability of at most x."""
         z, ok = self._split(x, loc, scale)
-        return inside(ok, self._cdf(z, *shapes), 0.0) + 1.0 * ((as_array(x) - loc) / scale > self.support[1])
+        return where_supported(ok, self._cdf(z, *shapes), 0.0) + 1.0 * ((as_array(x) - loc) / scale > self.support[1])
 
     def logcdf(self, x: Any, *shapes: Any, loc: Any = 0, scale: Any = 1) -> Array:
         """Its logarithm."""
@@ -181,7 +181,7 @@ class Poisson:
         k = as_array(k) - loc
         ok = (k >= 0) & (np.floor(k) == k)
         k = np.where(ok, k, 0)
-        return inside(ok, special.xlogy(k, mu) - special.gammaln(k + 1) - mu, -math.inf)
+        return where_supported(ok, special.xlogy(k, mu) - special.gammaln(k + 1) - mu, -math.inf)
 
     def pmf(self, k: Any, mu: Any, loc: Any = 0) -> Array:
         """The probability of k."""
@@ -190,7 +190,7 @@ class Poisson:
     def cdf(self, k: Any, mu: Any, loc: Any = 0) -> Array:
         """The probability of at most k."""
         k = np.floor(as_array(k) - loc)
-        return inside(k >= 0, special.pdtr(np.maximum(k, 0), mu), 0.0)
+        return where_supported(k >= 0, special.pdtr(np.maximum(k, 0), mu), 0.0)
 
 
 class Dirichlet:

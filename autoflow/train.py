@@ -18,7 +18,7 @@ import numpy as np
 from .errors import AnomalyError, InputError
 from .forward.writing import overwrite
 from .modes import no_grad
-from .nn.checks import generator, plain
+from .nn.checks import generator, numbers_of
 from .nn.plots import plot_loss
 from .optim import Optimiser, Schedule
 
@@ -92,8 +92,8 @@ def fit(
     >>> history["accuracy"][-1] > 0.95
     True
     """
-    x, y = checked("the data", x, y)
-    held = None if validation is None else checked("the validation data", *validation)
+    x, y = check_data("the data", x, y)
+    held = None if validation is None else check_data("the validation data", *validation)
     for name, number in (("epochs", epochs), ("batch_size", batch_size)):
         if number < 1:
             raise InputError(f"fit: {name} must be at least 1, not {number}")
@@ -108,7 +108,7 @@ def fit(
         history.add(measured)
         if schedule is not None:
             schedule.step()
-        if patience is not None and best.waited(measured, len(history) - 1) >= patience:
+        if patience is not None and best.epochs_waited(measured, len(history) - 1) >= patience:
             break
     if patience is not None:
         history.best = best.restore()
@@ -122,16 +122,16 @@ def train_on(
     """One batch: forward, backward, one step. Returns what was measured, and on how many examples."""
     predictions = model(x)
     error = loss(predictions, y)
-    if not np.isfinite(plain(error)).all():
+    if not np.isfinite(numbers_of(error)).all():
         raise AnomalyError(
-            f"the loss of a batch is {float(plain(error))}; the parameters are as they were before it. Lower "
+            f"the loss of a batch is {float(numbers_of(error))}; the parameters are as they were before it. Lower "
             f"lr={optimiser.lr:g}, or look for log(0), 0/0 and overflows in the model (af.detect_anomaly() finds them)."
         )
     optimiser.zero_grad()
     error.backward()
     optimiser.step()
-    measured = {name: float(plain(f(plain(predictions), y))) for name, f in metrics.items()}
-    return {"loss": float(plain(error)), **measured, "n": len(x)}
+    measured = {name: float(numbers_of(f(numbers_of(predictions), y))) for name, f in metrics.items()}
+    return {"loss": float(numbers_of(error)), **measured, "n": len(x)}
 
 
 @no_grad
@@ -142,8 +142,10 @@ def evaluate(
     switch(model, training=False)
     rows = []
     for b in batches(len(x), batch_size):
-        predictions = plain(model(x[b]))
-        measured = {name: float(plain(f(predictions, y[b]))) for name, f in {"loss": loss, **(metrics or {})}.items()}
+        predictions = numbers_of(model(x[b]))
+        measured = {
+            name: float(numbers_of(f(predictions, y[b]))) for name, f in {"loss": loss, **(metrics or {})}.items()
+        }
         rows.append({**measured, "n": len(predictions)})
     return mean_of(rows)
 
@@ -154,7 +156,7 @@ def accuracy(scores: Array, labels: Array) -> float:
     >>> accuracy(np.array([[0.1, 0.9], [0.8, 0.2]]), np.array([1, 1]))
     0.5
     """
-    return float(np.mean(np.argmax(plain(scores), axis=1) == plain(labels)))
+    return float(np.mean(np.argmax(numbers_of(scores), axis=1) == numbers_of(labels)))
 
 
 class Best:
@@ -170,7 +172,7 @@ class Best:
             return self.model.state_dict()
         return [p.value.copy() for p in self.optimiser.parameters]
 
-    def waited(self, measured: dict[str, float], epoch: int) -> int:
+    def epochs_waited(self, measured: dict[str, float], epoch: int) -> int:
         """For how many epochs has it not become better?"""
         error = measured.get("val_loss", measured["loss"])
         if error < self.lowest:
@@ -202,9 +204,9 @@ def mean_of(rows: Sequence[dict[str, float]]) -> dict[str, float]:
     return {name: math.fsum([row[name] * row["n"] for row in rows]) / n for name in rows[0] if name != "n"}
 
 
-def checked(who: str, x: Any, y: Any) -> tuple[Array, Array]:
+def check_data(who: str, x: Any, y: Any) -> tuple[Array, Array]:
     """Examples and targets as plain arrays: as many of the one as of the other, not none, all finite."""
-    x, y = plain(x), plain(y)
+    x, y = numbers_of(x), numbers_of(y)
     if not x.ndim or not y.ndim or len(x) != len(y):
         raise InputError(f"fit: {who} has inputs of shape {x.shape} and targets of shape {y.shape}: not as many")
     if not len(x):

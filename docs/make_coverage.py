@@ -76,8 +76,8 @@ def status(function: Any) -> tuple[str, str]:
     if function in COMPOSED:
         return "composed", ""
     for title, members in (
-        ("written into", outside.WRITERS), ("new array", outside.FRESH), ("plain", outside.PLAIN),
-        ("unseen", outside.UNSEEN),
+        ("written into", outside.WRITERS), ("new array", outside.ALLOCATORS), ("plain", outside.PLAIN),
+        ("unseen", outside.BYPASS_DISPATCH),
     ):  # fmt: skip
         if function in members:
             return title, ""

@@ -36,24 +36,24 @@ TREES = [
 
 @pytest.mark.parametrize("tree", TREES, ids=repr)
 def test_apart_and_together(tree):
-    parts = pytree.leaves(tree)
-    again = pytree.rebuilt(tree, iter(parts))
+    parts = pytree.tree_leaves(tree)
+    again = pytree.tree_unflatten(tree, iter(parts))
     assert again == tree
     assert type(again) is type(tree)
-    assert len(pytree.paths(tree, "x")) == len(parts)
+    assert len(pytree.tree_paths(tree, "x")) == len(parts)
     assert pytree.same_shape(again, tree)
 
 
 def test_a_default_dict_stays_one():
     tree = collections.defaultdict(list, a=1.0)
-    again = pytree.mapped(lambda x: x + 1, tree)
+    again = pytree.tree_map(lambda x: x + 1, tree)
     assert again == {"a": 2.0}
     assert again["new"] == []
     assert "new" not in tree
 
 
 def test_paths():
-    assert pytree.paths(Frozen([1.0, {"k": 2.0}]), "p") == ["p.w[0]", "p.w[1]['k']", "p.activation"]
+    assert pytree.tree_paths(Frozen([1.0, {"k": 2.0}]), "p") == ["p.w[0]", "p.w[1]['k']", "p.activation"]
 
 
 def test_other_containers_do_not_match():
@@ -79,7 +79,7 @@ def test_other_containers_do_not_match():
 def test_gradients_mirror_their_arguments(tree, total):
     g = af.grad(total)(tree)
     assert type(g) is type(tree)
-    for x, slope in zip(pytree.leaves(tree), pytree.leaves(g), strict=True):
+    for x, slope in zip(pytree.tree_leaves(tree), pytree.tree_leaves(g), strict=True):
         if isinstance(x, str):
             assert slope is None
         else:

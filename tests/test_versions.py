@@ -12,7 +12,7 @@ from autoflow.rules import outside, versions
 from autoflow.rules.table import RULES
 from autoflow.rules.versions import DEPRECATED, IN_C, KEYWORDS, UNTIL, since
 
-LISTS = {"plain": outside.PLAIN, "unseen": outside.UNSEEN}
+LISTS = {"plain": outside.PLAIN, "unseen": outside.BYPASS_DISPATCH}
 
 
 @pytest.mark.parametrize("name", UNTIL)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..nodes.coercion import holds_node
-from ..nodes.nodes import Constant, NodeRole, Variable, constant_on
+from ..nodes.nodes import Constant, NodeRole, Variable, constant_from
 
 Array = Any
 
@@ -73,7 +73,7 @@ def zeros(shape: Any, dtype: Any = float) -> Any:
     >>> x.grad
     array(6.)
     """
-    return constant_on(np.zeros(shape, dtype))
+    return constant_from(np.zeros(shape, dtype))
 
 
 def ones(shape: Any, dtype: Any = float) -> Any:
@@ -83,7 +83,7 @@ def ones(shape: Any, dtype: Any = float) -> Any:
     >>> af.ones(2)
     [1., 1.]  Constant const_0
     """
-    return constant_on(np.ones(shape, dtype))
+    return constant_from(np.ones(shape, dtype))
 
 
 def empty(shape: Any, dtype: Any = float) -> Any:
@@ -95,7 +95,7 @@ def empty(shape: Any, dtype: Any = float) -> Any:
     >>> type(a).__name__, a.shape
     ('Operation', (2, 3))
     """
-    return constant_on(np.empty(shape, dtype))
+    return constant_from(np.empty(shape, dtype))
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
@@ -108,7 +108,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
     if holds_node(fill_value):
         made = np.broadcast_to(fill_value, shape).copy()
         return made if dtype is None else made.astype(dtype)
-    return constant_on(np.full(shape, fill_value, dtype))
+    return constant_from(np.full(shape, fill_value, dtype))
 
 
 def stack(arrays: Any, axis: int = 0) -> Any:

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from ..backends.registry import FAMILIES, Family, array_type, registered
+from ..backends.registry import NODE_TYPES, NodeTypes, array_type, registered_type
 from ..errors import DataError
 from ..nodes.nodes import NodeRole
-from ..pytree import mapped
+from ..pytree import tree_map
 from ..rules.table import of, primitive, rule
 from .creation import array
 
@@ -26,13 +26,13 @@ INSTALL = "pip install autoflow[gpu] brings it for CUDA 12 (for others see CuPy'
 @primitive
 def fetch(x: Array, library: Any = np.ndarray) -> Array:
     """The numbers of an array of ``library`` as NumPy's."""
-    return FAMILIES[library].to_numpy(x)
+    return NODE_TYPES[library].to_numpy(x)
 
 
 @primitive
 def put(x: Array, library: Any = np.ndarray) -> Array:
     """NumPy's array as one of ``library``."""
-    return FAMILIES[library].from_numpy(x)
+    return NODE_TYPES[library].from_numpy(x)
 
 
 rule(fetch, "x | library", "to cpu", "$x", name="to_cpu", x=lambda g, library: put(g, library),
@@ -52,7 +52,7 @@ def to_cpu(tree: Any) -> Any:
     >>> af.to_cpu(x) is x
     True
     """
-    return mapped(lambda x: brought(x, np.ndarray), tree)
+    return tree_map(lambda x: brought(x, np.ndarray), tree)
 
 
 def to_gpu(tree: Any) -> Any:
@@ -116,7 +116,7 @@ class Autodiff:
 
     def put(self, tree: Any) -> Any:
         """Nodes and NumPy arrays of a tree brought over, connected; the other way is :func:`to_cpu`."""
-        return mapped(lambda x: brought(x, self.array_type), tree)
+        return tree_map(lambda x: brought(x, self.array_type), tree)
 
     def array(self, data: Any, dtype: Any = None) -> Any:
         """As :func:`autoflow.array`: nested lists of nodes and numbers."""
@@ -145,13 +145,13 @@ class Autodiff:
         return self.Constant(self.family.from_numpy(function(*arguments)), copy=False)
 
 
-def _family(kind: Any) -> Family:
+def _family(kind: Any) -> NodeTypes:
     """The family of an array type; CuPy's is made when it is asked for."""
-    found = registered(kind) if isinstance(kind, type) else None
+    found = registered_type(kind) if isinstance(kind, type) else None
     if found is None:
         name = getattr(kind, "__name__", repr(kind))
         raise DataError(
             f"Autodiff takes a registered array type, not {name}: af.backends.register({name}, from_numpy=..., "
             f"to_numpy=...) first"
         )
-    return FAMILIES[found]
+    return NODE_TYPES[found]

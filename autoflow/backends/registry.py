@@ -19,11 +19,11 @@ import numpy as np
 from ..errors import DataError
 from ..lazy import later
 
-FAMILIES: dict[type, Family] = {}  # array type -> its node classes
+NODE_TYPES: dict[type, NodeTypes] = {}  # array type -> its node classes
 # First part of the module of an array type -> who registers it.
 KNOWN = {"cupy": "autoflow.backends.cupy:register_cupy"}
 CHANGE = Lock()  # one thread may register a library while a recording ends in another
-COMPLETIONS: list[Callable[[Family], None]] = []  # what is done to every family when it is made
+COMPLETIONS: list[Callable[[NodeTypes], None]] = []  # what is done to every family when it is made
 
 Array = Any
 
@@ -45,13 +45,13 @@ def isinstance_of_any(cls: Any, x: object) -> bool:
 def families_changed() -> None:
     """To be called when an array type has come or gone."""
     with CHANGE:
-        if len(FAMILIES) > 1:
+        if len(NODE_TYPES) > 1:
             NodeClass.__instancecheck__ = isinstance_of_any  # type: ignore[method-assign]
         elif "__instancecheck__" in vars(NodeClass):
             del NodeClass.__instancecheck__
 
 
-class Family:
+class NodeTypes:
     """The node classes on top of one array type: Node, Variable, Constant, Operation, View."""
 
     Node: Any
@@ -66,7 +66,7 @@ class Family:
         """``roles``: by name the classes that hold the methods, the one that all share first."""
         self.array_type, self.roles, self.slots = array_type, roles, slots
         made: dict[type, Any] = {}
-        kind = type if FAMILIES else NodeClass  # af.Variable is NumPy's; and CuPy's view(cls) wants a plain class
+        kind = type if NODE_TYPES else NodeClass  # af.Variable is NumPy's; and CuPy's view(cls) wants a plain class
         for name, role in roles.items():
             bases = [made[base] for base in role.__bases__ if base in made] or [array_type]
             made[role] = kind(name, (role, *bases), {
@@ -76,7 +76,7 @@ class Family:
             setattr(self, name, made[role])
         for complete in COMPLETIONS:
             complete(self)
-        FAMILIES[array_type] = self
+        NODE_TYPES[array_type] = self
         families_changed()
 
     def call(self, function: Callable[[Array], Array], x: Array) -> Array:
@@ -87,14 +87,16 @@ class Family:
         return self.from_numpy(function(self.to_numpy(x)))
 
 
-def with_every_family(complete: Callable[[Family], None]) -> None:
+def with_every_family(complete: Callable[[NodeTypes], None]) -> None:
     """Run ``complete(family)`` on every family: those that exist, and each new one when it is made."""
     COMPLETIONS.append(complete)
-    for family in FAMILIES.values():
+    for family in NODE_TYPES.values():
         complete(family)
 
 
-def register(array_type: type, *, from_numpy: Callable[[Array], Array], to_numpy: Callable[[Array], Array]) -> Family:
+def register(
+    array_type: type, *, from_numpy: Callable[[Array], Array], to_numpy: Callable[[Array], Array]
+) -> NodeTypes:
     """Let arrays of this type become nodes: ``af.Variable(array)`` is then a subclass of ``array_type``.
 
     from_numpy : makes an array of the type from a plain NumPy array (a seed, a start value, a random draw).
@@ -110,7 +112,7 @@ def register(array_type: type, *, from_numpy: Callable[[Array], Array], to_numpy
     >>> x = af.Variable(np.ones(2).view(Logged), name="x")
     >>> isinstance(x, Logged), isinstance(x, af.Variable)
     (True, True)
-    >>> del af.backends.FAMILIES[Logged]
+    >>> del af.backends.NODE_TYPES[Logged]
     >>> af.backends.families_changed()
     """
     missing = [name for name in ("view", "__array_ufunc__", "__array_function__") if not hasattr(array_type, name)]
@@ -119,22 +121,22 @@ def register(array_type: type, *, from_numpy: Callable[[Array], Array], to_numpy
             f"{array_type.__module__}.{array_type.__name__} has no {', '.join(missing)}: nodes are made by "
             f"array.view(cls), and rules call NumPy's functions, which must find the array's library"
         )
-    if array_type not in FAMILIES:
-        viewed(from_numpy(np.zeros(1)), type("Trial", (array_type,), {"__slots__": ()}))
+    if array_type not in NODE_TYPES:
+        view_as(from_numpy(np.zeros(1)), type("Trial", (array_type,), {"__slots__": ()}))
     return join(array_type, from_numpy=from_numpy, to_numpy=to_numpy)
 
 
-def join(array_type: type, *, from_numpy: Callable[[Array], Array], to_numpy: Callable[[Array], Array]) -> Family:
+def join(array_type: type, *, from_numpy: Callable[[Array], Array], to_numpy: Callable[[Array], Array]) -> NodeTypes:
     """The same without looking at the type: of a library that is known, whose device need not be there yet."""
-    family = FAMILIES.get(array_type)
+    family = NODE_TYPES.get(array_type)
     if family is None:
-        first = next(iter(FAMILIES.values()))  # NumPy's
-        family = Family(array_type, first.roles, first.slots)
+        first = next(iter(NODE_TYPES.values()))  # NumPy's
+        family = NodeTypes(array_type, first.roles, first.slots)
     family.from_numpy, family.to_numpy = from_numpy, to_numpy
     return family
 
 
-def viewed(array: Array, cls: type) -> Any:
+def view_as(array: Array, cls: type) -> Any:
     """``array.view(cls)``, which must be a ``cls``: else there would be no node, and nobody would notice."""
     try:
         node = array.view(cls)
@@ -156,25 +158,25 @@ def cannot_view(array: Array, what: str) -> DataError:
 
 def array_type(x: Any) -> type | None:
     """The registered array type of ``x``, its class or a base of it; None if there is none."""
-    return registered(type(x))
+    return registered_type(type(x))
 
 
-def registered(kind: type) -> type | None:
+def registered_type(kind: type) -> type | None:
     """``kind`` or the first of its bases that is a registered array type; a known library is registered now."""
     for cls in kind.__mro__:
-        if cls in FAMILIES:
+        if cls in NODE_TYPES:
             return cls
     register_library = KNOWN.pop(kind.__module__.partition(".")[0], None)
     if register_library is None:
         return None
     later(register_library)(join)
-    return registered(kind)
+    return registered_type(kind)
 
 
-def family_of(x: Any) -> Family | None:
+def family_of(x: Any) -> NodeTypes | None:
     """The node classes for arrays like ``x``; None if the type of ``x`` is not registered."""
     kind = array_type(x)
-    return None if kind is None else FAMILIES[kind]
+    return None if kind is None else NODE_TYPES[kind]
 
 
 def on_host(x: Array) -> Array:

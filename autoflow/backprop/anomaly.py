@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import AnomalyError
 from ..modes import noticing
-from ..nodes.nodes import VariableRole, record_of
+from ..nodes.nodes import VariableRole, current_record
 from ..nodes.versions import caller
 
 
@@ -36,7 +36,7 @@ def detect_anomaly() -> noticing:
 
 def look(node: Any) -> None:
     """What anomaly mode does with each new operation: note the line, check the value."""
-    record = record_of(node)
+    record = current_record(node)
     record.extra = {"line": caller(), **(record.extra or {})}
     found = first_bad(node.value)
     if found is None:
@@ -52,7 +52,7 @@ def look(node: Any) -> None:
     )
 
 
-def watching(step: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def wrap_step(step: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """The step of a backward pass, checking every gradient; errors inside a rule get the line of the forward pass."""
 
     def watched(pair: tuple[Any, Any]) -> Any:
@@ -63,36 +63,36 @@ def watching(step: Callable[[Any], Any]) -> Callable[[Any], Any]:
                 f"them finite, were added up. {record.node_name} was computed {line_of(record)}."
             )
         try:
-            g, pulls, saved, kept = step(pair)
+            g, vjps, saved, kept = step(pair)
         except Exception as error:
             note(error, record)
             raise
         if (found := first_bad(g)) is not None:
             raise AnomalyError(f"the gradient of {record.node_name} became {found} in a hook of it")
-        return g, [pull and looking(pull, record, k) for k, pull in enumerate(pulls)], saved, kept
+        return g, [vjp and wrap_vjp(vjp, record, k) for k, vjp in enumerate(vjps)], saved, kept
 
     return watched
 
 
-def looking(pull: Callable[[Any, Any], Any], record: Any, k: int) -> Callable[[Any, Any], Any]:
-    """The k-th pull of a record, checking what it sends."""
+def wrap_vjp(vjp: Callable[[Any, Any], Any], record: Any, k: int) -> Callable[[Any, Any], Any]:
+    """The k-th vjp of a record, checking what it sends."""
 
     def pulling(g: Any, saved: Any) -> Any:
         try:
-            sent = pull(g, saved)
+            sent = vjp(g, saved)
         except AnomalyError as inner:  # of a pass that is itself recorded: there the rule's steps are operations
-            raise _sent(record, k, "what is not finite") from inner
+            raise _describe_sent(record, k, "what is not finite") from inner
         except Exception as error:
             note(error, record)
             raise
         if (found := first_bad(sent)) is not None:
-            raise _sent(record, k, found)
+            raise _describe_sent(record, k, found)
         return sent
 
     return pulling
 
 
-def _sent(record: Any, k: int, found: str) -> AnomalyError:
+def _describe_sent(record: Any, k: int, found: str) -> AnomalyError:
     parent = record.parents[k]
     name = parent.name if isinstance(parent, VariableRole) else parent.node_name
     return AnomalyError(

@@ -23,18 +23,18 @@ from ..extending.joint import NOTHING, Gathered, Parts, joint_row, own_result, r
 from ..modes import MODES, modes, noticing
 from ..nodes import versions
 from ..nodes.coercion import plain_array
-from ..nodes.grads import added
-from ..nodes.nodes import NodeRole, VariableRole, new_record, source_of, value_of
+from ..nodes.grads import add_gradients
+from ..nodes.nodes import NodeRole, VariableRole, gradient_target, new_record, value_of
 from ..nodes.records import Record
-from ..nodes.versions import COPY_BYTES, Ghost
+from ..nodes.versions import COPY_BYTES, FreedArray
 from ..numbering import now
-from ..pytree import leaves
+from ..pytree import tree_leaves
 from ..rules.table import Rule
 from . import engine
 from .fingerprints import Fingerprint, checksum, sources_and_made
-from .hooks import called
-from .passes import on_arrays, on_nodes, watched
-from .random_states import reached, states_of
+from .hooks import holder_name
+from .passes import on_arrays, on_nodes, wrap_by_modes
+from .random_states import reachable_generators, states_of
 
 Array = Any
 F = TypeVar("F", bound=Callable[..., Any])
@@ -79,8 +79,8 @@ class Segment:
 
     def __init__(self, f: Any, args: tuple[Any, ...], options: dict[str, Any], generators: Sequence[Any]) -> None:
         self.f, self.first = f, (args, options)
-        self.args, self.options = _own(args), _own(options)
-        self.states = states_of(reached(*generators, f, args, options))
+        self.args, self.options = _copy_argument(args), _copy_argument(options)
+        self.states = states_of(reachable_generators(*generators, f, args, options))
         self.modes, self.start = modes(), now()
         self.fingerprint: Fingerprint = None  # type: ignore[assignment]
 
@@ -92,13 +92,13 @@ class Segment:
         self.states = [state for state in self.states if state.has_changed()]
         several = isinstance(answer, (tuple, list))
         results = list(answer) if several else [answer]
-        roots = [source_of(z) for z in results if isinstance(z, NodeRole)]
+        roots = [gradient_target(z) for z in results if isinstance(z, NodeRole)]
         sources, _ = sources_and_made(roots, self.start)
         if not sources:
             return answer
-        flows = [source_of(z) is not None for z in results]
+        flows = [gradient_target(z) is not None for z in results]
         values = [value_of(x) if isinstance(x, VariableRole) else x.saved[-1] for x in sources]
-        arrays = [own_result(value_of(z), [*values, *leaves([args, options])]) for z in results]
+        arrays = [own_result(value_of(z), [*values, *tree_leaves([args, options])]) for z in results]
         self.fingerprint = Fingerprint(roots, self.start, arrays)
         operands: Gathered = (values, tuple(sources), {}, [])
         return record_results(_row(len(sources)), operands, [self], arrays, several, flows.__getitem__)
@@ -111,13 +111,13 @@ class Segment:
         try:
             for state in self.states:
                 state.write(state.state)
-            answer = self.f(*_own(self.args), **_own(self.options))
+            answer = self.f(*_copy_argument(self.args), **_copy_argument(self.options))
         finally:
             MODES.reset(token)
             for state in before:
                 state.write(state.state)
         results = list(answer) if isinstance(answer, (tuple, list)) else [answer]
-        roots = [source_of(z) for z in results if isinstance(z, NodeRole)]
+        roots = [gradient_target(z) for z in results if isinstance(z, NodeRole)]
         second = Fingerprint(roots, start, [plain_array(value_of(z)) for z in results])
         self.compare(record, second)
         return results
@@ -126,11 +126,11 @@ class Segment:
         """Has one of the nodes that ``f`` reads been written into since? Then there is no need to run it."""
         for source in record.parents:
             value = value_of(source) if isinstance(source, VariableRole) else source.saved[-1]
-            value = value.reference() if type(value) is Ghost else value
-            if where := versions.overwritten(value, self.start):
+            value = value.reference() if type(value) is FreedArray else value
+            if where := versions.writer_since(value, self.start):
                 raise StaleValueError(
                     f"{record.node_name} was checkpointed and would run again, but {where} has overwritten "
-                    f"{called(source)} since. Write a = a * b instead of a *= b there, or give it a copy."
+                    f"{holder_name(source)} since. Write a = a * b instead of a *= b there, or give it a copy."
                 )
 
     def compare(self, record: Record, second: Fingerprint) -> None:
@@ -141,11 +141,11 @@ class Segment:
                 continue
             if source.number > self.start:
                 raise StaleValueError(
-                    f"{name} used {called(source)} when it ran again, which was made or written into since its first "
-                    f"run. What a checkpointed function reads must stay as it is until backward."
+                    f"{name} used {holder_name(source)} when it ran again, which was made or written into since its "
+                    f"first run. What a checkpointed function reads must stay as it is until backward."
                 )
             raise LostGradientError(
-                f"{name} used {called(source)} when it ran again, and not the first time: a checkpointed "
+                f"{name} used {holder_name(source)} when it ran again, and not the first time: a checkpointed "
                 f"function must do the same in both runs. Does it read a counter, or random numbers that it was "
                 f"not given as a Generator?"
             )
@@ -166,13 +166,13 @@ class Segment:
         arrived = g.grads if isinstance(g, Parts) else {0: g}
         roots, seeds = [], []
         for j, z in enumerate(self.again(record)):
-            if j in arrived and source_of(z) is not None:
-                roots.append(source_of(z))
+            if j in arrived and gradient_target(z) is not None:
+                roots.append(gradient_target(z))
                 seeds.append(arrived[j])
         ends = joint_row("results", [f"x{k}" for k in range(len(roots))], joint=lambda g, saved: seeds)
-        root = new_record(ends, tuple(roots), (*[Ghost(np.empty(r.shape, r.dtype)) for r in roots], NOTHING))
-        step = watched((on_nodes if modes().recording else on_arrays)(-1))
-        pairs = dict(engine.pull_back(root, Parts({}), step, add=added, stop=set(record.parents)))
+        root = new_record(ends, tuple(roots), (*[FreedArray(np.empty(r.shape, r.dtype)) for r in roots], NOTHING))
+        step = wrap_by_modes((on_nodes if modes().recording else on_arrays)(-1))
+        pairs = dict(engine.pull_back(root, Parts({}), step, add=add_gradients, stop=set(record.parents)))
         return [pairs.get(source) for source in record.parents]
 
 
@@ -186,12 +186,12 @@ def _row(n: int) -> Rule:
     return _ROWS[n]
 
 
-def _own(x: Any) -> Any:
+def _copy_argument(x: Any) -> Any:
     """An argument that will not change: new lists and dicts, copies of small plain arrays."""
     if type(x) in (tuple, list):
-        return type(x)([_own(v) for v in x])
+        return type(x)([_copy_argument(v) for v in x])
     if type(x) is dict:
-        return {key: _own(v) for key, v in x.items()}
+        return {key: _copy_argument(v) for key, v in x.items()}
     return x.copy() if type(x) is np.ndarray and x.nbytes <= COPY_BYTES else x
 
 
@@ -242,7 +242,7 @@ def checkpointing(strategy: Any = "balanced") -> noticing:
 def forget(strategy: Any, node: Any) -> None:
     """The notice of :func:`checkpointing`: let the record of ``node`` keep as little as the strategy says."""
     record, keep = node._record, modes().keep
-    if versions.overwritten(node._value, record.number - 1):
+    if versions.writer_since(node._value, record.number - 1):
         return  # an operation in place: the operand was in the same memory, and is gone
     saved, extra = list(record.saved), dict(record.extra or {})
     behind = [(p.extra or {}).get("recall", 0) for p in record.parents if type(p) is Record]
@@ -251,9 +251,9 @@ def forget(strategy: Any, node: Any) -> None:
     for k, parent in enumerate(record.parents):
         value = saved[k]
         if type(parent) is Record and "recall" in (parent.extra or {}):
-            if hasattr(value, "size") and type(value) is not Ghost and value.size > keep:
-                saved[k] = Ghost(value)  # the parent has it, or can compute it again
-        elif bound and type(value) is Ghost:  # no derivative needs it, but this value will not come again without
+            if hasattr(value, "size") and type(value) is not FreedArray and value.size > keep:
+                saved[k] = FreedArray(value)  # the parent has it, or can compute it again
+        elif bound and type(value) is FreedArray:  # no derivative needs it, but this value will not come again without
             value = value.reference()
             if value is None:
                 bound = False
@@ -263,6 +263,6 @@ def forget(strategy: Any, node: Any) -> None:
             else:
                 saved[k] = value
     if node.size > keep:
-        saved[-1] = Ghost(node._value) if bound else node._value
+        saved[-1] = FreedArray(node._value) if bound else node._value
     whole = [(array, checksum(array)) for array, _ in extra.get("prints", ())]
     record.saved, record.extra = tuple(saved), {**extra, "recall": steps if bound else 0, "whole": whole}

@@ -6,7 +6,7 @@ of products is one product of longer matrices:
     Σₜ Aₜᵀ Bₜ = Aᵀ B      with A = (A₁; A₂; ...; A_T) and B = (B₁; ...; B_T), one below the other
     Σₜ sum(Bₜ, axis=0) = sum(B, axis=0)
 
-So where a node has many uses, its small contributions are put aside during the pass: the pull keeps Aₜ and Bₜ and sends
+So where a node has many uses, its small contributions are put aside during the pass: the vjp keeps Aₜ and Bₜ and sends
 None. When 64 wait, or the node's turn comes, they are computed together. Measured on a recurrent network of 100 steps,
 8 × 32 units: the backward pass takes 0.88 times as long. The order of summation differs from that of single products,
 and with it the last bits of the sum.
@@ -27,7 +27,7 @@ TERMS = 64  # at most this many wait: they stay in memory until then
 SMALL = 4096  # elements: larger products are as fast alone
 SINGLE = np.dtype(np.float32)
 MATMUL, ADD = RULES[np.matmul], RULES[np.add]
-GATHERED = {MATMUL: MATMUL.pulls, ADD: ADD.pulls}  # as in the table: a user's own rule is not put aside
+GATHERED = {MATMUL: MATMUL.vjps, ADD: ADD.vjps}  # as in the table: a user's own rule is not put aside
 
 
 class Waiting:
@@ -43,12 +43,12 @@ class Waiting:
     def add_up(self) -> None:
         """Add what waits to ``part``."""
         if self.b:
-            new = self.joined()
+            new = self.join()
             self.part = new if self.part is None else np.add(self.part, new, out=new)
             self.a.clear()
             self.b.clear()
 
-    def joined(self) -> Array:
+    def join(self) -> Array:
         """What waits, as one array."""
         raise NotImplementedError
 
@@ -75,7 +75,7 @@ class Products(Waiting):
         if len(self.b) == TERMS:
             self.add_up()
 
-    def joined(self) -> Array:
+    def join(self) -> Array:
         """Their sum."""
         return product(np.concatenate(self.a).T, np.concatenate(self.b))
 
@@ -91,7 +91,7 @@ class Sums(Waiting):
         if len(self.b) == TERMS:
             self.add_up()
 
-    def joined(self) -> Array:
+    def join(self) -> Array:
         """Their sum. NumPy adds rows one after the other, which loses precision in float32 for many rows."""
         rows = np.concatenate(self.b)
         return np.add.reduce(rows, 0, np.float64).astype(rows.dtype, copy=False)
@@ -106,21 +106,21 @@ class Gathering:
         self.many = {r for r, n in more.items() if n >= MANY and len(r.shape) in (1, 2)}
         self.waiting: dict[Any, Waiting] = {}
 
-    def pulls(self, record: Any, g: Array, pulls: Any) -> Any:
-        """The pulls of a record of :data:`GATHERED`. One may be replaced by a pull that puts aside and sends None."""
+    def vjps(self, record: Any, g: Array, vjps: Any) -> Any:
+        """The vjps of a record of :data:`GATHERED`. One may be replaced by a vjp that puts aside and sends None."""
         if type(g) is not np.ndarray or g.size > SMALL or not (g.dtype is DOUBLE or g.dtype is SINGLE):
-            return pulls
+            return vjps
         (p, q), (x, y) = record.parents, record.saved[:2]
         if record.rule is ADD:
             if q in self.many and y.shape == g.shape[1:] and g.ndim == 2:
-                return pulls[0], self.of(q, Sums).put_aside
+                return vjps[0], self.of(q, Sums).put_aside
             if p in self.many and x.shape == g.shape[1:] and g.ndim == 2:
-                return self.of(p, Sums).put_aside, pulls[1]
+                return self.of(p, Sums).put_aside, vjps[1]
         elif q in self.many and y.ndim == 2 and small(x, g):
-            return pulls[0], self.of(q, Products).from_right
+            return vjps[0], self.of(q, Products).from_right
         elif p in self.many and x.ndim == 2 and small(y, g):
-            return self.of(p, Products).from_left, pulls[1]
-        return pulls
+            return self.of(p, Products).from_left, vjps[1]
+        return vjps
 
     def of(self, record: Any, kind: Any) -> Any:
         """Where the contributions to ``record`` are put."""
@@ -128,7 +128,7 @@ class Gathering:
             self.waiting[record] = kind()
         return self.waiting[record]
 
-    def settled(self, pair: tuple[Any, Array | None]) -> tuple[Any, Any]:
+    def settle(self, pair: tuple[Any, Array | None]) -> tuple[Any, Any]:
         """A record with its whole gradient, given the part that was not put aside (None: everything was)."""
         if pair[0] not in self.waiting:
             return pair

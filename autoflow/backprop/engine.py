@@ -37,10 +37,10 @@ knows nothing of arrays. A graph is made of *records*, and each has
 
 Whoever starts a pass brings two functions:
 
-    ``step((record, g))``  -> ``g, pulls, saved, kept``: the gradient as the record shall see it, one function per
-                         parent, what they saved (``pull(g, saved)`` is what the record sends to that parent),
+    ``step((record, g))``  -> ``g, vjps, saved, kept``: the gradient as the record shall see it, one function per
+                         parent, what they saved (``vjp(g, saved)`` is what the record sends to that parent),
                          and the pair that shall remain in the answer for this record, or None
-    ``add(a, b)``        the sum of two contributions, or of whatever else the pulls return
+    ``add(a, b)``        the sum of two contributions, or of whatever else the vjps return
 
 The rest is bookkeeping, in tables that belong to the pass: records are only read, so passes on the same graph may
 be nested, or run at the same time.
@@ -56,7 +56,7 @@ Gradient = Any  # anything that adds: a float, an array, or a node (for second d
 Record = Any  # anything with ``parents``
 
 
-def count_more(root: Record, stop: Collection[Record] = ()) -> dict[Record, int]:
+def count_extra_uses(root: Record, stop: Collection[Record] = ()) -> dict[Record, int]:
     """Count, for every ancestor of ``root`` with several consuming edges, those beyond the first.
 
     In ``z = x*x + x`` the record ``x`` has three edges, two into the product and one into the sum, so the answer is
@@ -80,7 +80,7 @@ def count_more(root: Record, stop: Collection[Record] = ()) -> dict[Record, int]
 
 def topological(root: Record) -> list[Record]:
     """``root`` and its ancestors, each after all of its consumers, breadth first."""
-    waiting = count_more(root)
+    waiting = count_extra_uses(root)
     order = [root]
     for record in order:
         for parent in record.parents:
@@ -110,8 +110,8 @@ def pull_back(
     with a set of visited records is wrong: in ``a = x*x; out = a + a*x`` it processes ``a`` before the product has
     sent its part. There is no recursion, so a graph may be a million records deep.
 
-    Records in ``stop`` count as leaves. ``more`` is what :func:`count_more` returned, if the caller has it already; the
-    pass uses it up.
+    Records in ``stop`` count as leaves. ``more`` is what :func:`count_extra_uses` returned, if the caller has it;
+    the pass uses it up.
 
     The example at the top of this file again:
 
@@ -130,20 +130,20 @@ def pull_back(
     if root in stop:
         return [(root, seed)]
     if more is None:
-        more = count_more(root, stop)
+        more = count_extra_uses(root, stop)
     partial: dict[Record, Gradient] = {}  # sums that still wait for contributions
     queue: list[Any] = [(root, seed)]
     for place, pair in enumerate(queue):
         parents = pair[0].parents
         if not parents:
             continue  # a leaf: nothing to send; its pair stays
-        g, pulls, saved, queue[place] = step(pair)
+        g, vjps, saved, queue[place] = step(pair)
         k = -1  # counted by hand: zip and enumerate take 0.1 µs per record
         for parent in parents:
             k += 1
             if parent is None:
                 continue
-            sent = pulls[k](g, saved)
+            sent = vjps[k](g, saved)
             if parent in more:
                 if parent in partial:
                     sent = add(sent, partial.pop(parent))

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..nodes.nodes import VariableRole
-from ..nodes.versions import Ghost
+from ..nodes.versions import FreedArray
 
 Array = Any
 PLAIN = (int, float, complex, bool, str, type(None), slice, type(...), np.generic)
@@ -62,7 +62,7 @@ class Fingerprint:
         for k, x in enumerate(record.saved[:-1]):
             if k < n and record.parents[k] is not None:
                 continue
-            if type(x) is Ghost:
+            if type(x) is FreedArray:
                 array = x.reference()
                 self.fleeting.append(checksum(array) if type(array) is np.ndarray else None)
             else:

@@ -16,11 +16,20 @@ from typing import Any
 
 import numpy as np
 
-from ..backends.registry import FAMILIES
+from ..backends.registry import NODE_TYPES
 from ..errors import GradientShapeError, lost
 from ..modes import noticing
-from ..nodes.grads import fitted
-from ..nodes.nodes import NodeRole, VariableRole, constant_on, node_on, read_only, record_of, source_of, value_of
+from ..nodes.grads import cast_gradient
+from ..nodes.nodes import (
+    NodeRole,
+    VariableRole,
+    constant_from,
+    current_record,
+    gradient_target,
+    operation_from,
+    read_only,
+    value_of,
+)
 from ..nodes.records import Record
 
 Hook = Callable[[Any], Any]
@@ -87,7 +96,7 @@ def register_hook(node: Any, hook: Hook) -> Handle:
     check_callable(hook)
     if isinstance(node, VariableRole):
         return Handle(leaf_hooks_of(node).before, hook)
-    record = record_of(node)
+    record = current_record(node)
     if record is None:
         raise lost(f"{node.name} is a {type(node).__name__}: no gradient flows to it, its hook would never be called")
     if "hooks" not in (record.extra or {}):
@@ -149,25 +158,26 @@ def leaf_hooks(holder: Any, when: str) -> list[Callable[[Any], Any]]:
     return list(getattr(found, when).values()) if found is not None and found.variable() is holder else []
 
 
-def hooked(holder: Any, g: Any, hooks: Collection[Callable[[Any], Any]]) -> Any:
+def run_hooks(holder: Any, g: Any, hooks: Collection[Callable[[Any], Any]]) -> Any:
     """The gradient of ``holder`` (a Variable or a record) after its hooks, each of which may replace it."""
     if not hooks:
         return g
     number = isinstance(g, np.generic)
-    g = fitted(np.asarray(g) if number else g, holder.dtype)
+    g = cast_gradient(np.asarray(g) if number else g, holder.dtype)
     for hook in hooks:
         new = hook(for_hook(g))
         if new is None:
             continue
         if not (isinstance(g, NodeRole) and isinstance(new, NodeRole)):
             new = value_of(new)
-            new = new.copy() if type(new) in FAMILIES else np.array(new, holder.dtype)
-            new = constant_on(new, g.family) if isinstance(g, NodeRole) else new
+            new = new.copy() if type(new) in NODE_TYPES else np.array(new, holder.dtype)
+            new = constant_from(new, g.family) if isinstance(g, NodeRole) else new
         if new.shape != holder.shape:
             raise GradientShapeError(
-                f"a hook of {called(holder)} returned shape {new.shape} in place of a gradient of shape {holder.shape}"
+                f"a hook of {holder_name(holder)} returned shape {new.shape} "
+                f"in place of a gradient of shape {holder.shape}"
             )
-        g = fitted(new, holder.dtype)
+        g = cast_gradient(new, holder.dtype)
     return g[()] if number and type(g) is np.ndarray else g
 
 
@@ -177,9 +187,9 @@ def for_hook(g: Any) -> Any:
     value = read_only(value) if type(value) is np.ndarray else value.copy()  # other array types have no such flag
     if not isinstance(g, NodeRole):
         return value
-    return constant_on(value, g.family) if (record := source_of(g)) is None else node_on(value, record)
+    return constant_from(value, g.family) if (record := gradient_target(g)) is None else operation_from(value, record)
 
 
-def called(holder: Any) -> str:
+def holder_name(holder: Any) -> str:
     """The name of the node that a Variable or a record stands for."""
     return str(holder.name if isinstance(holder, VariableRole) else holder.node_name)

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from ..modes import switched
-from ..rules.pulls import conjugated, vjp_by_position
 from ..rules.shapes import sum_to
 from ..rules.table import Rule
+from ..rules.vjps import conjugate_vjp, vjp_by_position
 
 
 def safe_masking(function: Any = None) -> Any:
@@ -38,37 +38,37 @@ def safe_masking(function: Any = None) -> Any:
     return switched(safe_masking=True) if function is None else switched(safe_masking=True)(function)
 
 
-def masking(step: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """The engine's ``step``, with the pulls of elementwise rows replaced; each is made once in a pass."""
+def wrap_step(step: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The engine's ``step``, with the vjps of elementwise rows replaced; each is made once in a pass."""
     made: dict[tuple[Rule, str], tuple[Any, ...]] = {}
 
     def masked_step(pair: tuple[Any, Any]) -> Any:
         record = pair[0]
-        g, pulls, saved, kept = step(pair)
+        g, vjps, saved, kept = step(pair)
         rule = record.rule
         if not rule.elementwise or rule.joint is not None:
-            return g, pulls, saved, kept
+            return g, vjps, saved, kept
         kind = "number" if type(g) is np.float64 else saved[-1].dtype.kind
         if (rule, kind) not in made:
-            made[rule, kind] = tuple([masked(rule, k, kind) for k in range(len(rule.reads))])
+            made[rule, kind] = tuple([masked_vjp(rule, k, kind) for k in range(len(rule.reads))])
         return g, made[rule, kind], saved, kept
 
     return masked_step
 
 
-def masked(rule: Rule, k: int, kind: str) -> Any:
-    """The pull of operand k that keeps zeros: before the sum over what was broadcast, where a NaN would spread."""
+def masked_vjp(rule: Rule, k: int, kind: str) -> Any:
+    """The vjp of operand k that keeps zeros: before the sum over what was broadcast, where a NaN would spread."""
     reads = rule.reads[k]
     if reads is None:
         return None
     if kind == "number":
-        quick: Any = rule.pulls_0d[k]
+        quick: Any = rule.scalar_vjps[k]
         return lambda g, saved: quick(g, saved) if g != 0 else np.float64(0)
     unsummed = vjp_by_position(rule.derivatives[rule.names[k]], reads)
     if kind == "c" and rule.holomorphic:
-        unsummed = conjugated(unsummed)
+        unsummed = conjugate_vjp(unsummed)
 
-    def pull(g: Any, saved: tuple[Any, ...]) -> Any:
+    def vjp(g: Any, saved: tuple[Any, ...]) -> Any:
         return sum_to(np.where(g == 0, 0, unsummed(g, saved)), saved[k].shape)
 
-    return pull
+    return vjp

@@ -5,7 +5,7 @@ The engine hands each record its gradient and asks how to run its row. :func:`on
 gradient can be differentiated again. It is the same row.
 
 What few records need (hooks, values to be computed again, watched plain arrays) is in their ``extra``, which is None
-for all others. :func:`attended` is called only where there is one, so the others pay nothing.
+for all others. :func:`check_and_run_hooks` is called only where there is one, so the others pay nothing.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from typing import Any
 
 import numpy as np
 
-from ..backends.registry import FAMILIES
+from ..backends.registry import NODE_TYPES
 from ..errors import GradientShapeError, SeedError, lost
 from ..lazy import later
 from ..modes import modes, switched
 from ..nodes import versions
-from ..nodes.grads import added, alike, fitted
-from ..nodes.nodes import NodeRole, VariableRole, constant_on, node_on, source_of, value_of
+from ..nodes.grads import add_gradients, as_gradient_like, cast_gradient
+from ..nodes.nodes import NodeRole, VariableRole, constant_from, gradient_target, operation_from, value_of
 from ..nodes.records import Record
 from . import engine, reuse
 from .deferred_products import GATHERED, MANY, Gathering
-from .hooks import LEAF_HOOKS, called, hooked, leaf_hooks
+from .hooks import LEAF_HOOKS, holder_name, leaf_hooks, run_hooks
 from .quietly import quietly
-from .saved_values import check, recalled
+from .saved_values import check, recall_saved
 
 Array = Any
 LOCK = RLock()  # adding gradients may run code of the user (a node with hooks), which may run another pass
@@ -59,36 +59,38 @@ def backward(root: Any, seed: Any = None, *, create_graph: bool = False, keep_gr
     if keep_grads not in (None, True, False):
         raise TypeError(f"keep_grads is None (small gradients), True (all) or False (none), not {keep_grads!r}")
     limit = modes().keep if keep_grads is None else None if keep_grads else -1
-    pairs = pull_back(root, seed, create_graph=create_graph, limit=limit)
+    pairs = run_pass(root, seed, create_graph=create_graph, limit=limit)
     with LOCK:
-        grads = [g if type(holder) is Record else accumulated(holder, g) for holder, g in pairs]
+        grads = [g if type(holder) is Record else accumulate(holder, g) for holder, g in pairs]
         # One call in C for all: not even KeyboardInterrupt leaves some gradients set and others not.
-        list(map(setattr, [holder for holder, _ in pairs], repeat("_sent"), grads))
+        list(map(setattr, [holder for holder, _ in pairs], repeat("_raw_grad"), grads))
     if LEAF_HOOKS:
         for holder, _ in pairs:
             for hook in leaf_hooks(holder, "after"):
                 hook(holder)
 
 
-def accumulated(variable: Any, g: Array) -> Array:
+def accumulate(variable: Any, g: Array) -> Array:
     """What a Variable's gradient becomes when ``g`` arrives."""
-    old = getattr(variable, "_sent", None)
-    old = getattr(variable, "_grad", None) if old is None else old
+    old = getattr(variable, "_raw_grad", None)
+    old = getattr(variable, "_shown_grad", None) if old is None else old
     if old is None and (type(g) is np.ndarray or not isinstance(g, NodeRole)):
         return g
     if not isinstance(g, NodeRole) and not isinstance(old, NodeRole):
-        return quietly(added, old, g)  # backward does not warn
+        return quietly(add_gradients, old, g)  # backward does not warn
     # Of a pass with create_graph: the sum is part of the graph, whatever the mode.
-    return switched(recording=True).call(quietly, lambda: fitted(g if old is None else added(old, g), variable.dtype))
+    return switched(recording=True).call(
+        quietly, lambda: cast_gradient(g if old is None else add_gradients(old, g), variable.dtype)
+    )
 
 
-def pull_back(
+def run_pass(
     root: Any, seed: Any = None, *, create_graph: bool = False, stop: Collection[Any] = (), limit: int | None = -1
 ) -> list[tuple[Any, Array]]:
     """The engine's pass from ``root``: pairs (leaf, gradient), and (record, gradient) of at most ``limit`` elements."""
     if not isinstance(root, NodeRole):
         raise lost(f"backward starts from a recorded node, not from {type(root).__name__} {str(root)[:60]}")
-    record = source_of(root)
+    record = gradient_target(root)
     if record is None:
         frozen = " frozen" if isinstance(root, VariableRole) else ""
         raise lost(
@@ -103,16 +105,16 @@ def pull_back(
 
 def pull_back_nodes(record: Record, g: Array, limit: int | None, stop: Collection[Any]) -> list[tuple[Any, Array]]:
     """The pass on nodes, which is itself recorded."""
-    return finished(engine.pull_back(record, g, watched(on_nodes(limit)), stop=stop), stop)
+    return apply_leaf_hooks(engine.pull_back(record, g, wrap_by_modes(on_nodes(limit)), stop=stop), stop)
 
 
 def pull_back_arrays(record: Record, g: Array, limit: int | None, stop: Collection[Any]) -> list[tuple[Any, Array]]:
     """The pass on plain arrays. Products are put aside if a node has many uses and no mode watches each of them."""
-    more = engine.count_more(record, stop)
+    more = engine.count_extra_uses(record, stop)
     gathering = Gathering(more) if more and max(more.values()) >= MANY and not is_watched() else None
-    step = watched(on_arrays(limit, gathering=gathering))
-    pairs = engine.pull_back(record, g, step, add=reuse.joined, stop=stop, more=more)
-    return finished(pairs if gathering is None else [gathering.settled(pair) for pair in pairs], stop)
+    step = wrap_by_modes(on_arrays(limit, gathering=gathering))
+    pairs = engine.pull_back(record, g, step, add=reuse.add_in_place, stop=stop, more=more)
+    return apply_leaf_hooks(pairs if gathering is None else [gathering.settle(pair) for pair in pairs], stop)
 
 
 def is_watched() -> bool:
@@ -121,16 +123,16 @@ def is_watched() -> bool:
     return switches.anomaly or switches.safe_masking or switches.around is not None
 
 
-def watched(step: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def wrap_by_modes(step: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """``step``, wrapped by the modes that are on: anomaly mode checks every gradient, safe_masking keeps zeros."""
     if modes().around is not None:
         step = modes().around(step)
     if modes().safe_masking:
-        step = later("autoflow.backprop.masking:masking")(step)
-    return later("autoflow.backprop.anomaly:watching")(step) if modes().anomaly else step
+        step = later("autoflow.backprop.masking:wrap_step")(step)
+    return later("autoflow.backprop.anomaly:wrap_step")(step) if modes().anomaly else step
 
 
-def finished(pairs: list[tuple[Any, Any]], stop: Collection[Any]) -> list[tuple[Any, Any]]:
+def apply_leaf_hooks(pairs: list[tuple[Any, Any]], stop: Collection[Any]) -> list[tuple[Any, Any]]:
     """The engine's answer after the hooks of leaves: of all Variables or, if there was a stop set, of those in it."""
     if modes().anomaly:
         later("autoflow.backprop.anomaly:check_sums")(pairs)
@@ -140,7 +142,7 @@ def finished(pairs: list[tuple[Any, Any]], stop: Collection[Any]) -> list[tuple[
         asked = [(holder, () if type(holder) is Record else leaf_hooks(holder, "before")) for holder, _ in pairs]
     else:
         return pairs
-    return [(holder, hooked(holder, g, hooks)) for (holder, hooks), (_, g) in zip(asked, pairs, strict=True)]
+    return [(holder, run_hooks(holder, g, hooks)) for (holder, hooks), (_, g) in zip(asked, pairs, strict=True)]
 
 
 def checked_seed(root: Any, seed: Any, create_graph: bool) -> Any:
@@ -165,11 +167,11 @@ def checked_seed(root: Any, seed: Any, create_graph: bool) -> Any:
     if seed.dtype.kind not in "biufc":
         raise SeedError(f"the seed is {seed.dtype}: it is dL/d({root.name}), one number per element")
     if create_graph:
-        return seed if isinstance(seed, NodeRole) else constant_on(alike(seed, value), root.family)
+        return seed if isinstance(seed, NodeRole) else constant_from(as_gradient_like(seed, value), root.family)
     seed = value_of(seed)
     if seed.dtype.kind == "c" != value.dtype.kind:
         raise SeedError(f"the seed is complex, but {root.name} is {value.dtype}")
-    return value.dtype.type(seed) if not value.ndim and type(value) is np.ndarray else alike(seed, value)
+    return value.dtype.type(seed) if not value.ndim and type(value) is np.ndarray else as_gradient_like(seed, value)
 
 
 def on_arrays(limit: int | None, hooks: bool = True, gathering: Gathering | None = None) -> Callable[[Any], Any]:
@@ -181,29 +183,29 @@ def on_arrays(limit: int | None, hooks: bool = True, gathering: Gathering | None
 
     def step(pair: tuple[Any, Any]) -> Any:
         if waiting and pair[0] in waiting:
-            pair = gathering.settled(pair)  # type: ignore[union-attr]
+            pair = gathering.settle(pair)  # type: ignore[union-attr]
         record, g = pair
         saved, rule = record.saved, record.rule
         if gathering is not None and (rule.joint is not None or (record.extra is not None and "hooks" in record.extra)):
             gathering.add_up()
         if record.extra is not None or record.number < versions.latest[0]:
-            g, saved, pair = attended(record, g, again, hooks)
+            g, saved, pair = check_and_run_hooks(record, g, again, hooks)
         if type(g) is number and rule.joint is None:  # 0-d: nothing broadcasts, and np.float64 is ten times faster
-            return g, rule.pulls_0d, saved, pair if keep_numbers else None
-        pulls = rule.pulls
+            return g, rule.scalar_vjps, saved, pair if keep_numbers else None
+        vjps = rule.vjps
         if g.dtype is not DOUBLE or saved[-1].dtype is not DOUBLE:  # mostly both are float64: nothing to round
             dtype = saved[-1].dtype
-            g = fitted(g, dtype)
+            g = cast_gradient(g, dtype)
             if dtype.kind == "c":
-                pulls = rule.complex_pulls()
+                vjps = rule.complex_vjps()
         kept = pair if limit is None or g.size <= limit else None
         if rule.joint is not None:
             return g, picks(record), switched(recording=False).call(all_at_once, record, g, saved), kept
-        if gathering is not None and GATHERED.get(rule) is pulls:
-            return g, gathering.pulls(record, g, pulls), saved, kept
-        if kept is None and g is pair[1] and g.size > reuse.LARGE and pulls is rule.pulls and reuse.free_to_write(pair):
-            pulls = reuse.overwriting(rule) or pulls
-        return g, pulls, saved, kept
+        if gathering is not None and GATHERED.get(rule) is vjps:
+            return g, gathering.vjps(record, g, vjps), saved, kept
+        if kept is None and g is pair[1] and g.size > reuse.LARGE and vjps is rule.vjps and reuse.free_to_write(pair):
+            vjps = reuse.vjps_in_place(rule) or vjps
+        return g, vjps, saved, kept
 
     return step
 
@@ -216,27 +218,27 @@ def on_nodes(limit: int | None, hooks: bool = True) -> Callable[[Any], Any]:
         record, g = pair
         saved = record.saved
         if record.extra is not None or record.number < versions.latest[0]:
-            g, saved, pair = attended(record, g, again, hooks)
+            g, saved, pair = check_and_run_hooks(record, g, again, hooks)
         rule, saved = record.rule, as_nodes(record, saved)
         if g.dtype != record.dtype:
-            g = fitted(g, record.dtype)
+            g = cast_gradient(g, record.dtype)
         kept = pair if limit is None or g.size <= limit else None
         if rule.joint is not None:
             return g, picks(record), all_at_once(record, g, saved), kept
-        return g, (rule.complex_pulls() if record.dtype.kind == "c" else rule.pulls), saved, kept
+        return g, (rule.complex_vjps() if record.dtype.kind == "c" else rule.vjps), saved, kept
 
     return step
 
 
-def attended(record: Record, g: Any, again: dict[Record, Array], with_hooks: bool) -> tuple[Any, Any, Any]:
+def check_and_run_hooks(record: Record, g: Any, again: dict[Record, Array], with_hooks: bool) -> tuple[Any, Any, Any]:
     """What few records need before their row runs. Returns g, ``saved``, and the new pair (record, g)."""
     check(record)
     saved, extra = record.saved, record.extra
     if extra is not None:
         if with_hooks and (hooks := extra.get("hooks")):
-            g = hooked(record, g, list(hooks.values()))
+            g = run_hooks(record, g, list(hooks.values()))
         if "recall" in extra:
-            saved = recalled(record, again)
+            saved = recall_saved(record, again)
     return g, saved, (record, g)
 
 
@@ -244,8 +246,8 @@ def as_nodes(record: Record, saved: Any) -> tuple[Any, ...]:
     """``saved`` with nodes where gradients flow: the operands', and the record's own result."""
     saved = list(saved)
     for k, parent in enumerate((*record.parents, *[None] * (len(saved) - len(record.parents) - 1), record)):
-        if parent is not None and (type(saved[k]) in FAMILIES or isinstance(saved[k], np.generic)):
-            saved[k] = parent if isinstance(parent, VariableRole) else node_on(saved[k], parent)
+        if parent is not None and (type(saved[k]) in NODE_TYPES or isinstance(saved[k], np.generic)):
+            saved[k] = parent if isinstance(parent, VariableRole) else operation_from(saved[k], parent)
     return tuple(saved)
 
 
@@ -286,13 +288,13 @@ def all_at_once(record: Record, g: Any, saved: tuple[Any, ...]) -> list[Any]:
         elif not hasattr(sent[k], "dtype"):
             sent[k] = np.asarray(sent[k], dtype)
         if sent[k].shape != shape:
-            name = called(parent)
+            name = holder_name(parent)
             raise GradientShapeError(
                 f"grad_fn of {record.node_name} returned shape {sent[k].shape} for operand {k} ({name}), "
                 f"whose shape is {shape}"
             )
         if not isinstance(sent[k], NodeRole):
-            sent[k] = fitted(sent[k], dtype)
+            sent[k] = cast_gradient(sent[k], dtype)
     return sent
 
 
@@ -301,7 +303,7 @@ def send(record: Record, g: Any) -> tuple[Any, ...]:
     recorded = isinstance(g, NodeRole)
     if not recorded:
         value = record.saved[-1]
-        family = FAMILIES.get(value.library if type(value) is versions.Ghost else type(value))
+        family = NODE_TYPES.get(value.library if type(value) is versions.FreedArray else type(value))
         if not hasattr(g, "dtype"):
             g = np.asarray(g, record.dtype)
         if family is not None and type(g) is np.ndarray:
@@ -310,12 +312,12 @@ def send(record: Record, g: Any) -> tuple[Any, ...]:
         raise GradientShapeError(f"{record!r} wants a gradient of shape {record.shape}, not {g.shape}")
 
     def pulled(pair: tuple[Record, Any]) -> list[Any]:
-        g, pulls, saved, _ = watched((on_nodes if recorded else on_arrays)(-1, hooks=False))(pair)
-        return [None if p is None else pull(g, saved) for p, pull in zip(record.parents, pulls, strict=True)]
+        g, vjps, saved, _ = wrap_by_modes((on_nodes if recorded else on_arrays)(-1, hooks=False))(pair)
+        return [None if p is None else vjp(g, saved) for p, vjp in zip(record.parents, vjps, strict=True)]
 
     sent = quietly(pulled, (record, g))
     made: list[Any] = [np.asarray(s) if isinstance(s, np.generic) else s for s in sent]
-    return tuple([s.copy() if type(s) in FAMILIES else s for s in made])
+    return tuple([s.copy() if type(s) in NODE_TYPES else s for s in made])
 
 
 def zero_grad(node: Any) -> None:
@@ -328,5 +330,5 @@ def zero_grad(node: Any) -> None:
     >>> print(x.grad)
     None
     """
-    if source_of(node) is not None or isinstance(node, VariableRole):
+    if gradient_target(node) is not None or isinstance(node, VariableRole):
         node.grad = None

@@ -57,7 +57,7 @@ def is_generator(x: Any) -> bool:
     return isinstance(x, (np.random.Generator, np.random.BitGenerator, np.random.RandomState, random.Random))
 
 
-def reached(*roots: Any) -> list[Any]:
+def reachable_generators(*roots: Any) -> list[Any]:
     """NumPy's and Python's own generators, and all that can be reached from ``roots``."""
     found: dict[int, Any] = {id(x): x for x in (np.random, random)}
     queue = [x for x in roots if not isinstance(x, ATOMS)]
@@ -80,7 +80,7 @@ def _referents(x: Any) -> Iterator[Any]:
         yield from (x.__closure__, x.__defaults__, x.__kwdefaults__, x.__dict__)
         if not _of_library(x.__module__):
             names = set(_names_in(x.__code__))
-            yield from _named(x.__globals__, names)
+            yield from _objects_named(x.__globals__, names)
     elif isinstance(x, type):
         if not _of_library(x.__module__):
             yield from (*x.__mro__, *vars(x).values())
@@ -101,14 +101,14 @@ def _of_library(module: str | None) -> bool:
     return str(module).partition(".")[0] in LIBRARIES  # Cython has types whose module is no text
 
 
-def _named(namespace: dict[str, Any], names: set[str]) -> Iterator[Any]:
+def _objects_named(namespace: dict[str, Any], names: set[str]) -> Iterator[Any]:
     """What code may mean by these names, also behind modules: ``config.rng``."""
     for name in names & namespace.keys():
         value = namespace[name]
         if not isinstance(value, types.ModuleType):
             yield value
         elif not _of_library(value.__name__) and value.__dict__ is not namespace:
-            yield from _named(value.__dict__, names - {name})
+            yield from _objects_named(value.__dict__, names - {name})
 
 
 def _names_in(code: types.CodeType) -> Iterator[str]:

@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from ..nodes.grads import HALF, added
+from ..nodes.grads import HALF, add_gradients
 from ..rules import RULES
-from ..rules.pulls import Pull
 from ..rules.shapes import sum_to
 from ..rules.table import Rule
+from ..rules.vjps import VJP
 from . import engine
 
 Array = Any
@@ -32,30 +32,30 @@ LARGE = 16_384  # elements: it pays from 128 KB
 
 # -- which rows can: those that send every operand g times something that was kept, or -g
 
-OVER_G: dict[Any, Pull] = {  # what is sent to the last operand, written over g
+OVER_G: dict[Any, VJP] = {  # what is sent to the last operand, written over g
     np.multiply: lambda g, saved: np.multiply(g, saved[0], out=g),
     np.exp: lambda g, saved: np.multiply(g, saved[-1], out=g),
     np.negative: lambda g, saved: np.negative(g, out=g),
 }
-MADE: dict[Rule, tuple[Any, Any]] = {}  # row -> its pulls as they are in the table, and those that write over g
+MADE: dict[Rule, tuple[Any, Any]] = {}  # row -> its vjps as they are in the table, and those that write over g
 
 
-def overwriting(rule: Rule) -> tuple[Pull | None, ...] | None:
-    """The pulls of ``rule``, that of the last operand writing over g; None for all rows but those of :data:`OVER_G`.
+def vjps_in_place(rule: Rule) -> tuple[VJP | None, ...] | None:
+    """The vjps of ``rule``, that of the last operand writing over g; None for all rows but those of :data:`OVER_G`.
 
     ``x - y`` is not among them: it sends g itself to x, so g must stay as it is. If the user has given a row other
     derivatives, they are not replaced.
     """
-    pulls, writing = MADE.get(rule, (None, None))
-    return writing if pulls is rule.pulls else None
+    vjps, writing = MADE.get(rule, (None, None))
+    return writing if vjps is rule.vjps else None
 
 
-def _made(rule: Rule, over: Pull) -> tuple[Any, Any]:
+def _build_vjps(rule: Rule, over: VJP) -> tuple[Any, Any]:
     k = rule.operands - 1
-    return rule.pulls, (*rule.pulls[:k], lambda g, saved: sum_to(over(g, saved), saved[k].shape))
+    return rule.vjps, (*rule.vjps[:k], lambda g, saved: sum_to(over(g, saved), saved[k].shape))
 
 
-MADE.update({RULES[function]: _made(RULES[function], over) for function, over in OVER_G.items()})
+MADE.update({RULES[function]: _build_vjps(RULES[function], over) for function, over in OVER_G.items()})
 
 
 # -- when they may
@@ -70,7 +70,7 @@ def free_to_write(pair: tuple[Any, Array]) -> bool:
     return type(g) is np.ndarray and g.base is None and g.flags.carray and getrefcount(g) <= IN_STEP
 
 
-def joined(a: Array, b: Array) -> Array:
+def add_in_place(a: Array, b: Array) -> Array:
     """a + b, in the memory of one of them if the pass alone holds it. Only the engine itself may call it."""
     if type(a) is np.float64:  # in graphs of numbers there are many sums
         return a + b
@@ -78,12 +78,12 @@ def joined(a: Array, b: Array) -> Array:
         return b if a is None else a
     if type(a) is np.ndarray and a.size > LARGE and type(b) is np.ndarray and a.shape == b.shape:
         if a.dtype != b.dtype or a.dtype == HALF or not (a.flags.carray and b.flags.carray):
-            return added(a, b)
+            return add_gradients(a, b)
         if getrefcount(a) <= IN_SUM[0] and a.base is None:
             return np.add(a, b, out=a)
         if getrefcount(b) <= IN_SUM[1] and b.base is None:
             return np.add(a, b, out=b)
-    return added(a, b)
+    return add_gradients(a, b)
 
 
 class Toy:
@@ -93,7 +93,7 @@ class Toy:
         self.parents = parents
 
 
-def counted() -> tuple[int, tuple[int, int]]:
+def calibrate_counts() -> tuple[int, tuple[int, int]]:
     """How many references a step sees on an array that only the pass holds, and a sum on its two; 0 if not certain."""
     if sys.gettrace() or sys.getprofile() or not getattr(sys, "_is_gil_enabled", lambda: True)():
         return 0, (0, 0)  # a debugger that looks at variables holds them too: the count would be too high
@@ -122,4 +122,4 @@ def counted() -> tuple[int, tuple[int, int]]:
     return in_step[0], in_sum[0]
 
 
-IN_STEP, IN_SUM = counted()
+IN_STEP, IN_SUM = calibrate_counts()

@@ -1,7 +1,7 @@
 """Values that derivatives read: check that they have not changed, and compute again those that were not kept.
 
-Under ``af.checkpointing`` a record keeps no value, but a Ghost of it. A pass that needs one computes it, once, from the
-nearest values that were kept.
+Under ``af.checkpointing`` a record keeps no value, but a FreedArray of it. A pass that needs one computes it, once,
+from the nearest values that were kept.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Any
 from ..errors import StaleValueError
 from ..lazy import later
 from ..nodes import versions
-from ..nodes.records import Record, live
-from ..nodes.versions import Ghost
-from .hooks import called
+from ..nodes.records import Record, needs_grad
+from ..nodes.versions import FreedArray
+from .hooks import holder_name
 
 Array = Any
 
@@ -35,9 +35,9 @@ def check(record: Record) -> None:
             )
     if since >= versions.latest[0]:
         return
-    for k in rule.keeps(live(record)):
+    for k in rule.must_save(needs_grad(record)):
         value = record.saved[k]
-        if where := versions.overwritten(value, since):
+        if where := versions.writer_since(value, since):
             name = "its result" if k == len(record.saved) - 1 else _name_of(record, k)
             raise StaleValueError(
                 f"the derivative of {record.node_name} needs the value of {name}, which {where} has overwritten since. "
@@ -53,11 +53,11 @@ def watched_arrays(extra: dict[str, Any]) -> Iterator[tuple[Array, Any, Callable
         yield from ((array, mark, checksum) for array, mark in whole)
 
 
-def recalled(record: Record, again: dict[Record, Array]) -> tuple[Any, ...]:
+def recall_saved(record: Record, again: dict[Record, Array]) -> tuple[Any, ...]:
     """``record.saved`` with all that its derivatives read. ``again``: what this pass has computed again so far."""
     saved, n = list(record.saved), len(record.parents)
-    for k in record.rule.keeps(live(record)):
-        if type(saved[k]) is Ghost:
+    for k in record.rule.must_save(needs_grad(record)):
+        if type(saved[k]) is FreedArray:
             saved[k] = value_again(record.parents[k] if k < n else record, again)
     again.pop(record, None)  # all other readers of this value come before this record in the pass
     return tuple(saved)
@@ -71,35 +71,37 @@ def value_again(target: Record, again: dict[Record, Array]) -> Array:
         if record not in again:
             value = record.value
             if value is None:
-                if type(record.saved[-1]) is not Ghost:
+                if type(record.saved[-1]) is not FreedArray:
                     raise StaleValueError(f"{_stale(record, record.saved[-1], 'its value')}")
                 missing = [
-                    p for p, x in zip(record.parents, record.saved, strict=False) if type(x) is Ghost and p not in again
+                    p
+                    for p, x in zip(record.parents, record.saved, strict=False)
+                    if type(x) is FreedArray and p not in again
                 ]
                 if missing:
                     waiting += missing
                     continue
-                value = computed(record, again)
+                value = recompute(record, again)
             again[record] = value
         waiting.pop()
     return again[target]
 
 
-def computed(record: Record, again: dict[Record, Array]) -> Array:
+def recompute(record: Record, again: dict[Record, Array]) -> Array:
     """One operation, computed again from values that are there."""
     check(record)
     values = list(record.saved[:-1])
     for k, parent in enumerate(record.parents):
-        if type(values[k]) is Ghost:
+        if type(values[k]) is FreedArray:
             values[k] = again[parent]
-        elif versions.overwritten(values[k], record.number):
+        elif versions.writer_since(values[k], record.number):
             raise StaleValueError(_stale(record, values[k], f"its operand {record.rule.names[k]}"))
     return (record.rule.operator or record.rule.compute)(*values)
 
 
 def _stale(record: Record, value: Any, what: str) -> str:
     return (
-        f"{record.node_name} was not kept, and cannot be computed again: {versions.overwritten(value, record.number)} "
+        f"{record.node_name} was not kept, and cannot be computed again: {versions.writer_since(value, record.number)} "
         f"has overwritten {what} since. Write into a copy there, or leave the operation out of af.checkpointing."
     )
 
@@ -108,4 +110,4 @@ def _name_of(record: Record, k: int) -> str:
     parent = record.parents[k] if k < len(record.parents) else None
     if parent is None:
         return f"its operand {record.rule.names[k]}"
-    return called(parent)
+    return holder_name(parent)

@@ -68,7 +68,7 @@ class Calculator:
     def give(self, name: str, text: str) -> None:
         """``give("x", "[1, 2]")``: make a Variable of that name."""
         self.check_name(name)
-        value = self.value(body(parsed(text, f"the value of {name}"), f"the value of {name}"))
+        value = self.value(body(parse_short(text, f"the value of {name}"), f"the value of {name}"))
         if getattr(value, "requires_grad", False):
             raise Refused(f"the value of {name} must be a number or a list of numbers")
         self.names[name] = Variable(value, name)
@@ -76,7 +76,7 @@ class Calculator:
     def run(self, text: str) -> Value:
         """The value of the last of the formulas in ``text``; ``a = ...`` gives one a name for the next."""
         result = None
-        for statement in parsed(text, "the formula"):
+        for statement in parse_short(text, "the formula"):
             match statement:
                 case ast.Assign(targets=[ast.Name(id=name)], value=formula):
                     self.check_name(name)
@@ -112,7 +112,7 @@ class Calculator:
             case ast.List(elts=parts):
                 return attempt(array, [self.value(part) for part in parts])
             case ast.UnaryOp(op=op, operand=x) if type(op) in UNARY:
-                return self.bounded(UNARY[type(op)], self.value(x))
+                return self.call_bounded(UNARY[type(op)], self.value(x))
             case ast.BinOp(left=x, op=op, right=y) if type(op) in BINARY:
                 return self.combine(BINARY[type(op)], self.value(x), self.value(y))
             case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords):
@@ -133,7 +133,7 @@ class Calculator:
         """``x + y`` and the like."""
         if operate is operator.pow and isinstance(y, float) and abs(y) > EXPONENT:
             raise Refused(f"the exponent {y:g} is too large: at most {EXPONENT}")
-        return self.bounded(operate, x, y)
+        return self.call_bounded(operate, x, y)
 
     def call(self, name: str, args: list[ast.expr], keywords: list[ast.keyword]) -> Value:
         """``sum(x, axis=0)``: arrays by position, options by name and written out."""
@@ -150,9 +150,9 @@ class Calculator:
             if option.arg not in ("axis", "keepdims", "ddof"):
                 raise Refused(f"{name}: only axis=, keepdims= and ddof= are understood here, not {option.arg or '**'}")
             options[option.arg] = literal(option.value)
-        return self.bounded(function, *[self.value(x) for x in args], **options)
+        return self.call_bounded(function, *[self.value(x) for x in args], **options)
 
-    def bounded(self, function: Callable[..., Any], *values: Value, **options: Any) -> Value:
+    def call_bounded(self, function: Callable[..., Any], *values: Value, **options: Any) -> Value:
         """``function(*values)``, refused beforehand if the result would be too large."""
         shapes = [np.shape(v) for v in values]
         if function is operator.matmul:
@@ -175,7 +175,7 @@ def attempt(function: Callable[..., Any], *values: Any, **options: Any) -> Any:
         raise Refused(f"{getattr(function, '__name__', 'this')}: {reason}") from error
 
 
-def parsed(text: str, what: str) -> list[ast.stmt]:
+def parse_short(text: str, what: str) -> list[ast.stmt]:
     """The statements in ``text``, if it is Python, short, and not deeply nested."""
     if len(text) > LONGEST:
         raise Refused(f"{what} has {len(text):,} characters: at most {LONGEST:,}")

@@ -29,16 +29,16 @@ def identity(node: Any) -> int:
 
 def print_table(nodes: Sequence[Any]) -> None:
     """Name, value and gradient, a line each."""
-    rows = [("name", "value", "gradient")] + [(n.name, shown(n.value), shown(n.grad)) for n in nodes]
+    rows = [("name", "value", "gradient")] + [(n.name, format_value(n.value), format_value(n.grad)) for n in nodes]
     first, second = (max(len(row[k]) for row in rows) for k in (0, 1))
     for name, value, grad in rows:
         print(f"{name:{first}}  {value:>{second}}  {grad}")
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
     """Numbers on one line, shortened if there are many.
 
-    >>> shown(np.float64(2.0)), shown(np.array([[1.0, 2.5]]))
+    >>> format_value(np.float64(2.0)), format_value(np.array([[1.0, 2.5]]))
     ('2', '[[1, 2.5]]')
     """
     if np.ndim(value) == 0:

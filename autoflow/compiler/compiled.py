@@ -24,12 +24,12 @@ import numpy as np
 from .. import pytree
 from ..errors import CompileError
 from ..modes import modes
-from ..nodes.nodes import source_of, value_of
+from ..nodes.nodes import gradient_target, value_of
 from .matching import assembler, matcher
 from .passes.batching import join
 from .passes.rematerialise import recompute
-from .passes.tiling import blocked
-from .report import Report, counted
+from .passes.tiling import tile_program
+from .report import Report, count_phrase
 from .run.buffers import Plan
 from .run.reports import Reported
 from .run.scalars import scalar_plan
@@ -77,7 +77,7 @@ class Compiled:
         except Reported as reported:
             results = reported.results
         except Exception as error:  # rare: eager code decides what it means
-            return self.failed(error, args, options)
+            return self.handle_failure(error, args, options)
         else:
             return results if results is not ANOTHER else self.at_length(args, options)
         self.f(*args, **options)  # for its warnings, or its exception
@@ -87,10 +87,10 @@ class Compiled:
         return self if instance is None else types.MethodType(self, instance)
 
     def __copy__(self) -> Compiled:
-        return made(self.f, self.options())
+        return rebuild_compiled(self.f, self.options())
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
-        return made(copy.deepcopy(self.f, memo), self.options())
+        return rebuild_compiled(copy.deepcopy(self.f, memo), self.options())
 
     def options(self) -> dict[str, Any]:
         """Those of :func:`compile`. A copy has them, and nothing recorded."""
@@ -102,15 +102,15 @@ class Compiled:
         with contextlib.suppress(AttributeError):
             if attrgetter(name)(module) is self:
                 return name
-        return made, (self.f, self.options())
+        return rebuild_compiled, (self.f, self.options())
 
     def at_length(self, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
         """The call when it is not the same as the last one: look the program up, or record it."""
-        leaves = pytree.leaves([args, options])
+        leaves = pytree.tree_leaves([args, options])
         switches = modes()
         if any([isinstance(x, Traced) for x in leaves]) or switches.depth > 0 or switches.notices:
             return self.f(*args, **options)  # inside another recording, or inside a transform that wants nodes
-        if switches.recording and any([source_of(x) is not None for x in leaves]):
+        if switches.recording and any([gradient_target(x) is not None for x in leaves]):
             return self.f(*args, **options)  # an argument with a history: the result shall have one, too
         try:
             key = signature(args, options, leaves)
@@ -119,7 +119,7 @@ class Compiled:
                 entry = self.entries.get(key)
                 new = key not in self.entries or (entry is not None and not entry.recorded.surroundings.same())
                 if new:
-                    entry = self.recorded(key, args, options)
+                    entry = self.record(key, args, options)
                 self.entries.move_to_end(key)
             if entry is None:
                 return self.f(*args, **options)
@@ -130,16 +130,16 @@ class Compiled:
         except Reported as reported:
             results, silent = reported.results, new  # a recording has run the function, and so reported everything
         except Exception as error:
-            return self.failed(error, args, options)
+            return self.handle_failure(error, args, options)
         if self.verify:
             check_equal(self.f(*args, **options), results, self.name, CHANGED)
         elif new and entry is not None and entry.recorded.identity:
-            return self.checked(key, self.f(*args, **options), results)
+            return self.check_first_result(key, self.f(*args, **options), results)
         elif not silent:
             self.f(*args, **options)
         return results
 
-    def checked(self, key: Any, eager: Any, results: Any) -> Any:
+    def check_first_result(self, key: Any, eager: Any, results: Any) -> Any:
         """The first result of a function that asks which object an array is, or of which class, is eager code's."""
         try:
             check_equal(eager, results, self.name, ANOTHER_CLASS)
@@ -152,7 +152,7 @@ class Compiled:
             raise
         return results
 
-    def failed(self, error: Exception, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    def handle_failure(self, error: Exception, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
         """The function cannot be compiled; or recording it, or its program, ended in an error. Eager code knows which
         error that should have been: if it has none, it is ours, and a refusal like others."""
         if isinstance(error, CompileError) and not self.fallback:
@@ -170,7 +170,7 @@ class Compiled:
         """For messages."""
         return getattr(self.f, "__name__", "function")
 
-    def recorded(self, key: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Entry | None:
+    def record(self, key: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Entry | None:
         """Record the function for arguments like these; None if it has to run eagerly."""
         entry, before = None, self.entries.get(key)
         if before is not None:
@@ -207,10 +207,10 @@ class Compiled:
         return Report(used[-1].free[-1])
 
     def __repr__(self) -> str:
-        return f"<compiled {self.name}, {counted(len(self.entries), 'program')}>"
+        return f"<compiled {self.name}, {count_phrase(len(self.entries), 'program')}>"
 
 
-def made(f: Callable[..., Any], options: dict[str, Any]) -> Compiled:
+def rebuild_compiled(f: Callable[..., Any], options: dict[str, Any]) -> Compiled:
     """What pickle calls."""
     return Compiled(f, **options)
 
@@ -225,13 +225,13 @@ class Entry:
         self.same = recorded.surroundings.same if recorded.surroundings.watches() else None
         self.matches = None if options else matcher(args)
         self.outside = recorded.outside
-        self.aliases = aliases([x for x in pytree.leaves([args, options]) if is_array(x)])
+        self.aliases = aliases([x for x in pytree.tree_leaves([args, options]) if is_array(x)])
         self.by_identity = recorded.identity or bool(self.aliases)
         self.assemble = assembler(recorded.tree)
         join(self.program)
         if how.get("checkpointing"):
             recompute(self.program)
-        blocked(self.program)
+        tile_program(self.program)
         self.free: list[Any] = [self.plan()]
         self.program.forget_samples()
 
@@ -274,7 +274,7 @@ class Entry:
 
 def check_equal(eager: Any, ours: Any, name: str, because: str) -> None:
     """Raise CompileError unless both results are equal, but for the accuracy of their dtype."""
-    one, other = pytree.leaves(eager), pytree.leaves(ours)
+    one, other = pytree.tree_leaves(eager), pytree.tree_leaves(ours)
     if len(one) != len(other):
         raise CompileError(f"the compiled {name} returned {len(other)} things, eager code {len(one)}: {because}")
     for a, b in zip(one, other, strict=True):

@@ -126,7 +126,7 @@ def check_result(tree: Any, arguments: Any) -> None:
     Arrays and containers are made anew at every call. Numbers, text, functions and classes cannot be changed, or are
     not expected to be. An argument is what eager code returns, too: its identity is part of the signature.
     """
-    given = {id(x) for x in pytree.leaves(arguments)}
+    given = {id(x) for x in pytree.tree_leaves(arguments)}
     queue = [("", tree)]
     for path, x in queue:
         if pytree.is_container(x):
@@ -184,4 +184,4 @@ def assembler(tree: Any) -> Callable[[list[Array]], Any]:
         return lambda results: {key: part(results) for key, part in items}
     if not pytree.is_container(tree):
         return lambda results: tree
-    return lambda results: pytree.mapped(lambda x: results[x.k] if type(x) is Place else x, tree)
+    return lambda results: pytree.tree_map(lambda x: results[x.k] if type(x) is Place else x, tree)

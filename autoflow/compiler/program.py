@@ -60,7 +60,7 @@ class Program:
         self.inputs.append(value)
         return value
 
-    def captured(self, array: Array) -> Value:
+    def capture(self, array: Array) -> Value:
         """An array from outside; by identity."""
         key = CAPTURED, id(array)  # the value holds the array, so the number is not given to another one
         return self.made.get(key) or self.add(Value(CAPTURED, None, (), None, array), key)
@@ -175,11 +175,11 @@ class Program:
 
     def order(self) -> list[Value]:
         """All values that the results and the checks need, each after those that it is computed from."""
-        return ordered([*self.outputs, *self.checks])
+        return sort_values([*self.outputs, *self.checks])
 
     def rewrite(self, new: dict[Value, Value]) -> bool:
         """Put ``new[v]`` in the place of each v. False, and nothing happens, if two calls would wait for each other."""
-        found = rebuilt([*self.outputs, *self.checks], new)
+        found = rebuild_outputs([*self.outputs, *self.checks], new)
         if found is None:
             return False
         n = len(self.outputs)
@@ -204,7 +204,7 @@ def with_numbers(function: Callable[..., Any], where: frozenset[int]) -> Callabl
     return call
 
 
-def ordered(outputs: Iterable[Value]) -> list[Value]:
+def sort_values(outputs: Iterable[Value]) -> list[Value]:
     """These values and all that they need, operands first. (Numbers grow from operands to results.)"""
     outputs = list(outputs)
     seen = set(outputs)
@@ -217,7 +217,7 @@ def ordered(outputs: Iterable[Value]) -> list[Value]:
     return sorted(seen, key=lambda v: v.number)
 
 
-def made(
+def new_value(
     kind: str, function: Any, args: tuple[Value, ...], options: Any, shape: tuple[int, ...], number: float
 ) -> Value:
     """A new value, of the dtype of its first operand, to be computed at the time ``number``."""
@@ -226,7 +226,7 @@ def made(
     return v
 
 
-def rebuilt(outputs: list[Value], new: dict[Value, Value]) -> list[Value] | None:
+def rebuild_outputs(outputs: list[Value], new: dict[Value, Value]) -> list[Value] | None:
     """The outputs of the program in which ``new[v]`` stands for v; numbered again, as near to the old order as can be.
 
     None if two joined calls would have to wait for each other.

@@ -41,7 +41,7 @@ class Report:
         self.where = [self.buffer_of(s.out) for s in self.steps]
         self.rows = [
             (str(k), s.value.name, str(s.value.shape), str(s.value.dtype or "several"),
-             " ".join([self.named(x) for x in s.value.args]), self.target(s.value, b))
+             " ".join([self.operand_name(x) for x in s.value.args]), self.target(s.value, b))
             for k, (s, b) in enumerate(zip(self.steps, self.where, strict=True), 1)
         ]  # fmt: skip
 
@@ -55,7 +55,7 @@ class Report:
             return str(v.sample) if not v.shape else "constant"
         return ""
 
-    def named(self, x: Value) -> str:
+    def operand_name(self, x: Value) -> str:
         """An operand; a view by the value that it shows."""
         while not self.names[x] and x.args:
             x = x.args[0]
@@ -75,11 +75,12 @@ class Report:
         return f"result {outputs.index(v)}" if v in outputs else "new array"
 
     def __str__(self) -> str:
-        first = f"{counted(self.calls, 'NumPy call')}, {counted(len(self.buffers), 'buffer')} of {self.bytes:,} bytes"
+        calls, buffers = count_phrase(self.calls, "NumPy call"), count_phrase(len(self.buffers), "buffer")
+        first = f"{calls}, {buffers} of {self.bytes:,} bytes"
         first += " in all"
         if not self.rows:
             vectors = f", {self.groups} of them on vectors" if self.bytes else ""
-            return counted(self.calls, "operation") + " on numbers" + vectors
+            return count_phrase(self.calls, "operation") + " on numbers" + vectors
         head = ("", "call", "shape", "dtype", "operands", "into")
         widths = [max([len(row[k]) for row in (head, *self.rows)]) for k in range(5)]
         lines = []
@@ -142,6 +143,6 @@ class Report:
         return f"<div>{self.svg('dark' if modes().theme == 'dark' else 'light')}</div>{table}"
 
 
-def counted(n: int, what: str) -> str:
+def count_phrase(n: int, what: str) -> str:
     """``1 buffer``, ``2 buffers``."""
     return f"{n} {what}" if n == 1 else f"{n} {what}s"

@@ -59,7 +59,7 @@ def signature(args: Any, options: Any, leaves: list[Any]) -> Any:
         else:
             parts.append(key_of(x))
     return (
-        tuple(pytree.paths([args, options])), shape_of([args, options]), tuple(parts), key_of_modes(),
+        tuple(pytree.tree_paths([args, options])), shape_of([args, options]), tuple(parts), key_of_modes(),
         aliases([x for x in leaves if is_array(x)]),
     )  # fmt: skip
 

@@ -79,7 +79,7 @@ def same_kind(x: Value, sample: Any) -> bool:
     return x.shape == sample.shape and x.dtype == sample.dtype and x.layout == layout_of(sample) and x.is_dense
 
 
-def negated(x: Value) -> Value | None:
+def negated_operand(x: Value) -> Value | None:
     """y, if ``x`` is −y."""
     return x.args[0] if x.kind == "ufunc" and x.function is np.negative else None
 
@@ -97,10 +97,10 @@ def multiply(p: Program, x: Value, y: Value) -> Value | None:
             return b
         if number == -1:
             return p.ufunc(np.negative, (b,))
-        if number is not None and (positive := negated(b)) is not None:
+        if number is not None and (positive := negated_operand(b)) is not None:
             return p.ufunc(np.multiply, (opposite(p, a), positive))
     for a, b in ((x, y), (y, x)):
-        if (positive := negated(a)) is not None:
+        if (positive := negated_operand(a)) is not None:
             return p.ufunc(np.negative, (p.ufunc(np.multiply, (positive, b)),))
     return p.ufunc(np.square, (x,)) if x is y else None
 
@@ -111,11 +111,11 @@ def divide(p: Program, x: Value, y: Value) -> Value | None:
         return x
     if number_in(y) == -1:
         return p.ufunc(np.negative, (x,))
-    if (positive := negated(x)) is not None:
+    if (positive := negated_operand(x)) is not None:
         if number_in(y) is not None:
             return p.ufunc(np.divide, (positive, opposite(p, y)))
         return p.ufunc(np.negative, (p.ufunc(np.divide, (positive, y)),))
-    if (positive := negated(y)) is not None:
+    if (positive := negated_operand(y)) is not None:
         return p.ufunc(np.negative, (p.ufunc(np.divide, (x, positive)),))
     return None
 
@@ -124,18 +124,18 @@ def add(p: Program, x: Value, y: Value) -> Value | None:
     """x + x = 2 x; x + −y = x − y."""
     if x is y:
         return p.ufunc(np.multiply, (p.constant(2.0), x))
-    if (positive := negated(y)) is not None:
+    if (positive := negated_operand(y)) is not None:
         return p.ufunc(np.subtract, (x, positive))
-    if (positive := negated(x)) is not None:
+    if (positive := negated_operand(x)) is not None:
         return p.ufunc(np.subtract, (y, positive))
     return None
 
 
 def subtract(p: Program, x: Value, y: Value) -> Value | None:
     """x − −y = x + y; −x − x = −2 x."""
-    if (positive := negated(y)) is not None:
+    if (positive := negated_operand(y)) is not None:
         return p.ufunc(np.add, (x, positive))
-    if negated(x) is y:
+    if negated_operand(x) is y:
         return p.ufunc(np.multiply, (p.constant(-2.0), y))
     return None
 
@@ -146,12 +146,12 @@ def negative(p: Program, x: Value) -> Value | None:
         for a, b in (x.args, x.args[::-1]):
             if number_in(a) is not None:
                 return p.ufunc(np.multiply, (opposite(p, a), b))
-    return negated(x)
+    return negated_operand(x)
 
 
 def square(p: Program, x: Value) -> Value | None:
     """(−x)² = x²."""
-    positive = negated(x)
+    positive = negated_operand(x)
     return None if positive is None else p.ufunc(np.square, (positive,))
 
 

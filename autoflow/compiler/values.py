@@ -46,7 +46,7 @@ class Value:
         self.layout = layout_of(sample)
         self.parts: Any = None  # of several arrays: the shape and dtype of each
         if isinstance(sample, (tuple, list)):
-            self.parts = [described(x) for x in sample]
+            self.parts = [describe_value(x) for x in sample]
         self.number: float = 0
         self.shares = False  # of calls: does the result look into the memory of an argument?
         self.fresh = False  # of calls: is the result an array that is used nowhere else?
@@ -99,7 +99,7 @@ class Value:
         return f"<{self.name} {self.dtype} {self.shape}>"
 
 
-def described(x: Any) -> tuple[Any, Any]:
+def describe_value(x: Any) -> tuple[Any, Any]:
     """Shape and dtype; of a Python number its class."""
     return getattr(x, "shape", ()), getattr(x, "dtype", type(x))
 

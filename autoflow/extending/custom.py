@@ -156,16 +156,16 @@ def _row(
     )  # fmt: skip
     row.defaults = tuple([MISSING if p.default is p.empty else p.default for p in parameters])
     row.required = row.defaults.count(MISSING)
-    row.pulls = tuple([pull and _checked(pull, row, k) for k, pull in enumerate(row.pulls)])
-    row.pulls_0d = tuple([pull and _checked(pull, row, k) for k, pull in enumerate(row.pulls_0d)])
+    row.vjps = tuple([vjp and _checked_vjp(vjp, row, k) for k, vjp in enumerate(row.vjps)])
+    row.scalar_vjps = tuple([vjp and _checked_vjp(vjp, row, k) for k, vjp in enumerate(row.scalar_vjps)])
     return row
 
 
-def _checked(pull: Any, row: Rule, k: int) -> Any:
+def _checked_vjp(vjp: Any, row: Rule, k: int) -> Any:
     """A user's derivative, whose result is checked."""
 
     def pulling(g: Any, saved: tuple[Any, ...]) -> Any:
-        sent, shape = pull(g, saved), np.shape(saved[k]) if not hasattr(saved[k], "shape") else saved[k].shape
+        sent, shape = vjp(g, saved), np.shape(saved[k]) if not hasattr(saved[k], "shape") else saved[k].shape
         if not hasattr(sent, "dtype"):
             sent = np.asarray(sent, g.dtype)
         if sent.shape != shape:

@@ -15,25 +15,25 @@ from typing import Any
 import numpy as np
 
 from .. import pytree
-from ..backends.registry import FAMILIES
+from ..backends.registry import NODE_TYPES
 from ..errors import GradientShapeError, lost
 from ..forward.recording import finish, plain_option
 from ..modes import modes, switched
 from ..nodes.coercion import leaf_array, plain_array
-from ..nodes.nodes import NodeRole, new_record, read_only, record_of, source_of, value_of
+from ..nodes.nodes import NodeRole, current_record, gradient_target, new_record, read_only, value_of
 from ..nodes.records import Record
 from ..rules import RULES
 from ..rules.table import Rule
 from .joint import (
     Parts,
     check_history,
-    gather,
     joint_row,
     made_by_forward,
+    opaque_value,
     own_result,
     part_again,
     record_results,
-    unknown,
+    split_inputs,
 )
 
 Array = Any
@@ -138,7 +138,7 @@ class Function:
         names, inputs = arguments(cls, args, options)
         _, plain = arguments(cls, plain_args, plain_options)
         ctx = Context()
-        ctx.needs_input_grad = tuple([source_of(x) is not None for x in inputs])
+        ctx.needs_input_grad = tuple([gradient_target(x) is not None for x in inputs])
         with switched(recording=False):
             answer = cls.forward(ctx, *plain_args, **plain_options)
         several = isinstance(answer, (tuple, list))
@@ -148,8 +148,9 @@ class Function:
         results = [own_result(value_of(z), plain) for z in answers]
         call = Call(cls, ctx, names, inputs, plain, answers, several)
         return record_results(
-            call.row(), gather([inputs[k] for k in call.places]), [call, *[results[j] for j in call.outs * several]],
-            results, several, lambda j: not any(answers[j] is z for z in ctx._plain),
+            call.row(), split_inputs([inputs[k] for k in call.places]),
+            [call, *[results[j] for j in call.outs * several]], results, several,
+            lambda j: not any(answers[j] is z for z in ctx._plain),
         )  # fmt: skip
 
 
@@ -161,7 +162,7 @@ class Call:
     ) -> None:
         """``plain``: the arguments as forward got them; ``answers``: what it returned."""
         self.cls, self.ctx, self.names, self.nresults, self.several = cls, ctx, names, len(answers), several
-        self.places = [k for k, x in enumerate(inputs) if isinstance(x, NodeRole) or type(x) in FAMILIES]
+        self.places = [k for k, x in enumerate(inputs) if isinstance(x, NodeRole) or type(x) in NODE_TYPES]
         operands = [plain[k] for k in self.places]
         self.tags: list[tuple[str, int]] = []  # of each saved array: which operand it is, or which result
         for k, x in enumerate(ctx._saved):
@@ -199,9 +200,9 @@ class Call:
             vars(ctx).update(self.attributes(record))
         ctx._saved = [self.saved(k, saved) for k in range(len(self.tags))]
         answer = self.cls.backward(ctx, *[np.asarray(g) if isinstance(g, np.generic) else g for g in grads])
-        sent = self.checked(answer, record)
+        sent = self.check_answer(answer, record)
         arrived = [g for g in grads if g is not None]
-        if all([source_of(g) is not None for g in arrived]):  # what was sent depends on one of them, or is zero
+        if all([gradient_target(g) is not None for g in arrived]):  # what was sent depends on one of them, or is zero
             for x in sent:
                 check_history(0.0 if x is None else x, arrived[0], self.cls.__name__)
         return sent
@@ -214,8 +215,8 @@ class Call:
             x = saved[i]
         elif kind == "":
             x = self.ctx._saved[k]
-            flows = (type(x) in FAMILIES or isinstance(x, np.generic)) and x.dtype.kind in "fc"
-            return unknown(record, x) if again and flows else x
+            flows = (type(x) in NODE_TYPES or isinstance(x, np.generic)) and x.dtype.kind in "fc"
+            return opaque_value(record, x) if again and flows else x
         elif self.several:
             x = saved[len(self.places) + 1 + self.outs.index(i)]
             return part_again(record, i, x) if again and x.dtype.kind in "fc" else x
@@ -228,14 +229,14 @@ class Call:
 
         def own(name: str) -> Callable[[Any], Any]:
             def as_node(x: Any) -> Any:
-                is_array = (type(x) in FAMILIES or isinstance(x, np.generic)) and x.dtype.kind in "fc"
+                is_array = (type(x) in NODE_TYPES or isinstance(x, np.generic)) and x.dtype.kind in "fc"
                 return made_by_forward(record, x, name) if is_array and not any(x is c for c in self.constants) else x
 
             return as_node
 
-        return {k: pytree.mapped(own(k), x) for k, x in vars(self.ctx).items() if not k.startswith("_")}
+        return {k: pytree.tree_map(own(k), x) for k, x in vars(self.ctx).items() if not k.startswith("_")}
 
-    def checked(self, answer: Any, record: Record) -> list[Any]:
+    def check_answer(self, answer: Any, record: Record) -> list[Any]:
         """What backward returned, one gradient per operand, of the right shape."""
         answer = list(answer) if isinstance(answer, (tuple, list)) else [answer]
         while len(answer) > len(self.names) and answer[-1] is None:
@@ -258,7 +259,7 @@ class Call:
 def _plain(x: Any) -> Any:
     """An argument as forward gets it; a node's memory is read-only."""
     if not isinstance(x, NodeRole):
-        return plain_array(x) if type(x) in FAMILIES else plain_option(x)
+        return plain_array(x) if type(x) in NODE_TYPES else plain_option(x)
     return read_only(value_of(x))
 
 
@@ -289,7 +290,7 @@ def create_operation(result: Any, opmethod: str, operands: tuple[Any, ...], name
     inputs = [x for x in operands if x is not None]
     row = next((r for r in RULES.values() if r.name == opmethod and r.operands == len(inputs)), None)
     row = row if row is not None else custom_row(opmethod, len(inputs), None)
-    values, parents, constants, unsafe = gather(inputs)
+    values, parents, constants, unsafe = split_inputs(inputs)
     array = leaf_array(result, None, True, inexact=True)
     node = finish(row, array, inputs, values + list(row.defaults[row.operands :]), parents, constants, unsafe)
     if name is not None:
@@ -310,7 +311,7 @@ def custom_row(name: str, n: int, f: Any) -> Rule:
 
 def set_grad_fn(node: Any, f: Any) -> None:
     """``node.grad_fn = f``: from now on ``f(g)`` says what the node sends to its operands."""
-    old = record_of(node)
+    old = current_record(node)
     if old is None:
         raise lost(f"{node.name} has no operands that a gradient could flow to")
     n = len(old.parents)

@@ -19,21 +19,21 @@ from typing import Any
 
 import numpy as np
 
-from ..backends.registry import FAMILIES
+from ..backends.registry import NODE_TYPES
 from ..errors import LostGradientError
 from ..forward.recording import finish, operand
 from ..modes import modes
 from ..nodes.coercion import plain_array
-from ..nodes.grads import added
-from ..nodes.nodes import constant_on, new_record, node_on, record_of, source_of, value_of
+from ..nodes.grads import add_gradients
+from ..nodes.nodes import constant_from, current_record, gradient_target, new_record, operation_from, value_of
 from ..nodes.records import Record
-from ..nodes.versions import Ghost
+from ..nodes.versions import FreedArray
 from ..rules import RULES
 from ..rules.table import Rule, rule
 
 Array = Any
 Gathered = tuple[list[Any], tuple[Any, ...], dict[int, Any], list[int]]  # what is known of operands, see gather
-NOTHING = Ghost(np.empty(0))  # stands for the value of a record that has several results: no number, so no scalar
+NOTHING = FreedArray(np.empty(0))  # stands for the value of a record that has several results: no number, so no scalar
 
 
 def joint_row(
@@ -66,7 +66,7 @@ class Parts:
     def __add__(self, other: Parts) -> Parts:
         total = dict(self.grads)
         for j, g in other.grads.items():
-            total[j] = added(total[j], g) if j in total else g
+            total[j] = add_gradients(total[j], g) if j in total else g
         return Parts(total)
 
     def copy(self) -> Array:
@@ -74,23 +74,23 @@ class Parts:
         return np.full((), np.nan)
 
 
-PART = joint_row("part", ["x"], ["i"], joint=None)
-PART.pulls = PART.pulls_0d = (lambda g, saved: Parts({saved[1]: g}),)
-PART.holomorphic = False
+RESULT_OF = joint_row("part", ["x"], ["i"], joint=None)
+RESULT_OF.vjps = RESULT_OF.scalar_vjps = (lambda g, saved: Parts({saved[1]: g}),)
+RESULT_OF.holomorphic = False
 _UNKNOWN: dict[int, Rule] = {}  # by number of operands
 
 
-def part(record: Record, j: int, value: Array) -> Any:
+def recorded_result(record: Record, j: int, value: Array) -> Any:
     """The j-th result of ``record`` as a node."""
-    return finish(PART, value, (None,), [NOTHING, j], (record,), {}, ())
+    return finish(RESULT_OF, value, (None,), [NOTHING, j], (record,), {}, ())
 
 
 def part_again(record: Record, j: int, value: Array) -> Any:
     """The j-th result of ``record``, for use inside a recorded pass."""
-    return node_on(value, new_record(PART, (record,), (NOTHING, j, value)))
+    return operation_from(value, new_record(RESULT_OF, (record,), (NOTHING, j, value)))
 
 
-def unknown(record: Record, value: Array) -> Any:
+def opaque_value(record: Record, value: Array) -> Any:
     """``value`` as a node that depends on the operands of ``record`` in an unknown way: its gradients are NaN.
 
     So differentiating again through an array that was only saved gives NaN instead of silently missing a term.
@@ -99,7 +99,7 @@ def unknown(record: Record, value: Array) -> Any:
     if n not in _UNKNOWN:
         names = [f"x{k}" for k in range(n)]
         _UNKNOWN[n] = joint_row("intermediate", names, joint=lambda g, saved: [_nan(x) for x in saved[:n]])
-    return node_on(value, new_record(_UNKNOWN[n], record.parents, (*record.saved[:n], value)))
+    return operation_from(value, new_record(_UNKNOWN[n], record.parents, (*record.saved[:n], value)))
 
 
 def made_by_forward(record: Record, value: Array, name: str) -> Any:
@@ -115,12 +115,14 @@ def made_by_forward(record: Record, value: Array, name: str) -> Any:
 
     n = len(record.parents)
     row = joint_row(name, [f"x{k}" for k in range(n)], joint=refuse)
-    return node_on(value, new_record(row, record.parents, (*record.saved[:n], value)))
+    return operation_from(value, new_record(row, record.parents, (*record.saved[:n], value)))
 
 
 def _nan(x: Any) -> Any:
     dtype = getattr(x, "dtype", np.dtype(np.float64))
-    return np.full(np.shape(x) if not isinstance(x, Ghost) else x.shape, np.nan, dtype if dtype.kind in "fc" else None)
+    return np.full(
+        np.shape(x) if not isinstance(x, FreedArray) else x.shape, np.nan, dtype if dtype.kind in "fc" else None
+    )
 
 
 def record_results(
@@ -131,17 +133,20 @@ def record_results(
     values, parents, constants, unsafe = operands
     flows = [z.dtype.kind in "fc" and live(j) for j, z in enumerate(results)]
     if not (modes().recording and any([p is not None for p in parents]) and any(flows)):
-        nodes = [constant_on(z, FAMILIES[type(z)]) for z in results]
+        nodes = [constant_from(z, NODE_TYPES[type(z)]) for z in results]
     elif not several:
         nodes = [finish(row, results[0], (), [*values, *options], parents, constants, unsafe)]
     else:
-        record = record_of(finish(row, np.zeros(()), (), [*values, *options], parents, constants, unsafe))
+        record = current_record(finish(row, np.zeros(()), (), [*values, *options], parents, constants, unsafe))
         record.saved = (*record.saved[:-1], NOTHING)
-        nodes = [part(record, j, z) if flows[j] else constant_on(z, FAMILIES[type(z)]) for j, z in enumerate(results)]
+        nodes = [
+            recorded_result(record, j, z) if flows[j] else constant_from(z, NODE_TYPES[type(z)])
+            for j, z in enumerate(results)
+        ]
     return tuple(nodes) if several else nodes[0]
 
 
-def gather(inputs: Sequence[Any]) -> Gathered:
+def split_inputs(inputs: Sequence[Any]) -> Gathered:
     """For operands: values, parents, leaves to show in pictures by place, and the places of what may change unseen."""
     values, parents, constants, unsafe = [], [], {}, []
     for k, x in enumerate(inputs):
@@ -157,7 +162,12 @@ def gather(inputs: Sequence[Any]) -> Gathered:
 
 def check_history(sent: Any, g: Any, name: str) -> None:
     """Did a user's derivative keep the history of ``g``? It is linear in g, so what does not depend on g is zero."""
-    if modes().recording and source_of(g) is not None and source_of(sent) is None and np.any(value_of(sent)):
+    if (
+        modes().recording
+        and gradient_target(g) is not None
+        and gradient_target(sent) is None
+        and np.any(value_of(sent))
+    ):
         raise LostGradientError(
             f"the derivative of {name} lost the history of g, so what is differentiated again would be silently zero: "
             f"compute with g itself and NumPy functions, not with g.value, float(g) or np.asarray(g)"
@@ -167,5 +177,5 @@ def check_history(sent: Any, g: Any, name: str) -> None:
 def own_result(z: Any, inputs: Sequence[Any]) -> Array:
     """What a user's function returned, as a plain array that shares no memory with its arguments."""
     z = plain_array(z)
-    shared = type(z) in FAMILIES and any(type(x) in FAMILIES and np.may_share_memory(z, x) for x in inputs)
+    shared = type(z) in NODE_TYPES and any(type(x) in NODE_TYPES and np.may_share_memory(z, x) for x in inputs)
     return z.copy() if shared else z

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backends.registry import Family, with_every_family
+from ..backends.registry import NodeTypes, with_every_family
 from ..errors import InPlaceError, NoRuleError
 from ..modes import modes
 from ..nodes.foreign import refuse_reader, wants_numbers
@@ -67,7 +67,7 @@ class ArrayMethods:
             where: Any = None) -> Any:  # fmt: skip
         """np.sum"""
         if type(self) is Operation and dtype is out is initial is where is None and type(axis) in AXES:
-            return reduced(SUM, self, (axis, None, keepdims, None, None))
+            return reduce_quickly(SUM, self, (axis, None, keepdims, None, None))
         return apply(SUM, (self, axis, dtype, keepdims, initial, where), NONE if out is None else {"out": out})
 
     def prod(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None,
@@ -79,7 +79,7 @@ class ArrayMethods:
              where: Any = None) -> Any:  # fmt: skip
         """np.mean"""
         if type(self) is Operation and dtype is out is where is None and type(axis) in AXES:
-            return reduced(MEAN, self, (axis, None, keepdims, None))
+            return reduce_quickly(MEAN, self, (axis, None, keepdims, None))
         return apply(MEAN, (self, axis, dtype, keepdims, where), NONE if out is None else {"out": out})
 
     def max(self, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None,
@@ -277,7 +277,7 @@ class ArrayMethods:
         return value_of(self).flags
 
 
-def reduced(rule: Rule, x: Any, options: tuple[Any, ...]) -> Any:
+def reduce_quickly(rule: Rule, x: Any, options: tuple[Any, ...]) -> Any:
     """A reduction as losses have it, along one axis or all: what ``apply`` would find out takes 0.5 µs."""
     if modes().autocast is None and hasattr(x, "_record"):
         return compute_one(rule, x, x._record, options)
@@ -312,7 +312,7 @@ def unknown_names() -> set[str]:
     return there - {*vars(ArrayMethods), *PLAIN.split(), *KEPT.split(), *REFUSED, *vars(NodeMethods)}
 
 
-def guard(family: Family) -> None:
+def guard(family: NodeTypes) -> None:
     """Let ``x.shape = ...`` and its like be refused: they would change the node, but not the array under it."""
 
     def refuse(self: Any, value: Any) -> None:

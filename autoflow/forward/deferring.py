@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backends.registry import registered
+from ..backends.registry import registered_type
 from ..errors import MixedArraysError
 from ..modes import modes
 from ..nodes.foreign import kept_in, wants_numbers
@@ -52,7 +52,7 @@ def is_anothers(function: Any, kinds: Any, operands: Any, writes: bool, hook: st
 def has_own_hook(kind: type, hook: str) -> bool:
     """Has the class a way of its own to compute, and not NumPy's, that of a registered array type or that of a library
     which wants numbers? ``__array_ufunc__ = None``, no way at all, is one: Python asks the class."""
-    known = registered(kind)
+    known = registered_type(kind)
     if not hasattr(kind, hook) or (known is not None and getattr(kind, hook) is getattr(known, hook)):
         return False
     owner = next(cls for cls in kind.__mro__ if hook in vars(cls))

@@ -17,9 +17,9 @@ import numpy as np
 from ..errors import NoRuleError
 from ..lazy import later
 from ..nodes.foreign import refuse_halfway, wants_numbers
-from ..nodes.nodes import NodeRole, constant_on, value_of
+from ..nodes.nodes import NodeRole, constant_from, value_of
 from ..rules import RULES
-from ..rules.outside import FRESH, WRITERS, advice, has_gradient, is_plain, public_name
+from ..rules.outside import ALLOCATORS, WRITERS, advice, has_gradient, is_plain, public_name
 from ..rules.shapes import as_array
 from ..rules.table import COMPOSED, FREE
 from ..rules.ufuncs import METHODS
@@ -55,7 +55,7 @@ def array_ufunc(self: Any, ufunc: Any, method: str, x: Any, y: Any = None, /, *r
         if "out" in options:
             return later("autoflow.forward.inplace:write_composed")(ufunc, inputs, options)
         return COMPOSED[ufunc](*inputs, **options)
-    if ufunc not in RULES and ufunc not in COMPOSED and learned(ufunc):
+    if ufunc not in RULES and ufunc not in COMPOSED and has_scipy_rule(ufunc):
         return array_ufunc(self, ufunc, method, *inputs, **options)
     return without_rule(ufunc, getattr(ufunc, method), inputs, options, method)
 
@@ -75,7 +75,7 @@ def computed_in(ufunc: Any, inputs: tuple[Any, ...], options: dict[str, Any]) ->
     return tuple(cast), {k: v for k, v in options.items() if k != "dtype"}
 
 
-def learned(ufunc: Any) -> bool:
+def has_scipy_rule(ufunc: Any) -> bool:
     """Is it one of SciPy's, and has it a row? Those rows are read when the first such function meets a node."""
     if "scipy.special" not in sys.modules:
         return False
@@ -127,8 +127,8 @@ def refuse_new_arguments(function: Any, args: Any, options: Any) -> None:
 
 def without_rule(function: Any, call: Any, args: Any, options: Any, method: str = "") -> Any:
     """Answer for a function that has no row: the plain result where that is right, else say so."""
-    if function in FRESH:
-        return constant_on(on_numbers(call, args, options))
+    if function in ALLOCATORS:
+        return constant_from(on_numbers(call, args, options))
     if is_plain(function, args, options):
         return on_numbers(call, args, options)
     raise NoRuleError(f"{public_name(function, method)} of a node is not differentiated: {advice(function, method)}")

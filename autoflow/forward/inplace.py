@@ -22,19 +22,28 @@ from typing import Any
 
 import numpy as np
 
-from ..backends.registry import FAMILIES
+from ..backends.registry import NODE_TYPES
 from ..errors import InPlaceError, LostGradientError, lost
 from ..modes import modes
 from ..nodes import versions
 from ..nodes.coercion import plain_array
-from ..nodes.nodes import NodeRole, VariableRole, constant_on, new_record, node_on, record_of, set_flags, value_of
-from ..nodes.records import live
+from ..nodes.nodes import (
+    NodeRole,
+    VariableRole,
+    constant_from,
+    current_record,
+    new_record,
+    operation_from,
+    set_flags,
+    value_of,
+)
+from ..nodes.records import needs_grad
 from ..rules import RULES
 from ..rules.indexing import getitem, is_basic, setitem
 from ..rules.table import Rule
 from .deferring import HOOKS, PLAIN, is_anothers
 from .recording import FORWARD, announce, apply, history_lost, operand, orphan_numbers, plain_option
-from .writing import Writing, become_constant, is_unfinished, overlap, overwrite, rescue
+from .writing import Writing, become_constant, is_unfinished, overlap, overwrite, save_overwritten_values
 
 Array = Any
 
@@ -46,8 +55,8 @@ def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], 
     ``place``: only ``x[place]`` is written.
     """
     recording = modes().recording
-    refuse(x, recording)
-    old = record_of(x)
+    check_writable(x, recording)
+    old = current_record(x)
     parents: list[Any] = []
     values: list[Any] = []
     constants: dict[int, Any] = {}
@@ -60,7 +69,7 @@ def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], 
         parents.append(record)
         if shown is not None and shown is not x:
             constants[k] = shown
-    memory_of_x, region = x._value, part(x._value, place)
+    memory_of_x, region = x._value, written_region(x._value, place)
     if old is not None and is_unfinished(old) and rule is RULES[setitem] and region.size == memory_of_x.size:
         parents[0] = None  # written whole again: nothing of what was half written is left
     flows = recording and any([p is not None for p in parents])
@@ -75,16 +84,16 @@ def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], 
             f"{x.name} has a history, and under no_grad the write would not be in it. Write while recording, or into "
             f"x.detach().copy()."
         )
-    needed = rule.keeps(tuple([p is not None for p in parents]))
+    needed = rule.must_save(tuple([p is not None for p in parents]))
     kept = list(values)
     for k, v in enumerate(values[: rule.operands]):
-        if type(v) in FAMILIES:
+        if type(v) in NODE_TYPES:
             overlaps = np.may_share_memory(v, memory_of_x)
             if k in needed and (overlaps or parents[k] is None):
                 kept[k] = v.copy()
             elif k not in needed and (overlaps or v.size > modes().keep):
-                kept[k] = versions.Ghost(v)
-    rescue(x)
+                kept[k] = versions.FreedArray(v)
+    save_overwritten_values(x)
     record = new_record(rule, tuple(parents), (*kept, memory_of_x), {"line": versions.caller()})
     if modes().scope:
         record.extra["scope"] = modes().scope  # type: ignore[index]
@@ -97,7 +106,7 @@ def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], 
     return x
 
 
-def part(memory_of_x: Array, place: Any) -> Array:
+def written_region(memory_of_x: Array, place: Any) -> Array:
     """The part of the array that a write to ``place`` changes: exact for basic indices, else all of it."""
     if not is_basic(place):
         return memory_of_x
@@ -105,7 +114,7 @@ def part(memory_of_x: Array, place: Any) -> Array:
     return memory_of_x[place if ... in place else (*place, ...)]  # with ... one element is a view, too
 
 
-def refuse(x: Any, recording: bool) -> None:
+def check_writable(x: Any, recording: bool) -> None:
     """Raise InPlaceError if x may not be written into."""
     if not hasattr(x, "_value"):
         raise history_lost(x)
@@ -148,7 +157,7 @@ def write_numbers(x: Any, run: Callable[[Array], Any]) -> None:
 def written_through(x: Any, i: Any, y: Any) -> bool:
     """Is y the view x[i], just written into?"""
     taken = y._view[0]
-    if taken.rule is not RULES[getitem] or record_of(x) is not taken.parents[0]:
+    if taken.rule is not RULES[getitem] or current_record(x) is not taken.parents[0]:
         return False
     return bool(is_basic(i) and plain_option(i) == taken.saved[1])
 
@@ -170,7 +179,7 @@ def set_value(x: Any, value: Any) -> None:
         else:
             overwrite([value], [value])
     elif value is x._value:
-        if record_of(x) is not None:
+        if current_record(x) is not None:
             raise InPlaceError(f"{x.name} has a history, which x.value -= y would not be in: write x -= y")
         overwrite([value], [value])
     else:
@@ -219,8 +228,8 @@ def write_out(rule: Rule, args: tuple[Any, ...], options: dict[str, Any], out: A
             inputs = rule.bind(args, {})
             return write(out, rule, inputs, lambda memory, *values: rule.function(*values, out=memory))
         z = apply(rule, args, options)
-        if (record := record_of(z)) is not None:  # what its derivatives will need of the memory of out
-            needed = rule.keeps(live(record)) if not rule.variadic else ()
+        if (record := current_record(z)) is not None:  # what its derivatives will need of the memory of out
+            needed = rule.must_save(needs_grad(record)) if not rule.variadic else ()
             kept = [v.copy() if k in needed and overlap(v, out) else v for k, v in enumerate(record.saved)]
             record.saved = tuple(kept)
         copyto(out, z)
@@ -234,7 +243,7 @@ def write_out(rule: Rule, args: tuple[Any, ...], options: dict[str, Any], out: A
     node = apply(rule, (old, *args[1:]), options)  # plain += node
     if not isinstance(node, NodeRole):
         raise lost("this in-place operation gave no node")
-    answer = node_on(out, node._record) if node.requires_grad else constant_on(out)
+    answer = operation_from(out, node._record) if node.requires_grad else constant_from(out)
     try:
         overwrite([out], [node._value])  # whoever else holds the array sees the write
         return answer
@@ -252,7 +261,7 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
     write(dst, RULES[setitem], (dst, src, ...), lambda m, a, b, i: np.copyto(m, b, casting=casting))  # type: ignore[arg-type]
 
 
-def augmented(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
+def augmented_operator(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
     """``x += y``. 0-d nodes are rebound, as Python rebinds numbers; others are written into."""
     rule, forward = RULES[ufunc], FORWARD[ufunc]
 

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..backends.registry import FAMILIES
+from ..backends.registry import NODE_TYPES
 from ..modes import modes, switched
 from ..nodes.nodes import NodeRole, value_of
 from ..rules import RULES
@@ -88,7 +88,7 @@ def cast(rule: Rule, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _as(x: Any, goal: Any) -> Any:
-    if not isinstance(x, (NodeRole, np.generic)) and type(x) not in FAMILIES:
+    if not isinstance(x, (NodeRole, np.generic)) and type(x) not in NODE_TYPES:
         return x
     return x.astype(goal) if x.dtype in (HALF, SINGLE) and x.dtype != goal else x
 
@@ -99,14 +99,14 @@ def _as(x: Any, goal: Any) -> Any:
 def connect() -> None:
     """Let the operations in LOW and FULL ask for the mode before they compute. (Again after ``operators.install``.)"""
     for function, forward in FORWARD.items():
-        FORWARD[function] = asking(RULES[function], forward)
+        FORWARD[function] = defer_under_autocast(RULES[function], forward)
     for name, function in (("matmul", np.matmul), ("pow", np.power)):
         rule = RULES[function]
-        setattr(NodeRole, f"__{name}__", asking(rule, vars(NodeRole)[f"__{name}__"]))
-        setattr(NodeRole, f"__r{name}__", asking(rule, vars(NodeRole)[f"__r{name}__"], -1))
+        setattr(NodeRole, f"__{name}__", defer_under_autocast(rule, vars(NodeRole)[f"__{name}__"]))
+        setattr(NodeRole, f"__r{name}__", defer_under_autocast(rule, vars(NodeRole)[f"__r{name}__"], -1))
 
 
-def asking(rule: Rule, forward: Callable[..., Any], step: int = 1) -> Callable[..., Any]:
+def defer_under_autocast(rule: Rule, forward: Callable[..., Any], step: int = 1) -> Callable[..., Any]:
     """A quick closure that leaves operations to ``apply`` under autocast. ``step`` -1: its arguments are reversed."""
     if rule.name not in LOW | FULL or hasattr(forward, "asks"):
         return forward

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backends.registry import FAMILIES
+from ..backends.registry import NODE_TYPES
 from ..lazy import later
 from ..modes import modes
 from ..nodes.coercion import plain_array
@@ -81,7 +81,7 @@ def unary(rule: Rule) -> Callable[[Any], Any]:
 
 def binary(rule: Rule, compute: Callable[[Any, Any], Any], numbers: bool = True) -> Callable[[Any, Any], Any]:
     """The quick closure of a function of two arguments. ``compute`` does it; on np.float64 if ``numbers``."""
-    needed = 0 in rule.keeps((False, True)), 1 in rule.keeps((True, False))  # if the other one is a node
+    needed = 0 in rule.must_save((False, True)), 1 in rule.must_save((True, False))  # if the other one is a node
 
     def forward(x: Any, y: Any) -> Any:
         plain = None
@@ -136,7 +136,7 @@ def binary(rule: Rule, compute: Callable[[Any, Any], Any], numbers: bool = True)
             return finish(rule, value, (x, y), [a, b], (p, q), {}, () if plain is None else (plain,))
         extra = None
         if plain is not None:
-            a, b, extra = secured(a, b, plain, needed[plain])
+            a, b, extra = protect_operands(a, b, plain, needed[plain])
         node = _view(value, Operation)
         if z is value:  # of a number nothing is read from this array
             set_flags(node, False)
@@ -156,7 +156,7 @@ def binary(rule: Rule, compute: Callable[[Any, Any], Any], numbers: bool = True)
     return forward
 
 
-def secured(a: Any, b: Any, plain: int, needed: bool) -> tuple[Any, Any, Any]:
+def protect_operands(a: Any, b: Any, plain: int, needed: bool) -> tuple[Any, Any, Any]:
     """The operands as a record keeps them when one is a plain array, which the user may write into: a copy if it is
     small, else, if a derivative needs it, a view and a fingerprint."""
     array = b if plain else a
@@ -179,7 +179,7 @@ def general(rule: Rule, x: Any, y: Any, compute: Any) -> Any:
     if not known and is_anothers(rule.function, (t, u), (x, y), False):
         return NotImplemented
     (a, p, shown_a, risky_a), (b, q, shown_b, risky_b) = operand(x), operand(y)
-    if len(FAMILIES) > 1:
+    if len(NODE_TYPES) > 1:
         a, b = one_family(rule, [a, b])
     constants = {}
     if shown_a is not None:
@@ -188,10 +188,12 @@ def general(rule: Rule, x: Any, y: Any, compute: Any) -> Any:
         constants[1] = shown_b
     unsafe = (0, 1) if risky_a and risky_b else (0,) if risky_a else (1,) if risky_b else ()
     z = compute(a, b)
-    return finish(rule, z if type(z) in FAMILIES else asarray(z), (x, y), [a, b], (p, q), constants, unsafe)
+    return finish(rule, z if type(z) in NODE_TYPES else asarray(z), (x, y), [a, b], (p, q), constants, unsafe)
 
 
-def reflected(rule: Rule, compute: Any, numbers: bool, forward: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def reflected_operator(
+    rule: Rule, compute: Any, numbers: bool, forward: Callable[[Any, Any], Any]
+) -> Callable[[Any, Any], Any]:
     """``2.0 * x``: what NumPy and Python leave to the operand on the right, most often with a number on the left."""
 
     def operate(y: Any, x: Any) -> Any:
@@ -271,7 +273,7 @@ def both_ways(function: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[
     rule, compute, forward = RULES[function], QUICK.get(function, function), FORWARD[function]
     if rule.operator is not None:
         compute, forward = rule.operator, binary(rule, rule.operator, numbers=False)
-    pair = forward, reflected(rule, compute, rule.operator is None, forward)
+    pair = forward, reflected_operator(rule, compute, rule.operator is None, forward)
     for closure in pair:
         vars(closure)["ufunc"] = function
     return pair
@@ -283,7 +285,7 @@ def in_place(function: np.ufunc) -> Callable[[Any, Any], Any]:
 
     def method(self: Any, other: Any) -> Any:
         if not made:
-            made.append(later("autoflow.forward.inplace:augmented")(function))
+            made.append(later("autoflow.forward.inplace:augmented_operator")(function))
         return made[0](self, other)
 
     return method

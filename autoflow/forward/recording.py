@@ -11,31 +11,31 @@ from typing import Any
 
 import numpy as np
 
-from ..backends.registry import FAMILIES, array_type
+from ..backends.registry import NODE_TYPES, array_type
 from ..errors import LostGradientError, MixedArraysError, NoRuleError
 from ..lazy import later
 from ..modes import modes, switched
 from ..nodes import versions
 from ..nodes.coercion import holds_node, plain_array
 from ..nodes.foreign import content, wants_numbers
-from ..nodes.freeing import NEW, viewing
+from ..nodes.freeing import NEW, view_link
 from ..nodes.nodes import (
     NodeRole,
     Operation,
     Variable,
     VariableRole,
     View,
-    constant_on,
+    constant_from,
+    current_record,
+    gradient_target,
     is_lent,
     new_record,
     on_memory,
-    record_of,
     set_flags,
-    source_of,
     value_of,
 )
 from ..nodes.records import Record
-from ..nodes.versions import Ghost
+from ..nodes.versions import FreedArray
 from ..rules.table import Rule
 
 Array = Any
@@ -55,11 +55,11 @@ def operand(x: Any) -> tuple[Any, Any, Any, bool]:
     kind = type(x)
     if isinstance(x, NodeRole):
         if not hasattr(x, "_value"):
-            again = None if wants_numbers(versions.calling_module()) else taken_again(x)
+            again = None if wants_numbers(versions.calling_module()) else as_reshape_of_base(x)
             return (orphan_numbers(x), None, None, True) if again is None else operand(again)
         if kind is Operation or (kind is View and x._record.number > versions.latest[0]):  # no write since
             return x._value, x._record, None, kind is View and (x._value.nbytes <= versions.COPY_BYTES or is_lent(x))
-        record = source_of(x)
+        record = gradient_target(x)
         small_view = getattr(x, "_view", None) is not None and x._value.nbytes <= versions.COPY_BYTES
         return x._value, record, (x if record is None else None), small_view or is_lent(x)
     if kind in NUMBERS or x is None:
@@ -69,7 +69,7 @@ def operand(x: Any) -> tuple[Any, Any, Any, bool]:
     return plain_array(x), None, None, True
 
 
-def taken_again(x: Any) -> Any:
+def as_reshape_of_base(x: Any) -> Any:
     """What NumPy made of a node in C, if it only put axes of length 1 before the node's own, as ``np.c_[x, y]`` and
     ``np.r_`` do: that is a reshape. Of other arrays made there nothing can be said: None."""
     base: Any = x.base
@@ -87,7 +87,7 @@ def orphan_numbers(x: Any) -> Array:
     If it looks into an array of another class (``masked.data``), the history was given up when that one was made, and
     to a library that wants numbers it does not matter. Else (``np.array(node, subok=True)``) a gradient would be lost.
     """
-    another = x.base is not None and type(x.base) not in FAMILIES and not isinstance(x.base, NodeRole)
+    another = x.base is not None and type(x.base) not in NODE_TYPES and not isinstance(x.base, NodeRole)
     if modes().recording and not another and not wants_numbers(versions.calling_module()):
         raise history_lost(x)
     return value_of(x)
@@ -139,13 +139,13 @@ def apply(rule: Rule, args: tuple[Any, ...], options: dict[str, Any] = NO_OPTION
         option = inputs[k]
         if type(option) not in SIMPLE and not (type(option) is tuple and SIMPLE.issuperset(map(type, option))):
             option = plain_option(option)
-            if isinstance(option, (tuple, list)) or type(option) in FAMILIES:
+            if isinstance(option, (tuple, list)) or type(option) in NODE_TYPES:
                 unsafe.append(k)
         values.append(option)
-    if len(FAMILIES) > 1:
+    if len(NODE_TYPES) > 1:
         values[:n] = one_family(rule, values[:n])
     result = rule.compute(*values)
-    if type(result) not in FAMILIES:
+    if type(result) not in NODE_TYPES:
         result = plain_array(result)
     return finish(rule, result, inputs, values, tuple(parents), constants, unsafe)
 
@@ -156,7 +156,7 @@ def apply_one(rule: Rule, x: Any, parent: Any, inputs: tuple[Any, ...]) -> Any:
     for option in options:
         if type(option) not in SIMPLE and not (type(option) is tuple and SIMPLE.issuperset(map(type, option))):
             options = tuple([plain_option(v) for v in options])
-            unsafe = [k for k, v in enumerate(options, 1) if isinstance(v, (tuple, list)) or type(v) in FAMILIES]
+            unsafe = [k for k, v in enumerate(options, 1) if isinstance(v, (tuple, list)) or type(v) in NODE_TYPES]
             if unsafe:
                 values = [x._value, *options]
                 return finish(rule, as_plain(rule.compute(*values)), inputs, values, (parent,), {}, unsafe)
@@ -182,9 +182,9 @@ def compute_one(rule: Rule, x: Any, parent: Any, options: tuple[Any, ...]) -> An
     if release is not None:
         record.release = release(record.number, record.parents)
     record.extra = None
-    if rule.view and shares(result, a):
+    if rule.view and is_view_of(result, a):
         node = result.view(Operation if parent is x else View)
-        node._view = (record, x) if release is None else viewing(record, x)
+        node._view = (record, x) if release is None else view_link(record, x)
     else:
         node = result.view(Operation)
     set_flags(node, False)
@@ -195,7 +195,7 @@ def compute_one(rule: Rule, x: Any, parent: Any, options: tuple[Any, ...]) -> An
 
 def as_plain(result: Any) -> Array:
     """What a row has computed, as an array of a known type."""
-    if type(result) in FAMILIES:
+    if type(result) in NODE_TYPES:
         return result
     return np.asarray(result) if type(result) in REALS else plain_array(result)
 
@@ -206,13 +206,13 @@ def finish(
 ) -> Any:  # fmt: skip
     """Make the node: a Constant if nothing is recorded, else an Operation with its record."""
     switches = modes()
-    family = FAMILIES[type(result)]
-    shared = rule.view and isinstance(inputs[0], NodeRole) and shares(result, values[0])
+    family = NODE_TYPES[type(result)]
+    shared = rule.view and isinstance(inputs[0], NodeRole) and is_view_of(result, values[0])
     if not (switches.recording and any([p is not None for p in parents]) and result.dtype.kind in "fc"):
-        node = constant_on(result, family)
+        node = constant_from(result, family)
         if shared:
-            taken = new_record(rule, (record_of(inputs[0]),), (*values, result))
-            node._view = viewing(taken, inputs[0])
+            taken = new_record(rule, (current_record(inputs[0]),), (*values, result))
+            node._view = view_link(taken, inputs[0])
         return node
     node = on_memory(result, family.View if shared and not isinstance(inputs[0], VariableRole) else family.Operation)
     node._value = node._operand = result
@@ -220,21 +220,21 @@ def finish(
     limit = switches.keep
     prints: list[tuple[Array, bytes]] = []
     if unsafe or result.size > limit or not rule.elementwise:  # else all is small: keep it, needed or not
-        needed = rule.keeps(tuple([p is not None for p in parents]))
+        needed = rule.must_save(tuple([p is not None for p in parents]))
         for k in unsafe:
-            values[k] = secure(values[k], k in needed, prints)
+            values[k] = protect_operand(values[k], k in needed, prints)
         for k in range(rule.operands):
-            if k not in needed and type(values[k]) in FAMILIES and values[k].size > limit:
-                values[k] = Ghost(values[k])
+            if k not in needed and type(values[k]) in NODE_TYPES and values[k].size > limit:
+                values[k] = FreedArray(values[k])
         if result.size > limit and len(rule.names) not in needed:
-            result = Ghost(result)
+            result = FreedArray(result)
     node._record.saved = (*values, result)
     if constants or prints:
         node._record.extra = {"constants": constants, "prints": prints}
     if switches.scope:
         node._record.extra = {**(node._record.extra or {}), "scope": switches.scope}
     if shared:
-        node._view = viewing(node._record, inputs[0])
+        node._view = view_link(node._record, inputs[0])
     if switches.notices:
         announce(node)
     return node
@@ -249,23 +249,23 @@ def announce(node: Any) -> None:
             notice(node)
 
 
-def secure(value: Any, needed: bool, prints: list[Any]) -> Any:
+def protect_operand(value: Any, needed: bool, prints: list[Any]) -> Any:
     """A value that may change without our knowing, so that it cannot harm us: copied, or watched, or let go."""
     if isinstance(value, (tuple, list)):
         return type(value)(
-            [secure(v, True, prints) if isinstance(v, list) or type(v) in FAMILIES else v for v in value]
+            [protect_operand(v, True, prints) if isinstance(v, list) or type(v) in NODE_TYPES else v for v in value]
         )
-    if type(value) not in FAMILIES:
+    if type(value) not in NODE_TYPES:
         return value
     if value.nbytes > versions.COPY_BYTES and not needed:
-        return Ghost(value)
+        return FreedArray(value)
     value, mark = versions.protect(value)
     if mark is not None:
         prints.append((value, mark))
     return value
 
 
-def shares(result: Array, value: Array) -> bool:
+def is_view_of(result: Array, value: Array) -> bool:
     """Is ``result`` a view of ``value`` (a reshape may be a copy)?"""
     base = result.base
     return base is not None and (base is value or base is value.base)

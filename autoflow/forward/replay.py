@@ -19,12 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from ..backends.registry import FAMILIES
+from ..backends.registry import NODE_TYPES
 from ..errors import LostGradientError, NoRuleError, StaleValueError
 from ..modes import switched
-from ..nodes.nodes import NodeRole, Variable, VariableRole, source_of, value_of
+from ..nodes.nodes import NodeRole, Variable, VariableRole, gradient_target, value_of
 from ..nodes.records import Record
-from ..nodes.versions import Ghost, fingerprint, overwritten
+from ..nodes.versions import FreedArray, fingerprint, writer_since
 from .recording import apply
 
 Array = Any
@@ -53,7 +53,7 @@ def replay_node(node: Any, inputs: Inputs | None = None) -> Array:
     >>> at(np.array(3.0)), at(np.array(4.0))
     (array(10.), array(17.))
     """
-    record = source_of(node)
+    record = gradient_target(node)
     if record is None:
         raise LostGradientError(f"{node.name} has no history that could be run again")
     return replay(record, {key_of(k): v for k, v in (inputs or {}).items()})
@@ -62,7 +62,7 @@ def replay_node(node: Any, inputs: Inputs | None = None) -> Array:
 def replay(record: Any, inputs: Inputs) -> Array:
     """The value of ``record`` with other values of the Variables and records in ``inputs``. See :func:`replay_node`."""
     order = program([record], inputs)
-    values = {k: checked(k, v) for k, v in inputs.items()}
+    values = {k: check_input(k, v) for k, v in inputs.items()}
     check_used(order, values)
     recording = next((v for v in values.values() if hasattr(type(v), "adopt")), None)  # inside af.compile
     with np.errstate(all="ignore"):
@@ -90,7 +90,7 @@ def record_again(node: Any, inputs: Inputs) -> tuple[Any, dict[Any, Any]]:
     """
     roots = []
     for x in node if isinstance(node, list) else [node]:
-        roots.append(source_of(x))
+        roots.append(gradient_target(x))
         if roots[-1] is None:
             raise LostGradientError(f"{x.name} has no history that could be run again")
     given = {key_of(k): v for k, v in inputs.items()}
@@ -100,7 +100,7 @@ def record_again(node: Any, inputs: Inputs) -> tuple[Any, dict[Any, Any]]:
     for r in order:
         if r in given or isinstance(r, VariableRole):
             name = r.name if isinstance(r, VariableRole) else r.node_name
-            nodes[r] = Variable(checked(r, given[r]) if r in given else value_of(r), name)
+            nodes[r] = Variable(check_input(r, given[r]) if r in given else value_of(r), name)
         else:
             refuse_foreign(r)
             operands = [nodes[p] if p is not None else shown_operand(r, k) for k, p in enumerate(r.parents)]
@@ -168,15 +168,15 @@ def shown_operand(record: Record, k: int) -> Any:
     extra = record.extra or {}
     x = extra.get("constants", {}).get(k)
     value = record.saved[k]
-    if type(value) is Ghost:
+    if type(value) is FreedArray:
         value = value_of(x) if isinstance(x, NodeRole) else value.reference()
-    if value is None and type(record.saved[k]) is Ghost:
+    if value is None and type(record.saved[k]) is FreedArray:
         raise StaleValueError(
             f"operand {k + 1} of {record.node_name}, an array of shape {record.saved[k].shape}, was not kept, because "
             f"no derivative reads it. Make it an af.Constant, or keep its node."
         )
     marks = [mark for array, mark in extra.get("prints", ()) if array is value]
-    where = overwritten(value, record.number - 1)
+    where = writer_since(value, record.number - 1)
     if where or any([fingerprint(value) != mark for mark in marks]):
         raise StaleValueError(
             f"operand {k + 1} of {record.node_name}, an array of shape {np.shape(value)}, has been written into since"
@@ -189,16 +189,16 @@ def key_of(x: Any) -> Any:
     """What a graph knows a node by; raises ValueError for anything but a node of a graph."""
     if isinstance(x, Record):
         return x
-    source = source_of(x) if isinstance(x, NodeRole) else None
+    source = gradient_target(x) if isinstance(x, NodeRole) else None
     if source is None:
         raise ValueError(f"inputs are Variables, or nodes with a history; not {type(x).__name__} {str(x)[:60]}")
     return source
 
 
-def checked(r: Any, value: Any) -> Array:
+def check_input(r: Any, value: Any) -> Array:
     """A new value for ``r``, in its dtype; ValueError if its shape is another one."""
     value = value_of(value)
-    value = value if type(value) in FAMILIES or hasattr(type(value), "adopt") else np.asarray(value)
+    value = value if type(value) in NODE_TYPES or hasattr(type(value), "adopt") else np.asarray(value)
     if value.shape != r.shape:
         name = r.name if isinstance(r, VariableRole) else r.node_name
         raise ValueError(

@@ -17,7 +17,7 @@ from ..nodes.nodes import NodeRole, value_of
 from ..rules import RULES
 from ..rules.indexing import put_back
 from ..rules.ordering import along
-from ..rules.shapes import as_array, home, is_numpys, together
+from ..rules.shapes import as_array, is_numpys, like_argument, together
 from .inplace import copyto, write, write_item
 from .recording import plain_option
 
@@ -44,7 +44,7 @@ def node(x: Any, name: str) -> Any:
     return x
 
 
-def repeated(values: Any, n: int) -> Any:
+def repeat_values(values: Any, n: int) -> Any:
     """The first n of ``values``, ``values``, ..."""
     values = as_array(values)
     flat = values.reshape(-1)
@@ -64,7 +64,7 @@ def write_places(x: Any, places: Array, values: Any) -> None:
     places = np.asarray(places).reshape(-1)
     if not places.size or not np.size(value_of(values)):
         return
-    values = repeated(together(x, values)[1], places.size)
+    values = repeat_values(together(x, values)[1], places.size)
     different, last = np.unique(places[::-1], return_index=True)
     if different.size < places.size:
         values, places = values[places.size - 1 - last], different
@@ -97,7 +97,7 @@ def putmask(a: Any, mask: Any, values: Any) -> None:
     """The elements at which the mask holds; each takes the value that stands at its own place."""
     x, places = node(a, "putmask"), np.flatnonzero(numbers_of(mask))
     if places.size and np.size(value_of(values)):
-        write_places(x, places, repeated(together(x, values)[1], x.size)[places])
+        write_places(x, places, repeat_values(together(x, values)[1], x.size)[places])
 
 
 def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
@@ -136,7 +136,7 @@ def write_at(ufunc: Any, x: Any, i: Any, y: Any = None) -> None:
     """
     x, i = node(x, f"{ufunc.__name__}.at"), plain_option(i)
     i = np.asarray(i) if isinstance(i, list) else i
-    places = np.arange(x.size, like=home(x)).reshape(x.shape)[i]
+    places = np.arange(x.size, like=like_argument(x)).reshape(x.shape)[i]
     if ufunc in (np.add, np.subtract):
         values = np.broadcast_to(as_array(y), places.shape)
         added = put_back(values if values.dtype == x.dtype else np.astype(values, x.dtype), i, x.shape)

@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from ..backends.registry import FAMILIES
+from ..backends.registry import NODE_TYPES
 from ..nodes import versions
-from ..nodes.freeing import viewing
-from ..nodes.nodes import ConstantRole, NodeRole, OperationRole, new_record, record_of
-from ..nodes.records import Record, live
-from ..nodes.versions import Ghost, Note
+from ..nodes.freeing import view_link
+from ..nodes.nodes import ConstantRole, NodeRole, OperationRole, current_record, new_record
+from ..nodes.records import Record, needs_grad
+from ..nodes.versions import FreedArray, Note
 from ..numbering import CONSTANT, now
 from ..rules import RULES
 from ..rules.indexing import getitem, put_view, setitem
@@ -49,7 +49,7 @@ class Writing:
             return
         where = self.record.extra["failed"] = self.record.extra["line"]
         self.note = Note(self.region, where)
-        self.changes, self.made = becoming(self.x, self.record)
+        self.changes, self.made = plan_rebinding(self.x, self.record)
         self.before = [(thing, name, getattr(thing, name, None)) for thing, name, _ in self.changes]
         set_all(self.changes)
 
@@ -60,7 +60,7 @@ class Writing:
                 record.number = now()
             if self.record is not None:
                 self.record.number = number
-            self.note.done(number)
+            self.note.was_written(number)
             if self.record is not None:
                 del self.record.extra["failed"]  # of the bases' records, too: they share it
         elif is_refused(error, self.memory, self.run, self.values):
@@ -108,18 +108,18 @@ def own_record(x: Any) -> Any:
 
 def overlap(v: Any, x: Any) -> bool:
     """May the array ``v`` share memory with the node ``x``?"""
-    return type(v) in FAMILIES and np.may_share_memory(v, x._value)
+    return type(v) in NODE_TYPES and np.may_share_memory(v, x._value)
 
 
-def rescue(x: Any) -> None:
+def save_overwritten_values(x: Any) -> None:
     """Copy what the records of x and of its bases will need of the memory that is about to be overwritten."""
-    record_of(x)  # brings all of them up to date
+    current_record(x)  # brings all of them up to date
     written = x
     while True:
         record = own_record(x)
         if record is not None:
             value = record.saved[-1]
-            needed = len(record.saved) - 1 in record.rule.keeps(live(record))
+            needed = len(record.saved) - 1 in record.rule.must_save(needs_grad(record))
             if overlap(value, written) and (needed or value.size <= SMALL):
                 record.saved = (*record.saved[:-1], value.copy())
         if (view := getattr(x, "_view", None)) is None:
@@ -127,7 +127,7 @@ def rescue(x: Any) -> None:
         x = view[1]
 
 
-def becoming(x: Any, record: Record) -> tuple[list[tuple[Any, str, Any]], list[Record]]:
+def plan_rebinding(x: Any, record: Record) -> tuple[list[tuple[Any, str, Any]], list[Record]]:
     """What is to be set so that the array object x has ``record``, and that, if it is a view, its bases know: triples
     (node, attribute, value), and the records of the bases. No recursion: a view of a view of a view may be deep."""
     changes: list[tuple[Any, str, Any]] = []
@@ -143,15 +143,15 @@ def becoming(x: Any, record: Record) -> tuple[list[tuple[Any, str, Any]], list[R
         if taken.rule is RULES[getitem]:
             rule, options = RULES[setitem], taken.saved[1:-1]
         else:
-            rule, options = RULES[put_view], (partial(_viewed, taken.rule, taken.saved[1:-1]),)
-        saved = (Ghost(base._value), Ghost(x._value), *options, base._value)
+            rule, options = RULES[put_view], (partial(_take_view, taken.rule, taken.saved[1:-1]),)
+        saved = (FreedArray(base._value), FreedArray(x._value), *options, base._value)
         on_base = new_record(rule, (own_record(base), record), saved, record.extra)
-        changes.append((x, "_view", viewing(new_record(taken.rule, (on_base,), taken.saved), base)))
+        changes.append((x, "_view", view_link(new_record(taken.rule, (on_base,), taken.saved), base)))
         made.append(on_base)
         x, record = base, on_base
 
 
-def _viewed(rule: Rule, options: tuple[Any, ...], x: Any) -> Any:
+def _take_view(rule: Rule, options: tuple[Any, ...], x: Any) -> Any:
     """The view that ``rule`` takes, of another array or node."""
     return apply(rule, (x, *options)) if isinstance(x, NodeRole) else rule.compute(x, *options)
 
@@ -173,4 +173,4 @@ def overwrite(targets: Sequence[Array], sources: Sequence[Array]) -> None:
     list(map(copy, [memory for memory, _ in pairs], [new for _, new in pairs], repeat("same_kind")))
     number = now()
     for note in notes:
-        note.done(number)
+        note.was_written(number)

@@ -11,12 +11,12 @@ import numpy as np
 
 from ..errors import DataError, InputError
 from ..nodes.nodes import value_of
-from ..rules.shapes import at_hand
+from ..rules.shapes import is_on_host
 
 Array = Any
 
 
-def plain(x: Any) -> Array:
+def numbers_of(x: Any) -> Array:
     """The numbers of an array, node or list: for labels and decisions, through which no gradient flows."""
     x = value_of(x)
     return x if hasattr(x, "dtype") else np.asarray(x)
@@ -64,12 +64,12 @@ def labels(who: Any, target: Any, classes: int, ignore: int | None = None) -> Ar
     """Class numbers as a plain integer array, all in 0...classes-1 or equal to ``ignore``.
 
     (Not checked on a GPU, where that would wait for the device.)"""
-    target = plain(target)
+    target = numbers_of(target)
     if target.dtype.kind not in "iu":
         raise DataError(f"{who} expected integer class numbers, got {target.dtype}")
-    if not at_hand(target):
+    if not is_on_host(target):
         return target
-    wrong = outside(target, classes, ignore)
+    wrong = find_outside_labels(target, classes, ignore)
     if wrong.any():
         raise InputError(
             f"{who}: label {target[wrong].ravel()[0]} is not one of the {classes} classes 0 ... {classes - 1}"
@@ -77,7 +77,7 @@ def labels(who: Any, target: Any, classes: int, ignore: int | None = None) -> Ar
     return target
 
 
-def outside(target: Array, classes: int, ignore: int | None) -> Array:
+def find_outside_labels(target: Array, classes: int, ignore: int | None) -> Array:
     """Which labels are neither a class nor ``ignore``."""
     wrong = (target < 0) | (target >= classes)
     return wrong if ignore is None else wrong & (target != ignore)

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..modes import modes
-from .checks import floats, generator, labels, plain, probability, shape_is
+from .checks import floats, generator, labels, numbers_of, probability, shape_is
 from .fused import erf, sigmoid, softmax
 
 Array = Any
@@ -49,7 +49,7 @@ def elu(x: Array, alpha: float = 1.0) -> Array:
     >>> elu(np.array([-1000.0, 0.0, 1000.0]))
     array([  -1.,    0., 1000.])
     """
-    positive = plain(x) > 0
+    positive = numbers_of(x) > 0
     return np.where(positive, x, alpha * np.expm1(np.where(positive, 0, x)))
 
 
@@ -107,10 +107,10 @@ def layer_norm(
     shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
     floats("layer_norm", x)
     shape_is("layer_norm", x, "...", *shape)
-    return standardised(x, tuple(range(-len(shape), 0)), weight, bias, eps)
+    return standardise(x, tuple(range(-len(shape), 0)), weight, bias, eps)
 
 
-def standardised(x: Array, axis: tuple[int, ...], weight: Array, bias: Array, eps: float) -> Array:
+def standardise(x: Array, axis: tuple[int, ...], weight: Array, bias: Array, eps: float) -> Array:
     """Mean 0 and variance 1 along ``axis``, then scaled and shifted."""
     x = x - np.mean(x, axis=axis, keepdims=True)
     x = x / np.sqrt(np.mean(x * x, axis=axis, keepdims=True) + eps)
@@ -149,9 +149,9 @@ def batch_norm(
     if n < 2:
         raise InputError(f"batch_norm in training needs more than one value per channel, got input of shape {x.shape}")
     if running_mean is not None and running_var is not None and not modes().repeating:
-        running_mean += momentum * (np.mean(plain(x), axis=axis) - running_mean)
-        running_var += momentum * (np.var(plain(x), axis=axis, ddof=1) - running_var)
-    return standardised(x, axis, weight, bias, eps)
+        running_mean += momentum * (np.mean(numbers_of(x), axis=axis) - running_mean)
+        running_var += momentum * (np.var(numbers_of(x), axis=axis, ddof=1) - running_var)
+    return standardise(x, axis, weight, bias, eps)
 
 
 def embedding(x: Array, weight: Array) -> Array:
@@ -194,7 +194,7 @@ def scaled_dot_product_attention(
     if attn_mask is None:
         weights = softmax(scores)
     elif attn_mask.dtype.kind == "b":
-        seeing = plain(attn_mask)
+        seeing = numbers_of(attn_mask)
         nothing = ~seeing.any(axis=-1, keepdims=True)  # then a softmax would be 0/0: let it see all, and drop that
         weights = np.where(nothing, 0, softmax(np.where(seeing | nothing, scores, -np.inf)))
     else:

@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from ..rules.shapes import at_hand
-from .checks import floats, labels, outside, plain, same_shape
+from ..rules.shapes import is_on_host
+from .checks import find_outside_labels, floats, labels, numbers_of, same_shape
 from .functions import softplus
 from .fused import log_softmax, relu
 
 Array = Any
 
 
-def reduced(who: str, z: Array, reduction: str, count: Any = None) -> Array:
+def reduce_loss(who: str, z: Array, reduction: str, count: Any = None) -> Array:
     """The mean (over ``count``, if not over all), the sum, or z itself.
 
     A count on a GPU is not read: 0 / 0 is NaN there.
@@ -31,7 +31,7 @@ def reduced(who: str, z: Array, reduction: str, count: Any = None) -> Array:
         return np.sum(z)
     if reduction != "mean":
         raise InputError(f"{who}: reduction is 'mean', 'sum' or 'none', not {reduction!r}")
-    known = isinstance(count, int) or at_hand(count)
+    known = isinstance(count, int) or is_on_host(count)
     if not z.size or (known and not count):
         raise InputError(f"{who}: there is no mean of nothing: the batch is empty, or every target is ignored")
     if count is None:
@@ -44,7 +44,7 @@ def pair(who: str, x: Array, target: Array) -> Array:
     floats(who, x)
     same_shape(who, x, target)
     kind = getattr(target, "dtype", np.dtype(object)).kind
-    return target if kind == "f" else plain(target).astype(x.dtype)
+    return target if kind == "f" else numbers_of(target).astype(x.dtype)
 
 
 def mse_loss(x: Array, target: Array, *, reduction: str = "mean") -> Array:
@@ -55,7 +55,7 @@ def mse_loss(x: Array, target: Array, *, reduction: str = "mean") -> Array:
     """
     target = pair("mse_loss", x, target)
     d = x - target
-    return reduced("mse_loss", d * d, reduction)
+    return reduce_loss("mse_loss", d * d, reduction)
 
 
 def l1_loss(x: Array, target: Array, *, reduction: str = "mean") -> Array:
@@ -65,7 +65,7 @@ def l1_loss(x: Array, target: Array, *, reduction: str = "mean") -> Array:
     1.0
     """
     target = pair("l1_loss", x, target)
-    return reduced("l1_loss", np.abs(x - target), reduction)
+    return reduce_loss("l1_loss", np.abs(x - target), reduction)
 
 
 def huber_loss(x: Array, target: Array, *, delta: float = 1.0, reduction: str = "mean") -> Array:
@@ -80,7 +80,9 @@ def huber_loss(x: Array, target: Array, *, delta: float = 1.0, reduction: str = 
     if not delta > 0:
         raise InputError(f"huber_loss: delta must be positive, not {delta}")
     d = np.abs(x - target)
-    return reduced("huber_loss", np.where(plain(d) <= delta, 0.5 * d * d, delta * (d - 0.5 * delta)), reduction)
+    return reduce_loss(
+        "huber_loss", np.where(numbers_of(d) <= delta, 0.5 * d * d, delta * (d - 0.5 * delta)), reduction
+    )
 
 
 def binary_cross_entropy(x: Array, target: Array, *, reduction: str = "mean") -> Array:
@@ -93,12 +95,12 @@ def binary_cross_entropy(x: Array, target: Array, *, reduction: str = "mean") ->
     """
     who = "binary_cross_entropy"
     target = pair(who, x, target)
-    value = plain(x)
+    value = numbers_of(x)
     if not np.all((value >= 0) & (value <= 1)):
         raise InputError(f"{who}: x are probabilities, between 0 and 1; for scores use {who}_with_logits")
     least = math.exp(-100)
     z = -(target * np.log(np.maximum(x, least)) + (1 - target) * np.log(np.maximum(1 - x, least)))
-    return reduced(who, z, reduction)
+    return reduce_loss(who, z, reduction)
 
 
 def binary_cross_entropy_with_logits(x: Array, target: Array, *, reduction: str = "mean") -> Array:
@@ -110,7 +112,7 @@ def binary_cross_entropy_with_logits(x: Array, target: Array, *, reduction: str 
     """
     who = "binary_cross_entropy_with_logits"
     target = pair(who, x, target)
-    return reduced(who, (1 - target) * x + softplus(-x), reduction)
+    return reduce_loss(who, (1 - target) * x + softplus(-x), reduction)
 
 
 def cross_entropy(
@@ -138,12 +140,14 @@ def cross_entropy(
     log_p = log_softmax(x, axis=axis)
     if np.shape(target) == x.shape and getattr(target, "dtype", np.dtype(int)).kind == "f":
         p = target * (1 - label_smoothing) + label_smoothing / x.shape[axis] if label_smoothing else target
-        return reduced(who, -np.sum(p * log_p, axis=axis), reduction, math.prod(x.shape[:axis] + x.shape[axis + 1 :]))
-    z, counted = chosen(who, log_p, target, axis, ignore_index)
+        return reduce_loss(
+            who, -np.sum(p * log_p, axis=axis), reduction, math.prod(x.shape[:axis] + x.shape[axis + 1 :])
+        )
+    z, counted = target_log_probabilities(who, log_p, target, axis, ignore_index)
     if label_smoothing:
         spread = np.where(counted, np.mean(log_p, axis=axis), 0)
         z = (1 - label_smoothing) * z + label_smoothing * spread
-    return reduced(who, -z, reduction, counted.sum())
+    return reduce_loss(who, -z, reduction, counted.sum())
 
 
 def nll_loss(x: Array, target: Array, *, ignore_index: int = -100, reduction: str = "mean") -> Array:
@@ -153,8 +157,8 @@ def nll_loss(x: Array, target: Array, *, ignore_index: int = -100, reduction: st
     1.386...
     """
     floats("nll_loss", x)
-    z, counted = chosen("nll_loss", x, target, class_axis("nll_loss", x), ignore_index)
-    return reduced("nll_loss", -z, reduction, counted.sum())
+    z, counted = target_log_probabilities("nll_loss", x, target, class_axis("nll_loss", x), ignore_index)
+    return reduce_loss("nll_loss", -z, reduction, counted.sum())
 
 
 def class_axis(who: str, x: Array) -> int:
@@ -164,7 +168,7 @@ def class_axis(who: str, x: Array) -> int:
     return 1 if x.ndim > 1 else 0
 
 
-def chosen(who: str, log_p: Array, target: Array, axis: int, ignore: int) -> tuple[Array, Array]:
+def target_log_probabilities(who: str, log_p: Array, target: Array, axis: int, ignore: int) -> tuple[Array, Array]:
     """log_p of the target classes, 0 where they are ignored, and where they are not.
 
     On a GPU an invalid label is not refused, which would wait for the device: its loss is NaN.
@@ -180,9 +184,9 @@ def chosen(who: str, log_p: Array, target: Array, axis: int, ignore: int) -> tup
     places = list(np.indices(shape, sparse=True))
     places.insert(axis, np.where(counted, target, 0))
     z = log_p[tuple(places)]
-    if at_hand(target):
+    if is_on_host(target):
         return (z if counted.all() else np.where(counted, z, 0)), counted
-    wrong = outside(target, log_p.shape[axis], ignore)
+    wrong = find_outside_labels(target, log_p.shape[axis], ignore)
     return np.where(counted, np.where(wrong, np.nan, z), 0), counted
 
 
@@ -200,11 +204,11 @@ def kl_div(x: Array, target: Array, *, reduction: str = "mean", log_target: bool
     if log_target:
         z = np.exp(target) * (target - x)
     else:
-        positive = plain(target) > 0
+        positive = numbers_of(target) > 0
         z = np.where(positive, target * (np.log(np.where(positive, target, 1)) - x), 0)
     if reduction == "batchmean":
-        return reduced("kl_div", z, "mean", len(x) if x.ndim else 1)
-    return reduced("kl_div", z, reduction)
+        return reduce_loss("kl_div", z, "mean", len(x) if x.ndim else 1)
+    return reduce_loss("kl_div", z, reduction)
 
 
 def hinge_loss(x: Array, target: Array, *, reduction: str = "mean") -> Array:
@@ -215,6 +219,6 @@ def hinge_loss(x: Array, target: Array, *, reduction: str = "mean") -> Array:
     array([0. , 1.5])
     """
     target = pair("hinge_loss", x, target)
-    if not np.all(np.abs(plain(target)) == 1):
+    if not np.all(np.abs(numbers_of(target)) == 1):
         raise InputError("hinge_loss: targets are -1 or 1")
-    return reduced("hinge_loss", relu(1 - target * x), reduction)
+    return reduce_loss("hinge_loss", relu(1 - target * x), reduction)

@@ -15,14 +15,14 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..arrays.devices import Autodiff, usable_cupy
-from ..backends.registry import FAMILIES, on_host
+from ..backends.registry import NODE_TYPES, on_host
 from ..errors import StateError
 from ..forward.writing import overwrite
 from ..modes import modes
-from ..nodes.grads import alike, forget_grads
+from ..nodes.grads import as_gradient_like, forget_grads
 from ..nodes.nodes import Constant, VariableRole, value_of
 from ..nodes.scopes import scope
-from ..pytree import leaves, mapped
+from ..pytree import tree_leaves, tree_map
 from ..saving import check_state, load_state, save_state
 
 Array = Any
@@ -111,7 +111,7 @@ class Module:
         forget_grads([p for p in self.named_parameters().values() if isinstance(p, VariableRole)])
 
     def _state(self) -> dict[str, Any]:
-        return {p: v for p, v in self._walk("") if is_parameter(v) or type(v) in FAMILIES}
+        return {p: v for p, v in self._walk("") if is_parameter(v) or type(v) in NODE_TYPES}
 
     def state_dict(self) -> dict[str, Array]:
         """Copies of all parameters and buffers as plain NumPy arrays, by path.
@@ -131,7 +131,7 @@ class Module:
         state = {path: value_of(value) for path, value in state.items()}
         arrays = check_state(repr(self), {path: value_of(value) for path, value in own.items()}, state)
         targets = [value_of(value) for value in own.values()]
-        overwrite(targets, [alike(arrays[path], target) for path, target in zip(own, targets, strict=True)])
+        overwrite(targets, [as_gradient_like(arrays[path], target) for path, target in zip(own, targets, strict=True)])
 
     def to_gpu(self: Self) -> Self:
         """Parameters and buffers onto the GPU, in place; returns the module. Parameters are new Variables then: make
@@ -154,12 +154,12 @@ class Module:
                 return made[id(x)]
             if isinstance(x, Constant):
                 return AF.Constant(on_host(value_of(x)), x.name)
-            return AF.put(on_host(x)) if type(x) in FAMILIES else x
+            return AF.put(on_host(x)) if type(x) in NODE_TYPES else x
 
         for module in self.modules():
             for name, value in vars(module).items():
                 if not name.startswith("_"):
-                    vars(module)[name] = mapped(moved, value)
+                    vars(module)[name] = tree_map(moved, value)
         return self
 
     def save(self, path: str | Path) -> Path:
@@ -238,7 +238,7 @@ def functional_call(model: Module, values: dict[str, Any], *args: Any, **options
             for module, attributes in zip(modules, before, strict=True):
                 for name, value in attributes.items():
                     if holds(value, new):
-                        vars(module)[name] = mapped(lambda leaf: new.get(id(leaf), leaf), value)
+                        vars(module)[name] = tree_map(lambda leaf: new.get(id(leaf), leaf), value)
             return model(*args, **options)
         finally:
             STANDING_IN.ids = outer
@@ -266,4 +266,4 @@ def stand_ins(model: Module, values: dict[str, Any]) -> dict[int, Any]:
 
 def holds(value: Any, new: dict[int, Any]) -> bool:
     """Is one of the objects with these ids in it?"""
-    return not isinstance(value, Module) and any([id(leaf) in new for leaf in leaves(value)])
+    return not isinstance(value, Module) and any([id(leaf) in new for leaf in tree_leaves(value)])

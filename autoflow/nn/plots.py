@@ -21,7 +21,7 @@ import numpy as np
 from ..backprop.hooks import on_operation
 from ..errors import InputError
 from ..modes import modes, no_grad
-from .checks import plain, shape_is
+from .checks import numbers_of, shape_is
 from .module import Module
 
 Array = Any
@@ -111,7 +111,7 @@ class Watched:
         for (name, _), node in last.items():
             name = another(name, activations)
             activations[name], gradients[name] = root_mean_square(node.value), np.nan
-            node.register_hook(lambda g, name=name: gradients.update({name: root_mean_square(plain(g))}))
+            node.register_hook(lambda g, name=name: gradients.update({name: root_mean_square(numbers_of(g))}))
         self.activations.append(activations)
         self.gradients.append(gradients)
 
@@ -168,13 +168,13 @@ def plot_sizes(watched: Watched, of: str = "gradients", *, along: str = "steps",
         lines = {"first step": sizes[0]} if len(sizes) == 1 else {"first step": sizes[0], "last step": sizes[-1]}
         name_layers(ax, layers)
     first, last = theme[of]
-    shades = between(first, last, len(lines))
+    shades = blend_colours(first, last, len(lines))
     for shade, (label, line) in zip(shades, lines.items(), strict=True):
         marker = "." if along == "layers" or len(line) == 1 else None
         ax.plot(range(1, len(line) + 1), line, color=shade, marker=marker, label=label)
     ax.set_yscale("log")
     ax.set_ylabel(f"{of} (root mean square)")
-    return labelled(ax, ends_only=len(lines) > 6) if len(lines) > 1 else tidy(ax)
+    return add_legend(ax, ends_only=len(lines) > 6) if len(lines) > 1 else tidy(ax)
 
 
 def name_layers(ax: Any, layers: list[str]) -> None:
@@ -208,10 +208,10 @@ def plot_loss(losses: Any, *, ax: Any = None) -> Any:
         color = theme["classes"][k % len(theme["classes"])]
         for label, style in ((name, "-"), (f"val_{name}", "--")):
             if label in losses:
-                values = [float(plain(x)) for x in losses[label]]
+                values = [float(numbers_of(x)) for x in losses[label]]
                 ax.plot(range(1, len(values) + 1), values, style, color=color, label=label)
     ax.set_xlabel("step" if epochs is None else "epoch")
-    return labelled(ax)
+    return add_legend(ax)
 
 
 def plot_weights(parameters: Any, *, bins: int = 41, ax: Any = None) -> Any:
@@ -228,7 +228,7 @@ def plot_weights(parameters: Any, *, bins: int = 41, ax: Any = None) -> Any:
         parameters = parameters.named_parameters()
     elif not isinstance(parameters, Mapping):
         parameters = {getattr(x, "name", f"array {k}"): x for k, x in enumerate(parameters)}
-    arrays = {name: np.asarray(plain(x), float).ravel() for name, x in parameters.items()}
+    arrays = {name: np.asarray(numbers_of(x), float).ravel() for name, x in parameters.items()}
     for name, x in arrays.items():
         if not x.size or not np.isfinite(x).all():
             raise InputError(f"plot_weights: {name} {'has NaN or infinite entries' if x.size else 'is empty'}")
@@ -261,7 +261,7 @@ def plot_boundary(model: Callable[[Array], Any], x: Array, y: Array, *, points: 
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['class 0', 'class 1']
     """
-    x, y = np.asarray(plain(x), float), np.asarray(plain(y))
+    x, y = np.asarray(numbers_of(x), float), np.asarray(numbers_of(y))
     shape_is("plot_boundary", x, "n", 2)
     shape_is("plot_boundary", y, len(x), what="classes")
     low, high = x.min(axis=0), x.max(axis=0)
@@ -278,7 +278,7 @@ def plot_boundary(model: Callable[[Array], Any], x: Array, y: Array, *, points: 
         if ahead[..., k].min() < 0 < ahead[..., k].max():
             ax.contour(across, up, ahead[..., k], [0], colors=[edge], linewidths=1.0)
         ax.scatter(*x[y == k].T, s=18, color=color, marker=marker, edgecolors=edge, linewidths=0.4, label=label)
-    return labelled(ax)
+    return add_legend(ax)
 
 
 @no_grad
@@ -288,7 +288,7 @@ def scores_of(model: Any, places: Array) -> Array:
     for part, _ in before:
         part.training = False
     try:
-        scores = plain(model(places))
+        scores = numbers_of(model(places))
     finally:
         for part, training in before:
             part.training = training
@@ -328,7 +328,7 @@ def canvas(ax: Any) -> tuple[Any, Any]:
     return ax, DARK if alpha > 0.5 and 0.3 * red + 0.59 * green + 0.11 * blue < 0.5 else LIGHT
 
 
-def labelled(ax: Any, *, ends_only: bool = False) -> Any:
+def add_legend(ax: Any, *, ends_only: bool = False) -> Any:
     """Axes with a legend: of all lines, or of many only the first and the last."""
     handles, labels = ax.get_legend_handles_labels()
     if ends_only:
@@ -345,10 +345,10 @@ def tidy(ax: Any, *, left: bool = True) -> Any:
     return ax
 
 
-def between(first: str, last: str, n: int) -> list[str]:
+def blend_colours(first: str, last: str, n: int) -> list[str]:
     """n colours from one to the other; the last alone if n is 1.
 
-    >>> between("#000000", "#FFFFFF", 3)
+    >>> blend_colours("#000000", "#FFFFFF", 3)
     ['#000000', '#808080', '#ffffff']
     """
     ends = np.array([[int(color[k : k + 2], 16) for k in (1, 3, 5)] for color in (first, last)])

@@ -87,7 +87,7 @@ def convolve(
     if groups < 1 or out % groups:
         raise InputError(f"{who}: {out} channels out cannot be shared among {groups} groups")
     stride, dilation = each(who, "stride", stride, dims, 1), each(who, "dilation", dilation, dims, 1)
-    x = padded(who, x, padding, kernel, stride, dilation)
+    x = pad_windows(who, x, padding, kernel, stride, dilation)
     seen = windows(who, x, kernel, stride, dilation)
     n, sizes, inner = x.shape[0], seen.shape[3:], channels * math.prod(kernel)
     columns = seen.reshape((n, groups, inner, math.prod(sizes)))
@@ -99,7 +99,7 @@ def convolve(
     return z + bias.reshape((out, *[1] * dims))
 
 
-def padded(
+def pad_windows(
     who: str, x: Array, padding: Sizes | str, kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int],
     fill: float = 0.0,
 ) -> Array:  # fmt: skip
@@ -136,7 +136,7 @@ def max_pool2d(x: Array, kernel_size: Sizes, stride: Sizes | None = None, paddin
     array([[[[ 5.,  7.],
              [13., 15.]]]])
     """
-    return np.max(pooled("max_pool2d", x, kernel_size, stride, padding, -np.inf), axis=2)
+    return np.max(pooling_windows("max_pool2d", x, kernel_size, stride, padding, -np.inf), axis=2)
 
 
 def avg_pool2d(x: Array, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0) -> Array:
@@ -146,10 +146,10 @@ def avg_pool2d(x: Array, kernel_size: Sizes, stride: Sizes | None = None, paddin
     array([[[[ 2.5,  4.5],
              [10.5, 12.5]]]])
     """
-    return np.mean(pooled("avg_pool2d", x, kernel_size, stride, padding, 0.0), axis=2)
+    return np.mean(pooling_windows("avg_pool2d", x, kernel_size, stride, padding, 0.0), axis=2)
 
 
-def pooled(who: str, x: Array, kernel_size: Sizes, stride: Sizes | None, padding: Sizes, fill: float) -> Array:
+def pooling_windows(who: str, x: Array, kernel_size: Sizes, stride: Sizes | None, padding: Sizes, fill: float) -> Array:
     """The windows that pooling looks through."""
     floats(who, x)
     shape_is(who, x, "n", "channels", "height", "width")
@@ -158,4 +158,4 @@ def pooled(who: str, x: Array, kernel_size: Sizes, stride: Sizes | None, padding
     around = each(who, "padding", padding, 2, 0)
     if any([2 * p > k for p, k in zip(around, kernel, strict=True)]):
         raise InputError(f"{who}: padding {tuple(around)} is more than half of the window {tuple(kernel)}")
-    return windows(who, padded(who, x, around, kernel, steps, [1, 1], fill), kernel, steps, [1, 1])
+    return windows(who, pad_windows(who, x, around, kernel, steps, [1, 1], fill), kernel, steps, [1, 1])

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backends.registry import FAMILIES, array_type
+from ..backends.registry import NODE_TYPES, array_type
 from ..errors import LOST, DataError, LostGradientError
 
 Array = Any
@@ -53,7 +53,7 @@ def leaf_array(value: Any, dtype: Any, copy: bool, inexact: bool) -> Array:
     """The array of a new leaf. With ``inexact`` integers and booleans become float64."""
     if type(value) is np.ndarray and dtype is None and (value.dtype is DOUBLE or value.dtype is SINGLE):  # 1 µs less
         return value.copy(order="K") if copy else value
-    if type(value) not in FAMILIES and array_type(value) is not None and hasattr(value, "family"):
+    if type(value) not in NODE_TYPES and array_type(value) is not None and hasattr(value, "family"):
         value = value.value  # a node: its numbers
     array = plain_array(value)
     target = array.dtype if dtype is None else np.dtype(dtype)

@@ -84,7 +84,7 @@ def marks(period: int = 2039, among: int = 21) -> list[type[Release] | None]:
     return [Release if k * k % period < among else None for k in range(period)]
 
 
-def viewing(record: Any, base: Any) -> tuple[Any, Any]:
+def view_link(record: Any, base: Any) -> tuple[Any, Any]:
     """What a view remembers: the record of taking it, and the node that it is a view of.
 
     For a view of a view, a Release holds the node as well, so that long chains of them are let go by the list.

@@ -21,20 +21,20 @@ HALF = np.dtype(np.float16)
 
 def read_grad(holder: Any, dtype: Any) -> Array | None:
     """The gradient in ``holder`` (a Variable or a record), copied and rounded for the user at the first read."""
-    g = getattr(holder, "_sent", None)
+    g = getattr(holder, "_raw_grad", None)
     if g is None:
-        return getattr(holder, "_grad", None)
+        return getattr(holder, "_shown_grad", None)
     if type(g) is np.ndarray and g.base is None and g.dtype == dtype and getrefcount(g) <= ALONE:
         shown = g  # no other holder: a copy of each would cost 5 % of a large training step
     elif hasattr(g, "family"):  # a node, of a pass with create_graph
         shown = g
     else:
-        shown = fitted(g, dtype).copy() if hasattr(g, "copy") else np.array(g, dtype)
-    holder._grad, holder._sent = np.asarray(shown) if isinstance(shown, np.generic) else shown, None
-    return holder._grad
+        shown = cast_gradient(g, dtype).copy() if hasattr(g, "copy") else np.array(g, dtype)
+    holder._shown_grad, holder._raw_grad = np.asarray(shown) if isinstance(shown, np.generic) else shown, None
+    return holder._shown_grad
 
 
-def fitted(g: Array, dtype: Any) -> Array:
+def cast_gradient(g: Array, dtype: Any) -> Array:
     """``g`` in the dtype of its node: rounded, or the real part of what a complex function sent to a real one."""
     if g.dtype == dtype:
         return g
@@ -44,7 +44,7 @@ def fitted(g: Array, dtype: Any) -> Array:
         return g if g.dtype == dtype else g.astype(dtype)
 
 
-def added(a: Array, b: Array) -> Array:
+def add_gradients(a: Array, b: Array) -> Array:
     """The sum of two contributions. Half precision is added in single precision; the record rounds once."""
     if a.dtype is HALF and b.dtype is HALF:
         return a.astype(np.float32) + b
@@ -53,11 +53,11 @@ def added(a: Array, b: Array) -> Array:
 
 def forget_grads(variables: list[Any]) -> None:
     """Clear all gradients in one call in C: otherwise Ctrl-C could leave some, and the next pass would add to them."""
-    slots = ["_sent"] * len(variables) + ["_grad"] * len(variables)
+    slots = ["_raw_grad"] * len(variables) + ["_shown_grad"] * len(variables)
     list(map(setattr, [*variables, *variables], slots, repeat(None)))
 
 
-def alike(x: Any, value: Array) -> Array:
+def as_gradient_like(x: Any, value: Array) -> Array:
     """A copy of ``x`` (an array, a list, a number) in ``value``'s dtype, as an array of the same library.
 
     Raises MixedArraysError for an array of a library other than NumPy and ``value``'s: nothing is copied from one
@@ -65,7 +65,7 @@ def alike(x: Any, value: Array) -> Array:
     """
     kind: Any = array_type(x)
     if kind is type(value):
-        return fitted(x, value.dtype).copy()
+        return cast_gradient(x, value.dtype).copy()
     if kind not in (None, np.ndarray):
         raise MixedArraysError(
             f"an array of {kind.__module__}.{kind.__name__} cannot be the gradient of one of "
@@ -80,23 +80,23 @@ def checked_grad(node: Any, g: Any) -> Any:
     if g is None or hasattr(g, "family"):
         return g
     value = node.value
-    g = fitted(g, value.dtype) if type(g) is type(value) else alike(g, value)
+    g = cast_gradient(g, value.dtype) if type(g) is type(value) else as_gradient_like(g, value)
     if g.shape != value.shape:
         raise GradientShapeError(f"the gradient of {node.name} has its shape {value.shape}; this one has {g.shape}")
     return g
 
 
-def _alone() -> int:
+def _count_sole_references() -> int:
     """How many references :func:`read_grad` sees on an array that only the slot holds."""
 
     class Holder:
-        __slots__ = ("_sent",)
-        _sent: Any
+        __slots__ = ("_raw_grad",)
+        _raw_grad: Any
 
     holder = Holder()
-    holder._sent = np.empty(0)
-    g = getattr(holder, "_sent", None)
+    holder._raw_grad = np.empty(0)
+    g = getattr(holder, "_raw_grad", None)
     return getrefcount(g)
 
 
-ALONE = _alone()
+ALONE = _count_sole_references()

@@ -21,20 +21,23 @@ from typing import Any
 
 import numpy as np
 
-from ..backends.registry import FAMILIES, Family, viewed
+from ..backends.registry import NODE_TYPES, NodeTypes, view_as
 from ..lazy import later
 from ..numbering import CONSTANT, VARIABLE, now
 from ..rules.table import Rule
 from . import printing, versions
 from .coercion import leaf_array
 from .foreign import READERS, refuse_reader, wants_numbers
-from .freeing import NEW, viewing
+from .freeing import NEW, view_link
 from .grads import checked_grad, read_grad
 from .records import Record
-from .versions import Ghost
+from .versions import FreedArray
 
 Array = Any
-SLOTS = ("_count", "_grad", "_lent", "_live", "_name", "_number", "_operand", "_record", "_sent", "_value", "_view")
+SLOTS = (
+    "_count", "_lent", "_live", "_name", "_number", "_operand", "_raw_grad", "_record", "_shown_grad", "_value",
+    "_view",
+)  # fmt: skip
 
 
 class NodeRole:
@@ -48,7 +51,7 @@ class NodeRole:
 
     __slots__ = ()
     __hash__ = object.__hash__  # by identity: a graph is made of objects, not of values
-    family: Family
+    family: NodeTypes
     _value: Array  # the plain array; node and plain array share their memory
     _operand: Any  # of Operations: what arithmetic reads, the plain array or, if 0-d float64, the number in it
     _record: Record  # of Operations
@@ -72,14 +75,14 @@ class NodeRole:
     @property
     def name(self) -> str:
         """``var_0``, ``const_0``, ``add_0``, or what it was set to. A label, not a key: names may repeat."""
-        record: Record | None = record_of(self)
+        record: Record | None = current_record(self)
         if record is not None:
             return record.node_name
         return getattr(self, "_name", None) or f"{self._kind.name}_{getattr(self, '_count', '?')}"
 
     @name.setter
     def name(self, name: str | None) -> None:
-        holder: Any = record_of(self) or self
+        holder: Any = current_record(self) or self
         holder._name = name if name is None else str(name)
 
     _kind: Any = CONSTANT
@@ -89,13 +92,13 @@ class NodeRole:
     @property
     def number(self) -> int:
         """The creation number: the later made, the larger. Never reset."""
-        record = record_of(self)
+        record = current_record(self)
         return getattr(self, "_number", -1) if record is None else record.number
 
     @property
     def requires_grad(self) -> bool:
         """Do gradients flow to this node?"""
-        return record_of(self) is not None
+        return current_record(self) is not None
 
     @requires_grad.setter
     def requires_grad(self, on: bool) -> None:
@@ -107,12 +110,12 @@ class NodeRole:
     @property
     def grad_fn(self) -> Record | None:
         """How this value was made: its record, None for a leaf. Call it with a gradient: what goes to each operand."""
-        return record_of(self)  # type: ignore[no-any-return]
+        return current_record(self)  # type: ignore[no-any-return]
 
     @property
     def opmethod(self) -> str | None:
         """NumPy's name of the operation (``"multiply"``, ``"getitem"``); None for a leaf."""
-        record = record_of(self)
+        record = current_record(self)
         return None if record is None else record.rule.name
 
     @property
@@ -124,13 +127,13 @@ class NodeRole:
         >>> (x - 1).operands
         (2.0  Variable x, 1.0  Constant 1)
         """
-        record = record_of(self)
+        record = current_record(self)
         return () if record is None else tuple([operand_node(record, k) for k in range(len(record.parents))])
 
     @property
     def noperands(self) -> int:
         """How many operands, repeats counted."""
-        record = record_of(self)
+        record = current_record(self)
         return 0 if record is None else len(record.parents)
 
     @property
@@ -147,7 +150,7 @@ class NodeRole:
         >>> x.grad
         array(3.)
         """
-        node = constant_on(read_only(value_of(self)), self.family)
+        node = constant_from(read_only(value_of(self)), self.family)
         if is_lent(self):
             node._lent = True
         return node
@@ -196,7 +199,7 @@ class VariableRole(NodeRole):
     ) -> Any:
         self = leaf(cls, leaf_array(value, dtype, copy, True), name)
         self._live = bool(requires_grad)
-        self._sent = self._grad = None  # reading an unset slot raises AttributeError: 0.4 µs
+        self._raw_grad = self._shown_grad = None  # reading an unset slot raises AttributeError: 0.4 µs
         return self
 
     @classmethod
@@ -220,10 +223,10 @@ class VariableRole(NodeRole):
 
     @grad.setter
     def grad(self, g: Array | None) -> None:
-        self._sent, self._grad = None, checked_grad(self, g)
+        self._raw_grad, self._shown_grad = None, checked_grad(self, g)
 
-    _sent: Any
-    _grad: Any
+    _raw_grad: Any
+    _shown_grad: Any
 
 
 class ConstantRole(NodeRole):
@@ -292,7 +295,7 @@ class OperationRole(NodeRole):
     @property
     def grad_fn(self) -> Record | None:
         """The record of how this value was made. Call it with a gradient: what goes to each operand."""
-        return record_of(self)  # type: ignore[no-any-return]
+        return current_record(self)  # type: ignore[no-any-return]
 
     @grad_fn.setter
     def grad_fn(self, f: Any) -> None:
@@ -301,14 +304,14 @@ class OperationRole(NodeRole):
     @property
     def grad(self) -> Array | None:
         """dL/d(this node) of the last backward pass that reached it, or None. See ``keep_grads`` of ``backward``."""
-        record = record_of(self)
+        record = current_record(self)
         return read_grad(record, record.dtype) if record is not None else None
 
     @grad.setter
     def grad(self, g: Array | None) -> None:
-        record = record_of(self)
+        record = current_record(self)
         if record is not None:
-            record._sent, record._grad = None, checked_grad(self, g)
+            record._raw_grad, record._shown_grad = None, checked_grad(self, g)
 
 
 class ViewRole(OperationRole):
@@ -336,7 +339,7 @@ def named_as(name: str, owner: type) -> None:
 
 for name, role in ROLES.items():
     named_as(name, role)
-NUMPY = Family(np.ndarray, ROLES, SLOTS)
+NUMPY = NodeTypes(np.ndarray, ROLES, SLOTS)
 NUMPY.from_numpy = NUMPY.to_numpy = lambda array: array
 Node, Variable, Constant, Operation, View = NUMPY.Node, NUMPY.Variable, NUMPY.Constant, NUMPY.Operation, NUMPY.View
 
@@ -354,12 +357,12 @@ def on_memory(array: Array, cls: Any) -> Any:
 
 def leaf(cls: Any, array: Array, name: str | None) -> Any:
     """A Variable or Constant around ``array``, of the family of its array type."""
-    family = FAMILIES[type(array)]
+    family = NODE_TYPES[type(array)]
     if cls.family is not family:
         if family is NUMPY:  # AF.Variable([1.0, 2.0]) of another library
             array, family = cls.family.from_numpy(array), cls.family
         cls = getattr(family, cls.__name__)
-    node = on_memory(array, cls) if family is NUMPY else viewed(array, cls)
+    node = on_memory(array, cls) if family is NUMPY else view_as(array, cls)
     node._value = array
     node._name = name and str(name)
     node._number = now()
@@ -380,9 +383,9 @@ def is_lent(x: Any) -> bool:
     return hasattr(x, "_lent")
 
 
-def constant_on(array: Array, family: Family | None = None) -> Any:
+def constant_from(array: Array, family: NodeTypes | None = None) -> Any:
     """``array`` itself as a Constant."""
-    node = on_memory(array, (family or FAMILIES[type(array)]).Constant)
+    node = on_memory(array, (family or NODE_TYPES[type(array)]).Constant)
     node._value, node._name, node._number, node._count = array, None, now(), CONSTANT.tick()
     return node
 
@@ -410,7 +413,7 @@ def plain_view(x: Any) -> Array:
     return x.family.array_type.view(x, x.family.array_type)
 
 
-def record_of(x: Any) -> Any:
+def current_record(x: Any) -> Any:
     """The record of a node as it is now, None for a leaf. A view gets a new one if its base has been written into."""
     if type(x) is Operation:
         return getattr(x, "_record", None)
@@ -425,17 +428,17 @@ def record_of(x: Any) -> Any:
         taken, base = node._view
         if taken.parents[0] is not record:  # the base has changed since: take the view again
             node.__class__ = node.family.Constant if record is None else node.family.View
-            node._record = new_record(taken.rule, (record,), (Ghost(base._value), *taken.saved[1:]))
-            node._view = viewing(node._record, base)
+            node._record = new_record(taken.rule, (record,), (FreedArray(base._value), *taken.saved[1:]))
+            node._view = view_link(node._record, base)
         record = node._record if isinstance(node, OperationRole) else None
     return record
 
 
-def source_of(x: Any) -> Any:
+def gradient_target(x: Any) -> Any:
     """What a gradient of ``x`` flows to: a Variable itself, the record of an Operation; None where nothing flows."""
     if isinstance(x, VariableRole):
         return x if x.requires_grad else None
-    return record_of(x) if isinstance(x, NodeRole) else None
+    return current_record(x) if isinstance(x, NodeRole) else None
 
 
 def new_record(
@@ -451,10 +454,10 @@ def new_record(
     return record
 
 
-def node_on(value: Array, record: Record) -> Any:
+def operation_from(value: Array, record: Record) -> Any:
     """An Operation that shows ``value`` and has that record."""
-    value = value if type(value) in FAMILIES else np.asarray(value)
-    node = on_memory(value, FAMILIES[type(value)].Operation)
+    value = value if type(value) in NODE_TYPES else np.asarray(value)
+    node = on_memory(value, NODE_TYPES[type(value)].Operation)
     node._value = node._operand = value
     node._record = record
     return node
@@ -470,16 +473,16 @@ def operand_node(record: Record, k: int) -> Any:
         if value is None:
             value = np.full((), np.nan if parent.dtype.kind in "fc" else 0, parent.dtype)
             value = np.broadcast_to(value, parent.shape)
-        return node_on(value, parent)
+        return operation_from(value, parent)
     constants = record.extra.setdefault("constants", {}) if record.extra is not None else {}
     if k not in constants:
         x = record.saved[k]
         name = printing.literal(x)
-        if type(x) is Ghost:
+        if type(x) is FreedArray:
             x = x.reference()
-        if x is None or versions.overwritten(x, record.number - 1):  # not kept, or written into since
+        if x is None or versions.writer_since(x, record.number - 1):  # not kept, or written into since
             x = np.broadcast_to(np.full((), np.nan), record.saved[k].shape)
-        constants[k] = constant_on(np.asarray(x, record.dtype if type(x) in (int, float, bool) else None))
+        constants[k] = constant_from(np.asarray(x, record.dtype if type(x) in (int, float, bool) else None))
         constants[k].name = name
         record.extra = {**(record.extra or {}), "constants": constants}
     return constants[k]

@@ -25,7 +25,7 @@ def numbers(node: Any) -> str:
 def corners(node: Any) -> tuple[Any, bool]:
     """The numbers to print as a NumPy array, and whether it is only what NumPy shows of a large one: the first and last
     three of each axis, and one between them. From a GPU no more than that is copied."""
-    value, family = plain(node), node.family
+    value, family = plain_value(node), node.family
     if isinstance(value, np.ndarray):
         return value, False
     if value.size <= PRINTED:
@@ -36,7 +36,7 @@ def corners(node: Any) -> tuple[Any, bool]:
     return family.to_numpy(value), True
 
 
-def plain(node: Any) -> Any:
+def plain_value(node: Any) -> Any:
     """The plain array under a node, also of one that NumPy made without asking us."""
     return node._value if hasattr(node, "_value") else node.view(node.family.array_type)
 
@@ -52,17 +52,17 @@ def node_repr(node: Any) -> str:
     Debuggers call it at any time, so it never raises, whatever a user's print options or names do.
     """
     try:
-        return described(node)
+        return describe_node(node)
     except Exception as error:
         return f"<{type(node).__name__}, which cannot be shown: {type(error).__name__}>"
 
 
-def described(node: Any) -> str:
+def describe_node(node: Any) -> str:
     """The same text, without the safety net."""
     kind = type(node).__name__.replace("View", "Operation")
     if not hasattr(node, "_value"):
         return f"{numbers(node)}  {kind} made by NumPy, without a history"
-    words = [kind, clipped(node.name)]
+    words = [kind, clip_name(node.name)]
     if (record := node.grad_fn) is not None and len(record.parents) <= 4:
         words.append(f"= {record.rule.name}({', '.join(map(operand_name, record.operands))})")
     elif record is not None:
@@ -81,14 +81,14 @@ def left_out(node: Any, record: Any) -> bool:
     """Has the operation no gradient, and is it too large for a backward pass to keep one unless told to?"""
     if record is None or node.size <= modes().keep:
         return False
-    return getattr(record, "_sent", None) is None and getattr(record, "_grad", None) is None
+    return getattr(record, "_raw_grad", None) is None and getattr(record, "_shown_grad", None) is None
 
 
 def operand_name(operand: Any) -> str:
     """A name, or a number as it is written."""
     if hasattr(operand, "node_name"):
-        return clipped(operand.node_name)
-    return clipped(operand.name) if hasattr(operand, "operands") else literal(operand)
+        return clip_name(operand.node_name)
+    return clip_name(operand.name) if hasattr(operand, "operands") else literal(operand)
 
 
 def literal(x: Any) -> str:
@@ -99,7 +99,7 @@ def literal(x: Any) -> str:
     return f"{x.dtype}{list(x.shape)}"
 
 
-def clipped(name: str) -> str:
+def clip_name(name: str) -> str:
     """A name of reasonable length, on one line."""
     name = name if name.isprintable() else name.encode("unicode_escape").decode()
     return name if len(name) <= 60 else name[:57] + "..."

@@ -17,7 +17,7 @@ import numpy as np
 from ..lazy import later
 from ..rules.table import Rule
 from .freeing import Release
-from .versions import Ghost, overwritten
+from .versions import FreedArray, writer_since
 
 Array = Any
 
@@ -35,11 +35,11 @@ class Record:
     ('multiply_backward', (array(2.), None), True)
     """
 
-    __slots__ = ("_grad", "_name", "_sent", "count", "extra", "number", "parents", "release", "rule", "saved")
+    __slots__ = ("_name", "_raw_grad", "_shown_grad", "count", "extra", "number", "parents", "release", "rule", "saved")
     rule: Rule
     parents: tuple[Any, ...]  # per operand: its record, or the Variable; None where nothing flows
     release: Release  # of one record in about a hundred, so that deep graphs are freed with little stack
-    saved: tuple[Any, ...]  # operands, options, result: arrays, or Ghosts of what no derivative reads
+    saved: tuple[Any, ...]  # operands, options, result: arrays, or FreedArrays of what no derivative reads
     number: int  # creation number
     count: int  # running number of the name
     _name: str | None
@@ -73,11 +73,11 @@ class Record:
     def value(self) -> Array | None:
         """The value, if it is still there and still what it was; else None."""
         value = self.saved[-1]
-        if type(value) is Ghost:
+        if type(value) is FreedArray:
             value = value.reference()
         if isinstance(value, np.generic):  # of a 0-d operation: see forward/operators.py
             return np.asarray(value)
-        return None if value is None or overwritten(value, self.number) else value
+        return None if value is None or writer_since(value, self.number) else value
 
     @property
     def operands(self) -> tuple[Any, ...]:
@@ -107,6 +107,6 @@ class Record:
         return f"<{self.name} of {self.node_name}>"
 
 
-def live(record: Record) -> tuple[bool, ...]:
+def needs_grad(record: Record) -> tuple[bool, ...]:
     """To which operands gradients flow."""
     return tuple([p is not None for p in record.parents])

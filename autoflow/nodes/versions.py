@@ -5,11 +5,11 @@ There are three cases.
 * Arrays that the user may write into without our seeing it (plain arrays, index arrays, views): :func:`protect`
   copies small ones and takes a fingerprint of large ones.
 * Writes that we do see (``a += b`` on nodes, ``v.assign``): a :class:`Note` says when, where and which bytes, per
-  block of memory, and :func:`overwritten` answers whether an array has been written into since. The common case
+  block of memory, and :func:`writer_since` answers whether an array has been written into since. The common case
   costs one comparison of two integers: nothing was written anywhere after the operation was made. The note is taken
   before the write, which may be cut short (Ctrl-C, warnings as errors), and once more after it: a read between the
   two may have found old numbers or new ones.
-* Values that no derivative needs are not kept alive: a :class:`Ghost` knows their shape and dtype.
+* Values that no derivative needs are not kept alive: a :class:`FreedArray` knows their shape and dtype.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ latest = [0]  # creation number of the latest write that was noted: a heap of on
 _logs: dict[int, Log] = {}  # id of the owner of a block of memory -> what was written there
 
 
-class Ghost:
+class FreedArray:
     """Shape and dtype of an array that need not stay in memory; the array itself as long as others hold it."""
 
     __slots__ = ("dtype", "library", "ndim", "reference", "shape", "size")
@@ -130,16 +130,16 @@ def log_of(owner: Array) -> Log:
 
 
 class Note:
-    """``array`` is about to be written into, by the line ``where``. Then :meth:`done`, or :meth:`undo` if it was not;
-    if neither is reached, the memory counts as written into.
+    """``array`` is about to be written into, by the line ``where``. Then :meth:`was_written`, or :meth:`undo` if
+    it was not; if neither is reached, the memory counts as written into.
 
     >>> a = np.zeros(3)
     >>> before = now()
     >>> note = Note(a, "example.py:1")
-    >>> overwritten(a, before)
+    >>> writer_since(a, before)
     'example.py:1'
     >>> note.undo()
-    >>> overwritten(a, before)
+    >>> writer_since(a, before)
     ''
     """
 
@@ -159,7 +159,7 @@ class Note:
             self.log.writes[self.key] = number, self.region, self.where
         raise_latest(number)
 
-    def done(self, number: int) -> None:
+    def was_written(self, number: int) -> None:
         """It was written into until the time ``number``. A write to all of the memory covers the earlier ones."""
         self.stamp(number)
         if self.whole and len(writes := self.log.writes) > 1:
@@ -175,7 +175,7 @@ class Note:
             self.log.writes[self.key] = self.before
 
 
-def overwritten(array: Array, since: int) -> str:
+def writer_since(array: Array, since: int) -> str:
     """The line that wrote into ``array`` after the time ``since``; the empty string if none did."""
     if since >= latest[0] or not hasattr(array, "strides"):
         return ""
@@ -214,7 +214,7 @@ def fingerprint(array: Array) -> bytes:
 
 def caller() -> str:
     """File and line of the first frame outside autoflow; in a notebook, the number that Jupyter gives to the cell."""
-    frame = outside()
+    frame = user_frame()
     file, line = frame.f_code.co_filename, frame.f_lineno
     if "get_ipython" in frame.f_globals:  # in a notebook files are numbers in a temporary folder
         compiler: Any = getattr(frame.f_globals["get_ipython"](), "compile", None)
@@ -225,10 +225,10 @@ def caller() -> str:
 
 def calling_module() -> str | None:
     """The module outside autoflow from which we were called."""
-    return outside().f_globals.get("__name__")  # type: ignore[no-any-return]
+    return user_frame().f_globals.get("__name__")  # type: ignore[no-any-return]
 
 
-def outside() -> Any:
+def user_frame() -> Any:
     """The first frame outside autoflow; the outermost one if there is none."""
     frame: Any = sys._getframe(1)
     while frame.f_back is not None:

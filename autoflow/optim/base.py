@@ -21,7 +21,7 @@ from ..nodes.grads import forget_grads
 from ..nodes.nodes import VariableRole, value_of
 from ..nodes.versions import Note, caller
 from ..numbering import now
-from ..rules.shapes import at_hand
+from ..rules.shapes import is_on_host
 from ..saving import check_state, load_state, save_state
 
 Array = Any
@@ -101,7 +101,7 @@ class Optimiser:
             raise
         number = now()
         for note in notes:
-            note.done(number)
+            note.was_written(number)
 
     def changed_by_step(self, k: int) -> list[Array]:
         """What a step writes into for parameter number k: the parameter, and what is remembered of it."""
@@ -202,7 +202,7 @@ def finite(g: Array) -> bool:
     For an array on a GPU always True: checking would wait for the device in every step.
     """
     with np.errstate(all="ignore"):
-        return not at_hand(g) or bool(np.isfinite(g.sum())) or bool(np.isfinite(g).all())
+        return not is_on_host(g) or bool(np.isfinite(g.sum())) or bool(np.isfinite(g).all())
 
 
 def not_negative(who: str, name: str, value: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import AnomalyError
 from ..nodes.nodes import value_of
-from ..rules.shapes import at_hand
+from ..rules.shapes import is_on_host
 from .base import not_negative, variables
 
 Array = Any
@@ -47,7 +47,7 @@ def clip_grad_norm(parameters: Any, max_norm: float) -> Any:
     """
     max_norm = not_negative("clip_grad_norm", "max_norm", max_norm)
     found = [(p, value_of(p.grad)) for p in variables(parameters) if p.grad is not None]
-    if not all([at_hand(g) for _, g in found]):
+    if not all([is_on_host(g) for _, g in found]):
         return _clipped_there([g for _, g in found], max_norm)
     total = math.hypot(*[float(np.linalg.norm(g)) for _, g in found])
     if not math.isfinite(total):

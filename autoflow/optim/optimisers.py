@@ -16,7 +16,7 @@ from .base import Optimiser
 Array = Any
 
 
-def decayed(g: Array, x: Array, decay: float, out: Array) -> Array:
+def add_decay(g: Array, x: Array, decay: float, out: Array) -> Array:
     """g + λx in ``out``; g itself if λ is 0."""
     if not decay:
         return g
@@ -66,7 +66,7 @@ class SGD(Optimiser):
 
     def update(self, x: Array, g: Array, t: int, a: Array, b: Array, **memory: Array) -> None:
         """One step of one parameter."""
-        d = decayed(g, x, self.weight_decay, a)
+        d = add_decay(g, x, self.weight_decay, a)
         if self.momentum:
             v = memory["velocity"]
             np.multiply(v, self.momentum, out=v)
@@ -98,7 +98,7 @@ class Adagrad(Optimiser):
 
     def update(self, x: Array, g: Array, t: int, a: Array, b: Array, **memory: Array) -> None:
         """One step of one parameter."""
-        d, s = decayed(g, x, self.weight_decay, a), memory["squares"]
+        d, s = add_decay(g, x, self.weight_decay, a), memory["squares"]
         np.multiply(d, d, out=b)
         np.add(s, b, out=s)
         np.sqrt(s, out=b)
@@ -132,7 +132,7 @@ class RMSprop(Optimiser):
 
     def update(self, x: Array, g: Array, t: int, a: Array, b: Array, **memory: Array) -> None:
         """One step of one parameter."""
-        d, s = decayed(g, x, self.weight_decay, a), memory["squares"]
+        d, s = add_decay(g, x, self.weight_decay, a), memory["squares"]
         np.multiply(d, d, out=b)
         towards(s, b, self.alpha, b)
         if self.centered:
@@ -186,7 +186,7 @@ class Adam(Optimiser):
         """One step of one parameter."""
         if self.decoupled:
             np.multiply(x, 1 - self.lr * self.weight_decay, out=x)
-        d = g if self.decoupled else decayed(g, x, self.weight_decay, a)
+        d = g if self.decoupled else add_decay(g, x, self.weight_decay, a)
         (beta1, beta2), mean, squares = self.betas, memory["mean"], memory["squares"]
         towards(mean, d, beta1, b)
         np.multiply(d, d, out=b)

@@ -40,7 +40,7 @@ class Graph(GraphData):
     @property
     def drawn(self) -> Graph:
         """What is drawn: chains of + or of * on one card, boxes folded. ``members`` of its nodes are ids of mine."""
-        return views.drawn(self)
+        return views.visible_picture(self)
 
     def replay(self, inputs: Mapping[Any, Any]) -> Graph:
         """The picture of the same graph with other values: ``g.replay({x: 4.0})``. Nothing in the nodes changes.

@@ -15,9 +15,9 @@ from .model.callers import bound_names
 from .model.names import Titles
 from .model.numbers import numbers
 from .model.style import clean, clip
-from .pages.exports import wanted
+from .pages.exports import wanted_kinds
 from .pages.html import PLAIN, image
-from .walk import graph as picture_of, source_of
+from .walk import graph as picture_of, identity_of
 
 MOST = 60  # nodes that are drawn without being asked for
 ELEMENTS = 100_000  # in all of them; going back through more takes noticeable time
@@ -35,7 +35,7 @@ def node_bundle(node: Any, include: Any = None, exclude: Any = None) -> dict[str
     True
     """
     answer: dict[str, Any] = {}
-    for kind in wanted(["text/plain"] if modes().static else ["text/plain", "text/html"], include, exclude):
+    for kind in wanted_kinds(["text/plain"] if modes().static else ["text/plain", "text/html"], include, exclude):
         try:
             answer[kind] = repr(node) if kind == "text/plain" else html(node, repr(node))
         except Exception as error:
@@ -51,12 +51,12 @@ def html(node: Any, text: str) -> str:
     if not hasattr(node, "name"):  # NumPy made it from a node
         return lines
     try:
-        return f'<div class="{PLAIN}">{lines}<div>{escape(about(node))}</div>{behind(node)}</div>'
+        return f'<div class="{PLAIN}">{lines}<div>{escape(node_title(node))}</div>{behind(node)}</div>'
     except Exception:  # a rule of the user's, a value that is gone: the numbers are still right
         return lines
 
 
-def about(node: Any) -> str:
+def node_title(node: Any) -> str:
     """``a5: Operation subtract · gradient 1``."""
     record = node.grad_fn
     name = Titles(bound_names()).name(node if record is None else record) or node.name
@@ -75,7 +75,7 @@ def about(node: Any) -> str:
 
 def behind(node: Any) -> str:
     """The picture, folded away; of a large graph how to draw it."""
-    record = source_of(node)
+    record = identity_of(node)
     if record is None or not record.parents:
         return ""
     found = few(record)

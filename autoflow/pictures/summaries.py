@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .folding import views
-from .folding.choose import MANY, pooled
+from .folding.choose import MANY, pool_sizes
 from .folding.repeats import first_word
 from .model.data import GraphData, Vertex
 from .model.numbers import number
 from .model.style import clip, readable
-from .render.tables import aligned
+from .render.tables import align_columns
 from .walk import graph
 
 
@@ -44,7 +44,7 @@ class Summary:
         ]  # fmt: skip
         total = ["total", "", "", f"{self.total:,}", ""]
         table = [[readable(cell) for cell in row] for row in (head, *rows, total)]
-        return "\n".join([*aligned(table, right=(3,)), *map(readable, self.notes)])
+        return "\n".join([*align_columns(table, right=(3,)), *map(readable, self.notes)])
 
     __repr__ = __str__
 
@@ -68,7 +68,7 @@ def summary(node: Any) -> Summary:
     total                               8
     """
     picture = graph(node, merge=True, fold=True)
-    drawn = views.drawn(replace(picture, look=replace(picture.look, fold=len(picture.nodes) > MANY)))
+    drawn = views.visible_picture(replace(picture, look=replace(picture.look, fold=len(picture.nodes) > MANY)))
     uses = [0] * len(drawn.nodes)
     for edge in drawn.edges:
         uses[edge.source] += 1
@@ -103,5 +103,5 @@ def line(drawn: GraphData, group: Sequence[Vertex], seen: set[int]) -> Line:
         "+".join([clip(first_word(v.word) if not v.fold else v.word, 40) for v in group]),
         "" if last.fold and last.fold.exits != 1 else last.value.shape_text() or "scalar",
         sum([v.value.size for v in fresh]) + inside,
-        pooled(sizes) if sizes else own,
+        pool_sizes(sizes) if sizes else own,
     )  # fmt: skip

@@ -15,7 +15,7 @@ from .facade import Graph, facade
 from .folding import huge
 from .formulas.sent_back import rules_of
 from .model.data import GraphData, Look, Vertex
-from .model.gathering import Walk, source_of
+from .model.gathering import Walk, identity_of
 from .model.numbers import FEW
 from .model.style import clip
 from .render.directions import best_way, fitted
@@ -67,10 +67,10 @@ def graph(
     [(0, 2, (5.0,)), (1, 2, (3.0,))]
     """
     words: dict[str, Any] = dict(locals())  # all arguments, by name
-    picture = drawn(**words)
+    picture = build_picture(**words)
 
     def again(inputs: Any) -> Graph:
-        new, places = record_again(checked(node), inputs)
+        new, places = record_again(check_nodes(node), inputs)
         there = {word: places.get(key_of(words[word])) for word in ("around", "highlight") if words[word] is not None}
         if any([x is None for x in there.values()]):
             raise ValueError("the node that this picture is drawn around, or highlights, is not computed any more")
@@ -80,7 +80,7 @@ def graph(
     return facade(picture, again=again)
 
 
-def drawn(
+def build_picture(
     node: Any, detail: str | None, direction: str | None, constants: str, legend: bool, theme: str | None,
     engine: str | None, gradients: bool | None, limit: int | None, depth: int | None, open: str | Sequence[str],
     around: Any, radius: int, highlight: Any, merge: bool, fold: bool,
@@ -88,12 +88,12 @@ def drawn(
     """What :func:`graph` returns, as plain data."""
     theme, engine = theme or modes().theme, engine or "built-in"
     check_words(detail=detail, direction=direction, constants=constants, theme=theme, engine=engine)
-    roots = checked(node)
+    roots = check_nodes(node)
     opened = (open,) if isinstance(open, str) else tuple(open)
     walk = Walk(roots, constants == "nodes", limit or LIMIT)
     if around is not None:
         walk.keep(around, radius)
-    elif walk.hidden and limit is None and fold and (folded := huge.folded(walk, depth, opened)):
+    elif walk.hidden and limit is None and fold and (folded := huge.fold_huge_graph(walk, depth, opened)):
         way = direction or best_way(folded)[0]
         return replace(folded, look=Look(detail or "values", way, bool(legend), theme, engine, modes().digits, False))
     notes = walk.go(gradients)
@@ -138,7 +138,7 @@ def check_words(**given: Any) -> None:
             )
 
 
-def checked(node: Any) -> list[Any]:
+def check_nodes(node: Any) -> list[Any]:
     """The nodes to draw, each once."""
     given = list(node) if isinstance(node, (list, tuple)) else [node]
     for x in given or [node]:
@@ -184,4 +184,4 @@ def to_dot(node: Any, detail: str | None = None, **options: Any) -> str:
     return graph(node, detail, **options).to_dot()
 
 
-__all__ = ["draw", "graph", "source_of", "to_dot"]
+__all__ = ["draw", "graph", "identity_of", "to_dot"]

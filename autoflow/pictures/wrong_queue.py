@@ -13,7 +13,7 @@ from typing import Any
 from .lesson import lesson
 from .model.data import GraphData
 from .model.numbers import numbers
-from .model.steps import Product, Step, amount, called, say, steps_of
+from .model.steps import Product, Step, amount_text, gradient_name, say, steps_of
 
 
 def wrong_queue_steps(node: Any, *, visited: bool = True) -> list[Step]:
@@ -48,9 +48,9 @@ def wrong_queue_steps(node: Any, *, visited: bool = True) -> list[Step]:
     found = [step for step in right if step.phase in ("start", "forward", "seed")]
     sums: dict[int, float] = {graph.outputs[0]: 1.0}
     found += list(wrong_order(graph, sums, visited))
-    told = [f"{called(graph, v)} = {numbers(sums.get(v.id, 0.0)).text(graph.look.digits)}, but right is "
-            f"{amount(v.gradient, graph)}" if sums.get(v.id, 0.0) != v.gradient.elements[0] else
-            f"{called(graph, v)} = {amount(v.gradient, graph)}, which is right"
+    told = [f"{gradient_name(graph, v)} = {numbers(sums.get(v.id, 0.0)).text(graph.look.digits)}, but right is "
+            f"{amount_text(v.gradient, graph)}" if sums.get(v.id, 0.0) != v.gradient.elements[0] else
+            f"{gradient_name(graph, v)} = {amount_text(v.gradient, graph)}, which is right"
             for v in graph.nodes if v.kind == "Variable" and v.gradient and v.gradient.elements]  # fmt: skip
     found.append(Step(0, "end", ", ".join(told)))
     return [replace(step, number=place) for place, step in enumerate(found)]
@@ -81,5 +81,5 @@ def wrong_order(graph: GraphData, sums: dict[int, float], visited: bool) -> Iter
             if not visited or row.source not in seen:
                 seen.add(row.source)
                 waiting.append(row.source)
-        said = f"{v.title} has gradient {amount(g, graph)}, sends back   "
+        said = f"{v.title} has gradient {amount_text(g, graph)}, sends back   "
         yield Step(0, "backward", said + ";   ".join(told), v.id, v.title, v.value, g)

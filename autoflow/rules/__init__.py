@@ -1,6 +1,6 @@
 """The table of derivatives. Importing this package fills it: one module per family of functions.
 
-    table.py          how a row is written, and run; pulls.py: its derivatives by place; shapes.py: what rows share
+    table.py          how a row is written, and run; vjps.py: its derivatives by place; shapes.py: what rows share
     arithmetic.py     operators, powers; elementary.py: exp, sin, tanh ...; comparing.py: maximum, clip, sign
     floats.py         the parts of a floating-point number
     scimath.py        np.emath: complex answers where real ones have none

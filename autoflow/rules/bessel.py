@@ -68,8 +68,8 @@ rule(special.ber,  "x", "ber",  r"\operatorname{ber} $x",  x=lambda g, x: g * sp
 rule(special.bei,  "x", "bei",  r"\operatorname{bei} $x",  x=lambda g, x: g * special.beip(x), precedence=3)
 rule(special.ker,  "x", "ker",  r"\operatorname{ker} $x",  x=lambda g, x: g * special.kerp(x), precedence=3, domain=(0.5, 2.0))
 rule(special.kei,  "x", "kei",  r"\operatorname{kei} $x",  x=lambda g, x: g * special.keip(x), precedence=3, domain=(0.5, 2.0))
-rule(special.berp, "x", "ber'", r"\operatorname{ber}' $x", x=lambda g, x, z: g * (-special.bei(x) - divided(z, x, 0.0)), precedence=3)
-rule(special.beip, "x", "bei'", r"\operatorname{bei}' $x", x=lambda g, x, z: g * (special.ber(x) - divided(z, x, 0.5)),  precedence=3)
+rule(special.berp, "x", "ber'", r"\operatorname{ber}' $x", x=lambda g, x, z: g * (-special.bei(x) - divide_or_limit(z, x, 0.0)), precedence=3)
+rule(special.beip, "x", "bei'", r"\operatorname{bei}' $x", x=lambda g, x, z: g * (special.ber(x) - divide_or_limit(z, x, 0.5)),  precedence=3)
 rule(special.kerp, "x", "ker'", r"\operatorname{ker}' $x", x=lambda g, x, z: g * (-special.kei(x) - z / x), precedence=3, domain=(0.5, 2.0))
 rule(special.keip, "x", "kei'", r"\operatorname{kei}' $x", x=lambda g, x, z: g * (special.ker(x) - z / x),  precedence=3, domain=(0.5, 2.0))
 COMPOSED[special.kelvin] = lambda x: (special.ber(x) + 1j * special.bei(x), special.ker(x) + 1j * special.kei(x),
@@ -89,7 +89,7 @@ def rest(x: Array, v: Any) -> Array:
     return (x / 2) ** v / (ROOT_PI * special.gamma(v + 1.5))
 
 
-def divided(z: Array, x: Array, limit: float) -> Array:
+def divide_or_limit(z: Array, x: Array, limit: float) -> Array:
     """z/x, and its limit at 0."""
     return np.where(x == 0, limit, z / np.where(x == 0, 1, x))
 
@@ -173,5 +173,5 @@ add_integrals("itstruve0", lambda x: special.struve(0, x))
 add_integrals("it2struve0", lambda x: -special.struve(0, x) / x)
 add_integrals("itmodstruve0", lambda x: special.modstruve(0, x))
 add_integrals("sici", lambda x: np.sinc(x / math.pi), lambda x: np.cos(x) / x)
-add_integrals("shichi", lambda x: divided(np.sinh(x), x, 1.0), lambda x: np.cosh(x) / x)
+add_integrals("shichi", lambda x: divide_or_limit(np.sinh(x), x, 1.0), lambda x: np.cosh(x) / x)
 add_integrals("fresnel", lambda x: np.sin(math.pi / 2 * (x * x)), lambda x: np.cos(math.pi / 2 * (x * x)))

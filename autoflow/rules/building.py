@@ -2,7 +2,7 @@
 
 Many of them only say which element goes where, and that does not depend on the elements. So let NumPy's function work
 on the *numbers* of the elements (0, 1, 2, ...) instead: its result is an index, and ``np.take`` has a derivative
-(:func:`moved`). Whatever shape, axis or order was asked for, NumPy has taken care of it.
+(:func:`move_elements`). Whatever shape, axis or order was asked for, NumPy has taken care of it.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ import numpy as np
 
 from ..errors import NoRuleError
 from .indexing import put_back
-from .shapes import as_array, axes_of, home, is_numpys, plain, sum_to, together, zeros
+from .shapes import as_array, axes_of, is_numpys, like_argument, numbers_of, sum_to, together, zeros
 from .table import composed, of, primitive, rule
 
 Array = Any
 Shape = tuple[int, ...]
 
 
-def moved(arrange: Callable[..., Array], *arrays: Array) -> Array:
+def move_elements(arrange: Callable[..., Array], *arrays: Array) -> Array:
     """The elements of ``arrays``, arranged as ``arrange`` arranges their numbers.
 
-    >>> moved(lambda a, b: np.insert(a, 1, b), np.array([5.0, 7.0]), np.array(6.0))
+    >>> move_elements(lambda a, b: np.insert(a, 1, b), np.array([5.0, 7.0]), np.array(6.0))
     array([5., 6., 7.])
     """
     numbers, start = [], 0
@@ -43,7 +43,7 @@ def moved(arrange: Callable[..., Array], *arrays: Array) -> Array:
 @composed(np.delete)
 def delete(arr: Any, obj: Any, axis: Any = None) -> Array:
     """Without those places."""
-    return moved(lambda numbers: np.delete(numbers, obj, axis), as_array(arr))
+    return move_elements(lambda numbers: np.delete(numbers, obj, axis), as_array(arr))
 
 
 @composed(np.insert)
@@ -51,14 +51,14 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Array:
     """With ``values``, in the dtype of ``arr``, before those places."""
     x, y = together(arr, values)
     y = y if y.dtype == x.dtype else np.astype(y, x.dtype)
-    return moved(lambda numbers, new: np.insert(numbers, obj, new, axis), x, y)
+    return move_elements(lambda numbers, new: np.insert(numbers, obj, new, axis), x, y)
 
 
 @composed(np.resize)
 def resize(a: Any, new_shape: Any) -> Array:
     """The elements again and again, until the shape is full."""
     x = as_array(a)
-    return moved(lambda numbers: np.resize(numbers, new_shape), x) if x.size else zeros(x, new_shape)
+    return move_elements(lambda numbers: np.resize(numbers, new_shape), x) if x.size else zeros(x, new_shape)
 
 
 @composed(np.extract)
@@ -112,10 +112,10 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Array:
 def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Array:
     """At each place the element of that choice."""
     which: Any = np.choose
-    i = as_array(plain(a))
+    i = as_array(numbers_of(a))
     if not is_numpys(i):
         return choose_there(i, choices, mode)
-    return moved(lambda *numbers: which(i, numbers, mode=mode), *together(*choices))
+    return move_elements(lambda *numbers: which(i, numbers, mode=mode), *together(*choices))
 
 
 def choose_there(i: Array, choices: Any, mode: str) -> Array:
@@ -134,7 +134,7 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **options: Any) 
     several = not np.isscalar(condlist) and (isinstance(condlist[0], (list, np.ndarray)) or np.ndim(condlist[0]))
     if not several and (x.ndim or np.isscalar(condlist)):
         condlist = [condlist]
-    conditions = [plain(c).astype(bool) for c in together(x, *condlist)[1:]]
+    conditions = [numbers_of(c).astype(bool) for c in together(x, *condlist)[1:]]
     if len(funclist) == len(conditions) + 1:
         conditions.append(~functools.reduce(np.logical_or, conditions))
     elif len(funclist) != len(conditions):
@@ -202,7 +202,7 @@ rule(np.lib.stride_tricks.sliding_window_view, "x | window_shape axis=None subok
 def fractions(n: int, endpoint: bool, g: Array, axis: int) -> Array:
     """How far along each element is, from 0 to 1, shaped for multiplication with g along ``axis``."""
     steps = n - 1 if endpoint else n
-    t = (np.arange(n, like=home(g)) / max(steps, 1)).astype(np.finfo(g.dtype).dtype)
+    t = (np.arange(n, like=like_argument(g)) / max(steps, 1)).astype(np.finfo(g.dtype).dtype)
     return t.reshape((-1,) + (1,) * (g.ndim - 1 - axis % g.ndim))
 
 

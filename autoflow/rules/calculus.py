@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .indexing import put_back
-from .shapes import as_array, axes_of, plain, together, zeros
+from .shapes import as_array, axes_of, numbers_of, together, zeros
 from .table import composed, of, primitive, rule
 from .versions import NOT_GIVEN
 
@@ -125,13 +125,13 @@ def slope(f: Array, axis: int, d: Any, edge_order: int) -> Array:
     if edge_order == 1:
         first, last = (at(1) - at(0)) / near, (at(-1) - at(-2)) / far
     else:
-        first = _weighted([at(0), at(1), at(2)], _first_weights(d))
-        last = _weighted([at(-3), at(-2), at(-1)], _last_weights(d))
+        first = _weight_values([at(0), at(1), at(2)], _first_weights(d))
+        last = _weight_values([at(-3), at(-2), at(-1)], _last_weights(d))
     z = np.concatenate([np.expand_dims(first, axis), inside, np.expand_dims(last, axis)], axis)
     return z.astype(f.dtype) if z.dtype != f.dtype else z
 
 
-def _weighted(values: list[Array], weights: tuple[Any, Any, Any]) -> Array:
+def _weight_values(values: list[Array], weights: tuple[Any, Any, Any]) -> Array:
     return weights[0] * values[0] + weights[1] * values[1] + weights[2] * values[2]
 
 
@@ -199,7 +199,7 @@ def interpolate(xp: Array, x: Array, fp: Array, left: Any = None, right: Any = N
 
 def piece(xp: Array, x: Array) -> tuple[Array, Array, Array, Array, Array]:
     """Between which points x lies (j and k), how far along (t from 0 to 1), and is it before or behind all points?"""
-    numbers, points = plain(x), plain(xp)
+    numbers, points = numbers_of(x), numbers_of(xp)
     last = points.shape[0] - 1
     j = np.clip(np.searchsorted(points, numbers, "right") - 1, 0, max(last - 1, 0))
     k = np.minimum(j + 1, last)
@@ -226,7 +226,7 @@ def interp_xp(g: Array, xp: Array, x: Array, fp: Array) -> Array:
     """Moving a point to the right takes the line with it: −slope, in the shares of the two ends."""
     j, k, t, before, behind = piece(xp, x)
     sent = -g * steepness(xp, fp, j, k, before | behind)
-    return scattered(sent * (1 - t), j, xp.shape) + scattered(sent * t, k, xp.shape)
+    return scatter_add(sent * (1 - t), j, xp.shape) + scatter_add(sent * t, k, xp.shape)
 
 
 def interp_fp(g: Array, xp: Array, x: Array, fp_shape: Shape, left: Any, right: Any) -> Array:
@@ -236,15 +236,15 @@ def interp_fp(g: Array, xp: Array, x: Array, fp_shape: Shape, left: Any, right: 
         g = np.where(before, 0, g)
     if right is not None:
         g = np.where(behind, 0, g)
-    return scattered(g * (1 - t), j, fp_shape) + scattered(g * t, k, fp_shape)
+    return scatter_add(g * (1 - t), j, fp_shape) + scatter_add(g * t, k, fp_shape)
 
 
-def scattered(g: Array, places: Array, shape: Shape) -> Array:
+def scatter_add(g: Array, places: Array, shape: Shape) -> Array:
     """``g`` added up at these places."""
     return put_back(g, (places,), shape)
 
 
-def ascending(x: Array) -> Array:
+def ascending_points(x: Array) -> Array:
     """Points in order, for the tests."""
     return np.cumsum(0.4 + x * x) - 1.5
 
@@ -252,8 +252,8 @@ def ascending(x: Array) -> Array:
 rule(interpolate, "xp x fp left=None right=None", "interp", r"\operatorname{interp}($x)", elementwise=False, name="interp",
      xp=interp_xp, x=interp_x, fp=interp_fp,
      left=lambda g, xp, x: np.sum(np.where(piece(xp, x)[3], g, 0)), right=lambda g, xp, x: np.sum(np.where(piece(xp, x)[4], g, 0)),
-     examples=(of((4,), (3,), (4,), prepare=ascending), of((3,), (2, 3), (3,), (), (), prepare=ascending), of((2,), (), (2,), prepare=ascending),
-               of((1,), (3,), (1,), prepare=ascending), of((3,), (0,), (3,), prepare=ascending)))  # fmt: skip
+     examples=(of((4,), (3,), (4,), prepare=ascending_points), of((3,), (2, 3), (3,), (), (), prepare=ascending_points), of((2,), (), (2,), prepare=ascending_points),
+               of((1,), (3,), (1,), prepare=ascending_points), of((3,), (0,), (3,), prepare=ascending_points)))  # fmt: skip
 
 # ---------------------------------------------------------------- convolution
 

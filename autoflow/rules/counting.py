@@ -11,7 +11,7 @@ import numpy as np
 
 from .indexing import put_back
 from .outside import has_gradient
-from .shapes import as_array, home, is_numpys, plain
+from .shapes import as_array, is_numpys, like_argument, numbers_of
 from .table import composed, of, primitive, rule
 
 Array = Any
@@ -25,9 +25,9 @@ def as_weights(weights: Any) -> Array:
 @composed(np.bincount)
 def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Array:
     """How often 0, 1, 2, ... occur, or the sums of their weights."""
-    i = plain(as_array(x))
+    i = numbers_of(as_array(x))
     if not has_gradient(weights):
-        return np.bincount(i, plain(weights), minlength)
+        return np.bincount(i, numbers_of(weights), minlength)
     w = as_weights(weights)
     n = np.bincount(i, minlength=minlength).size
     return put_back(w if w.dtype == float else w.astype(float), (i,), (n,))
@@ -63,11 +63,11 @@ def histogram(
     a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
 ) -> tuple[Array, Array]:
     """Counts or sums of weights, and the edges of the bins."""
-    numbers, bins = plain(as_array(a)), plain(bins)
+    numbers, bins = numbers_of(as_array(a)), numbers_of(bins)
     if isinstance(bins, (list, tuple)):
-        bins = [plain(edge) for edge in bins]
+        bins = [numbers_of(edge) for edge in bins]
     if not has_gradient(weights):
-        return np.histogram(numbers, bins, range, density, plain(weights))
+        return np.histogram(numbers, bins, range, density, numbers_of(weights))
     n = histogram_sums(as_weights(weights), numbers, bins, range)
     edges = edges_of(numbers, bins, range)
     return (n / np.diff(edges).astype(float) / n.sum() if density else n), edges
@@ -85,17 +85,17 @@ def histogramdd(
     Shapes: sample (n, d), or d vectors of n; the result has d axes, one element per bin.
     """
     if isinstance(sample, (list, tuple)):
-        points = np.stack([plain(as_array(x)) for x in sample], axis=-1)
+        points = np.stack([numbers_of(as_array(x)) for x in sample], axis=-1)
     else:
-        points = plain(sample)
-    bins = [plain(b) for b in bins] if isinstance(bins, (list, tuple)) else plain(bins)
+        points = numbers_of(sample)
+    bins = [numbers_of(b) for b in bins] if isinstance(bins, (list, tuple)) else numbers_of(bins)
     if not has_gradient(weights):
-        return np.histogramdd(points, bins, range, density=density, weights=plain(weights))
+        return np.histogramdd(points, bins, range, density=density, weights=numbers_of(weights))
     edges = np.histogramdd(points, bins, range)[1]
     columns = points.T if points.ndim == 2 else points[None]
     places = np.stack([bin_of(x, e) for x, e in zip(columns, edges, strict=True)])
     shape = tuple([e.size - 1 for e in edges])
-    inside = np.all((places >= 0) & (places < np.asarray(shape, like=home(places))[:, None]), axis=0)
+    inside = np.all((places >= 0) & (places < np.asarray(shape, like=like_argument(places))[:, None]), axis=0)
     w = as_weights(weights)
     z = put_back((w if w.dtype == float else w.astype(float))[inside], tuple(places[:, inside]), shape)
     if density:

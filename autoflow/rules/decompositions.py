@@ -28,7 +28,7 @@ import numpy as np
 
 from ..errors import NoRuleError
 from .packed import adjoint, diagonal, dominant, fold, inverse_gaps, mask, pack, reciprocal, solve, unpack
-from .shapes import as_array, greatest, home, plain
+from .shapes import as_array, greatest, like_argument, numbers_of
 from .table import composed, of, primitive, rule
 
 Array = Any
@@ -141,7 +141,7 @@ def eigh_x(g: Array, z: Array, x_shape: Shape, UPLO: str) -> Array:  # noqa: N80
     n = x_shape[-1]
     (w, v), (gw, gv) = unpack(z, (n,), (n, n)), unpack(g, (n,), (n, n))
     rotation = inverse_gaps(np.real(w)) * (adjoint(v) @ gv)
-    inside = np.real(gw)[..., None] * np.identity(n, g.dtype, like=home(g)) + rotation
+    inside = np.real(gw)[..., None] * np.identity(n, g.dtype, like=like_argument(g)) + rotation
     return fold(v @ inside @ adjoint(v), UPLO.upper())
 
 
@@ -178,18 +178,20 @@ def eig(x: Array) -> Array:
 def eig_x(g: Array, z: Array, x_shape: Shape) -> Array:
     """x = v diag(w) v⁻¹. With C = v⁻¹ dx v:  dw = diag(C),  dv = v (F ⊙ C) but for the lengths of the columns.
 
-    LAPACK's columns have length 1 and a real largest element, which :func:`normed` brings in. Then
+    LAPACK's columns have length 1 and a real largest element, which :func:`normalise_gradient` brings in. Then
     dL/dx = v⁻ᴴ (diag(gw) + F̄ ⊙ vᴴ gv) vᴴ. NaN for a matrix that has no basis of eigenvectors.
     Sources: Giles 2008; C. Boeddeker et al., "On the computation of complex-valued gradients", 2017.
     """
     n = x_shape[-1]
     (w, v), (gw, gv) = unpack(z, (n,), (n, n)), unpack(g, (n,), (n, n))
     gaps = np.conjugate(inverse_gaps(w))
-    inside = gw[..., None] * np.identity(n, g.dtype, like=home(g)) + gaps * (adjoint(v) @ normed(gv, v))
+    inside = gw[..., None] * np.identity(n, g.dtype, like=like_argument(g)) + gaps * (
+        adjoint(v) @ normalise_gradient(gv, v)
+    )
     return solve(adjoint(v), inside @ adjoint(v))
 
 
-def normed(g: Array, v: Array) -> Array:
+def normalise_gradient(g: Array, v: Array) -> Array:
     """What of ``g`` is left when the columns of v are kept at length 1, and their largest element v* real.
 
     With that dv = q - v (Re vᴴq + i Im q*/v*), where q is free; this is the adjoint.
@@ -198,8 +200,8 @@ def normed(g: Array, v: Array) -> Array:
     g = g - v * np.real(along)
     if v.dtype.kind != "c" or not v.size:
         return g
-    size = np.abs(plain(v))
-    largest = np.arange(v.shape[-2], like=home(v))[:, None] == np.argmax(size, axis=-2, keepdims=True)
+    size = np.abs(numbers_of(v))
+    largest = np.arange(v.shape[-2], like=like_argument(v))[:, None] == np.argmax(size, axis=-2, keepdims=True)
     return g - np.where(largest, 1j * np.imag(along) / np.where(largest, np.real(v), 1), 0)
 
 
@@ -217,17 +219,17 @@ def _eig(a: Any) -> Any:
     return EigResult(*unpack(eig(x), (n,), (n, n)))
 
 
-def turning(x: Array) -> Array:
+def rotation_matrices(x: Array) -> Array:
     """Real matrices with complex eigenvalues: in the first two places a rotation."""
     n = x.shape[-1]
     turn = np.diag(np.array([3.0] + [0.0] * (n - 2)), 1) - np.diag(np.array([3.0] + [0.0] * (n - 2)), -1)
-    return dominant(x) + np.asarray(turn.astype(x.dtype), like=home(x))
+    return dominant(x) + np.asarray(turn.astype(x.dtype), like=like_argument(x))
 
 
 rule(eig, "x", "eig", r"\operatorname{eig} $x", x=eig_x, holomorphic=False,
-     examples=(of((3, 3), prepare=dominant), of((2, 2, 2), prepare=dominant), of((3, 3), prepare=turning), of((0, 0))))  # fmt: skip
+     examples=(of((3, 3), prepare=dominant), of((2, 2, 2), prepare=dominant), of((3, 3), prepare=rotation_matrices), of((0, 0))))  # fmt: skip
 rule(np.linalg.eigvals, "x", "eigvals", r"\lambda($x)", x=eigvals_x, holomorphic=False,
-     examples=(of((3, 3), prepare=dominant), of((2, 2, 2), prepare=dominant), of((3, 3), prepare=turning), of((0, 0))))  # fmt: skip
+     examples=(of((3, 3), prepare=dominant), of((2, 2, 2), prepare=dominant), of((3, 3), prepare=rotation_matrices), of((0, 0))))  # fmt: skip
 
 # ---------------------------------------------------------------- singular values
 
@@ -262,14 +264,14 @@ def svd_x(g: Array, z: Array, x_shape: Shape, full_matrices: bool) -> Array:
     s, gs = np.real(s), np.real(gs)
     u, gu = _thin(u, gu, s.shape[-1])
     v, gv = _thin(adjoint(vh), adjoint(gvh), s.shape[-1])
-    gaps, tiny = inverse_gaps(s), vanishing(s)
+    gaps, tiny = inverse_gaps(s), is_vanishing(s)
     sums = s[..., None, :] + s[..., :, None]
-    pairs = gaps * reciprocal(sums, plain(sums) == 0)
+    pairs = gaps * reciprocal(sums, numbers_of(sums) == 0)
     over = reciprocal(s, tiny)
     a, b = adjoint(u) @ gu, adjoint(v) @ gv
     middle = np.where(tiny, 0, gs) + (0.5j * np.imag(diagonal(a) - diagonal(b)) * over if g.dtype.kind == "c" else 0)
     inside = (pairs * (a - adjoint(a))) * s[..., None, :] + s[..., :, None] * (pairs * (b - adjoint(b)))
-    inside = inside + middle[..., None] * np.identity(s.shape[-1], s.dtype, like=home(s))
+    inside = inside + middle[..., None] * np.identity(s.shape[-1], s.dtype, like=like_argument(s))
     sent = u @ inside @ adjoint(v)
     if u.shape[-2] > s.shape[-1]:
         sent = sent + ((gu - u @ a) * over[..., None, :]) @ adjoint(v)
@@ -286,16 +288,16 @@ def _thin(u: Array, g: Array, k: int) -> tuple[Array, Array]:
     return first, g[..., :, :k] - others @ (adjoint(g[..., :, k:]) @ first)
 
 
-def vanishing(s: Array) -> Array:
+def is_vanishing(s: Array) -> Array:
     """Which singular values are 0, up to rounding."""
-    s = plain(s)
+    s = numbers_of(s)
     return s <= s.shape[-1] * np.finfo(s.dtype).eps * greatest(s)[..., None]
 
 
 def svdvals_x(g: Array, x: Array, z: Array) -> Array:
     """ds = Re diag(uᴴ dx v), so dL/dx = u diag(g) vᴴ; u and v are computed here. See :func:`svd_x`."""
     u, _, vh = np.linalg.svd(x, full_matrices=False)
-    return (u * np.where(vanishing(z), 0, g)[..., None, :]) @ vh
+    return (u * np.where(is_vanishing(z), 0, g)[..., None, :]) @ vh
 
 
 @composed(np.linalg.svd)
@@ -314,10 +316,10 @@ def _svd_hermitian(x: Array, compute_uv: bool) -> Any:
     """Singular values are the sizes of the eigenvalues, largest first; a sign goes into vᴴ."""
     if not compute_uv:
         s = np.abs(np.linalg.eigvalsh(x))
-        return _along_last(s, np.argsort(plain(s))[..., ::-1])
+        return _along_last(s, np.argsort(numbers_of(s))[..., ::-1])
     w, u = np.linalg.eigh(x)
-    order = np.argsort(np.abs(plain(w)))[..., ::-1]
-    signs = np.take_along_axis(np.sign(plain(w)), order, axis=-1)
+    order = np.argsort(np.abs(numbers_of(w)))[..., ::-1]
+    signs = np.take_along_axis(np.sign(numbers_of(w)), order, axis=-1)
     u = _along_last(u, np.broadcast_to(order[..., None, :], u.shape))
     return SVDResult(u, _along_last(np.abs(w), order), np.conjugate((u * signs[..., None, :]).mT))
 

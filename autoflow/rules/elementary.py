@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from .arithmetic import over
-from .shapes import at_hand
+from .shapes import is_on_host
 from .table import of, primitive, rule
 
 Array = Any
@@ -25,13 +25,13 @@ LN2, LN10 = math.log(2.0), math.log(10.0)  # Python floats: they leave float32 a
 ONE = np.array(1.0)
 
 
-def share(g: Array, x: Array, y: Array, z: Array, exp: Any) -> Array:
+def share_of_logaddexp(g: Array, x: Array, y: Array, z: Array, exp: Any) -> Array:
     """∂ log(eˣ + eʸ)/∂x = eˣ⁻ᶻ, which never overflows. All of it to the x that is z; half each if both are.
 
     x = z happens when x is infinite (then x − z would be NaN), or so much larger than y that y does not count. Mostly
     it does not happen, and to look saves half the time.
     """
-    if at_hand(z) and not (x == z).any():
+    if is_on_host(z) and not (x == z).any():
         return g * exp(x - z)
     return np.where((x == z) & (y == z), 0.5 * g, g) * exp(np.where(x == z, 0, x - z))
 
@@ -62,10 +62,10 @@ rule(np.log2,       "x",   "log2",    r"\log_2 $x",             x=lambda g, x: g
 rule(np.log10,      "x",   "log10",   r"\log_{10} $x",          x=lambda g, x: g / (LN10 * x),             precedence=3, domain=(0.5, 2.0), javascript="Math.log10(x); g / (Math.LN10 * x)")
 rule(np.log1p,      "x",   "log1p",   r"\log\left(1 + $x\right)", x=lambda g, x: g / (1 + x),              domain=(-0.5, 2.0), javascript="Math.log1p(x); g / (1 + x)")
 rule(np.logaddexp,  "x y", "logaddexp", r"\log\left(e^{$x} + e^{$y}\right)",
-     x=lambda g, x, y, z: share(g, x, y, z, np.exp), y=lambda g, x, y, z: share(g, y, x, z, np.exp),
+     x=lambda g, x, y, z: share_of_logaddexp(g, x, y, z, np.exp), y=lambda g, x, y, z: share_of_logaddexp(g, y, x, z, np.exp),
      javascript="logaddexp(x, y); g * share(x, y, z, Math.exp); g * share(y, x, z, Math.exp)")
 rule(np.logaddexp2, "x y", "logaddexp2", r"\log_2\left(2^{$x} + 2^{$y}\right)",
-     x=lambda g, x, y, z: share(g, x, y, z, np.exp2), y=lambda g, x, y, z: share(g, y, x, z, np.exp2),
+     x=lambda g, x, y, z: share_of_logaddexp(g, x, y, z, np.exp2), y=lambda g, x, y, z: share_of_logaddexp(g, y, x, z, np.exp2),
      javascript="logaddexp(x * Math.LN2, y * Math.LN2) / Math.LN2; g * share(x, y, z, exp2); g * share(y, x, z, exp2)")
 
 rule(np.sin,        "x",   "sin",     r"\sin $x",               x=lambda g, x: g * np.cos(x),              precedence=3, javascript="Math.sin(x); g * Math.cos(x)")

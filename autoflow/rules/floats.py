@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .arithmetic import zero
-from .shapes import plain
+from .shapes import numbers_of
 from .table import composed, of, primitive, rule
 
 Array = Any
@@ -36,7 +36,7 @@ def times_power(x: Array, k: Any) -> Array:
 
 def mantissa_x(g: Array, x: Array) -> Array:
     """2⁻ᵉ, with the exponent of x."""
-    return np.ldexp(g, -np.frexp(plain(x))[1])
+    return np.ldexp(g, -np.frexp(numbers_of(x))[1])
 
 
 rule(fraction, "x", "frac", r"\operatorname{frac} $x", x=lambda g: g, name="modf", elementwise=True, holomorphic=False,
@@ -58,10 +58,10 @@ def modf(x: Array) -> tuple[Array, Array]:
 @composed(np.frexp)
 def frexp(x: Array) -> tuple[Array, Array]:
     """The mantissa, and the exponent as a plain array."""
-    return mantissa(x), np.frexp(plain(x))[1]
+    return mantissa(x), np.frexp(numbers_of(x))[1]
 
 
 @composed(np.ldexp)
 def ldexp(x: Any, k: Any) -> Array:
     """x · 2ᵏ."""
-    return times_power(x, plain(k))
+    return times_power(x, numbers_of(k))

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from .indexing import put_back
-from .shapes import as_array, home
+from .shapes import as_array, like_argument
 from .table import composed, of, rule
 
 Array = Any
@@ -45,7 +45,7 @@ def half_weights(g: Array, n: int, axis: int, inside: float) -> Array:
 
     Shaped for multiplication along ``axis``; in the precision of ``g``.
     """
-    w = np.asarray(np.full(n // 2 + 1, inside, np.finfo(g.dtype).dtype), like=home(g))
+    w = np.asarray(np.full(n // 2 + 1, inside, np.finfo(g.dtype).dtype), like=like_argument(g))
     w[0] = 1
     if n % 2 == 0:
         w[-1] = 1

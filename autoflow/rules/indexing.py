@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .shapes import at_hand, home, is_numpys, sum_to, zeros
+from .shapes import is_numpys, is_on_host, like_argument, sum_to, zeros
 from .table import of, primitive, rule
 
 Array = Any
@@ -48,8 +48,8 @@ def add_at(z: Array, i: Any, g: Array) -> None:
 
 def add_at_places(z: Array, i: Any, g: Array) -> None:
     """The same with the elements counted through: any index becomes an array of their numbers."""
-    places = np.arange(z.size, like=home(z)).reshape(z.shape)[i]
-    added = np.zeros(z.size, z.dtype, like=home(z))
+    places = np.arange(z.size, like=like_argument(z)).reshape(z.shape)[i]
+    added = np.zeros(z.size, z.dtype, like=like_argument(z))
     np.add.at(added, places.reshape(-1), np.broadcast_to(g, places.shape).reshape(-1))
     z += added.reshape(z.shape)
 
@@ -89,16 +89,16 @@ def _part(g: Array, y_shape: tuple[int, ...]) -> Array:
     return sum_to(g, y_shape[extra:]).reshape(y_shape)
 
 
-def _written(g: Array, i: Any) -> Array:
+def _gradient_of_written(g: Array, i: Any) -> Array:
     """``g[i]``, and zero for what was overwritten at once: of ``x[[1, 1]] = y`` only the last value stays."""
     part = g[i]
     if is_basic(i) or not part.size:
         return part
-    order = np.arange(part.size, like=home(g)).reshape(part.shape)
-    last = np.zeros(g.shape, np.intp, like=home(g))
+    order = np.arange(part.size, like=like_argument(g)).reshape(part.shape)
+    last = np.zeros(g.shape, np.intp, like=like_argument(g))
     last[i] = order
     stays = last[i] == order
-    return part if at_hand(g) and stays.all() else part * stays
+    return part if is_on_host(g) and stays.all() else part * stays
 
 
 PLACES = (of((4, 3), i=1), of((4,), i=2), of((4, 3), i=(slice(1, None), np.array([0, 0, 2]))), of((), i=()),
@@ -113,7 +113,7 @@ rule(getitem, "x | i", "[·]", r"$x_{$i}", view=True, x=lambda g, i, x_shape: pu
 rule(put_back, "x | i shape", "[·]⊤", r"\operatorname{put\_back}_{$i \to $shape} $x", x=lambda g, i: g[i],
      examples=(of((3,), i=np.array([0, 0, 2]), shape=(4,)), of((2,), i=slice(1, 3), shape=(4,))))  # fmt: skip
 rule(setitem, "x y | i", "[·]=", r"$x_{$i} \leftarrow $y", elementwise=False, examples=WRITES,
-     x=lambda g, i: setitem(g, 0.0, i), y=lambda g, i, y_shape: _part(_written(g, i), y_shape))  # fmt: skip
+     x=lambda g, i: setitem(g, 0.0, i), y=lambda g, i, y_shape: _part(_gradient_of_written(g, i), y_shape))  # fmt: skip
 rule(put_view, "x y | view", "view=", r"$x \leftarrow $y", elementwise=False, holomorphic=False,
      x=lambda g, view: put_view(g, 0.0, view), y=lambda g, view, y_shape: _part(view(g), y_shape),
      examples=(of((2, 3), (3, 2), view=np.transpose), of((2, 3), (6,), view=np.ravel),

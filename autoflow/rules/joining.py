@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from .indexing import put_back
-from .pulls import Shapes
-from .shapes import as_array, given, home, together, total
+from .shapes import as_array, like_argument, passed, together, total
 from .table import composed, of, primitive, rule
+from .vjps import Shapes
 
 Array = Any
 Shape = tuple[int, ...]
@@ -182,7 +182,7 @@ def repeat_x(g: Array, x_shape: Shape, repeats: Any, axis: Any) -> Array:
     shape = (math.prod(x_shape),) if flat else x_shape
     axis = 0 if flat else axis % len(shape)
     if np.ndim(repeats):
-        i = np.repeat(np.arange(shape[axis], like=home(g)), repeats)
+        i = np.repeat(np.arange(shape[axis], like=like_argument(g)), repeats)
         return put_back(g, (slice(None),) * axis + (i,), shape).reshape(x_shape)
     return total(g.reshape((*shape[: axis + 1], int(repeats), *shape[axis + 1 :])), axis + 1).reshape(x_shape)
 
@@ -231,7 +231,7 @@ def take_x(g: Array, x_shape: Shape, indices: Any, axis: Any, mode: str) -> Arra
 @composed(np.compress)
 def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Array:
     """The elements at which the condition holds."""
-    return np.take(a, np.flatnonzero(condition), axis=axis, **given(out=out))
+    return np.take(a, np.flatnonzero(condition), axis=axis, **passed(out=out))
 
 
 # fmt: off

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .packed import adjoint, dominant, fold, mask, pack, unpack
-from .shapes import as_array, given, home, plain
+from .shapes import as_array, like_argument, numbers_of, passed
 from .table import composed, of, primitive, rule
 
 Array = Any
@@ -36,7 +36,7 @@ def pinv_x(g: Array, x: Array, z: Array, hermitian: bool) -> Array:
 def compute_pinv(x: Array, rcond: Any, hermitian: bool, rtol: Any) -> Array:
     """NumPy tells rtol=None from no rtol."""
     options = {"hermitian": True} if hermitian else {}
-    return np.linalg.pinv(x, **given(rcond=rcond), **options, **({} if isinstance(rtol, str) else {"rtol": rtol}))
+    return np.linalg.pinv(x, **passed(rcond=rcond), **options, **({} if isinstance(rtol, str) else {"rtol": rtol}))
 
 
 rule(np.linalg.pinv, "x | rcond=None hermitian=False rtol='unset'", "pinv", r"$x^{+}", x=pinv_x, compute=compute_pinv, holomorphic=False,
@@ -49,7 +49,7 @@ def lstsq(x: Array, y: Array, rcond: Any = None) -> Array:
     """All that np.linalg.lstsq returns, packed; sums of squares that it does not compute are zeros."""
     z, residuals, rank, s = np.linalg.lstsq(x, y, rcond)
     columns = math.prod(y.shape[1:])
-    residuals = residuals if residuals.size else np.zeros(columns, s.dtype, like=home(s))
+    residuals = residuals if residuals.size else np.zeros(columns, s.dtype, like=like_argument(s))
     return pack((z, z.ndim), (residuals, 1), ((np.zeros_like(s, shape=1) + rank).astype(s.dtype), 1), (s, 1))
 
 
@@ -78,7 +78,7 @@ def lstsq_x(g: Array, x: Array, y: Array, z: Array, rcond: Any) -> Array:
     w, r = adjoint(p) @ gz, _columns(y) - x @ solution
     sent = r @ adjoint(p @ w) - (w + 2 * r * np.real(gr)) @ adjoint(solution)
     sent = sent + (adjoint(p) @ solution) @ adjoint(gz - p @ (x @ gz))
-    if np.any(plain(gs)):
+    if np.any(numbers_of(gs)):
         u, _, vh = np.linalg.svd(x, full_matrices=False)
         sent = sent + (u * np.real(gs)) @ vh
     return sent
@@ -90,7 +90,7 @@ def _columns(y: Array) -> Array:
 
 def _pinv(x: Array, y: Array, rcond: Any) -> Array:
     """The pseudo-inverse with the singular values that lstsq uses."""
-    eps = np.finfo(np.result_type(plain(x), plain(y))).eps
+    eps = np.finfo(np.result_type(numbers_of(x), numbers_of(y))).eps
     return np.linalg.pinv(x, eps * max(x.shape) if rcond is None else max(rcond, eps))
 
 
@@ -100,7 +100,7 @@ def _lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     x, y = as_array(a), as_array(b)
     z = lstsq(x, y, rcond)
     solution, residuals, rank, s = lstsq_parts(z, x.shape, y.shape)
-    number = np.int32(int(np.real(plain(rank))[0]))
+    number = np.int32(int(np.real(numbers_of(rank))[0]))
     if number != x.shape[1] or x.shape[0] <= x.shape[1]:
         residuals = residuals[:0]
     if z.dtype.kind == "c":

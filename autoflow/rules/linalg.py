@@ -102,10 +102,10 @@ def contract_y(g: Array, x: Array, y_shape: Shape, xs: Shape, ys: Shape) -> Arra
     return sent.transpose(inverse(tuple([ys[xs.index(a)] for a in sorted(xs)]) + free))
 
 
-def summed(axes: Any, nx: int, ny: int) -> tuple[Shape, Shape]:
+def summed_axes(axes: Any, nx: int, ny: int) -> tuple[Shape, Shape]:
     """The axes that tensordot sums over, in x and in y.
 
-    >>> summed(1, 3, 2), summed(((0, -1), (1, 0)), 3, 2)
+    >>> summed_axes(1, 3, 2), summed_axes(((0, -1), (1, 0)), 3, 2)
     (((2,), (0,)), ((0, 2), (1, 0)))
     """
     if np.ndim(axes) == 0 and not isinstance(axes, (tuple, list)):
@@ -152,12 +152,12 @@ def inner_y(g: Array, x: Array, y_shape: Shape) -> Array:
 
 def tensordot_x(g: Array, x_shape: Shape, y: Array, axes: Any) -> Array:
     """np.tensordot, see :func:`contract_x`."""
-    return contract_x(g, x_shape, y, *summed(axes, len(x_shape), np.ndim(y)))
+    return contract_x(g, x_shape, y, *summed_axes(axes, len(x_shape), np.ndim(y)))
 
 
 def tensordot_y(g: Array, x: Array, y_shape: Shape, axes: Any) -> Array:
     """The same for y."""
-    return contract_y(g, x, y_shape, *summed(axes, np.ndim(x), len(y_shape)))
+    return contract_y(g, x, y_shape, *summed_axes(axes, np.ndim(x), len(y_shape)))
 
 
 # fmt: off
@@ -225,7 +225,7 @@ def explicit(call: Any, ndims: Sequence[int]) -> str:
     >>> explicit("ij,jk", [2, 2]), explicit("...i->...", [3]), explicit(([0, 1], [1]), [2, 1])
     ('ij,jk->ik', 'ABi->AB', 'AB,B->A')
     """
-    text = (call if isinstance(call, str) else spelled(call, len(ndims))).replace(" ", "")
+    text = (call if isinstance(call, str) else spell_subscripts(call, len(ndims))).replace(" ", "")
     inputs, arrow, output = text.partition("->")
     unused = "".join([c for c in string.ascii_uppercase + string.ascii_lowercase if c not in text])
     terms, widest = [], ""
@@ -241,7 +241,7 @@ def explicit(call: Any, ndims: Sequence[int]) -> str:
     return ",".join(full) + "->" + output.replace("...", widest)
 
 
-def spelled(lists: Sequence[Any], n: int) -> str:
+def spell_subscripts(lists: Sequence[Any], n: int) -> str:
     """Lists of numbers as subscripts: NumPy's 0, 1, 2, ... are A, B, C, ..."""
     letters = string.ascii_uppercase + string.ascii_lowercase
     terms = ["".join(["..." if i is Ellipsis else letters[int(i)] for i in part]) for part in lists]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .shapes import as_array, home
+from .shapes import as_array, like_argument
 from .table import composed
 from .versions import since
 
@@ -26,7 +26,7 @@ def matrix_power(a: Any, n: int) -> Array:
     if x.ndim < 2 or x.shape[-2] != x.shape[-1]:
         raise np.linalg.LinAlgError(f"matrix_power multiplies square matrices with themselves, not {x.shape}")
     if n == 0:
-        return np.broadcast_to(np.identity(x.shape[-1], x.dtype, like=home(x)), x.shape).copy()
+        return np.broadcast_to(np.identity(x.shape[-1], x.dtype, like=like_argument(x)), x.shape).copy()
     if n < 0:
         x, n = np.linalg.inv(x), -n
     if n == 3:

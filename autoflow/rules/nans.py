@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from .reductions import cumprod_x, cumsum_x, masked, mean_x, others, spread, std_x, var_x
-from .shapes import Axis, given, is_numpys, restore_axes
+from .reductions import cumprod_x, cumsum_x, mask_out, mean_x, product_of_others, spread, std_x, var_x
+from .shapes import Axis, is_numpys, passed, restore_axes
 from .table import of, rule
 
 Array = Any
@@ -25,27 +25,27 @@ def numbers(x: Array, where: Any) -> Array:
     return ok if where is None else ok & where
 
 
-def counted(ok: Array, axis: Axis) -> Array:
+def fill_empty_rows(ok: Array, axis: Axis) -> Array:
     """``ok``, but True throughout a row that has no True: the mean of that row, though unused, is then finite."""
     return ok | ~ok.any(axis=axis, keepdims=True)
 
 
 def nansum_x(g: Array, x: Array, axis: Axis, keepdims: bool, where: Any) -> Array:
     """Every number receives its sum's gradient."""
-    return masked(spread(restore_axes(g, x.shape, axis, keepdims), x.shape), numbers(x, where))
+    return mask_out(spread(restore_axes(g, x.shape, axis, keepdims), x.shape), numbers(x, where))
 
 
 def nanprod_x(g: Array, x: Array, axis: Axis, keepdims: bool, initial: Any, where: Any) -> Array:
     """Every number receives the product of the others."""
     ok = numbers(x, where)
     g = restore_axes(g if initial is None else g * initial, x.shape, axis, keepdims)
-    return masked(g * others(np.where(ok, x, 1), axis), ok)
+    return mask_out(g * product_of_others(np.where(ok, x, 1), axis), ok)
 
 
 def nanmean_x(g: Array, x: Array, axis: Axis, keepdims: bool, where: Any) -> Array:
     """Every number receives its share of its mean's gradient."""
     ok = numbers(x, where)
-    return masked(mean_x(g, x.shape, axis, keepdims, counted(ok, axis)), ok)
+    return mask_out(mean_x(g, x.shape, axis, keepdims, fill_empty_rows(ok, axis)), ok)
 
 
 def nanvar_x(
@@ -53,7 +53,9 @@ def nanvar_x(
 ) -> Array:  # fmt: skip
     """2 (x − m) / n at the numbers."""
     ok = numbers(x, where)
-    return masked(var_x(g, np.where(ok, x, 0), axis, dtype, ddof, keepdims, counted(ok, axis), correction), ok)
+    return mask_out(
+        var_x(g, np.where(ok, x, 0), axis, dtype, ddof, keepdims, fill_empty_rows(ok, axis), correction), ok
+    )
 
 
 def nanstd_x(
@@ -61,7 +63,7 @@ def nanstd_x(
 ) -> Array:  # fmt: skip
     """(x − m) / (n z) at the numbers; 0 where all of them are equal."""
     ok, x, z = numbers(x, where), np.where(numbers(x, where), x, 0), np.where(np.isnan(z), 0, z)
-    return masked(std_x(g, x, z, axis, dtype, ddof, keepdims, counted(ok, axis), correction), ok)
+    return mask_out(std_x(g, x, z, axis, dtype, ddof, keepdims, fill_empty_rows(ok, axis), correction), ok)
 
 
 def nanmax_x(g: Array, x: Array, z: Array, axis: Axis, keepdims: bool, initial: Any, where: Any) -> Array:
@@ -71,23 +73,23 @@ def nanmax_x(g: Array, x: Array, z: Array, axis: Axis, keepdims: bool, initial: 
     count = mask.sum(axis=axis, keepdims=True)
     if initial is not None:
         count = count + (z == initial)
-    return masked(g / np.maximum(count, 1).astype(np.result_type(g.dtype, np.float32)), mask)
+    return mask_out(g / np.maximum(count, 1).astype(np.result_type(g.dtype, np.float32)), mask)
 
 
 def nancumsum_x(g: Array, x: Array, axis: Any) -> Array:
     """The running sum from behind, at the numbers."""
-    return masked(cumsum_x(g, x.shape, axis), numbers(x, None))
+    return mask_out(cumsum_x(g, x.shape, axis), numbers(x, None))
 
 
 def nancumprod_x(g: Array, x: Array, axis: Any) -> Array:
     """As the derivative of cumprod, with 1 at NaN."""
     ok = numbers(x, None)
-    return masked(cumprod_x(g, np.where(ok, x, 1), axis), ok)
+    return mask_out(cumprod_x(g, np.where(ok, x, 1), axis), ok)
 
 
 def by_keyword(function: Any, *names: str) -> Callable[..., Any]:
     """``function(x, axis=..., ...)`` from arguments in the row's order; those not given are left out."""
-    return lambda x, axis, *values: function(x, axis=axis, **given(**dict(zip(names, values, strict=True))))
+    return lambda x, axis, *values: function(x, axis=axis, **passed(**dict(zip(names, values, strict=True))))
 
 
 def spread_in_dtype(function: Any) -> Callable[..., Any]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .packed import reciprocal
-from .shapes import as_array, at_hand, axes_of, home, plain, restore_axes
+from .shapes import as_array, axes_of, is_on_host, like_argument, numbers_of, restore_axes
 from .table import composed, of, primitive, rule
 
 Array = Any
@@ -39,23 +39,23 @@ def norm_x(g: Array, x: Array, z: Array, ord: Any, axis: Any, keepdims: bool) ->
     """
     g, z = restore_axes(g, x.shape, axis, keepdims), restore_axes(z, x.shape, axis, keepdims)
     if ord in EUCLIDEAN:
-        return x * (g / z if at_hand(z) and np.all(plain(z)) else g * reciprocal(z, plain(z) == 0))
+        return x * (g / z if is_on_host(z) and np.all(numbers_of(z)) else g * reciprocal(z, numbers_of(z) == 0))
     if ord == 0:
-        return np.zeros(x.shape, plain(x).dtype, like=home(x))
+        return np.zeros(x.shape, numbers_of(x).dtype, like=like_argument(x))
     if ord == 1:
         return unit(x) * g
     size = np.abs(x)
     if ord in (INF, -INF):
-        reached = plain(size) == plain(z)
-        return unit(x) * (g / np.sum(reached, axis=axis, keepdims=True, dtype=plain(z).dtype)) * reached
-    zero = (plain(size) == 0) | (plain(z) == 0)
-    ratio = np.where(zero, 1, size * reciprocal(z, plain(z) == 0))
+        reached = numbers_of(size) == numbers_of(z)
+        return unit(x) * (g / np.sum(reached, axis=axis, keepdims=True, dtype=numbers_of(z).dtype)) * reached
+    zero = (numbers_of(size) == 0) | (numbers_of(z) == 0)
+    ratio = np.where(zero, 1, size * reciprocal(z, numbers_of(z) == 0))
     return unit(x) * (ratio ** (ord - 1) * g) * ~zero
 
 
 def unit(x: Array) -> Array:
     """x/|x|: the sign of a real number, the phase of a complex one; 0 at 0."""
-    return x * reciprocal(np.abs(x), plain(x) == 0) if x.dtype.kind == "c" else np.sign(plain(x))
+    return x * reciprocal(np.abs(x), numbers_of(x) == 0) if x.dtype.kind == "c" else np.sign(numbers_of(x))
 
 
 @composed(np.linalg.norm)
@@ -112,15 +112,17 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Array
 def cond(x: Any, p: Any = None) -> Array:
     """‖x‖ ‖x⁻¹‖, of the largest and the smallest singular value where p is None, 2 or -2; inf for a singular x."""
     x = as_array(x)
-    right = np.linalg.cond(plain(x), p)  # and its errors
+    right = np.linalg.cond(numbers_of(x), p)  # and its errors
     if p is None or p in (2, -2):
         s = np.linalg.svdvals(x)
         with np.errstate(all="ignore"):
             r = s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
     else:
         bad = ~np.isfinite(right)[..., None, None]
-        regular = np.where(bad, np.identity(x.shape[-1], plain(x).dtype, like=home(x)), x) if np.any(bad) else x
-        double = np.result_type(plain(x).dtype, np.float64)  # in which NumPy inverts
+        regular = (
+            np.where(bad, np.identity(x.shape[-1], numbers_of(x).dtype, like=like_argument(x)), x) if np.any(bad) else x
+        )
+        double = np.result_type(numbers_of(x).dtype, np.float64)  # in which NumPy inverts
         regular = regular if regular.dtype == double else np.astype(regular, double)
         r = np.linalg.norm(x, p, (-2, -1)) * np.linalg.norm(np.linalg.inv(regular), p, (-2, -1))
         r = r if r.dtype == right.dtype else np.astype(r, right.dtype)

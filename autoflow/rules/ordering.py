@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import NoRuleError
 from .indexing import put_back
-from .shapes import Axis, as_array, at_hand, from_last, given, home, plain, to_last
+from .shapes import Axis, as_array, from_last, is_on_host, like_argument, numbers_of, passed, to_last
 from .table import composed, of, rule
 from .versions import since
 
@@ -47,17 +47,17 @@ def take_along_x(g: Array, x_shape: Shape, indices: Array, axis: Any) -> Array:
 # ---------------------------------------------------------------- sort and partition
 
 
-def came_to(x: Array, z: Array, axis: int) -> Array:
+def rank_in_result(x: Array, z: Array, axis: int) -> Array:
     """Where in z, which has the elements of x in another order along ``axis``, each of them is: the k-th smallest of
     x is the k-th smallest of z. NaN is the largest, as in NumPy's sort.
 
-    >>> came_to(np.array([3.0, 1.0, 2.0]), np.array([1.0, 2.0, 3.0]), 0)
+    >>> rank_in_result(np.array([3.0, 1.0, 2.0]), np.array([1.0, 2.0, 3.0]), 0)
     array([2, 0, 1])
     """
-    numbers = plain(z)
+    numbers = numbers_of(z)
     lead = (slice(None),) * (axis % numbers.ndim)
     # Strictly rising: nothing is equal to anything, so the order need not be stable, which takes half the time.
-    rising = at_hand(x) and bool((numbers[(*lead, slice(None, -1))] < numbers[(*lead, slice(1, None))]).all())
+    rising = is_on_host(x) and bool((numbers[(*lead, slice(None, -1))] < numbers[(*lead, slice(1, None))]).all())
     from_x = np.argsort(x, axis=axis, kind=None if rising else "stable")
     from_z = np.argsort(numbers, axis=axis, kind="stable")
     place = np.empty_like(from_z)
@@ -71,18 +71,18 @@ def came_to(x: Array, z: Array, axis: int) -> Array:
 def sort_x(g: Array, x: Array, z: Array, axis: Any) -> Array:
     """Each element receives the gradient of the place to which it went. No additions: all places are different."""
     if axis is None or x.ndim == 1:
-        return np.take(g, came_to(np.ravel(x), z, 0)).reshape(x.shape)
-    return np.take_along_axis(g, came_to(x, z, axis), axis)
+        return np.take(g, rank_in_result(np.ravel(x), z, 0)).reshape(x.shape)
+    return np.take_along_axis(g, rank_in_result(x, z, axis), axis)
 
 
 def compute_sort(x: Array, axis: Any, kind: Any, order: Any, stable: Any, descending: Any) -> Array:
     """``np.sort``. (An older NumPy says itself that it does not know ``descending``.)"""
-    return np.sort(x, axis=axis, **given(kind=kind, order=order, stable=stable, descending=descending))
+    return np.sort(x, axis=axis, **passed(kind=kind, order=order, stable=stable, descending=descending))
 
 
 def compute_partition(x: Array, kth: Any, axis: Any, kind: str, order: Any) -> Array:
     """``np.partition``."""
-    options = given(order=order) if kind == "introselect" else {"kind": kind, **given(order=order)}
+    options = passed(order=order) if kind == "introselect" else {"kind": kind, **passed(order=order)}
     return np.partition(x, kth, axis, **options)
 
 
@@ -107,8 +107,8 @@ def ranks(name: str, y: Array, q: Any, method: str) -> Array:
     function, n = getattr(np, name), y.shape[-1]
     options = {} if q is None else {"q": q, "method": method}
     if not name.startswith("nan"):
-        return as_array(function(np.arange(float(n), like=home(y)), **options))
-    numbers = np.where(np.isnan(y), np.nan, np.arange(float(n), like=home(y)))
+        return as_array(function(np.arange(float(n), like=like_argument(y)), **options))
+    numbers = np.where(np.isnan(y), np.nan, np.arange(float(n), like=like_argument(y)))
     numbers[..., :1] = 0.0  # rows without any number have a rank too; their gradient is dropped
     return as_array(function(numbers, axis=y.ndim - 1, **options))
 
@@ -145,8 +145,8 @@ def quantile_x(
 
     Shapes: x (rows, n) once the axes are brought together; z and g (q, rows).
     """
-    q_shape, numbers = np.shape(q), plain(q)
-    values = to_last(plain(x), axis)
+    q_shape, numbers = np.shape(q), numbers_of(q)
+    values = to_last(numbers_of(x), axis)
     order = np.argsort(values, axis=-1, kind="stable")
     y = np.take_along_axis(values, order, -1)
     rows = y.shape[:-1]
@@ -154,7 +154,7 @@ def quantile_x(
     if weights is None:
         rank = ranks(name, y, numbers, method)
     else:
-        rank = rank_of_value(y, np.reshape(plain(z), q_shape + rows))
+        rank = rank_of_value(y, np.reshape(numbers_of(z), q_shape + rows))
     rank = np.broadcast_to(rank.reshape(rank.shape + (1,) * (g.ndim - rank.ndim)), g.shape)
     low = np.floor(rank).astype(int)
     t: Any = (rank - low).astype(np.finfo(g.dtype).dtype)
@@ -169,13 +169,13 @@ def quantile_x(
 def quantile_q(g: Array, x: Array, q: Any, name: str, axis: Axis, method: str, weights: Any) -> Array:
     """z = (1 − t) y[j] + t y[j + 1], and t grows with q: dz/dq = (y[j + 1] − y[j]) ∂rank/∂q. Where q meets an
     element exactly it is the slope of the line to its right; at the last one, of the line to its left."""
-    q_shape, numbers = np.shape(q), plain(q)
+    q_shape, numbers = np.shape(q), numbers_of(q)
     if weights is not None:
         return np.zeros_like(numbers, dtype=float)
     values = to_last(as_array(x), axis)
-    order = np.argsort(plain(values), axis=-1, kind="stable")
+    order = np.argsort(numbers_of(values), axis=-1, kind="stable")
     values = np.take_along_axis(values, order, -1)
-    y = plain(values)
+    y = numbers_of(values)
     rows, ndim = y.shape[:-1], len(q_shape) + y.ndim - 1
     rank = ranks(name, y, numbers, method)
     last = np.maximum(y.shape[-1] - 1 - np.sum(np.isnan(y), axis=-1), 0)
@@ -207,13 +207,13 @@ def to_rank(g: Array, rank: Array, order: Array) -> Array:
     return put_back(g, (*grid, order[(*grid, rank)]), order.shape)
 
 
-def untouched(overwrite_input: Any) -> None:
+def refuse_overwrite(overwrite_input: Any) -> None:
     """``overwrite_input=True`` lets NumPy write into x, which others may need."""
     if overwrite_input:
         raise NoRuleError("overwrite_input=True would destroy the elements of a node: leave it out")
 
 
-def keeping(keepdims: Any) -> dict[str, Any]:
+def keepdims_flag(keepdims: Any) -> dict[str, Any]:
     """``keepdims`` as NumPy's functions want it."""
     return {} if keepdims is None else {"keepdims": keepdims}
 
@@ -222,8 +222,8 @@ def add_median(function: Any) -> None:
     """The row of np.median or np.nanmedian."""
 
     def compute(x: Array, axis: Axis, overwrite_input: Any, keepdims: Any) -> Array:
-        untouched(overwrite_input)
-        return function(x, axis=axis, **keeping(keepdims))
+        refuse_overwrite(overwrite_input)
+        return function(x, axis=axis, **keepdims_flag(keepdims))
 
     def back(g: Array, x: Array, z: Array, axis: Axis, keepdims: Any) -> Array:
         return quantile_x(g, x, None, z, function.__name__, axis, "", keepdims, None)
@@ -236,12 +236,12 @@ def add_quantile(function: Any, scale: float) -> None:
     """The row of np.quantile, np.percentile (``scale`` 100) or one of their twins for NaN."""
 
     def compute(x: Array, q: Any, axis: Axis, overwrite_input: Any, method: str, keepdims: Any, weights: Any) -> Array:
-        untouched(overwrite_input)
+        refuse_overwrite(overwrite_input)
         if np.ndim(q) > 1 and function.__name__.startswith("nan"):  # NumPy puts such results into the wrong places
             raise NoRuleError(
                 f"np.{function.__name__} of a node takes one q or a list of them, not {np.ndim(q)} axes of q"
             )
-        return function(x, q, axis=axis, method=method, **keeping(keepdims), **given(weights=weights))
+        return function(x, q, axis=axis, method=method, **keepdims_flag(keepdims), **passed(weights=weights))
 
     def back(
         g: Array, x: Array, q: Any, z: Array, axis: Axis, method: str, keepdims: Any, weights: Any
@@ -291,7 +291,7 @@ def found_first(values: Array, x: Array) -> Array:
 def kept_values(x: Any, values: Array) -> Array:
     """The elements of x that have these values: the first of equal ones, so that is where gradients go."""
     x = as_array(x)
-    return np.take(x.reshape(-1), found_first(values, plain(x).reshape(-1)))
+    return np.take(x.reshape(-1), found_first(values, numbers_of(x).reshape(-1)))
 
 
 @composed(np.unique)
@@ -302,8 +302,8 @@ def unique(
     """The values are recorded; indices and counts are plain."""
     x = as_array(ar)
     if options.get("sorted") is False and axis is None and not (return_index or return_inverse or return_counts):
-        return kept_values(x, np.unique(plain(x), **options))  # NumPy's own order, whatever it is
-    _, index, inverse, counts = np.unique(plain(x), True, True, True, axis, **options)
+        return kept_values(x, np.unique(numbers_of(x), **options))  # NumPy's own order, whatever it is
+    _, index, inverse, counts = np.unique(numbers_of(x), True, True, True, axis, **options)
     z = np.take(x.reshape(-1) if axis is None else x, index, axis=0 if axis is None else axis)
     asked = [(return_index, index), (return_inverse, inverse), (return_counts, counts)]
     parts = [part for wanted, part in asked if wanted]
@@ -315,7 +315,7 @@ def add_unique(function: Any) -> None:
 
     @composed(function)
     def named(x: Any, /) -> Any:
-        found = function(plain(as_array(x)))
+        found = function(numbers_of(as_array(x)))
         return found._replace(values=kept_values(x, found.values))
 
 
@@ -326,7 +326,7 @@ for each in (np.unique_all, np.unique_counts, np.unique_inverse):
 @composed(np.unique_values)
 def unique_values(x: Any, /) -> Array:
     """np.unique without the extras; NumPy promises no order."""
-    return kept_values(x, np.unique_values(plain(as_array(x))))
+    return kept_values(x, np.unique_values(numbers_of(as_array(x))))
 
 
 @composed(np.union1d)
@@ -339,7 +339,7 @@ def union1d(ar1: Any, ar2: Any) -> Array:
 def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False) -> Any:
     """The values that are in both, as they are in the first."""
     x, y = as_array(ar1), as_array(ar2)
-    found = np.intersect1d(plain(x), plain(y), assume_unique, return_indices=True)
+    found = np.intersect1d(numbers_of(x), numbers_of(y), assume_unique, return_indices=True)
     z = np.take(x.reshape(-1), found[1])
     return (z, *found[1:]) if return_indices else z
 
@@ -348,12 +348,12 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices:
 def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Array:
     """The values of the first that are not in the second."""
     x = np.ravel(as_array(ar1)) if assume_unique else np.unique(ar1)
-    return x[~np.isin(plain(x), plain(as_array(ar2)))]
+    return x[~np.isin(numbers_of(x), numbers_of(as_array(ar2)))]
 
 
 @composed(np.setxor1d)
 def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Array:
     """The values that are in one of them only, in order."""
     x, y = as_array(ar1), as_array(ar2)
-    found = np.setxor1d(plain(x), plain(y), assume_unique)
+    found = np.setxor1d(numbers_of(x), numbers_of(y), assume_unique)
     return kept_values(np.concatenate([x, y], axis=None), found)

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import NoRuleError
-from .shapes import given, plain
+from .shapes import numbers_of, passed
 from .table import composed
 from .versions import functions
 
@@ -30,7 +30,7 @@ Array = Any
 
 # -- answered ---------------------------------------------------------------------------------------------------------
 
-FRESH = functions(np, "empty_like ones_like zeros_like")
+ALLOCATORS = functions(np, "empty_like ones_like zeros_like")
 
 WRITERS = functions(np, "copyto fill_diagonal place put put_along_axis putmask")
 
@@ -58,9 +58,9 @@ def full_like(
     device: Any = None,
 ) -> Array:  # fmt: skip
     """A Constant to be written into, as zeros_like; an Operation if ``fill_value`` is a node with a gradient."""
-    fresh = np.empty_like(a, dtype, order, **given(shape=shape, device=device))
+    fresh = np.empty_like(a, dtype, order, **passed(shape=shape, device=device))
     if not has_gradient(fill_value):
-        np.copyto(fresh, plain(fill_value), casting="unsafe")
+        np.copyto(fresh, numbers_of(fill_value), casting="unsafe")
         return fresh
     if isinstance(fill_value, (list, tuple)):
         raise NoRuleError("np.full_like(x, [...]) with nodes in the list: make one node of it first, af.array([...])")
@@ -94,17 +94,17 @@ DATES = "nodes hold numbers, no dates: use days = (dates - dates[0]) / np.timede
 # namespace, names, what to do instead; one sentence may do for a family. A function that gets a row leaves its line.
 # ruff: noqa: E501
 # fmt: off
-FAMILIES: tuple[tuple[Any, str, str], ...] = (
+NODE_TYPES: tuple[tuple[Any, str, str], ...] = (
     (np, "busday_count busday_offset datetime_as_string is_busday", DATES),
 )
 # fmt: on
 
-REFUSED: dict[Any, str] = {f: instead for space, names, instead in FAMILIES for f in functions(space, names)}
+REFUSED: dict[Any, str] = {f: instead for space, names, instead in NODE_TYPES for f in functions(space, names)}
 
 # -- never asked ------------------------------------------------------------------------------------------------------
 
 # Data from elsewhere, and new arrays. Given a node these take its numbers, and the gradient ends there.
-MAKERS = functions(np, """
+CONSTRUCTORS = functions(np, """
     arange array asanyarray asarray asarray_chkfinite ascontiguousarray asfortranarray asmatrix bmat empty eye
     from_dlpack frombuffer fromfile fromfunction fromiter frompyfunc fromregex fromstring full genfromtxt identity
     indices load loadtxt nested_iters ones require tri zeros
@@ -112,7 +112,7 @@ MAKERS = functions(np, """
 """) | functions(np.fft, "fftfreq rfftfreq") | functions(np.lib.stride_tricks, "as_strided")  # fmt: skip
 
 # Shapes, indices, dtypes, text, settings.
-ABOUT = functions(np, """
+METADATA = functions(np, """
     broadcast_shapes diag_indices iterable isfortran isscalar mask_indices tril_indices triu_indices
     datetime_data isdtype issubdtype mintypecode promote_types typename
     base_repr binary_repr format_float_positional format_float_scientific info
@@ -121,9 +121,9 @@ ABOUT = functions(np, """
 """) | functions(np.lib.array_utils, "byte_bounds normalize_axis_index normalize_axis_tuple")  # fmt: skip
 
 # Written with functions that do ask.
-WRITTEN = functions(np, "row_stack trapz")
+ALIASES = functions(np, "row_stack trapz")
 
-UNSEEN = MAKERS | ABOUT | WRITTEN
+BYPASS_DISPATCH = CONSTRUCTORS | METADATA | ALIASES
 
 OUT_OF_SCOPE = {
     "numpy.char": "nodes hold numbers, no text",
@@ -172,7 +172,7 @@ def advice(function: Any, method: str = "") -> str:
         instead = REFUSED[function]
     elif function in PLAIN:
         instead = "the result is plain numbers, so out= must be a plain array. To write it into a node: a[...] = result"
-    elif function in UNSEEN:
+    elif function in BYPASS_DISPATCH:
         instead = (
             "like= needs no node. Arrays that remember what is written into them: af.array, af.zeros, af.ones, af.full"
         )

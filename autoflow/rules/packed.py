@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from .shapes import at_hand, greatest, home, is_numpys, plain
+from .shapes import greatest, is_numpys, is_on_host, like_argument, numbers_of
 
 Array = Any
 Shape = tuple[int, ...]
@@ -68,7 +68,7 @@ def mask(n: int, like: Array, uplo: str = "L") -> Array:
            [1. , 0.5]])
     """
     lower = _mask(n, np.zeros((), like.dtype).real.dtype, uplo)
-    return lower if at_hand(like) else np.asarray(lower, like=home(like))
+    return lower if is_on_host(like) else np.asarray(lower, like=like_argument(like))
 
 
 @functools.lru_cache(16)
@@ -90,13 +90,13 @@ def fold(g: Array, uplo: str) -> Array:
 def inverse_gaps(x: Array) -> Array:
     """Fᵢⱼ = 1/(xⱼ - xᵢ), and 0 for i = j and wherever xᵢ and xⱼ are the same number up to rounding."""
     gaps = x[..., None, :] - x[..., :, None]
-    size, scale = np.abs(plain(gaps)), greatest(np.abs(plain(x)))[..., None, None]
+    size, scale = np.abs(numbers_of(gaps)), greatest(np.abs(numbers_of(x)))[..., None, None]
     return reciprocal(gaps, size <= 4 * x.shape[-1] * np.finfo(x.dtype).eps * scale)
 
 
 def reciprocal(x: Array, zero: Array) -> Array:
     """1/x, and 0 where ``zero`` says so, without dividing by it: derivatives of any order are then 0 there, not NaN."""
-    one = np.asarray(np.ones((), plain(x).dtype), like=home(x))
+    one = np.asarray(np.ones((), numbers_of(x).dtype), like=like_argument(x))
     return np.where(zero, 0 * one, one / np.where(zero, one, x))
 
 
@@ -105,10 +105,10 @@ def solve(x: Array, y: Array) -> Array:
     try:
         return solve_stack(x, y)
     except np.linalg.LinAlgError:
-        singular = np.stack([np.linalg.matrix_rank(a) < len(a) for a in _each(plain(x))])
+        singular = np.stack([np.linalg.matrix_rank(a) < len(a) for a in _each(numbers_of(x))])
         singular = singular.reshape((*x.shape[:-2], 1, 1))
-        nan = np.asarray(np.full((), np.nan, y.dtype), like=home(y))
-        eye = np.identity(x.shape[-1], x.dtype, like=home(x))
+        nan = np.asarray(np.full((), np.nan, y.dtype), like=like_argument(y))
+        eye = np.identity(x.shape[-1], x.dtype, like=like_argument(x))
         return np.where(singular, nan, solve_stack(np.where(singular, eye, x), y))
 
 
@@ -133,4 +133,4 @@ def dominant(x: Array) -> Array:
     """
     m, n = x.shape[-2:]
     one, weights = np.eye(m, n, dtype=x.dtype), (4 + 3 * np.arange(n)).astype(x.dtype)
-    return x / 4 + np.asarray(one * weights, like=home(x))
+    return x / 4 + np.asarray(one * weights, like=like_argument(x))

@@ -16,7 +16,7 @@ from ..errors import NoRuleError
 from .calculus import cut
 from .joining import MAPPED, pad
 from .outside import has_gradient
-from .shapes import as_array, plain
+from .shapes import as_array, numbers_of
 from .table import composed
 
 Array = Any
@@ -43,7 +43,7 @@ def padded(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -
     option = options.get(OPTIONS.get(mode, ""))
     odd = option == "odd" if mode in ("reflect", "symmetric") else False
     if mode == "empty" or not x.size:
-        np.pad(plain(x), pad_width, mode)  # says what is wrong with the call, if anything is
+        np.pad(numbers_of(x), pad_width, mode)  # says what is wrong with the call, if anything is
         return pad(x, pad_width)  # "empty" may hold anything; zeros will do
     if (mode in MAPPED and not odd) or (mode == "constant" and not has_gradient(option)):
         return pad(x, pad_width, mode, *([] if option is None or mode != "constant" else [plain_pairs(option)]))
@@ -58,18 +58,18 @@ def padded(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -
 def one_axis(x: Array, axis: int, width: tuple[int, int], value: Sides, mode: str) -> Array:
     """``x`` with something before and behind it along ``axis``."""
     if mode in ("reflect", "symmetric"):
-        return reflected(x, axis, width, mode == "symmetric")
+        return reflect_edge(x, axis, width, mode == "symmetric")
     if mode == "constant":
         ends = [np.astype(as_array(v), x.dtype) for v in value]
     elif mode == "linear_ramp":
-        return joined(x, axis, ramp(x, axis, width[0], value[0], 0), ramp(x, axis, width[1], value[1], -1))
+        return join_sides(x, axis, ramp(x, axis, width[0], value[0], 0), ramp(x, axis, width[1], value[1], -1))
     else:
         ends = statistics_of(x, axis, value, STATISTICS[mode])
     shapes = [tuple([w if a == axis else n for a, n in enumerate(x.shape)]) for w in width]
-    return joined(x, axis, *[np.broadcast_to(end, shape) for end, shape in zip(ends, shapes, strict=True)])
+    return join_sides(x, axis, *[np.broadcast_to(end, shape) for end, shape in zip(ends, shapes, strict=True)])
 
 
-def joined(x: Array, axis: int, before: Array, behind: Array) -> Array:
+def join_sides(x: Array, axis: int, before: Array, behind: Array) -> Array:
     """The three, along ``axis``."""
     return np.concatenate([before, x, behind], axis)
 
@@ -91,12 +91,12 @@ def statistics_of(x: Array, axis: int, lengths: Sides, function: Callable[..., A
     return [before, before if first == last == n else function(cut(x, axis, n - last, n), axis=axis, keepdims=True)]
 
 
-def reflected(x: Array, axis: int, width: tuple[int, int], with_edge: bool) -> Array:
+def reflect_edge(x: Array, axis: int, width: tuple[int, int], with_edge: bool) -> Array:
     """Turned around the edge point (``reflect_type="odd"``): 2 edge − what is on the other side, until it is enough."""
     left, right = width
     period = x.shape[axis]
     if period == 1:
-        return joined(x, axis, *[np.repeat(x, n, axis=axis) for n in width])
+        return join_sides(x, axis, *[np.repeat(x, n, axis=axis) for n in width])
     while left > 0 or right > 0:
         n = x.shape[axis]
         most = n // period * period if with_edge else (n - 1) // (period - 1) * (period - 1)
@@ -104,7 +104,7 @@ def reflected(x: Array, axis: int, width: tuple[int, int], with_edge: bool) -> A
         skip = 0 if with_edge else 1
         before = 2 * cut(x, axis, 0, 1) - np.flip(cut(x, axis, skip, skip + first), axis)
         behind = 2 * cut(x, axis, n - 1, n) - np.flip(cut(x, axis, n - skip - last, n - skip), axis)
-        x = joined(x, axis, before, behind)
+        x = join_sides(x, axis, before, behind)
         left, right = left - first, right - last
     return x
 
@@ -135,7 +135,7 @@ def plain_pairs(value: Any) -> Any:
     """Constants without nodes in them."""
     if isinstance(value, (list, tuple)):
         return [plain_pairs(part) for part in value]
-    return plain(value)
+    return numbers_of(value)
 
 
 def widths_by_axis(widths: dict[int, Any], ndim: int) -> list[tuple[int, int]]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .shapes import as_array, home, plain, together
+from .shapes import as_array, like_argument, numbers_of, together
 from .table import composed
 
 Array = Any
@@ -35,7 +35,7 @@ def vander(x: Any, N: Any = None, increasing: bool = False) -> Array:  # noqa: N
     n = x.shape[0] if N is None else N
     dtype = np.promote_types(x.dtype, int)
     x = x if x.dtype == dtype else x.astype(dtype)
-    ones = np.ones((x.shape[0], min(n, 1)), dtype, like=home(x))
+    ones = np.ones((x.shape[0], min(n, 1)), dtype, like=like_argument(x))
     powers = np.cumprod(np.broadcast_to(x[:, None], (x.shape[0], max(n - 1, 0))), axis=1)
     z = np.concatenate([ones, powers], axis=1)
     return z if increasing else z[:, ::-1]
@@ -60,7 +60,7 @@ def same_length(a1: Any, a2: Any) -> tuple[Array, Array]:
     x, y = np.atleast_1d(*together(a1, a2))
     short, long = (x, y) if len(x) < len(y) else (y, x)
     if len(short) < len(long):
-        short = np.concatenate([np.zeros(len(long) - len(short), short.dtype, like=home(long)), short])
+        short = np.concatenate([np.zeros(len(long) - len(short), short.dtype, like=like_argument(long)), short])
     return (short, long) if len(x) < len(y) else (long, short)
 
 
@@ -68,10 +68,10 @@ def same_length(a1: Any, a2: Any) -> tuple[Array, Array]:
 def polymul(a1: Any, a2: Any) -> Array:
     """The product: a convolution of the coefficients, leading zeros left out."""
     x, y = together(a1, a2)
-    return np.convolve(trimmed(x), trimmed(y))
+    return np.convolve(trim_zeros(x), trim_zeros(y))
 
 
-def trimmed(p: Any) -> Array:
+def trim_zeros(p: Any) -> Array:
     """Without leading zeros; at least one coefficient."""
     p = np.atleast_1d(p)
     kept = np.trim_zeros(p, "f")
@@ -85,7 +85,7 @@ def polyder(p: Any, m: int = 1) -> Array:
     if m < 0:
         raise ValueError("Order of derivative must be positive (see polyint)")
     for _ in range(int(m)):
-        p = p[:-1] * np.arange(len(p) - 1, 0, -1, like=home(p))
+        p = p[:-1] * np.arange(len(p) - 1, 0, -1, like=like_argument(p))
     return p
 
 
@@ -97,11 +97,11 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
     p, k = together(p, np.zeros(m).tolist() if k is None else k)
     constants = np.atleast_1d(k)
     if len(constants) == 1 and m > 1:
-        constants = constants[0] * np.ones(m, like=home(constants))
+        constants = constants[0] * np.ones(m, like=like_argument(constants))
     if len(constants) < m:
         raise ValueError("k must be a scalar or a rank-1 array of length 1 or >m.")
     for i in range(int(m)):
-        p = np.concatenate([p / np.arange(len(p), 0, -1, like=home(p)), constants[i : i + 1]])
+        p = np.concatenate([p / np.arange(len(p), 0, -1, like=like_argument(p)), constants[i : i + 1]])
     return p
 
 
@@ -120,9 +120,9 @@ def polydiv(u: Any, v: Any) -> tuple[Array, Array]:
         rest, gone = rest[1:], rest[:1]
         rest = np.concatenate([gone, rest]) if len(quotient) == len(u) - n + 1 else rest
     rest = rest if quotient else u
-    while np.allclose(plain(rest[0]), 0, rtol=1e-14) and rest.shape[-1] > 1:
+    while np.allclose(numbers_of(rest[0]), 0, rtol=1e-14) and rest.shape[-1] > 1:
         rest = rest[1:]
-    return (np.stack(quotient) if quotient else np.zeros(1, dtype, like=home(rest))), rest
+    return (np.stack(quotient) if quotient else np.zeros(1, dtype, like=like_argument(rest))), rest
 
 
 @composed(np.polyfit)
@@ -176,11 +176,11 @@ def roots(p: Any) -> Array:
     n = len(p) - 1
     if not n:
         return np.zeros(at_zero)
-    companion = np.concatenate([(-p[1:] / p[0])[None], np.eye(n - 1, n, dtype=p.dtype, like=home(p))])
+    companion = np.concatenate([(-p[1:] / p[0])[None], np.eye(n - 1, n, dtype=p.dtype, like=like_argument(p))])
     found = np.linalg.eigvals(companion)  # complex, also where all are real, from NumPy 2.5 on
-    if p.dtype.kind == "f" and found.dtype.kind == "c" and not np.any(plain(found).imag):
+    if p.dtype.kind == "f" and found.dtype.kind == "c" and not np.any(numbers_of(found).imag):
         found = np.copy(np.real(found))
-    return np.hstack([found, np.zeros(at_zero, found.dtype, like=home(found))]) if at_zero else found
+    return np.hstack([found, np.zeros(at_zero, found.dtype, like=like_argument(found))]) if at_zero else found
 
 
 @composed(np.poly)
@@ -196,10 +196,10 @@ def poly(seq_of_zeros: Any) -> Any:
         zeros = zeros if zeros.dtype == dtype else np.astype(zeros, dtype)
     if not len(zeros):
         return 1.0
-    a: Any = np.ones(1, zeros.dtype, like=home(zeros))
+    a: Any = np.ones(1, zeros.dtype, like=like_argument(zeros))
     for zero in zeros:
-        a = np.convolve(a, np.stack([np.ones((), zeros.dtype, like=home(zeros)), -zero]))
+        a = np.convolve(a, np.stack([np.ones((), zeros.dtype, like=like_argument(zeros)), -zero]))
     if a.dtype.kind != "c":
         return a
-    numbers = plain(zeros)
+    numbers = numbers_of(zeros)
     return np.copy(np.real(a)) if np.all(np.sort(numbers) == np.sort(numbers.conjugate())) else a

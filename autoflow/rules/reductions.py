@@ -14,14 +14,14 @@ import numpy as np
 
 from .shapes import (
     Axis,
-    at_hand,
     axes_of,
     count_along,
-    divided,
+    divide_by_count,
     from_last,
-    given,
-    home,
     is_numpys,
+    is_on_host,
+    like_argument,
+    passed,
     restore_axes,
     sum_to,
     to_last,
@@ -52,12 +52,12 @@ def spread(x: Array, shape: Shape) -> Array:
     return z
 
 
-def masked(g: Array, where: Any) -> Array:
+def mask_out(g: Array, where: Any) -> Array:
     """Zero where an element has been left out by ``where=``."""
     return g if where is None or where is True else np.where(where, g, 0)
 
 
-def used(shape: Shape, axis: Axis, where: Any) -> Any:
+def count_used(shape: Shape, axis: Axis, where: Any) -> Any:
     """How many elements went into each result: a number, or with ``where=`` an array with the axes kept."""
     if where is None or where is True:
         return count_along(shape, axis)
@@ -77,7 +77,7 @@ def reducer(ufunc: np.ufunc, function: Any) -> Callable[..., Any]:
         if type(x) is np.ndarray and initial is None and where is None:
             return reduce(x, axis, dtype, out=NEW_ARRAY, keepdims=keepdims)
         axis = axis_of(x, axis)
-        return function(x, axis=axis, keepdims=keepdims, **given(dtype=dtype, initial=initial, where=where))
+        return function(x, axis=axis, keepdims=keepdims, **passed(dtype=dtype, initial=initial, where=where))
 
     return compute
 
@@ -92,7 +92,7 @@ def sum_x(g: Array, x_shape: Shape, axis: Axis, keepdims: bool, where: Any) -> A
     """
     if type(g) in FLOATS and where is None:  # mostly of a loss; not a node, so there is nothing to dispatch
         return spread.compute(g, x_shape)
-    return masked(spread(restore_axes(g, x_shape, axis, keepdims), x_shape), where)
+    return mask_out(spread(restore_axes(g, x_shape, axis, keepdims), x_shape), where)
 
 
 def compute_mean(x: Array, axis: Axis, dtype: Any, keepdims: Any, where: Any) -> Array:
@@ -100,28 +100,28 @@ def compute_mean(x: Array, axis: Axis, dtype: Any, keepdims: Any, where: Any) ->
     if type(x) is np.ndarray and x.dtype == np.float64 and x.size and dtype is None and where is None:
         z = np.add.reduce(x, axis, out=NEW_ARRAY, keepdims=keepdims)
         return np.divide(z, x.size // z.size, out=NEW_ARRAY)
-    return np.mean(x, axis=axis_of(x, axis), keepdims=keepdims, **given(dtype=dtype, where=where))
+    return np.mean(x, axis=axis_of(x, axis), keepdims=keepdims, **passed(dtype=dtype, where=where))
 
 
 def mean_x(g: Array, x_shape: Shape, axis: Axis, keepdims: bool, where: Any) -> Array:
     """z = Σ x / n: every element receives an n-th of its mean's gradient."""
-    g = divided(restore_axes(g, x_shape, axis, keepdims), used(x_shape, axis, where))
-    return masked(spread(g, x_shape), where)
+    g = divide_by_count(restore_axes(g, x_shape, axis, keepdims), count_used(x_shape, axis, where))
+    return mask_out(spread(g, x_shape), where)
 
 
 def deviations(x: Array, axis: Axis, dtype: Any, where: Any) -> Array:
     """x - mean(x)."""
-    if where is not None and not at_hand(x):  # CuPy's mean knows no where=
-        total = np.sum(np.where(where, x, 0), axis=axis, keepdims=True, **given(dtype=dtype))
-        return x - total / used(x.shape, axis, where)
+    if where is not None and not is_on_host(x):  # CuPy's mean knows no where=
+        total = np.sum(np.where(where, x, 0), axis=axis, keepdims=True, **passed(dtype=dtype))
+        return x - total / count_used(x.shape, axis, where)
     if type(x) is np.ndarray:
         return x - compute_mean(x, axis, dtype, True, where)
-    return x - np.mean(x, axis=axis, keepdims=True, **given(dtype=dtype, where=where))
+    return x - np.mean(x, axis=axis, keepdims=True, **passed(dtype=dtype, where=where))
 
 
 def freedom(shape: Shape, axis: Axis, ddof: Any, correction: Any, where: Any) -> Any:
     """What a variance is divided by: max(n - ddof, 0), as in NumPy. ``correction`` is another name of ddof."""
-    n = used(shape, axis, where) - (ddof if correction is None else correction)
+    n = count_used(shape, axis, where) - (ddof if correction is None else correction)
     return max(n, 0) if isinstance(n, (int, float)) else np.maximum(n, 0)
 
 
@@ -134,7 +134,7 @@ def compute_var(function: Any) -> Callable[..., Any]:
             d = x - compute_mean(x, axis, None, True, None)
             z = compute_mean(np.multiply(d, d, out=d), axis, None, keepdims, None)
             return np.sqrt(z, out=NEW_ARRAY) if function is np.std else z
-        options = given(where=where, correction=correction)
+        options = passed(where=where, correction=correction)
         return function(x, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, **options)
 
     return compute
@@ -144,8 +144,8 @@ def var_x(
     g: Array, x: Array, axis: Axis, dtype: Any, ddof: Any, keepdims: bool, where: Any, correction: Any
 ) -> Array:  # fmt: skip
     """z = Σ (x - m)² / n, so dz/dx = 2 (x - m) / n. (That m depends on x as well adds Σ (x - m) = 0.)"""
-    g = divided(restore_axes(g, x.shape, axis, keepdims), freedom(x.shape, axis, ddof, correction, where))
-    return masked(2 * g * deviations(x, axis, dtype, where), where)
+    g = divide_by_count(restore_axes(g, x.shape, axis, keepdims), freedom(x.shape, axis, ddof, correction, where))
+    return mask_out(2 * g * deviations(x, axis, dtype, where), where)
 
 
 def std_x(
@@ -157,9 +157,9 @@ def std_x(
     """
     z = restore_axes(z, x.shape, axis, keepdims)
     equal = z == 0
-    g = divided(restore_axes(g, x.shape, axis, keepdims), freedom(x.shape, axis, ddof, correction, where))
+    g = divide_by_count(restore_axes(g, x.shape, axis, keepdims), freedom(x.shape, axis, ddof, correction, where))
     slope = np.where(equal, 0, g / np.where(equal, 1, z))
-    return masked(slope * deviations(x, axis, dtype, where), where)
+    return mask_out(slope * deviations(x, axis, dtype, where), where)
 
 
 # fmt: off
@@ -184,27 +184,27 @@ rule(np.std, "x | axis=None dtype=None ddof=0 keepdims=False where=None correcti
 # ---------------------------------------------------------------- max, min
 
 
-def share(g: Array, x: Array, z: Array, axis: Axis, keepdims: bool, initial: Any, where: Any) -> Array:
+def share_of_max(g: Array, x: Array, z: Array, axis: Axis, keepdims: bool, initial: Any, where: Any) -> Array:
     """Equal entries share the gradient of their maximum (or minimum) evenly.
 
     ``mask * (g / count)`` instead of ``(mask * g) / count`` saves a pass over the array.
     """
     z, g = restore_axes(z, x.shape, axis, keepdims), restore_axes(g, x.shape, axis, keepdims)
     mask = x == z if where is None else (x == z) & where
-    single = at_hand(x) and initial is None and where is None and np.count_nonzero(mask) == z.size
+    single = is_on_host(x) and initial is None and where is None and np.count_nonzero(mask) == z.size
     if single and (z.size == 1 or not np.isnan(z).any()):  # no ties, most often: nothing to count
         in_order = type(g) is np.ndarray and (axis is None or axes_of(axis, x.ndim) == (x.ndim - 1,))
-        return placed(g, mask) if in_order else np.where(mask, g, 0)
+        return scatter_at_mask(g, mask) if in_order else np.where(mask, g, 0)
     count = mask.sum(axis=axis, keepdims=True)
     if initial is not None:
         count = count + (z == initial)
     return mask * (g / count.astype(np.result_type(g.dtype, np.float32)))
 
 
-def placed(values: Array, mask: Array) -> Array:
+def scatter_at_mask(values: Array, mask: Array) -> Array:
     """Zeros, but for ``values`` where ``mask`` is true, in the order of the elements: ``np.where`` in half the time.
 
-    >>> placed(np.array([5.0, 7.0]), np.array([[False, True], [True, False]]))
+    >>> scatter_at_mask(np.array([5.0, 7.0]), np.array([[False, True], [True, False]]))
     array([[0., 5.],
            [7., 0.]])
     """
@@ -222,49 +222,49 @@ def extreme(ufunc: np.ufunc, function: Any) -> Callable[..., Any]:
 @composed(np.ptp)
 def ptp(a: Array, axis: Axis = None, out: Any = None, keepdims: Any = NOT_GIVEN) -> Array:
     """max - min."""
-    options = given(axis=axis, keepdims=keepdims)
-    return np.subtract(np.max(a, **options), np.min(a, **options), **given(out=out))
+    options = passed(axis=axis, keepdims=keepdims)
+    return np.subtract(np.max(a, **options), np.min(a, **options), **passed(out=out))
 
 
 # fmt: off
 EXTREMES = (of((2, 3)), of((2, 3), axis=1), of((2, 3), axis=(0, 1), keepdims=True), of((2, 3, 4), axis=(0, -1)), of((3,)), of(()),
             of((0, 2), axis=1), of((2, 3), axis=-1, initial=0.1), of((0, 2), axis=0, initial=0.1),
             of((2, 3), axis=0, initial=0.0, where=np.array([True, False, True])))
-rule(np.max, "x | axis=None keepdims=False initial=None where=None", "max", r"\max $x", x=share, also=(np.amax,),
+rule(np.max, "x | axis=None keepdims=False initial=None where=None", "max", r"\max $x", x=share_of_max, also=(np.amax,),
      compute=extreme(np.maximum, np.max), examples=EXTREMES)
-rule(np.min, "x | axis=None keepdims=False initial=None where=None", "min", r"\min $x", x=share, also=(np.amin,),
+rule(np.min, "x | axis=None keepdims=False initial=None where=None", "min", r"\min $x", x=share_of_max, also=(np.amin,),
      compute=extreme(np.minimum, np.min), examples=EXTREMES)
 # fmt: on
 
 # ---------------------------------------------------------------- products and running sums
 
 
-def shifted(x: Array) -> Array:
+def shift_right(x: Array) -> Array:
     """(1, x₀, x₁, ..., xₙ₋₂) along the last axis: its running product is that of all entries *before* each."""
     return np.concatenate([np.ones_like(x[..., :1]), x[..., :-1]], axis=-1)
 
 
-def others(x: Array, axis: Axis) -> Array:
+def product_of_others(x: Array, axis: Axis) -> Array:
     """The product of all entries along ``axis`` but the one in that place: from the left times from the right.
 
     No division by the entry itself, which may be zero.
 
-    >>> others(np.array([2.0, 0.0, 5.0]), 0)
+    >>> product_of_others(np.array([2.0, 0.0, 5.0]), 0)
     array([ 0., 10.,  0.])
     """
     y = to_last(x, axis)
-    left = np.cumprod(shifted(y), axis=-1)
-    right = np.cumprod(shifted(y[..., ::-1]), axis=-1)[..., ::-1]
+    left = np.cumprod(shift_right(y), axis=-1)
+    right = np.cumprod(shift_right(y[..., ::-1]), axis=-1)[..., ::-1]
     return from_last(left * right, x.shape, axis)
 
 
 def prod_x(g: Array, x: Array, axis: Axis, keepdims: bool, initial: Any, where: Any) -> Array:
     """z = Π x, so dz/dxᵢ is the product of the others."""
     g = restore_axes(g if initial is None else g * initial, x.shape, axis, keepdims)
-    return masked(g * others(x if where is None else np.where(where, x, 1), axis), where)
+    return mask_out(g * product_of_others(x if where is None else np.where(where, x, 1), axis), where)
 
 
-def running(g: Array, axis: Any) -> Array:
+def running_sum(g: Array, axis: Any) -> Array:
     """``np.cumsum(g, axis)``; half precision is added up in single precision."""
     return g.cumsum(axis) if g.dtype != np.float16 else np.cumsum(g, axis, dtype=np.float32).astype(np.float16)
 
@@ -272,7 +272,7 @@ def running(g: Array, axis: Any) -> Array:
 def cumsum_x(g: Array, x_shape: Shape, axis: Any) -> Array:
     """zₖ = Σ_{i≤k} xᵢ, so xᵢ receives Σ_{k≥i} gₖ: the running sum from behind."""
     behind = (slice(None),) * (0 if axis is None else axis % g.ndim) + (slice(None, None, -1),)
-    z = running(g[behind], 0 if axis is None else axis)[behind]
+    z = running_sum(g[behind], 0 if axis is None else axis)[behind]
     return z if z.shape == x_shape else z.reshape(x_shape)
 
 
@@ -291,7 +291,7 @@ def recur(x: Array, y: Array) -> Array:
 
 def recur_y(g: Array, x: Array) -> Array:
     """yᵢ reaches zᵢ, and by it zᵢ₊₁, ...: sᵢ = gᵢ + xᵢ₊₁ sᵢ₊₁, the same recurrence from behind."""
-    return recur(shifted(x[..., ::-1]), g[..., ::-1])[..., ::-1]
+    return recur(shift_right(x[..., ::-1]), g[..., ::-1])[..., ::-1]
 
 
 def recur_x(g: Array, x: Array, z: Array) -> Array:
@@ -308,7 +308,7 @@ def cumprod_x(g: Array, x: Array, axis: Any) -> Array:
     axis = None if axis is None or not x.ndim else axis
     y = to_last(x, axis)
     g = to_last(g, axis) if axis is not None else g
-    return from_last(np.cumprod(shifted(y), axis=-1) * recur_y(g, y), x.shape, axis)
+    return from_last(np.cumprod(shift_right(y), axis=-1) * recur_y(g, y), x.shape, axis)
 
 
 @composed(np.cumulative_sum)
@@ -334,7 +334,7 @@ def _cumulative(function: Any, first: int, x: Array, axis: Any, dtype: Any, out:
     z = function(np.atleast_1d(x), axis=axis, dtype=dtype)
     if include_initial:
         shape = tuple([1 if i == axis % z.ndim else n for i, n in enumerate(z.shape)])
-        z = np.concatenate([np.asarray(np.full(shape, first, z.dtype), like=home(z)), z], axis=axis)
+        z = np.concatenate([np.asarray(np.full(shape, first, z.dtype), like=like_argument(z)), z], axis=axis)
     return z if out is None else np.positive(z, out=out)
 
 

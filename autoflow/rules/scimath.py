@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .shapes import as_array, plain
+from .shapes import as_array, numbers_of
 from .table import composed
 
 Array = Any
@@ -67,5 +67,5 @@ def power(x: Any, p: Any) -> Array:
 def real_if_close(a: Any, tol: float = 100) -> Array:
     """The real part, if all imaginary parts are rounding errors."""
     x = as_array(a)
-    answer = np.real_if_close(plain(x), tol)
+    answer = np.real_if_close(numbers_of(x), tol)
     return np.real(x) if x.dtype.kind == "c" and answer.dtype.kind != "c" else x

@@ -1,7 +1,7 @@
 """What the rows share: arithmetic of shapes, each helper the transpose of something simple; and where arrays are.
 
-Of the second kind are :func:`plain`, :func:`home`, :func:`at_hand` and :func:`is_numpys`, which a row asks before it
-makes an array or looks at a number: its operands may be on a GPU.
+Of the second kind are :func:`numbers_of`, :func:`like_argument`, :func:`is_on_host` and :func:`is_numpys`, which a row
+asks before it makes an array or looks at a number: its operands may be on a GPU.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def product(a: Array, b: Array) -> Array:
     return a @ b
 
 
-def divided(g: Array, n: Any) -> Array:
+def divide_by_count(g: Array, n: Any) -> Array:
     """``g / n`` for a count ``n``, which half precision may be too small to hold."""
     return g / n if g.dtype != np.float16 else g / np.float32(n)
 
@@ -129,34 +129,34 @@ def as_array(x: Any) -> Array:
 
 def together(*xs: Any) -> list[Array]:
     """Arrays and nodes as they are; numbers and lists as arrays where the first array is, on a GPU for example."""
-    place = next((home(x) for x in xs if home(x) is not None), None)
+    place = next((like_argument(x) for x in xs if like_argument(x) is not None), None)
     if place is None or is_numpys(place):
         return [as_array(x) for x in xs]
-    return [np.asarray(x, like=place) if home(x) is None else x for x in xs]
+    return [np.asarray(x, like=place) if like_argument(x) is None else x for x in xs]
 
 
-def plain(x: Any) -> Any:
+def numbers_of(x: Any) -> Any:
     """The numbers of an array or node, for decisions that are not differentiated."""
     return getattr(x, "value", x)
 
 
-def home(x: Array) -> Any:
+def like_argument(x: Array) -> Any:
     """The plain array under x for ``np.identity(n, like=home(x))``: what a rule makes itself is made where x is.
 
     On a GPU the identity matrix that meets x must be there, too. None, which means NumPy, where x is a number.
     """
-    x = plain(x)
+    x = numbers_of(x)
     return x if hasattr(x, "__array_function__") else None
 
 
-def at_hand(x: Array) -> bool:
+def is_on_host(x: Array) -> bool:
     """May we look at these numbers at no cost? On a GPU that would wait for the device, and copy."""
-    return isinstance(plain(x), (np.ndarray, np.generic))
+    return isinstance(numbers_of(x), (np.ndarray, np.generic))
 
 
 def is_numpys(x: Array) -> bool:
     """Does NumPy compute with x? Also of an array that is being compiled; other libraries may lack what NumPy has."""
-    x = plain(x)
+    x = numbers_of(x)
     return isinstance(x, (np.ndarray, np.generic)) or getattr(type(x), "is_numpys", False)
 
 
@@ -172,7 +172,7 @@ def zeros(x: Array, shape: tuple[int, ...], dtype: Any = None) -> Array:
     """
     if type(x) is np.ndarray and x.flags.c_contiguous:
         return np.zeros(shape, dtype or x.dtype)
-    return np.zeros_like(x, dtype, shape=shape) if shape else np.zeros((), dtype or x.dtype, like=home(x))
+    return np.zeros_like(x, dtype, shape=shape) if shape else np.zeros((), dtype or x.dtype, like=like_argument(x))
 
 
 def is_given(option: Any) -> bool:
@@ -180,10 +180,10 @@ def is_given(option: Any) -> bool:
     return option is not None and option is not NOT_GIVEN
 
 
-def given(**options: Any) -> dict[str, Any]:
+def passed(**options: Any) -> dict[str, Any]:
     """The keywords that were given.
 
-    >>> given(dtype=None, initial=0.0)
+    >>> passed(dtype=None, initial=0.0)
     {'initial': 0.0}
     """
     return {name: value for name, value in options.items() if is_given(value)}

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from .decompositions import vanishing
+from .decompositions import is_vanishing
 from .packed import adjoint, dominant, solve, solve_stack
-from .shapes import as_array, greatest, home, plain, sum_to
+from .shapes import as_array, greatest, like_argument, numbers_of, sum_to
 from .table import composed, of, primitive, rule
 
 Array = Any
@@ -92,8 +92,8 @@ def adjugate(x: Array, det: Array) -> Array:
     """adj(x), from the inverse unless some x of the stack is so close to singular that it would be lost in rounding."""
     try:
         inverse = np.linalg.inv(x)
-        condition = _norm(plain(x)) * _norm(plain(inverse))
-        if np.all(condition * np.sqrt(np.finfo(x.dtype).eps) <= 1) or not np.all(np.isfinite(plain(x))):
+        condition = _norm(numbers_of(x)) * _norm(numbers_of(inverse))
+        if np.all(condition * np.sqrt(np.finfo(x.dtype).eps) <= 1) or not np.all(np.isfinite(numbers_of(x))):
             return det[..., None, None] * inverse
     except np.linalg.LinAlgError:
         pass
@@ -112,15 +112,15 @@ def adjugate_of_singular(x: Array) -> Array:
     Differentiated with u and v fixed: adj(x) = det(b) (det(k) b⁻¹ + b⁻¹ u adj(k) vᴴ b⁻¹). All of it is smooth in x, so
     second derivatives are right as well.
     """
-    u, s, vh = np.linalg.svd(plain(x))
-    zero = vanishing(s)
+    u, s, vh = np.linalg.svd(numbers_of(x))
+    zero = is_vanishing(s)
     start = s.shape[-1] - max(np.sum(zero, axis=-1).reshape(-1).tolist(), default=0)
     largest = greatest(s)
     u = u[..., :, start:] * (np.where(largest > 0, largest, 1)[..., None] * zero[..., start:])[..., None, :]
     vh = vh[..., start:, :]
     b = x + u @ vh
     inverse = np.linalg.inv(b)
-    small_det, small_adj = polynomials(np.identity(u.shape[-1], x.dtype, like=home(x)) - vh @ inverse @ u)
+    small_det, small_adj = polynomials(np.identity(u.shape[-1], x.dtype, like=like_argument(x)) - vh @ inverse @ u)
     inside = small_det * inverse + (inverse @ u) @ small_adj @ (vh @ inverse)
     return np.linalg.det(b)[..., None, None] * inside
 
@@ -133,9 +133,9 @@ def polynomials(x: Array) -> tuple[Array, Array]:
     (-0.0, [[4.0, -2.0], [-2.0, 1.0]])
     """
     n = x.shape[-1]
-    eye = np.identity(n, x.dtype, like=home(x))
+    eye = np.identity(n, x.dtype, like=like_argument(x))
     # c: a coefficient of the characteristic polynomial
-    matrix, product, c = eye, 0 * x, np.asarray(np.ones((1, 1), x.dtype), like=home(x))
+    matrix, product, c = eye, 0 * x, np.asarray(np.ones((1, 1), x.dtype), like=like_argument(x))
     for k in range(1, n + 1):
         matrix = product + c * eye
         product = x @ matrix
@@ -158,7 +158,7 @@ def slogdet_x(g: Array, x: Array, z: Array) -> Array:
     weight = np.real(g[..., 1])
     if g.dtype.kind == "c":
         weight = weight - 1j * np.imag(np.conjugate(g[..., 0]) * z[..., 0])
-    return weight[..., None, None] * solve(adjoint(x), np.identity(x.shape[-1], x.dtype, like=home(x)))
+    return weight[..., None, None] * solve(adjoint(x), np.identity(x.shape[-1], x.dtype, like=like_argument(x)))
 
 
 @composed(np.linalg.slogdet)

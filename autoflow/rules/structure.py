@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import NoRuleError
 from .indexing import put_back
-from .shapes import as_array, given, inverse, sum_to
+from .shapes import as_array, inverse, passed, sum_to
 from .table import composed, of, primitive, rule
 
 Array = Any
@@ -25,10 +25,10 @@ def compute_reshape(x: Array, shape: Any, order: str, copy: Any) -> Array:
     """``x.reshape``, on the quick way if nothing special is asked for."""
     if order == "C" and copy is None:
         return x.reshape(shape)
-    return x.reshape(shape, order=_known(order), **given(copy=copy))
+    return x.reshape(shape, order=_check_order(order), **passed(copy=copy))
 
 
-def _known(order: str) -> str:
+def _check_order(order: str) -> str:
     """ "C" or "F". The others depend on how x lies in memory, which the way back does not know."""
     if order not in ("C", "F"):
         raise NoRuleError(f"order={order!r} depends on how an array lies in memory: say which you mean, 'C' or 'F'")
@@ -38,7 +38,7 @@ def _known(order: str) -> str:
 @primitive
 def flatten(x: Array, order: str = "C") -> Array:
     """``x.flatten()``: a copy with one axis."""
-    return x.flatten(_known(order))
+    return x.flatten(_check_order(order))
 
 
 @primitive
@@ -108,7 +108,7 @@ rule(np.reshape, "x | shape order='C' copy=None", "reshape", r"\operatorname{res
      x=lambda g, x_shape, order: g.reshape(x_shape, order=order),
      examples=(of((2, 3), shape=(3, 2)), of((), shape=(1, 1)), of((2, 3), shape=(-1,), order="F"), of((2, 3, 2), shape=(4, 3), order="F"),
                of((0, 3), shape=(3, 0)), of((1, 1), shape=()), of((2, 3), shape=6, copy=True)))
-rule(np.ravel, "x | order='C'", "ravel", r"\operatorname{vec} $x", view=True, compute=lambda x, order: x.ravel(_known(order)),
+rule(np.ravel, "x | order='C'", "ravel", r"\operatorname{vec} $x", view=True, compute=lambda x, order: x.ravel(_check_order(order)),
      x=lambda g, x_shape, order: g.reshape(x_shape, order=order), examples=(of((2, 3)), of((2, 3), order="F"), of(()), of((0, 2))))
 rule(flatten, "x | order='C'", "flatten", r"\operatorname{vec} $x",
      x=lambda g, x_shape, order: g.reshape(x_shape, order=order), examples=(of((2, 3)), of((2, 3), order="F"), of(()), of((0, 2))))

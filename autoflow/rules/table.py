@@ -28,10 +28,11 @@ import numpy as np
 
 from ..errors import NoRuleError
 from ..numbering import Kind
-from .pulls import (
-    Pull,
+from .versions import NOT_GIVEN, positional
+from .vjps import (
+    VJP,
     Reads,
-    conjugated,
+    conjugate_vjp,
     elementwise_vjp,
     place_of,
     reads_of_sequence,
@@ -41,7 +42,6 @@ from .pulls import (
     sequence_vjp,
     vjp_by_position,
 )
-from .versions import NOT_GIVEN, positional
 
 RULES: dict[Any, Rule] = {}  # function -> its row
 COMPOSED: dict[Any, Callable[..., Any]] = {}  # function -> the same, written with functions that have rows
@@ -53,10 +53,35 @@ LONG = 16  # of longer sequences all contributions are computed together, so tha
 class Rule(Kind):
     """One row of the table. Build it with :func:`rule`, which fills in the defaults."""
 
-    __slots__ = ("_complex", "_keeps", "_of_arity", "_places", "compute", "defaults", "derivatives", "domain",
-                 "elementwise", "examples", "free", "function", "holomorphic", "javascript", "joint", "label", "latex",
-                 "names", "operands", "operator", "precedence", "pulls", "pulls_0d", "reads", "required", "variadic",
-                 "view")  # fmt: skip
+    __slots__ = (
+        "_complex",
+        "_keeps",
+        "_of_arity",
+        "_places",
+        "compute",
+        "defaults",
+        "derivatives",
+        "domain",
+        "elementwise",
+        "examples",
+        "free",
+        "function",
+        "holomorphic",
+        "javascript",
+        "joint",
+        "label",
+        "latex",
+        "names",
+        "operands",
+        "operator",
+        "precedence",
+        "reads",
+        "required",
+        "scalar_vjps",
+        "variadic",
+        "view",
+        "vjps",
+    )  # fmt: skip
 
     function: Any  # what the user calls, e.g. np.multiply
     compute: Any  # what we call on plain arrays, all arguments by position: the same, or a quicker way to it
@@ -67,13 +92,13 @@ class Rule(Kind):
     defaults: tuple[Any, ...]  # one per argument, MISSING where there is none
     derivatives: dict[str, Callable[..., Any]]  # operand -> as written in the row
     reads: tuple[Reads | None, ...]  # per operand, what its derivative reads; None where there is no derivative
-    pulls: tuple[Pull | None, ...]  # per operand, (g, saved) -> contribution
-    pulls_0d: tuple[Pull | None, ...]  # the same for numbers
+    vjps: tuple[VJP | None, ...]  # per operand, (g, saved) -> contribution
+    scalar_vjps: tuple[VJP | None, ...]  # the same for numbers
     joint: Callable[[Any, tuple[Any, ...]], Sequence[Any]] | None  # (g, saved) -> all contributions at once
     elementwise: bool  # broadcasting is undone for it
     variadic: bool  # a function of a sequence of arrays
     view: bool  # the result may share memory with the operand
-    holomorphic: bool  # the derivative is g times something complex-differentiable: see complex_pulls
+    holomorphic: bool  # the derivative is g times something complex-differentiable: see complex_vjps
     required: int  # that many arguments have no default
     free: int  # that many may be given by position before NumPy's ``out``
     latex: str
@@ -81,7 +106,7 @@ class Rule(Kind):
     javascript: str  # value and contributions of numbers, for pages that compute in the browser
     _keeps: dict[tuple[bool, ...], frozenset[int]]
     _of_arity: dict[int, Rule]
-    _complex: tuple[Pull | None, ...] | None
+    _complex: tuple[VJP | None, ...] | None
     domain: tuple[float, float]
     examples: tuple[Example, ...]
 
@@ -145,13 +170,13 @@ class Rule(Kind):
             row.compute = lambda *values: compute(values[:n], *values[n:])
             row.reads = (reads_of_sequence(derivative, n, self.names),) * n
             values = sequence_values(derivative, n, self.names)
-            row.pulls = row.pulls_0d = tuple([sequence_vjp(derivative, values, k) for k in range(n)])
+            row.vjps = row.scalar_vjps = tuple([sequence_vjp(derivative, values, k) for k in range(n)])
             row.joint = sequence_joint(derivative, values) if n > LONG else None
             row._keeps, row._complex = {}, None
             self._of_arity[n] = row
         return self._of_arity[n]
 
-    def keeps(self, live: tuple[bool, ...]) -> frozenset[int]:
+    def must_save(self, live: tuple[bool, ...]) -> frozenset[int]:
         """The places in ``saved`` whose values must stay in memory if gradients flow to the ``live`` operands."""
         if live not in self._keeps:
             last = len(self.names)
@@ -159,16 +184,14 @@ class Rule(Kind):
             self._keeps[live] = frozenset([last if i < 0 else i for r in read for i, what in r if not what])
         return self._keeps[live]
 
-    def complex_pulls(self) -> tuple[Pull | None, ...]:
-        r"""The pulls for a complex ``g``.
+    def complex_vjps(self) -> tuple[VJP | None, ...]:
+        r"""The vjps for a complex ``g``.
 
         The gradient of a real L is dL/da + i dL/db, the direction of steepest ascent. With z = f(x) analytic it is
         g · conj(f'(x)): conjugate g on the way in, let the row multiply by f'(x), conjugate on the way out.
         """
         if self._complex is None:
-            self._complex = (
-                tuple([pull and conjugated(pull) for pull in self.pulls]) if self.holomorphic else self.pulls
-            )
+            self._complex = tuple([vjp and conjugate_vjp(vjp) for vjp in self.vjps]) if self.holomorphic else self.vjps
         return self._complex
 
 
@@ -216,7 +239,7 @@ def rule(
     row.examples = examples or (BINARY if row.operands == 2 else UNARY)
     row._keeps, row._of_arity, row._complex = {}, {}, None
     if row.variadic:
-        row.reads, row.pulls, row.pulls_0d = (), (), ()
+        row.reads, row.vjps, row.scalar_vjps = (), (), ()
     else:
         _compile(row)
     for key in (function, *also):
@@ -236,20 +259,20 @@ def _compile(row: Rule) -> None:
     """Turn the names in each derivative into places in ``saved``."""
     place = {name: k for k, name in enumerate(row.names)} | {"z": -1}
     reads: list[Reads | None] = []
-    pulls: list[Pull | None] = []
-    pulls_0d: list[Pull | None] = []
+    vjps: list[VJP | None] = []
+    scalar_vjps: list[VJP | None] = []
     for k, name in enumerate(row.names[: row.operands]):
         derivative = row.derivatives.get(name)
         if derivative is None:
-            reads.append(None), pulls.append(None), pulls_0d.append(None)  # type: ignore[func-returns-value]
+            reads.append(None), vjps.append(None), scalar_vjps.append(None)  # type: ignore[func-returns-value]
             continue
         words = [word for word in inspect.signature(derivative).parameters if word != "g"]
         read = tuple([place_of(word, place) for word in words])
         reads.append(read)
         broadcasts = row.elementwise and len(row.names) > 1  # one array alone has the shape of its result
-        pulls.append(elementwise_vjp(derivative, read, k) if broadcasts else vjp_by_position(derivative, read))
-        pulls_0d.append(scalar_vjp(derivative, read) if row.elementwise else pulls[-1])
-    row.reads, row.pulls, row.pulls_0d = tuple(reads), tuple(pulls), tuple(pulls_0d)
+        vjps.append(elementwise_vjp(derivative, read, k) if broadcasts else vjp_by_position(derivative, read))
+        scalar_vjps.append(scalar_vjp(derivative, read) if row.elementwise else vjps[-1])
+    row.reads, row.vjps, row.scalar_vjps = tuple(reads), tuple(vjps), tuple(scalar_vjps)
 
 
 def composed(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -15,7 +15,7 @@ import numpy as np
 from ..errors import NoRuleError
 from .arithmetic import over
 from .indexing import put_back
-from .shapes import Axis, as_array, axes_of, given, home, is_numpys, restore_axes, to_last, zeros
+from .shapes import Axis, as_array, axes_of, is_numpys, like_argument, passed, restore_axes, to_last, zeros
 from .table import RULES, of, primitive, rule
 
 Array = Any
@@ -27,7 +27,7 @@ def layers(x: Array, axis: int) -> list[Array]:
     return [x[(slice(None),) * axis + (k,)] for k in range(x.shape[axis])]
 
 
-def folded(ufunc: np.ufunc) -> Callable[..., Any]:
+def reduce_rule(ufunc: np.ufunc) -> Callable[..., Any]:
     """``ufunc.reduce``: z = f(f(f(x₀, x₁), x₂), ...)."""
 
     def reduce(x: Any, axis: Any = 0, keepdims: bool = False) -> Array:
@@ -49,8 +49,8 @@ def folded(ufunc: np.ufunc) -> Callable[..., Any]:
     return reduce
 
 
-def running(ufunc: np.ufunc) -> Callable[..., Any]:
-    """``ufunc.accumulate``: all that :func:`folded` comes by."""
+def accumulate_rule(ufunc: np.ufunc) -> Callable[..., Any]:
+    """``ufunc.accumulate``: all that :func:`reduce_rule` comes by."""
 
     def accumulate(x: Any, axis: int = 0) -> Array:
         x = as_array(x)
@@ -83,7 +83,7 @@ def every_pair(ufunc: np.ufunc) -> Callable[..., Any]:
 # ---------------------------------------------------------------- norms
 
 
-def shares(g: Array, x: Array, z: Array, axis: Axis, keepdims: bool, exp: Any) -> Array:
+def share_of_logsumexp(g: Array, x: Array, z: Array, axis: Axis, keepdims: bool, exp: Any) -> Array:
     """z = log Σ eˣ, so dz/dx = eˣ⁻ᶻ, the softmax: never more than 1. Entries equal to z (infinite ones, or so large
     that the others do not count) share evenly what comes in, as in :func:`autoflow.rules.elementary.share`."""
     g, z = restore_axes(g, x.shape, axis, keepdims), restore_axes(z, x.shape, axis, keepdims)
@@ -97,8 +97,8 @@ def add_norm(ufunc: np.ufunc, label: str, latex: str, x: Callable[..., Array]) -
 
     def reduced(x: Array, axis: Axis = 0, keepdims: bool = False, initial: Any = None) -> Array:
         if not is_numpys(x):
-            return halved(ufunc, x, axis, keepdims, initial)
-        return ufunc.reduce(x, axis, keepdims=keepdims, **given(initial=initial))
+            return reduce_by_halves(ufunc, x, axis, keepdims, initial)
+        return ufunc.reduce(x, axis, keepdims=keepdims, **passed(initial=initial))
 
     reduced.__name__ = reduced.__qualname__ = f"{ufunc.__name__}_reduce"
     row = primitive(reduced)
@@ -108,7 +108,7 @@ def add_norm(ufunc: np.ufunc, label: str, latex: str, x: Callable[..., Array]) -
     return row  # type: ignore[no-any-return]
 
 
-def halved(ufunc: np.ufunc, x: Array, axis: Axis, keepdims: bool, initial: Any) -> Array:
+def reduce_by_halves(ufunc: np.ufunc, x: Array, axis: Axis, keepdims: bool, initial: Any) -> Array:
     """``ufunc.reduce`` for libraries without it, as CuPy: one half with the other, until one element is left."""
     y = to_last(x, axis)
     while y.shape[-1] > 1:
@@ -124,9 +124,9 @@ def halved(ufunc: np.ufunc, x: Array, axis: Axis, keepdims: bool, initial: Any) 
 
 NORMS: dict[Any, Callable[..., Any]] = {
     np.logaddexp: add_norm(np.logaddexp, "logΣexp", r"\log \sum e^{$x}",
-                           lambda g, x, z, axis, keepdims: shares(g, x, z, axis, keepdims, np.exp)),
+                           lambda g, x, z, axis, keepdims: share_of_logsumexp(g, x, z, axis, keepdims, np.exp)),
     np.logaddexp2: add_norm(np.logaddexp2, "log₂Σ2^", r"\log_2 \sum 2^{$x}",
-                            lambda g, x, z, axis, keepdims: shares(g, x, z, axis, keepdims, np.exp2)),
+                            lambda g, x, z, axis, keepdims: share_of_logsumexp(g, x, z, axis, keepdims, np.exp2)),
     np.hypot: add_norm(np.hypot, "hypot", r"\sqrt{\sum {$x}^2}",
                        lambda g, x, z, axis, keepdims: restore_axes(g, x.shape, axis, keepdims)
                        * over(x, restore_axes(z, x.shape, axis, keepdims))),
@@ -149,15 +149,15 @@ def segments(indices: Any, n: int) -> list[tuple[int, int]]:
 @primitive
 def sums_at(x: Array, indices: Any, axis: int = 0) -> Array:
     """``np.add.reduceat``."""
-    return np.add.reduceat(x, indices if is_numpys(x) else np.asarray(indices, like=home(x)), axis)
+    return np.add.reduceat(x, indices if is_numpys(x) else np.asarray(indices, like=like_argument(x)), axis)
 
 
 def sums_at_x(g: Array, x_shape: Shape, indices: Any, axis: int) -> Array:
     """Every element receives the gradients of the sums that it is in."""
     axis = axis % len(x_shape)
     parts = segments(indices, x_shape[axis])
-    members = np.concatenate([np.arange(i, j, like=home(g)) for i, j in parts])
-    owners = np.repeat(np.arange(len(parts), like=home(g)), [j - i for i, j in parts])
+    members = np.concatenate([np.arange(i, j, like=like_argument(g)) for i, j in parts])
+    owners = np.repeat(np.arange(len(parts), like=like_argument(g)), [j - i for i, j in parts])
     return put_back(np.take(g, owners, axis=axis), (slice(None),) * axis + (members,), x_shape)
 
 
@@ -167,7 +167,7 @@ def parts_at(ufunc: np.ufunc) -> Callable[..., Any]:
     def reduceat(x: Any, indices: Any, axis: int = 0) -> Array:
         x = as_array(x)
         axis = axes_of(axis, x.ndim)[0]
-        reduce, lead = folded(ufunc), (slice(None),) * axis
+        reduce, lead = reduce_rule(ufunc), (slice(None),) * axis
         return np.stack([reduce(x[(*lead, slice(i, j))], axis) for i, j in segments(indices, x.shape[axis])], axis)
 
     return reduceat
@@ -182,11 +182,11 @@ FOLDS = [np.add, np.subtract, np.multiply, np.divide, np.maximum, np.minimum, np
          np.logaddexp2]  # fmt: skip
 ANY_ORDER = [np.fmax, np.fmin]  # no rounding, so the order of the axes does not matter
 METHODS: dict[str, dict[Any, Callable[..., Any]]] = {
-    "reduce": {f: folded(f) for f in FOLDS}
+    "reduce": {f: reduce_rule(f) for f in FOLDS}
     | {np.add: along_first(np.sum), np.multiply: along_first(np.prod)}
     | {np.maximum: along_first(np.max), np.minimum: along_first(np.min)}
     | NORMS,
-    "accumulate": {f: running(f) for f in FOLDS}
+    "accumulate": {f: accumulate_rule(f) for f in FOLDS}
     | {np.add: along_first(np.cumsum), np.multiply: along_first(np.cumprod)},
     "outer": {f: every_pair(f) for f in BINARY},
     "reduceat": {f: parts_at(f) for f in FOLDS} | {np.add: sums_at},

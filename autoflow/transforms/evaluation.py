@@ -19,8 +19,8 @@ from ..backprop import passes
 from ..backprop.hooks import leaf_hooks
 from ..errors import lost
 from ..modes import modes, switched
-from ..nodes.grads import fitted
-from ..nodes.nodes import NodeRole, Variable, VariableRole, source_of, value_of
+from ..nodes.grads import cast_gradient
+from ..nodes.nodes import NodeRole, Variable, VariableRole, gradient_target, value_of
 from ..numbering import now
 from ..rules import versions
 from ..rules.table import of, primitive, rule
@@ -58,28 +58,30 @@ class Trace:
         originals = [call[p] if p in call else default(f, p) for p in places]
         if len(set(places)) < len(places):
             raise TypeError(f"argnum={argnum!r} names an argument twice")
-        given = [*[x for tree in originals for x in pytree.leaves(tree)], *also]
+        given = [*[x for tree in originals for x in pytree.tree_leaves(tree)], *also]
         switches = modes()
-        self.nested = switches.recording and (switches.depth > 0 or any([source_of(x) is not None for x in given]))
+        self.nested = switches.recording and (
+            switches.depth > 0 or any([gradient_target(x) is not None for x in given])
+        )
         self.first = now()  # all that depends on our leaves is made later
         self._stops: dict[Any, Any] = {}
         with switched(recording=True, depth=switches.depth + 1):
             self.arguments = [own_leaves(tree) for tree in originals]
             self.leaves: list[Any] = [
-                x for tree in self.arguments for x in pytree.leaves(tree) if isinstance(x, NodeRole)
+                x for tree in self.arguments for x in pytree.tree_leaves(tree) if isinstance(x, NodeRole)
             ]
-            self.records = [source_of(x) for x in self.leaves]
+            self.records = [gradient_target(x) for x in self.leaves]
             call.update(zip(places, self.arguments, strict=True))
             named = {name: x for name, x in call.items() if isinstance(name, str)}
             self.z = f(*[call[k] for k in range(len(args))], **named)
 
     def stop(self, z: Any) -> set[Any] | None:
         """Where a pass from ``z`` ends: our leaves, and what does not depend on them. None if it reaches no leaf."""
-        record = source_of(z)
+        record = gradient_target(z)
         if record is None:
             return None
         if record not in self._stops:
-            self._stops[record] = border(record, set(self.records), self.first)
+            self._stops[record] = stop_set(record, set(self.records), self.first)
         return self._stops[record]  # type: ignore[no-any-return]
 
     def reaches(self, z: Any) -> bool:
@@ -91,27 +93,27 @@ class Trace:
         if self.leaves and not allow_unused and not any([self.reaches(z) for z in results]):
             raise lost("the function's result depends on none of the arguments that it is differentiated for")
 
-    def pull_back(self, z: Any, seed: Any = None, nested: bool | None = None) -> list[Any]:
+    def gradients(self, z: Any, seed: Any = None, nested: bool | None = None) -> list[Any]:
         """dL/d(leaf) for each leaf, given the seed dL/dz; None where nothing came."""
         stop = self.stop(z)
         if stop is None:
             return [None] * len(self.leaves)
         nested = self.nested if nested is None else nested
-        pairs = passes.pull_back(z, seed, create_graph=nested, stop=stop)
+        pairs = passes.run_pass(z, seed, create_graph=nested, stop=stop)
         found = {id(holder): g for holder, g in pairs}
         return [found.get(id(record)) for record in self.records]
 
-    def presented(self, gradients: list[Any], nested: bool | None = None) -> Any:
+    def to_user_tree(self, gradients: list[Any], nested: bool | None = None) -> Any:
         """The gradients as the caller gets them: in the containers of the arguments, zeros where nothing came."""
         nested = self.nested if nested is None else nested
         ready = [self._ready(k, g, nested) for k, g in enumerate(gradients)]
-        return self.arranged(ready)
+        return self.arrange_answers(ready)
 
-    def arranged(self, answers: list[Any]) -> Any:
+    def arrange_answers(self, answers: list[Any]) -> Any:
         """One thing per leaf, in the containers of the arguments; a tuple if several arguments were chosen."""
         remaining = iter(answers)
         parts = [
-            pytree.mapped(lambda x: next(remaining) if isinstance(x, NodeRole) else None, tree)
+            pytree.tree_map(lambda x: next(remaining) if isinstance(x, NodeRole) else None, tree)
             for tree in self.arguments
         ]
         return tuple(parts) if self.many else parts[0]
@@ -119,29 +121,29 @@ class Trace:
     def _ready(self, k: int, g: Any, nested: bool) -> Any:
         value = value_of(self.leaves[k])
         if not nested:
-            return copied(np.zeros_like(value) if g is None else fitted(value_of(g), value.dtype))
+            return copy_numbers(np.zeros_like(value) if g is None else cast_gradient(value_of(g), value.dtype))
         with switched(recording=True):
-            return self.attached(k, np.zeros_like(value) if g is None else fitted(g, value.dtype))
+            return self.keep_differentiable(k, np.zeros_like(value) if g is None else cast_gradient(g, value.dtype))
 
-    def attached(self, k: int, g: Any) -> Any:
+    def keep_differentiable(self, k: int, g: Any) -> Any:
         """``g``, which will be differentiated again, and may then be a constant: its derivative is zero, not lost."""
         record = self.records[k]
         if isinstance(record, VariableRole):
             return g  # the leaf is ours alone
-        source = source_of(g)
-        if source is not None and border(source, {record}, record.number) is not None:
+        source = gradient_target(g)
+        if source is not None and stop_set(source, {record}, record.number) is not None:
             return g
         with switched(recording=True):
             return unmoved(g, self.leaves[k])
 
-    def outside(self, tree: Any) -> Any:
+    def detach_results(self, tree: Any) -> Any:
         """Results of ``f`` for the caller: plain arrays in place of nodes, unless they are to be differentiated."""
         if self.nested:
             return tree
-        return pytree.mapped(lambda x: copied(x) if isinstance(x, NodeRole) or pytree.is_number(x) else x, tree)
+        return pytree.tree_map(lambda x: copy_numbers(x) if isinstance(x, NodeRole) or pytree.is_number(x) else x, tree)
 
 
-def border(root: Any, wanted: set[Any], first: int) -> set[Any] | None:
+def stop_set(root: Any, wanted: set[Any], first: int) -> set[Any] | None:
     """Where a pass from ``root`` to the records ``wanted`` may stop: at these, and at what does not depend on them.
 
     Without this, ``grad(lambda x: np.sum(w @ x))`` would also go back through all that made ``w``. Creation numbers
@@ -179,7 +181,7 @@ def own_leaves(tree: Any) -> Any:
     """The argument with fresh nodes in place of its numbers."""
     if not pytree.is_container(tree):
         return own_leaf(tree)
-    return pytree.mapped(lambda x: own_leaf(x) if pytree.is_number(x) else x, tree)
+    return pytree.tree_map(lambda x: own_leaf(x) if pytree.is_number(x) else x, tree)
 
 
 def own_leaf(x: Any) -> Any:
@@ -189,7 +191,7 @@ def own_leaf(x: Any) -> Any:
     return Variable(x)
 
 
-def copied(x: Any) -> Array:
+def copy_numbers(x: Any) -> Array:
     """The numbers of ``x`` as an array that shares memory with nothing."""
     value = value_of(x)
     return np.array(value) if isinstance(value, np.generic) or not hasattr(value, "dtype") else value.copy()
@@ -198,7 +200,7 @@ def copied(x: Any) -> Array:
 # -- which argument ----------------------------------------------------------------------------------------------------
 
 
-def chosen(argnum: Any, argnums: Any) -> Argnum:
+def chosen_argnum(argnum: Any, argnums: Any) -> Argnum:
     """``argnum`` or ``argnums``, whichever was given; 0 if neither."""
     if argnum is not None and argnums is not None:
         raise TypeError("argnum and argnums mean the same: give one of them")

@@ -77,11 +77,11 @@ def check(
     """
     report = Report(getattr(f, "__name__", type(f).__name__))
     names = _input_names(f, inputs)
-    checked = [k for k, x in enumerate(pytree.leaves(inputs)) if pytree.is_number(x) and _kind(x) in "fc"]
+    checked = [k for k, x in enumerate(pytree.tree_leaves(inputs)) if pytree.is_number(x) and _kind(x) in "fc"]
     if not checked:
         raise TypeError("there is nothing to check: give floats or float64 arrays")
-    libraries = [array_type(x) for x in pytree.leaves(inputs)]
-    leaves = pytree.leaves(to_cpu(inputs))
+    libraries = [array_type(x) for x in pytree.tree_leaves(inputs)]
+    leaves = pytree.tree_leaves(to_cpu(inputs))
     copies = [np.array(value_of(x)) if k in checked else x for k, x in enumerate(leaves)]
     report.found += problems_of_inputs(leaves, names, checked)
     if report.found:
@@ -92,7 +92,7 @@ def check(
         differentiable, so everything else here needs only NumPy."""
         given = dict(zip(checked, leaves, strict=True))
         everything = [given.get(k, x) for k, x in enumerate(copies)]
-        return to_cpu(f(*pytree.rebuilt(inputs, map(brought, everything, libraries))))
+        return to_cpu(f(*pytree.tree_unflatten(inputs, map(brought, everything, libraries))))
 
     point = Point(flat, [copies[k] for k in checked], [names[k] for k in checked], eps, rtol, atol)
     for k in range(order):
@@ -111,7 +111,7 @@ def _input_names(f: Any, inputs: tuple[Any, ...]) -> list[str]:
     """A name for each leaf: the parameter's name, and the path into its container."""
     first = positional(f)[: len(inputs)]
     first += [f"input {k}" for k in range(len(first), len(inputs))]
-    return [path for name, x in zip(first, inputs, strict=True) for path in pytree.paths(x, name)]
+    return [path for name, x in zip(first, inputs, strict=True) for path in pytree.tree_paths(x, name)]
 
 
 # -- what goes wrong before any derivative ---------------------------------------------------------------------------
@@ -161,7 +161,7 @@ class Point:
     def values(self, xs: list[Array]) -> list[Array]:
         """The results at ``xs``, as plain arrays. f gets copies: it may write into them."""
         z = self.f(*[x.copy() for x in xs])
-        return [np.array(value_of(part)) for part in pytree.leaves(z)]
+        return [np.array(value_of(part)) for part in pytree.tree_leaves(z)]
 
     def weights(self, values: list[Array]) -> list[Array]:
         """Fixed numbers between 0.5 and 1.5, no two alike, of either sign; for complex results complex ones."""
@@ -176,7 +176,7 @@ class Point:
         """dL/dx for each x by going back: what is to be checked."""
         value, pullback = vjp(self.f, *self.xs, allow_unused=True)
         seeds = iter(weights)
-        return list(pullback(pytree.mapped(lambda z: next(seeds).astype(z.dtype), value)))
+        return list(pullback(pytree.tree_map(lambda z: next(seeds).astype(z.dtype), value)))
 
     def gradient(self) -> Point:
         """The gradient of L as a function of its own, to be checked in turn."""
@@ -184,7 +184,9 @@ class Point:
         f = self.f
 
         def number(*xs: Any) -> Any:
-            parts = [np.sum(np.real(np.conjugate(w) * z)) for w, z in zip(weights, pytree.leaves(f(*xs)), strict=True)]
+            parts = [
+                np.sum(np.real(np.conjugate(w) * z)) for w, z in zip(weights, pytree.tree_leaves(f(*xs)), strict=True)
+            ]
             return sum(parts[1:], parts[0])
 
         def slope(*xs: Any) -> Any:
@@ -199,7 +201,7 @@ def compare(point: Point, report: Report, order: int) -> None:
     """Check the derivative of the function at the point, entry by entry, and write down what is found."""
     before = [x.copy() for x in point.xs]
     written = [x.copy() for x in point.xs]
-    values = [np.array(value_of(z)) for z in pytree.leaves(point.f(*written))]
+    values = [np.array(value_of(z)) for z in pytree.tree_leaves(point.f(*written))]
     for name, x, old in zip(point.names, written, before, strict=True):
         if not np.array_equal(x, old, equal_nan=True):
             report.found.append(f"the function writes into its input {name}: work on a copy, x = x.copy()")
@@ -219,8 +221,8 @@ def compare(point: Point, report: Report, order: int) -> None:
         return
     for k, name in enumerate(point.names):
         for place in np.ndindex(point.xs[k].shape):
-            numeric, noise = moved(point, k, place, values, weights, report)
-            report.rows.append(judged(point, (name, place), (analytic[k][place], numeric, noise), weights, order))
+            numeric, noise = difference_at(point, k, place, values, weights, report)
+            report.rows.append(judge_entry(point, (name, place), (analytic[k][place], numeric, noise), weights, order))
     if any([not row.right for row in report.rows]) and not any([np.any(g) for g in analytic]):
         report.found.append(f"every gradient is zero: did the result leave the graph?\n{LOST}")
 
@@ -230,7 +232,7 @@ def _same(a: list[Array], b: list[Array]) -> bool:
     return len(a) == len(b) and all([np.array_equal(x, y, equal_nan=True) for x, y in zip(a, b, strict=True)])
 
 
-def judged(
+def judge_entry(
     point: Point, entry: tuple[str, tuple[int, ...]], numbers: tuple[Any, Any, float], weights: list[Array], order: int
 ) -> Row:
     """One line of the table; of a function with a single result what its derivative is, without the weight."""
@@ -252,7 +254,7 @@ def only_weight(weights: list[Array]) -> float:
 # -- differences -----------------------------------------------------------------------------------------------------
 
 
-def moved(
+def difference_at(
     point: Point, k: int, place: tuple[int, ...], values: list[Array], weights: list[Array], report: Report
 ) -> tuple[Any, float]:
     """dL/dx at one entry by differences, and how far rounding may have moved that. Complex x: dL/da + i dL/db."""
@@ -374,7 +376,7 @@ class Report:
         state = f"{wrong} wrong of {entries}" if wrong else f"{entries}, all right" if self else "cannot be compared"
         return f"check of {self.of}: {state}"
 
-    def shown(self) -> list[Row]:
+    def ordered_rows(self) -> list[Row]:
         """The rows of the table, wrong ones first, the worst of all on top."""
         order = sorted(self.rows, key=lambda row: (row.right, 0.0 if row.right else -row.error))
         return order[:SHOWN]
@@ -383,8 +385,8 @@ class Report:
         lines = [self.title(), *[f"  {text}" for text in self.found]]
         if self.rows:
             head = ("input", "entry", "analytic", "numeric", "rel. error")
-            cells = [head, *[tuple(row.cells()) for row in self.shown()]]
-            marks = ["", *["" if row.right else "  <- wrong" for row in self.shown()]]
+            cells = [head, *[tuple(row.cells()) for row in self.ordered_rows()]]
+            marks = ["", *["" if row.right else "  <- wrong" for row in self.ordered_rows()]]
             wide = [max(n, *[len(c[k]) for c in cells]) for k, n in enumerate((9, 5, 14, 14, 10))]
             for c, mark in zip(cells, marks, strict=True):
                 left = f"  {c[0]:<{wide[0]}}  {c[1]:<{wide[1]}}"
@@ -404,7 +406,7 @@ class Report:
         if self.rows:
             head = "".join([f"<th>{x}</th>" for x in ("", "input", "entry", "analytic", "numeric", "rel. error")])
             parts.append(f"<table><thead><tr>{head}</tr></thead><tbody>")
-            for row in self.shown():
+            for row in self.ordered_rows():
                 style = "" if row.right else ' style="background:#f8d7da;color:#58151c"'
                 cells = ["✓" if row.right else "✗ wrong", *row.cells()]
                 parts.append(f"<tr{style}>" + "".join([f"<td>{html.escape(c)}</td>" for c in cells]) + "</tr>")

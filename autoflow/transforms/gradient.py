@@ -17,7 +17,7 @@ from ..errors import SeedError
 from ..modes import switched
 from ..nodes.nodes import value_of
 from ..rules.shapes import as_array
-from .evaluation import Argnum, Trace, chosen
+from .evaluation import Argnum, Trace, chosen_argnum
 
 Array = Any
 
@@ -55,7 +55,7 @@ def grad(
     >>> grad(lambda x, w: w * x, (0, 1))(3.0, 2.0)
     (array(2.), array(3.))
     """
-    return _returning(1, f, chosen(argnum, argnums), allow_unused=allow_unused, holomorphic=holomorphic)
+    return _returning_part(1, f, chosen_argnum(argnum, argnums), allow_unused=allow_unused, holomorphic=holomorphic)
 
 
 def value_and_grad(
@@ -68,7 +68,9 @@ def value_and_grad(
     >>> float(value), float(slope)
     (9.0, 6.0)
     """
-    return _returning((0, 1), f, chosen(argnum, argnums), allow_unused=allow_unused, holomorphic=holomorphic)
+    return _returning_part(
+        (0, 1), f, chosen_argnum(argnum, argnums), allow_unused=allow_unused, holomorphic=holomorphic
+    )
 
 
 def grad_and_aux(
@@ -86,7 +88,9 @@ def grad_and_aux(
     >>> float(gradient), float(prediction)
     (12.0, 3.0)
     """
-    return _returning((1, 2), f, chosen(argnum, argnums), aux=True, allow_unused=allow_unused, holomorphic=holomorphic)
+    return _returning_part(
+        (1, 2), f, chosen_argnum(argnum, argnums), aux=True, allow_unused=allow_unused, holomorphic=holomorphic
+    )
 
 
 def elementwise_grad(
@@ -101,11 +105,11 @@ def elementwise_grad(
     >>> elementwise_grad(np.square)(np.array([1.0, 2.0, 3.0]))
     array([2., 4., 6.])
     """
-    choice = chosen(argnum, argnums)
-    return _returning(1, f, choice, scalar=False, allow_unused=allow_unused, holomorphic=holomorphic)
+    choice = chosen_argnum(argnum, argnums)
+    return _returning_part(1, f, choice, scalar=False, allow_unused=allow_unused, holomorphic=holomorphic)
 
 
-def _returning(which: Any, f: Callable[..., Any], argnum: Argnum, **how: Any) -> Callable[..., Any]:
+def _returning_part(which: Any, f: Callable[..., Any], argnum: Argnum, **how: Any) -> Callable[..., Any]:
     """The function that evaluates ``f`` and returns, of (value, gradient, aux), what a transform promises."""
 
     @functools.wraps(f)
@@ -128,13 +132,13 @@ def differentiated(
     if scalar:
         checked_scalar(z)
     trace.checked_reach([z], allow_unused)
-    gradients = trace.pull_back(z, checked_analytic(trace, z, holomorphic))
+    gradients = trace.gradients(z, checked_analytic(trace, z, holomorphic))
     if holomorphic:
         if not trace.nested:
             checked_holomorphic(trace, z, gradients)
-        with switched(recording=trace.nested):  # g = conj f': see Rule.complex_pulls
+        with switched(recording=trace.nested):  # g = conj f': see Rule.complex_vjps
             gradients = [None if g is None else np.conjugate(g) for g in gradients]
-    return trace.outside(z), trace.presented(gradients), trace.outside(rest)
+    return trace.detach_results(z), trace.to_user_tree(gradients), trace.detach_results(rest)
 
 
 def checked_scalar(z: Any) -> None:
@@ -163,7 +167,7 @@ def checked_analytic(trace: Trace, z: Any, holomorphic: bool) -> Array | None:
 
 def checked_holomorphic(trace: Trace, z: Any, gradients: list[Any]) -> None:
     """Turning the seed by 90° turns a holomorphic function's gradient by 90°: the Cauchy-Riemann equations."""
-    turned = trace.pull_back(z, np.full_like(value_of(z), 1j))
+    turned = trace.gradients(z, np.full_like(value_of(z), 1j))
     for a, b in zip(gradients, turned, strict=True):
         if a is not None and not np.allclose(b, 1j * a, rtol=1e-4, atol=1e-6 * (1 + np.max(np.abs(a), initial=0))):
             raise TypeError("the function is not holomorphic here (the Cauchy-Riemann equations do not hold)")

@@ -15,9 +15,9 @@ from .. import pytree
 from ..backprop import passes
 from ..errors import lost
 from ..modes import switched
-from ..nodes.grads import added, checked_grad, fitted
-from ..nodes.nodes import NodeRole, Variable, VariableRole, source_of
-from .evaluation import border, copied
+from ..nodes.grads import add_gradients, cast_gradient, checked_grad
+from ..nodes.nodes import NodeRole, Variable, VariableRole, gradient_target
+from .evaluation import copy_numbers, stop_set
 
 Array = Any
 
@@ -51,7 +51,7 @@ class Gradients:
 
     def __getitem__(self, node: Any) -> Array:
         if node not in self:
-            raise KeyError(f"there is no gradient of {_called(node)}: there are those of {self._names()}")
+            raise KeyError(f"there is no gradient of {_name_of(node)}: there are those of {self._names()}")
         return self._found[node]
 
     def __contains__(self, node: Any) -> bool:
@@ -111,7 +111,7 @@ class Gradients:
 
     def on(self, nodes: Any) -> Gradients:
         """The same gradients in the same order, for other nodes: one for each node that this was made for."""
-        nodes = [nodes] if isinstance(nodes, NodeRole) else pytree.leaves(nodes)
+        nodes = [nodes] if isinstance(nodes, NodeRole) else pytree.tree_leaves(nodes)
         if len(nodes) != len(self):
             raise ValueError(f"{len(self)} gradients for {len(nodes)} nodes")
         return Gradients([(x, checked_grad(x, g)) for x, g in zip(nodes, self.values(), strict=True)])
@@ -134,12 +134,12 @@ class Gradients:
                 self._found[x] = g.copy()
                 continue
             with switched(recording=True):  # if they are nodes; arrays stay arrays
-                total = fitted(added(self._found[x], g), x.dtype)
+                total = cast_gradient(add_gradients(self._found[x], g), x.dtype)
             self._found[x] = total if isinstance(total, NodeRole) else np.asarray(total)
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, ([(x.name, x.value, copied(g)) for x, g in self.items()],)
+        return _restored, ([(x.name, x.value, copy_numbers(g)) for x, g in self.items()],)
 
     def __repr__(self) -> str:
         return f"Gradients({self._names()})"
@@ -173,39 +173,39 @@ def gradients(root: Any, nodes: Any = None, seed: Any = None, *, create_graph: b
     array(7.)
     """
     if nodes is None:
-        pairs = passes.pull_back(root, seed, create_graph=create_graph)
+        pairs = passes.run_pass(root, seed, create_graph=create_graph)
         leaves = sorted([(x, g) for x, g in pairs if isinstance(x, VariableRole)], key=lambda pair: pair[0].number)
-        return Gradients([(x, _presented(x, g, create_graph)) for x, g in leaves])
-    wanted = [nodes] if isinstance(nodes, NodeRole) else pytree.leaves(nodes)
+        return Gradients([(x, _user_gradient(x, g, create_graph)) for x, g in leaves])
+    wanted = [nodes] if isinstance(nodes, NodeRole) else pytree.tree_leaves(nodes)
     for x in wanted:
-        if source_of(x) is None:
-            raise lost(f"{_called(x)} has no gradient: it is a Constant, a frozen Variable, or no node")
-    found = _found(root, [source_of(x) for x in wanted], seed, create_graph)
+        if gradient_target(x) is None:
+            raise lost(f"{_name_of(x)} has no gradient: it is a Constant, a frozen Variable, or no node")
+    found = _find_gradients(root, [gradient_target(x) for x in wanted], seed, create_graph)
     if wanted and not found:
-        raise lost(f"{_called(root)} was computed from none of {', '.join([x.name for x in wanted])}")
-    return Gradients([(x, _presented(x, found.get(id(source_of(x))), create_graph)) for x in wanted])
+        raise lost(f"{_name_of(root)} was computed from none of {', '.join([x.name for x in wanted])}")
+    return Gradients([(x, _user_gradient(x, found.get(id(gradient_target(x))), create_graph)) for x in wanted])
 
 
-def _found(root: Any, records: list[Any], seed: Any, create_graph: bool) -> dict[int, Any]:
+def _find_gradients(root: Any, records: list[Any], seed: Any, create_graph: bool) -> dict[int, Any]:
     """By id of the record: the gradients that a pass from ``root`` brings."""
     stop: Any = ()
     limit: int | None = None  # results of operations may lie behind each other: keep all, and take ours
-    source = source_of(root)
+    source = gradient_target(root)
     if source is not None and all([isinstance(record, VariableRole) for record in records]):
-        stop, limit = border(source, set(records), min([x.number for x in records], default=0)), -1
+        stop, limit = stop_set(source, set(records), min([x.number for x in records], default=0)), -1
         if stop is None:
             return {}
-    pairs = passes.pull_back(root, seed, create_graph=create_graph, stop=stop, limit=limit)
+    pairs = passes.run_pass(root, seed, create_graph=create_graph, stop=stop, limit=limit)
     ids = {id(record) for record in records}
     return {id(holder): g for holder, g in pairs if id(holder) in ids}
 
 
-def _presented(x: Any, g: Any, create_graph: bool) -> Any:
+def _user_gradient(x: Any, g: Any, create_graph: bool) -> Any:
     """The gradient of ``x`` as the user gets it."""
     with switched(recording=create_graph):
-        g = np.zeros_like(x.value) if g is None else fitted(g, x.dtype)
-    return g if create_graph else copied(g)
+        g = np.zeros_like(x.value) if g is None else cast_gradient(g, x.dtype)
+    return g if create_graph else copy_numbers(g)
 
 
-def _called(x: Any) -> str:
+def _name_of(x: Any) -> str:
     return str(x.name) if isinstance(x, NodeRole) else f"a {type(x).__name__}"

@@ -20,11 +20,11 @@ import numpy as np
 from .. import pytree
 from ..errors import SeedError
 from ..modes import modes, switched
-from ..nodes.grads import fitted
-from ..nodes.nodes import source_of, value_of
-from .evaluation import Argnum, Trace, chosen
+from ..nodes.grads import cast_gradient
+from ..nodes.nodes import gradient_target, value_of
+from .evaluation import Argnum, Trace, chosen_argnum
 from .gradient import grad
-from .vjp_jvp import pulled_to, transposed
+from .vjp_jvp import pulled_to, transpose
 
 Array = Any
 LONG = 5.0  # seconds after which a progress bar is shown
@@ -47,21 +47,21 @@ def jacobian(
     array([[2., 0.],
            [0., 4.]])
     """
-    choice = chosen(argnum, argnums)
+    choice = chosen_argnum(argnum, argnums)
     if mode not in ("auto", "reverse", "forward"):
         raise ValueError(f"mode is 'auto', 'reverse' or 'forward', not {mode!r}")
 
     @functools.wraps(f)
     def matrix(*args: Any, **options: Any) -> Any:
         trace = Trace(f, choice, args, options)
-        outputs = [z for z in pytree.leaves(trace.z) if pytree.is_number(z)]
+        outputs = [z for z in pytree.tree_leaves(trace.z) if pytree.is_number(z)]
         check_size(outputs, trace.leaves)
         trace.checked_reach(outputs, allow_unused)
 
         def part(z: Any) -> Any:
-            return trace.arranged(of_output(trace, z, mode, holomorphic)) if pytree.is_number(z) else None
+            return trace.arrange_answers(of_output(trace, z, mode, holomorphic)) if pytree.is_number(z) else None
 
-        return pytree.mapped(part, trace.z)
+        return pytree.tree_map(part, trace.z)
 
     return matrix
 
@@ -79,7 +79,7 @@ def hessian(
     array([[6., 2.],
            [2., 0.]])
     """
-    choice = chosen(argnum, argnums)
+    choice = chosen_argnum(argnum, argnums)
     slope = grad(f, choice, allow_unused=allow_unused, holomorphic=holomorphic)
     return jacobian(slope, choice, mode="reverse", allow_unused=allow_unused, holomorphic=holomorphic)
 
@@ -111,34 +111,36 @@ def of_output(trace: Trace, z: Any, mode: str, holomorphic: bool) -> list[Any]:
         forward = True
     elif complex_x and not holomorphic:
         forward = False  # the gradient dz/da + i dz/db of a real z is what a pass back gives
-    conjugate = holomorphic and not forward  # a pass gives conj f': see Rule.complex_pulls
+    conjugate = holomorphic and not forward  # a pass gives conj f': see Rule.complex_vjps
     return by_columns(trace, z) if forward else by_rows(trace, z, conjugate)
 
 
 def by_rows(trace: Trace, z: Any, conjugate: bool) -> list[Any]:
     """A pass for each row: the seed that is 1 at i, else 0, sends back row i."""
     tables = [Table(trace.nested, z, x) for x in trace.leaves]
-    for i in watched(range(z.size)):
-        for table, x, g in zip(tables, trace.leaves, trace.pull_back(z, unit(z, i)), strict=True):
+    for i in show_progress(range(z.size)):
+        for table, x, g in zip(tables, trace.leaves, trace.gradients(z, unit(z, i)), strict=True):
             if g is not None:
                 with switched(recording=trace.nested):
-                    g = fitted(g, x.dtype)
+                    g = cast_gradient(g, x.dtype)
                     g = np.conjugate(g) if conjugate else g
-            table.put(i, g)
-    return [trace.attached(k, table.rows()) if trace.nested else table.rows() for k, table in enumerate(tables)]
+            table.put_line(i, g)
+    return [
+        trace.keep_differentiable(k, table.rows()) if trace.nested else table.rows() for k, table in enumerate(tables)
+    ]
 
 
 def by_columns(trace: Trace, z: Any) -> list[Any]:
     """A pass for each column: J eⱼ is column j, from going back through the recorded pass."""
-    u, back = transposed(trace, z)
+    u, back = transpose(trace, z)
     answers = []
     for k, (x, w) in enumerate(zip(trace.leaves, back, strict=True)):
         table = Table(trace.nested, x, z)
-        for j in watched(range(x.size)) if source_of(w) is not None else ():
+        for j in show_progress(range(x.size)) if gradient_target(w) is not None else ():
             with switched(recording=trace.nested):
-                table.put(j, pulled_to(u, w, unit(x, j), trace.nested))
+                table.put_line(j, pulled_to(u, w, unit(x, j), trace.nested))
         whole = table.columns()
-        answers.append(trace.attached(k, whole) if trace.nested else whole)
+        answers.append(trace.keep_differentiable(k, whole) if trace.nested else whole)
     return answers
 
 
@@ -152,7 +154,7 @@ class Table:
         if not nested:
             self.array = np.zeros_like(value_of(along), shape=(across.size, *along.shape))
 
-    def put(self, i: int, line: Any) -> None:
+    def put_line(self, i: int, line: Any) -> None:
         """Line i; None is zero."""
         if self.nested:
             self.lines.append(self.zero if line is None else line)
@@ -192,7 +194,7 @@ def unit(x: Any, i: int) -> Array:
     return one.reshape(x.shape)
 
 
-def watched(steps: range) -> Iterable[int]:
+def show_progress(steps: range) -> Iterable[int]:
     """The steps, with a progress bar (tqdm's, if installed) once they turn out to take longer than ``LONG`` seconds."""
     start = time.perf_counter()
     for i in steps:

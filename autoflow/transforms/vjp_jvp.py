@@ -18,10 +18,10 @@ from ..backprop import engine, passes
 from ..errors import LostGradientError, SeedError
 from ..modes import modes, switched
 from ..nodes import versions
-from ..nodes.grads import alike, fitted
-from ..nodes.nodes import NodeRole, Variable, source_of, value_of
+from ..nodes.grads import as_gradient_like, cast_gradient
+from ..nodes.nodes import NodeRole, Variable, gradient_target, value_of
 from ..rules.shapes import as_array
-from .evaluation import Trace, border, copied
+from .evaluation import Trace, copy_numbers, stop_set
 from .gradient import grad
 
 Array = Any
@@ -45,17 +45,17 @@ def vjp(
     (array(5.), array(3.))
     """
     trace = Trace(f, tuple(range(len(primals))), primals, {})
-    roots = [z for z in pytree.leaves(trace.z) if pytree.is_number(z)]
+    roots = [z for z in pytree.tree_leaves(trace.z) if pytree.is_number(z)]
     trace.checked_reach(roots, allow_unused)
 
     def pullback(cotangent: Any) -> tuple[Any, ...]:
-        seeds = matched(cotangent, trace.z, "cotangent", "value")
-        again = modes().depth > 0 or any([source_of(g) is not None for g in seeds])
+        seeds = match_leaves(cotangent, trace.z, "cotangent", "value")
+        again = modes().depth > 0 or any([gradient_target(g) is not None for g in seeds])
         nested = modes().recording and (trace.nested or again)
         root, seed = (roots[0], seeds[0]) if len(roots) == 1 else (_total(roots, seeds, trace), None)
-        return trace.presented(trace.pull_back(root, seed, nested), nested)  # type: ignore[no-any-return]
+        return trace.to_user_tree(trace.gradients(root, seed, nested), nested)  # type: ignore[no-any-return]
 
-    return trace.outside(trace.z), pullback
+    return trace.detach_results(trace.z), pullback
 
 
 def jvp(f: Callable[..., Any], primals: Any, tangents: Any, *, allow_unused: bool = False) -> tuple[Any, Any]:
@@ -73,12 +73,12 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any, *, allow_unused: boo
     """
     args = primals if isinstance(primals, tuple) else (primals,)
     directions = tangents if isinstance(primals, tuple) else (tangents,)
-    trace = Trace(f, tuple(range(len(args))), args, {}, also=pytree.leaves(directions))
-    roots = [z for z in pytree.leaves(trace.z) if pytree.is_number(z)]
+    trace = Trace(f, tuple(range(len(args))), args, {}, also=pytree.tree_leaves(directions))
+    roots = [z for z in pytree.tree_leaves(trace.z) if pytree.is_number(z)]
     trace.checked_reach(roots, allow_unused)
-    shown = matched(directions, tuple(trace.arguments), "tangent", "primal")
-    tangent = pytree.mapped(lambda z: pushed_forward(trace, z, shown) if pytree.is_number(z) else None, trace.z)
-    return trace.outside(trace.z), tangent
+    shown = match_leaves(directions, tuple(trace.arguments), "tangent", "primal")
+    tangent = pytree.tree_map(lambda z: pushed_forward(trace, z, shown) if pytree.is_number(z) else None, trace.z)
+    return trace.detach_results(trace.z), tangent
 
 
 def hvp(f: Callable[..., Any], primals: Any, vectors: Any, *, allow_unused: bool = False) -> Any:
@@ -102,16 +102,16 @@ def hvp(f: Callable[..., Any], primals: Any, vectors: Any, *, allow_unused: bool
 
 def pushed_forward(trace: Trace, z: Any, tangents: list[Any]) -> Any:
     """J t for one result ``z``, ``tangents`` one per leaf."""
-    u, back = transposed(trace, z)
+    u, back = transpose(trace, z)
     with switched(recording=True):
-        pairs = [(g, t) for g, t in zip(back, tangents, strict=True) if source_of(g) is not None]
+        pairs = [(g, t) for g, t in zip(back, tangents, strict=True) if gradient_target(g) is not None]
         root = sum([inner(t, g) for g, t in pairs]) if pairs else None
     answer = pulled_to(u, root, None, trace.nested) if pairs else None
     if answer is None:
         answer = np.zeros_like(as_array(value_of(z)))
     if not trace.nested:
-        return copied(answer)
-    return next((trace.attached(k, answer) for k, r in enumerate(trace.records) if not is_fresh(r)), answer)
+        return copy_numbers(answer)
+    return next((trace.keep_differentiable(k, answer) for k, r in enumerate(trace.records) if not is_fresh(r)), answer)
 
 
 def is_fresh(record: Any) -> bool:
@@ -119,7 +119,7 @@ def is_fresh(record: Any) -> bool:
     return isinstance(record, NodeRole)
 
 
-def transposed(trace: Trace, z: Any) -> tuple[Any, list[Any]]:
+def transpose(trace: Trace, z: Any) -> tuple[Any, list[Any]]:
     """A leaf u like ``z``, and Jᵀu for each leaf of the trace as recorded operations on u; None where it is zero."""
     u = Variable(np.ones_like(value_of(z))) if isinstance(z, NodeRole) else None
     stop = trace.stop(z)
@@ -127,10 +127,10 @@ def transposed(trace: Trace, z: Any) -> tuple[Any, list[Any]]:
         return u, [None] * len(trace.leaves)
     step = passes.on_nodes(-1, hooks=False) if trace.nested else on_values()
     with switched(recording=True, autocast=None), np.errstate(all="ignore"):
-        pairs = engine.pull_back(source_of(z), u, passes.watched(step), stop=stop)
+        pairs = engine.pull_back(gradient_target(z), u, passes.wrap_by_modes(step), stop=stop)
         found = {id(record): g for record, g in pairs}
         sent = [found.get(id(record)) for record in trace.records]
-        return u, [g if g is None else fitted(g, x.dtype) for g, x in zip(sent, trace.leaves, strict=True)]
+        return u, [g if g is None else cast_gradient(g, x.dtype) for g, x in zip(sent, trace.leaves, strict=True)]
 
 
 def on_values() -> Callable[[Any], Any]:
@@ -145,12 +145,12 @@ def on_values() -> Callable[[Any], Any]:
         record, g = pair
         saved = record.saved
         if record.extra is not None or record.number < versions.latest[0]:
-            g, saved, pair = passes.attended(record, g, again, False)
+            g, saved, pair = passes.check_and_run_hooks(record, g, again, False)
         rule = record.rule
         if g.dtype != record.dtype:
-            g = fitted(g, record.dtype)
+            g = cast_gradient(g, record.dtype)
         if rule.joint is None:
-            return g, (rule.complex_pulls() if record.dtype.kind == "c" else rule.pulls), saved, None
+            return g, (rule.complex_vjps() if record.dtype.kind == "c" else rule.vjps), saved, None
         return g, passes.picks(record), checked_linear(record, passes.all_at_once(record, g, saved)), None
 
     return step
@@ -159,7 +159,8 @@ def on_values() -> Callable[[Any], Any]:
 def checked_linear(record: Any, sent: list[Any]) -> list[Any]:
     """What a joint rule sends, checked: it must be a recorded function of ``g``."""
     for parent, g in zip(record.parents, sent, strict=True):
-        if parent is not None and source_of(g) is None and np.any(value_of(g)):  # what is linear and constant is zero
+        lost = gradient_target(g) is None and np.any(value_of(g))  # what is linear and constant is zero
+        if parent is not None and lost:
             raise LostGradientError(
                 f"the rule of {record.node_name} computes on plain arrays, so it has no forward mode: write it with "
                 f"NumPy functions of g, or use the reverse mode (af.jacobian(f, mode='reverse'), af.vjp)"
@@ -169,12 +170,12 @@ def checked_linear(record: Any, sent: list[Any]) -> list[Any]:
 
 def pulled_to(u: Any, root: Any, seed: Any, nested: bool) -> Any:
     """dL/du, given dL/d(root); None if ``root`` does not depend on the leaf ``u``."""
-    source = source_of(root)
-    stop = None if source is None else border(source, {u}, u.number)
+    source = gradient_target(root)
+    stop = None if source is None else stop_set(source, {u}, u.number)
     if stop is None:
         return None
-    pairs = passes.pull_back(root, seed, create_graph=nested, stop=stop)
-    return next((fitted(g, u.dtype) for holder, g in pairs if holder is u), None)
+    pairs = passes.run_pass(root, seed, create_graph=nested, stop=stop)
+    return next((cast_gradient(g, u.dtype) for holder, g in pairs if holder is u), None)
 
 
 def inner(a: Any, b: Any) -> Any:
@@ -191,14 +192,14 @@ def _total(roots: list[Any], seeds: list[Any], trace: Trace) -> Any:
         return sum(parts[1:], parts[0]) if parts else None
 
 
-def matched(given: Any, like: Any, what: str, of: str) -> list[Any]:
+def match_leaves(given: Any, like: Any, what: str, of: str) -> list[Any]:
     """The leaves of ``given``, one per leaf of ``like`` that is a number, with its shape and dtype."""
     if not pytree.same_shape(given, like):
         raise SeedError(f"the {what}s do not have the containers of the {of}s: one {what} per {of}, nested alike")
     made = []
-    paths = pytree.paths(like, of)
-    targets = pytree.leaves(like)
-    parts = [given] if not pytree.is_container(like) else pytree.leaves(given)
+    paths = pytree.tree_paths(like, of)
+    targets = pytree.tree_leaves(like)
+    parts = [given] if not pytree.is_container(like) else pytree.tree_leaves(given)
     for path, target, g in zip(paths, targets, parts, strict=True):
         if not pytree.is_number(target):
             continue
@@ -207,5 +208,5 @@ def matched(given: Any, like: Any, what: str, of: str) -> list[Any]:
             raise SeedError(f"the {what} for {path} has shape {np.shape(g)}, but its shape is {value.shape}")
         if as_array(value_of(g)).dtype.kind == "c" != value.dtype.kind:
             raise SeedError(f"the {what} for {path} is complex, but it is {value.dtype}")
-        made.append(g if source_of(g) is not None else alike(value_of(g), value))
+        made.append(g if gradient_target(g) is not None else as_gradient_like(value_of(g), value))
     return made

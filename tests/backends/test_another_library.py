@@ -20,7 +20,7 @@ from autoflow.errors import DataError, MixedArraysError, StaleValueError
 @pytest.fixture(autouse=True)
 def family():
     yield backends.register(Device, from_numpy=put, to_numpy=Device.get)
-    del backends.FAMILIES[Device]
+    del backends.NODE_TYPES[Device]
 
 
 @pytest.fixture
@@ -160,7 +160,7 @@ def test_copies_and_pickles(AF):
 def test_printing_copies_no_more_than_it_shows(AF):
     x = AF.Variable(np.arange(1e6).reshape(1000, 1000), name="x")
     moved = []
-    family = backends.FAMILIES[Device]
+    family = backends.NODE_TYPES[Device]
     family.to_numpy = lambda a: moved.append(a.size) or a.get()
     try:
         assert repr(x) == repr(af.Variable(np.arange(1e6).reshape(1000, 1000), name="x"))
@@ -175,7 +175,7 @@ def test_drawing_copies_no_more_than_it_shows(AF):
     z = np.tanh(x).sum()
     z.backward()
     moved = []
-    family = backends.FAMILIES[Device]
+    family = backends.NODE_TYPES[Device]
     family.to_numpy = lambda a: moved.append(a.size) or a.get()
     try:
         assert "tanh" in str(z.graph())

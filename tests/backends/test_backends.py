@@ -15,9 +15,9 @@ class Other(np.ndarray):
 
 @pytest.fixture
 def other():
-    family = registry.Family(Other, ROLES, SLOTS)
+    family = registry.NodeTypes(Other, ROLES, SLOTS)
     yield family
-    del registry.FAMILIES[Other]
+    del registry.NODE_TYPES[Other]
 
 
 def test_variables_of_another_array_type(other):
@@ -67,7 +67,7 @@ class Unviewable(Stubborn):
 def test_a_type_whose_view_does_not_give_the_class_is_refused(kind, words):
     with pytest.raises(DataError, match=rf"^array\.view\(cls\) of a .*\.{kind.__name__} {words}, so there can be no"):
         registry.register(kind, from_numpy=kind, to_numpy=lambda a: a.host)
-    assert kind not in registry.FAMILIES
+    assert kind not in registry.NODE_TYPES
 
 
 @pytest.mark.parametrize("leaf", [af.Variable, af.Constant])
@@ -79,7 +79,7 @@ def test_so_is_one_of_a_library_that_is_registered_when_it_is_met(monkeypatch, l
             with pytest.raises(DataError, match=r"Stubborn gives a Stubborn, so there can be no nodes of it"):
                 leaf(Stubborn(np.ones(2)))
     finally:
-        registry.FAMILIES.pop(Stubborn, None)
+        registry.NODE_TYPES.pop(Stubborn, None)
         registry.families_changed()
 
 
@@ -103,5 +103,5 @@ def test_a_type_whose_view_gives_the_class_is_tried_once(monkeypatch):
         assert registry.register(Willing, from_numpy=put, to_numpy=np.array) is family
         assert [cls.__mro__[1] for cls in tried] == [Willing]
     finally:
-        registry.FAMILIES.pop(Willing, None)
+        registry.NODE_TYPES.pop(Willing, None)
         registry.families_changed()

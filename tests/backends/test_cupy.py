@@ -71,7 +71,7 @@ def test_a_variable_is_a_cupy_array(x):
     assert type(x).__mro__[1].__name__ == "VariableRole"
     assert (x.name, x.shape, x.dtype, x.requires_grad, x.grad) == ("x", (2, 2), np.float64, True, None)
     assert type(x.value) is cupy.ndarray
-    assert registry.FAMILIES[cupy.ndarray].Variable is type(x)
+    assert registry.NODE_TYPES[cupy.ndarray].Variable is type(x)
 
 
 def test_slots_and_views(x):
@@ -223,5 +223,5 @@ def test_cupy_has_what_rules_call():
                 continue
             except TypeError as error:
                 wrong.add(f"{name}: {error}")
-    del registry.FAMILIES[standin.Device]
+    del registry.NODE_TYPES[standin.Device]
     assert not wrong

@@ -23,7 +23,7 @@ REFUSED = {"np.einsum 2"}  # order= and casting=
 @pytest.fixture(scope="module", autouse=True)
 def family():
     yield backends.register(Device, from_numpy=put, to_numpy=Device.get)
-    del backends.FAMILIES[Device]
+    del backends.NODE_TYPES[Device]
 
 
 @pytest.mark.parametrize(("dtypes", "order"), COMBINATIONS)

@@ -89,8 +89,8 @@ def test_they_are_those_of_a_recorded_pass(f):
 @pytest.mark.parametrize("f", [right, left, vectors, of_operations])
 def test_something_is_put_aside(f, monkeypatch):
     seen = []
-    joined = deferred_products.Products.joined
-    monkeypatch.setattr(deferred_products.Products, "joined", lambda self: seen.append(len(self.a)) or joined(self))
+    joined = deferred_products.Products.join
+    monkeypatch.setattr(deferred_products.Products, "join", lambda self: seen.append(len(self.a)) or joined(self))
     gradients(f, data(4, 4), data(4))
     assert max(seen) == deferred_products.TERMS
     assert sum(seen) >= STEPS - 1

@@ -56,8 +56,8 @@ def pull_back(root: Number, stop: Any = ()) -> tuple[dict[Number, float], list[N
     def step(pair: tuple[Number, float]) -> tuple[float, Any, Any, Any]:
         record, g = pair
         visited.append(record)
-        pulls = [lambda g, slopes, k=k: g * slopes[k] for k in range(len(record.parents))]
-        return g, pulls, record.slopes, None
+        vjps = [lambda g, slopes, k=k: g * slopes[k] for k in range(len(record.parents))]
+        return g, vjps, record.slopes, None
 
     return dict(engine.pull_back(root, 1.0, step, stop=stop)), visited
 
@@ -198,8 +198,8 @@ def test_what_step_keeps_is_in_the_answer() -> None:
     x = Number(2.0)
     a = x * x
     z = a * x
-    pulls = [lambda g, slopes: g * slopes[0], lambda g, slopes: g * slopes[1]]
-    answer = engine.pull_back(z, 1.0, lambda pair: (pair[1], pulls, pair[0].slopes, pair))
+    vjps = [lambda g, slopes: g * slopes[0], lambda g, slopes: g * slopes[1]]
+    answer = engine.pull_back(z, 1.0, lambda pair: (pair[1], vjps, pair[0].slopes, pair))
     assert answer == [(z, 1.0), (a, 2.0), (x, 12.0)]
 
 
@@ -219,7 +219,7 @@ def test_topological_order_puts_consumers_first() -> None:
 def test_count_more_counts_edges_beyond_the_first() -> None:
     x = Number(2.0)
     z = x * x + x
-    assert engine.count_more(z) == {x: 2}
+    assert engine.count_extra_uses(z) == {x: 2}
 
 
 def test_records_are_only_read() -> None:
@@ -424,8 +424,8 @@ def tangle() -> tuple[Any, list[Any]]:
 
 def test_eight_threads_on_one_graph_are_bit_equal_to_one() -> None:
     root, leaves = tangle()
-    alone = dict(passes.pull_back(root))
-    for answer in together(lambda: dict(passes.pull_back(root))):
+    alone = dict(passes.run_pass(root))
+    for answer in together(lambda: dict(passes.run_pass(root))):
         assert all(np.array_equal(answer[leaf], alone[leaf]) for leaf in leaves)
 
 

@@ -157,7 +157,7 @@ def test_what_is_written_over_g_is_what_the_row_sends():
         rule = RULES[function]
         operands = rng.standard_normal((rule.operands, 2, 3))
         saved, g = (*operands, function(*operands)), rng.standard_normal((2, 3))
-        expected = rule.pulls[-1](g, saved)
+        expected = rule.vjps[-1](g, saved)
         np.testing.assert_array_equal(over(g, saved), expected)
 
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import autoflow as af
-from autoflow.__main__ import guarded, main
+from autoflow.__main__ import main, protect_minus_signs
 from autoflow.cli import commandline
 from autoflow.cli.commandline import Calculator, Refused
-from autoflow.cli.listing import nodes_of, print_table, shown
+from autoflow.cli.listing import format_value, nodes_of, print_table
 
 EXAMPLE = "a1 = x + y + z; a2 = x*y*z; a1**2 * sin(a2) - a1*cos(a2)"
 POINT = ["x=3", "y=5", "z=4"]
@@ -136,7 +136,7 @@ def test_infinities_are_shown_without_warnings(capsys):
 def test_a_formula_may_begin_with_a_minus_sign(capsys):
     assert main(["-x**2", "x=3"]) == 0
     assert "\nnegative_0" in capsys.readouterr().out
-    assert guarded(["-omega*t", "-h", "-o", "--demo"]) == [" -omega*t", "-h", "-o", "--demo"]
+    assert protect_minus_signs(["-omega*t", "-h", "-o", "--demo"]) == [" -omega*t", "-h", "-o", "--demo"]
 
 
 def test_options_may_stand_anywhere(tmp_path, capsys):
@@ -146,9 +146,9 @@ def test_options_may_stand_anywhere(tmp_path, capsys):
 
 
 def test_shown():
-    assert shown(np.array(1 / 3)) == "0.3333333333"
-    assert shown(np.arange(100.0)) == "[0, 1, 2, ..., 97, 98, 99]"
-    assert "\n" not in shown(np.ones((30, 30)))
+    assert format_value(np.array(1 / 3)) == "0.3333333333"
+    assert format_value(np.arange(100.0)) == "[0, 1, 2, ..., 97, 98, 99]"
+    assert "\n" not in format_value(np.ones((30, 30)))
 
 
 def test_each_node_is_listed_once(capsys):

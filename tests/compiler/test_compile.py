@@ -648,8 +648,8 @@ def test_what_an_array_decides_is_decided_anew(case, kind):
     for k in range(6):
         base[0] = k  # of the Variable as well: it shares its memory
         expected, ours = f(x), c(x)
-        assert af.pytree.paths(ours) == af.pytree.paths(expected)
-        for a, b in zip(af.pytree.leaves(ours), af.pytree.leaves(expected), strict=True):
+        assert af.pytree.tree_paths(ours) == af.pytree.tree_paths(expected)
+        for a, b in zip(af.pytree.tree_leaves(ours), af.pytree.tree_leaves(expected), strict=True):
             equal(a, getattr(b, "value", b))
 
 

@@ -110,9 +110,9 @@ def test_buffers_are_shared_and_written_in_place():
 def test_numbers_are_returned_as_new_arrays(f):
     compiled = af.compile(f)
     compiled(X)
-    first, second = [af.pytree.leaves(compiled(x)) for x in (X, Y)]
+    first, second = [af.pytree.tree_leaves(compiled(x)) for x in (X, Y)]
     for ours, expected in zip([first, second], [f(X), f(Y)], strict=True):
-        for z, e in zip(ours, af.pytree.leaves(expected), strict=True):
+        for z, e in zip(ours, af.pytree.tree_leaves(expected), strict=True):
             assert type(z) is np.ndarray
             assert z.flags.writeable
             np.testing.assert_array_equal(z, e, strict=False)
@@ -451,7 +451,7 @@ def test_products_of_stacks_are_written_into_buffers():
     eager = af.value_and_grad(f, (0, 1))
     c = af.compile(eager)
     for k in range(3):
-        for a, b in zip(af.pytree.leaves(c(x + k, w)), af.pytree.leaves(eager(x + k, w)), strict=True):
+        for a, b in zip(af.pytree.tree_leaves(c(x + k, w)), af.pytree.tree_leaves(eager(x + k, w)), strict=True):
             np.testing.assert_array_equal(a, b)
     stacks = [row for row in c.plan().rows if row[1] == "matmul"]
     assert len(stacks) >= 4

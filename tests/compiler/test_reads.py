@@ -261,7 +261,7 @@ def test_answered_anew(name, first):
     c = af.compile(f)
     for x, m in [points()[first], *points()]:
         expected = f(x.copy(), m.copy("K"))
-        for a, b in zip(af.pytree.leaves(expected), af.pytree.leaves(c(x, m)), strict=True):
+        for a, b in zip(af.pytree.tree_leaves(expected), af.pytree.tree_leaves(c(x, m)), strict=True):
             np.testing.assert_array_equal(b, np.asarray(a), strict=True)
 
 

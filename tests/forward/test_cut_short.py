@@ -323,7 +323,7 @@ def test_the_time_of_the_latest_write_never_goes_back():
     y[0] = 5.0
     another = versions.Note(np.zeros(3), "elsewhere.py:1")
     another.stamp(early)  # taken before the write, made after it
-    another.done(early)
+    another.was_written(early)
     with pytest.raises(StaleValueError, match="overwritten"):
         z.sum().backward()
 

@@ -407,7 +407,7 @@ def test_dask(x):
     np.testing.assert_array_equal((x * np.asarray(lazy)).value, x.value * B)
     with pytest.raises(DataError, match=r"^array\.view\(cls\) of a dask\.array\.core\.Array "):
         af.backends.register(da.Array, from_numpy=da.from_array, to_numpy=np.asarray)
-    assert da.Array not in af.backends.FAMILIES
+    assert da.Array not in af.backends.NODE_TYPES
 
 
 def test_pandas(x):

@@ -24,7 +24,7 @@ import autoflow as af
 from autoflow.pictures import draw, graph, notebook
 from autoflow.pictures.model.steps import steps_of
 from autoflow.pictures.pages import exports, still
-from autoflow.pictures.pages.html import LONG, PLAIN, attribute, fragment, packed, page, script, style
+from autoflow.pictures.pages.html import LONG, PLAIN, attribute, fragment, pack_file, page, script, style
 from autoflow.pictures.render import png
 
 PNG = b"\x89PNG\r\n"
@@ -187,7 +187,7 @@ def test_without_gradients_there_is_a_picture_and_a_tree():
 def test_the_script_is_short_and_strict():
     assert script().startswith('(() => {"use strict";')
     assert script().endswith("})();")
-    assert len(script()) + len(packed("fragment.css")) < 20_000
+    assert len(script()) + len(pack_file("fragment.css")) < 20_000
     assert len(fragment(steppable())) < 100_000
 
 

@@ -12,7 +12,7 @@ from gallery import make
 
 import autoflow as af
 from autoflow.pictures.layout.layers import Box, Line, Plan
-from autoflow.pictures.layout.rows import wrapped
+from autoflow.pictures.layout.rows import wrap_rows
 from autoflow.pictures.layout.scoring import PAGE, cost, crossings
 
 
@@ -151,7 +151,7 @@ def strip(count, leaves=()):
 
 
 def test_rows_share_what_they_have():
-    plan = wrapped(*strip(10))
+    plan = wrap_rows(*strip(10))
     tops = sorted({y for _, y in plan.corners})
     assert [sum([y == top for _, y in plan.corners]) for top in tops] == [6, 4]
     assert plan.along < 1640
@@ -160,7 +160,7 @@ def test_rows_share_what_they_have():
 
 def test_a_leaf_beside_a_cut_goes_with_its_use():
     leaves = range(1, 10)
-    plan = wrapped(*strip(10, leaves))
+    plan = wrap_rows(*strip(10, leaves))
     for k, leaf in zip(leaves, range(10, 19), strict=True):
         (x, y), (a, b) = plan.corners[leaf], plan.corners[k]
         assert 0 <= a - x - LEAF.along <= 104
@@ -244,10 +244,10 @@ def test_an_opened_sequence_shows_its_parts_as_cards_beside_each_other():
     (box,) = [v.fold.box for v in g.drawn.nodes if v.fold]
     closed = {v.fold.box for v in g.open("step").drawn.nodes if v.fold}
     assert not closed  # who asks by name gets everything
-    from autoflow.pictures.folding.merging import merged
-    from autoflow.pictures.folding.views import folded
+    from autoflow.pictures.folding.merging import merge_chains
+    from autoflow.pictures.folding.views import fold_boxes
 
-    opened = replace(g, look=replace(g.look, closed=tuple(folded(merged(g))[1] - {box})))
+    opened = replace(g, look=replace(g.look, closed=tuple(fold_boxes(merge_chains(g))[1] - {box})))
     parts = [v for v in opened.drawn.nodes if v.fold]
     assert [v.title for v in parts] == [f"step {k}" for k in range(2, 12)]
     cards = eyes.cards(eyes.root_of(opened))

@@ -369,9 +369,9 @@ def test_derivatives_are_computed_in_the_precision_of_the_operand(f: Any, shape:
     z = f(x)
     assert z.dtype == dtype
     record = z.grad_fn
-    for pull, parent in zip(record.rule.pulls, record.parents, strict=True):
+    for vjp, parent in zip(record.rule.vjps, record.parents, strict=True):
         if parent is not None:
-            assert pull(np.ones(shape, dtype)[()], record.saved).dtype == dtype
+            assert vjp(np.ones(shape, dtype)[()], record.saved).dtype == dtype
     af.backward(z, create_graph=True)
     assert x.grad.dtype == dtype
 

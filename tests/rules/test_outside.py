@@ -13,14 +13,24 @@ from autoflow.errors import LostGradientError, NoRuleError
 from autoflow.forward.dispatch import METHODS
 from autoflow.nodes.nodes import NodeRole, value_of
 from autoflow.rules import outside
-from autoflow.rules.outside import FRESH, MAKERS, OUT_OF_SCOPE, PLAIN, REFUSED, UNSEEN, WRITERS, advice, public_name
+from autoflow.rules.outside import (
+    ALLOCATORS,
+    BYPASS_DISPATCH,
+    CONSTRUCTORS,
+    OUT_OF_SCOPE,
+    PLAIN,
+    REFUSED,
+    WRITERS,
+    advice,
+    public_name,
+)
 from autoflow.rules.table import COMPOSED, RULES
 from autoflow.rules.versions import since
 
 WALKED = [np, np.linalg, np.fft, np.emath, np.lib.stride_tricks, np.lib.array_utils]
 LISTS = {
-    "a row": RULES, "composed": COMPOSED, "FRESH": FRESH, "WRITERS": WRITERS, "PLAIN": PLAIN, "REFUSED": REFUSED,
-    "UNSEEN": UNSEEN,
+    "a row": RULES, "composed": COMPOSED, "FRESH": ALLOCATORS, "WRITERS": WRITERS, "PLAIN": PLAIN, "REFUSED": REFUSED,
+    "UNSEEN": BYPASS_DISPATCH,
 }  # fmt: skip
 
 
@@ -69,7 +79,7 @@ def test_every_callable_is_in_exactly_one_list(space):
 @walk
 def test_unseen_are_those_that_numpy_does_not_ask_about(space):
     for name, function in callables(space).items():
-        assert (function in UNSEEN) == (not asks(function)), name
+        assert (function in BYPASS_DISPATCH) == (not asks(function)), name
 
 
 def test_a_new_function_is_noticed(monkeypatch):
@@ -289,7 +299,7 @@ def test_places_of_out(function):
 # -- arrays to be filled, and functions that write --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("function", ordered(FRESH), ids=public_name)
+@pytest.mark.parametrize("function", ordered(ALLOCATORS), ids=public_name)
 @pytest.mark.parametrize("options", [{}, {"dtype": np.float32}, {"shape": (2, 2)}], ids=str)
 def test_fresh_arrays_remember_what_is_written_into_them(function, options):
     x = af.Variable([1.0, 2.0, 3.0])
@@ -388,7 +398,7 @@ LIKE = {
 
 @pytest.mark.parametrize("name", LIKE)
 def test_like_is_refused_with_advice(name):
-    assert getattr(np, name) in MAKERS
+    assert getattr(np, name) in CONSTRUCTORS
     x = af.Variable(
         [1.0]
     )  # with a name: np.frombuffer(..., like=) of NumPy 2.3 to 2.5 crashes with any subclass without
@@ -479,7 +489,7 @@ def test_the_advice_gives_what_numpy_gives(numpys, instead, names):
 
 
 def test_there_is_advice_for_everything():
-    for function in [*RULES, *COMPOSED, *PLAIN, *UNSEEN, *WRITERS, *REFUSED, len]:
+    for function in [*RULES, *COMPOSED, *PLAIN, *BYPASS_DISPATCH, *WRITERS, *REFUSED, len]:
         assert advice(function).endswith(". For the numbers alone use x.value")
 
 

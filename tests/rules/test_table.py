@@ -69,7 +69,7 @@ def test_row_is_complete(row: Rule) -> None:
 @pytest.mark.thorough
 @pytest.mark.parametrize("row", rows(), ids=lambda row: row.name)
 def test_derivatives_name_only_what_exists(row: Rule) -> None:
-    """g, arguments, z, and their shape or dtype; ``k`` for a sequence. (pulls.place_of would have raised KeyError.)"""
+    """g, arguments, z, and their shape or dtype; ``k`` for a sequence. (vjps.place_of would have raised KeyError.)"""
     for derivative in row.derivatives.values():
         first, *words = inspect.signature(derivative).parameters
         assert first == "g"
@@ -213,19 +213,19 @@ def test_examples_are_written_briefly() -> None:
 def test_keeps_what_the_live_derivatives_read(function: Any, live: tuple[bool, ...], kept: str) -> None:
     row = RULES[function]
     places = [len(row.names) if letter == "z" else row.names.index(letter) for letter in kept]
-    assert row.keeps(live) == frozenset(places)
+    assert row.must_save(live) == frozenset(places)
 
 
 def test_options_that_derivatives_read_are_among_them(scratch: None) -> None:
-    assert write().keeps((True, False)) == {1, 2}  # y and scale
-    assert RULES[affine].keeps((False, False)) == frozenset()
+    assert write().must_save((True, False)) == {1, 2}  # y and scale
+    assert RULES[affine].must_save((False, False)) == frozenset()
 
 
 def test_shapes_keep_nothing() -> None:
     """A sum must know how long its argument was, and not its numbers."""
     row = RULES[np.sum]
-    assert 0 not in row.keeps((True,))
-    assert len(row.names) not in row.keeps((True,))
+    assert 0 not in row.must_save((True,))
+    assert len(row.names) not in row.must_save((True,))
 
 
 # -- sequences -------------------------------------------------------------------------------------------------------
@@ -253,11 +253,11 @@ def test_of_arity_makes_one_row_per_length(scratch: None) -> None:
     arrays = np.ones((2, 3)), np.zeros((1, 3))
     assert two.compute(*arrays, 0).shape == (3, 3)
     # all values, for xs, and the axis
-    assert two.keeps((True, False)) == {0, 1, 2}
+    assert two.must_save((True, False)) == {0, 1, 2}
     g = np.arange(9.0).reshape(3, 3)
-    pull = two.pulls[1]
-    assert pull is not None
-    assert np.array_equal(pull(g, (*arrays, 0, g)), g[2:])
+    vjp = two.vjps[1]
+    assert vjp is not None
+    assert np.array_equal(vjp(g, (*arrays, 0, g)), g[2:])
 
 
 def test_names_of_all_lengths_are_counted_together(scratch: None) -> None:
@@ -282,21 +282,21 @@ def test_every_array_of_a_sequence_gets_its_gradient(scratch: None) -> None:
 
 def test_complex_pulls_conjugate_around_holomorphic_rows() -> None:
     row, g, x, y = RULES[np.multiply], 1 + 2j, np.array(3 + 4j), np.array(1 - 1j)
-    (pull, _), saved = row.complex_pulls(), (x, y, x * y)
-    assert pull is not None
+    (vjp, _), saved = row.complex_vjps(), (x, y, x * y)
+    assert vjp is not None
     assert row.holomorphic
-    assert pull(np.array(g), saved) == g * np.conj(y)
-    assert row.complex_pulls() is row.complex_pulls(), "made once"
+    assert vjp(np.array(g), saved) == g * np.conj(y)
+    assert row.complex_vjps() is row.complex_vjps(), "made once"
 
 
 def test_complex_pulls_of_other_rows_are_their_own(scratch: None) -> None:
     row = write(holomorphic=False)
-    assert row.complex_pulls() is row.pulls
+    assert row.complex_vjps() is row.vjps
 
 
 def test_complex_pulls_keep_absent_derivatives_absent(scratch: None) -> None:
     row = rule(affine, "x y | scale=1.0 shift=0.0", "a", "$x", x=lambda g, y, scale: g * y * scale)
-    assert [pull is None for pull in row.complex_pulls()] == [False, True]
+    assert [vjp is None for vjp in row.complex_vjps()] == [False, True]
     assert row.reads[1] is None
 
 
@@ -319,13 +319,13 @@ def test_broadcasting_is_undone_for_every_number_of_values(scratch: None, n: int
         3: lambda g, x, y, z_shape: g * y + 0 * x,
     }
     row = write(elementwise=True, x=full[n])
-    pull, pull_0d = row.pulls[0], row.pulls_0d[0]
-    assert pull is not None
-    assert pull_0d is not None
+    vjp, vjp_0d = row.vjps[0], row.scalar_vjps[0]
+    assert vjp is not None
+    assert vjp_0d is not None
     x, y, g = np.ones((2, 1)), np.full(3, 2.0), np.ones((2, 3))
-    assert np.array_equal(pull(g, (x, y, 1.0, 0.0, x * y)), np.full((2, 1), 6.0 if n else 3.0))
+    assert np.array_equal(vjp(g, (x, y, 1.0, 0.0, x * y)), np.full((2, 1), 6.0 if n else 3.0))
     one, two = np.array(1.0), np.array(2.0)
-    sent = pull_0d(np.float64(1.0), (one, two, 1.0, 0.0, two))
+    sent = vjp_0d(np.float64(1.0), (one, two, 1.0, 0.0, two))
     assert sent == (2.0 if n else 1.0)
     assert type(sent) is np.float64, "numbers stay numbers: they are ten times faster"
 

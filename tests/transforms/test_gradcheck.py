@@ -114,7 +114,7 @@ def test_only_wrong_entries_are_marked():
     f, inputs = WRONG["wrong on one entry"]
     report = check(f, *inputs)
     assert [(row.input, row.entry) for row in report.rows if not row.right] == [("input 0", (2,))]
-    assert report.shown()[0].entry == (2,)
+    assert report.ordered_rows()[0].entry == (2,)
 
 
 def test_a_second_derivative_that_is_wrong():

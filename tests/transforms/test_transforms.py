@@ -314,8 +314,8 @@ def test_hooks():
 def test_border():
     x, w = af.Variable(1.0), af.Variable(2.0)
     z = (x * w) * np.exp(w)
-    assert evaluation.border((w * 2.0).grad_fn, {x}, x.number) is None
-    stop = evaluation.border(z.grad_fn, {x}, x.number)
+    assert evaluation.stop_set((w * 2.0).grad_fn, {x}, x.number) is None
+    stop = evaluation.stop_set(z.grad_fn, {x}, x.number)
     assert stop == {x, w, z.operands[1].grad_fn}
 
 
@@ -478,14 +478,14 @@ def test_forward_is_reverse_for_every_row(row):
 
         args = [xs[k] for k in places]
         try:
-            real = all(np.asarray(z).dtype.kind != "c" for z in evaluation.pytree.leaves(f(*args)))
+            real = all(np.asarray(z).dtype.kind != "c" for z in evaluation.pytree.tree_leaves(f(*args)))
         except np.linalg.LinAlgError:  # the row is tested on matrices that are made of its inputs
             continue
         if args and real:
             modes = [
                 jacobian(f, tuple(range(len(args))), mode=mode, allow_unused=True) for mode in ("reverse", "forward")
             ]
-            for a, b in zip(*[evaluation.pytree.leaves(j(*args)) for j in modes], strict=True):
+            for a, b in zip(*[evaluation.pytree.tree_leaves(j(*args)) for j in modes], strict=True):
                 np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-10)
 
 

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from ..program import Program, made
+from ..program import Program, new_value
 from ..values import PRODUCT, REDUCE, STACK, UFUNC, VIEW, Value
 
 FEW = 4  # fewer terms are left alone
@@ -53,18 +53,18 @@ class Joiner:
             for x in v.args:
                 self.uses[x] = self.uses.get(x, 0) + 1
 
-    def stacked(self, values: Iterable[Value], number: float) -> Value:
+    def stack(self, values: Iterable[Value], number: float) -> Value:
         """The values, one below the other, as a matrix: (T, n, m) seen as (T n, m)."""
         values = tuple(values)
         (first, *_), shape = values, (len(values), *values[0].shape)
         matrix = (shape[0] * shape[1], *shape[2:])
         base = first.args[0] if first.kind == VIEW else first
         if base.layout is None and values == tuple(rows_of(base, values)):  # all of an array: it is its own stack
-            return made(VIEW, lambda a: a.reshape(matrix), (base,), ("reshape", matrix), matrix, number)
+            return new_value(VIEW, lambda a: a.reshape(matrix), (base,), ("reshape", matrix), matrix, number)
         if values not in self.stacks:
-            self.stacks[values] = made(STACK, None, values, None, shape, number)
+            self.stacks[values] = new_value(STACK, None, values, None, shape, number)
         whole = self.stacks[values]
-        return made(VIEW, lambda a: a.reshape(matrix), (whole,), ("reshape", matrix), matrix, number)
+        return new_value(VIEW, lambda a: a.reshape(matrix), (whole,), ("reshape", matrix), matrix, number)
 
     def shared_factors(self) -> None:
         """Xₜ W of views of arguments, with one W: one product, of which each is a part."""
@@ -77,11 +77,13 @@ class Joiner:
             if len(lefts) < FEW or not is_given(w):
                 continue
             number = group[0].number
-            x = self.stacked(lefts, number)
-            whole = made(PRODUCT, np.matmul, (x, w), (), (len(lefts) * n, w.shape[1]), number)
+            x = self.stack(lefts, number)
+            whole = new_value(PRODUCT, np.matmul, (x, w), (), (len(lefts) * n, w.shape[1]), number)
             for k, v in enumerate(group):
                 part = slice(k * n, (k + 1) * n)
-                self.new[v] = made(VIEW, lambda a, part=part: a[part], (whole,), ("index", repr(part)), v.shape, number)
+                self.new[v] = new_value(
+                    VIEW, lambda a, part=part: a[part], (whole,), ("index", repr(part)), v.shape, number
+                )
 
     def sums(self) -> None:
         """Σ Aₜᵀ Bₜ and Σ sum(Bₜ, 0)."""
@@ -116,7 +118,7 @@ class Joiner:
             return
         total = joined[0]
         for x in joined[1:]:
-            total = made(UFUNC, np.add, (total, x), (), root.shape, root.number)
+            total = new_value(UFUNC, np.add, (total, x), (), root.shape, root.number)
         self.new[root] = total
 
     def kind_of_term(self, x: Value) -> Any:
@@ -131,15 +133,15 @@ class Joiner:
 
     def joined_products(self, root: Value, group: list[Value]) -> Value:
         """Σ Aₜᵀ Bₜ = Aᵀ B."""
-        a = self.stacked([x.args[0].args[0] for x in group], root.number)
-        b = self.stacked([x.args[1] for x in group], root.number)
-        turned = made(VIEW, lambda x: x.T, (a,), ("transpose", (1, 0)), a.shape[::-1], root.number)
-        return made(PRODUCT, np.matmul, (turned, b), (), root.shape, root.number)
+        a = self.stack([x.args[0].args[0] for x in group], root.number)
+        b = self.stack([x.args[1] for x in group], root.number)
+        turned = new_value(VIEW, lambda x: x.T, (a,), ("transpose", (1, 0)), a.shape[::-1], root.number)
+        return new_value(PRODUCT, np.matmul, (turned, b), (), root.shape, root.number)
 
     def joined_sums(self, root: Value, group: list[Value]) -> Value:
         """Σ sum(Bₜ, 0) = sum(B, 0)."""
-        b = self.stacked([x.args[0] for x in group], root.number)
-        return made(REDUCE, np.add, (b,), (0, False), root.shape, root.number)
+        b = self.stack([x.args[0] for x in group], root.number)
+        return new_value(REDUCE, np.add, (b,), (0, False), root.shape, root.number)
 
     def rows_at_once(self, whole: Value, values: tuple[Value, ...]) -> None:
         """Elementwise calls on most of ``values``, the rows of ``whole``, with the same other operands: one call."""
@@ -155,7 +157,7 @@ class Joiner:
             if len(found) < max(FEW, len(values) / 2) or waits_for(values, set(found.values())):
                 continue
             args = tuple([whole if x is None else x for x in others])
-            result = made(UFUNC, function, args, (), whole.shape, min([v.number for v in found.values()]))
+            result = new_value(UFUNC, function, args, (), whole.shape, min([v.number for v in found.values()]))
             result.dtype = whole.dtype
             rows_of_result = {k: row(result, k, v.shape) for k, v in found.items()}
             self.new.update({v: rows_of_result[k] for k, v in found.items()})
@@ -164,7 +166,7 @@ class Joiner:
 
 def row(whole: Value, k: int, shape: tuple[int, ...]) -> Value:
     """The k-th row of a stack."""
-    return made(VIEW, lambda a: a[k], (whole,), ("index", repr(k)), shape, whole.number)
+    return new_value(VIEW, lambda a: a[k], (whole,), ("index", repr(k)), shape, whole.number)
 
 
 def is_sum(v: Value) -> bool:

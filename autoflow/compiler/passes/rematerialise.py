@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 
-from ..program import Program, made
+from ..program import Program, new_value
 from ..values import UFUNC, Value
 
 PAUSE = 0.1  # of the length of the program
@@ -41,7 +41,9 @@ def recompute(program: Program) -> None:
         if v not in again:
             return v
         if v not in copies:
-            copies[v] = made(UFUNC, v.function, tuple([copy(x, before) for x in v.args]), v.options, v.shape, before)
+            copies[v] = new_value(
+                UFUNC, v.function, tuple([copy(x, before) for x in v.args]), v.options, v.shape, before
+            )
             copies[v].dtype, copies[v].layout = v.dtype, v.layout
         return copies[v]
 

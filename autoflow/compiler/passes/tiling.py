@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from ..program import Program, made
+from ..program import Program, new_value
 from ..run.tiles import Phase
 from ..values import CALL, ITEM, PRODUCT, REDUCE, UFUNC, VIEW, Value
 
@@ -44,7 +44,7 @@ FLOPS = 100  # multiplications per element from which products decide, and they 
 COMBINED = {np.add, np.maximum, np.minimum, np.multiply}
 
 
-def blocked(program: Program) -> bool:
+def tile_program(program: Program) -> bool:
     """Replace what can be done block by block by calls of :class:`Phase`. Did that change anything?"""
     order = program.order()
     rows = leading_axis(order)
@@ -146,10 +146,10 @@ class Phases:
                 continue
             self.chosen |= inside
             phase = Phase(self.n, members, results, self.need, self.parts)
-            call = made(CALL, phase, tuple(phase.sources), None, (), members[-1].number)
+            call = new_value(CALL, phase, tuple(phase.sources), None, (), members[-1].number)
             call.dtype = None
             for k, v in enumerate(results):
-                item = made(ITEM, None, (call,), k, v.shape, v.number)
+                item = new_value(ITEM, None, (call,), k, v.shape, v.number)
                 item.dtype, item.fresh = v.dtype, True
                 new[v] = item
         return new

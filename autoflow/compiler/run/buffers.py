@@ -21,9 +21,21 @@ from typing import Any
 
 import numpy as np
 
-from ..program import Program, ordered
+from ..program import Program, sort_values
 from ..values import CALL, CAPTURED, CONSTANT, INPUT, ITEM, REDUCE, STACK, UFUNC, VIEW, Value
-from .calls import Fixed, Step, call_of, checked, copied, fitting_number, into, nothing, taking, view_of, writes
+from .calls import (
+    Fixed,
+    Step,
+    call_of,
+    checked_call,
+    copying_call,
+    fitting_number,
+    into,
+    take_nothing,
+    take_places,
+    view_of,
+    writes,
+)
 from .reports import Watched, callers_state
 
 Array = Any
@@ -43,7 +55,7 @@ class Plan(Watched):
         """``targets``: values that are written into arrays which are arguments (of a block: into its rows)."""
         super().__init__()
         self.program, self.targets = program, targets or {}
-        order = ordered([*program.outputs, *program.checks, *self.targets])
+        order = sort_values([*program.outputs, *program.checks, *self.targets])
         self.steps: list[Step] = []
         self.buffers: list[Array] = []
         self.place: dict[Value, Array] = {}  # values that are the same array object in every call
@@ -74,12 +86,12 @@ class Plan(Watched):
                 source = source.args[0]
             if (writes(source) or source.fresh) and source not in fresh and source not in self.targets:
                 fresh.add(source)
-                how.append(None if v.shape or self.reduced(v) else np.asarray)
+                how.append(None if v.shape or self.is_scalar_reduction(v) else np.asarray)
             else:
                 how.append(np.array)
         return fresh, how
 
-    def reduced(self, v: Value) -> bool:
+    def is_scalar_reduction(self, v: Value) -> bool:
         """Is it a reduction to a number that nothing else reads, such as a loss? Then NumPy makes an array of it."""
         return v.kind == REDUCE and v not in self.read
 
@@ -142,13 +154,13 @@ class Plan(Watched):
             dying = [x for x in dict.fromkeys(v.args) for o in self.owners[x] if last.get(o) == k]
             out = None if v in self.fresh else self.rows[v] if v in self.rows else self.buffer(v, dying)
             function, args = call_of(v, out)
-            if v in self.fresh and self.reduced(v):
+            if v in self.fresh and self.is_scalar_reduction(v):
                 function, args = partial(v.function.reduce, out=..., keepdims=v.options[1]), [*v.args, v.options[0]]
             self.steps.append(Step(v, function, [a if isinstance(a, Value) else Fixed(a) for a in args], out))
             if out is not None:
                 self.place[v] = out
         else:
-            function = itemgetter(v.options) if v.kind == ITEM else view_of(v) if v.kind == VIEW else checked(v)
+            function = itemgetter(v.options) if v.kind == ITEM else view_of(v) if v.kind == VIEW else checked_call(v)
             self.steps.append(Step(v, function, list(v.args), None))
         for x in v.args:
             for owner in self.owners[x]:
@@ -164,7 +176,7 @@ class Plan(Watched):
             self.steps.append(Step(v, function, [a if isinstance(a, Value) else Fixed(a) for a in args], target))
         else:
             function = view_of(v) if v.kind == VIEW else v.function
-            self.steps.append(Step(v, partial(copied, function), [*v.args, target], target))
+            self.steps.append(Step(v, partial(copying_call, function), [*v.args, target], target))
 
     def buffer(self, v: Value, dying: list[Value]) -> Array:
         """An array to write ``v`` into: that of an operand, one that is free, or a new one."""
@@ -182,7 +194,7 @@ class Plan(Watched):
             block = np.empty(need, np.uint8)
             self.buffers.append(block)
         self.home[v] = block
-        return shaped(block[: v.nbytes].view(v.dtype), v.shape, v.layout)
+        return shape_buffer(block[: v.nbytes].view(v.dtype), v.shape, v.layout)
 
     # -- bound calls
 
@@ -223,15 +235,15 @@ class Plan(Watched):
                 if s.out is not None:
                     bound.append(call)
                     continue
-                self.segments.append((bound, call, nothing, where[s.value]))
+                self.segments.append((bound, call, take_nothing, where[s.value]))
             else:
-                take = taking([place_of(a, s.value) for a in s.args])
+                take = take_places([place_of(a, s.value) for a in s.args])
                 self.segments.append((bound, s.function, take, -1 if s.out is not None else where[s.value]))
             bound = []
         self.tail = bound
         self.places = places
         found = [where.get(v, -1) if v not in self.place else place_of(v, v) for v in self.program.outputs]
-        self.collect = taking(found) if found else nothing
+        self.collect = take_places(found) if found else take_nothing
         self.present = [(k, how) for k, how in enumerate(self.presented) if how is not None]
 
     def calls(self) -> None:
@@ -272,7 +284,7 @@ def owners_of(order: list[Value]) -> dict[Value, tuple[Value, ...]]:
     return owners
 
 
-def shaped(flat: Array, shape: tuple[int, ...], layout: tuple[int, ...] | None) -> Array:
+def shape_buffer(flat: Array, shape: tuple[int, ...], layout: tuple[int, ...] | None) -> Array:
     """A flat buffer as an array whose axes lie in memory in the order ``layout``."""
     if layout is None:
         return flat.reshape(shape)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import CompileError
-from ..values import CALL, PRODUCT, REDUCE, UFUNC, Value, described
+from ..values import CALL, PRODUCT, REDUCE, UFUNC, Value, describe_value
 
 Array = Any
 
@@ -39,17 +39,17 @@ def into(function: Any, x: Any, y: Any, out: Array) -> None:
     function(x, y, out=out)
 
 
-def copied(function: Any, *args: Any) -> None:
+def copying_call(function: Any, *args: Any) -> None:
     """The result of a function that cannot write into an array, copied into the last argument."""
     np.copyto(args[-1], function(*args[:-1]))
 
 
-def nothing(places: list[Any]) -> tuple[()]:
+def take_nothing(places: list[Any]) -> tuple[()]:
     """No arguments."""
     return ()
 
 
-def taking(where: list[int]) -> Callable[[list[Any]], tuple[Any, ...]]:
+def take_places(where: list[int]) -> Callable[[list[Any]], tuple[Any, ...]]:
     """The function that takes these places out of a list, as a tuple."""
     if len(where) == 1:
         k = where[0]
@@ -86,7 +86,7 @@ def view_of(v: Value) -> Callable[..., Any]:
     return v.function  # type: ignore[no-any-return]
 
 
-def checked(v: Value) -> Callable[..., Any]:
+def checked_call(v: Value) -> Callable[..., Any]:
     """A call whose result must have the shape and dtype that it had: other calls rely on it."""
     function, shape, dtype, name, parts = v.function, v.shape, v.dtype, v.name, v.parts
     if parts is not None:
@@ -108,7 +108,7 @@ def checked_parts(function: Callable[..., Any], parts: list[Any], name: str) -> 
 
     def call(*arrays: Array) -> Any:
         results = function(*arrays)
-        found = [described(z) for z in results]
+        found = [describe_value(z) for z in results]
         if found != parts:
             new, old = next((pair for pair in zip(found, parts, strict=False) if pair[0] != pair[1]), (found, parts))
             raise another_shape(name, new, old) if new is not found else another_number(name, found, parts)

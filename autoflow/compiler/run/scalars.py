@@ -22,7 +22,7 @@ import numpy as np
 
 from ..program import Program
 from ..values import CALL, CAPTURED, CONSTANT, INPUT, UFUNC, Value
-from .calls import checked, nothing, taking
+from .calls import checked_call, take_nothing, take_places
 from .reports import Watched, callers_state
 
 Array = Any
@@ -107,7 +107,7 @@ class Slots(Watched):
         self.outputs = [where[v] for v in program.outputs]
         self.exactly = False
         seen = [where[v] for v in not_passed_on(order, program.outputs)]
-        self.last = taking(seen) if seen else nothing
+        self.last = take_places(seen) if seen else take_nothing
         self.steps = [(on_numbers(v), *places_of([where[x] for x in v.args]), where[v]) for v in order if v.args]
         self.exact = [(on_scalars(v), [where[x] for x in v.args], where[v]) for v in order if v.args]
 
@@ -171,7 +171,7 @@ def places_of(places: list[int]) -> tuple[Any, int]:
 def on_scalars(v: Value) -> Callable[..., Any]:
     """The function of a value, from NumPy's numbers to one of them."""
     if v.kind == CALL:
-        function = checked(v)
+        function = checked_call(v)
         return lambda *x: function(*[np.asarray(number) for number in x])[()]
     return v.function  # type: ignore[no-any-return]
 
@@ -218,11 +218,11 @@ class Levels(Watched):
             group.sort(key=lambda v: [where[x] for x in v.args])  # so that operands often lie side by side
             start, end = end, end + len(group)
             where.update(zip(group, range(start, end), strict=True))
-            operands = [self.gathered([where[v.args[k]] for v in group]) for k in range(len(group[0].args))]
+            operands = [self.gather_values([where[v.args[k]] for v in group]) for k in range(len(group[0].args))]
             self.steps.append((group[0].function, (*operands, self.vector[start:end])))
         self.outputs = [where[v] for v in program.outputs]
 
-    def gathered(self, places: list[int]) -> Array:
+    def gather_values(self, places: list[int]) -> Array:
         """The values at these places as one vector: a view where they lie side by side or are all the same."""
         first, n = places[0], len(places)
         if places == [first] * n:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..program import Program, made
+from ..program import Program, new_value
 from ..values import CONSTANT, INPUT, PRODUCT, VIEW, Value
 from .blas import one_thread, single_threaded
 from .buffers import Plan
@@ -77,7 +77,7 @@ class Phase:
                 finally:
                     for other in others:
                         other.result()
-        summed = {v: combined(v, [part[k] for part in parts]) for k, v in enumerate(self.parts)}
+        summed = {v: combine_parts(v, [part[k] for part in parts]) for k, v in enumerate(self.parts)}
         return [summed[v] if v in summed else full[v] for v in self.results]
 
     def work(self, blocks: range, arrays: tuple[Array, ...], full: dict[Value, Array], parts: list[Any]) -> None:
@@ -116,14 +116,15 @@ class Phase:
             options, function = v.options, v.function
             if v.kind == VIEW:
                 options = (v.options[0], shape)
-                function = reshaping(shape) if v.options[0] == "reshape" else broadcasting(shape)
+                function = reshaper(shape) if v.options[0] == "reshape" else broadcaster(shape)
             if v.kind == PRODUCT and part:
                 x, y = (inner(x, True) for x in sliced)
-                turned = made(VIEW, lambda a: a.T, (x,), ("transpose", (1, 0)), x.shape[::-1], v.number - 0.5)  # before
+                before = v.number - 0.5
+                turned = new_value(VIEW, lambda a: a.T, (x,), ("transpose", (1, 0)), x.shape[::-1], before)
                 args: tuple[Value, ...] = (turned, y)
             else:
                 args = tuple([inner(x, x in sliced) for x in v.args])
-            value = new[v] = made(v.kind, function, args, options, shape, v.number)
+            value = new[v] = new_value(v.kind, function, args, options, shape, v.number)
             value.dtype = v.dtype
         for k, v in enumerate(self.whole):
             targets[new[v]] = inputs[len(self.sources) + k]
@@ -138,17 +139,17 @@ class Phase:
         return v
 
 
-def reshaping(shape: tuple[int, ...]) -> Any:
+def reshaper(shape: tuple[int, ...]) -> Any:
     """The function that reshapes to ``shape``."""
     return lambda a: a.reshape(shape)
 
 
-def broadcasting(shape: tuple[int, ...]) -> Any:
+def broadcaster(shape: tuple[int, ...]) -> Any:
     """The function that broadcasts to ``shape``."""
     return lambda a: np.broadcast_to(a, shape)
 
 
-def combined(v: Value, parts: list[Array]) -> Array:
+def combine_parts(v: Value, parts: list[Array]) -> Array:
     """The parts of all blocks as one result, in the order of the blocks."""
     function = np.add if v.kind == PRODUCT else v.function
     total = parts[0]

@@ -155,7 +155,7 @@ def from_module(frame: Any, modules: frozenset[str]) -> bool:
 
 
 @contextmanager
-def spying() -> Iterator[Spy]:
+def note_fresh_results() -> Iterator[Spy]:
     """Note what is fresh in every call, as long as the block runs, in this thread."""
     spy, before = Spy(), sys.getprofile()
     if before is not None and not callable(before):

@@ -137,8 +137,9 @@ class Surroundings:
         for container, key, child, _ in self.edges:
             if follow(container, key) is not child:
                 raise CompileError(
-                    f"the compiled function changes {named(container, key)}, which it found outside: that would happen "
-                    f"in the first call only. Make it an argument and a result, or say af.compile(f, fallback=True)."
+                    f"the compiled function changes {item_name(container, key)}, which it found outside: that would "
+                    f"happen in the first call only. Make it an argument and a result, or say "
+                    f"af.compile(f, fallback=True)."
                 )
         for container, elements in self.collections:
             if not has_elements(container, elements):
@@ -150,7 +151,7 @@ class Surroundings:
         for _, array, read, mark in self.contents.values():
             if read() != mark:
                 raise CompileError(
-                    f"the compiled function writes into {described(array)} from outside: that would happen in the "
+                    f"the compiled function writes into {describe_array(array)} from outside: that would happen in the "
                     f"first call only. Return the new array, or say af.compile(f, fallback=True)."
                 )
 
@@ -195,7 +196,7 @@ class Surroundings:
             else:
                 self.large.append((read, mark))
                 self.shapes += [(array, array.shape, array.dtype)] if isinstance(array, np.ndarray) else []
-        self.shadows = merged(self.shadows)
+        self.shadows = merge_shadows(self.shadows)
         self.edges, self.states, self.contents = [], [], {}
         self.has_more = bool(
             self.keywords or self.shadows or self.namespaces or self.collections or self.nodes or self.shapes
@@ -255,7 +256,7 @@ def is_scope(container: Any) -> bool:
     return isinstance(container, dict) and "__builtins__" in container
 
 
-def merged(shadows: list[tuple[Any, set[str]]]) -> list[tuple[Any, set[str]]]:
+def merge_shadows(shadows: list[tuple[Any, set[str]]]) -> list[tuple[Any, set[str]]]:
     """One set of names for each namespace."""
     found: dict[int, tuple[Any, set[str]]] = {}
     for namespace, names in shadows:
@@ -274,12 +275,12 @@ def read_by(program: Program) -> set[int]:
     return read
 
 
-def described(array: Any) -> str:
+def describe_array(array: Any) -> str:
     """For messages."""
     return f"an array of shape {array.shape}" if isinstance(array, np.ndarray) else f"a {type(array).__name__}"
 
 
-def named(container: Any, key: Any) -> str:
+def item_name(container: Any, key: Any) -> str:
     """For messages."""
     if isinstance(container, types.CellType):
         return "a variable of the function around it"

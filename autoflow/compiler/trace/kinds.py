@@ -49,7 +49,7 @@ def mean(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
     return np.divide(total, x.size // max(total.size, 1))
 
 
-def refused(what: str) -> CompileError:
+def refuse_number(what: str) -> CompileError:
     """Python wants a number that is not known yet."""
     return CompileError(
         f"{what} needs the value of an array, which a compiled function knows only while it runs (at {caller()}). "

@@ -20,15 +20,15 @@ from typing import Any
 import numpy as np
 
 from ... import pytree
-from ...backends.registry import FAMILIES, Family, families_changed
+from ...backends.registry import NODE_TYPES, NodeTypes, families_changed
 from ...errors import CompileError
 from ...modes import switched
 from ...nodes.nodes import NUMPY, NodeRole, value_of
 from ..matching import Place, check_result, has_dtype
 from ..program import Program
-from .fresh import spying
+from .fresh import note_fresh_results
 from .guards import Surroundings
-from .kinds import refused
+from .kinds import refuse_number
 from .stand_ins import noting_readers, only_stood_in
 from .tape import Tape
 from .traced import UNKNOWN, Traced
@@ -62,7 +62,7 @@ def record(
     """
     tape = Tape()
     program = tape.program
-    surroundings = Surroundings(f, [x for x in pytree.leaves([args, options]) if not is_input(x)])
+    surroundings = Surroundings(f, [x for x in pytree.tree_leaves([args, options]) if not is_input(x)])
 
     entered: dict[int, Any] = {}  # an array that is passed twice is one object
 
@@ -70,13 +70,18 @@ def record(
         if not is_input(x):
             return x
         value = program.input(value_of(x))
-        return entered.setdefault(id(x), tape.traced(value))
+        return entered.setdefault(id(x), tape.new_traced(value))
 
     try:
-        with arrays_registered(tape), switched(around=guarding(tape)), noting_readers() as readers, spying() as spy:
-            result = f(*pytree.mapped(entering, args), **pytree.mapped(entering, options))
+        with (
+            arrays_registered(tape),
+            switched(around=wrap_backward(tape)),
+            noting_readers() as readers,
+            note_fresh_results() as spy,
+        ):
+            result = f(*pytree.tree_map(entering, args), **pytree.tree_map(entering, options))
         check_result(result, [args, options])
-        tree = pytree.mapped(lambda x: leaving(tape, x), result)
+        tree = pytree.tree_map(lambda x: add_output(tape, x), result)
         del result
     finally:
         tape.open = False
@@ -91,11 +96,11 @@ def record(
     return Recorded(program, tree, surroundings, identity, outside)
 
 
-def leaving(tape: Tape, x: Any) -> Any:
+def add_output(tape: Tape, x: Any) -> Any:
     """An array in the result becomes an output of the program."""
     x = value_of(x)
     if isinstance(x, str) and UNKNOWN in x:
-        raise refused("a text that is returned")
+        raise refuse_number("a text that is returned")
     if not has_dtype(x):
         return x
     plain = isinstance(x, np.generic) or (type(x) is np.ndarray and not x.dtype.hasobject)
@@ -108,24 +113,24 @@ def leaving(tape: Tape, x: Any) -> Any:
     return Place(len(tape.program.outputs) - 1)
 
 
-def guarding(tape: Tape) -> Callable[[Any], Any]:
+def wrap_backward(tape: Tape) -> Callable[[Any], Any]:
     """What is put around the steps of a backward pass: derivatives that look at numbers become one call each."""
 
     def around(step: Callable[[Any], Any]) -> Callable[[Any], Any]:
         def guarded_step(pair: Any) -> Any:
-            g, pulls, saved, kept = step(pair)
-            return g, [pull and guarded(pull) for pull in pulls], saved, kept
+            g, vjps, saved, kept = step(pair)
+            return g, [vjp and guarded(vjp) for vjp in vjps], saved, kept
 
         return guarded_step
 
-    def guarded(pull: Callable[..., Any]) -> Callable[..., Any]:
+    def guarded(vjp: Callable[..., Any]) -> Callable[..., Any]:
         def safely(g: Any, saved: Any) -> Any:
             if isinstance(g, NodeRole):  # a pass that is recorded by nodes as well
-                return pull(g, saved)
+                return vjp(g, saved)
             try:
-                return pull(g, saved)
+                return vjp(g, saved)
             except CompileError:
-                return tape.call(pull, (g, tuple(saved)), shares=True)
+                return tape.call(vjp, (g, tuple(saved)), shares=True)
 
         return safely
 
@@ -152,7 +157,7 @@ def check_nothing_stays(tape: Tape) -> None:
 
 LOCK = threading.Lock()
 OPEN: list[Tape] = []  # recordings that run
-MADE: list[Family] = []
+MADE: list[NodeTypes] = []
 
 
 @contextmanager
@@ -161,10 +166,10 @@ def arrays_registered(tape: Tape) -> Any:
     with LOCK:
         OPEN.append(tape)
         if MADE:
-            FAMILIES[Traced] = MADE[0]
+            NODE_TYPES[Traced] = MADE[0]
             families_changed()
         else:
-            MADE.append(Family(Traced, NUMPY.roles, NUMPY.slots))
+            MADE.append(NodeTypes(Traced, NUMPY.roles, NUMPY.slots))
             MADE[0].from_numpy, MADE[0].to_numpy = on_this_tape, numbers_of
             MADE[0].call = as_one_call  # type: ignore[method-assign]
     try:
@@ -173,7 +178,7 @@ def arrays_registered(tape: Tape) -> Any:
         with LOCK:
             OPEN.remove(tape)
             if not OPEN:
-                FAMILIES.pop(Traced, None)
+                NODE_TYPES.pop(Traced, None)
                 families_changed()
 
 
@@ -181,7 +186,7 @@ def on_this_tape(array: Array) -> Any:
     """A NumPy array as part of the program that this thread records."""
     here = threading.get_ident()
     tape = next(tape for tape in reversed(OPEN) if tape.thread == here)
-    return tape.traced(tape.value(array))
+    return tape.new_traced(tape.value(array))
 
 
 def as_one_call(function: Any, x: Any) -> Any:
@@ -191,4 +196,4 @@ def as_one_call(function: Any, x: Any) -> Any:
 
 def numbers_of(x: Any) -> Array:
     """What pictures and printing ask for."""
-    raise refused("printing or drawing")
+    raise refuse_number("printing or drawing")

@@ -40,15 +40,15 @@ def strip(x: Any, found: list[Any]) -> Any:
     return x
 
 
-def filled(x: Any, arrays: tuple[Array, ...]) -> Any:
+def fill_slots(x: Any, arrays: tuple[Array, ...]) -> Any:
     """The opposite: the arrays in place of the Slots."""
     if type(x) is Place:
         return arrays[x.k]
     if type(x) is dict:
-        return {key: filled(v, arrays) for key, v in x.items()}
+        return {key: fill_slots(v, arrays) for key, v in x.items()}
     if type(x) is slice:
-        return slice(filled(x.start, arrays), filled(x.stop, arrays), filled(x.step, arrays))
-    return type(x)([filled(v, arrays) for v in x]) if type(x) in (tuple, list) else x
+        return slice(fill_slots(x.start, arrays), fill_slots(x.stop, arrays), fill_slots(x.step, arrays))
+    return type(x)([fill_slots(v, arrays) for v in x]) if type(x) in (tuple, list) else x
 
 
 class Tape:
@@ -75,9 +75,9 @@ class Tape:
         x = np.asarray(x)
         if not x.ndim and x.dtype.kind == "O":
             raise CompileError(f"NumPy was called with {x.item()!r:.60}, which is no number, at {caller()}")
-        return self.program.captured(x)
+        return self.program.capture(x)
 
-    def traced(self, value: Value, view_of: Traced | None = None) -> Traced:
+    def new_traced(self, value: Value, view_of: Traced | None = None) -> Traced:
         """A new array object on that value; on the memory of another one, if it is a view."""
         x = Traced()
         x.expr, x.tape, x.held = value, self, value.sample
@@ -86,7 +86,7 @@ class Tape:
             x.under = view_of.under = True
         return x
 
-    def wrapped(self, value: Value) -> Any:
+    def wrap_result(self, value: Value) -> Any:
         """What a call returned, as its caller expects it: one array, or a tuple of them."""
         result = value.sample
         if isinstance(result, np.ndarray) and type(result) is not np.ndarray:
@@ -95,9 +95,9 @@ class Tape:
                 f"with plain arrays, or say af.compile(f, fallback=True)."
             )
         if isinstance(result, ARRAYS):
-            return self.traced(value)
+            return self.new_traced(value)
         if isinstance(result, (tuple, list)) and all([isinstance(r, ARRAYS) for r in result]):
-            parts = [self.traced(self.program.item(value, k)) for k in range(len(result))]
+            parts = [self.new_traced(self.program.item(value, k)) for k in range(len(result))]
             return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
         raise CompileError(f"{value.name} at {caller()} returns more than arrays: it cannot be compiled")
 
@@ -121,13 +121,13 @@ class Tape:
         else:
 
             def run(*arrays: Array) -> Any:
-                return function(*filled(args, arrays), **filled(options, arrays))
+                return function(*fill_slots(args, arrays), **fill_slots(options, arrays))
 
             run.__name__ = getattr(function, "__name__", "call")
             value = self.program.call(run, values, None)
         if not fixed and value.kind == CALL:
             self.program.checks.append(value)
-        result = self.wrapped(value)
+        result = self.wrap_result(value)
         value.shares = value.shares or shares
         if value.shares:  # a view after all: then none of them may be written into
             for x in (*found, *(result if isinstance(result, (tuple, list)) else (result,))):
@@ -150,15 +150,15 @@ class Tape:
         strip((args, options), found)
         sample: Any = function(np.asarray(value.sample), *args, **options) if not found else None
         if function is np.broadcast_to and not found:
-            return self.traced(program.broadcast(value, sample.shape), x)
+            return self.new_traced(program.broadcast(value, sample.shape), x)
         if type(sample) is not np.ndarray or not np.may_share_memory(sample, np.asarray(value.sample)):
             return self.call(function, (x, *args), options)
         if sample.dtype == value.dtype and not {*options} - {"shape", "axes", "axis", "order"}:
             others = [v for v in (*args, options.get("order")) if isinstance(v, str) and v.upper() != "C"]
             if function in SAME_ORDER and not others:
-                return self.traced(program.reshape(value, sample.shape), x)
+                return self.new_traced(program.reshape(value, sample.shape), x)
             if function in PERMUTING and "order" not in options:
                 axes = function(np.empty(range(2, 2 + len(value.shape)), np.int8), *args, **options).shape
-                return self.traced(program.transpose(value, tuple([n - 2 for n in axes])), x)
+                return self.new_traced(program.transpose(value, tuple([n - 2 for n in axes])), x)
         how = repr((args, options))
-        return self.traced(program.view(value, function.__name__, how, lambda a: function(a, *args, **options)), x)
+        return self.new_traced(program.view(value, function.__name__, how, lambda a: function(a, *args, **options)), x)

@@ -34,7 +34,7 @@ from .kinds import (
     into_outside,
     mean,
     plain_reduction,
-    refused,
+    refuse_number,
 )
 from .traced_methods import ArrayMethods, add_methods
 
@@ -56,7 +56,7 @@ class Traced(ArrayMethods):
     @staticmethod
     def adopt(x: Any, like: Traced) -> Any:
         """An array of NumPy as one of ours: it meets us in an operation."""
-        return like.tape.traced(like.tape.value(x)) if isinstance(x, np.ndarray) else x
+        return like.tape.new_traced(like.tape.value(x)) if isinstance(x, np.ndarray) else x
 
     @property
     def __class__(self) -> Any:
@@ -125,7 +125,7 @@ class Traced(ArrayMethods):
 
     def __format__(self, spec: str) -> str:
         if spec:
-            raise refused("a format")
+            raise refuse_number("a format")
         return repr(self)
 
     __hash__ = object.__hash__
@@ -133,7 +133,7 @@ class Traced(ArrayMethods):
     # -- what Python may not know
 
     def __array__(self, *_: Any, **__: Any) -> Any:
-        raise refused("np.asarray, np.array, plain[i] = x, or a library that is not NumPy")
+        raise refuse_number("np.asarray, np.array, plain[i] = x, or a library that is not NumPy")
 
     def __copy__(self) -> Any:
         return self.copy()
@@ -142,7 +142,7 @@ class Traced(ArrayMethods):
         return self.copy()
 
     def __reduce__(self) -> Any:
-        raise refused("pickle")
+        raise refuse_number("pickle")
 
     # -- NumPy's doors
 
@@ -158,14 +158,16 @@ class Traced(ArrayMethods):
         if method == "__call__" and not options and ufunc.nout == 1:
             values = tuple([tape.value(x) for x in inputs])
             if ufunc.signature is None:
-                return tape.traced(tape.program.ufunc(ufunc, values))
+                return tape.new_traced(tape.program.ufunc(ufunc, values))
             if ufunc is np.matmul and len(values[0].shape) == 2 == len(values[1].shape):
-                return tape.traced(tape.program.product(*values))
+                return tape.new_traced(tape.program.product(*values))
         if method == "reduce" and isinstance(inputs[0], Traced):
             where = dict(zip(("axis", "dtype", "out", "keepdims"), inputs[1:], strict=False)) | options
             if plain_reduction(where, self.dtype):
                 axis = where.get("axis", 0)
-                return tape.traced(tape.program.reduce(ufunc, inputs[0].expr, axis, bool(where.get("keepdims", False))))
+                return tape.new_traced(
+                    tape.program.reduce(ufunc, inputs[0].expr, axis, bool(where.get("keepdims", False)))
+                )
         if method == "at":
             target = inputs[0]
             if not isinstance(target, Traced):
@@ -201,7 +203,7 @@ class Traced(ArrayMethods):
         if function in MEMORY:
             check_caller_is_ours(f"np.{function.__name__}")
         if function is np.min_scalar_type and isinstance(x, Traced) and not x.shape:
-            raise refused("np.min_scalar_type of a number")
+            raise refuse_number("np.min_scalar_type of a number")
         if function in FACTS:
             return function(*_samples(args), **options)
         if function in UNWRITTEN or (function is np.nan_to_num and not options.get("copy", True)):
@@ -218,7 +220,7 @@ class Traced(ArrayMethods):
                 where = dict(zip(("axis", "dtype"), args[1:], strict=False)) | options
                 if len(args) < 4 and plain_reduction(where, x.dtype):
                     axes, keep = where.get("axis"), where.get("keepdims", False)
-                    return tape.traced(tape.program.reduce(REDUCTIONS[function], x.expr, axes, keep is True))
+                    return tape.new_traced(tape.program.reduce(REDUCTIONS[function], x.expr, axes, keep is True))
             if function is np.mean and x.size and x.dtype in (np.float64, np.float32):
                 where = dict(zip(("axis", "dtype"), args[1:], strict=False)) | options
                 if len(args) < 4 and plain_reduction(where, x.dtype):
@@ -237,7 +239,7 @@ class Traced(ArrayMethods):
         if function is np.empty_like:
             sample[...] = 0
         one = self.tape.program.constant(sample.reshape(-1)[0] if sample.size else sample.dtype.type(0))
-        return self.tape.traced(self.tape.program.broadcast(one, sample.shape, sample))
+        return self.tape.new_traced(self.tape.program.broadcast(one, sample.shape, sample))
 
     # -- writing
 
@@ -261,8 +263,8 @@ class Traced(ArrayMethods):
         program = self.tape.program
         value = self.tape.value(new)
         if value.dtype is None or value.dtype != self.dtype:
-            value = self.tape.traced(value).astype(self.dtype, casting="same_kind").expr
-        self._become(self.tape.traced(program.broadcast(value, self.shape)))
+            value = self.tape.new_traced(value).astype(self.dtype, casting="same_kind").expr
+        self._become(self.tape.new_traced(program.broadcast(value, self.shape)))
 
     def _write_by(self, function: Any, args: Any, options: Any) -> None:
         """Write down a function that writes into its first argument: on a copy, which we become."""
@@ -294,7 +296,7 @@ class Traced(ArrayMethods):
             sample = self.expr.sample[index] if not any([isinstance(v, Traced) for v in ends]) else None
             if isinstance(sample, np.ndarray):
                 value = self.tape.program.view(self.expr, "index", repr(index), lambda a: a[index], sample)
-                return self.tape.traced(value, self)
+                return self.tape.new_traced(value, self)
         return self.tape.item(self, index)
 
     def view(self, *args: Any, **options: Any) -> Any:
@@ -306,7 +308,7 @@ class Traced(ArrayMethods):
             x.expr, x.held, x.tape, x.under = self.expr, self.held, self.tape, True
             return x
         if not args and not options:
-            return self.tape.traced(self.expr, self)
+            return self.tape.new_traced(self.expr, self)
         return self.tape.call(np.ndarray.view, (self, *args), options)
 
 

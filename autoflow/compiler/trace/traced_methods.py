@@ -11,7 +11,7 @@ from ...errors import CompileError
 from ...nodes.nodes import NodeRole
 from ...nodes.versions import caller
 from ..values import Value
-from .kinds import REDUCTIONS, SCALAR_POWERS, VALUES, VIEWS, WRITING, layout_refused, refused
+from .kinds import REDUCTIONS, SCALAR_POWERS, VALUES, VIEWS, WRITING, layout_refused, refuse_number
 
 Array = Any
 NP: Any = np  # what it is called with are arrays of ours, of which its types know nothing
@@ -39,13 +39,13 @@ class ArrayMethods:
             return (x if hasattr(x, "astype") else np.asarray(x)).astype(*how)
 
         value = self.tape.program.call(cast, (self.expr,), ("astype", dtype), "astype")
-        return self.tape.traced(value)
+        return self.tape.new_traced(value)
 
     def copy(self, order: str = "C") -> Any:
         """As in NumPy."""
         if order == "F" or (order != "K" and self.expr.layout is not None) or not self.expr.is_dense:
             return self.tape.call(np.ndarray.copy, (self, order), fixed=True)
-        return self.tape.traced(self.expr)
+        return self.tape.new_traced(self.expr)
 
     def reshape(self, *shape: Any, order: str = "C", copy: Any = None) -> Any:
         """As in NumPy."""
@@ -135,7 +135,7 @@ def add_operators() -> None:
 
     def asked(name: str, word: str) -> None:
         def refuse(self: Any, *_: Any) -> Any:
-            raise refused(word)
+            raise refuse_number(word)
 
         setattr(ArrayMethods, f"__{name}__", refuse)
 
@@ -161,11 +161,11 @@ class UnknownError(CompileError, AttributeError):
     """For attributes that NumPy looks for."""
 
 
-def missing(name: str) -> Any:
+def missing_attribute(name: str) -> Any:
     """An attribute that is not there; whoever asks for it himself is told why."""
 
     def refuse(self: Any) -> Any:
-        raise UnknownError(str(refused(f"x.{name}")))
+        raise UnknownError(str(refuse_number(f"x.{name}")))
 
     return property(refuse)
 
@@ -185,7 +185,7 @@ def add_methods(cls: type) -> None:
 
     def asked(name: str) -> Any:
         def refuse(self: Any, *_: Any, **__: Any) -> Any:
-            raise refused(f"x.{name}()")
+            raise refuse_number(f"x.{name}()")
 
         return refuse
 
@@ -207,7 +207,7 @@ def add_methods(cls: type) -> None:
     for name in ("data", "ctypes", "flat"):
         setattr(cls, name, hidden(name))
     for name in ("__array_interface__", "__array_struct__"):  # NumPy then goes on to ask for __array__
-        setattr(cls, name, missing(name))
+        setattr(cls, name, missing_attribute(name))
     for name in ("__dlpack__", "__dlpack_device__", "__buffer__", "__setstate__", "__getstate__", "__sizeof__"):
         setattr(cls, name, asked(name))
     for name in dir(np.ndarray):

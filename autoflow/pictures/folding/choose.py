@@ -171,7 +171,7 @@ def describe(words: Iterable[str]) -> str:
     return ", ".join(pieces[:3]) + (", …" if len(pieces) > 3 else "")
 
 
-def pooled(sizes: Sequence[tuple[int, float | None]]) -> float | None:
+def pool_sizes(sizes: Sequence[tuple[int, float | None]]) -> float | None:
     """The root mean square over several arrays, of which we have (size, root mean square)."""
     known = [(n, rms) for n, rms in sizes if rms is not None]
     total = sum([n for n, _ in known])

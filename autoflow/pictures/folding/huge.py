@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..model.gathering import Walk
 
 
-def folded(walk: Walk, depth: int | None, opened: Sequence[str]) -> GraphData | None:
+def fold_huge_graph(walk: Walk, depth: int | None, opened: Sequence[str]) -> GraphData | None:
     """The picture of a large graph in at most FEW cards; None if it has no parts that could be folded."""
     records = sorted(walk.everything, key=lambda r: int(r.number))
     skeleton, number = skeleton_of(walk, records)
@@ -90,10 +90,10 @@ class Maker:
         return Vertex(
             k, "Operation" if inner else "Variable", titles.of(r), clip(clean(r.node_name if inner else r.name), 200),
             word(r) if inner else "Variable", numbers(r.value, r.shape, r.dtype), operands=tuple(rows),
-            output=k in self.outputs, gradient=None if inner or r.grad is None else numbers(plain(r.grad)),
+            output=k in self.outputs, gradient=None if inner or r.grad is None else numbers(gradient_array(r.grad)),
         )  # fmt: skip
 
 
-def plain(gradient: Any) -> Any:
+def gradient_array(gradient: Any) -> Any:
     """A gradient as an array, also one that has a history."""
     return getattr(gradient, "value", gradient)

@@ -16,7 +16,7 @@ CHAINS = ("add", "multiply")
 ROWS = 12  # operands of one card
 
 
-def merged(graph: Picture) -> Picture:
+def merge_chains(graph: Picture) -> Picture:
     """The same graph with one card per chain."""
     uses = [0] * len(graph.nodes)
     for edge in graph.edges:
@@ -30,12 +30,12 @@ def merged(graph: Picture) -> Picture:
             if inner is None or uses[inner.id] != 1 or not joins(inner, node):
                 continue
             if len(card.operands) + len(inner.operands) - 1 <= ROWS:
-                card = joined(card, row, inner)
+                card = join_cards(card, row, inner)
                 gone.add(inner.id)
         cards[node.id] = card
     left = [cards[v.id] for v in graph.nodes if v.id not in gone]
     number = {v.id: k for k, v in enumerate(left)}
-    return renumbered(graph, left, number)
+    return renumber_graph(graph, left, number)
 
 
 def joins(inner: Vertex, outer: Vertex) -> bool:
@@ -48,7 +48,7 @@ def joins(inner: Vertex, outer: Vertex) -> bool:
     )
 
 
-def joined(card: Vertex, row: Operand, inner: Vertex) -> Vertex:
+def join_cards(card: Vertex, row: Operand, inner: Vertex) -> Vertex:
     """``card`` with the operands of ``inner`` in the place of ``row``."""
     place = next(i for i, r in enumerate(card.operands) if r.source == row.source)
     middle = [
@@ -69,11 +69,11 @@ def product(a: Numbers | None, b: Numbers | None) -> Numbers | None:
     return replace(numbers(a.elements[0] * b.elements[0]), dtype=a.dtype)
 
 
-def renumbered(graph: Picture, nodes: list[Vertex], number: dict[int, int]) -> Picture:
+def renumber_graph(graph: Picture, nodes: list[Vertex], number: dict[int, int]) -> Picture:
     """The graph of these nodes, with ids from 0; arrows from elsewhere end nowhere."""
     new = []
     for v in nodes:
-        rows = [r if r.source is None else moved(r, number.get(r.source)) for r in v.operands]
+        rows = [r if r.source is None else move_row(r, number.get(r.source)) for r in v.operands]
         new.append(replace(v, id=number[v.id], operands=tuple(rows)))
     return replace(
         graph, nodes=tuple(new), outputs=tuple([number[k] for k in graph.outputs if k in number]),
@@ -81,6 +81,6 @@ def renumbered(graph: Picture, nodes: list[Vertex], number: dict[int, int]) -> P
     )  # fmt: skip
 
 
-def moved(row: Operand, source: int | None) -> Operand:
+def move_row(row: Operand, source: int | None) -> Operand:
     """The row when its operand has another number, or is hidden."""
     return replace(row, source=source, note=row.note if source is not None else "hidden")

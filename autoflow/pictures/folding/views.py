@@ -13,15 +13,15 @@ from dataclasses import replace
 from ..model.data import FEW, Fold, Frame, GraphData, Operand, Picture, Vertex
 from ..model.numbers import Numbers
 from ..model.style import KINDS, clip
-from .choose import MANY, choose, describe, nearest, pooled, untangle
-from .merging import merged
+from .choose import MANY, choose, describe, nearest, pool_sizes, untangle
+from .merging import merge_chains
 from .repeats import NUMBER
 from .skeleton import Skeleton
 
 Card = tuple[bool, int]  # (True, a closed box) or (False, a node)
 
 
-def drawn(graph: Picture) -> Picture:
+def visible_picture(graph: Picture) -> Picture:
     """What is drawn of the graph: looked for once, and kept with it."""
     if graph.view:
         return graph
@@ -34,7 +34,7 @@ def counts(graph: GraphData) -> str:
     """``3 Variables · 8 Operations``."""
     number = Counter(node.kind for node in graph.nodes)
     text = [f"{number[k]} {k}{'s' * (number[k] != 1)}" for k in (*KINDS, "Scope") if number[k]]
-    shown = drawn(graph)
+    shown = visible_picture(graph)
     cards = len(shown.nodes) - sum([number[k] for k in ("Variable", "Constant")])
     merged = not graph.view and not number["Scope"] and 0 < cards < number["Operation"]
     if merged and not shown.frames and not any([v.fold for v in shown.nodes]):
@@ -50,8 +50,8 @@ def alt_text(graph: GraphData) -> str:
 
 def view(graph: Picture) -> Picture:
     """The graph as it is drawn."""
-    whole = merged(graph) if graph.look.merge else graph
-    skeleton, closed = folded(whole)
+    whole = merge_chains(graph) if graph.look.merge else graph
+    skeleton, closed = fold_boxes(whole)
     if graph.look.closed is not None:
         closed = set(graph.look.closed)
     cards = skeleton.visible(closed)
@@ -71,7 +71,7 @@ def view(graph: Picture) -> Picture:
     )  # fmt: skip
 
 
-def folded(whole: GraphData) -> tuple[Skeleton, set[int]]:
+def fold_boxes(whole: GraphData) -> tuple[Skeleton, set[int]]:
     """The skeleton, and the boxes that are folded if nobody clicked."""
     skeleton, look = skeleton_of(whole), whole.look
     if look.open:
@@ -168,7 +168,7 @@ class Contraction:
         only = self.vertex(exits[0]) if len(exits) == 1 else None
         fold = self.fold(self.members[card])
         inside = [self.vertex(k) for k in self.members[card] if self.skeleton.variables[k]]
-        rms = pooled([(v.value.size, v.gradient.rms) for v in inside if v.gradient is not None])
+        rms = pool_sizes([(v.value.size, v.gradient.rms) for v in inside if v.gradient is not None])
         gradient = None if rms is None else Numbers((fold.parameters,), "float64", True, rms=rms, mean=0.0)
         path = self.around(card)
         repeat = self.skeleton.repeats.get(card[1])

@@ -55,10 +55,10 @@ class Term:
 DOTS = Term(r"\cdots")
 
 
-def escaped(text: str) -> str:
+def escape_text(text: str) -> str:
     r"""User text for the inside of a formula: nothing in it is a command.
 
-    >>> print(escaped("w_1 {\\href}"))
+    >>> print(escape_text("w_1 {\\href}"))
     w\_1\ \{\backslash href\}
     """
     return "".join([ESCAPES.get(c, c) for c in clip(clean(text), 48)])
@@ -77,7 +77,7 @@ def symbol(name: str, bold: bool = False) -> Term:
     elif len(stem) == 1 and stem.isalpha():
         text = rf"\mathbf{{{stem}}}" if bold else stem
     else:
-        text = rf"\{'mathbf' if bold else 'mathrm'}{{{escaped(stem)}}}"
+        text = rf"\{'mathbf' if bold else 'mathrm'}{{{escape_text(stem)}}}"
     return Term(f"{text}_{{{place}}}" if place else text)
 
 
@@ -99,11 +99,11 @@ def literal(x: Any) -> Term:
         return Term(r"\mathbf{c}")
     x = x.item() if hasattr(x, "item") else x
     if x is None or isinstance(x, (str, bytes)):
-        return Term(r"\mathrm{None}" if x is None else rf"\mathrm{{{escaped(str(x))}}}")
+        return Term(r"\mathrm{None}" if x is None else rf"\mathrm{{{escape_text(str(x))}}}")
     if isinstance(x, bool):
         return Term(rf"\mathrm{{{x}}}", value=x)
     if not isinstance(x, (int, float, complex)):
-        return Term(rf"\mathrm{{{escaped(type(x).__name__)}}}")
+        return Term(rf"\mathrm{{{escape_text(type(x).__name__)}}}")
     if isinstance(x, complex):
         text = number(x, 4).replace("−", "-").replace("j", r"\mathrm{i}").replace("∞", r"\infty ")
         return Term(text, SUM, x)
@@ -116,7 +116,7 @@ def literal(x: Any) -> Term:
     return Term(text + (rf" \cdot {power}" if e else ""), PRODUCT if e else SIGN if " " in text else CLOSED, x)
 
 
-def filled(record: Any, operands: Sequence[Term]) -> Term:
+def fill_template(record: Any, operands: Sequence[Term]) -> Term:
     """The row's template with the operands, and the options, in their places."""
     rule = record.rule
     named = dict(zip(rule.names, operands, strict=False))
@@ -134,7 +134,7 @@ def filled(record: Any, operands: Sequence[Term]) -> Term:
         pieces.append(template[end : place.start()])
         end = place.end()
         if word in named:
-            text = fitted(named[word], strength(rule, before, after, k), before)
+            text = fit_term(named[word], strength(rule, before, after, k), before)
             pieces.append(f"{{{text}}}" if after.startswith("_") and "_" in text else text)  # a1 has an index already
         elif word in record.options:
             pieces.append(option_text(word, record.options[word]))
@@ -142,7 +142,7 @@ def filled(record: Any, operands: Sequence[Term]) -> Term:
             pieces.append(", ".join([t.text for t in operands]))
     text = "".join(pieces) + template[end:]
     if places[0].start() and (said := [o for o in options(record) if f"${o.partition('=')[0]}" not in template]):
-        subscript = r",\,".join([escaped(o) for o in said])
+        subscript = r",\,".join([escape_text(o) for o in said])
         text = OPERATOR.sub(lambda m: f"{m[1]}_{{\\mathrm{{{subscript}}}}}", text, count=1)
     binds = rule.precedence
     if end == len(template) and places[-1].start() and not OPENED.search(template[: places[-1].start()]):
@@ -165,7 +165,7 @@ def strength(rule: Any, before: str, after: str, k: int) -> int:
     return PRODUCT if before == "-" else POWER
 
 
-def fitted(term: Term, needed: int, before: str) -> str:
+def fit_term(term: Term, needed: int, before: str) -> str:
     """The term at its place: in parentheses if it binds too weakly, or would put a sign behind a sign."""
     signs = term.text.startswith("-") and before.rstrip().endswith(("+", "-", r"\cdot", r"\,"))
     large = needed == CLOSED and (term.text.startswith((r"\frac", r"\begin")) or RAISED.search(term.text))
@@ -177,10 +177,10 @@ def fitted(term: Term, needed: int, before: str) -> str:
 def option_text(word: str, value: Any) -> str:
     """An option that has a place in the template."""
     if word == "i":
-        return escaped(index(value)).replace(":", "{:}")
+        return escape_text(index(value)).replace(":", "{:}")
     if value is None:
         return {"min": r"-\infty", "max": r"\infty"}.get(word, "")
-    return escaped(getattr(value, "__name__", None) or str(value))
+    return escape_text(getattr(value, "__name__", None) or str(value))
 
 
 def product(a: Term, b: Term, sign: str = "") -> Term:
@@ -192,7 +192,7 @@ def product(a: Term, b: Term, sign: str = "") -> Term:
     return Term(f"{left} {sign} {right}", PRODUCT)
 
 
-def negated(a: Term) -> Term:
+def negate(a: Term) -> Term:
     """``-a``, without a double sign."""
     if a.inner is not None:
         return a.inner
@@ -202,14 +202,14 @@ def negated(a: Term) -> Term:
 def product_of(factors: Sequence[Term]) -> Term:
     r"""The product of several terms as it is written by hand: ones are left out, all signs become one in front.
 
-    >>> product_of([literal(-1.0), literal(3.5), negated(symbol("x"))]).text
+    >>> product_of([literal(-1.0), literal(3.5), negate(symbol("x"))]).text
     '3.5 \\cdot x'
     """
     positive = [t if t.inner is None else t.inner for t in factors]
     kept = [t for t in positive if t.value != 1] or [literal(1)]
     text = r" \cdot ".join([t.within(PRODUCT) for t in kept])
     answer = kept[0] if len(kept) == 1 else Term(text, PRODUCT)
-    return negated(answer) if sum([t.inner is not None for t in factors]) % 2 else answer
+    return negate(answer) if sum([t.inner is not None for t in factors]) % 2 else answer
 
 
 def plus(a: Term, b: Term) -> Term:
@@ -219,7 +219,7 @@ def plus(a: Term, b: Term) -> Term:
     return Term(f"{a.text} + {b.text}", SUM)
 
 
-def simplified(record: Any, operands: Sequence[Term], scalars: bool) -> Term | None:
+def simplify_step(record: Any, operands: Sequence[Term], scalars: bool) -> Term | None:
     """A shorter way to write one step of a derivative, or None: what is known to be 1 or 0, signs, squares."""
     name = record.rule.name
     if name in ("positive", "copy", "astype", "reshape", "spread", "broadcast_to", "sum") and scalars:
@@ -229,14 +229,14 @@ def simplified(record: Any, operands: Sequence[Term], scalars: bool) -> Term | N
     if name == "conjugate" and operands[0].value is not None:
         return literal(np.conjugate(operands[0].value))
     if name == "where":
-        return chosen(record, operands)
+        return chosen_branch(record, operands)
     if name in ("degrees", "radians") and operands[0].value == 1:
         return Term(record.rule.latex.partition(" $x")[0])
     step = STEPS.get(name)
     return step(*operands) if step is not None and (scalars or None not in [t.value for t in operands[:1]]) else None
 
 
-def chosen(record: Any, operands: Sequence[Term]) -> Term | None:
+def chosen_branch(record: Any, operands: Sequence[Term]) -> Term | None:
     """The branch that was taken, if it is the same everywhere."""
     condition = record.saved[0]
     condition = np.asarray(condition) if isinstance(condition, (np.ndarray, np.generic, bool)) else None
@@ -256,9 +256,9 @@ def times(a: Term, b: Term) -> Term | None:
     if a.inner is not None or b.inner is not None:
         signs = (a.inner is not None) + (b.inner is not None)
         positive = times(a.inner or a, b.inner or b) or product(a.inner or a, b.inner or b)
-        return positive if signs == 2 else negated(positive)
+        return positive if signs == 2 else negate(positive)
     if a.text == b.text:
-        return Term(f"{fitted(a, CLOSED, '')}^{{2}}", POWER)
+        return Term(f"{fit_term(a, CLOSED, '')}^{{2}}", POWER)
     return product(a, b)
 
 
@@ -269,11 +269,11 @@ def over(a: Term, b: Term) -> Term | None:
     if a.inner is not None or b.inner is not None:
         signs = (a.inner is not None) + (b.inner is not None)
         positive = over(a.inner or a, b.inner or b) or Term("")
-        return positive if signs == 2 else negated(positive)
+        return positive if signs == 2 else negate(positive)
     return Term(rf"\frac{{{a.text}}}{{{b.text}}}")
 
 
-def added(a: Term, b: Term) -> Term | None:
+def add_terms(a: Term, b: Term) -> Term | None:
     """a + b."""
     if a.value is not None and b.value is not None:
         return literal(a.value + b.value)
@@ -287,15 +287,15 @@ def less(a: Term, b: Term) -> Term | None:
     if a.value is not None and b.value is not None:
         return literal(a.value - b.value)
     if a.value == 0 or b.value == 0:
-        return negated(b) if a.value == 0 else a
+        return negate(b) if a.value == 0 else a
     return plus(a, b.inner) if b.inner is not None else None
 
 
-def raised(a: Term, b: Term) -> Term | None:
+def raise_term(a: Term, b: Term) -> Term | None:
     """aᵇ."""
     return a if b.value == 1 else None
 
 
 STEPS: dict[str, Any] = {
-    "multiply": times, "divide": over, "add": added, "subtract": less, "negative": negated, "power": raised,
+    "multiply": times, "divide": over, "add": add_terms, "subtract": less, "negative": negate, "power": raise_term,
 }  # fmt: skip

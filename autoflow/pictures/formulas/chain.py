@@ -36,7 +36,7 @@ class Path:
     formula: Term  # the product of the local derivatives
 
 
-def between(root: Any, target: Any) -> list[Any]:
+def records_between(root: Any, target: Any) -> list[Any]:
     """The records on paths from ``root`` back to ``target``, consumers first; empty if there is no path."""
     order = topological(root)
     reaching = {target}
@@ -118,7 +118,7 @@ class Chain:
 
     def path(self, way: Any, value: float, local: dict[tuple[Any, int], float]) -> Path:
         """A way as it is shown: sums of sums and products of products as one step, very long ones by their ends."""
-        steps = self.merged(unrolled(way))
+        steps = self.merged(unroll(way))
         shown = steps if len(steps) <= LONG else [*steps[:ENDS], [], *steps[-ENDS:]]
         factors = [math.prod([local[step] for step in steps]) if steps else None for steps in shown]
         terms = [product_of(self.formulas(steps)) if steps else DOTS for steps in shown]
@@ -171,7 +171,7 @@ class Chain:
         while stack and len(found) < limit:
             record, way, g = stack.pop()
             if record is self.target:
-                found.append(Path(self.names(self.merged(unrolled(way))), (), numbers(g), DOTS))
+                found.append(Path(self.names(self.merged(unroll(way))), (), numbers(g), DOTS))
                 continue
             sent = record(with_zeros(g, gradients[record]))
             stack += [(parent, (way, (record, slot)), sent[slot]) for slot, parent in reversed(self.steps[record])]
@@ -186,7 +186,7 @@ def with_zeros(g: Array, whole: Array) -> Array:
     return type(g)({j: np.zeros_like(h) for j, h in whole.grads.items()}) + g
 
 
-def unrolled(way: Any) -> list[tuple[Any, int]]:
+def unroll(way: Any) -> list[tuple[Any, int]]:
     """A chain of pairs as a list, from the output on."""
     steps = []
     while way is not None:

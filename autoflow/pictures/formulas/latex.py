@@ -19,7 +19,7 @@ from ...errors import LostGradientError
 from ...forward.replay import again, shown_operand
 from ...modes import switched
 from ...nodes.nodes import Node, Variable
-from ...nodes.versions import Ghost
+from ...nodes.versions import FreedArray
 from ..model.callers import bound_names
 from ..model.names import Titles
 from . import algebra
@@ -54,7 +54,7 @@ def formula(node: Any, *, expand: bool = False) -> Formula:
     root = source(node)
     if not hasattr(root, "node_name"):
         return Formula(leaf_term(node, titles).text)
-    names = {} if expand else {r: named(r, titles) for r in topological(root) if r is not root and titles.name(r)}
+    names = {} if expand else {r: record_name(r, titles) for r in topological(root) if r is not root and titles.name(r)}
     return Formula(Writer(titles, names).write(root).text)
 
 
@@ -140,7 +140,7 @@ class Writer:
     def is_named(self, record: Any) -> bool:
         """Is it called by its name? Then its term is that."""
         if self.by_name and self.titles.name(record):
-            self.terms[record] = named(record, self.titles)
+            self.terms[record] = record_name(record, self.titles)
             return True
         return False
 
@@ -158,11 +158,11 @@ class Writer:
         operands = [self.operand(record, k) for k in range(len(record.parents))]
         if self.simplify:
             scalars = not record.shape and all([not np.shape(x) for x in record.operands])
-            shorter = algebra.simplified(record, operands, scalars)
+            shorter = algebra.simplify_step(record, operands, scalars)
             if shorter is not None:
                 return shorter
-        term: Term = algebra.filled(record, operands)
-        return term if len(term.text) <= LONGEST else named(record, self.titles)
+        term: Term = algebra.fill_template(record, operands)
+        return term if len(term.text) <= LONGEST else record_name(record, self.titles)
 
     def operand(self, record: Any, k: int) -> Term:
         """The term of the k-th operand. Numbers that stand in an operation keep their value for simplifying."""
@@ -176,7 +176,7 @@ def source(node: Any) -> Any:
     return node if record is None else record
 
 
-def named(record: Any, titles: Titles) -> Term:
+def record_name(record: Any, titles: Titles) -> Term:
     """A record by its name."""
     return symbol(titles.name(record) or record.node_name, bool(record.shape))
 
@@ -198,9 +198,9 @@ def operand_terms(record: Any, titles: Titles) -> list[Term]:
 def below(x: Any, titles: Titles) -> Term:
     """What a record, leaf or plain value is called in a derivative."""
     if not hasattr(x, "node_name") or titles.name(x):
-        return named(x, titles) if hasattr(x, "node_name") else Writer(titles, {}).term(x)
+        return record_name(x, titles) if hasattr(x, "node_name") else Writer(titles, {}).term(x)
     term = Writer(titles, titles.terms, by_name=True).write(x)  # each operation once for all that ask
-    return term if len(term.text) <= SHORT else named(x, titles)
+    return term if len(term.text) <= SHORT else record_name(x, titles)
 
 
 def result_term(record: Any, operands: Sequence[Term], titles: Titles) -> Term:
@@ -241,10 +241,10 @@ def samples(record: Any, k: int | None) -> list[Any]:
     """The values on which to run: those of the graph, or of all arrays one element (the k-th of the result)."""
     values = []
     for slot, parent in enumerate(record.parents):
-        x = parent.value if parent is not None else plain(record, slot)
-        if x is None and np.shape(record.saved[slot]) == () and not isinstance(record.saved[slot], Ghost):
+        x = parent.value if parent is not None else operand_value(record, slot)
+        if x is None and np.shape(record.saved[slot]) == () and not isinstance(record.saved[slot], FreedArray):
             x = record.saved[slot]  # a default that is None
-        if isinstance(x, Ghost) or (parent is not None and x is None) or (k == -1 and np.shape(x)):
+        if isinstance(x, FreedArray) or (parent is not None and x is None) or (k == -1 and np.shape(x)):
             low, high = record.rule.domain
             shape = parent.shape if parent is not None else x.shape
             like = np.full((), low + 0.63 * (high - low)) if k is not None else spread_out(shape, low, high)
@@ -256,7 +256,7 @@ def samples(record: Any, k: int | None) -> list[Any]:
     return values
 
 
-def plain(record: Any, slot: int) -> Any:
+def operand_value(record: Any, slot: int) -> Any:
     """A plain operand's value; of one that is gone, what is known of it."""
     try:
         x = shown_operand(record, slot)

@@ -31,11 +31,11 @@ def rules(roots: Sequence[Any], picture: GraphData) -> tuple[tuple[int, str], ..
     found = []
     for k, record in zip(operations, sorted(records, key=lambda r: r.number), strict=True):
         titles.add(record)
-        found.append((k, written(record, titles)))
+        found.append((k, write_equations(record, titles)))
     return tuple([(k, text) for k, text in found if text])
 
 
-def written(record: Any, titles: Titles) -> str:
+def write_equations(record: Any, titles: Titles) -> str:
     """The equations of one operation, and what z is; empty if its rule cannot be written down."""
     try:
         lines = equations(record, titles)

@@ -28,8 +28,8 @@ from ..model.flow import total
 from ..model.names import Titles
 from ..model.numbers import Numbers, number, numbers
 from ..model.style import readable
-from .algebra import DOTS, Term, literal, negated, plus, product_of
-from .chain import MANY, Chain, Path, between
+from .algebra import DOTS, Term, literal, negate, plus, product_of
+from .chain import MANY, Chain, Path, records_between
 from .latex import below, partial, result_term
 
 Array = Any
@@ -98,7 +98,7 @@ class Why:
         if not self.through:
             return []
         scalars = self.total.scalar and all([t.gradient.scalar for t in self.through])
-        parts = signed([(self.size(t.product), f" ({t.words()})") for t in self.through])
+        parts = signed_sum([(self.size(t.product), f" ({t.words()})") for t in self.through])
         if len(self.through) == 1 and not self.through[0].title:
             parts = self.size(self.total)
         end = f" = {self.size(self.total)}" if len(self.through) > 1 else ""
@@ -116,10 +116,10 @@ class Why:
         more = r" + \cdots" if self.count > len(self.paths) else ""
         symbols = reduce(plus, [path.formula for path in self.paths])
         values = reduce(plus, [product_of([DOTS if f is None else literal(f) for f in p.factors]) for p in self.paths])
-        parts = [braced(plain(t.product), t.latex_words()) for t in self.through]
+        parts = [add_underbrace(number_text(t.product), t.latex_words()) for t in self.through]
         rows = [f"{left} &= {symbols.text}{more}", f"&= {values.text}{more}"]
         rows += [f"&= {reduce(plus, parts).text}"] if len(parts) > 1 else []
-        rows.append(f"&= {plain(self.total).text}")
+        rows.append(f"&= {number_text(self.total).text}")
         return "\\begin{aligned}\n" + " \\\\\n".join(rows) + "\n\\end{aligned}"
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
@@ -151,8 +151,8 @@ def why(x: Any, node: Any, *, paths: int = 8) -> Why:
     ∂b/∂x = ∂b/∂a · ∂a/∂x + ∂b/∂sin(x) · ∂sin(x)/∂x
     ∂b/∂x = 6 (through a) + 0.99 (through sin(x)) = 6.99
     """
-    target, root = checked(x, "what to differentiate by"), checked(node, "the output")
-    order = between(root, target)
+    target, root = check_record(x, "what to differentiate by"), check_record(node, "the output")
+    order = records_between(root, target)
     titles = Titles(bound_names())
     for record in reversed(topological(root)):
         if record.parents:
@@ -176,7 +176,7 @@ def why(x: Any, node: Any, *, paths: int = 8) -> Why:
     )  # fmt: skip
 
 
-def checked(x: Any, what: str) -> Any:
+def check_record(x: Any, what: str) -> Any:
     """The record of an operation, a live Variable itself."""
     if not isinstance(x, Node):
         raise LostGradientError(f"{what} is a node; {type(x).__name__} {str(x)[:60]} has no history.\n{LOST}")
@@ -192,21 +192,21 @@ def slope(above: str, under: str) -> str:
     return f"∂{words[0]}/∂{words[1]}"
 
 
-def plain(amount: Numbers) -> Term:
+def number_text(amount: Numbers) -> Term:
     """One number in LaTeX; of arrays their size."""
     if amount.scalar and amount.elements:
         return literal(amount.elements[0])
     return Term(rf"\text{{{amount.shape_text()}}}")
 
 
-def braced(amount: Term, words: str) -> Term:
+def add_underbrace(amount: Term, words: str) -> Term:
     """A number with words below it; its sign stays in front."""
     if amount.inner is not None:
-        return negated(braced(amount.inner, words))
+        return negate(add_underbrace(amount.inner, words))
     return Term(rf"\underbrace{{{amount.text}}}_{{{words}}}")
 
 
-def signed(parts: Sequence[tuple[str, str]]) -> str:
+def signed_sum(parts: Sequence[tuple[str, str]]) -> str:
     """``5.35 (through a1) − 0.54 (through a4)``."""
     text = ""
     for amount, words in parts:

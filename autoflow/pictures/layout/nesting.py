@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from .arrange import AROUND, COLUMN, DOWNWARDS, RIGHT, arrange
 from .layers import Box, Line, Plan, Point
-from .rows import WIDEST, wrapped
+from .rows import WIDEST, wrap_rows
 from .turning import Nested, turned
 
 EDGE = 16.0  # between the border of a box and what is in it
@@ -114,7 +114,7 @@ class Level:
         manner = COLUMN if inside else DOWNWARDS if down else AROUND if self.turning else RIGHT
         plan = arrange(self.boxes, self.lines, list(self.arriving.values()), list(self.leaving.values()), manner)
         if not down and self.nesting.direction in ("rows", "boxes"):
-            plan = wrapped(plan, self.boxes, self.lines, len(self.path), BOXES if self.turning else WIDEST)
+            plan = wrap_rows(plan, self.boxes, self.lines, len(self.path), BOXES if self.turning else WIDEST)
         room = self.nesting.rooms.get(self.path)
         dx, dy, along, across = 0.0, 0.0, plan.along, plan.across
         if room is not None:

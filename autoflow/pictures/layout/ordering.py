@@ -38,16 +38,16 @@ def reorder(layers: Layers) -> None:
 
 def average(layers: Layers, k: int, place: Sequence[int], forth: bool) -> float:
     """The mean place of k's neighbours in the rank before (or behind) it; its own if there are none."""
-    ends = arriving(layers, k, place) if forth else leaving(layers, k, place)
+    ends = arriving_links(layers, k, place) if forth else leaving_links(layers, k, place)
     return fsum(ends) / len(ends) if ends else place[k] + 0.5
 
 
-def arriving(layers: Layers, k: int, place: Sequence[int]) -> list[float]:
+def arriving_links(layers: Layers, k: int, place: Sequence[int]) -> list[float]:
     """Where the links that end in k begin, in the order of the rank before."""
     return [place[link.a] + link.out_part for link in layers.before[k]]
 
 
-def leaving(layers: Layers, k: int, place: Sequence[int]) -> list[float]:
+def leaving_links(layers: Layers, k: int, place: Sequence[int]) -> list[float]:
     """Where the links that begin in k end, in the order of the rank behind."""
     return [place[link.b] + link.into_part for link in layers.after[k]]
 
@@ -59,7 +59,7 @@ def crossings(layers: Layers) -> int:
     for row in layers.rows:
         ends: list[float] = []
         for k in row:
-            for end in sorted(leaving(layers, k, place)):  # sorted, so that those of one place cross none another
+            for end in sorted(leaving_links(layers, k, place)):  # sorted, so that those of one place cross none another
                 above = bisect_right(ends, end)
                 count += len(ends) - above
                 ends.insert(above, end)
@@ -69,21 +69,21 @@ def crossings(layers: Layers) -> int:
 def swap_neighbours(layers: Layers, place: list[int]) -> None:
     """Exchange neighbours of a rank where that removes crossings: what averages cannot see."""
     for row in layers.rows:
-        ends = [(sorted(arriving(layers, k, place)), sorted(leaving(layers, k, place))) for k in row]
+        ends = [(sorted(arriving_links(layers, k, place)), sorted(leaving_links(layers, k, place))) for k in row]
         for i in range(len(row) - 1):
             first, second = ends[i], ends[i + 1]
-            now = crossed(first[0], second[0]) + crossed(first[1], second[1])
-            if now and now > crossed(second[0], first[0]) + crossed(second[1], first[1]):
+            now = count_crossings(first[0], second[0]) + count_crossings(first[1], second[1])
+            if now and now > count_crossings(second[0], first[0]) + count_crossings(second[1], first[1]):
                 row[i], row[i + 1] = row[i + 1], row[i]
                 ends[i], ends[i + 1] = second, first
         for i, k in enumerate(row):
             place[k] = i
 
 
-def crossed(first: Sequence[float], second: Sequence[float]) -> int:
+def count_crossings(first: Sequence[float], second: Sequence[float]) -> int:
     """How many links to ``first`` cross one to ``second``, which stands behind it. Both are sorted.
 
-    >>> crossed([1.0, 4.0], [2.0, 3.0])
+    >>> count_crossings([1.0, 4.0], [2.0, 3.0])
     2
     """
     if not first or not second or first[-1] <= second[0]:

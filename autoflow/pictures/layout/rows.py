@@ -28,7 +28,7 @@ STUB = 34.0  # more room for an arrow that begins anew, and for its name
 ROW, BACK, TORN = 1.0, 0.25, 0.1  # prices: of a row, of a second arrow that turns round, of a stub; an empty row is 1
 
 
-def wrapped(plan: Plan, boxes: Sequence[Box], lines: Sequence[Line], level: int = 0, widest: float = WIDEST) -> Plan:
+def wrap_rows(plan: Plan, boxes: Sequence[Box], lines: Sequence[Line], level: int = 0, widest: float = WIDEST) -> Plan:
     """The same plan in rows. What is inside of ``level`` boxes has narrower ones."""
     strip = Strip(plan, boxes, lines)
     cuts = strip.cuts(widest - level * INSIDE)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...nodes.nodes import Node
-from ...nodes.versions import Ghost
+from ...nodes.versions import FreedArray
 
 # Frames that are not the user's: ours, and those between a notebook's cell and the repr of its last value.
 OTHERS = frozenset((__name__.partition(".")[0], "IPython", "ipykernel", "traitlets", "decorator", ""))
@@ -57,7 +57,7 @@ class Bound:
     def array_name(self, x: Any) -> str | None:
         """What the caller calls a plain operand: ``X``, ``inputs[3]``; None if he has no name for it, or several."""
         if id(x) not in self.known:
-            self.known[id(x)] = x, self.look_up(x.reference() if isinstance(x, Ghost) else x)
+            self.known[id(x)] = x, self.look_up(x.reference() if isinstance(x, FreedArray) else x)
         return self.known[id(x)][1]
 
     def look_up(self, x: Any) -> str | None:

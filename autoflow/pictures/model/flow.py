@@ -53,7 +53,7 @@ def flows(order: Sequence[Any], outputs: Sequence[Any], rows: int) -> dict[Any, 
         summed = len(parts) > 1 and not hasattr(g, "grads")
         summaries = tuple([numbers(part) for part in parts[:rows]]) if summed else ()
         if not record.parents:
-            answer[record] = Flow(summary(g), summaries, len(parts), **stored(record, g))
+            answer[record] = Flow(summary(g), summaries, len(parts), **stored_gradient(record, g))
             continue
         sent = record(g)
         for slot, (parent, part) in enumerate(zip(record.parents, sent, strict=True)):
@@ -94,7 +94,7 @@ def local(record: Any, g: Array, sent: tuple[Numbers | None, ...], rows: int) ->
     return tuple([u if u is not None and u.scalar else None for u in units])
 
 
-def stored(leaf: Any, g: Array) -> dict[str, Any]:
+def stored_gradient(leaf: Any, g: Array) -> dict[str, Any]:
     """What a Variable's ``.grad`` holds, if it is not this pass alone: ``{"kept": ..., "times": 2}``."""
     kept = leaf.grad
     if kept is None or tuple(kept.shape) != tuple(g.shape):

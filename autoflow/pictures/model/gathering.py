@@ -17,7 +17,7 @@ import numpy as np
 from ...backprop.engine import topological
 from ...modes import modes
 from ...nodes.nodes import Node, Variable
-from ...nodes.versions import Ghost, overwritten
+from ...nodes.versions import FreedArray, writer_since
 from .callers import bound_names
 from .data import Operand, Vertex
 from .flow import Flow, flows
@@ -42,7 +42,7 @@ class Walk:
 
     def __init__(self, roots: Sequence[Any], literals: bool, limit: int) -> None:
         self.literals = literals
-        sources = [(x, source_of(x)) for x in roots]
+        sources = [(x, identity_of(x)) for x in roots]
         self.records = [r for _, r in sources if r is not None]
         self.lonely = [x for x, r in sources if r is None]  # Constants
         self.everything = everything = topological(Outputs(self.records))[1:]
@@ -89,7 +89,7 @@ class Walk:
 
     def go(self, gradients: bool | None) -> list[str]:
         """Find the titles, and the flow of gradients if it is wanted. Returns what the reader should know."""
-        for record in sorted({*self.order, *self.shown}, key=created):
+        for record in sorted({*self.order, *self.shown}, key=creation_number):
             if record.parents:
                 self.titles.add(record)
         notes = []
@@ -125,20 +125,20 @@ class Walk:
         born: list[tuple[tuple[float, int], Any, Any]] = []  # (when, what it is, its value if it is a plain operand)
         seen: set[Any] = set()
         for record in self.shown:
-            born.append(((created(record), 0), record, None))
+            born.append(((creation_number(record), 0), record, None))
             for slot, x in enumerate(record.operands[:ROWS] if record.parents else ()):
                 if record.parents[slot] is not None:
                     continue
                 if isinstance(x, Node) and (self.literals or x.shape or self.titles.name(x)):
                     if id(x) not in seen:
                         seen.add(id(x))
-                        born.append(((created(x), 0), x, None))
+                        born.append(((creation_number(x), 0), x, None))
                 elif self.literals or getattr(x, "shape", ()) != ():
                     what, value = self.place_of(record, slot, x)
                     if what not in seen:
                         seen.add(what)
-                        born.append(((created(record) - 0.5, slot), what, value))  # just before
-        born += [((created(x), 0), x, None) for x in self.lonely if id(x) not in seen]
+                        born.append(((creation_number(record) - 0.5, slot), what, value))  # just before
+        born += [((creation_number(x), 0), x, None) for x in self.lonely if id(x) not in seen]
         born.sort(key=lambda entry: entry[0])
         self.ids = {key(what): number for number, (_, what, _) in enumerate(born)}
         entries = sorted({number for r in self.shown if r.parents for _, number in r.entered})
@@ -183,7 +183,7 @@ class Walk:
             words.append("no gradient")
         if kind == "Variable" and not x.requires_grad:
             words.append("frozen: no gradient")
-        if kind == "Variable" and (where := overwritten(x.value, self.first_use.get(id(x), sys.maxsize))):
+        if kind == "Variable" and (where := writer_since(x.value, self.first_use.get(id(x), sys.maxsize))):
             words.append(f"overwritten since it was used ({clip(clean(where.rpartition('/')[2]), 40)})")
         if flow and flow.kept:
             words.append(f"{self.titles.of(x)}.grad = {flow.kept.magnitude(modes().digits)}, {self.passes()}")
@@ -209,7 +209,7 @@ class Walk:
 
     def plain(self, place: tuple[int, int], x: Any) -> Vertex:
         """An operand that is no node: a number, an array, or what is left of one."""
-        value = numbers(x.reference(), x.shape, x.dtype) if isinstance(x, Ghost) else numbers(x)
+        value = numbers(x.reference(), x.shape, x.dtype) if isinstance(x, FreedArray) else numbers(x)
         return Vertex(self.ids[place], "Constant", self.titles.of(x), "", "Constant", value, notes=("no gradient",))
 
     def operand(self, record: Any, slot: int, x: Any) -> Operand:
@@ -233,11 +233,11 @@ class Walk:
 
 def as_it_was(x: Any, record: Any) -> Any:
     """A plain operand; of an array that the operation, or somebody later, has written into, only shape and dtype."""
-    value = x.reference() if isinstance(x, Ghost) else x
-    return Gone(x.shape, x.dtype) if overwritten(value, record.number - 1) else x
+    value = x.reference() if isinstance(x, FreedArray) else x
+    return Gone(x.shape, x.dtype) if writer_since(value, record.number - 1) else x
 
 
-class Gone(Ghost):
+class Gone(FreedArray):
     """Shape and dtype of values that are no more."""
 
     def __init__(self, shape: tuple[int, ...], dtype: Any) -> None:
@@ -249,7 +249,7 @@ def key(x: Any) -> Any:
     return x if type(x) is tuple else id(x)
 
 
-def source_of(node: Any) -> Any:
+def identity_of(node: Any) -> Any:
     """What the walk knows a node by: its record, a live Variable itself, None for what nothing flows through."""
     if isinstance(node, Variable):
         return node if node.requires_grad else None
@@ -258,12 +258,12 @@ def source_of(node: Any) -> Any:
 
 def record_in(node: Any, everything: Sequence[Any], argument: str) -> Any:
     """The record of a node that must be in the graph."""
-    record = source_of(node) if isinstance(node, Node) else None
+    record = identity_of(node) if isinstance(node, Node) else None
     if record is None or not any([record is r for r in everything]):
         raise ValueError(f"{argument}= is a node of this graph that gradients flow to; not {clip(repr(node), 60)}")
     return record
 
 
-def created(x: Any) -> int:
+def creation_number(x: Any) -> int:
     """The creation number of a record or a leaf."""
     return int(x.number)

@@ -11,7 +11,7 @@ import re
 from typing import Any
 
 from ...nodes.nodes import Constant, Node
-from ...nodes.versions import Ghost
+from ...nodes.versions import FreedArray
 from .callers import Bound
 from .numbers import number
 from .style import clean, clip
@@ -64,7 +64,7 @@ class Titles:
         if id(x) in self.known:
             return self.known[id(x)]
         if isinstance(x, Node) or hasattr(x, "node_name"):
-            return self.name(x) or _running(x), CLOSED
+            return self.name(x) or _default_name(x), CLOSED
         if getattr(x, "shape", ()) != ():
             return self.bound.array_name(x) or "array", CLOSED
         text = literal(x)
@@ -94,25 +94,25 @@ class Titles:
         extra = options(record)
         if name in BINARY and len(terms) == 2 and not extra:
             form, strength = BINARY[name]
-            text = form.format(*[_inside(t, strength, place, name) for place, t in enumerate(terms)])
+            text = form.format(*[_parenthesise(t, strength, place, name) for place, t in enumerate(terms)])
         elif name in UNARY and not extra:
             form, strength = UNARY[name]
-            text = form.format(_inside(terms[0], strength, 0, name))
+            text = form.format(_parenthesise(terms[0], strength, 0, name))
         elif name == "getitem":
-            strength, text = CLOSED, f"{_inside(terms[0], CLOSED, 0, name)}[{index(record.options['i'])}]"
+            strength, text = CLOSED, f"{_parenthesise(terms[0], CLOSED, 0, name)}[{index(record.options['i'])}]"
         else:
             strength, text = CLOSED, f"{name}({', '.join([t for t, _ in terms] + extra)})"
         return (text, strength) if len(text) <= LONGEST else None
 
 
-def _inside(term: tuple[str, int], strength: int, place: int, name: str) -> str:
+def _parenthesise(term: tuple[str, int], strength: int, place: int, name: str) -> str:
     """A term, in parentheses where Python would otherwise read something else."""
     text, binds = term
     tight = binds <= strength if (place == 1) != (name == "power") else binds < strength
     return f"({text})" if tight and binds < CLOSED else text
 
 
-def _running(x: Any) -> str:
+def _default_name(x: Any) -> str:
     """The name that everything has; a Constant that is one number is called by it, one that is more just an array."""
     if hasattr(x, "node_name"):
         return str(x.node_name)
@@ -123,7 +123,7 @@ def _running(x: Any) -> str:
 
 def literal(x: Any) -> str:
     """A plain value as a title: ``2``, ``0.5``, ``array``."""
-    if isinstance(x, Ghost) or getattr(x, "shape", ()) != ():
+    if isinstance(x, FreedArray) or getattr(x, "shape", ()) != ():
         return "array"
     x = x.item() if hasattr(x, "item") else x
     return number(x, 4).replace("−", "-") if isinstance(x, (float, int, complex)) else str(x)

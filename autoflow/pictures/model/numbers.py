@@ -52,7 +52,7 @@ class Numbers:
         if not self.kept:
             return "not kept" if self.size else "no numbers"
         if self.elements is not None and self.size:
-            return nested([number(v, digits) for v in self.elements], self.shape)
+            return nest_words([number(v, digits) for v in self.elements], self.shape)
         if not self.size:
             return "empty"
         if self.mean is None:
@@ -151,10 +151,10 @@ def number(v: float | complex, digits: int) -> str:
     return text.replace("-", "−")
 
 
-def nested(words: list[str], shape: tuple[int, ...]) -> str:
+def nest_words(words: list[str], shape: tuple[int, ...]) -> str:
     """Words in the brackets of an array.
 
-    >>> nested(["1", "2", "3", "4"], (2, 2))
+    >>> nest_words(["1", "2", "3", "4"], (2, 2))
     '[[1, 2], [3, 4]]'
     """
     for n in reversed(shape):

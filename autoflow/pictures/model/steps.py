@@ -91,8 +91,8 @@ def engine_order(graph: GraphData) -> list[Vertex]:
 
 def begin(graph: GraphData) -> Step:
     """The leaves, before anything is computed."""
-    leaves = [f"{v.title} = {amount(v.value, graph)}" for v in graph.nodes if v.kind != "Operation"
-              and v.title != amount(v.value, graph)]  # fmt: skip
+    leaves = [f"{v.title} = {amount_text(v.value, graph)}" for v in graph.nodes if v.kind != "Operation"
+              and v.title != amount_text(v.value, graph)]  # fmt: skip
     more = f", and {len(leaves) - NAMED} more" if len(leaves) > NAMED else ""
     return Step(0, "start", (", ".join(leaves[:NAMED]) or graph.title) + more)
 
@@ -101,7 +101,7 @@ def forward(graph: GraphData, v: Vertex) -> Step:
     """An operation gets its value."""
     bare = v.title == v.word.partition(", ")[0]
     said = f"{call(v)} = " if bare else f"{v.title} = " + (f"{call(v)} = " if v.title.isidentifier() else "")
-    return Step(0, "forward", said + amount(v.value, graph), v.id, v.title, v.value, question=said + "?")
+    return Step(0, "forward", said + amount_text(v.value, graph), v.id, v.title, v.value, question=said + "?")
 
 
 def call(v: Vertex) -> str:
@@ -116,10 +116,10 @@ def seed(graph: GraphData, v: Vertex) -> Step:
     """The output's gradient with respect to itself."""
     one = numbers(np.ones(v.value.shape))
     word = "1" if v.value.scalar else f"ones, {v.value.shape_text()}"
-    return Step(0, "seed", f"{called(graph, v)} = {word}", v.id, v.title, v.value, one)
+    return Step(0, "seed", f"{gradient_name(graph, v)} = {word}", v.id, v.title, v.value, one)
 
 
-def called(graph: GraphData, v: Vertex) -> str:
+def gradient_name(graph: GraphData, v: Vertex) -> str:
     """``∂a5/∂x``, or ``gradient of x`` where names are long."""
     name = graph.partial(v)
     return name if name.startswith("∂") else f"gradient of {v.title}"
@@ -129,7 +129,7 @@ def backward(graph: GraphData, v: Vertex, sums: Sums) -> Step:
     """An operation whose gradient is complete sends to each operand what that contributes."""
     assert v.gradient is not None  # noqa: S101
     products = tuple([sums.add(row) for row in v.operands if row.sent is not None])
-    said = f"{v.title} has gradient {amount(v.gradient, graph)}"
+    said = f"{v.title} has gradient {amount_text(v.gradient, graph)}"
     told = ";   ".join([say(p, v.gradient, graph) for p in products])
     asked = ";   ".join([say(p, v.gradient, graph, ask=True) for p in products])
     more = f";   … {v.more_operands:,} more operands" if v.more_operands else ""
@@ -143,13 +143,13 @@ def backward(graph: GraphData, v: Vertex, sums: Sums) -> Step:
 
 def say(p: Product, gradient: Numbers, graph: GraphData, *, ask: bool = False) -> str:
     """``to a2: 12.25 × 0.5403 = 6.619   so far 9.564``; as a question ``to a2: 12.25 × 0.5403 = ?``."""
-    by = f"{amount(gradient, graph)} × {factor(p.local, graph)} = " if p.local else ""
-    text = f"to {p.title}: {by}" + ("?" if ask else amount(p.sent, graph))
+    by = f"{amount_text(gradient, graph)} × {factor(p.local, graph)} = " if p.local else ""
+    text = f"to {p.title}: {by}" + ("?" if ask else amount_text(p.sent, graph))
     if ask or p.place == 1:
         return text
     known = p.so_far and p.so_far.kept
     return text + (
-        "   so far " + (amount(p.so_far, graph) if known and p.so_far else f"{p.place} of {p.of_places} parts")
+        "   so far " + (amount_text(p.so_far, graph) if known and p.so_far else f"{p.place} of {p.of_places} parts")
     )
 
 
@@ -159,7 +159,7 @@ def factor(x: Numbers, graph: GraphData) -> str:
     return f"({text})" if " " in text else text
 
 
-def amount(x: Numbers, graph: GraphData) -> str:
+def amount_text(x: Numbers, graph: GraphData) -> str:
     """A number; a small array; of a large array shape and size."""
     text = x.text(graph.look.digits)
     if x.scalar or x.elements:
@@ -172,7 +172,7 @@ def end(graph: GraphData) -> Step:
     """What came out."""
     if not graph.gradients:
         return Step(0, "end", "; ".join(graph.notes) or "nothing flows back")
-    found = [f"{called(graph, v)} = {amount(v.gradient, graph)}" for v in graph.nodes
+    found = [f"{gradient_name(graph, v)} = {amount_text(v.gradient, graph)}" for v in graph.nodes
              if v.kind == "Variable" and v.gradient]  # fmt: skip
     more = f", and {len(found) - NAMED} more" if len(found) > NAMED else ""
     return Step(0, "end", (", ".join(found[:NAMED]) or "no Variable is drawn") + more)

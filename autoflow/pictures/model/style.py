@@ -152,9 +152,9 @@ def shows_boxes() -> bool:
 
 def readable(text: str) -> str:
     """``text`` as the terminal can show it, for whatever is printed."""
-    return text if shows_boxes() else plain(text)
+    return text if shows_boxes() else to_ascii(text)
 
 
-def plain(text: str) -> str:
+def to_ascii(text: str) -> str:
     """The same in ASCII."""
     return text.translate(TO_ASCII).encode("ascii", "backslashreplace").decode()

@@ -44,7 +44,7 @@ def save(graph: GraphData, path: Any, writers: Mapping[str, Writer] | None = Non
     suffix = target.suffix.lower()
     known = WRITERS | dict(writers or {})
     if suffix in DRAWN:
-        target.write_bytes(drawn(graph, suffix[1:]))
+        target.write_bytes(rasterise(graph, suffix[1:]))
     elif suffix in known:
         target.write_text(known[suffix](graph), encoding="utf-8", newline="\n")
     else:
@@ -53,7 +53,7 @@ def save(graph: GraphData, path: Any, writers: Mapping[str, Writer] | None = Non
     return target
 
 
-def drawn(graph: GraphData, form: str) -> bytes:
+def rasterise(graph: GraphData, form: str) -> bytes:
     """PNG or PDF: by matplotlib from our own layout, else by pygraphviz or Graphviz's ``dot``, whichever is there.
 
     Raises FileNotFoundError, which says what to install, if none of them is.
@@ -106,11 +106,11 @@ def bundle(
     """
     makers: dict[str, Callable[[GraphData], Any]] = {"text/html": lambda graph: fragment(graph, start)}
     if modes().static:
-        makers = {"image/png": lambda graph: drawn(graph, "png")}
+        makers = {"image/png": lambda graph: rasterise(graph, "png")}
     makers |= {SVG: svg.to_svg, "text/plain": text}
     asked = SVG in (include or ())
     answer: dict[str, Any] = {}
-    for kind in wanted(makers, include, exclude):
+    for kind in wanted_kinds(makers, include, exclude):
         if kind == SVG and not asked and (answer.keys() & {"text/html", "image/png"}):
             continue
         try:
@@ -121,7 +121,7 @@ def bundle(
     return answer
 
 
-def wanted(kinds: Iterable[str], include: Any = None, exclude: Any = None) -> list[str]:
+def wanted_kinds(kinds: Iterable[str], include: Any = None, exclude: Any = None) -> list[str]:
     """Those of the kinds of output that somebody asks for; IPython in a terminal asks for text only."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     active = getattr(getattr(shell, "display_formatter", None), "active_types", None)

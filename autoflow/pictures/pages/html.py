@@ -22,7 +22,7 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-from ..folding.views import alt_text, drawn
+from ..folding.views import alt_text, visible_picture
 from ..model.data import GraphData, Vertex
 from ..model.steps import Step, steps_of
 from ..model.style import DARK, LIGHT
@@ -69,14 +69,14 @@ def policy(*scripts: str) -> str:
 
 def fragment(graph: GraphData, start: int = LAST) -> str:
     """What stands in the page, or in a notebook's cell."""
-    shown = drawn(graph)
+    shown = visible_picture(graph)
     whole = len(shown.nodes) <= STEPPED and not any([v.fold for v in shown.nodes])
     steps = steps_of(shown) if graph.gradients and whole else []
     told = [frame(shown, step) for step in steps]
     data = {
         "start": start,
         "css": style(graph.look.theme),
-        "light": fixed(graph),
+        "light": fixed_theme(graph),
         "steps": told,
         "folds": toggles(graph),
     }
@@ -103,7 +103,8 @@ def image(graph: GraphData) -> str:
 def table(graph: GraphData, steps: list[Step]) -> str:
     """The steps as a table; of a picture that is not stepped through, the nodes."""
     if not steps:
-        return f"<details><summary>all nodes as text</summary><pre>{escape(tables.table(drawn(graph)))}</pre></details>"
+        text = escape(tables.table(visible_picture(graph)))
+        return f"<details><summary>all nodes as text</summary><pre>{text}</pre></details>"
     return f"<details><summary>all steps as text</summary>{html_table(step_rows(steps, graph), RULE)}</details>"
 
 
@@ -188,7 +189,7 @@ def arrow(source: int | None, target: Vertex, slot: int) -> str:
     return f"{source}-{target.id}-{slot}"
 
 
-def fixed(graph: GraphData) -> str:
+def fixed_theme(graph: GraphData) -> str:
     """Which theme the page has: "true" is light, "" follows the reader's, in the words that JupyterLab uses."""
     return {"light": "true", "dark": "false"}.get(graph.look.theme, "")
 
@@ -206,21 +207,21 @@ def style(theme: str) -> str:
         f"[data-jp-theme-light=true] .page{{{light}}}",
         f"[data-jp-theme-light=false] .page{{{dark}}}",
     ]
-    return "\n".join([*rules, packed("fragment.css")])
+    return "\n".join([*rules, pack_file("fragment.css")])
 
 
 @cache
 def script() -> str:
     """``fragment.js`` as it stands in pages, closed up so that nothing of it is visible outside."""
-    return closed(packed("unpack.js"), packed("fragment.js"))
+    return wrap_script(pack_file("unpack.js"), pack_file("fragment.js"))
 
 
-def closed(*pieces: str) -> str:
+def wrap_script(*pieces: str) -> str:
     """Pieces of JavaScript as one function that runs at once."""
     return "\n".join(['(() => {"use strict";', *pieces, "})();"])
 
 
-def packed(name: str, package: str = __package__) -> str:
+def pack_file(name: str, package: str = __package__) -> str:
     """A file of a package without indentation and without its lines of comment."""
     text = (files(package) / name).read_text(encoding="utf-8")
     lines = [line.strip() for line in text.splitlines()]

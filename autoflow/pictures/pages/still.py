@@ -11,8 +11,8 @@ from typing import Any
 
 from ...modes import modes
 from ..model.data import GraphData
-from ..render.tables import aligned
-from .exports import bundle, wanted
+from ..render.tables import align_columns
+from .exports import bundle, wanted_kinds
 from .html import PLAIN, html_table
 
 INCH = 0.0254  # metres, in which a PNG counts
@@ -24,7 +24,7 @@ def show(graph: GraphData, rows: Callable[[], Sequence[Sequence[str]]] | None = 
 
     Raises NotImplementedError where nothing of this is wanted: IPython then asks for ``_repr_mimebundle_``.
     """
-    if not (modes().static and wanted(["image/png"])):
+    if not (modes().static and wanted_kinds(["image/png"])):
         raise NotImplementedError
     from IPython.display import display
 
@@ -32,7 +32,7 @@ def show(graph: GraphData, rows: Callable[[], Sequence[Sequence[str]]] | None = 
     display(image, raw=True, metadata=size(image))
     if modes().tables and rows:
         table = rows()
-        text = "\n".join(aligned(table))
+        text = "\n".join(align_columns(table))
         display({"text/html": f'<div class="{PLAIN}">{html_table(table, math)}</div>', "text/plain": text}, raw=True)
 
 

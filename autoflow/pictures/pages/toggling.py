@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..folding import views
-from ..folding.merging import merged
+from ..folding.merging import merge_chains
 from ..model.data import GraphData, Vertex
 from ..render.svg import to_svg
 
@@ -30,18 +30,18 @@ def toggles(graph: GraphData) -> list[dict[str, Any]]:
     it. ``inside`` has the titles in each folded one, to be searched; ``at`` the card that stands for each card of the
     first picture. Nothing without boxes.
     """
-    home = views.drawn(graph)
+    home = views.visible_picture(graph)
     if graph.view or graph.look.engine == "dot" or not (home.frames or any([v.fold for v in home.nodes])):
         return []
     if any([v.fold for v in graph.nodes]):
         return []  # so large that its parts were never gathered
-    start = frozenset(views.folded(merged(graph) if graph.look.merge else graph)[1])
+    start = frozenset(views.fold_boxes(merge_chains(graph) if graph.look.merge else graph)[1])
     known = {start: home}
     waiting, budget = [start], [CARDS - len(home.nodes), LETTERS]
     for closed in waiting:
         for other in ways(known[closed], closed).values():
             if other not in known and len(known) < PICTURES and min(budget) > 0:
-                drawn = views.drawn(replace(graph, look=replace(graph.look, closed=tuple(sorted(other)))))
+                drawn = views.visible_picture(replace(graph, look=replace(graph.look, closed=tuple(sorted(other)))))
                 budget[0] -= len(drawn.nodes)
                 budget[1] -= len(to_svg(drawn)) if budget[0] > 0 else 0
                 if min(budget) > 0:
@@ -49,7 +49,7 @@ def toggles(graph: GraphData) -> list[dict[str, Any]]:
                     waiting.append(other)
     number = {closed: k for k, closed in enumerate(known)}
     titles = [v.title for v in graph.nodes]
-    return [described(drawn, closed, number, home, titles) for closed, drawn in known.items()]
+    return [picture_data(drawn, closed, number, home, titles) for closed, drawn in known.items()]
 
 
 def ways(drawn: GraphData, closed: frozenset[int]) -> dict[int, frozenset[int]]:
@@ -58,7 +58,7 @@ def ways(drawn: GraphData, closed: frozenset[int]) -> dict[int, frozenset[int]]:
     return {f.path[-1]: closed | {f.path[-1]} for f in drawn.frames} | opened
 
 
-def described(
+def picture_data(
     drawn: GraphData, closed: frozenset[int], number: dict[frozenset[int], int], home: GraphData, titles: list[str]
 ) -> dict[str, Any]:
     """One picture as the script wants it. The first stands in the page already."""
@@ -68,11 +68,11 @@ def described(
         "svg": "" if drawn is home else to_svg(drawn),
         "frames": [to[f.path[-1]] for f in drawn.frames],
         "cards": {str(v.id): to[v.fold.box] for v in drawn.nodes if v.fold},
-        "inside": {str(v.id): inside(v, titles) for v in drawn.nodes if v.fold},
+        "inside": {str(v.id): hidden_titles(v, titles) for v in drawn.nodes if v.fold},
         "at": [card.get(v.members[0], -1) for v in home.nodes],
     }
 
 
-def inside(v: Vertex, titles: list[str]) -> str:
+def hidden_titles(v: Vertex, titles: list[str]) -> str:
     """The titles of what a folded box holds, each once."""
     return " ".join(dict.fromkeys([titles[k] for k in v.members[:NAMED]]))

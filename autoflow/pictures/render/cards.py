@@ -102,7 +102,7 @@ def card(graph: GraphData, node: Vertex) -> Card:
     lines = [head(node, digits)]
     lines += rows(graph, node)
     if not node.value.scalar:
-        lines += [CardLine("body", (span(text, "numbers"),)) for text in broken(node.value.text(digits))]
+        lines += [CardLine("body", (span(text, "numbers"),)) for text in break_lines(node.value.text(digits))]
     if flags := node.value.flags():
         lines.append(CardLine("note", (span(f"value: {flags}", "warn"),)))
     if node.gradient is not None:
@@ -177,10 +177,10 @@ def rows(graph: GraphData, node: Vertex) -> list[CardLine]:
     return lines
 
 
-def broken(text: str) -> list[str]:
+def break_lines(text: str) -> list[str]:
     """An array of few elements in lines of bearable length: a row each, or three numbers each.
 
-    >>> broken("[[1.234, 2.345, 3.456], [4.567, 5.678, 6.789]]")
+    >>> break_lines("[[1.234, 2.345, 3.456], [4.567, 5.678, 6.789]]")
     ['[[1.234, 2.345, 3.456],', '[4.567, 5.678, 6.789]]']
     """
     if len(text) <= WIDE:

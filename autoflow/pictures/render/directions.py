@@ -12,7 +12,7 @@ from dataclasses import replace
 from math import fsum
 from operator import itemgetter
 
-from ..folding.views import drawn
+from ..folding.views import visible_picture
 from ..layout.layers import GAP, ranks
 from ..layout.scoring import cost
 from ..model.data import GraphData, Picture, Vertex
@@ -32,14 +32,14 @@ TIME = 2.5  # what it is worth that the parts of a sequence stand beside each ot
 
 def fitted(graph: Picture) -> Picture:
     """The picture in the direction that reads best. If it is very tall then, sequences and boxes in it fold further."""
-    shown = drawn(graph)
+    shown = visible_picture(graph)
     way, height = best_way(shown)
     for alike, few in TIGHTER if graph.look.fold and graph.look.depth is None and not graph.look.open else ():
         if height <= TALL:
             break
         tried = replace(graph, look=replace(graph.look, alike=alike, few=few))
-        if len(drawn(tried).nodes) < len(shown.nodes):
-            graph, shown = tried, drawn(tried)
+        if len(visible_picture(tried).nodes) < len(shown.nodes):
+            graph, shown = tried, visible_picture(tried)
             way, height = best_way(shown)
     answer = replace(graph, look=replace(graph.look, direction=way))
     answer.__dict__["drawn"] = replace(shown, look=answer.look)  # need not be looked for again

@@ -27,7 +27,7 @@ SHAPES = {"var": ' STYLE="ROUNDED"', "con": ' STYLE="ROUNDED,DASHED"', "op": "",
 
 def to_dot(graph: GraphData) -> str:
     """The source text. Needs the Python package ``graphviz``."""
-    graph = views.drawn(graph)
+    graph = views.visible_picture(graph)
     theme = DARK if graph.look.theme == "dark" else LIGHT
     drawn = cards(graph)
     source = new_digraph(graph, theme)
@@ -38,12 +38,12 @@ def to_dot(graph: GraphData) -> str:
         tail, head = ends(graph, drawn[e.target], e)
         straight = {"weight": "8"} if (e.source, e.target) in main else {}
         source.edge(f"n{e.source}:{tail}", f"n{e.target}:{head}", **line_of(e, level, theme), **straight)
-    for last, entry in following(graph):
+    for last, entry in following_boxes(graph):
         source.edge(f"n{last}", f"n{entry}", style="invis", weight="0")
     return str(source.source)
 
 
-def following(graph: GraphData) -> list[tuple[int, int]]:
+def following_boxes(graph: GraphData) -> list[tuple[int, int]]:
     """Pairs: the last node of a box, and a node of the next box that needs nothing from its own box. It comes later.
 
     Graphviz would put two boxes beside each other as soon as one node of the second could stand there.
@@ -85,7 +85,7 @@ def clusters(source: Any, graph: GraphData, drawn: list[Card], path: tuple[int, 
             source.node(f"n{c.node.id}", label=f"<{table(c, theme)}>")
     for number, f in enumerate(graph.frames):
         if f.path[:-1] == path:
-            words = quoted("− " + " · ".join([text for text in (f.title, f.fold.text()) if text]))
+            words = quote_text("− " + " · ".join([text for text in (f.title, f.fold.text()) if text]))
             label = f'<<FONT COLOR="{theme["sco-text"]}">{words}</FONT>>'
             with source.subgraph(name=f"cluster_{number}") as inner:
                 inner.attr(label=label, labelloc="t", labeljust="l", style="rounded,filled",
@@ -148,13 +148,13 @@ def font(s: Span, one: CardLine, short: str, theme: Theme) -> str:
     start = f'<FONT POINT-SIZE="{size * 0.8:.3g}" COLOR="{theme[colour.replace("@", short)]}"{face}>'
     start, end = start + "<B>" * bold, "</B>" * bold + "</FONT>"
     # Graphviz replaces \N by the name of the node even here, so the letter behind a backslash is a text of its own.
-    return "".join([start + quoted(piece) + end for piece in re.split(r"(?<=\\)", text) if piece])
+    return "".join([start + quote_text(piece) + end for piece in re.split(r"(?<=\\)", text) if piece])
 
 
-def quoted(text: str) -> str:
+def quote_text(text: str) -> str:
     r"""``text`` for a label: what could mean something to Graphviz or XML as a numbered character.
 
-    >>> quoted(r'<b> \N "x"')
+    >>> quote_text(r'<b> \N "x"')
     '&#60;b&#62; &#92;N &#34;x&#34;'
     """
     return "".join([f"&#{ord(c)};" if c in "<>&\"'\\{}|[]" else c for c in text])
@@ -192,7 +192,7 @@ def run_dot(graph: GraphData, form: str) -> bytes:
             f"dot was not found: a .{form} file is drawn by Graphviz's program dot. Install Graphviz (graphviz.org), "
             f"or save a .svg file, which needs no program"
         )
-    size = len(views.drawn(graph).nodes)
+    size = len(views.visible_picture(graph).nodes)
     if size > NODES:
         raise ValueError(f"dot takes too long for {size} nodes, at most {NODES}: use graph(limit={NODES}), or .svg")
     try:

@@ -40,7 +40,7 @@ def to_svg(graph: GraphData) -> str:
         if text:
             return text
         graph = replace(graph, notes=(*graph.notes, f"{reason}; drew with the built-in layout"))
-    recorded, graph = graph, views.drawn(graph)
+    recorded, graph = graph, views.visible_picture(graph)
     drawn = cards(graph)
     down = graph.look.direction == "down"
     widths = [c.width for c in drawn]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..model.data import GraphData
-from ..model.style import cells, plain
+from ..model.style import cells, to_ascii
 
 
 def table(picture: GraphData, *, ascii: bool = False) -> str:
@@ -19,7 +19,7 @@ def table(picture: GraphData, *, ascii: bool = False) -> str:
     1     x*x    multiply          9      1         0 0
     """
     rows = table_rows(picture)
-    return "\n".join(aligned([[plain(cell) for cell in row] for row in rows] if ascii else rows))
+    return "\n".join(align_columns([[to_ascii(cell) for cell in row] for row in rows] if ascii else rows))
 
 
 def table_rows(picture: GraphData) -> list[list[str]]:
@@ -35,7 +35,7 @@ def table_rows(picture: GraphData) -> list[list[str]]:
     return rows
 
 
-def aligned(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> list[str]:
+def align_columns(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> list[str]:
     """Lines with columns below each other; those in ``right`` end below each other."""
     wide = [max([sum(map(cells, text)) for text in column]) for column in zip(*rows, strict=True)]
     lines = []

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ..folding.choose import MANY
-from ..folding.views import counts, drawn
+from ..folding.views import counts, visible_picture
 from ..model.data import GraphData, Operand, Vertex
-from ..model.style import cells, plain, shows_boxes
+from ..model.style import cells, shows_boxes, to_ascii
 from .cards import sum_text
 
 DEEP = 14  # levels; what is deeper continues in a tree of its own
@@ -32,11 +32,11 @@ class Row:
 def to_text(graph: GraphData, ascii: bool | None = None) -> str:
     """The tree of what was recorded; of many nodes, folded. ``ascii``: None asks whether the terminal can show more."""
     if len(graph.nodes) > MANY and graph.look.fold and not graph.view:
-        graph = drawn(replace(graph, look=replace(graph.look, merge=False)))
+        graph = visible_picture(replace(graph, look=replace(graph.look, merge=False)))
     rows = list(Tree(graph).rows())
     ascii = not shows_boxes() if ascii is None else ascii
     if ascii:  # before the columns are aligned: (1) is wider than ①
-        rows = [Row(plain(r.text), plain(r.gradient), plain(r.local), plain(r.parts)) for r in rows]
+        rows = [Row(to_ascii(r.text), to_ascii(r.gradient), to_ascii(r.local), to_ascii(r.parts)) for r in rows]
     first = max([columns(row.text) for row in rows], default=0) + 2
     wide = [
         max([columns(text) for text in column], default=0)
@@ -44,13 +44,13 @@ def to_text(graph: GraphData, ascii: bool | None = None) -> str:
     ]
     lines = []
     for row in rows:
-        line = padded(row.text, first) if row.gradient or row.local or row.parts else row.text
+        line = pad_text(row.text, first) if row.gradient or row.local or row.parts else row.text
         if row.gradient or row.local or row.parts:
-            line += padded(row.gradient, wide[0] + 2) + padded(row.local, wide[1] + 1) + row.parts
+            line += pad_text(row.gradient, wide[0] + 2) + pad_text(row.local, wide[1] + 1) + row.parts
         lines.append(line.rstrip())
     lines += [" · ".join([counts(graph), *invitation(graph)]), *graph.notes]
     text = "\n".join(lines)
-    return plain(text) if ascii else text
+    return to_ascii(text) if ascii else text
 
 
 def invitation(graph: GraphData) -> list[str]:
@@ -65,12 +65,12 @@ def columns(text: str) -> int:
     return sum([cells(c) for c in text])
 
 
-def padded(text: str, places: int) -> str:
+def pad_text(text: str, places: int) -> str:
     """``text`` and blanks."""
     return text + " " * (places - columns(text))
 
 
-def circled(number: int) -> str:
+def circled_number(number: int) -> str:
     """The number of an operand: a circled digit as far as there are any."""
     return chr(0x245F + number) if number <= 20 else f"({number})"
 
@@ -129,7 +129,7 @@ class Tree:
             return
         for place, row in enumerate(operands):
             last = place == len(operands) - 1 and not node.more_operands
-            number = circled(row.slot + 1) if len(operands) > 1 or node.more_operands else ""
+            number = circled_number(row.slot + 1) if len(operands) > 1 or node.more_operands else ""
             lead = below + ("└─" if last else "├─") + (number + " " if number else " ")
             source = None if row.source is None else self.graph.nodes[row.source]
             yield source, row, lead, below + ("    " if last else "│   ")

@@ -35,7 +35,7 @@ def _plain(x: Any) -> Any:
 
 def to_mermaid(graph: GraphData) -> str:
     """A flowchart: nodes with values and gradients, arrows with the number of the operand and the local derivative."""
-    graph = views.drawn(graph)
+    graph = views.visible_picture(graph)
     digits = graph.look.digits
     lines = ["flowchart " + ("TD" if graph.look.direction == "down" else "LR")]
     for v in graph.nodes:

@@ -25,7 +25,7 @@ from ...nodes.nodes import Node, Operation, Variable
 from ..model.callers import bound_names
 from ..model.names import Titles
 from ..model.style import clean, clip
-from ..pages.exports import bundle, wanted
+from ..pages.exports import bundle, wanted_kinds
 from ..pages.html import PLAIN, ground, image, policy
 from ..walk import graph
 from .live import fragment
@@ -90,7 +90,7 @@ class Explorer:
             except Exception as error:
                 trouble = f"\n{type(error).__name__}: {clip(clean(error), 200)}"
         answer = {}
-        for kind in wanted(["text/plain", "text/html"], include, exclude):
+        for kind in wanted_kinds(["text/plain", "text/html"], include, exclude):
             try:
                 answer[kind] = f"{self}{trouble}" if kind == "text/plain" else self.to_html()
             except Exception as error:
@@ -136,7 +136,7 @@ def of_node(root: Any, ranges: dict[str, Any]) -> Explorer:
     if unknown := [name for name in ranges if name not in named]:
         raise ValueError(f"{', '.join(unknown)}: no Variable of the graph is called that; it has {', '.join(named)}")
     inputs = {v: slider(titles.of(v), ranges.get(titles.of(v)), v.value) for v in variables if not v.shape}
-    return Explorer(root, inputs, unsuited(root))
+    return Explorer(root, inputs, why_unsuited(root))
 
 
 def of_function(f: Callable[..., Any], ranges: dict[str, Any]) -> Explorer:
@@ -150,10 +150,10 @@ def of_function(f: Callable[..., Any], ranges: dict[str, Any]) -> Explorer:
     if not isinstance(root, Operation):
         raise LostGradientError(f"f returned {type(root).__name__} {clip(repr(root), 60)}, which has no history")
     inputs = {v: slider(name, ranges[name], v.value) for name, v in variables.items() if not v.shape}
-    return Explorer(root, inputs, unsuited(root) or branching(f, root, inputs, variables), (f, variables))
+    return Explorer(root, inputs, why_unsuited(root) or has_branches(f, root, inputs, variables), (f, variables))
 
 
-def unsuited(root: Any) -> str | None:
+def why_unsuited(root: Any) -> str | None:
     """Why a page cannot compute this graph by itself; None if it can."""
     order = topological(root.grad_fn)
     if len(order) > LARGEST:
@@ -169,7 +169,7 @@ def unsuited(root: Any) -> str | None:
     return None
 
 
-def branching(f: Any, root: Any, inputs: dict[Any, Slider], variables: dict[str, Any]) -> str | None:
+def has_branches(f: Any, root: Any, inputs: dict[Any, Slider], variables: dict[str, Any]) -> str | None:
     """Does the function compute something else for other inputs (an ``if``, a comparison)? Tried at a few."""
     rng = np.random.default_rng(0)
     for _ in range(TRIES):

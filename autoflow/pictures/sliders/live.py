@@ -17,7 +17,7 @@ from ..model.callers import bound_names
 from ..model.data import Operand, Vertex
 from ..model.names import Titles
 from ..model.numbers import Numbers
-from ..pages.html import PLAIN, attribute, closed, html_table, image, instead, packed
+from ..pages.html import PLAIN, attribute, html_table, image, instead, pack_file, wrap_script
 from ..render.css import properties
 from ..render.svg import to_svg
 from ..render.tables import table_rows
@@ -32,7 +32,7 @@ def fragment(page: Any) -> tuple[str, str]:
     data, operations = tape(page)
     rows = ",".join([f"{json.dumps(name)}:{functions(rule)}" for name, rule in operations.items()])
     start = f'const ROWS={{{rows}}};for(const e of document.querySelectorAll(".autoflow-explore:not([data-live])"))'
-    program = closed(packed("unpack.js"), script(), f"{start}mount(e,ROWS);")
+    program = wrap_script(pack_file("unpack.js"), script(), f"{start}mount(e,ROWS);")
     return (
         f"<div class=\"autoflow-explore {PLAIN}\" data-autoflow='{attribute(data)}'>{instead(page.picture)}"
         f"<style>{properties('autoflow-explore', 'auto')}</style>{image(page.picture)}"
@@ -44,7 +44,7 @@ def fragment(page: Any) -> tuple[str, str]:
 @cache
 def script() -> str:
     """What every page runs."""
-    return packed("explore.js", __package__)
+    return pack_file("explore.js", __package__)
 
 
 def functions(rule: Any) -> str:
@@ -147,7 +147,7 @@ def live_svg(page: Any, place: dict[Any, int]) -> str:
     if len(picture.nodes) > DRAWN or len(drawn) != len(numbers):
         return ""
     tapes = {v.id: born[number] for v, number in zip(drawn, numbers, strict=True)}
-    nodes = tuple([marked(v, tapes[v.id]) if v.id in tapes else v for v in picture.nodes])
+    nodes = tuple([mark_card(v, tapes[v.id]) if v.id in tapes else v for v in picture.nodes])
     look = replace(picture.look, theme="auto", engine="built-in")
     svg = to_svg(replace(picture, nodes=nodes, look=look))
     svg = re.sub(r"<title>.*?</title>|<desc>.*?</desc>", "", svg, flags=re.DOTALL)  # what they say would not change
@@ -157,7 +157,7 @@ def live_svg(page: Any, place: dict[Any, int]) -> str:
     return TOKEN.sub(r'<tspan data-at="\1"></tspan>', svg)
 
 
-def marked(v: Vertex, k: int) -> Vertex:
+def mark_card(v: Vertex, k: int) -> Vertex:
     """A card whose numbers are places. The parts of a sum are one place."""
     operands = tuple([marked_row(row, k) for row in v.operands])
     parts = (mark(f"p{k}", 17),) if v.parts else ()

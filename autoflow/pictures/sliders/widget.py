@@ -53,7 +53,7 @@ def widget(page: Explorer) -> Any:
 
     def draw(change: Any) -> None:
         try:
-            made.picture, made.note = redrawn(page, places, change["new"]), ""
+            made.picture, made.note = redraw(page, places, change["new"]), ""
         except Exception as error:
             made.note = f"{type(error).__name__}: {clip(clean(error), 200)}"
 
@@ -63,7 +63,7 @@ def widget(page: Explorer) -> Any:
 
 def elements(page: Explorer) -> list[tuple[Any, int, Slider]]:
     """What moves: the numbers, and the elements of small arrays: (Variable, place in it, slider)."""
-    variables = [v for _, v in sorted(page.f[1].items())] if page.f else leaves(page)
+    variables = [v for _, v in sorted(page.f[1].items())] if page.f else page_variables(page)
     places = []
     for v in variables:
         if v in page.inputs:
@@ -74,7 +74,7 @@ def elements(page: Explorer) -> list[tuple[Any, int, Slider]]:
     return places
 
 
-def leaves(page: Explorer) -> list[Any]:
+def page_variables(page: Explorer) -> list[Any]:
     """The Variables of a recorded graph, in the order of their creation."""
     seen, stack = set(), [page.root.grad_fn]
     while stack:
@@ -85,7 +85,7 @@ def leaves(page: Explorer) -> list[Any]:
     return sorted([r for r in seen if not r.parents], key=lambda v: v.number)
 
 
-def redrawn(page: Explorer, places: list[tuple[Any, int, Slider]], values: list[float]) -> str:
+def redraw(page: Explorer, places: list[tuple[Any, int, Slider]], values: list[float]) -> str:
     """The picture at other values."""
     moved: dict[Any, Any] = {}
     for (v, k, _), value in zip(places, values, strict=True):

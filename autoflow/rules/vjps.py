@@ -13,7 +13,7 @@ import numpy as np
 
 from .shapes import sum_to
 
-Pull = Callable[[Any, tuple[Any, ...]], Any]
+VJP = Callable[[Any, tuple[Any, ...]], Any]
 Reads = tuple[tuple[int, str], ...]  # what a derivative reads: (place in ``saved``, "", "shape" or "dtype")
 
 
@@ -25,7 +25,7 @@ def place_of(word: str, place: dict[str, int]) -> tuple[int, str]:
     return place[name], what
 
 
-def vjp_by_position(derivative: Callable[..., Any], reads: Reads) -> Pull:
+def vjp_by_position(derivative: Callable[..., Any], reads: Reads) -> VJP:
     """``derivative`` as a function of (g, saved). One closure per number of values: no loop, no names."""
     match reads:
         case ():
@@ -44,29 +44,29 @@ def vjp_by_position(derivative: Callable[..., Any], reads: Reads) -> Pull:
     return lambda g, saved: derivative(g, *[getattr(saved[i], what) if what else saved[i] for i, what in reads])
 
 
-def elementwise_vjp(derivative: Callable[..., Any], reads: Reads, k: int) -> Pull:
+def elementwise_vjp(derivative: Callable[..., Any], reads: Reads, k: int) -> VJP:
     """The same, and broadcasting is undone: here, once, for every elementwise row. ``k`` is the operand's place."""
     match reads:
         case ():
 
-            def pull(g: Any, saved: tuple[Any, ...]) -> Any:  # fmt: skip
+            def vjp(g: Any, saved: tuple[Any, ...]) -> Any:  # fmt: skip
                 shape = saved[k].shape  # nothing but g is read, so sum first: the derivative has less to do
                 return derivative(g if g.shape == shape else sum_to(g, shape))
         case ((i, ""),):
 
-            def pull(g: Any, saved: tuple[Any, ...]) -> Any:  # fmt: skip
+            def vjp(g: Any, saved: tuple[Any, ...]) -> Any:  # fmt: skip
                 sent, shape = derivative(g, saved[i]), saved[k].shape
                 return sent if sent.shape == shape else sum_to(sent, shape)
         case _:
             plain = vjp_by_position(derivative, reads)
 
-            def pull(g: Any, saved: tuple[Any, ...]) -> Any:
+            def vjp(g: Any, saved: tuple[Any, ...]) -> Any:
                 return sum_to(plain(g, saved), saved[k].shape)
 
-    return pull
+    return vjp
 
 
-def scalar_vjp(derivative: Callable[..., Any], reads: Reads) -> Pull:
+def scalar_vjp(derivative: Callable[..., Any], reads: Reads) -> VJP:
     """The same for numbers, which never broadcast: np.float64, whose arithmetic is ten times that of 0-d arrays."""
     match reads:
         case ():
@@ -124,12 +124,12 @@ def sequence_values(derivative: Callable[..., Any], n: int, names: tuple[str, ..
     return values
 
 
-def sequence_vjp(derivative: Callable[..., Any], values: Callable[[Any], list[Any]], k: int) -> Pull:
+def sequence_vjp(derivative: Callable[..., Any], values: Callable[[Any], list[Any]], k: int) -> VJP:
     """The derivative of a sequence's k-th array as a function of (g, saved)."""
     return lambda g, saved: derivative(g, k, *values(saved))
 
 
-def sequence_joint(derivative: Callable[..., Any], values: Callable[[Any], list[Any]]) -> Pull:
+def sequence_joint(derivative: Callable[..., Any], values: Callable[[Any], list[Any]]) -> VJP:
     """All of them at once, for long sequences: what they read is found once, and not once for each array."""
 
     def joint(g: Any, saved: tuple[Any, ...]) -> list[Any]:
@@ -139,6 +139,6 @@ def sequence_joint(derivative: Callable[..., Any], values: Callable[[Any], list[
     return joint
 
 
-def conjugated(pull: Pull) -> Pull:
+def conjugate_vjp(vjp: VJP) -> VJP:
     """g is conjugated on the way in, the answer on the way out."""
-    return lambda g, saved: np.conjugate(pull(np.conjugate(g), saved))
+    return lambda g, saved: np.conjugate(vjp(np.conjugate(g), saved))
