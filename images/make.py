@@ -186,11 +186,87 @@ def gradient(**options: Any) -> Graph:
     return af.graph(slope, gradients=True, **options)
 
 
+def long_recurrent(**options: Any) -> Graph:
+    """Thirty steps on plain arrays: the first and the last are drawn."""
+    w, u, b = af.Variable(spread(4, 4), name="W"), af.Variable(spread(3, 4), name="U"), af.Variable(spread(4), name="b")
+    inputs, h = spread(30, 3) / 4, np.zeros(4)
+    for t in range(30):
+        with scope("step"):
+            h = np.tanh(h @ w + inputs[t] @ u + b)
+    loss = np.sum(h * h)
+    loss.backward()
+    return af.graph(loss, **options)
+
+
+def residual(**options: Any) -> Graph:
+    """Fifty layers without boxes, each with a weight of its own."""
+    h = af.Variable(spread(4, 8), name="x")
+    for k in range(50):
+        h = h + np.tanh(h @ af.Variable(spread(8, 8) / 32, name=f"W{k}"))
+    loss = np.mean(h * h)
+    loss.backward()
+    return af.graph(loss, **options)
+
+
+def transformer(**options: Any) -> Graph:
+    """A block of a transformer: attention, two sums, two layers."""
+    words = af.Variable(spread(4, 8), name="words")
+    wq, wk, wv = [af.Variable(spread(8, 8)[::step] / 2, name=f"W{c}") for c, step in (("q", 1), ("k", -1), ("v", 1))]
+    w1, w2 = af.Variable(spread(8, 16) / 4, name="W1"), af.Variable(spread(16, 8) / 4, name="W2")
+    with scope("attention"):
+        scores = (words @ wq) @ (words @ wk).T
+        e = np.exp(scores / 4.0)
+        mixed = (e / np.sum(e, axis=1, keepdims=True)) @ (words @ wv)
+    first = words + mixed
+    with scope("layers"):
+        changed = np.maximum(first @ w1, 0.0) @ w2
+    loss = np.mean((first + changed) ** 2)
+    loss.backward()
+    return af.graph(loss, **options)
+
+
+def eigenvalues(**options: Any) -> Graph:
+    """A function with two results."""
+    a = af.Variable([[2.0, 1.0], [1.0, 3.0]], name="A")
+    values, vectors = np.linalg.eigh(a)
+    z = np.sum(values**2) + vectors[0, 0]
+    z.backward()
+    return af.graph(z, **options)
+
+
+def stencil(**options: Any) -> Graph:
+    """Heat in a rod: an array that is written into."""
+    start = af.Variable(spread(8), name="start")
+    u = start * 1.0
+    u[1:-1] += 0.25 * (u[2:] - 2.0 * u[1:-1] + u[:-2])
+    heat = np.sum(u**2)
+    heat.backward()
+    return af.graph(heat, **options)
+
+
+def unet(**options: Any) -> Graph:
+    """A U-Net on one line of numbers: values are used again, far from where they were made."""
+    x = af.Variable(spread(2, 16), name="x")
+
+    def layer(h: Any, name: str) -> Any:
+        with scope(name):
+            return np.tanh(af.Variable(spread(2, 2), name=f"W_{name}") @ h)
+
+    high = layer(x, "down1")
+    low = layer(high.reshape(2, 8, 2).mean(axis=2), "down2")
+    bottom = layer(low.reshape(2, 4, 2).mean(axis=2), "bottom")
+    up = layer(np.repeat(bottom, 2, axis=1) + low, "up2")
+    out = layer(np.repeat(up, 2, axis=1) + high, "up1")
+    loss = np.mean(out**2)
+    loss.backward()
+    return af.graph(loss, **options)
+
+
 GALLERY: dict[str, Callable[..., Graph]] = {
     f.__name__: f
     for f in (
         lesson, square, network, network_folded, recurrent, recurrent_folded, cross_entropy, attention, chain, large,
-        matrices, hostile, gradient,
+        matrices, hostile, gradient, long_recurrent, residual, transformer, eigenvalues, stencil, unet,
     )
 }  # fmt: skip
 

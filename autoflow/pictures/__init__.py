@@ -1,10 +1,12 @@
 """Pictures of graphs: what was computed, and how the gradients flowed back.
 
-Reading order: ``model`` (what a picture knows: ``data``, and ``gathering`` from nodes to data, ``flow`` of gradients)
-and ``walk``; ``folding`` (what is drawn of what was recorded: ``views``, ``merging`` of chains, ``choose`` which boxes
-to fold, ``repeats``; ``huge`` draws a million nodes); ``layout`` (``arrange``: where things stand; ``ordering`` in
-ranks, ``nesting`` of boxes, ``rows`` of what is too wide); ``render`` (``cards``: what stands in a node; ``svg``,
-``dot``, ``text``, ``text_formats``, ``tables``, ``png``). Then ``model.steps`` and ``lesson`` (the passes one step at
+Reading order: ``model`` (what a picture knows: ``data``, and ``gathering`` from nodes to data, ``flow`` of gradients,
+``names`` and the ``callers`` who gave them) and ``walk``; ``folding`` (what is drawn of what was recorded: ``views``,
+``merging`` of chains, ``choose`` which boxes to fold, ``repeats``; ``huge`` draws a million nodes); ``layout``
+(``arrange``: where things stand; ``ordering`` in ranks, ``nesting`` of boxes, ``turning`` of those that one reads
+downwards, ``rows`` of what is too wide, ``scoring``: how well it reads); ``render`` (``cards``: what stands in a node;
+``placing`` and ``directions``: which layout is drawn; ``svg``, ``dot``, ``text``, ``text_formats``, ``tables``,
+``png``). Then ``model.steps`` and ``lesson`` (the passes one step at
 a time), ``wrong_queue``; ``summaries`` of networks; ``pages`` (``html`` with ``fragment.js``: the page that replays the
 steps; ``stepper``; ``toggling``: boxes that fold on a click; ``still``: where no scripts run; ``exports``: files);
 ``notebook`` (what a cell shows of a node); ``formulas``; ``sliders`` (``explore`` with ``live`` and ``explore.js``;

@@ -157,5 +157,8 @@ class Graph(GraphData):
 
 
 def facade(data: GraphData, kind: type[Graph] = Graph, **more: Any) -> Graph:
-    """The data as a picture that shows itself."""
-    return kind(**{field.name: getattr(data, field.name) for field in fields(data)} | more)
+    """The data as a picture that shows itself. What is drawn of it, if that is known, comes along."""
+    made = kind(**{field.name: getattr(data, field.name) for field in fields(data)} | more)
+    if "drawn" in data.__dict__:
+        made.__dict__["drawn"] = facade(data.__dict__["drawn"], kind)
+    return made

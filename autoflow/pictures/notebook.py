@@ -11,7 +11,8 @@ from typing import Any
 
 from ..modes import modes
 from ..nodes.nodes import Node, Variable
-from .model.names import Titles, bound_names
+from .model.callers import bound_names
+from .model.names import Titles
 from .model.numbers import numbers
 from .model.style import clean, clip
 from .pages.exports import wanted_kinds

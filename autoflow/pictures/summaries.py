@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .folding import views
-from .folding.choose import MANY, first_word, pool_sizes
+from .folding.choose import MANY, pool_sizes
+from .folding.repeats import first_word
 from .model.data import GraphData, Vertex
 from .model.numbers import number
 from .model.style import clip, readable

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from math import fsum
 from typing import Any
 
 from ..errors import LOST, LostGradientError
@@ -14,22 +12,19 @@ from ..forward.replay import key_of, record_again
 from ..modes import modes
 from ..nodes.nodes import Node, OperationRole
 from .facade import Graph, facade
-from .folding import huge, views
-from .layout.layers import GAP, ranks
-from .model.data import GraphData, Look
+from .folding import huge
+from .formulas.sent_back import rules_of
+from .model.data import GraphData, Look, Vertex
 from .model.gathering import Walk, identity_of
 from .model.numbers import FEW
 from .model.style import clip
-from .render.cards import cards
+from .render.directions import best_way, fitted
 
 LIMIT = 2000  # nodes of which a picture has the numbers, if it is not told otherwise
 LESSON = 60  # a larger graph is not drawn with every local derivative, unless it is asked for
-WIDE = 1800.0  # pixels from left to right that one can read without scrolling, when the page makes them a bit smaller
-LONG = 12  # ranks from left to right
-NARROW = 3  # arrows beside each other in what can be drawn in rows
 WORDS = {
     "detail": ("names", "values", "lesson", "arrays"),
-    "direction": ("right", "down", "rows"),
+    "direction": ("right", "down", "rows", "boxes"),
     "constants": ("inline", "nodes"),
     "theme": ("auto", "light", "dark"),
     "engine": ("built-in", "dot"),
@@ -47,7 +42,8 @@ def graph(
     detail : how much a node shows. "names"; "values"; "lesson": also the local derivative and the product sent
         back on every arrow; "arrays": shapes and statistics. None decides: "arrays" if something has more than 6
         elements, "lesson" after ``backward()``, else "values".
-    direction : "right", "down", or "rows": to the right, in several rows. None: right, unless that gets too wide.
+    direction : "right", "down", "rows" (to the right, in several rows), or "boxes" (the same, but inside of boxes
+        downwards). None: right if that fits on a page, else what reads best there.
     constants : "inline" writes plain numbers into the operand's row, "nodes" draws them.
     legend : a line that explains the signs.
     theme : "auto" (as the reader's screen), "light" or "dark". None: ``af.options.theme``.
@@ -98,13 +94,15 @@ def build_picture(
     if around is not None:
         walk.keep(around, radius)
     elif walk.hidden and limit is None and fold and (folded := huge.fold_huge_graph(walk, depth, opened)):
-        way = direction or best_direction(folded)
+        way = direction or best_way(folded)[0]
         return replace(folded, look=Look(detail or "values", way, bool(legend), theme, engine, modes().digits, False))
     notes = walk.go(gradients)
     nodes, outputs = walk.vertices()
     if detail is None:
         large = any([n.value.size > FEW for n in nodes])
         detail = "arrays" if large else "lesson" if walk.flow and len(nodes) <= LESSON else "values"
+    if detail == "arrays" and walk.flow and len(nodes) <= LIMIT:
+        nodes = with_rules(nodes, walk)
     faded = () if highlight is None else walk.faded(highlight)
     look = Look(
         detail, direction or "", bool(legend), theme, engine, modes().digits, bool(merge), bool(fold) and limit is None,
@@ -113,31 +111,21 @@ def build_picture(
     picture = GraphData(
         nodes, outputs, walk.title(), bool(walk.flow), tuple(notes), look, faded=faded, hidden=walk.hidden
     )
-    if not direction:
-        picture = replace(picture, look=replace(look, direction=best_direction(views.visible_picture(picture))))
-    return picture
+    return picture if direction else fitted(picture)
 
 
-def best_direction(drawn: GraphData) -> str:
-    """Left to right, as one reads; what is too wide for that in rows, if few arrows turn round; else downwards."""
-    rank = ranks(len(drawn.nodes), [(e.source, e.target) for e in drawn.edges])
-    room: dict[int, float] = {}
-    for r, card in zip(rank, cards(drawn), strict=True):
-        room[r] = max(room.get(r, 0.0), card.width)
-    if fsum(room.values()) + GAP * len(room) <= WIDE:
-        return "right"
-    turning: Counter[int] = (
-        Counter()
-    )  # arrows across the end of each rank; those of leaves may be cut, see pictures/layout/rows.py
-    ends: dict[int, int] = {}
-    for e in drawn.edges:
-        if drawn.nodes[e.source].operands:
-            ends[e.source] = max(ends.get(e.source, 0), rank[e.target])
-    for source, end in ends.items():
-        turning.update(range(rank[source], end))
-    if max(turning.values(), default=0) <= NARROW:
-        return "rows"
-    return "right" if len(room) <= LONG else "down"
+def with_rules(nodes: Sequence[Vertex], walk: Walk) -> tuple[Vertex, ...]:
+    """The nodes, with what each sends back to its operands in letters."""
+    rules = {walk.ids[id(r)]: rules_of(r, walk.titles) for r in walk.shown if r.parents}
+    return tuple(
+        [
+            replace(v, operands=tuple([
+                replace(row, rule=rules[v.id][row.slot]) if row.sent is not None and rules[v.id][row.slot] else row
+                for row in v.operands
+            ])) if v.id in rules else v
+            for v in nodes
+        ]
+    )  # fmt: skip
 
 
 def check_words(**given: Any) -> None:

@@ -71,7 +71,7 @@ def test_a_page_cuts_nothing_off(show):
     z = x = af.Variable(1.0, name="x")
     for _ in range(5):
         z = np.tanh(z) * x
-    text = af.graph(z, "lesson").to_svg()
+    text = af.graph(z, "lesson", direction="right").to_svg()
     assert int(re.search(r'width="(\d+)"', text)[1]) > 900
     one = show(f"<!doctype html><body style='margin:0'>{text}</body>", width=600)
     wide, high = one.run(
@@ -424,7 +424,7 @@ def test_long_data_is_unpacked(show):
     for k in range(60):
         with af.scope(f"box{k % 4}"):
             y = np.tanh(y) * np.exp(-y)
-    text = page(graph(y, gradients=True))
+    text = page(graph(y, gradients=True, fold=False))
     assert "data-autoflow='{" not in text
     one = show(text)
     end = time.monotonic() + 10
@@ -441,3 +441,82 @@ def test_a_script_that_is_not_ours_does_not_run(browser, tmp_path):
     assert one.run("window.hit") is None
     assert one.run("Boolean(document.querySelector('.autoflow-picture > div').shadowRoot)") is True
     assert any(["Content Security Policy" in problem for problem in one.problems()])
+
+
+def tall():
+    """A picture that is higher than its window."""
+    z = x = af.Variable(1.0, name="x")
+    for _ in range(12):
+        z = np.tanh(z) * x
+    return z
+
+
+def test_the_active_card_is_in_view_and_the_controls_stay(show):
+    one = show(tall().step(direction="down").to_html(), width=800, height=500)
+    last = one.run("Number(r().querySelector('[type=range]').max)")
+    inside = "(({top, bottom}) => top >= 0 && bottom <= innerHeight)"
+    moved = 0
+    for k in range(1, last, 3):
+        one.run(f"slide({k})")
+        if one.run("!r().querySelector('.act')"):
+            continue
+        assert one.run(f"{inside}(r().querySelector('.act').getBoundingClientRect())"), k
+        assert one.run(f"{inside}(r().querySelector('.stay').getBoundingClientRect())"), k
+        below = one.run("r().querySelector('.stay').getBoundingClientRect().bottom")
+        assert one.run("r().querySelector('.act').getBoundingClientRect().top") >= below - 1  # not behind them
+        moved = max(moved, one.run("scrollY"))
+    assert moved > 300
+    keep(one, "tall")
+
+
+def test_a_saved_page_has_the_focus_and_space_plays(show):
+    steps = shared()[0].steps()
+    one = show(shared()[0].step().to_html())
+    one.press("ArrowRight")  # without a click
+    assert one.run("caption()") == steps[1].caption
+    one.press(" ")
+    assert one.run("buttons()[2].textContent") == "Pause"
+    one.press(" ")
+    assert one.run("buttons()[2].textContent") == "Play"
+    two = show(f"<!doctype html><body><p>text</p>{fragment(shared()[0].step().graph, 0)}</body>")
+    assert two.run("document.activeElement === document.body")  # a notebook keeps its focus
+
+
+def test_there_are_three_speeds(show):
+    one = show(shared()[0].step().to_html())
+    assert one.run("[...r().querySelectorAll('select option')].map((o) => o.textContent)") == ["½×", "1×", "2×"]
+    one.run("window.asked = []; window.setInterval = (f, ms) => { asked.push(ms); return 1; }; 0")
+    for k in range(3):
+        one.run(f"r().querySelector('select').selectedIndex = {k}; buttons()[2].click(); buttons()[2].click()")
+    assert one.run("asked") == [2800, 1400, 700]
+
+
+def test_a_cut_arrow_leads_to_its_other_end(show):
+    x, w = af.Variable(np.ones((8, 8)), name="x"), af.Variable(np.ones((8, 8)), name="W")
+    near = x @ w
+    y = near
+    for _ in range(9):
+        y = np.tanh(y @ w)
+    g = graph(np.sum(y + near), direction="rows", fold=False)
+    number = next(v.id for v in g.drawn.nodes if v.title == "near")
+    one = show(page(g))
+    end = f"r().querySelector('[data-goto=\"{number}\"]')"
+    assert one.run(f"{end}.getAttribute('role')") == "link"
+    one.run(f"{end}.dispatchEvent(new MouseEvent('click', {{bubbles: true}}))")
+    assert one.run(f"card({number}).dataset.chosen") == "1"
+    one.run(f"{end}.focus()")
+    assert one.run(f"r().activeElement === {end}")
+
+
+def test_a_printed_page_cuts_nothing_off_and_is_light(show):
+    z = x = af.Variable(1.0, name="x")
+    for _ in range(5):
+        z = np.tanh(z) * x
+    one = show(z.graph("lesson", gradients=True).to_html(), width=700)
+    one.call("Emulation.setEmulatedMedia", media="print", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+    wide = "r().querySelector('svg').getBoundingClientRect().width"
+    assert one.run(wide) <= 700
+    for element in (".bg", ".page"):
+        colour = f"getComputedStyle(r().querySelector('{element}'))"
+        assert one.run(f"{colour}.{'fill' if element == '.bg' else 'backgroundColor'}") == rgb(LIGHT["bg"])
+    assert one.run("getComputedStyle(r().querySelector('.bar')).display") == "none"

@@ -146,8 +146,11 @@ def test_depth_folds_and_open_opens():
 def test_repeats_are_told_honestly():
     same, own = steps(5), steps(5, own=True)
     assert titles(graph(same, depth=0)) == ["step ×5", "same"]
-    assert titles(graph(own, depth=0)) == ["step +4 more", "own"]
-    assert Repeat(6, 4).text() == "6 parts, 4 sets of Variables"
+    assert titles(graph(own, depth=0)) == ["step ×5", "own"]
+    assert [graph(z, depth=0).drawn.nodes[0].fold.told for z in (same, own)] == [
+        ("all with the same w",), ("each with its own w",),
+    ]  # fmt: skip
+    assert Repeat(6, 4).words(["w"]) == ["4 different sets of Variables"]
     x = af.Variable([1.0], name="x")
     for k, f in enumerate((np.exp, np.sin, np.sin)):
         with scope(f"layer_{k}"):
@@ -162,9 +165,9 @@ def test_many_nodes_fold_by_themselves_from_the_deepest():
             for _ in range(12):
                 h = np.tanh(h)
     g = graph(np.sum(h)).drawn
-    assert len(g.nodes) <= 60
-    assert {v.title for v in g.nodes if v.fold} == {"layer"}
-    assert "242 nodes; showing 21: 20 scopes folded" in g.notes[0]
+    assert len(g.nodes) <= 40
+    assert [v.title for v in g.nodes if v.fold] == ["+10 alike", "+18 alike", "+10 alike"]
+    assert "242 nodes; showing 9: 3 sequences folded" in g.notes[0]
     assert len(graph(np.sum(h), fold=False).drawn.nodes) == 242
 
 
@@ -174,9 +177,10 @@ def test_loops_without_scopes_fold_into_repeats():
         h = np.tanh(h * w)
     g = graph(np.sum(h)).drawn
     (box,) = [v for v in g.nodes if v.fold]
-    assert box.title == "repeat ×150"
-    assert (box.fold.operations, box.fold.variables) == (300, 1)
-    assert "repeat ×150" in str(graph(np.sum(h)))
+    assert box.title == "+148 alike"
+    assert (box.fold.operations, box.fold.variables) == (296, 0)
+    assert box.fold.told == ("part 2 … part 149", "all with the same w")
+    assert "+148 alike" in str(graph(np.sum(h)))
 
 
 def test_without_any_pattern_the_nearest_are_shown():

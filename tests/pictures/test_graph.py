@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 import types
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -184,7 +185,7 @@ def test_titles():
     long = (p + q) * (p - q) * (p * q)
     anonymous = [long]
     del long
-    assert graph(anonymous[0]).nodes[-1].title == graph(anonymous[0]).nodes[-1].name
+    assert graph(anonymous[0]).nodes[-1].title == "…*(p*given)"
     chosen = anonymous[0]
     assert graph(chosen).nodes[-1].title == "chosen"
     assert chosen.name.startswith("multiply_")
@@ -196,8 +197,10 @@ def test_an_expression_is_a_title_up_to_sixteen_characters():
     left, right, longer = [af.Variable(1.0, name=name) for name in ("seven77", "sixsix", "seven_7")]
     sums = [left + right, left + longer]
     assert graph(sums[0]).nodes[-1].title == "seven77 + sixsix"
-    assert graph(sums[1]).nodes[-1].title == sums[1].name
+    assert graph(sums[1]).nodes[-1].title == "add"  # and no number that nobody asked for
     assert re.fullmatch(r"add_\d+", sums[1].name)
+    assert graph(sums[1] * left).nodes[-1].title == "…*seven77"
+    assert graph(np.exp(sums[1])).nodes[-1].title == "exp"
 
 
 def test_a_notebook_has_the_first_word(monkeypatch):
@@ -218,9 +221,10 @@ def test_a_notebook_has_the_first_word(monkeypatch):
 
 def test_names_are_looked_up_once_per_drawing(monkeypatch):
     from autoflow.pictures.model import gathering
+    from autoflow.pictures.model.callers import Bound
 
     calls = []
-    monkeypatch.setattr(gathering, "bound_names", lambda: calls.append(1) or {})
+    monkeypatch.setattr(gathering, "bound_names", lambda: calls.append(1) or Bound(()))
     a5, _ = lesson()
     a5.backward()
     g = graph(a5)
@@ -388,8 +392,8 @@ def test_a_huge_graph():
     start = time.perf_counter()
     g = graph(y, gradients=True)
     assert time.perf_counter() - start < 30  # 6 s on an idle machine
-    assert [node.title for node in g.nodes] == [f"repeat ×{n - 1}", "y"]
-    assert f"{n + 1:,} nodes; showing 2: 1 repeat folded" in g.notes[0]
+    assert [node.title for node in g.nodes] == ["x", "x*1", f"+{n - 2:,} alike", "y"]
+    assert f"{n + 1:,} nodes; showing 4: 1 sequence folded" in g.notes[0]
     assert len(g.to_svg()) < 20_000
     assert len(repr(y)) <= 2000
 
@@ -436,11 +440,12 @@ def test_the_import_needs_no_renderer():
 
 def placed(g):
     """Boxes and paths of a graph as SVG places them."""
-    from autoflow.pictures.render import svg
+    from autoflow.pictures.render import placing
 
+    g = replace(g, look=replace(g.look, direction="right"))
     drawn = cards(g)
     widths = [c.width for c in drawn]
-    plan, _ = svg.place(g, drawn, widths, down=False)
+    plan, _ = placing.place(g, drawn, widths)
     return plan, list(zip(plan.corners, widths, [c.height for c in drawn], strict=True))
 
 

@@ -187,7 +187,7 @@ def test_without_gradients_there_is_a_picture_and_a_tree():
 def test_the_script_is_short_and_strict():
     assert script().startswith('(() => {"use strict";')
     assert script().endswith("})();")
-    assert len(script()) + len(pack_file("fragment.css")) < 16_000
+    assert len(script()) + len(pack_file("fragment.css")) < 20_000
     assert len(fragment(steppable())) < 100_000
 
 

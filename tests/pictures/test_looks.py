@@ -7,12 +7,13 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from chromium import Chromium, missing
+from eyes import along
 from gallery import SVG, make
 from graphs import luminance
 
 import autoflow as af
 from autoflow.pictures.model.style import THEMES as COLOURS
-from autoflow.pictures.render.png import Sheet, outline, shapes
+from autoflow.pictures.render.png import Sheet, shapes
 
 READABLE, VISIBLE = 4.5, 3.0  # contrast of a text, and of a line: WCAG 2.1, 1.4.3 and 1.4.11 (AA)
 THEMES = ("light", "dark")
@@ -62,28 +63,6 @@ def test_every_arrow_can_be_seen(theme):
         assert min(contrast(colours[arrow], colours[ground]) for ground in ("bg", "sco-fill")) >= VISIBLE, arrow
 
 
-def along(d):
-    """Points along a path, close to each other."""
-    points, codes = outline(d)
-    found = [points[0]]
-    place = 1
-    while place < len(points):
-        a = points[place - 1]
-        if codes[place] == 4:
-            b, c, e = points[place : place + 3]
-            for k in range(1, 41):
-                t = k / 40
-                parts = (1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t**3
-                corners = zip(parts, (a, b, c, e), strict=True)
-                found.append(tuple(map(sum, zip(*[(w * x, w * y) for w, (x, y) in corners], strict=True))))
-            place += 3
-        else:
-            e = points[place]
-            found += [(a[0] + (e[0] - a[0]) * k / 40, a[1] + (e[1] - a[1]) * k / 40) for k in range(1, 41)]
-            place += 1
-    return found
-
-
 @pytest.mark.parametrize("name", make.GALLERY)
 def test_no_arrow_runs_over_a_card(name):
     root, _ = drawn(name)
@@ -103,9 +82,10 @@ def test_no_arrow_runs_over_a_card(name):
 
 
 def test_an_arrow_of_a_leaf_begins_anew_in_the_row_that_needs_it():
-    root, _ = drawn("recurrent")
+    af.reset()
+    root = ElementTree.fromstring(make.recurrent(direction="rows", fold=False).to_svg())
     labels = [t.text for t in root.iter(SVG + "text") if t.get("class") == "parts"]
-    assert sorted(labels) == ["U"] * 4 + ["W"] * 4 + ["b"] * 4  # of five steps; the first has the leaves beside it
+    assert sorted(labels) == ["U"] * 4 + ["W"] * 4 + ["b"] * 4 + ["→ 4 uses below"] * 3  # the first has them beside it
     starts = {}
     for group in root.iter(SVG + "g"):
         if group.get("data-edge"):
@@ -125,7 +105,7 @@ def test_what_is_too_wide_stands_in_rows():
         broad = [a * b / 1000.0 - c for (a, b), c in zip(pairwise([*broad, broad[0]]), broad, strict=True)]
     total = sum(broad)
     assert af.graph(short).look.direction == "right"
-    assert af.graph(long).look.direction == "rows"
+    assert af.graph(long, fold=False).look.direction == "rows"
     assert af.graph(total).look.direction == "down"  # too many arrows would have to turn round
 
 

@@ -5,8 +5,9 @@ is folded is one card with the counts of what is in it. Folding is decided on a 
 boxes are numbers, and each node has a path of boxes around it. Repeats (:mod:`.repeats`) are boxes that we add.
 
     1  depth=, g.open(...)    what the user asked for
-    2  above MANY nodes       scopes fold from the deepest level, then repeats, until there are at most FEW
-    3  still too many         the nodes nearest to the output are shown
+    2  more than six alike    the first and the last are drawn, those between them are one card
+    3  above FEW cards        scopes fold from the deepest level, until there are at most that many
+    4  above MANY             repeats fold, and of what is left the nodes nearest to the output are shown
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ import math
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 
-from .repeats import equal_boxes, runs
+from ..model.data import ALIKE, FEW
+from .repeats import equal_boxes, first_word, runs
 from .skeleton import Path, Skeleton
 
-MANY = 200  # visible nodes above which boxes fold by themselves
-FEW = 60  # visible nodes that are then left
+MANY = 200  # cards that are all drawn where nothing can be folded
 
 
 def common(a: Path, b: Path) -> Path:
@@ -46,8 +47,9 @@ def place_leaves(graph: Skeleton, outside: Sequence[bool]) -> None:
 
 
 def choose(
-    graph: Skeleton, depth: int | None, opened: Iterable[str], outside: Sequence[bool], fold: bool = True
-) -> set[int]:
+    graph: Skeleton, depth: int | None, opened: Sequence[str], outside: Sequence[bool], fold: bool = True,
+    alike: int = ALIKE, few: int = FEW,
+) -> set[int]:  # fmt: skip
     """The boxes to close. Adds repeats to the skeleton where they help."""
     stay = open_boxes(graph, opened)
     if depth is not None:
@@ -57,14 +59,20 @@ def choose(
         place_leaves(graph, outside)
         return closed | inner_first
     place_leaves(graph, outside)
-    closed = set()
-    if not fold or graph.count(closed) <= MANY:
-        return closed
+    if not fold:
+        return set()
+    closed = equal_boxes(graph, set(graph.boxes()), stay, alike)
+    if "repeat" not in opened:
+        closed |= runs(graph, stay, alike)
+    if closed:
+        place_leaves(graph, outside)
     levels = graph.boxes()
     for level in sorted(set(levels.values()), reverse=True):
-        closed |= {box for box in levels if levels[box] == level and box not in stay}
-        if graph.count(closed) <= FEW:
+        if graph.count(closed) <= few:
             return closed
+        closed |= {box for box in levels if levels[box] == level and box not in stay}
+    if graph.count(closed) <= MANY:
+        return closed
     closed |= equal_boxes(graph, set(levels), stay)
     if graph.count(closed) > FEW:
         closed |= runs(graph, stay)
@@ -161,11 +169,6 @@ def describe(words: Iterable[str]) -> str:
         number[first_word(word)] += n if word else 0
     pieces = [f"{n} {word}" if n > 1 else word for word, n in number.items() if n]
     return ", ".join(pieces[:3]) + (", …" if len(pieces) > 3 else "")
-
-
-def first_word(word: str) -> str:
-    """``sum`` of ``sum, axis=0``."""
-    return word.partition(" ")[0].rstrip(",")
 
 
 def pool_sizes(sizes: Sequence[tuple[int, float | None]]) -> float | None:

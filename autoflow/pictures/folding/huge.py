@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..model.data import GraphData, Look, Operand, Vertex
+from ..model.data import FEW, GraphData, Look, Operand, Vertex
 from ..model.names import word
 from ..model.numbers import numbers
 from ..model.style import clean, clip
-from .choose import FEW, choose, untangle
+from .choose import choose, untangle
 from .skeleton import Skeleton
 from .views import Contraction, check_open, sentence
 

@@ -51,7 +51,9 @@ def joins(inner: Vertex, outer: Vertex) -> bool:
 def join_cards(card: Vertex, row: Operand, inner: Vertex) -> Vertex:
     """``card`` with the operands of ``inner`` in the place of ``row``."""
     place = next(i for i, r in enumerate(card.operands) if r.source == row.source)
-    middle = [replace(r, local=product(row.local, r.local)) for r in inner.operands]
+    middle = [
+        replace(r, local=product(row.local, r.local), rule=r.rule if row.rule == "g" else "") for r in inner.operands
+    ]
     operands = [*card.operands[:place], *middle, *card.operands[place + 1 :]]
     return replace(
         card,

@@ -2,13 +2,17 @@
 
 Two sorts. Boxes of one name and one content beside each other, and, where there are no boxes, a stretch of operations
 that is the same pattern again and again. Either becomes a box around all of them, which can be folded. A picture says
-whether the parts are the same Variables used again (``×5``), or as many sets of their own (``+4 more``).
+whether the parts use the same Variables again, or have each its own.
+
+Long sequences (more than ALIKE parts) fold in every picture: the first part is drawn, the last one, and a card for
+those between them ("+28 alike").
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,39 +24,66 @@ LEAST = 3  # times that a pattern must occur
 NUMBER = re.compile(r"[\s_.-]*\d+$")
 
 
-def equal_boxes(graph: Skeleton, candidates: set[int], stay: set[int]) -> set[int]:
-    """Put a box around equal boxes that follow each other. Returns those new boxes that may be closed."""
+def equal_boxes(graph: Skeleton, candidates: set[int], stay: set[int], most: int | None = None) -> set[int]:
+    """Put a box around equal boxes that follow each other. Returns the boxes that may be closed then.
+
+    most : only where there are more than so many, and only around those that are neither the first nor the last.
+    """
+    new: dict[int, int] = {}
+    ends = int(most is not None)
+    groups = [g for g in alike(graph, candidates) if len(g) > (most or 1) and not (ends and stay & set(g))]
+    inside = members_of(graph, {box for group in groups for box in group})
+    closed = set()
+    for group in groups:
+        middle = group[ends : len(group) - ends]
+        parts = [inside[box] for box in middle]
+        between = (graph.label(middle[0]), graph.label(middle[-1])) if ends else None
+        number = wrap(graph, stem(graph, group[0]), Repeat(len(middle), sets_of(graph, parts), between))
+        new.update(dict.fromkeys(middle, number))
+        if not stay & set(group):
+            closed.add(number)
+            closed.update(middle if ends else ())  # opened, it shows them as cards
+    for k, path in enumerate(graph.paths):
+        if any([box in new for box in path]):
+            graph.paths[k] = tuple([b for box in path for b in ((new[box], box) if box in new else (box,))])
+    return closed
+
+
+def wrap(graph: Skeleton, name: str, repeat: Repeat) -> int:
+    """The number of a new box."""
+    number = graph.new_box(name, name)
+    graph.repeats[number] = repeat
+    return number
+
+
+def alike(graph: Skeleton, candidates: set[int]) -> list[list[int]]:
+    """Boxes of one name and one content that follow each other, in the order of their creation."""
     content: dict[int, int] = {}
     parent: dict[int, tuple[int, ...]] = {}
     for path, word in zip(graph.paths, graph.words, strict=True):
         for level, box in enumerate(path if word else ()):
-            content[box] = hash((content.get(box), word))
+            content[box] = hash((content.get(box), first_word(word)))
             parent.setdefault(box, path[:level])
     groups: list[list[int]] = []
     last: dict[tuple[int, ...], list[int]] = {}  # around -> the group that its latest box is in
     for box, around in parent.items():
         group = last.get(around)
-        alike = group and content[group[0]] == content[box] and stem(graph, group[0]) == stem(graph, box)
-        if alike and group is not None and box in candidates:
+        if (
+            group
+            and box in candidates
+            and content[group[0]] == content[box]
+            and stem(graph, group[0]) == stem(graph, box)
+        ):
             group.append(box)
         else:
             last[around] = [box] if box in candidates else []
             groups.append(last[around])
-    new: dict[int, int] = {}
-    inside = members_of(graph, {box for group in groups if len(group) > 1 for box in group})
-    closed = set()
-    for group in groups:
-        if len(group) > 1:
-            number = 1 + max(graph.names)
-            graph.names[number] = stem(graph, group[0])
-            graph.repeats[number] = Repeat(len(group), sets_of(graph, [inside[box] for box in group]))
-            new.update(dict.fromkeys(group, number))
-            if not stay & set(group):
-                closed.add(number)
-    for k, path in enumerate(graph.paths):
-        if any([box in new for box in path]):
-            graph.paths[k] = tuple([b for box in path for b in ((new[box], box) if box in new else (box,))])
-    return closed
+    return groups
+
+
+def first_word(word: str) -> str:
+    """``sum`` of ``sum, axis=0``."""
+    return word.partition(" ")[0].rstrip(",")
 
 
 def stem(graph: Skeleton, box: int) -> str:
@@ -83,16 +114,21 @@ def sets_of(graph: Skeleton, parts: Sequence[Sequence[int]]) -> int:
     return len(np.unique(shared, axis=0)) if shared.size else 1
 
 
-def runs(graph: Skeleton, stay: set[int]) -> set[int]:
-    """Put a box around each stretch of operations, of one box, that repeats a pattern. Returns these boxes."""
+def runs(graph: Skeleton, stay: set[int], most: int | None = None) -> set[int]:
+    """Put a box around each stretch of operations, of one box, that repeats a pattern. Returns these boxes.
+
+    most : only sequences of more parts than that, each of which uses what the one before has computed; the first and
+    the last part become open boxes.
+    """
+    ends = int(most is not None)
     stretches: dict[tuple[int, ...], list[int]] = {}
     for k, path in enumerate(graph.paths):
-        if graph.words[k] and k not in graph.outputs:
+        if graph.words[k] and (ends or k not in graph.outputs):
             stretches.setdefault(path, []).append(k)
     codes: dict[str, int] = {}
     closed = set()
+    short = {word: first_word(word) for word in set(graph.words)}
     for path, stretch in stretches.items():
-        short = {word: word.partition(" ")[0].rstrip(",") for word in set(graph.words)}
         signs = [codes.setdefault(short[graph.words[k]], len(codes)) for k in stretch]
         waiting = [(0, len(stretch))]
         while waiting:
@@ -102,15 +138,41 @@ def runs(graph: Skeleton, stay: set[int]) -> set[int]:
                 continue
             begin += start
             members = stretch[begin : begin + length * times]
-            number = 1 + max(graph.names, default=0)
-            graph.names[number] = "repeat"
             parts = [members[i : i + length] for i in range(0, len(members), length)]
-            graph.repeats[number] = Repeat(times, sets_of(graph, parts))
-            for k in members:
-                graph.paths[k] = (*path, number)
-            closed.add(number)
+            if most is not None and not (times > most and is_chain(graph, parts) and not any(
+                [k in graph.outputs for part in parts[1:-1] for k in part]
+            )):  # fmt: skip
+                continue
+            closed |= boxed(graph, path, parts, ends)
             waiting += [(start, begin), (begin + length * times, end)]
     return closed - stay
+
+
+def is_chain(graph: Skeleton, parts: Sequence[Sequence[int]]) -> bool:
+    """Does each part use a value of the part before?"""
+    return all(
+        [any([a in before for k in part for a in graph.sources[k]]) for before, part in pairwise(map(set, parts))]
+    )
+
+
+def boxed(graph: Skeleton, path: tuple[int, ...], parts: Sequence[Sequence[int]], ends: int) -> set[int]:
+    """Boxes around the parts of a pattern; those that are closed."""
+    middle = parts[ends : len(parts) - ends]
+    sets = sets_of(graph, middle)
+    if not ends:
+        number = wrap(graph, "repeat", Repeat(len(parts), sets))
+        for k in [k for part in parts for k in part]:
+            graph.paths[k] = (*path, number)
+        return {number}
+    around = wrap(graph, "repeat", Repeat(len(middle), sets, ("part 2", f"part {len(parts) - 1}")))
+    closed = {around}
+    for place, part in enumerate(parts, 1):
+        number = graph.new_box("part", f"part {place}")
+        between = 1 < place < len(parts)
+        closed |= {number} if between else set()
+        for k in part:
+            graph.paths[k] = (*path, around, number) if between else (*path, number)
+    return closed
 
 
 def pattern(codes: Any) -> tuple[int, int, int]:

@@ -6,27 +6,44 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 DEEPEST = 20  # boxes around a node that are drawn
+NAMES = 4  # Variables of a repeated part that are called by name
 Path = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """How many equal parts, and how many different sets of Variables they use."""
+    """How many equal parts, and how many different sets of Variables they use.
+
+    ``between``: of a long sequence whose first and last part are drawn, the names of the parts in this box.
+    """
 
     parts: int
     sets: int
+    between: tuple[str, str] | None = None
 
     def text(self) -> str:
         """As it is written behind the name.
 
-        >>> Repeat(5, 1).text(), Repeat(12, 12).text(), Repeat(4, 2).text()
-        ('×5', '+11 more', '×2 +1 more')
+        >>> Repeat(5, 1).text(), Repeat(28, 28, ("step 2", "step 29")).text()
+        ('×5', '+28 alike')
         """
-        if self.sets == 1:
-            return f"×{self.parts}"
-        if self.parts % self.sets:
-            return f"{self.parts} parts, {self.sets} sets of Variables"
-        return (f"×{self.parts // self.sets} " if self.parts > self.sets else "") + f"+{self.sets - 1} more"
+        return f"×{self.parts}" if self.between is None else f"+{self.parts:,} alike"
+
+    def words(self, names: Sequence[str]) -> list[str]:
+        """What a reader should know of the parts, and of their Variables called ``names``.
+
+        >>> Repeat(12, 12).words(["W", "b"]), Repeat(28, 1, ("step 2", "step 29")).words(["W"])
+        (['each with its own W, b'], ['step 2 … step 29', 'all with the same W'])
+        >>> Repeat(4, 2).words(["W"]), Repeat(3, 3).words(list("abcdef"))
+        (['2 different sets of Variables'], ['each with its own Variables'])
+        """
+        told = [] if self.between is None else [" … ".join(self.between)]
+        if not names:
+            return told
+        called = ", ".join(names) if len(names) <= NAMES else "Variables"
+        if self.sets in (1, self.parts):
+            return [*told, ("all with the same " if self.sets == 1 else "each with its own ") + called]
+        return [*told, f"{self.sets} different sets of Variables"]
 
 
 @dataclass(slots=True)
@@ -40,6 +57,9 @@ class Skeleton:
     variables: list[bool]
     outputs: Sequence[int]
     repeats: dict[int, Repeat] = field(default_factory=dict)  # boxes that hold equal parts
+    labels: dict[int, str] = field(default_factory=dict)  # names with a number, of boxes beside others of that name
+    newest: int = 0
+    added: set[int] = field(default_factory=set)  # boxes that are ours, not the user's scopes
 
     def __post_init__(self) -> None:
         self.paths = [path[:DEEPEST] for path in self.paths]
@@ -60,6 +80,26 @@ class Skeleton:
     def count(self, closed: set[int]) -> int:
         """How many cards there would be."""
         return len(set(self.visible(closed)))
+
+    def new_box(self, name: str, label: str) -> int:
+        """The number of one more box."""
+        self.newest = number = 1 + (self.newest or max(self.names, default=0))
+        self.names[number], self.labels[number] = name, label
+        self.added.add(number)
+        return number
+
+    def label(self, box: int) -> str:
+        """What a box is called in the picture: its name; "step 3" if it is the third of that name in the same box."""
+        if box not in self.labels:
+            alike: dict[tuple[Path, str], dict[int, None]] = {}
+            for path in dict.fromkeys(self.paths):
+                for level, one in enumerate(path):
+                    alike.setdefault((path[:level], self.names[one]), {})[one] = None
+            for (_, name), found in alike.items():
+                for number, one in enumerate(found, 1):
+                    self.labels.setdefault(one, f"{name} {number}" if len(found) > 1 else name)
+            self.labels.setdefault(box, self.names[box])
+        return self.labels[box]
 
     def boxes(self) -> dict[int, int]:
         """All boxes and how deep they are."""

@@ -10,11 +10,12 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from ..model.data import Fold, Frame, GraphData, Operand, Picture, Vertex
+from ..model.data import FEW, Fold, Frame, GraphData, Operand, Picture, Vertex
 from ..model.numbers import Numbers
 from ..model.style import KINDS, clip
-from .choose import FEW, MANY, choose, describe, nearest, pool_sizes, untangle
+from .choose import MANY, choose, describe, nearest, pool_sizes, untangle
 from .merging import merge_chains
+from .repeats import NUMBER
 from .skeleton import Skeleton
 
 Card = tuple[bool, int]  # (True, a closed box) or (False, a node)
@@ -76,7 +77,7 @@ def fold_boxes(whole: GraphData) -> tuple[Skeleton, set[int]]:
     if look.open:
         check_open(skeleton, look.open)
     outside = [v.kind == "Constant" and v.named for v in whole.nodes]
-    closed = choose(skeleton, look.depth, look.open, outside, look.fold)
+    closed = choose(skeleton, look.depth, look.open, outside, look.fold, look.alike, look.few)
     untangle(skeleton)
     return skeleton, closed
 
@@ -157,7 +158,9 @@ class Contraction:
     def title(self, box: int) -> str:
         """The name of a box, and how often it is repeated."""
         repeat = self.skeleton.repeats.get(box)
-        return clip(self.skeleton.names[box], 32) + (f" {repeat.text()}" if repeat else "")
+        if repeat is None:
+            return clip(self.skeleton.label(box), 32)
+        return repeat.text() if repeat.between else f"{clip(self.skeleton.names[box], 32)} {repeat.text()}"
 
     def folded(self, card: Card) -> Vertex:
         """A closed box as one node."""
@@ -168,7 +171,9 @@ class Contraction:
         rms = pool_sizes([(v.value.size, v.gradient.rms) for v in inside if v.gradient is not None])
         gradient = None if rms is None else Numbers((fold.parameters,), "float64", True, rms=rms, mean=0.0)
         path = self.around(card)
-        fold = replace(fold, exits=len(exits), box=card[1])
+        repeat = self.skeleton.repeats.get(card[1])
+        between = repeat is not None and repeat.between is not None
+        fold = replace(fold, exits=len(exits), box=card[1], sequence=between, told=self.told(card))
         members = [m for k in self.members[card] for m in (self.vertex(k).members or (k,))] if self.gathered else ()
         return Vertex(
             self.number[card], "Scope", self.title(card[1]), self.skeleton.names[card[1]], fold.what,
@@ -177,6 +182,22 @@ class Contraction:
             entered=path, scope=tuple([self.skeleton.names[box] for box in path]), fold=fold,
             members=tuple(members),
         )  # fmt: skip
+
+    def told(self, card: Card) -> tuple[str, ...]:
+        """Of equal parts, which they are, and whether they share their Variables."""
+        repeat = self.skeleton.repeats.get(card[1])
+        if repeat is None:
+            return ()
+        uses: Counter[str] = Counter()  # a name that all parts use; W of W0, W1, ... if each has its own
+        for k in self.members[card] if self.gathered else ():
+            own = {a for a in self.skeleton.sources[k] if self.skeleton.variables[a]}
+            uses.update([NUMBER.sub("", title) if repeat.sets > 1 else title for title in map(self.title_of, own)])
+        called = [name for name, count in uses.items() if count >= repeat.parts]
+        return tuple(repeat.words(sorted(called)))
+
+    def title_of(self, k: int) -> str:
+        """What node k is called."""
+        return self.vertex(k).title
 
     def fold(self, members: Sequence[int]) -> Fold:
         """The counts of a box."""
@@ -210,7 +231,8 @@ class Contraction:
             for n in range(1, len(path) + 1):
                 inside.setdefault(path[:n], []).extend(members)
         paths = sorted(inside, key=lambda path: (len(path), inside[path][0]))
-        return [Frame(path, self.title(path[-1]), self.fold(inside[path])) for path in paths]
+        repeats = self.skeleton.repeats
+        return [Frame(p, self.title(p[-1]), self.fold(inside[p]), p[-1] in repeats) for p in paths]
 
 
 def sentence(total: int, c: Contraction) -> list[str]:
@@ -218,8 +240,8 @@ def sentence(total: int, c: Contraction) -> list[str]:
     closed = [card[1] for card in c.members if card[0]]
     if not closed and not c.hidden:
         return []
-    repeats = sum([box in c.skeleton.repeats for box in closed])
-    kinds = [(len(closed) - repeats, "scope"), (repeats, "repeat")]
+    parts = [c.skeleton.repeats[box].between is not None for box in closed if box in c.skeleton.repeats]
+    kinds = [(len(closed) - len(parts), "scope"), (sum(parts), "sequence"), (len(parts) - sum(parts), "repeat")]
     folded = " and ".join([f"{n} {word}{'s' * (n != 1)}" for n, word in kinds if n])
     told = f": {folded} folded" if folded else ""
     if c.hidden:
@@ -229,6 +251,6 @@ def sentence(total: int, c: Contraction) -> list[str]:
     paths = set(c.skeleton.paths)
     around = min([path[: path.index(box) + 1] for box in scopes[:1] for path in paths if box in path], default=())
     more = [f'{how}"{clip("/".join([c.skeleton.names[box] for box in around]), 40)}")'] if around else []
-    deepest = max([sum([box not in c.skeleton.repeats for box in path]) for path in paths])
+    deepest = max([sum([box not in c.skeleton.added for box in path]) for path in paths])
     more += [f"graph(depth={deepest})"] if closed and deepest else []
     return [f"{total:,} nodes; showing {len(c.members)}{told}. More: {', '.join([*more, 'graph(around=w, radius=2)'])}"]

@@ -20,7 +20,8 @@ from ...forward.replay import again, shown_operand
 from ...modes import switched
 from ...nodes.nodes import Node, Variable
 from ...nodes.versions import FreedArray
-from ..model.names import Titles, bound_names
+from ..model.callers import bound_names
+from ..model.names import Titles
 from . import algebra
 from .algebra import Term, literal, symbol
 

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...backprop.engine import topological
+from ..model.callers import bound_names
 from ..model.data import GraphData
-from ..model.names import Titles, bound_names
+from ..model.names import Titles
 from .latex import below, equations, local_is_a_number, operand_terms, result_term
 
 MOST = 60  # operations; each is derived anew, which takes about a millisecond

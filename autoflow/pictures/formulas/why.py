@@ -23,8 +23,9 @@ from ...backprop.engine import topological
 from ...errors import LOST, LostGradientError
 from ...modes import modes
 from ...nodes.nodes import Node, Variable
+from ..model.callers import bound_names
 from ..model.flow import total
-from ..model.names import Titles, bound_names
+from ..model.names import Titles
 from ..model.numbers import Numbers, number, numbers
 from ..model.style import readable
 from .algebra import DOTS, Term, literal, negate, plus, product_of

@@ -15,18 +15,37 @@ data flows, ``across`` the other one; the renderer decides which of them is x.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 
-from .layers import GAP, Box, Layers, Line, Plan
+from .layers import DOWN, GAP, Box, Layers, Line, Plan
 from .ordering import LARGE, SWEEPS, reorder
 
 
-def arrange(boxes: Sequence[Box], lines: Sequence[Line], first: Sequence[int] = (), last: Sequence[int] = ()) -> Plan:
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How much room there is between ranks: at least ``gap``; more where arrows go up or down a long way, so that
+    curves stay gentle: ``part`` of that, at most ``most``. ``column``: all operations below each other."""
+
+    gap: float = GAP
+    part: float = 0.2
+    most: float = 80.0
+    column: bool = False
+
+
+RIGHT, AROUND = Manner(), Manner(GAP, 0.1, 24.0)  # from left to right; and around boxes that one reads downwards
+DOWNWARDS, COLUMN = Manner(DOWN, 0.1, 24.0), Manner(DOWN, 0.1, 24.0, column=True)
+
+
+def arrange(
+    boxes: Sequence[Box], lines: Sequence[Line], first: Sequence[int] = (), last: Sequence[int] = (),
+    manner: Manner = RIGHT,
+) -> Plan:  # fmt: skip
     """Place the boxes and lead the lines. ``first`` and ``last`` get ranks of their own, at the ends."""
-    layers = Layers(boxes, lines, first, last)
+    layers = Layers(boxes, lines, first, last, manner.column)
     reorder(layers)
     places = coordinates(layers)
-    return lead(layers, places)
+    return lead(layers, places, manner)
 
 
 def coordinates(layers: Layers) -> list[float]:
@@ -83,7 +102,7 @@ def settle(wishes: Sequence[tuple[float, float]], gaps: Sequence[float]) -> list
     return [mean + offset for mean, offset in zip(means, offsets, strict=False)]
 
 
-def lead(layers: Layers, at: list[float]) -> Plan:
+def lead(layers: Layers, at: list[float], manner: Manner = RIGHT) -> Plan:
     """Corners and paths: straight inside a rank, curved between two."""
     n = len(layers.boxes)
     starts, ends = [], []
@@ -92,7 +111,7 @@ def lead(layers: Layers, at: list[float]) -> Plan:
         thick = max([layers.boxes[k].along for k in row if k < n], default=0.0)
         starts.append(here)
         ends.append(here + thick)
-        here += thick + gap(layers, at, row) * bool(following)
+        here += thick + gap(layers, at, row, manner) * bool(following)
     paths = []
     for line in layers.lines:
         r, last = layers.rank[line.source], layers.rank[line.target]
@@ -110,7 +129,7 @@ def lead(layers: Layers, at: list[float]) -> Plan:
     return Plan(corners, paths, here, across, starts)
 
 
-def gap(layers: Layers, at: list[float], row: Sequence[int]) -> float:
-    """The room behind a rank: more where arrows go up or down a long way, so that curves stay gentle."""
+def gap(layers: Layers, at: list[float], row: Sequence[int], manner: Manner) -> float:
+    """The room behind a rank."""
     rises = [abs(at[x.a] + x.out - at[x.b] - x.into) for k in row for x in layers.after[k]]
-    return GAP + min(80.0, 0.2 * max(rises, default=0.0))
+    return manner.gap + min(manner.most, manner.part * max(rises, default=0.0))

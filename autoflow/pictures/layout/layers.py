@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 GAP = 54.0  # between ranks
+DOWN = 38.0  # the same from top to bottom
 APART = 22.0  # between nodes of a rank
 LANE = 13.0  # between an arrow that passes by and what is beside it
 
@@ -19,6 +20,7 @@ class Box:
     across: float
     inputs: tuple[float, ...] = ()
     output: float = 0.0
+    leaf: bool = False  # may it stand at the start of the row that needs it? See rows.py
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +103,39 @@ def tighten(
             rank[k] = min([rank[b] for b in after[k]]) - 1
 
 
+def one_column(rank: Sequence[int], pairs: Sequence[tuple[int, int]], ports: Container[int]) -> list[int]:
+    """A rank for each operation, in their order; leaves, and what is computed from them alone, before their first use.
+
+    >>> one_column([0, 0, 1, 1, 2], [(0, 2), (1, 3), (2, 4), (3, 4)], ())
+    [0, 2, 1, 3, 4]
+    """
+    use: dict[int, int] = {}
+    inner = {b for a, b in pairs}
+    for a, b in pairs:
+        use[a] = min(use.get(a, b), b, key=lambda k: (rank[k], k))
+    operations = sorted([k for k in range(len(rank)) if k in inner and k not in ports], key=lambda k: (rank[k], k))
+    before = {use[k] for k in range(len(rank)) if k not in inner and k not in ports and k in use}
+    answer, here = [0] * len(rank), 0
+    for k in operations:
+        here += k in before
+        answer[k] = here
+        here += 1
+    for k in range(len(rank)):
+        if k not in inner and k not in ports and k in use:
+            answer[k] = answer[use[k]] - 1
+    return answer
+
+
 def spine(pairs: Sequence[tuple[int, int]], rank: Sequence[int], ends: Sequence[int]) -> set[tuple[int, int]]:
-    """The arrows of the longest way to the first of ``ends``: it is drawn as straight as can be."""
+    """The arrows of the longest way to the first of ``ends``: it is drawn as straight as can be.
+
+    >>> sorted(spine([(0, 1), (2, 3), (1, 3)], [0, 1, 1, 2], [3]))  # not through the leaf 2, which ends it
+    [(0, 1), (1, 3)]
+    """
+    inner = {b for _, b in pairs}
     longest: dict[int, int] = {}
     for a, b in pairs:
-        if b not in longest or rank[a] > rank[longest[b]]:
+        if b not in longest or (a in inner, rank[a]) > (longest[b] in inner, rank[longest[b]]):
             longest[b] = a
     found: set[tuple[int, int]] = set()
     here = ends[0] if ends else -1
@@ -123,6 +153,7 @@ class Layers:
     lines: Sequence[Line]
     first: Sequence[int] = ()
     last: Sequence[int] = ()
+    column: bool = False  # all operations below each other
     rank: list[int] = field(default_factory=list)
     rows: list[list[int]] = field(default_factory=list)
     before: list[list[Link]] = field(default_factory=list)  # per node: links that end there
@@ -132,7 +163,10 @@ class Layers:
 
     def __post_init__(self) -> None:
         n = len(self.boxes)
-        self.rank = ranks(n, [(line.source, line.target) for line in self.lines])
+        pairs = [(line.source, line.target) for line in self.lines]
+        self.rank = ranks(n, pairs)
+        if self.column:
+            self.rank = one_column(self.rank, pairs, {*self.first, *self.last})
         self.pin()
         self.sizes = [box.across for box in self.boxes]
         self.before, self.after = [[] for _ in range(n)], [[] for _ in range(n)]

@@ -6,31 +6,18 @@ node without size in the first or last rank of the box, which the layout places 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, replace
 
-from .arrange import arrange
+from .arrange import AROUND, COLUMN, DOWNWARDS, RIGHT, arrange
 from .layers import Box, Line, Plan, Point
-from .rows import wrap_rows
+from .rows import WIDEST, wrap_rows
+from .turning import Nested, turned
 
 EDGE = 16.0  # between the border of a box and what is in it
+BOXES = 2300.0  # the widest row of boxes that one reads downwards
 PORT = Box(0.0, 0.0, (0.0,), 0.0)
 Path = tuple[int, ...]
-
-
-@dataclass(slots=True)
-class Nested:
-    """What is inside one box, arranged: places relative to the box, which is ``along`` by ``across`` large."""
-
-    along: float
-    across: float
-    corners: dict[int, Point] = field(default_factory=dict)
-    frames: dict[Path, tuple[float, float, float, float]] = field(default_factory=dict)  # along, across, and sizes
-    paths: dict[int, list[Point]] = field(default_factory=dict)  # per line: the part of it inside the box
-    inputs: dict[int, float] = field(default_factory=dict)  # source -> offset across
-    outputs: dict[int, float] = field(default_factory=dict)
-    starts: list[float] = field(default_factory=list)
-    stubs: set[int] = field(default_factory=set)  # lines that begin anew in here
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +33,14 @@ class Nesting:
 
     def __init__(
         self, boxes: Sequence[Box], lines: Sequence[Line], around: Sequence[Path], rooms: dict[Path, Room],
-        direction: str,
+        direction: str, across: Container[Path] = (),
     ) -> None:  # fmt: skip
         self.boxes, self.lines, self.around, self.rooms = boxes, lines, around, rooms
-        self.down, self.rows = direction == "down", direction == "rows"
+        self.direction, self.across = direction, across
+
+    def is_down(self, path: Path) -> bool:
+        """Does what is directly inside of the box ``path`` run from top to bottom?"""
+        return is_down(self.direction, path, self.across)
 
     def plan(self) -> tuple[Plan, dict[Path, tuple[float, float, float, float]]]:
         """The places of all, and the frames of all boxes."""
@@ -72,7 +63,22 @@ class Nesting:
                 ends = set(inner)
                 mine = [i for i in touching if self.lines[i].source in ends or self.lines[i].target in ends]
                 children[number] = self.solve(it, inner, mine)
+                if self.is_down(it) and not self.is_down(path):
+                    entering = {i: self.lines[i].source for i in mine if self.lines[i].source not in ends}
+                    leaving = {i: self.lines[i].source for i in mine if self.lines[i].target not in ends}
+                    children[number] = turned(children[number], self.rooms[it].head + EDGE, entering, leaving)
         return Level(self, path, items, item, children, touching).arranged()
+
+
+def is_down(direction: str, path: Path, across: Container[Path]) -> bool:
+    """Do arrows run from top to bottom directly inside of this box? (Of (): in the picture around all boxes.)
+
+    >>> is_down("boxes", (1,), [(1,)]), is_down("boxes", (1, 2), [(1,)])  # time runs to the right, steps read down
+    (False, True)
+    """
+    if direction != "boxes":
+        return direction == "down"
+    return any([path[: n + 1] not in across for n in range(len(path))])
 
 
 class Level:
@@ -90,6 +96,7 @@ class Level:
         self.leaving: dict[int, int] = {}  # source inside -> port
         self.local: dict[tuple[int, int, int | float], int] = {}  # ends of a line at this level -> its number here
         self.lines: list[Line] = []
+        self.turning = nesting.direction == "boxes" and not nesting.is_down(path)  # are the boxes in here turned?
 
     def box(self, number: int) -> Box:
         """The size of an item."""
@@ -102,12 +109,15 @@ class Level:
         """The whole box."""
         within = {i: self.within(i) for i in self.touching}  # the inner box that holds the whole line, if one does
         owner = {i: self.line(i) for i in self.touching if within[i] is None}
-        plan = arrange(self.boxes, self.lines, list(self.arriving.values()), list(self.leaving.values()))
-        plan = wrap_rows(plan, self.boxes, self.lines, len(self.path)) if self.nesting.rows else plan
+        down = self.nesting.is_down(self.path)
+        inside = down and self.nesting.direction == "boxes"
+        manner = COLUMN if inside else DOWNWARDS if down else AROUND if self.turning else RIGHT
+        plan = arrange(self.boxes, self.lines, list(self.arriving.values()), list(self.leaving.values()), manner)
+        if not down and self.nesting.direction in ("rows", "boxes"):
+            plan = wrap_rows(plan, self.boxes, self.lines, len(self.path), BOXES if self.turning else WIDEST)
         room = self.nesting.rooms.get(self.path)
         dx, dy, along, across = 0.0, 0.0, plan.along, plan.across
         if room is not None:
-            down = self.nesting.down
             dx, dy = EDGE + room.head * down, EDGE + room.head * (not down)
             along, across = plan.along + 2 * EDGE + room.head * down, plan.across + 2 * EDGE + room.head * (not down)
             if down:
@@ -161,6 +171,9 @@ class Level:
             slot, aim = 0, None
         elif target in self.children:
             slot, aim = list(self.children[target].inputs).index(line.source), None
+        if self.turning and (source in self.children or target in self.children) and target < len(self.items):
+            leaving = self.boxes[source].output if out is None else out
+            aim = leaving - (self.boxes[source].across - self.boxes[target].across) / 2  # middle beside middle
         key = (source, target, slot if out is None else slot + 1000.0 * (1 + line.source))
         if key not in self.local:
             self.local[key] = len(self.lines)

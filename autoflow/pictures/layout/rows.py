@@ -1,135 +1,238 @@
 """What is too wide, in several rows, like lines of text: cut between ranks, each row below the one before.
 
-An arrow over a cut runs to the end of its row, back in a lane between the rows, and into the next one. An arrow from a
-leaf does not: what it carries has a name, which stands in the operand's row anyway. It begins anew at the start of the
-row that needs it (a stub, see :attr:`Plan.stubs`), and so no bundle of arrows runs around every row.
+Where to cut is a question of typesetting, and has the answer of typesetting: of all ways to break a line the cheapest,
+where slack, arrows that turn round, and arrows that are torn all have their price. Leaves beside a cut go with their
+use: they stand in a column of their own at the start of the next row.
+
+An arrow over a cut runs to the end of its row, back in a lane between the rows, and into the next one. An arrow whose
+value has a name, and that is not the main one, does not: the name stands in the operand's row anyway. It begins anew
+at the start of the row that needs it (a stub, see :attr:`Plan.stubs`), and so no bundle of arrows runs around.
 """
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from .layers import Box, Line, Plan, Point
+from .layers import APART, LANE, Box, Line, Plan, Point
 
 WIDEST = 1640.0  # of a row
 INSIDE = 150.0  # of that for the borders of a box, and what turns round in it
-LANE, BESIDE = 12.0, 5.0  # between two arrows on their way back, and where they turn round
+BACKS, BESIDE = 12.0, 5.0  # between two arrows on their way back, and where they turn round
 ROOM = 26.0  # above and below these
 TURN = 22.0  # at the ends of a row, for arrows that turn round
+STUB = 34.0  # more room for an arrow that begins anew, and for its name
+ROW, BACK, TORN = 1.0, 0.25, 0.1  # prices: of a row, of a second arrow that turns round, of a stub; an empty row is 1
 
 
-def wrap_rows(plan: Plan, boxes: Sequence[Box], lines: Sequence[Line], level: int = 0) -> Plan:
+def wrap_rows(plan: Plan, boxes: Sequence[Box], lines: Sequence[Line], level: int = 0, widest: float = WIDEST) -> Plan:
     """The same plan in rows. What is inside of ``level`` boxes has narrower ones."""
-    cuts = cut_places(plan, lines, WIDEST - level * INSIDE)
-    if not cuts:
-        return plan
-    rows = Rows(plan, boxes, lines, cuts)
-    corners = [rows.moved(corner) for corner in plan.corners]
-    paths = [rows.lead(i, path) for i, path in enumerate(rows.paths)]
-    return replace(plan, corners=corners, paths=paths, along=rows.along, across=rows.across, stubs=rows.stubs)
+    strip = Strip(plan, boxes, lines)
+    cuts = strip.cuts(widest - level * INSIDE)
+    return Rows(strip, cuts).plan() if cuts else plan
+
+
+class Strip:
+    """The plan before it is cut: its ranks, and what a cut before each of them would cost."""
+
+    def __init__(self, plan: Plan, boxes: Sequence[Box], lines: Sequence[Line]) -> None:
+        self.old, self.boxes, self.lines, self.starts = plan, boxes, lines, plan.starts
+        self.rank = [bisect_right(plan.starts, corner[0] + 0.01) - 1 for corner in plan.corners]
+        self.leaf = [box.leaf for box in boxes]
+        count = len(plan.starts)
+        self.thick, self.column, self.inner = [0.0] * count, [0.0] * count, [0.0] * count
+        for r, box, leaf in zip(self.rank, boxes, self.leaf, strict=True):
+            self.thick[r] = max(self.thick[r], box.along)
+            kind = self.column if leaf else self.inner
+            kind[r] = max(kind[r], box.along)
+
+    def gap(self, r: int) -> float:
+        """Between rank r and the next."""
+        return self.starts[r + 1] - self.starts[r] - self.thick[r]
+
+    def lead(self, r: int) -> float:
+        """The room of the leaves that go in front of rank r, if a row begins there."""
+        return self.column[r - 1] + self.gap(r - 1) if r and self.column[r - 1] else 0.0
+
+    def width(self, begin: int, end: int) -> float:
+        """Of a row of the ranks ``begin`` ... ``end - 1``."""
+        last = self.thick[end - 1] if end == len(self.starts) else self.inner[end - 1]
+        return self.starts[end - 1] + last - self.starts[begin] + self.lead(begin)
+
+    def prices(self) -> list[float]:
+        """Of a cut before each rank; before a rank that has only leaves in front of it there is none to be had."""
+        turning: list[set[int]] = [set() for _ in self.starts]
+        torn: list[set[int]] = [set() for _ in self.starts]
+        for line in self.lines:
+            low = self.rank[line.source] + 1 + self.leaf[line.source]
+            for r in range(low, self.rank[line.target] + 1):
+                (torn if line.named else turning)[r].add(line.source)
+        return [
+            math.inf if not any(self.inner[:r]) else BACK * max(0, len(back) - 1) + TORN * len(stubs)
+            for r, (back, stubs) in enumerate(zip(turning, torn, strict=True))
+        ]
+
+    def cuts(self, widest: float) -> list[int]:
+        """Before which ranks a new row begins: the cheapest way; no cut if all fits into one row."""
+        count = len(self.starts)
+        if not count or self.width(0, count) <= widest:
+            return []
+        prices = self.prices()
+        best, way = [0.0] + [math.inf] * count, [0] * (count + 1)
+        for end in range(1, count + 1):
+            after = prices[end] if end < count else 0.0
+            for begin in range(end - 1, -1, -1):
+                wide = self.width(begin, end)
+                if wide > widest and begin < end - 1 and best[end] < math.inf:
+                    break
+                slack = abs(widest - wide) / widest
+                cost = best[begin] + ROW + slack * slack * (0.5 if end == count else 1.0) + after
+                if cost < best[end]:
+                    best[end], way[end] = cost, begin
+        cuts, here = [], way[count]
+        while here:
+            cuts.append(here)
+            here = way[here]
+        return cuts[::-1]
 
 
 class Rows:
-    """Where each row begins in the plan that was cut, and how far down it stands now."""
+    """Where each row begins in the strip, and how far down it stands now."""
 
-    def __init__(self, plan: Plan, boxes: Sequence[Box], lines: Sequence[Line], cuts: list[float]) -> None:
-        self.cuts, self.begins = cuts, [0.0, *cuts]
-        parted = [self.row(path[0]) != self.row(path[-1]) for path in plan.paths]
-        self.stubs = {i for i, apart in enumerate(parted) if apart and lines[i].named}
+    def __init__(self, strip: Strip, cuts: list[int]) -> None:
+        self.strip, self.begins = strip, [0, *cuts]
+        old, boxes, lines = strip.old, strip.boxes, strip.lines
+        self.row = [self.row_of(r + strip.leaf[k]) for k, r in enumerate(strip.rank)]
+        self.late = [self.row[k] > self.row_of(r) for k, r in enumerate(strip.rank)]  # leaves in front of their row
+        self.stubs = {i for i, x in enumerate(lines) if x.named and self.row[x.source] != self.row[x.target]}
+        ending = {self.row[lines[i].target] for i in self.stubs if self.begins_row(lines[i].target)}
+        self.indent = [(STUB if r in ending else 0.0) + 2 * TURN for r in range(len(self.begins))]
+        self.corners = [self.corner(k) for k in range(len(boxes))]
+        self.width = max([x + box.along for (x, _), box in zip(self.corners, boxes, strict=True)]) + TURN
         self.paths = [
-            [p for p in path if self.row(p) == self.row(path[-1])] if i in self.stubs else path
-            for i, path in enumerate(plan.paths)
+            [(p, r) for p, r in self.placed(i) if i not in self.stubs or r == self.row[lines[i].target]]
+            for i in range(len(old.paths))
         ]
-        ends = [corner[0] + box.along - self.begins[self.row(corner)] for corner, box in self.placed(plan, boxes)]
-        self.width = max(ends) + 3 * TURN
-        self.lanes = [
-            crossing_lines(self.paths, cut) for cut in cuts
-        ]  # per cut: start of an arrow -> its height, its bend
+        self.lanes = [self.crossing(r) for r in range(len(cuts))]
+        self.raise_leaves()
         self.along = self.width + TURN + BESIDE * max([len(lanes) - 1 for lanes in self.lanes])
-        self.stack(plan, boxes)
+        self.stack()
 
-    def placed(self, plan: Plan, boxes: Sequence[Box]) -> Iterable[tuple[Point, Box]]:
-        """The boxes and where they stood."""
-        return zip(plan.corners, boxes, strict=True)
+    def plan(self) -> Plan:
+        """The plan in rows."""
+        corners = [(x, y + self.tops[r]) for (x, y), r in zip(self.corners, self.row, strict=True)]
+        paths = [self.lead(i) for i in range(len(self.paths))]
+        return replace(
+            self.strip.old, corners=corners, paths=paths, along=self.along, across=self.across, stubs=self.stubs
+        )
 
-    def row(self, point: Point) -> int:
-        """In which row a point of the old plan is."""
-        return bisect_right(self.cuts, point[0] + 0.01)
+    def row_of(self, rank: int) -> int:
+        """The row of a rank."""
+        return bisect_right(self.begins, rank) - 1
 
-    def stack(self, plan: Plan, boxes: Sequence[Box]) -> None:
+    def begins_row(self, k: int) -> bool:
+        """Does box k stand in the first rank of its row? Then there must be room for the name of a stub."""
+        return self.strip.rank[k] in self.begins and not self.strip.lead(self.strip.rank[k])
+
+    def x(self, r: int, x: float) -> float:
+        """Where a place of the strip is in row r."""
+        begin = self.begins[r]
+        return x - self.strip.starts[begin] + self.strip.lead(begin) * (r > 0) + self.indent[r]
+
+    def corner(self, k: int) -> Point:
+        """Where a box begins now, along; across it is moved later."""
+        x, y = self.strip.old.corners[k]
+        r = self.row[k]
+        return (self.indent[r] if self.late[k] else self.x(r, x)), y
+
+    def placed(self, i: int) -> list[tuple[Point, int]]:
+        """The points of a path, each with its row."""
+        line, strip = self.strip.lines[i], self.strip
+        first = self.row[line.source]
+        answer = []
+        for x, y in strip.old.paths[i]:
+            r = max(first, self.row_of(bisect_right(strip.starts, x + 0.01) - 1))
+            answer.append(((self.x(r, x), y), r))
+        if self.late[line.source]:
+            k = line.source
+            answer[0] = ((self.corners[k][0] + strip.boxes[k].along, answer[0][0][1]), first)
+        return answer
+
+    def crossing(self, r: int) -> dict[Point, tuple[float, float]]:
+        """The arrows over the cut behind row r, by where they start; the lowest first, which turns round inside."""
+        found = {}
+        for path in self.paths:
+            before = [p[1] for p, row in path if row <= r]
+            if before and path[-1][1] > r:
+                found[self.key(path)] = before[-1]
+        return dict.fromkeys(sorted(found, key=lambda start: -found[start]), (0.0, 0.0))
+
+    def raise_leaves(self) -> None:
+        """In the column of leaves nothing else stands: they move up as far as the arrows allow that pass there."""
+        low: dict[int, float] = {}
+        for k in sorted([k for k, late in enumerate(self.late) if late], key=lambda k: self.corners[k][1]):
+            (x, y), r = self.corners[k], self.row[k]
+            passing = {path[0][0]: path[j] for path in self.paths for j in range(len(path)) if path[j][1] < r}
+            above = [p[1] + LANE for p, row in passing.values() if row == r - 1 and p[1] < y]
+            top = min([self.corners[j][1] for j, row in enumerate(self.row) if row == r and not self.late[j]])
+            raised = min(y, max([top, low.get(r, -math.inf), *above]))
+            self.corners[k] = x, raised
+            low[r] = raised + self.strip.boxes[k].across + APART
+            for i, line in enumerate(self.strip.lines):
+                if line.source == k:
+                    self.paths[i] = [((a, b + raised - y) if n < 2 else (a, b), q)
+                                     for n, ((a, b), q) in enumerate(self.paths[i])]  # fmt: skip
+
+    def key(self, path: Sequence[tuple[Point, int]]) -> Point:
+        """Arrows that start at one place run together."""
+        (x, y), r = path[0]
+        return x + 1e6 * r, y
+
+    def stack(self) -> None:
         """Put the rows below each other, and the lanes between them."""
         self.tops: list[float] = []
         here = 0.0
         for r in range(len(self.begins)):
             inside = [
-                (corner[1], corner[1] + box.across) for corner, box in self.placed(plan, boxes) if self.row(corner) == r
+                (y, y + box.across)
+                for (_, y), box, row in zip(self.corners, self.strip.boxes, self.row, strict=True)
+                if row == r
             ]
-            inside += [(point[1], point[1]) for path in self.paths for point in path if self.row(point) == r]
+            inside += [(p[1], p[1]) for path in self.paths for p, row in path if row == r]
             top = min([low for low, _ in inside])
             self.tops.append(here - top)
             here += max([high for _, high in inside]) - top
-            if r < len(self.cuts):
+            if r < len(self.begins) - 1:
                 lanes = self.lanes[r]
                 for place, start in enumerate(lanes):
-                    lanes[start] = (here + ROOM + LANE * place, BESIDE * place)
-                here += 2 * ROOM + LANE * len(lanes)
+                    lanes[start] = (here + ROOM + BACKS * place, BESIDE * place)
+                here += 2 * ROOM + BACKS * len(lanes)
         self.across = here
 
-    def moved(self, point: Point) -> Point:
-        """Where a point of the old plan is now."""
-        r = self.row(point)
-        return point[0] - self.begins[r] + 2 * TURN, point[1] + self.tops[r]
+    def entry(self, r: int) -> float | None:
+        """Behind the leaves at the start of row r; None if it has none."""
+        lead = self.strip.lead(self.begins[r]) if r else 0.0
+        return self.indent[r] + lead - self.strip.gap(self.begins[r] - 1) if lead else None
 
-    def lead(self, i: int, path: Sequence[Point]) -> list[Point]:
+    def lead(self, i: int) -> list[Point]:
         """The way of an arrow now, round the ends of rows."""
-        points = [self.moved(path[0])]
+        path = self.paths[i]
+        ((x, y), r), behind = path[0], self.entry(path[0][1])
+        points = [(x, y + self.tops[r])]
         if i in self.stubs:  # from the start of its row, straight through the first rank, if it does not end there
-            start = (TURN, points[0][1])
+            start = (TURN if behind is None else max(behind, x - STUB), points[0][1])
             points = [start] if len(path) > 1 else [start, start, points[0]]
-        for before, point in pairwise(path):
-            x, y = self.moved(point)
-            if self.row(point) != self.row(before):
-                lane, bend = self.lanes[self.row(before)][path[0]]
+        for ((_, before), old), ((x, y), row) in pairwise(path):
+            y += self.tops[row]
+            if row != old:
+                lane, bend = self.lanes[old][self.key(path)]
                 left, right = TURN + bend, self.width + bend
                 points[-1] = (right, points[-1][1])
-                points += [(right, lane), (left, lane), (left, y), (left, y)]
+                column = self.entry(row)
+                into = (left, y) if column is None else (column, before + self.tops[row])
+                points += [(right, lane), (left, lane), (left, into[1]), into]
             points.append((x, y))
         return points
-
-
-def cut_places(plan: Plan, lines: Sequence[Line], widest: float) -> list[float]:
-    """Before which ranks a new row begins: as much in each as fits."""
-    cuts: list[float] = []
-    begin = 0.0
-    for start, following in pairwise([*plan.starts[1:], plan.along]):
-        if following - begin > widest:
-            cuts.append(start)
-            begin = start
-    if cuts:  # the last two rows share what they have, so that no single node stands in the last one
-        begin = cuts[-2] if len(cuts) > 1 else 0.0
-        between = [start for start in plan.starts if begin < start <= cuts[-1]]
-        lost = {start: count_abandoned(plan, lines, start) for start in between}
-        cuts[-1] = min(between, key=lambda start: (lost[start], abs((start - begin) - (plan.along - start))))
-    return cuts
-
-
-def count_abandoned(plan: Plan, lines: Sequence[Line], cut: float) -> int:
-    """How many leaves a cut would separate from all of their uses."""
-    first_use: dict[int, float] = {}
-    for line in lines:
-        if line.named:
-            first_use[line.source] = min(first_use.get(line.source, cut), plan.corners[line.target][0])
-    return sum([plan.corners[leaf][0] < cut <= use for leaf, use in first_use.items()])
-
-
-def crossing_lines(paths: Sequence[Sequence[Point]], cut: float) -> dict[Point, tuple[float, float]]:
-    """The arrows over a cut, by where they start; the lowest first, which turns round inside of the others."""
-    found = {}
-    for path in paths:
-        before = [b for a, b in path if a + 0.01 < cut]
-        if before and path[-1][0] + 0.01 >= cut:
-            found[path[0]] = before[-1]
-    return dict.fromkeys(sorted(found, key=lambda start: -found[start]), (0.0, 0.0))

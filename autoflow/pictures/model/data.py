@@ -12,6 +12,9 @@ from typing import TypeVar
 
 from .numbers import Numbers
 
+ALIKE = 6  # equal parts beside each other that are all drawn
+FEW = 40  # cards above which boxes fold by themselves, and which are left if there are boxes enough
+
 
 @dataclass(frozen=True, slots=True)
 class Operand:
@@ -24,6 +27,7 @@ class Operand:
     local: Numbers | None = None  # d(result)/d(operand), of numbers
     sent: Numbers | None = None  # what is sent back: the gradient times that
     note: str = ""  # "no gradient", "broadcast × 32"
+    rule: str = ""  # of arrays: how what is sent back is computed, "g Wᵀ"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,8 @@ class Fold:
     parameters: int  # numbers in the Variables
     exits: int = 0  # how many values leave it
     box: int = -1  # the number of the box
+    sequence: bool = False  # does it stand between the first and the last of equal parts?
+    told: tuple[str, ...] = ()  # of equal parts: which they are, whether they share their Variables
 
     def text(self) -> str:
         """``matmul, add · 8,320 parameters``."""
@@ -51,6 +57,7 @@ class Frame:
     path: tuple[int, ...]
     title: str
     fold: Fold
+    sequence: bool = False  # are its parts equal, one after another in time?
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +82,12 @@ class Vertex:
     entered: tuple[int, ...] = ()  # and their numbers: equal names may be different boxes
     members: tuple[int, ...] = ()  # of what is drawn: the ids of the recorded nodes that it stands for
     fold: Fold | None = None  # of a folded box
+
+    @property
+    def said(self) -> str:
+        """What the title does not say of the operation: nothing beside ``sin(a2)``, the axis beside ``sum``."""
+        name, _, more = self.word.partition(", ")
+        return more if self.title == name else "" if self.title.startswith(self.word + "(") else self.word
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +116,8 @@ class Look:
     fold: bool = True  # may boxes fold by themselves?
     depth: int | None = None  # boxes deeper than that are folded
     open: tuple[str, ...] = ()  # names of boxes that stay open
+    alike: int = ALIKE  # equal parts beside each other that are all drawn; of more the first and the last
+    few: int = FEW  # cards above which boxes fold by themselves
     closed: tuple[int, ...] | None = None  # the numbers of the folded boxes, which a reader of the page clicked
 
 
@@ -137,7 +152,14 @@ class GraphData:
     def partial(self, node: Vertex) -> str:
         """What the gradient of ``node`` is called: ``∂a5/∂x``, or just "gradient" where names are long."""
         text = f"∂{self.title}/∂{node.title}"
-        return text if len(text) <= 16 and (node.title + self.title).replace("_", "").isalnum() else "gradient"
+        named = self.called and (node.named or node.kind != "Operation")
+        fits = len(text) <= 16 and (node.title + self.title).replace("_", "").isalnum()
+        return text if named and fits else "gradient"
+
+    @cached_property
+    def called(self) -> bool:
+        """Have the outputs names? The title of others is how they were computed."""
+        return all([self.nodes[k].named or self.nodes[k].kind != "Operation" for k in self.outputs])
 
 
 Picture = TypeVar("Picture", bound=GraphData)  # what comes in goes out: data, or the facade of users

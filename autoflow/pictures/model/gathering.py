@@ -18,9 +18,10 @@ from ...backprop.engine import topological
 from ...modes import modes
 from ...nodes.nodes import Node, Variable
 from ...nodes.versions import FreedArray, writer_since
+from .callers import bound_names
 from .data import Operand, Vertex
 from .flow import Flow, flows
-from .names import Titles, bound_names, word
+from .names import Titles, word
 from .numbers import Numbers, numbers
 from .style import clean, clip
 
@@ -54,6 +55,7 @@ class Walk:
         self.titles = Titles(bound_names())
         self.flow: dict[Any, Flow] = {}
         self.ids: dict[Any, int] = {}
+        self.arrays: dict[str, int] = {}  # plain arrays that the caller has a name for
 
     def keep(self, around: Any, radius: int) -> None:
         """Show only what is near to ``around``."""
@@ -102,7 +104,7 @@ class Walk:
         if gradients is False or not self.records:
             return notes
         if gradients is None and not self.backward_was_called:
-            name = self.titles.of(self.records[0])
+            name = self.titles.name(self.records[0]) or ""
             return [*notes, f"call {name + '.' if name.isidentifier() else ''}backward() to see gradients"]
         work = sum([math.prod(r.shape) for r in self.order])
         if gradients is None and work > WORK:
@@ -121,7 +123,7 @@ class Walk:
     def vertices(self) -> tuple[tuple[Vertex, ...], tuple[int, ...]]:
         """All nodes of the picture in the order of their creation, and which are outputs."""
         born: list[tuple[tuple[float, int], Any, Any]] = []  # (when, what it is, its value if it is a plain operand)
-        seen = set()
+        seen: set[Any] = set()
         for record in self.shown:
             born.append(((creation_number(record), 0), record, None))
             for slot, x in enumerate(record.operands[:ROWS] if record.parents else ()):
@@ -132,9 +134,10 @@ class Walk:
                         seen.add(id(x))
                         born.append(((creation_number(x), 0), x, None))
                 elif self.literals or getattr(x, "shape", ()) != ():
-                    born.append(
-                        ((creation_number(record) - 0.5, slot), (id(record), slot), as_it_was(x, record))
-                    )  # just before
+                    what, value = self.place_of(record, slot, x)
+                    if what not in seen:
+                        seen.add(what)
+                        born.append(((creation_number(record) - 0.5, slot), what, value))  # just before
         born += [((creation_number(x), 0), x, None) for x in self.lonely if id(x) not in seen]
         born.sort(key=lambda entry: entry[0])
         self.ids = {key(what): number for number, (_, what, _) in enumerate(born)}
@@ -142,6 +145,14 @@ class Walk:
         self.boxes = {number: k for k, number in enumerate(entries, 1)}
         nodes = [self.plain(what, x) if type(what) is tuple else self.vertex(what) for _, what, x in born]
         return tuple(nodes), tuple([n.id for n in nodes if n.output])
+
+    def place_of(self, record: Any, slot: int, x: Any) -> tuple[tuple[int, int], Any]:
+        """What identifies a plain operand, and its value. Arrays that the caller has one name for are one card."""
+        value = as_it_was(x, record)
+        name = self.titles.bound.array_name(x) if value is x and getattr(x, "shape", ()) != () else None
+        if name is None:
+            return (id(record), slot), value
+        return (-1, self.arrays.setdefault(name, len(self.arrays))), value
 
     def vertex(self, x: Any) -> Vertex:
         """A record, a Variable or a Constant."""
@@ -204,7 +215,7 @@ class Walk:
     def operand(self, record: Any, slot: int, x: Any) -> Operand:
         """A row of a record's card."""
         flows = record.parents[slot] is not None
-        source = self.ids.get(key(x if flows or isinstance(x, Node) else (id(record), slot)))
+        source = self.ids.get(key(x if flows or isinstance(x, Node) else self.place_of(record, slot, x)[0]))
         flow = self.flow.get(record)
         note = ""
         if flows and source is None:

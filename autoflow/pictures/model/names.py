@@ -1,24 +1,23 @@
 """What a node is called in a picture, looked up when it is drawn and stored nowhere.
 
-The name it was given; else a name that the variables of the notebook (or of the caller) have for it; else how it was
-computed, if that is short (``a1**2``, ``sin(a2)``); else the running name that every node has (``add_0``).
+The name it was given; else a name that the variables of the notebook (or of the caller) have for it, also for plain
+arrays (see :mod:`.callers`); else how it was computed, if that is short (``a1**2``, ``sin(a2)``); else the same with
+dots for what is long (``… @ W``), or the bare operation. Never a number that nobody asked for (``add_0``).
 """
 
 from __future__ import annotations
 
 import re
-import sys
-from collections.abc import Mapping
 from typing import Any
 
-from ...nodes.nodes import Node
+from ...nodes.nodes import Constant, Node
 from ...nodes.versions import FreedArray
+from .callers import Bound
 from .numbers import number
 from .style import clean, clip
 
-# Frames that are not the user's: ours, and those between a notebook's cell and the repr of its last value.
-OTHERS = frozenset((__name__.partition(".")[0], "IPython", "ipykernel", "traitlets", "decorator", ""))
 RUNNING = re.compile(r"(var|const)_\d+")
+LEFT_OUT = "…"  # in an expression, for what is too long to be written there
 LONGEST = 16  # characters of an expression that serves as a title
 TITLE = 32  # characters of any title
 
@@ -36,18 +35,24 @@ CLOSED = 9
 class Titles:
     """The titles of one picture. ``add`` operations with their operands first."""
 
-    def __init__(self, bound: Mapping[int, str]) -> None:
-        self.bound = bound  # id of a leaf, or of a record -> its name among the caller's variables
+    def __init__(self, bound: Bound) -> None:
+        self.bound = bound  # what the caller's variables are called
+        self.long: set[int] = set()  # ids of what is too long to stand in an expression
         self.known: dict[int, tuple[str, int]] = {}  # id -> expression and how strongly it binds
         self.terms: dict[Any, Any] = {}  # record -> the same in LaTeX; kept here by formulas
 
     def add(self, record: Any) -> None:
         """Find the title of a record whose operands have theirs."""
         name = self.name(record)
-        if name is None and (expression := self.expression(record)):
-            self.known[id(record)] = expression
-        else:
-            self.known[id(record)] = (name or record.node_name, CLOSED)
+        if name is not None:
+            self.known[id(record)] = (name, CLOSED)
+            return
+        found = self.expression(record)
+        if found is None and record.rule.name in (*BINARY, *UNARY, "getitem"):
+            found = self.expression(record, brief=True)
+        self.known[id(record)] = found or (record.rule.name, CLOSED)
+        if not (found and LEFT_OUT not in found[0]):
+            self.long.add(id(record))
 
     def of(self, x: Any) -> str:
         """The title of a record, a leaf or a plain value."""
@@ -60,6 +65,8 @@ class Titles:
             return self.known[id(x)]
         if isinstance(x, Node) or hasattr(x, "node_name"):
             return self.name(x) or _default_name(x), CLOSED
+        if getattr(x, "shape", ()) != ():
+            return self.bound.array_name(x) or "array", CLOSED
         text = literal(x)
         return text, 3 if text.startswith("-") else CLOSED
 
@@ -69,14 +76,21 @@ class Titles:
             given = x.node_name if x.node_name != f"{x.rule.name}_{x.count}" else None
         else:
             given = None if RUNNING.fullmatch(x.name) else x.name
-        return given if given is not None else self.bound.get(id(x))
+        if given is not None:
+            return str(given)
+        own = self.bound.nodes.get(id(x))
+        return own or (self.bound.array_name(x.value) if isinstance(x, Constant) and x.shape else None)
 
-    def expression(self, record: Any) -> tuple[str, int] | None:
-        """How it was computed, if that is short: ``sin(a2)``."""
+    def expression(self, record: Any, brief: bool = False) -> tuple[str, int] | None:
+        """How it was computed, if that is short: ``sin(a2)``. ``brief``: with … for operands that are long."""
         name, operands = record.rule.name, record.operands
         if len(operands) > 3:
             return None
-        terms = [self.term(x) for x in operands]
+        if not brief and any([id(x) in self.long for x in operands]):
+            return None
+        terms = [(LEFT_OUT, CLOSED) if id(x) in self.long else self.term(x) for x in operands]
+        if name in BINARY and all([text == LEFT_OUT for text, _ in terms]):
+            return None
         extra = options(record)
         if name in BINARY and len(terms) == 2 and not extra:
             form, strength = BINARY[name]
@@ -99,10 +113,12 @@ def _parenthesise(term: tuple[str, int], strength: int, place: int, name: str) -
 
 
 def _default_name(x: Any) -> str:
-    """The name that everything has; a Constant that is one number is called by it."""
+    """The name that everything has; a Constant that is one number is called by it, one that is more just an array."""
     if hasattr(x, "node_name"):
         return str(x.node_name)
-    return literal(x.value) if x.name.startswith("const_") and not x.shape else str(x.name)
+    if not x.name.startswith("const_"):
+        return str(x.name)
+    return "array" if x.shape else literal(x.value)
 
 
 def literal(x: Any) -> str:
@@ -156,26 +172,3 @@ def word(record: Any) -> str:
     if record.rule.name in ("getitem", "setitem"):
         return clip(f"{record.rule.name} [{index(record.options['i'])}]", 30)
     return clip(", ".join([clean(record.rule.name), *options(record)]), 40)
-
-
-def bound_names() -> dict[int, str]:
-    """The caller's names for nodes: in the notebook, in the first frame outside autoflow and IPython, in its module.
-
-    The notebook comes first because a function that draws has a name of its own for what it draws: ``node``. A name
-    that comes first in its namespace wins: in ``for v in (x, y)`` the loop's name came later.
-    """
-    frame: Any = sys._getframe(1)
-    while frame is not None and str(frame.f_globals.get("__name__", "")).partition(".")[0] in OTHERS:
-        frame = frame.f_back
-    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    spaces = [shell.user_ns] if shell is not None else []
-    spaces += [frame.f_locals, frame.f_globals] if frame is not None else []
-    found: dict[int, str] = {}
-    for space in spaces:
-        for name, x in list(space.items()):
-            if name.isidentifier() and not name.startswith("_") and isinstance(x, Node):
-                record = getattr(
-                    x, "grad_fn", None
-                )  # NumPy can make arrays of our class that have none of our attributes
-                found.setdefault(id(x if record is None else record), name)
-    return found

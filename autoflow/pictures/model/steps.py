@@ -99,7 +99,8 @@ def begin(graph: GraphData) -> Step:
 
 def forward(graph: GraphData, v: Vertex) -> Step:
     """An operation gets its value."""
-    said = f"{v.title} = " + (f"{call(v)} = " if v.title.isidentifier() else "")
+    bare = v.title == v.word.partition(", ")[0]
+    said = f"{call(v)} = " if bare else f"{v.title} = " + (f"{call(v)} = " if v.title.isidentifier() else "")
     return Step(0, "forward", said + amount_text(v.value, graph), v.id, v.title, v.value, question=said + "?")
 
 

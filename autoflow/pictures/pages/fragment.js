@@ -127,16 +127,20 @@ function stage(svg, at) {
 function controls(host, page, svg, data) {
   const { steps } = data, last = steps.length - 1;
   let show = stage(svg, []);
-  const bar = make("div", page, { class: "bar", role: "group", "aria-label": "steps" });
+  const top = make("div", page, { class: "stay" });
+  const bar = make("div", top, { class: "bar", role: "group", "aria-label": "steps" });
   const before = make("button", bar, { type: "button", "aria-label": "previous step" }, "◀");
   const next = make("button", bar, { type: "button", "aria-label": "next step" }, "▶");
   const play = make("button", bar, { type: "button" }, "Play");
+  const pace = make("select", bar, { "aria-label": "speed" });
+  for (const speed of ["½×", "1×", "2×"]) make("option", pace, {}, speed);
+  pace.selectedIndex = 1;
   const slider = make("input", bar, { type: "range", min: "0", max: String(last), "aria-label": "step" });
   const where = make("span", bar, { class: "where" });
   const choice = make("label", bar);
   const predict = make("input", choice, { type: "checkbox" });
   choice.append("predict first");
-  const caption = make("div", page, { class: "caption", role: "status", "aria-live": "polite" });
+  const caption = make("div", top, { class: "caption", role: "status", "aria-live": "polite" });
   let k = 0, hidden = false, timer = 0;
 
   function draw() {
@@ -150,6 +154,7 @@ function controls(host, page, svg, data) {
     before.disabled = k === 0;
     next.disabled = k === last && !hidden;
     play.textContent = timer ? "Pause" : "Play";
+    page.querySelector(".act")?.scrollIntoView({ block: "nearest", inline: "nearest" });
   }
   function go(place, forward = false) {
     k = Math.max(0, Math.min(last, place));
@@ -175,7 +180,7 @@ function controls(host, page, svg, data) {
         advance();
         if (k === last) stop();
         draw();
-      }, PACE);
+      }, PACE * [2, 1, 0.5][pace.selectedIndex]);
     }
     draw();
   }
@@ -184,14 +189,17 @@ function controls(host, page, svg, data) {
   play.onclick = toggle;
   slider.oninput = () => { stop(); go(Number(slider.value)); };
   predict.onchange = () => { hidden = false; draw(); };
+  pace.onchange = () => { if (timer) { stop(); toggle(); } };
   const keys = {
-    ArrowRight: advance, ArrowLeft: () => go(k - 1), Home: () => go(0), End: () => go(last),
+    ArrowRight: advance, ArrowLeft: () => go(k - 1), Home: () => go(0), End: () => go(last), " ": toggle,
   };
   page.onkeydown = (event) => {
     if (!(event.key in keys) || event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.target.type === "search") return;
+    if (event.target.type === "search" || event.target.tagName === "SELECT") return;
+    if (event.key === " " && event.target !== page) return; // a button, a box: that is meant
     event.preventDefault(); // the page would scroll, the notebook would go to another cell
     event.stopPropagation();
+    if (event.key === " ") return toggle();
     stop();
     keys[event.key]();
   };
@@ -243,6 +251,16 @@ function paths(frame, card) {
   }
   if (card) card.dataset.chosen = "1";
   for (const element of cards.values()) if (element !== card) delete element.dataset.chosen;
+}
+
+// An arrow that is cut has a name at both ends; each leads to the other.
+function jump(frame, event) {
+  const end = event.target.closest("[data-goto]");
+  if (!end || (event.key ?? "Enter") !== "Enter") return false;
+  const card = frame.querySelector(`[data-node="${end.dataset.goto}"]`);
+  card.scrollIntoView({ block: "center" });
+  paths(frame, card);
+  return true;
 }
 
 // Boxes fold and open: a click puts another picture into the frame.
@@ -313,11 +331,16 @@ async function render(fragment) {
   }
   page.append(frame);
   if (data.folds.length) boxes(page, frame, svg, data.folds, changed);
+  frame.onkeydown = (event) => jump(frame, event);
   frame.onclick = (event) => {
+    if (jump(frame, event)) return;
     const card = event.target.closest("[data-node]");
     if (!event.target.closest(".toggle")) paths(frame, card && !card.dataset.chosen ? card : null);
   };
   image.replaceWith(host);
+  if (fragment.parentElement === document.body && document.body.children.length === 1) {
+    page.focus({ preventScroll: true }); // a page of one picture: keys go to it
+  }
   fragment.querySelector("[hidden]").remove();
 }
 

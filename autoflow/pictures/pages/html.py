@@ -57,7 +57,7 @@ def page(graph: GraphData, start: int = LAST) -> str:
 def ground(theme: str) -> str:
     """The background of a page: that of the picture in it."""
     light, dark = [f"html{{background:{colours['bg']}}}" for colours in (LIGHT, DARK)]
-    return {"light": light, "dark": dark}.get(theme, f"{light}@media (prefers-color-scheme:dark){{{dark}}}")
+    return {"light": light, "dark": dark}.get(theme, f"{light}@media screen and (prefers-color-scheme:dark){{{dark}}}")
 
 
 def policy(*scripts: str) -> str:
@@ -203,7 +203,7 @@ def style(theme: str) -> str:
     ]
     rules = [
         f".page{{{light}}}",
-        f"@media (prefers-color-scheme:dark){{.page{{{dark}}}}}",
+        f"@media screen and (prefers-color-scheme:dark){{.page{{{dark}}}}}",
         f"[data-jp-theme-light=true] .page{{{light}}}",
         f"[data-jp-theme-light=false] .page{{{dark}}}",
     ]

@@ -42,7 +42,8 @@ def toggles(graph: GraphData) -> list[dict[str, Any]]:
         for other in ways(known[closed], closed).values():
             if other not in known and len(known) < PICTURES and min(budget) > 0:
                 drawn = views.visible_picture(replace(graph, look=replace(graph.look, closed=tuple(sorted(other)))))
-                budget = [budget[0] - len(drawn.nodes), budget[1] - len(to_svg(drawn))]
+                budget[0] -= len(drawn.nodes)
+                budget[1] -= len(to_svg(drawn)) if budget[0] > 0 else 0
                 if min(budget) > 0:
                     known[other] = drawn
                     waiting.append(other)

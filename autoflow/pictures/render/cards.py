@@ -123,6 +123,7 @@ def folded_lines(graph: GraphData, node: Vertex, fold: Fold) -> list[CardLine]:
     lines = [CardLine("head", (span("+", "word"), span(node.title, "title")), (span(shape, "shape"),) if shape else ())]
     if fold.text():
         lines.append(CardLine("note", (span(clip(fold.text(), 60), "note"),)))
+    lines += [CardLine("note", (span(clip(text, 60), "note"),)) for text in fold.told]
     counts = [(fold.variables, "Variable"), (fold.operations, "operation")]
     told = " · ".join([f"{k:,} {word}{'s' * (k != 1)}" for k, word in counts if k])
     lines.append(CardLine("note", (span(told, "note"),)))
@@ -139,8 +140,8 @@ def span(text: str, style: str, room: float = 0.0) -> Span:
 def head(node: Vertex, digits: int) -> CardLine:
     """Name, operation, and the value; of an array the shape."""
     left = [span(node.title, "title")]
-    if not node.title.startswith(node.word + "("):  # sin(a2) says what it is
-        left.append(span(node.word, "word"))
+    if node.said:
+        left.append(span(node.said, "word"))
     value = node.value
     if node.kind == "Constant" and node.title == value.text(digits).replace("−", "-"):
         return CardLine("head", tuple(left))  # a literal: its name is its value
@@ -164,7 +165,9 @@ def rows(graph: GraphData, node: Vertex) -> list[CardLine]:
     for row, by, back in zip(node.operands, local, sent, strict=True):
         left = [span(str(row.slot + 1), "slot")] if len(node.operands) > 1 or node.more_operands else []
         left.append(span(clip(row.title, 20), "operand"))
-        right = [span(row.note, "note")] if row.note else []
+        rule = row.rule if graph.gradients and graph.look.detail == "arrays" else ""
+        right = [span(row.note, "note")] if row.note and not (rule and "summed" in rule) else []
+        right += [span(rule, "local")] if rule else []
         if by or back:
             right += [span(by, "local", local_room)] if local_room else []
             right += [span(back, "sent", sent_room)] if sent_room else []

@@ -54,7 +54,7 @@ def properties(name: str, theme: str) -> str:
         return f".{name}{{color-scheme:{theme}}}\n"
     light, dark = [";".join([f"--{k}:{v}" for k, v in colours.items()]) for colours in (LIGHT, DARK)]
     return (
-        f".{name}{{{light}}}\n@media (prefers-color-scheme:dark){{.{name}{{{dark}}}}}\n"
+        f".{name}{{{light}}}\n@media screen and (prefers-color-scheme:dark){{.{name}{{{dark}}}}}\n"
         f"[data-jp-theme-light=true] .{name},.vscode-light .{name},html[theme=light] .{name}{{{light}}}\n"
         f"[data-jp-theme-light=false] .{name},.vscode-dark .{name},html[theme=dark] .{name}{{{dark}}}\n"
     )

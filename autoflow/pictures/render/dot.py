@@ -54,6 +54,7 @@ def following_boxes(graph: GraphData) -> list[tuple[int, int]]:
         if len(before) != len(after) or before[:-1] != after[:-1]:
             continue
         mine, theirs = [{v.id for v in inside[path]} for path in (after, before)]
+        theirs |= {v.id for v in graph.nodes if v.fold and {r.source for r in v.operands} & theirs}  # between the two
         needs = {v.id: {r.source for r in v.operands} for v in inside[after]}
         if any([sources & theirs for sources in needs.values()]):
             pairs += [(max(theirs), k) for k, sources in needs.items() if not sources & mine]

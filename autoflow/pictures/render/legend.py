@@ -6,7 +6,7 @@ from math import fsum
 
 from ..model.data import GraphData
 from ..model.style import KINDS, SHORT, width
-from .cards import CardLine, Span
+from .cards import CardLine, Span, short
 from .spans import draw_span, n
 
 LINE = 26.0
@@ -27,8 +27,9 @@ def items(graph: GraphData) -> list[Item]:
     if output is not None:
         sample = output.value.text(graph.look.digits)
         answer.append([(sample, "value"), (f"value, computed {'downwards' if down else 'left to right'}", "note")])
-    if any([v.value.elements is None and v.value.kept for v in arrays]):
-        answer.append([("0.1 ± 2", "numbers"), ("mean ± standard deviation", "note")])
+    spread = next((v.value for v in arrays if v.value.elements is None and v.value.mean is not None), None)
+    if spread is not None:
+        answer.append([(spread.text(graph.look.digits), "numbers"), ("mean ± standard deviation", "note")])
     if not graph.gradients:
         return [(piece, room(piece)) for piece in answer]
     of = f" of {graph.title}" if len(graph.title) <= 16 else ""
@@ -42,9 +43,19 @@ def items(graph: GraphData) -> list[Item]:
         )
     if any([v.gradient is not None and v.gradient.elements is None for v in arrays]):
         answer.append([("", "blocks"), (f"size of the gradient{of} (root mean square, log scale)", "note")])
+    rows = [row for v in graph.nodes if not v.fold for row in v.operands]
+    rule = next((row.rule for row in sorted(rows, key=lambda row: row.rule in ("", "g")) if row.rule), "")
+    if rule and graph.look.detail == "arrays":
+        answer.append([(rule, "local"), ("what is sent back to that operand; g: the gradient of its card", "note")])
     if graph.look.detail == "lesson":
-        answer.append([("×7", "local"), ("local derivative", "note")])
-        answer.append([("= 5.89", "sent"), ("sent back along that arrow (thicker: larger)", "note")])
+        known = [row.local for row in rows if row.local and row.sent]
+        local = next(iter(sorted(known, key=lambda x: x.elements in ((1.0,), (-1.0,)))), None)  # 1 explains little
+        sent = next((row.sent for row in rows if row.sent), None)
+        if local is not None:
+            answer.append([(f"×{local.text(graph.look.digits)}", "local"), ("local derivative", "note")])
+        if sent is not None:
+            told = f"= {short(sent, graph.look.digits)}"
+            answer.append([(told, "sent"), ("sent back along that arrow (thicker: larger)", "note")])
     return [(piece, room(piece)) for piece in answer]
 
 

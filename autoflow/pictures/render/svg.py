@@ -9,27 +9,26 @@ import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from xml.sax.saxutils import escape
 
 from ..folding import views
-from ..layout.layers import Box, Line, Plan, Point, ranks, spine
-from ..layout.nesting import Nesting, Room
+from ..layout.layers import Plan, Point
+from ..layout.nesting import is_down
 from ..model.data import Edge, Frame, GraphData
 from ..model.style import clip, width
-from .cards import Card, CardLine, cards, flow_levels, span
+from .cards import Card, cards, flow_levels
 from .css import style_sheet
 from .legend import legend
+from .placing import HEADLINE, Area, Path, boxes_across, downward, frame_line, place, share
 from .spans import draw_line, n
 
 FITS = 'style="max-width:100%;height:auto"'  # a page narrower than the picture makes it smaller, and cuts nothing off
 MARGIN = 18.0
 LEGEND = 460.0  # the legend of a small picture may be that wide
+LINK = 'role="link" tabindex="0" data-goto'
+CORNER = 8.0  # radius, where an arrow turns down
 HEAD = 0.62  # width of an arrow's head, as a part of its length
-STRAIGHT = 1000.0  # how much more than others the arrows of the longest way want to be straight
-HEADLINE = 26.0  # of an open box
-Path = tuple[int, ...]
-Area = tuple[float, float, float, float]  # of a box: along, across, size along, size across
-STRETCH = 1.35  # cards of a rank get one width, if none must grow more than that
 
 
 def to_svg(graph: GraphData) -> str:
@@ -45,19 +44,19 @@ def to_svg(graph: GraphData) -> str:
     drawn = cards(graph)
     down = graph.look.direction == "down"
     widths = [c.width for c in drawn]
-    plan, frames = place(graph, drawn, widths, down)
+    plan, frames = place(graph, drawn, widths)
     wide, high = (plan.across, plan.along) if down else (plan.along, plan.across)
     below, below_wide, below_high = legend(graph, max(wide, LEGEND))
     total = max(wide, below_wide) + 2 * MARGIN
     left = (total - wide) / 2  # the picture stands in the middle above its legend
     pieces = [draw_frame(f, frames[f.path], down, left) for f in graph.frames]
-    pieces += arrows(graph, plan, down, left)
+    pieces += arrows(graph, plan, frames, left)
     pieces += [draw_headline(f, frames[f.path], down, left) for f in graph.frames]
     for c, corner, card_wide in zip(drawn, plan.corners, widths, strict=True):
         x, y = reversed(corner) if down else corner
         pieces.append(draw_card(graph, c, x + left, y + MARGIN, card_wide))
-    pieces += ports(drawn, plan, left, widths) if down else []
-    pieces += stubs(graph, plan, left)
+    pieces += ports(graph, drawn, plan, left, widths)
+    pieces += stubs(graph, drawn, plan, left, widths)
     height = high + 2 * MARGIN
     if below:
         pieces.append(f'<g transform="translate({n((total - below_wide) / 2)} {n(height)})">{"".join(below)}</g>')
@@ -78,35 +77,6 @@ def whole(graph: GraphData, body: str, width: float, height: float) -> str:
     )
 
 
-def place(graph: GraphData, drawn: Sequence[Card], widths: list[float], down: bool) -> tuple[Plan, dict[Path, Area]]:
-    """Ask the layout where cards and boxes stand. Changes ``widths`` where a rank gets one width."""
-    rank = ranks(len(drawn), [(e.source, e.target) for e in graph.edges])
-    if not down:
-        column = [(r, node.entered) for r, node in zip(rank, graph.nodes, strict=True)]
-        among: dict[object, list[float]] = {}
-        for w, c in zip(widths, column, strict=True):
-            among.setdefault(c, []).append(w)
-        span = {c: (min(all_widths), max(all_widths)) for c, all_widths in among.items()}
-        widths[:] = [
-            span[c][1] if span[c][1] <= STRETCH * span[c][0] else w for w, c in zip(widths, column, strict=True)
-        ]
-    boxes = [box(graph, c, wide, down) for c, wide in zip(drawn, widths, strict=True)]
-    main = spine([(e.source, e.target) for e in graph.edges], rank, graph.outputs)
-    lines = []
-    for e in graph.edges:
-        straight = (e.source, e.target) in main
-        aim = boxes[e.target].output if straight else None
-        named = not graph.nodes[e.source].operands
-        lines.append(Line(e.source, e.target, e.slot, STRAIGHT if straight else 1.0, aim, named=named))
-    rooms = {f.path: Room(HEADLINE, frame_line(f).room) for f in graph.frames}
-    return Nesting(boxes, lines, [v.entered for v in graph.nodes], rooms, graph.look.direction).plan()
-
-
-def frame_line(f: Frame) -> CardLine:
-    """The headline of an open box: − name · what · parameter count."""
-    return CardLine("head", (span("−", "word"), span(f.title, "title"), span(clip(f.fold.text(), 60), "word")))
-
-
 def draw_frame(f: Frame, area: Area, down: bool, left: float) -> str:
     """An open box, behind what is in it."""
     wide, high = (area[3], area[2]) if down else area[2:]
@@ -120,7 +90,7 @@ def draw_frame(f: Frame, area: Area, down: bool, left: float) -> str:
 def draw_headline(f: Frame, area: Area, down: bool, left: float) -> str:
     """What is written in an open box, above the arrows that enter it there."""
     line = frame_line(f)
-    back = f'<rect class="band" x="8" y="4" width="{n(line.room - 8)}" height="{n(HEADLINE - 2)}" rx="8"/>'
+    back = f'<rect class="band" x="8" y="4" width="{n(line.room - 16)}" height="{n(HEADLINE - 2)}" rx="8"/>'
     text = draw_line(line, HEADLINE / 2 + 3, line.room)
     return f'<g class="sco" transform="{shift(area, down, left)}">{back}{text}</g>'
 
@@ -131,41 +101,30 @@ def shift(area: Area, down: bool, left: float) -> str:
     return f"translate({n(x)} {n(y)})"
 
 
-def box(graph: GraphData, c: Card, wide: float, down: bool) -> Box:
-    """The size of a card for the layout, and where its arrows begin and end."""
-    rows = [row.slot for row in c.node.operands if row.source is not None]
-    count = max(rows, default=-1) + 1
-    if down:
-        return Box(c.height, wide, tuple([wide * share_of_edge(rows, s) for s in range(count)]), wide / 2)
-    inputs = [centre(c, s) if c.row(s) else c.height * share_of_edge(rows, s) for s in range(count)]
-    return Box(wide, c.height, tuple(inputs), centre(c, 0) if c.row(0) else c.height / 2)
-
-
-def share_of_edge(rows: Sequence[int], slot: int) -> float:
-    """The place of an operand's arrow on an edge of the card, of which the arrows take even parts."""
-    return (sum([r < slot for r in rows]) + 1) / (len(rows) + 1)
-
-
-def centre(c: Card, slot: int) -> float:
-    """The height of an operand's row."""
-    row = c.row(slot)
-    return math.fsum([line.height for line in c.lines[:row]]) + c.lines[row].height / 2
-
-
-def arrows(graph: GraphData, plan: Plan, down: bool, left: float) -> list[str]:
+def arrows(graph: GraphData, plan: Plan, frames: dict[Path, Area], left: float) -> list[str]:
     """All arrows, the thickest on top."""
     pieces = []
     faded = set(graph.faded)
+    down = graph.look.direction == "down"
+    across = boxes_across(graph)
+    turned = [area for path, area in frames.items() if is_down(graph.look.direction, path, across)]
     for e, path, level in zip(graph.edges, plan.paths, flow_levels(graph), strict=True):
         points = [(p[1] + left, p[0] + MARGIN) if down else (p[0] + left, p[1] + MARGIN) for p in path]
+        downs = [down or any([within(a, b, area) for area in turned]) for a, b in pairwise(path)]
         wide = 1.3 if level is None else 1.2 + 3.0 * level
         kind = f"f{round(4 * level)}" if level is not None else "plain" if e.flows else "fixed"
         kind += " faded" if e.source in faded or e.target in faded else ""
         title = f"<title>{escape(tip(graph, e))}</title>"
         mark = f'class="{kind}" data-edge="{e.source}-{e.target}-{e.slot}"'  # by which pages/html.py finds it
-        pieces.append((wide, f"<g {mark}>{curve(points, wide, down)}{title}</g>"))
+        pieces.append((wide, f"<g {mark}>{curve(points, wide, downs)}{title}</g>"))
     pieces.sort(key=lambda piece: piece[0])
     return [text for _, text in pieces]
+
+
+def within(a: Point, b: Point, area: Area) -> bool:
+    """Is the piece from a to b in a box?"""
+    x, y, wide, high = area
+    return all([x < p[0] < x + wide and y < p[1] < y + high for p in (a, b)])
 
 
 def tip(graph: GraphData, e: Edge) -> str:
@@ -177,22 +136,26 @@ def tip(graph: GraphData, e: Edge) -> str:
     return words if e.flows else words + ": no gradient"
 
 
-def curve(points: Sequence[Point], wide: float, down: bool) -> str:
-    """A path through the points, and its head."""
+def curve(points: Sequence[Point], wide: float, downs: Sequence[bool]) -> str:
+    """A path through the points, and its head. ``downs``: which pieces run down, which to the right."""
     length = 8.0 + 1.1 * wide
+    down = downs[-1]
     (x, y), (tip_x, tip_y) = points[0], points[-1]
     end = (tip_x, tip_y - length + 1) if down else (tip_x - length + 1, tip_y)
     text = f"M{n(x)} {n(y)}"
     for i in range(1, len(points) - 1, 2):
         (ax, ay), (bx, by) = points[i], points[i + 1] if i + 2 < len(points) else end
+        if corner := bend(points, i):
+            text += corner
+            continue
         text += f"L{n(ax)} {n(ay)}" if (ax, ay) != points[i - 1] else ""
         middle_x, middle_y = (ax + bx) / 2, (ay + by) / 2
-        if not down and abs(ax - bx) < 0.6:  # the end of a row: turn round
+        if not downs[i] and abs(ax - bx) < 0.6:  # the end of a row: turn round
             turn = (10.0 + min(14.0, abs(ay - by) / 8)) * (-1 if points[i - 1][0] > ax else 1)
             text += f"C{n(ax + turn)} {n(ay)} {n(bx + turn)} {n(by)} {n(bx)} {n(by)}"
-        elif abs(ax - bx if down else ay - by) < 0.6:
+        elif abs(ax - bx if downs[i] else ay - by) < 0.6:
             text += f"L{n(bx)} {n(by)}"
-        elif down:
+        elif downs[i]:
             text += f"C{n(ax)} {n(middle_y)} {n(bx)} {n(middle_y)} {n(bx)} {n(by)}"
         else:
             text += f"C{n(middle_x)} {n(ay)} {n(middle_x)} {n(by)} {n(bx)} {n(by)}"
@@ -200,6 +163,25 @@ def curve(points: Sequence[Point], wide: float, down: bool) -> str:
     back = [(-half, -length), (half, -length)] if down else [(-length, -half), (-length, half)]
     head = " ".join([f"{n(tip_x + dx)},{n(tip_y + dy)}" for dx, dy in [(0.0, 0.0), *back]])
     return f'<path d="{text}" stroke-width="{wide:.2f}"/><polygon points="{head}"/>'
+
+
+def bend(points: Sequence[Point], i: int) -> str:
+    """A rounded corner at point i, where a path that ran across turns down, or the other way round; else nothing."""
+    if points[i] != points[i + 1] or i + 2 >= len(points):
+        return ""
+    (ax, ay), (x, y), (bx, by) = points[i - 1], points[i], points[i + 2]
+    if (abs(ax - x) > 0.6 and abs(ay - y) > 0.6) or (abs(ax - x) < 0.6) == (abs(bx - x) < 0.6):
+        return ""
+    here, there = (min(CORNER, math.dist((x, y), end) / 2) for end in ((ax, ay), (bx, by)))
+    sx, sy = (
+        x + math.copysign(here, ax - x) * (abs(ax - x) > 0.6),
+        y + math.copysign(here, ay - y) * (abs(ay - y) > 0.6),
+    )
+    ex, ey = (
+        x + math.copysign(there, bx - x) * (abs(bx - x) > 0.6),
+        y + math.copysign(there, by - y) * (abs(by - y) > 0.6),
+    )
+    return f"L{n(sx)} {n(sy)}C{n(x)} {n(y)} {n(x)} {n(y)} {n(ex)} {n(ey)}"
 
 
 def draw_card(graph: GraphData, c: Card, x: float, y: float, wide: float) -> str:
@@ -236,24 +218,39 @@ def card_tip(graph: GraphData, c: Card) -> str:
     return words + (f", {graph.partial(node)} = {node.gradient.text(digits)}" if node.gradient else "")
 
 
-def ports(drawn: Sequence[Card], plan: Plan, left: float, widths: Sequence[float]) -> list[str]:
-    """In a picture from top to bottom arrows cannot land on rows: at the upper edge stand the operands' numbers."""
+def ports(graph: GraphData, drawn: Sequence[Card], plan: Plan, left: float, widths: Sequence[float]) -> list[str]:
+    """Arrows from top to bottom cannot land on rows: at the upper edge stand the operands' numbers."""
     pieces = []
-    for c, (along, across), wide in zip(drawn, plan.corners, widths, strict=True):
+    for c, (along, across), wide, down in zip(drawn, plan.corners, widths, downward(graph), strict=True):
+        if not down:
+            continue
+        if graph.look.direction == "boxes":
+            along, across = across, along
         rows = [row.slot for row in c.node.operands if row.source is not None]
         for slot in rows if len(c.node.operands) > 1 else []:
-            x, y = across + left + wide * share_of_edge(rows, slot) + 9, along + MARGIN - 5
+            x, y = across + left + wide * share(rows, slot) + 9, along + MARGIN - 5
             pieces.append(f'<text class="slot" x="{n(x)}" y="{n(y)}">{slot + 1}</text>')
     return pieces
 
 
-def stubs(graph: GraphData, plan: Plan, left: float) -> list[str]:
-    """The names of leaves whose arrows begin anew, above the place where they do, if they do not end there as well."""
-    pieces = {}
+def stubs(graph: GraphData, drawn: Sequence[Card], plan: Plan, left: float, widths: Sequence[float]) -> list[str]:
+    """What is written where an arrow ends or begins that is cut: the name of what it carries above its second part,
+    below the card that it leaves where it goes. In a page a click on one leads to the other (``data-goto``)."""
+    pieces: dict[str, str] = {}
+    goals: dict[int, dict[int, str]] = {}
     for k in sorted(plan.stubs):
         (along, across), *_, (end, _) = plan.paths[k]
-        title = clip(graph.nodes[graph.edges[k].source].title, 12)
+        edge = graph.edges[k]
+        goals.setdefault(edge.source, {})[edge.target] = graph.nodes[edge.target].title
+        title = graph.nodes[edge.source].title
+        fits = [clip(title, longest) for longest in (12, 8, 5) if width(clip(title, longest), "parts") < end - along]
         where = f'x="{n(along + left)}" y="{n(across + MARGIN - 5)}"'
-        if width(title, "parts") < end - along:  # several may begin at one place: one name
-            pieces[where] = f'<text class="parts" {where}>{escape(title)}</text>'
+        if fits:  # several may begin at one place: one name
+            pieces[where] = f'<text class="parts" {LINK}="{edge.source}" {where}>{escape(fits[0])}</text>'
+    for source, targets in goals.items():
+        (along, across), card = plan.corners[source], drawn[source]
+        told = clip(next(iter(targets.values())), 16) if len(targets) == 1 else f"{len(targets)} uses below"
+        where = f'x="{n(along + left + widths[source])}" y="{n(across + MARGIN + card.height + 11)}"'
+        goto = f'{LINK}="{next(iter(targets))}"'
+        pieces[where] = f'<text class="parts" {goto} {where} text-anchor="end">→ {escape(told)}</text>'
     return list(pieces.values())

@@ -157,8 +157,8 @@ class Tree:
         text = lead + self.title(node)
         if node.fold is not None:
             text += f"  ({node.fold.text() or node.word})"
-        elif not node.title.startswith(node.word + "("):
-            text += f"  {node.word}"
+        elif node.said:
+            text += f"  {node.said}"
         if self.graph.look.detail == "names":
             return Row(text)
         value = node.value

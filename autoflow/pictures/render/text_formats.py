@@ -39,7 +39,7 @@ def to_mermaid(graph: GraphData) -> str:
     digits = graph.look.digits
     lines = ["flowchart " + ("TD" if graph.look.direction == "down" else "LR")]
     for v in graph.nodes:
-        words = [v.title, v.word] if v.word != v.kind else [f"{v.title}", v.kind]
+        words = [v.title, *([v.said] if v.said else [])] if v.word != v.kind else [v.title, v.kind]
         if graph.look.detail != "names":
             words.append(f"{v.value.shape_text()} {v.value.text(digits)}".strip())
             words += [f"{graph.partial(v)} = {v.gradient.text(digits)}"] if v.gradient else []

@@ -22,7 +22,8 @@ from ...errors import LostGradientError
 from ...forward.replay import replay_node
 from ...modes import modes
 from ...nodes.nodes import Node, Operation, Variable
-from ..model.names import Titles, bound_names
+from ..model.callers import bound_names
+from ..model.names import Titles
 from ..model.style import clean, clip
 from ..pages.exports import bundle, wanted_kinds
 from ..pages.html import PLAIN, ground, image, policy

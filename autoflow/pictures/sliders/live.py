@@ -13,8 +13,9 @@ from typing import Any
 from ...backprop.engine import topological
 from ...modes import modes
 from ...nodes.nodes import Node
+from ..model.callers import bound_names
 from ..model.data import Operand, Vertex
-from ..model.names import Titles, bound_names
+from ..model.names import Titles
 from ..model.numbers import Numbers
 from ..pages.html import PLAIN, attribute, html_table, image, instead, pack_file, wrap_script
 from ..render.css import properties

@@ -1,0 +1,94 @@
+"""Which way a picture is drawn: every way is tried, and the one that reads best is taken.
+
+What fits on a page from left to right is drawn so, as one reads, and nothing is tried: most pictures are small. Of
+larger ones all directions are laid out, and :mod:`~..layout.scoring` says what each would cost a reader.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from math import fsum
+from operator import itemgetter
+
+from ..folding.views import visible_picture
+from ..layout.layers import GAP, ranks
+from ..layout.scoring import cost
+from ..model.data import GraphData, Picture, Vertex
+from .cards import Card, cards
+from .placing import place
+
+WIDE = 1800.0  # pixels from left to right that one can read without scrolling, when the page makes them a bit smaller
+TALL = 1490.0  # pixels from top to bottom, above which more is folded; a legend and margins are added to that
+TIGHTER = ((3, 40), (3, 24))  # equal parts that are all drawn, and cards, if the picture would be that tall
+TRIED = 150  # cards; of more than these the layouts would take longer than anybody waits
+LONG = 12  # ranks from left to right
+NARROW = 3  # arrows beside each other in what can be drawn in rows
+WAYS = ("right", "rows", "down")
+NUMBERED = 0.25  # the price of "down" in screens: an arrow cannot land on its operand's row, a number stands at its end
+TIME = 2.5  # what it is worth that the parts of a sequence stand beside each other, as time runs
+
+
+def fitted(graph: Picture) -> Picture:
+    """The picture in the direction that reads best. If it is very tall then, sequences and boxes in it fold further."""
+    shown = visible_picture(graph)
+    way, height = best_way(shown)
+    for alike, few in TIGHTER if graph.look.fold and graph.look.depth is None and not graph.look.open else ():
+        if height <= TALL:
+            break
+        tried = replace(graph, look=replace(graph.look, alike=alike, few=few))
+        if len(visible_picture(tried).nodes) < len(shown.nodes):
+            graph, shown = tried, visible_picture(tried)
+            way, height = best_way(shown)
+    answer = replace(graph, look=replace(graph.look, direction=way))
+    answer.__dict__["drawn"] = replace(shown, look=answer.look)  # need not be looked for again
+    return answer
+
+
+def best_way(drawn: GraphData) -> tuple[str, float]:
+    """The direction of what is drawn, for a reader with a page of 1280 × 900, and how high the picture is then."""
+    rank = ranks(len(drawn.nodes), [(e.source, e.target) for e in drawn.edges])
+    made = cards(drawn)
+    room: dict[int, float] = {}
+    for r, card in zip(rank, made, strict=True):
+        room[r] = max(room.get(r, 0.0), card.width)
+    if fsum(room.values()) + GAP * len(room) <= WIDE:
+        return "right", 0.0
+    if len(made) > TRIED:
+        return guess(drawn, rank), 0.0
+    tried = [(*price(drawn, made, way), way) for way in ((*WAYS, "boxes") if drawn.frames else WAYS)]
+    _, height, way = min(tried, key=itemgetter(0))
+    return way, height
+
+
+def price(drawn: GraphData, made: Sequence[Card], direction: str) -> tuple[float, float]:
+    """What a direction costs the reader, and the height."""
+    turned = replace(drawn, look=replace(drawn.look, direction=direction))
+    widths = [card.width for card in made]
+    plan, _ = place(turned, made, widths)
+    covered = fsum([wide * card.height for wide, card in zip(widths, made, strict=True)])
+    down = direction == "down"
+    extra = NUMBERED * (down or direction == "boxes")
+    if direction == "boxes" and any([f.sequence for f in drawn.frames] + [is_sequence(v) for v in drawn.nodes]):
+        extra -= TIME
+    return cost(plan, [e.source for e in drawn.edges], covered, down) + extra, plan.along if down else plan.across
+
+
+def is_sequence(v: Vertex) -> bool:
+    """Is it the card for all but the first and the last part of a sequence?"""
+    return v.fold is not None and v.fold.sequence
+
+
+def guess(drawn: GraphData, rank: Sequence[int]) -> str:
+    """In rows if few arrows turn round there, else downwards."""
+    turning: Counter[int] = Counter()  # arrows across the end of each rank; those of leaves may be cut
+    ends: dict[int, int] = {}
+    for e in drawn.edges:
+        if drawn.nodes[e.source].operands:
+            ends[e.source] = max(ends.get(e.source, 0), rank[e.target])
+    for source, end in ends.items():
+        turning.update(range(rank[source], end))
+    if max(turning.values(), default=0) <= NARROW:
+        return "rows"
+    return "right" if max(rank) < LONG else "down"

@@ -1,0 +1,284 @@
+"""Where things stand: the direction that reads best, rows without holes, leaves beside their use, stubs."""
+
+import math
+from contextlib import nullcontext
+from dataclasses import replace
+from itertools import pairwise
+
+import eyes
+import numpy as np
+import pytest
+from gallery import make
+
+import autoflow as af
+from autoflow.pictures.layout.layers import Box, Line, Plan
+from autoflow.pictures.layout.rows import wrap_rows
+from autoflow.pictures.layout.scoring import PAGE, cost, crossings
+
+
+def network():
+    """Two layers without boxes, on plain arrays."""
+    x, t = af.Constant(make.spread(32, 4), name="x"), af.Constant(make.spread(32, 3), name="t")
+    w1, b1 = af.Variable(make.spread(4, 16), name="W1"), af.Variable(np.zeros(16), name="b1")
+    w2, b2 = af.Variable(make.spread(16, 3), name="W2"), af.Variable(np.zeros(3), name="b2")
+    loss = np.mean((np.tanh(x @ w1 + b1) @ w2 + b2 - t) ** 2)
+    loss.backward()
+    return af.graph(loss, legend=False)
+
+
+def titled(graph):
+    return {v.title: v.id for v in graph.drawn.nodes}
+
+
+def test_attention_reads_from_top_to_bottom():
+    g = make.attention(legend=False)
+    assert g.look.direction == "down"
+    root = eyes.root_of(g)
+    wide, _ = eyes.size(root)
+    assert wide <= 1000
+    assert eyes.crossings(root) <= 2
+    cards, number = eyes.cards(root), titled(g)
+    for (source, target, _), path in eyes.arrows(root).items():
+        assert path[-1][1] > path[0][1]  # nothing goes back up
+        assert eyes.length(path) <= 1.35 * math.dist(path[0], path[-1]) + 160, (source, target)  # nor round the page
+    for leaf, use in (("Wq", "q"), ("Wk", "k"), ("Wv", "v")):
+        assert cards[number[use]][1] - cards[number[leaf]][3] < 110
+    assert cards[number["q"]][1] - cards[number["words"]][3] < 300
+    assert not stubs(root)
+
+
+def test_a_network_of_two_layers_fills_its_rows():
+    g = network()
+    assert g.look.direction == "rows"
+    root = eyes.root_of(g)
+    wide, high = eyes.size(root)
+    assert high < 700
+    for row in rows_of(eyes.cards(root)):
+        assert max([right for _, _, right, _ in row]) > 0.8 * wide  # no half-empty row
+    cards, number = eyes.cards(root), titled(g)
+    for leaf, use in (("W1", "x @ W1"), ("b1", "x @ W1 + b1"), ("b2", None), ("t", None)):
+        target = number[use] if use else next(e.target for e in g.drawn.edges if e.source == number[leaf])
+        assert 0 < cards[target][0] - cards[number[leaf]][2] < 220  # a leaf goes with its use into the next row
+        assert abs(cards[target][1] - cards[number[leaf]][1]) < 250
+    assert eyes.crossings(root) == 0
+    assert not stubs(root)
+
+
+def rows_of(cards):
+    """The cards in rows: those of one row overlap in height, directly or by others."""
+    rows, low = [], -math.inf
+    for card in sorted(cards.values(), key=lambda card: card[1]):
+        if card[1] > low:
+            rows.append([])
+        rows[-1].append(card)
+        low = max(low, card[3])
+    return rows
+
+
+def stubs(root):
+    """Texts at the ends of cut arrows, and the cards that they lead to."""
+    return [(t.text, int(t.get("data-goto"))) for t in root.iter(eyes.SVG + "text") if t.get("data-goto")]
+
+
+def far():
+    """A value that is used again a row later, and a leaf that is used in each."""
+    x, w = af.Variable(make.spread(8, 8), name="x"), af.Variable(make.spread(8, 8), name="W")
+    near = x @ w
+    y = near
+    for _ in range(8):
+        y = np.tanh(y @ w)
+    total = np.sum(y + near)
+    return af.graph(total, direction="rows", legend=False, gradients=True)
+
+
+def test_what_is_used_far_away_has_a_labelled_stub_at_both_ends():
+    g = far()
+    root, number = eyes.root_of(g), titled(g)
+    found = stubs(root)
+    use = next(e.target for e in g.drawn.edges if e.source == number["near"] and g.drawn.nodes[e.target].word == "add")
+    assert ("near", number["near"]) in found  # where it is used: leads to where it was made
+    assert [goal for text, goal in found if text.startswith("→ ") and goal == use]  # and the other way round
+    cards, ways = eyes.cards(root), eyes.arrows(root)
+    (key,) = [key for key in ways if key[:2] == (number["near"], use)]
+    assert eyes.length(ways[key]) < 1600  # it does not run round a row
+    for place in [t for t in root.iter(eyes.SVG + "text") if t.get("data-goto")]:
+        x, y = float(place.get("x")), float(place.get("y"))
+        assert not any([eyes.over(card, [(x, y - 4)]) for card in cards.values()])
+
+
+@pytest.mark.parametrize("name", make.GALLERY)
+def test_no_box_is_crossed_by_a_foreign_arrow(name):
+    g = make.GALLERY[name](legend=False)
+    drawn, root = g.drawn, eyes.root_of(g)
+    frames = eyes.boxes(root)
+    assert len(frames) == len(drawn.frames)
+    for frame, rectangle in zip(drawn.frames, frames, strict=True):
+        inside = {v.id for v in drawn.nodes if v.entered[: len(frame.path)] == frame.path}
+        for (source, target, slot), path in eyes.arrows(root).items():
+            if source not in inside and target not in inside:
+                assert not eyes.over(rectangle, path), (frame.title, source, target, slot)
+
+
+def test_small_pictures_are_not_tried_out(monkeypatch):
+    from autoflow.pictures.render import directions
+
+    monkeypatch.setattr(directions, "price", None)  # would raise
+    assert make.lesson().look.direction == "right"
+    assert make.square().look.direction == "right"
+
+
+# ------------------------------------------------------------------ the pieces
+
+BOX = Box(200.0, 100.0, (30.0, 60.0), 15.0)
+LEAF = Box(150.0, 60.0, (), 30.0, leaf=True)
+
+
+def strip(count, leaves=()):
+    """A chain of operations from left to right; before each of ``leaves`` stands one."""
+    boxes, corners, lines, paths = [], [], [], []
+    for k in range(count):
+        boxes.append(BOX)
+        corners.append((254.0 * k, 0.0))
+        if k:
+            lines.append(Line(k - 1, k, 0))
+            paths.append([(254.0 * k - 54, 30.0), (254.0 * k - 54, 30.0), (254.0 * k, 30.0)])
+    for k in leaves:
+        boxes.append(LEAF)
+        corners.append((254.0 * (k - 1), 122.0))
+        lines.append(Line(len(boxes) - 1, k, 1, named=True))
+        paths.append([(254.0 * k - 104, 152.0), (254.0 * k - 54, 152.0), (254.0 * k, 60.0)])
+    return Plan(corners, paths, 254.0 * count - 54, 182.0, [254.0 * k for k in range(count)]), boxes, lines
+
+
+def test_rows_share_what_they_have():
+    plan = wrap_rows(*strip(10))
+    tops = sorted({y for _, y in plan.corners})
+    assert [sum([y == top for _, y in plan.corners]) for top in tops] == [6, 4]
+    assert plan.along < 1640
+    assert not plan.stubs
+
+
+def test_a_leaf_beside_a_cut_goes_with_its_use():
+    leaves = range(1, 10)
+    plan = wrap_rows(*strip(10, leaves))
+    for k, leaf in zip(leaves, range(10, 19), strict=True):
+        (x, y), (a, b) = plan.corners[leaf], plan.corners[k]
+        assert 0 <= a - x - LEAF.along <= 104
+        assert 0 <= y - b <= 122
+    assert not plan.stubs
+
+
+def test_the_price_of_a_layout():
+    free = Plan([(0.0, 0.0)], [], 100.0, 100.0)
+    assert cost(free, [], 10_000.0, down=False) == 0.0
+    wide = Plan([(0.0, 0.0)], [], 2 * PAGE[0], 100.0)
+    assert cost(wide, [], 2 * PAGE[0] * 100.0, down=False) == pytest.approx(2.0)  # letters of half the size
+    high = Plan([(0.0, 0.0)], [], 100.0, 3 * PAGE[1])
+    assert cost(high, [], 300.0 * PAGE[1], down=False) == pytest.approx(2.0)  # two screens to scroll
+    assert cost(high, [], 300.0 * PAGE[1], down=True) > 2.0  # that is its width
+    cross = [[(0.0, 0.0), (50.0, 50.0)], [(0.0, 50.0), (50.0, 0.0)]]
+    assert crossings(cross, [0, 1]) == 1
+    assert crossings(cross, [0, 0]) == 0  # of one node: they share a stem
+    assert crossings([cross[0], [(50.0, 50.0), (90.0, 0.0)]], [0, 1]) == 0
+
+
+# ------------------------------------------------------------------ sequences
+
+
+def recurrent(steps, scoped):
+    """A recurrent network on plain arrays; its steps in scopes, or not."""
+    w, u, b = [af.Variable(make.spread(*s), name=c) for c, s in (("W", (4, 4)), ("U", (3, 4)), ("b", (4,)))]
+    inputs, h = make.spread(steps, 3) / 4, np.zeros(4)
+    for t in range(steps):
+        with af.scope("step") if scoped else nullcontext():
+            h = np.tanh(h @ w + inputs[t] @ u + b)
+    loss = np.sum(h * h)
+    loss.backward()
+    return loss
+
+
+# steps: the height in pixels without scopes, and with them (1,529 to 13,770 and 2,303 to 13,770 before)
+HEIGHTS = {5: (1301, 1301), 6: (1301, 1301), 7: (1301, 1301), 12: (1301, 1301), 20: (1301, 1301), 30: (1301, 1301),
+           50: (1301, 1301), 60: (1301, 1301), 200: (1301, 1301)}  # fmt: skip
+
+
+@pytest.mark.parametrize("steps", HEIGHTS)
+def test_a_sequence_of_any_length_fits_on_a_screen_or_two(steps):
+    for scoped, height in zip((False, True), HEIGHTS[steps], strict=True):
+        g = recurrent(steps, scoped).graph()
+        wide, high = eyes.size(eyes.root_of(g))
+        assert abs(high - height) <= 0.05 * height
+        assert high <= 1600
+        assert wide <= 2200
+        assert len(g.drawn.nodes) <= 40
+        assert len(g.nodes) == 5 * steps + 2 + 3 + 1 + steps  # all is there: operations, W, U, b, h0, inputs
+
+
+@pytest.mark.parametrize("scoped", [True, False])
+def test_time_runs_to_the_right_and_a_step_reads_downwards(scoped):
+    g = recurrent(30, scoped).graph(legend=False)
+    drawn = g.drawn
+    name = "step" if scoped else "part"
+    assert [f.title for f in drawn.frames] == [f"{name} 1", f"{name} 30"]
+    (fold,) = [v for v in drawn.nodes if v.fold]
+    assert fold.title == "+28 alike"
+    assert fold.fold.told == (f"{name} 2 … {name} 29", "all with the same U, W, b")
+    root = eyes.root_of(g)
+    cards, (first, last) = eyes.cards(root), eyes.boxes(root)
+    assert first[2] < cards[fold.id][0] < cards[fold.id][2] < last[0]
+    for frame, box in zip(drawn.frames, (first, last), strict=True):
+        inside = [v.id for v in drawn.nodes if v.entered == frame.path and v.operands]
+        assert len(inside) == 4
+        for above, below in pairwise(inside):
+            assert cards[above][3] < cards[below][1]  # in the order of computing
+        assert all([box[0] < cards[k][0] and cards[k][2] < box[2] for k in inside])
+    assert not stubs(root)  # shared weights are led to every step
+    for v in drawn.nodes:
+        if v.kind == "Variable":
+            assert cards[v.id][2] < first[0]  # and stand there once
+    assert eyes.crossings(root) <= 12
+
+
+def test_an_opened_sequence_shows_its_parts_as_cards_beside_each_other():
+    g = recurrent(12, scoped=True).graph(legend=False)
+    (box,) = [v.fold.box for v in g.drawn.nodes if v.fold]
+    closed = {v.fold.box for v in g.open("step").drawn.nodes if v.fold}
+    assert not closed  # who asks by name gets everything
+    from autoflow.pictures.folding.merging import merge_chains
+    from autoflow.pictures.folding.views import fold_boxes
+
+    opened = replace(g, look=replace(g.look, closed=tuple(fold_boxes(merge_chains(g))[1] - {box})))
+    parts = [v for v in opened.drawn.nodes if v.fold]
+    assert [v.title for v in parts] == [f"step {k}" for k in range(2, 12)]
+    cards = eyes.cards(eyes.root_of(opened))
+    rows = rows_of({v.id: cards[v.id] for v in parts})
+    assert len(rows) <= 3
+
+
+def test_layers_with_weights_of_their_own_say_so():
+    x = h = af.Variable(make.spread(4, 8), name="x")
+    for k in range(50):
+        h = h + np.tanh(h @ af.Variable(make.spread(8, 8) / 8, name=f"W{k}"))
+    loss = np.mean(h * h)
+    g = loss.graph()
+    (fold,) = [v for v in g.drawn.nodes if v.fold]
+    assert (fold.title, fold.fold.told) == ("+48 alike", ("part 2 … part 49", "each with its own W"))
+    assert (fold.fold.variables, fold.fold.operations) == (48, 144)
+    assert eyes.size(eyes.root_of(g))[1] <= 1000
+    assert "repeat" not in g.to_svg().partition("More:")[0]
+    assert len(loss.graph(fold=False).drawn.nodes) == len(g.nodes) == 203
+    assert x.shape == (4, 8)
+
+
+def test_six_alike_are_drawn_and_seven_are_folded():
+    def chain(n):
+        y = af.Variable(0.5, name="y0")
+        for _ in range(n):
+            y = np.sin(y) * 0.5
+        return np.exp(y).graph()
+
+    assert not [v for v in chain(6).drawn.nodes if v.fold]
+    assert [v.title for v in chain(7).drawn.nodes if v.fold] == ["+5 alike"]
+    x = af.Variable(make.spread(9), name="x")
+    parallel = [np.sin(x[k]) for k in range(9)]
+    assert not [v for v in sum(parallel).graph().drawn.nodes if v.fold]  # beside each other, no sequence

@@ -1,0 +1,163 @@
+"""What things are called in pictures: plain arrays, rows of them, what nobody named; and what array rows say."""
+
+import numpy as np
+import pytest
+
+import autoflow as af
+from autoflow.pictures import graph
+from autoflow.pictures.formulas.sent_back import rules_of
+from autoflow.pictures.model.callers import LISTED, SMALL, Bound
+from autoflow.pictures.model.names import Titles
+
+
+def titles(g):
+    return [v.title for v in g.nodes]
+
+
+def test_a_plain_array_is_called_by_the_callers_name_and_is_one_card():
+    rng = np.random.default_rng(0)
+    x, big = rng.normal(size=(4, 3)), rng.normal(size=(3, 400))  # one is copied when it is recorded, one is not
+    w = af.Variable(rng.normal(size=(3, 3)), name="w")
+    z = np.sum((x @ w + x) @ big)
+    g = graph(z)
+    assert titles(g).count("x") == 1
+    assert titles(g).count("big") == 1
+    assert "array" not in titles(g)
+    (card,) = [v for v in g.nodes if v.title == "x"]
+    assert len([e for e in g.edges if e.source == card.id]) == 2
+    assert "x @ w" in titles(g)
+    assert z.name.startswith("sum_")  # nothing is stored
+
+
+def test_rows_of_an_array_and_entries_of_a_list_have_their_place():
+    inputs, parts = np.arange(12.0).reshape(4, 3), [np.full(3, 7.0), np.full(3, 8.0)]
+    data = af.Constant(np.arange(20.0, 32.0).reshape(4, 3), name="data")
+    w = af.Variable(np.ones(3), name="w")
+    total = w * inputs[2] + w * parts[1] + w * data[3]
+    assert {"inputs[2]", "parts[1]", "data[3]"} <= set(titles(graph(total)))
+
+
+def test_a_name_that_two_arrays_could_have_is_given_to_neither():
+    a, b = np.zeros(3), np.zeros(3)
+    w = af.Variable(np.ones(3), name="w")
+    z = w * a + b
+    assert titles(graph(z)).count("array") == 2
+    c = np.array([1.0, 2.0, 3.0])
+    z = w * c
+    c[0] = 5.0  # it is not what was used any more
+    assert "array" in titles(graph(z))
+    nan = np.array([np.nan, 1.0, 2.0])
+    assert "array" in titles(graph(w * nan))
+    assert (a == b).all()
+
+
+def test_the_outermost_name_wins_over_that_of_a_parameter():
+    def show(node):
+        return graph(node)
+
+    def helper(array, node):
+        return show(node * array)
+
+    x, data = af.Variable(np.ones(3)), np.array([1.0, 2.0, 4.0])
+    g = helper(data, x)
+    assert titles(g)[:2] == ["x", "data"]
+
+    def lonely(node):
+        return graph(node * 2.0)
+
+    assert titles(lonely(af.Variable(1.0)))[0] == "node"  # nobody else has a name for it
+
+
+def test_equal_numbers_are_looked_for_in_small_arrays_only():
+    large = np.zeros(SMALL)
+    bound = Bound([[("large", large), ("many", [np.full(3, float(k)) for k in range(LISTED + 1)])]])
+    assert bound.array_name(large) == "large"
+    assert bound.array_name(large[:]) == "large"  # the same memory
+    assert bound.array_name(large.copy()) is None
+    assert bound.array_name(np.full(3, 1.0)) is None  # too long a list
+    assert bound.array_name(np.array(["a"])) is None
+
+
+def test_no_title_has_a_number_that_nobody_asked_for():
+    x, w = af.Variable(np.ones((2, 3)), name="some_data"), af.Variable(np.ones((3, 3)), name="some_weights")
+    y = [np.tanh(x @ w) @ w]
+    z = np.mean(np.sum(np.exp(y[0] - 1.0), axis=1))
+    g = graph(z)
+    assert titles(g)[2:] == ["matmul", "tanh", "… @ some_weights", "… - 1", "exp", "sum", "z"]
+    for v in g.nodes:
+        assert not v.title[-1].isdigit() or v.title == "… - 1"
+    drawn = graph(z, gradients=True).to_svg()
+    assert ">sum<" in drawn
+    assert ">axis=1<" in drawn  # beside it, what the title does not say
+    assert "∂z/∂sum" not in drawn
+
+
+# ------------------------------------------------------------------ rules in the rows of arrays
+
+W, X = af.Variable(np.ones((3, 2)), name="W"), np.ones((5, 3))
+b = af.Variable(np.zeros(2), name="b")
+h = af.Variable(np.full((5, 2), 0.25), name="h")
+u = af.Variable(np.full((5, 2), 0.5), name="u")
+# fmt: off
+RULES = [
+    (lambda: X @ W, ["", "Xᵀ g"]), (lambda: h @ W.T, ["g ②ᵀ", "hᵀ g"]), (lambda: h + b, ["g", "g, summed over 5"]),
+    (lambda: h - u, ["g", "−g"]), (lambda: h * u, ["g ⊙ u", "g ⊙ h"]), (lambda: h / u, ["g / u", "g ⊙ (−z / u)"]),
+    (lambda: np.tanh(h), ["g ⊙ (1 − z²)"]), (lambda: np.exp(h), ["g ⊙ z"]), (lambda: np.sqrt(u), ["g ⊙ (1 / (2 z))"]),
+    (lambda: h**2, ["g ⊙ (2 h)", ""]), (lambda: 3.0 * h, ["", "3 g"]), (lambda: np.mean(h), ["g / 10, stretched"]),
+    (lambda: np.sum(h), ["g, stretched"]), (lambda: h.T, ["gᵀ"]), (lambda: -h, ["−g"]),
+    (lambda: np.maximum(h, u), ["", ""]),  # depends on the values: no formula
+    (lambda: h - u.value, ["g", ""]), (lambda: h.value - u, ["", "−g"]), (lambda: h - u, ["g", "−g"]),
+]
+# fmt: on
+
+
+@pytest.mark.parametrize("number", range(len(RULES)))
+def test_a_row_says_how_its_gradient_is_computed(number):
+    make, wanted = RULES[number]
+    z = [make()]
+    g = graph(z[0], "arrays", gradients=True)
+    card = g.nodes[-1]
+    assert [row.rule for row in card.operands] == wanted
+    shown = g.to_svg()
+    for rule in wanted:
+        assert not rule or f">{rule}<" in shown
+    assert ("the gradient of its card" in shown) == any(wanted)
+    assert "the gradient of its card" not in graph(z[0], "arrays", gradients=False).to_svg()
+
+
+def test_rules_say_what_the_gradients_are():
+    """Each rule, computed."""
+    rng = np.random.default_rng(0)
+    a, c = af.Variable(rng.normal(size=(4, 3)), name="a"), af.Variable(rng.normal(size=(3, 2)), name="c")
+    z = np.tanh(a @ c)
+    g = rng.normal(size=(4, 2))
+    inner = g * (1 - np.tanh(a.value @ c.value) ** 2)  # g ⊙ (1 − z²)
+    np.sum(z * g).backward()
+    assert np.allclose(a.grad, inner @ c.value.T)  # g cᵀ
+    assert np.allclose(c.grad, a.value.T @ inner)  # aᵀ g
+    card = graph(z, "arrays", gradients=True).nodes
+    assert [row.rule for row in card[-2].operands] == ["g cᵀ", "aᵀ g"]
+
+
+def test_a_rule_that_a_user_wrote_is_no_obstacle():
+    class Twice(af.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return 2.0 * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2.0 * g
+
+    x = af.Variable(np.ones(9), name="x")
+    assert graph(Twice.apply(x), gradients=True).nodes[-1].operands[0].rule == "2 · g"
+    many = np.ones((2, 3, 4)) @ af.Variable(np.ones((4, 5)))
+    assert rules_of(many.grad_fn, Titles(Bound(()))) == ("", "")
+
+
+def test_merged_chains_keep_rules_only_where_they_hold():
+    x, y, t = [af.Variable(np.full(9, k), name=n) for n, k in (("x", 2.0), ("y", 3.0), ("t", 4.0))]
+    added, product = x + y + t, x * y * t
+    assert [row.rule for row in graph(added, gradients=True).drawn.nodes[-1].operands] == ["g", "g", "g"]
+    last = graph(product, gradients=True).drawn.nodes[-1].operands
+    assert [row.rule for row in last] == ["", "", "g ⊙ ①"]
