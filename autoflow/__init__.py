@@ -55,14 +55,15 @@ LATER = {  # public name -> the module that has it, imported at first use: unuse
     "vmap": "batching.vmap", "warm_allocator": "compiler", "watch": "nn.plots",
 }  # fmt: skip
 __all__ = [
-    "Autodiff", "Constant", "Function", "GradScaler", "Gradients", "Node", "Operation", "Variable", "array",
-    "autocast", "backward", "check", "checkpoint", "checkpointing", "compile", "constant", "detect_anomaly", "draw",
+    "Autodiff", "Constant", "Function", "GradScaler", "Gradients", "Node", "Operation", "Variable", "array", "autocast",
+    "backward", "check", "checkpoint", "checkpointing", "compile", "constant", "detect_anomaly", "draw",
     "elementwise_grad", "empty", "enable_grad", "explore", "fit", "full", "gc_paused", "grad", "grad_and_aux",
-    "gradcheck", "gradients", "graph", "hessian", "hvp", "integrate", "is_grad_enabled", "jacfwd", "jacobian", "jacrev", "jvp",
-    "linalg", "linearize", "nn", "no_grad", "on_operation", "ones", "ops", "optim", "options", "plot_boundary", "plot_loss", "plot_sizes",
-    "plot_weights", "primitive", "register_function", "register_operation", "register_rule", "reset", "safe_masking",
-    "scope", "set_grad_enabled", "signal", "special", "stack", "stats", "stop_gradient", "to_cpu", "to_dot", "to_gpu",
-    "tree_map", "value_and_grad", "variable", "vjp", "vmap", "warm_allocator", "watch", "zeros",
+    "gradcheck", "gradients", "graph", "hessian", "hvp", "integrate", "is_grad_enabled", "jacfwd", "jacobian", "jacrev",
+    "jvp", "linalg", "linearize", "nn", "no_grad", "on_operation", "ones", "ops", "optim", "options", "plot_boundary",
+    "plot_loss", "plot_sizes", "plot_weights", "primitive", "register_function", "register_operation", "register_rule",
+    "reset", "safe_masking", "scope", "set_grad_enabled", "signal", "special", "stack", "stats", "stop_gradient",
+    "to_cpu", "to_dot", "to_gpu", "tree_map", "value_and_grad", "variable", "vjp", "vmap", "warm_allocator", "watch",
+    "zeros",
 ]  # fmt: skip
 # Not listed, but found: pickles name them.
 IN_PICKLES = {

@@ -260,6 +260,7 @@ UNTYPED = {  # what public functions and methods return without a type, and why
     "Sequential.__getitem__": "layers are of any class",
     "Gradients.get": "or the default",
     "Gradients.pop": "or the default",
+    "tree_map": "the containers of its tree",
     "solve_ivp": "SciPy's result, with nodes in it",
     "Stepper.__getitem__": "a step, or several",
     **dict.fromkeys(("plot_boundary", "plot_loss", "plot_sizes", "plot_weights"), "matplotlib's axes"),
