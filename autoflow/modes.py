@@ -279,15 +279,15 @@ class Options:
     6
     """
 
-    keep: int
-    digits: int
-    strict: bool
-    theme: str
-    static: bool
-    tables: bool
-    max_bytes: int
-
-    if not TYPE_CHECKING:  # else every name would be one
+    if TYPE_CHECKING:
+        keep: int
+        digits: int
+        strict: bool
+        theme: str
+        static: bool
+        tables: bool
+        max_bytes: int
+    else:  # to checkers every name would be one
 
         def __getattr__(self, name: str) -> Any:
             _check_name(name)

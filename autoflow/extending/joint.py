@@ -165,7 +165,7 @@ def check_history(sent: Any, gs: Sequence[Any], name: str) -> None:
     """Did a user's derivative keep the history of ``gs``, dL/d(result) of each result? It is linear in them, so what
     does not depend on one of them is zero."""
     sources = [gradient_target(g) for g in gs] if modes().recording else []
-    if not sources or None in sources or not np.any(value_of(sent)):
+    if not sources or any([source is None for source in sources]) or not np.any(value_of(sent)):
         return
     if not any([is_made_from(gradient_target(sent), source) for source in sources]):
         raise LostGradientError(

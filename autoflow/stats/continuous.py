@@ -8,12 +8,15 @@ logarithm of ``_cdf``, ``_sf`` would vanish or lose digits. Where loc and scale 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..rules.shapes import as_array, numbers_of
 from .arguments import Array, Distribution, chosen, floats, harmless, has_history, size_of
+
+if TYPE_CHECKING:
+    from ..nodes.nodes import Node
 
 
 class Continuous(Distribution):
@@ -88,28 +91,28 @@ class Continuous(Distribution):
             otherwise: Any = below if below == above else np.where(at < high, below, above)
             return chosen(inside, value, otherwise, ok)
 
-    def logpdf(self, x: Any, *args: Any, **named: Any) -> Array:
+    def logpdf(self, x: Any, *args: Any, **named: Any) -> Node:
         """The logarithm of the density; −∞ outside of the support. Shapes broadcast."""
         return self._at("_logpdf", x, args, named, closed=True, below=-math.inf, above=-math.inf)
 
-    def pdf(self, x: Any, *args: Any, **named: Any) -> Array:
+    def pdf(self, x: Any, *args: Any, **named: Any) -> Node:
         """The density; 0 outside of the support."""
         minus = -math.inf
         return np.exp(self._at("_logpdf", x, args, named, closed=True, below=minus, above=minus, call="pdf"))
 
-    def cdf(self, x: Any, *args: Any, **named: Any) -> Array:
+    def cdf(self, x: Any, *args: Any, **named: Any) -> Node:
         """The probability of at most x."""
         return self._at("_cdf", x, args, named, closed=False, below=0.0, above=1.0)
 
-    def sf(self, x: Any, *args: Any, **named: Any) -> Array:
+    def sf(self, x: Any, *args: Any, **named: Any) -> Node:
         """The probability of more than x, exact where 1 − cdf is 0."""
         return self._at("_sf", x, args, named, closed=False, below=1.0, above=0.0)
 
-    def logcdf(self, x: Any, *args: Any, **named: Any) -> Array:
+    def logcdf(self, x: Any, *args: Any, **named: Any) -> Node:
         """The logarithm of cdf."""
         return self._at("_logcdf", x, args, named, closed=False, below=-math.inf, above=0.0)
 
-    def logsf(self, x: Any, *args: Any, **named: Any) -> Array:
+    def logsf(self, x: Any, *args: Any, **named: Any) -> Node:
         """The logarithm of sf."""
         return self._at("_logsf", x, args, named, closed=False, below=0.0, above=-math.inf)
 
@@ -125,11 +128,11 @@ class Continuous(Distribution):
             z = chosen(inside, z, np.where(at == 0, *ends), ok)
             return self._moved(z, loc, scale)
 
-    def ppf(self, q: Any, *args: Any, **named: Any) -> Array:
+    def ppf(self, q: Any, *args: Any, **named: Any) -> Node:
         """The quantile: the x with cdf(x) = q. NaN where q is no probability."""
         return self._inverse("_ppf", q, args, named, self._support)
 
-    def isf(self, q: Any, *args: Any, **named: Any) -> Array:
+    def isf(self, q: Any, *args: Any, **named: Any) -> Node:
         """The x with sf(x) = q."""
         return self._inverse("_isf", q, args, named, self._support[::-1])
 
@@ -147,32 +150,32 @@ class Continuous(Distribution):
             ok = self._valid(*shapes) & (numbers_of(scale) > 0)
             return chosen(ok, getattr(self, method)(*shapes), np.nan, ok), loc, scale
 
-    def mean(self, *args: Any, **named: Any) -> Array:
+    def mean(self, *args: Any, **named: Any) -> Node:
         """The expectation of x."""
         return as_array(self._moved(*self._moment("_mean", args, named)))
 
-    def var(self, *args: Any, **named: Any) -> Array:
+    def var(self, *args: Any, **named: Any) -> Node:
         """The variance."""
         z, _, scale = self._moment("_var", args, named)
         return as_array(z * scale * scale)
 
-    def std(self, *args: Any, **named: Any) -> Array:
+    def std(self, *args: Any, **named: Any) -> Node:
         """The standard deviation."""
         z, _, scale = self._moment("_var", args, named)
         return as_array(np.sqrt(z) * scale)
 
-    def entropy(self, *args: Any, **named: Any) -> Array:
+    def entropy(self, *args: Any, **named: Any) -> Node:
         """The expectation of −logpdf(x)."""
         z, _, scale = self._moment("_entropy", args, named)
         return as_array(z + np.log(scale))
 
-    def median(self, *args: Any, **named: Any) -> Array:
+    def median(self, *args: Any, **named: Any) -> Node:
         """The quantile of 1/2."""
         return self.ppf(0.5, *args, **named)
 
     # -- draws ---------------------------------------------------------------------------------------------------------
 
-    def rvs(self, *args: Any, size: Any = None, random_state: Any = None, **named: Any) -> Array:
+    def rvs(self, *args: Any, size: Any = None, random_state: Any = None, **named: Any) -> Node:
         """Draws: SciPy's, for the same parameters and ``random_state``, and they move with nodes among the parameters.
 
         x = loc + scale z moves with loc and scale. With a shape parameter a draw z moves so that its cdf stays as it

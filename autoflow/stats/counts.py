@@ -7,7 +7,7 @@ A subclass says with its parameters: ``_low`` and ``_high``, the smallest and th
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import special
@@ -16,6 +16,9 @@ from ..rules.distributions import log_betainc, log_gammainc
 from ..rules.shapes import as_array, numbers_of
 from .arguments import Array, Distribution, chosen, harmless, refuse_history, size_of
 from .elementary import log1mexp
+
+if TYPE_CHECKING:
+    from ..nodes.nodes import Node
 
 
 class Counts(Distribution):
@@ -66,11 +69,11 @@ class Counts(Distribution):
         k = np.asarray(numbers_of(as_array(k)) - numbers_of(loc), dtype=np.float64)
         return k, shapes, self._valid(*shapes) & (k == k)
 
-    def logpmf(self, k: Any, *args: Any, **named: Any) -> Array:
+    def logpmf(self, k: Any, *args: Any, **named: Any) -> Node:
         """The logarithm of the probability of k; −∞ where k is no count."""
         return self._logpmf_of("logpmf", k, args, named)
 
-    def pmf(self, k: Any, *args: Any, **named: Any) -> Array:
+    def pmf(self, k: Any, *args: Any, **named: Any) -> Node:
         """The probability of k."""
         return np.exp(self._logpmf_of("pmf", k, args, named))
 
@@ -88,41 +91,42 @@ class Counts(Distribution):
             z = getattr(self, method)(harmless(inside, k, self._low), *shapes)
             return chosen(inside, z, np.where(k >= high, above, below), ok)
 
-    def cdf(self, k: Any, *args: Any, **named: Any) -> Array:
+    def cdf(self, k: Any, *args: Any, **named: Any) -> Node:
         """The probability of at most k."""
         return self._at("_cdf", k, args, named, 0.0, 1.0)
 
-    def sf(self, k: Any, *args: Any, **named: Any) -> Array:
+    def sf(self, k: Any, *args: Any, **named: Any) -> Node:
         """The probability of more than k, exact where 1 − cdf is 0."""
         return self._at("_sf", k, args, named, 1.0, 0.0)
 
-    def logcdf(self, k: Any, *args: Any, **named: Any) -> Array:
+    def logcdf(self, k: Any, *args: Any, **named: Any) -> Node:
         """The logarithm of cdf."""
         return self._at("_logcdf", k, args, named, -math.inf, 0.0)
 
-    def logsf(self, k: Any, *args: Any, **named: Any) -> Array:
+    def logsf(self, k: Any, *args: Any, **named: Any) -> Node:
         """The logarithm of sf."""
         return self._at("_logsf", k, args, named, 0.0, -math.inf)
 
     # -- of the parameters ---------------------------------------------------------------------------------------------
 
-    def mean(self, *args: Any, **named: Any) -> Array:
+    def mean(self, *args: Any, **named: Any) -> Node:
         """The expectation of k."""
         *shapes, loc = self._bind("mean", args, named)
         ok = np.asarray(self._valid(*shapes))
         return as_array(chosen(ok, self._mean(*shapes), np.nan, ok) + loc)
 
-    def var(self, *args: Any, **named: Any) -> Array:
+    def var(self, *args: Any, **named: Any) -> Node:
         """The variance."""
         *shapes, _ = self._bind("var", args, named)
         ok = np.asarray(self._valid(*shapes))
         return as_array(chosen(ok, self._var(*shapes), np.nan, ok))
 
-    def std(self, *args: Any, **named: Any) -> Array:
+    def std(self, *args: Any, **named: Any) -> Node:
         """The standard deviation."""
-        return np.sqrt(self.var(*args, **named))
+        root: Any = np.sqrt(self.var(*args, **named))
+        return root
 
-    def rvs(self, *args: Any, size: Any = None, random_state: Any = None, **named: Any) -> Array:
+    def rvs(self, *args: Any, size: Any = None, random_state: Any = None, **named: Any) -> Node:
         """Draws: SciPy's. A count does not move with its parameters, so nodes among them are refused."""
         import scipy.stats
 
@@ -237,7 +241,7 @@ class Bernoulli(Counts):
     def _var(self, p: Any) -> Any:
         return p * (1 - p)
 
-    def entropy(self, *args: Any, **named: Any) -> Array:
+    def entropy(self, *args: Any, **named: Any) -> Node:
         """−p log p − (1 − p) log (1 − p)."""
         p, _ = self._bind("entropy", args, named)
         ok = np.asarray(self._valid(p))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import special
@@ -12,6 +12,9 @@ from ..rules.shapes import as_array, is_on_host, numbers_of
 from ..special import multigammaln
 from .arguments import Array, Distribution, chosen
 from .lines import chi2, gamma
+
+if TYPE_CHECKING:
+    from ..nodes.nodes import Node
 
 LOG_2PI = math.log(2 * math.pi)
 
@@ -25,7 +28,7 @@ class Dirichlet(Distribution):
 
     _name, _parameters = "dirichlet", ("alpha",)
 
-    def logpdf(self, x: Any, *args: Any, **named: Any) -> Array:
+    def logpdf(self, x: Any, *args: Any, **named: Any) -> Node:
         """The logarithm of the density."""
         x, alpha = as_array(x), self._alpha("logpdf", args, named)
         if x.shape[0] == alpha.shape[0] - 1:
@@ -35,29 +38,30 @@ class Dirichlet(Distribution):
         powers = np.sum(special.xlogy(alpha - 1, x.T), axis=-1)
         return powers + special.gammaln(np.sum(alpha)) - np.sum(special.gammaln(alpha))
 
-    def pdf(self, x: Any, *args: Any, **named: Any) -> Array:
+    def pdf(self, x: Any, *args: Any, **named: Any) -> Node:
         """The density."""
-        return np.exp(self.logpdf(x, *args, **named))
+        density: Any = np.exp(self.logpdf(x, *args, **named))
+        return density
 
-    def mean(self, *args: Any, **named: Any) -> Array:
+    def mean(self, *args: Any, **named: Any) -> Node:
         """alpha/Σ alpha."""
         alpha = self._alpha("mean", args, named)
         return alpha / np.sum(alpha)
 
-    def var(self, *args: Any, **named: Any) -> Array:
+    def var(self, *args: Any, **named: Any) -> Node:
         """m (1 − m)/(1 + Σ alpha) of the means m."""
         alpha = self._alpha("var", args, named)
         total = np.sum(alpha)
         return alpha * (total - alpha) / (total * total * (total + 1))
 
-    def entropy(self, *args: Any, **named: Any) -> Array:
+    def entropy(self, *args: Any, **named: Any) -> Node:
         """The expectation of −logpdf(x)."""
         alpha = self._alpha("entropy", args, named)
         total = np.sum(alpha)
         front = np.sum(special.gammaln(alpha)) - special.gammaln(total) + (total - len(alpha)) * special.psi(total)
         return front - np.sum((alpha - 1) * special.psi(alpha))
 
-    def rvs(self, alpha: Any, size: Any = 1, random_state: Any = None) -> Array:
+    def rvs(self, alpha: Any, size: Any = 1, random_state: Any = None) -> Node:
         """Draws (*size, k): gamma variables, divided by their sum; they move with alpha."""
         alpha = self._alpha("rvs", (alpha,), {})
         size = () if size is None else (size,) if np.ndim(size) == 0 else tuple(size)
@@ -83,7 +87,7 @@ class MultivariateNormal(Distribution):
     _defaults = ("mean", 0), ("cov", 1), ("allow_singular", False)
     _drawn_with = 2
 
-    def logpdf(self, x: Any, *args: Any, **named: Any) -> Array:
+    def logpdf(self, x: Any, *args: Any, **named: Any) -> Node:
         """The logarithm of the density, by the Cholesky factor of cov."""
         d, cov, singular = self._given("logpdf", x, args, named)
         if singular:
@@ -92,11 +96,12 @@ class MultivariateNormal(Distribution):
         z = np.linalg.solve(low, d[..., None])[..., 0]
         return -0.5 * (np.sum(z * z, axis=-1) + cov.shape[0] * LOG_2PI) - np.sum(np.log(np.diagonal(low)))
 
-    def pdf(self, x: Any, *args: Any, **named: Any) -> Array:
+    def pdf(self, x: Any, *args: Any, **named: Any) -> Node:
         """The density."""
-        return np.exp(self.logpdf(x, *args, **named))
+        density: Any = np.exp(self.logpdf(x, *args, **named))
+        return density
 
-    def entropy(self, *args: Any, **named: Any) -> Array:
+    def entropy(self, *args: Any, **named: Any) -> Node:
         """½ log det(2πe cov); with ``allow_singular`` of the rank and the values that are not 0."""
         _, cov, singular = self._given("entropy", 0, args, named)
         if singular:
@@ -104,7 +109,7 @@ class MultivariateNormal(Distribution):
             return 0.5 * (rank * (LOG_2PI + 1) + np.sum(np.log(values)))
         return 0.5 * (cov.shape[0] * (LOG_2PI + 1) + np.linalg.slogdet(cov)[1])
 
-    def rvs(self, mean: Any = 0, cov: Any = 1, size: Any = 1, random_state: Any = None) -> Array:
+    def rvs(self, mean: Any = 0, cov: Any = 1, size: Any = 1, random_state: Any = None) -> Node:
         """Draws (*size, k): SciPy's, which move as mean + l ε with the Cholesky factor l of cov. cov is regular."""
         import scipy.stats
 
@@ -153,7 +158,7 @@ class Wishart(Distribution):
 
     _name, _parameters = "wishart", ("df", "scale")
 
-    def logpdf(self, x: Any, *args: Any, **named: Any) -> Array:
+    def logpdf(self, x: Any, *args: Any, **named: Any) -> Node:
         """The logarithm of the density."""
         df, scale, p = self._given("logpdf", args, named)
         x = as_array(x)
@@ -164,30 +169,31 @@ class Wishart(Distribution):
         )
         return sizes - 0.5 * np.trace(np.linalg.solve(scale, x), axis1=-2, axis2=-1) - multigammaln(df / 2, p)
 
-    def pdf(self, x: Any, *args: Any, **named: Any) -> Array:
+    def pdf(self, x: Any, *args: Any, **named: Any) -> Node:
         """The density."""
-        return np.exp(self.logpdf(x, *args, **named))
+        density: Any = np.exp(self.logpdf(x, *args, **named))
+        return density
 
-    def mean(self, *args: Any, **named: Any) -> Array:
+    def mean(self, *args: Any, **named: Any) -> Node:
         """df scale."""
         df, scale, p = self._given("mean", args, named)
         return df * (scale if p > 1 else scale[0, 0])
 
-    def var(self, *args: Any, **named: Any) -> Array:
+    def var(self, *args: Any, **named: Any) -> Node:
         """df (Sᵢⱼ² + Sᵢᵢ Sⱼⱼ) of each element."""
         df, scale, p = self._given("var", args, named)
         d = np.diagonal(scale)
         z = df * (scale * scale + d[:, None] * d)
         return z if p > 1 else z[0, 0]
 
-    def entropy(self, *args: Any, **named: Any) -> Array:
+    def entropy(self, *args: Any, **named: Any) -> Node:
         """The expectation of −logpdf(x)."""
         df, scale, p = self._given("entropy", args, named)
         digammas = np.sum(special.psi(0.5 * (df - np.arange(p))))
         front = 0.5 * (p + 1) * np.linalg.slogdet(scale)[1] + 0.5 * p * (p + 1) * math.log(2)
         return front + multigammaln(df / 2, p) - 0.5 * (df - p - 1) * digammas + 0.5 * df * p
 
-    def rvs(self, df: Any, scale: Any, size: Any = 1, random_state: Any = None) -> Array:
+    def rvs(self, df: Any, scale: Any, size: Any = 1, random_state: Any = None) -> Node:
         """Draws (*size, p, p): SciPy's, which move as l a aᵀ lᵀ with the Cholesky factor l of scale. In the
         triangular a (Bartlett's) the squares on the diagonal are χ² variables of df, df − 1 ...: these move with df."""
         import scipy.stats
