@@ -8,7 +8,7 @@ import numpy as np
 
 from ..nodes.coercion import holds_node
 from ..nodes.nodes import Constant, Node, NodeRole, Variable, constant_from
-from ..rules.shapes import joined
+from ..rules.shapes import join_list
 
 Array = Any
 T = TypeVar("T")
@@ -66,7 +66,7 @@ def array(data: Any, dtype: Any = None) -> Node:
         return data.copy() if dtype is None else data.astype(dtype)  # type: ignore[attr-defined]
     if not holds_node(data):
         return Constant(data, dtype=dtype)
-    made: Any = joined(data)
+    made: Any = join_list(data)
     return made if dtype is None else made.astype(dtype)
 
 

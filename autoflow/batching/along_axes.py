@@ -16,7 +16,7 @@ from ..rules.norms import norm
 from ..rules.reductions import recur
 from ..rules.shapes import is_given
 from ..rules.ufuncs import NORMS
-from .batched import Batched, Layer, opened, wrapped
+from .batched import Batched, Layer, open_layer, wrap_batched
 from .forms import FORMS, Form, batched, in_front
 
 Array = Any
@@ -24,7 +24,7 @@ NP: Any = np  # a table of functions of any kind is too much for NumPy's types
 MISSING: Any = object()
 
 
-def shifted(axis: Any, ndim: int) -> Any:
+def shift_axes(axis: Any, ndim: int) -> Any:
     """An axis, or several, of an example with ``ndim`` axes, as those of the batch. AxisError as NumPy has it."""
     if isinstance(axis, (tuple, list)):
         return tuple([a + 1 for a in normalize_axis_tuple(axis, ndim)])
@@ -44,35 +44,35 @@ def any_batched(*arguments: Any) -> bool:
 # -- reductions
 
 
-def reduced(function: Any, default: Any = None) -> Form:
+def reduction_form(function: Any, default: Any = None) -> Form:
     """The form of a reduction: along one axis, several, or (None) all."""
 
     def form(layer: Layer, x: Any, axis: Any = default, *args: Any, **options: Any) -> Any:
         where = options.pop("where", None)
         if any_batched(*args, *options.values()) or (len(args) > 3):  # initial and where by position: rare
             return NotImplemented
-        inner, mapped = opened(x, layer)
-        if not mapped and not opened(where, layer)[1]:
-            where = {"where": opened(where, layer)[0]} if is_given(where) else {}
-            return wrapped(function(inner, axis, *args, **options, **where), layer, False)
+        inner, mapped = open_layer(x, layer)
+        if not mapped and not open_layer(where, layer)[1]:
+            where = {"where": open_layer(where, layer)[0]} if is_given(where) else {}
+            return wrap_batched(function(inner, axis, *args, **options, **where), layer, False)
         inner = in_front(x, layer)
         n = inner.ndim - 1
         if is_given(where):
             options["where"] = masks(where, layer, n)
         if not n:  # NumPy takes the axes 0 and -1 of a number, too
             if axis not in (None, 0, -1, ()):
-                shifted(axis, 0)
+                shift_axes(axis, 0)
             result = function(inner.reshape((layer.size, 1)), 1, *args, **options)
-            return wrapped(result.reshape(layer.size), layer)
-        axes = every(n) if axis is None else shifted(axis, n)
-        return wrapped(function(inner, axes, *args, **options), layer)
+            return wrap_batched(result.reshape(layer.size), layer)
+        axes = every(n) if axis is None else shift_axes(axis, n)
+        return wrap_batched(function(inner, axes, *args, **options), layer)
 
     return form
 
 
 def masks(where: Any, layer: Layer, ndim: int) -> Array:
     """``where=`` for all examples, so that it broadcasts against arrays of ``ndim`` axes behind the batch."""
-    mask, mapped = opened(where, layer)
+    mask, mapped = open_layer(where, layer)
     if not mapped:
         return mask if ndim else np.reshape(mask, (1, 1))
     return mask.reshape((layer.size, *(1,) * (max(ndim, 1) - mask.ndim + 1), *mask.shape[1:]))
@@ -82,30 +82,30 @@ for function in (
     NP.sum, NP.prod, NP.max, NP.min, NP.amax, NP.amin, NP.mean, NP.var, NP.std, NP.any, NP.all, NP.median,
     NP.nansum, NP.nanprod, NP.nanmax, NP.nanmin, NP.nanmean, NP.nanvar, NP.nanstd, NP.nanmedian, NP.count_nonzero,
 ):  # fmt: skip
-    FORMS[function] = reduced(function)
+    FORMS[function] = reduction_form(function)
 for primitive in NORMS.values():
-    FORMS[primitive] = reduced(primitive, 0)
+    FORMS[primitive] = reduction_form(primitive, 0)
 
 
 @batched("reduce")
 def ufunc_reduce(layer: Layer, reduce: Any, x: Any, axis: Any = 0, *args: Any, **options: Any) -> Any:
     """``np.add.reduce(x)``"""
-    form = reduced(lambda x, axis, dtype=None, **options: reduce(x, axis=axis, dtype=dtype, **options))
+    form = reduction_form(lambda x, axis, dtype=None, **options: reduce(x, axis=axis, dtype=dtype, **options))
     return form(layer, x, axis, *args[:1], **options) if len(args) < 2 else NotImplemented
 
 
 @batched(norm)
 def vector_norm(layer: Layer, x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
     """Of vectors, and of matrices the Euclidean one."""
-    inner, mapped = opened(x, layer)
+    inner, mapped = open_layer(x, layer)
     if not mapped or any_batched(ord):
         return NotImplemented
     n = inner.ndim - 1
     if axis is None and ord is None:
         z = norm(inner.reshape((layer.size, -1)), None, 1)
-        return wrapped(z.reshape((layer.size, *(1,) * n)) if keepdims else z, layer)
-    axes = shifted(tuple(range(n)) if axis is None and n > 1 else 0 if axis is None else axis, n)
-    return wrapped(norm(inner, ord, axes, keepdims), layer)
+        return wrap_batched(z.reshape((layer.size, *(1,) * n)) if keepdims else z, layer)
+    axes = shift_axes(tuple(range(n)) if axis is None and n > 1 else 0 if axis is None else axis, n)
+    return wrap_batched(norm(inner, ord, axes, keepdims), layer)
 
 
 # -- functions that keep the axis, or look along it
@@ -115,9 +115,9 @@ def along(function: Any, default: Any, *, after_flattening: Callable[[Array, Any
     """The form of a function ``f(x, axis)``; for None x is flattened, and ``after_flattening`` may undo that."""
 
     def form(layer: Layer, x: Any, axis: Any = default, *args: Any, **options: Any) -> Any:
-        inner, mapped = opened(x, layer)
+        inner, mapped = open_layer(x, layer)
         if not mapped:
-            return NotImplemented if any_batched(*args, *options.values()) else wrapped(
+            return NotImplemented if any_batched(*args, *options.values()) else wrap_batched(
                 function(inner, axis, *args, **options), layer, False
             )  # fmt: skip
         if any_batched(*args, *options.values()):
@@ -126,8 +126,8 @@ def along(function: Any, default: Any, *, after_flattening: Callable[[Array, Any
         if axis is None or (not n and axis in (0, -1)):
             z = function(inner.reshape((layer.size, -1)), 1, *args, **options)
             z = z if after_flattening is None else after_flattening(z, inner)
-            return wrapped(z, layer)
-        return wrapped(function(inner, shifted(axis, n), *args, **options), layer, view_of=x)
+            return wrap_batched(z, layer)
+        return wrap_batched(function(inner, shift_axes(axis, n), *args, **options), layer, view_of=x)
 
     return form
 
@@ -180,7 +180,7 @@ def ufunc_reduceat(layer: Layer, reduceat: Any, x: Any, indices: Any, axis: Any 
 @batched(recur)
 def recurrence(layer: Layer, x: Any, y: Any) -> Any:
     """Along the last axis of arrays of one shape."""
-    return wrapped(recur(in_front(x, layer), in_front(y, layer)), layer)
+    return wrap_batched(recur(in_front(x, layer), in_front(y, layer)), layer)
 
 
 @batched(np.unwrap)
@@ -211,19 +211,19 @@ def quantile(function: Any) -> Form:
     """The form of np.quantile and its like; of all examples at the same q."""
 
     def form(layer: Layer, x: Any, q: Any, axis: Any = None, *args: Any, **options: Any) -> Any:
-        inner, mapped = opened(x, layer)
-        q, q_mapped = opened(q, layer)
+        inner, mapped = open_layer(x, layer)
+        q, q_mapped = open_layer(q, layer)
         if mapped == q_mapped or args or any_batched(*options.values()) or is_given(options.get("weights")):
             return NotImplemented
         if q_mapped:
             z = function(inner, q.reshape(q.size), axis=axis, **options)
-            return wrapped(z.reshape((*q.shape, *z.shape[1:])), layer)
+            return wrap_batched(z.reshape((*q.shape, *z.shape[1:])), layer)
         n, keepdims = inner.ndim - 1, options.pop("keepdims", False)
         keep = {"keepdims": True} if is_given(keepdims) and keepdims else {}
         if not n:
             return NotImplemented
-        z = function(inner, q, axis=every(n) if axis is None else shifted(axis, n), **options, **keep)
-        return wrapped(np.moveaxis(z, np.ndim(q), 0), layer)
+        z = function(inner, q, axis=every(n) if axis is None else shift_axes(axis, n), **options, **keep)
+        return wrap_batched(np.moveaxis(z, np.ndim(q), 0), layer)
 
     return form
 
@@ -240,11 +240,11 @@ def among(function: Any, place: int) -> Form:
 
     def form(layer: Layer, *args: Any, **options: Any) -> Any:
         others = [v for k, v in enumerate(args) if k != place] + list(options.values())
-        if place >= len(args) or any([opened(v, layer)[1] for v in others]):
+        if place >= len(args) or any([open_layer(v, layer)[1] for v in others]):
             return NotImplemented
-        inner = [opened(v, layer)[0] for v in args]
-        given = {name: opened(v, layer)[0] for name, v in options.items()}
-        return wrapped(function(*inner, **given), layer, opened(args[place], layer)[1])
+        inner = [open_layer(v, layer)[0] for v in args]
+        given = {name: open_layer(v, layer)[0] for name, v in options.items()}
+        return wrap_batched(function(*inner, **given), layer, open_layer(args[place], layer)[1])
 
     return form
 

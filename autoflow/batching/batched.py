@@ -30,7 +30,7 @@ from ..nodes.versions import caller
 from ..rules.table import Rule
 from .hidden import deepest, flat, has_nodes_inside, is_held_by_node, layer_of, sample, shares_memory
 from .methods import ArrayMethods
-from .questions import refused
+from .questions import refuse_number
 
 Array = Any
 FACTS = frozenset({
@@ -141,7 +141,7 @@ class Batched(ArrayMethods):
 
     def __format__(self, spec: str) -> str:
         if spec:
-            raise refused("a format")
+            raise refuse_number("a format")
         return repr(self)
 
     __hash__ = object.__hash__
@@ -151,7 +151,7 @@ class Batched(ArrayMethods):
     def __array__(self, *_: Any, **__: Any) -> Any:
         if not self.mapped and not has_nodes_inside(self):
             return np.array(self.inner)
-        raise refused("np.asarray, np.array, plain[i] = x, or a library that is not NumPy")
+        raise refuse_number("np.asarray, np.array, plain[i] = x, or a library that is not NumPy")
 
     def __copy__(self) -> Any:
         return self.copy()
@@ -160,7 +160,7 @@ class Batched(ArrayMethods):
         return self.copy()
 
     def __reduce__(self) -> Any:
-        raise refused("pickle")
+        raise refuse_number("pickle")
 
     # -- NumPy's doors
 
@@ -244,7 +244,7 @@ class Batched(ArrayMethods):
 
     def detached(self) -> Any:
         """The numbers alone: without nodes inside."""
-        return detached(self)
+        return detach(self)
 
     def backward(self, *_: Any, **__: Any) -> None:
         """Refused."""
@@ -279,15 +279,15 @@ class Batched(ArrayMethods):
 FORM_OF: dict[str, Any] = {}  # what a call is for a whole batch; filled by forms.py, which is above this file
 
 
-def opened(x: Any, layer: Layer) -> tuple[Any, bool]:
+def open_layer(x: Any, layer: Layer) -> tuple[Any, bool]:
     """What is behind ``x``, and whether its first axis is the batch of that layer."""
     return (x.inner, x.mapped) if type(x) is Batched and x.batch_layer is layer else (x, False)
 
 
-def wrapped(result: Any, layer: Layer, mapped: bool = True, view_of: Any = None) -> Any:
+def wrap_batched(result: Any, layer: Layer, mapped: bool = True, view_of: Any = None) -> Any:
     """An array of all examples, or a tuple of such arrays, as Batched ones."""
     if isinstance(result, (tuple, list)):
-        parts = [wrapped(r, layer, mapped, view_of) for r in result]
+        parts = [wrap_batched(r, layer, mapped, view_of) for r in result]
         return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
     if isinstance(result, (np.generic, int, float, complex)):
         result = np.asarray(result)
@@ -307,10 +307,10 @@ def written(out: tuple[Any, ...], result: Any) -> Any:
     return given if isinstance(result, tuple) else given[0]
 
 
-def detached(x: Any) -> Any:
+def detach(x: Any) -> Any:
     """The numbers alone, on the same memory: without the nodes inside."""
     while isinstance(x, NodeRole):
         x = value_of(x)
     if type(x) is Batched:
-        return Batched(detached(x.inner), x.batch_layer, x.mapped, x.base)
+        return Batched(detach(x.inner), x.batch_layer, x.mapped, x.base)
     return x

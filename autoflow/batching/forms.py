@@ -21,7 +21,7 @@ from ..rules import RULES
 from ..rules.outside import public_name
 from ..rules.table import COMPOSED, Rule
 from ..rules.ufuncs import METHODS
-from .batched import FORM_OF, Batched, Layer, opened, wrapped
+from .batched import FORM_OF, Batched, Layer, open_layer, wrap_batched
 from .hidden import deepest, flat
 
 Array = Any
@@ -61,7 +61,7 @@ def run_function(layer: Layer, function: Any, args: tuple[Any, ...], options: di
             pass
         finally:
             layer.written.remove(function)
-    return looped(layer, function, args, options)
+    return loop_over_batch(layer, function, args, options)
 
 
 def as_written(function: Any, layer: Layer, args: Any, options: Any) -> Any:
@@ -72,7 +72,7 @@ def as_written(function: Any, layer: Layer, args: Any, options: Any) -> Any:
     if function in COMPOSED:
         return COMPOSED[function]
     ours = (getattr(function, "__module__", None) or "").startswith("autoflow.")
-    inside = [opened(x, layer)[0] for x in flat([args, options])]
+    inside = [open_layer(x, layer)[0] for x in flat([args, options])]
     return getattr(function, "compute", None) if ours or not any([isinstance(x, NodeRole) for x in inside]) else None
 
 
@@ -90,7 +90,7 @@ def run_ufunc(layer: Layer, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...
             return result
     if method == "at":
         raise BatchError(f"{public_name(ufunc, method)} at {caller()} is not batched: write x[i] = ... or np.where")
-    return looped(layer, function, inputs, options)
+    return loop_over_batch(layer, function, inputs, options)
 
 
 def run_row(layer: Layer, rule: Rule, values: list[Any], compute: Any = None) -> Any:
@@ -107,14 +107,14 @@ def run_row(layer: Layer, rule: Rule, values: list[Any], compute: Any = None) ->
 def elementwise(layer: Layer, function: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """Axes are aligned at their end; in front of them stands the batch."""
     names = [name for name, v in options.items() if isinstance(v, (Batched, np.ndarray))]
-    arrays, mapped = aligned(layer, [*inputs, *[options[name] for name in names]])
+    arrays, mapped = align(layer, [*inputs, *[options[name] for name in names]])
     options = {**options, **dict(zip(names, arrays[len(inputs) :], strict=True))}
-    return wrapped(function(*arrays[: len(inputs)], **options), layer, mapped)
+    return wrap_batched(function(*arrays[: len(inputs)], **options), layer, mapped)
 
 
-def aligned(layer: Layer, arrays: list[Any]) -> tuple[list[Any], bool]:
+def align(layer: Layer, arrays: list[Any]) -> tuple[list[Any], bool]:
     """What is behind the arrays, so that they broadcast as one example's do; and whether one of them has the batch."""
-    found = [opened(x, layer) for x in arrays]
+    found = [open_layer(x, layer) for x in arrays]
     ndims = [ndim_of(x) - is_mapped for x, is_mapped in found]
     most = max(ndims)
     made = [
@@ -131,7 +131,7 @@ def ndim_of(x: Any) -> int:
 
 def in_front(x: Any, layer: Layer) -> Array:
     """What is behind ``x`` with the batch as its first axis, also where all examples have the same."""
-    inner, mapped = opened(x, layer)
+    inner, mapped = open_layer(x, layer)
     if mapped:
         return inner
     inner = inner if hasattr(inner, "shape") else np.asarray(inner)
@@ -141,7 +141,7 @@ def in_front(x: Any, layer: Layer) -> Array:
 # -- one example after the other
 
 
-def looped(layer: Layer, function: Any, args: Any, options: dict[str, Any], name: str = "") -> Any:
+def loop_over_batch(layer: Layer, function: Any, args: Any, options: dict[str, Any], name: str = "") -> Any:
     """The function for each example, and a warning, once."""
     name = name or public_name(function)
     if not has_mapped((args, options), layer):
@@ -171,7 +171,7 @@ def has_mapped(x: Any, layer: Layer) -> bool:
         return any([has_mapped(v, layer) for v in x])
     if isinstance(x, dict):
         return has_mapped(list(x.values()), layer)
-    return opened(x, layer)[1]
+    return open_layer(x, layer)[1]
 
 
 def one_of(x: Any, layer: Layer, k: int) -> Any:
@@ -180,7 +180,7 @@ def one_of(x: Any, layer: Layer, k: int) -> Any:
         return type(x)([one_of(v, layer, k) for v in x])
     if type(x) is dict:
         return {name: one_of(v, layer, k) for name, v in x.items()}
-    inner, mapped = opened(x, layer)
+    inner, mapped = open_layer(x, layer)
     return inner[k] if mapped else inner
 
 
@@ -196,7 +196,7 @@ def together(results: list[Any], layer: Layer, name: str) -> Any:
             f"{name} at {caller()} returns arrays of different shapes for the examples of a batch ({sorted(shapes)}): "
             f"they cannot be one array. Call the function for each example, without vmap."
         )
-    return wrapped(np.stack(results), layer)
+    return wrap_batched(np.stack(results), layer)
 
 
 def wrapped_all(result: Any, layer: Layer) -> Any:
@@ -204,7 +204,7 @@ def wrapped_all(result: Any, layer: Layer) -> Any:
     if isinstance(result, (tuple, list)):
         parts = [wrapped_all(r, layer) for r in result]
         return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
-    return wrapped(result, layer, mapped=False)
+    return wrap_batched(result, layer, mapped=False)
 
 
 def around(step: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -232,4 +232,4 @@ def around(step: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return guarded_step
 
 
-FORM_OF.update(ufunc=run_ufunc, function=run_function, row=run_row, loop=looped)
+FORM_OF.update(ufunc=run_ufunc, function=run_function, row=run_row, loop=loop_over_batch)

@@ -9,9 +9,9 @@ import numpy as np
 from ..modes import modes
 from ..nodes.nodes import constant_from
 from ..rules.building import spaced
-from .along_axes import any_batched, shifted
-from .batched import Batched, Layer, opened, wrapped
-from .forms import FORMS, Form, aligned, batched, in_front, ndim_of
+from .along_axes import any_batched, shift_axes
+from .batched import Batched, Layer, open_layer, wrap_batched
+from .forms import FORMS, Form, align, batched, in_front, ndim_of
 from .moving import whole
 
 Array = Any
@@ -23,7 +23,7 @@ NP: Any = np  # what it is called with are arrays of ours, of which its types kn
 
 def all_in_front(layer: Layer, arrays: Any) -> tuple[list[Array], bool]:
     """What is behind several arrays: if one has the batch, all have it."""
-    found = [opened(x, layer) for x in arrays]
+    found = [open_layer(x, layer) for x in arrays]
     if not any([mapped for _, mapped in found]):
         return [x for x, _ in found], False
     return [in_front(x, layer) for x in arrays], True
@@ -34,10 +34,10 @@ def concatenate(layer: Layer, arrays: Any, /, axis: Any = 0, **options: Any) -> 
     """Behind the batch."""
     inner, mapped = all_in_front(layer, list(arrays))
     if not mapped:
-        return wrapped(np.concatenate(inner, axis, **options), layer, False)
+        return wrap_batched(np.concatenate(inner, axis, **options), layer, False)
     if axis is None:
-        return wrapped(np.concatenate([x.reshape((layer.size, -1)) for x in inner], 1, **options), layer)
-    return wrapped(np.concatenate(inner, shifted(axis, inner[0].ndim - 1), **options), layer)
+        return wrap_batched(np.concatenate([x.reshape((layer.size, -1)) for x in inner], 1, **options), layer)
+    return wrap_batched(np.concatenate(inner, shift_axes(axis, inner[0].ndim - 1), **options), layer)
 
 
 @batched(np.stack)
@@ -45,7 +45,7 @@ def stack(layer: Layer, arrays: Any, axis: int = 0, **options: Any) -> Any:
     """A new axis behind the batch."""
     inner, mapped = all_in_front(layer, list(arrays))
     n = ndim_of(inner[0]) + 1 - mapped
-    return wrapped(np.stack(inner, shifted(axis, n) if mapped else axis, **options), layer, mapped)
+    return wrap_batched(np.stack(inner, shift_axes(axis, n) if mapped else axis, **options), layer, mapped)
 
 
 # -- new arrays
@@ -57,9 +57,9 @@ def filled_like(function: Any) -> Form:
     def form(layer: Layer, a: Any, *args: Any, shape: Any = None, **options: Any) -> Any:
         if any_batched(*args, *options.values()):
             return NotImplemented
-        inner, _ = opened(a, layer)
+        inner, _ = open_layer(a, layer)
         shape = a.shape if shape is None else whole(shape)
-        return wrapped(recordable(function(inner, *args, shape=(layer.size, *shape), **options)), layer)
+        return wrap_batched(recordable(function(inner, *args, shape=(layer.size, *shape), **options)), layer)
 
     return form
 
@@ -69,9 +69,9 @@ def recordable(x: Array) -> Any:
     return constant_from(x) if type(x) is np.ndarray and modes().recording else x
 
 
-def filled(function: Any) -> Form:
+def fill_with_like(function: Any) -> Form:
     """``np.zeros(shape, like=x)``"""
-    return lambda layer, shape, *args, **options: wrapped(
+    return lambda layer, shape, *args, **options: wrap_batched(
         function((layer.size, *whole(shape)), *args, **options), layer
     )
 
@@ -79,7 +79,7 @@ def filled(function: Any) -> Form:
 for function in (NP.zeros_like, NP.ones_like, NP.empty_like, NP.full_like):
     FORMS[function] = filled_like(function)
 for function in (NP.zeros, NP.ones, NP.empty, NP.full):
-    FORMS[function] = filled(function)
+    FORMS[function] = fill_with_like(function)
 for function in (NP.arange, NP.identity, NP.eye, NP.tri):
     FORMS[function] = lambda layer, *args, function=function, **options: function(*args, **options)
 
@@ -99,9 +99,9 @@ def spaced_between(function: Any) -> Form:
     def form(
         layer: Layer, start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
     ) -> Any:
-        ends, mapped = aligned(layer, [start, stop])
-        axis = shifted(axis, max([ndim_of(x) for x in ends]) - mapped + 1) if mapped else axis
-        return wrapped(function(*ends, num, endpoint, dtype, axis), layer, mapped)
+        ends, mapped = align(layer, [start, stop])
+        axis = shift_axes(axis, max([ndim_of(x) for x in ends]) - mapped + 1) if mapped else axis
+        return wrap_batched(function(*ends, num, endpoint, dtype, axis), layer, mapped)
 
     return form
 

@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import BatchError
 from ..nodes.nodes import NodeRole
 from ..nodes.versions import caller
-from .questions import asked, refused
+from .questions import refuse_number, refusing_method
 
 Array = Any
 NP: Any = np  # what it is called with are arrays of ours, of which its types know nothing
@@ -196,7 +196,7 @@ def add_methods() -> None:
 
     def refusing(word: str) -> Any:
         def refuse(self: Any, *_: Any, **__: Any) -> Any:
-            raise refused(word)
+            raise refuse_number(word)
 
         return refuse
 
@@ -210,7 +210,7 @@ def add_methods() -> None:
         return refuse
 
     for name, (word, convert) in ASKED.items():
-        setattr(ArrayMethods, f"__{name}__", asked(word, convert))
+        setattr(ArrayMethods, f"__{name}__", refusing_method(word, convert))
     for name, word in REFUSED.items():
         setattr(ArrayMethods, f"__{name}__", refusing(word))
     for name in VALUES:

@@ -14,8 +14,8 @@ from ..rules.joining import pad as pad_row
 from ..rules.reductions import spread
 from ..rules.structure import astype, flatten
 from ..rules.versions import functions
-from .along_axes import any_batched, shifted
-from .batched import Layer, opened, wrapped
+from .along_axes import any_batched, shift_axes
+from .batched import Layer, open_layer, wrap_batched
 from .forms import FORMS, Form, batched
 
 Array = Any
@@ -33,9 +33,9 @@ def whole(shape: Any) -> tuple[int, ...]:
 @batched(np.reshape)
 def reshape(layer: Layer, a: Any, /, shape: Any, order: str = "C", *, copy: Any = None) -> Any:
     """``order="F"`` is C order of the axes turned round."""
-    inner, mapped = opened(a, layer)
+    inner, mapped = open_layer(a, layer)
     if not mapped:
-        return wrapped(inner.reshape(shape), layer, False, a) if order == "C" else NotImplemented
+        return wrap_batched(inner.reshape(shape), layer, False, a) if order == "C" else NotImplemented
     shape, n = whole(shape), inner.ndim - 1
     if -1 in shape:  # of no elements NumPy would not know, with a batch in front, what is meant
         known = math.prod([k for k in shape if k != -1])
@@ -46,7 +46,7 @@ def reshape(layer: Layer, a: Any, /, shape: Any, order: str = "C", *, copy: Any 
     else:
         turned = inner.transpose((0, *range(n, 0, -1))).reshape((layer.size, *shape[::-1]))
         z = turned.transpose((0, *range(len(shape), 0, -1)))
-    return wrapped(z.copy() if copy else z, layer, view_of=a)
+    return wrap_batched(z.copy() if copy else z, layer, view_of=a)
 
 
 @batched(np.ravel, flatten)
@@ -58,21 +58,21 @@ def ravel(layer: Layer, a: Any, order: str = "C") -> Any:
 @batched(np.transpose)
 def transpose(layer: Layer, a: Any, axes: Any = None) -> Any:
     """The batch stays where it is."""
-    inner, mapped = opened(a, layer)
+    inner, mapped = open_layer(a, layer)
     n = inner.ndim - mapped
     order = tuple(range(n))[::-1] if axes is None else normalize_axis_tuple(axes, n)
     if len(order) != n:
         raise ValueError("axes don't match array")
-    return wrapped(inner.transpose((0, *[k + 1 for k in order]) if mapped else order), layer, mapped, a)
+    return wrap_batched(inner.transpose((0, *[k + 1 for k in order]) if mapped else order), layer, mapped, a)
 
 
 @batched(np.matrix_transpose, np.linalg.matrix_transpose)
 def matrix_transpose(layer: Layer, x: Any, /) -> Any:
     """The last two axes."""
-    inner, mapped = opened(x, layer)
+    inner, mapped = open_layer(x, layer)
     if inner.ndim - mapped < 2:
         raise ValueError(f"Input array must be at least 2-dimensional, but it is {inner.ndim - mapped}")
-    return wrapped(inner.mT, layer, mapped, x)
+    return wrap_batched(inner.mT, layer, mapped, x)
 
 
 def same(function: Any, *axes: str) -> Form:
@@ -80,10 +80,10 @@ def same(function: Any, *axes: str) -> Form:
 
     def form(layer: Layer, x: Any, *args: Any, **options: Any) -> Any:
         given = {**dict(zip(axes, args, strict=False)), **options}
-        inner, mapped = opened(x, layer)
+        inner, mapped = open_layer(x, layer)
         if mapped:
-            given = {name: shifted(v, inner.ndim - 1) for name, v in given.items()}
-        return wrapped(function(inner, *[given[name] for name in axes]), layer, mapped, x)
+            given = {name: shift_axes(v, inner.ndim - 1) for name, v in given.items()}
+        return wrap_batched(function(inner, *[given[name] for name in axes]), layer, mapped, x)
 
     return form
 
@@ -95,57 +95,59 @@ FORMS[np.moveaxis] = same(np.moveaxis, "source", "destination")
 @batched(np.rollaxis)
 def rollaxis(layer: Layer, a: Any, axis: int, start: int = 0) -> Any:
     """``start`` may be one behind the last axis."""
-    inner, mapped = opened(a, layer)
+    inner, mapped = open_layer(a, layer)
     if not mapped:
         return NotImplemented
     n = inner.ndim - 1
-    return wrapped(np.rollaxis(inner, shifted(axis, n), (start + n if start < 0 else start) + 1), layer, view_of=a)
+    return wrap_batched(
+        np.rollaxis(inner, shift_axes(axis, n), (start + n if start < 0 else start) + 1), layer, view_of=a
+    )
 
 
 @batched(np.squeeze)
 def squeeze(layer: Layer, a: Any, axis: Any = None) -> Any:
     """The batch stays, also if there is one example."""
-    inner, mapped = opened(a, layer)
+    inner, mapped = open_layer(a, layer)
     if not mapped:
-        return wrapped(np.squeeze(inner, axis), layer, False, a)
+        return wrap_batched(np.squeeze(inner, axis), layer, False, a)
     n = inner.ndim - 1
-    gone = tuple([k + 1 for k in range(n) if inner.shape[k + 1] == 1]) if axis is None else shifted(axis, n)
-    return wrapped(np.squeeze(inner, gone), layer, view_of=a)
+    gone = tuple([k + 1 for k in range(n) if inner.shape[k + 1] == 1]) if axis is None else shift_axes(axis, n)
+    return wrap_batched(np.squeeze(inner, gone), layer, view_of=a)
 
 
 @batched(np.expand_dims)
 def expand_dims(layer: Layer, a: Any, axis: Any) -> Any:
     """New axes behind the batch."""
-    inner, mapped = opened(a, layer)
+    inner, mapped = open_layer(a, layer)
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)
     n = inner.ndim - mapped + len(axes)
-    return wrapped(np.expand_dims(inner, shifted(tuple(axes), n) if mapped else axis), layer, mapped, a)
+    return wrap_batched(np.expand_dims(inner, shift_axes(tuple(axes), n) if mapped else axis), layer, mapped, a)
 
 
 @batched(np.broadcast_to, spread)
 def broadcast_to(layer: Layer, array: Any, shape: Any, **_: Any) -> Any:
     """Axes are aligned at their end."""
-    inner, mapped = opened(array, layer)
+    inner, mapped = open_layer(array, layer)
     shape = whole(shape)
     if not mapped:
-        return wrapped(np.broadcast_to(inner, shape), layer, False, array)
+        return wrap_batched(np.broadcast_to(inner, shape), layer, False, array)
     new = len(shape) - inner.ndim + 1
     inner = inner.reshape((layer.size, *(1,) * new, *inner.shape[1:])) if new > 0 else inner
-    return wrapped(np.broadcast_to(inner, (layer.size, *shape)), layer, view_of=array)
+    return wrap_batched(np.broadcast_to(inner, (layer.size, *shape)), layer, view_of=array)
 
 
 @batched(np.copy)
 def copy(layer: Layer, a: Any, order: Any = "K", subok: bool = False) -> Any:
     """Of the batch."""
-    inner, mapped = opened(a, layer)
-    return wrapped(inner.copy(), layer, mapped)
+    inner, mapped = open_layer(a, layer)
+    return wrap_batched(inner.copy(), layer, mapped)
 
 
 @batched(astype)
 def cast(layer: Layer, x: Any, dtype: Any, order: str = "K", casting: str = "unsafe") -> Any:
     """The row of ``x.astype(dtype)``."""
-    inner, mapped = opened(x, layer)
-    return wrapped(astype(inner, dtype, order, casting), layer, mapped)
+    inner, mapped = open_layer(x, layer)
+    return wrap_batched(astype(inner, dtype, order, casting), layer, mapped)
 
 
 def of_all(function: Any, view: bool = False) -> Form:
@@ -154,8 +156,8 @@ def of_all(function: Any, view: bool = False) -> Form:
     def form(layer: Layer, x: Any, *args: Any, **options: Any) -> Any:
         if any_batched(*args, *options.values()):
             return NotImplemented
-        inner, mapped = opened(x, layer)
-        return wrapped(function(inner, *args, **options), layer, mapped, x if view else None)
+        inner, mapped = open_layer(x, layer)
+        return wrap_batched(function(inner, *args, **options), layer, mapped, x if view else None)
 
     return form
 
@@ -171,43 +173,43 @@ FORMS[np.real], FORMS[np.imag] = of_all(np.real, view=True), of_all(np.imag, vie
 @batched(np.diagonal)
 def diagonal(layer: Layer, a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     """Of two axes; it becomes the last."""
-    inner, mapped = opened(a, layer)
-    axes = (shifted(axis1, inner.ndim - 1), shifted(axis2, inner.ndim - 1)) if mapped else (axis1, axis2)
-    return wrapped(np.diagonal(inner, offset, *axes), layer, mapped, a)
+    inner, mapped = open_layer(a, layer)
+    axes = (shift_axes(axis1, inner.ndim - 1), shift_axes(axis2, inner.ndim - 1)) if mapped else (axis1, axis2)
+    return wrap_batched(np.diagonal(inner, offset, *axes), layer, mapped, a)
 
 
 @batched(np.trace)
 def trace(layer: Layer, a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Any:
     """The sum of a diagonal."""
-    inner, mapped = opened(a, layer)
-    axes = (shifted(axis1, inner.ndim - 1), shifted(axis2, inner.ndim - 1)) if mapped else (axis1, axis2)
-    return wrapped(NP.trace(inner, offset, *axes, dtype), layer, mapped)
+    inner, mapped = open_layer(a, layer)
+    axes = (shift_axes(axis1, inner.ndim - 1), shift_axes(axis2, inner.ndim - 1)) if mapped else (axis1, axis2)
+    return wrap_batched(NP.trace(inner, offset, *axes, dtype), layer, mapped)
 
 
 @batched(np.diag)
 def diag(layer: Layer, v: Any, k: int = 0) -> Any:
     """A matrix with the vector on its diagonal, or the diagonal of a matrix."""
-    inner, mapped = opened(v, layer)
+    inner, mapped = open_layer(v, layer)
     if not mapped:
-        return wrapped(np.diag(inner, k), layer, False, v)
+        return wrap_batched(np.diag(inner, k), layer, False, v)
     if inner.ndim == 3:
-        return wrapped(np.diagonal(inner, k, 1, 2), layer, view_of=v)
+        return wrap_batched(np.diagonal(inner, k, 1, 2), layer, view_of=v)
     if inner.ndim != 2:
         raise ValueError("Input must be 1- or 2-d.")
     places, n = np.arange(inner.shape[1]), inner.shape[1] + abs(k)
     index = (slice(None), places + max(-k, 0), places + max(k, 0))
-    return wrapped(put_back(inner, index, (layer.size, n, n)), layer)
+    return wrap_batched(put_back(inner, index, (layer.size, n, n)), layer)
 
 
 def triangle(function: Any) -> Form:
     """np.tril, np.triu: of the last two axes; a vector is repeated to a matrix first."""
 
     def form(layer: Layer, m: Any, k: int = 0) -> Any:
-        inner, mapped = opened(m, layer)
+        inner, mapped = open_layer(m, layer)
         if mapped and inner.ndim == 2:
             n = inner.shape[1]
             inner = np.broadcast_to(inner[:, None, :], (layer.size, n, n))
-        return wrapped(function(inner, k), layer, mapped)
+        return wrap_batched(function(inner, k), layer, mapped)
 
     return form
 
@@ -218,27 +220,27 @@ FORMS[np.tril], FORMS[np.triu] = triangle(np.tril), triangle(np.triu)
 @batched(np.rot90)
 def rot90(layer: Layer, m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
     """In the plane of two axes."""
-    inner, mapped = opened(m, layer)
-    axes = shifted(tuple(axes), inner.ndim - 1) if mapped else axes
-    return wrapped(np.rot90(inner, k, axes), layer, mapped, m)
+    inner, mapped = open_layer(m, layer)
+    axes = shift_axes(tuple(axes), inner.ndim - 1) if mapped else axes
+    return wrap_batched(np.rot90(inner, k, axes), layer, mapped, m)
 
 
 @batched(np.fliplr)
 def fliplr(layer: Layer, m: Any) -> Any:
     """Axis 1."""
-    return flipped(layer, m, 1)
+    return flip_axis(layer, m, 1)
 
 
 @batched(np.flipud)
 def flipud(layer: Layer, m: Any) -> Any:
     """Axis 0."""
-    return flipped(layer, m, 0)
+    return flip_axis(layer, m, 0)
 
 
-def flipped(layer: Layer, m: Any, axis: int) -> Any:
+def flip_axis(layer: Layer, m: Any, axis: int) -> Any:
     """One axis from behind."""
-    inner, mapped = opened(m, layer)
-    return wrapped(np.flip(inner, normalize_axis_index(axis, inner.ndim - mapped) + mapped), layer, mapped, m)
+    inner, mapped = open_layer(m, layer)
+    return wrap_batched(np.flip(inner, normalize_axis_index(axis, inner.ndim - mapped) + mapped), layer, mapped, m)
 
 
 # -- repeated and padded
@@ -247,31 +249,31 @@ def flipped(layer: Layer, m: Any, axis: int) -> Any:
 @batched(np.tile)
 def tile(layer: Layer, A: Any, reps: Any) -> Any:  # noqa: N803 - NumPy's name
     """The batch once."""
-    inner, mapped = opened(A, layer)
+    inner, mapped = open_layer(A, layer)
     if not mapped or any_batched(reps):
         return NotImplemented
     reps, n = whole(reps), inner.ndim - 1
     inner = inner.reshape((layer.size, *(1,) * (len(reps) - n), *inner.shape[1:])) if len(reps) > n else inner
-    return wrapped(np.tile(inner, (1, *(1,) * (inner.ndim - 1 - len(reps)), *reps)), layer)
+    return wrap_batched(np.tile(inner, (1, *(1,) * (inner.ndim - 1 - len(reps)), *reps)), layer)
 
 
 @batched(pad_row)
 def pad(layer: Layer, x: Any, pad_width: Any, mode: Any = "constant", constant_values: Any = 0) -> Any:
     """Nothing in front of the batch, and nothing behind it."""
-    inner, mapped = opened(x, layer)
+    inner, mapped = open_layer(x, layer)
     if not mapped or any_batched(constant_values) or not isinstance(mode, str) or np.ndim(constant_values):
         return NotImplemented
     widths = np.broadcast_to(np.asarray(pad_width), (inner.ndim - 1, 2)).tolist()
-    return wrapped(pad_row(inner, ((0, 0), *[tuple(w) for w in widths]), mode, constant_values), layer)
+    return wrap_batched(pad_row(inner, ((0, 0), *[tuple(w) for w in widths]), mode, constant_values), layer)
 
 
 @batched(sliding_window_view)
 def windows(layer: Layer, x: Any, window_shape: Any, axis: Any = None, **options: Any) -> Any:
     """Of the axes of an example."""
-    inner, mapped = opened(x, layer)
+    inner, mapped = open_layer(x, layer)
     if not mapped or options.get("writeable"):
         return NotImplemented
     n = inner.ndim - 1
     axes = range(n) if axis is None else normalize_axis_tuple(axis, n, allow_duplicate=True)
     axis = tuple([k + 1 for k in axes])
-    return wrapped(sliding_window_view(inner, window_shape, axis), layer)
+    return wrap_batched(sliding_window_view(inner, window_shape, axis), layer)

@@ -16,11 +16,11 @@ from ..errors import BatchError
 from ..nodes.nodes import NodeRole, gradient_target
 from ..nodes.versions import caller
 from ..rules.indexing import getitem, put_back, put_view, setitem
-from .along_axes import shifted
-from .batched import FORM_OF, Batched, Layer, opened, wrapped
+from .along_axes import shift_axes
+from .batched import FORM_OF, Batched, Layer, open_layer, wrap_batched
 from .forms import FORMS, Form, batched, in_front
 from .hidden import flat
-from .questions import refused
+from .questions import refuse_number
 
 Array = Any
 NP: Any = np  # what it is called with are arrays of ours, of which its types know nothing
@@ -35,9 +35,9 @@ class Index:
     """
 
     def __init__(self, layer: Layer, index: Any, ndim: int, x_mapped: bool) -> None:
-        parts = expanded(index, ndim, layer)
+        parts = expand_index(index, ndim, layer)
         places = [k for k, part in enumerate(parts) if is_advanced(part)]
-        arrays = [opened(parts[k], layer) for k in places]
+        arrays = [open_layer(parts[k], layer) for k in places]
         axes = max([axes_of_places(a, mapped) for a, mapped in arrays], default=0)
         together = not places or places == list(range(places[0], places[-1] + 1))
         # In the result of one example the axes of the places stand here:
@@ -71,14 +71,14 @@ class Index:
         return z if self.moves is None else np.moveaxis(z, self.moves[1], self.moves[0])
 
 
-def expanded(index: Any, ndim: int, layer: Layer) -> list[Any]:
+def expand_index(index: Any, ndim: int, layer: Layer) -> list[Any]:
     """The parts of an index, one per axis and None for new ones: no Ellipsis, and places instead of plain masks."""
     parts: list[Any] = []
     for part in index if type(index) is tuple else (index,):
-        part = opened(part, layer)[0] if isinstance(part, Batched) and not part.mapped else part
+        part = open_layer(part, layer)[0] if isinstance(part, Batched) and not part.mapped else part
         if isinstance(part, Batched):
             if part.dtype.kind == "b":
-                raise refused("x[mask], whose length depends on the mask,")
+                raise refuse_number("x[mask], whose length depends on the mask,")
             parts.append(part)
         elif isinstance(part, (list, np.ndarray)):
             array = np.asarray(part)
@@ -118,31 +118,31 @@ def is_plain(index: Any) -> bool:
 def read(layer: Layer, x: Any, i: Any) -> Any:
     """``x[i]``"""
     index = i
-    inner, mapped = opened(x, layer)
+    inner, mapped = open_layer(x, layer)
     if is_plain(index):
         if not mapped:
-            return wrapped(inner[index], layer, False, x)
+            return wrap_batched(inner[index], layer, False, x)
         n = inner.ndim - 1
         if type(index) is not tuple:
             if not n and index is not ... and index is not None:
                 raise IndexError("too many indices for array: array is 0-dimensional, but 1 were indexed")
-            return wrapped(inner[:, index], layer, view_of=x)
+            return wrap_batched(inner[:, index], layer, view_of=x)
         if len([part for part in index if part is not None and part is not ...]) > n:
             raise IndexError(f"too many indices for array: array is {n}-dimensional, but {len(index)} were indexed")
-        return wrapped(inner[(slice(None), *index)], layer, view_of=x)
+        return wrap_batched(inner[(slice(None), *index)], layer, view_of=x)
     how = Index(layer, index, inner.ndim - mapped, mapped)
-    return wrapped(how.arranged(inner[how.inside]), layer, mapped or is_mapped(index, layer))
+    return wrap_batched(how.arranged(inner[how.inside]), layer, mapped or is_mapped(index, layer))
 
 
 def is_mapped(index: Any, layer: Layer) -> bool:
     """Does the index differ from example to example?"""
-    return any([opened(part, layer)[1] for part in (index if type(index) is tuple else (index,))])
+    return any([open_layer(part, layer)[1] for part in (index if type(index) is tuple else (index,))])
 
 
 def write(x: Batched, index: Any, new: Any) -> None:
     """``x[index] = new``, in the memory of the batch."""
     layer = x.batch_layer
-    new_inner, new_mapped = opened(new, layer)
+    new_inner, new_mapped = open_layer(new, layer)
     check_history(x.inner, new_inner)
     if not x.mapped:
         if new_mapped or is_mapped(index, layer):
@@ -155,14 +155,14 @@ def write(x: Batched, index: Any, new: Any) -> None:
     mask = index if isinstance(index, Batched) and index.dtype.kind == "b" else None
     if mask is not None:
         if np.ndim(new):
-            raise refused("x[mask] = y with several numbers")
+            raise refuse_number("x[mask] = y with several numbers")
         mask_inner = in_front(mask, layer)
         shape = (*mask_inner.shape, *(1,) * (x.inner.ndim - mask_inner.ndim))
         value = new_inner.reshape((layer.size, *(1,) * x.ndim)) if new_mapped else new_inner
         x.inner[...] = np.where(mask_inner.reshape(shape), value, x.inner)
         return
     how = Index(layer, index, x.ndim, True)
-    x.inner[how.inside] = fitting(how, x.inner, new_inner, new_mapped, layer)
+    x.inner[how.inside] = fit_values(how, x.inner, new_inner, new_mapped, layer)
 
 
 def check_history(x: Array, new: Any) -> None:
@@ -174,7 +174,7 @@ def check_history(x: Array, new: Any) -> None:
         )
 
 
-def fitting(how: Index, x: Array, new: Any, new_mapped: bool, layer: Layer) -> Any:
+def fit_values(how: Index, x: Array, new: Any, new_mapped: bool, layer: Layer) -> Any:
     """What is to be written at ``how.inside``, with axes where NumPy wants them."""
     if not new_mapped and how.moves is None:
         return new
@@ -197,28 +197,28 @@ def sample_shape(how: Index, x: Array) -> tuple[int, ...]:
 @batched(put_back)
 def put_places(layer: Layer, x: Any, i: Any, shape: Any) -> Any:
     """Zeros of ``shape`` with x added at i."""
-    inner, mapped = opened(x, layer)
+    inner, mapped = open_layer(x, layer)
     if not mapped and not is_mapped(i, layer):
-        return wrapped(put_back(inner, Index(layer, i, len(shape), False).inside, shape), layer, False)
+        return wrap_batched(put_back(inner, Index(layer, i, len(shape), False).inside, shape), layer, False)
     how = Index(layer, i, len(shape), True)
-    return wrapped(put_back(how.back(in_front(x, layer)), how.inside, (layer.size, *shape)), layer)
+    return wrap_batched(put_back(how.back(in_front(x, layer)), how.inside, (layer.size, *shape)), layer)
 
 
 @batched(setitem)
 def copy_with(layer: Layer, x: Any, y: Any, i: Any) -> Any:
     """A copy of x with y at i."""
     inner = in_front(x, layer)
-    y_inner, y_mapped = opened(y, layer)
+    y_inner, y_mapped = open_layer(y, layer)
     if isinstance(i, Batched) and i.dtype.kind == "b":
         return NotImplemented
     how = Index(layer, i, inner.ndim - 1, True)
-    return wrapped(setitem(inner, fitting(how, inner, y_inner, y_mapped, layer), how.inside), layer)
+    return wrap_batched(setitem(inner, fit_values(how, inner, y_inner, y_mapped, layer), how.inside), layer)
 
 
 @batched(put_view)
 def copy_with_view(layer: Layer, x: Any, y: Any, view: Any) -> Any:
     """A copy of x in which what ``view(x)`` shows is y."""
-    z = wrapped(np.copy(in_front(x, layer), order="C"), layer)
+    z = wrap_batched(np.copy(in_front(x, layer), order="C"), layer)
     part = view(z)
     if part.base is None:
         return NotImplemented
@@ -228,16 +228,16 @@ def copy_with_view(layer: Layer, x: Any, y: Any, view: Any) -> Any:
 
 def at(layer: Layer, ufunc_at: Any, x: Any, index: Any, *new: Any) -> Any:
     """``np.add.at(x, index, new)``"""
-    inner, mapped = opened(x, layer)
+    inner, mapped = open_layer(x, layer)
     if not mapped:
         raise BatchError(
             f"{caller()} adds numbers that differ from example to example to an array that all examples share: make "
             f"it with np.zeros_like(x)"
         )
     for v in new:
-        check_history(inner, opened(v, layer)[0])
+        check_history(inner, open_layer(v, layer)[0])
     how = Index(layer, index, inner.ndim - 1, True)
-    ufunc_at(inner, how.inside, *[fitting(how, inner, *opened(v, layer), layer) for v in new])
+    ufunc_at(inner, how.inside, *[fit_values(how, inner, *open_layer(v, layer), layer) for v in new])
     return None
 
 
@@ -247,19 +247,19 @@ FORMS["at"] = at
 @batched(np.take)
 def take(layer: Layer, a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
     """Places along one axis, the same for all examples or others for each."""
-    inner, mapped = opened(a, layer)
-    places, places_mapped = opened(indices, layer)
+    inner, mapped = open_layer(a, layer)
+    places, places_mapped = open_layer(indices, layer)
     if axis is None:
         return take(layer, np.reshape(a, -1), indices, 0, None, mode)
     if not places_mapped:
         if not mapped:
-            return wrapped(NP.take(inner, places, axis, mode=mode), layer, False)
-        return wrapped(NP.take(inner, places, shifted(axis, inner.ndim - 1), mode=mode), layer)
+            return wrap_batched(NP.take(inner, places, axis, mode=mode), layer, False)
+        return wrap_batched(NP.take(inner, places, shift_axes(axis, inner.ndim - 1), mode=mode), layer)
     n = np.shape(a)[axis]
     if mode != "raise":
         places = places % n if mode == "wrap" else np.clip(places, 0, n - 1)
-    lead = (slice(None),) * (shifted(axis, np.ndim(a)) - 1)
-    return read(layer, a, (*lead, wrapped(places, layer)))
+    lead = (slice(None),) * (shift_axes(axis, np.ndim(a)) - 1)
+    return read(layer, a, (*lead, wrap_batched(places, layer)))
 
 
 @batched(np.take_along_axis)
@@ -268,21 +268,21 @@ def take_along_axis(layer: Layer, arr: Any, indices: Any, axis: Any = -1) -> Any
     x, places = np.reshape(arr, -1) if axis is None else arr, indices
     axis = 0 if axis is None else axis
     inner, where = in_front(x, layer), in_front(places, layer)
-    return wrapped(np.take_along_axis(inner, where, shifted(axis, inner.ndim - 1)), layer)
+    return wrap_batched(np.take_along_axis(inner, where, shift_axes(axis, inner.ndim - 1)), layer)
 
 
 @batched(np.put_along_axis)
 def put_along_axis(layer: Layer, arr: Any, indices: Any, values: Any, axis: Any) -> Any:
     """In place."""
-    inner, mapped = opened(arr, layer)
+    inner, mapped = open_layer(arr, layer)
     if not mapped or axis is None:
-        raise refused("np.put_along_axis")
+        raise refuse_number("np.put_along_axis")
     places = in_front(indices, layer)
-    new, new_mapped = opened(values, layer)
+    new, new_mapped = open_layer(values, layer)
     check_history(inner, new)
     if new_mapped and new.ndim < inner.ndim:
         new = new.reshape((layer.size, *(1,) * (inner.ndim - new.ndim), *new.shape[1:]))
-    np.put_along_axis(inner, places, new, shifted(axis, inner.ndim - 1))
+    np.put_along_axis(inner, places, new, shift_axes(axis, inner.ndim - 1))
     return None
 
 
@@ -290,21 +290,21 @@ def put_along_axis(layer: Layer, arr: Any, indices: Any, values: Any, axis: Any)
 def copyto(layer: Layer, dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> Any:
     """In place."""
     if not isinstance(dst, Batched):
-        raise refused("np.copyto")
+        raise refuse_number("np.copyto")
     dst[...] = src if where is True else np.where(where, src, dst)
     return None
 
 
-def refusing(name: str) -> Form:
+def refuse_writers(name: str) -> Form:
     """Functions that write into an array in a way of their own."""
 
     def form(layer: Layer, *_: Any, **__: Any) -> Any:
-        raise refused(f"np.{name}")
+        raise refuse_number(f"np.{name}")
 
     return form
 
 
 for name in ("put", "place", "putmask", "fill_diagonal"):
-    FORMS[getattr(np, name)] = refusing(name)
+    FORMS[getattr(np, name)] = refuse_writers(name)
 
 FORM_OF.update(getitem=read, setitem=write)

@@ -12,8 +12,8 @@ import numpy as np
 
 from ..rules.linalg import dot_axes, explicit, summed_axes
 from .along_axes import any_batched
-from .batched import Layer, opened, wrapped
-from .forms import FORMS, Form, aligned, batched, elementwise
+from .batched import Layer, open_layer, wrap_batched
+from .forms import FORMS, Form, align, batched, elementwise
 from .hidden import sample
 
 Array = Any
@@ -38,13 +38,13 @@ def product(a: Array, b: Array, a_mapped: bool, b_mapped: bool) -> Array:
 @batched(np.matmul)
 def matmul(layer: Layer, x: Any, y: Any, **options: Any) -> Any:
     """Matrices, vectors, stacks of them."""
-    (a, a_mapped), (b, b_mapped) = opened(x, layer), opened(y, layer)
+    (a, a_mapped), (b, b_mapped) = open_layer(x, layer), open_layer(y, layer)
     nx, ny = np.ndim(a) - a_mapped, np.ndim(b) - b_mapped
     if options:
         return NotImplemented
     if not nx or not ny or not (a_mapped or b_mapped):
         np.matmul(sample(x), sample(y))  # its errors are NumPy's
-        return wrapped(np.matmul(a, b), layer, False)
+        return wrap_batched(np.matmul(a, b), layer, False)
     row, column = nx == 1, ny == 1
     a = a.reshape((*a.shape[:-1], 1, a.shape[-1])) if row else a
     b = b.reshape((*b.shape, 1)) if column else b
@@ -59,7 +59,7 @@ def matmul(layer: Layer, x: Any, y: Any, **options: Any) -> Any:
     z = z.reshape(z.shape[:-1]) if column else z
     if row:
         z = z.reshape((*z.shape[:-1],) if column else (*z.shape[:-2], z.shape[-1]))
-    return wrapped(z, layer)
+    return wrap_batched(z, layer)
 
 
 def stacks(layer: Layer, found: list[tuple[Array, bool]], cores: tuple[int, ...]) -> tuple[list[Array], bool]:
@@ -77,12 +77,12 @@ def of_vectors(function: Any, *cores: int) -> Form:
     """The form of a function of the last axes of each argument."""
 
     def form(layer: Layer, x: Any, y: Any, **options: Any) -> Any:
-        found = [opened(v, layer) for v in (x, y)]
+        found = [open_layer(v, layer) for v in (x, y)]
         found = [(v if hasattr(v, "shape") else np.asarray(v), mapped) for v, mapped in found]
         if options or any([v.ndim - mapped < core for (v, mapped), core in zip(found, cores, strict=True)]):
             return NotImplemented
         arrays, mapped = stacks(layer, found, cores)
-        return wrapped(function(*arrays), layer, mapped)
+        return wrap_batched(function(*arrays), layer, mapped)
 
     return form
 
@@ -97,12 +97,12 @@ FORMS[np.vecmat] = of_vectors(np.vecmat, 1, 2)
 
 def contract(layer: Layer, x: Any, y: Any, xs: tuple[int, ...], ys: tuple[int, ...]) -> Any:
     """The sum of products over the axes ``xs`` of x and ``ys`` of y: what is left of x, then what is left of y."""
-    (a, a_mapped), (b, b_mapped) = opened(x, layer), opened(y, layer)
+    (a, a_mapped), (b, b_mapped) = open_layer(x, layer), open_layer(y, layer)
     if not (a_mapped or b_mapped):
-        return wrapped(np.tensordot(a, b, (xs, ys)), layer, False)
+        return wrap_batched(np.tensordot(a, b, (xs, ys)), layer, False)
     a, left = as_matrix(a, a_mapped, xs, last=True)
     b, right = as_matrix(b, b_mapped, ys, last=False)
-    return wrapped(product(a, b, a_mapped, b_mapped).reshape((layer.size, *left, *right)), layer)
+    return wrap_batched(product(a, b, a_mapped, b_mapped).reshape((layer.size, *left, *right)), layer)
 
 
 def as_matrix(x: Array, mapped: bool, axes: tuple[int, ...], last: bool) -> tuple[Array, tuple[int, ...]]:
@@ -175,14 +175,14 @@ def einsum(layer: Layer, *operands: Any, out: Any = None, optimize: Any = False,
         arrays, call = list(operands[: 2 * pairs : 2]), operands[1 : 2 * pairs : 2] + operands[2 * pairs :]
     letters = explicit(call, [np.ndim(x) for x in arrays])
     new = next((c for c in "zyxwvutsrqponmlkjihgfedcbaZYXWVUTSRQPONMLKJIHGFEDCBA" if c not in letters), None)
-    found = [opened(x, layer) for x in arrays]
+    found = [open_layer(x, layer) for x in arrays]
     if new is None:
         return NotImplemented
     inputs, _, output = letters.partition("->")
     mapped = any([m for _, m in found])
     terms = [new + term if m else term for term, (_, m) in zip(inputs.split(","), found, strict=True)]
     subscripts = ",".join(terms) + "->" + (new if mapped else "") + output
-    return wrapped(np.einsum(subscripts, *[x for x, _ in found], optimize=optimize, **options), layer, mapped)
+    return wrap_batched(np.einsum(subscripts, *[x for x, _ in found], optimize=optimize, **options), layer, mapped)
 
 
 # -- linear algebra
@@ -192,12 +192,12 @@ def of_matrices(function: Any) -> Form:
     """The form of a function of matrices, which takes stacks of them."""
 
     def form(layer: Layer, a: Any, *args: Any, **options: Any) -> Any:
-        inner, mapped = opened(a, layer)
+        inner, mapped = open_layer(a, layer)
         if any_batched(*args, *options.values()):
             return NotImplemented
         if inner.ndim - mapped < 2:
             function(sample(a), *args, **options)  # its error is NumPy's
-        return wrapped(function(inner, *args, **options), layer, mapped)
+        return wrap_batched(function(inner, *args, **options), layer, mapped)
 
     return form
 
@@ -212,7 +212,7 @@ for name in LINALG.split():
 @batched(np.linalg.solve)
 def solve(layer: Layer, a: Any, b: Any) -> Any:
     """x for a x = b; NumPy takes b for a vector only if it has one axis."""
-    found = [opened(v, layer) for v in (a, b)]
+    found = [open_layer(v, layer) for v in (a, b)]
     found = [(v if hasattr(v, "shape") else np.asarray(v), mapped) for v, mapped in found]
     vector = np.ndim(b) == 1
     if vector:
@@ -221,20 +221,20 @@ def solve(layer: Layer, a: Any, b: Any) -> Any:
         np.linalg.solve(sample(a), sample(b))
     arrays, mapped = stacks(layer, found, (2, 2))
     z = np.linalg.solve(*arrays)
-    return wrapped(z.reshape(z.shape[:-1]) if vector else z, layer, mapped)
+    return wrap_batched(z.reshape(z.shape[:-1]) if vector else z, layer, mapped)
 
 
 @batched(np.isclose)
 def isclose(layer: Layer, a: Any, b: Any, *args: Any, **options: Any) -> Any:
     """Elementwise."""
-    (a, b), mapped = aligned(layer, [a, b])
-    return wrapped(np.isclose(a, b, *args, **options), layer, mapped)
+    (a, b), mapped = align(layer, [a, b])
+    return wrap_batched(np.isclose(a, b, *args, **options), layer, mapped)
 
 
 # -- sliding products
 
 
-def sliding(a: Any, v: Any, mode: str) -> Any:
+def slide_windows(a: Any, v: Any, mode: str) -> Any:
     """``np.correlate`` of a with a v that is not longer: each window of a times conj(v)."""
     m = v.shape[0]
     before = {"full": m - 1, "same": m // 2, "valid": 0}[mode]
@@ -249,8 +249,8 @@ def correlate(layer: Layer, a: Any, v: Any, mode: Any = "valid") -> Any:
     if not is_sliding(a, v, mode):
         return NotImplemented
     if np.size(a) < np.size(v):
-        return np.conjugate(sliding(as_batched(layer, v), a, mode)[::-1])
-    return sliding(as_batched(layer, a), v, mode)
+        return np.conjugate(slide_windows(as_batched(layer, v), a, mode)[::-1])
+    return slide_windows(as_batched(layer, a), v, mode)
 
 
 @batched(np.convolve)
@@ -260,7 +260,7 @@ def convolve(layer: Layer, a: Any, v: Any, mode: Any = "full") -> Any:
         return NotImplemented
     if np.size(a) < np.size(v):
         a, v = v, a
-    return sliding(as_batched(layer, a), np.conjugate(as_batched(layer, v)[::-1]), mode)
+    return slide_windows(as_batched(layer, a), np.conjugate(as_batched(layer, v)[::-1]), mode)
 
 
 def is_sliding(a: Any, v: Any, mode: Any) -> bool:

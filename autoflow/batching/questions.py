@@ -12,7 +12,7 @@ from ..nodes.nodes import NodeRole, value_of
 from ..nodes.versions import caller, user_frame
 
 
-def refused(what: str) -> BatchError:
+def refuse_number(what: str) -> BatchError:
     """Python wants to know a number, of which each example has another."""
     return BatchError(
         f"{what} needs one number, but under af.vmap each example has another (at {users_line()}). Write "
@@ -31,7 +31,7 @@ def users_line() -> str:
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
-def asked(word: str, convert: Any) -> Any:
+def refusing_method(word: str, convert: Any) -> Any:
     """The method by which Python asks for a number. A rule of ours may look at numbers, so it is answered if all
     examples agree, and then goes the same way for all. A user's function is refused: with other numbers it might not.
     What all examples share has one number.
@@ -46,6 +46,6 @@ def asked(word: str, convert: Any) -> Any:
             ours = sys._getframe(1).f_globals.get("__name__", "").startswith("autoflow.rules")
             if shared or (ours and np.all(numbers == numbers.flat[0])):
                 return convert(numbers.flat[0])
-        raise refused(word)
+        raise refuse_number(word)
 
     return answer

@@ -11,7 +11,7 @@ from ..backends.registry import NODE_TYPES, NodeTypes, families_changed
 from ..modes import modes, switched
 from ..nodes.nodes import NUMPY
 from .batched import FORM_OF, Batched, Layer
-from .questions import refused
+from .questions import refuse_number
 
 Array = Any
 LOCK = threading.Lock()
@@ -52,4 +52,4 @@ def for_all(array: Array) -> Any:
 
 def numbers_of(x: Batched) -> Array:
     """Pictures and texts want numbers."""
-    raise refused("a picture or a text")
+    raise refuse_number("a picture or a text")

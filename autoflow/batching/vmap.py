@@ -52,7 +52,10 @@ def vmap(f: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0) -> Callab
         size = common_length(given, paths)
         around = modes()
         has_history = around.recording and any([gradient_target(x) is not None for x, _ in given])
-        with batched_over(size) as layer, switched(depth=around.depth + has_history, around=guarding(around.around)):
+        with (
+            batched_over(size) as layer,
+            switched(depth=around.depth + has_history, around=wrap_backward(around.around)),
+        ):
             hidden = iter([enter(x, axis, layer) for x, axis in given])
             z = f(*pytree.tree_unflatten(args, hidden), **options)
             outs = spread_axes(out_axes, z, "out_axes", "result")
@@ -63,7 +66,7 @@ def vmap(f: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0) -> Callab
     return for_all
 
 
-def guarding(outer: Any) -> Any:
+def wrap_backward(outer: Any) -> Any:
     """What is put around the steps of backward passes: ours, and what was there (of af.compile)."""
     return forms.around if outer is None or outer is forms.around else lambda step: forms.around(outer(step))
 

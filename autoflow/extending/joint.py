@@ -183,7 +183,7 @@ def check_numbers_read(again: Callable[[Any], Sequence[Any]], sent: Sequence[Any
     if not modes().recording or modes().shadow or not any([gradient_target(x) is not None for x in given]):
         return
     with switched(shadow=True, notices=()), contextlib.suppress(Exception):
-        pairs = [(value_of(a), value_of(b)) for a, b in zip(again(shadowed), sent, strict=True)]
+        pairs = [(value_of(a), value_of(b)) for a, b in zip(again(make_shadowed), sent, strict=True)]
         if all([a is b or np.array_equal(a, b, equal_nan=True) for a, b in pairs]):  # both may be None
             return
     raise LostGradientError(
@@ -193,7 +193,7 @@ def check_numbers_read(again: Callable[[Any], Sequence[Any]], sent: Sequence[Any
     )
 
 
-def shadowed(x: Any) -> Any:
+def make_shadowed(x: Any) -> Any:
     """A node with the numbers and the history of x, in whose memory other numbers are; what is no node, as it is."""
     return np.positive(x) if isinstance(x, NodeRole) else x  # type: ignore[call-overload]
 

@@ -37,7 +37,7 @@ def number(x: Any, kind: Any) -> Any:
     return kind(value_of(x))
 
 
-def copied(x: Any, frame: Any) -> Any:
+def copy_node(x: Any, frame: Any) -> Any:
     """What ``copy.copy(x)`` gives: what outlives the graph. A library whose objects carry nodes copies what is in them
     (xarray, when it sorts); it gets a copy with a history."""
     while frame is not None and frame.f_globals.get("__name__") == "copy":
@@ -82,10 +82,10 @@ class Protocol:
         return value_of(self).__dlpack__(**options)
 
     def __copy__(self) -> Node:
-        return copied(self, sys._getframe(1))
+        return copy_node(self, sys._getframe(1))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Node:
-        return copied(self, sys._getframe(1))
+        return copy_node(self, sys._getframe(1))
 
     @property
     def __pandas_priority__(self) -> int | None:

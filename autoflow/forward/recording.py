@@ -36,7 +36,7 @@ from ..nodes.nodes import (
 )
 from ..nodes.records import Extras, Record, extend
 from ..nodes.versions import FreedArray
-from ..rules.shapes import joined
+from ..rules.shapes import join_list
 from ..rules.table import Rule
 
 Array = Any
@@ -77,7 +77,7 @@ def operand(x: Any) -> Operand:
         if isinstance(inside := content(x), NodeRole):
             return operand(inside)
         if isinstance(x, (list, tuple)):
-            return operand(joined(x) if holds_node(x) else np.asarray(x))  # as af.array(x)
+            return operand(join_list(x) if holds_node(x) else np.asarray(x))  # as af.array(x)
     return Operand(plain_array(x), None, None, True)
 
 

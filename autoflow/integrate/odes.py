@@ -21,7 +21,7 @@ from ..extending.function import Function
 from ..nodes.nodes import Node, value_of
 from ..rules.shapes import has_gradient
 from ..transforms.vjp_jvp import vjp
-from .problems import plain_arrays, real_array, refuse_hidden, scipy_integrate, stacked, taken_apart
+from .problems import plain_arrays, real_array, refuse_hidden, scipy_integrate, stack_if_list, taken_apart
 
 Array = Any
 
@@ -39,7 +39,7 @@ class Problem:
 
     def at(self, y: Array, t: Any, arrays: Any) -> Array:
         """dy/dt, however the user's function gives it: as a list, as an array."""
-        return np.reshape(stacked(self.slope(y, t, *arrays)), y.shape)
+        return np.reshape(stack_if_list(self.slope(y, t, *arrays)), y.shape)
 
 
 def odeint(
@@ -190,12 +190,12 @@ class Stepping:
 def plain_jacobian(options: dict[str, Any], args: Any) -> dict[str, Any]:
     """The options for SciPy; a function ``jac(t, y, *args)`` gets its arguments here."""
     jac = options.get("jac")
-    return {**options, "jac": lambda t, y: value_of(stacked(jac(t, y, *args)))} if callable(jac) else options
+    return {**options, "jac": lambda t, y: value_of(stack_if_list(jac(t, y, *args)))} if callable(jac) else options
 
 
 def question(event: Callable[..., Any], put: Callable[..., Any]) -> Callable[..., Any]:
     """An event as a function of (t, y, *arrays) with one number as its answer."""
-    return lambda t, y, *values: np.reshape(stacked(event(t, y, *put(values))), ())
+    return lambda t, y, *values: np.reshape(stack_if_list(event(t, y, *put(values))), ())
 
 
 def as_scipy(event: Any, ask: Callable[..., Any], plain: list[Array]) -> Any:
@@ -224,7 +224,7 @@ def on_nodes(found: Any, problem: Problem, questions: list[Any], given: tuple[An
             node = EventTimes.apply(y0, t0, *arrays, problem=problem, ask=ask, times=times)
             found.t_events[k], found.y_events[k] = node, states(node, values)
     if t_eval is not None:
-        times = stacked(t_eval)[: len(found.t)]
+        times = stack_if_list(t_eval)[: len(found.t)]
     else:
         last: Any = found.t[-1]
         if found.status == 0:

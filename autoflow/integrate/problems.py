@@ -29,13 +29,13 @@ def scipy_integrate() -> Any:
 
 def real_array(x: Any, name: str) -> Array:
     """``x`` as an array of floats. Raises TypeError for complex numbers: the equation is that of real ones."""
-    x = stacked(x)
+    x = stack_if_list(x)
     if x.dtype.kind == "c":
         raise TypeError(f"{name} is complex: integrate real and imaginary part, np.concatenate([z.real, z.imag])")
     return x if x.dtype.kind == "f" else x.astype(float)
 
 
-def stacked(x: Any) -> Array:
+def stack_if_list(x: Any) -> Array:
     """Arrays and nodes as they are; of a list, which may have nodes in it, one array."""
     return array(x) if isinstance(x, (list, tuple)) and holds_node(x) else as_array(x)
 

@@ -15,7 +15,7 @@ from ..extending.function import Function
 from ..nodes.nodes import Node, value_of
 from ..rules.shapes import as_array, axes_of, has_gradient
 from ..transforms.vjp_jvp import vjp
-from .problems import plain_arrays, real_array, refuse_hidden, scipy_integrate, stacked, taken_apart
+from .problems import plain_arrays, real_array, refuse_hidden, scipy_integrate, stack_if_list, taken_apart
 
 Array = Any
 
@@ -41,7 +41,7 @@ def quad(
     a, b = real_array(a, "a"), real_array(b, "b")
 
     def integrand(x: Any, *values: Array) -> Array:
-        return np.reshape(stacked(func(x, *put(values))), ())
+        return np.reshape(stack_if_list(func(x, *put(values))), ())
 
     low, high, *plain = plain_arrays([a, b, *arrays])
     low, high = float(low), float(high)
@@ -107,7 +107,7 @@ def fixed_quad(func: Callable[..., Any], a: Any, b: Any, args: Any = (), n: int 
         raise ValueError("Gaussian quadrature is only available for finite limits.")
     x, w = np.polynomial.legendre.leggauss(n)
     y = (b - a) * (x + 1) / 2.0 + a
-    return (b - a) / 2.0 * np.sum(w * stacked(func(y, *args)), axis=-1), None
+    return (b - a) / 2.0 * np.sum(w * stack_if_list(func(y, *args)), axis=-1), None
 
 
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Node:
@@ -116,7 +116,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Node:
     >>> trapezoid([1.0, 2.0, 4.0], dx=0.5)
     np.float64(2.25)
     """
-    return np.trapezoid(stacked(y), x if x is None else stacked(x), dx, axis)
+    return np.trapezoid(stack_if_list(y), x if x is None else stack_if_list(x), dx, axis)
 
 
 def cumulative_trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1, initial: Any = None) -> Node:
@@ -127,7 +127,7 @@ def cumulative_trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1, i
     """
     if initial not in (None, 0):
         raise ValueError("`initial` must be 0 or None.")
-    y = stacked(y)
+    y = stack_if_list(y)
     (axis,) = axes_of(axis, y.ndim)
     d = dx if x is None else distances(x, y.ndim, axis)
     z: Any = np.cumsum(d * (cut(y, axis, 1, None) + cut(y, axis, None, -1)) / 2.0, axis=axis)
@@ -145,7 +145,7 @@ def simpson(y: Any, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Node:
     >>> float(simpson([0.0, 1.0, 4.0]))  # of x²: exact
     2.6666666666666665
     """
-    y = stacked(y)
+    y = stack_if_list(y)
     (axis,) = axes_of(axis, y.ndim)
     n = y.shape[axis]
     d = np.full(n - 1, 1.0) * dx if x is None else distances(x, y.ndim, axis)
@@ -168,7 +168,7 @@ def simpson(y: Any, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Node:
 
 def distances(x: Any, ndim: int, axis: int) -> Array:
     """Between neighbours, with axes for an array of so many."""
-    x = stacked(x)
+    x = stack_if_list(x)
     if x.ndim > 1:
         return np.diff(x, axis=axis)
     return np.reshape(np.diff(x), [-1 if a == axis else 1 for a in range(ndim)])

@@ -103,11 +103,11 @@ def kept_in(kind: type) -> str | None:
     ('metres', None)
     """
     declared: str | None = getattr(kind, "__carries_nodes__", None)
-    return listed(kind) if declared is None else declared
+    return listed_attribute(kind) if declared is None else declared
 
 
 @functools.lru_cache(256)
-def listed(kind: type) -> str | None:
+def listed_attribute(kind: type) -> str | None:
     """The same, of the table."""
     names = [f"{cls.__module__.partition('.')[0]}.{cls.__name__}" for cls in kind.__mro__]
     return next((CARRIERS[name] for name in names if name in CARRIERS), None)

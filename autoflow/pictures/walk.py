@@ -18,7 +18,7 @@ from .model.data import GraphData, Look, Vertex
 from .model.gathering import Walk, identity_of
 from .model.numbers import FEW
 from .model.style import clip
-from .render.directions import best_way, fitted
+from .render.directions import best_way, fit_picture
 
 LIMIT = 2000  # nodes of which a picture has the numbers, if it is not told otherwise
 LESSON = 60  # a larger graph is not drawn with every local derivative, unless it is asked for
@@ -111,7 +111,7 @@ def build_picture(
     picture = GraphData(
         nodes, outputs, walk.title(), bool(walk.flow), tuple(notes), look, faded=faded, hidden=walk.hidden
     )
-    return picture if direction else fitted(picture)
+    return picture if direction else fit_picture(picture)
 
 
 def with_rules(nodes: Sequence[Vertex], walk: Walk) -> tuple[Vertex, ...]:

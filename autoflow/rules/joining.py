@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .indexing import put_back
-from .shapes import as_array, axes_of, like_argument, passed, together, total
+from .shapes import as_array, axes_of, given_keywords, like_argument, together, total
 from .table import composed, of, primitive, rule
 from .vjps import Shapes
 
@@ -232,7 +232,7 @@ def take_x(g: Array, x_shape: Shape, indices: Any, axis: Any, mode: str) -> Arra
 @composed(np.compress)
 def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Array:
     """The elements at which the condition holds."""
-    return np.take(a, np.flatnonzero(condition), axis=axis, **passed(out=out))
+    return np.take(a, np.flatnonzero(condition), axis=axis, **given_keywords(out=out))
 
 
 # fmt: off

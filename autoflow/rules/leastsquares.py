@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .packed import adjoint, dominant, fold, mask, pack, unpack
-from .shapes import as_array, like_argument, numbers_of, passed
+from .shapes import as_array, given_keywords, like_argument, numbers_of
 from .table import composed, of, primitive, rule
 
 Array = Any
@@ -36,7 +36,9 @@ def pinv_x(g: Array, x: Array, z: Array, hermitian: bool) -> Array:
 def compute_pinv(x: Array, rcond: Any, hermitian: bool, rtol: Any) -> Array:
     """NumPy tells rtol=None from no rtol."""
     options = {"hermitian": True} if hermitian else {}
-    return np.linalg.pinv(x, **passed(rcond=rcond), **options, **({} if isinstance(rtol, str) else {"rtol": rtol}))
+    return np.linalg.pinv(
+        x, **given_keywords(rcond=rcond), **options, **({} if isinstance(rtol, str) else {"rtol": rtol})
+    )
 
 
 rule(np.linalg.pinv, "x | rcond=None hermitian=False rtol='unset'", "pinv", r"$x^{+}", x=pinv_x, compute=compute_pinv, holomorphic=False,

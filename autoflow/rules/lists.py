@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from .shapes import has_gradient, joined
+from .shapes import has_gradient, join_list
 
 
 class Lists:
@@ -45,9 +45,9 @@ class Lists:
     def arranged(x: Any, kind: int) -> Any:
         """A list, or an array in its place; kind 1: in place of its parts; kind 2: as it is."""
         if kind == 0:
-            return joined(x) if has_gradient(x) else x
+            return join_list(x) if has_gradient(x) else x
         if kind == 1 and any([type(v) is list or type(v) is tuple for v in x]):
-            return type(x)([joined(v) if type(v) in (list, tuple) and has_gradient(v) else v for v in x])
+            return type(x)([join_list(v) if type(v) in (list, tuple) and has_gradient(v) else v for v in x])
         return x
 
 

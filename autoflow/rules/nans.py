@@ -16,16 +16,16 @@ from .reductions import (
     Reached,
     cumprod_x,
     cumsum_x,
+    find_maxima,
     how_many,
     mask_out,
     mean_x,
     product_of_others,
-    reached,
     spread,
     std_x,
     var_x,
 )
-from .shapes import Axis, is_numpys, passed, restore_axes
+from .shapes import Axis, given_keywords, is_numpys, restore_axes
 from .table import of, rule
 
 Array = Any
@@ -99,7 +99,7 @@ def nancumprod_x(g: Array, x: Array, axis: Any) -> Array:
 
 def by_keyword(function: Any, *names: str) -> Callable[..., Any]:
     """``function(x, axis=..., ...)`` from arguments in the row's order; those not given are left out."""
-    return lambda x, axis, *values: function(x, axis=axis, **passed(**dict(zip(names, values, strict=False))))
+    return lambda x, axis, *values: function(x, axis=axis, **given_keywords(**dict(zip(names, values, strict=False))))
 
 
 def spread_in_dtype(function: Any) -> Callable[..., Any]:
@@ -132,9 +132,9 @@ rule(np.nanvar,  "x | axis=None dtype=None ddof=0 keepdims=None where=None corre
      compute=spread_in_dtype(np.nanvar), holomorphic=False, examples=(*SPREADS, of(())))
 rule(np.nanstd,  "x | axis=None dtype=None ddof=0 keepdims=None where=None correction=None", "std", r"\operatorname{std} $x", x=nanstd_x,
      compute=spread_in_dtype(np.nanstd), holomorphic=False, examples=SPREADS)
-rule(np.nanmax,  "x | axis=None keepdims=None initial=None where=None _reached=None", "max", r"\max $x", x=nanmax_x, residual=reached,
+rule(np.nanmax,  "x | axis=None keepdims=None initial=None where=None _reached=None", "max", r"\max $x", x=nanmax_x, residual=find_maxima,
      compute=by_keyword(np.nanmax, "keepdims", "initial", "where"), examples=EXTREMES)
-rule(np.nanmin,  "x | axis=None keepdims=None initial=None where=None _reached=None", "min", r"\min $x", x=nanmax_x, residual=reached,
+rule(np.nanmin,  "x | axis=None keepdims=None initial=None where=None _reached=None", "min", r"\min $x", x=nanmax_x, residual=find_maxima,
      compute=by_keyword(np.nanmin, "keepdims", "initial", "where"), examples=EXTREMES)
 rule(np.nancumsum,  "x | axis=None dtype=None", "Σ…", r"\operatorname{cumsum} $x",  x=nancumsum_x, examples=RUNNING)
 rule(np.nancumprod, "x | axis=None dtype=None", "Π…", r"\operatorname{cumprod} $x", x=nancumprod_x, examples=RUNNING)

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import NoRuleError
 from .indexing import put_back
-from .shapes import Axis, as_array, from_last, is_on_host, like_argument, numbers_of, passed, to_last
+from .shapes import Axis, as_array, from_last, given_keywords, is_on_host, like_argument, numbers_of, to_last
 from .table import composed, of, rule
 from .versions import since
 
@@ -77,12 +77,12 @@ def sort_x(g: Array, x: Array, z: Array, axis: Any) -> Array:
 
 def compute_sort(x: Array, axis: Any, kind: Any, order: Any, stable: Any, descending: Any) -> Array:
     """``np.sort``. (An older NumPy says itself that it does not know ``descending``.)"""
-    return np.sort(x, axis=axis, **passed(kind=kind, order=order, stable=stable, descending=descending))
+    return np.sort(x, axis=axis, **given_keywords(kind=kind, order=order, stable=stable, descending=descending))
 
 
 def compute_partition(x: Array, kth: Any, axis: Any, kind: str, order: Any) -> Array:
     """``np.partition``."""
-    options = passed(order=order) if kind == "introselect" else {"kind": kind, **passed(order=order)}
+    options = given_keywords(order=order) if kind == "introselect" else {"kind": kind, **given_keywords(order=order)}
     return np.partition(x, kth, axis, **options)
 
 
@@ -241,7 +241,7 @@ def add_quantile(function: Any, scale: float) -> None:
             raise NoRuleError(
                 f"np.{function.__name__} of a node takes one q or a list of them, not {np.ndim(q)} axes of q"
             )
-        return function(x, q, axis=axis, method=method, **keepdims_flag(keepdims), **passed(weights=weights))
+        return function(x, q, axis=axis, method=method, **keepdims_flag(keepdims), **given_keywords(weights=weights))
 
     def back(
         g: Array, x: Array, q: Any, z: Array, axis: Axis, method: str, keepdims: Any, weights: Any

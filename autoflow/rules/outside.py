@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from .shapes import has_gradient, numbers_of, passed
+from .shapes import given_keywords, has_gradient, numbers_of
 from .table import composed
 from .versions import functions
 
@@ -57,7 +57,7 @@ def full_like(
     device: Any = None,
 ) -> Array:  # fmt: skip
     """A Constant to be written into, as zeros_like; an Operation if ``fill_value`` is a node with a gradient."""
-    fresh = np.empty_like(a, dtype, order, **passed(shape=shape, device=device))
+    fresh = np.empty_like(a, dtype, order, **given_keywords(shape=shape, device=device))
     if not has_gradient(fill_value):
         np.copyto(fresh, numbers_of(fill_value), casting="unsafe")
         return fresh

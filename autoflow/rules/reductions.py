@@ -18,10 +18,10 @@ from .shapes import (
     count_along,
     divide_by_count,
     from_last,
+    given_keywords,
     is_numpys,
     is_on_host,
     like_argument,
-    passed,
     restore_axes,
     sum_to,
     to_last,
@@ -78,7 +78,7 @@ def reducer(ufunc: np.ufunc, function: Any) -> Callable[..., Any]:
         if type(x) is np.ndarray and initial is None and where is None:
             return reduce(x, axis, dtype, out=NEW_ARRAY, keepdims=keepdims)
         axis = axis_of(x, axis)
-        return function(x, axis=axis, keepdims=keepdims, **passed(dtype=dtype, initial=initial, where=where))
+        return function(x, axis=axis, keepdims=keepdims, **given_keywords(dtype=dtype, initial=initial, where=where))
 
     return compute
 
@@ -101,7 +101,7 @@ def compute_mean(x: Array, axis: Axis, dtype: Any, keepdims: Any, where: Any) ->
     if type(x) is np.ndarray and x.dtype == np.float64 and x.size and dtype is None and where is None:
         z = np.add.reduce(x, axis, out=NEW_ARRAY, keepdims=keepdims)
         return np.divide(z, x.size // z.size, out=NEW_ARRAY)
-    return np.mean(x, axis=axis_of(x, axis), keepdims=keepdims, **passed(dtype=dtype, where=where))
+    return np.mean(x, axis=axis_of(x, axis), keepdims=keepdims, **given_keywords(dtype=dtype, where=where))
 
 
 def mean_x(g: Array, x_shape: Shape, axis: Axis, keepdims: bool, where: Any) -> Array:
@@ -113,11 +113,11 @@ def mean_x(g: Array, x_shape: Shape, axis: Axis, keepdims: bool, where: Any) -> 
 def deviations(x: Array, axis: Axis, dtype: Any, where: Any) -> Array:
     """x - mean(x)."""
     if where is not None and not is_on_host(x):  # CuPy's mean knows no where=
-        total = np.sum(np.where(where, x, 0), axis=axis, keepdims=True, **passed(dtype=dtype))
+        total = np.sum(np.where(where, x, 0), axis=axis, keepdims=True, **given_keywords(dtype=dtype))
         return x - total / count_used(x.shape, axis, where)
     if type(x) is np.ndarray:
         return x - compute_mean(x, axis, dtype, True, where)
-    return x - np.mean(x, axis=axis, keepdims=True, **passed(dtype=dtype, where=where))
+    return x - np.mean(x, axis=axis, keepdims=True, **given_keywords(dtype=dtype, where=where))
 
 
 def freedom(shape: Shape, axis: Axis, ddof: Any, correction: Any, where: Any) -> Any:
@@ -135,7 +135,7 @@ def compute_var(function: Any) -> Callable[..., Any]:
             d = x - compute_mean(x, axis, None, True, None)
             z = compute_mean(np.multiply(d, d, out=d), axis, None, keepdims, None)
             return np.sqrt(z, out=NEW_ARRAY) if function is np.std else z
-        options = passed(where=where, correction=correction)
+        options = given_keywords(where=where, correction=correction)
         return function(x, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, **options)
 
     return compute
@@ -197,10 +197,10 @@ class Reached(NamedTuple):
     shares: Array | None
 
 
-def reached(x: Array, axis: Axis, keepdims: bool, initial: Any, where: Any, z: Array) -> Reached:
+def find_maxima(x: Array, axis: Axis, keepdims: bool, initial: Any, where: Any, z: Array) -> Reached:
     """The maxima (or minima) z of x along ``axis``, found in x. ``initial`` is one more element.
 
-    >>> reached(np.array([2.0, 1.0, 2.0]), None, False, None, None, np.array(2.0)).mask
+    >>> find_maxima(np.array([2.0, 1.0, 2.0]), None, False, None, None, np.array(2.0)).mask
     array([ True, False,  True])
     """
     z = restore_axes(z, x.shape, axis, bool(keepdims))
@@ -251,8 +251,8 @@ def extreme(ufunc: np.ufunc, function: Any) -> Callable[..., Any]:
 @composed(np.ptp)
 def ptp(a: Array, axis: Axis = None, out: Any = None, keepdims: Any = NOT_GIVEN) -> Array:
     """max - min."""
-    options = passed(axis=axis, keepdims=keepdims)
-    return np.subtract(np.max(a, **options), np.min(a, **options), **passed(out=out))
+    options = given_keywords(axis=axis, keepdims=keepdims)
+    return np.subtract(np.max(a, **options), np.min(a, **options), **given_keywords(out=out))
 
 
 # fmt: off
@@ -260,9 +260,9 @@ EXTREMES = (of((2, 3)), of((2, 3), axis=1), of((2, 3), axis=(0, 1), keepdims=Tru
             of((0, 2), axis=1), of((2, 3), axis=-1, initial=0.1), of((0, 2), axis=0, initial=0.1),
             of((2, 3), axis=0, initial=0.0, where=np.array([True, False, True])))
 rule(np.max, "x | axis=None keepdims=False initial=None where=None _reached=None", "max", r"\max $x", x=share_of_max, also=(np.amax,),
-     compute=extreme(np.maximum, np.max), residual=reached, examples=EXTREMES)
+     compute=extreme(np.maximum, np.max), residual=find_maxima, examples=EXTREMES)
 rule(np.min, "x | axis=None keepdims=False initial=None where=None _reached=None", "min", r"\min $x", x=share_of_max, also=(np.amin,),
-     compute=extreme(np.minimum, np.min), residual=reached, examples=EXTREMES)
+     compute=extreme(np.minimum, np.min), residual=find_maxima, examples=EXTREMES)
 # fmt: on
 
 # ---------------------------------------------------------------- products and running sums

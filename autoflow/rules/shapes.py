@@ -147,15 +147,15 @@ def has_gradient(x: Any) -> bool:
 
 def as_array(x: Any) -> Array:
     """Arrays and nodes as they are, numbers and lists as arrays; a list that has nodes in it as an array of nodes."""
-    return x if hasattr(x, "ndim") else joined(x) if has_gradient(x) else np.asarray(x)
+    return x if hasattr(x, "ndim") else join_list(x) if has_gradient(x) else np.asarray(x)
 
 
-def joined(parts: Sequence[Any]) -> Array:
+def join_list(parts: Sequence[Any]) -> Array:
     """Nested lists with nodes in them as one array, through which gradients flow. (``np.asarray`` takes the numbers.)
 
     >>> import autoflow as af
     >>> x = af.Variable(3.0)
-    >>> joined([x, x * x])
+    >>> join_list([x, x * x])
     [3., 9.]  Operation stack_0 = stack(var_0, multiply_0)
     """
     return np.stack(together(*parts))
@@ -166,7 +166,7 @@ def together(*xs: Any) -> list[Array]:
     place = next((like_argument(x) for x in xs if like_argument(x) is not None), None)
     if place is None or is_numpys(place):
         return [as_array(x) for x in xs]
-    xs = tuple([joined(x) if isinstance(x, (list, tuple)) and has_gradient(x) else x for x in xs])
+    xs = tuple([join_list(x) if isinstance(x, (list, tuple)) and has_gradient(x) else x for x in xs])
     return [np.asarray(x, like=place) if like_argument(x) is None else x for x in xs]
 
 
@@ -215,10 +215,10 @@ def is_given(option: Any) -> bool:
     return option is not None and option is not NOT_GIVEN
 
 
-def passed(**options: Any) -> dict[str, Any]:
+def given_keywords(**options: Any) -> dict[str, Any]:
     """The keywords that were given.
 
-    >>> passed(dtype=None, initial=0.0)
+    >>> given_keywords(dtype=None, initial=0.0)
     {'initial': 0.0}
     """
     return {name: value for name, value in options.items() if is_given(value)}

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .shapes import Axis, as_array, axes_of, passed, together
+from .shapes import Axis, as_array, axes_of, given_keywords, together
 from .table import composed
 from .versions import NOT_GIVEN
 
@@ -19,7 +19,7 @@ def average(
     a: Any, axis: Axis = None, weights: Any = None, returned: bool = False, *, keepdims: Any = NOT_GIVEN
 ) -> Any:  # fmt: skip
     """Σ w x / Σ w. Gradients flow to the weights as well."""
-    x, options = as_array(a), passed(keepdims=keepdims)
+    x, options = as_array(a), given_keywords(keepdims=keepdims)
     if weights is None:
         z = np.mean(x, axis, **options)
         scale = z.dtype.type(x.size / z.size)

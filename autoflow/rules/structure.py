@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import NoRuleError
 from .indexing import put_back
-from .shapes import as_array, inverse, passed, sum_to
+from .shapes import as_array, given_keywords, inverse, sum_to
 from .table import composed, of, primitive, rule
 
 Array = Any
@@ -25,7 +25,7 @@ def compute_reshape(x: Array, shape: Any, order: str, copy: Any) -> Array:
     """``x.reshape``, on the quick way if nothing special is asked for."""
     if order == "C" and copy is None:
         return x.reshape(shape)
-    return x.reshape(shape, order=_check_order(order), **passed(copy=copy))
+    return x.reshape(shape, order=_check_order(order), **given_keywords(copy=copy))
 
 
 def _check_order(order: str) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 from ..errors import NoRuleError
 from .arithmetic import over
 from .indexing import put_back
-from .shapes import Axis, as_array, axes_of, is_numpys, like_argument, passed, restore_axes, to_last, zeros
+from .shapes import Axis, as_array, axes_of, given_keywords, is_numpys, like_argument, restore_axes, to_last, zeros
 from .table import RULES, of, primitive, rule
 
 Array = Any
@@ -98,7 +98,7 @@ def add_norm(ufunc: np.ufunc, label: str, latex: str, x: Callable[..., Array]) -
     def reduced(x: Array, axis: Axis = 0, keepdims: bool = False, initial: Any = None) -> Array:
         if not is_numpys(x):
             return reduce_by_halves(ufunc, x, axis, keepdims, initial)
-        return ufunc.reduce(x, axis, keepdims=keepdims, **passed(initial=initial))
+        return ufunc.reduce(x, axis, keepdims=keepdims, **given_keywords(initial=initial))
 
     reduced.__name__ = reduced.__qualname__ = f"{ufunc.__name__}_reduce"
     row = primitive(reduced)

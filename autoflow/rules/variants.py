@@ -16,7 +16,7 @@ from ..errors import LostGradientError, NoRuleError
 from .ordering import quantile_x
 from .outside import is_node, public_name
 from .reductions import freedom
-from .shapes import Axis, as_array, axes_of, has_gradient, is_given, is_on_host, numbers_of, passed
+from .shapes import Axis, as_array, axes_of, given_keywords, has_gradient, is_given, is_on_host, numbers_of
 from .table import RULES, of, primitive, rule
 from .versions import NOT_GIVEN
 
@@ -54,7 +54,7 @@ def var_about(
     squares = np.multiply(d, d) if x.dtype.kind != "c" else np.square(np.real(d)) + np.square(np.imag(d))
     dtype = np.dtype(float) if dtype is None and x.dtype.kind in "iub" else dtype
     ddof = correction if is_given(correction) else ddof
-    z = averaged(squares, axis, dtype, ddof, wanted(keepdims), where if is_given(where) else None)
+    z = average(squares, axis, dtype, ddof, keepdims_or_false(keepdims), where if is_given(where) else None)
     return z if out is None else np.positive(z, out=out)
 
 
@@ -70,8 +70,8 @@ def nanvar_about(
     squares = np.multiply(d, d) if x.dtype.kind != "c" else np.real(np.multiply(d, np.conjugate(d)))
     ddof = correction if is_given(correction) else ddof
     with np.errstate(divide="ignore", invalid="ignore"):
-        z = averaged(squares, axis, dtype, ddof, wanted(keepdims), ok)
-    lost = np.sum(ok, axis, keepdims=wanted(keepdims)) <= ddof
+        z = average(squares, axis, dtype, ddof, keepdims_or_false(keepdims), ok)
+    lost = np.sum(ok, axis, keepdims=keepdims_or_false(keepdims)) <= ddof
     if not is_on_host(x) or np.any(lost):
         z = np.where(lost, np.nan, z)
     if is_on_host(x) and np.any(lost):
@@ -79,14 +79,14 @@ def nanvar_about(
     return z if out is None else np.positive(z, out=out)
 
 
-def wanted(keepdims: Any) -> bool:
+def keepdims_or_false(keepdims: Any) -> bool:
     """``keepdims``, which NumPy marks where it is not given."""
     return is_given(keepdims) and bool(keepdims)
 
 
-def averaged(squares: Array, axis: Axis, dtype: Any, ddof: Any, keepdims: bool, where: Any) -> Array:
+def average(squares: Array, axis: Axis, dtype: Any, ddof: Any, keepdims: bool, where: Any) -> Array:
     """Σ / (n − ddof), in the dtype of the sum."""
-    z = np.sum(squares, axis, keepdims=keepdims, **passed(dtype=dtype, where=where))
+    z = np.sum(squares, axis, keepdims=keepdims, **given_keywords(dtype=dtype, where=where))
     n = freedom(squares.shape, axis, ddof, None, where)
     z, dtype = z / (n if np.ndim(n) == 0 else np.reshape(n, z.shape)), z.dtype
     return z if z.dtype == dtype else np.astype(z, dtype)
@@ -136,7 +136,9 @@ def add_weighted(function: Any) -> None:
     ) -> Array:  # fmt: skip
         if overwrite_input:
             raise NoRuleError("overwrite_input=True would destroy the elements of a node: leave it out")
-        z = weighted_quantile(as_array(a), as_array(q), weights, function.__name__, axis, wanted(keepdims), method)
+        z = weighted_quantile(
+            as_array(a), as_array(q), weights, function.__name__, axis, keepdims_or_false(keepdims), method
+        )
         return z if out is None else np.positive(z, out=out)
 
 

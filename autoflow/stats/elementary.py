@@ -27,7 +27,7 @@ def log1mexp(x: Array) -> Array:
     return np.where(near, np.log(-np.expm1(-low)), np.log1p(-np.exp(-high)))
 
 
-def mirrored(near: Array, z: Array, f: Any, g: Any) -> Array:
+def choose_branch(near: Array, z: Array, f: Any, g: Any) -> Array:
     """f(z) where ``near``, else g(z), and each is computed of harmless numbers where it does not count."""
     return np.where(near, f(np.where(near, z, -1)), g(np.where(near, 1, z)))
 
@@ -182,13 +182,13 @@ class Laplace(Continuous):
         return -np.absolute(z) - LOG_2
 
     def _cdf(self, z: Array) -> Array:
-        return mirrored(numbers_of(z) < 0, z, lambda z: 0.5 * np.exp(z), lambda z: 1 - 0.5 * np.exp(-z))
+        return choose_branch(numbers_of(z) < 0, z, lambda z: 0.5 * np.exp(z), lambda z: 1 - 0.5 * np.exp(-z))
 
     def _sf(self, z: Array) -> Array:
         return self._cdf(-z)
 
     def _logcdf(self, z: Array) -> Array:
-        return mirrored(numbers_of(z) < 0, z, lambda z: z - LOG_2, lambda z: np.log1p(-0.5 * np.exp(-z)))
+        return choose_branch(numbers_of(z) < 0, z, lambda z: z - LOG_2, lambda z: np.log1p(-0.5 * np.exp(-z)))
 
     def _logsf(self, z: Array) -> Array:
         return self._logcdf(-z)

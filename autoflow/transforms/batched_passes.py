@@ -74,7 +74,7 @@ def chunks(
 
 def one_chunk(pull: Callable[[Any], list[Any]], seeds: Array, size: int) -> list[Any]:
     """The gradients for some seeds, with the axis of the seeds in front."""
-    with batched_over(size, may_loop=False) as layer, switched(around=vmap.guarding(modes().around)):
+    with batched_over(size, may_loop=False) as layer, switched(around=vmap.wrap_backward(modes().around)):
         found = pull(Batched(seeds, layer))
         return [g if g is None else in_front(g, layer) for g in found]
 

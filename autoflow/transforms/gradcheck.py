@@ -29,7 +29,7 @@ from ..errors import LOST, AutoflowError, GradcheckError, LostGradientError
 from ..modes import modes, switched
 from ..nodes.nodes import Variable, value_of
 from ..rules.versions import positional
-from .gradient import differentiated
+from .gradient import value_gradient_and_aux
 from .shadow import checked_run
 from .vjp_jvp import vjp
 
@@ -197,7 +197,7 @@ class Point:
             return sum(parts[1:], parts[0])
 
         def slope(*xs: Any) -> Any:
-            return differentiated(number, tuple(range(len(xs))), xs, {}, allow_unused=True)[1]
+            return value_gradient_and_aux(number, tuple(range(len(xs))), xs, {}, allow_unused=True)[1]
 
         point = Point(slope, self.xs, self.names, self.eps, self.rtol, self.atol)
         point.analytic_continuation = False  # at x + ih it would be the gradient of something else
@@ -269,11 +269,14 @@ def difference_at(
     noise = 0.0
     for unit in (1.0, 1j) if point.xs[k].dtype.kind == "c" else (1.0,):
         h = point.eps * max(1.0, abs(point.xs[k][place]))
-        right, left = [_shifted(point, k, place, unit * step) for step in (h, -h)]
-        slope = _weighted(weights, right, left) / (2 * h)
+        right, left = [_shift_entry(point, k, place, unit * step) for step in (h, -h)]
+        slope = _weighted_difference(weights, right, left) / (2 * h)
         biggest = sum([float(np.sum(np.abs(w * z))) for w, z in zip(weights, values, strict=True)])
         rounding = 1e-14 * biggest / h
-        ahead, behind = _weighted(weights, right, values) / h, _weighted(weights, values, left) / h
+        ahead, behind = (
+            _weighted_difference(weights, right, values) / h,
+            _weighted_difference(weights, values, left) / h,
+        )
         if abs(ahead - behind) > 1e-3 * (1e-3 + max(abs(ahead), abs(behind))) + 4 * rounding:
             _note_kink(point, k, place, unit, values, weights, (behind, ahead), report)
         exact = _complex_step(point, k, place, weights) if unit == 1.0 else None
@@ -283,7 +286,7 @@ def difference_at(
     return total, noise
 
 
-def _shifted(point: Point, k: int, place: tuple[int, ...], step: complex) -> list[Array]:
+def _shift_entry(point: Point, k: int, place: tuple[int, ...], step: complex) -> list[Array]:
     """The results with one entry of one input moved."""
     xs = list(point.xs)
     xs[k] = xs[k].copy() if isinstance(step, float) or xs[k].dtype.kind == "c" else xs[k].astype(complex)
@@ -293,7 +296,7 @@ def _shifted(point: Point, k: int, place: tuple[int, ...], step: complex) -> lis
         return point.values(xs)
 
 
-def _weighted(weights: list[Array], a: list[Array], b: list[Array]) -> float:
+def _weighted_difference(weights: list[Array], a: list[Array], b: list[Array]) -> float:
     """L(a) - L(b), subtracted before summing, which rounds less."""
     with np.errstate(all="ignore"):
         parts = [np.sum(np.real(np.conjugate(w) * (x - y))) for w, x, y in zip(weights, a, b, strict=True)]
@@ -309,8 +312,8 @@ def _note_kink(
     If they agree for the small step, but on another slope than before, the kink is between the two.
     """
     h = point.eps * max(1.0, abs(point.xs[k][place])) / 100
-    right, left = [_shifted(point, k, place, unit * step) for step in (h, -h)]
-    ahead, behind = _weighted(weights, right, values) / h, _weighted(weights, values, left) / h
+    right, left = [_shift_entry(point, k, place, unit * step) for step in (h, -h)]
+    ahead, behind = _weighted_difference(weights, right, values) / h, _weighted_difference(weights, values, left) / h
     where = f"{point.names[k]}{list(place) if place else ''} = {point.xs[k][place]:.6g}"
     now_left, now_right, left_then, right_then = [x / only_weight(weights) for x in (behind, ahead, *slopes)]
     if not abs(ahead - behind) < 0.3 * abs(slopes[1] - slopes[0]):
@@ -330,7 +333,7 @@ def _complex_step(point: Point, k: int, place: tuple[int, ...], weights: list[Ar
     if not point.analytic_continuation or any([x.dtype.kind == "c" for x in (*point.xs, *weights)]):
         return None
     try:
-        values = _shifted(point, k, place, IMAGINARY * 1j)
+        values = _shift_entry(point, k, place, IMAGINARY * 1j)
     except Exception:  # whatever a function of real numbers raises for complex ones
         return None
     if any([z.shape != w.shape for z, w in zip(values, weights, strict=True)]):

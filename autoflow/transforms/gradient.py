@@ -157,13 +157,13 @@ def _returning_part(which: Any, f: Callable[..., Any], argnum: Argnum, **how: An
 
     @functools.wraps(f)
     def transformed(*args: Any, **options: Any) -> Any:
-        parts = differentiated(f, argnum, args, options, **how)
+        parts = value_gradient_and_aux(f, argnum, args, options, **how)
         return tuple([parts[k] for k in which]) if isinstance(which, tuple) else parts[which]
 
     return transformed
 
 
-def differentiated(
+def value_gradient_and_aux(
     f: Callable[..., Any], argnum: Argnum, args: tuple[Any, ...], options: dict[str, Any], *,
     aux: bool = False, scalar: bool = True, allow_unused: bool = False, holomorphic: bool = False,
 ) -> tuple[Any, Any, Any]:  # fmt: skip

@@ -151,7 +151,7 @@ def test_shown():
     assert "\n" not in format_value(np.ones((30, 30)))
 
 
-def test_each_node_is_listed_once(capsys):
+def test_each_node_listed_attribute_once(capsys):
     x = af.Variable(2.0, "x")
     y = x * x
     root = y * y + y

@@ -143,7 +143,7 @@ def runs(graph: Skeleton, stay: set[int], most: int | None = None) -> set[int]:
                 [k in graph.outputs for part in parts[1:-1] for k in part]
             )):  # fmt: skip
                 continue
-            closed |= boxed(graph, path, parts, ends)
+            closed |= put_in_boxes(graph, path, parts, ends)
             waiting += [(start, begin), (begin + length * times, end)]
     return closed - stay
 
@@ -155,7 +155,7 @@ def is_chain(graph: Skeleton, parts: Sequence[Sequence[int]]) -> bool:
     )
 
 
-def boxed(graph: Skeleton, path: tuple[int, ...], parts: Sequence[Sequence[int]], ends: int) -> set[int]:
+def put_in_boxes(graph: Skeleton, path: tuple[int, ...], parts: Sequence[Sequence[int]], ends: int) -> set[int]:
     """Boxes around the parts of a pattern; those that are closed."""
     middle = parts[ends : len(parts) - ends]
     sets = sets_of(graph, middle)

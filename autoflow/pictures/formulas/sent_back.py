@@ -55,7 +55,7 @@ def rules_of(record: Any, titles: Titles) -> tuple[str, ...]:
         flows = tuple([parent is not None for parent in record.parents])
         key = (record.rule, sizes, flows, tuple(map(str, plain)), str(record.options), record.shape == ())
         if key not in KNOWN:
-            KNOWN[key] = derived(record)
+            KNOWN[key] = derive_rules(record)
         found = KNOWN[key]
     except Exception:  # a rule of the user's: a picture does not fail for it
         return ("",) * count
@@ -63,7 +63,7 @@ def rules_of(record: Any, titles: Titles) -> tuple[str, ...]:
     names = [short_name(titles, x, letter) for x, letter in zip(record.operands, letters, strict=False)]
     told = dict(zip(PLACES, names, strict=False)) | {RESULT: short_name(titles, record, "z")}
     filled = [text if text in ("", "g") else "".join([told.get(c, c) for c in text]) for text in found]
-    return tuple([summed(text, record, slot) for slot, text in enumerate(filled)])
+    return tuple([mention_sum(text, record, slot) for slot, text in enumerate(filled)])
 
 
 def short_name(titles: Titles, x: Any, letter: str) -> str:
@@ -74,7 +74,7 @@ def short_name(titles: Titles, x: Any, letter: str) -> str:
     return name if len(name) <= SHORT and name.replace("_", "").isalnum() else letter
 
 
-def derived(record: Any) -> tuple[str, ...]:
+def derive_rules(record: Any) -> tuple[str, ...]:
     """The rules with placeholders for names; nothing for an operand whose rule depends on the values (maximum)."""
     operands = [Term(PLACES[k]) for k in range(len(record.parents))]
     number, titles = local_is_a_number(record), Anonymous()
@@ -83,12 +83,12 @@ def derived(record: Any) -> tuple[str, ...]:
     else:
         z = Term(RESULT)
         with np.errstate(all="ignore"):
-            found = [one_run(record, sampled(record, pair), operands, z, titles) for pair in VALUES]
+            found = [one_run(record, sample_operands(record, pair), operands, z, titles) for pair in VALUES]
     texts = [["" if term is None else written(term, number) for term in terms] for terms in found]
     return tuple([row[0] if len(set(row)) == 1 else "" for row in zip(*texts, strict=True)])
 
 
-def sampled(record: Any, pair: tuple[float, float]) -> list[Any]:
+def sample_operands(record: Any, pair: tuple[float, float]) -> list[Any]:
     """Numbers for the operands; plain numbers keep theirs."""
     values = []
     for slot, (x, parent) in enumerate(zip(record.operands, record.parents, strict=True)):
@@ -118,7 +118,7 @@ def written(term: Term, number: bool) -> str:
     text = FUNCTION.sub(lambda m: (m[2] or m[1]) + " ", text)
     for sign, letter in SIGNS.items():
         text = text.replace(sign, letter)
-    text = FRACTION.sub(lambda m: f"{closed(m[1])} / {closed(m[2])}", text)
+    text = FRACTION.sub(lambda m: f"{parenthesise(m[1])} / {parenthesise(m[2])}", text)
     text = re.sub(r"\\operatorname\{reshape\}_\{[^{}]*\} ?", "", text)
     text = re.sub(r" +", " ", re.sub(r"\((g)\)", r"\1", text)).strip()
     text = re.sub(r"^\(?([^()]*)\)?↗$", r"\1, stretched", text)
@@ -135,12 +135,12 @@ def written(term: Term, number: bool) -> str:
     return f"g ⊙ ({text})" if " " in text else f"g ⊙ {text}"
 
 
-def closed(text: str) -> str:
+def parenthesise(text: str) -> str:
     """In parentheses where the fraction would otherwise be read as another one."""
     return f"({text})" if " " in text.strip() else text
 
 
-def summed(text: str, record: Any, slot: int) -> str:
+def mention_sum(text: str, record: Any, slot: int) -> str:
     """The rule of an operand that was broadcast: what is sent back is summed."""
     if not text or not record.rule.elementwise or record.operands[slot].shape == record.shape:
         return text

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from .arrange import AROUND, COLUMN, DOWNWARDS, RIGHT, arrange
 from .layers import Box, Line, Plan, Point
 from .rows import WIDEST, wrap_rows
-from .turning import Nested, turned
+from .turning import Nested, turn_box
 
 EDGE = 16.0  # between the border of a box and what is in it
 BOXES = 2300.0  # the widest row of boxes that one reads downwards
@@ -66,7 +66,7 @@ class Nesting:
                 if self.is_down(it) and not self.is_down(path):
                     entering = {i: self.lines[i].source for i in mine if self.lines[i].source not in ends}
                     leaving = {i: self.lines[i].source for i in mine if self.lines[i].target not in ends}
-                    children[number] = turned(children[number], self.rooms[it].head + EDGE, entering, leaving)
+                    children[number] = turn_box(children[number], self.rooms[it].head + EDGE, entering, leaving)
         return Level(self, path, items, item, children, touching).arranged()
 
 

@@ -31,7 +31,7 @@ class Nested:
     stubs: set[int] = field(default_factory=set)  # lines that begin anew in here
 
 
-def turned(box: Nested, head: float, entering: dict[int, int], leaving: dict[int, int]) -> Nested:
+def turn_box(box: Nested, head: float, entering: dict[int, int], leaving: dict[int, int]) -> Nested:
     """The box for what is around it. ``head``: how far down its nodes may begin; ``entering`` and ``leaving`` say
     from which source each line comes that has an end inside only."""
     above, below = lanes(box.inputs, head), len(box.outputs) * LANES

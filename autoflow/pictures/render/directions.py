@@ -30,7 +30,7 @@ NUMBERED = 0.25  # the price of "down" in screens: an arrow cannot land on its o
 TIME = 2.5  # what it is worth that the parts of a sequence stand beside each other, as time runs
 
 
-def fitted(graph: Picture) -> Picture:
+def fit_picture(graph: Picture) -> Picture:
     """The picture in the direction that reads best. If it is very tall then, sequences and boxes in it fold further."""
     shown = visible_picture(graph)
     way, height = best_way(shown)
