@@ -82,6 +82,7 @@ def main(folder: Path) -> None:
     options: Any = type(autoflow.options)  # whose docstring is that of af.options: pdoc shows those of classes only
     autoflow.options = options
     tasks = (HERE / "tasks.md").read_text(encoding="utf-8")
+    tasks = re.sub(r"\[[^]]+\]\(([\w-]+\.md)\)", r"`docs/\1`", tasks)  # pages that are not part of the site
     autoflow.__all__ = order_names(tasks)
     autoflow.__doc__ = f"{autoflow.__doc__}\n\n{link_names(tasks)}"
     for name in MODULES:
