@@ -113,6 +113,7 @@ def run(program, x, f):
     return names["z"]
 
 
+@pytest.mark.filterwarnings("ignore:Setting the shape on a NumPy array:DeprecationWarning")  # of a plain one: NumPy 2.5
 @pytest.mark.parametrize("program", RIGHT)
 def test_right(program):
     x = af.Variable(X)

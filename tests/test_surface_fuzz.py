@@ -1,0 +1,121 @@
+"""Random programs over the whole surface: their gradients are their differences.
+
+By day few and fixed ones; by night many, and as many of that day, which are reported and decide nothing.
+"""
+
+from __future__ import annotations
+
+import datetime
+import warnings
+
+import numpy as np
+import pytest
+from surface import surface_program
+
+import autoflow as af
+from autoflow.errors import LostGradientError
+
+DAY, NIGHT, CHUNK = 300, 20_000, 50
+STEPS = 1e-4, 5e-5  # central differences at two widths, whose distance says how far they can be trusted
+
+
+def differences(f, xs, direction):
+    """The derivative of f along ``direction`` by differences, extrapolated, and its uncertainty."""
+    slopes = []
+    for h in STEPS:
+        ahead, behind = [f(*[x + s * d for x, d in zip(xs, direction, strict=True)]) for s in (h, -h)]
+        slopes.append((ahead - behind) / (2 * h))
+    slope = slopes[1] + (slopes[1] - slopes[0]) / 3
+    return slope, abs(slopes[1] - slopes[0])
+
+
+def along(f, direction):
+    """The derivative of f along ``direction``, as a function: from the gradient."""
+
+    def slope(*xs):
+        grads = af.grad(f, (0, 1), allow_unused=True)(*xs)
+        return sum([np.sum(g * d) for g, d in zip(grads, direction, strict=True)])
+
+    return slope
+
+
+def compare(seed, scipys=False, order=1):
+    """ "", or "unsure" where NumPy refuses the program or differences say nothing (at a kink), or what is wrong."""
+    f, xs, steps = surface_program(seed, scipys)
+    rng = np.random.default_rng(seed)
+    direction = [rng.normal(size=x.shape) for x in xs]
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            f(*xs)
+        except Exception:  # a list where NumPy wants an array, an empty array: no program
+            return "unsure"
+        f = along(f, direction) if order == 2 else f
+        try:
+            value, ours = af.value_and_grad(f, (0, 1), allow_unused=True)(*xs)[0], along(f, direction)(*xs)
+            wanted, doubt = differences(f, xs, direction)
+        except LostGradientError:  # a list that first goes alone to another function
+            if not any(["list None" not in step and "list" in step for step in steps]):
+                raise
+            return "unsure"
+        plain = f(*xs)
+    if not np.isfinite(wanted) or doubt > 1e-4 * (1 + abs(wanted)):
+        return "unsure"
+    if not abs(float(value) - plain) <= 1e-12 * (1 + abs(plain)):
+        return f"seed {seed}: value {value!r} instead of {plain!r}: {steps}"
+    if abs(ours - wanted) > 1e-5 * (1 + abs(wanted)) + doubt:
+        return f"seed {seed}: derivative {ours!r} instead of {wanted!r}: {steps}"
+    return ""
+
+
+def check(seeds, scipys=False, order=1):
+    """All of them are right, and few say nothing."""
+    answers = [compare(seed, scipys, order) for seed in seeds]
+    wrong = [answer for answer in answers if answer not in ("", "unsure")]
+    assert not wrong, "\n".join(wrong)
+    assert answers.count("unsure") < 0.3 * len(answers)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("first", range(0, DAY, CHUNK))
+def test_gradients_of_programs_are_their_differences(first):
+    check(range(first, first + CHUNK))
+
+
+@pytest.mark.thorough
+def test_second_derivatives_of_programs_are_differences_of_first():
+    check(range(DAY, DAY + CHUNK), order=2)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("first", range(0, 3000, 500))
+def test_many_second_derivatives(first):
+    check(range(first, first + 500), order=2)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("first", range(0, 3000, 500))
+def test_many_programs_with_functions_of_scipy(first):
+    pytest.importorskip("scipy", reason="SciPy is not installed")
+    check(range(first, first + 500), scipys=True)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("first", range(DAY, NIGHT, 500))
+def test_many_programs(first):
+    check(range(first, min(first + 500, NIGHT)))
+
+
+@pytest.mark.nightly
+def test_programs_of_the_day():
+    first = int(datetime.date.today().strftime("%Y%m%d")) * 1000
+    answers = [compare(seed) for seed in range(first, first + 1000)]
+    print(f"from seed {first}:", *[a for a in answers if a not in ("", "unsure")], sep="\n")
+
+
+def test_a_wrong_rule_is_found(monkeypatch):
+    """The comparison can fail: with a wrong derivative of arctan, which every program uses."""
+    row = af.rules.RULES[np.arctan]
+    monkeypatch.setattr(row, "vjps", tuple([lambda g, saved, right=vjp: 1.01 * right(g, saved) for vjp in row.vjps]))
+    with pytest.raises(AssertionError, match="derivative"):
+        check(range(20))
