@@ -103,9 +103,8 @@ def test_a_run_counts_skips_and_fails_if_it_does_not_know_why(processes, tmp_pat
     assert lines[-1].startswith("1 failed, 1 passed, 5 skipped, 1 xfailed, 3 errors in")
 
 
-@pytest.mark.parametrize("processes", [0, 2])
 @pytest.mark.parametrize(
-    ("most", "code"), [("3 no GPU", 0), ("any no GPU", 0), ("2 no GPU", 1), ("3 not a checkout", 1)]
+    ("most", "code", "processes"), [("3 no GPU", 0, 0), ("any no GPU", 0, 0), ("2 no GPU", 1, 0), ("3 glibc", 1, 2)]
 )
 def test_a_run_with_more_skips_than_are_allowed_fails(most, code, processes, tmp_path):
     if processes and importlib.util.find_spec("xdist") is None:
