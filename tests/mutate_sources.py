@@ -43,12 +43,13 @@ TESTS = {
     "optim/clipping.py": ["optim/test_optim.py"],
     "optim/optimisers.py": ["optim/test_optim.py"],
     "optim/schedules.py": ["optim/test_optim.py"],
+    "nn/attention.py": ["nn/test_attention.py"],
     "nn/functions.py": ["nn/test_functions.py", "nn/test_layers.py"],
     "nn/fused.py": ["nn/test_fused.py", "nn/test_functions.py"],
     "nn/init.py": ["nn/test_layers.py"],
     "nn/layers.py": ["nn/test_layers.py"],
     "nn/losses.py": ["nn/test_functions.py", "nn/test_layers.py"],
-    "nn/recurrent.py": ["nn/test_layers.py"],
+    "nn/recurrent.py": ["nn/test_layers.py", "nn/test_attention.py"],
     "nn/windows.py": ["nn/test_functions.py", "nn/test_layers.py"],
 }
 ELSEWHERE = {"_clipped_there": "for arrays on a device: tests/backends"}  # functions that these tests do not reach
