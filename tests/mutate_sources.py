@@ -39,8 +39,10 @@ Mutant = tuple[str, int, str]  # file, number of the place in it, what is done t
 
 # The files, and whose tests are theirs; the examples of the docstrings come first.
 TESTS = {
+    "optim/accumulation.py": ["optim/test_accumulation.py"],
     "optim/base.py": ["optim/test_optim.py"],
     "optim/clipping.py": ["optim/test_optim.py"],
+    "optim/lbfgs.py": ["optim/test_lbfgs.py"],
     "optim/optimisers.py": ["optim/test_optim.py"],
     "optim/schedules.py": ["optim/test_optim.py"],
     "nn/attention.py": ["nn/test_attention.py"],
