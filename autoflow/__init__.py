@@ -30,8 +30,10 @@ if TYPE_CHECKING:  # LATER, for editors and checkers of types
     from .ops import register_function, register_operation
     from .pictures import draw, graph, to_dot
     from .pictures.sliders.explore import explore
-    from .pytree import tree_map
+    from .pytree import tree_flatten, tree_leaves, tree_map, tree_paths, tree_ravel, tree_reduce, tree_unflatten
     from .train import fit
+    from .transforms.custom_jvp import custom_jvp
+    from .transforms.gauss_newton import ggnvp, multigrad, multigrad_dict
     from .transforms.gradcheck import check, gradcheck
     from .transforms.gradient_table import Gradients, gradients
     from .transforms.jacobian import hessian, jacfwd, jacobian, jacrev
@@ -42,28 +44,33 @@ LATER = {  # public name -> the module that has it, imported at first use: unuse
     "Autodiff": "arrays.devices", "Function": "extending.function", "Gradients": "transforms.gradient_table",
     "GradScaler": "forward.mixed_precision", "autocast": "forward.mixed_precision", "check": "transforms.gradcheck",
     "checkpoint": "backprop.checkpointing", "checkpointing": "backprop.checkpointing", "compile": "compiler",
-    "detect_anomaly": "backprop.anomaly", "draw": "pictures", "explore": "pictures.sliders.explore", "fit": "train",
-    "gc_paused": "compiler", "gradcheck": "transforms.gradcheck", "gradients": "transforms.gradient_table",
+    "custom_jvp": "transforms.custom_jvp", "detect_anomaly": "backprop.anomaly", "draw": "pictures",
+    "explore": "pictures.sliders.explore", "fit": "train", "gc_paused": "compiler",
+    "ggnvp": "transforms.gauss_newton", "gradcheck": "transforms.gradcheck", "gradients": "transforms.gradient_table",
     "graph": "pictures", "hessian": "transforms.jacobian", "hvp": "transforms.vjp_jvp",
     "jacfwd": "transforms.jacobian", "jacobian": "transforms.jacobian", "jacrev": "transforms.jacobian",
     "jvp": "transforms.vjp_jvp", "linalg": "", "linearize": "transforms.vjp_jvp", "nn": "",
+    "multigrad": "transforms.gauss_newton", "multigrad_dict": "transforms.gauss_newton",
     "on_operation": "backprop.hooks", "ops": "", "optim": "", "plot_boundary": "nn.plots", "plot_loss": "nn.plots",
     "plot_sizes": "nn.plots", "plot_weights": "nn.plots", "primitive": "extending.custom", "register_function": "ops",
     "register_operation": "ops", "register_rule": "extending.custom", "safe_masking": "backprop.masking",
     "scope": "nodes.scopes", "special": "", "stats": "", "integrate": "", "signal": "", "to_cpu": "arrays.devices",
-    "to_dot": "pictures", "to_gpu": "arrays.devices", "tree_map": "pytree", "vjp": "transforms.vjp_jvp",
+    "to_dot": "pictures", "to_gpu": "arrays.devices", "tree_flatten": "pytree", "tree_leaves": "pytree",
+    "tree_map": "pytree", "tree_paths": "pytree", "tree_ravel": "pytree", "tree_reduce": "pytree",
+    "tree_unflatten": "pytree", "vjp": "transforms.vjp_jvp",
     "vmap": "batching.vmap", "warm_allocator": "compiler", "watch": "nn.plots",
 }  # fmt: skip
 __all__ = [
     "Autodiff", "Constant", "Function", "GradScaler", "Gradients", "Node", "Operation", "Variable", "array", "autocast",
-    "backward", "check", "checkpoint", "checkpointing", "compile", "constant", "detect_anomaly", "draw",
-    "elementwise_grad", "empty", "enable_grad", "explore", "fit", "full", "gc_paused", "grad", "grad_and_aux",
+    "backward", "check", "checkpoint", "checkpointing", "compile", "constant", "custom_jvp", "detect_anomaly", "draw",
+    "elementwise_grad", "empty", "enable_grad", "explore", "fit", "full", "gc_paused", "ggnvp", "grad", "grad_and_aux",
     "gradcheck", "gradients", "graph", "hessian", "hvp", "integrate", "is_grad_enabled", "jacfwd", "jacobian", "jacrev",
-    "jvp", "linalg", "linearize", "nn", "no_grad", "on_operation", "ones", "ops", "optim", "options", "plot_boundary",
-    "plot_loss", "plot_sizes", "plot_weights", "primitive", "register_function", "register_operation", "register_rule",
-    "reset", "safe_masking", "scope", "set_grad_enabled", "signal", "special", "stack", "stats", "stop_gradient",
-    "to_cpu", "to_dot", "to_gpu", "tree_map", "value_and_grad", "variable", "vjp", "vmap", "warm_allocator", "watch",
-    "zeros",
+    "jvp", "linalg", "linearize", "multigrad", "multigrad_dict", "nn", "no_grad", "on_operation", "ones", "ops",
+    "optim", "options", "plot_boundary", "plot_loss", "plot_sizes", "plot_weights", "primitive", "register_function",
+    "register_operation", "register_rule", "reset", "safe_masking", "scope", "set_grad_enabled", "signal", "special",
+    "stack", "stats", "stop_gradient", "to_cpu", "to_dot", "to_gpu", "tree_flatten", "tree_leaves", "tree_map",
+    "tree_paths", "tree_ravel", "tree_reduce", "tree_unflatten", "value_and_grad", "variable", "vjp", "vmap",
+    "warm_allocator", "watch", "zeros",
 ]  # fmt: skip
 # Not listed, but found: pickles name them.
 IN_PICKLES = {

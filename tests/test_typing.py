@@ -261,6 +261,8 @@ UNTYPED = {  # what public functions and methods return without a type, and why
     "Gradients.get": "or the default",
     "Gradients.pop": "or the default",
     "tree_map": "the containers of its tree",
+    "tree_unflatten": "the containers of its tree",
+    "tree_reduce": "what the function returns",
     "solve_ivp": "SciPy's result, with nodes in it",
     "Stepper.__getitem__": "a step, or several",
     **dict.fromkeys(("plot_boundary", "plot_loss", "plot_sizes", "plot_weights"), "matplotlib's axes"),
