@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # LATER, for editors and checkers of types
     from .nn.plots import plot_boundary, plot_loss, plot_sizes, plot_weights, watch
     from .nodes.scopes import scope
     from .ops import register_function, register_operation
+    from .parallel.node import data_parallel
     from .pictures import draw, graph, to_dot
     from .pictures.sliders.explore import explore
     from .pytree import tree_map
@@ -42,7 +43,8 @@ LATER = {  # public name -> the module that has it, imported at first use: unuse
     "Autodiff": "arrays.devices", "Function": "extending.function", "Gradients": "transforms.gradient_table",
     "GradScaler": "forward.mixed_precision", "autocast": "forward.mixed_precision", "check": "transforms.gradcheck",
     "checkpoint": "backprop.checkpointing", "checkpointing": "backprop.checkpointing", "compile": "compiler",
-    "detect_anomaly": "backprop.anomaly", "draw": "pictures", "explore": "pictures.sliders.explore", "fit": "train",
+    "data_parallel": "parallel.node", "detect_anomaly": "backprop.anomaly", "draw": "pictures",
+    "explore": "pictures.sliders.explore", "fit": "train",
     "gc_paused": "compiler", "gradcheck": "transforms.gradcheck", "gradients": "transforms.gradient_table",
     "graph": "pictures", "hessian": "transforms.jacobian", "hvp": "transforms.vjp_jvp",
     "jacfwd": "transforms.jacobian", "jacobian": "transforms.jacobian", "jacrev": "transforms.jacobian",
@@ -56,8 +58,8 @@ LATER = {  # public name -> the module that has it, imported at first use: unuse
 }  # fmt: skip
 __all__ = [
     "Autodiff", "Constant", "Function", "GradScaler", "Gradients", "Node", "Operation", "Variable", "array", "autocast",
-    "backward", "check", "checkpoint", "checkpointing", "compile", "constant", "detect_anomaly", "draw",
-    "elementwise_grad", "empty", "enable_grad", "explore", "fit", "full", "gc_paused", "grad", "grad_and_aux",
+    "backward", "check", "checkpoint", "checkpointing", "compile", "constant", "data_parallel", "detect_anomaly",
+    "draw", "elementwise_grad", "empty", "enable_grad", "explore", "fit", "full", "gc_paused", "grad", "grad_and_aux",
     "gradcheck", "gradients", "graph", "hessian", "hvp", "integrate", "is_grad_enabled", "jacfwd", "jacobian", "jacrev",
     "jvp", "linalg", "linearize", "nn", "no_grad", "on_operation", "ones", "ops", "optim", "options", "plot_boundary",
     "plot_loss", "plot_sizes", "plot_weights", "primitive", "register_function", "register_operation", "register_rule",

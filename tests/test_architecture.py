@@ -52,7 +52,8 @@ MAY_IMPORT = {
     "pictures": {"errors", "lazy", "modes", "nodes", "backprop", "forward"},
     "nn": USERS | {"saving"},
     "optim": USERS | {"saving"},
-    "train": USERS | {"nn", "optim"},
+    "parallel": USERS,
+    "train": USERS | {"nn", "optim", "parallel"},
     "cli": {"arrays", "errors", "modes", "nodes", "rules"},
     "__main__": {"cli", "errors", "modes"},
 }
@@ -78,7 +79,7 @@ MODULES_BY_DESIGN = {
 }  # fmt: skip
 # Docstrings only: what they hold is imported from where it is.
 DOORLESS = {
-    "nodes", "forward", "backprop", "arrays", "batching", "transforms", "extending", "cli", "compiler.trace",
+    "nodes", "forward", "backprop", "arrays", "batching", "transforms", "extending", "cli", "parallel", "compiler.trace",
     "compiler.passes", "compiler.run", "pictures.model", "pictures.folding", "pictures.layout", "pictures.render",
     "pictures.pages", "pictures.formulas", "pictures.sliders",
 }  # fmt: skip
