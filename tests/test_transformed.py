@@ -42,7 +42,7 @@ TRANSFORMS = {
     "hvp": (functools.partial(af.hvp, tanh_loss), (X, X)),
     "jvp": (functools.partial(af.jvp, stretched), (X, X)),
     "check": (functools.partial(af.check, tanh_loss), (X,)),
-    "gradcheck": (functools.partial(af.gradcheck, tanh_loss), ((af.Variable(X),),)),
+    "gradcheck": (functools.partial(af.gradcheck, tanh_loss), (X,)),
     "tree_map": (functools.partial(af.tree_map, stretched), ({"x": X},)),
 }
 # The same for other ways of making one, and for nested ones.

@@ -23,7 +23,7 @@ import numpy as np
 from .. import pytree
 from ..backprop.anomaly import detect_anomaly
 from ..backprop.random_states import reachable_generators, states_of
-from ..errors import InputError, lost
+from ..errors import InputError, LostGradientError
 from ..lazy import later
 from ..modes import MODES, Modes, modes
 from ..nodes.nodes import NodeRole, gradient_target, value_of
@@ -34,7 +34,15 @@ from .parts import Rows
 from .sums import Answer, tree_sum
 
 Array = Any
-TRAVELLING = ("keep", "strict", "max_bytes", "safe_masking", "autocast", "anomaly")  # modes that a task takes along
+TRAVELLING = (
+    "recording",
+    "keep",
+    "strict",
+    "max_bytes",
+    "safe_masking",
+    "autocast",
+    "anomaly",
+)  # modes that a task takes along
 COMPILED: OrderedDict[bytes, Callable[..., Any]] = OrderedDict()  # of this process, by the digest of the program
 KEPT = 16
 
@@ -248,7 +256,7 @@ def check_captured(z: Any, start: int, shared: list[Any], cut: list[Any]) -> Non
             continue
         if r.number < start:
             name = getattr(r, "name", None) or getattr(r, "node_name", "a node")
-            raise lost(
+            raise LostGradientError(
                 f"data_parallel: f uses {name}, a node that is none of its arguments, so it would get no gradient: "
                 f"make it an argument (of a model with nn.functional_call), or use its numbers, {name}.value"
             )
