@@ -109,3 +109,16 @@ def test_tree_map():
     assert (twice["w"][1], twice["b"]) == ((4.0,), 6.0)
     with pytest.raises(TypeError, match="tree 2 has the leaves"):
         af.tree_map(lambda a, b: a, tree, {"w": 1.0})
+
+
+def test_an_array_that_is_a_dataclass_is_a_leaf():
+    @dataclasses.dataclass
+    class Stored:
+        shape: tuple
+        dtype: np.dtype
+
+        def __array__(self, dtype=None, copy=None):
+            return np.zeros(self.shape, self.dtype)
+
+    stored = Stored((2, 3), np.dtype(float))
+    assert pytree.tree_leaves([stored, 1.0])[0] is stored

@@ -87,6 +87,7 @@ def places_of(cut: list[tuple[str, Any]], chunks: int) -> list[int]:
     for name, x in cut:
         if not np.shape(x) and not getattr(x, "shape", ()):
             raise InputError(f"data_parallel: {name} is to be cut, but it has no rows (a {type(x).__name__})")
+    given = {tuple(block_places(name, x)) for name, x in cut if is_dask(x)}
     lengths = {name: int(x.shape[0]) for name, x in cut}
     if len(set(lengths.values())) > 1:
         said = ", ".join([f"{name} of shape {tuple(x.shape)}" for name, x in cut])
@@ -94,7 +95,6 @@ def places_of(cut: list[tuple[str, Any]], chunks: int) -> list[int]:
     n = next(iter(lengths.values()), 0)
     if not n:
         raise InputError("data_parallel: there are no rows to work on")
-    given = {tuple(block_places(name, x)) for name, x in cut if is_dask(x)}
     if len(given) > 1:
         raise InputError("data_parallel: the Dask arrays are cut at different rows: x.rechunk({0: y.chunks[0]})")
     return list(given.pop()) if given else cut_places(n, chunks)
