@@ -13,6 +13,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from .transformed import FunctionOfFunction
+
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -125,11 +127,16 @@ class switched:  # noqa: N801 - used like a function
 
             return awaiting  # type: ignore[return-value]
 
-        @functools.wraps(function)
-        def calling(*args: Any, **options: Any) -> Any:
-            return self.call(function, *args, **options)
+        return SwitchedFunction(function, {"block": self})  # type: ignore[return-value]
 
-        return calling  # type: ignore[return-value]
+
+class SwitchedFunction(FunctionOfFunction):
+    """A function in which the switches hold."""
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """The function's arguments."""
+        block: switched = self.how["block"]
+        return block.call(self.f, *args, **options)
 
 
 def in_pieces(block: switched, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -18,13 +18,14 @@ PACKAGE = Path(autoflow.__file__).parent
 
 # A room (a module or subpackage of autoflow) and the rooms it may import, anywhere in its files; those above it in this
 # list, so imports point one way. Rooms may import within themselves. What counts is said at arrows().
-GROUND = {"errors", "lazy", "modes", "numbering", "pytree"}
+GROUND = {"errors", "lazy", "modes", "numbering", "pytree", "transformed"}
 CORE = GROUND | {"rules", "backends", "nodes", "forward", "extending", "backprop"}
 USERS = CORE | {"arrays", "batching", "transforms"}
 MAY_IMPORT = {
     "errors": set(),
     "lazy": set(),
-    "modes": set(),
+    "transformed": set(),
+    "modes": {"transformed"},
     "numbering": set(),
     "pytree": set(),
     "process": set(),
@@ -51,7 +52,8 @@ MAY_IMPORT = {
     "pictures": {"errors", "lazy", "modes", "nodes", "backprop", "forward"},
     "nn": USERS | {"saving"},
     "optim": USERS | {"saving"},
-    "train": USERS | {"nn", "optim"},
+    "parallel": USERS,
+    "train": USERS | {"nn", "optim", "parallel"},
     "cli": {"arrays", "errors", "modes", "nodes", "rules"},
     "__main__": {"cli", "errors", "modes"},
 }
@@ -77,8 +79,8 @@ MODULES_BY_DESIGN = {
 }  # fmt: skip
 # Docstrings only: what they hold is imported from where it is.
 DOORLESS = {
-    "nodes", "forward", "backprop", "arrays", "batching", "transforms", "extending", "cli", "compiler.trace",
-    "compiler.passes", "compiler.run", "pictures.model", "pictures.folding", "pictures.layout", "pictures.render",
+    "nodes", "forward", "backprop", "arrays", "batching", "transforms", "extending", "cli", "parallel",
+    "compiler.trace", "compiler.passes", "compiler.run", "pictures.model", "pictures.folding", "pictures.layout", "pictures.render",
     "pictures.pages", "pictures.formulas", "pictures.sliders",
 }  # fmt: skip
 FILES = sorted(p for p in PACKAGE.rglob("*.py") if p != PACKAGE / "__init__.py")
@@ -316,5 +318,5 @@ def test_import_loads_only_the_core():
         "forward.python_protocols", "forward.recording", "lazy", "modes", "nodes",
         "nodes.coercion", "nodes.foreign", "nodes.freeing",
         "nodes.grads", "nodes.nodes", "nodes.printing", "nodes.records", "nodes.versions", "numbering", "pytree",
-        "rules", "threads", "transforms", "transforms.evaluation", "transforms.gradient",
+        "rules", "threads", "transformed", "transforms", "transforms.evaluation", "transforms.gradient",
     }  # fmt: skip

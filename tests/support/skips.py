@@ -16,13 +16,15 @@ import pytest
 
 PACKAGES = {  # the name to import, and what else a reason may call it
     "anywidget": "extra `widget`", "astropy": "astropy", "autograd": "autograd", "basedpyright": "basedpyright",
-    "cupy": "CuPy", "dask": "Dask",
-    "ipykernel": "ipykernel", "jax": "JAX", "jupyterlab": "jupyterlab", "matplotlib": "matplotlib",
+    "cloudpickle": "cloudpickle", "cupy": "CuPy", "dask": "Dask", "distributed": "Dask",
+    "ipykernel": "ipykernel", "jax": "JAX", "jupyterlab": "jupyterlab", "loky": "loky",
+    "matplotlib": "matplotlib", "mpi4py": "mpi4py",
     "mygrad": "mygrad", "mypy": "mypy", "nbclient": "nbclient", "nbconvert": "nbconvert", "nbformat": "nbformat",
     "numba": "numba", "pandas": "pandas", "pdoc": "pdoc", "pint": "pint", "ruff": "ruff", "scipy": "SciPy",
     "sklearn": "scikit-learn", "torch": "PyTorch", "xarray": "xarray", "yaml": "PyYAML",
+    "tqdm": "tqdm", "zarr": "Zarr",
 }  # fmt: skip
-PROGRAMS = ("chromium", "Graphviz", "node")
+PROGRAMS = ("chromium", "Graphviz", "mpiexec", "node")
 
 MOST = os.environ.pop("AUTOFLOW_MOST_SKIPS", "")  # not for runs that tests start
 

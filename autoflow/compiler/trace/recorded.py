@@ -86,7 +86,7 @@ def record(
     finally:
         tape.open = False
         entered.clear()
-    surroundings.check_unchanged()
+    surroundings.check_unchanged(spy.may_have_drawn)
     spy.check()
     identity = spy.asks_for_identity()
     outside = frozenset(surroundings.contents) if identity else frozenset()
