@@ -3,5 +3,6 @@ for (const element of document.querySelectorAll(".math")) {
   const text = element.textContent.trim();
   const tex = text.replace(/^(\$\$?|\\\(|\\\[)/, "").replace(/(\$\$?|\\\)|\\\])$/, "");
   const displayMode = element.tagName === "DIV";
-  katex.render(tex.trim(), element, { output: "mathml", displayMode, throwOnError: false, trust: false });
+  const made = katex.renderToString(tex.trim(), { output: "mathml", displayMode, throwOnError: false, trust: false });
+  element.innerHTML = made.replaceAll("<mo>\u2061</mo>", '<mo>\u2061</mo><mspace width="0.17em"></mspace>'); // sin x
 }

@@ -111,7 +111,6 @@ async function move(values) {
 // -- examples and links
 
 async function choose(number) {
-  history.replaceState(null, "", location.pathname);
   const example = number === 0 ? first : await (await fetch(`examples/${number}.json`)).json();
   if (running) restart("stopped");
   behind = example.code;
@@ -146,7 +145,10 @@ $("share").onclick = async () => {
 };
 
 for (const name of names) $("examples").append(new Option(name));
-$("examples").onchange = () => choose($("examples").selectedIndex);
+$("examples").onchange = () => {
+  history.replaceState(null, "", location.pathname); // a link's program is no longer what is shown
+  choose($("examples").selectedIndex);
+};
 $("run").onclick = run;
 listen(() => { if (!running) run(); });
 for (const tab of tabs) {

@@ -9,6 +9,7 @@ import contextlib
 import io
 import json
 import linecache
+import re
 import time
 import traceback
 
@@ -63,6 +64,7 @@ def run(code, tell=None):
             value = execute(code)
         except BaseException as problem:  # SystemExit, too: the page stays
             error = described(problem)
+    name_nodes()
     shown["result"] = value if isinstance(value, Operation) else newest_result()
     try:
         table = summary()
@@ -80,6 +82,15 @@ def execute(code):
     if value is not None and not isinstance(value, Operation):
         print(repr(value))
     return value
+
+
+def name_nodes():
+    """Nodes get the reader's names for them: sliders and pictures at other values do not look for these."""
+    for name, x in list(space.items()):
+        if isinstance(x, (af.Variable, Operation)) and not name.startswith("_"):
+            kind = "var" if x.grad_fn is None or not isinstance(x, Operation) else x.grad_fn.rule.name
+            if re.fullmatch(rf"{kind}_\d+", x.name):  # nobody has given it
+                x.name = name
 
 
 def newest_result():

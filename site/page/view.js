@@ -12,10 +12,9 @@ function showPictures() {
 
 const sliders = (() => {
   {{sliders}}
-  return { mount, widget };
+  const rows = {{{rows}}};
+  return { mount: (element) => mount(element, rows), widget };
 })();
-
-const ROWS = {{{rows}}};
 
 // Sliders of arrays: Python computes, the page carries numbers to it and pictures back.
 let state = null;
@@ -28,6 +27,7 @@ const model = {
 };
 
 const kinds = {
+  hello: () => tell({ ready: true }), // the page may begin to listen after this document has said so
   html(text) {
     place.innerHTML = text;
     showPictures();
@@ -37,7 +37,7 @@ const kinds = {
     element.className = "autoflow-explore";
     element.dataset.autoflow = text;
     place.replaceChildren(element);
-    sliders.mount(element, ROWS);
+    sliders.mount(element);
   },
   inputs(inputs, { picture }) {
     state = { inputs, values: inputs.map((s) => s.start), picture, note: "", digits: 4 };

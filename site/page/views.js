@@ -14,6 +14,8 @@ addEventListener("message", ({ source, data }) => {
   if (Array.isArray(data.move) && data.move.every(Number.isFinite)) moved?.(data.move);
 });
 
+frame.contentWindow.postMessage({ hello: true }, "*");
+
 // Show a view, or a sentence instead of one. `move` gets the values of sliders that Python has to compute with.
 export async function show(view, move) {
   const text = view.error ?? (Object.keys(view).length === 0 && "Nothing to draw yet: compute something from an af.Variable.");
@@ -31,13 +33,15 @@ export async function show(view, move) {
 export const showMoved = (picture) => frame.contentWindow.postMessage({ moved: picture }, "*");
 
 // Formulas as MathML, which the browser draws. KaTeX is loaded when it is needed first.
-let katex;
+let loading;
 async function typeset(formulas) {
-  katex ??= new Promise((resolve, reject) => {
+  loading ??= new Promise((resolve, reject) => {
     const script = Object.assign(document.createElement("script"), { src: "vendor/katex.min.js", onload: resolve, onerror: reject });
     document.head.append(script);
   });
-  await katex;
+  await loading;
   const options = { output: "mathml", displayMode: true, throwOnError: false, trust: false };
-  return formulas.map((text) => `<div class="formula">${globalThis.katex.renderToString(text, options)}</div>`).join("");
+  const { katex } = globalThis;
+  const apart = (text) => text.replaceAll("<mo>\u2061</mo>", '<mo>\u2061</mo><mspace width="0.17em"></mspace>'); // sin x
+  return formulas.map((text) => `<div class="formula">${apart(katex.renderToString(text, options))}</div>`).join("");
 }

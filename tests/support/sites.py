@@ -119,9 +119,11 @@ class Playground(Page):
     def contexts(self):
         """Where the frame's scripts may run: the newest first."""
         for event in reversed(self.browser.events):
+            if event.get("sessionId") != self.session:
+                continue
             if event["method"] == "Target.attachedToTarget" and event["params"]["targetInfo"]["type"] == "iframe":
                 yield event["params"]["sessionId"], {}
-            elif event["method"] == "Runtime.executionContextCreated" and event.get("sessionId") == self.session:
+            elif event["method"] == "Runtime.executionContextCreated":
                 context = event["params"]["context"]
                 if context["origin"] in ("://", "null", ""):
                     yield self.session, {"contextId": context["id"]}
