@@ -34,11 +34,12 @@ VIEWS = ("graph", "sliders", "formula")
 SUFFIXES = (".py", ".js", ".css", ".typed")  # of autoflow's files
 
 
-def build(out: Path, files: Path) -> None:
-    """Write the front page. ``files`` is runtime's folder."""
+def build(out: Path, files: Path | None) -> None:
+    """Write the front page. ``files`` is runtime's folder; without it the examples are shown and nothing runs."""
     for name in COPIED:
         shutil.copyfile(PAGE / name, out / name)
-    vendor(out / "vendor", files)
+    if files is not None:
+        vendor(out / "vendor", files)
     (out / "autoflow.zip").write_bytes(zipped())
     drawn = draw_examples()
     (out / "examples").mkdir()

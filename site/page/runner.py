@@ -148,10 +148,13 @@ def graph_pane():
 
 
 def formula_pane():
-    """How the result was computed, and what it is in terms of the Variables; then the local derivatives."""
-    short, long = str(draw("_it.formula()")), str(draw("_it.formula(expand=True)"))
-    chain = str(draw("_it.derivative_formula()"))
-    return {"latex": list(dict.fromkeys([short, long, chain]))}
+    """How the result was computed, what it is in terms of the Variables, and the local derivatives: (title, LaTeX)."""
+    formulas = [
+        ("as it was computed", draw("_it.formula()")),
+        ("from the Variables on", draw("_it.formula(expand=True)")),
+        ("local derivatives of the last operation", draw("_it.derivative_formula()")),
+    ]
+    return {"latex": list({str(text): (title, str(text)) for title, text in reversed(formulas)}.values())[::-1]}
 
 
 def sliders_pane():

@@ -43,5 +43,6 @@ async function typeset(formulas) {
   const options = { output: "mathml", displayMode: true, throwOnError: false, trust: false };
   const { katex } = globalThis;
   const apart = (text) => text.replaceAll("<mo>\u2061</mo>", '<mo>\u2061</mo><mspace width="0.17em"></mspace>'); // sin x
-  return formulas.map((text) => `<div class="formula">${apart(katex.renderToString(text, options))}</div>`).join("");
+  const shown = ([title, tex]) => `<p>${title}</p><div class="formula">${apart(katex.renderToString(tex, options))}</div>`;
+  return formulas.map(shown).join("");
 }
