@@ -216,7 +216,7 @@ def test_programs_that_go_wrong_leave_the_page_usable(site, open_page):
         ("x = (1,\ny = 2", "Line 1: SyntaxError: '(' was never closed"),
         ("def f():\n    return f()\nf()", "Line 2: RecursionError: maximum recursion depth exceeded"),
         ("exit(3)", "Line 1: SystemExit: 3"),
-        ("np.ones(1 << 28) + np.ones(1 << 28)", "Line 1: numpy._core._exceptions._ArrayMemoryError"),
+        ("[np.ones(1 << 26) for k in range(8)]", "Line 1: numpy._core._exceptions._ArrayMemoryError"),  # 4 GB
     ]:
         assert page.run_program(code)["error"].startswith(error)
         number = re.search(r"\d+", error)[0]
@@ -301,7 +301,7 @@ def test_every_page_shows_itself_without_another_host(whole, site, browser):
     page.media()
     paths = sorted([path.relative_to(whole).as_posix() for path in whole.rglob("*.html")])
     assert len(paths) > 40
-    for path in [p for p in paths if p != "index.html"]:
+    for path in [p for p in paths if p not in ("index.html", "api/index.html")]:  # that leads to another at once
         page.go(site + path)
         assert page.run("document.body.innerText.length") > 100, path
         assert page.run("document.querySelectorAll('.katex-error').length") == 0, path
