@@ -9,7 +9,10 @@
     layers.py      Linear, Conv2d, BatchNorm ...: a function and its parameters
     recurrent.py   RNN, LSTM
     checks.py      checks of inputs, and their errors
-    plots.py       pictures of training: af.watch, af.plot_sizes and others
+    plots.py       pictures of training: af.plot_sizes and others
+    charts.py      pictures that need no library: text, SVG
+    live.py        training while it happens, drawn again and again
+    watching.py    af.watch: a model that notes the sizes of its layers
 
 Read in that order. Shapes and names of parameters are PyTorch's, so weights can be exchanged unchanged.
 
