@@ -18,8 +18,8 @@ import numpy as np
 from .errors import AnomalyError, InputError
 from .forward.writing import overwrite
 from .modes import modes, no_grad
-from .nn.checks import generator, numbers_of
 from .nn.charts import line_chart, sparkline
+from .nn.checks import generator, numbers_of
 from .nn.live import Live, layer_sizes
 from .nn.plots import plot_loss
 from .optim import Optimiser, Schedule

@@ -34,7 +34,7 @@ def main(out: Path, *, reference: bool = True) -> None:
     """
     try:
         files = runtime.bring("playground")
-    except runtime.Unavailable as reason:
+    except runtime.UnavailableError as reason:
         sys.exit(f"no site: {reason}")
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
@@ -71,7 +71,9 @@ def report(out: Path) -> int:
     packed = 0
     for name in kept_at_once(out):
         packed += min(len(gzip.compress((out / name).read_bytes(), 6)), sizes[out / name])
-    print(f"{out}: {len(sizes)} files, {sum(sizes.values()) / 1e6:.1f} MB. Front page: {packed / 1e6:.1f} MB compressed")
+    print(
+        f"{out}: {len(sizes)} files, {sum(sizes.values()) / 1e6:.1f} MB. Front page: {packed / 1e6:.1f} MB compressed"
+    )
     return packed
 
 

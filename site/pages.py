@@ -33,7 +33,8 @@ MENU = {
 LISTED = {
     "tasks": "I want to ...: which function does it", "guarantees": "What is promised, and what is not",
     "glossary": "Glossary", "vmap": "Many at once: vmap", "gpu": "On a GPU", "typing": "Types",
-    "site": "This site: how it is made, what works offline", "numpy-coverage": "NumPy's functions: which have a derivative",
+    "site": "This site: how it is made, what works offline",
+    "numpy-coverage": "NumPy's functions: which have a derivative",
 }  # fmt: skip
 
 
@@ -235,24 +236,29 @@ def licences() -> str:
         for name, row in runtime.files_of("playground").items()
     ]
     return (
-        "<h1>Licences</h1><p>autoflow: <a href='LICENSE.txt'>MIT licence</a>. In the folder <code>vendor</code> are files "
-        "of others, unchanged but for Pyodide's list of packages, which is shortened. Pyodide is under the Mozilla "
-        "Public License 2.0: its source is at <a href='https://github.com/pyodide/pyodide'>github.com/pyodide/pyodide"
-        "</a>. The texts of NumPy's licence and of what it includes are in its wheel, which is a zip. Python: "
-        "<a href='https://docs.python.org/3/license.html'>PSF licence</a>.</p>"
+        "<h1>Licences</h1><p>autoflow: <a href='LICENSE.txt'>MIT licence</a>. In the folder <code>vendor</code> are "
+        "files of others, unchanged but for Pyodide's list of packages, which is shortened. Pyodide is under the "
+        "<a href='https://www.mozilla.org/MPL/2.0/'>Mozilla Public License 2.0</a>; its source is at "
+        "<a href='https://github.com/pyodide/pyodide'>github.com/pyodide/pyodide</a>. The texts of NumPy's licence and "
+        "of what it includes are in its wheel, which is a zip. KaTeX: <a href='vendor/katex-LICENSE.txt'>MIT licence</a>. "
+        "Python: <a href='https://docs.python.org/3/license.html'>PSF licence</a>.</p>"
         "<table><thead><tr><th>file</th><th>licence</th><th>home</th><th>SHA-256</th></tr></thead>"
         f"<tbody>{''.join(rows)}</tbody></table>"
     )
 
 
 def without_network(folder: Path) -> None:
-    """The reference asks another host for MathJax: it gets our KaTeX instead. Raises RuntimeError if anything is left."""
+    """The reference asks another host for MathJax: it gets our KaTeX instead, and the icon.
+
+    Raises RuntimeError if anything is left that another host is asked for.
+    """
     for path in folder.rglob("*.html"):
         text = path.read_text(encoding="utf-8")
         up = "../" * len(path.relative_to(folder.parent).parent.parts)
         ours = f'<script src="{up}vendor/katex.min.js" defer></script><script src="{up}math.js" defer></script>'
         text = re.sub(r"<script>\s*window\.MathJax.*?</script>\s*<script id=\"MathJax-script\".*?</script>\s*"
                       r"<script>.*?</script>", ours, text, count=1, flags=re.DOTALL)  # fmt: skip
+        text = text.replace("</head>", f'<link rel="icon" href="{up}icon.svg">\n</head>', 1)
         if re.search(r"<(script|link|img)[^>]* (src|href)=\"?(https?:)?//", text):
             raise RuntimeError(f"{path} loads something from another host")
         path.write_text(text, encoding="utf-8")

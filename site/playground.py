@@ -16,13 +16,13 @@ from typing import Any
 
 import pages
 import runtime
-from examples import EXAMPLES
 
 import autoflow
 from autoflow.pictures.pages.html import pack_file, safe_json, script
 from autoflow.pictures.render.css import properties
 from autoflow.pictures.sliders import live
 from autoflow.rules.table import RULES
+from examples import EXAMPLES
 
 HERE = Path(__file__).parent
 PAGE = HERE / "page"

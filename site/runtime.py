@@ -2,8 +2,8 @@
 
     python site/runtime.py playground lessons    bring these parts into build/pyodide, or where AUTOFLOW_PYODIDE says
 
-``runtime.toml`` lists each file with its SHA-256, and nothing else is accepted, wherever it comes from. It is looked for
-in the folder, then among the packages of npm and of PyPI under its own name, then in a package that carries it along.
+``runtime.toml`` lists each file with its SHA-256, and nothing else is accepted, wherever it comes from. It is looked
+for in the folder, then among the packages of npm and of PyPI under its own name, then in a package that carries it.
 (NumPy has no wheel for browsers on PyPI yet.) npm and pip fetch, so their settings hold.
 """
 
@@ -29,7 +29,7 @@ PLATFORM = "pyemscripten_2026_0_wasm32"  # of wheels, as PEP 783 calls it
 Sums = dict[str, str]  # name of a file -> its SHA-256
 
 
-class Unavailable(Exception):
+class UnavailableError(Exception):
     """Files that cannot be had here; the message says which, and why."""
 
 
@@ -64,7 +64,7 @@ def missing(place: Path, *parts: str) -> Sums:
 
 
 def bring(*parts: str, place: Path | None = None) -> Path:
-    """The folder with all files of these parts in it. Raises Unavailable."""
+    """The folder with all files of these parts in it. Raises UnavailableError."""
     place = place or folder()
     rows, wanted, troubles = files_of(*parts), missing(place, *parts), []
     place.mkdir(parents=True, exist_ok=True)
@@ -77,7 +77,7 @@ def bring(*parts: str, place: Path | None = None) -> Path:
                     troubles.append(f"{source.__name__}: {error}")
             wanted = missing(place, *parts)
     if wanted:
-        raise Unavailable(f"not to be had: {', '.join(wanted)}. {'; '.join(troubles)}")
+        raise UnavailableError(f"not to be had: {', '.join(wanted)}. {'; '.join(troubles)}")
     return place
 
 
@@ -145,7 +145,7 @@ def main(parts: Collection[str]) -> None:
     """Bring the parts and say where they are."""
     try:
         place = bring(*parts)
-    except Unavailable as reason:
+    except UnavailableError as reason:
         sys.exit(str(reason))
     names = files_of(*parts)
     print(f"{place}: {len(names)} files, {sum((place / n).stat().st_size for n in names) / 1e6:.1f} MB")

@@ -25,6 +25,7 @@ import make
 import pages
 import playground
 import runtime
+
 from examples import EXAMPLES
 
 ROOT = Path(__file__).parent.parent
@@ -60,11 +61,13 @@ def whole(tmp_path_factory):
     """The whole site, as ``make site`` makes it."""
     try:
         runtime.bring("playground")
-    except runtime.Unavailable as reason:
+    except runtime.UnavailableError as reason:
         pytest.skip(str(reason))
     out = tmp_path_factory.mktemp("whole") / "site"
     pytest.importorskip("pdoc")
-    subprocess.run([sys.executable, ROOT / "site" / "make.py", out], check=True, env=os.environ | {"PYTHONPATH": str(ROOT)})
+    subprocess.run(
+        [sys.executable, ROOT / "site" / "make.py", out], check=True, env=os.environ | {"PYTHONPATH": str(ROOT)}
+    )
     return out
 
 
@@ -141,7 +144,9 @@ def test_a_program_in_a_link_is_shown_and_not_run(still, open_page):
 
 
 @marked(in_browser)
-@pytest.mark.parametrize("text", ["#code=%%%", "#code=" + "A" * 50, link("#" * 10_000_000)], ids=["no", "noise", "bomb"])
+@pytest.mark.parametrize(
+    "text", ["#code=%%%", "#code=" + "A" * 50, link("#" * 10_000_000)], ids=["no", "noise", "bomb"]
+)
 def test_a_damaged_link_is_told(still, open_page, text):
     page = open_page(still + text)
     assert page.run("document.getElementById('code').value").startswith("# The link is damaged")
@@ -193,7 +198,9 @@ def test_every_example_runs_as_it_was_drawn(whole, site, open_page):
     for number, (name, code) in enumerate(EXAMPLES):
         drawn = json.loads((whole / "examples" / f"{number}.json").read_text())["answer"]
         page.run_program(code)
-        rows = page.run("[...document.querySelectorAll('#table tbody tr')].map((r) => [...r.cells].map((c) => c.textContent))")
+        rows = page.run(
+            "[...document.querySelectorAll('#table tbody tr')].map((r) => [...r.cells].map((c) => c.textContent))"
+        )
         shown = {
             "rows": [dict(zip(("title", "value", "gradient"), row, strict=True)) for row in rows],
             "printed": page.shown()["printed"], "error": None,
@@ -237,12 +244,14 @@ def test_programs_that_go_wrong_leave_the_page_usable(site, open_page):
 def test_a_hostile_program_reaches_nothing(site, open_page):
     page = open_page(site)
     page.wait_for_python()
-    names = "caches indexedDB fetch XMLHttpRequest WebSocket Worker importScripts".split()
+    names = ["caches", "indexedDB", "fetch", "XMLHttpRequest", "WebSocket", "Worker", "importScripts"]
     shown = page.run_program(f"import js\nprint([name for name in {names} if hasattr(js, name)])")
     assert shown["printed"] == "[]\n"
     assert "Content Security Policy" in page.run_program("import js\njs.eval('1')")["error"]
     assert page.run_program("from pyodide.http import pyfetch\nimport js\njs.fetch('https://example.org')")["error"]
-    told = page.run_program("import js\njs.postMessage('{}')\nx = af.Variable(1.0, name='<script>1</script>')\nz = x * 2")
+    told = page.run_program(
+        "import js\njs.postMessage('{}')\nx = af.Variable(1.0, name='<script>1</script>')\nz = x * 2"
+    )
     assert told["rows"][0][0] == "<script>1</script>"
     assert page.in_view(PICTURE)
 
@@ -266,7 +275,9 @@ def test_with_the_keyboard_alone(site, open_page):
     page = open_page(site)
     page.wait_for_python()
     page.type_program("x = af.Variable(2.0)\ny = x * x")
-    page.call("Input.dispatchKeyEvent", type="keyDown", key="Enter", code="Enter", modifiers=2, windowsVirtualKeyCode=13)
+    page.call(
+        "Input.dispatchKeyEvent", type="keyDown", key="Enter", code="Enter", modifiers=2, windowsVirtualKeyCode=13
+    )
     page.until("/^Done/.test(document.getElementById('status').textContent)")
     assert page.run(VALUES) == ["4", "1"]
     seen = []
@@ -279,7 +290,9 @@ def test_with_the_keyboard_alone(site, open_page):
     for kind in ("keyDown", "keyUp"):
         page.call("Input.dispatchKeyEvent", type=kind, key="ArrowRight", code="ArrowRight", windowsVirtualKeyCode=39)
     assert page.run("document.activeElement.id") == "tab-sliders"
-    assert page.in_view("!!document.querySelector('input[type=range]') || !!document.querySelector('.autoflow-explore')")
+    assert page.in_view(
+        "!!document.querySelector('input[type=range]') || !!document.querySelector('.autoflow-explore')"
+    )
 
 
 @marked(by_night)
@@ -379,7 +392,7 @@ def test_only_files_with_the_listed_sum_are_taken(tmp_path, monkeypatch):
     monkeypatch.setattr(runtime, "from_npm", source("from_npm", {"a.js": bad, "b.js": good}))
     monkeypatch.setattr(runtime, "from_index", source("from_index", {}))
     monkeypatch.setattr(runtime, "from_carrier", source("from_carrier", {"a.js": bad}))
-    with pytest.raises(runtime.Unavailable, match=r"^not to be had: a\.js"):
+    with pytest.raises(runtime.UnavailableError, match=r"^not to be had: a\.js"):
         runtime.bring("playground", place=tmp_path)
     assert asked == [("from_npm", ["a.js", "b.js"]), ("from_index", ["a.js"]), ("from_carrier", ["a.js"])]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["b.js"]

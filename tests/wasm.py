@@ -16,22 +16,22 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "site"))
 
-from runtime import Unavailable, bring, pip  # noqa: E402 - from there
+from runtime import UnavailableError, bring, pip  # noqa: E402 - from there
 
 PACKAGES = ("pytest", "hypothesis", "graphviz")
 
 
 def folder() -> Path:
-    """The folder with everything in it, filled if it is not yet. Raises Unavailable."""
+    """The folder with everything in it, filled if it is not yet. Raises UnavailableError."""
     for program in ("node", "npm"):
         if not shutil.which(program):
-            raise Unavailable(f"there is no {program}")
+            raise UnavailableError(f"there is no {program}")
     place = bring("playground")
     if not (packages(place) / "complete").exists():
         try:
             pip("install", "--python-version", "3.14", "--platform", "any", "--target", str(packages(place)), *PACKAGES)
         except (OSError, subprocess.CalledProcessError) as error:
-            raise Unavailable(f"not to be had: {error}") from error
+            raise UnavailableError(f"not to be had: {error}") from error
         (packages(place) / "complete").touch()
     return place
 
@@ -42,7 +42,7 @@ def packages(place: Path) -> Path:
 
 
 def prefix(tree: Path) -> list[str]:
-    """The command that runs pytest in Pyodide; its arguments follow. Raises Unavailable."""
+    """The command that runs pytest in Pyodide; its arguments follow. Raises UnavailableError."""
     place = folder()
     return ["node", str(HERE / "wasm.mjs"), str(place), str(tree), str(packages(place))]
 
@@ -50,7 +50,7 @@ def prefix(tree: Path) -> list[str]:
 if __name__ == "__main__":
     try:
         start = prefix(HERE.parent)
-    except Unavailable as reason:
+    except UnavailableError as reason:
         sys.exit(str(reason))
     wanted = ["-q", "--tb=short", "-m", "not slow and not browser", *[f"tests/{name}" for name in sys.argv[1:]]]
     sys.exit(subprocess.run([*start, "-p", "no:cacheprovider", *wanted], check=False).returncode)

@@ -101,8 +101,8 @@ def line_chart(lines: Mapping[str, Sequence[float]], *, axis: str = "epoch") -> 
             parts.append(f'<text x="{right + 8}" y="{20 + 16 * row}" fill="{color}">{said}</text>')
     text = ", ".join([f"{name} from {x[0]:.3g} to {x[-1]:.3g}" for name, x in values.items() if len(x)])
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDE}" height="{HIGH}" viewBox="0 0 {WIDE} {HIGH}" role="img" '
-        f'aria-label="{escape(text)}" font-family="system-ui,sans-serif" font-size="11" fill="currentColor" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDE}" height="{HIGH}" viewBox="0 0 {WIDE} {HIGH}" '
+        f'role="img" aria-label="{escape(text)}" font-family="system-ui,sans-serif" font-size="11" fill="currentColor" '
         f'style="max-width:100%">{"".join(parts)}</svg>'
     )
 

@@ -1,7 +1,7 @@
 """Training while it happens: losses, sizes of gradients, the decision boundary, drawn again and again in one place.
 
-``fit(..., view=True)`` draws so after each epoch, ``af.watch(model).draw(loss)`` in a loop of your own. In a notebook it
-is a figure (matplotlib, if installed), in a terminal it is lines that are written over; in a file, one picture at the end.
+``fit(..., view=True)`` draws so after each epoch, ``af.watch(model).draw(loss)`` in a loop of your own. In a notebook
+it is a figure (matplotlib, if installed), in a terminal lines that are written over, in a file one picture at the end.
 """
 
 from __future__ import annotations
@@ -154,7 +154,8 @@ def plot_layers(gradients: Sequence[Mapping[str, float]], ax: Any, axis: str) ->
     """A line for each layer, the last one's most intense."""
     names = list(dict.fromkeys([name for row in gradients for name in row]))
     ax, theme = canvas(ax)
-    for name, shade in zip(names, blend_colours(*theme["gradients"], len(names)), strict=True):
+    first, last = theme["gradients"]
+    for name, shade in zip(names, blend_colours(first, last, len(names)), strict=True):
         sizes = np.array([row.get(name, np.nan) for row in gradients])
         ax.plot(range(1, len(sizes) + 1), np.where(sizes > 0, sizes, np.nan), color=shade, label=name)
     ax.set_yscale("log")

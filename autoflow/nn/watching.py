@@ -101,7 +101,7 @@ class Watched:
         if self.live is None:
             self.live = Live()
         self.losses.append(float(numbers_of(loss)))
-        shown = None if data is None else (self.model, *[np.asarray(numbers_of(a)) for a in data])
+        shown = None if data is None else (self.model, numbers_of(data[0]), numbers_of(data[1]))
         self.live.draw({"loss": self.losses}, self.gradients, shown, last=last, axis="step")
 
     def note(self, last: dict[tuple[str, int], Any]) -> None:

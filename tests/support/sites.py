@@ -90,9 +90,10 @@ class Playground(Page):
     def shown(self):
         """The rows of the table, the error, what was printed, the status."""
         return self.run(
-            "({rows: [...document.querySelectorAll('#table tbody tr')].map((r) => [...r.cells].map((c) => c.textContent)),"
-            " error: document.getElementById('error').textContent, printed: document.getElementById('printed').textContent,"
-            " status: document.getElementById('status').textContent})"
+            "(() => { const text = (name) => document.getElementById(name).textContent;"
+            " const rows = [...document.querySelectorAll('#table tbody tr')];"
+            " return { rows: rows.map((row) => [...row.cells].map((cell) => cell.textContent)),"
+            " error: text('error'), printed: text('printed'), status: text('status') }; })()"
         )
 
     def in_view(self, expression, seconds=30):
