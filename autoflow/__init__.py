@@ -25,7 +25,8 @@ if TYPE_CHECKING:  # LATER, for editors and checkers of types
     from .extending.custom import primitive, register_rule
     from .extending.function import Function
     from .forward.mixed_precision import GradScaler, autocast
-    from .nn.plots import plot_boundary, plot_loss, plot_sizes, plot_weights, watch
+    from .nn.plots import plot_boundary, plot_loss, plot_sizes, plot_weights
+    from .nn.watching import watch
     from .nodes.scopes import scope
     from .ops import register_function, register_operation
     from .parallel.node import data_parallel
@@ -58,7 +59,7 @@ LATER = {  # public name -> the module that has it, imported at first use: unuse
     "scope": "nodes.scopes", "signal": "", "special": "", "stats": "", "to_cpu": "arrays.devices", "to_dot": "pictures",
     "to_gpu": "arrays.devices", "tree_flatten": "pytree", "tree_leaves": "pytree", "tree_map": "pytree",
     "tree_paths": "pytree", "tree_ravel": "pytree", "tree_reduce": "pytree", "tree_unflatten": "pytree",
-    "vjp": "transforms.vjp_jvp", "vmap": "batching.vmap", "warm_allocator": "compiler", "watch": "nn.plots",
+    "vjp": "transforms.vjp_jvp", "vmap": "batching.vmap", "warm_allocator": "compiler", "watch": "nn.watching",
 }  # fmt: skip
 __all__ = [
     "Autodiff", "Constant", "Function", "GradScaler", "Gradients", "Node", "Operation", "Variable", "array", "autocast",
@@ -74,7 +75,7 @@ __all__ = [
 ]  # fmt: skip
 # Not listed, but found: pickles name them.
 IN_PICKLES = {
-    "Report": "transforms.gradcheck", "Row": "transforms.gradcheck", "Watched": "nn.plots",
+    "Report": "transforms.gradcheck", "Row": "transforms.gradcheck", "Watched": "nn.watching",
     "_restored": "transforms.gradient_table", "restore": "forward.python_protocols",
 }  # fmt: skip
 publish(globals(), [name for name in __all__ if name not in LATER])

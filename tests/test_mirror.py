@@ -41,6 +41,8 @@ ELSEWHERE = {
     "nn/losses.py": ("nn/test_functions.py", "functions of networks are in one table there"),
     "nn/module.py": ("nn/test_layers.py", "the base of all layers there"),
     "nn/recurrent.py": ("nn/test_layers.py", "these are layers as well"),
+    "nn/charts.py": ("nn/test_live.py", "what a live picture is made of, and History"),
+    "nn/watching.py": ("nn/test_plots.py nn/test_live.py", "its notes are for plots, its draw() is a live picture"),
     "nn/windows.py": ("nn/test_functions.py", "functions of networks are in one table there"),
     "nodes/coercion.py": ("nodes/test_nodes.py", "how anything becomes a node"),
     "nodes/grads.py": ("nodes/test_nodes.py backprop/test_backward.py", "grad is an attribute of nodes"),

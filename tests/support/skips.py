@@ -42,6 +42,7 @@ REASONS = {
     "chromium does not start": "chromium does not start: .*",
     "nothing here draws PNG": "nothing here draws PNG",
     "no package registry within reach": "no package registry within reach: .*",
+    "Pyodide is not here": "Pyodide is not here: .*|not to be had: .*|[Tt]here is no npm",
     "these surroundings cannot be had": "could not be tried: .*",
     "not in a browser: no threads, no processes": "not in a browser: .*",
     "no floating-point flags": "no floating-point flags: NumPy raises no such error here",
