@@ -131,7 +131,7 @@ def step_rules(theme: str) -> str:
 def with_caption(root: Any, said: Sequence[str], lines: int) -> Any:
     """The picture with lines of text above it, in room for ``lines`` of them."""
     high = lines * LINE + MARGIN / 2
-    ground, *rest = [e for e in root if local_name(e) in ("rect", "g", "text")]
+    _, *rest = [e for e in root if local_name(e) in ("rect", "g", "text")]
     for e in rest:
         root.remove(e)
     below = ElementTree.SubElement(root, SVG + "g", {"transform": f"translate(0 {high})"})

@@ -18,8 +18,8 @@ from .svg import to_svg
 POINT = 0.75  # big points per pixel
 ROUND = 4  # digits behind the point of coordinates
 
-HEAD = r"""%% Made by autoflow: pdflatex draws this file. To use it in a document, take what is between \begin{document} and
-%% \end{document}, and \usepackage{tikz}.
+HEAD = r"""%% Made by autoflow: pdflatex draws this file. To use it in a document, take what is between
+%% \begin{document} and \end{document}, and \usepackage{tikz}.
 \documentclass{article}
 \usepackage{tikz}
 \IfFileExists{lmodern.sty}{\usepackage[T1]{fontenc}\usepackage{lmodern}}{\usepackage{fix-cm}}
@@ -34,18 +34,19 @@ PICTURE = r"\begin{tikzpicture}[x=%gbp,y=-%gbp,inner sep=0pt]"
 # Letters that pdflatex does not know or would obey, and what is written instead.
 SPECIAL = {
     **{c: "\\" + c for c in "#$%&_{}"}, "\\": r"\textbackslash{}", "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\textquotedbl{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\textquotedbl{}",
     "`": r"\textasciigrave{}", "…": r"\ldots{}", "–": "--", "—": "---", "−": "$-$", "·": r"$\cdot$", "×": r"$\times$",
-    "∂": r"$\partial$", "±": r"$\pm$", "∞": r"$\infty$", "⊙": r"$\odot$", "ᵀ": r"$^{\mathsf{T}}$", "→": r"$\rightarrow$",
-    "←": r"$\leftarrow$", "√": r"$\surd$", "≤": r"$\leq$", "≥": r"$\geq$", "≠": r"$\neq$", "Σ": r"$\Sigma$",
+    "∂": r"$\partial$", "±": r"$\pm$", "∞": r"$\infty$", "⊙": r"$\odot$", "ᵀ": r"$^{\mathsf{T}}$",
+    "→": r"$\rightarrow$", "←": r"$\leftarrow$", "√": r"$\surd$", "≤": r"$\leq$", "≥": r"$\geq$", "≠": r"$\neq$", "Σ": r"$\Sigma$",
     "⁻": "$^{-}$", "′": r"$'$", "∘": r"$\circ$", "⟨": r"$\langle$", "⟩": r"$\rangle$",
     **{c: f"$^{{{k}}}$" for k, c in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")}, **{c: f"$_{{{k}}}$" for k, c in enumerate("₀₁₂₃₄₅₆₇₈₉")},
 }  # fmt: skip
-GREEK = dict(zip(
-    "αβγδεζηθικλμνξπρστυφχψωΓΔΘΛΞΠΦΨΩ",
+NAMES = (
     "alpha beta gamma delta varepsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon varphi chi "
-    "psi omega Gamma Delta Theta Lambda Xi Pi Phi Psi Omega".split(), strict=True,
-))  # fmt: skip
+    "psi omega Gamma Delta Theta Lambda Xi Pi Phi Psi Omega"
+)
+GREEK = dict(zip("αβγδεζηθικλμνξπρστυφχψωΓΔΘΛΞΠΦΨΩ", NAMES.split(), strict=True))
 
 
 def to_tex(graph: GraphData, full: bool = True) -> str:
