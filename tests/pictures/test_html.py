@@ -475,7 +475,7 @@ def test_matplotlib_draws_at_the_right_place_in_the_right_colour():
 
 
 def test_what_matplotlib_draws_is_all_that_an_svg_has():
-    """Elements and properties that pictures/render/shapes.py does not know would be missing in PNGs and nowhere else."""
+    """Elements and properties that pictures/render/shapes.py does not know would be missing in PNGs only."""
     known = {"fill", "stroke", "stroke-width", "stroke-dasharray", "font-size", "font-family", "font-weight", "opacity"}
     for g in pictures():
         if g.look.theme == "auto":
