@@ -95,7 +95,7 @@ def set_classes(root: Any, state: State | None, theme: str) -> None:
     if state is None:
         return
     for group in root.iter(SVG + "g"):
-        names = set()
+        names: set[str] = set()
         if (edge := group.get("data-edge")) is not None:
             names = state.marks.get(f"e{edge}", names)
         elif (node := group.get("data-node")) is not None:
