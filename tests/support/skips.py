@@ -20,11 +20,12 @@ PACKAGES = {  # the name to import, and what else a reason may call it
     "ipykernel": "ipykernel", "jax": "JAX", "jupyterlab": "jupyterlab", "loky": "loky",
     "matplotlib": "matplotlib", "mpi4py": "mpi4py",
     "mygrad": "mygrad", "mypy": "mypy", "nbclient": "nbclient", "nbconvert": "nbconvert", "nbformat": "nbformat",
-    "numba": "numba", "pandas": "pandas", "pdoc": "pdoc", "pint": "pint", "ruff": "ruff", "scipy": "SciPy",
+    "numba": "numba", "pandas": "pandas", "PIL": "Pillow", "pdoc": "pdoc", "pint": "pint", "ruff": "ruff",
+    "scipy": "SciPy",
     "sklearn": "scikit-learn", "torch": "PyTorch", "xarray": "xarray", "yaml": "PyYAML",
     "tqdm": "tqdm", "zarr": "Zarr",
 }  # fmt: skip
-PROGRAMS = ("chromium", "Graphviz", "mpiexec", "node")
+PROGRAMS = ("chromium", "ffmpeg", "Graphviz", "mpiexec", "node", "pdflatex")
 
 MOST = os.environ.pop("AUTOFLOW_MOST_SKIPS", "")  # not for runs that tests start
 
