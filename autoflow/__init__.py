@@ -14,7 +14,19 @@ from .threads import warn_if_free_threaded
 from .transforms.gradient import elementwise_grad, grad, grad_and_aux, value_and_grad
 
 if TYPE_CHECKING:  # LATER, for editors and checkers of types
-    from . import backends as backends, errors as errors, integrate, linalg, nn, ops, optim, signal, special, stats
+    from . import (
+        backends as backends,
+        errors as errors,
+        implicit,
+        integrate,
+        linalg,
+        nn,
+        ops,
+        optim,
+        signal,
+        special,
+        stats,
+    )
     from .arrays.devices import Autodiff, to_cpu, to_gpu
     from .backprop.anomaly import detect_anomaly
     from .backprop.checkpointing import checkpoint, checkpointing
@@ -25,6 +37,7 @@ if TYPE_CHECKING:  # LATER, for editors and checkers of types
     from .extending.custom import primitive, register_rule
     from .extending.function import Function
     from .forward.mixed_precision import GradScaler, autocast
+    from .implicit.minimizer import minimize
     from .nn.plots import plot_boundary, plot_loss, plot_sizes, plot_weights, watch
     from .nodes.scopes import scope
     from .ops import register_function, register_operation
@@ -46,24 +59,25 @@ LATER = {  # public name -> the module that has it, imported at first use: unuse
     "gc_paused": "compiler", "gradcheck": "transforms.gradcheck", "gradients": "transforms.gradient_table",
     "graph": "pictures", "hessian": "transforms.jacobian", "hvp": "transforms.vjp_jvp",
     "jacfwd": "transforms.jacobian", "jacobian": "transforms.jacobian", "jacrev": "transforms.jacobian",
-    "jvp": "transforms.vjp_jvp", "linalg": "", "linearize": "transforms.vjp_jvp", "nn": "",
-    "on_operation": "backprop.hooks", "ops": "", "optim": "", "plot_boundary": "nn.plots", "plot_loss": "nn.plots",
-    "plot_sizes": "nn.plots", "plot_weights": "nn.plots", "primitive": "extending.custom", "register_function": "ops",
-    "register_operation": "ops", "register_rule": "extending.custom", "safe_masking": "backprop.masking",
-    "scope": "nodes.scopes", "special": "", "stats": "", "integrate": "", "signal": "", "to_cpu": "arrays.devices",
-    "to_dot": "pictures", "to_gpu": "arrays.devices", "tree_map": "pytree", "vjp": "transforms.vjp_jvp",
-    "vmap": "batching.vmap", "warm_allocator": "compiler", "watch": "nn.plots",
+    "jvp": "transforms.vjp_jvp", "linalg": "", "linearize": "transforms.vjp_jvp", "minimize": "implicit.minimizer",
+    "nn": "", "on_operation": "backprop.hooks", "ops": "", "optim": "", "plot_boundary": "nn.plots",
+    "plot_loss": "nn.plots", "plot_sizes": "nn.plots", "plot_weights": "nn.plots", "primitive": "extending.custom",
+    "register_function": "ops", "register_operation": "ops", "register_rule": "extending.custom",
+    "safe_masking": "backprop.masking", "scope": "nodes.scopes", "special": "", "stats": "", "implicit": "",
+    "integrate": "", "signal": "", "to_cpu": "arrays.devices", "to_dot": "pictures", "to_gpu": "arrays.devices",
+    "tree_map": "pytree", "vjp": "transforms.vjp_jvp", "vmap": "batching.vmap", "warm_allocator": "compiler",
+    "watch": "nn.plots",
 }  # fmt: skip
 __all__ = [
     "Autodiff", "Constant", "Function", "GradScaler", "Gradients", "Node", "Operation", "Variable", "array", "autocast",
     "backward", "check", "checkpoint", "checkpointing", "compile", "constant", "detect_anomaly", "draw",
     "elementwise_grad", "empty", "enable_grad", "explore", "fit", "full", "gc_paused", "grad", "grad_and_aux",
-    "gradcheck", "gradients", "graph", "hessian", "hvp", "integrate", "is_grad_enabled", "jacfwd", "jacobian", "jacrev",
-    "jvp", "linalg", "linearize", "nn", "no_grad", "on_operation", "ones", "ops", "optim", "options", "plot_boundary",
-    "plot_loss", "plot_sizes", "plot_weights", "primitive", "register_function", "register_operation", "register_rule",
-    "reset", "safe_masking", "scope", "set_grad_enabled", "signal", "special", "stack", "stats", "stop_gradient",
-    "to_cpu", "to_dot", "to_gpu", "tree_map", "value_and_grad", "variable", "vjp", "vmap", "warm_allocator", "watch",
-    "zeros",
+    "gradcheck", "gradients", "graph", "hessian", "hvp", "implicit", "integrate", "is_grad_enabled", "jacfwd",
+    "jacobian", "jacrev", "jvp", "linalg", "linearize", "minimize", "nn", "no_grad", "on_operation", "ones", "ops",
+    "optim", "options", "plot_boundary", "plot_loss", "plot_sizes", "plot_weights", "primitive", "register_function",
+    "register_operation", "register_rule", "reset", "safe_masking", "scope", "set_grad_enabled", "signal", "special",
+    "stack", "stats", "stop_gradient", "to_cpu", "to_dot", "to_gpu", "tree_map", "value_and_grad", "variable", "vjp",
+    "vmap", "warm_allocator", "watch", "zeros",
 ]  # fmt: skip
 # Not listed, but found: pickles name them.
 IN_PICKLES = {
