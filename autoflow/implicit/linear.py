@@ -239,10 +239,10 @@ def linear_solve(
     name = "af.implicit.linear_solve"
     arrays, put = taken_apart(theta)
     layout = Layout(b, "b", weak_dtype(arrays))
-    recording = modes().recording
+    recording, has_theta = modes().recording, theta is not None
 
     def at(*values: Array) -> Callable[[Array], Array]:
-        args = () if theta is None else (put(values),)
+        args = (put(values),) if has_theta else ()
         return lambda v: layout.ravel(matvec(layout.unravel(v), *args), f"what matvec of {name} returns")
 
     def check(product: Callable[[Array], Array]) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from .. import pytree
 from ..errors import BatchError, CompileError, InputError, NoRuleError
+from ..integrate.problems import stack_if_list
 from ..modes import modes, switched
 from ..nodes.nodes import value_of
 from ..rules.shapes import is_on_host
@@ -96,7 +97,7 @@ def minimize(
         refuse_outside(at_numbers(start), "the function of af.minimize", recording)
         found = run_scipy(
             at_numbers, start, method, bounds=spread_bounds(bounds, layout, x0), tol=tol, options=options,
-            constraints=with_slopes(constraints, layout, lambda: put(plain)),
+            constraints=with_slopes(constraints, layout, lambda: put(plain), method),
             callback=None if callback is None else on_trees(callback, layout),
         )  # fmt: skip
     x = np.array(found.x, layout.dtype)
@@ -111,7 +112,7 @@ def minimize(
 
 def as_solution(problem: Problem, objective: Callable[..., Any], x: Array, found: Any) -> Array:
     """The minimum as a node. What SciPy calls a success need not be as near as an equation would ask for."""
-    slope = grad(objective, allow_unused=True)
+    slope = grad(objective)
     tol = np.inf if found.success else None
     return problem.solve(slope, lambda *_: (x, as_sentence(found.message)), how=How(), tol=tol, scale=relative_to_start)
 
@@ -131,7 +132,7 @@ def run_scipy(fun: Callable[[Array], Any], x0: Array, method: Any, solver: Any =
     def matrix(x: Array, *_: Any) -> Array:
         return value_of(hessian(fun, allow_unused=True)(x.astype(dtype))).astype(numbers)
 
-    both = value_and_grad(fun, allow_unused=True)
+    both = value_and_grad(fun)
 
     def value_and_slope(x: Array, *_: Any) -> tuple[float, Array]:
         z, g = both(x.astype(dtype))
@@ -149,29 +150,44 @@ def run_scipy(fun: Callable[[Array], Any], x0: Array, method: Any, solver: Any =
     return search(asked, np.array(x0, numbers), method=method, **more, **options)
 
 
-def with_slopes(constraints: Any, layout: Layout, rest: Callable[[], Any]) -> Any:
-    """SciPy's dicts, ``fun`` made one of vectors and its Jacobian added; other kinds are for one array."""
+def with_slopes(constraints: Any, layout: Layout, rest: Callable[[], Any], method: Any) -> Any:
+    """SciPy's dicts made ones of vectors, with their derivatives; other kinds are for one array, and stay."""
     if isinstance(constraints, dict):
-        return [with_slope(constraints, layout, rest)]
-    if isinstance(constraints, (list, tuple)):
-        return [with_slope(c, layout, rest) if isinstance(c, dict) else c for c in constraints]
-    return constraints
+        constraints = [constraints]
+    if not isinstance(constraints, (list, tuple)):
+        return constraints
+    return [on_vectors(c, layout, rest, method) if isinstance(c, dict) else c for c in constraints]
 
 
-def with_slope(constraint: dict[str, Any], layout: Layout, rest: Callable[[], Any]) -> dict[str, Any]:
+def on_vectors(constraint: dict[str, Any], layout: Layout, rest: Callable[[], Any], method: Any) -> Any:
     """One of them."""
     asked, own = constraint["fun"], constraint.get("args")
 
-    def fun(x: Array) -> Array:
-        args = rest() if own is None else own
-        return np.reshape(asked(layout.unravel(x), *args), -1)
+    def h(x: Array) -> Array:
+        return np.reshape(stack_if_list(asked(layout.unravel(x), *(rest() if own is None else own))), -1)
 
-    slope = jacobian(fun, allow_unused=True)
-    return {
-        "type": constraint["type"],
-        "fun": lambda x, *_: np.asarray(value_of(fun(x.astype(layout.dtype))), np.float64),
-        "jac": lambda x, *_: np.asarray(value_of(slope(x.astype(layout.dtype))), np.float64),
-    }
+    return as_constraint(h, layout.dtype, constraint["type"], method)
+
+
+def as_constraint(h: Callable[[Array], Array], dtype: Any, kind: str, method: Any) -> Any:
+    """h(x) = 0 ("eq") or h(x) ≥ 0 ("ineq") for SciPy: with the Jacobian, and for "trust-constr" with second derivatives
+    (which it would guess, and say so where they are zero)."""
+
+    def numbers(x: Array) -> Array:
+        return np.asarray(value_of(x), np.float64)
+
+    def fun(x: Array, *_: Any) -> Array:
+        return numbers(h(x.astype(dtype)))
+
+    def jac(x: Array, *_: Any) -> Array:
+        return numbers(jacobian(h, allow_unused=True)(x.astype(dtype)))
+
+    def hess(x: Array, v: Array) -> Array:
+        return numbers(hessian(lambda x: np.sum(v.astype(dtype) * h(x)), allow_unused=True)(x.astype(dtype)))
+
+    if isinstance(method, str) and method.lower() == "trust-constr":
+        return scipy_optimize().NonlinearConstraint(fun, 0.0, 0.0 if kind == "eq" else np.inf, jac, hess)
+    return {"type": kind, "fun": fun, "jac": jac}
 
 
 def spread_bounds(bounds: Any, layout: Layout, x0: Any) -> Any:

@@ -16,7 +16,7 @@ from ..transforms.gradient import grad
 from ..transforms.jacobian import jacobian
 from .equations import Problem, relative_to_start
 from .linear import DENSE, How
-from .minimizer import run_scipy, scipy_optimize
+from .minimizer import as_constraint, run_scipy, scipy_optimize
 from .solvers import as_sentence, call_scipy, call_users, given_options, goal, is_scipys, newton, original
 
 Array = Any
@@ -71,7 +71,7 @@ def argmin(
             return objective(y, *values)
         return objective(y[:n], *values) + np.sum(y[n:] * constraint(y[:n], *values))
 
-    slope = grad(lagrangian, allow_unused=True)
+    slope = grad(lagrangian)
 
     def search(at: Callable[[Array], Array], y: Array, values: Any) -> tuple[Array, str]:
         def value(x: Array) -> Any:
@@ -121,11 +121,7 @@ def search_by_scipy(
         precise = PRECISE.get(method, ("gtol",) if method not in OTHERS else ())
         more["options"] = {**dict.fromkeys(precise, aim), "maxfun" if method == "TNC" else "maxiter": maxiter}
     if h is not None and "constraints" not in options:
-        turned = jacobian(h, allow_unused=True)
-        more["constraints"] = {
-            "type": "eq", "fun": lambda v: np.asarray(value_of(h(v.astype(x.dtype))), float),
-            "jac": lambda v: np.asarray(value_of(turned(v.astype(x.dtype))), float),
-        }  # fmt: skip
+        more["constraints"] = as_constraint(h, x.dtype, "eq", method)
     solver = solver if solver is not None else scipy_optimize().minimize
     fixed = {name: v for name, v in options.items() if name != "method"}
     found = run_scipy(value, x, method, **{**fixed, **more})

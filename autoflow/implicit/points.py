@@ -56,9 +56,10 @@ def root(
 
     def search(at: Callable[[Array], Array], x: Array, values: Any) -> tuple[Array, str]:
         if solver is None:
-            return newton(residual, x, values, how, goal(tol, layout.eps) * relative_to_start(at(x), x), maxiter)
+            aim = goal(tol, layout.eps) * relative_to_start(at(x), x)
+            return newton(residual, x, values, how, aim, maxiter, flat=False)
         if is_scipys(solver):
-            slope = jacobian(lambda x: residual(x, *values), allow_unused=True)
+            slope = jacobian(lambda x: residual(x, *values))
             return call_scipy(solver, at, x, lambda x: value_of(slope(x)))
         return call_users(solver, lambda x: equations(x, values), x, layout)
 
@@ -102,7 +103,7 @@ def fixed_point(
             return value_of(mapped(x, *values))
 
         if solver is None:
-            return anderson(at, x, goal(tol, layout.eps), maxiter)
+            return anderson(at, x, goal(tol, layout.eps), maxiter, further=tol is None)
         if is_scipys(solver):
             return call_scipy(solver, at, x, at)
         return call_users(solver, lambda x: f(x, put(values)), x, layout)

@@ -28,9 +28,11 @@ def goal(tol: float | None, eps: float) -> float:
 
 
 def newton(
-    residual: Callable[..., Array], x: Array, arrays: Any, how: How, aim: float, maxiter: int
+    residual: Callable[..., Array], x: Array, arrays: Any, how: How, aim: float, maxiter: int, flat: bool = True
 ) -> tuple[Array, str]:  # fmt: skip
     """Newton's method: x ← x − t d with ∂F/∂x d = F; t is halved while the residual would not become smaller.
+
+    flat : may F be the same for all x? Else that is a LostGradientError: it computes with other numbers than its nodes'.
 
     It goes on below ``aim`` as long as steps help, which near a solution is one or two: derivatives are as exact as x.
     """
@@ -46,7 +48,7 @@ def newton(
         if not size:
             break
         try:
-            d = newton_step(residual, x, arrays, value, how)
+            d = newton_step(residual, x, arrays, value, how, flat)
         except ConvergenceError as error:  # of the linear system
             return x, str(error) if size > aim else ""
         moved, new = shortened_step(f, x, d, float(np.linalg.norm(value)))
@@ -62,10 +64,12 @@ def newton(
     return x, ""
 
 
-def newton_step(residual: Callable[..., Array], x: Array, arrays: Any, value: Array, how: How) -> Array:
+def newton_step(
+    residual: Callable[..., Array], x: Array, arrays: Any, value: Array, how: How, flat: bool
+) -> Array:  # fmt: skip
     """d with ∂F/∂x d = F(x); where the matrix is singular the shortest of the best ones."""
     if how.is_dense(x.size):
-        a = value_of(jacobian(residual, allow_unused=True)(x, *arrays))
+        a = value_of(jacobian(residual, allow_unused=flat)(x, *arrays))
         try:
             d = np.linalg.solve(a, value)
             if np.isfinite(d).all():
@@ -73,7 +77,7 @@ def newton_step(residual: Callable[..., Array], x: Array, arrays: Any, value: Ar
         except np.linalg.LinAlgError:
             pass
         return np.linalg.lstsq(a, value)[0] if np.isfinite(a).all() else value
-    _, push = linearize(lambda x: residual(x, *arrays), x, allow_unused=True)
+    _, push = linearize(lambda x: residual(x, *arrays), x, allow_unused=flat)
     return solve_by_products(lambda v: value_of(push(v)), value, how, "a step of Newton's method")
 
 
@@ -90,33 +94,38 @@ def shortened_step(f: Callable[[Array], Array], x: Array, d: Array, size: float)
     return None, None
 
 
-def anderson(f: Callable[[Array], Array], x: Array, aim: float, maxiter: int, memory: int = 5) -> tuple[Array, str]:
+def anderson(
+    f: Callable[[Array], Array], x: Array, aim: float, maxiter: int, further: bool = True, memory: int = 5
+) -> tuple[Array, str]:
     """x = f(x) by iteration: x ← f(x), less the part of f(x) − x that the last steps can explain.
+
+    further : go on below ``aim`` as long as each step halves f(x) − x: derivatives are as exact as x.
 
     Source: D. G. Anderson, "Iterative procedures for nonlinear integral equations", 1965; as H. F. Walker and P. Ni
     write it, 2011.
     """
     points: list[Array] = []
     differences: list[Array] = []
-    best, least, unit = x, np.inf, 0.0
+    best, least, unit, eps = x, np.inf, 0.0, float(np.finfo(x.dtype).eps)
     for step in range(maxiter):
         value = f(x)
         r = value - x
         size = greatest(r)
         if not np.isfinite(size):
             return best, f"After {step} steps of the iteration x is not finite."
-        if size < least:
-            best, least = value, size
         unit = unit or size  # that of the first step
-        if size <= aim * max(unit, greatest(x)):
-            return value, ""
+        within = max(unit, greatest(x))
+        if size <= aim * within and (not further or size > least / 2 or size <= eps * within):
+            return (x, "") if size < least else (best, "")
+        if size < least:
+            best, least = x, size
         points, differences = [*points[-memory:], value], [*differences[-memory:], r]
         if len(points) > 1:
             rises = np.stack([b - a for a, b in pairwise(differences)], axis=1)
             moves = np.stack([b - a for a, b in pairwise(points)], axis=1)
             value = value - moves @ np.linalg.lstsq(rises, r)[0]
         x = value
-    return best, f"The iteration has made {maxiter} steps."
+    return best, f"The iteration has made {maxiter} steps."  # these may be enough: the caller looks
 
 
 # -- solvers that users bring

@@ -62,6 +62,8 @@ class Layout:
         for x, shape, path in zip(parts, self.shapes, self.paths, strict=True):
             if np.shape(x) != shape:
                 raise InputError(f"{what} has shape {np.shape(x)} where {path} has {shape}: the same shape is needed")
+            if x.dtype.kind not in "fiub":
+                raise TypeError(f"{what} is {x.dtype}: it has to be real")
         flat = [np.reshape(x, -1) if len(np.shape(x)) != 1 else x for x in parts]
         z = flat[0] if len(flat) == 1 else np.concatenate(flat)
         return z if z.dtype == self.dtype else z.astype(self.dtype)
@@ -112,14 +114,15 @@ def call_on_numbers(function: Callable[..., Array], arrays: Sequence[Array], nam
     shapes, dtypes = [x.shape for x in values], [x.dtype for x in values]
 
     def call(packed: Array) -> Array:
+        family = None if isinstance(packed, (np.ndarray, np.generic)) else family_of(packed)
+        if family is not None:
+            return family.call(call, packed)  # and again, where a batch is being compiled
         parts = [packed[a:b].reshape(shape) for (a, b), shape in zip(pairwise(ends), shapes, strict=True)]
         return function(*[x.astype(dtype) for x, dtype in zip(parts, dtypes, strict=True)])
 
     module, _, call.__name__ = name.replace("af.", "autoflow.").rpartition(".")
     call.__module__, call.__qualname__ = module, call.__name__  # for those who say what they call
-    packed: Any = np.concatenate([np.reshape(x, -1) for x in values])
-    family = family_of(packed)
-    return call(packed) if family is None else family.call(call, packed)
+    return call(np.concatenate([np.reshape(x, -1) for x in values]))
 
 
 def refuse_outside(values: Any, name: str, recording: bool = True) -> None:
