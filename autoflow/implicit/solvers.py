@@ -32,7 +32,7 @@ def newton(
 ) -> tuple[Array, str]:  # fmt: skip
     """Newton's method: x ← x − t d with ∂F/∂x d = F; t is halved while the residual would not become smaller.
 
-    flat : may F be the same for all x? Else that is a LostGradientError: it computes with other numbers than its nodes'.
+    flat : may F be the same for all x? Else that is a LostGradientError: it has left the graph.
 
     It goes on below ``aim`` as long as steps help, which near a solution is one or two: derivatives are as exact as x.
     """

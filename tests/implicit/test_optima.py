@@ -27,8 +27,8 @@ def right(strength, y=Y):
 
 def by_descent(f, x):
     slope = af.grad(f)
-    for _ in range(300):
-        x = x - 0.08 * slope(x)
+    for _ in range(700):
+        x = x - 0.03 * slope(x)
     return x
 
 
@@ -46,7 +46,7 @@ SOLVERS = {
     "own": {"solver": by_descent}, "cg": {"linear": "cg"}, "basinhopping": {"solver": functools.partial(
         optimize.basinhopping, niter=1)}, "fmin_bfgs": {"solver": functools.partial(optimize.fmin_bfgs, disp=False)},
     **{method: {"solver": functools.partial(optimize.minimize, method=method)} for method in (
-        "BFGS", "CG", "COBYLA", "L-BFGS-B", "Nelder-Mead", "Newton-CG", "Powell", "SLSQP", "TNC", "dogleg", "trust-constr",
+        "BFGS", "CG", "L-BFGS-B", "Nelder-Mead", "Newton-CG", "Powell", "SLSQP", "TNC", "dogleg", "trust-constr",
         "trust-exact", "trust-krylov", "trust-ncg")},
     "with options": {"solver": functools.partial(optimize.minimize, method="CG", options={"maxiter": 30})},
     "with a tolerance": {"solver": functools.partial(optimize.minimize, tol=1e-3)},
@@ -85,7 +85,8 @@ def by_formula(f, x0, h):
 
 CONSTRAINED = {
     "SLSQP": {}, "minimize": {"solver": optimize.minimize}, "own": {"solver": by_formula},
-    "trust-constr": {"solver": functools.partial(optimize.minimize, method="trust-constr")}, "gmres": {"linear": "gmres"},
+    "trust-constr": {"solver": functools.partial(optimize.minimize, method="trust-constr")},
+    "gmres": {"linear": "gmres"},
 }  # fmt: skip
 
 
@@ -189,7 +190,7 @@ def test_no_minimum_at_all():
     with pytest.raises(
         ConvergenceError, match=r"af.implicit.argmin did not converge: the largest residual is \S+, the "
     ):
-        argmin(lambda x, t: t * np.exp(-x) - x, 0.0, 1.0)
+        argmin(lambda x, t: t * np.exp(-x) - x, 0.0, 1.0, maxiter=20)
     with pytest.raises(ConvergenceError, match=r"argmin did not converge: .* The solver said: \S"):
         argmin(
             lambda x, t: np.sum(t * x**2), np.ones(3), 1.0, equality=lambda x, t: np.stack([x.sum() - 1, x.sum() - 2])
