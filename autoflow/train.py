@@ -64,9 +64,9 @@ class History:
 
 def fit(
     model: Callable[[Array], Array], x: Array, y: Array, *, loss: Measure, optimiser: Optimiser,
-    rng: np.random.Generator, epochs: int = 10, batch_size: int = 32, validation: tuple[Array, Array] | None = None,
-    metrics: dict[str, Measure] | None = None, schedule: Schedule | None = None, patience: int | None = None,
-    progress: bool = True,
+    rng: np.random.Generator | None = None, epochs: int = 10, batch_size: int = 32,
+    validation: tuple[Array, Array] | None = None, metrics: dict[str, Measure] | None = None,
+    schedule: Schedule | None = None, patience: int | None = None, progress: bool = True,
 ) -> History:  # fmt: skip
     """Train ``model`` on examples x (n, ...) and targets y (n, ...); returns the :class:`History`.
 
@@ -97,7 +97,7 @@ def fit(
     for name, number in (("epochs", epochs), ("batch_size", batch_size)):
         if number < 1:
             raise InputError(f"fit: {name} must be at least 1, not {number}")
-    generator("fit", rng)
+    rng = generator("fit", rng)
     metrics, history, best = metrics or {}, History(), Best(model, optimiser)
     for _ in bar(range(epochs), history) if progress else range(epochs):
         switch(model, training=True)

@@ -70,7 +70,7 @@ def grad(
     >>> grad(lambda x, w: w * x, (0, 1))(3.0, 2.0)
     (array(2.), array(3.))
     """
-    return _returning_part(1, f, chosen_argnum(argnum, argnums), allow_unused=allow_unused, holomorphic=holomorphic)
+    return _returning_part(1, f, chosen_argnum(f, argnum, argnums), allow_unused=allow_unused, holomorphic=holomorphic)
 
 
 @overload
@@ -94,7 +94,7 @@ def value_and_grad(
     (9.0, 6.0)
     """
     return _returning_part(
-        (0, 1), f, chosen_argnum(argnum, argnums), allow_unused=allow_unused, holomorphic=holomorphic
+        (0, 1), f, chosen_argnum(f, argnum, argnums), allow_unused=allow_unused, holomorphic=holomorphic
     )
 
 
@@ -122,7 +122,7 @@ def grad_and_aux(
     (12.0, 3.0)
     """
     return _returning_part(
-        (1, 2), f, chosen_argnum(argnum, argnums), aux=True, allow_unused=allow_unused, holomorphic=holomorphic
+        (1, 2), f, chosen_argnum(f, argnum, argnums), aux=True, allow_unused=allow_unused, holomorphic=holomorphic
     )
 
 
@@ -148,7 +148,7 @@ def elementwise_grad(
     >>> elementwise_grad(np.square)(np.array([1.0, 2.0, 3.0]))
     array([2., 4., 6.])
     """
-    choice = chosen_argnum(argnum, argnums)
+    choice = chosen_argnum(f, argnum, argnums)
     return _returning_part(1, f, choice, scalar=False, allow_unused=allow_unused, holomorphic=holomorphic)
 
 

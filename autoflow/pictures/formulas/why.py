@@ -158,7 +158,13 @@ def why(x: Any, node: Any, *, paths: int = 8) -> Why:
         if record.parents:
             titles.add(record)
     if not order:
-        raise LostGradientError(f"no gradient of {titles.of(root)} reaches {titles.of(target)}.\n{LOST}")
+        names = titles.of(root), titles.of(target)
+        if target is not root and records_between(target, root):
+            raise LostGradientError(
+                f"no gradient of {names[0]} reaches {names[1]}, because {names[1]} was computed from {names[0]}: the "
+                f"other way round, {names[0]}.why({names[1]})"
+            )
+        raise LostGradientError(f"no gradient of {names[0]} reaches {names[1]}.\n{LOST}")
     if root.dtype.kind == "c":
         raise ValueError(f"{titles.of(root)} is complex, so the direction of its derivative is open: take .real or abs")
     walk = Chain(order, root, target, titles)
