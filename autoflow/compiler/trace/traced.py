@@ -40,11 +40,11 @@ from .traced_methods import ArrayMethods, add_methods
 
 Array = Any
 CLASS: Any = vars(object)["__class__"]  # what every object has
-UNKNOWN = "being compiled"  # what stands in texts instead of numbers
+UNKNOWN = "being compiled"  # shown in texts instead of numbers
 
 
 class Traced(ArrayMethods):
-    """An array of which only shape and dtype are known. See the top of this file."""
+    """An array whose shape and dtype are known, but not its numbers. See the top of this file."""
 
     __slots__ = ("__weakref__", "expr", "held", "tape", "under")
     expr: Value  # what it is now: writing in place gives it another
@@ -244,7 +244,7 @@ class Traced(ArrayMethods):
     # -- writing
 
     def _become(self, other: Traced) -> None:
-        """Be another value from now on: this array has been written into."""
+        """Become another value: this array has been written into."""
         if self.expr.kind in (INPUT, CAPTURED):
             raise CompileError(
                 f"{caller()} writes into an argument of a compiled function, or into an array from outside of it: its "

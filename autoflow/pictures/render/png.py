@@ -1,7 +1,7 @@
 """PNG and PDF without Graphviz: matplotlib draws our own SVG.
 
 So a picture has one layout and one style sheet, whatever the format. It is no general renderer: it knows the few
-elements and properties that :mod:`.svg` and :mod:`.css` write, and the test says when they begin to write others.
+elements and properties that :mod:`.svg` and :mod:`.css` write; a test fails when they write others.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def render(graph: GraphData, form: str) -> bytes:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise NoMatplotlibError("matplotlib is not installed") from error
-    if graph.look.theme == "auto":  # a file has no reader whose screen it could follow
+    if graph.look.theme == "auto":  # a file cannot follow a reader's screen
         graph = replace(graph, look=replace(graph.look, theme="light"))
     root = ElementTree.fromstring(to_svg(graph))  # noqa: S314 - our own text
     wide, high = [float(root.get(side, "1")) for side in ("width", "height")]
@@ -96,7 +96,7 @@ def below(parts: list[str], above: tuple[Any, ...]) -> bool:
 def shapes(
     element: Any, sheet: Sheet, at: tuple[float, float], above: tuple[Any, ...], opacity: float = 1.0
 ) -> Iterator[Shape]:  # fmt: skip
-    """All elements that are drawn, with their style and where their group stands; a faded group fades what is in it."""
+    """All elements that are drawn, with style and position of their group; a faded group fades its contents."""
     for child in element:
         x, y = at
         if moved := re.match(r"translate\(([-\d.]+)[ ,]([-\d.]+)\)", child.get("transform", "")):
