@@ -91,9 +91,10 @@ class History:
 
 def fit(
     model: Callable[[Array], Array], x: Array, y: Array, *, loss: Measure, optimiser: Optimiser,
-    rng: np.random.Generator, epochs: int = 10, batch_size: int = 32, validation: tuple[Array, Array] | None = None,
-    metrics: dict[str, Measure] | None = None, schedule: Schedule | None = None, patience: int | None = None,
-    progress: bool = True, view: bool = False, workers: Any = None, chunks: int | None = None,
+    rng: np.random.Generator | None = None, epochs: int = 10, batch_size: int = 32,
+    validation: tuple[Array, Array] | None = None, metrics: dict[str, Measure] | None = None,
+    schedule: Schedule | None = None, patience: int | None = None, progress: bool = True, view: bool = False,
+    workers: Any = None, chunks: int | None = None,
 ) -> History:  # fmt: skip
     """Train ``model`` on examples x (n, ...) and targets y (n, ...); returns the :class:`History`.
 
@@ -129,7 +130,7 @@ def fit(
     for name, number in (("epochs", epochs), ("batch_size", batch_size)):
         if number < 1:
             raise InputError(f"fit: {name} must be at least 1, not {number}")
-    generator("fit", rng)
+    rng = generator("fit", rng)
     metrics, history, best = metrics or {}, History(), Best(model, optimiser)
     compute, training_metrics = in_one_piece(model, loss), metrics
     if workers is not None or chunks is not None:

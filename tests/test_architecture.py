@@ -25,7 +25,7 @@ MAY_IMPORT = {
     "errors": set(),
     "lazy": set(),
     "transformed": set(),
-    "modes": {"transformed"},
+    "modes": {"lazy", "transformed"},
     "numbering": set(),
     "pytree": set(),
     "process": set(),
@@ -60,6 +60,7 @@ MAY_IMPORT = {
 }
 # Calls upwards: file, the file that it calls, and why. From methods of nodes, and from a report to pictures.
 UPWARDS = [
+    ("modes", "backprop.anomaly", "af.options(preset='classroom') looks for the first NaN"),
     ("nodes.nodes", "forward.inplace", "x.value = v is a write"),
     ("nodes.nodes", "extending.function", "x.grad_fn = f and x.create_node(...) make rules of the user's"),
     ("nodes.records", "backprop.passes", "record(g): what an operation sends back, for those who look at a graph"),
@@ -71,6 +72,7 @@ UPWARDS = [
     ("forward.node_methods", "pictures.formulas.why", "x.why(w)"),
     ("forward.recording", "forward.inplace", "np.add(x, y, out=z) is a write"),
     ("forward.recording", "forward.mixed_precision", "under af.autocast operands are cast before they are recorded"),
+    ("forward.shape_notes", "pictures.model.callers", "an error about shapes calls arrays as the caller does"),
     ("compiler.report", "pictures.model.style", "a compiled function shows itself in the colours of pictures"),
 ]
 # Modules that are public names of their package. (Of autoflow.rules all are.)
@@ -319,6 +321,7 @@ def test_import_loads_only_the_core():
         "forward.operators",
         "forward.python_protocols", "forward.recording", "lazy", "modes", "nodes",
         "nodes.coercion", "nodes.foreign", "nodes.freeing",
-        "nodes.grads", "nodes.nodes", "nodes.printing", "nodes.records", "nodes.versions", "numbering", "pytree",
+        "nodes.grads", "nodes.next_use", "nodes.nodes", "nodes.printing", "nodes.rebinding", "nodes.records",
+        "nodes.versions", "numbering", "pytree",
         "rules", "threads", "transformed", "transforms", "transforms.evaluation", "transforms.gradient",
     }  # fmt: skip

@@ -27,6 +27,7 @@ ELSEWHERE = {
     "forward/dispatch.py": ("rules", "each row of the table goes through it"),
     "forward/operators.py": ("rules", "each row of the table goes through it"),
     "forward/recording.py": ("rules nodes/test_nodes.py", "each row of the table goes through it"),
+    "forward/shape_notes.py": ("test_messages.py", "notes on errors: one table of mistakes and messages"),
     "forward/python_protocols.py": ("forward/test_array_methods.py test_interop.py", "what Python asks a node"),
     "implicit/equations.py": ("implicit/test_points.py implicit/test_optima.py", "what root and argmin are made of"),
     "integrate/*": ("test_scipy_twins.py test_integrate.py", "the twin of a SciPy module, compared with it"),

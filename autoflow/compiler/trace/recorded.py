@@ -58,7 +58,7 @@ def record(
 ) -> Recorded:
     """Call ``f`` once, with Traced arrays where ``is_input(leaf)``. Raises CompileError for what cannot be compiled.
 
-    watch : may the contents of arrays that the program reads have decided anything else? See ``guards.py``.
+    watch : guard the contents of arrays that the program reads, in case they decided anything else? See ``guards.py``.
     """
     tape = Tape()
     program = tape.program

@@ -40,7 +40,7 @@ from .traced_methods import TracedMethods, add_methods
 
 Array = Any
 CLASS: Any = vars(object)["__class__"]  # what every object has
-UNKNOWN = "being compiled"  # what stands in texts instead of numbers
+UNKNOWN = "being compiled"  # shown in texts instead of numbers
 
 
 class Traced(TracedMethods):
@@ -194,7 +194,7 @@ class Traced(TracedMethods):
     # -- writing
 
     def _become(self, other: Traced) -> None:
-        """Be another value from now on: this array has been written into."""
+        """Become another value: this array has been written into."""
         if self.expr.kind in (INPUT, CAPTURED):
             raise CompileError(
                 f"{caller()} writes into an argument of a compiled function, or into an array from outside of it: its "

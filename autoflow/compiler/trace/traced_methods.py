@@ -104,7 +104,7 @@ class UnknownError(CompileError, AttributeError):
 
 
 def missing_attribute(name: str) -> Any:
-    """An attribute that is not there; whoever asks for it himself is told why."""
+    """An attribute that does not exist; the user's code is told why."""
 
     def refuse(self: Any) -> Any:
         raise UnknownError(str(refuse_number(f"x.{name}")))
@@ -113,8 +113,8 @@ def missing_attribute(name: str) -> Any:
 
 
 def add_methods(cls: type) -> None:
-    """Every other method of ndarray: written down as a call, or refused. (Not by ``__getattr__``: nodes ask for slots
-    that are empty, which is then ten times as slow.)"""
+    """Every other method of ndarray: recorded as a call, or refused. (Not by ``__getattr__``: nodes ask for slots that
+    are empty, and that would be slow.)"""
 
     def recorded(name: str) -> Any:
         method: Any = getattr(np.ndarray, name)
