@@ -350,7 +350,7 @@ def test_no_solution():
 
 
 def test_too_few_steps():
-    with pytest.raises(ConvergenceError, match=r"residual is 5.2\d, the tolerance 1.49e-05 .* has made 2 steps"):
+    with pytest.raises(ConvergenceError, match=r"residual is 95.9, the tolerance 1.49e-05 .* has made 2 steps"):
         root(lambda x, t: np.exp(x) - t, -3.0, 1000.0, maxiter=2)
     with pytest.raises(ConvergenceError, match=r"fixed_point did not .* residual is 0.317, .* has made 2 steps"):
         fixed_point(lambda x, t: np.cos(x), 1.0, 1.0, maxiter=2)
