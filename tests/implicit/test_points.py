@@ -5,8 +5,10 @@ import dataclasses
 
 import numpy as np
 import pytest
+from standin import Device, put
 
 import autoflow as af
+from autoflow import backends
 from autoflow.batching import forms
 from autoflow.errors import BatchError, CompileError, ConvergenceError, InputError, LostGradientError
 from autoflow.implicit import fixed_point, root
@@ -320,6 +322,20 @@ def test_vmap_over_starting_points(loops):
     np.testing.assert_allclose(af.vmap(f, (0, None))(np.array([1.0, -3.0]), np.array(4.0)), [2.0, -2.0], rtol=1e-14)
     slopes = af.vmap(af.grad(f, 1), (0, None))(np.array([1.0, -3.0]), np.array(4.0))
     np.testing.assert_allclose(slopes, [0.25, -0.25], rtol=1e-13)
+
+
+def test_arrays_of_another_library():
+    """The search is on the host, the way back where the arrays are."""
+    backends.register(Device, from_numpy=put, to_numpy=Device.get)
+    try:
+        f = lambda t: root(lambda x, t: x**3 + x - t, put(np.ones(2)), t)  # noqa: E731
+        x, slope = f(put(np.array([10.0, 2.0]))), af.grad(lambda t: np.sum(f(t)))(put(np.array([10.0, 2.0])))
+        assert type(x) is type(slope) is Device
+        np.testing.assert_allclose(x.get(), [2.0, 1.0], rtol=1e-14)
+        np.testing.assert_allclose(slope.get(), [1 / 13, 0.25], rtol=1e-13)
+    finally:
+        del backends.NODE_TYPES[Device]
+        backends.families_changed()
 
 
 def test_modes_of_the_user_do_not_disturb_the_search():
