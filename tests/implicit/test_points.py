@@ -46,6 +46,27 @@ def test_the_solution_may_be_where_the_search_begins():
     np.testing.assert_allclose(af.grad(af.grad(g))(2.0), 4.0, rtol=1e-13)
 
 
+def test_a_solution_may_begin_at_its_parameter():
+    """One array in two places, of which one is fixed."""
+    m = np.array([1.0, 10.0])
+    m.flags.writeable = False
+    x = root(lambda x, m: x**3 + x - m, m, m)
+    slope = 1 / (3 * x**2 + 1)
+    h = af.hessian(lambda m: np.sum(root(lambda x, m: x**3 + x - m, m, m) ** 2))(m)
+    np.testing.assert_allclose(h, np.diag(2 * slope**2 - 12 * x**2 * slope**3), rtol=1e-12)
+
+
+def test_a_root_of_a_root():
+    """y = x(y a) + 1, where x(p) has x³ + x = p: the unknown of one equation is a parameter of the other."""
+    inner = lambda p: root(lambda x, p: x**3 + x - p, 1.0, p)  # noqa: E731
+    outer = lambda a: root(lambda y, a: y - inner(y * a) - 1, 1.0, a)  # noqa: E731
+    y = outer(2.0)
+    np.testing.assert_allclose((y - 1) ** 3 + (y - 1), 2 * y, rtol=1e-13)
+    one = lambda a: root(lambda y, a: (y - 1) ** 3 + (y - 1) - a * y, 2.0, a)  # noqa: E731
+    for f, g in ((outer, one), (af.grad(outer), af.grad(one)), (af.grad(af.grad(outer)), af.grad(af.grad(one)))):
+        np.testing.assert_allclose(f(2.0), g(2.0), rtol=1e-11)
+
+
 def test_a_linear_system():
     """a x = b: derivatives are those of np.linalg.solve."""
     a, b = RNG.normal(size=(4, 4)) + 4 * np.eye(4), RNG.normal(size=4)
