@@ -21,7 +21,7 @@ import autoflow as af
 Array = Any
 Work = tuple[Callable[[], Any], Callable[[], Any], Callable[[], Any]]  # by hand, through the steps, af.implicit
 RNG = np.random.default_rng(0)
-STEPS = {"newton": 7, "iteration": 60, "descent": 150}
+STEPS = {"newton": 7, "descent": 150}
 
 
 def make_root(n: int) -> Work:
@@ -44,13 +44,17 @@ def make_root(n: int) -> Work:
     return by_hand, lambda: unrolled(theta), lambda: solved(theta)
 
 
-def make_fixed_point(n: int) -> Work:
-    """x = tanh(W x + b) for n unknowns; Σ x² differentiated by W."""
-    w, b = 0.5 * RNG.normal(size=(n, n)) / n**0.5, RNG.normal(size=n)
+def make_fixed_point(n: int, radius: float, size: float, count: int) -> Work:
+    """x = tanh(W x + b) for n unknowns, the largest eigenvalue of W being ``radius``; Σ x² differentiated by W.
+
+    Of small b (``size``) tanh is almost a line, and ``count`` steps are needed: radius to that power is the error.
+    """
+    w, b = RNG.normal(size=(n, n)), size * RNG.normal(size=n)
+    w *= radius / np.abs(np.linalg.eigvals(w)).max()
 
     def steps(w: Array) -> Array:
         x: Any = np.zeros(n)
-        for _ in range(STEPS["iteration"]):
+        for _ in range(count):
             x = np.tanh(w @ x + b)
         return x
 
@@ -98,7 +102,8 @@ WORK: dict[str, Callable[[], Work]] = {
     "root, 1 unknown": lambda: make_root(1),
     "root, 32 unknowns": lambda: make_root(32),
     "root, 200 unknowns": lambda: make_root(200),
-    "fixed point, 64 unknowns": lambda: make_fixed_point(64),
+    "fixed point, 64 unknowns, 60 steps": lambda: make_fixed_point(64, 0.7, 0.5, 60),
+    "fixed point, 64 unknowns, 1,000 steps": lambda: make_fixed_point(64, 0.98, 0.001, 1000),
     "minimum, 16 unknowns": lambda: make_argmin(16),
     "minimum, 100 unknowns": lambda: make_argmin(100),
 }

@@ -119,7 +119,7 @@ class Problem:
         self.arrays, self.put = taken_apart(theta)
         self.layout = Layout(x0, "x0", weak_dtype(self.arrays))
         with no_grad():
-            self.start = numbers_of(self.layout.ravel(x0, "x0"))
+            self.start = numbers_of(self.layout.ravel(x0, "x0")).copy()  # it may be the array of a node in θ
 
     def solve(
         self, residual: Callable[..., Array], search: Callable[..., tuple[Array, str]], *, how: How,

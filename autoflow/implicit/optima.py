@@ -14,7 +14,7 @@ from ..nodes.nodes import value_of
 from ..transforms.evaluation import numbers_of
 from ..transforms.gradient import grad
 from ..transforms.jacobian import jacobian
-from .equations import Problem, relative_to_start
+from .equations import Problem, greatest, relative_to_start
 from .linear import DENSE, How
 from .minimizer import as_constraint, run_scipy, scipy_optimize
 from .solvers import as_sentence, call_scipy, call_users, given_options, goal, is_scipys, newton, original
@@ -85,7 +85,7 @@ def argmin(
             rest = () if equality is None else (lambda x: equality(x, put(values)),)
             x, said = call_users(solver, lambda x: f(x, put(values)), y[:n], layout, *rest)
             return with_multipliers(x, value, h), said
-        aim = goal(tol, layout.eps) * relative_to_start(at(y), y)
+        aim = goal(tol, layout.eps) * greatest(at(y))
         x, said = search_by_scipy(solver, value, h, y[:n], aim, maxiter)
         y = with_multipliers(x, value, h)
         y, note = newton(slope, y, values, how, aim, 20)

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..nodes.nodes import value_of
 from ..transforms.jacobian import jacobian
-from .equations import Problem, relative_to_start, relative_to_x
+from .equations import Problem, greatest, relative_to_start, relative_to_x
 from .linear import How
 from .solvers import anderson, call_scipy, call_users, goal, is_scipys, newton
 
@@ -56,7 +56,7 @@ def root(
 
     def search(at: Callable[[Array], Array], x: Array, values: Any) -> tuple[Array, str]:
         if solver is None:
-            aim = goal(tol, layout.eps) * relative_to_start(at(x), x)
+            aim = goal(tol, layout.eps) * greatest(at(x))
             return newton(residual, x, values, how, aim, maxiter, flat=False)
         if is_scipys(solver):
             slope = jacobian(lambda x: residual(x, *values))

@@ -34,42 +34,53 @@ def newton(
 
     flat : may F be the same for all x? Else that is a LostGradientError: it has left the graph.
 
-    It goes on below ``aim`` as long as steps help, which near a solution is one or two: derivatives are as exact as x.
+    It goes on below ``aim`` while steps help, at most three: derivatives are as exact as x.
     """
 
     def f(x: Array) -> Array:
         return value_of(residual(x, *arrays))
 
-    value, small = f(x), 4 * float(np.finfo(x.dtype).eps)
+    value, small, solve = f(x), 4 * float(np.finfo(x.dtype).eps), None
+    below = 0  # steps that began below aim
     for step in range(maxiter):
-        size = greatest(value)
+        size, length = greatest(value), float(np.linalg.norm(value))
         if not np.isfinite(size):
             return x, f"After {step} steps of Newton's method the residual is not finite."
-        if not size:
+        below += size <= aim
+        if not size or below > 3:
             break
+        is_new = solve is None
         try:
-            d = newton_step(residual, x, arrays, value, how, flat)
+            solve = solve or step_solver(residual, x, arrays, how, flat)
+            d = solve(value)
         except ConvergenceError as error:  # of the linear system
             return x, str(error) if size > aim else ""
-        moved, new = shortened_step(f, x, d, float(np.linalg.norm(value)))
-        if moved is None:
-            if size > aim:
-                return x, f"After {step} steps of Newton's method no step makes the residual smaller."
+        moved, new = shortened_step(f, x, d, length, HALVINGS if is_new and size > aim else 1)
+        if moved is not None:
+            x, value = moved, new
+        elif size <= aim:
             break
-        x, value = moved, new
+        elif is_new:
+            return x, f"After {step} steps of Newton's method no step makes the residual smaller."
         if greatest(d) <= small * greatest(x):
             break
+        if moved is None or np.linalg.norm(new) > 0.1 * length:
+            solve = None  # near the solution the last matrix is good for some steps: a tenth of the cost of a new one
     else:
         return x, f"Newton's method has made {maxiter} steps."
     return x, ""
 
 
-def newton_step(
-    residual: Callable[..., Array], x: Array, arrays: Any, value: Array, how: How, flat: bool
-) -> Array:  # fmt: skip
-    """d with ∂F/∂x d = F(x); where the matrix is singular the shortest of the best ones."""
-    if how.is_dense(x.size):
-        a = value_of(jacobian(residual, allow_unused=flat)(x, *arrays))
+def step_solver(
+    residual: Callable[..., Array], x: Array, arrays: Any, how: How, flat: bool
+) -> Callable[[Array], Array]:  # fmt: skip
+    """The function that takes F to d with ∂F/∂x d = F; where the matrix is singular the shortest of the best d."""
+    if not how.is_dense(x.size):
+        _, push = linearize(lambda x: residual(x, *arrays), x, allow_unused=flat)
+        return lambda value: solve_by_products(lambda v: value_of(push(v)), value, how, "a step of Newton's method")
+    a = value_of(jacobian(residual, allow_unused=flat)(x, *arrays))
+
+    def solve(value: Array) -> Array:
         try:
             d = np.linalg.solve(a, value)
             if np.isfinite(d).all():
@@ -77,14 +88,14 @@ def newton_step(
         except np.linalg.LinAlgError:
             pass
         return np.linalg.lstsq(a, value)[0] if np.isfinite(a).all() else value
-    _, push = linearize(lambda x: residual(x, *arrays), x, allow_unused=flat)
-    return solve_by_products(lambda v: value_of(push(v)), value, how, "a step of Newton's method")
+
+    return solve
 
 
-def shortened_step(f: Callable[[Array], Array], x: Array, d: Array, size: float) -> tuple[Any, Any]:
+def shortened_step(f: Callable[[Array], Array], x: Array, d: Array, size: float, tries: int) -> tuple[Any, Any]:
     """x − t d and F there for the largest t of 1, 1/2, 1/4 ... with a smaller residual; None if there is none."""
     t = 1.0
-    for _ in range(HALVINGS):
+    for _ in range(tries):
         moved = x - x.dtype.type(t) * d
         with np.errstate(all="ignore"):
             new = f(moved)
@@ -95,7 +106,7 @@ def shortened_step(f: Callable[[Array], Array], x: Array, d: Array, size: float)
 
 
 def anderson(
-    f: Callable[[Array], Array], x: Array, aim: float, maxiter: int, further: bool = True, memory: int = 5
+    f: Callable[[Array], Array], x: Array, aim: float, maxiter: int, further: bool = True, memory: int = 10
 ) -> tuple[Array, str]:
     """x = f(x) by iteration: x ← f(x), less the part of f(x) − x that the last steps can explain.
 

@@ -141,6 +141,11 @@ def test_single_precision():
     np.testing.assert_allclose(slopes, 2 / (2 + 12 * 0.5897545**2), rtol=1e-5)
 
 
+def test_small_numbers_have_their_own_units():
+    x = argmin(lambda x, t: 1e-12 * np.sum((x - t) ** 2 + 0.1 * (x - t) ** 4), np.zeros(2), np.array([3.0, -4.0]))
+    np.testing.assert_allclose(x, [3, -4], rtol=1e-6)
+
+
 def test_transforms():
     slope = af.jacobian(right)(0.5)
     strengths = np.array([0.5, 2.0])
