@@ -18,7 +18,7 @@ import numpy as np
 from .errors import AnomalyError, InputError
 from .forward.writing import overwrite
 from .modes import no_grad
-from .nn.checks import generator, numbers_of
+from .nn.checks import explain_missing_rng, generator, numbers_of
 from .nn.plots import plot_loss
 from .optim import Optimiser, Schedule
 
@@ -62,9 +62,10 @@ class History:
         return plot_loss(self, ax=axes)
 
 
+@explain_missing_rng
 def fit(
     model: Callable[[Array], Array], x: Array, y: Array, *, loss: Measure, optimiser: Optimiser,
-    rng: np.random.Generator | None = None, epochs: int = 10, batch_size: int = 32,
+    rng: np.random.Generator, epochs: int = 10, batch_size: int = 32,
     validation: tuple[Array, Array] | None = None, metrics: dict[str, Measure] | None = None,
     schedule: Schedule | None = None, patience: int | None = None, progress: bool = True,
 ) -> History:  # fmt: skip
@@ -97,7 +98,7 @@ def fit(
     for name, number in (("epochs", epochs), ("batch_size", batch_size)):
         if number < 1:
             raise InputError(f"fit: {name} must be at least 1, not {number}")
-    rng = generator("fit", rng)
+    generator("fit", rng)
     metrics, history, best = metrics or {}, History(), Best(model, optimiser)
     for _ in bar(range(epochs), history) if progress else range(epochs):
         switch(model, training=True)
