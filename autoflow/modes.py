@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from .lazy import later
+from .transformed import FunctionOfFunction
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -129,11 +130,16 @@ class switched:  # noqa: N801 - used like a function
 
             return awaiting  # type: ignore[return-value]
 
-        @functools.wraps(function)
-        def calling(*args: Any, **options: Any) -> Any:
-            return self.call(function, *args, **options)
+        return SwitchedFunction(function, {"block": self})  # type: ignore[return-value]
 
-        return calling  # type: ignore[return-value]
+
+class SwitchedFunction(FunctionOfFunction):
+    """A function in which the switches hold."""
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """The function's arguments."""
+        block: switched = self.how["block"]
+        return block.call(self.f, *args, **options)
 
 
 def in_pieces(block: switched, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -7,7 +7,6 @@ short way: only shapes and dtypes are compared.
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import functools
 import sys
@@ -16,7 +15,6 @@ import types
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable
-from operator import attrgetter
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
@@ -25,6 +23,7 @@ from .. import pytree
 from ..errors import CompileError
 from ..modes import modes
 from ..nodes.nodes import Node, gradient_target, value_of
+from ..transformed import public_name
 from .matching import assembler, matcher
 from .passes.batching import join
 from .passes.rematerialise import recompute
@@ -103,12 +102,8 @@ class Compiled(Generic[P, R]):
         return {"fallback": self.fallback, "verify": self.verify, "limit": self.limit, **self.how}
 
     def __reduce__(self) -> Any:
-        """For pickle: the function and the options; for a decorated function, the name under which it is found."""
-        name, module = getattr(self, "__qualname__", ""), sys.modules.get(getattr(self, "__module__", None) or "")
-        with contextlib.suppress(AttributeError):
-            if attrgetter(name)(module) is self:
-                return name
-        return rebuild_compiled, (self.f, self.options())
+        """For pickle: the function and the options; of a decorated function its name, under which it is found."""
+        return public_name(self, sys._getframe(1)) or (rebuild_compiled, (self.f, self.options()))
 
     def at_length(self, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
         """A call unlike the last one: look the program up, or record it."""

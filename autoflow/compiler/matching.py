@@ -18,6 +18,7 @@ import numpy as np
 
 from .. import pytree
 from ..errors import CompileError
+from ..transformed import FunctionOfFunction
 
 Array = Any
 ndarray = np.ndarray
@@ -155,8 +156,8 @@ def is_immutable(x: Any) -> bool:
         return all([is_immutable(v) for v in x])
     if type(x) is slice:
         return is_immutable((x.start, x.stop, x.step))
-    if isinstance(x, (type, types.FunctionType)):
-        return "<locals>" not in x.__qualname__  # made at every call
+    if isinstance(x, (type, types.FunctionType, FunctionOfFunction)):
+        return "<locals>" not in getattr(x, "__qualname__", "<locals>")  # made at every call
     if isinstance(x, types.BuiltinFunctionType):
         return isinstance(x.__self__, (types.ModuleType, type(None)))  # no method of an object
     return type(x) in NUMBERS_AND_TEXT or isinstance(x, NEVER_CHANGED)

@@ -21,7 +21,7 @@ Array = Any
 
 
 class Recurrent(Module):
-    """What RNN and LSTM share: weights for ``gates`` vectors of size ``hidden``, and checks."""
+    """What RNN, LSTM and GRU share: weights for ``gates`` vectors of size ``hidden``, and checks."""
 
     def __init__(self, inputs: int, hidden: int, gates: int, rng: np.random.Generator, dtype: Any) -> None:
         who = type(self).__name__
@@ -123,3 +123,37 @@ class LSTM(Recurrent):
             h = show * np.tanh(c)
             steps.append(h)
         return in_time(steps, x, n), (h, c)
+
+
+class GRU(Recurrent):
+    """A memory h that moves towards a new value n, by as much as the gate z lets it; r says what n may see of h.
+
+    r, z = σ(xₜ Wᵀ + b + hₜ₋₁ Uᵀ + d);  n = tanh(xₜ Wᵀ + b + r ⊙ (hₜ₋₁ Uᵀ + d));  hₜ = (1 − z) ⊙ n + z ⊙ hₜ₋₁.
+
+    Shapes as :class:`RNN`, with ``weight_ih`` (3 hidden, inputs), ``weight_hh`` (3 hidden, hidden), ``bias`` and
+    ``bias_hh``, both (3 hidden,), in PyTorch's order r, z, n. Here two biases say more than one: r multiplies the
+    second. Source: Cho et al., EMNLP 2014, in the form of PyTorch and cuDNN.
+
+    >>> from autoflow import nn
+    >>> layer = nn.GRU(3, 4, rng=np.random.default_rng(0))
+    >>> outputs, h = layer(np.ones((2, 5, 3)))
+    >>> outputs.shape, h.shape
+    ((2, 5, 4), (2, 4))
+    """
+
+    @explain_missing_rng
+    def __init__(self, inputs: int, hidden: int, *, rng: np.random.Generator, dtype: Any = float) -> None:
+        super().__init__(inputs, hidden, 3, rng, dtype)
+        self.bias_hh = Variable(np.zeros(3 * hidden, dtype), copy=False)
+
+    def forward(self, x: Array, h: Array = None) -> tuple[Node, Node]:
+        """(n, time, inputs) -> (n, time, hidden), (n, hidden)"""
+        into, h, n = self.inputs(x), self.memory(x, h), self.hidden
+        steps, u = [], self.weight_hh.T
+        for t in range(x.shape[1]):
+            i, m = into[:, t], h @ u + self.bias_hh
+            see, keep = sigmoid(i[:, :n] + m[:, :n]), sigmoid(i[:, n : 2 * n] + m[:, n : 2 * n])
+            new = np.tanh(i[:, 2 * n :] + see * m[:, 2 * n :])
+            h = new + keep * (h - new)
+            steps.append(h)
+        return in_time(steps, x, n), h

@@ -87,11 +87,15 @@ class Graph(GraphData):
 
         return to_svg(self)
 
-    def to_html(self) -> str:
-        """A page that needs nothing else: the picture, controls that step through it, all steps as a table."""
-        from .pages.html import page
+    def to_html(self, *, full: bool = True) -> str:
+        """A page that needs nothing else: the picture, controls that step through it, all steps as a table.
 
-        return page(self)
+        full : False gives what stands in its body, to be put into a page of your own: its styles and names meet no
+            others, and several may stand in one page.
+        """
+        from .pages.html import fragment, page
+
+        return page(self) if full else fragment(self)
 
     def step(self) -> Stepper:
         """Step through this picture, as ``node.step()`` does."""
@@ -104,6 +108,12 @@ class Graph(GraphData):
         from .render.dot import to_dot
 
         return to_dot(self)
+
+    def to_tex(self, *, full: bool = True) -> str:
+        """The picture in TikZ. full : False gives the ``tikzpicture`` alone, for a document that has ``tikz``."""
+        from .render.tikz import to_tex
+
+        return to_tex(self, full)
 
     def to_mermaid(self) -> str:
         """A flowchart for Markdown files: GitHub and GitLab draw it."""
@@ -123,15 +133,19 @@ class Graph(GraphData):
 
         return to_text(self, ascii)
 
-    def save(self, path: Any) -> Path:
-        """Write a file in the format that its name ends with: .svg .html .png .pdf .dot .mmd .json .txt. Returns
-        the path.
+    def save(self, path: Any, *, seconds: float = 1.4) -> Path:
+        """Write a file in the format that its name ends with: .svg .html .png .pdf .tex .dot .mmd .json .txt, or
+        a film of its steps: .gif .mp4. Returns the path.
+
+        seconds : how long a film shows each step.
 
         PNG and PDF are drawn by matplotlib, pygraphviz or Graphviz's program ``dot``; one of them must be installed.
+        A film needs matplotlib, and Pillow (extra ``images``) or ffmpeg (extra ``video``). Raises ImportError or
+        FileNotFoundError, which say what to install, and ValueError for other names.
         """
         from .pages.exports import save
 
-        return save(self, path)
+        return save(self, path, seconds=seconds)
 
     def __str__(self) -> str:
         from .render.text import to_text

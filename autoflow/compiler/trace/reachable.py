@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from ...transformed import FunctionOfFunction
+
 NUMBERS = (int, float, complex, str, bool, type(None), np.generic)
 SEARCHED = {"__main__", "builtins", "types", "functools", "collections", "enum"}  # parts of Python that hold the user's
 
@@ -23,6 +25,9 @@ def edges_of(x: Any) -> Iterator[tuple[Any, Any]]:
     if isinstance(x, types.MethodType):
         yield x, "__self__"
         yield x, "__func__"
+    elif isinstance(x, FunctionOfFunction):
+        yield x.__dict__, "f"
+        yield from ((x.how, name) for name, option in x.how.items() if callable(option))
     elif isinstance(x, types.FunctionType):
         ours = str(x.__globals__.get("__name__")).startswith("autoflow.")  # such as af.grad(f): only f matters in it
         for cell in x.__closure__ or ():
