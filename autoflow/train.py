@@ -20,7 +20,7 @@ from .errors import AnomalyError, InputError
 from .forward.writing import overwrite
 from .modes import modes, no_grad
 from .nn.charts import line_chart, sparkline
-from .nn.checks import generator, numbers_of
+from .nn.checks import explain_missing_rng, generator, numbers_of
 from .nn.layers import BatchNorm
 from .nn.live import Live, layer_sizes
 from .nn.module import Module, functional_call
@@ -89,9 +89,10 @@ class History:
         return plot_loss(self, ax=axes)
 
 
+@explain_missing_rng
 def fit(
     model: Callable[[Array], Array], x: Array, y: Array, *, loss: Measure, optimiser: Optimiser,
-    rng: np.random.Generator | None = None, epochs: int = 10, batch_size: int = 32,
+    rng: np.random.Generator, epochs: int = 10, batch_size: int = 32,
     validation: tuple[Array, Array] | None = None, metrics: dict[str, Measure] | None = None,
     schedule: Schedule | None = None, patience: int | None = None, progress: bool = True, view: bool = False,
     workers: Any = None, chunks: int | None = None,
@@ -130,7 +131,7 @@ def fit(
     for name, number in (("epochs", epochs), ("batch_size", batch_size)):
         if number < 1:
             raise InputError(f"fit: {name} must be at least 1, not {number}")
-    rng = generator("fit", rng)
+    generator("fit", rng)
     metrics, history, best = metrics or {}, History(), Best(model, optimiser)
     compute, training_metrics = in_one_piece(model, loss), metrics
     if workers is not None or chunks is not None:

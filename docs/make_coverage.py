@@ -45,13 +45,13 @@ Made by `python docs/make_coverage.py` from the table of rules; do not edit.
 * **written into**: the first argument is written into, which is recorded (arrays of `af.zeros`, results of
   operations).
 * **new array**: a Constant that remembers what is written into it.
-* **plain**: places, counts, yes or no. The derivative is zero or there is none; the result is a plain array.
+* **plain**: places, counts, booleans. The derivative is zero or does not exist; the result is a plain array.
 * **refused**: `NoRuleError`, with what to do instead.
 * **unseen**: NumPy does not ask the node, so it takes the numbers, and the gradient ends there. The same holds of a
-  list of nodes where an array is expected (`np.sum([x, y])`), and of a few arguments beside plain arrays: `initial=` of
-  reductions, `constant_values=` and `end_values=` of `pad`, `default=` of `select`, `left=`, `right=` and `period=`
-  of `interp`, `period=` of `unwrap`, the values of `fill_diagonal` and of `piecewise`. Beside nodes each of them is
-  honoured or refused.
+  list of nodes where an array is expected (`np.sum([x, y])`), and of a few arguments if the arrays are plain:
+  `initial=` of reductions, `constant_values=` and `end_values=` of `pad`, `default=` of `select`, `left=`,
+  `right=` and `period=` of `interp`, `period=` of `unwrap`, the values of `fill_diagonal` and of `piecewise`. Together
+  with nodes each of them is honoured or refused.
 
 The last columns say which peers differentiate the function (MyGrad 2.5, HIPS autograd 1.9, jax.numpy 0.10).
 """

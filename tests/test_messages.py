@@ -446,6 +446,23 @@ def test_a_message_says_what_to_do(mistake):
     assert text in told(caught.value)
 
 
+def test_a_note_never_hides_the_error():
+    with pytest.raises(ValueError, match="all input arrays must have the same shape") as caught:
+        np.stack([vector(2), [1.0, 2.0, 3.0], [[1.0]]])
+    assert "x has shape (2,)" in told(caught.value)
+    with pytest.raises(ValueError, match="can only specify one unknown dimension"):
+        vector().reshape(-2, -2)
+
+    class Odd:
+        def __eq__(self, other):
+            raise RuntimeError
+
+    odd = Odd()  # a variable of the caller's
+    with pytest.raises(ValueError, match="broadcast"):
+        vector(2) + np.ones(3)
+    assert odd is not None
+
+
 def lose(x):
     """A number read with ``float``, and a gradient lost."""
     return math.sin(x)

@@ -33,20 +33,34 @@ def add_note(error: BaseException, function: Any, inputs: Iterable[Any], options
                 "zero_grad(); a function without return gives None, too."
             )
         return
-    found = named_shapes(inputs)
-    if found:
-        said = ", ".join([f"{name} has shape {shape}" for name, shape in found[:MOST]])
-        rule = (RULES_IN_WORDS.get(function) or of_elements(function))(found, options)
-        error.add_note(f"{said}{': ' * bool(rule)}{rule}")
+    try:
+        note = describe_shapes(function, named_shapes(inputs), options)
+    except Exception:  # of a list that is no array, or a variable of the user's: the error matters, not its note
+        return
+    if note:
+        error.add_note(note)
+
+
+def describe_shapes(function: Any, found: Named, options: Sequence[Any]) -> str:
+    """What the operands were, and what their shapes would have to be."""
+    said = ", ".join([f"{name} has shape {shape}" for name, shape in found[:MOST]])
+    rule = (RULES_IN_WORDS.get(function) or of_elements(function))(found, options) if found else ""
+    return f"{said}{': ' * bool(rule)}{rule}"
 
 
 def named_shapes(inputs: list[Any]) -> Named:
     """Name and shape of each operand that is an array."""
-    arrays = [x for x in inputs if getattr(x, "shape", None) is not None or isinstance(x, (list, tuple))]
+    arrays = []
+    for x in inputs:
+        if isinstance(x, (list, tuple)) and any([hasattr(part, "shape") for part in x]):
+            arrays += [part for part in x if hasattr(part, "shape")]  # a sequence of arrays
+        elif hasattr(x, "shape") or isinstance(x, (list, tuple)):
+            arrays.append(x)
     bound = later("autoflow.pictures.model.callers:bound_names")()
     places = {1: ["the array"], 2: ["the left operand", "the right operand"]}.get(len(arrays))
     places = places or [f"operand {k}" for k in range(1, len(arrays) + 1)]
-    return [(name_of(x, bound) or place, np.shape(x)) for x, place in zip(arrays, places, strict=True)]
+    shapes = [x.shape if hasattr(x, "shape") else np.shape(x) for x in arrays]
+    return [(name_of(x, bound) or place, shape) for x, place, shape in zip(arrays, places, shapes, strict=True)]
 
 
 def name_of(x: Any, bound: Any) -> str | None:

@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import InputError
 from ..nodes.nodes import Node, Variable
 from . import init as initialisers
-from .checks import floats, generator, probability, shape_is
+from .checks import explain_missing_rng, floats, generator, probability, shape_is
 from .functions import dropout, gelu, scaled_dot_product_attention
 from .layers import LayerNorm, Linear, positive
 from .module import Module
@@ -38,6 +38,7 @@ class MultiHeadAttention(Module):
     (5, 3, 8)
     """
 
+    @explain_missing_rng
     def __init__(
         self, size: int, heads: int, dropout: float = 0.0, bias: bool = True, *, rng: np.random.Generator,
         dtype: Any = float,
@@ -99,6 +100,7 @@ class TransformerBlock(Module):
     (5, 3, 8)
     """
 
+    @explain_missing_rng
     def __init__(
         self, size: int, heads: int, hidden: int | None = None, dropout: float = 0.0,
         activation: Callable[[Array], Array] = gelu, norm_first: bool = True, *, rng: np.random.Generator,

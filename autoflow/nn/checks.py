@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -14,6 +16,7 @@ from ..nodes.nodes import value_of
 from ..rules.shapes import is_on_host
 
 Array = Any
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def numbers_of(x: Any) -> Array:
@@ -81,6 +84,17 @@ def find_outside_labels(target: Array, classes: int, ignore: int | None) -> Arra
     """Which labels are neither a class nor ``ignore``."""
     wrong = (target < 0) | (target >= classes)
     return wrong if ignore is None else wrong & (target != ignore)
+
+
+def explain_missing_rng(function: F) -> F:
+    """Let a call without ``rng=`` reach :func:`generator`, whose message says what to do. In the signature ``rng`` is
+    required, so checkers of types find such calls as well."""
+
+    @functools.wraps(function)
+    def calling(*args: Any, **options: Any) -> Any:
+        return function(*args, **{"rng": None, **options})
+
+    return calling  # type: ignore[return-value]
 
 
 def generator(who: str, rng: Any) -> np.random.Generator:

@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import InputError
 from ..nodes.nodes import Node, Variable
 from . import init as initialisers
-from .checks import floats, generator, labels, probability, shape_is
+from .checks import explain_missing_rng, floats, generator, labels, probability, shape_is
 from .functions import batch_norm, dropout, group_norm, layer_norm
 from .module import Module, walk
 from .windows import conv2d, conv_transpose2d, each
@@ -39,8 +39,9 @@ class Linear(Module):
     (5, 2)
     """
 
+    @explain_missing_rng
     def __init__(
-        self, inputs: int, outputs: int, bias: bool = True, *, rng: np.random.Generator | None = None,
+        self, inputs: int, outputs: int, bias: bool = True, *, rng: np.random.Generator,
         init: Initialiser = initialisers.glorot_uniform, dtype: Any = float,
     ) -> None:  # fmt: skip
         positive("Linear", inputs=inputs, outputs=outputs)
@@ -68,10 +69,11 @@ class Conv2d(Module):
     (5, 4, 8, 8)
     """
 
+    @explain_missing_rng
     def __init__(
         self, inputs: int, outputs: int, kernel_size: int | Sequence[int], stride: int | Sequence[int] = 1,
         padding: int | Sequence[int] | str = 0, dilation: int | Sequence[int] = 1, groups: int = 1, bias: bool = True,
-        *, rng: np.random.Generator | None = None, init: Initialiser = initialisers.he_normal, dtype: Any = float,
+        *, rng: np.random.Generator, init: Initialiser = initialisers.he_normal, dtype: Any = float,
     ) -> None:  # fmt: skip
         positive("Conv2d", inputs=inputs, outputs=outputs, groups=groups)
         kernel = each("Conv2d", "kernel_size", kernel_size, 2, 1)
@@ -102,6 +104,7 @@ class ConvTranspose2d(Module):
     (5, 1, 16, 16)
     """
 
+    @explain_missing_rng
     def __init__(
         self, inputs: int, outputs: int, kernel_size: int | Sequence[int], stride: int | Sequence[int] = 1,
         padding: int | Sequence[int] = 0, output_padding: int | Sequence[int] = 0, groups: int = 1, bias: bool = True,
@@ -224,7 +227,8 @@ class Dropout(Module):
     (array([2., 0., 0., 0.]), array([1., 1., 1., 1.]))
     """
 
-    def __init__(self, p: float = 0.5, *, rng: np.random.Generator | None = None) -> None:
+    @explain_missing_rng
+    def __init__(self, p: float = 0.5, *, rng: np.random.Generator) -> None:
         self.p, self.rng = probability("Dropout", p), generator("Dropout", rng)
 
     def forward(self, x: Array) -> Node:
@@ -244,7 +248,8 @@ class Embedding(Module):
     (2, 2, 3)
     """
 
-    def __init__(self, rows: int, size: int, *, rng: np.random.Generator | None = None, dtype: Any = float) -> None:
+    @explain_missing_rng
+    def __init__(self, rows: int, size: int, *, rng: np.random.Generator, dtype: Any = float) -> None:
         positive("Embedding", rows=rows, size=size)
         weight = generator("Embedding", rng).normal(size=(rows, size)).astype(dtype)
         self.weight = Variable(weight, copy=False)

@@ -57,15 +57,13 @@ class Graph(GraphData):
         [(4.0,), (16.0,)]
         """
         if self.again is None:
-            raise ValueError(
-                "this picture is a copy or came out of a pickle, and knows no nodes: draw it anew, node.graph()"
-            )
+            raise ValueError("this picture is a copy or was unpickled, so it has no nodes: draw it again, node.graph()")
         return self.again(inputs)
 
     def open(self, *names: str) -> Graph:
         """The same picture with these boxes open: ``g.open("encoder")``, ``g.open("encoder/layer")``."""
         if any([v.fold for v in self.nodes]):
-            raise ValueError(f"this picture has not all nodes. Draw it anew: node.graph(open={names!r:.60})")
+            raise ValueError(f"this picture does not have all nodes. Draw it again: node.graph(open={names!r:.60})")
         views.check_open(views.skeleton_of(self), names)
         return replace(self, look=replace(self.look, open=(*self.look.open, *names)))
 

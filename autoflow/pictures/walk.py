@@ -73,7 +73,9 @@ def graph(
         new, places = record_again(check_nodes(node), inputs)
         there = {word: places.get(key_of(words[word])) for word in ("around", "highlight") if words[word] is not None}
         if any([x is None for x in there.values()]):
-            raise ValueError("the node that this picture is drawn around, or highlights, is not computed any more")
+            raise ValueError(
+                "the node that this picture is drawn around, or highlights, is no longer part of the graph"
+            )
         shown = picture.gradients or gradients
         return replace(graph(**{**words, **there, "node": new, "gradients": shown}), again=again)
 

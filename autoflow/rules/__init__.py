@@ -1,6 +1,6 @@
 """The table of derivatives. Importing this package fills it: one module per family of functions.
 
-    table.py          how a row is written, and run; vjps.py: its derivatives by place; shapes.py: what rows share;
+    table.py          how a row is written, and run; vjps.py: its derivatives by position; shapes.py: shared helpers;
                       lists.py: lists in place of arrays
     arithmetic.py     operators, powers; elementary.py: exp, sin, tanh ...; comparing.py: maximum, clip, sign
     floats.py         the parts of a floating-point number
@@ -13,7 +13,7 @@
     joining.py        concatenate, split, repeat; building.py: select, insert, linspace; padding.py
     linalg.py         matmul, einsum; matrices.py; solving.py: inv, solve, det; norms.py; leastsquares.py
     variants.py       calls that a row does not cover: where= of ufuncs, std(x, mean=m)
-    decompositions.py eigenvalues, singular values, QR; packed.py: how functions with several results are written
+    decompositions.py eigenvalues, singular values, QR; packed.py: functions with several results
 
 Read when the first function of SciPy meets a node: special.py, with parameters.py (how its rows are written),
 bessel.py, elliptic.py, orthogonal.py, distributions.py with incomplete.py; with autoflow.linalg: matrix_functions.py,

@@ -1,7 +1,7 @@
 """Arithmetic: operators, powers, and the parts of complex numbers.
 
-No row mentions broadcasting: the table undoes it for all of them. Every derivative here is one that is taught in
-school, except at the edges: ``x**y`` where x is 0. The rows say what is computed there, the functions below why.
+No row mentions broadcasting: the table undoes it for all of them. Every derivative here is taught in school, except at
+the edges, as ``x**y`` at x = 0. The rows say what is computed there, the functions below why.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Array = Any
 
 
 def zero(g: Array) -> Array:
-    """The derivative of what is piecewise constant (floor, sign): 0, and 0 at the jumps as well."""
+    """The derivative of piecewise constant functions (floor, sign): 0, also at the jumps."""
     return np.zeros_like(g)
 
 
@@ -32,7 +32,7 @@ def over(x: Array, r: Array) -> Array:
 
 
 def twice(x: Array) -> Array:
-    """``2 * x``; of arrays as x + x: the same bits in half the time, for there is no number to convert."""
+    """``2 * x``; of arrays as x + x: the same bits, without converting a number."""
     return x + x if type(x) is np.ndarray else 2 * x
 
 
@@ -44,7 +44,7 @@ def slope_of_power(x: Array, y: Array) -> Array:
     >>> slope_of_power(np.zeros(3), np.array([0.0, 1.0, 3.0]))
     array([0., 1., 0.])
     """
-    if isinstance(y, (int, float)):  # one number: 2 * x and NumPy's shortcuts for x**2, x**-1 are 10 times faster
+    if isinstance(y, (int, float)):  # a single exponent: 2 * x and NumPy's shortcuts for x**2, x**-1 are much faster
         if y == 0:
             return np.zeros_like(x)
         return twice(x) if y == 2 else y * x ** (y - 1)

@@ -122,7 +122,7 @@ def neighbours(function: Any, n: Any, x: Array, sign: int) -> Array:
 
 
 def rest(x: Array, v: Any) -> Array:
-    """What the recurrence of Struve functions has besides: (x/2)ᵛ / (√π Γ(v + 3/2)) (DLMF 11.4.25)."""
+    """The additional term in the recurrence of Struve functions: (x/2)ᵛ / (√π Γ(v + 3/2)) (DLMF 11.4.25)."""
     return (x / 2) ** v / (ROOT_PI * special.gamma(v + 1.5))
 
 

@@ -1,8 +1,8 @@
-"""Functions that build an array out of parts: choosing, inserting, leaving out, windows, ranges, loops over a function.
+"""Functions that build an array from parts: choosing, inserting, deleting, windows, ranges, loops over a function.
 
 Many of them only say which element goes where, and that does not depend on the elements. So let NumPy's function work
 on the *numbers* of the elements (0, 1, 2, ...) instead: its result is an index, and ``np.take`` has a derivative
-(:func:`move_elements`). Whatever shape, axis or order was asked for, NumPy has taken care of it.
+(:func:`move_elements`). NumPy itself takes care of shapes, axes and orders.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def choose_there(i: Array, choices: Any, mode: str) -> Array:
 
 @composed(np.piecewise, sequences="condlist funclist", untouched="args options")
 def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **options: Any) -> Array:
-    """A function of its own for each condition; one more is for all other places."""
+    """A function for each condition; one more is for all other places."""
     x = as_array(x)
     several = not np.isscalar(condlist) and (isinstance(condlist[0], (list, np.ndarray)) or np.ndim(condlist[0]))
     if not several and (x.ndim or np.isscalar(condlist)):
@@ -278,7 +278,7 @@ rule(np.geomspace, "x y | num=50 endpoint=True dtype=None axis=0", "geomspace",
 
 @composed(np.apply_along_axis, untouched="args options")
 def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **options: Any) -> Array:
-    """``func1d`` of every vector along an axis; what it returns stands in the place of that axis."""
+    """``func1d`` of every vector along an axis; its results replace that axis."""
     x = as_array(arr)
     axis = axes_of(axis, x.ndim)[0]
     rows = np.moveaxis(x, axis, -1)

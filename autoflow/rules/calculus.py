@@ -47,7 +47,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NOT_GIVEN, append: A
 
 
 def _edge(values: Any, shape: Shape, axis: int) -> Any:
-    """What is put before or behind: one number is one layer."""
+    """The part before or behind: a single number is one layer."""
     if values is NOT_GIVEN:
         return None
     return values if values.ndim else np.broadcast_to(values, (*shape[:axis], 1, *shape[axis + 1 :]))
@@ -265,7 +265,7 @@ rule(interpolate, "xp x fp left=None right=None", "interp", r"\operatorname{inte
 
 
 def in_full(g: Array, n: int, m: int, mode: str, late: bool = False) -> Array:
-    """The gradient of all n + m - 1 products, of which modes "same" and "valid" give the middle.
+    """The gradient of all n + m - 1 products; modes "same" and "valid" return the middle ones.
 
     ``late``: where an even shorter one cannot be in the middle, the part nearer to the end was taken.
     """

@@ -20,9 +20,9 @@ Array = Any
 
 
 def winner(g: Array, above: Array, level: Array) -> Array:
-    """``g`` where ``above``, half of it where only ``level``: counted in bytes, a tenth of the time of np.where.
+    """``g`` where ``above``, half of it where only ``level``: counted in bytes, which is faster than np.where.
 
-    The argument that wins is ``above`` and ``level``, so it has two halves; where a NaN is, nobody has any.
+    The argument that wins is ``above`` and ``level``, so it has two halves; where there is a NaN, neither has any.
     """
     return 0.5 * g * (above.astype(np.int8) + level)
 

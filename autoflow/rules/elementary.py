@@ -28,8 +28,8 @@ ONE = np.array(1.0)
 def share_of_logaddexp(g: Array, x: Array, y: Array, z: Array, exp: Any) -> Array:
     """∂ log(eˣ + eʸ)/∂x = eˣ⁻ᶻ, which never overflows. All of it to the x that is z; half each if both are.
 
-    x = z happens when x is infinite (then x − z would be NaN), or so much larger than y that y does not count. Mostly
-    it does not happen, and to look saves half the time.
+    x = z happens when x is infinite (then x − z would be NaN), or so much larger than y that y does not count. That is
+    rare, so it is checked first.
     """
     if is_on_host(z) and not (x == z).any():
         return g * exp(x - z)
@@ -37,9 +37,9 @@ def share_of_logaddexp(g: Array, x: Array, y: Array, z: Array, exp: Any) -> Arra
 
 
 def one_minus(new: Array) -> Array:
-    """``1 - new``, written over ``new``, an array that the caller has just made: a pass through memory less.
+    """``1 - new``, written over ``new``, an array that the caller has just made: one pass through memory less.
 
-    A 0-d array saves NumPy the conversion of Python's 1, a third of the time for small arrays.
+    A 0-d array saves NumPy the conversion of Python's 1.
     """
     if type(new) is np.ndarray:
         return np.subtract(ONE if new.dtype is ONE.dtype else 1, new, new)

@@ -18,7 +18,7 @@ Array = Any
 
 @primitive
 def fraction(x: Array) -> Array:
-    """``np.modf(x)[0]``: what stands behind the point, with the sign of x."""
+    """``np.modf(x)[0]``: the fractional part, with the sign of x."""
     return np.modf(x)[0]
 
 

@@ -2,7 +2,7 @@
 
     fft    z_k = Σ_j x_j exp(−2πi jk/n)        so  dL/dx_j = Σ_k g_k exp(+2πi jk/n): ifft without its factor 1/n
 
-The factor moves with ``norm``: what one direction has, the way back has in the other direction (:data:`BACK`).
+``norm`` decides which direction has the factor; the way back has it in the other direction (:data:`BACK`).
 Gradients are dL/da + i dL/db, so the rows use the adjoint (conjugate transpose) of a transform as it stands, and are
 marked ``holomorphic=False``: nothing has to be conjugated around them.
 
@@ -41,8 +41,7 @@ def to_length(g: Array, n: int, axis: int) -> Array:
 
 
 def half_weights(g: Array, n: int, axis: int, inside: float) -> Array:
-    """Weights of the n // 2 + 1 frequencies that rfft gives: each stands for two, but the first, and for even n the
-    last.
+    """Weights of the n // 2 + 1 frequencies of rfft: each counts twice, except the first, and the last of an even n.
 
     Shaped for multiplication along ``axis``; in the precision of ``g``.
     """
@@ -93,7 +92,7 @@ rule(np.fft.irfft, "x | n=None axis=-1 norm=None", "irfft", r"\mathcal F^{-1} $x
 
 @composed(np.fft.hfft)
 def hfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Array:
-    """The transform of a Hermitian signal, of which one half is given: real numbers."""
+    """The transform of a Hermitian signal, given one half of it: real numbers."""
     x = as_array(a)
     n = (x.shape[axis] - 1) * 2 if n is None else n
     return np.fft.irfft(np.conjugate(x), n, axis, BACK[norm])

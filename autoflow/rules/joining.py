@@ -1,7 +1,7 @@
 """Joining, splitting, repeating, padding, picking: functions between arrays of different sizes.
 
-Parts of an array are ``x[slice]``, so the derivative of joining is splitting. Where an element was used several times
-(repeat, tile, pad with mode "edge", take) what comes back is added up.
+Parts of an array are ``x[slice]``, so the derivative of joining is splitting. Where an element is used several times
+(repeat, tile, pad with mode "edge", take), the gradients of its copies are added up.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _depth(arrays: Any) -> int:
         return 0
     depths = {_depth(part) for part in arrays}
     if len(depths) != 1:
-        raise ValueError("np.block: the lists must be nested equally deep, and none may be empty")
+        raise ValueError("np.block: all lists must be nested to the same depth, and none may be empty")
     return depths.pop() + 1
 
 
@@ -209,7 +209,7 @@ def pad(x: Array, pad_width: Any, mode: Any = "constant", constant_values: Any =
 
 
 def pad_x(g: Array, x_shape: Shape, pad_width: Any, mode: Any) -> Array:
-    """Where did each element come from? Padding the numbers of the elements says it."""
+    """Padding the indices of the elements tells where each element came from."""
     if mode == "constant":
         before = np.broadcast_to(pad_width, (len(x_shape), 2))[:, 0]
         return g[tuple([slice(int(b), int(b) + n) for b, n in zip(before, x_shape, strict=True)])]

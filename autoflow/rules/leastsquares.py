@@ -32,7 +32,7 @@ def pinv_x(g: Array, x: Array, z: Array, hermitian: bool) -> Array:
 
 
 def compute_pinv(x: Array, rcond: Any, hermitian: bool, rtol: Any) -> Array:
-    """NumPy tells rtol=None from no rtol."""
+    """NumPy distinguishes rtol=None from a missing rtol."""
     options = {"hermitian": True} if hermitian else {}
     return np.linalg.pinv(
         x, **given_keywords(rcond=rcond), **options, **({} if isinstance(rtol, str) else {"rtol": rtol})
@@ -72,7 +72,7 @@ def lstsq_y(g: Array, x: Array, y: Array, z: Array, rcond: Any) -> Array:
 def lstsq_x(g: Array, x: Array, y: Array, z: Array, rcond: Any) -> Array:
     """dL/dx = -w zᴴ + r (p w)ᴴ + (pᴴ z) (gz - (p x) gz)ᴴ with p = x⁺, w = pᴴ gz: see :func:`pinv_x`.
 
-    The sums of squares send -2 r g zᴴ: z is where they are smallest, so that it moves does not matter.
+    The sums of squares send -2 r g zᴴ: they are smallest at z, so a small change of z does not matter.
     """
     solution, *_ = lstsq_parts(z, x.shape, y.shape)
     gz, gr, _, gs = lstsq_parts(g, x.shape, y.shape)

@@ -87,7 +87,7 @@ def contract_x(g: Array, x_shape: Shape, y: Array, xs: Shape, ys: Shape) -> Arra
     """z[i, j] = Σₖ x[i, k] y[k, j] for groups of axes i, j, k: dL/dx[i, k] = Σⱼ g[i, j] y[k, j].
 
     ``xs``, ``ys``: the axes k in x and in y. What tensordot returns has the axes i in order, then those of y that are
-    left, k, as they stand in y; so they are brought to their places in x.
+    left, k, in their order in y; so they are moved to their places in x.
     """
     free = tuple([a for a in range(np.ndim(y)) if a not in ys])
     kept = tuple([a for a in range(len(x_shape)) if a not in xs])
@@ -256,7 +256,7 @@ def spell_subscripts(lists: Sequence[Any], n: int) -> str:
 def einsum_x(g: Array, k: int, xs: Sequence[Array], letters: str, optimize: Any) -> Array:
     """z[out] = Σ x₀[...] x₁[...] ..., so dL/dxₖ[own] = Σ g[out] · the others: an einsum again, out and own swapped.
 
-    Three things can be in the way, and are put right afterwards: a letter that only xₖ has (it was summed over: every
+    Three cases are corrected afterwards: a letter that only xₖ has (it was summed over: every
     element receives the same), an axis of length 1 that was broadcast (sum), a letter twice (only the diagonal counts).
     """
     inputs, _, out = letters.partition("->")

@@ -1,4 +1,4 @@
-"""A list with nodes in place of an array: in which arguments it becomes an array of nodes."""
+"""Lists with nodes in place of arrays: in which arguments they become arrays of nodes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Lists:
 
 
 def first_node(x: Any) -> Any:
-    """A node with a gradient out of nested lists that have one."""
+    """The first node with a gradient in nested lists."""
     while isinstance(x, (list, tuple)):
         x = next(part for part in x if has_gradient(part))
     return x

@@ -123,7 +123,7 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
 
 
 def _difference(a: Any, b: Any, c: Any, d: Any) -> Array:
-    """a b - c d, where None stands for a component that is not there."""
+    """a b - c d, where None is a missing component."""
     if c is None or d is None:
         return a * b
     return -(c * d) if a is None or b is None else a * b - c * d

@@ -38,9 +38,8 @@ NEAR = 0.25  # how far log r may be from 0 for that integral: 8 points then give
 def scipy_linalg(*arrays: Array) -> tuple[Any, list[Array]]:
     """scipy.linalg, imported when it is needed, and these operands as it takes them.
 
-    LAPACK computes in single and double precision. Half precision becomes single here: SciPy gave that result always,
-    and from 1.18 on it wants the caller to cast. Of long double SciPy is not of one mind: some functions round such
-    numbers, some fail.
+    LAPACK computes in single and double precision. Half precision becomes single here: SciPy has always returned that,
+    but from 1.18 on the caller has to cast. For long double SciPy is inconsistent: some functions round, some fail.
     """
     if any([x.dtype.char in "gG" for x in arrays]):
         raise TypeError("scipy.linalg computes in single and double precision: use x.astype(np.float64)")

@@ -1,7 +1,7 @@
 """The twins of sum, mean, max, ... that leave out NaN.
 
-What is NaN has not been used, so its gradient is zero: exactly as with ``where=~np.isnan(x)``, and that is how it is
-computed here, by the derivatives of ``reductions.py``. What stands at a NaN is replaced before anything is multiplied
+A NaN has not been used, so its gradient is zero: exactly as with ``where=~np.isnan(x)``, and that is how it is
+computed here, by the derivatives of ``reductions.py``. Every NaN is replaced before anything is multiplied
 by it, so that derivatives of the derivatives stay free of NaN as well. Where all elements are NaN, all gradients are 0.
 """
 
@@ -32,7 +32,7 @@ Array = Any
 
 
 def numbers(x: Array, where: Any) -> Array:
-    """Which elements are used."""
+    """True where an element is used."""
     ok = ~np.isnan(x)
     return ok if where is None else ok & where
 

@@ -1,9 +1,9 @@
 """Functions that put elements in order, or take some by their rank: sort, partition, median, quantile, unique.
 
 Where no two elements are equal the order does not change under a small change of x, so a result is the same few
-elements of x as before: the derivative sends each gradient back to where its element came from. Equal elements stand
-in the order in which they are in x (a stable sort), so each of them receives the gradient of one place, and what all
-receive together is what came in. Which elements have which rank is worked out again on the way back, from x.
+elements of x as before: the derivative sends each gradient back to where its element came from. Equal elements keep
+their order in x (a stable sort), so each of them receives the gradient of one place, and together they receive all of
+it. The ranks of the elements are computed again on the way back, from x.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Shape = tuple[int, ...]
 
 
 def along(indices: Array, shape: Shape, axis: int) -> tuple[Array, ...]:
-    """The index of an array of ``shape`` that stands for "these along ``axis``": x[along(i, x.shape, axis)].
+    """The index that picks ``i`` along ``axis`` of an array of ``shape``: x[along(i, x.shape, axis)].
 
     >>> along(np.array([[1], [0]]), (2, 3), 1)
     (array([[0],
@@ -56,7 +56,7 @@ def rank_in_result(x: Array, z: Array, axis: int) -> Array:
     """
     numbers = numbers_of(z)
     lead = (slice(None),) * (axis % numbers.ndim)
-    # Strictly rising: nothing is equal to anything, so the order need not be stable, which takes half the time.
+    # Strictly rising: no two elements are equal, so the order need not be stable, which is faster.
     rising = is_on_host(x) and bool((numbers[(*lead, slice(None, -1))] < numbers[(*lead, slice(1, None))]).all())
     from_x = np.argsort(x, axis=axis, kind=None if rising else "stable")
     from_z = np.argsort(numbers, axis=axis, kind="stable")
@@ -208,7 +208,7 @@ def to_rank(g: Array, rank: Array, order: Array) -> Array:
 
 
 def refuse_overwrite(overwrite_input: Any) -> None:
-    """``overwrite_input=True`` lets NumPy write into x, which others may need."""
+    """``overwrite_input=True`` lets NumPy write into x, whose values derivatives may need."""
     if overwrite_input:
         raise NoRuleError("overwrite_input=True would destroy the elements of a node: leave it out")
 
@@ -320,7 +320,7 @@ def unique(
 
 
 def add_unique(function: Any) -> None:
-    """The array API's unique_all, unique_counts, unique_inverse: named tuples, of which the values are recorded."""
+    """The array API's unique_all, unique_counts, unique_inverse: named tuples; their values are recorded."""
 
     @composed(function)
     def named(x: Any, /) -> Any:

@@ -1,17 +1,17 @@
-"""Every NumPy function without a row: what a node answers when it is given to one.
+"""NumPy functions without a row, and how nodes answer them.
 
 Every public callable of NumPy is in exactly one list, and which ``tests/rules/test_outside.py`` checks:
 
     RULES, COMPOSED   differentiated: a row, or written with functions that have rows (``table.py``)
     FRESH             a new array to be filled, which remembers what is written into it (zeros_like)
     WRITERS           write into their first argument (copyto)
-    PLAIN             plain numbers: places, counts, yes or no; the derivative is zero or there is none (argmax, isnan)
+    PLAIN             plain numbers: places, counts, booleans; the derivative is zero or does not exist (argmax, isnan)
     REFUSED           NoRuleError, with what to do instead
-    UNSEEN            NumPy does not ask the node: nothing can be done here, only said (np.asarray)
+    UNSEEN            NumPy does not ask the node: this can only be documented (np.asarray)
 
 Outside of that are classes (they hold data, and NumPy does not ask when one is called), and the namespaces of
 :data:`OUT_OF_SCOPE`, each with its reason. A function that gets a row leaves its list here; until it does the row
-counts already, because nodes look there first. What is in no list is refused.
+counts already, because nodes look there first. A function in no list is refused.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ PLAIN = functions(np, """
     array2string array_repr array_str save savetxt savez savez_compressed
 """) | functions(np.linalg, "matrix_rank")  # fmt: skip
 
-# Where these arguments stand when they are given by position. (Signatures that NumPy can tell are not complete.)
+# The positions of these arguments. (Signatures that NumPy can tell are not complete.)
 OUT = dict.fromkeys(functions(np, "all any argmax argmin nanargmax nanargmin"), 2) | {np.isneginf: 1, np.isposinf: 1}
 
 OTHERS: dict[Any, str] = {}  # functions of other libraries without a row -> why; ``special.py`` writes SciPy's
@@ -66,8 +66,8 @@ def full_like(
 
 
 def is_plain(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> bool:
-    """May this call be answered with plain numbers? Not if they are to go into a node (``out=``), which has a history
-    of its own."""
+    """May this call be answered with plain numbers? Not if they would be written into a node (``out=``), which has a
+    history of its own."""
     if function not in PLAIN:
         return False
     out = args[OUT[function]] if OUT.get(function, len(args)) < len(args) else options.get("out")
@@ -180,7 +180,7 @@ def advice(function: Any, method: str = "") -> str:
 
 
 def public_name(function: Any, method: str = "") -> str:
-    """What the user wrote, as far as the function knows.
+    """The function's name as a user writes it.
 
     >>> public_name(np.linalg.inv), public_name(np.add, "outer")
     ('np.linalg.inv', 'np.add.outer')

@@ -3,7 +3,7 @@
 A row has one result. A function with several, such as ``q, r = np.linalg.qr(x)``, is a row whose result is all of them
 side by side in one array, :func:`pack`, and the results are slices of it, :func:`unpack`. Slices have rows, so what
 flows back through them adds up by itself, an unused one sends zeros, and the row's derivative unpacks ``g`` and ``z``
-in the same way. The price is one copy; the gain is that the engine knows of no such thing as a second result.
+in the same way. The price is one copy; in return, the engine need not know of second results.
 
 Hermitian matrices: LAPACK reads one triangle of x and never looks at the other. So do our derivatives: everything
 that arrives is folded onto that triangle, :func:`fold`, and the other one receives zeros. For a matrix that was
@@ -26,7 +26,7 @@ Shape = tuple[int, ...]
 
 
 def pack(*parts: tuple[Array, int]) -> Array:
-    """Results side by side in one array. Of each the array and how many of its last axes belong to one matrix.
+    """Results side by side in one array. Given: each array, and how many of its last axes belong to one matrix.
 
     >>> pack((np.ones((5, 2, 3)), 2), (np.ones((5, 4)), 1)).shape
     (5, 10)
@@ -79,10 +79,10 @@ def _mask(n: int, dtype: Any, uplo: str) -> Array:
 
 
 def fold(g: Array, uplo: str) -> Array:
-    """dL/dx of a Hermitian matrix x of which only one triangle is read, from ``g`` for the matrix as a whole.
+    """dL/dx of a Hermitian matrix x whose one triangle is read, from ``g`` for the whole matrix.
 
-    An element below the diagonal stands in two places of the matrix, so two contributions add up, the second one
-    conjugated; and the diagonal is real.
+    An element below the diagonal is used at two places of the matrix, so two contributions add up, the second one
+    conjugated; the diagonal is real.
     """
     return (g + adjoint(g)) * mask(g.shape[-1], g, uplo)
 

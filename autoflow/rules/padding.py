@@ -42,8 +42,8 @@ def padded(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -
     option = options.get(OPTIONS.get(mode, ""))
     odd = option == "odd" if mode in ("reflect", "symmetric") else False
     if mode == "empty" or not x.size:
-        np.pad(numbers_of(x), pad_width, mode)  # says what is wrong with the call, if anything is
-        return pad(x, pad_width)  # "empty" may hold anything; zeros will do
+        np.pad(numbers_of(x), pad_width, mode)  # raises NumPy's error for an invalid call
+        return pad(x, pad_width)  # "empty" may hold anything; zeros are fine
     if (mode in MAPPED and not odd) or (mode == "constant" and not has_gradient(option)):
         return pad(x, pad_width, mode, *([] if option is None or mode != "constant" else [plain_pairs(option)]))
     widths = widths_of(pad_width, x.ndim)
@@ -112,7 +112,7 @@ def reflect_edge(x: Array, axis: int, width: tuple[int, int], with_edge: bool) -
 
 
 def pairs(value: Any, ndim: int) -> list[Sides]:
-    """What np.pad makes of a number, (both,), (before, behind) or one of these per axis; there may be nodes in it.
+    """A pair for each axis from a number, (both,), (before, behind) or one of these per axis; with or without nodes.
 
     >>> pairs(3, 2), pairs((1, 2), 2), pairs(((1, 2), (3, 4)), 2)
     ([(3, 3), (3, 3)], [(1, 2), (1, 2)], [(1, 2), (3, 4)])

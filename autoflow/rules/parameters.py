@@ -1,4 +1,4 @@
-"""How rows of scipy.special are written: functions of several arguments of which some have no derivative.
+"""How rows of scipy.special are written: functions with arguments that have no derivative.
 
 In a row operands come first and options behind, and to options no gradient flows: a node there is refused by its name.
 SciPy has them in another order (``jv(v, x)``), so the row is that of a function with the arguments turned round.
@@ -23,7 +23,7 @@ zeta = special._ufuncs._zeta  # the ufunc behind special.zeta
 
 
 def real(x: Array) -> Array:
-    """``x`` itself, unless it is complex: of that derivative SciPy has no complex version."""
+    """``x`` itself, unless it is complex: SciPy has no complex version of that derivative."""
     if x.dtype.kind == "c":
         raise NoRuleError(
             "this derivative is known for real numbers only: SciPy has no complex version of it. "
@@ -46,7 +46,7 @@ def normal(x: Array) -> Array:
 def near_zero(x: Array, limit: float, series: Callable[[Array], Array], formula: Callable[[Array], Array]) -> Array:
     """``formula``; for x below ``limit`` in size, where it would subtract equal numbers, its power series.
 
-    Each is computed of harmless numbers where the other one counts, so no NaN comes up, in no derivative either.
+    Each is computed from harmless numbers where the other one is used, so there is no NaN, not in derivatives either.
 
     >>> near_zero(np.array([0.0, 1.0]), 0.5, lambda x: 1 + x / 2, lambda x: np.expm1(x) / x)
     array([1.        , 1.71828183])

@@ -1,7 +1,7 @@
 """``np.emath``: functions that answer with complex numbers where real ones have no answer, √−1 = i.
 
-Which it is depends on the elements, all of them together, so it is decided from the values; then it is an operation of
-``np`` itself, on x or on x made complex.
+Whether the result is complex depends on all elements together, so it is decided from the values; then the operation is
+one of ``np`` itself, on x or on x made complex.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the rows share: arithmetic of shapes, each helper the transpose of something simple; and where arrays are.
+"""Helpers of the rows: arithmetic of shapes, each the transpose of something simple; and where arrays are.
 
 Of the second kind are :func:`numbers_of`, :func:`like_argument`, :func:`is_on_host` and :func:`is_numpys`, which a row
 asks before it makes an array or looks at a number: its operands may be on a GPU.
@@ -41,7 +41,7 @@ def sum_to(g: Array, shape: tuple[int, ...]) -> Array:
 
 def total(g: Array, axis: Axis) -> Array:
     """``g.sum(axis)``; half precision is added up in single precision and rounded once."""
-    if type(g) is np.ndarray and g.dtype is DOUBLE:  # a third faster for small arrays
+    if type(g) is np.ndarray and g.dtype is DOUBLE:  # faster for small arrays
         return np.add.reduce(g, axis)
     if g.dtype != np.float16:
         return g.sum(axis)
@@ -51,8 +51,8 @@ def total(g: Array, axis: Axis) -> Array:
 def product(a: Array, b: Array) -> Array:
     """``a @ b`` of two matrices.
 
-    ``dot`` asks less beforehand than a ufunc, which saves 0.5 µs. On contiguous arrays the bits are the same, but for
-    (1, 1) matrices: of those ``dot`` makes numbers, and 0 times NaN is 0 then.
+    ``dot`` has less overhead than a ufunc. On contiguous arrays the bits are the same, except for (1, 1) matrices:
+    ``dot`` treats those as numbers, and 0 times NaN is 0 then.
     """
     if (
         type(a) is np.ndarray and type(b) is np.ndarray and a.dtype is DOUBLE and b.dtype is DOUBLE
@@ -91,7 +91,7 @@ def distinct_axes(axis: Axis, ndim: int) -> tuple[int, ...]:
 
 
 def no_axis(axis: int, ndim: int) -> int:
-    """Say that an array with ``ndim`` axes does not have that one."""
+    """The AxisError for an array with ``ndim`` axes."""
     raise np.exceptions.AxisError(axis, ndim)
 
 
@@ -141,7 +141,7 @@ def from_last(y: Array, shape: tuple[int, ...], axis: Axis) -> Array:
 
 
 def has_gradient(x: Any) -> bool:
-    """Do gradients flow to it, or to one of a list?"""
+    """Do gradients flow to it, or to an element of it if it is a list?"""
     return any([has_gradient(v) for v in x]) if isinstance(x, (list, tuple)) else getattr(x, "requires_grad", False)
 
 
@@ -176,7 +176,7 @@ def numbers_of(x: Any) -> Any:
 
 
 def like_argument(x: Array) -> Any:
-    """The plain array under x for ``np.identity(n, like=home(x))``: what a rule makes itself is made where x is.
+    """The plain array under x, for ``np.identity(n, like=like_argument(x))``: arrays of a rule are made where x is.
 
     On a GPU the identity matrix that meets x must be there, too. None, which means NumPy, where x is a number.
     """
@@ -201,7 +201,7 @@ def greatest(x: Array) -> Array:
 
 
 def zeros(x: Array, shape: tuple[int, ...], dtype: Any = None) -> Array:
-    """Zeros of ``shape`` where x is, in memory as ``np.zeros_like`` has them, which takes 2 µs instead of 0.3.
+    """Zeros of ``shape`` where x is, in the memory order of ``np.zeros_like``, but quicker.
 
     (Of an empty ``shape`` CuPy's zeros_like thinks that none was given.)
     """

@@ -256,8 +256,8 @@ def new_row(
     derivatives: dict[str, Callable[..., Any]], *, name: str = "", compute: Any = None, elementwise: bool | None = None,
     variadic: bool = False, result: tuple[str, ...] = ("z",), residual: Callable[..., Any] | None = None,
 ) -> Rule:  # fmt: skip
-    """A row that is in no table yet, with what can be said without asking. Of ``names`` the first ``operands`` may be
-    nodes; ``result``: the words by which derivatives mean the result."""
+    """A row that is in no table yet, with defaults. The first ``operands`` of ``names`` may be nodes; ``result``: the
+    names that derivatives use for the result."""
     row = kind(name or function.__name__)  # NumPy's name: in node names, errors, test ids
     row.names, row.defaults, row.operands, row.order = names, defaults, operands, names
     if function in RULES or set(derivatives) - set(names[:operands]):
@@ -282,7 +282,7 @@ def new_row(
 
 
 def _place_of_out(function: Any, otherwise: int) -> int:
-    """So many arguments of a NumPy function may be given by position before ``out`` stands there."""
+    """The number of arguments of a NumPy function that come before ``out`` by position."""
     if isinstance(function, np.ufunc) or hasattr(function, "compute"):
         return otherwise
     names = positional(function)
@@ -290,7 +290,7 @@ def _place_of_out(function: Any, otherwise: int) -> int:
 
 
 def _compile(row: Rule, result: tuple[str, ...] = ("z",)) -> None:
-    """Turn the names in each derivative into places in ``saved``. The first one is g, however it is called."""
+    """Turn the names in each derivative into places in ``saved``. The first one is g, whatever its name."""
     place = {name: k for k, name in enumerate(row.names)} | dict.fromkeys(result, -1)
     reads: list[Reads | None] = []
     vjps: list[VJP | None] = []
@@ -320,7 +320,7 @@ def composed(
 
     A list with nodes in it becomes an array of nodes before the function is called (:class:`Lists`), but for the
     arguments named here, separated by blanks. ``sequences``: a list of arrays stays one, and lists in it become arrays.
-    ``untouched``: what a list means there is not ours to say.
+    ``untouched``: lists there are left as they are.
     """
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -333,7 +333,7 @@ def composed(
 
 
 def primitive(compute: F) -> F:
-    """A function of ours that nodes take over as they do NumPy's: the protocol of NEP 18, by hand."""
+    """A function of ours that nodes override like NumPy's: the protocol of NEP 18, by hand."""
 
     @functools.wraps(compute)
     def function(*args: Any, **options: Any) -> Any:

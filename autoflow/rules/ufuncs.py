@@ -37,7 +37,7 @@ def reduce_rule(ufunc: np.ufunc) -> Callable[..., Any]:
             return reduce(reduce(x, axes[-1], keepdims), axes[:-1], keepdims)
         if len(axes) != 1:
             name = f"np.{ufunc.__name__}.reduce"
-            raise NoRuleError(f"{name} of a node goes along one axis: give axis=, one after the other")
+            raise NoRuleError(f"{name} of a node works along one axis: give axis=, one call for each axis")
         parts = layers(x, axes[0])
         if not parts:
             raise ValueError(f"zero-size array to reduction operation {ufunc.__name__}")
@@ -50,7 +50,7 @@ def reduce_rule(ufunc: np.ufunc) -> Callable[..., Any]:
 
 
 def accumulate_rule(ufunc: np.ufunc) -> Callable[..., Any]:
-    """``ufunc.accumulate``: all that :func:`reduce_rule` comes by."""
+    """``ufunc.accumulate``: all intermediate results of :func:`reduce_rule`."""
 
     def accumulate(x: Any, axis: int = 0) -> Array:
         x = as_array(x)
@@ -93,7 +93,7 @@ def share_of_logsumexp(g: Array, x: Array, z: Array, axis: Axis, keepdims: bool,
 
 
 def add_norm(ufunc: np.ufunc, label: str, latex: str, x: Callable[..., Array]) -> Callable[..., Any]:
-    """The row of ``ufunc.reduce``, of which NumPy takes the axes in an order of its own."""
+    """The row of ``ufunc.reduce``; NumPy reduces the axes in an order of its own."""
 
     def reduced(x: Array, axis: Axis = 0, keepdims: bool = False, initial: Any = None) -> Array:
         if not is_numpys(x):
@@ -136,7 +136,7 @@ NORMS: dict[Any, Callable[..., Any]] = {
 
 
 def segments(indices: Any, n: int) -> list[tuple[int, int]]:
-    """From where to where: up to the next index, or one element if that is not behind; the last one up to the end.
+    """Begin and end of each segment: up to the next index, or one element if that is not larger; the last to the end.
 
     >>> segments([0, 3, 1], 5)
     [(0, 3), (3, 4), (1, 5)]

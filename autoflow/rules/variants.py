@@ -1,7 +1,7 @@
 """Calls that the row of their function does not cover, written with functions that have rows.
 
-``np.std(x, mean=m)``, ``np.where(c)``, ``np.vecdot(x, y, axis=0)``, and ``where=`` of all ufuncs. What is special about
-such a call is one keyword; the row has no place for it, because every call without it would pay.
+``np.std(x, mean=m)``, ``np.where(c)``, ``np.vecdot(x, y, axis=0)``, and ``where=`` of all ufuncs. Such a call differs
+by one keyword; the row does not have it, because every call without it would pay.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def root(z: Array, out: Any) -> Array:
 
 @variant(np.where, when=lambda args, options: len(args) == 1)
 def places(condition: Any) -> tuple[Array, ...]:
-    """Where the condition holds: plain numbers."""
+    """The places where the condition holds: plain numbers."""
     return np.nonzero(numbers_of(condition))
 
 
@@ -201,7 +201,7 @@ def type_or_none(target: Any) -> Any:
 
 
 def tame(x: Any, c: Array, domain: tuple[float, float]) -> Any:
-    """x, and where c does not hold a number inside the domain; one number for all (2.0) stays as it is."""
+    """x where c holds, and a number inside the domain elsewhere; a single number (2.0) stays as it is."""
     if not hasattr(x, "dtype"):
         return x if x is None or isinstance(x, (int, float, complex)) else tame(as_array(x), c, domain)
     low, high = domain

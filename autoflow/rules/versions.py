@@ -1,7 +1,7 @@
-"""What differs between the versions of NumPy. Tried are 2.3 to 2.5; the rest of the code asks here.
+"""Differences between the versions of NumPy, tested with 2.3 to 2.5; the rest of the code asks here.
 
-What NumPy takes away is absent from the lists and the table without a word. What it adds is refused by name until it
-has an answer here: a function that is in no list (``outside.py``), a keyword that is not in the row (``table.py``) or
+What NumPy removes is silently absent from the lists and the table. What it adds is refused by name until it has an
+answer here: a function that is in no list (``outside.py``), a keyword that is not in the row (``table.py``) or
 in the composed function (``forward/dispatch.py``), a method of ndarray (``forward/array_methods.py``). So a newer NumPy
 breaks nothing.
 """
@@ -46,10 +46,10 @@ UNTIL = {"in1d": ("2.3", "plain"), "trapz": ("2.3", "unseen"), "row_stack": ("2.
 # Keywords that not every version has.
 KEYWORDS = {("sort", "descending"): "2.5"}
 
-# NumPy warns of these, so nothing of ours may call them; one day they are gone.
+# Deprecated in NumPy: nothing of ours may call them.
 DEPRECATED = {"fix": "2.5"}
 
-# Of functions in C NumPy tells the arguments from 2.4 on. Here are those whose rows have one that can be named.
+# NumPy knows the arguments of functions in C from 2.4 on. Here are those whose rows have named arguments.
 IN_C: dict[Any, str] = {np.concatenate: "arrays axis out", np.dot: "a b out"}
 
 
@@ -69,7 +69,7 @@ def positional(function: Any) -> list[str]:
 
 
 def set_array_shape(x: Any, shape: Any) -> None:
-    """``x.shape = shape`` of an array, of which NumPy 2.5 warns: a new view may be anywhere, this one is x itself."""
+    """``x.shape = shape``, which NumPy 2.5 deprecates: a reshaped view would be a new object, x must remain itself."""
     if hasattr(np.ndarray, "_set_shape"):
         np.ndarray._set_shape(x, shape)
     else:

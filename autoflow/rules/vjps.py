@@ -1,4 +1,4 @@
-"""From a derivative as it is written in a row to a function of (g, saved): names become places in ``saved``."""
+"""From a derivative in a row to a function of (g, saved): names become places in ``saved``."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def vjp_by_position(derivative: Callable[..., Any], reads: Reads) -> VJP:
 
 
 def elementwise_vjp(derivative: Callable[..., Any], reads: Reads, k: int) -> VJP:
-    """The same, and broadcasting is undone: here, once, for every elementwise row. ``k`` is the operand's place."""
+    """The same, with broadcasting undone: here, once, for every elementwise row. ``k`` is the operand's place."""
     match reads:
         case ():
 
@@ -67,7 +67,7 @@ def elementwise_vjp(derivative: Callable[..., Any], reads: Reads, k: int) -> VJP
 
 
 def scalar_vjp(derivative: Callable[..., Any], reads: Reads) -> VJP:
-    """The same for numbers, which never broadcast: np.float64, whose arithmetic is ten times that of 0-d arrays."""
+    """The same for numbers, which never broadcast: np.float64, whose arithmetic is faster than that of 0-d arrays."""
     match reads:
         case ():
             return lambda g, saved: derivative(g)

@@ -183,7 +183,7 @@ def test_pictures_with_other_inputs():
     np.testing.assert_array_equal(x, [1.0, 2.0])
     with pytest.raises(ValueError, match="plays no part"):
         g.replay({af.Variable(1.0): 2.0})
-    with pytest.raises(ValueError, match="draw it anew"):
+    with pytest.raises(ValueError, match="draw it again"):
         pickle.loads(pickle.dumps(g)).replay({x: [5.0, 6.0]})
 
 

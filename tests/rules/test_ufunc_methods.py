@@ -53,7 +53,7 @@ def test_long_arrays_to_the_bit(method, ufunc):
 
 
 def test_refused_and_empty():
-    with pytest.raises(NoRuleError, match="goes along one axis"):
+    with pytest.raises(NoRuleError, match="works along one axis"):
         METHODS["reduce"][np.subtract](af.Variable(X), axis=(0, 1))
     with pytest.raises(ValueError, match="zero-size"):
         METHODS["reduce"][np.fmax](af.Variable(X[:0]))

@@ -13,7 +13,7 @@ y.graph(detial="names")  # call-arg
 y.graph(detail=3)  # arg-type
 y.backwards()  # attr-defined
 y.backward(create_grahp=True)  # call-arg
-y.sum(axsi=0)  # call-arg
+y.sum(axsi=0)  # arg-type
 (x + 1).assign(3.0)  # attr-defined
 x.value.backward()  # attr-defined
 x.grad.rund(3)  # union-attr

@@ -165,7 +165,7 @@ def why(x: Any, node: Any, *, paths: int = 8) -> Why:
             )
         raise LostGradientError(f"no gradient of {names[0]} reaches {names[1]}.\n{LOST}")
     if root.dtype.kind == "c":
-        raise ValueError(f"{titles.of(root)} is complex, so the direction of its derivative is open: take .real or abs")
+        raise ValueError(f"{titles.of(root)} is complex, so it has no gradient: take .real, .imag or np.abs of it")
     walk = Chain(order, root, target, titles)
     gradients = walk.gradients()
     through = []
