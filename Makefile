@@ -81,6 +81,7 @@ docs: $(VENV)/docs.stamp  ## the API reference in build/docs, from the docstring
 	PYTHONPATH=. $(PY) docs/make_api.py build/docs
 
 site: $(VENV)/site.stamp  ## the site in build/site: playground, lessons, documentation. Fetches Pyodide once
+	-$(MAKE) --no-print-directory $(VENV)/lab.stamp
 	PYTHONPATH=. $(PY) site/make.py build/site
 
 # An egg-info of an earlier build has a list of files, which setuptools would add to those of today.

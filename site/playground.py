@@ -72,14 +72,21 @@ def vendor(folder: Path, files: Path) -> None:
 
 
 def zipped() -> bytes:
-    """autoflow for Pyodide: a zip, the same for the same sources."""
+    """autoflow as a wheel for Pyodide, the same for the same sources."""
     package = Path(autoflow.__file__).parent
+    entries = {
+        path.relative_to(package.parent).as_posix(): path.read_bytes()
+        for path in sorted(package.rglob("*")) if path.suffix in SUFFIXES
+    }  # fmt: skip
+    about, version = f"autoflow-{autoflow.__version__}.dist-info", autoflow.__version__
+    entries[f"{about}/METADATA"] = f"Metadata-Version: 2.1\nName: autoflow\nVersion: {version}\n".encode()
+    entries[f"{about}/WHEEL"] = b"Wheel-Version: 1.0\nGenerator: site\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+    entries[f"{about}/RECORD"] = b""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
-        for path in sorted(package.rglob("*")):
-            if path.suffix in SUFFIXES:
-                entry = zipfile.ZipInfo(path.relative_to(package.parent).as_posix(), (1980, 1, 1, 0, 0, 0))
-                archive.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED, 9)
+        for name, data in entries.items():
+            entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+            archive.writestr(entry, data, zipfile.ZIP_DEFLATED, 9)
     return file.getvalue()
 
 

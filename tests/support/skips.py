@@ -14,10 +14,12 @@ import pytest
 PACKAGES = {  # the name to import, and what else a reason may call it
     "anywidget": "extra `widget`", "astropy": "astropy", "autograd": "autograd", "basedpyright": "basedpyright",
     "cupy": "CuPy", "dask": "Dask",
-    "ipykernel": "ipykernel", "jax": "JAX", "jupyterlab": "jupyterlab", "matplotlib": "matplotlib",
-    "mygrad": "mygrad", "mypy": "mypy", "nbclient": "nbclient", "nbconvert": "nbconvert", "nbformat": "nbformat",
-    "numba": "numba", "pandas": "pandas", "pdoc": "pdoc", "pint": "pint", "ruff": "ruff", "scipy": "SciPy",
-    "sklearn": "scikit-learn", "torch": "PyTorch", "xarray": "xarray", "yaml": "PyYAML",
+    "ipykernel": "ipykernel", "jax": "JAX", "jupyterlab": "jupyterlab",
+    "jupyterlite_core": "JupyterLite", "matplotlib": "matplotlib",
+    "mistune": "mistune", "mygrad": "mygrad", "mypy": "mypy", "nbclient": "nbclient", "nbconvert": "nbconvert",
+    "nbformat": "nbformat", "numba": "numba", "pandas": "pandas", "pdoc": "pdoc", "pint": "pint",
+    "pygments": "Pygments", "ruff": "ruff", "scipy": "SciPy", "sklearn": "scikit-learn",
+    "torch": "PyTorch", "xarray": "xarray", "yaml": "PyYAML",
 }  # fmt: skip
 PROGRAMS = ("chromium", "Graphviz", "node")
 
