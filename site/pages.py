@@ -33,7 +33,7 @@ MENU = {
 LISTED = {
     "tasks": "I want to ...: which function does it", "guarantees": "What is promised, and what is not",
     "glossary": "Glossary", "vmap": "Many at once: vmap", "gpu": "On a GPU", "typing": "Types",
-    "site": "This site: how it is made, what works offline",
+    "teaching": "For teachers: courses, lesson by lesson", "site": "This site: how it is made, what works offline",
     "numpy-coverage": "NumPy's functions: which have a derivative",
 }  # fmt: skip
 
@@ -187,8 +187,8 @@ def write_lessons(folder: Path, paths: list[Path], known: dict[str, str], *, lab
         ]
         shutil.copyfile(path, folder / path.name)
         start = (
-            f'<p><a class="start" href="../lab/notebooks/index.html?path={path.name}">Run this lesson in the browser</a>'
-            "</p>"
+            f'<p><a class="start" href="../lab/notebooks/index.html?path={path.name}">Run this lesson in the browser'
+            "</a></p>"
             '<p class="hint">That loads some 40 MB once, and takes half a minute to start. Below is what it prints and '
             f'draws; or take <a href="{path.name}" download>the notebook</a> into Jupyter.</p>'
         )
