@@ -21,11 +21,13 @@ from sites import Playground, served
 pytest.importorskip("mistune")
 pytest.importorskip("pygments")
 pytest.importorskip("nbformat")
+import lab
 import make
 import pages
 import playground
 import runtime
 
+import autoflow as af
 from examples import EXAMPLES
 
 ROOT = Path(__file__).parent.parent
@@ -457,6 +459,40 @@ def test_the_policy_names_no_other_host_and_no_eval():
 
 def test_autoflow_goes_along_the_same_each_time():
     assert playground.zipped() == playground.zipped()
+
+
+def test_a_wheel_in_the_list_of_packages(tmp_path):
+    path = tmp_path / f"autoflow-{af.__version__}-py3-none-any.whl"
+    path.write_bytes(playground.zipped())
+    name, row = lab.entry(path)
+    assert name == "autoflow"
+    assert row["imports"] == ["autoflow"]
+    assert row["depends"] == ["numpy", "graphviz"]
+    assert row["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert (row["version"], row["file_name"]) == (af.__version__, path.name)
+
+
+def test_jupyterlite_asks_nobody(tmp_path):
+    lab.write_settings(tmp_path)
+    data = json.loads((tmp_path / "jupyter-lite.json").read_text())["jupyter-config-data"]
+    settings = data["litePluginSettings"][lab.PLUGIN]
+    assert settings["disablePyPIFallback"] is True
+    assert settings["pyodideUrl"] == "./pyodide/pyodide.mjs"
+    assert {"ipython", "pyodide-kernel"} <= set(settings["loadPyodideOptions"]["packages"])
+
+
+def test_without_jupyterlite_the_lessons_are_pages(tmp_path, monkeypatch):
+    monkeypatch.setattr(lab.importlib.util, "find_spec", lambda name: None)
+    assert lab.build(tmp_path, b"", "1") == "JupyterLite is not installed (extra lab)"
+    notebook = ROOT / "notebooks" / LESSONS[0]
+    known = {f"notebooks/{notebook.name}": f"lessons/{notebook.stem}.html"}
+    for there, said in ((False, "Read here"), (True, "Run this lesson in the browser")):
+        pages.write_lessons(tmp_path, [notebook], known, lab=there)
+        text = (tmp_path / f"{notebook.stem}.html").read_text(encoding="utf-8")
+        assert said in text
+        assert ("../lab/" in text) is there
+        assert "a = 3, b = 6, L = 36" in text
+        assert text.count('src="data:image/png') == notebook.read_text(encoding="utf-8").count('"image/png"') > 0
 
 
 def test_markdown_links_to_pages_of_the_site_and_no_further():
