@@ -492,7 +492,7 @@ def test_without_jupyterlite_the_lessons_are_pages(tmp_path, monkeypatch):
         assert said in text
         assert ("../lab/" in text) is there
         assert "a = 3, b = 6, L = 36" in text
-        assert text.count('src="data:image/png') == notebook.read_text(encoding="utf-8").count('"image/png"') > 0
+        assert text.count('src="data:image/png') == 2
 
 
 def test_markdown_links_to_pages_of_the_site_and_no_further():
