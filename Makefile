@@ -46,6 +46,7 @@ types: $(VENV)/dev.stamp
 	$(PY) -m mypy
 
 nightly: $(VENV)/dev.stamp $(VENV)/types.stamp  ## the full sets
+	-$(MAKE) --no-print-directory $(VENV)/lab.stamp
 	AUTOFLOW_NIGHTLY=1 $(PYTEST) -n auto -o faulthandler_timeout=1800
 	PYTHONPATH=.:tests/support:tests/rules $(PY) tests/mutate.py
 	PYTHONPATH=. $(PY) tests/mutate_sources.py --seconds 600
