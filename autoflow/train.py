@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,12 @@ from .forward.writing import overwrite
 from .modes import modes, no_grad
 from .nn.charts import line_chart, sparkline
 from .nn.checks import generator, numbers_of
+from .nn.layers import BatchNorm
 from .nn.live import Live, layer_sizes
+from .nn.module import Module, functional_call
 from .nn.plots import plot_loss
 from .optim import Optimiser, Schedule
+from .parallel.node import data_parallel
 
 Array = Any
 Measure = Callable[[Array, Array], Any]
@@ -87,9 +91,10 @@ class History:
 
 def fit(
     model: Callable[[Array], Array], x: Array, y: Array, *, loss: Measure, optimiser: Optimiser,
-    rng: np.random.Generator, epochs: int = 10, batch_size: int = 32, validation: tuple[Array, Array] | None = None,
-    metrics: dict[str, Measure] | None = None, schedule: Schedule | None = None, patience: int | None = None,
-    progress: bool = True, view: bool = False,
+    rng: np.random.Generator | None = None, epochs: int = 10, batch_size: int = 32,
+    validation: tuple[Array, Array] | None = None, metrics: dict[str, Measure] | None = None,
+    schedule: Schedule | None = None, patience: int | None = None, progress: bool = True, view: bool = False,
+    workers: Any = None, chunks: int | None = None,
 ) -> History:  # fmt: skip
     """Train ``model`` on examples x (n, ...) and targets y (n, ...); returns the :class:`History`.
 
@@ -102,6 +107,9 @@ def fit(
     progress : a bar, if tqdm is installed.
     view : instead of the bar, draw while it trains: losses, the size of each layer's gradients, and for points of the
         plane (n, 2) with classes (n,) the boundary between these. In a notebook it is a figure, in a terminal lines.
+    workers, chunks : compute each batch in so many parts (16, if only workers are given), by these workers; both as in
+        :func:`autoflow.data_parallel`. For a Module whose layers do not look at the whole batch, as BatchNorm does, and
+        draw nothing, as Dropout does; the loss is a mean. Metrics are then measured on the validation data alone.
 
     Raises InputError for data that are empty, of different lengths or not finite; AnomalyError if the loss becomes
     NaN or infinite, with the parameters as they were before that batch.
@@ -122,12 +130,17 @@ def fit(
     for name, number in (("epochs", epochs), ("batch_size", batch_size)):
         if number < 1:
             raise InputError(f"fit: {name} must be at least 1, not {number}")
-    generator("fit", rng)
+    rng = generator("fit", rng)
     metrics, history, best = metrics or {}, History(), Best(model, optimiser)
+    compute, training_metrics = in_one_piece(model, loss), metrics
+    if workers is not None or chunks is not None:
+        compute, training_metrics = in_parts(model, loss, workers, 16 if chunks is None else chunks), {}
+        if metrics and held is None:
+            raise InputError("fit: with workers or chunks metrics are measured on validation=(x, y) alone: give it")
     live = Live() if view else None
     for _ in bar(range(epochs), history) if progress and live is None else range(epochs):
         switch(model, training=True)
-        rows = [train_on(model, x[b], y[b], loss, optimiser, metrics) for b in batches(len(x), batch_size, rng)]
+        rows = [train_on(compute, x[b], y[b], optimiser, training_metrics) for b in batches(len(x), batch_size, rng)]
         measured = mean_of(rows)
         if held is not None:
             measured |= {f"val_{name}": v for name, v in evaluate(model, *held, loss, metrics, batch_size).items()}
@@ -147,12 +160,43 @@ def fit(
     return history
 
 
+Compute = Callable[[Array, Array], tuple[Any, Any]]  # of a batch: the loss, and the predictions if they are here
+
+
+def in_one_piece(model: Any, loss: Measure) -> Compute:
+    """The loss of a batch."""
+
+    def compute(x: Array, y: Array) -> tuple[Any, Any]:
+        predictions = model(x)
+        return loss(predictions, y), predictions
+
+    return compute
+
+
+def in_parts(model: Any, loss: Measure, workers: Any, chunks: int) -> Compute:
+    """The same by ``af.data_parallel``. Raises TypeError or InputError for a model that cannot be cut."""
+    if not isinstance(model, Module):
+        raise TypeError(f"fit(workers=, chunks=) trains an nn.Module, whose parameters it can send, not {model!r:.60}")
+    whole = [type(m).__name__ for m in model.modules() if isinstance(m, BatchNorm)]
+    if whole:
+        raise InputError(
+            f"fit: {whole[0]} looks at the whole batch, and in parts it would see a part: train without workers and "
+            f"chunks, or with LayerNorm"
+        )
+    total = data_parallel(partial(loss_of_model, model, loss), over=(1, 2), workers=workers, chunks=chunks)
+    return lambda x, y: (total(model.named_parameters(), x, y), None)
+
+
+def loss_of_model(model: Module, loss: Measure, parameters: dict[str, Any], x: Array, y: Array) -> Any:
+    """As a function of the parameters."""
+    return loss(functional_call(model, parameters, x), y)
+
+
 def train_on(
-    model: Any, x: Array, y: Array, loss: Measure, optimiser: Optimiser, metrics: dict[str, Measure]
+    compute: Compute, x: Array, y: Array, optimiser: Optimiser, metrics: dict[str, Measure]
 ) -> dict[str, float]:  # fmt: skip
     """One batch: forward, backward, one step. Returns what was measured, and on how many examples."""
-    predictions = model(x)
-    error = loss(predictions, y)
+    error, predictions = compute(x, y)
     if not np.isfinite(numbers_of(error)).all():
         raise AnomalyError(
             f"the loss of a batch is {float(numbers_of(error))}; the parameters are as they were before it. Lower "
