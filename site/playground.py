@@ -113,15 +113,16 @@ def draw_examples() -> list[dict[str, Any]]:
 
 def view_page() -> tuple[str, list[str]]:
     """The document of the frame, and the scripts that it may run."""
-    sliders = "autoflow.pictures.sliders"
     rows = [f"{json.dumps(rule.name)}: {live.functions(rule)}" for rule in RULES.values() if rule.javascript]
     program = fill(
         "view.js", pictures=script(), rows=",\n".join(dict.fromkeys(rows)),
-        sliders=pack_file("unpack.js") + "\n" + pack_file("explore.js", sliders),
+        sliders=pack_file("unpack.js") + "\n" + live.script(),
     )  # fmt: skip
     if "</script" in program:
         raise RuntimeError("the frame's script would end too early")
-    style = (PAGE / "view.css").read_text(encoding="utf-8") + properties("autoflow-explore", "auto")
+    style = (PAGE / "view.css").read_text(encoding="utf-8") + "".join(
+        [properties(f"autoflow-{name}", "auto") for name in ("explore", "widget")]
+    )
     allowed = f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src {sum_of(program)}"
     return fill("view.html", policy=allowed, style=style, script=program), [program]
 
