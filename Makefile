@@ -46,6 +46,7 @@ types: $(VENV)/dev.stamp
 	$(PY) -m mypy
 
 nightly: $(VENV)/dev.stamp $(VENV)/types.stamp  ## the full sets
+	-$(MAKE) --no-print-directory $(VENV)/lab.stamp
 	AUTOFLOW_NIGHTLY=1 $(PYTEST) -n auto -o faulthandler_timeout=1800
 	PYTHONPATH=.:tests/support:tests/rules $(PY) tests/mutate.py
 	PYTHONPATH=. $(PY) tests/mutate_sources.py --seconds 600
@@ -85,6 +86,7 @@ docs: $(VENV)/docs.stamp  ## the API reference in build/docs, from the docstring
 	PYTHONPATH=. $(PY) docs/make_api.py build/docs
 
 site: $(VENV)/site.stamp  ## the site in build/site: playground, lessons, documentation. Fetches Pyodide once
+	-$(MAKE) --no-print-directory $(VENV)/lab.stamp
 	PYTHONPATH=. $(PY) site/make.py build/site
 
 # An egg-info of an earlier build has a list of files, which setuptools would add to those of today.

@@ -1,5 +1,7 @@
 """Run the notebooks from fresh kernels and store what they show: python notebooks/make.py [00 06 ...]
 
+    python notebooks/make.py --students FOLDER [00 06 ...]    for a class: without answers, without outputs
+
 Edit a notebook in Jupyter or anywhere else, then run this: what is stored is then the same on every machine. Pictures
 are stored as PNG, which GitHub shows; who runs the notebook gets the living ones. The kernel has no `dot` and
 no network. ``tests/test_lessons.py`` does the same, runs the answers as well, and compares.
@@ -97,9 +99,36 @@ def environment(folder: str) -> dict[str, str]:
     }  # fmt: skip
 
 
+def without_answers(notebook: Any) -> Any:
+    """A copy for students: the folded answers are gone, and so is what the cells have shown."""
+    handed = nbformat.from_dict(notebook)
+    for cell in handed.cells:
+        if cell.cell_type == "markdown":
+            cell.source = ANSWER.sub("", cell.source).rstrip()
+        else:
+            cell.outputs, cell.execution_count = [], None
+    return handed
+
+
+def write_for_students(folder: Path, chosen: list[Path]) -> None:
+    """The chosen notebooks as a class gets them, in a folder that is made."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in chosen:
+        nbformat.write(without_answers(nbformat.read(path, as_version=4)), folder / path.name)
+        print(folder / path.name)
+
+
 def main(wanted: list[str]) -> int:
     """Run those whose names begin with one of the words, or all. Returns the exit status."""
+    students = Path(wanted.pop(1)) if wanted[:1] == ["--students"] and len(wanted) > 1 else None
+    wanted = wanted[1:] if students else wanted
+    if any([word.startswith("-") for word in wanted]):
+        print(__doc__)
+        return 2
     chosen = [path for path in notebooks() if not wanted or path.name.startswith(tuple(wanted))]
+    if students:
+        write_for_students(students, chosen)
+        return 0 if chosen else 1
     for path in chosen:
         print(path.name, flush=True)
         nbformat.write(lighter(run(nbformat.read(path, as_version=4))), path)

@@ -19,18 +19,21 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
-import pages  # noqa: E402 - from here
+import lab  # noqa: E402 - from here
+import pages  # noqa: E402
 import playground  # noqa: E402
 import runtime  # noqa: E402
+
+import autoflow  # noqa: E402
 
 AT_ONCE = ("vendor/", "examples/")  # folders that the first visit keeps; other pages are kept when they are read
 PACKED = 12_000_000  # bytes, compressed: what the front page may need
 
 
-def main(out: Path, *, reference: bool = True) -> None:
+def main(out: Path, *, reference: bool = True, lessons: bool = True) -> None:
     """Everything, in order.
 
-    reference : with the API reference, which takes the most time.
+    reference, lessons : with the API reference, with JupyterLite; they take the most time.
     """
     try:
         files = runtime.bring("playground")
@@ -39,12 +42,14 @@ def main(out: Path, *, reference: bool = True) -> None:
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
     playground.build(out, files)
-    pages.build(out)
+    without = lab.build(out, playground.zipped(), autoflow.__version__) if lessons else "left out"
+    print(f"lessons are pages to read, not notebooks to run: {without}" if without else "lessons run in JupyterLite")
+    pages.build(out, lab=not without)
     if reference:
         subprocess.run([sys.executable, HERE.parent / "docs" / "make_api.py", out / "api"], check=True)
         pages.without_network(out / "api")
     stamp(out)
-    packed = report(out)
+    packed = report(out)  # of the front page
     if packed > PACKED:
         sys.exit(f"the front page needs {packed:,} bytes, compressed: more than {PACKED:,}")
 

@@ -33,7 +33,7 @@ MENU = {
 LISTED = {
     "tasks": "I want to ...: which function does it", "guarantees": "What is promised, and what is not",
     "glossary": "Glossary", "vmap": "Many at once: vmap", "gpu": "On a GPU", "typing": "Types",
-    "site": "This site: how it is made, what works offline",
+    "teaching": "For teachers: courses, lesson by lesson", "site": "This site: how it is made, what works offline",
     "numpy-coverage": "NumPy's functions: which have a derivative",
 }  # fmt: skip
 
@@ -130,8 +130,8 @@ def title_of(text: str) -> str:
 # -- documentation, lessons, licences
 
 
-def build(out: Path) -> None:
-    """Write all pages."""
+def build(out: Path, *, lab: bool = False) -> None:
+    """Write all pages. ``lab``: the lessons run in JupyterLite as well."""
     docs, lessons = sorted(DOCS.glob("*.md")), sorted(NOTEBOOKS.glob("[0-9][0-9]_*.ipynb"))
     known = {f"docs/{path.name}": f"docs/{path.stem}.html" for path in docs}
     known |= {f"notebooks/{path.name}": f"lessons/{path.stem}.html" for path in lessons}
@@ -147,8 +147,8 @@ def build(out: Path) -> None:
             for image in re.findall(r'src="\.\./images/([\w.-]+)"', body):
                 shutil.copyfile(ROOT / "images" / image, out / "images" / image)
     write_list(out / "docs" / "index.html", docs)
-    write_lessons(out / "lessons", lessons, known)
-    (out / "licences.html").write_text(page("Licences", licences(), up=""), encoding="utf-8")
+    write_lessons(out / "lessons", lessons, known, lab=lab)
+    (out / "licences.html").write_text(page("Licences", licences(lab=lab), up=""), encoding="utf-8")
     shutil.copyfile(ROOT / "LICENSE", out / "LICENSE.txt")
     shutil.copyfile(Path(__file__).parent / "page" / "math.js", out / "math.js")
 
@@ -174,7 +174,7 @@ def write_list(path: Path, docs: list[Path]) -> None:
     path.write_text(page("Documentation", body, here="docs/index.html"), encoding="utf-8")
 
 
-def write_lessons(folder: Path, paths: list[Path], known: dict[str, str]) -> None:
+def write_lessons(folder: Path, paths: list[Path], known: dict[str, str], *, lab: bool) -> None:
     """A page for each lesson as it is stored, and the list of them."""
     notebooks = [nbformat.read(path, as_version=4) for path in paths]
     titles = [title_of(notebook.cells[0].source) for notebook in notebooks]
@@ -186,12 +186,18 @@ def write_lessons(folder: Path, paths: list[Path], known: dict[str, str]) -> Non
             for j, arrow in ((k - 1, "← the lesson before"), (k + 1, "the next lesson →"))
         ]
         shutil.copyfile(path, folder / path.name)
-        hint = (
+        start = (
+            f'<p><a class="start" href="../lab/notebooks/index.html?path={path.name}">Run this lesson in the browser'
+            "</a></p>"
+            '<p class="hint">That loads some 40 MB once, and takes half a minute to start. Below is what it prints and '
+            f'draws; or take <a href="{path.name}" download>the notebook</a> into Jupyter.</p>'
+        )
+        read = (
             '<p class="hint">Read here, with what it printed and drew. To run it: copy lines into the '
             f'<a href="../index.html">playground</a>, or take <a href="{path.name}" download>the notebook</a> '
             "into Jupyter.</p>"
         )
-        cells.insert(1, hint)
+        cells.insert(1, start if lab else read)
         body = "\n".join(cells) + f'<p class="around">{"".join(around)}</p>'
         (folder / f"{path.stem}.html").write_text(page(titles[k], body, here="lessons/index.html"), encoding="utf-8")
         items.append(f'<li><a href="{path.stem}.html">{html.escape(titles[k])}</a></li>')
@@ -228,20 +234,26 @@ def output_html(output: Any) -> str:
     return f"<pre>{html.escape(str(data.get('text/plain', '')))}</pre>"
 
 
-def licences() -> str:
+JUPYTER = (
+    "The lessons run in <a href='https://jupyterlite.readthedocs.io'>JupyterLite</a> (BSD-3-Clause); the licences of "
+    "what it includes are in its folders of <code>lab</code>, the licences of wheels in the wheels, which are zips. "
+)
+
+
+def licences(*, lab: bool) -> str:
     """Whose work is on the site, under which licence, and where its source is."""
     rows = [
         f"<tr><td>{html.escape(name)}</td><td>{html.escape(row['licence'])}</td>"
         f'<td><a href="{row["home"]}">{html.escape(row["home"])}</a></td><td><code>{row["sha256"]}</code></td></tr>'
-        for name, row in runtime.files_of("playground").items()
+        for name, row in runtime.files_of("playground", *(["lessons"] if lab else [])).items()
     ]
     return (
         "<h1>Licences</h1><p>autoflow: <a href='LICENSE.txt'>MIT licence</a>. In the folder <code>vendor</code> are "
         "files of others, unchanged but for Pyodide's list of packages, which is shortened. Pyodide is under the "
         "<a href='https://www.mozilla.org/MPL/2.0/'>Mozilla Public License 2.0</a>; its source is at "
         "<a href='https://github.com/pyodide/pyodide'>github.com/pyodide/pyodide</a>. The texts of NumPy's licence and "
-        "of what it includes are in its wheel, which is a zip. KaTeX: <a href='vendor/katex-LICENSE.txt'>MIT licence</a>. "
-        "Python: <a href='https://docs.python.org/3/license.html'>PSF licence</a>.</p>"
+        "of what it includes are in its wheel, which is a zip. KaTeX: <a href='vendor/katex-LICENSE.txt'>MIT</a>. "
+        f"{JUPYTER * lab}Python: <a href='https://docs.python.org/3/license.html'>PSF licence</a>.</p>"
         "<table><thead><tr><th>file</th><th>licence</th><th>home</th><th>SHA-256</th></tr></thead>"
         f"<tbody>{''.join(rows)}</tbody></table>"
     )

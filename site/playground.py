@@ -72,14 +72,21 @@ def vendor(folder: Path, files: Path) -> None:
 
 
 def zipped() -> bytes:
-    """autoflow for Pyodide: a zip, the same for the same sources."""
+    """autoflow as a wheel for Pyodide, the same for the same sources."""
     package = Path(autoflow.__file__).parent
+    entries = {
+        path.relative_to(package.parent).as_posix(): path.read_bytes()
+        for path in sorted(package.rglob("*")) if path.suffix in SUFFIXES
+    }  # fmt: skip
+    about, version = f"autoflow-{autoflow.__version__}.dist-info", autoflow.__version__
+    entries[f"{about}/METADATA"] = f"Metadata-Version: 2.1\nName: autoflow\nVersion: {version}\n".encode()
+    entries[f"{about}/WHEEL"] = b"Wheel-Version: 1.0\nGenerator: site\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+    entries[f"{about}/RECORD"] = b""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
-        for path in sorted(package.rglob("*")):
-            if path.suffix in SUFFIXES:
-                entry = zipfile.ZipInfo(path.relative_to(package.parent).as_posix(), (1980, 1, 1, 0, 0, 0))
-                archive.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED, 9)
+        for name, data in entries.items():
+            entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+            archive.writestr(entry, data, zipfile.ZIP_DEFLATED, 9)
     return file.getvalue()
 
 
@@ -106,15 +113,16 @@ def draw_examples() -> list[dict[str, Any]]:
 
 def view_page() -> tuple[str, list[str]]:
     """The document of the frame, and the scripts that it may run."""
-    sliders = "autoflow.pictures.sliders"
     rows = [f"{json.dumps(rule.name)}: {live.functions(rule)}" for rule in RULES.values() if rule.javascript]
     program = fill(
         "view.js", pictures=script(), rows=",\n".join(dict.fromkeys(rows)),
-        sliders=pack_file("unpack.js") + "\n" + pack_file("explore.js", sliders),
+        sliders=pack_file("unpack.js") + "\n" + live.script(),
     )  # fmt: skip
     if "</script" in program:
         raise RuntimeError("the frame's script would end too early")
-    style = (PAGE / "view.css").read_text(encoding="utf-8") + properties("autoflow-explore", "auto")
+    style = (PAGE / "view.css").read_text(encoding="utf-8") + "".join(
+        [properties(f"autoflow-{name}", "auto") for name in ("explore", "widget")]
+    )
     allowed = f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src {sum_of(program)}"
     return fill("view.html", policy=allowed, style=style, script=program), [program]
 

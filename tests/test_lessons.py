@@ -111,6 +111,25 @@ def test_begins_with_its_number_and_links_to_what_is_there(path):
     assert [link for link in links if not link.startswith("http") and not (path.parent / link).exists()] == []
 
 
+@each
+def test_students_get_no_answers_and_no_outputs(path, tmp_path):
+    assert make.main(["--students", str(tmp_path / "class"), path.name[:2]]) == 0
+    (made,) = (tmp_path / "class").iterdir()
+    stored, handed = read(path), read(made)
+    nbformat.validate(handed)
+    assert "<details>" not in made.read_text(encoding="utf-8")
+    assert make.answers(handed) == []
+    assert [cell.source for cell in code(handed)] == [cell.source for cell in code(stored)]
+    assert not [cell for cell in code(handed) if cell.outputs or cell.execution_count]
+    questions = [cell.source.partition("<details>")[0].rstrip() for cell in stored.cells if "<details>" in cell.source]
+    assert [q for q in questions if q not in [cell.source for cell in handed.cells]] == []
+
+
+def test_an_unknown_option_runs_nothing(capsys):
+    assert make.main(["--student"]) == 2
+    assert "--students FOLDER" in capsys.readouterr().out
+
+
 @pytest.mark.slow
 def test_a_kernel_has_no_network_and_no_programs():
     notebook = nbformat.v4.new_notebook()

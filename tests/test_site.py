@@ -21,11 +21,13 @@ from sites import Playground, served
 pytest.importorskip("mistune")
 pytest.importorskip("pygments")
 pytest.importorskip("nbformat")
+import lab
 import make
 import pages
 import playground
 import runtime
 
+import autoflow as af
 from examples import EXAMPLES
 
 ROOT = Path(__file__).parent.parent
@@ -312,7 +314,7 @@ def test_sizes_and_themes(site, open_page, width, dark):
 def test_every_page_shows_itself_without_another_host(whole, site, browser):
     page = chromium.Page(browser, 1280, 900)
     page.media()
-    paths = sorted([path.relative_to(whole).as_posix() for path in whole.rglob("*.html")])
+    paths = sorted([path.relative_to(whole).as_posix() for path in whole.rglob("*.html") if "lab" not in path.parts])
     assert len(paths) > 40
     for path in [p for p in paths if p not in ("index.html", "api/index.html")]:  # that leads to another at once
         page.go(site + path)
@@ -321,12 +323,44 @@ def test_every_page_shows_itself_without_another_host(whole, site, browser):
     assert [p for p in page.problems() if not p.startswith(f"request: {site}")] == []
 
 
+LESSONS = sorted(path.name for path in (ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))
+NOTEBOOK = "jupyterapp.shell.currentWidget"
+CODE = f"{NOTEBOOK}.content.widgets.filter((cell) => cell.model.type === 'code')"
+
+
+@marked(by_night)
+@pytest.mark.parametrize("name", LESSONS)
+def test_every_cell_of_every_lesson_runs_in_the_browser(whole, site, browser, name):
+    """All that Python answers is read from the notebook's model: of the page only the cells in view are there."""
+    if not (whole / "lab").exists():
+        pytest.skip("JupyterLite is not installed")
+    page = Playground(browser)
+    page.call("Page.navigate", url=f"{site}lab/notebooks/index.html?path={name}")
+    page.until("typeof jupyterapp === 'object' && jupyterapp.shell.currentWidget?.content?.widgets?.length > 1")
+    page.until(f"{NOTEBOOK}.sessionContext.kernelDisplayStatus === 'idle'", 240)
+    page.run("void jupyterapp.commands.execute('notebook:run-all-cells')")
+    waiting = (
+        f"{CODE}.filter((cell) => cell.model.executionCount === null && cell.model.sharedModel.source.trim()).length"
+    )
+    page.until(f"{waiting} === 0", 600)
+    expected = f"{CODE}.filter((cell) => !cell.model.getMetadata('tags')?.includes('raises-exception'))"
+    errors = (
+        "cell.model.outputs.toJSON().filter((o) => o.output_type === 'error').map((o) => o.ename + ': ' + o.evalue)"
+    )
+    assert page.run(f"{expected}.flatMap((cell) => {errors})") == []
+    hosts = {url.split("/")[2] for url in page.requests() if url.startswith(("http", "ws"))}
+    assert hosts == {site.split("/")[2]}
+    keep(page, name.removesuffix(".ipynb"))
+    page.call("Page.close")
+
+
 @marked(by_night)
 def test_links_lead_to_pages(whole):
     for path in whole.rglob("*.html"):
-        if "api" not in path.parts:
+        if not {"api", "lab"} & set(path.parts):
             links = re.findall(r'href="([^"#]*)', path.read_text(encoding="utf-8"))
             inside = [link for link in links if link and not re.match(r"https?:|mailto:", link)]
+            inside = [link.partition("?")[0] for link in inside]
             assert [link for link in inside if not (path.parent / link).exists()] == [], path
 
 
@@ -425,6 +459,40 @@ def test_the_policy_names_no_other_host_and_no_eval():
 
 def test_autoflow_goes_along_the_same_each_time():
     assert playground.zipped() == playground.zipped()
+
+
+def test_a_wheel_in_the_list_of_packages(tmp_path):
+    path = tmp_path / f"autoflow-{af.__version__}-py3-none-any.whl"
+    path.write_bytes(playground.zipped())
+    name, row = lab.entry(path)
+    assert name == "autoflow"
+    assert row["imports"] == ["autoflow"]
+    assert row["depends"] == ["numpy", "graphviz"]
+    assert row["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert (row["version"], row["file_name"]) == (af.__version__, path.name)
+
+
+def test_jupyterlite_asks_nobody(tmp_path):
+    lab.write_settings(tmp_path)
+    data = json.loads((tmp_path / "jupyter-lite.json").read_text())["jupyter-config-data"]
+    settings = data["litePluginSettings"][lab.PLUGIN]
+    assert settings["disablePyPIFallback"] is True
+    assert settings["pyodideUrl"] == "./pyodide/pyodide.mjs"
+    assert {"ipython", "pyodide-kernel"} <= set(settings["loadPyodideOptions"]["packages"])
+
+
+def test_without_jupyterlite_the_lessons_are_pages(tmp_path, monkeypatch):
+    monkeypatch.setattr(lab.importlib.util, "find_spec", lambda name: None)
+    assert lab.build(tmp_path, b"", "1") == "JupyterLite is not installed (extra lab)"
+    notebook = ROOT / "notebooks" / LESSONS[0]
+    known = {f"notebooks/{notebook.name}": f"lessons/{notebook.stem}.html"}
+    for there, said in ((False, "Read here"), (True, "Run this lesson in the browser")):
+        pages.write_lessons(tmp_path, [notebook], known, lab=there)
+        text = (tmp_path / f"{notebook.stem}.html").read_text(encoding="utf-8")
+        assert said in text
+        assert ("../lab/" in text) is there
+        assert "a = 3, b = 6, L = 36" in text
+        assert text.count('src="data:image/png') == 2
 
 
 def test_markdown_links_to_pages_of_the_site_and_no_further():

@@ -17,11 +17,11 @@ import pytest
 PACKAGES = {  # the name to import, and what else a reason may call it
     "anywidget": "extra `widget`", "astropy": "astropy", "autograd": "autograd", "basedpyright": "basedpyright",
     "cloudpickle": "cloudpickle", "cupy": "CuPy", "dask": "Dask", "distributed": "Dask",
-    "ipykernel": "ipykernel", "jax": "JAX", "jupyterlab": "jupyterlab", "loky": "loky",
-    "matplotlib": "matplotlib", "mpi4py": "mpi4py",
+    "ipykernel": "ipykernel", "jax": "JAX", "jupyterlab": "jupyterlab", "jupyterlite_core": "JupyterLite",
+    "loky": "loky", "matplotlib": "matplotlib", "mistune": "mistune", "mpi4py": "mpi4py",
     "mygrad": "mygrad", "mypy": "mypy", "nbclient": "nbclient", "nbconvert": "nbconvert", "nbformat": "nbformat",
-    "numba": "numba", "pandas": "pandas", "PIL": "Pillow", "pdoc": "pdoc", "pint": "pint", "ruff": "ruff",
-    "scipy": "SciPy",
+    "numba": "numba", "pandas": "pandas", "PIL": "Pillow", "pdoc": "pdoc", "pint": "pint", "pygments": "Pygments",
+    "ruff": "ruff", "scipy": "SciPy",
     "sklearn": "scikit-learn", "torch": "PyTorch", "xarray": "xarray", "yaml": "PyYAML",
     "tqdm": "tqdm", "zarr": "Zarr",
 }  # fmt: skip

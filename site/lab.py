@@ -1,0 +1,119 @@
+"""The lessons as notebooks that run in the browser: JupyterLite, with the packages of the lessons, without a network.
+
+JupyterLite's kernel would ask PyPI for what it needs. Here everything stands in one list, the lock file that Pyodide
+reads: IPython, SciPy, Matplotlib, scikit-learn, autoflow. So ``import autoflow`` works without a line of installing.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import runtime
+
+ROOT = Path(__file__).parent.parent
+PLUGIN = "@jupyterlite/pyodide-kernel-extension:kernel"
+KERNEL = (
+    "micropip",
+    "piplite",
+    "ipykernel",
+    "comm",
+    "pyodide-kernel",
+    "jedi",
+    "ipython",
+)  # there before the first cell
+NEEDS = {  # what wheels say in words that Pyodide does not read
+    "ipython": ["decorator", "ipython-pygments-lexers", "jedi", "matplotlib-inline", "prompt-toolkit", "pygments",
+                "stack-data", "traitlets"],
+    "jedi": ["parso"], "matplotlib-inline": ["traitlets"], "prompt-toolkit": ["wcwidth"], "comm": ["traitlets"],
+    "ipython-pygments-lexers": ["pygments"], "stack-data": ["asttokens", "executing", "pure-eval"],
+    "autoflow": ["numpy", "graphviz"], "pyodide-kernel": ["ipython", "ipykernel", "comm"],
+}  # fmt: skip
+
+
+def build(out: Path, wheel: bytes, version: str) -> str:
+    """Write ``out/lab``; return why not, or the empty text. ``wheel``: autoflow's own, of that version."""
+    if any([importlib.util.find_spec(name) is None for name in ("jupyterlite_core", "jupyterlite_pyodide_kernel")]):
+        return "JupyterLite is not installed (extra lab)"
+    try:
+        files = runtime.bring("playground", "lessons")
+    except runtime.UnavailableError as reason:
+        return str(reason)
+    target = out / "lab"
+    with tempfile.TemporaryDirectory() as scratch:
+        write_settings(Path(scratch))
+        command = [sys.executable, "-m", "jupyterlite_core", "build", "--lite-dir", scratch, "--no-sourcemaps"]
+        command += ["--contents", str(ROOT / "notebooks"), "--output-dir", str(target), "--apps", "notebooks"]
+        done = subprocess.run(command, check=False, capture_output=True, encoding="utf-8", cwd=scratch)
+        if done.returncode:
+            raise RuntimeError(f"jupyter lite build: {done.stderr[-3000:]}")
+    for path in target.rglob("*.map"):
+        path.unlink()
+    write_lock(target, files, wheel, version)
+    return ""
+
+
+def write_settings(folder: Path) -> None:
+    """JupyterLite's settings: our Pyodide, our list of packages, nobody asked for more."""
+    settings: dict[str, Any] = {
+        "pyodideUrl": "./pyodide/pyodide.mjs",
+        "disablePyPIFallback": True,
+        "loadPyodideOptions": {"packages": list(KERNEL)},
+    }
+    data = {"appName": "autoflow", "litePluginSettings": {PLUGIN: settings}, "exposeAppInBrowser": True}
+    text = json.dumps({"jupyter-lite-schema-version": 0, "jupyter-config-data": data})
+    (folder / "jupyter-lite.json").write_text(text, encoding="utf-8")
+
+
+def write_lock(target: Path, files: Path, wheel: bytes, version: str) -> None:
+    """Pyodide and all packages in one folder, and the lock file that lists them.
+
+    (A second copy of Pyodide: JupyterLite finds it below its own folder only.)
+    """
+    place = target / "pyodide"
+    place.mkdir()
+    lock = json.loads((files / "pyodide-lock.json").read_text(encoding="utf-8"))
+    known = {row["file_name"]: (name, row) for name, row in lock["packages"].items()}
+    packages = {}
+    for name in runtime.files_of("playground", "lessons"):
+        if name.startswith("katex"):
+            continue
+        shutil.copyfile(files / name, place / name)
+        if name.endswith(".whl"):
+            listed, row = known.get(name, (None, None))
+            if row is None or row["sha256"] != runtime.digest(files / name):
+                listed, row = entry(place / name)
+            packages[listed] = row
+    for path in target.rglob("static/pypi/*.whl"):  # of JupyterLite's kernel
+        if path.name.split("-")[0] in ("piplite", "ipykernel", "pyodide_kernel"):
+            shutil.copyfile(path, place / path.name)
+            listed, row = entry(place / path.name)
+            packages[listed] = row
+    path = place / f"autoflow-{version}-py3-none-any.whl"
+    path.write_bytes(wheel)
+    packages["autoflow"] = entry(path)[1]
+    for row in packages.values():
+        row["depends"] = [name for name in row["depends"] if name in packages]
+    lock["packages"] = packages
+    (place / "pyodide-lock.json").write_text(json.dumps(lock), encoding="utf-8")
+
+
+def entry(path: Path) -> tuple[str, dict[str, Any]]:
+    """A row of the lock file for a wheel: its name there, and the row."""
+    project, version = path.name.split("-")[:2]
+    name = project.lower().replace("_", "-")
+    with zipfile.ZipFile(path) as archive:
+        tops = {member.partition("/")[0] for member in archive.namelist()}
+    imports = sorted({top.removesuffix(".py") for top in tops if not top.endswith((".dist-info", ".data", ".libs"))})
+    return name, {
+        "name": name, "version": version, "file_name": path.name, "install_dir": "site", "imports": imports,
+        "sha256": runtime.digest(path), "package_type": "package", "depends": NEEDS.get(name, []),
+        "unvendored_tests": False,
+    }  # fmt: skip
