@@ -100,7 +100,7 @@ def bar(answers: Iterable[Answer], total: int) -> Iterable[Answer]:
             from tqdm.auto import tqdm
     except ImportError:
         return answers
-    return tqdm(answers, desc="parts", total=total, leave=False)  # type: ignore[no-any-return]
+    return tqdm(answers, desc="parts", total=total, leave=False)
 
 
 # -- Dask
