@@ -80,8 +80,8 @@ def answers(workers: Any, task: Task, groups: list[list[Part]]) -> Iterator[Answ
 
 
 def check_sendable(task: Task, error: Exception) -> None:
-    """Raise InputError if the error came from pickling the function."""
-    if "pickle" not in str(error).lower() or getattr(error, "__notes__", None):
+    """Raise InputError if the error came from pickling the function, and not from a part, which says so in a note."""
+    if any([note.startswith("in part ") for note in getattr(error, "__notes__", ())]):
         return
     try:
         pickle.dumps(task.program)
