@@ -18,9 +18,11 @@ import numpy as np
 
 from .errors import AnomalyError, InputError
 from .forward.writing import overwrite
-from .modes import no_grad
+from .modes import modes, no_grad
+from .nn.charts import line_chart, sparkline
 from .nn.checks import generator, numbers_of
 from .nn.layers import BatchNorm
+from .nn.live import Live, layer_sizes
 from .nn.module import Module, functional_call
 from .nn.plots import plot_loss
 from .optim import Optimiser, Schedule
@@ -33,6 +35,8 @@ Measure = Callable[[Array, Array], Any]
 class History:
     """What happened, epoch by epoch: ``history["loss"]`` is a list, ``history.plot()`` a picture.
 
+    It shows itself: at the end of a notebook's cell as curves, printed as a line for each measure.
+
     >>> history = History()
     >>> history.add({"loss": 0.5, "val_loss": 0.6})
     >>> history.add({"loss": 0.25, "val_loss": 0.4})
@@ -40,11 +44,16 @@ class History:
     [0.5, 0.25]
     >>> history
     2 epochs: loss 0.25, val_loss 0.4
+    >>> print(history)
+    2 epochs
+    loss      █▁  0.5 -> 0.25
+    val_loss  █▁  0.6 -> 0.4
     """
 
     def __init__(self) -> None:
         self.epochs: list[dict[str, float]] = []
         self.best = -1  # the epoch whose parameters the model has now
+        self.gradients: list[dict[str, float]] = []  # their sizes by layer, under fit(..., view=True)
 
     def add(self, measured: dict[str, float]) -> None:
         """One more epoch."""
@@ -61,6 +70,20 @@ class History:
         last = self.epochs[-1] if self.epochs else {}
         return f"{len(self)} epochs: " + ", ".join([f"{name} {value:.4g}" for name, value in last.items()])
 
+    def __str__(self) -> str:
+        lines = self.lines()
+        longest = max([len(name) for name in lines], default=0)
+        rows = [f"{name:{longest}}  {sparkline(x)}  {x[0]:.4g} -> {x[-1]:.4g}" for name, x in lines.items()]
+        return "\n".join([f"{len(self)} epochs", *rows])
+
+    def _repr_html_(self) -> str | None:
+        """What notebooks show; under ``af.options.static``, and before the first epoch, the text."""
+        return line_chart(self.lines()) if self.epochs and not modes().static else None
+
+    def lines(self) -> dict[str, list[float]]:
+        """Each measure over the epochs, by name."""
+        return {name: self[name] for name in (self.epochs[0] if self.epochs else ())}
+
     def plot(self, axes: Any = None) -> Any:
         """Every measure over the epochs, with matplotlib; returns the axes."""
         return plot_loss(self, ax=axes)
@@ -68,9 +91,10 @@ class History:
 
 def fit(
     model: Callable[[Array], Array], x: Array, y: Array, *, loss: Measure, optimiser: Optimiser,
-    rng: np.random.Generator, epochs: int = 10, batch_size: int = 32, validation: tuple[Array, Array] | None = None,
-    metrics: dict[str, Measure] | None = None, schedule: Schedule | None = None, patience: int | None = None,
-    progress: bool = True, workers: Any = None, chunks: int | None = None,
+    rng: np.random.Generator | None = None, epochs: int = 10, batch_size: int = 32,
+    validation: tuple[Array, Array] | None = None, metrics: dict[str, Measure] | None = None,
+    schedule: Schedule | None = None, patience: int | None = None, progress: bool = True, view: bool = False,
+    workers: Any = None, chunks: int | None = None,
 ) -> History:  # fmt: skip
     """Train ``model`` on examples x (n, ...) and targets y (n, ...); returns the :class:`History`.
 
@@ -81,6 +105,8 @@ def fit(
     patience : stop when the validation loss (or, without validation, the loss) has not become smaller for this many
         epochs, and go back to the best parameters.
     progress : a bar, if tqdm is installed.
+    view : instead of the bar, draw while it trains: losses, the size of each layer's gradients, and for points of the
+        plane (n, 2) with classes (n,) the boundary between these. In a notebook it is a figure, in a terminal lines.
     workers, chunks : compute each batch in so many parts (16, if only workers are given), by these workers; both as in
         :func:`autoflow.data_parallel`. For a Module whose layers do not look at the whole batch, as BatchNorm does, and
         draw nothing, as Dropout does; the loss is a mean. Metrics are then measured on the validation data alone.
@@ -104,20 +130,24 @@ def fit(
     for name, number in (("epochs", epochs), ("batch_size", batch_size)):
         if number < 1:
             raise InputError(f"fit: {name} must be at least 1, not {number}")
-    generator("fit", rng)
+    rng = generator("fit", rng)
     metrics, history, best = metrics or {}, History(), Best(model, optimiser)
     compute, training_metrics = in_one_piece(model, loss), metrics
     if workers is not None or chunks is not None:
         compute, training_metrics = in_parts(model, loss, workers, 16 if chunks is None else chunks), {}
         if metrics and held is None:
             raise InputError("fit: with workers or chunks metrics are measured on validation=(x, y) alone: give it")
-    for _ in bar(range(epochs), history) if progress else range(epochs):
+    live = Live() if view else None
+    for _ in bar(range(epochs), history) if progress and live is None else range(epochs):
         switch(model, training=True)
         rows = [train_on(compute, x[b], y[b], optimiser, training_metrics) for b in batches(len(x), batch_size, rng)]
         measured = mean_of(rows)
         if held is not None:
             measured |= {f"val_{name}": v for name, v in evaluate(model, *held, loss, metrics, batch_size).items()}
         history.add(measured)
+        if live is not None:
+            history.gradients.append(layer_sizes(model, optimiser.parameters))
+            live.draw(history.lines(), history.gradients, (model, x, y))
         if schedule is not None:
             schedule.step()
         if patience is not None and best.epochs_waited(measured, len(history) - 1) >= patience:
@@ -125,6 +155,8 @@ def fit(
     if patience is not None:
         history.best = best.restore()
     switch(model, training=False)
+    if live is not None:
+        live.draw(history.lines(), history.gradients, (model, x, y), last=True)
     return history
 
 

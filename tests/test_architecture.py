@@ -25,7 +25,7 @@ MAY_IMPORT = {
     "errors": set(),
     "lazy": set(),
     "transformed": set(),
-    "modes": {"transformed"},
+    "modes": {"lazy", "transformed"},
     "numbering": set(),
     "pytree": set(),
     "process": set(),
@@ -45,6 +45,7 @@ MAY_IMPORT = {
     "stats": {"errors", "lazy", "rules", "special"},
     "signal": {"lazy", "rules"},
     "integrate": USERS,
+    "implicit": USERS | {"integrate"},
     "mypy_plugin": {"rules"},
     "ops": USERS,
     "compiler": USERS | {"process"},
@@ -59,6 +60,7 @@ MAY_IMPORT = {
 }
 # Calls upwards: file, the file that it calls, and why. From methods of nodes, and from a report to pictures.
 UPWARDS = [
+    ("modes", "backprop.anomaly", "af.options(preset='classroom') looks for the first NaN"),
     ("nodes.nodes", "forward.inplace", "x.value = v is a write"),
     ("nodes.nodes", "extending.function", "x.grad_fn = f and x.create_node(...) make rules of the user's"),
     ("nodes.records", "backprop.passes", "record(g): what an operation sends back, for those who look at a graph"),
@@ -70,12 +72,13 @@ UPWARDS = [
     ("forward.node_methods", "pictures.formulas.why", "x.why(w)"),
     ("forward.recording", "forward.inplace", "np.add(x, y, out=z) is a write"),
     ("forward.recording", "forward.mixed_precision", "under af.autocast operands are cast before they are recorded"),
+    ("forward.shape_notes", "pictures.model.callers", "an error about shapes calls arrays as the caller does"),
     ("compiler.report", "pictures.model.style", "a compiled function shows itself in the colours of pictures"),
 ]
 # Modules that are public names of their package. (Of autoflow.rules all are.)
 MODULES_BY_DESIGN = {
-    "autoflow.integrate", "autoflow.linalg", "autoflow.nn", "autoflow.nn.init", "autoflow.ops", "autoflow.optim",
-    "autoflow.pictures", "autoflow.signal", "autoflow.special", "autoflow.stats",
+    "autoflow.implicit", "autoflow.integrate", "autoflow.linalg", "autoflow.nn", "autoflow.nn.init", "autoflow.ops",
+    "autoflow.optim", "autoflow.pictures", "autoflow.signal", "autoflow.special", "autoflow.stats",
 }  # fmt: skip
 # Docstrings only: what they hold is imported from where it is.
 DOORLESS = {
@@ -250,7 +253,8 @@ def walked():
 
 def test_inner_packages_hold_a_docstring_and_nothing_else():
     found = {info.name.removeprefix("autoflow.") for info in walked() if info.ispkg}
-    assert found == DOORLESS | {"backends", "rules", "nn", "optim", "integrate", "compiler", "pictures", "stats"}
+    others = {"backends", "rules", "nn", "optim", "implicit", "integrate", "compiler", "pictures", "stats"}
+    assert found == DOORLESS | others
     for name in DOORLESS:
         path = PACKAGE.joinpath(*name.split("."), "__init__.py")
         (docstring,) = ast.parse(path.read_text(encoding="utf-8")).body
@@ -317,6 +321,7 @@ def test_import_loads_only_the_core():
         "forward.operators",
         "forward.python_protocols", "forward.recording", "lazy", "modes", "nodes",
         "nodes.coercion", "nodes.foreign", "nodes.freeing",
-        "nodes.grads", "nodes.nodes", "nodes.printing", "nodes.records", "nodes.versions", "numbering", "pytree",
+        "nodes.grads", "nodes.next_use", "nodes.nodes", "nodes.printing", "nodes.rebinding", "nodes.records",
+        "nodes.versions", "numbering", "pytree",
         "rules", "threads", "transformed", "transforms", "transforms.evaluation", "transforms.gradient",
     }  # fmt: skip

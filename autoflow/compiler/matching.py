@@ -1,4 +1,4 @@
-"""Arguments apart and results together, for one signature: closures made once instead of asking what everything is.
+"""Take arguments apart and put results together, for one signature, by closures that are made once.
 
 :func:`matcher` of the arguments of a recording is the function that says whether other arguments are of the same
 signature, and collects their arrays on the way. :func:`assembler` of its result puts arrays into the containers that
@@ -28,7 +28,7 @@ Matcher = Callable[[Any, list[Array]], bool]
 
 
 class Place:
-    """Stands for the k-th array: in a result, or in a call that is written down."""
+    """A placeholder for the k-th array of a result, or of a recorded call."""
 
     __slots__ = ("k",)
 
@@ -40,7 +40,7 @@ class Place:
 
 
 def matcher(x: Any) -> Matcher | None:
-    """Does something match ``x``? None if only a look at all of it can say.
+    """A function that says whether something matches ``x``; None if that takes a look at all of it.
 
     >>> fits, found = matcher(({"w": np.zeros(2)}, 3)), []
     >>> fits(({"w": np.ones(2)}, 3), found), found
@@ -146,7 +146,7 @@ def check_result(tree: Any, arguments: Any) -> None:
 
 
 def has_dtype(x: Any) -> bool:
-    """Is it an array of any library, or one of its numbers?"""
+    """Is it an array of some library, or a number of its type?"""
     return isinstance(getattr(x, "dtype", None), np.dtype)
 
 

@@ -70,7 +70,7 @@ def grad(
     >>> grad(lambda x, w: w * x, (0, 1))(3.0, 2.0)
     (array(2.), array(3.))
     """
-    how = {"argnum": chosen_argnum(argnum, argnums), "allow_unused": allow_unused, "holomorphic": holomorphic}
+    how = {"argnum": chosen_argnum(f, argnum, argnums), "allow_unused": allow_unused, "holomorphic": holomorphic}
     return GradientFunction(f, {"which": 1, **how})
 
 
@@ -94,7 +94,7 @@ def value_and_grad(
     >>> float(value), float(slope)
     (9.0, 6.0)
     """
-    how = {"argnum": chosen_argnum(argnum, argnums), "allow_unused": allow_unused, "holomorphic": holomorphic}
+    how = {"argnum": chosen_argnum(f, argnum, argnums), "allow_unused": allow_unused, "holomorphic": holomorphic}
     return GradientFunction(f, {"which": (0, 1), **how})
 
 
@@ -121,7 +121,7 @@ def grad_and_aux(
     >>> float(gradient), float(prediction)
     (12.0, 3.0)
     """
-    how = {"argnum": chosen_argnum(argnum, argnums), "allow_unused": allow_unused, "holomorphic": holomorphic}
+    how = {"argnum": chosen_argnum(f, argnum, argnums), "allow_unused": allow_unused, "holomorphic": holomorphic}
     return GradientFunction(f, {"which": (1, 2), "aux": True, **how})
 
 
@@ -147,7 +147,7 @@ def elementwise_grad(
     >>> elementwise_grad(np.square)(np.array([1.0, 2.0, 3.0]))
     array([2., 4., 6.])
     """
-    how = {"argnum": chosen_argnum(argnum, argnums), "allow_unused": allow_unused, "holomorphic": holomorphic}
+    how = {"argnum": chosen_argnum(f, argnum, argnums), "allow_unused": allow_unused, "holomorphic": holomorphic}
     return GradientFunction(f, {"which": 1, "scalar": False, **how})
 
 

@@ -73,7 +73,7 @@ def jacobian(
     array([[2., 0.],
            [0., 4.]])
     """
-    choice = chosen_argnum(argnum, argnums)
+    choice = chosen_argnum(f, argnum, argnums)
     if mode not in ("auto", "reverse", "forward"):
         raise ValueError(f"mode is 'auto', 'reverse' or 'forward', not {mode!r}")
 
@@ -150,7 +150,7 @@ def hessian(
     array([[6., 2.],
            [2., 0.]])
     """
-    choice = chosen_argnum(argnum, argnums)
+    choice = chosen_argnum(f, argnum, argnums)
     slope = grad(f, choice, allow_unused=allow_unused, holomorphic=holomorphic)
     return jacobian(slope, choice, mode="reverse", allow_unused=allow_unused, holomorphic=holomorphic)
 

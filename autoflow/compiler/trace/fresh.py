@@ -1,4 +1,4 @@
-"""What is fresh in every call of eager code: unseeded generators, the time, iterators, the environment.
+"""What differs from call to call in eager code: unseeded generators, the time, iterators, the environment.
 
 While a function is recorded, ``sys.setprofile`` tells of every call in this thread, also inside NumPy: a generator
 without a seed asks ``random.SystemRandom`` for one. Such a call is noted, and refused when the recording is over.
@@ -72,7 +72,7 @@ def is_iterator(x: Any) -> bool:
 
 
 def place_of(iterator: Any) -> Any:
-    """Something that is another when ``iterator`` has gone on; None where that cannot be seen."""
+    """Something that changes when ``iterator`` advances; None where that cannot be seen."""
     if isinstance(iterator, types.GeneratorType):
         return iterator.gi_frame is None, iterator.gi_frame and iterator.gi_frame.f_lasti
     if type(iterator).__name__ in ("count", "repeat"):
@@ -82,7 +82,7 @@ def place_of(iterator: Any) -> Any:
 
 
 class Spy:
-    """What Python calls while a function is recorded; notes the first call that is refused."""
+    """The profiler while a function is recorded; it notes the first call that must be refused."""
 
     def __init__(self) -> None:
         self.found = ""
@@ -90,7 +90,7 @@ class Spy:
         self.entered: dict[int, tuple[Any, Any]] = {}  # by id the code of functions, and their globals
 
     def look(self, frame: Any, event: str, function: Any) -> None:
-        """For ``sys.setprofile``. It is called so often that it sorts out by one look into a set."""
+        """For ``sys.setprofile``. It is called so often that one look into a set decides most cases."""
         if event == "call":
             code = frame.f_code
             if id(code) not in self.entered:
@@ -195,12 +195,12 @@ def names_shared_generator(code: types.CodeType, names: dict[str, Any]) -> bool:
 
 
 def of_the_user(frame: Any) -> bool:
-    """Is it code that is neither Python's nor installed?"""
+    """Is it the user's own code: neither Python's nor of an installed package?"""
     return frame is not None and is_the_users(sys.modules.get(frame.f_globals.get("__name__", "")))
 
 
 def from_module(frame: Any, modules: frozenset[str]) -> bool:
-    """Was it called, over some corners, from one of these modules?"""
+    """Was it called, directly or indirectly, from one of these modules?"""
     while frame is not None:
         if frame.f_globals.get("__name__") in modules:
             return True
@@ -210,7 +210,7 @@ def from_module(frame: Any, modules: frozenset[str]) -> bool:
 
 @contextmanager
 def note_fresh_results() -> Iterator[Spy]:
-    """Note what is fresh in every call, as long as the block runs, in this thread."""
+    """Note such calls while the block runs, in this thread."""
     spy, before = Spy(), sys.getprofile()
     if before is not None and not callable(before):
         spy.is_looking = False

@@ -1,4 +1,4 @@
-"""What a function sees besides its arguments: closures, globals, attributes, defaults. They must stay what they were.
+"""What a function sees besides its arguments: closures, globals, attributes, defaults. These must not change.
 
 A compiled function is called once, so what it found outside is taken for granted in later calls. Before the
 recording everything that can be reached from the function is listed, edge by edge (*this* cell holds *that* object).
@@ -48,7 +48,7 @@ def array_in(x: Any) -> Any:
 
 
 class Surroundings:
-    """All that can be reached from ``f``, as edges; and, after the recording, those that are watched."""
+    """All that can be reached from ``f``, as edges; after the recording, the edges that are watched."""
 
     def __init__(self, f: Callable[..., Any], others: list[Any]) -> None:
         """``others``: arguments that are no arrays, such as a model."""
@@ -221,8 +221,8 @@ class Surroundings:
     def same(self) -> bool:
         """Do all watched edges lead where they led, and is what they lead to what it was?
 
-        Called before every run, so what is most frequent is written out here, and the rest is asked for only if there
-        is any.
+        Called before every run, so the most frequent kinds are written out here, and the rest only runs if there is
+        any.
         """
         try:
             for cell, child in self.cells:
@@ -234,7 +234,7 @@ class Surroundings:
             for x, name, child in self.attributes:
                 if getattr(x, name) is not child and not is_equal(getattr(x, name), child):
                     return False
-        except (KeyError, IndexError, ValueError, AttributeError):  # nothing stands there any more
+        except (KeyError, IndexError, ValueError, AttributeError):  # it is no longer there
             return False
         for f, code, defaults in self.functions:
             if f.__code__ is not code or f.__defaults__ is not defaults:
@@ -280,7 +280,7 @@ def merge_shadows(shadows: list[tuple[Any, set[str]]]) -> list[tuple[Any, set[st
 
 
 def read_by(program: Program) -> set[int]:
-    """The ids of arrays from outside of which the program reads everything, perhaps by a view."""
+    """The ids of arrays from outside that the program reads as a whole, perhaps through a view."""
     read: set[int] = set()
     for v in program.order():
         array = v.sample if v.kind == CAPTURED else None
