@@ -1,7 +1,7 @@
 # Needs Python >= 3.11 and make; everything else goes into .venv, which is filled once and again when setup.cfg or the
 # pinned versions change. `make test PYTHON=python3.12 VENV=.venv-3.12` takes another Python.
 
-.PHONY: help version demo test core check lint types nightly peers coverage versions newest constraints bench docs site dist clean
+.PHONY: help version demo test core check lint types nightly peers engines coverage versions newest constraints bench docs site dist clean
 .DEFAULT_GOAL := help
 
 VENV := .venv
@@ -56,6 +56,9 @@ nightly: $(VENV)/dev.stamp $(VENV)/types.stamp  ## the full sets
 
 peers:  ## gradients and optimisers beside PyTorch, JAX, autograd and MyGrad, on the CPU; lists what cannot be had
 	.ci/peers
+
+engines: $(VENV)/engines.stamp  ## af.data_parallel on loky, Dask, MPI and Zarr
+	AUTOFLOW_NIGHTLY=1 $(PYTEST) -n 0 -m engines tests/test_parallel_engines.py
 
 # Python counts the lines itself from 3.12 on, at hardly any cost: PYTHON=python3.12 VENV=.venv-coverage.
 coverage: $(VENV)/coverage.stamp  ## which lines of autoflow the suite runs

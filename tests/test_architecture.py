@@ -53,7 +53,7 @@ MAY_IMPORT = {
     "pictures": {"errors", "lazy", "modes", "nodes", "backprop", "forward"},
     "nn": USERS | {"saving"},
     "optim": USERS | {"saving"},
-    "parallel": USERS,
+    "parallel": USERS | {"compiler"},
     "train": USERS | {"nn", "optim", "parallel"},
     "cli": {"arrays", "errors", "modes", "nodes", "rules"},
     "__main__": {"cli", "errors", "modes"},

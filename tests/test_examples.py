@@ -35,7 +35,7 @@ def run(tmp_path, monkeypatch, capsys):
 
 def test_each_script_has_a_test():
     assert {f"test_{path.stem}" for path in SCRIPTS} <= set(globals())
-    assert len(SCRIPTS) == 13
+    assert len(SCRIPTS) == 15
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
@@ -166,6 +166,28 @@ def test_fit_an_ode(run):
     expected, covariance = curve_fit(solution, names["time"], names["counts"], p0=[1.0, 4.0, 1.0])
     np.testing.assert_allclose([printed["rate"], printed["capacity"], printed["start"]], expected, atol=2e-4)
     assert np.all(np.abs(expected - [0.8, 5.0, 0.5]) < 3 * np.sqrt(np.diag(covariance)))
+
+
+def test_independent_gradients(run):
+    """The rows are the information Xᵀ diag(p (1 − p)) X + 2 · 0.5; every chain is drawn from the same posterior."""
+    names, printed = run("independent_gradients")
+    x, best = names["x"], names["best"]
+    chance = 1 / (1 + np.exp(-x @ best))
+    information = x.T @ (x * (chance * (1 - chance))[:, None]) + np.eye(3)
+    np.testing.assert_allclose(names["rows"], information, rtol=1e-10)
+    assert printed["information"] == pytest.approx(np.trace(information), abs=1e-4)
+    np.testing.assert_allclose(x.T @ (chance - names["y"]) + best, 0, atol=1e-10)  # the minimum
+    assert printed["validation"] == pytest.approx(np.mean(names["losses"]), abs=1e-4)
+    assert 0.2 < printed["validation"] < np.log(2)
+    spread = np.sqrt(np.diag(np.linalg.inv(information)))
+    assert np.all(np.abs(np.mean(names["means"], axis=0) - best) < 2 * spread)
+
+
+def test_more_data_than_memory(run):
+    names, printed = run("more_data_than_memory")
+    expected, (squares,), *_ = np.linalg.lstsq(names["x"], names["y"], rcond=None)
+    np.testing.assert_allclose([printed[f"w{k}"] for k in range(3)], expected, atol=2e-6)
+    assert printed["loss"] == pytest.approx(squares / 20_000, abs=1e-6)
 
 
 def test_choose_regularisation(run):

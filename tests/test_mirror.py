@@ -55,6 +55,7 @@ ELSEWHERE = {
     "ops.py": ("extending/test_function.py", "where functions are registered"),
     "optim/*": ("optim/test_optim.py", "small files that are used together, compared with PyTorch together"),
     "pictures/*": ("pictures", "tested by what is drawn: one file for each format, view and promise"),
+    "parallel/*": ("test_parallel.py test_parallel_engines.py", "a pipeline: tested by what af.data_parallel gives"),
     "process.py": ("compiler/test_plan.py", "switches for compiled programs first"),
     "rules/*": ("rules", "rows: their tests are generated (rules/test_rules.py), what is special stands by subject"),
     "saving.py": ("optim/test_optim.py nn/test_layers.py", "what states of models and optimisers share"),

@@ -384,6 +384,12 @@ def test_a_generator_in_a_closure(pool):
     assert np.isfinite(total(values, BATCH["x"], BATCH["y"]))
 
 
+def test_the_generators_of_a_process(pool):
+    total = af.data_parallel(workers.draws_from_all, over=1, workers=pool, chunks=2)
+    with pytest.raises(InputError, match=r"workers would draw the same numbers"):
+        total(1.0, np.ones(4))
+
+
 def test_an_error_says_which_part(pool):
     x = np.ones(13)
     x[7] = -1.0

@@ -160,7 +160,7 @@ def test_dask_takes_the_blocks_where_they_lie(client):
     array = pytest.importorskip("dask.array")
     blocks = {name: array.from_array(x, chunks=(29, -1)) for name, x in BATCH.items()}
     one = step_digest(None, P, blocks)
-    lying = client.persist(blocks)
+    lying = dict(zip(blocks, client.persist(list(blocks.values())), strict=True))
     assert step_digest(client, P, lying) == step_digest(client, P, lying, together=2) == one
     mixed = {"x": lying["x"], "y": BATCH["y"]}
     assert step_digest(client, P, mixed) == one

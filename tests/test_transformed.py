@@ -65,6 +65,8 @@ CASES = TRANSFORMS | MORE
 OTHERS = {
     "vjp": "its pullback holds a graph", "linearize": "its linear function holds a graph",
     "explore": "shows a widget", "on_operation": "a block", "checkpointing": "a block",
+    "ggnvp": "called with its vectors, as hvp", "tree_reduce": "called with its tree, as tree_map",
+    "multigrad": "a function in a function, which does not pickle yet", "multigrad_dict": "the same",
     "primitive": "found by its name", "register_rule": "enters a row",
 }  # fmt: skip
 

@@ -80,8 +80,8 @@ def answers(workers: Any, task: Task, groups: list[list[Part]]) -> Iterator[Answ
 
 
 def check_sendable(task: Task, error: Exception) -> None:
-    """Raise InputError if the error came from pickling the function."""
-    if "pickle" not in str(error).lower() or getattr(error, "__notes__", None):
+    """Raise InputError if the error came from pickling the function, and not from a part, which says so in a note."""
+    if any([note.startswith("in part ") for note in getattr(error, "__notes__", ())]):
         return
     try:
         pickle.dumps(task.program)
@@ -100,7 +100,7 @@ def bar(answers: Iterable[Answer], total: int) -> Iterable[Answer]:
             from tqdm.auto import tqdm
     except ImportError:
         return answers
-    return tqdm(answers, desc="parts", total=total, leave=False)  # type: ignore[no-any-return]
+    return tqdm(answers, desc="parts", total=total, leave=False)
 
 
 # -- Dask

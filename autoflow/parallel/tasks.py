@@ -12,6 +12,7 @@ import hashlib
 import importlib
 import pickle
 import random
+import sys
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -171,13 +172,13 @@ class Task:
     def one(self, run: Any, part: Part) -> Answer:
         """One part; an error says which it was."""
         try:
-            drawn = [] if self.owners is None else states_of(own_generators(self.owners))
+            drawn = states_of(watched_generators(self.owners))
             data = [rows.load() if isinstance(rows, Rows) else rows for rows in part.data]
             sums, pieces = run(self.shared, data, *[np.random.default_rng(part.seed)] * (part.seed is not None))
             if any([state.has_changed() for state in drawn]):
                 raise InputError(
-                    "data_parallel: f draws from a random generator that it finds outside, so every worker would draw "
-                    "the same numbers: give data_parallel(rng=...), and take rng as an argument of f"
+                    "data_parallel: f draws from a random generator that it finds outside, so workers would draw the "
+                    "same numbers: give data_parallel(rng=...), and take rng as an argument of f"
                 )
             return [weigh(x, part.weight) for x in sums], [[weigh(x, part.weight)] for x in pieces]
         except Exception as error:
@@ -224,6 +225,13 @@ def entered(travelled: dict[str, Any]) -> Iterator[None]:
             yield
     finally:
         MODES.reset(token)
+
+
+def watched_generators(owners: Any) -> list[Any]:
+    """The random generators that f must not draw from. Those of the process are watched where no other thread, which
+    may draw, is in it: in workers that are processes above all."""
+    alone = [np.random, random] if len(sys._current_frames()) == 1 else []
+    return alone if owners is None else [*alone, *own_generators(owners)]
 
 
 def own_generators(owners: Any) -> list[Any]:

@@ -16,7 +16,7 @@ import pytest
 
 PACKAGES = {  # the name to import, and what else a reason may call it
     "anywidget": "extra `widget`", "astropy": "astropy", "autograd": "autograd", "basedpyright": "basedpyright",
-    "cloudpickle": "cloudpickle", "cupy": "CuPy", "dask": "Dask", "distributed": "Dask",
+    "cloudpickle": "cloudpickle", "cupy": "CuPy", "dask": "Dask", "distributed": "distributed",
     "ipykernel": "ipykernel", "jax": "JAX", "jupyterlab": "jupyterlab", "jupyterlite_core": "JupyterLite",
     "loky": "loky", "matplotlib": "matplotlib", "mistune": "mistune", "mpi4py": "mpi4py",
     "mygrad": "mygrad", "mypy": "mypy", "nbclient": "nbclient", "nbconvert": "nbconvert", "nbformat": "nbformat",

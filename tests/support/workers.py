@@ -54,6 +54,11 @@ def draws(w: Any, x: Any, *, rng: Any) -> Any:
     return np.sum(w) * rng.random()
 
 
+def draws_from_all(w: Any, x: Any) -> Any:
+    """From the generator of the process."""
+    return np.mean(w * x) * np.random.rand()
+
+
 def masked(w: Any, x: Any) -> Any:
     """0 · inf in the pass back, but for af.safe_masking."""
     return np.mean(np.where(x > 0, np.sqrt(w * x), 0.0))
