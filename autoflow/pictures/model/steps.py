@@ -142,8 +142,8 @@ def backward(graph: GraphData, v: Vertex, sums: Sums) -> Step:
 
 
 def say(p: Product, gradient: Numbers, graph: GraphData, *, ask: bool = False) -> str:
-    """``to a2: 12.25 × 0.5403 = 6.619   so far 9.564``; as a question ``to a2: 12.25 × 0.5403 = ?``."""
-    by = f"{amount_text(gradient, graph)} × {factor(p.local, graph)} = " if p.local else ""
+    """``to a2: 12.25 × 0.5403 = 6.619   so far 9.564``; as a question ``to a2: 12.25 × ? = ?``."""
+    by = f"{amount_text(gradient, graph)} × {'?' if ask else factor(p.local, graph)} = " if p.local else ""
     text = f"to {p.title}: {by}" + ("?" if ask else amount_text(p.sent, graph))
     if ask or p.place == 1:
         return text
