@@ -15,6 +15,7 @@ import numpy as np
 
 from ...backprop.engine import topological
 from .data import GraphData, Operand, Vertex
+from .names import write_out
 from .numbers import Numbers, numbers
 from .style import readable
 
@@ -105,11 +106,12 @@ def forward(graph: GraphData, v: Vertex) -> Step:
 
 
 def call(v: Vertex) -> str:
-    """``multiply(x, y)``, ``sum(x, axis=0)``."""
+    """``x*y``, ``sum(x, axis=0)``."""
     name, comma, options = v.word.partition(", ")
     names = [row.title for row in v.operands] + ["…"] * bool(v.more_operands)
-    name, space, index = name.partition(" ")  # getitem [1:]
-    return f"{name}({', '.join(names)}{comma}{options}){space}{index}"
+    if not options or name.startswith("getitem"):
+        return write_out(v.word, names)
+    return f"{name}({', '.join(names)}{comma}{options})"
 
 
 def seed(graph: GraphData, v: Vertex) -> Step:
