@@ -7,7 +7,7 @@ Reading order: ``model`` (what a picture knows: ``data``, and ``gathering`` from
 downwards, ``rows`` of what is too wide, ``scoring``: how well it reads); ``render`` (``cards``: what stands in a node;
 ``placing`` and ``directions``: which layout is drawn; ``svg``, ``dot``, ``text``, ``text_formats``, ``tables``,
 ``shapes``: our SVG read again by ``png`` and ``tikz``). Then ``model.steps`` and ``lesson`` (the passes one step at a
-time), ``quiz`` (the same as questions), ``wrong_queue``; ``summaries`` of networks; ``pages`` (``html`` with
+time), ``quizzes`` (the same as questions), ``wrong_queue``; ``summaries`` of networks; ``pages`` (``html`` with
 ``fragment.js``: the page that replays the steps; ``predict.js``: it asks before it shows; ``stepper``; ``toggling``:
 boxes that fold on a click; ``still``: where no scripts run; ``frames`` and ``films``: GIF, MP4; ``exports``: files);
 ``notebook`` (what a cell shows of a node); ``formulas``; ``sliders`` (``explore`` with ``live``, ``explore.js``,
@@ -23,7 +23,7 @@ from .model.numbers import Numbers
 from .model.steps import Product, Step
 from .notebook import node_bundle
 from .pages.stepper import Stepper
-from .quiz import Quiz, quiz
+from .quizzes import Quiz, quiz
 from .summaries import Line, Summary, summary
 from .walk import draw, graph, to_dot
 from .wrong_queue import wrong_queue_steps

@@ -339,6 +339,7 @@ async function render(fragment) {
     changed.push((_, at, inside) => names(inside));
   }
   page.append(frame);
+  fitting(frame);
   if (data.folds.length) boxes(page, frame, svg, data.folds, changed);
   frame.onkeydown = (event) => jump(frame, event);
   frame.onclick = (event) => {

@@ -29,6 +29,7 @@ button{cursor:pointer}button:hover:enabled{background:var(--op-head,#fbd9a3)}
 .plot .past{fill:var(--var-line,#0072b2);opacity:.65}
 .plot .next{fill:none;stroke:var(--var-line,#0072b2);stroke-width:1.5}
 .picture{overflow-x:auto}.picture svg{max-width:100%;height:auto;display:block}
+.fit svg{min-width:0!important}
 .note{color:var(--sub,#5b6675);font-size:13px}
 table{border-collapse:collapse;font-family:ui-monospace,monospace;font-size:13px}
 td,th{padding:1px 12px 1px 0;text-align:right}td:first-child,th:first-child{text-align:left}
@@ -273,6 +274,7 @@ async function mount(element, rows) {
     show();
   });
   root.append(picture, tableOf(tape, places));
+  fitting(picture);
   for (const note of tape.notes) root.append(made("div", "note", note));
   show();
   for (const child of [...element.children]) if (child.matches("img,details,[hidden]")) child.remove();

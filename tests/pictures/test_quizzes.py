@@ -17,7 +17,7 @@ from graphs import EVIL, lesson, shared
 import autoflow as af
 from autoflow.pictures.model.steps import steps_of
 from autoflow.pictures.pages.html import fragment, named_values, pack_file
-from autoflow.pictures.quiz import LINE, Quiz, quiz
+from autoflow.pictures.quizzes import LINE, Quiz, quiz
 
 NODE = shutil.which("node")
 
