@@ -34,7 +34,8 @@ button{cursor:pointer}button:hover:enabled{background:var(--op-head,#fbd9a3)}
 table{border-collapse:collapse;font-family:ui-monospace,monospace;font-size:13px}
 td,th{padding:1px 12px 1px 0;text-align:right}td:first-child,th:first-child{text-align:left}
 .grad{color:var(--grad,#97266d)}
-@media print{.bar,.tools,.said,details{display:none}}`;
+@media print{.bar,.tools,.said,details{display:none}
+.picture{overflow:visible}.picture svg{min-width:0!important;max-height:95vh}}`;
 const STEPS = 500, PACE = 160, SLOW = 700; // steps of a run, and milliseconds for each; for those who want less motion
 const SWEEP = 60; // places of a slider that moves by itself
 
