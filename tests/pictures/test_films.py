@@ -256,6 +256,7 @@ def test_tex_obeys_no_name(name):
     assert set(re.findall(r"\\([a-zA-Z]+)", inside)) <= known
     assert inside.count("$") % 2 == inside.count(r"\$") % 2
     assert all([ord(c) < 256 for c in text])
+    assert not re.search(r"(?<!\\)[#$%&_^~]", re.sub(r"(?<!\\)\$.*?(?<!\\)\$", "", inside))
     assert inside.replace(r"\{", "").replace(r"\}", "").count("{") == inside.replace(r"\{", "").replace(
         r"\}", ""
     ).count("}")

@@ -95,9 +95,12 @@ function predictor(bar, top, steps, values, actions) {
   }
   const told = () => `${[...outcomes.values()].filter(Boolean).length} of ${outcomes.size} right`;
   function show() {
-    label.hidden = check.hidden = !open.length;
+    check.hidden = !open.length;
     question.textContent = open[0]?.text ?? "";
     field.value = "";
+    field.placeholder = open.length ? "" : "Enter goes on"; // it stays, and so does the focus
+    if (open.length) field.removeAttribute("aria-label");
+    else field.setAttribute("aria-label", "nothing to answer: Enter goes on");
   }
   function answer() {
     if (!open.length) return actions.next();
