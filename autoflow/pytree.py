@@ -9,19 +9,25 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Callable, Iterator
+import functools
+import math
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
+
+import numpy as np
 
 
 def is_container(x: Any) -> bool:
-    """Is ``x`` taken apart? (Sets have no order, and other classes no fields that we know of.)"""
-    return isinstance(x, (list, tuple, dict)) or (dataclasses.is_dataclass(x) and not isinstance(x, type))
+    """Is ``x`` taken apart? (Sets have no order, and other classes no fields that we know of; an array that is written
+    as a dataclass, as Zarr's is, is an array.)"""
+    if isinstance(x, (list, tuple, dict)):
+        return True
+    return dataclasses.is_dataclass(x) and not isinstance(x, type) and not hasattr(x, "__array__")
 
 
 def is_number(x: Any) -> bool:
     """Can a gradient flow to this leaf? Numbers and arrays of numbers; not booleans, text, functions or None.
 
-    >>> import numpy as np
     >>> is_number(2), is_number(np.ones(2)), is_number(True), is_number("relu"), is_number(None)
     (True, True, False, False, False)
     """
@@ -62,15 +68,47 @@ def tree_paths(tree: Any, start: str = "") -> list[str]:
     return [path for step, child in children(tree) for path in tree_paths(child, start + step)]
 
 
-def tree_unflatten(tree: Any, new: Iterator[Any]) -> Any:
-    """A tree of the same containers with the leaves ``new``.
+def tree_flatten(tree: Any) -> tuple[list[Any], Any]:
+    """The leaves, and the structure: the same containers without leaves, for :func:`tree_unflatten`.
 
-    >>> tree_unflatten({"w": [1.0, 2.0], "b": 3.0}, iter("xyz"))
+    >>> leaves, structure = tree_flatten({"w": [1.0, 2.0], "b": 3.0})
+    >>> leaves, structure
+    ([1.0, 2.0, 3.0], {'w': [None, None], 'b': None})
+    >>> tree_unflatten(structure, [10 * x for x in leaves])
+    {'w': [10.0, 20.0], 'b': 30.0}
+    """
+    leaves = tree_leaves(tree)
+    return leaves, tree_unflatten(tree, [None] * len(leaves))
+
+
+def tree_unflatten(tree: Any, leaves: Iterable[Any]) -> Any:
+    """A tree of the same containers as ``tree``, with other leaves, in the order of :func:`tree_leaves`.
+
+    tree : a structure of :func:`tree_flatten`, or any tree; its own leaves do not matter.
+
+    Raises ValueError if there are not as many leaves as places.
+
+    >>> tree_unflatten({"w": [1.0, 2.0], "b": 3.0}, "xyz")
     {'w': ['x', 'y'], 'b': 'z'}
     """
+    new = iter(leaves)
+    try:
+        made = fill_containers(tree, new)
+    except StopIteration:
+        raise ValueError(f"tree_unflatten: fewer leaves than the {len(tree_leaves(tree))} of the tree") from None
+    if next(new, END) is not END:
+        raise ValueError(f"tree_unflatten: more leaves than the {len(tree_leaves(tree))} of the tree")
+    return made
+
+
+END = object()  # no leaf is this
+
+
+def fill_containers(tree: Any, new: Iterator[Any]) -> Any:
+    """The same containers with the next leaves of ``new``."""
     if not is_container(tree):
         return next(new)
-    inside = [tree_unflatten(child, new) for _, child in children(tree)]
+    inside = [fill_containers(child, new) for _, child in children(tree)]
     if isinstance(tree, (list, tuple)):
         return type(tree)(*inside) if hasattr(tree, "_fields") else type(tree)(inside)  # a namedtuple takes them singly
     other = copy.copy(tree)  # a shallow copy runs no __init__, which might refuse what is not a parameter
@@ -94,7 +132,60 @@ def tree_map(f: Callable[..., Any], tree: Any, *others: Any) -> Any:
         if tree_paths(other) != tree_paths(tree):
             raise TypeError(f"tree_map: tree {k} has the leaves {tree_paths(other)}, the first one {tree_paths(tree)}")
     every = zip(tree_leaves(tree), *[tree_leaves(other) for other in others], strict=True)
-    return tree_unflatten(tree, iter([f(*parts) for parts in every]))
+    return tree_unflatten(tree, [f(*parts) for parts in every])
+
+
+def tree_reduce(f: Callable[[Any, Any], Any], tree: Any, start: Any = END) -> Any:
+    """``f`` of all leaves, two at a time, from the first to the last: f(f(a, b), c).
+
+    start : what comes before the first leaf. Without it, raises TypeError if there are no leaves.
+
+    >>> import numpy as np
+    >>> tree_reduce(lambda total, w: total + np.sum(w**2), {"w": np.ones(3), "b": 2.0}, 0.0)
+    np.float64(7.0)
+    """
+    leaves = tree_leaves(tree)
+    if start is END and not leaves:
+        raise TypeError("tree_reduce: the tree has no leaves: say what to start from")
+    return functools.reduce(f, leaves) if start is END else functools.reduce(f, leaves, start)
+
+
+def tree_ravel(tree: Any) -> tuple[Any, Callable[[Any], Any]]:
+    """All numbers of a tree in one vector, and the function that makes a tree of such a vector again.
+
+    Both can be differentiated; this is how functions of trees are given to ``scipy.optimize``. The vector has the
+    dtype that all leaves fit into, float64 at least for integers. The function gives each leaf its shape back, and its
+    dtype if that is one of floats. What is no number (text, None, booleans) stays in its place.
+
+    Raises ValueError, in the function, if the vector has another length.
+
+    >>> vector, tree_of = tree_ravel({"w": [[1.0, 2.0], 3.0], "name": "line"})
+    >>> vector
+    array([1., 2., 3.])
+    >>> tree_of(10 * vector)
+    {'w': [[np.float64(10.0), np.float64(20.0)], np.float64(30.0)], 'name': 'line'}
+    """
+    leaves = tree_leaves(tree)
+    flat = [np.ravel(x) for x in leaves if is_number(x)]
+    dtypes = [x.dtype if x.dtype.kind in "fc" else np.dtype(float) for x in flat]
+    shapes = [np.shape(x) for x in leaves if is_number(x)]
+    dtype, total = np.result_type(*dtypes, *[float] * (not flat)), sum([math.prod(shape) for shape in shapes])
+    structure = tree_map(lambda x: None if is_number(x) else x, tree)
+    vector = np.concatenate([x.astype(dtype, copy=False) for x in flat]) if flat else np.zeros(0, dtype)
+
+    def tree_of(vector: Any) -> Any:
+        if np.shape(vector) != (total,):
+            raise ValueError(f"tree_ravel: this tree has {total} numbers; the vector has shape {np.shape(vector)}")
+        parts, start = [], 0
+        for shape, kind in zip(shapes, dtypes, strict=True):
+            part = vector[start : start + math.prod(shape)].reshape(shape) if shape else vector[start]
+            parts.append(part.astype(kind, copy=False) if part.dtype.kind != "c" or kind.kind == "c" else part)
+            start += math.prod(shape)
+        new = iter(parts)
+        kept = zip(leaves, tree_leaves(structure), strict=True)
+        return tree_unflatten(structure, [next(new) if is_number(x) else other for x, other in kept])
+
+    return vector, tree_of
 
 
 def same_shape(tree: Any, like: Any) -> bool:

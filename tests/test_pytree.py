@@ -109,3 +109,92 @@ def test_tree_map():
     assert (twice["w"][1], twice["b"]) == ((4.0,), 6.0)
     with pytest.raises(TypeError, match="tree 2 has the leaves"):
         af.tree_map(lambda a, b: a, tree, {"w": 1.0})
+
+
+@pytest.mark.parametrize("tree", TREES, ids=repr)
+def test_leaves_and_structure(tree):
+    leaves, structure = af.tree_flatten(tree)
+    assert leaves == af.tree_leaves(tree)
+    assert set(af.tree_leaves(structure)) <= {None}
+    assert af.tree_paths(structure) == af.tree_paths(tree)
+    assert af.tree_unflatten(structure, leaves) == tree
+
+
+def test_too_few_and_too_many_leaves():
+    for leaves, word in (([1.0], "fewer"), ([1.0, 2.0, 3.0], "more")):
+        with pytest.raises(ValueError, match=f"{word} leaves than the 2 of the tree"):
+            af.tree_unflatten({"a": 1.0, "b": 2.0}, leaves)
+
+
+def test_reduce():
+    tree = {"w": [1.0, 2.0], "b": 4.0}
+    assert af.tree_reduce(lambda a, b: a - b, tree) == -5.0
+    assert af.tree_reduce(lambda a, b: a - b, tree, 10.0) == 3.0
+    assert af.tree_reduce(lambda a, b: a - b, [], 10.0) == 10.0
+    assert af.tree_reduce(lambda a, b: a, [None, 1.0]) is None
+    with pytest.raises(TypeError, match="the tree has no leaves"):
+        af.tree_reduce(max, {})
+
+
+def test_ravel():
+    tree = {"w": np.arange(6, dtype=np.float32).reshape(2, 3), "b": 7, "c": (np.zeros((0, 2)), "text", True), "n": None}
+    vector, tree_of = af.tree_ravel(tree)
+    assert vector.dtype == np.float64
+    np.testing.assert_array_equal(vector, np.arange(8.0)[[0, 1, 2, 3, 4, 5, 7]])
+    again = tree_of(vector)
+    np.testing.assert_array_equal(again["w"], tree["w"])
+    assert again["w"].dtype == np.float32
+    assert again["b"] == 7.0
+    assert again["b"].dtype == np.float64
+    assert again["c"][0].shape == (0, 2)
+    assert again["c"][1:] == ("text", True)
+    assert again["n"] is None
+    assert af.tree_ravel([np.ones(2, np.float32)])[0].dtype == np.float32
+    assert af.tree_ravel([1j, 2.0])[1](np.array([1j, 2.0])) == [1j, 2.0]
+    empty, made = af.tree_ravel({"a": "text"})
+    assert empty.shape == (0,)
+    assert made(empty) == {"a": "text"}
+    for wrong in (np.zeros(6), np.zeros((7, 1)), 1.0):
+        with pytest.raises(ValueError, match="this tree has 7 numbers; the vector has shape"):
+            tree_of(wrong)
+
+
+def test_ravel_can_be_differentiated():
+    p = {"w": np.array([1.0, 2.0]), "b": 3.0}
+    vector, tree_of = af.tree_ravel(p)
+
+    def loss(p):
+        return np.sum(p["w"] ** 2) * p["b"]
+
+    np.testing.assert_array_equal(af.grad(lambda v: loss(tree_of(v)))(vector), [6.0, 12.0, 5.0])
+    np.testing.assert_array_equal(af.hessian(lambda v: loss(tree_of(v)))(vector), [[6, 0, 2], [0, 6, 4], [2, 4, 0]])
+    found = af.grad(lambda p: np.sum(af.tree_ravel(p)[0] * np.array([1.0, 2.0, 3.0])))(p)
+    assert found["w"].tolist() == [1.0, 2.0]
+    assert found["b"] == 3.0
+    mixed = {"w": np.ones(2, np.float32), "b": 1.0}
+    assert af.grad(lambda p: np.sum(af.tree_ravel(p)[0] ** 2))(mixed)["w"].dtype == np.float32
+
+
+def test_parameters_go_to_scipy():
+    optimize = pytest.importorskip("scipy.optimize")
+    target = {"w": np.array([1.0, -2.0]), "b": 0.5}
+
+    def loss(p):
+        return af.tree_reduce(lambda a, b: a + b, af.tree_map(lambda x, t: np.sum((x - t) ** 4), p, target))
+
+    start, tree_of = af.tree_ravel({"w": np.zeros(2), "b": 0.0})
+    found = optimize.minimize(af.value_and_grad(lambda v: loss(tree_of(v))), start, jac=True, tol=1e-12)
+    np.testing.assert_allclose(tree_of(found.x)["w"], target["w"], atol=1e-3)
+
+
+def test_an_array_that_is_a_dataclass_is_a_leaf():
+    @dataclasses.dataclass
+    class Stored:
+        shape: tuple
+        dtype: np.dtype
+
+        def __array__(self, dtype=None, copy=None):
+            return np.zeros(self.shape, self.dtype)
+
+    stored = Stored((2, 3), np.dtype(float))
+    assert pytree.tree_leaves([stored, 1.0])[0] is stored

@@ -29,7 +29,9 @@ from ..nodes.records import Record, extend
 from ..nodes.versions import COPY_BYTES, FreedArray
 from ..numbering import now
 from ..pytree import tree_leaves
+from ..rules.linalg import indexed_sum
 from ..rules.table import Rule
+from ..transformed import FunctionOfFunction
 from . import engine
 from .fingerprints import Fingerprint, checksum, sources_and_made
 from .hooks import holder_name
@@ -43,7 +45,7 @@ IN_A_ROW = 12  # after this many operations without a kept value one is kept, el
 # from its first step, with all of its values at once
 
 
-def checkpoint(f: F, *, generators: Sequence[Any] = ()) -> F:
+def checkpoint(f: F, *, generators: Sequence[Any] = (), policy: Any = None) -> F:
     """``f`` as one operation that keeps nothing but its operands, and runs ``f`` again in backward.
 
     f : any function of nodes, arrays and other things that returns a node or a tuple of them. Nodes that it uses
@@ -52,6 +54,9 @@ def checkpoint(f: F, *, generators: Sequence[Any] = ()) -> F:
         f reaches (np.random, random, and those in arguments, closures, globals and attributes), and lists and dicts
         among the arguments as they were. The running statistics of ``nn.BatchNorm`` are updated once.
     generators : NumPy's or Python's random generators that f draws from and that cannot be found that way.
+    policy : a strategy of :func:`checkpointing`: then f is not run again as a whole, but its operations keep their
+        values or not, as the strategy says. ``policy="products"`` keeps the results of matrix products, which are dear,
+        and computes the rest again. Random numbers are kept.
 
     The second run is compared with the first: results, operations, and their inputs from outside. Checkpoints can be
     nested. Raises, in the backward pass, StaleValueError if the runs differ or if something that f reads has been
@@ -64,14 +69,21 @@ def checkpoint(f: F, *, generators: Sequence[Any] = ()) -> F:
     >>> round(float(w.grad), 6)
     1.000135
     """
+    if policy is not None:
+        if tuple(generators):
+            raise TypeError("checkpoint: with a policy no random number is drawn again, so it takes no generators")
+        return checkpointing(policy)(f)
+    return CheckpointedFunction(f, {"generators": generators})  # type: ignore[return-value]
 
-    @functools.wraps(f)
-    def checkpointed(*args: Any, **options: Any) -> Any:
+
+class CheckpointedFunction(FunctionOfFunction):
+    """``f`` as one operation."""
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """Record nothing but the operands."""
         if not modes().recording:
-            return f(*args, **options)
-        return Segment(f, args, options, generators).run()
-
-    return checkpointed  # type: ignore[return-value]
+            return self.f(*args, **options)
+        return Segment(self.f, args, options, self.how["generators"]).run()
 
 
 class Segment:
@@ -210,13 +222,25 @@ class Balanced:
         return bool(row.elementwise or row.view)
 
 
-STRATEGIES: dict[str, Callable[[], Any]] = {"balanced": Balanced}
+class Products:
+    """Strategy: products of matrices keep their value, everything else is computed again."""
+
+    def is_memory_bound(self, operation: Any) -> bool:
+        """Is it no product?"""
+        return operation.grad_fn.rule.function not in PRODUCTS
+
+
+PRODUCTS = {
+    np.matmul, np.matvec, np.vecmat, np.vecdot, np.dot, np.inner, np.vdot, np.tensordot, indexed_sum,  # np.einsum
+}  # fmt: skip
+STRATEGIES: dict[str, Callable[[], Any]] = {"balanced": Balanced, "products": Products}
 
 
 def checkpointing(strategy: Any = "balanced") -> noticing:
     """In the block, let operations that are cheap to repeat keep no value; a context manager and a decorator.
 
-    strategy : "balanced", or an object with ``is_memory_bound(operation)``.
+    strategy : "balanced" (elementwise functions and views are computed again), "products" (everything but products of
+        matrices is), or an object with ``is_memory_bound(operation)``.
 
     Values of at most ``af.options.keep`` elements are always kept. A value that a backward pass needs is computed once
     in that pass, from the nearest values that were kept, at most 12 operations away. Raises StaleValueError if one of

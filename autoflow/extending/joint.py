@@ -29,8 +29,8 @@ from ..nodes.grads import add_gradients
 from ..nodes.nodes import NodeRole, constant_from, current_record, gradient_target, new_record, operation_from, value_of
 from ..nodes.records import Record
 from ..nodes.versions import FreedArray
-from ..rules import RULES
-from ..rules.table import Rule, rule
+from ..rules.shapes import is_on_host
+from ..rules.table import MISSING, Rule, new_row
 
 Array = Any
 Gathered = tuple[list[Any], tuple[Any, ...], dict[int, Any], list[int]]  # what is known of operands, see gather
@@ -46,12 +46,10 @@ def joint_row(
     reads : the places in ``saved`` that it needs, whichever operands gradients flow to; -1 is the result.
     """
     n = len(operands)
-    words = [f"x{k}" for k in range(n)] + ["|"] + [f"option{k}=None" for k in range(len(options))]
-    key = object()  # ``rule`` fills in the defaults and enters the row under this key, which is used nowhere else
-    row = rule(key, " ".join(words), name, rf"\operatorname{{{name}}}", name=name, elementwise=False)
-    del RULES[key]
-    row.function = row.compute = None
-    row.names, row.joint, row.examples = (*operands, *options), joint, ()
+    defaults = (MISSING,) * n + (None,) * len(options)
+    row = new_row(Rule, None, (*operands, *options), defaults, n, {}, name=name, elementwise=False)
+    row.label, row.latex = name, rf"\operatorname{{{name}}}"
+    row.joint, row.examples = joint, ()
     row.reads = (tuple([(place, "") for place in reads]),) * n
     return row
 
@@ -165,9 +163,9 @@ def check_history(sent: Any, gs: Sequence[Any], name: str) -> None:
     """Did a user's derivative keep the history of ``gs``, dL/d(result) of each result? It is linear in them, so what
     does not depend on one of them is zero."""
     sources = [gradient_target(g) for g in gs] if modes().recording else []
-    if not sources or any([source is None for source in sources]) or not np.any(value_of(sent)):
+    if not sources or any([source is None for source in sources]):
         return
-    if not any([is_made_from(gradient_target(sent), source) for source in sources]):
+    if not any([is_made_from(gradient_target(sent), source) for source in sources]) and np.any(value_of(sent)):
         raise LostGradientError(
             f"the derivative of {name} lost the history of g, so what is differentiated again would be silently zero: "
             f"compute with g itself and NumPy functions, not with g.value, float(g) or np.asarray(g)"
@@ -178,9 +176,11 @@ def check_numbers_read(again: Callable[[Any], Sequence[Any]], sent: Sequence[Any
     """Raise LostGradientError if a derivative that is differentiated again reads numbers of its arguments past us.
 
     It is run once more with nodes in whose memory other numbers are (``transforms/shadow.py`` says more). ``again``
-    does that; it gets the function that makes such a node of each of its arguments. ``given``: all of them.
+    does that; it gets the function that makes such a node of each of its arguments. ``given``: all of them. Arrays that
+    hide a batch, or that are being compiled, nobody can read past us.
     """
-    if not modes().recording or modes().shadow or not any([gradient_target(x) is not None for x in given]):
+    readable = [x for x in given if gradient_target(x) is not None and is_on_host(x)]
+    if not modes().recording or modes().shadow or not readable:
         return
     with switched(shadow=True, notices=()), contextlib.suppress(Exception):
         pairs = [(value_of(a), value_of(b)) for a, b in zip(again(make_shadowed), sent, strict=True)]

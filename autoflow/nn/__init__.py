@@ -7,9 +7,13 @@
     init.py        the random numbers to start from
     module.py      Module: something with parameters that can be called, saved and loaded
     layers.py      Linear, Conv2d, BatchNorm ...: a function and its parameters
-    recurrent.py   RNN, LSTM
+    recurrent.py   RNN, LSTM, GRU
+    attention.py   MultiHeadAttention, TransformerBlock
     checks.py      checks of inputs, and their errors
-    plots.py       pictures of training: af.watch, af.plot_sizes and others
+    plots.py       pictures of training: af.plot_sizes and others
+    charts.py      pictures that need no library: text, SVG
+    live.py        training while it happens, drawn again and again
+    watching.py    af.watch: a model that notes the sizes of its layers
 
 Read in that order. Shapes and names of parameters are PyTorch's, so weights can be exchanged unchanged.
 
@@ -22,12 +26,14 @@ Read in that order. Shapes and names of parameters are PyTorch's, so weights can
 
 from ..lazy import publish
 from . import init
+from .attention import MultiHeadAttention, TransformerBlock
 from .functions import (
     batch_norm,
     dropout,
     elu,
     embedding,
     gelu,
+    group_norm,
     layer_norm,
     scaled_dot_product_attention,
     silu,
@@ -35,7 +41,7 @@ from .functions import (
     tanh,
 )
 from .fused import erf, leaky_relu, log_softmax, relu, sigmoid, softmax
-from .layers import BatchNorm, Conv2d, Dropout, Embedding, LayerNorm, Linear, Sequential
+from .layers import BatchNorm, Conv2d, ConvTranspose2d, Dropout, Embedding, GroupNorm, LayerNorm, Linear, Sequential
 from .losses import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
@@ -48,15 +54,15 @@ from .losses import (
     nll_loss,
 )
 from .module import Module, functional_call
-from .recurrent import LSTM, RNN
-from .windows import avg_pool2d, conv1d, conv2d, max_pool2d
+from .recurrent import GRU, LSTM, RNN
+from .windows import avg_pool2d, conv1d, conv2d, conv_transpose1d, conv_transpose2d, max_pool2d
 
 __all__ = [
-    "LSTM", "RNN", "BatchNorm", "Conv2d", "Dropout", "Embedding", "LayerNorm", "Linear", "Module", "Sequential",
-    "avg_pool2d", "batch_norm", "binary_cross_entropy", "binary_cross_entropy_with_logits", "conv1d", "conv2d",
-    "cross_entropy", "dropout", "elu", "embedding", "erf", "functional_call", "gelu", "hinge_loss",
-    "huber_loss", "init", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "log_softmax", "max_pool2d",
-    "mse_loss", "nll_loss", "relu", "scaled_dot_product_attention", "sigmoid", "silu", "softmax", "softplus",
-    "tanh",
+    "GRU", "LSTM", "RNN", "BatchNorm", "Conv2d", "ConvTranspose2d", "Dropout", "Embedding", "GroupNorm", "LayerNorm",
+    "Linear", "Module", "MultiHeadAttention", "Sequential", "TransformerBlock", "avg_pool2d", "batch_norm",
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "conv1d", "conv2d", "conv_transpose1d",
+    "conv_transpose2d", "cross_entropy", "dropout", "elu", "embedding", "erf", "functional_call", "gelu", "group_norm",
+    "hinge_loss", "huber_loss", "init", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "log_softmax", "max_pool2d",
+    "mse_loss", "nll_loss", "relu", "scaled_dot_product_attention", "sigmoid", "silu", "softmax", "softplus", "tanh",
 ]  # fmt: skip
 publish(globals(), __all__)

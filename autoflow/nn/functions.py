@@ -112,6 +112,32 @@ def layer_norm(
     return standardise(x, tuple(range(-len(shape), 0)), weight, bias, eps)
 
 
+def group_norm(x: Array, num_groups: int, weight: Array = None, bias: Array = None, eps: float = 1e-5) -> Node:
+    """(x − mean) / √(variance + ε) ⊙ weight + bias, mean and variance over groups of channels of each example.
+
+    Shapes: x (n, channels, ...), weight and bias (channels,). One group is a layer norm of the whole example, as many
+    groups as channels an instance norm. Raises InputError if the channels cannot be shared evenly. Source: Wu and He,
+    ECCV 2018.
+
+    >>> group_norm(np.array([[1.0, 3.0, 10.0, 30.0]]), 2).round(3)
+    array([[-1.,  1., -1.,  1.]])
+    """
+    floats("group_norm", x)
+    if x.ndim < 2:
+        raise InputError(f"group_norm expected input of shape (n, channels, ...), got {x.shape}")
+    n, channels, *size = x.shape
+    if num_groups < 1 or channels % num_groups:
+        raise InputError(f"group_norm: {channels} channels cannot be shared among {num_groups} groups")
+    groups = x.reshape((n, num_groups, channels // num_groups, *size))
+    z = standardise(groups, tuple(range(2, groups.ndim)), None, None, eps).reshape(x.shape)
+    for name, y in (("weight", weight), ("bias", bias)):
+        if y is not None:
+            shape_is("group_norm", y, channels, what=name)
+    weight, bias = [None if y is None else y.reshape((channels, *[1] * len(size))) for y in (weight, bias)]
+    z = z if weight is None else z * weight
+    return z if bias is None else z + bias
+
+
 def standardise(x: Array, axis: tuple[int, ...], weight: Array, bias: Array, eps: float) -> Array:
     """Mean 0 and variance 1 along ``axis``, then scaled and shifted."""
     x = x - np.mean(x, axis=axis, keepdims=True)

@@ -15,9 +15,9 @@ from ..errors import InputError
 from ..nodes.nodes import Node, Variable
 from . import init as initialisers
 from .checks import floats, generator, labels, probability, shape_is
-from .functions import batch_norm, dropout, layer_norm
+from .functions import batch_norm, dropout, group_norm, layer_norm
 from .module import Module, walk
-from .windows import conv2d, each
+from .windows import conv2d, conv_transpose2d, each
 
 Array = Any
 Initialiser = Callable[..., Array]
@@ -40,7 +40,7 @@ class Linear(Module):
     """
 
     def __init__(
-        self, inputs: int, outputs: int, bias: bool = True, *, rng: np.random.Generator,
+        self, inputs: int, outputs: int, bias: bool = True, *, rng: np.random.Generator | None = None,
         init: Initialiser = initialisers.glorot_uniform, dtype: Any = float,
     ) -> None:  # fmt: skip
         positive("Linear", inputs=inputs, outputs=outputs)
@@ -71,7 +71,7 @@ class Conv2d(Module):
     def __init__(
         self, inputs: int, outputs: int, kernel_size: int | Sequence[int], stride: int | Sequence[int] = 1,
         padding: int | Sequence[int] | str = 0, dilation: int | Sequence[int] = 1, groups: int = 1, bias: bool = True,
-        *, rng: np.random.Generator, init: Initialiser = initialisers.he_normal, dtype: Any = float,
+        *, rng: np.random.Generator | None = None, init: Initialiser = initialisers.he_normal, dtype: Any = float,
     ) -> None:  # fmt: skip
         positive("Conv2d", inputs=inputs, outputs=outputs, groups=groups)
         kernel = each("Conv2d", "kernel_size", kernel_size, 2, 1)
@@ -91,6 +91,46 @@ class Conv2d(Module):
     def __repr__(self) -> str:
         outputs, inputs, *kernel = self.weight.shape
         return f"Conv2d({inputs * self.groups}, {outputs}, {tuple(kernel)})"
+
+
+class ConvTranspose2d(Module):
+    """:func:`~autoflow.nn.conv_transpose2d` with its weight (inputs, outputs / groups, k, k) and bias (outputs,).
+
+    >>> from autoflow import nn
+    >>> layer = nn.ConvTranspose2d(4, 1, 4, stride=2, padding=1, rng=np.random.default_rng(0))
+    >>> layer(np.ones((5, 4, 8, 8))).shape
+    (5, 1, 16, 16)
+    """
+
+    def __init__(
+        self, inputs: int, outputs: int, kernel_size: int | Sequence[int], stride: int | Sequence[int] = 1,
+        padding: int | Sequence[int] = 0, output_padding: int | Sequence[int] = 0, groups: int = 1, bias: bool = True,
+        dilation: int | Sequence[int] = 1, *, rng: np.random.Generator, init: Initialiser = initialisers.he_normal,
+        dtype: Any = float,
+    ) -> None:  # fmt: skip
+        positive("ConvTranspose2d", inputs=inputs, outputs=outputs, groups=groups)
+        kernel = each("ConvTranspose2d", "kernel_size", kernel_size, 2, 1)
+        if inputs % groups or outputs % groups:
+            raise InputError(
+                f"ConvTranspose2d: {inputs} channels in, {outputs} out cannot be shared among {groups} groups"
+            )
+        weight = init(generator("ConvTranspose2d", rng), (outputs // groups, inputs, *kernel), dtype)
+        self.weight = Variable(np.ascontiguousarray(weight.swapaxes(0, 1)), copy=False)
+        self.bias = Variable(np.zeros(outputs, dtype), copy=False) if bias else None
+        self.stride, self.padding, self.output_padding = stride, padding, output_padding
+        self.dilation, self.groups = dilation, groups
+
+    def forward(self, x: Array) -> Node:
+        """(n, inputs, height, width) -> (n, outputs, height', width')"""
+        floats(self, x)
+        shape_is(self, x, "n", self.weight.shape[0], "height", "width")
+        return conv_transpose2d(
+            x, self.weight, self.bias, self.stride, self.padding, self.output_padding, self.groups, self.dilation
+        )
+
+    def __repr__(self) -> str:
+        inputs, outputs, *kernel = self.weight.shape
+        return f"ConvTranspose2d({inputs}, {outputs * self.groups}, {tuple(kernel)})"
 
 
 class BatchNorm(Module):
@@ -148,6 +188,33 @@ class LayerNorm(Module):
         return f"LayerNorm({self.shape})"
 
 
+class GroupNorm(Module):
+    """:func:`~autoflow.nn.group_norm` of (n, channels, ...) in ``groups``, with weight and bias (channels,).
+
+    >>> from autoflow import nn
+    >>> nn.GroupNorm(2, 4)(np.array([[1.0, 3.0, 10.0, 30.0]])).value.round(3)
+    array([[-1.,  1., -1.,  1.]])
+    """
+
+    def __init__(self, groups: int, channels: int, eps: float = 1e-5, *, dtype: Any = float) -> None:
+        positive("GroupNorm", groups=groups, channels=channels)
+        if channels % groups:
+            raise InputError(f"GroupNorm: {channels} channels cannot be shared among {groups} groups")
+        self.weight = Variable(np.ones(channels, dtype), copy=False)
+        self.bias = Variable(np.zeros(channels, dtype), copy=False)
+        self.groups, self.eps = groups, eps
+
+    def forward(self, x: Array) -> Node:
+        """(n, channels, ...) -> the same shape"""
+        floats(self, x)
+        if x.ndim < 2 or x.shape[1] != self.weight.shape[0]:
+            raise InputError(f"{self!r} expected input of shape (n, {self.weight.shape[0]}, ...), got {x.shape}")
+        return group_norm(x, self.groups, self.weight, self.bias, self.eps)
+
+    def __repr__(self) -> str:
+        return f"GroupNorm({self.groups}, {self.weight.shape[0]})"
+
+
 class Dropout(Module):
     """:func:`~autoflow.nn.dropout` in training, nothing in use.
 
@@ -157,7 +224,7 @@ class Dropout(Module):
     (array([2., 0., 0., 0.]), array([1., 1., 1., 1.]))
     """
 
-    def __init__(self, p: float = 0.5, *, rng: np.random.Generator) -> None:
+    def __init__(self, p: float = 0.5, *, rng: np.random.Generator | None = None) -> None:
         self.p, self.rng = probability("Dropout", p), generator("Dropout", rng)
 
     def forward(self, x: Array) -> Node:
@@ -177,7 +244,7 @@ class Embedding(Module):
     (2, 2, 3)
     """
 
-    def __init__(self, rows: int, size: int, *, rng: np.random.Generator, dtype: Any = float) -> None:
+    def __init__(self, rows: int, size: int, *, rng: np.random.Generator | None = None, dtype: Any = float) -> None:
         positive("Embedding", rows=rows, size=size)
         weight = generator("Embedding", rng).normal(size=(rows, size)).astype(dtype)
         self.weight = Variable(weight, copy=False)

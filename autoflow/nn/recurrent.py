@@ -21,9 +21,9 @@ Array = Any
 
 
 class Recurrent(Module):
-    """What RNN and LSTM share: weights for ``gates`` vectors of size ``hidden``, and checks."""
+    """What RNN, LSTM and GRU share: weights for ``gates`` vectors of size ``hidden``, and checks."""
 
-    def __init__(self, inputs: int, hidden: int, gates: int, rng: np.random.Generator, dtype: Any) -> None:
+    def __init__(self, inputs: int, hidden: int, gates: int, rng: np.random.Generator | None, dtype: Any) -> None:
         who = type(self).__name__
         positive(who, inputs=inputs, hidden=hidden)
         rng = generator(who, rng)
@@ -74,7 +74,7 @@ class RNN(Recurrent):
     ((2, 5, 4), (2, 4))
     """
 
-    def __init__(self, inputs: int, hidden: int, *, rng: np.random.Generator, dtype: Any = float) -> None:
+    def __init__(self, inputs: int, hidden: int, *, rng: np.random.Generator | None = None, dtype: Any = float) -> None:
         super().__init__(inputs, hidden, 1, rng, dtype)
 
     def forward(self, x: Array, h: Array = None) -> tuple[Node, Node]:
@@ -104,7 +104,7 @@ class LSTM(Recurrent):
     ((2, 5, 4), (2, 4), (2, 4))
     """
 
-    def __init__(self, inputs: int, hidden: int, *, rng: np.random.Generator, dtype: Any = float) -> None:
+    def __init__(self, inputs: int, hidden: int, *, rng: np.random.Generator | None = None, dtype: Any = float) -> None:
         super().__init__(inputs, hidden, 4, rng, dtype)
         self.bias.value[hidden : 2 * hidden] = 1.0
 
@@ -121,3 +121,36 @@ class LSTM(Recurrent):
             h = show * np.tanh(c)
             steps.append(h)
         return in_time(steps, x, n), (h, c)
+
+
+class GRU(Recurrent):
+    """A memory h that moves towards a new value n, by as much as the gate z lets it; r says what n may see of h.
+
+    r, z = σ(xₜ Wᵀ + b + hₜ₋₁ Uᵀ + d);  n = tanh(xₜ Wᵀ + b + r ⊙ (hₜ₋₁ Uᵀ + d));  hₜ = (1 − z) ⊙ n + z ⊙ hₜ₋₁.
+
+    Shapes as :class:`RNN`, with ``weight_ih`` (3 hidden, inputs), ``weight_hh`` (3 hidden, hidden), ``bias`` and
+    ``bias_hh``, both (3 hidden,), in PyTorch's order r, z, n. Here two biases say more than one: r multiplies the
+    second. Source: Cho et al., EMNLP 2014, in the form of PyTorch and cuDNN.
+
+    >>> from autoflow import nn
+    >>> layer = nn.GRU(3, 4, rng=np.random.default_rng(0))
+    >>> outputs, h = layer(np.ones((2, 5, 3)))
+    >>> outputs.shape, h.shape
+    ((2, 5, 4), (2, 4))
+    """
+
+    def __init__(self, inputs: int, hidden: int, *, rng: np.random.Generator, dtype: Any = float) -> None:
+        super().__init__(inputs, hidden, 3, rng, dtype)
+        self.bias_hh = Variable(np.zeros(3 * hidden, dtype), copy=False)
+
+    def forward(self, x: Array, h: Array = None) -> tuple[Node, Node]:
+        """(n, time, inputs) -> (n, time, hidden), (n, hidden)"""
+        into, h, n = self.inputs(x), self.memory(x, h), self.hidden
+        steps, u = [], self.weight_hh.T
+        for t in range(x.shape[1]):
+            i, m = into[:, t], h @ u + self.bias_hh
+            see, keep = sigmoid(i[:, :n] + m[:, :n]), sigmoid(i[:, n : 2 * n] + m[:, n : 2 * n])
+            new = np.tanh(i[:, 2 * n :] + see * m[:, 2 * n :])
+            h = new + keep * (h - new)
+            steps.append(h)
+        return in_time(steps, x, n), h

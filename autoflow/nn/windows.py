@@ -100,6 +100,99 @@ def convolve(
     return z + bias.reshape((out, *[1] * dims))
 
 
+def conv_transpose1d(
+    x: Array, weight: Array, bias: Array = None, stride: Sizes = 1, padding: Sizes = 0, output_padding: Sizes = 0,
+    groups: int = 1, dilation: Sizes = 1,
+) -> Node:  # fmt: skip
+    """z[n, o, stride · i + dilation · k − padding] += Σ_c weight[c, o, k] x[n, c, i], then + bias[o].
+
+    What :func:`conv1d` sends back to its input, as a function of its own: it makes an image larger, where a convolution
+    makes it smaller. Shapes: x (n, channels, length), weight (channels, out / groups, k), bias (out,), result
+    (n, out, (length − 1) stride − 2 padding + dilation (k − 1) + output_padding + 1). ``output_padding``: places that
+    are added at the end, less than stride or dilation. Source: Zeiler et al., CVPR 2010.
+
+    >>> conv_transpose1d(np.array([[[1.0, 2.0, 3.0]]]), np.array([[[1.0, 10.0]]]), stride=2)
+    array([[[ 1., 10.,  2., 20.,  3., 30.]]])
+    """
+    return spread("conv_transpose1d", 1, x, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+def conv_transpose2d(
+    x: Array, weight: Array, bias: Array = None, stride: Sizes = 1, padding: Sizes = 0, output_padding: Sizes = 0,
+    groups: int = 1, dilation: Sizes = 1,
+) -> Node:  # fmt: skip
+    """The transpose of :func:`conv2d`; see :func:`conv_transpose1d`, in two directions.
+
+    Shapes: x (n, channels, height, width), weight (channels, out / groups, k, l), bias (out,), result
+    (n, out, height', width').
+
+    >>> conv_transpose2d(np.ones((1, 1, 2, 2)), np.ones((1, 1, 2, 2)))
+    array([[[[1., 2., 1.],
+             [2., 4., 2.],
+             [1., 2., 1.]]]])
+    """
+    return spread("conv_transpose2d", 2, x, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+def spread(
+    who: str, dims: int, x: Array, weight: Array, bias: Array, stride: Sizes, padding: Sizes, output_padding: Sizes,
+    groups: int, dilation: Sizes,
+) -> Array:  # fmt: skip
+    """Transposed convolution in any number of directions.
+
+    The places of the result whose number leaves the same remainder, divided by the stride, get their values from the
+    same entries of the weight: a convolution of stride 1. So there is one for each remainder, and no zeros are
+    multiplied; their results are laid between each other.
+    """
+    floats(who, x)
+    shape_is(who, weight, "channels", "out", *["k"] * dims, what="weight")
+    channels, out, *kernel = weight.shape
+    shape_is(who, x, "n", channels, *(("length",) if dims == 1 else ("height", "width")))
+    if groups < 1 or channels % groups:
+        raise InputError(f"{who}: {channels} channels in cannot be shared among {groups} groups")
+    steps, apart = each(who, "stride", stride, dims, 1), each(who, "dilation", dilation, dims, 1)
+    less, more = each(who, "padding", padding, dims, 0), each(who, "output_padding", output_padding, dims, 0)
+    if any([m >= max(s, d) for m, s, d in zip(more, steps, apart, strict=True)]):
+        raise InputError(f"{who}: output_padding {tuple(more)} must be less than stride or dilation")
+    whole = [(n - 1) * s + d * (k - 1) + 1 + m
+             for n, s, d, k, m in zip(x.shape[2:], steps, apart, kernel, more, strict=True)]  # fmt: skip
+    sizes = [n - 2 * p for n, p in zip(whole, less, strict=True)]
+    if min(sizes) < 1:
+        raise InputError(f"{who}: with padding {tuple(less)} nothing is left of {tuple(whole)}")
+    w: Any = weight.reshape((groups, channels // groups, out, *kernel)).swapaxes(1, 2)
+    w = w.reshape((groups * out, channels // groups, *kernel))[(..., *[slice(None, None, -1)] * dims)]
+    laid = [-(-n // s) for n, s in zip(whole, steps, strict=True)]  # places for each remainder
+    parts = [values_at_remainder(who, x, w, groups, steps, apart, laid, place) for place in np.ndindex(*steps)]
+    z: Any = np.stack(parts, axis=-1).reshape((x.shape[0], groups * out, *laid, *steps))
+    order = [axis for k in range(dims) for axis in (2 + k, 2 + dims + k)]
+    z = z.transpose((0, 1, *order)).reshape((*z.shape[:2], *[n * s for n, s in zip(laid, steps, strict=True)]))
+    z = z[(..., *[slice(p, p + n) for p, n in zip(less, sizes, strict=True)])]
+    if bias is None:
+        return z
+    shape_is(who, bias, groups * out, what="bias")
+    return z + bias.reshape((groups * out, *[1] * dims))
+
+
+def values_at_remainder(
+    who: str, x: Array, w: Array, groups: int, stride: Sequence[int], dilation: Sequence[int], laid: Sequence[int],
+    place: Sequence[int],
+) -> Array:  # fmt: skip
+    """The values at s · m + ``place``, m = 0 ... ``laid`` − 1: Σ w[k] x[m − (d k − place) / s] over all k for which
+    that is a whole number. ``w``: (out, channels / groups, *kernel), reversed."""
+    taken, width, apart = [], [], []
+    for n, k, s, d, m, r in zip(x.shape[2:], w.shape[2:], stride, dilation, laid, place, strict=True):
+        fits = [j for j in range(k) if d * j % s == r]
+        if not fits:
+            return np.zeros((x.shape[0], w.shape[0], *laid), np.result_type(x, w))
+        first, step, common = fits[0], s // math.gcd(s, d), math.gcd(s, d)
+        taken.append(slice((k - 1 - first) % step, None, step))
+        shift = (d * first - r) // s
+        width.append((shift + (len(fits) - 1) * (d // common), m - n - shift))
+        apart.append(d // common)
+    around = np.pad(x, [(0, 0), (0, 0), *width])
+    return convolve(who, len(laid), around, w[(..., *taken)], None, 1, 0, apart, groups)
+
+
 def pad_windows(
     who: str, x: Array, padding: Sizes | str, kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int],
     fill: float = 0.0,

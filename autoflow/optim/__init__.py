@@ -2,7 +2,9 @@
 
     base.py         Optimiser: what all of them share, and how a step stays safe
     optimisers.py   SGD, Adagrad, RMSprop, Adam, AdamW: an update rule each
+    lbfgs.py        LBFGS, whose step takes a closure
     schedules.py    the size of the steps over time
+    accumulation.py gradients of several batches
     clipping.py     gradients that are too large
 
 >>> from autoflow import optim
@@ -17,13 +19,15 @@ True
 """
 
 from ..lazy import publish
+from .accumulation import Accumulation
 from .base import Optimiser
 from .clipping import clip_grad_norm, clip_grad_value
+from .lbfgs import LBFGS
 from .optimisers import SGD, Adagrad, Adam, AdamW, RMSprop
-from .schedules import Schedule, cosine, step_decay, warm_up
+from .schedules import Schedule, cosine, inverse_square_root, linear, step_decay, warm_up
 
 __all__ = [
-    "SGD", "Adagrad", "Adam", "AdamW", "Optimiser", "RMSprop", "Schedule", "clip_grad_norm", "clip_grad_value",
-    "cosine", "step_decay", "warm_up",
+    "LBFGS", "SGD", "Accumulation", "Adagrad", "Adam", "AdamW", "Optimiser", "RMSprop", "Schedule", "clip_grad_norm",
+    "clip_grad_value", "cosine", "inverse_square_root", "linear", "step_decay", "warm_up",
 ]  # fmt: skip
 publish(globals(), __all__)

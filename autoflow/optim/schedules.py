@@ -67,6 +67,30 @@ def cosine(steps: int, end: float = 0.0) -> Factor:
     return lambda t: end + (1 - end) * 0.5 * (1 + math.cos(math.pi * min(t, steps) / steps))
 
 
+def linear(steps: int, end: float = 0.0) -> Factor:
+    """From 1 to ``end`` in a straight line, then it stays there.
+
+    >>> [linear(4)(t) for t in range(6)]
+    [1.0, 0.75, 0.5, 0.25, 0.0, 0.0]
+    >>> [round(warm_up(2, linear(3))(t), 2) for t in range(6)]
+    [0.0, 0.5, 1.0, 0.67, 0.33, 0.0]
+    """
+    at_least_one("linear", "steps", steps)
+    return lambda t: 1 + (end - 1) * min(t, steps) / steps
+
+
+def inverse_square_root(steps: int) -> Factor:
+    """Warm-up and decay in one: up to 1 in ``steps`` steps, then down as 1/√t. The schedule of the first transformers.
+
+    Source: Vaswani et al., NIPS 2017.
+
+    >>> [round(inverse_square_root(4)(t), 2) for t in (0, 1, 3, 15, 63)]
+    [0.25, 0.5, 1.0, 0.5, 0.25]
+    """
+    at_least_one("inverse_square_root", "steps", steps)
+    return lambda t: min((t + 1) / steps, math.sqrt(steps / (t + 1)))
+
+
 def warm_up(steps: int, then: Factor | None = None, start: float = 0.0) -> Factor:
     """From ``start`` up to 1 in a straight line, in ``steps`` steps; then 1, or the schedule ``then`` from its start.
 

@@ -1,6 +1,6 @@
-"""The picture that users have: :class:`Graph`, which shows itself and knows every format.
+"""The picture as users see it: :class:`Graph`, which shows itself and knows every format.
 
-It holds no array and no node, as its data do; for :meth:`Graph.replay` it holds on to the nodes, and they to their
+Its data hold no array and no node. For :meth:`Graph.replay` it keeps a reference to the nodes, and so to their
 arrays. (A copy or a pickle does not.)
 """
 
@@ -124,7 +124,7 @@ class Graph(GraphData):
         return to_mermaid(self)
 
     def to_json(self) -> str:
-        """All that the picture knows, for programs."""
+        """Everything in the picture, for programs."""
         from .render.text_formats import to_json
 
         return to_json(self)
@@ -174,7 +174,7 @@ Kind = TypeVar("Kind", bound="Graph")
 
 
 def facade(data: GraphData, kind: type[Kind] = Graph, **more: Any) -> Kind:  # type: ignore[assignment]
-    """The data as a picture that shows itself. What is drawn of it, if that is known, comes along."""
+    """The data as a picture that shows itself, with what is drawn of it if that is known."""
     made = kind(**{field.name: getattr(data, field.name) for field in fields(data)} | more)
     if "drawn" in data.__dict__:
         made.__dict__["drawn"] = facade(data.__dict__["drawn"], kind)

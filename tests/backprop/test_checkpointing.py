@@ -9,6 +9,7 @@ import pytest
 import autoflow as af
 from autoflow.backprop.checkpointing import Balanced, checkpoint, checkpointing
 from autoflow.errors import LostGradientError, StaleValueError
+from autoflow.rules.linalg import indexed_sum
 
 N = 5000  # more than af.options.keep
 
@@ -305,6 +306,62 @@ def test_own_strategy():
         checkpointing(object())
     assert Balanced().is_memory_bound(x * 1.0)
     assert not Balanced().is_memory_bound(x.sum())
+
+
+def normalised(x, w, b):
+    """Products, and between them what is elementwise, sums, or neither."""
+    h = x @ w + b
+    h = h / np.sqrt(np.mean(h * h, axis=-1, keepdims=True) + 1e-5)
+    return np.einsum("ij,kj->ik", np.exp(h - np.max(h, axis=-1, keepdims=True)), w) * np.sum(h)
+
+
+@pytest.mark.parametrize("keep", [0, 4096])
+@pytest.mark.parametrize("how", ["with", "policy"])
+def test_only_products_are_kept(keep, how):
+    arrays = tuple(np.random.default_rng(0).normal(size=n) for n in ((6, 5), (5, 5), 5))
+    given, plain = [[af.Variable(x) for x in arrays] for _ in range(2)]
+    with af.options(keep=keep):
+        if how == "with":
+            with checkpointing("products"):
+                z = normalised(*given).sum()
+        else:
+            z = checkpoint(normalised, policy="products")(*given).sum()
+        if keep == 0:
+            kept = {r.rule.function for r in records_behind(z) if r.value is not None}
+            assert kept <= {np.matmul, indexed_sum, np.sum, None}, kept  # the last sum stands outside
+            assert {np.matmul, indexed_sum} <= kept
+        z.backward()
+    normalised(*plain).sum().backward()
+    for a, b in zip(given, plain, strict=True):
+        np.testing.assert_array_equal(a.grad, b.grad)
+
+
+def test_a_policy_runs_nothing_again_and_keeps_random_numbers():
+    calls, rng = [], np.random.default_rng(0)
+
+    def noisy(x):
+        calls.append(1)
+        return np.exp(x * rng.normal(size=x.shape))
+
+    x = af.Variable(np.ones(N))
+    z = checkpoint(noisy, policy="products")(x)
+    z.sum().backward()
+    assert calls == [1]
+    noise = np.random.default_rng(0).normal(size=N)
+    np.testing.assert_allclose(x.grad, noise * np.exp(noise))
+    with pytest.raises(ValueError, match="no strategy 'dots'; there is balanced, products"):
+        checkpoint(noisy, policy="dots")
+    with pytest.raises(TypeError, match="so it takes no generators"):
+        checkpoint(noisy, policy="products", generators=[rng])
+
+
+def records_behind(z):
+    found, queue = {}, [z.grad_fn]
+    for record in queue:
+        if record is not None and id(record) not in found:
+            found[id(record)] = record
+            queue += [p for p in record.parents if hasattr(p, "rule")]
+    return list(found.values())
 
 
 def test_less_memory():

@@ -55,6 +55,13 @@ CASES = {
     "conv2d": (lambda x, w, b: nn.conv2d(x, w, b, (1, 2), (0, 1)), [draw(2, 2, 4, 3), draw(3, 2, 2, 2), draw(3)]),
     "conv2d groups": (lambda x, w: nn.conv2d(x, w, groups=2), [draw(1, 2, 3, 3), draw(4, 1, 2, 2)]),
     "conv2d same": (lambda x, w: nn.conv2d(x, w, padding="same"), [draw(1, 1, 3, 4), draw(1, 1, 2, 3)]),
+    "group_norm": (lambda x, w, b: nn.group_norm(x, 2, w, b), [draw(2, 4, 3), draw(4), draw(4) + 1]),
+    "conv_transpose1d": (
+        lambda x, w, b: nn.conv_transpose1d(x, w, b, 3, 2, 1, 2, 2), [draw(2, 4, 3), draw(4, 1, 3), draw(2)],
+    ),
+    "conv_transpose2d": (
+        lambda x, w, b: nn.conv_transpose2d(x, w, b, 2, (0, 1)), [draw(1, 2, 3, 2), draw(2, 3, 3, 3), draw(3)],
+    ),
     "max_pool2d": (lambda x: nn.max_pool2d(x, 2, 1, 1), [draw(1, 2, 3, 3)]),
     "avg_pool2d": (lambda x: nn.avg_pool2d(x, (2, 1), 2), [draw(1, 2, 4, 3)]),
     "mse_loss": (lambda x, t: nn.mse_loss(x, t), [draw(2, 3), draw(3, 2).T]),
@@ -190,6 +197,15 @@ SAME = [
     ("kl_div", [draw(2, 3), P3], {}),
     ("kl_div", [draw(2, 3), np.array([[1.0, 0, 0], [0, 0.5, 0.5]])], {"reduction": "batchmean", "values only": True}),
     ("kl_div", [draw(2, 3), np.log(P3)], {"log_target": True, "reduction": "sum"}),
+    ("group_norm", [draw(2, 6, 3, 2), 3, draw(6), draw(6) + 1], {"eps": 1e-3}),
+    ("group_norm", [draw(3, 4), 1], {}),
+    ("conv_transpose1d", [draw(2, 3, 5), draw(3, 2, 4), draw(2)], {"stride": 3, "padding": 2, "output_padding": 1}),
+    ("conv_transpose1d", [draw(2, 4, 5), draw(4, 3, 2), draw(6)], {"groups": 2, "dilation": 3, "stride": 2}),
+    ("conv_transpose1d", [draw(1, 1, 3), draw(1, 1, 2)], {"stride": 4}),
+    ("conv_transpose2d", [draw(2, 3, 4, 3), draw(3, 2, 4, 4), draw(2)], {"stride": 2, "padding": 1}),
+    ("conv_transpose2d", [draw(2, 2, 3, 4), draw(2, 3, 2, 3)],
+     {"stride": (3, 1), "padding": (1, 0), "dilation": (2, 2), "output_padding": (2, 1)}),
+    ("conv_transpose2d", [draw(1, 2, 3, 4), draw(2, 1, 3, 3)], {}),
 ]  # fmt: skip
 
 
@@ -312,6 +328,17 @@ def test_a_query_that_sees_nothing():
     assert all(np.isfinite(x.grad).all() for x in (q, k, v))
 
 
+@pytest.mark.parametrize(("stride", "padding", "dilation"), [(1, 0, 1), (2, 1, 1), (3, 2, 2), (4, 0, 3)])
+def test_a_transposed_convolution_is_what_a_convolution_sends_back(stride, padding, dilation):
+    x, w = af.Variable(draw(2, 3, 17)), draw(4, 3, 3)
+    z = nn.conv1d(x, w, None, stride, padding, dilation)
+    g = draw(*z.shape)
+    z.backward(g)
+    there = nn.conv_transpose1d(g, w, None, stride, padding, 0, 1, dilation)
+    np.testing.assert_allclose(there, x.grad[..., : there.shape[-1]], rtol=1e-12, atol=1e-13)
+    assert not x.grad[..., there.shape[-1] :].any()  # what the windows did not reach
+
+
 def test_dropout_keeps_the_mean_and_counts():
     x = np.ones(100_000)
     z = nn.dropout(x, 0.25, rng=np.random.default_rng(1))
@@ -362,6 +389,17 @@ BAD = {
     "stride is an integer": lambda: nn.conv1d(draw(1, 2, 4), draw(5, 2, 2), stride=0),
     "needs stride 1": lambda: nn.conv1d(draw(1, 2, 4), draw(5, 2, 2), stride=2, padding="same"),
     "among 2 groups": lambda: nn.conv1d(draw(1, 4, 4), draw(5, 2, 2), groups=2),
+    "conv_transpose1d expected input of shape \\(n, 5, length\\)": lambda: nn.conv_transpose1d(
+        draw(1, 2, 4), draw(5, 2, 2)
+    ),
+    "conv_transpose2d expected weight": lambda: nn.conv_transpose2d(draw(1, 2, 4, 4), draw(2, 5)),
+    "5 channels in cannot be shared among 2": lambda: nn.conv_transpose1d(draw(1, 5, 4), draw(5, 2, 2), groups=2),
+    "must be less than stride": lambda: nn.conv_transpose1d(draw(1, 2, 4), draw(2, 2, 2), output_padding=1),
+    "nothing is left of \\(5,\\)": lambda: nn.conv_transpose1d(draw(1, 2, 4), draw(2, 2, 2), padding=3),
+    "bias of shape \\(3,\\)": lambda: nn.conv_transpose1d(draw(1, 2, 4), draw(2, 3, 2), draw(2)),
+    "group_norm: 4 channels cannot be shared among 3": lambda: nn.group_norm(draw(2, 4), 3),
+    "group_norm expected weight of shape \\(4,\\)": lambda: nn.group_norm(draw(2, 4), 2, draw(2)),
+    "group_norm expected input": lambda: nn.group_norm(draw(4), 2),
     "more than half": lambda: nn.max_pool2d(draw(1, 1, 4, 4), 2, padding=2),
     "layer_norm expected input of shape \\(..., 4\\)": lambda: nn.layer_norm(X23, 4),
     "more than one value": lambda: nn.batch_norm(draw(1, 3), training=True),

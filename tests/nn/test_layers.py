@@ -76,6 +76,10 @@ def test_dtypes():
     assert network(dtype=np.float32)(IMAGES.astype(np.float32)).dtype == np.float32
     z, h = nn.RNN(2, 3, rng=rng(), dtype=np.float32)(np.zeros((1, 2, 2), np.float32))
     assert z.dtype == h.dtype == np.float32
+    z, h = nn.GRU(2, 3, rng=rng(), dtype=np.float32)(np.zeros((1, 2, 2), np.float32))
+    assert z.dtype == h.dtype == np.float32
+    images = nn.GroupNorm(2, 4, dtype=np.float32)(np.ones((1, 4, 2, 2), np.float32))
+    assert nn.ConvTranspose2d(4, 2, 3, rng=rng(), dtype=np.float32)(images).dtype == np.float32
     z, (h, c) = nn.LSTM(2, 3, rng=rng(), dtype=np.float32)(np.zeros((1, 2, 2), np.float32))
     assert z.dtype == h.dtype == c.dtype == np.float32
 
@@ -146,6 +150,9 @@ def test_repr():
     )
     assert repr(nn.Embedding(3, 2, rng=rng())) == "Embedding(3, 2)"
     assert repr(nn.LSTM(3, 2, rng=rng())) == "LSTM(3, 2)"
+    assert repr(nn.GRU(3, 2, rng=rng())) == "GRU(3, 2)"
+    assert repr(nn.ConvTranspose2d(4, 2, 3, groups=2, rng=rng())) == "ConvTranspose2d(4, 2, (3, 3))"
+    assert repr(nn.GroupNorm(2, 4)) == "GroupNorm(2, 4)"
     assert len(network()) == 7
 
 
@@ -171,7 +178,10 @@ def test_gradients_of_layers():
     model = network()
     model.layers[3] = nn.tanh
     gradcheck(model, lambda: (model(IMAGES) ** 2).sum())
-    lstm, rnn = nn.LSTM(2, 3, rng=rng()), nn.RNN(2, 3, rng=rng())
+    lstm, rnn, gru = nn.LSTM(2, 3, rng=rng()), nn.RNN(2, 3, rng=rng()), nn.GRU(2, 3, rng=rng())
+    gradcheck(gru, lambda: (gru(x)[0] ** 2).sum() + gru(x)[1].sum())
+    larger = nn.Sequential(nn.ConvTranspose2d(1, 4, 3, 2, 1, 1, rng=rng()), nn.GroupNorm(2, 4), nn.tanh)
+    gradcheck(larger, lambda: (larger(IMAGES) ** 2).sum())
     gradcheck(lstm, lambda: (lstm(x)[0] ** 2).sum() + lstm(x)[1][1].sum())
     gradcheck(rnn, lambda: (rnn(x)[0] ** 2).sum())
     vectors = nn.Embedding(4, 2, rng=rng())
@@ -180,7 +190,7 @@ def test_gradients_of_layers():
 
 def test_a_sequence_in_two_parts():
     x = np.random.default_rng(0).normal(size=(2, 5, 3))
-    for layer in (nn.RNN(3, 4, rng=rng()), nn.LSTM(3, 4, rng=rng())):
+    for layer in (nn.RNN(3, 4, rng=rng()), nn.LSTM(3, 4, rng=rng()), nn.GRU(3, 4, rng=rng())):
         whole, _ = layer(x)
         first, memory = layer(x[:, :2])
         second, _ = layer(x[:, 2:], memory)
@@ -277,6 +287,15 @@ def test_orthogonal_matrices_are_equally_likely():
          lambda: nn.RNN(2, 3, rng=rng())(np.zeros((5, 2)))),
         (InputError, r"LSTM\(2, 3\) expected cell memory of shape \(5, 3\), got \(5, 2\)",
          lambda: nn.LSTM(2, 3, rng=rng())(np.zeros((5, 1, 2)), (np.zeros((5, 3)), np.zeros((5, 2))))),
+        (InputError, r"GRU\(2, 3\) expected memory of shape \(5, 3\), got \(5, 2\)",
+         lambda: nn.GRU(2, 3, rng=rng())(np.zeros((5, 1, 2)), np.zeros((5, 2)))),
+        (InputError, r"GroupNorm\(2, 4\) expected input of shape \(n, 4, \.\.\.\), got \(5, 2\)",
+         lambda: nn.GroupNorm(2, 4)(np.zeros((5, 2)))),
+        (InputError, r"GroupNorm: 4 channels cannot be shared among 3 groups", lambda: nn.GroupNorm(3, 4)),
+        (InputError, r"ConvTranspose2d: 3 channels in, 2 out cannot be shared among 2 groups",
+         lambda: nn.ConvTranspose2d(3, 2, 3, groups=2, rng=rng())),
+        (InputError, r"ConvTranspose2d\(2, 1, \(3, 3\)\) expected input of shape \(n, 2, height, width\)",
+         lambda: nn.ConvTranspose2d(2, 1, 3, rng=rng())(np.zeros((5, 1, 4, 4)))),
         (TypeError, r"Linear needs rng=", lambda: nn.Linear(2, 3, rng=0)),
         (TypeError, r"part 1 cannot be called", lambda: nn.Sequential(nn.relu, "relu")),
         (InputError, r"outputs is a number of things", lambda: nn.Linear(2, 0, rng=rng())),

@@ -68,7 +68,7 @@ def test_the_cases_have_each_option_and_the_defaults(name):
 
 def test_no_optimiser_is_without_cases():
     kinds = [x for x in vars(optim).values() if isinstance(x, type) and issubclass(x, optim.Optimiser)]
-    assert {kind.__name__ for kind in kinds} == {"Optimiser", *[name for name, _ in CASES]}
+    assert {kind.__name__ for kind in kinds} == {"Optimiser", "LBFGS", *[name for name, _ in CASES]}
 
 
 class NesterovIsPlain(optim.SGD):
@@ -265,7 +265,8 @@ def test_zero_grad_and_gradients_that_are_nodes():
     w.requires_grad = True
     sgd.zero_grad()
     assert w.grad is None
-    sgd.step()
+    with pytest.warns(RuntimeWarning, match="none of its 1 parameters has a gradient"):
+        sgd.step()
     np.testing.assert_allclose(w.value, [0.8, 1.6])
 
 
@@ -305,6 +306,8 @@ def test_many_ways_to_say_which():
         (ValueError, "beta2 must be", lambda w: optim.Adam([w], betas=(0.9, 1.0))),
         (ValueError, "alpha must be", lambda w: optim.RMSprop([w], alpha=1.5)),
         (ValueError, "every must be", lambda w: optim.step_decay(0)),
+        (ValueError, "linear: steps must be", lambda w: optim.linear(0)),
+        (ValueError, "inverse_square_root: steps must be", lambda w: optim.inverse_square_root(0)),
         (ValueError, "bound must be", lambda w: optim.clip_grad_value([w], -1)),
     ],
 )
@@ -329,6 +332,7 @@ SCHEDULES = {
     "cosine": optim.cosine(12, 0.1),
     "warm_up": optim.warm_up(4, start=0.25),
     "warm_up, cosine": optim.warm_up(4, optim.cosine(8, 0.1), start=0.25),
+    "linear": optim.linear(9, 0.2),
 }
 
 
@@ -341,6 +345,13 @@ def test_schedules_are_pytorchs(name, golden):
 def test_a_cosine_that_is_over_stays_at_its_end():
     """PyTorch's goes up again."""
     assert [optim.cosine(4, 0.25)(t) for t in (4, 5, 8, 100)] == [0.25] * 4
+
+
+def test_an_inverse_square_root_is_that_of_the_paper():
+    """size^-0.5 · min(t^-0.5, t · warm^-1.5) for t = 1, 2 ..., whose largest value is ours for the factor 1."""
+    t = np.arange(1, 60)
+    theirs = np.minimum(t**-0.5, t * 8.0**-1.5)
+    np.testing.assert_allclose([optim.inverse_square_root(8)(k - 1) for k in t], theirs / theirs.max(), rtol=1e-12)
 
 
 def test_schedules_go_on():

@@ -109,6 +109,7 @@ def pytorch() -> dict[str, np.ndarray]:
     found["cosine"] = rates(lambda optimiser: schedulers.CosineAnnealingLR(optimiser, 12, 0.01))
     found["warm_up"] = rates(lambda optimiser: schedulers.LinearLR(optimiser, 0.25, 1.0, 4))
     found["warm_up, cosine"] = rates(warm_then_cosine)
+    found["linear"] = rates(lambda optimiser: schedulers.LinearLR(optimiser, 1.0, 0.2, 9))
     for limit in LIMITS:
         parameters = [torch.tensor(x, requires_grad=True) for x in start()]
         for p in parameters:

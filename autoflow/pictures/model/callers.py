@@ -2,7 +2,7 @@
 
 A node is found by identity. A plain array may be the caller's own, or a copy of it (small arrays are copied when they
 are recorded), or a row of it (``inputs[t]``). So arrays are compared: the same object, the same memory, and of small
-ones the numbers. A name that two different arrays could have is given to neither.
+ones the numbers. If a name could belong to two arrays, neither gets it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ class Bound:
     def __init__(self, spaces: Iterable[Space]) -> None:
         self.nodes: dict[int, str] = {}  # id of a leaf, or of a record -> name
         self.arrays: dict[int, tuple[str, Any]] = {}  # id of an array -> its name and itself
-        self.known: dict[int, tuple[Any, str | None]] = {}  # of what was asked for, which lives as long as its id here
+        self.known: dict[
+            int, tuple[Any, str | None]
+        ] = {}  # answers so far; each keeps its array alive, so that its id stays unique
         lists = []
         for space in spaces:
             for name, x in space:
@@ -71,7 +73,7 @@ class Bound:
         return bound
 
     def array_name(self, x: Any) -> str | None:
-        """What the caller calls a plain operand: ``X``, ``inputs[3]``; None if he has no name for it, or several."""
+        """The caller's name of a plain operand: ``X``, ``inputs[3]``; None if there is none, or several."""
         if id(x) not in self.known:
             self.known[id(x)] = x, self.look_up(x.reference() if isinstance(x, FreedArray) else x)
         return self.known[id(x)][1]
@@ -130,8 +132,8 @@ def bound_names() -> Bound:
     In the notebook, in the first frame outside autoflow and IPython, in those further out.
 
     The notebook comes first because a function that draws has a name of its own for what it draws: ``node``. For the
-    same reason the name of a function's parameter counts only for what nobody further out has a name for. A name that
-    comes first in its namespace wins: in ``for v in (x, y)`` the loop's name came later.
+    same reason a function's parameter names only what has no name further out. The first name in a namespace wins: in
+    ``for v in (x, y)`` the loop's name came later.
     """
     if (known := KNOWN.get()) is not None:
         return known

@@ -17,7 +17,7 @@ from ..render.tikz import to_tex
 
 
 def page(graph: GraphData) -> str:
-    """The page: see :mod:`.html`, which is imported late because not everybody is in a notebook."""
+    """The page: see :mod:`.html`, which is imported late because most programs need no page."""
     from .html import page
 
     return page(graph)
@@ -67,7 +67,7 @@ def save(
 def rasterise(graph: GraphData, form: str) -> bytes:
     """PNG or PDF: by matplotlib from our own layout, else by pygraphviz or Graphviz's ``dot``, whichever is there.
 
-    Raises FileNotFoundError, which says what to install, if none of them is.
+    Raises FileNotFoundError, which says what to install, if there is none.
     """
     from ..render.png import NoMatplotlibError, render
 
@@ -133,7 +133,7 @@ def bundle(
 
 
 def wanted_kinds(kinds: Iterable[str], include: Any = None, exclude: Any = None) -> list[str]:
-    """Those of the kinds of output that somebody asks for; IPython in a terminal asks for text only."""
+    """The kinds of output that are asked for; IPython in a terminal asks for text only."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     active = getattr(getattr(shell, "display_formatter", None), "active_types", None)
     return [

@@ -1,9 +1,9 @@
 """``af.explore``: sliders for the inputs, and the numbers and gradients that follow them.
 
 A graph of numbers goes to the browser as a *tape* (what was computed, in order); the page computes it there, forwards
-and backwards, so it works without Python, in exported pages too. What an operation means in JavaScript stands in its
-row of the table. Where arrays are involved, or the function takes other ways for other inputs, Python computes, and
-the sliders are a widget (extra ``widget``); without it there is a picture and one line of advice.
+and backwards, so it works without Python, in exported pages too. The JavaScript of an operation comes from its row of
+the table. Where arrays are involved, or the function branches on its inputs, Python computes, and the sliders are a
+widget (extra ``widget``); without it there is a picture and one line of advice.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def explore(f: Any, /, **ranges: Any) -> Explorer:
 
     Graphs of single numbers are computed by the page itself. Other graphs need the extra ``widget``.
 
-    Raises ValueError for ranges that are none and names that the graph has not, LostGradientError if the result has
+    Raises ValueError for invalid ranges and unknown names, LostGradientError if the result has
     no history.
 
     >>> x = af.Variable(2.0, name="x")

@@ -23,12 +23,12 @@ from ..render.svg import to_svg
 from ..render.tables import table_rows
 from ..walk import graph
 
-DRAWN = 200  # nodes of a live picture; of more there is a table
+DRAWN = 200  # nodes of a live picture; larger graphs get a table
 TOKEN = re.compile("\ue000([a-z][0-9.]+)\ue002*\ue001")
 
 
 def fragment(page: Any) -> tuple[str, str]:
-    """What stands in a cell, and the program in it: tape, image and table, script."""
+    """The contents of a cell: tape, image and table, script."""
     data, operations = tape(page)
     rows = ",".join([f"{json.dumps(name)}:{functions(rule)}" for name, rule in operations.items()])
     start = f'const ROWS={{{rows}}};for(const e of document.querySelectorAll(".autoflow-explore:not([data-live])"))'
@@ -121,7 +121,7 @@ def notes(order: Sequence[Any], titles: Titles) -> list[str]:
 
 
 class Place(Numbers):
-    """Stands for a number that the page fills in."""
+    """A placeholder for a number that the page fills in."""
 
     __slots__ = ("token",)
     token: str

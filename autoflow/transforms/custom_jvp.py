@@ -1,0 +1,258 @@
+"""A function whose derivative you give in forward mode: how the result moves if the arguments move.
+
+The rule is a function of primals and tangents that is linear in the tangents. Reverse mode is its transpose: record it
+on tangents that are leaves, and go back from ⟨g, tangent of the result⟩ to these. So one rule serves ``af.grad``,
+``af.jvp`` and, as it is written with NumPy functions, derivatives of any order. That it is linear is checked at every
+pass: if T(t) = A t, then ⟨g, T(t)⟩ = ⟨Aᵀg, t⟩.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, ParamSpec, TypeVar
+
+import numpy as np
+
+from .. import pytree
+from ..errors import GradientShapeError, LostGradientError, NoRuleError
+from ..extending.function import Function
+from ..nodes.nodes import value_of
+from ..rules.shapes import as_array
+from .evaluation import Trace
+from .vjp_jvp import _total, inner
+
+Array = Any
+P = ParamSpec("P")
+R = TypeVar("R")
+PLAIN = (np.ndarray, int, float, complex)  # what has no history, and is of no other library
+
+
+class custom_jvp(Generic[P, R]):  # noqa: N801 - used like a function
+    """``f`` with a derivative of your own, given as a rule in forward mode. A decorator; :meth:`defjvp` takes the rule.
+
+    f : any function of arrays, numbers, or containers of them, that returns an array or a container. It is run on plain
+        arrays, so it may use anything: loops, ``float(x)``, another library. (Under ``af.vmap`` and ``af.compile`` it
+        must be made of NumPy functions, as any function there.)
+    nondiff_argnums : positions of arguments without a derivative: functions, texts, settings. The rule gets them first.
+
+    The rule takes ``(primals, tangents)``, two tuples with one entry per argument, nested as the arguments are, and
+    returns ``(value, tangent of the value)``. A tangent has the shape of its primal; what is no number has the tangent
+    None. The rule is written with NumPy functions and linear in the tangents.
+
+    Raises NoRuleError if there is no rule; in a pass, GradientShapeError if the tangent does not fit the value,
+    LostGradientError if the tangent is not computed from the tangents by functions that autoflow records, and
+    TypeError if it is not linear in them.
+
+    >>> @custom_jvp
+    ... def log1pexp(x):
+    ...     return np.log1p(np.exp(x))
+    >>> @log1pexp.defjvp
+    ... def _(primals, tangents):
+    ...     (x,), (t,) = primals, tangents
+    ...     return log1pexp(x), t * (1 - 1 / (1 + np.exp(x)))
+    >>> import autoflow as af
+    >>> af.grad(log1pexp)(0.0), af.grad(af.grad(log1pexp))(0.0)
+    (array(0.5), array(0.25))
+    >>> value, tangent = af.jvp(log1pexp, 0.0, 2.0)
+    >>> float(tangent)
+    1.0
+    """
+
+    __module__ = "autoflow"
+
+    def __init__(self, f: Callable[P, R], nondiff_argnums: Sequence[int] = ()) -> None:
+        if not callable(f):
+            raise TypeError(f"custom_jvp takes a function, not {type(f).__name__}")
+        functools.update_wrapper(self, f)
+        self.f, self.nondiff_argnums = f, tuple(nondiff_argnums)
+        self.rule: Callable[..., Any] | None = None
+        self._function: Any = type(name_of(f), (Ruled,), {})
+
+    def defjvp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """Take ``rule`` as the derivative; returns it, so this is a decorator."""
+        self.rule = rule
+        return rule
+
+    def defjvps(self, *rules: Callable[..., Any] | None) -> None:
+        """A rule in parts: for each argument the tangent that it alone causes, as ``rule(t, value, *primals)``; None if
+        the result does not depend on it. All arguments and the result are arrays.
+
+        >>> @custom_jvp
+        ... def product(x, y):
+        ...     return x * y
+        >>> product.defjvps(lambda t, z, x, y: t * y, lambda t, z, x, y: t * x)
+        >>> import autoflow as af
+        >>> af.grad(product, (0, 1))(2.0, 5.0)
+        (array(5.), array(2.))
+        """
+
+        f: Any = self
+
+        def whole(primals: Any, tangents: Any) -> Any:
+            z = f(*primals)
+            pairs = zip(rules, tangents, strict=True)
+            parts = [rule(t, z, *primals) for rule, t in pairs if rule is not None and t is not None]
+            return z, sum(parts, np.zeros_like(value_of(z)))
+
+        self.rule = whole
+
+    def __call__(self, *args: P.args, **options: P.kwargs) -> R:
+        """The value; of nodes a node."""
+        if self.rule is None:
+            raise NoRuleError(f"{name_of(self.f)} has no rule for its derivative yet: write one under @f.defjvp")
+        call = Call(self, self.rule, positional(self.f, args, options))
+        leaves = [np.asarray(x) if isinstance(x, np.generic) else x for x in pytree.tree_leaves(call.primals)]
+        if all([type(x) in PLAIN or not pytree.is_number(x) for x in leaves]):
+            return self.f(*call.args)  # type: ignore[call-arg]
+        answer = self._function.apply(call, *leaves)
+        results = answer if isinstance(answer, tuple) else (answer,)
+        made: R = pytree.tree_unflatten(call.shape, results)
+        return made
+
+    def __get__(self, owner: Any, kind: Any = None) -> Any:
+        """As a method: with the object as first argument."""
+        return self if owner is None else functools.partial(self, owner)
+
+    def __repr__(self) -> str:
+        return f"custom_jvp({name_of(self.f)})"
+
+
+class Call:
+    """One call: its arguments, those without a derivative apart, and later the containers of its result."""
+
+    def __init__(self, owner: custom_jvp[Any, Any], rule: Callable[..., Any], args: tuple[Any, ...]) -> None:
+        n = len(args)
+        for k in owner.nondiff_argnums:
+            if not -n <= k < n:
+                raise TypeError(f"{name_of(owner.f)} was called without the argument {k} of nondiff_argnums={k}")
+        apart = [k % n for k in owner.nondiff_argnums]
+        self.owner, self.rule, self.args, self.apart = owner, rule, args, apart
+        self.fixed = [args[k] for k in apart]
+        self.primals = tuple([x for k, x in enumerate(args) if k not in apart])
+        self.shape: Any = None  # a tree like the result
+
+    def value(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
+        """The leaves of what f returns, given those of its primals."""
+        new = iter(pytree.tree_unflatten(self.primals, leaves))
+        z = self.owner.f(*[x if k in self.apart else next(new) for k, x in enumerate(self.args)])
+        self.shape = pytree.tree_map(lambda leaf: None, z)
+        return tuple([x if hasattr(x, "dtype") else np.asarray(x) for x in pytree.tree_leaves(z)])
+
+    def tangent(self, primals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
+        """The leaves of what the rule returns as tangent, checked."""
+        name, rule = name_of(self.owner.f), self.rule
+        answer = rule(*self.fixed, pytree.tree_unflatten(self.primals, primals),
+                      pytree.tree_unflatten(self.primals, tangents))  # fmt: skip
+        if not isinstance(answer, (tuple, list)) or len(answer) != 2:
+            raise TypeError(f"the rule of {name} returns a pair: the value, and its tangent; not {answer!r:.60}")
+        values, found = [pytree.tree_leaves(x) for x in answer]
+        shapes = [np.shape(z) for z in values]
+        if [np.shape(t) for t in found] != shapes or len(found) != len(pytree.tree_leaves(self.shape)):
+            raise GradientShapeError(
+                f"the rule of {name} returned tangents of shapes {[np.shape(t) for t in found]} for values of shapes "
+                f"{shapes}: one for each result, of its shape"
+            )
+        return found
+
+
+class Ruled(Function):
+    """What a call of a custom_jvp is in the graph: there is a class of it for each function, which names it."""
+
+    @staticmethod
+    def forward(ctx: Any, call: Call, *leaves: Any) -> Any:
+        """The value, from plain arrays."""
+        ctx.call = call
+        ctx.save_for_backward(*leaves)
+        results = call.value(leaves)
+        return results if len(results) != 1 else results[0]
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        """What is sent to the leaves: the transpose of the rule at g."""
+        return (None, *transpose_rule(ctx.call, ctx.saved_tensors, ctx.needs_input_grad[1:], list(grads)))
+
+
+def transpose_rule(call: Call, primals: Sequence[Any], needed: Sequence[bool], grads: list[Any]) -> list[Any]:
+    """Aᵀg for each primal where it is needed, A the linear function that the rule is."""
+    zeros = [zero_tangent(x) for x in primals]
+    places = [k for k, need in enumerate(needed) if need]
+    starts = tuple([np.ones_like(zeros[k]) for k in places])
+
+    def pushed(*moving: Any) -> Any:
+        tangents = list(zeros)
+        for k, t in zip(places, moving, strict=True):
+            tangents[k] = t
+        return call.tangent(primals, tangents)
+
+    arrived = [g for g in grads if g is not None]
+    trace = Trace(pushed, tuple(range(len(places))), starts, {}, also=[*primals, *arrived])
+    pairs = [(z, g) for z, g in zip(trace.z, grads, strict=True) if g is not None]
+    reached = [(z, g) for z, g in pairs if trace.reaches(z)]
+    if len(reached) == 1:
+        sent = trace.gradients(*reached[0])
+    elif reached:
+        sent = trace.gradients(_total([z for z, _ in reached], [g for _, g in reached], trace))
+    else:
+        sent = [None] * len(places)
+    ready = trace.to_user_tree(sent)
+    check_linear(name_of(call.owner.f), pairs, list(zip(ready, starts, strict=True)), bool(reached))
+    answers: list[Any] = [None] * len(primals)
+    for k, g in zip(places, ready, strict=True):
+        answers[k] = g
+    return answers
+
+
+def check_linear(name: str, pushed: list[tuple[Any, Any]], pulled: list[tuple[Any, Any]], reached: bool) -> None:
+    """⟨g, T(t)⟩ = ⟨Aᵀg, t⟩, or an error; for NumPy's arrays, whose numbers may be read."""
+    pushed, pulled = [[(as_array(value_of(a)), as_array(value_of(b))) for a, b in pairs] for pairs in (pushed, pulled)]
+    every = [x for pairs in (pushed, pulled) for pair in pairs for x in pair]
+    if not every or not all([type(x) is np.ndarray or isinstance(x, np.generic) for x in every]):
+        return
+    with np.errstate(all="ignore"):
+        there, back = [sum([inner(a, b) for a, b in pairs]) for pairs in (pushed, pulled)]
+        size = sum([np.sum(np.abs(a) * np.abs(b)) for a, b in (*pushed, *pulled)])
+    digits = max([np.finfo(x.dtype).eps for x in every if x.dtype.kind in "fc"], default=1.0)
+    if not np.isfinite(size) or abs(there - back) <= np.sqrt(digits) * size:
+        return
+    if not reached:
+        raise LostGradientError(
+            f"the tangent that the rule of {name} returns is not zero, but was not computed from the tangents by "
+            f"functions that autoflow records: write the rule with NumPy functions of nodes"
+        )
+    raise TypeError(
+        f"the rule of {name} is not linear in the tangents, or parts of it are not recorded: it moves by {there:g} "
+        f"where its derivative says {back:g}. A tangent is what tangents are multiplied by, and sums of that"
+    )
+
+
+def zero_tangent(x: Any) -> Any:
+    """The tangent of a leaf that does not move; None for what is no number."""
+    if not pytree.is_number(x):
+        return None
+    x = as_array(value_of(x))
+    return np.zeros_like(x, dtype=x.dtype if x.dtype.kind in "fc" else float)
+
+
+def positional(f: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, ...]:
+    """The arguments of a call in the order of the signature, with defaults."""
+    try:
+        bound = inspect.signature(f).bind(*args, **options)
+    except TypeError as error:
+        raise TypeError(f"{name_of(f)}: {error}") from None
+    except ValueError:  # a function in C
+        bound = None
+    if bound is None:
+        if options:
+            raise TypeError(f"{name_of(f)}: Python cannot tell its arguments, so give them by position")
+        return args
+    bound.apply_defaults()
+    if any([p.kind is p.KEYWORD_ONLY for p in bound.signature.parameters.values()]) or bound.kwargs:
+        raise TypeError(f"{name_of(f)}: a custom_jvp has no keyword-only arguments: its rule gets primals by position")
+    return bound.args
+
+
+def name_of(f: Any) -> str:
+    """What a function is called."""
+    return str(getattr(f, "__name__", type(f).__name__))
