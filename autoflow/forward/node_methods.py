@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from ..backprop.hooks import Handle, Hook
-    from ..pictures import Graph, Step, Stepper, Summary
+    from ..pictures import Graph, Quiz, Step, Stepper, Summary
     from ..pictures.formulas.latex import Formula
     from ..pictures.formulas.why import Why
     from .replay import Inputs
@@ -71,6 +71,11 @@ class NodeMethods:
         """Step through the forward and the backward pass: ◀ ▶ in a notebook, text in a terminal. ``options``: those of
         :meth:`graph`."""
         return found("autoflow.pictures:step")(self, limit=limit, **options)
+
+    def quiz(self, *, limit: int = 400, **options: Any) -> Quiz:
+        """The backward pass as questions: ``save("quiz.html")``, or ``sheet()`` for paper. ``options``: those of
+        :meth:`graph`."""
+        return found("autoflow.pictures:quiz")(self, limit=limit, **options)
 
     def steps(self, *, limit: int = 400) -> list[Step]:
         """The same as a list."""

@@ -10,14 +10,15 @@ Reading order:
     layout/     arrange: positions; ordering in ranks; nesting of boxes; turning of boxes that are read downwards; rows
                 for wide pictures; scoring: how well a layout reads
     render/     cards: the contents of a node; placing and directions: which layout is drawn; svg, dot, text,
-                text_formats, tables, png
-    pages/      html with fragment.js: the page that replays the steps; stepper; toggling: boxes that fold on a click;
-                still: where no scripts run; exports: files
+                text_formats, tables; shapes: our SVG read again by png and tikz
+    pages/      html with fragment.js: the page that replays the steps; predict.js: it asks before it shows; stepper;
+                toggling: boxes that fold on a click; still: where no scripts run; frames and films: GIF, MP4; exports:
+                files
     formulas/   LaTeX of nodes and derivatives, and the chain rule written out
-    sliders/    explore with live and explore.js; widget: sliders that ask Python
+    sliders/    explore with live, explore.js, plots.js, controls.js; widget: sliders that ask Python
 
-``lesson`` steps through the passes, ``wrong_queue`` through wrong ones; ``summaries`` are tables of networks;
-``notebook`` is how a cell shows a node; ``facade`` has the class that users see: Graph.
+``lesson`` steps through the passes, ``quizzes`` asks for them, ``wrong_queue`` through wrong ones; ``summaries`` are
+tables of networks; ``notebook`` is how a cell shows a node; ``facade`` has the class that users see: Graph.
 """
 
 from ..lazy import publish
@@ -28,12 +29,14 @@ from .model.numbers import Numbers
 from .model.steps import Product, Step
 from .notebook import node_bundle
 from .pages.stepper import Stepper
+from .quizzes import Quiz, quiz
 from .summaries import Line, Summary, summary
 from .walk import draw, graph, to_dot
 from .wrong_queue import wrong_queue_steps
 
 __all__ = [
-    "Edge", "Fold", "Frame", "Graph", "Line", "Look", "Numbers", "Operand", "Product", "Step", "Stepper", "Summary",
-    "Vertex", "draw", "graph", "node_bundle", "step", "steps", "summary", "to_dot", "wrong_queue_steps",
+    "Edge", "Fold", "Frame", "Graph", "Line", "Look", "Numbers", "Operand", "Product", "Quiz", "Step", "Stepper",
+    "Summary", "Vertex", "draw", "graph", "node_bundle", "quiz", "step", "steps", "summary", "to_dot",
+    "wrong_queue_steps",
 ]  # fmt: skip
 publish(globals(), __all__)

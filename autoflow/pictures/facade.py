@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .folding import views
 from .model.data import Frame, GraphData, Look, Vertex  # noqa: F401 - in annotations of fields that are inherited
@@ -168,7 +168,10 @@ class Graph(GraphData):
         show(self, lambda: table_rows(self.drawn))
 
 
-def facade(data: GraphData, kind: type[Graph] = Graph, **more: Any) -> Graph:
+Kind = TypeVar("Kind", bound="Graph")
+
+
+def facade(data: GraphData, kind: type[Kind] = Graph, **more: Any) -> Kind:  # type: ignore[assignment]
     """The data as a picture that shows itself, with what is drawn of it if that is known."""
     made = kind(**{field.name: getattr(data, field.name) for field in fields(data)} | more)
     if "drawn" in data.__dict__:

@@ -27,9 +27,9 @@ def steps(node: Any, *, limit: int = LIMIT) -> list[Step]:
     >>> a.name, out.name = "a", "out"
     >>> for step in steps(out): print(step)
       0  start     x = 2
-      1  forward   a = multiply(x, x) = 4
+      1  forward   a = x*x = 4
       2  forward   a*x = 8
-      3  forward   out = add(a, a*x) = 12
+      3  forward   out = a + a*x = 12
       4  seed      ∂out/∂out = 1
       5  backward  out has gradient 1, sends back   to a: 1 × 1 = 1;   to a*x: 1 × 1 = 1
       6  backward  a*x has gradient 1, sends back   to a: 1 × 2 = 2   so far 3;   to x: 1 × 4 = 4

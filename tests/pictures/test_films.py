@@ -190,9 +190,10 @@ def test_what_is_missing_is_named(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
     with pytest.raises(FileNotFoundError, match=r"pip install autoflow\[video\]"):
         films.to_mp4(iter([]), 1.0)
-    monkeypatch.setitem(sys.modules, "PIL", None)
-    with pytest.raises(ImportError, match=r"Pillow was not found.*pip install autoflow\[images\]"):
-        stepper.save(tmp_path / "a.gif")
+    with monkeypatch.context() as hidden:
+        hidden.setitem(sys.modules, "PIL", None)
+        with pytest.raises(ImportError, match=r"Pillow was not found.*pip install autoflow\[images\]"):
+            stepper.save(tmp_path / "a.gif")
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(ImportError, match=r"matplotlib was not found: it draws the frames of a \.gif file"):
         next(films.images(stepper.graph, "gif"))
@@ -256,6 +257,7 @@ def test_tex_obeys_no_name(name):
     assert set(re.findall(r"\\([a-zA-Z]+)", inside)) <= known
     assert inside.count("$") % 2 == inside.count(r"\$") % 2
     assert all([ord(c) < 256 for c in text])
+    assert not re.search(r"(?<!\\)[#$%&_^~]", re.sub(r"(?<!\\)\$.*?(?<!\\)\$", "", inside))
     assert inside.replace(r"\{", "").replace(r"\}", "").count("{") == inside.replace(r"\{", "").replace(
         r"\}", ""
     ).count("}")

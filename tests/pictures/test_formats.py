@@ -386,7 +386,7 @@ def test_json_is_strict_and_complete():
 def test_save_names_the_formats_it_knows(tmp_path):
     g = graph(square())
     with pytest.raises(ValueError, match=r"\.svg .*\.dot .*\.png"):
-        g.save(tmp_path / "z.gif")
+        g.save(tmp_path / "z.bmp")
     assert g.save(str(tmp_path / "z.svg")) == tmp_path / "z.svg"
     assert (tmp_path / "z.svg").read_bytes().decode() == g.to_svg()
 

@@ -187,7 +187,10 @@ def test_without_gradients_there_is_a_picture_and_a_tree():
 def test_the_script_is_short_and_strict():
     assert script().startswith('(() => {"use strict";')
     assert script().endswith("})();")
-    assert len(script()) + len(pack_file("fragment.css")) < 20_000
+    pieces = ("unpack.js", "fragment.js", "fragment.css")
+    assert sum([len(pack_file(name)) for name in pieces]) < 20_000
+    assert len(pack_file("predict.js")) < 7_000
+    assert len(script()) < 24_000
     assert len(fragment(steppable())) < 100_000
 
 

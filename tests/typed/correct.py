@@ -11,7 +11,7 @@ import numpy as np
 import autoflow as af
 from autoflow import nn, optim
 from autoflow.errors import InputError, LostGradientError
-from autoflow.pictures import Graph, Step, Stepper, Summary
+from autoflow.pictures import Graph, Quiz, Step, Stepper, Summary
 
 Array: TypeAlias = np.ndarray
 Booleans: TypeAlias = np.ndarray[tuple[Any, ...], np.dtype[np.bool]]
@@ -104,6 +104,8 @@ x.zero_grad()
 assert_type(loss.graph(), Graph)
 assert_type(loss.graph(detail="names", direction="down").to_svg(), str)
 assert_type(loss.step(), Stepper)
+assert_type(loss.quiz(), Quiz)
+assert_type(loss.quiz().sheet().to_tex(full=False), str)
 assert_type(loss.steps(), list[Step])
 assert_type(loss.summary(), Summary)
 assert_type(loss.replay({w: 1.0 * w.value}), Array)

@@ -29,6 +29,7 @@ BINARY = {
 }
 UNARY = {"negative": ("-{}", 3), "positive": ("+{}", 3), "transpose": ("{}.T", 9), "matrix_transpose": ("{}.mT", 9)}
 # fmt: on
+INSIDE = re.compile(r"[(\[][^()\[\]]*[)\]]")  # brackets with no others in them
 CLOSED = 9
 
 
@@ -110,6 +111,43 @@ def _parenthesise(term: tuple[str, int], strength: int, place: int, name: str) -
     text, binds = term
     tight = binds <= strength if (place == 1) != (name == "power") else binds < strength
     return f"({text})" if tight and binds < CLOSED else text
+
+
+def write_out(name: str, titles: list[str]) -> str:
+    """An operation of operands with these titles, as Python writes it.
+
+    >>> write_out("multiply", ["x + y", "z"]), write_out("sin", ["a2"]), write_out("add", ["a", "b", "-c"])
+    ('(x + y)*z', 'sin(a2)', 'a + b + -c')
+    """
+    terms = [(text, binding(text)) for text in titles]
+    if name in BINARY and (len(terms) == 2 or (name in ("add", "multiply") and len(terms) > 2)):
+        form, strength = BINARY[name]
+        text = _parenthesise(terms[0], strength, 0, name)
+        for term in terms[1:]:
+            text = form.format(text, _parenthesise(term, strength, 1, name))
+        return text
+    if name in UNARY and len(terms) == 1:
+        form, strength = UNARY[name]
+        return form.format(_parenthesise(terms[0], strength, 0, name))
+    if name.startswith("getitem [") and len(terms) == 1:
+        return _parenthesise(terms[0], CLOSED, 0, name) + name.removeprefix("getitem ")
+    return f"{name}({', '.join(titles)})"
+
+
+def binding(title: str) -> int:
+    """How strongly the outermost sign of a title binds; a name or a call is closed.
+
+    >>> binding("x + y"), binding("-x"), binding("sin(x + y)"), binding("a layer's weight")
+    (1, 3, 9, 9)
+    """
+    outside = INSIDE.sub("", title)
+    while (less := INSIDE.sub("", outside)) != outside:
+        outside = less
+    if " + " in outside or " - " in outside:
+        return 1
+    if re.search(r"(?<!\*)\*(?!\*)|/| [@%] ", outside):
+        return 2
+    return 3 if title.startswith(("-", "+")) else 4 if "**" in outside else CLOSED
 
 
 def _default_name(x: Any) -> str:

@@ -15,6 +15,7 @@ import numpy as np
 
 from ...backprop.engine import topological
 from .data import GraphData, Operand, Vertex
+from .names import write_out
 from .numbers import Numbers, numbers
 from .style import readable
 
@@ -105,11 +106,12 @@ def forward(graph: GraphData, v: Vertex) -> Step:
 
 
 def call(v: Vertex) -> str:
-    """``multiply(x, y)``, ``sum(x, axis=0)``."""
+    """``x*y``, ``sum(x, axis=0)``."""
     name, comma, options = v.word.partition(", ")
     names = [row.title for row in v.operands] + ["…"] * bool(v.more_operands)
-    name, space, index = name.partition(" ")  # getitem [1:]
-    return f"{name}({', '.join(names)}{comma}{options}){space}{index}"
+    if not options or name.startswith("getitem"):
+        return write_out(v.word, names)
+    return f"{name}({', '.join(names)}{comma}{options})"
 
 
 def seed(graph: GraphData, v: Vertex) -> Step:
@@ -142,8 +144,8 @@ def backward(graph: GraphData, v: Vertex, sums: Sums) -> Step:
 
 
 def say(p: Product, gradient: Numbers, graph: GraphData, *, ask: bool = False) -> str:
-    """``to a2: 12.25 × 0.5403 = 6.619   so far 9.564``; as a question ``to a2: 12.25 × 0.5403 = ?``."""
-    by = f"{amount_text(gradient, graph)} × {factor(p.local, graph)} = " if p.local else ""
+    """``to a2: 12.25 × 0.5403 = 6.619   so far 9.564``; as a question ``to a2: 12.25 × ? = ?``."""
+    by = f"{amount_text(gradient, graph)} × {'?' if ask else factor(p.local, graph)} = " if p.local else ""
     text = f"to {p.title}: {by}" + ("?" if ask else amount_text(p.sent, graph))
     if ask or p.place == 1:
         return text

@@ -63,7 +63,7 @@ function stage(svg, at) {
   const folded = (id) => cards.get(id)?.classList.contains("sco");
   const amounts = new Map(); // the texts of the complete gradients
   for (const [id, card] of cards) amounts.set(id, card.querySelector(".gradient")?.textContent);
-  const classes = ["wait", "dry", "partly", "act", "quiet", "busy", "back", "unsent"];
+  const classes = ["wait", "dry", "partly", "act", "quiet", "busy", "back", "unsent", "unasked"];
 
   function arrow(name) { // into a folded box there is one arrow from each card
     const [source, target, slot] = name.split("-"), ends = `${here(source)}-${here(target)}-`;
@@ -78,8 +78,9 @@ function stage(svg, at) {
   }
 
   // The frame of step k. A step whose answer is hidden counts as one that is still to come.
-  return function show(steps, k, hidden) {
+  return function show(steps, k, hidden, predict) {
     clear();
+    veil(svg, predict && steps[k].phase !== "end");
     if (steps[k].phase === "end") return;
     const waits = new Set(), dry = new Set(cards.keys()), coming = new Set(), sums = new Map();
     const sent = new Set(), quiet = [];
@@ -89,6 +90,7 @@ function stage(svg, at) {
       if (step.phase === "seed" && step.sum !== undefined && done) {
         sums.set(here(step.node), [step.sum, step.complete]);
       }
+      if (predict && step.products && !done) cards.get(here(step.node))?.classList.add("unasked");
       for (const product of step.products || []) {
         receivers.push(product.to);
         if (!done) {
@@ -137,20 +139,24 @@ function controls(host, page, svg, data) {
   pace.selectedIndex = 1;
   const slider = make("input", bar, { type: "range", min: "0", max: String(last), "aria-label": "step" });
   const where = make("span", bar, { class: "where" });
-  const choice = make("label", bar);
-  const predict = make("input", choice, { type: "checkbox" });
-  choice.append("predict first");
   const caption = make("div", top, { class: "caption", role: "status", "aria-live": "polite" });
   let k = 0, hidden = false, timer = 0;
+  const predict = predictor(bar, top, steps, data.values, {
+    reveal: () => { hidden = false; draw(); },
+    next: () => { stop(); advance(); },
+    again: () => { hidden = hidden && predict.ask(k); draw(); },
+  });
 
   function draw() {
     const step = steps[k];
-    show(steps, k, hidden);
+    show(steps, k, hidden, predict.on);
+    for (const answers of data.answers) answers.hidden = predict.on;
     slider.value = String(k);
     slider.setAttribute("aria-valuetext", `${k} of ${last}, ${step.phase}`);
     where.textContent = `${k} / ${last}  ${step.phase}`;
     caption.title = hidden ? "" : step.rule ?? "";
-    caption.textContent = hidden ? `${step.question}   what will it be? ▶ shows it` : step.caption;
+    caption.textContent = hidden ? `${step.question}   what will it be? ▶ shows it`
+      : step.caption + (step.phase === "end" ? predict.summary() : "");
     before.disabled = k === 0;
     next.disabled = k === last && !hidden;
     play.textContent = timer ? "Pause" : "Play";
@@ -158,11 +164,13 @@ function controls(host, page, svg, data) {
   }
   function go(place, forward = false) {
     k = Math.max(0, Math.min(last, place));
-    hidden = forward && predict.checked && Boolean(steps[k].question);
+    hidden = forward && predict.ask(k);
+    if (!hidden) predict.rest();
     draw();
   }
   function advance() {
     if (!hidden) return go(k + 1, true);
+    predict.giveUp();
     hidden = false;
     draw();
   }
@@ -178,7 +186,7 @@ function controls(host, page, svg, data) {
       timer = setInterval(() => {
         if (!host.isConnected) return stop();
         advance();
-        if (k === last) stop();
+        if (k === last || hidden) stop(); // a question waits for its answer
         draw();
       }, PACE * [2, 1, 0.5][pace.selectedIndex]);
     }
@@ -188,14 +196,13 @@ function controls(host, page, svg, data) {
   next.onclick = () => { stop(); advance(); };
   play.onclick = toggle;
   slider.oninput = () => { stop(); go(Number(slider.value)); };
-  predict.onchange = () => { hidden = false; draw(); };
   pace.onchange = () => { if (timer) { stop(); toggle(); } };
   const keys = {
     ArrowRight: advance, ArrowLeft: () => go(k - 1), Home: () => go(0), End: () => go(last), " ": toggle,
   };
   page.onkeydown = (event) => {
     if (!(event.key in keys) || event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.target.type === "search" || event.target.tagName === "SELECT") return;
+    if (["search", "text"].includes(event.target.type) || event.target.tagName === "SELECT") return;
     if (event.key === " " && event.target !== page) return; // a button, a box: that is meant
     event.preventDefault(); // the page would scroll, the notebook would go to another cell
     event.stopPropagation();
@@ -204,6 +211,7 @@ function controls(host, page, svg, data) {
     keys[event.key]();
   };
   go(data.start < 0 ? last : data.start);
+  if (data.quiz) predict.start();
   return (other, at) => { show = stage(other, at); draw(); };
 }
 
@@ -307,6 +315,7 @@ async function render(fragment) {
   fragment.dataset.live = "1";
   const image = fragment.querySelector("img");
   const data = await unpacked(fragment.dataset.autoflow);
+  data.answers = fragment.querySelectorAll("details");
   const host = document.createElement("div");
   host.setAttribute("data-lm-suppress-shortcuts", "true"); // JupyterLab leaves the arrow keys to us
   const root = host.attachShadow({ mode: "open" });
@@ -330,6 +339,7 @@ async function render(fragment) {
     changed.push((_, at, inside) => names(inside));
   }
   page.append(frame);
+  fitting(frame);
   if (data.folds.length) boxes(page, frame, svg, data.folds, changed);
   frame.onkeydown = (event) => jump(frame, event);
   frame.onclick = (event) => {

@@ -15,6 +15,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import math
 import zlib
 from collections.abc import Sequence
 from functools import cache
@@ -24,6 +25,7 @@ from typing import Any
 
 from ..folding.views import alt_text, visible_picture
 from ..model.data import GraphData, Vertex
+from ..model.numbers import Numbers
 from ..model.steps import Step, steps_of
 from ..model.style import DARK, LIGHT
 from ..render import tables
@@ -40,7 +42,7 @@ RULE = 3  # the column of the table of steps that has formulas
 REMOVED = "This page removes pictures. Those drawn under af.options(static=True, tables=True) stay."
 
 
-def page(graph: GraphData, start: int = LAST) -> str:
+def page(graph: GraphData, start: int = LAST, quiz: bool = False) -> str:
     """A whole HTML page, which opens at step ``start``: 0 is the first, -1 the finished picture."""
     schemes = "light dark" if graph.look.theme == "auto" else graph.look.theme
     return (
@@ -49,8 +51,8 @@ def page(graph: GraphData, start: int = LAST) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f'<meta name="color-scheme" content="{schemes}">\n<title>{escape(graph.title)}</title>\n'
         f"<style>{ground(graph.look.theme)}body{{margin:12px;font:14px system-ui,sans-serif}}"
-        "td{padding:1px 10px 1px 0;vertical-align:top}</style>\n"
-        f"</head>\n<body>\n{fragment(graph, start)}\n</body>\n</html>\n"
+        "td{padding:1px 10px 1px 0;vertical-align:top}@media print{details{display:none}}</style>\n"
+        f"</head>\n<body>\n{fragment(graph, start, quiz)}\n</body>\n</html>\n"
     )
 
 
@@ -67,8 +69,8 @@ def policy(*scripts: str) -> str:
     return f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src {allowed}"
 
 
-def fragment(graph: GraphData, start: int = LAST) -> str:
-    """The contents of the page, or of a notebook's cell."""
+def fragment(graph: GraphData, start: int = LAST, quiz: bool = False) -> str:
+    """The contents of the page, or of a notebook's cell. ``quiz``: with *predict first*, backward only."""
     shown = visible_picture(graph)
     whole = len(shown.nodes) <= STEPPED and not any([v.fold for v in shown.nodes])
     steps = steps_of(shown) if graph.gradients and whole else []
@@ -78,6 +80,8 @@ def fragment(graph: GraphData, start: int = LAST) -> str:
         "css": style(graph.look.theme),
         "light": fixed_theme(graph),
         "steps": told,
+        "values": named_values(shown, steps),
+        "quiz": quiz,
         "folds": toggles(graph),
     }
     return (
@@ -163,10 +167,11 @@ def frame(graph: GraphData, step: Step) -> dict[str, Any]:
     if step.node is None:
         return told
     node = graph.nodes[step.node]
-    told["node"] = node.id
+    told |= {"node": node.id, "name": node.title}
     if step.phase == "backward" and node.id in (rules := dict(graph.rules)):
         told["rule"] = rules[node.id]
     if step.phase == "forward":
+        told["value"] = one_number(node.value)
         told["inputs"] = [arrow(row.source, node, row.slot) for row in node.operands if row.source is not None]
     if step.phase == "seed" and step.gradient is not None:
         told["sum"] = step.gradient.text(graph.look.digits)
@@ -177,11 +182,25 @@ def frame(graph: GraphData, step: Step) -> dict[str, Any]:
             {
                 "edge": arrow(p.source, node, p.slot), "row": places.index(p.slot), "to": p.source,
                 "sum": p.so_far.text(graph.look.digits) if p.so_far and p.so_far.kept else "…",
-                "complete": p.place >= p.of_places,
+                "complete": p.place >= p.of_places, "name": p.title, "local": one_number(p.local),
+                "sent": one_number(p.sent),
             }
             for p in step.products
         ]  # fmt: skip
     return told
+
+
+def one_number(x: Numbers | None) -> float | None:
+    """What can be asked for: one real, finite number."""
+    value = x.elements[0] if x is not None and x.scalar and x.elements else None
+    return float(value) if isinstance(value, (int, float)) and math.isfinite(value) else None
+
+
+def named_values(graph: GraphData, steps: Sequence[Step]) -> list[tuple[str, float, int]]:
+    """Cards that an answer may name: the name, the number, and the step at which it is known."""
+    born = {step.node: step.number for step in steps if step.phase == "forward"}
+    found = [(v.title, one_number(v.value), born.get(v.id, -1)) for v in graph.nodes if v.title.isidentifier()]
+    return [(title, value, place) for title, value, place in found if value is not None]
 
 
 def arrow(source: int | None, target: Vertex, slot: int) -> str:
@@ -213,7 +232,7 @@ def style(theme: str) -> str:
 @cache
 def script() -> str:
     """``fragment.js`` as pages have it, wrapped so that none of its names is visible outside."""
-    return wrap_script(pack_file("unpack.js"), pack_file("fragment.js"))
+    return wrap_script(pack_file("unpack.js"), pack_file("predict.js"), pack_file("fragment.js"))
 
 
 def wrap_script(*pieces: str) -> str:

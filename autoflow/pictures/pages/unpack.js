@@ -5,3 +5,27 @@ async function unpacked(text) {
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
   return JSON.parse(await new Response(stream).text());
 }
+
+// A picture that is wider than its place keeps a size that can be read, and scrolls; a button shows all of it.
+function fitting(frame) {
+  const button = document.createElement("button");
+  button.type = "button";
+  const say = () => {
+    const fits = frame.classList.contains("fit");
+    button.textContent = fits ? "Full size" : "Fit to the page";
+  };
+  button.onclick = () => {
+    frame.classList.toggle("fit");
+    say();
+  };
+  say();
+  const bar = document.createElement("div");
+  bar.className = "bar";
+  bar.append(button);
+  const look = () => {
+    if (frame.classList.contains("fit")) return;
+    if (frame.scrollWidth <= frame.clientWidth + 1) bar.remove();
+    else if (!bar.isConnected) frame.before(bar);
+  };
+  new ResizeObserver(look).observe(frame);
+}

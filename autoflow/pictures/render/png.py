@@ -42,9 +42,9 @@ def render(graph: GraphData, form: str) -> bytes:
 
 def pixels(root: Any, sharp: float) -> Any:
     """An SVG as an array of pixels: height, width, red, green and blue."""
+    figure = figure_of(root)
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    figure = figure_of(root)
     figure.set_dpi(96 * sharp)
     canvas = FigureCanvasAgg(figure)
     with warnings.catch_warnings():

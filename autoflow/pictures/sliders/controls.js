@@ -29,11 +29,13 @@ button{cursor:pointer}button:hover:enabled{background:var(--op-head,#fbd9a3)}
 .plot .past{fill:var(--var-line,#0072b2);opacity:.65}
 .plot .next{fill:none;stroke:var(--var-line,#0072b2);stroke-width:1.5}
 .picture{overflow-x:auto}.picture svg{max-width:100%;height:auto;display:block}
+.fit svg{min-width:0!important}
 .note{color:var(--sub,#5b6675);font-size:13px}
 table{border-collapse:collapse;font-family:ui-monospace,monospace;font-size:13px}
 td,th{padding:1px 12px 1px 0;text-align:right}td:first-child,th:first-child{text-align:left}
 .grad{color:var(--grad,#97266d)}
-@media print{.bar,.tools,.said,details{display:none}}`;
+@media print{.bar,.tools,.said,details{display:none}
+.picture{overflow:visible}.picture svg{min-width:0!important;max-height:95vh}}`;
 const STEPS = 500, PACE = 160, SLOW = 700; // steps of a run, and milliseconds for each; for those who want less motion
 const SWEEP = 60; // places of a slider that moves by itself
 
@@ -273,6 +275,7 @@ async function mount(element, rows) {
     show();
   });
   root.append(picture, tableOf(tape, places));
+  fitting(picture);
   for (const note of tape.notes) root.append(made("div", "note", note));
   show();
   for (const child of [...element.children]) if (child.matches("img,details,[hidden]")) child.remove();

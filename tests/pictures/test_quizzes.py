@@ -1,0 +1,312 @@
+"""Predict first, quizzes, sheets for paper: what is asked, what is hidden, which answers are right."""
+
+import json
+import math
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from xml.etree import ElementTree
+
+import chromium
+import numpy as np
+import pytest
+from graphs import EVIL, lesson, shared
+
+import autoflow as af
+from autoflow.pictures.model.steps import steps_of
+from autoflow.pictures.pages.html import fragment, named_values, pack_file
+from autoflow.pictures.quizzes import LINE, Quiz, quiz
+
+NODE = shutil.which("node")
+
+# ------------------------------------------------------------------ answers
+
+
+ANSWERS = {
+    "0.25": 0.25, "1/4": 0.25, "-3": -3, "−3,5": -3.5, "2**3": 8, "2^-1": 0.5, "-2^2": -4, "2*(1+3)": 8, "1e-3": 1e-3,
+    "cos(a2)": math.cos(1.5), "np.sin(a2) * 2": 2 * math.sin(1.5), "ln(e)": 1, "pi": math.pi, "a2 × a2": 2.25,
+    "exp(-a2)": math.exp(-1.5), "7 - 2 - 1": 4, "8/4/2": 1, "2^3^2": 512, "+.5": 0.5, "math.sqrt(16)": 4, "α": 7,
+}  # fmt: skip
+WRONG = [
+    "", "x", "1 2", "2*", "(1", "sin", "sin 2", "alert(1)", "constructor", "__proto__", "1;2", "a2.b", "toString()",
+    "1..2", "e(2)", "[1]", "`1`", "a2=3",
+]  # fmt: skip
+
+
+def test_answers_are_read_as_mathematics():
+    if NODE is None:
+        pytest.skip("node is not installed")
+    asked = json.dumps([*ANSWERS, *WRONG])
+    code = f"{pack_file('predict.js', 'autoflow.pictures.pages')}\nconst names = new Map([['a2', 1.5], ['α', 7]]);"
+    code += f"console.log(JSON.stringify({asked}.map((text) => String(evaluate(text, names)))))"
+    done = subprocess.run([NODE, "-"], input=code, capture_output=True, encoding="utf-8", timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    found = dict(zip([*ANSWERS, *WRONG], map(float, json.loads(done.stdout)), strict=True))
+    for text, value in ANSWERS.items():
+        assert math.isclose(found[text], value, rel_tol=1e-12), text
+    assert [text for text in WRONG if not math.isnan(found[text])] == []
+
+
+def test_nothing_but_numbers_can_be_asked_for():
+    a5, _ = lesson()
+    graph = a5.step().graph
+    values = named_values(graph, steps_of(graph))
+    assert {name: round(value, 4) for name, value, _ in values} == {
+        "x": 2, "y": 1, "z": 0.5, "a1": 3.5, "a2": 1, "a3": 10.3080, "a4": 1.8911, "a5": 8.4170,
+    }  # fmt: skip
+    assert {name: born for name, _, born in values if born < 1} == {"x": -1, "y": -1, "z": -1}
+    w = af.Variable([1.0, 2.0], name="w")
+    with np.errstate(divide="ignore"):
+        graph = np.log(w[0] * 0.0).step().graph
+    text = fragment(graph)
+    assert "Infinity" not in text.partition("data-autoflow='")[2].partition("'>")[0]
+
+
+def test_questions_hide_the_local_derivative():
+    (step,) = [s for s in lesson()[0].steps() if s.title == "sin(a2)" and s.phase == "backward"]
+    assert step.question == "sin(a2) has gradient 12.25, sends back   to a2: 12.25 × ? = ?"
+
+
+# ------------------------------------------------------------------ paper
+
+
+def test_a_sheet_has_lines_and_no_answer():
+    a5, _ = lesson()
+    made = a5.quiz()
+    assert isinstance(made, Quiz)
+    sheet, answers = made.sheet(), made.answers()
+    forward = {v.value.text(4) for v in answers.nodes} | {"1"}
+    secret = {v.gradient.text(4) for v in answers.nodes if v.gradient}
+    secret |= {row.sent.text(4) for v in answers.nodes for row in v.operands if row.sent}
+    assert len(secret - forward) > 10
+    texts = re.findall(r"<text[^>]*>([^<]*)</text>", sheet.to_svg())
+    told = " ".join([*texts, *re.findall(r"<title>([^<]*)</title>", sheet.to_svg())]).split()
+    assert not (secret - forward) & set(told)
+    assert forward - {"1"} <= set(told)
+    rows = sum([row.sent is not None for v in answers.nodes for row in v.operands])
+    assert texts.count(f"= {LINE}") == rows + 1  # and one in the legend
+    assert texts.count(f"×{LINE}") == rows + 1
+    assert len(re.findall(LINE, str(made))) > rows
+    assert len(set(re.findall(r'class="f(\d)', sheet.to_svg()))) == 1  # arrows do not say what flows
+    assert "24.48" in answers.to_svg()
+
+
+def test_a_sheet_of_arrays_hides_rules_and_sizes():
+    w = af.Variable(np.ones((3, 4)), name="W")
+    sheet = quiz(np.sum(np.tanh(np.ones((2, 3)) @ w) ** 2)).sheet()
+    assert all([row.rule in ("", LINE) for v in sheet.nodes for row in v.operands])
+    root = ElementTree.fromstring(sheet.to_svg())
+    cards = [e for e in root if e.get("data-node")]
+    assert len(cards) == len(sheet.drawn.nodes)
+    assert [e for card in cards for e in card if e.get("class") == "full"] == []
+
+
+def test_sheets_in_every_format(tmp_path):
+    made = shared()[0].quiz()
+    for name in ("sheet.svg", "sheet.tex", "sheet.txt", "sheet.html", "sheet.json"):
+        text = made.sheet().save(tmp_path / name).read_text(encoding="utf-8")
+        assert LINE in text.replace("\\_", "_") or "base64" in text or name.endswith("json")
+    page = made.sheet().to_html()
+    assert "<script" not in page
+    assert "@page" in page
+    assert made.sheet().to_html(full=False).startswith("<img alt=")
+    assert set(made.sheet()._repr_mimebundle_()) == {"text/html", "text/plain"}
+    assert made.save(tmp_path / "quiz.html").read_text(encoding="utf-8") == made.to_html()
+    assert '"quiz":true' in made.to_html()
+    assert made.to_html(full=False) in made.to_html()
+    assert set(made._repr_mimebundle_()) == {"text/html", "text/plain"}
+    assert '"quiz":true' in made._repr_mimebundle_()["text/html"]
+    assert LINE in made._repr_mimebundle_()["text/plain"]
+
+
+# ------------------------------------------------------------------ in a browser
+
+
+HELPERS = """
+const r = () => document.querySelector('.autoflow-picture > div').shadowRoot;
+const buttons = () => [...r().querySelectorAll('button')];
+const caption = () => r().querySelector('.caption').textContent;
+const field = () => r().querySelector('.ask [type=text]');
+const asked = () => r().querySelector('.asked').textContent;
+const verdict = () => r().querySelector('.verdict').textContent;
+const score = () => r().querySelector('.score').textContent;
+const answer = (text) => { field().value = text; r().querySelector('.ask button').click(); return verdict(); };
+const seen = (kind) => [...r().querySelectorAll(`[data-node] .${kind}`)]
+  .filter((e) => getComputedStyle(e).visibility === 'visible').map((e) => e.textContent);
+const box = (k) => r().querySelectorAll('[type=checkbox]')[k];
+const slide = (k) => { const s = r().querySelector('[type=range]'); s.value = k; s.dispatchEvent(new Event('input')); };
+"""
+browser_test = [pytest.mark.browser, pytest.mark.slow, pytest.mark.xdist_group("browser")]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    if reason := chromium.missing():
+        pytest.skip(reason)
+    with chromium.Chromium() as running:
+        yield running
+
+
+@pytest.fixture
+def show(browser, tmp_path):
+    pages = []
+
+    def open_it(text, **options):
+        path = tmp_path / f"page{len(pages)}.html"
+        path.write_text(text, encoding="utf-8")
+        pages.append(browser.open(path, **options))
+        pages[-1].run(HELPERS + "0")
+        return pages[-1]
+
+    yield open_it
+    for one in pages:
+        assert one.problems() == []
+        one.call("Page.close")
+
+
+def keep(one, name):
+    """A screenshot, if somebody wants to look at it."""
+    if folder := os.environ.get("AUTOFLOW_SHOTS"):
+        Path(folder).mkdir(exist_ok=True)
+        one.screenshot(Path(folder) / f"{name}.png")
+
+
+class TestInABrowser:
+    pytestmark = browser_test
+
+    def test_a_quiz_answered_rightly(self, show):
+        a5, _ = lesson()
+        steps = a5.steps()
+        one = show(a5.quiz().to_html())
+        assert "∂a5/∂a5 = 1" in one.run("caption()")
+        count = 0
+        for step in [s for s in steps if s.phase == "backward"]:
+            one.run("buttons()[1].click()")
+            assert one.run("caption()").startswith(step.question)
+            for p in step.products:
+                question = one.run("asked()")
+                assert question.startswith("∂")
+                assert question.endswith(" =")
+                assert one.run(f"answer('{p.local.elements[0] * 1.009!r}')").startswith("✓")
+                count += 1
+            assert one.run("caption()") == step.caption
+        assert one.run("score()") == f"{count} of {count} right"
+        one.run("buttons()[1].click()")
+        assert one.run("caption()").endswith(f"{count} of {count} right at the first try")
+        keep(one, "quiz_end")
+
+    def test_wrong_answers_and_those_that_were_shown_do_not_count(self, show):
+        one = show(shared()[0].quiz().to_html())
+        one.run("buttons()[1].click()")
+        assert one.run("asked()") == "∂out/∂a ="
+        assert one.run("answer('')").startswith("a number, a fraction")
+        assert one.run("answer('1 +')") == "that cannot be read: try 0.25, 1/4, cos(a2)"
+        assert one.run("answer('0.98')") == "✗ not 0.98: try again"
+        assert one.run("answer('0.992')").startswith("✓ ∂out/∂a = 1")
+        assert one.run("[asked(), score()]") == ["∂out/∂(a*x) =", "0 of 1 right"]
+        one.run("buttons()[1].click()")  # shown
+        assert one.run("[asked(), score()]") == ["", "0 of 2 right"]
+        one.run("buttons()[1].click()")
+        assert one.run("answer('x')").startswith("✓")  # ∂(a*x)/∂a is x
+        assert one.run("answer('a')").startswith("✓")
+        assert one.run("score()") == "2 of 4 right"
+        one.run("buttons()[1].click()")
+        assert one.run("asked()") == "∂a/∂x (operand 1) ="
+        assert one.run("answer('4/2')").startswith("✓")
+        assert one.run("asked()") == "∂a/∂x (operand 2) ="
+
+    def test_products_and_the_way_forward(self, show):
+        out, _ = shared()
+        steps = out.steps()
+        one = show(out.step().to_html())
+        one.run("box(0).click()")
+        one.run("r().querySelector('[aria-label=\"what to predict\"]').selectedIndex = 1; "
+                "r().querySelector('[aria-label=\"what to predict\"]').onchange()")  # fmt: skip
+        one.run("buttons()[1].click()")
+        assert one.run("asked()") == "a ="
+        assert one.run("answer('a')") == "that cannot be read: try 0.25, 1/4, cos(a2)"  # it is not known yet
+        assert one.run("answer('x*x')").startswith("✓ a = 4")
+        one.run("box(1).click()")  # backward only
+        for step in steps[2:5]:
+            one.run("buttons()[1].click()")
+            assert one.run("[caption(), asked()]") == [step.caption, ""]
+        one.run("buttons()[1].click()")
+        one.run("buttons()[1].click()")
+        one.run("buttons()[1].click()")
+        assert steps[6].title == "a*x"
+        assert one.run("asked()") == "to a:"
+        assert one.run("answer('2')").startswith("✓ to a: 2")
+
+    def test_nothing_is_given_away(self, show):
+        a5, _ = lesson()
+        one = show(a5.step().to_html())
+        tips = "[...r().querySelectorAll('svg g > title')].map((t) => t.textContent).join('')"
+        legend = "getComputedStyle([...r().querySelector('svg').children].at(-1)).visibility"
+        picture = "r().querySelector('svg').outerHTML.replaceAll(' class=\"\"', '')"
+        before = one.run(f"[{picture}, document.querySelector('details').hidden]")
+        one.run("slide(11)")
+        assert len(one.run("seen('local')")) == 17
+        one.run("box(0).click()")
+        assert one.run(f"[seen('local'), {tips}, {legend}]") == [[], "", "hidden"]
+        assert one.run("document.querySelector('details').hidden") is True
+        one.run("buttons()[1].click()")
+        assert one.run("[seen('local'), seen('sent')]") == [[], []]
+        one.run("answer('1'); answer('-1')")
+        assert one.run("seen('local')") == ["×1", "×−1"]
+        keep(one, "predict")
+        one.run("box(0).click(); slide(0)")
+        after = one.run(f"[{picture}, document.querySelector('details').hidden]")
+        assert after == before
+
+    def test_by_keyboard_alone(self, show):
+        one = show(shared()[0].quiz().to_html())
+        one.press("ArrowRight")
+        one.run("field().focus()")
+        for text in ("1", "1"):
+            one.run(f"field().value = '{text}'")
+            one.press("Enter")
+        assert one.run("score()") == "2 of 2 right"
+        assert one.run("new Promise((done) => setTimeout(done, 100)).then(() => r().activeElement === field())") is True
+        one.press("Enter")  # goes on
+        assert one.run("asked()") == "∂(a*x)/∂a ="
+        before = one.run("caption()")
+        one.press("ArrowLeft")  # moves in the text
+        assert one.run("caption()") == before
+
+    def test_it_can_be_used_without_seeing(self, show):
+        one = show(shared()[0].quiz().to_html())
+        one.run("buttons()[1].click()")
+        assert one.run("field().labels[0].textContent") == "∂out/∂a ="
+        assert one.run("r().querySelector('.verdict').getAttribute('role')") == "status"
+        assert one.run("r().querySelector('.ask').getAttribute('aria-label')") == "your answer"
+
+    def test_play_waits_for_an_answer(self, show):
+        one = show(shared()[0].quiz().to_html())
+        one.run("window.setInterval = (f) => { f(); return 1; }; window.clearInterval = () => {}; buttons()[2].click()")
+        assert one.run("asked()") == "∂out/∂a ="
+
+    def test_arrays_are_shown_not_asked_for(self, show):
+        w = af.Variable(np.ones((3, 4)), name="W")
+        one = show(np.sum(np.tanh(np.ones((2, 3)) @ w) ** 2).quiz().to_html())
+        one.run("buttons()[1].click()")
+        assert one.run("asked()") == ""
+        assert "what will it be?" in one.run("caption()")
+        one.run("buttons()[1].click()")
+        assert "what will it be?" not in one.run("caption()")
+
+    def test_names_are_text(self, show):
+        for name in EVIL[:3]:
+            x = af.Variable(2.0, name=name)
+            one = show(re.sub("<meta http-equiv.*?>", "", (x * x).quiz().to_html()))
+            one.run("buttons()[1].click()")
+            assert one.run("window.alerts ?? 0") == 0
+            assert one.run("r().querySelectorAll('img, script, a, b, iframe').length") == 0
+
+    @pytest.mark.parametrize("dark", [False, True])
+    def test_it_fits_a_narrow_window(self, show, dark):
+        one = show(lesson()[0].quiz().to_html(), width=800, dark=dark)
+        one.run("buttons()[1].click()")
+        assert one.run("document.documentElement.scrollWidth") <= 800
+        keep(one, f"quiz_{'dark' if dark else 'light'}")
