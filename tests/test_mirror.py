@@ -53,7 +53,6 @@ ELSEWHERE = {
     "pictures/*": ("pictures", "tested by what is drawn: one file for each format, view and promise"),
     "process.py": ("compiler/test_plan.py", "switches for compiled programs first"),
     "rules/*": ("rules", "rows: their tests are generated (rules/test_rules.py), what is special stands by subject"),
-    "saving.py": ("optim/test_optim.py nn/test_layers.py", "what states of models and optimisers share"),
     "transforms/*": ("transforms/test_transforms.py", "one table of functions goes through all of them"),
 }
 # fmt: on
