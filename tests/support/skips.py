@@ -15,6 +15,7 @@ PACKAGES = {  # the name to import, and what else a reason may call it
     "anywidget": "extra `widget`", "astropy": "astropy", "autograd": "autograd", "basedpyright": "basedpyright",
     "cupy": "CuPy", "dask": "Dask",
     "ipykernel": "ipykernel", "jax": "JAX", "jupyterlab": "jupyterlab", "matplotlib": "matplotlib",
+    "micrograd": "micrograd",
     "mygrad": "mygrad", "mypy": "mypy", "nbclient": "nbclient", "nbconvert": "nbconvert", "nbformat": "nbformat",
     "numba": "numba", "pandas": "pandas", "pdoc": "pdoc", "pint": "pint", "ruff": "ruff",
     "safetensors": "safetensors", "scipy": "SciPy",
