@@ -1,7 +1,7 @@
 # Needs Python >= 3.11 and make; everything else goes into .venv, which is filled once and again when setup.cfg or the
 # pinned versions change. `make test PYTHON=python3.12 VENV=.venv-3.12` takes another Python.
 
-.PHONY: help version demo test core check lint types nightly peers versions newest constraints bench docs dist clean
+.PHONY: help version demo test core check lint types nightly peers coverage versions newest constraints bench docs site dist clean
 .DEFAULT_GOAL := help
 
 VENV := .venv
@@ -56,6 +56,10 @@ nightly: $(VENV)/dev.stamp $(VENV)/types.stamp  ## the full sets
 peers:  ## gradients and optimisers beside PyTorch, JAX, autograd and MyGrad, on the CPU; lists what cannot be had
 	.ci/peers
 
+# Python counts the lines itself from 3.12 on, at hardly any cost: PYTHON=python3.12 VENV=.venv-coverage.
+coverage: $(VENV)/coverage.stamp  ## which lines of autoflow the suite runs
+	COVERAGE_CORE=sysmon $(PYTEST) -n auto --cov --cov-report=term
+
 versions:  ## the whole suite on every Python >= 3.11 that is found, and on the oldest NumPy
 	.ci/versions test
 
@@ -79,6 +83,9 @@ bench: $(VENV)/bench.stamp  ## times beside the peers
 
 docs: $(VENV)/docs.stamp  ## the API reference in build/docs, from the docstrings, beginning with docs/tasks.md
 	PYTHONPATH=. $(PY) docs/make_api.py build/docs
+
+site: $(VENV)/site.stamp  ## the site in build/site: playground, lessons, documentation. Fetches Pyodide once
+	PYTHONPATH=. $(PY) site/make.py build/site
 
 # An egg-info of an earlier build has a list of files, which setuptools would add to those of today.
 dist: $(VENV)/release.stamp  ## wheel and sdist in dist, checked; TAG=v0.2.0 make dist: also for that tag

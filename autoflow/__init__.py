@@ -14,7 +14,19 @@ from .threads import warn_if_free_threaded
 from .transforms.gradient import elementwise_grad, grad, grad_and_aux, value_and_grad
 
 if TYPE_CHECKING:  # LATER, for editors and checkers of types
-    from . import backends as backends, errors as errors, integrate, linalg, nn, ops, optim, signal, special, stats
+    from . import (
+        backends as backends,
+        errors as errors,
+        implicit,
+        integrate,
+        linalg,
+        nn,
+        ops,
+        optim,
+        signal,
+        special,
+        stats,
+    )
     from .arrays.devices import Autodiff, to_cpu, to_gpu
     from .backprop.anomaly import detect_anomaly
     from .backprop.checkpointing import checkpoint, checkpointing
@@ -25,9 +37,12 @@ if TYPE_CHECKING:  # LATER, for editors and checkers of types
     from .extending.custom import primitive, register_rule
     from .extending.function import Function
     from .forward.mixed_precision import GradScaler, autocast
-    from .nn.plots import plot_boundary, plot_loss, plot_sizes, plot_weights, watch
+    from .implicit.minimizer import minimize
+    from .nn.plots import plot_boundary, plot_loss, plot_sizes, plot_weights
+    from .nn.watching import watch
     from .nodes.scopes import scope
     from .ops import register_function, register_operation
+    from .parallel.node import data_parallel
     from .pictures import draw, graph, to_dot
     from .pictures.sliders.explore import explore
     from .pytree import tree_flatten, tree_leaves, tree_map, tree_paths, tree_ravel, tree_reduce, tree_unflatten
@@ -41,40 +56,39 @@ if TYPE_CHECKING:  # LATER, for editors and checkers of types
 
 __version__ = "0.2.0"
 LATER = {  # public name -> the module that has it, imported at first use: unused features cost nothing at import
-    "Autodiff": "arrays.devices", "Function": "extending.function", "Gradients": "transforms.gradient_table",
-    "GradScaler": "forward.mixed_precision", "autocast": "forward.mixed_precision", "check": "transforms.gradcheck",
+    "Autodiff": "arrays.devices", "Function": "extending.function", "GradScaler": "forward.mixed_precision",
+    "Gradients": "transforms.gradient_table", "autocast": "forward.mixed_precision", "check": "transforms.gradcheck",
     "checkpoint": "backprop.checkpointing", "checkpointing": "backprop.checkpointing", "compile": "compiler",
-    "custom_jvp": "transforms.custom_jvp", "detect_anomaly": "backprop.anomaly", "draw": "pictures",
-    "explore": "pictures.sliders.explore", "fit": "train", "gc_paused": "compiler",
+    "custom_jvp": "transforms.custom_jvp", "data_parallel": "parallel.node", "detect_anomaly": "backprop.anomaly",
+    "draw": "pictures", "explore": "pictures.sliders.explore", "fit": "train", "gc_paused": "compiler",
     "ggnvp": "transforms.gauss_newton", "gradcheck": "transforms.gradcheck", "gradients": "transforms.gradient_table",
-    "graph": "pictures", "hessian": "transforms.jacobian", "hvp": "transforms.vjp_jvp",
+    "graph": "pictures", "hessian": "transforms.jacobian", "hvp": "transforms.vjp_jvp", "implicit": "", "integrate": "",
     "jacfwd": "transforms.jacobian", "jacobian": "transforms.jacobian", "jacrev": "transforms.jacobian",
-    "jvp": "transforms.vjp_jvp", "linalg": "", "linearize": "transforms.vjp_jvp", "nn": "",
-    "multigrad": "transforms.gauss_newton", "multigrad_dict": "transforms.gauss_newton",
+    "jvp": "transforms.vjp_jvp", "linalg": "", "linearize": "transforms.vjp_jvp", "minimize": "implicit.minimizer",
+    "multigrad": "transforms.gauss_newton", "multigrad_dict": "transforms.gauss_newton", "nn": "",
     "on_operation": "backprop.hooks", "ops": "", "optim": "", "plot_boundary": "nn.plots", "plot_loss": "nn.plots",
     "plot_sizes": "nn.plots", "plot_weights": "nn.plots", "primitive": "extending.custom", "register_function": "ops",
     "register_operation": "ops", "register_rule": "extending.custom", "safe_masking": "backprop.masking",
-    "scope": "nodes.scopes", "special": "", "stats": "", "integrate": "", "signal": "", "to_cpu": "arrays.devices",
-    "to_dot": "pictures", "to_gpu": "arrays.devices", "tree_flatten": "pytree", "tree_leaves": "pytree",
-    "tree_map": "pytree", "tree_paths": "pytree", "tree_ravel": "pytree", "tree_reduce": "pytree",
-    "tree_unflatten": "pytree", "vjp": "transforms.vjp_jvp",
-    "vmap": "batching.vmap", "warm_allocator": "compiler", "watch": "nn.plots",
+    "scope": "nodes.scopes", "signal": "", "special": "", "stats": "", "to_cpu": "arrays.devices", "to_dot": "pictures",
+    "to_gpu": "arrays.devices", "tree_flatten": "pytree", "tree_leaves": "pytree", "tree_map": "pytree",
+    "tree_paths": "pytree", "tree_ravel": "pytree", "tree_reduce": "pytree", "tree_unflatten": "pytree",
+    "vjp": "transforms.vjp_jvp", "vmap": "batching.vmap", "warm_allocator": "compiler", "watch": "nn.watching",
 }  # fmt: skip
 __all__ = [
     "Autodiff", "Constant", "Function", "GradScaler", "Gradients", "Node", "Operation", "Variable", "array", "autocast",
-    "backward", "check", "checkpoint", "checkpointing", "compile", "constant", "custom_jvp", "detect_anomaly", "draw",
-    "elementwise_grad", "empty", "enable_grad", "explore", "fit", "full", "gc_paused", "ggnvp", "grad", "grad_and_aux",
-    "gradcheck", "gradients", "graph", "hessian", "hvp", "integrate", "is_grad_enabled", "jacfwd", "jacobian", "jacrev",
-    "jvp", "linalg", "linearize", "multigrad", "multigrad_dict", "nn", "no_grad", "on_operation", "ones", "ops",
-    "optim", "options", "plot_boundary", "plot_loss", "plot_sizes", "plot_weights", "primitive", "register_function",
-    "register_operation", "register_rule", "reset", "safe_masking", "scope", "set_grad_enabled", "signal", "special",
-    "stack", "stats", "stop_gradient", "to_cpu", "to_dot", "to_gpu", "tree_flatten", "tree_leaves", "tree_map",
-    "tree_paths", "tree_ravel", "tree_reduce", "tree_unflatten", "value_and_grad", "variable", "vjp", "vmap",
-    "warm_allocator", "watch", "zeros",
+    "backward", "check", "checkpoint", "checkpointing", "compile", "constant", "custom_jvp", "data_parallel",
+    "detect_anomaly", "draw", "elementwise_grad", "empty", "enable_grad", "explore", "fit", "full", "gc_paused",
+    "ggnvp", "grad", "grad_and_aux", "gradcheck", "gradients", "graph", "hessian", "hvp", "implicit", "integrate",
+    "is_grad_enabled", "jacfwd", "jacobian", "jacrev", "jvp", "linalg", "linearize", "minimize", "multigrad",
+    "multigrad_dict", "nn", "no_grad", "on_operation", "ones", "ops", "optim", "options", "plot_boundary", "plot_loss",
+    "plot_sizes", "plot_weights", "primitive", "register_function", "register_operation", "register_rule", "reset",
+    "safe_masking", "scope", "set_grad_enabled", "signal", "special", "stack", "stats", "stop_gradient", "to_cpu",
+    "to_dot", "to_gpu", "tree_flatten", "tree_leaves", "tree_map", "tree_paths", "tree_ravel", "tree_reduce",
+    "tree_unflatten", "value_and_grad", "variable", "vjp", "vmap", "warm_allocator", "watch", "zeros",
 ]  # fmt: skip
 # Not listed, but found: pickles name them.
 IN_PICKLES = {
-    "Report": "transforms.gradcheck", "Row": "transforms.gradcheck", "Watched": "nn.plots",
+    "Report": "transforms.gradcheck", "Row": "transforms.gradcheck", "Watched": "nn.watching",
     "_restored": "transforms.gradient_table", "restore": "forward.python_protocols",
 }  # fmt: skip
 publish(globals(), [name for name in __all__ if name not in LATER])

@@ -12,6 +12,8 @@ import argparse
 import shutil
 import sys
 import tempfile
+import textwrap
+import webbrowser
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,7 @@ import numpy as np
 
 from .cli import commandline
 from .cli.commandline import Calculator, Refused
-from .cli.listing import identity, nodes_of, print_table
+from .cli.listing import format_value, identity, nodes_of, print_table
 from .errors import AutoflowError
 from .modes import options
 
@@ -31,6 +33,7 @@ name come first, separated by semicolons:
   python -m autoflow "x * exp(-x**2)" x=0.7
   python -m autoflow "s = w @ x; sum(tanh(s))" w=[[1,2],[3,4]] x=[0.5,-1] -o graph.svg
   python -m autoflow "x**3 - 2*x" x=2 -o graph.dot
+  python -m autoflow "x * exp(-x**2)" x=0.7 --open
 """
 
 
@@ -52,9 +55,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return demo.main()
     if given.formula is None:
         parser.print_usage()
+        print(f"\n{EPILOG}\n{parser.prog} --help says more.")
         return 2
     try:
-        run(given.formula, given.values, given.output)
+        run(given.formula, given.values, given.output, given.open)
     except (Refused, AutoflowError) as error:
         print(f"autoflow: {str(error).partition(chr(10))[0]}", file=sys.stderr)
         return 2
@@ -65,16 +69,23 @@ def make_parser() -> argparse.ArgumentParser:
     """What the command line understands."""
     parser = argparse.ArgumentParser(
         prog="python -m autoflow", description="Values and gradients of a formula, and a picture of the computation.",
-        epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False,
+        epilog=EPILOG + list_functions(), formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False,
     )  # fmt: skip
     parser.add_argument("formula", nargs="?", help='such as "a = x*y; a + sin(a)"')
     parser.add_argument("values", nargs="*", metavar="name=value", help="the point: x=3, x=[1,2], x=pi/2")
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="write the graph: .svg .html .dot ...")
+    parser.add_argument("--open", action="store_true", help="show the graph in a browser, to step through")
     parser.add_argument(
         "--demo", action="store_true", help="an example with pictures, and a network that learns digits"
     )
     parser.add_argument("--version", action="version", version=f"autoflow {version()}")
     return parser
+
+
+def list_functions() -> str:
+    """What a formula may call, in lines."""
+    names = ", ".join(sorted(commandline.functions()))
+    return "\nFunctions:\n" + textwrap.fill(names, 100, initial_indent="  ", subsequent_indent="  ")
 
 
 def version() -> str:
@@ -94,8 +105,8 @@ def protect_minus_signs(argv: Sequence[str]) -> list[str]:
     ]
 
 
-def run(formula: str, values: Sequence[str], output: Path | None) -> None:
-    """Compute, go back, print, draw."""
+def run(formula: str, values: Sequence[str], output: Path | None, is_shown: bool = False) -> None:
+    """Compute, go back, print, draw, show."""
     calculator = Calculator()
     for word in values:
         name, equals, text = word.partition("=")
@@ -108,6 +119,8 @@ def run(formula: str, values: Sequence[str], output: Path | None) -> None:
             raise Refused(f"the result is {np.asarray(root)!s}, whatever the values: there is nothing to differentiate")
         root.backward()
         table = [node for node in nodes_of(root) if node.requires_grad]
+        if is_shown and output is None:
+            output = Path(tempfile.mkdtemp(prefix="autoflow-")) / "graph.html"
         if output is not None:
             draw(root, output)
         print_table(table)
@@ -117,8 +130,39 @@ def run(formula: str, values: Sequence[str], output: Path | None) -> None:
         print(f"Not used in the result: {', '.join(unused)}.")
     if root.ndim:
         print("The result is no single number: these are the gradients of the sum of its elements.")
+    if warning := describe_not_finite(root, table):
+        print(warning)
     if output is not None:
         print(f"The graph is in {output}.")
+    if output is not None and is_shown and not webbrowser.open(output.resolve().as_uri()):
+        print("No browser was found to open it.")
+
+
+def describe_not_finite(root: Any, nodes: Sequence[Any]) -> str:
+    """A sentence about the first value, or gradient, that is infinite or NaN ("not a number"); empty without one."""
+    for node in sorted(nodes, key=lambda node: node.number):
+        if words := kinds_of(node.value):
+            is_result = identity(node) == identity(root)
+            what = "the result is" if is_result else f"it began with {node.name}, which is"
+            made = f" ({node.opmethod} of {operands_in_words(node)})" if node.operands else ""
+            return f"Note: {what} {words}{made}."
+    for node in sorted(nodes, key=lambda node: node.number, reverse=True):
+        if words := kinds_of(node.grad):
+            return f"Note: the gradient of {node.name} is {words}: the function has no finite slope here."
+    return ""
+
+
+def kinds_of(value: Any) -> str:
+    """ "infinite", "NaN (not a number)" or both; empty if all is finite."""
+    words = ["infinite"] * bool(np.isinf(value).any()) + ["NaN (not a number)"] * bool(np.isnan(value).any())
+    return " and ".join(words)
+
+
+def operands_in_words(node: Any) -> str:
+    """``x = 0 and 2``."""
+    values = [format_value(x.value) for x in node.operands]
+    pairs = zip(node.operands, values, strict=True)
+    return " and ".join([v if x.name == v else f"{x.name} = {v}" for x, v in pairs])
 
 
 def draw(root: Any, path: Path) -> None:

@@ -64,6 +64,10 @@ class BatchError(AutoflowError, TypeError):
     arguments do not agree on how many examples there are."""
 
 
+class ConvergenceError(AutoflowError, RuntimeError):
+    """A solver has stopped at a point that is no solution: the message says how far from it."""
+
+
 class CompileError(AutoflowError, TypeError):
     """A function that cannot be compiled: its program would depend on values that are not known yet."""
 

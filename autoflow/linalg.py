@@ -33,8 +33,6 @@ __all__ = [
 ]  # fmt: skip
 __dir__ = list_public(__all__)
 
-# ruff: noqa: E501
-
 
 # ---------------------------------------------------------------- functions of a matrix
 
@@ -138,9 +136,12 @@ def triangular_x(g: Array, x: Array, z: Array, y_shape: Shape, trans: int, lower
 # fmt: off
 rule(general, "x y | assume_a=None lower=False", "solve", r"$x^{-1} $y", x=solve_x, y=solve_y, name="solve",
      examples=(of((3, 3), (3,), prepare=dominant), of((2, 2, 2), (2, 2, 3), prepare=dominant, assume_a="gen")))
-rule(triangular, "x y | trans=0 lower=False unit_diagonal=False", "solve", r"$x^{-1} $y", x=triangular_x, y=triangular_y, name="solve_triangular",
-     examples=(of((3, 3), (3,), prepare=dominant), of((3, 3), (3, 2), prepare=dominant, lower=True), of((3, 3), (3, 2), prepare=dominant, trans=1),
-               of((2, 2), (2, 2), prepare=dominant, trans=1, lower=True, unit_diagonal=True), of((2, 2, 2), (2, 2, 3), prepare=dominant)))
+rule(triangular, "x y | trans=0 lower=False unit_diagonal=False", "solve", r"$x^{-1} $y", x=triangular_x,
+     y=triangular_y, name="solve_triangular",
+     examples=(of((3, 3), (3,), prepare=dominant), of((3, 3), (3, 2), prepare=dominant, lower=True),
+               of((3, 3), (3, 2), prepare=dominant, trans=1),
+               of((2, 2), (2, 2), prepare=dominant, trans=1, lower=True, unit_diagonal=True),
+               of((2, 2, 2), (2, 2, 3), prepare=dominant)))
 # fmt: on
 
 
@@ -243,9 +244,11 @@ def banded_x(g: Array, x: Array, z: Array, below: int, above: int) -> Array:
     return np.where(inside, -(product.sum(-1) if z.ndim == 2 else product), 0)
 
 
-rule(banded, "x y | below=0 above=0", "solve", r"$x^{-1} $y", x=banded_x, y=banded_y, name="solve_banded", domain=(1.0, 2.0),
+rule(banded, "x y | below=0 above=0", "solve", r"$x^{-1} $y", x=banded_x, y=banded_y,
+     name="solve_banded", domain=(1.0, 2.0),
      examples=(of((3, 4), (4,), prepare=lambda x: x + np.array([[0.0], [4.0], [0.0]], x.dtype), below=1, above=1),
-               of((3, 4), (4, 2), prepare=lambda x: x + np.array([[4.0], [0.0], [0.0]], x.dtype), below=2, above=0)))  # fmt: skip
+               of((3, 4), (4, 2), prepare=lambda x: x + np.array([[4.0], [0.0], [0.0]], x.dtype), below=2,
+                  above=0)))  # fmt: skip
 
 
 def block_diag(*arrs: Any) -> Node:

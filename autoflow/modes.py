@@ -13,6 +13,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from .lazy import later
+from .transformed import FunctionOfFunction
+
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -51,6 +54,8 @@ class Modes:
 
 MODES: ContextVar[Modes] = ContextVar("autoflow_modes", default=Modes())  # noqa: B039 - it is frozen
 modes = MODES.get
+PRESETS = {"default": {"strict": False, "anomaly": False}, "classroom": {"strict": True, "anomaly": True}}
+LOOK = "autoflow.backprop.anomaly:look"  # the notice of af.detect_anomaly()
 PUBLIC = ("keep", "digits", "strict", "theme", "static", "tables", "max_bytes")
 
 
@@ -125,11 +130,16 @@ class switched:  # noqa: N801 - used like a function
 
             return awaiting  # type: ignore[return-value]
 
-        @functools.wraps(function)
-        def calling(*args: Any, **options: Any) -> Any:
-            return self.call(function, *args, **options)
+        return SwitchedFunction(function, {"block": self})  # type: ignore[return-value]
 
-        return calling  # type: ignore[return-value]
+
+class SwitchedFunction(FunctionOfFunction):
+    """A function in which the switches hold."""
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """The function's arguments."""
+        block: switched = self.how["block"]
+        return block.call(self.f, *args, **options)
 
 
 def in_pieces(block: switched, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -264,6 +274,40 @@ def is_grad_enabled() -> bool:
     return modes().recording
 
 
+class preset(switched):  # noqa: N801 - used like a function
+    """``af.options(preset="classroom")``: several switches at once; with ``with`` until the end of the block."""
+
+    def __init__(self, name: str, **changes: Any) -> None:
+        if name not in PRESETS:
+            raise ValueError(f"there is no preset {name!r}; there are {', '.join(PRESETS)}")
+        super().__init__(**changes)
+        self.name, self.before = name, modes()
+        MODES.set(replace(self.before, **self.changes_to(self.before)))
+
+    def changes_to(self, before: Modes) -> dict[str, Any]:
+        """The preset, and what was given beside it."""
+        look = later(LOOK)
+        others = tuple([notice for notice in before.notices if notice is not look])
+        notices = (*others, look) if PRESETS[self.name]["anomaly"] else others
+        return {**PRESETS[self.name], "notices": notices, **self.changes}
+
+    def __enter__(self) -> preset:
+        MODES.set(self.before)
+        super().__enter__()
+        return self
+
+    def again(self) -> preset:
+        """The same once more."""
+        made = preset(self.name, **self.changes)
+        MODES.set(made.before)
+        return made
+
+    def __call__(self, function: F) -> F:
+        """As a decorator, which leaves the caller's modes alone."""
+        MODES.set(self.before)
+        return super().__call__(function)
+
+
 class Options:
     """The settings that a user may change: as attributes, or for a block with ``with af.options(keep=0):``.
 
@@ -273,10 +317,18 @@ class Options:
     refuse numbers that NumPy has read unasked. ``theme``: "auto", "light", "dark". ``static``: pictures without
     scripts, ``tables``: and a table below each. ``max_bytes``: larger Jacobians are refused (2**30, 1 GiB).
 
+    ``preset`` sets several. "classroom": strict, and every value and gradient is looked at, so that the first NaN or
+    infinity is an error that names its line (``af.detect_anomaly()``); slower, for learning. "default" is what
+    ``import autoflow`` begins with. Called with a preset, ``af.options(preset="classroom")`` holds at once, and with
+    ``with`` until the end of the block.
+
     >>> import autoflow as af
     >>> with af.options(digits=6):
     ...     af.options.digits
     6
+    >>> with af.options(preset="classroom"):
+    ...     af.options.preset, af.options.strict
+    ('classroom', True)
     """
 
     if TYPE_CHECKING:
@@ -287,21 +339,29 @@ class Options:
         static: bool
         tables: bool
         max_bytes: int
+        preset: str
     else:  # to checkers every name would be one
 
         def __getattr__(self, name: str) -> Any:
+            if name == "preset":
+                return "classroom" if modes().strict and modes().anomaly else "default"
             _check_name(name)
             return getattr(modes(), name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        MODES.set(replace(modes(), **{name: _check_value(name, value)}))
+        if name == "preset":
+            preset(value)
+        else:
+            MODES.set(replace(modes(), **{name: _check_value(name, value)}))
 
     def __call__(self, **changes: Any) -> switched:
-        """Change some of them for a block."""
-        return switched(**{name: _check_value(name, value) for name, value in changes.items()})
+        """Change some of them for a block. With ``preset`` they hold at once, and with ``with`` for the block."""
+        name = changes.pop("preset", None)
+        checked = {name: _check_value(name, value) for name, value in changes.items()}
+        return switched(**checked) if name is None else preset(name, **checked)
 
     def __dir__(self) -> tuple[str, ...]:
-        return PUBLIC
+        return (*PUBLIC, "preset")
 
     def __repr__(self) -> str:
         return "options(" + ", ".join(f"{name}={getattr(modes(), name)!r}" for name in PUBLIC) + ")"

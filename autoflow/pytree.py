@@ -18,8 +18,11 @@ import numpy as np
 
 
 def is_container(x: Any) -> bool:
-    """Is ``x`` taken apart? (Sets have no order, and other classes no fields that we know of.)"""
-    return isinstance(x, (list, tuple, dict)) or (dataclasses.is_dataclass(x) and not isinstance(x, type))
+    """Is ``x`` taken apart? (Sets have no order, and other classes no fields that we know of; an array that is written
+    as a dataclass, as Zarr's is, is an array.)"""
+    if isinstance(x, (list, tuple, dict)):
+        return True
+    return dataclasses.is_dataclass(x) and not isinstance(x, type) and not hasattr(x, "__array__")
 
 
 def is_number(x: Any) -> bool:

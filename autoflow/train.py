@@ -11,16 +11,22 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from .errors import AnomalyError, InputError
 from .forward.writing import overwrite
-from .modes import no_grad
+from .modes import modes, no_grad
+from .nn.charts import line_chart, sparkline
 from .nn.checks import generator, numbers_of
+from .nn.layers import BatchNorm
+from .nn.live import Live, layer_sizes
+from .nn.module import Module, functional_call
 from .nn.plots import plot_loss
 from .optim import Optimiser, Schedule
+from .parallel.node import data_parallel
 
 Array = Any
 Measure = Callable[[Array, Array], Any]
@@ -29,6 +35,8 @@ Measure = Callable[[Array, Array], Any]
 class History:
     """What happened, epoch by epoch: ``history["loss"]`` is a list, ``history.plot()`` a picture.
 
+    It shows itself: at the end of a notebook's cell as curves, printed as a line for each measure.
+
     >>> history = History()
     >>> history.add({"loss": 0.5, "val_loss": 0.6})
     >>> history.add({"loss": 0.25, "val_loss": 0.4})
@@ -36,11 +44,16 @@ class History:
     [0.5, 0.25]
     >>> history
     2 epochs: loss 0.25, val_loss 0.4
+    >>> print(history)
+    2 epochs
+    loss      █▁  0.5 -> 0.25
+    val_loss  █▁  0.6 -> 0.4
     """
 
     def __init__(self) -> None:
         self.epochs: list[dict[str, float]] = []
         self.best = -1  # the epoch whose parameters the model has now
+        self.gradients: list[dict[str, float]] = []  # their sizes by layer, under fit(..., view=True)
 
     def add(self, measured: dict[str, float]) -> None:
         """One more epoch."""
@@ -57,6 +70,20 @@ class History:
         last = self.epochs[-1] if self.epochs else {}
         return f"{len(self)} epochs: " + ", ".join([f"{name} {value:.4g}" for name, value in last.items()])
 
+    def __str__(self) -> str:
+        lines = self.lines()
+        longest = max([len(name) for name in lines], default=0)
+        rows = [f"{name:{longest}}  {sparkline(x)}  {x[0]:.4g} -> {x[-1]:.4g}" for name, x in lines.items()]
+        return "\n".join([f"{len(self)} epochs", *rows])
+
+    def _repr_html_(self) -> str | None:
+        """What notebooks show; under ``af.options.static``, and before the first epoch, the text."""
+        return line_chart(self.lines()) if self.epochs and not modes().static else None
+
+    def lines(self) -> dict[str, list[float]]:
+        """Each measure over the epochs, by name."""
+        return {name: self[name] for name in (self.epochs[0] if self.epochs else ())}
+
     def plot(self, axes: Any = None) -> Any:
         """Every measure over the epochs, with matplotlib; returns the axes."""
         return plot_loss(self, ax=axes)
@@ -64,9 +91,10 @@ class History:
 
 def fit(
     model: Callable[[Array], Array], x: Array, y: Array, *, loss: Measure, optimiser: Optimiser,
-    rng: np.random.Generator, epochs: int = 10, batch_size: int = 32, validation: tuple[Array, Array] | None = None,
-    metrics: dict[str, Measure] | None = None, schedule: Schedule | None = None, patience: int | None = None,
-    progress: bool = True,
+    rng: np.random.Generator | None = None, epochs: int = 10, batch_size: int = 32,
+    validation: tuple[Array, Array] | None = None, metrics: dict[str, Measure] | None = None,
+    schedule: Schedule | None = None, patience: int | None = None, progress: bool = True, view: bool = False,
+    workers: Any = None, chunks: int | None = None,
 ) -> History:  # fmt: skip
     """Train ``model`` on examples x (n, ...) and targets y (n, ...); returns the :class:`History`.
 
@@ -77,6 +105,11 @@ def fit(
     patience : stop when the validation loss (or, without validation, the loss) has not become smaller for this many
         epochs, and go back to the best parameters.
     progress : a bar, if tqdm is installed.
+    view : instead of the bar, draw while it trains: losses, the size of each layer's gradients, and for points of the
+        plane (n, 2) with classes (n,) the boundary between these. In a notebook it is a figure, in a terminal lines.
+    workers, chunks : compute each batch in so many parts (16, if only workers are given), by these workers; both as in
+        :func:`autoflow.data_parallel`. For a Module whose layers do not look at the whole batch, as BatchNorm does, and
+        draw nothing, as Dropout does; the loss is a mean. Metrics are then measured on the validation data alone.
 
     Raises InputError for data that are empty, of different lengths or not finite; AnomalyError if the loss becomes
     NaN or infinite, with the parameters as they were before that batch.
@@ -97,15 +130,24 @@ def fit(
     for name, number in (("epochs", epochs), ("batch_size", batch_size)):
         if number < 1:
             raise InputError(f"fit: {name} must be at least 1, not {number}")
-    generator("fit", rng)
+    rng = generator("fit", rng)
     metrics, history, best = metrics or {}, History(), Best(model, optimiser)
-    for _ in bar(range(epochs), history) if progress else range(epochs):
+    compute, training_metrics = in_one_piece(model, loss), metrics
+    if workers is not None or chunks is not None:
+        compute, training_metrics = in_parts(model, loss, workers, 16 if chunks is None else chunks), {}
+        if metrics and held is None:
+            raise InputError("fit: with workers or chunks metrics are measured on validation=(x, y) alone: give it")
+    live = Live() if view else None
+    for _ in bar(range(epochs), history) if progress and live is None else range(epochs):
         switch(model, training=True)
-        rows = [train_on(model, x[b], y[b], loss, optimiser, metrics) for b in batches(len(x), batch_size, rng)]
+        rows = [train_on(compute, x[b], y[b], optimiser, training_metrics) for b in batches(len(x), batch_size, rng)]
         measured = mean_of(rows)
         if held is not None:
             measured |= {f"val_{name}": v for name, v in evaluate(model, *held, loss, metrics, batch_size).items()}
         history.add(measured)
+        if live is not None:
+            history.gradients.append(layer_sizes(model, optimiser.parameters))
+            live.draw(history.lines(), history.gradients, (model, x, y))
         if schedule is not None:
             schedule.step()
         if patience is not None and best.epochs_waited(measured, len(history) - 1) >= patience:
@@ -113,15 +155,48 @@ def fit(
     if patience is not None:
         history.best = best.restore()
     switch(model, training=False)
+    if live is not None:
+        live.draw(history.lines(), history.gradients, (model, x, y), last=True)
     return history
 
 
+Compute = Callable[[Array, Array], tuple[Any, Any]]  # of a batch: the loss, and the predictions if they are here
+
+
+def in_one_piece(model: Any, loss: Measure) -> Compute:
+    """The loss of a batch."""
+
+    def compute(x: Array, y: Array) -> tuple[Any, Any]:
+        predictions = model(x)
+        return loss(predictions, y), predictions
+
+    return compute
+
+
+def in_parts(model: Any, loss: Measure, workers: Any, chunks: int) -> Compute:
+    """The same by ``af.data_parallel``. Raises TypeError or InputError for a model that cannot be cut."""
+    if not isinstance(model, Module):
+        raise TypeError(f"fit(workers=, chunks=) trains an nn.Module, whose parameters it can send, not {model!r:.60}")
+    whole = [type(m).__name__ for m in model.modules() if isinstance(m, BatchNorm)]
+    if whole:
+        raise InputError(
+            f"fit: {whole[0]} looks at the whole batch, and in parts it would see a part: train without workers and "
+            f"chunks, or with LayerNorm"
+        )
+    total = data_parallel(partial(loss_of_model, model, loss), over=(1, 2), workers=workers, chunks=chunks)
+    return lambda x, y: (total(model.named_parameters(), x, y), None)
+
+
+def loss_of_model(model: Module, loss: Measure, parameters: dict[str, Any], x: Array, y: Array) -> Any:
+    """As a function of the parameters."""
+    return loss(functional_call(model, parameters, x), y)
+
+
 def train_on(
-    model: Any, x: Array, y: Array, loss: Measure, optimiser: Optimiser, metrics: dict[str, Measure]
+    compute: Compute, x: Array, y: Array, optimiser: Optimiser, metrics: dict[str, Measure]
 ) -> dict[str, float]:  # fmt: skip
     """One batch: forward, backward, one step. Returns what was measured, and on how many examples."""
-    predictions = model(x)
-    error = loss(predictions, y)
+    error, predictions = compute(x, y)
     if not np.isfinite(numbers_of(error)).all():
         raise AnomalyError(
             f"the loss of a batch is {float(numbers_of(error))}; the parameters are as they were before it. Lower "

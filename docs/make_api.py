@@ -90,7 +90,8 @@ def main(folder: Path) -> None:
         missing = [n for n in getattr(module, "__all__", []) if not (getattr(module, n).__doc__ or "").strip()]
         if missing:
             raise UserWarning(f"{name}: no docstring for {', '.join(missing)}")
-    for module in (autoflow, autoflow.backends, autoflow.integrate, autoflow.nn, autoflow.optim, autoflow.pictures):
+    packages = autoflow.backends, autoflow.implicit, autoflow.integrate, autoflow.nn, autoflow.optim, autoflow.pictures
+    for module in (autoflow, *packages):
         for name in module.__all__:
             tell_home(getattr(module, name))
     options.__name__ = options.__qualname__ = "options"  # not before: its source is found by the name it has there

@@ -1,10 +1,11 @@
-"""Draw every picture of this folder: python images/make.py (screenshots/ with chromium and Pillow)
+"""Draw every picture of this folder: python images/make.py (screenshots and step_*.gif with chromium and Pillow)
 
 ``GALLERY`` holds the reference graphs; the tests compare them with golden files in every format.
 """
 
 from __future__ import annotations
 
+import io
 import itertools
 import re
 import sys
@@ -22,6 +23,7 @@ from autoflow.pictures import Graph
 
 HERE = Path(__file__).parent
 THEMES = ("light", "dark")
+HIGH = 470  # of a frame of the animation: without the text below the page
 TO_STEP_15 = """{
     const root = [...document.querySelectorAll('.autoflow-picture *')].find(e => e.shadowRoot).shadowRoot;
     const slider = root.querySelector('[type=range]');
@@ -296,6 +298,40 @@ def screenshots(folder: Path) -> None:
             smaller(page.screenshot(folder / f"step_{theme}.png"))
 
 
+def animations(folder: Path) -> None:
+    """The page that steps through the example, as an animated image of all its steps, light and dark."""
+    sys.path.insert(0, str(HERE.parent / "tests" / "support"))
+    import chromium
+
+    if reason := chromium.missing():
+        print(f"{reason}: no animation")
+        return
+    with tempfile.TemporaryDirectory() as place, chromium.Chromium() as browser:
+        path, shot = Path(place) / "page.html", Path(place) / "frame.png"
+        af.reset()
+        stepper = readme().step()
+        path.write_text(stepper.to_html(), encoding="utf-8")
+        for theme in THEMES:
+            page = browser.open(path, width=1300, height=HIGH, dark=theme == "dark")
+            frames = []
+            for step in range(len(stepper.steps)):
+                page.run(TO_STEP_15.replace("15", str(step)))
+                frames.append(page.screenshot(shot).read_bytes())
+            animate(frames, folder / f"step_{theme}.gif")
+
+
+def animate(frames: list[bytes], path: Path) -> None:
+    """PNG files as one GIF, a step a second, the last one for three."""
+    from PIL import Image
+
+    images = [Image.open(io.BytesIO(frame)).convert("RGB") for frame in frames]
+    images = [image.crop((0, 0, image.width, min(HIGH, image.height))) for image in images]
+    palette = images[-1].quantize(64)
+    few = [image.quantize(palette=palette, dither=Image.Dither.NONE) for image in images]
+    seconds = [1.0] * (len(few) - 1) + [3.0]
+    few[0].save(path, save_all=True, append_images=few[1:], duration=[1000 * s for s in seconds], loop=0, optimize=True)
+
+
 def smaller(path: Path) -> None:
     """The same picture in its 200 most frequent colours: all fills, and enough for the edges of letters."""
     from PIL import Image
@@ -316,9 +352,11 @@ def main(folder: Path = HERE) -> None:
         make().save(folder / f"{name}.svg")
     for theme in THEMES:
         readme(theme=theme).save(folder / f"lesson_{theme}.svg")
+        network_folded(theme=theme).save(folder / f"network_folded_{theme}.svg")
     lesson(detail="values", gradients=False, theme="light").save(folder / "values.svg")
     lesson(detail="names", theme="light").save(folder / "names.svg")
     screenshots(folder / "screenshots")
+    animations(folder)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from casenames import pytest_make_parametrize_id  # noqa: E402, F401 - a hook: p
 from skips import (  # noqa: E402, F401 - hooks: pytest finds them here
     pytest_make_collect_report,
     pytest_runtest_makereport,
+    pytest_sessionfinish,
     pytest_terminal_summary,
 )
 

@@ -130,5 +130,5 @@ def in_pyodide(place: Place, scratch: Path) -> Place:
     """The Python of browsers, under node."""
     try:
         return replace(place, runner=tuple(wasm.prefix(place.tree)))
-    except wasm.Unavailable as reason:
+    except wasm.UnavailableError as reason:
         raise Untried(str(reason)) from reason

@@ -56,6 +56,7 @@ BRIEF = (
 )
 WASM = (
     "nodes/test_nodes.py",
+    "nodes/test_freeing.py",
     "backprop/test_backward.py",
     "transforms/test_gradient_table.py",
     "rules/test_broadcasting.py",

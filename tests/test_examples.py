@@ -13,7 +13,7 @@ import autoflow as af
 
 FOLDER = Path(__file__).parent.parent / "examples"
 SCRIPTS = sorted(FOLDER.glob("*.py"))
-NEED_SCIPY = {"fit_a_curve", "fit_an_ode"}
+NEED_SCIPY = {"choose_regularisation", "fit_a_curve", "fit_an_ode"}
 PRINTED = re.compile(r"(\S*[^\s:=]):?(?: =)? (-?\d+(?:\.\d+)?(?:e[+-]\d+)?)")
 
 
@@ -35,7 +35,7 @@ def run(tmp_path, monkeypatch, capsys):
 
 def test_each_script_has_a_test():
     assert {f"test_{path.stem}" for path in SCRIPTS} <= set(globals())
-    assert len(SCRIPTS) == 10
+    assert len(SCRIPTS) == 13
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
@@ -44,7 +44,9 @@ def test_a_script_is_short_says_what_it_shows_and_what_it_needs(path):
     assert text.count("\n") <= 60
     doc = ast.get_docstring(ast.parse(text))
     assert "\n\nShows " in doc
-    assert ("Needs SciPy." in doc) == ("scipy" in re.findall(r"^(?:from|import) (\w+)", text, re.MULTILINE))
+    by_us = "af.minimize" in text or "af.implicit.argmin" in text
+    imported = "scipy" in re.findall(r"^(?:from|import) (\w+)", text, re.MULTILINE)
+    assert ("Needs SciPy." in doc) == (imported or by_us)
     assert ("Needs SciPy." in doc) == (path.stem in NEED_SCIPY)
 
 
@@ -164,3 +166,58 @@ def test_fit_an_ode(run):
     expected, covariance = curve_fit(solution, names["time"], names["counts"], p0=[1.0, 4.0, 1.0])
     np.testing.assert_allclose([printed["rate"], printed["capacity"], printed["start"]], expected, atol=2e-4)
     assert np.all(np.abs(expected - [0.8, 5.0, 0.5]) < 3 * np.sqrt(np.diag(covariance)))
+
+
+def test_choose_regularisation(run):
+    """With the weights in closed form: the error is what is printed, and least there; what means nothing is gone."""
+    names, printed = run("choose_regularisation")
+    x, y, held, held_y = (names[name] for name in ("features", "targets", "held", "held_targets"))
+
+    def error(strengths):
+        weights = np.linalg.solve(x.T @ x / 40 + np.diag(np.exp(strengths)), x.T @ y / 40)
+        return np.mean((held @ weights - held_y) ** 2) + 1e-3 * np.sum(strengths**2)
+
+    best = names["found"].x
+    assert printed["before"] == pytest.approx(error(np.full(8, -3.0)), abs=1e-6)
+    assert printed["after"] == pytest.approx(error(best), abs=1e-6)
+    for step in 0.01 * np.vstack([np.eye(8), -np.eye(8)]):
+        assert error(best + step) > error(best)
+    assert printed["meaningful"] > 3 * printed["meaningless"]
+
+
+def test_deep_equilibrium(run):
+    """The fixed point by 500 steps with the trained weights; and it has learned most of the function."""
+    names, printed = run("deep_equilibrium")
+    p = {name: v.value for name, v in names["p"].items()}
+    shift = names["x"] @ p["from_input"] + p["bias"]
+    z = np.zeros_like(shift)
+    for _ in range(500):
+        z = names["layer"](z, (p["inside"], shift))
+    assert np.mean((z @ p["to_output"] - names["y"]) ** 2) <= printed["loss"] + 1e-3  # one step of Adam later
+    assert printed["variance"] == pytest.approx(np.var(names["y"]), abs=1e-6)
+    assert printed["loss"] < 0.2 * printed["variance"]
+
+
+def test_fit_sensitivity(run):
+    """By the matrices of the textbook: dp = H⁻¹ Jᵀ d(data) with H = JᵀJ + Σ rᵢ ∂²rᵢ; the bias by differences."""
+    names, printed = run("fit_sensitivity")
+    time, data = names["time"], names["data"]
+
+    def fit(data):
+        a, r = 2.0, 0.7
+        for _ in range(20):
+            e = np.exp(-r * time)
+            j = np.stack([e, -a * time * e], 1)
+            off = a * e - data
+            h = j.T @ j + np.array([[0, -off @ (time * e)], [-off @ (time * e), off @ (a * time**2 * e)]])
+            a, r = np.array([a, r]) - np.linalg.solve(h, j.T @ off)
+        return np.array([a, r]), np.linalg.solve(h, j.T)
+
+    best, slopes = fit(data)
+    np.testing.assert_allclose([printed["amplitude"], printed["rate"]], best, atol=1e-6)
+    errors = names["noise"] * np.sqrt(np.sum(slopes**2, axis=1))
+    np.testing.assert_allclose([printed["amplitude_error"], printed["rate_error"]], errors, atol=1e-6)
+    h = 1e-4
+    bends = [(fit(data + h * e)[1][1] - fit(data - h * e)[1][1]) @ e / (2 * h) for e in np.eye(40)]
+    assert printed["bias"] == pytest.approx(0.5 * names["noise"] ** 2 * sum(bends), rel=1e-5)
+    assert printed["rate_slope"] == pytest.approx(slopes[1, int(printed["moved"])], abs=1e-6)

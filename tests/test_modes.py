@@ -288,3 +288,36 @@ def test_an_interrupt_while_a_block_is_entered_leaves_nothing_behind():
     while copy_context().run(signals, act, n) == n:
         n += 1
     assert {"__enter__", "__exit__"} <= set(interrupted)
+
+
+def test_a_preset_holds_at_once_and_in_a_block_until_its_end():
+    assert af.options.preset == "default"
+    with af.options(preset="classroom", digits=6):
+        assert (af.options.preset, af.options.strict, af.options.digits) == ("classroom", True, 6)
+        with af.options(preset="default"):
+            assert (af.options.preset, af.options.strict, modes().notices) == ("default", False, ())
+        with af.options(preset="classroom"):
+            assert len(modes().notices) == 1
+        assert af.options.preset == "classroom"
+    assert (af.options.preset, af.options.strict, af.options.digits, modes().notices) == ("default", False, 4, ())
+    try:
+        af.options(preset="classroom")
+        assert af.options.preset == "classroom"
+        af.options.preset = "default"
+        assert (af.options.preset, modes().notices) == ("default", ())
+    finally:
+        af.options.preset = "default"
+
+
+def test_a_preset_as_a_decorator():
+    @af.options(preset="classroom")
+    def inside():
+        return af.options.preset
+
+    assert [af.options.preset, inside(), inside(), af.options.preset] == [
+        "default",
+        "classroom",
+        "classroom",
+        "default",
+    ]
+    assert "preset" in dir(af.options)

@@ -162,7 +162,7 @@ def test_loud(program, error, words):
         assert not names["plain"].any()
 
 
-# What no hook sees: the numbers are taken, and that is all that can be said. The README has the same list.
+# What no hook sees: the numbers are taken, and that is all that can be said. docs/lost-gradients.md has the same list.
 SILENT = [
     "np.asarray(x)", "np.array(x)", "np.ascontiguousarray(x)", "np.full(3, x)", "np.float64(s)", "np.float32(s)", "float(s)", "x.value", "x.tolist()", "s.item()",
     "np.array([x, x])", "np.array([s, 1j])", "plain.dot(x)", "plain.__setitem__(slice(2), x[:2])", "plain.__setitem__(slice(None), s)", "plain.put([0], s)", "setattr(plain, 'flat', x)",
@@ -174,7 +174,7 @@ SILENT = [
 
 @pytest.mark.parametrize("program", SILENT)
 def test_silent(program):
-    """If one of these is loud one day, all the better: then it leaves this list, and the README."""
+    """If one of these is loud one day, all the better: then it leaves this list, and docs/lost-gradients.md."""
     x = af.Variable([1.0, 2.0, 3.0])
     z = eval(program, {"np": np, "x": x, "s": x[0] * 1.0, "plain": np.zeros(3)})
     assert not getattr(z, "requires_grad", False)

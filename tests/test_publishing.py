@@ -12,6 +12,7 @@ import autoflow
 
 ROOT = Path(__file__).parent.parent
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+MAY_WRITE = {"pages": ["pages: write", "id-token: write"]}  # workflow -> what its one job that publishes may do
 PINNED = re.compile(r"[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+")
 
 pytestmark = pytest.mark.skipif(not WORKFLOWS, reason="not a checkout")
@@ -40,8 +41,17 @@ def test_actions_are_pinned_and_may_only_read(path):
     assert [name for name in used if not PINNED.fullmatch(name)] == []
     assert text.count("persist-credentials: false") == text.count("actions/checkout@")
     assert "\npermissions:\n  contents: read\n" in text
-    assert text.count("permissions:") == 1
-    assert ": write" not in text
+    rights = re.findall(r"^      ([\w-]+: write)$", text, re.MULTILINE)
+    assert rights == MAY_WRITE.get(path.stem, [])
+    assert text.count(": write") == len(rights)
+    assert text.count("permissions:") == 1 + bool(rights)
+
+
+def test_the_job_that_publishes_runs_nothing_of_ours():
+    job = read(".github/workflows/pages.yml").partition("\n  deploy:")[2]
+    assert re.findall(r"uses: ([\w/-]+)", job) == ["actions/deploy-pages"]
+    assert "run:" not in job
+    assert "checkout" not in job
 
 
 def test_an_action_has_one_version_everywhere():
@@ -49,7 +59,7 @@ def test_an_action_has_one_version_everywhere():
     assert len({name.partition("@")[0] for name in used}) == len(used)
 
 
-@pytest.mark.parametrize("command", ["docs", "dist", "types"])
+@pytest.mark.parametrize("command", ["docs", "dist", "site", "types"])
 def test_what_workflows_and_hooks_ask_of_make_is_there(command):
     asked = "".join(map(read, [*(str(path.relative_to(ROOT)) for path in WORKFLOWS), ".pre-commit-config.yaml"]))
     assert f"make {command}" in asked

@@ -185,3 +185,16 @@ def test_parameters_go_to_scipy():
     start, tree_of = af.tree_ravel({"w": np.zeros(2), "b": 0.0})
     found = optimize.minimize(af.value_and_grad(lambda v: loss(tree_of(v))), start, jac=True, tol=1e-12)
     np.testing.assert_allclose(tree_of(found.x)["w"], target["w"], atol=1e-3)
+
+
+def test_an_array_that_is_a_dataclass_is_a_leaf():
+    @dataclasses.dataclass
+    class Stored:
+        shape: tuple
+        dtype: np.dtype
+
+        def __array__(self, dtype=None, copy=None):
+            return np.zeros(self.shape, self.dtype)
+
+    stored = Stored((2, 3), np.dtype(float))
+    assert pytree.tree_leaves([stored, 1.0])[0] is stored

@@ -101,3 +101,31 @@ def test_a_run_counts_skips_and_fails_if_it_does_not_know_why(processes, tmp_pat
         (place,) = [k for k, line in enumerate(lines) if line.endswith(reason)]
         assert lines[place + 1] == "This reason to skip is not in REASONS of tests/support/skips.py."
     assert lines[-1].startswith("1 failed, 1 passed, 5 skipped, 1 xfailed, 3 errors in")
+
+
+@pytest.mark.parametrize(
+    ("most", "code", "processes"), [("3 no GPU", 0, 0), ("any no GPU", 0, 0), ("2 no GPU", 1, 0), ("3 glibc", 1, 2)]
+)
+def test_a_run_with_more_skips_than_are_allowed_fails(most, code, processes, tmp_path):
+    if processes and importlib.util.find_spec("xdist") is None:
+        processes = 0
+    (tmp_path / "test_some.py").write_text(TESTS.partition("@pytest.mark.skipif")[0])
+    (tmp_path / "empty.ini").write_text("[pytest]\n")
+    (tmp_path / "most.txt").write_text(f"# reasons\n{most}\n")
+    options = ["-q", "-c", "empty.ini", "-p", "no:cacheprovider", "-p", "skips"]
+    options += [f"-n{processes}"] if processes else []
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, "."], cwd=tmp_path, capture_output=True, encoding="utf-8",
+        env=os.environ | {"PYTHONPATH": str(HERE / "support"), "CI": "", "AUTOFLOW_MOST_SKIPS": "most.txt"},
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == code
+    allowed = 2 if most.startswith("2") else 0
+    assert (f"FAILED: 3 skipped: no GPU; most.txt allows {allowed}" in done.stdout.splitlines()) is bool(code)
+
+
+def test_the_list_of_ci_names_reasons_of_the_table():
+    lines = (HERE.parent / ".ci" / "skips.txt").read_text(encoding="utf-8").splitlines()
+    names = [line.split(maxsplit=1)[1] for line in lines if not line.startswith("#")]
+    assert len(names) > 10
+    assert set(names) <= set(skips.REASONS)

@@ -1,7 +1,9 @@
 """fit: it learns, stops in time, refuses bad data, and leaves the parameters alone when something goes wrong."""
 
 import importlib.util
+import pickle
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -182,3 +184,76 @@ def test_digits():
         rng=rng, progress=False)  # fmt: skip
     with af.no_grad():
         assert accuracy(model(images[test]), labels[test]) >= 0.97
+
+
+# -- in parts ----------------------------------------------------------------------------------------------------------
+
+
+def plain_network():
+    rng = np.random.default_rng(1)
+    return nn.Sequential(nn.Linear(2, 16, rng=rng), nn.relu, nn.Linear(16, 3, rng=rng))
+
+
+def trained(epochs=2, model=None, optimiser=None, rng=None, **how):
+    """The state after some epochs of 60 examples."""
+    model = plain_network() if model is None else model
+    optimiser = optim.Adam(model, lr=0.01) if optimiser is None else optimiser
+    rng = np.random.default_rng(2) if rng is None else rng
+    history = fit(model, *blobs(60), loss=nn.cross_entropy, optimiser=optimiser, rng=rng, epochs=epochs, batch_size=20,
+                  progress=False, **how)  # fmt: skip
+    return model, optimiser, rng, history
+
+
+def bits(model):
+    return {path: x.tobytes() for path, x in model.state_dict().items()}
+
+
+def test_training_in_parts_is_training_in_one_piece():
+    whole, *_, history = trained()
+    parts, *_, others = trained(chunks=3)
+    for path, x in whole.state_dict().items():
+        np.testing.assert_allclose(parts.state_dict()[path], x, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(others["loss"], history["loss"], rtol=1e-12)
+
+
+def test_workers_do_not_change_the_bits():
+    if sys.platform == "emscripten":
+        pytest.skip("not in a browser: no threads")
+    with ThreadPoolExecutor(2) as pool:
+        there = trained(workers=pool, chunks=3)[0]
+    assert bits(there) == bits(trained(chunks=3)[0])
+    assert bits(trained(workers=map)[0]) == bits(trained(chunks=16)[0])
+
+
+def test_training_goes_on_from_files_with_the_same_bits(tmp_path):
+    whole = trained(epochs=4, chunks=3)[0]
+    model, optimiser, rng, _ = trained(epochs=2, chunks=3)
+    model.save(tmp_path / "model.npz")
+    optimiser.save(tmp_path / "optimiser.npz")
+    state = pickle.dumps(rng)
+    model = plain_network()
+    optimiser = optim.Adam(model, lr=0.01)
+    model.load(tmp_path / "model.npz")
+    optimiser.load(tmp_path / "optimiser.npz")
+    again = trained(model=model, optimiser=optimiser, rng=pickle.loads(state), epochs=2, chunks=3)[0]
+    assert bits(again) == bits(whole)
+
+
+def test_early_stopping_and_metrics_in_parts():
+    *_, history = trained(epochs=30, chunks=3, patience=1, validation=blobs(60, seed=1), metrics={"accuracy": accuracy})
+    assert list(history.epochs[0]) == ["loss", "val_loss", "val_accuracy"]
+    assert history["val_accuracy"][-1] > history["val_accuracy"][0] - 0.1
+
+
+def test_what_cannot_be_cut_is_refused():
+    model, settings = setup(chunks=3)
+    with pytest.raises(InputError, match=r"BatchNorm looks at the whole batch.*LayerNorm"):
+        fit(model, *blobs(60), **settings)
+    with pytest.raises(InputError, match="metrics are measured on validation"):
+        trained(chunks=3, metrics={"accuracy": accuracy})
+    with pytest.raises(TypeError, match=r"fit\(workers=, chunks=\) trains an nn.Module"):
+        fit(lambda x: x, *blobs(60), **settings)
+    rng = np.random.default_rng(0)
+    model = nn.Sequential(nn.Linear(2, 3, rng=rng), nn.Dropout(0.5, rng=rng))
+    with pytest.raises(InputError, match="draws from a random generator"):
+        trained(model=model, chunks=3)

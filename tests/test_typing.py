@@ -263,11 +263,16 @@ UNTYPED = {  # what public functions and methods return without a type, and why
     "tree_map": "the containers of its tree",
     "tree_unflatten": "the containers of its tree",
     "tree_reduce": "what the function returns",
+    **dict.fromkeys(("root", "fixed_point", "argmin", "linear_solve"), "the containers of x0, or b"),
+    "minimize": "SciPy's result, with the containers of x0 in it",
     "solve_ivp": "SciPy's result, with nodes in it",
     "Stepper.__getitem__": "a step, or several",
     **dict.fromkeys(("plot_boundary", "plot_loss", "plot_sizes", "plot_weights"), "matplotlib's axes"),
 }
-PACKAGES = ["", ".backends", ".integrate", ".linalg", ".nn", ".nn.init", ".optim", ".pictures", ".signal", ".special"]
+PACKAGES = [
+    "", ".backends", ".implicit", ".integrate", ".linalg", ".nn", ".nn.init", ".optim", ".pictures", ".signal",
+    ".special",
+]  # fmt: skip
 
 
 def public_functions():

@@ -150,9 +150,11 @@ def view_as(array: Array, cls: type) -> Any:
 def cannot_view(array: Array, what: str) -> DataError:
     """What is said of an array type of which there can be no nodes."""
     kind = type(array)
+    instead = ", or cut it: af.data_parallel takes Dask arrays as data" if kind.__module__.startswith("dask.") else ""
     return DataError(
         f"array.view(cls) of a {kind.__module__}.{kind.__name__} {what}, so there can be no nodes of it: it should "
-        f"give an object of the class cls, on the same memory. Use NumPy arrays, or register a subclass that does so"
+        f"give an object of the class cls, on the same memory. Use NumPy arrays, or register a subclass that does "
+        f"so{instead}"
     )
 
 

@@ -31,6 +31,7 @@ from ..numbering import now
 from ..pytree import tree_leaves
 from ..rules.linalg import indexed_sum
 from ..rules.table import Rule
+from ..transformed import FunctionOfFunction
 from . import engine
 from .fingerprints import Fingerprint, checksum, sources_and_made
 from .hooks import holder_name
@@ -68,19 +69,21 @@ def checkpoint(f: F, *, generators: Sequence[Any] = (), policy: Any = None) -> F
     >>> round(float(w.grad), 6)
     1.000135
     """
-
     if policy is not None:
         if tuple(generators):
             raise TypeError("checkpoint: with a policy no random number is drawn again, so it takes no generators")
         return checkpointing(policy)(f)
+    return CheckpointedFunction(f, {"generators": generators})  # type: ignore[return-value]
 
-    @functools.wraps(f)
-    def checkpointed(*args: Any, **options: Any) -> Any:
+
+class CheckpointedFunction(FunctionOfFunction):
+    """``f`` as one operation."""
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """Record nothing but the operands."""
         if not modes().recording:
-            return f(*args, **options)
-        return Segment(f, args, options, generators).run()
-
-    return checkpointed  # type: ignore[return-value]
+            return self.f(*args, **options)
+        return Segment(self.f, args, options, self.how["generators"]).run()
 
 
 class Segment:

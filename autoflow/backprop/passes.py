@@ -24,6 +24,7 @@ from ..modes import modes, switched
 from ..nodes import versions
 from ..nodes.grads import add_gradients, as_gradient_like, cast_gradient
 from ..nodes.nodes import NodeRole, VariableRole, constant_from, gradient_target, operation_from, value_of
+from ..nodes.rebinding import original_of, rebound
 from ..nodes.records import Record
 from . import engine, reuse
 from .deferred_products import GATHERED, MANY, Gathering
@@ -160,7 +161,7 @@ def checked_seed(root: Any, seed: Any, create_graph: bool) -> Any:
     elif np.shape(seed) != value.shape:
         raise SeedError(
             f"the seed has shape {np.shape(seed)}, but {root.name} has shape {value.shape}: it is dL/d({root.name}), "
-            f"one number per element"
+            f"one number per element. Leave it out for the gradient of {root.name}.sum()"
         )
     if hasattr(seed, "batch_layer") and not isinstance(seed, NodeRole):
         return cast_gradient(seed, value.dtype)  # many seeds at once: transforms/batched_passes.py
@@ -325,6 +326,8 @@ def send(record: Record, g: Any) -> tuple[Any, ...]:
 def zero_grad(node: Any) -> None:
     """Forget the gradient: ``node.grad`` is None again.
 
+    Raises TypeError for ``w = w - lr * w.grad``, which is no Variable any more.
+
     >>> import autoflow as af
     >>> x = af.Variable(3.0)
     >>> (x * x).backward()
@@ -332,5 +335,7 @@ def zero_grad(node: Any) -> None:
     >>> print(x.grad)
     None
     """
+    if (w := original_of(node)) is not None:
+        raise rebound(node, w, "zero_grad() in a loop is for Variables")
     if gradient_target(node) is not None or isinstance(node, VariableRole):
         node.grad = None

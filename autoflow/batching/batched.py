@@ -17,19 +17,19 @@ inside.
 
 from __future__ import annotations
 
-import math
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
+from ..backends.duck_arrays import store_results
 from ..errors import BatchError
 from ..modes import modes
 from ..nodes.nodes import NodeRole, gradient_target, value_of
 from ..nodes.versions import caller
 from ..rules.table import Rule
 from .hidden import deepest, flat, has_nodes_inside, is_held_by_node, layer_of, sample, shares_memory
-from .methods import ArrayMethods
+from .methods import BatchedMethods
 from .questions import refuse_number
 
 Array = Any
@@ -75,7 +75,7 @@ class Layer:
         return Batched(x if hasattr(x, "shape") else np.asarray(x), self, mapped=False)
 
 
-class Batched(ArrayMethods):
+class Batched(BatchedMethods):
     """An array of one example's shape, of which there are many. See the top of this file."""
 
     __slots__ = ("__weakref__", "base", "batch_layer", "inner", "mapped")
@@ -83,7 +83,6 @@ class Batched(ArrayMethods):
     mapped: bool  # False: all examples have the same one
     batch_layer: Layer
     base: Any  # the Batched whose memory this one shows, as ndarray.base
-    is_numpys = True  # who computes in the end: see rules/shapes.py
     takes_primitives = True  # see rules/table.py
 
     def __init__(self, inner: Array, layer: Layer, mapped: bool = True, base: Any = None) -> None:
@@ -102,12 +101,7 @@ class Batched(ArrayMethods):
         return self.inner.shape[1:] if self.mapped else self.inner.shape
 
     dtype = property(lambda self: self.inner.dtype)
-    ndim = property(lambda self: self.inner.ndim - self.mapped)
-    size = property(lambda self: math.prod(self.shape))
-    itemsize = property(lambda self: self.inner.dtype.itemsize)
-    nbytes = property(lambda self: self.size * self.itemsize)
     strides = property(lambda self: self.inner.strides[self.mapped :])
-    device = property(lambda self: "cpu")
 
     @property
     def flags(self) -> Any:
@@ -126,25 +120,8 @@ class Batched(ArrayMethods):
             raise AttributeError("no memory of its own")
         return interface
 
-    def __len__(self) -> int:
-        if not self.shape:
-            raise TypeError("len() of unsized object")
-        return self.shape[0]
-
-    def __iter__(self) -> Any:
-        if not self.shape:
-            raise TypeError("iteration over a 0-d array")
-        return (self[i] for i in range(len(self)))
-
     def __repr__(self) -> str:
         return f"<{self.dtype} array of shape {self.shape}, one of a batch of {self.batch_layer.size}>"
-
-    def __format__(self, spec: str) -> str:
-        if spec:
-            raise refuse_number("a format")
-        return repr(self)
-
-    __hash__ = object.__hash__
 
     # -- what Python may not know
 
@@ -152,15 +129,6 @@ class Batched(ArrayMethods):
         if not self.mapped and not has_nodes_inside(self):
             return np.array(self.inner)
         raise refuse_number("np.asarray, np.array, plain[i] = x, or a library that is not NumPy")
-
-    def __copy__(self) -> Any:
-        return self.copy()
-
-    def __deepcopy__(self, memo: Any) -> Any:
-        return self.copy()
-
-    def __reduce__(self) -> Any:
-        raise refuse_number("pickle")
 
     # -- NumPy's doors
 
@@ -171,7 +139,7 @@ class Batched(ArrayMethods):
         layer.check()
         out = options.pop("out", None)
         result = FORM_OF["ufunc"](layer, ufunc, method, inputs, options)
-        return result if out is None else written(out, result)
+        return result if out is None else store_results(out, result, assign)
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
         layer = deepest([self, args, options])  # of like= only we are left
@@ -184,7 +152,7 @@ class Batched(ArrayMethods):
             return function(*[sample(x) for x in args], **{k: sample(v) for k, v in options.items()})
         if options.get("out") is not None:
             out = options.pop("out")
-            return written(out if isinstance(out, tuple) else (out,), function(*args, **options))
+            return store_results(out if isinstance(out, tuple) else (out,), function(*args, **options), assign)
         return FORM_OF["function"](layer, function, args, options)
 
     @classmethod
@@ -297,14 +265,9 @@ def wrap_batched(result: Any, layer: Layer, mapped: bool = True, view_of: Any = 
     return Batched(result, layer, mapped, base)
 
 
-def written(out: tuple[Any, ...], result: Any) -> Any:
-    """``out=``: the arrays named there become the results."""
-    results = result if isinstance(result, tuple) else (result,)
-    for x, r in zip(out, results, strict=True):
-        if x is not None and x is not ...:
-            x[...] = r
-    given = tuple([r if x is None or x is ... else x for x, r in zip(out, results, strict=True)])
-    return given if isinstance(result, tuple) else given[0]
+def assign(x: Any, new: Any) -> None:
+    """``out=x``: the array becomes the result."""
+    x[...] = new
 
 
 def detach(x: Any) -> Any:

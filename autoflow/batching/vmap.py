@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +11,7 @@ from .. import pytree
 from ..errors import InputError
 from ..modes import modes, switched
 from ..nodes.nodes import NodeRole, gradient_target, value_of
+from ..transformed import FunctionOfFunction
 from . import along_axes, forms, making, moving, places, products  # noqa: F401 - fill the table of forms
 from .batched import Batched, Layer
 from .running import batched_over
@@ -43,9 +43,15 @@ def vmap(f: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0) -> Callab
     array([[6., 6.],
            [8., 0.]])
     """
+    return BatchFunction(f, {"in_axes": in_axes, "out_axes": out_axes})
 
-    @functools.wraps(f)
-    def for_all(*args: Any, **options: Any) -> Any:
+
+class BatchFunction(FunctionOfFunction):
+    """``f`` as a function of a batch."""
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """For all examples in these arguments."""
+        in_axes, out_axes = self.how["in_axes"], self.how["out_axes"]
         axes = axes_of_arguments(in_axes, args)
         flat, paths = pytree.tree_leaves(args), pytree.tree_paths(args, "")
         given = [(x, checked_axis(x, axis, path)) for x, axis, path in zip(flat, axes, paths, strict=True)]
@@ -57,13 +63,11 @@ def vmap(f: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0) -> Callab
             switched(depth=around.depth + has_history, around=wrap_backward(around.around)),
         ):
             hidden = iter([enter(x, axis, layer) for x, axis in given])
-            z = f(*pytree.tree_unflatten(args, hidden), **options)
+            z = self.f(*pytree.tree_unflatten(args, hidden), **options)
             outs = spread_axes(out_axes, z, "out_axes", "result")
             return pytree.tree_unflatten(
                 z, iter([leave(x, a, layer) for x, a in zip(pytree.tree_leaves(z), outs, strict=True)])
             )
-
-    return for_all
 
 
 def wrap_backward(outer: Any) -> Any:

@@ -9,9 +9,11 @@ tree, of exponents, and of all results together.
 from __future__ import annotations
 
 import ast
+import difflib
 import keyword
 import math
 import operator
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -32,6 +34,44 @@ BINARY: dict[type, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 UNARY: dict[type, Callable[[Any], Any]] = {ast.UAdd: operator.pos, ast.USub: operator.neg}
 REDUCTIONS = "sum prod mean var std max min amax amin ptp median cumsum cumprod".split()  # noqa: SIM905 - easier to read
+
+
+# What other programs call them.
+OTHER_NAMES = {
+    "ln": "log", "lg": "log10", "tg": "tan", "sqr": "square", "root": "sqrt", "average": "mean", "avg": "mean",
+    "sigmoid": "1 / (1 + exp(-x))", "relu": "maximum(x, 0)", "sec": "1 / cos(x)", "cot": "1 / tan(x)",
+}  # fmt: skip
+# How formulas are written elsewhere -> how they are written here. In this order.
+SPELLINGS = [
+    (r"\^", "**"),
+    ("²", "**2"), ("³", "**3"), ("[×·⋅]", "*"), ("÷", "/"), ("−", "-"), ("√", "sqrt"), ("π", "pi"),
+    (r"\b(?:math|cmath|np|numpy|torch|jnp)\.(?=\w)", ""),
+    (r"(?<![\w.])(\d+\.?\d*|\.\d+)(?![eE][+-]?\d) *(?=[A-Za-z(])", r"\1*"),
+    (r"\) *(?=[\w(])", ")*"),
+]  # fmt: skip
+
+
+def guess(text: str) -> str:
+    """The formula as it may have been meant.
+
+    >>> guess("3x^2 + math.sin(2 x)"), guess("(x + 1)(x - 1)")
+    ('3*x**2 + sin(2*x)', '(x + 1)*(x - 1)')
+    """
+    for pattern, replacement in SPELLINGS:
+        text = re.sub(pattern, replacement, text)
+    return text.strip()
+
+
+def with_guess(error: Refused, text: str) -> Refused:
+    """The refusal of a formula, and how it may have been meant if that is another, which can be read."""
+    meant = guess(text)
+    if len(text) > 200 or meant == text.strip() or "\n" in meant:
+        return error
+    try:
+        ast.parse(meant)
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return error
+    return Refused(f"{error}; did you mean  {meant}")
 
 
 class Refused(Exception):  # noqa: N818 - the formula is refused, the program is all right
@@ -75,8 +115,15 @@ class Calculator:
 
     def run(self, text: str) -> Value:
         """The value of the last of the formulas in ``text``; ``a = ...`` gives one a name for the next."""
+        try:
+            return self.run_statements(parse_short(text, "the formula"))
+        except Refused as error:
+            raise with_guess(error, text) from error
+
+    def run_statements(self, statements: list[ast.stmt]) -> Value:
+        """The same, as Python has read it."""
         result = None
-        for statement in parse_short(text, "the formula"):
+        for statement in statements:
             match statement:
                 case ast.Assign(targets=[ast.Name(id=name)], value=formula):
                     self.check_name(name)
@@ -127,7 +174,19 @@ class Calculator:
         if name in CONSTANTS:
             return CONSTANTS[name]
         hint = f"{name} is a function: write {name}(...)" if name in self.functions else f"give it one: {name}=2"
+        if len(name) > 1 and all([letter in self.names for letter in name]):
+            hint += f"; or, if you mean a product,  {' * '.join(name)}"
         raise Refused(f"{name} has no value; {hint}")
+
+    def nearest(self, name: str) -> str:
+        """What an unknown function may have meant."""
+        if name in OTHER_NAMES:
+            return f"did you mean {OTHER_NAMES[name]}"
+        if found := difflib.get_close_matches(name, self.functions, 3, 0.65):
+            return f"did you mean {' or '.join(found)}"
+        if name in self.names:
+            return f"for a product write {name} * (...)"
+        return "there are exp, log, sin, cos, tanh, sqrt, sum, mean and others: --help lists them"
 
     def combine(self, operate: Callable[[Any, Any], Any], x: Value, y: Value) -> Value:
         """``x + y`` and the like."""
@@ -139,7 +198,7 @@ class Calculator:
         """``sum(x, axis=0)``: arrays by position, options by name and written out."""
         function = self.functions.get(name)
         if function is None:
-            raise Refused(f"there is no function {name!r}; there are {', '.join(sorted(self.functions))}")
+            raise Refused(f"there is no function {name!r}; {self.nearest(name)}")
         wanted = RULES[function].operands if function in RULES else 1
         if len(args) != wanted:
             raise Refused(

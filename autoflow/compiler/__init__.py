@@ -4,7 +4,7 @@ trace/     from a function to a program
     traced.py          arrays that write down what NumPy does with them (their methods: traced_methods.py)
     tape.py            from each such call to a value of the program (kinds.py: of which kind is a function?)
     recorded.py        one call of the function with such arrays, and what can go wrong with it
-    guards.py          what the function sees besides its arguments must stay as it was (reachable.py: how it is found)
+    guards.py          what the function sees besides its arguments must not change (reachable.py finds it)
 values.py, program.py  the program as data: values, and how each is computed
 simplify.py            which calls can be saved without changing a bit
 passes/    from a program to a better one
@@ -12,12 +12,12 @@ passes/    from a program to a better one
     rematerialise.py   computing once more instead of keeping
     tiling.py          which calls on large arrays can be done block by block
 run/       from a program to numbers
-    tiles.py           how they are, in threads (and blas.py, whose threads are then in the way)
+    tiles.py           how blocks run, in threads (blas.py: the threads of the matrix library would get in the way)
     buffers.py         where results are written (calls.py: by which function, with which arguments)
     scalars.py         programs of numbers: two quicker ways
-    reports.py         what NumPy warns of, or raises: as eager code does
-compiled.py            af.compile: guards, the cache (signature.py: which calls share a program; matching.py: arguments
-                       apart, results together)
+    reports.py         warnings and errors of NumPy, the same as from eager code
+compiled.py            af.compile: guards, the cache (signature.py: which calls share a program; matching.py: takes
+                       arguments apart and puts results together)
 report.py              what a plan does, as a table and a picture
 
 Two switches of the process, ``gc_paused`` and ``warm_allocator``, are in ``autoflow/process.py``.

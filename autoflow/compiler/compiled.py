@@ -2,12 +2,11 @@
 
 This file finds the program for a call (signature.py, the guards), keeps a bounded number of programs, and puts results
 back into the containers that the function returned. A call with the same kind of arguments as the one before takes the
-short way: shapes and dtypes are compared, 0.1 µs for each array.
+short way: only shapes and dtypes are compared.
 """
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import functools
 import sys
@@ -16,7 +15,6 @@ import types
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable
-from operator import attrgetter
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
@@ -25,6 +23,7 @@ from .. import pytree
 from ..errors import CompileError
 from ..modes import modes
 from ..nodes.nodes import Node, gradient_target, value_of
+from ..transformed import public_name
 from .matching import assembler, matcher
 from .passes.batching import join
 from .passes.rematerialise import recompute
@@ -56,7 +55,7 @@ ANOTHER_CLASS = (
     "it asks for the class of an array by type(x), or for its identity by `is` or id(x), and while it is recorded its "
     "arguments are no arrays. Write isinstance(x, np.ndarray), or say af.compile(f, fallback=True)."
 )
-ANOTHER = object()  # stands for: that call needs another program
+ANOTHER = object()  # the answer of a plan when a call needs another program
 
 
 class Compiled(Generic[P, R]):
@@ -99,25 +98,21 @@ class Compiled(Generic[P, R]):
         return rebuild_compiled(copy.deepcopy(self.f, memo), self.options())
 
     def options(self) -> dict[str, Any]:
-        """Those of :func:`compile`. A copy has them, and nothing recorded."""
+        """The options of :func:`compile`. A copy keeps them, but no recorded program."""
         return {"fallback": self.fallback, "verify": self.verify, "limit": self.limit, **self.how}
 
     def __reduce__(self) -> Any:
         """For pickle: the function and the options; of a decorated function its name, under which it is found."""
-        name, module = getattr(self, "__qualname__", ""), sys.modules.get(getattr(self, "__module__", None) or "")
-        with contextlib.suppress(AttributeError):
-            if attrgetter(name)(module) is self:
-                return name
-        return rebuild_compiled, (self.f, self.options())
+        return public_name(self, sys._getframe(1)) or (rebuild_compiled, (self.f, self.options()))
 
     def at_length(self, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-        """The call when it is not the same as the last one: look the program up, or record it."""
+        """A call unlike the last one: look the program up, or record it."""
         leaves = pytree.tree_leaves([args, options])
         switches = modes()
         if any([isinstance(x, Traced) for x in leaves]) or switches.depth > 0 or switches.layer or switches.notices:
             return self.f(*args, **options)  # inside another recording, or inside a transform that wants nodes
         if switches.recording and any([gradient_target(x) is not None for x in leaves]):
-            return self.f(*args, **options)  # an argument with a history: the result shall have one, too
+            return self.f(*args, **options)  # an argument with a history: the result needs one, too
         try:
             key = signature(args, options, leaves)
             arrays = [x for x in leaves if is_array(x)]
@@ -146,7 +141,7 @@ class Compiled(Generic[P, R]):
         return results
 
     def check_first_result(self, key: Any, eager: Any, results: Any) -> Any:
-        """The first result of a function that asks which object an array is, or of which class, is eager code's."""
+        """The first result of a function that asks for an array's identity or class is that of eager code."""
         try:
             check_equal(eager, results, self.name, ANOTHER_CLASS)
         except CompileError:
@@ -159,8 +154,8 @@ class Compiled(Generic[P, R]):
         return results
 
     def handle_failure(self, error: Exception, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-        """The function cannot be compiled; or recording it, or its program, ended in an error. Eager code knows which
-        error that should have been: if it has none, it is ours, and a refusal like others."""
+        """The function cannot be compiled, or recording or running it raised an error. Run it eagerly: an error that
+        eager code raises, too, is the user's; any other is ours, and counts as a refusal."""
         if isinstance(error, CompileError) and not self.fallback:
             raise error
         results = self.f(*args, **options)
@@ -246,10 +241,7 @@ class Entry:
         return scalar_plan(self.program) or Plan(self.program)
 
     def quick(self, args: tuple[Any, ...]) -> Any:
-        """The result for arguments like those of the recording; ``ANOTHER`` if this is not the program for them.
-
-        Finding that out takes about 0.1 µs for each array.
-        """
+        """The result for arguments like those of the recording; ``ANOTHER`` if this is not the program for them."""
         arrays: list[Array] = []
         if self.matches is None or not self.matches(args, arrays):
             return ANOTHER
@@ -262,10 +254,10 @@ class Entry:
         return self.run(arrays)
 
     def run(self, arrays: Any) -> Any:
-        """The results for these inputs, in the containers that the function returned; Reported, if NumPy would report
-        something that the caller does not ignore."""
+        """The results for these inputs, in the containers that the function returned. Raises Reported if NumPy would
+        report something that the caller does not ignore."""
         try:
-            plan = self.free.pop()  # atomic: whoever comes at the same time finds none, and makes one
+            plan = self.free.pop()  # atomic: a second thread finds none, and makes its own
         except IndexError:
             plan = self.plan()
         try:
@@ -279,7 +271,7 @@ class Entry:
 
 
 def check_equal(eager: Any, ours: Any, name: str, because: str) -> None:
-    """Raise CompileError unless both results are equal, but for the accuracy of their dtype."""
+    """Raise CompileError unless both results are equal to the accuracy of their dtype."""
     one, other = pytree.tree_leaves(eager), pytree.tree_leaves(ours)
     if len(one) != len(other):
         raise CompileError(f"the compiled {name} returned {len(other)} things, eager code {len(one)}: {because}")
@@ -308,12 +300,12 @@ def compile(
     f : a function of arrays, numbers, and lists, tuples, dicts and dataclasses of them: NumPy code,
         ``af.value_and_grad(...)``, a whole training step that returns its new parameters.
     fallback : run eagerly what cannot be compiled; without it that is an error, which says why.
-    verify : at every call run both ``f`` and the program, and compare: doubles the run time; for debugging.
+    verify : run both ``f`` and the program at every call, and compare. Doubles the run time; for debugging.
     watch : False does not compare the contents of arrays from outside that the program reads at every run, nor of
         parameters that ``nn.functional_call`` replaces. Their new numbers are used in any case. What it gives up: a
         number that left such an array while recording, by ``if w[0] > 0``, ``float(w[0])``, ``w[w > 0].size`` or
         ``w + 1.0`` without a traced operand, stays what it was at the first call, silently.
-    limit : programs that are kept, one for each signature; the one that was used longest ago is dropped.
+    limit : how many programs are kept, one per signature; the least recently used is dropped.
     checkpointing : "balanced" computes results of elementwise functions again instead of keeping them for the way
         back: less memory for more time.
 

@@ -1,4 +1,4 @@
-"""Arguments apart and results together, for one signature: closures made once instead of asking what everything is.
+"""Take arguments apart and put results together, for one signature, by closures that are made once.
 
 :func:`matcher` of the arguments of a recording is the function that says whether other arguments are of the same
 signature, and collects their arrays on the way. :func:`assembler` of its result puts arrays into the containers that
@@ -18,6 +18,7 @@ import numpy as np
 
 from .. import pytree
 from ..errors import CompileError
+from ..transformed import FunctionOfFunction
 
 Array = Any
 ndarray = np.ndarray
@@ -27,7 +28,7 @@ Matcher = Callable[[Any, list[Array]], bool]
 
 
 class Place:
-    """Stands for the k-th array: in a result, or in a call that is written down."""
+    """A placeholder for the k-th array of a result, or of a recorded call."""
 
     __slots__ = ("k",)
 
@@ -39,7 +40,7 @@ class Place:
 
 
 def matcher(x: Any) -> Matcher | None:
-    """Does something match ``x``? None if only a look at all of it can say.
+    """A function that says whether something matches ``x``; None if that takes a look at all of it.
 
     >>> fits, found = matcher(({"w": np.zeros(2)}, 3)), []
     >>> fits(({"w": np.ones(2)}, 3), found), found
@@ -145,7 +146,7 @@ def check_result(tree: Any, arguments: Any) -> None:
 
 
 def has_dtype(x: Any) -> bool:
-    """Is it an array of any library, or one of its numbers?"""
+    """Is it an array of some library, or a number of its type?"""
     return isinstance(getattr(x, "dtype", None), np.dtype)
 
 
@@ -155,8 +156,8 @@ def is_immutable(x: Any) -> bool:
         return all([is_immutable(v) for v in x])
     if type(x) is slice:
         return is_immutable((x.start, x.stop, x.step))
-    if isinstance(x, (type, types.FunctionType)):
-        return "<locals>" not in x.__qualname__  # made at every call
+    if isinstance(x, (type, types.FunctionType, FunctionOfFunction)):
+        return "<locals>" not in getattr(x, "__qualname__", "<locals>")  # made at every call
     if isinstance(x, types.BuiltinFunctionType):
         return isinstance(x.__self__, (types.ModuleType, type(None)))  # no method of an object
     return type(x) in NUMBERS_AND_TEXT or isinstance(x, NEVER_CHANGED)

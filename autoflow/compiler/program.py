@@ -1,9 +1,9 @@
 """What a compiled function does, as data: a list of NumPy calls, each on values that were made before it.
 
-A :class:`~.values.Value` is an array that will be computed: by which function, of which other values. A
+A :class:`~.values.Value` is an array that will be computed: by a function, from other values. A
 :class:`Program` makes them. It has one constructor for each kind, and these are *smart*: they return an old value
 instead of a new one wherever both are equal bit for bit. So the program is clean from the start (``simplify.py``: 1 · x
-is x; the same call is made once; constants are computed now), and what nobody needs is simply not reached from the
+is x; the same call is made once; constants are computed now). Unused values are simply not reached from the
 results.
 
 While recording, each value also has a ``sample``: the array that the call gave for the arguments of the first call. It
@@ -39,7 +39,7 @@ class Program:
     def __init__(self) -> None:
         self.inputs: list[Value] = []
         self.outputs: list[Value] = []
-        self.checks: list[Value] = []  # calls that are made in any case: has their result the shape that it had?
+        self.checks: list[Value] = []  # calls that are made in any case, to check the shape of their result
         self.count = 0
         self.made: dict[Any, Value] = {}  # what is computed -> the value: equal calls are made once
 
@@ -47,7 +47,7 @@ class Program:
         """Number a new value, and remember it under ``key``."""
         self.count += 1
         value.number = self.count
-        self.recent = value.sample  # alive until somebody holds it
+        self.recent = value.sample  # keeps it alive until it is used
         if key is not None:
             self.made[key] = value
         return value
@@ -178,7 +178,7 @@ class Program:
         return sort_values([*self.outputs, *self.checks])
 
     def rewrite(self, new: dict[Value, Value]) -> bool:
-        """Put ``new[v]`` in the place of each v. False, and nothing happens, if two calls would wait for each other."""
+        """Replace each v with ``new[v]``. Returns False, and does nothing, if two calls would wait for each other."""
         found = rebuild_outputs([*self.outputs, *self.checks], new)
         if found is None:
             return False
@@ -187,7 +187,7 @@ class Program:
         return True
 
     def forget_samples(self) -> None:
-        """The recording is over: let its arrays go, but for those that are part of the program."""
+        """The recording is over: release its arrays, except those that are part of the program."""
         for value in (*self.made.values(), *self.inputs, *self.order()):
             if value.kind not in (CAPTURED, CONSTANT):
                 value.sample = None
@@ -227,7 +227,7 @@ def new_value(
 
 
 def rebuild_outputs(outputs: list[Value], new: dict[Value, Value]) -> list[Value] | None:
-    """The outputs of the program in which ``new[v]`` stands for v; numbered again, as near to the old order as can be.
+    """The outputs of the program in which ``new[v]`` replaces v, renumbered as near to the old order as possible.
 
     None if two joined calls would have to wait for each other.
     """

@@ -1,4 +1,4 @@
-"""What a plan does: the table that ``compiled.plan()`` prints, and a picture of who uses which memory when.
+"""What a plan does: the table that ``compiled.plan()`` prints, and a picture of which value uses which memory when.
 
 In the picture time goes from left to right, one column per call, and each row is a buffer; a bar is a value in it,
 from the call that writes it to the last one that reads it.
@@ -14,7 +14,7 @@ import numpy as np
 from ..modes import modes
 from .values import CAPTURED, CONSTANT, INPUT, Value
 
-WIDEST, COLUMN, ROW, LEFT = 60, 18, 22, 96  # columns of the picture; pixels
+WIDEST, COLUMN, ROW, LEFT = 60, 18, 22, 96  # columns of the picture; its size in pixels
 
 
 class Report:

@@ -1,4 +1,4 @@
-"""What decides which program is right for a call: containers, shapes, dtypes, layouts, and whatever is no array.
+"""What decides which program is right for a call: containers, shapes, dtypes, layouts, and values other than arrays.
 
 Arguments that are equal need not be alike: ``frozenset({1}) == frozenset({True})``, and a class may call any two of its
 objects equal. So numbers and text count by type and value, and everything else by what it is: the same object.
@@ -22,7 +22,7 @@ BY_VALUE = (int, bool, str, bytes, type(None))
 
 
 class Same:
-    """A key that is equal to that of the same object only, which it keeps alive."""
+    """A key that equals only the key of the same object; it keeps the object alive."""
 
     __slots__ = ("x",)
 
@@ -87,7 +87,7 @@ def key_of(x: Any) -> Any:
         return kind, *[key_of(v) for v in x]
     if kind in (range, slice):
         return kind, key_of(x.start), key_of(x.stop), key_of(x.step)
-    if kind is types.MethodType:  # a new object whenever one asks for it
+    if kind is types.MethodType:  # a new object at every access
         return kind, Same(x.__self__), Same(x.__func__)
     try:
         hash(x)

@@ -1,12 +1,11 @@
-"""The rules by which a program stays clean: which call can be saved, because another value has the same bits.
+"""Rules that keep a program small: a call is saved where another value has the same bits.
 
 A recorded backward pass does much that a person would not write down: it multiplies by ones, changes a sign twice,
 makes an array of equal numbers to multiply with. Each rule here removes one such thing, and each is exact: no
 rule changes a bit of the result, not even of NaN and infinity (a zero may change its sign). So 0 · x is not 0 here
 (x may be infinite), and (2x) · 3 is not 6x (it is rounded twice).
 
-Numbers below are measured on a multilayer perceptron with three layers, 32 rows: recorded 1.56 times the time of
-hand-written NumPy, after removing repeated and unused calls 1.49, with these rules 1.27.
+What they save is in ``benchmarks/README.md``.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ IDENTITIES = frozenset({np.add, np.multiply, np.maximum, np.minimum})  # of one 
 
 def commutes(f: Any, x: Value, y: Value) -> bool:
     """f(x, y) = f(y, x)? Then the operands are brought into one order, and equal calls are seen to be equal. (Products
-    of complex numbers are sums of two products, of which the processor rounds one.)"""
+    of complex numbers are excluded: each is a sum of two products, and the processor rounds only one of them.)"""
     complex_ = any([v.dtype is not None and v.dtype.kind == "c" for v in (x, y)])
     return f in (np.add, np.multiply) and not complex_
 
@@ -55,12 +54,12 @@ def number_in(x: Value) -> float | None:
 
 
 def unspread(x: Value) -> Value:
-    """What ``x`` repeats, if it only repeats: ufuncs do that by themselves."""
+    """What ``x`` repeats, if it is only a broadcast: ufuncs broadcast by themselves."""
     return x.args[0] if x.kind == "view" and x.options[0] == "broadcast" else x
 
 
 def simpler(p: Program, f: Any, args: tuple[Value, ...], sample: Any) -> Value | None:
-    """A value with the bits of ``f(*args)`` that costs less; None if this is the best there is."""
+    """A cheaper value with the bits of ``f(*args)``; None if there is none."""
     if all([a.kind == "constant" for a in args]):
         return p.constant(sample)
     spread = tuple([unspread(a) for a in args])
@@ -85,7 +84,7 @@ def negated_operand(x: Value) -> Value | None:
 
 
 def opposite(p: Program, x: Value) -> Value:
-    """−c, of the kind that c is: a Python number stays one."""
+    """−c, of the type of c: a Python number remains one."""
     return p.constant(-x.sample)
 
 

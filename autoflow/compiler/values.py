@@ -9,7 +9,7 @@ import numpy as np
 
 INPUT = "input"  # an argument of the compiled function
 CAPTURED = "captured"  # an array that the function found elsewhere: read anew at every call
-CONSTANT = "constant"  # known now, and for ever
+CONSTANT = "constant"  # known now, and never changes
 UFUNC = "ufunc"  # element by element: function(*args)
 REDUCE = "reduce"  # function.reduce(x, axis, keepdims)
 PRODUCT = "product"  # the product of two matrices
@@ -76,7 +76,7 @@ class Value:
 
     @property
     def is_dense(self) -> bool:
-        """Does it lie in memory as a result of the same layout does: without gaps, forwards, each element once?"""
+        """Is its memory that of a fresh result: without gaps, in forward order, each element once?"""
         if len(self.shape) < 2 or not (self.kind in (INPUT, CAPTURED, VIEW) or self.shares):
             return True
         return bool(np.asarray(self.sample).flags.forc)
@@ -105,7 +105,7 @@ def describe_value(x: Any) -> tuple[Any, Any]:
 
 
 def layout_of(sample: Any) -> tuple[int, ...] | None:
-    """In which order the axes lie in memory, None for C order. Sums add in that order, so it decides their last bit."""
+    """The order of the axes in memory, None for C order. Sums add in that order, so it decides their last bits."""
     if type(sample) is not np.ndarray or sample.flags.c_contiguous or sample.ndim < 2:
         return None
     order = sorted(range(sample.ndim), key=lambda a: (-abs(sample.strides[a]), a))

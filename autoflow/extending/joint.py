@@ -29,9 +29,8 @@ from ..nodes.grads import add_gradients
 from ..nodes.nodes import NodeRole, constant_from, current_record, gradient_target, new_record, operation_from, value_of
 from ..nodes.records import Record
 from ..nodes.versions import FreedArray
-from ..rules import RULES
 from ..rules.shapes import is_on_host
-from ..rules.table import Rule, rule
+from ..rules.table import MISSING, Rule, new_row
 
 Array = Any
 Gathered = tuple[list[Any], tuple[Any, ...], dict[int, Any], list[int]]  # what is known of operands, see gather
@@ -47,12 +46,10 @@ def joint_row(
     reads : the places in ``saved`` that it needs, whichever operands gradients flow to; -1 is the result.
     """
     n = len(operands)
-    words = [f"x{k}" for k in range(n)] + ["|"] + [f"option{k}=None" for k in range(len(options))]
-    key = object()  # ``rule`` fills in the defaults and enters the row under this key, which is used nowhere else
-    row = rule(key, " ".join(words), name, rf"\operatorname{{{name}}}", name=name, elementwise=False)
-    del RULES[key]
-    row.function = row.compute = None
-    row.names, row.joint, row.examples = (*operands, *options), joint, ()
+    defaults = (MISSING,) * n + (None,) * len(options)
+    row = new_row(Rule, None, (*operands, *options), defaults, n, {}, name=name, elementwise=False)
+    row.label, row.latex = name, rf"\operatorname{{{name}}}"
+    row.joint, row.examples = joint, ()
     row.reads = (tuple([(place, "") for place in reads]),) * n
     return row
 

@@ -13,8 +13,8 @@ and a test says so. Operators are in ``operators.py``, Python's protocols (float
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Never, NoReturn, TypeVar, overload
 
 import numpy as np
 
@@ -23,11 +23,12 @@ from ..errors import InPlaceError, NoRuleError
 from ..lazy import later
 from ..modes import modes
 from ..nodes.foreign import refuse_reader, wants_numbers
+from ..nodes.next_use import refuse_bytes
 from ..nodes.nodes import ConstantRole, Node, NodeRole, Operation, named_as, value_of
 from ..rules import RULES
 from ..rules.indexing import getitem
 from ..rules.structure import astype, cast, flatten
-from ..rules.table import Rule
+from ..rules.table import OTHERS_WORDS, Rule
 from . import python_protocols
 from .node_methods import NodeMethods
 from .recording import apply, compute_one
@@ -42,7 +43,7 @@ AXES = (type(None), int)
 ndarray = np.ndarray
 
 PLAIN = "all any argmax argmin argpartition argsort dump dumps item nonzero searchsorted tobytes tofile tolist"
-KEPT = "base ctypes data device dtype itemsize nbytes ndim shape size strides to_device"
+KEPT = "base ctypes device dtype itemsize nbytes ndim shape size strides to_device"
 FIXED = "data dtype flat strides"  # can be read, but not assigned to
 REFUSED = {
     "byteswap": "change bytes before there are nodes: af.Variable(plain.byteswap())",
@@ -69,32 +70,42 @@ class ArrayMethods:
     # -- reductions
 
     def sum(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None,
-            where: Any = None) -> Node:  # fmt: skip
+            where: Any = None, **unknown: Never) -> Node:  # fmt: skip
         """np.sum"""
+        if unknown:
+            refuse_keywords("sum", unknown)
         if type(self) is Operation and dtype is out is initial is where is None and type(axis) in AXES:
             return reduce_quickly(SUM, self, (axis, None, keepdims, None, None))
         return apply(SUM, (self, axis, dtype, keepdims, initial, where), NONE if out is None else {"out": out})
 
     def prod(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None,
-             where: Any = None) -> Node:  # fmt: skip
+            where: Any = None, **unknown: Never) -> Node:  # fmt: skip
         """np.prod"""
+        if unknown:
+            refuse_keywords("prod", unknown)
         return apply(PROD, (self, axis, dtype, keepdims, initial, where), NONE if out is None else {"out": out})
 
     def mean(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *,
-             where: Any = None) -> Node:  # fmt: skip
+             where: Any = None, **unknown: Never) -> Node:  # fmt: skip
         """np.mean"""
+        if unknown:
+            refuse_keywords("mean", unknown)
         if type(self) is Operation and dtype is out is where is None and type(axis) in AXES:
             return reduce_quickly(MEAN, self, (axis, None, keepdims, None))
         return apply(MEAN, (self, axis, dtype, keepdims, where), NONE if out is None else {"out": out})
 
     def max(self, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None,
-            where: Any = None) -> Node:  # fmt: skip
+            where: Any = None, **unknown: Never) -> Node:  # fmt: skip
         """np.max"""
+        if unknown:
+            refuse_keywords("max", unknown)
         return apply(MAX, (self, axis, keepdims, initial, where), NONE if out is None else {"out": out})
 
     def min(self, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None,
-            where: Any = None) -> Node:  # fmt: skip
+            where: Any = None, **unknown: Never) -> Node:  # fmt: skip
         """np.min"""
+        if unknown:
+            refuse_keywords("min", unknown)
         return apply(MIN, (self, axis, keepdims, initial, where), NONE if out is None else {"out": out})
 
     def var(self, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = False,
@@ -111,12 +122,16 @@ class ArrayMethods:
             return np.std(self, axis, dtype, out, ddof, keepdims, **options)  # type: ignore[call-overload]
         return apply(STD, (self, axis, dtype, ddof, keepdims), {"out": out, **options})
 
-    def cumsum(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Node:
+    def cumsum(self, axis: Any = None, dtype: Any = None, out: Any = None, **unknown: Never) -> Node:
         """np.cumsum"""
+        if unknown:
+            refuse_keywords("cumsum", unknown)
         return apply(CUMSUM, (self, axis, dtype), {"out": out})
 
-    def cumprod(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Node:
+    def cumprod(self, axis: Any = None, dtype: Any = None, out: Any = None, **unknown: Never) -> Node:
         """np.cumprod"""
+        if unknown:
+            refuse_keywords("cumprod", unknown)
         return apply(CUMPROD, (self, axis, dtype), {"out": out})
 
     # -- shapes
@@ -149,8 +164,10 @@ class ArrayMethods:
         """A copy with one axis."""
         return flatten(self, order)
 
-    def squeeze(self, axis: Any = None) -> Node:
+    def squeeze(self, axis: Any = None, **unknown: Never) -> Node:
         """np.squeeze"""
+        if unknown:
+            refuse_keywords("squeeze", unknown)
         return np.squeeze(self, axis)  # type: ignore[call-overload]
 
     def swapaxes(self, axis1: int, axis2: int) -> Node:
@@ -164,6 +181,12 @@ class ArrayMethods:
         if not np.may_share_memory(value_of(z), value_of(self)):
             value_of(z).flags.writeable = False
         return z
+
+    @property
+    def data(self) -> memoryview:
+        """ndarray.data: the bytes, to be read. The numbers are ``x.value``."""
+        refuse_bytes(self, sys._getframe(1))
+        return self.family.array_type.data.__get__(self)  # type: ignore[attr-defined]
 
     # -- elements
 
@@ -261,6 +284,12 @@ class ArrayMethods:
             copied = not hasattr(self, "_value") and not isinstance(self, ConstantRole)  # of a node, by NumPy in C
             refuse_reader(sys._getframe(1).f_globals.get("__name__"), self, copied or self.requires_grad)  # type: ignore[attr-defined]
             return self.value.view(kind)  # type: ignore[attr-defined]
+        shape = args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
+        if shape and not options and all([isinstance(n, (int, np.integer)) for n in shape]):
+            given = ", ".join(map(str, shape))
+            raise NoRuleError(
+                f"x.view takes a dtype, as in NumPy; the same numbers in another shape: x.reshape({given})"
+            )
         raise NoRuleError("x.view(dtype) reads the bytes as other numbers: use x.astype(dtype), or x.value.view(dtype)")
 
     def choose(self, choices: Any, out: Any = None, mode: Any = "raise") -> Node:
@@ -301,6 +330,13 @@ class ArrayMethods:
         return value_of(self).flags
 
 
+def refuse_keywords(name: str, unknown: Iterable[str]) -> NoReturn:
+    """Raise the TypeError that Python would, and say what NumPy calls it."""
+    word = next(iter([w for w in unknown if w in OTHERS_WORDS] or unknown))
+    advice = f": NumPy calls it {OTHERS_WORDS[word]}=" if word in OTHERS_WORDS else ""
+    raise TypeError(f"Node.{name}() got an unexpected keyword argument {word!r}{advice}")
+
+
 def reduce_quickly(rule: Rule, x: Any, options: tuple[Any, ...]) -> Any:
     """A reduction as losses have it, along one axis or all: what ``apply`` would find out takes 0.5 µs."""
     if modes().autocast is None and hasattr(x, "_record"):
@@ -312,6 +348,8 @@ def plain_method(name: str) -> Callable[..., Any]:
     """The method of that name on the numbers alone."""
 
     def method(self: Any, *args: Any, **options: Any) -> Any:
+        if not OTHERS_WORDS.keys().isdisjoint(options):
+            refuse_keywords(name, options)
         return getattr(value_of(self), name)(*value_of(args), **{k: value_of(v) for k, v in options.items()})
 
     method.__name__, method.__doc__ = name, f"ndarray.{name} of the numbers: a plain result, without a gradient."

@@ -121,6 +121,9 @@ def array_function(self: Any, function: Any, types: Any, args: Any, options: Any
         except TypeError:
             refuse_new_arguments(function, args, options)
             raise
+        except (ValueError, IndexError) as error:
+            later("autoflow.forward.shape_notes:add_note")(error, function, args)
+            raise
     if function in WRITERS:
         return later("autoflow.forward.writers:write_function")(function, args, options)
     return without_rule(function, function, args, options)

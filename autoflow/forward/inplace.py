@@ -44,7 +44,18 @@ from ..rules.indexing import getitem, is_basic, setitem
 from ..rules.table import Rule
 from ..rules.versions import set_array_shape
 from .deferring import HOOKS, PLAIN, is_anothers
-from .recording import FORWARD, announce, apply, hidden_batch, history_lost, operand, orphan_numbers, plain_option
+from .recording import (
+    FAULTS,
+    FORWARD,
+    announce,
+    apply,
+    explain,
+    hidden_batch,
+    history_lost,
+    operand,
+    orphan_numbers,
+    plain_option,
+)
 from .writing import Writing, become_constant, is_unfinished, overwrite, save_overwritten_values
 
 Array = Any
@@ -78,8 +89,12 @@ def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], 
         parents[0] = None  # written whole again: nothing of what was half written is left
     flows = recording and any([p is not None for p in parents])
     if not flows and (old is None or (recording and parents[0] is None)):  # numbers into a Constant, or no_grad
-        with Writing(memory_of_x, region, run, values):
-            run(memory_of_x, *values)
+        try:
+            with Writing(memory_of_x, region, run, values):
+                run(memory_of_x, *values)
+        except FAULTS as error:
+            explain(error, rule, inputs)
+            raise
         if old is not None:
             become_constant(x)
         return x
@@ -100,8 +115,12 @@ def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], 
     save_overwritten_values(x, parents)
     record = new_record(rule, tuple(parents), (*kept, memory_of_x),
                         Extras(constants, line=versions.caller(), scope=modes().scope))  # fmt: skip
-    with Writing(memory_of_x, region, run, values, x, record):
-        run(memory_of_x, *values)
+    try:
+        with Writing(memory_of_x, region, run, values, x, record):
+            run(memory_of_x, *values)
+    except FAULTS as error:
+        explain(error, rule, inputs)
+        raise
     if modes().notices:
         announce(x)
     return x

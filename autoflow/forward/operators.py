@@ -30,7 +30,18 @@ from ..nodes.versions import COPY_BYTES, protect
 from ..rules import RULES
 from ..rules.table import Rule
 from .deferring import HOOKS, PLAIN, is_anothers
-from .recording import FORWARD, REALS, apply, apply_batched, finish, hidden_batch, one_family, operand
+from .recording import (
+    FAULTS,
+    FORWARD,
+    REALS,
+    apply,
+    apply_batched,
+    explain,
+    finish,
+    hidden_batch,
+    one_family,
+    operand,
+)
 
 asarray, float64, ndarray = np.asarray, np.float64, np.ndarray
 Booleans: TypeAlias = "np.ndarray[tuple[Any, ...], np.dtype[np.bool]]"
@@ -132,6 +143,9 @@ def binary(rule: Rule, compute: Callable[[Any, Any], Any], numbers: bool = True)
             if plain is not None:
                 plain_array(b if plain else a)  # dates, text: says what to do instead
             raise
+        except ValueError as error:
+            explain(error, rule, (x, y))
+            raise
         if type(z) is not ndarray:
             value = asarray(z)
             if type(z) is not float64:
@@ -193,7 +207,11 @@ def general(rule: Rule, x: Any, y: Any, compute: Any) -> Any:
             return apply_batched(batch, rule, (x, y), [a, b], [p, q], constants, compute)
         a, b = one_family(rule, [a, b])
     unsafe = (0, 1) if mutable_a and mutable_b else (0,) if mutable_a else (1,) if mutable_b else ()
-    z = compute(a, b)
+    try:
+        z = compute(a, b)
+    except FAULTS as error:
+        explain(error, rule, (x, y))
+        raise
     return finish(rule, z if type(z) in NODE_TYPES else asarray(z), (x, y), [a, b], (p, q), constants, unsafe)
 
 

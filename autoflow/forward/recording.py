@@ -16,7 +16,7 @@ from ..errors import LostGradientError, MixedArraysError, NoRuleError
 from ..lazy import later
 from ..modes import modes, switched
 from ..nodes import versions
-from ..nodes.coercion import holds_node, plain_array
+from ..nodes.coercion import array_of, holds_node, plain_array
 from ..nodes.foreign import content, wants_numbers
 from ..nodes.freeing import NEW, view_link
 from ..nodes.nodes import (
@@ -46,6 +46,7 @@ NUMBERS = REALS | {complex, np.complex128, np.complex64}
 # Options that cannot hide an array, alone or in a tuple (a shape, axes, an index): nothing is to be done with them.
 SIMPLE = frozenset({type(None), int, bool, str, slice, type(...), float, type, np.int64, np.bool_})
 NO_OPTIONS: dict[str, Any] = {}
+FAULTS = (ValueError, IndexError, TypeError)  # what NumPy raises for operands that do not fit
 FORWARD: dict[Any, Any] = {}  # ufunc -> its quick closure, which does what apply() does; filled by operators.py
 
 
@@ -77,7 +78,7 @@ def operand(x: Any) -> Operand:
         if isinstance(inside := content(x), NodeRole):
             return operand(inside)
         if isinstance(x, (list, tuple)):
-            return operand(join_list(x) if holds_node(x) else np.asarray(x))  # as af.array(x)
+            return operand(join_list(x) if holds_node(x) else array_of(x))  # as af.array(x)
     return Operand(plain_array(x), None, None, True)
 
 
@@ -158,7 +159,11 @@ def apply(rule: Rule, args: tuple[Any, ...], options: dict[str, Any] = NO_OPTION
         if (batch := hidden_batch(values)) is not None:
             return apply_batched(batch, rule, inputs, values, parents, constants)
         values[:n] = one_family(rule, values[:n])
-    result = rule.compute(*values)
+    try:
+        result = rule.compute(*values)
+    except FAULTS as error:
+        explain(error, rule, inputs)
+        raise
     if type(result) not in NODE_TYPES:
         result = plain_array(result)
     return finish(rule, result, inputs, values, tuple(parents), constants, unsafe)
@@ -175,7 +180,12 @@ def apply_one(rule: Rule, x: Any, parent: Any, inputs: tuple[Any, ...]) -> Any:
                 values = [x._value, *options]
                 if len(NODE_TYPES) > 1 and (batch := hidden_batch(values)) is not None:
                     return apply_batched(batch, rule, inputs, values, [parent], {})
-                return finish(rule, as_plain(rule.compute(*values)), inputs, values, (parent,), {}, unsafe)
+                try:
+                    result = rule.compute(*values)
+                except FAULTS as error:
+                    explain(error, rule, inputs)
+                    raise
+                return finish(rule, as_plain(result), inputs, values, (parent,), {}, unsafe)
             break
     return compute_one(rule, x, parent, options)
 
@@ -183,7 +193,11 @@ def apply_one(rule: Rule, x: Any, parent: Any, inputs: tuple[Any, ...]) -> Any:
 def compute_one(rule: Rule, x: Any, parent: Any, options: tuple[Any, ...]) -> Any:
     """The same, where it is known that the options are simple: see SIMPLE."""
     a = x._value
-    result = rule.compute(a, *options)
+    try:
+        result = rule.compute(a, *options)
+    except FAULTS as error:
+        explain(error, rule, (x, *options))
+        raise
     if type(result) is not ndarray:
         result = as_plain(result)
     limit = modes().limit
@@ -207,6 +221,13 @@ def compute_one(rule: Rule, x: Any, parent: Any, options: tuple[Any, ...]) -> An
     node._value = node._operand = result
     node._record = record
     return node
+
+
+def explain(error: BaseException, rule: Rule, inputs: tuple[Any, ...]) -> None:
+    """Add the operands' names and shapes to an error of NumPy's."""
+    later("autoflow.forward.shape_notes:add_note")(
+        error, rule.function, inputs[: rule.operands], inputs[rule.operands :]
+    )
 
 
 def as_plain(result: Any) -> Array:

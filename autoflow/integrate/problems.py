@@ -52,12 +52,13 @@ def taken_apart(args: Any) -> tuple[list[Array], Callable[[Sequence[Any]], Any]]
     """
     leaves = pytree.tree_leaves(args)
     places = [k for k, x in enumerate(leaves) if is_real(x)]
+    rest = pytree.tree_map(lambda x: None if is_real(x) else x, args)  # without the arrays: it may outlive the call
 
     def put(values: Sequence[Any]) -> Any:
-        new = list(leaves)
+        new = pytree.tree_leaves(rest)
         for k, value in zip(places, values, strict=True):
             new[k] = value
-        return pytree.tree_unflatten(args, iter(new))
+        return pytree.tree_unflatten(rest, iter(new))
 
     for x in leaves:
         if getattr(x, "requires_grad", False) and not is_real(x):

@@ -10,7 +10,10 @@
     recurrent.py   RNN, LSTM, GRU
     attention.py   MultiHeadAttention, TransformerBlock
     checks.py      checks of inputs, and their errors
-    plots.py       pictures of training: af.watch, af.plot_sizes and others
+    plots.py       pictures of training: af.plot_sizes and others
+    charts.py      pictures that need no library: text, SVG
+    live.py        training while it happens, drawn again and again
+    watching.py    af.watch: a model that notes the sizes of its layers
 
 Read in that order. Shapes and names of parameters are PyTorch's, so weights can be exchanged unchanged.
 

@@ -86,7 +86,10 @@ def find_outside_labels(target: Array, classes: int, ignore: int | None) -> Arra
 def generator(who: str, rng: Any) -> np.random.Generator:
     """Refuse anything but a Generator. One for all layers, so that no two of them start alike."""
     if not isinstance(rng, np.random.Generator):
-        raise TypeError(f"{who} needs rng=, a np.random.default_rng(seed) shared by all layers; got {rng!r:.40}")
+        raise TypeError(
+            f"{who} needs rng=, a Generator to draw from, one for all layers: rng = np.random.default_rng(0), then "
+            f"{who}(..., rng=rng). Got {rng!r:.40}"
+        )
     return rng
 
 

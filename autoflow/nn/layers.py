@@ -40,7 +40,7 @@ class Linear(Module):
     """
 
     def __init__(
-        self, inputs: int, outputs: int, bias: bool = True, *, rng: np.random.Generator,
+        self, inputs: int, outputs: int, bias: bool = True, *, rng: np.random.Generator | None = None,
         init: Initialiser = initialisers.glorot_uniform, dtype: Any = float,
     ) -> None:  # fmt: skip
         positive("Linear", inputs=inputs, outputs=outputs)
@@ -71,7 +71,7 @@ class Conv2d(Module):
     def __init__(
         self, inputs: int, outputs: int, kernel_size: int | Sequence[int], stride: int | Sequence[int] = 1,
         padding: int | Sequence[int] | str = 0, dilation: int | Sequence[int] = 1, groups: int = 1, bias: bool = True,
-        *, rng: np.random.Generator, init: Initialiser = initialisers.he_normal, dtype: Any = float,
+        *, rng: np.random.Generator | None = None, init: Initialiser = initialisers.he_normal, dtype: Any = float,
     ) -> None:  # fmt: skip
         positive("Conv2d", inputs=inputs, outputs=outputs, groups=groups)
         kernel = each("Conv2d", "kernel_size", kernel_size, 2, 1)
@@ -224,7 +224,7 @@ class Dropout(Module):
     (array([2., 0., 0., 0.]), array([1., 1., 1., 1.]))
     """
 
-    def __init__(self, p: float = 0.5, *, rng: np.random.Generator) -> None:
+    def __init__(self, p: float = 0.5, *, rng: np.random.Generator | None = None) -> None:
         self.p, self.rng = probability("Dropout", p), generator("Dropout", rng)
 
     def forward(self, x: Array) -> Node:
@@ -244,7 +244,7 @@ class Embedding(Module):
     (2, 2, 3)
     """
 
-    def __init__(self, rows: int, size: int, *, rng: np.random.Generator, dtype: Any = float) -> None:
+    def __init__(self, rows: int, size: int, *, rng: np.random.Generator | None = None, dtype: Any = float) -> None:
         positive("Embedding", rows=rows, size=size)
         weight = generator("Embedding", rng).normal(size=(rows, size)).astype(dtype)
         self.weight = Variable(weight, copy=False)

@@ -1,7 +1,6 @@
 """Plots of training: small pictures with matplotlib. Each function draws into ``ax`` (or a new figure) and returns it.
 
-    watch(model)       the model, which then notes how large activations and gradients are, layer by layer
-    plot_sizes         those sizes, over the steps or over the layers: vanishing, exploding
+    plot_sizes         sizes of activations and gradients, over the steps or over the layers: vanishing, exploding
     plot_loss          losses over time
     plot_weights       a histogram of each parameter
     plot_boundary      the class that a classifier gives to each point of the plane
@@ -14,15 +13,17 @@ needs; new figures follow ``af.options.theme``.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..backprop.hooks import on_operation
 from ..errors import InputError
 from ..modes import modes, no_grad
 from .checks import numbers_of, shape_is
 from .module import Module
+
+if TYPE_CHECKING:
+    from .watching import Watched
 
 Array = Any
 
@@ -45,107 +46,15 @@ NAMED = 12  # at most this many layers are named along the axis
 # -- sizes, layer by layer -------------------------------------------------------------------------------------------
 
 
-def watch(model: Callable[..., Any]) -> Watched:
-    """The same model, but each call notes how large every layer's result is, and later its gradient.
-
-    A layer is a box in the picture of the graph: a Module inside the model, or a ``with af.scope("layer 1"):`` block of
-    a plain function; an operation outside of all boxes is a layer of its own. What counts is its last operation. Under
-    ``af.no_grad`` nothing is recorded, and nothing noted.
-
-    >>> from autoflow import nn
-    >>> rng = np.random.default_rng(0)
-    >>> watched = watch(nn.Sequential(nn.Linear(2, 3, rng=rng), nn.tanh, nn.Linear(3, 1, rng=rng)))
-    >>> watched(np.ones((5, 2))).sum().backward()
-    >>> watched.layers
-    ['Linear_0', 'tanh', 'Linear_2']
-    >>> watched.gradients[0]["Linear_2"]
-    1.0
-    """
-    return Watched(model)
-
-
-class Watched:
-    """A model that takes notes: see :func:`watch`. All other attributes are the model's.
-
-    ``activations`` and ``gradients`` have one dict for each call: name of the layer -> root mean square. The gradient
-    of a layer is NaN until ``backward()`` has reached it; a second backward pass overwrites it.
-    """
-
-    __module__ = "autoflow"
-
-    def __init__(self, model: Callable[..., Any]) -> None:
-        self.model = model
-        self.activations: list[dict[str, float]] = []
-        self.gradients: list[dict[str, float]] = []
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "model":  # while it is being copied or unpickled
-            raise AttributeError(name)
-        return getattr(self.model, name)
-
-    @property
-    def layers(self) -> list[str]:
-        """The names of all layers, in the order in which they were first computed."""
-        return list(dict.fromkeys([name for sizes in self.activations for name in sizes]))
-
-    def __call__(self, *args: Any, **options: Any) -> Any:
-        """Call the model."""
-        depth = len(modes().scope) + isinstance(self.model, Module)  # a Module's own box is not one of its layers
-        last: dict[tuple[str, int], Any] = {}
-
-        def notice(node: Any) -> None:
-            record = node.grad_fn
-            box = record.entered[depth] if len(record.entered) > depth else (record.rule.name, record.number)
-            last[box] = node
-
-        with on_operation(notice):
-            result = self.model(*args, **options)
-        if last:
-            self.note(last)
-        return result
-
-    def note(self, last: dict[tuple[str, int], Any]) -> None:
-        """Note the size of each layer's result now, and of its gradient when it arrives."""
-        activations: dict[str, float] = {}
-        gradients: dict[str, float] = {}
-        for (name, _), node in last.items():
-            name = another(name, activations)
-            activations[name], gradients[name] = root_mean_square(node.value), np.nan
-            node.register_hook(lambda g, name=name: gradients.update({name: root_mean_square(numbers_of(g))}))
-        self.activations.append(activations)
-        self.gradients.append(gradients)
-
-
-def another(name: str, taken: Mapping[str, Any]) -> str:
-    """A name that is not taken yet.
-
-    >>> another("tanh", {"tanh": 1, "tanh 2": 1})
-    'tanh 3'
-    """
-    k = 1
-    while (new := name if k == 1 else f"{name} {k}") in taken:
-        k += 1
-    return new
-
-
-def root_mean_square(x: Array) -> float:
-    """√(Σ |x|² / n); NaN of nothing.
-
-    >>> root_mean_square(np.array([3.0, -4.0, 0.0, 0.0]))
-    2.5
-    """
-    x = np.abs(x).astype(float)
-    return float(np.sqrt(np.mean(x * x))) if x.size else float("nan")
-
-
 def plot_sizes(watched: Watched, of: str = "gradients", *, along: str = "steps", ax: Any = None) -> Any:
-    """The sizes that :func:`watch` noted, on a logarithmic axis.
+    """The sizes that ``af.watch`` noted, on a logarithmic axis.
 
     of : "gradients" or "activations".
     along : "steps", a line for each layer, the last layer's most intense; or "layers", a line for the first call and
         one for the last.
 
     >>> from autoflow import nn
+    >>> from autoflow.nn.watching import watch
     >>> rng = np.random.default_rng(0)
     >>> watched = watch(nn.Sequential(nn.Linear(2, 3, rng=rng), nn.tanh, nn.Linear(3, 1, rng=rng)))
     >>> watched(np.ones((5, 2))).sum().backward()
@@ -264,10 +173,7 @@ def plot_boundary(model: Callable[[Array], Any], x: Array, y: Array, *, points: 
     x, y = np.asarray(numbers_of(x), float), np.asarray(numbers_of(y))
     shape_is("plot_boundary", x, "n", 2)
     shape_is("plot_boundary", y, len(x), what="classes")
-    low, high = x.min(axis=0), x.max(axis=0)
-    room = 0.1 * np.where(high > low, high - low, 1.0)
-    across, up = [np.linspace(low[k] - room[k], high[k] + room[k], points) for k in (0, 1)]
-    places = np.stack(np.meshgrid(across, up), axis=-1).reshape(-1, 2)
+    across, up, places = grid_of(x, points, points)
     ahead = leads(scores_of(model, places)).reshape(points, points, -1)
     ax, theme = canvas(ax)
     for k in range(ahead.shape[-1]):
@@ -279,6 +185,14 @@ def plot_boundary(model: Callable[[Array], Any], x: Array, y: Array, *, points: 
             ax.contour(across, up, ahead[..., k], [0], colors=[edge], linewidths=1.0)
         ax.scatter(*x[y == k].T, s=18, color=color, marker=marker, edgecolors=edge, linewidths=0.4, label=label)
     return add_legend(ax)
+
+
+def grid_of(x: Array, columns: int, rows: int) -> tuple[Array, Array, Array]:
+    """A grid over the points x (n, 2) and a little beyond: its coordinates, and its places (rows · columns, 2)."""
+    low, high = x.min(axis=0), x.max(axis=0)
+    room = 0.1 * np.where(high > low, high - low, 1.0)
+    across, up = [np.linspace(low[k] - room[k], high[k] + room[k], n) for k, n in ((0, columns), (1, rows))]
+    return across, up, np.stack(np.meshgrid(across, up), axis=-1).reshape(-1, 2)
 
 
 @no_grad

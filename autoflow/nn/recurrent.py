@@ -23,7 +23,7 @@ Array = Any
 class Recurrent(Module):
     """What RNN, LSTM and GRU share: weights for ``gates`` vectors of size ``hidden``, and checks."""
 
-    def __init__(self, inputs: int, hidden: int, gates: int, rng: np.random.Generator, dtype: Any) -> None:
+    def __init__(self, inputs: int, hidden: int, gates: int, rng: np.random.Generator | None, dtype: Any) -> None:
         who = type(self).__name__
         positive(who, inputs=inputs, hidden=hidden)
         rng = generator(who, rng)
@@ -74,7 +74,7 @@ class RNN(Recurrent):
     ((2, 5, 4), (2, 4))
     """
 
-    def __init__(self, inputs: int, hidden: int, *, rng: np.random.Generator, dtype: Any = float) -> None:
+    def __init__(self, inputs: int, hidden: int, *, rng: np.random.Generator | None = None, dtype: Any = float) -> None:
         super().__init__(inputs, hidden, 1, rng, dtype)
 
     def forward(self, x: Array, h: Array = None) -> tuple[Node, Node]:
@@ -104,7 +104,7 @@ class LSTM(Recurrent):
     ((2, 5, 4), (2, 4), (2, 4))
     """
 
-    def __init__(self, inputs: int, hidden: int, *, rng: np.random.Generator, dtype: Any = float) -> None:
+    def __init__(self, inputs: int, hidden: int, *, rng: np.random.Generator | None = None, dtype: Any = float) -> None:
         super().__init__(inputs, hidden, 4, rng, dtype)
         self.bias.value[hidden : 2 * hidden] = 1.0
 

@@ -41,12 +41,26 @@ def plain_array(x: Any) -> Array:
                 f"this {type(x).__name__} has nodes in it, and NumPy would keep only their numbers: use af.array"
                 f"\n{LOST}"
             )
-        array = np.asarray(x)
+        array = array_of(x)
     if array.dtype.kind in WHY:
         raise DataError(f"{type(x).__name__} with dtype {array.dtype} cannot be a node: {WHY[array.dtype.kind]}.")
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     return array
+
+
+def array_of(x: Any) -> Array:
+    """``np.asarray(x)``; of rows of different lengths NumPy's error gets a note that says what to do."""
+    try:
+        return np.asarray(x)
+    except ValueError as error:
+        if "inhomogeneous" in str(error) and isinstance(x, (list, tuple)):
+            lengths = ", ".join([str(len(row)) if hasattr(row, "__len__") else "a number" for row in x[:6]])
+            error.add_note(
+                f"The rows of this {type(x).__name__} have lengths {lengths}{', ...' * (len(x) > 6)}: an array needs "
+                f"equal ones. Pad them (and mask what was added), or make one Variable of each row."
+            )
+        raise
 
 
 def leaf_array(value: Any, dtype: Any, copy: bool, inexact: bool) -> Array:

@@ -33,6 +33,7 @@ from .coercion import leaf_array
 from .foreign import READERS, refuse_reader, wants_numbers
 from .freeing import NEW, view_link
 from .grads import checked_grad, read_grad
+from .next_use import refuse_missing_grad
 from .records import Extras, Record, extend
 from .versions import FreedArray
 
@@ -154,6 +155,7 @@ class NodeRole:
     @property
     def grad(self) -> np.ndarray | MaybeNone:
         """dL/d(this node), as the last backward pass left it: a plain array of this node's shape and dtype, or None."""
+        refuse_missing_grad(self, sys._getframe(1))
         return None
 
     def detach(self) -> Constant:
@@ -238,7 +240,9 @@ class VariableRole(NodeRole):
     @property
     def grad(self) -> np.ndarray | MaybeNone:
         """dL/dv summed over the passes since ``zero_grad()``: a plain array of v's shape and dtype, or None."""
-        return read_grad(self, self.dtype)  # type: ignore[attr-defined]
+        if (g := read_grad(self, self.dtype)) is None:  # type: ignore[attr-defined]
+            refuse_missing_grad(self, sys._getframe(1))
+        return g
 
     @grad.setter
     def grad(self, g: Any) -> None:
@@ -324,7 +328,10 @@ class OperationRole(NodeRole):
     def grad(self) -> np.ndarray | MaybeNone:
         """dL/d(this node) of the last backward pass that reached it, or None. See ``keep_grads`` of ``backward``."""
         record = current_record(self)
-        return read_grad(record, record.dtype) if record is not None else None
+        g = read_grad(record, record.dtype) if record is not None else None
+        if g is None:
+            refuse_missing_grad(self, sys._getframe(1))
+        return g
 
     @grad.setter
     def grad(self, g: Any) -> None:

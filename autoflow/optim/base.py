@@ -9,6 +9,8 @@ arrays, too), and copied back by one call in C.
 from __future__ import annotations
 
 import math
+import sys
+import warnings
 from collections.abc import Iterable
 from itertools import repeat
 from pathlib import Path
@@ -18,13 +20,18 @@ import numpy as np
 
 from ..errors import AnomalyError, DataError, StateError
 from ..nodes.grads import forget_grads
-from ..nodes.nodes import VariableRole, value_of
+from ..nodes.nodes import NodeRole, VariableRole, value_of
+from ..nodes.rebinding import original_of, rebound
 from ..nodes.versions import Note, caller
 from ..numbering import now
 from ..rules.shapes import is_on_host
 from ..saving import check_state, load_state, save_state
 
 Array = Any
+NOTHING = (
+    "{}.step() changes nothing: none of its {} parameters has a gradient. Call zero_grad(), then loss.backward(), then "
+    "step(), in this order"
+)
 
 
 class Optimiser:
@@ -65,11 +72,15 @@ class Optimiser:
         """One update of every parameter that has a gradient and is not frozen: of all of them, or, if an exception
         cuts the step short, of none.
 
+        Warns if no parameter has a gradient.
+
         Raises AnomalyError, and changes nothing, if a gradient is NaN or infinite (not checked on a GPU). A graph
         that was recorded before and needs the old numbers raises StaleValueError. Raises StateError if a second
         exception came while an earlier step was being undone.
         """
         self.check_finished()
+        if max(self.steps) < 2:
+            self.check_caller(sys._getframe(1))
         grads = [value_of(p.grad) if p.requires_grad else None for p in self.parameters]
         for p, g in zip(self.parameters, grads, strict=True):
             if g is not None and not finite(g):
@@ -78,6 +89,8 @@ class Optimiser:
                     f"changed. Look at the data and the loss; clip gradients or lower lr={self.lr:g}."
                 )
         moving = {k: g for k, g in enumerate(grads) if g is not None}
+        if not moving and any([p.requires_grad for p in self.parameters]):
+            warnings.warn(NOTHING.format(type(self).__name__, len(self.parameters)), RuntimeWarning, stacklevel=2)
         live = [array for k in moving for array in self.changed_by_step(k)]
         kept = [array for k in moving for array in self.room_for(k)]
         where, before, steps = caller(), self.steps, list(self.steps)
@@ -102,6 +115,14 @@ class Optimiser:
         number = now()
         for note in notes:
             note.was_written(number)
+
+    def check_caller(self, frame: Any) -> None:
+        """Raise TypeError if a variable of the caller's is one of our parameters after ``w = w - lr * w.grad``. Looked
+        for at the first two steps."""
+        ours = {id(p) for p in self.parameters}
+        for x in list(frame.f_locals.values()):
+            if isinstance(x, NodeRole) and (w := original_of(x)) is not None and id(w) in ours:
+                raise rebound(x, w, f"{type(self).__name__}.step() changes Variables")
 
     def changed_by_step(self, k: int) -> list[Array]:
         """What a step writes into for parameter number k: the parameter, and what is remembered of it."""
@@ -176,7 +197,10 @@ def variables(parameters: Any) -> list[Any]:
     found = list(parameters)
     for p in found:
         if not isinstance(p, VariableRole):
-            raise TypeError(f"an optimiser changes Variables; this is {type(p).__name__}: {p!r:.60}")
+            if (w := original_of(p)) is not None:
+                raise rebound(p, w, "an optimiser changes Variables")
+            advice = "give it what this was computed from" if isinstance(p, NodeRole) else "wrap it, w = af.Variable(w)"
+            raise TypeError(f"an optimiser changes Variables; this is {type(p).__name__}: {p!r:.60}; {advice}")
         if value_of(p).dtype.kind == "c":
             raise DataError(f"{p.name} is complex: train its real and imaginary parts as two Variables")
     if not found:

@@ -1,16 +1,23 @@
 """Pictures of graphs: what was computed, and how the gradients flowed back.
 
-Reading order: ``model`` (what a picture knows: ``data``, and ``gathering`` from nodes to data, ``flow`` of gradients,
-``names`` and the ``callers`` who gave them) and ``walk``; ``folding`` (what is drawn of what was recorded: ``views``,
-``merging`` of chains, ``choose`` which boxes to fold, ``repeats``; ``huge`` draws a million nodes); ``layout``
-(``arrange``: where things stand; ``ordering`` in ranks, ``nesting`` of boxes, ``turning`` of those that one reads
-downwards, ``rows`` of what is too wide, ``scoring``: how well it reads); ``render`` (``cards``: what stands in a node;
-``placing`` and ``directions``: which layout is drawn; ``svg``, ``dot``, ``text``, ``text_formats``, ``tables``,
-``png``). Then ``model.steps`` and ``lesson`` (the passes one step at
-a time), ``wrong_queue``; ``summaries`` of networks; ``pages`` (``html`` with ``fragment.js``: the page that replays the
-steps; ``stepper``; ``toggling``: boxes that fold on a click; ``still``: where no scripts run; ``exports``: files);
-``notebook`` (what a cell shows of a node); ``formulas``; ``sliders`` (``explore`` with ``live`` and ``explore.js``;
-``widget``: sliders that ask Python). ``facade`` is the class that users have of all this: Graph.
+Reading order:
+
+    model/      what a picture knows: data; gathering from nodes to data; flow of gradients; names, also those of the
+                callers' variables; steps of the two passes
+    walk.py     node.graph() and its arguments
+    folding/    which part of the record is drawn: views; merging of chains; choose which boxes to fold; repeats; huge
+                graphs of a million nodes
+    layout/     arrange: positions; ordering in ranks; nesting of boxes; turning of boxes that are read downwards; rows
+                for wide pictures; scoring: how well a layout reads
+    render/     cards: the contents of a node; placing and directions: which layout is drawn; svg, dot, text,
+                text_formats, tables, png
+    pages/      html with fragment.js: the page that replays the steps; stepper; toggling: boxes that fold on a click;
+                still: where no scripts run; exports: files
+    formulas/   LaTeX of nodes and derivatives, and the chain rule written out
+    sliders/    explore with live and explore.js; widget: sliders that ask Python
+
+``lesson`` steps through the passes, ``wrong_queue`` through wrong ones; ``summaries`` are tables of networks;
+``notebook`` is how a cell shows a node; ``facade`` has the class that users see: Graph.
 """
 
 from ..lazy import publish

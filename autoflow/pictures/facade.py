@@ -1,6 +1,6 @@
-"""The picture that users have: :class:`Graph`, which shows itself and knows every format.
+"""The picture as users see it: :class:`Graph`, which shows itself and knows every format.
 
-It holds no array and no node, as its data do; for :meth:`Graph.replay` it holds on to the nodes, and they to their
+Its data hold no array and no node. For :meth:`Graph.replay` it keeps a reference to the nodes, and so to their
 arrays. (A copy or a pickle does not.)
 """
 
@@ -89,11 +89,15 @@ class Graph(GraphData):
 
         return to_svg(self)
 
-    def to_html(self) -> str:
-        """A page that needs nothing else: the picture, controls that step through it, all steps as a table."""
-        from .pages.html import page
+    def to_html(self, *, full: bool = True) -> str:
+        """A page that needs nothing else: the picture, controls that step through it, all steps as a table.
 
-        return page(self)
+        full : False gives what stands in its body, to be put into a page of your own: its styles and names meet no
+            others, and several may stand in one page.
+        """
+        from .pages.html import fragment, page
+
+        return page(self) if full else fragment(self)
 
     def step(self) -> Stepper:
         """Step through this picture, as ``node.step()`` does."""
@@ -107,6 +111,12 @@ class Graph(GraphData):
 
         return to_dot(self)
 
+    def to_tex(self, *, full: bool = True) -> str:
+        """The picture in TikZ. full : False gives the ``tikzpicture`` alone, for a document that has ``tikz``."""
+        from .render.tikz import to_tex
+
+        return to_tex(self, full)
+
     def to_mermaid(self) -> str:
         """A flowchart for Markdown files: GitHub and GitLab draw it."""
         from .render.text_formats import to_mermaid
@@ -114,7 +124,7 @@ class Graph(GraphData):
         return to_mermaid(self)
 
     def to_json(self) -> str:
-        """All that the picture knows, for programs."""
+        """Everything in the picture, for programs."""
         from .render.text_formats import to_json
 
         return to_json(self)
@@ -125,15 +135,19 @@ class Graph(GraphData):
 
         return to_text(self, ascii)
 
-    def save(self, path: Any) -> Path:
-        """Write a file in the format that its name ends with: .svg .html .png .pdf .dot .mmd .json .txt. Returns
-        the path.
+    def save(self, path: Any, *, seconds: float = 1.4) -> Path:
+        """Write a file in the format that its name ends with: .svg .html .png .pdf .tex .dot .mmd .json .txt, or
+        a film of its steps: .gif .mp4. Returns the path.
+
+        seconds : how long a film shows each step.
 
         PNG and PDF are drawn by matplotlib, pygraphviz or Graphviz's program ``dot``; one of them must be installed.
+        A film needs matplotlib, and Pillow (extra ``images``) or ffmpeg (extra ``video``). Raises ImportError or
+        FileNotFoundError, which say what to install, and ValueError for other names.
         """
         from .pages.exports import save
 
-        return save(self, path)
+        return save(self, path, seconds=seconds)
 
     def __str__(self) -> str:
         from .render.text import to_text
@@ -157,7 +171,7 @@ class Graph(GraphData):
 
 
 def facade(data: GraphData, kind: type[Graph] = Graph, **more: Any) -> Graph:
-    """The data as a picture that shows itself. What is drawn of it, if that is known, comes along."""
+    """The data as a picture that shows itself, with what is drawn of it if that is known."""
     made = kind(**{field.name: getattr(data, field.name) for field in fields(data)} | more)
     if "drawn" in data.__dict__:
         made.__dict__["drawn"] = facade(data.__dict__["drawn"], kind)

@@ -1,7 +1,7 @@
-"""How a node shows itself at the end of a notebook's cell: numbers first, then what it is, the picture one click away.
+"""What a notebook shows of a node: its numbers, then what it is; the picture is one click away.
 
-A node is an array, and debuggers and notebooks print arrays all the time. So this is cheap, whatever is behind the
-node: it looks at no more than 60 nodes, computes gradients of small graphs only, starts no program, never raises.
+A node is an array, and debuggers and notebooks print arrays all the time. So this is cheap, however large the graph: it
+looks at no more than 60 nodes, computes gradients of small graphs only, starts no program, and never raises.
 """
 
 from __future__ import annotations

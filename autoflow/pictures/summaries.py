@@ -52,8 +52,8 @@ class Summary:
 def summary(node: Any) -> Summary:
     """A network as a table: what was computed in which scope, its shape, its parameters, how large its gradients are.
 
-    A product and the bias added to it are one row. Each Variable is counted once, where it is used first. Gradients
-    are there after ``backward()``.
+    A product and the bias added to it are one row. Each Variable is counted once, at its first use. Gradients are shown
+    after ``backward()``.
 
     >>> import autoflow as af
     >>> import numpy as np

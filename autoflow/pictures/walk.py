@@ -20,8 +20,8 @@ from .model.numbers import FEW
 from .model.style import clip
 from .render.directions import best_way, fit_picture
 
-LIMIT = 2000  # nodes of which a picture has the numbers, if it is not told otherwise
-LESSON = 60  # a larger graph is not drawn with every local derivative, unless it is asked for
+LIMIT = 2000  # nodes whose numbers a picture has by default
+LESSON = 60  # larger graphs are drawn without local derivatives, unless these are asked for
 WORDS = {
     "detail": ("names", "values", "lesson", "arrays"),
     "direction": ("right", "down", "rows", "boxes"),

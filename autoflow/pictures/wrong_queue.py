@@ -1,4 +1,4 @@
-"""A lesson: backpropagation with a queue that does not wait, beside the engine's.
+"""A lesson: backpropagation with a queue that does not wait, next to the engine's.
 
 A record is ready when the last of its consumers has sent its part: that is Kahn's algorithm, and :mod:`.lesson` shows
 it. The two obvious shorter programs go through the same graph here, and lose gradients or send them twice.
@@ -17,7 +17,7 @@ from .model.steps import Product, Step, amount_text, gradient_name, say, steps_o
 
 
 def wrong_queue_steps(node: Any, *, visited: bool = True) -> list[Step]:
-    """The same lesson with a plain queue, which does not wait: how it goes wrong, beside :func:`~.stepping.steps`.
+    """The same lesson with a plain queue, which does not wait: how it goes wrong, next to :func:`~.lesson.steps`.
 
     visited : True is a queue with a set of nodes that were seen: ``a`` is processed once, but before all of its
         consumers have sent their part, and what comes later is lost. False is a stack without such a set: ``a`` waits

@@ -64,34 +64,49 @@ def slope_in_exponent(x: Array, z: Array) -> Array:
     return z * np.log(np.where(z == 0, np.ones_like(z), x))  # ones of z's dtype: a complex power has a complex log
 
 
-# ruff: noqa: E501
 # fmt: off
-rule(np.add,          "x y", "+",    r"$x + $y",                 x=lambda g: g,        y=lambda g: g,                     precedence=1, javascript="x + y; g; g")
-rule(np.subtract,     "x y", "−",    r"$x - $y",                 x=lambda g: g,        y=lambda g: -g,                    precedence=1, javascript="x - y; g; -g")
-rule(np.multiply,     "x y", "×",    r"$x \odot $y",             x=lambda g, y: g * y, y=lambda g, x: g * x,              precedence=2, javascript="x * y; g * y; g * x")
-rule(np.divide,       "x y", "÷",    r"\frac{$x}{$y}",           x=lambda g, y: g / y, y=lambda g, y, z: g * z / -y,      domain=(0.5, 2.0), javascript="x / y; g / y; -g * z / y")
+rule(np.add,          "x y", "+",    r"$x + $y",                 x=lambda g: g,        y=lambda g: g,
+     precedence=1, javascript="x + y; g; g")
+rule(np.subtract,     "x y", "−",    r"$x - $y",                 x=lambda g: g,        y=lambda g: -g,
+     precedence=1, javascript="x - y; g; -g")
+rule(np.multiply,     "x y", "×",    r"$x \odot $y",             x=lambda g, y: g * y, y=lambda g, x: g * x,
+     precedence=2, javascript="x * y; g * y; g * x")
+rule(np.divide,       "x y", "÷",    r"\frac{$x}{$y}",           x=lambda g, y: g / y, y=lambda g, y, z: g * z / -y,
+     domain=(0.5, 2.0), javascript="x / y; g / y; -g * z / y")
 rule(np.positive,     "x",   "+",    r"$x",                      x=lambda g: g, javascript="x; g")
-rule(np.negative,     "x",   "−",    r"-$x",                     x=lambda g: -g,                                          precedence=3, javascript="-x; -g")
-rule(np.reciprocal,   "x",   "1/",   r"\frac{1}{$x}",            x=lambda g, z: g * (z * -z),                             domain=(0.5, 2.0), javascript="1 / x; -g * z * z")
-rule(np.square,       "x",   "²",    r"$x^{2}",                  x=lambda g, x: g * twice(x),                              precedence=4, javascript="x * x; 2 * g * x")
+rule(np.negative,     "x",   "−",    r"-$x",                     x=lambda g: -g,
+     precedence=3, javascript="-x; -g")
+rule(np.reciprocal,   "x",   "1/",   r"\frac{1}{$x}",            x=lambda g, z: g * (z * -z),
+     domain=(0.5, 2.0), javascript="1 / x; -g * z * z")
+rule(np.square,       "x",   "²",    r"$x^{2}",                  x=lambda g, x: g * twice(x),
+     precedence=4, javascript="x * x; 2 * g * x")
 rule(np.power,        "x y", "^",    r"$x^{$y}",                 x=lambda g, x, y: g * slope_of_power(x, y),
-                                                                 y=lambda g, x, z: g * slope_in_exponent(x, z),           precedence=4, domain=(0.5, 2.0), operator=operator.pow,
+                                                                 y=lambda g, x, z: g * slope_in_exponent(x, z),
+     precedence=4, domain=(0.5, 2.0), operator=operator.pow,
      javascript="x ** y; g * slopeOfPower(x, y); g * slopeInExponent(x, z)")
 rule(np.float_power,  "x y", "^",    r"$x^{$y}",                 x=lambda g, x, y: g * slope_of_power(x, y),
-                                                                 y=lambda g, x, z: g * slope_in_exponent(x, z),           precedence=4, domain=(0.5, 2.0),
+                                                                 y=lambda g, x, z: g * slope_in_exponent(x, z),
+     precedence=4, domain=(0.5, 2.0),
      javascript="x ** y; g * slopeOfPower(x, y); g * slopeInExponent(x, z)")
 
 # x = quotient · y + remainder, and the quotient is constant between its jumps
-rule(np.floor_divide, "x y", "//",   r"\left\lfloor \frac{$x}{$y} \right\rfloor", x=zero, y=zero,                         domain=(0.6, 0.9), javascript="floorDivide(x, y); 0; 0")
-rule(np.remainder,    "x y", "%",    r"$x \bmod $y",             x=lambda g: g, y=lambda g, x, y: g * -np.floor_divide(x, y),      precedence=2, domain=(0.6, 0.9), javascript="remainder(x, y); g; -g * floorDivide(x, y)")
-rule(np.fmod,         "x y", "fmod", r"\operatorname{fmod}\left($x, $y\right)", x=lambda g: g, y=lambda g, x, y, z: g * np.rint((z - x) / y), domain=(0.6, 0.9), javascript="x % y; g; g * rint((z - x) / y)")
+rule(np.floor_divide, "x y", "//",   r"\left\lfloor \frac{$x}{$y} \right\rfloor", x=zero, y=zero,
+     domain=(0.6, 0.9), javascript="floorDivide(x, y); 0; 0")
+rule(np.remainder,    "x y", "%",    r"$x \bmod $y",             x=lambda g: g,
+     y=lambda g, x, y: g * -np.floor_divide(x, y),
+     precedence=2, domain=(0.6, 0.9), javascript="remainder(x, y); g; -g * floorDivide(x, y)")
+rule(np.fmod,         "x y", "fmod", r"\operatorname{fmod}\left($x, $y\right)", x=lambda g: g,
+     y=lambda g, x, y, z: g * np.rint((z - x) / y), domain=(0.6, 0.9), javascript="x % y; g; g * rint((z - x) / y)")
 
 # real functions of complex numbers z = a + ib; their gradient is dL/da + i dL/db
-rule(np.conjugate,    "x",   "conj", r"\overline{$x}",           x=lambda g: np.conjugate(g),                             holomorphic=False, javascript="x; g")
-rule(np.real,         "x",   "re",   r"\operatorname{Re} $x",    x=lambda g, x_dtype: g + 0j if x_dtype.kind == "c" else g, holomorphic=False,
+rule(np.conjugate,    "x",   "conj", r"\overline{$x}",           x=lambda g: np.conjugate(g),
+     holomorphic=False, javascript="x; g")
+rule(np.real,         "x",   "re",   r"\operatorname{Re} $x",
+     x=lambda g, x_dtype: g + 0j if x_dtype.kind == "c" else g, holomorphic=False,
      precedence=3, view=True, compute=lambda x: np.real(x)[...],
      javascript="x; g")  # [...]: the real part of real numbers is a view as well, not x itself
-rule(np.imag,         "x",   "im",   r"\operatorname{Im} $x",    x=lambda g, x_dtype: g * 1j if x_dtype.kind == "c" else zero(g), holomorphic=False,
+rule(np.imag,         "x",   "im",   r"\operatorname{Im} $x",
+     x=lambda g, x_dtype: g * 1j if x_dtype.kind == "c" else zero(g), holomorphic=False,
      precedence=3, view=True,
      javascript="0; 0")
 # fmt: on

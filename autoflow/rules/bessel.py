@@ -17,61 +17,98 @@ from .table import COMPOSED, of, primitive, rule
 
 Array = Any
 
-# ruff: noqa: E501
 # fmt: off
 # Of order 1 as of every order: j0 - j1 / x would be 0 / 0 at 0.
 ORDERS = of((3,), v=1.5), of((2, 3), v=0.0), of((), v=2.0)
 WHOLE = of((3,), n=2), of((), n=0)
 rule(special.j0, "x", "J₀", r"J_0\left($x\right)", x=lambda g, x: g * -special.j1(x))
 rule(special.j1, "x", "J₁", r"J_1\left($x\right)", x=lambda g, x: g * ((special.j0(x) - special.jv(2.0, x)) / 2))
-rule(special.y0, "x", "Y₀", r"Y_0\left($x\right)", x=lambda g, x: g * -special.y1(x),                                      domain=(0.5, 2.0))
-rule(special.y1, "x", "Y₁", r"Y_1\left($x\right)", x=lambda g, x: g * ((special.y0(x) - special.yv(2.0, x)) / 2),          domain=(0.5, 2.0))
-rule(special.i0, "x", "I₀", r"I_0\left($x\right)", x=lambda g, x: g * special.i1(x),                                       name="scipy_i0")
+rule(special.y0, "x", "Y₀", r"Y_0\left($x\right)", x=lambda g, x: g * -special.y1(x),
+     domain=(0.5, 2.0))
+rule(special.y1, "x", "Y₁", r"Y_1\left($x\right)", x=lambda g, x: g * ((special.y0(x) - special.yv(2.0, x)) / 2),
+     domain=(0.5, 2.0))
+rule(special.i0, "x", "I₀", r"I_0\left($x\right)", x=lambda g, x: g * special.i1(x),
+     name="scipy_i0")
 rule(special.i1, "x", "I₁", r"I_1\left($x\right)", x=lambda g, x: g * ((special.i0(x) + special.iv(2.0, x)) / 2))
-rule(special.k0, "x", "K₀", r"K_0\left($x\right)", x=lambda g, x: g * -special.k1(x),                                      domain=(0.5, 2.0))
-rule(special.k1, "x", "K₁", r"K_1\left($x\right)", x=lambda g, x: g * ((special.k0(x) + special.kv(2.0, x)) / -2),         domain=(0.5, 2.0))
-with_parameters(special.jv, "x | v", "J", r"J_{$v}\left($x\right)", x=lambda g, x, v: g * ((special.jv(v - 1, x) - special.jv(v + 1, x)) / 2),  examples=ORDERS)
-with_parameters(special.yv, "x | v", "Y", r"Y_{$v}\left($x\right)", x=lambda g, x, v: g * ((special.yv(v - 1, x) - special.yv(v + 1, x)) / 2),  examples=ORDERS)
-with_parameters(special.iv, "x | v", "I", r"I_{$v}\left($x\right)", x=lambda g, x, v: g * ((special.iv(v - 1, x) + special.iv(v + 1, x)) / 2),  examples=ORDERS)
-with_parameters(special.kv, "x | v", "K", r"K_{$v}\left($x\right)", x=lambda g, x, v: g * ((special.kv(v - 1, x) + special.kv(v + 1, x)) / -2), examples=ORDERS)
+rule(special.k0, "x", "K₀", r"K_0\left($x\right)", x=lambda g, x: g * -special.k1(x),
+     domain=(0.5, 2.0))
+rule(special.k1, "x", "K₁", r"K_1\left($x\right)", x=lambda g, x: g * ((special.k0(x) + special.kv(2.0, x)) / -2),
+     domain=(0.5, 2.0))
+with_parameters(special.jv, "x | v", "J", r"J_{$v}\left($x\right)",
+     x=lambda g, x, v: g * ((special.jv(v - 1, x) - special.jv(v + 1, x)) / 2),  examples=ORDERS)
+with_parameters(special.yv, "x | v", "Y", r"Y_{$v}\left($x\right)",
+     x=lambda g, x, v: g * ((special.yv(v - 1, x) - special.yv(v + 1, x)) / 2),  examples=ORDERS)
+with_parameters(special.iv, "x | v", "I", r"I_{$v}\left($x\right)",
+     x=lambda g, x, v: g * ((special.iv(v - 1, x) + special.iv(v + 1, x)) / 2),  examples=ORDERS)
+with_parameters(special.kv, "x | v", "K", r"K_{$v}\left($x\right)",
+     x=lambda g, x, v: g * ((special.kv(v - 1, x) + special.kv(v + 1, x)) / -2), examples=ORDERS)
 
 # The same, scaled: i0e(x) = exp(-|x|) i0(x), k0e(x) = exp(x) k0(x).
-rule(special.i0e, "x", "e⁻ˣI₀", r"e^{-\left|$x\right|} I_0\left($x\right)", x=lambda g, x, z: g * (special.i1e(x) - np.sign(x) * z))
-rule(special.i1e, "x", "e⁻ˣI₁", r"e^{-\left|$x\right|} I_1\left($x\right)", x=lambda g, x, z: g * ((special.i0e(x) + special.ive(2.0, x)) / 2 - np.sign(x) * z))
-rule(special.k0e, "x", "eˣK₀",  r"e^{$x} K_0\left($x\right)",               x=lambda g, x, z: g * (z - special.k1e(x)),                                    domain=(0.5, 2.0))
-rule(special.k1e, "x", "eˣK₁",  r"e^{$x} K_1\left($x\right)",               x=lambda g, x, z: g * (z - (special.k0e(x) + special.kve(2.0, x)) / 2),        domain=(0.5, 2.0))
-with_parameters(special.ive, "x | v", "e⁻ˣI", r"e^{-\left|$x\right|} I_{$v}\left($x\right)", x=lambda g, x, v, z: g * ((special.ive(v - 1, x) + special.ive(v + 1, x)) / 2 - np.sign(real(x)) * z), examples=ORDERS)
-with_parameters(special.kve, "x | v", "eˣK", r"e^{$x} K_{$v}\left($x\right)",                x=lambda g, x, v, z: g * (z - (special.kve(v - 1, x) + special.kve(v + 1, x)) / 2), examples=ORDERS)
-with_parameters(special.jve, "x | v", "J", r"e^{-\left|\operatorname{Im} $x\right|} J_{$v}\left($x\right)", x=lambda g, x, v: g * ((special.jve(v - 1, real(x)) - special.jve(v + 1, x)) / 2), examples=ORDERS)
-with_parameters(special.yve, "x | v", "Y", r"e^{-\left|\operatorname{Im} $x\right|} Y_{$v}\left($x\right)", x=lambda g, x, v: g * ((special.yve(v - 1, real(x)) - special.yve(v + 1, x)) / 2), examples=ORDERS)
-with_parameters(special.yn,  "x | n", "Y", r"Y_{$n}\left($x\right)", x=lambda g, x, n: g * ((special.yv(n - 1.0, x) - special.yv(n + 1.0, x)) / 2),  examples=WHOLE)
-with_parameters(special.kn,  "x | n", "K", r"K_{$n}\left($x\right)", x=lambda g, x, n: g * ((special.kv(n - 1.0, x) + special.kv(n + 1.0, x)) / -2), examples=WHOLE)
+rule(special.i0e, "x", "e⁻ˣI₀", r"e^{-\left|$x\right|} I_0\left($x\right)",
+     x=lambda g, x, z: g * (special.i1e(x) - np.sign(x) * z))
+rule(special.i1e, "x", "e⁻ˣI₁", r"e^{-\left|$x\right|} I_1\left($x\right)",
+     x=lambda g, x, z: g * ((special.i0e(x) + special.ive(2.0, x)) / 2 - np.sign(x) * z))
+rule(special.k0e, "x", "eˣK₀",  r"e^{$x} K_0\left($x\right)",               x=lambda g, x, z: g * (z - special.k1e(x)),
+     domain=(0.5, 2.0))
+rule(special.k1e, "x", "eˣK₁",  r"e^{$x} K_1\left($x\right)",
+     x=lambda g, x, z: g * (z - (special.k0e(x) + special.kve(2.0, x)) / 2),        domain=(0.5, 2.0))
+with_parameters(special.ive, "x | v", "e⁻ˣI", r"e^{-\left|$x\right|} I_{$v}\left($x\right)",
+     x=lambda g, x, v, z: g * ((special.ive(v - 1, x) + special.ive(v + 1, x)) / 2 - np.sign(real(x)) * z),
+     examples=ORDERS)
+with_parameters(special.kve, "x | v", "eˣK", r"e^{$x} K_{$v}\left($x\right)",
+     x=lambda g, x, v, z: g * (z - (special.kve(v - 1, x) + special.kve(v + 1, x)) / 2), examples=ORDERS)
+with_parameters(special.jve, "x | v", "J", r"e^{-\left|\operatorname{Im} $x\right|} J_{$v}\left($x\right)",
+     x=lambda g, x, v: g * ((special.jve(v - 1, real(x)) - special.jve(v + 1, x)) / 2), examples=ORDERS)
+with_parameters(special.yve, "x | v", "Y", r"e^{-\left|\operatorname{Im} $x\right|} Y_{$v}\left($x\right)",
+     x=lambda g, x, v: g * ((special.yve(v - 1, real(x)) - special.yve(v + 1, x)) / 2), examples=ORDERS)
+with_parameters(special.yn,  "x | n", "Y", r"Y_{$n}\left($x\right)",
+     x=lambda g, x, n: g * ((special.yv(n - 1.0, x) - special.yv(n + 1.0, x)) / 2),  examples=WHOLE)
+with_parameters(special.kn,  "x | n", "K", r"K_{$n}\left($x\right)",
+     x=lambda g, x, n: g * ((special.kv(n - 1.0, x) + special.kv(n + 1.0, x)) / -2), examples=WHOLE)
 
 # Hankel functions, H = J ± iY; scaled, h = e^(∓ix) H.
-with_parameters(special.hankel1,  "x | v", "H¹", r"H^{(1)}_{$v}\left($x\right)",         x=lambda g, x, v: g * ((special.hankel1(v - 1, x) - special.hankel1(v + 1, x)) / 2),               examples=ORDERS)
-with_parameters(special.hankel2,  "x | v", "H²", r"H^{(2)}_{$v}\left($x\right)",         x=lambda g, x, v: g * ((special.hankel2(v - 1, x) - special.hankel2(v + 1, x)) / 2),               examples=ORDERS)
-with_parameters(special.hankel1e, "x | v", "H¹", r"e^{-i $x} H^{(1)}_{$v}\left($x\right)", x=lambda g, x, v, z: g * ((special.hankel1e(v - 1, x) - special.hankel1e(v + 1, x)) / 2 - 1j * z), examples=ORDERS)
-with_parameters(special.hankel2e, "x | v", "H²", r"e^{i $x} H^{(2)}_{$v}\left($x\right)",  x=lambda g, x, v, z: g * ((special.hankel2e(v - 1, x) - special.hankel2e(v + 1, x)) / 2 + 1j * z), examples=ORDERS)
+with_parameters(special.hankel1,  "x | v", "H¹", r"H^{(1)}_{$v}\left($x\right)",
+     x=lambda g, x, v: g * ((special.hankel1(v - 1, x) - special.hankel1(v + 1, x)) / 2),               examples=ORDERS)
+with_parameters(special.hankel2,  "x | v", "H²", r"H^{(2)}_{$v}\left($x\right)",
+     x=lambda g, x, v: g * ((special.hankel2(v - 1, x) - special.hankel2(v + 1, x)) / 2),               examples=ORDERS)
+with_parameters(special.hankel1e, "x | v", "H¹", r"e^{-i $x} H^{(1)}_{$v}\left($x\right)",
+     x=lambda g, x, v, z: g * ((special.hankel1e(v - 1, x) - special.hankel1e(v + 1, x)) / 2 - 1j * z), examples=ORDERS)
+with_parameters(special.hankel2e, "x | v", "H²", r"e^{i $x} H^{(2)}_{$v}\left($x\right)",
+     x=lambda g, x, v, z: g * ((special.hankel2e(v - 1, x) - special.hankel2e(v + 1, x)) / 2 + 1j * z), examples=ORDERS)
 
 # Spherical ones, of whole orders. (SciPy's functions are no ufuncs: ``autoflow.special`` has these.)
-spherical_jn: Any = with_parameters(special.spherical_jn, "x | n", "j", r"j_{$n}\left($x\right)", x=lambda g, x, n: g * neighbours(spherical_jn, n, x, -1), examples=WHOLE)
-spherical_yn: Any = with_parameters(special.spherical_yn, "x | n", "y", r"y_{$n}\left($x\right)", x=lambda g, x, n: g * neighbours(spherical_yn, n, x, -1), examples=WHOLE, domain=(0.5, 2.0))
-spherical_in: Any = with_parameters(special.spherical_in, "x | n", "i", r"i_{$n}\left($x\right)", x=lambda g, x, n: g * neighbours(spherical_in, n, x, 1),  examples=WHOLE)
-spherical_kn: Any = with_parameters(special.spherical_kn, "x | n", "k", r"k_{$n}\left($x\right)", x=lambda g, x, n: g * -neighbours(spherical_kn, n, x, 1), examples=WHOLE, domain=(0.5, 2.0))
+spherical_jn: Any = with_parameters(special.spherical_jn, "x | n", "j", r"j_{$n}\left($x\right)",
+     x=lambda g, x, n: g * neighbours(spherical_jn, n, x, -1), examples=WHOLE)
+spherical_yn: Any = with_parameters(special.spherical_yn, "x | n", "y", r"y_{$n}\left($x\right)",
+     x=lambda g, x, n: g * neighbours(spherical_yn, n, x, -1), examples=WHOLE, domain=(0.5, 2.0))
+spherical_in: Any = with_parameters(special.spherical_in, "x | n", "i", r"i_{$n}\left($x\right)",
+     x=lambda g, x, n: g * neighbours(spherical_in, n, x, 1),  examples=WHOLE)
+spherical_kn: Any = with_parameters(special.spherical_kn, "x | n", "k", r"k_{$n}\left($x\right)",
+     x=lambda g, x, n: g * -neighbours(spherical_kn, n, x, 1), examples=WHOLE, domain=(0.5, 2.0))
 
 # Struve functions.
-with_parameters(special.struve,    "x | v", "H", r"H_{$v}\left($x\right)", x=lambda g, x, v: g * ((special.struve(v - 1, x) - special.struve(v + 1, x) + rest(x, v)) / 2),       examples=ORDERS)
-with_parameters(special.modstruve, "x | v", "L", r"L_{$v}\left($x\right)", x=lambda g, x, v: g * ((special.modstruve(v - 1, x) + special.modstruve(v + 1, x) + rest(x, v)) / 2), examples=ORDERS)
+with_parameters(special.struve,    "x | v", "H", r"H_{$v}\left($x\right)",
+     x=lambda g, x, v: g * ((special.struve(v - 1, x) - special.struve(v + 1, x) + rest(x, v)) / 2),
+     examples=ORDERS)
+with_parameters(special.modstruve, "x | v", "L", r"L_{$v}\left($x\right)",
+     x=lambda g, x, v: g * ((special.modstruve(v - 1, x) + special.modstruve(v + 1, x) + rest(x, v)) / 2),
+     examples=ORDERS)
 
 # Kelvin functions, ber + i bei = J₀(x e^(3πi/4)): of the second derivative x² y'' + x y' = i x² y.
 rule(special.ber,  "x", "ber",  r"\operatorname{ber} $x",  x=lambda g, x: g * special.berp(x), precedence=3)
 rule(special.bei,  "x", "bei",  r"\operatorname{bei} $x",  x=lambda g, x: g * special.beip(x), precedence=3)
-rule(special.ker,  "x", "ker",  r"\operatorname{ker} $x",  x=lambda g, x: g * special.kerp(x), precedence=3, domain=(0.5, 2.0))
-rule(special.kei,  "x", "kei",  r"\operatorname{kei} $x",  x=lambda g, x: g * special.keip(x), precedence=3, domain=(0.5, 2.0))
-rule(special.berp, "x", "ber'", r"\operatorname{ber}' $x", x=lambda g, x, z: g * (-special.bei(x) - divide_or_limit(z, x, 0.0)), precedence=3)
-rule(special.beip, "x", "bei'", r"\operatorname{bei}' $x", x=lambda g, x, z: g * (special.ber(x) - divide_or_limit(z, x, 0.5)),  precedence=3)
-rule(special.kerp, "x", "ker'", r"\operatorname{ker}' $x", x=lambda g, x, z: g * (-special.kei(x) - z / x), precedence=3, domain=(0.5, 2.0))
-rule(special.keip, "x", "kei'", r"\operatorname{kei}' $x", x=lambda g, x, z: g * (special.ker(x) - z / x),  precedence=3, domain=(0.5, 2.0))
+rule(special.ker,  "x", "ker",  r"\operatorname{ker} $x",  x=lambda g, x: g * special.kerp(x),
+     precedence=3, domain=(0.5, 2.0))
+rule(special.kei,  "x", "kei",  r"\operatorname{kei} $x",  x=lambda g, x: g * special.keip(x),
+     precedence=3, domain=(0.5, 2.0))
+rule(special.berp, "x", "ber'", r"\operatorname{ber}' $x",
+     x=lambda g, x, z: g * (-special.bei(x) - divide_or_limit(z, x, 0.0)), precedence=3)
+rule(special.beip, "x", "bei'", r"\operatorname{bei}' $x",
+     x=lambda g, x, z: g * (special.ber(x) - divide_or_limit(z, x, 0.5)),  precedence=3)
+rule(special.kerp, "x", "ker'", r"\operatorname{ker}' $x", x=lambda g, x, z: g * (-special.kei(x) - z / x),
+     precedence=3, domain=(0.5, 2.0))
+rule(special.keip, "x", "kei'", r"\operatorname{kei}' $x", x=lambda g, x, z: g * (special.ker(x) - z / x),
+     precedence=3, domain=(0.5, 2.0))
 COMPOSED[special.kelvin] = lambda x: (special.ber(x) + 1j * special.bei(x), special.ker(x) + 1j * special.kei(x),
                                       special.berp(x) + 1j * special.beip(x), special.kerp(x) + 1j * special.keip(x))
 # fmt: on

@@ -262,11 +262,14 @@ def geomspace_y(g: Array, y: Array, z: Array, num: int, endpoint: bool, axis: in
 
 
 # fmt: off
-# ruff: noqa: E501
-RANGES = (of((), (), num=4), of((3,), (3,), num=3), of((2, 1), (3,), num=4, axis=-1), of((2,), (), num=3, endpoint=False), of((), (), num=1), of((2,), (2,), num=3, axis=1), of((2,), (), num=3, dtype=np.float64))
-rule(spaced, "x y | num endpoint=True dtype=None axis=0", "linspace", r"\operatorname{linspace}\left($x, $y\right)", name="linspace",
+RANGES = (of((), (), num=4), of((3,), (3,), num=3), of((2, 1), (3,), num=4, axis=-1),
+     of((2,), (), num=3, endpoint=False), of((), (), num=1), of((2,), (2,), num=3, axis=1),
+     of((2,), (), num=3, dtype=np.float64))
+rule(spaced, "x y | num endpoint=True dtype=None axis=0", "linspace", r"\operatorname{linspace}\left($x, $y\right)",
+     name="linspace",
      x=linspace_x, y=linspace_y, elementwise=False, examples=RANGES)
-rule(np.geomspace, "x y | num=50 endpoint=True dtype=None axis=0", "geomspace", r"\operatorname{geomspace}\left($x, $y\right)",
+rule(np.geomspace, "x y | num=50 endpoint=True dtype=None axis=0", "geomspace",
+     r"\operatorname{geomspace}\left($x, $y\right)",
      x=geomspace_x, y=geomspace_y, elementwise=False, domain=(0.5, 2.0), examples=RANGES)
 # fmt: on
 

@@ -37,7 +37,6 @@ ONE = np.eye(1)
 EighResult, EigResult = type(np.linalg.eigh(ONE)), type(np.linalg.eig(ONE))
 QRResult, SVDResult = type(np.linalg.qr(ONE)), type(np.linalg.svd(ONE))
 
-# ruff: noqa: E501
 
 # ---------------------------------------------------------------- inputs for the generated tests
 
@@ -120,7 +119,8 @@ def _qr(a: Any, mode: str = "reduced") -> Any:
 
 
 rule(qr, "x", "qr", r"\operatorname{qr} $x", x=qr_x, holomorphic=False,
-     examples=(of((3, 3), prepare=dominant), of((4, 2), prepare=dominant), of((2, 4), prepare=dominant), of((2, 3, 2), prepare=dominant), of((0, 2))))  # fmt: skip
+     examples=(of((3, 3), prepare=dominant), of((4, 2), prepare=dominant), of((2, 4), prepare=dominant),
+               of((2, 3, 2), prepare=dominant), of((0, 2))))  # fmt: skip
 
 # ---------------------------------------------------------------- eigenvalues of Hermitian matrices
 
@@ -161,7 +161,8 @@ def _eigh(a: Any, UPLO: Any = "L") -> Any:  # noqa: N803
 
 
 rule(eigh, "x | UPLO='L'", "eigh", r"\operatorname{eigh} $x", x=eigh_x, holomorphic=False,
-     examples=(of((3, 3), prepare=dominant_real), of((2, 2, 2), prepare=dominant_real, UPLO="U"), of((1, 1), prepare=dominant_real), of((0, 0))))  # fmt: skip
+     examples=(of((3, 3), prepare=dominant_real), of((2, 2, 2), prepare=dominant_real, UPLO="U"),
+               of((1, 1), prepare=dominant_real), of((0, 0))))  # fmt: skip
 rule(np.linalg.eigvalsh, "x | UPLO='L'", "eigvalsh", r"\lambda($x)", x=eigvalsh_x, holomorphic=False,
      examples=(of((3, 3), prepare=dominant), of((2, 2, 2), prepare=dominant, UPLO="U"), of((0, 0))))  # fmt: skip
 
@@ -227,9 +228,11 @@ def rotation_matrices(x: Array) -> Array:
 
 
 rule(eig, "x", "eig", r"\operatorname{eig} $x", x=eig_x, holomorphic=False,
-     examples=(of((3, 3), prepare=dominant), of((2, 2, 2), prepare=dominant), of((3, 3), prepare=rotation_matrices), of((0, 0))))  # fmt: skip
+     examples=(of((3, 3), prepare=dominant), of((2, 2, 2), prepare=dominant), of((3, 3), prepare=rotation_matrices),
+               of((0, 0))))  # fmt: skip
 rule(np.linalg.eigvals, "x", "eigvals", r"\lambda($x)", x=eigvals_x, holomorphic=False,
-     examples=(of((3, 3), prepare=dominant), of((2, 2, 2), prepare=dominant), of((3, 3), prepare=rotation_matrices), of((0, 0))))  # fmt: skip
+     examples=(of((3, 3), prepare=dominant), of((2, 2, 2), prepare=dominant), of((3, 3), prepare=rotation_matrices),
+               of((0, 0))))  # fmt: skip
 
 # ---------------------------------------------------------------- singular values
 
@@ -330,8 +333,10 @@ def _along_last(x: Array, i: Array) -> Array:
 
 
 rule(svd, "x | full_matrices=True", "svd", r"\operatorname{svd} $x", x=svd_x, holomorphic=False,
-     examples=(of((3, 3), prepare=dominant_real), of((4, 2), prepare=dominant_real, full_matrices=False), of((2, 2, 3), prepare=dominant_real, full_matrices=False),
+     examples=(of((3, 3), prepare=dominant_real), of((4, 2), prepare=dominant_real, full_matrices=False),
+               of((2, 2, 3), prepare=dominant_real, full_matrices=False),
                of((1, 1), prepare=dominant_real), of((0, 0))))  # fmt: skip
 rule(np.linalg.svdvals, "x", "svdvals", r"\sigma($x)", x=svdvals_x, holomorphic=False,
      compute=lambda x: np.linalg.svd(x, compute_uv=False),  # all that NumPy's does, and CuPy has this one only
-     examples=(of((3, 3), prepare=dominant), of((4, 2), prepare=dominant), of((2, 2, 3), prepare=dominant), of((0, 2))))  # fmt: skip
+     examples=(of((3, 3), prepare=dominant), of((4, 2), prepare=dominant), of((2, 2, 3), prepare=dominant),
+               of((0, 2))))  # fmt: skip

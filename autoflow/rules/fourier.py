@@ -41,7 +41,8 @@ def to_length(g: Array, n: int, axis: int) -> Array:
 
 
 def half_weights(g: Array, n: int, axis: int, inside: float) -> Array:
-    """Weights of the n // 2 + 1 frequencies that rfft gives: each stands for two, but the first, and the last of even n.
+    """Weights of the n // 2 + 1 frequencies that rfft gives: each stands for two, but the first, and for even n the
+    last.
 
     Shaped for multiplication along ``axis``; in the precision of ``g``.
     """
@@ -75,13 +76,18 @@ def irfft_x(g: Array, x_shape: Shape, axis: int, norm: Any) -> Array:
 
 
 # fmt: off
-# ruff: noqa: E501
-LENGTHS = (of((4,)), of((5,)), of((2, 3), axis=0), of((3,), n=5), of((5,), n=2, norm="ortho"), of((2, 3), n=4, axis=-1, norm="forward"), of((1,)), of((0, 3)))
-HALVES = (of((4,)), of((3,)), of((2, 3), axis=0), of((3,), n=4), of((5,), n=5, norm="ortho"), of((2, 3), n=3, axis=-1, norm="forward"), of((2,), n=1), of((0, 3)))
-rule(np.fft.fft,   "x | n=None axis=-1 norm=None", "fft",   r"\mathcal F\, $x",      x=fft_x,   holomorphic=False, examples=LENGTHS)
-rule(np.fft.ifft,  "x | n=None axis=-1 norm=None", "ifft",  r"\mathcal F^{-1} $x",   x=ifft_x,  holomorphic=False, examples=LENGTHS)
-rule(np.fft.rfft,  "x | n=None axis=-1 norm=None", "rfft",  r"\mathcal F\, $x",      x=rfft_x,  holomorphic=False, examples=LENGTHS)
-rule(np.fft.irfft, "x | n=None axis=-1 norm=None", "irfft", r"\mathcal F^{-1} $x",   x=irfft_x, holomorphic=False, examples=HALVES)
+LENGTHS = (of((4,)), of((5,)), of((2, 3), axis=0), of((3,), n=5), of((5,), n=2, norm="ortho"),
+     of((2, 3), n=4, axis=-1, norm="forward"), of((1,)), of((0, 3)))
+HALVES = (of((4,)), of((3,)), of((2, 3), axis=0), of((3,), n=4), of((5,), n=5, norm="ortho"),
+     of((2, 3), n=3, axis=-1, norm="forward"), of((2,), n=1), of((0, 3)))
+rule(np.fft.fft,   "x | n=None axis=-1 norm=None", "fft",   r"\mathcal F\, $x",      x=fft_x,
+     holomorphic=False, examples=LENGTHS)
+rule(np.fft.ifft,  "x | n=None axis=-1 norm=None", "ifft",  r"\mathcal F^{-1} $x",   x=ifft_x,
+     holomorphic=False, examples=LENGTHS)
+rule(np.fft.rfft,  "x | n=None axis=-1 norm=None", "rfft",  r"\mathcal F\, $x",      x=rfft_x,
+     holomorphic=False, examples=LENGTHS)
+rule(np.fft.irfft, "x | n=None axis=-1 norm=None", "irfft", r"\mathcal F^{-1} $x",   x=irfft_x,
+     holomorphic=False, examples=HALVES)
 # fmt: on
 
 

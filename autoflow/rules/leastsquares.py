@@ -17,8 +17,6 @@ from .table import composed, of, primitive, rule
 Array = Any
 Shape = tuple[int, ...]
 
-# ruff: noqa: E501
-
 
 def pinv_x(g: Array, x: Array, z: Array, hermitian: bool) -> Array:
     """dz = -z dx z + z zᴴ dxᴴ (1 - x z) + (1 - z x) dxᴴ zᴴ z, for a rank that does not change; and so backwards
@@ -41,9 +39,11 @@ def compute_pinv(x: Array, rcond: Any, hermitian: bool, rtol: Any) -> Array:
     )
 
 
-rule(np.linalg.pinv, "x | rcond=None hermitian=False rtol='unset'", "pinv", r"$x^{+}", x=pinv_x, compute=compute_pinv, holomorphic=False,
+rule(np.linalg.pinv, "x | rcond=None hermitian=False rtol='unset'", "pinv", r"$x^{+}", x=pinv_x,
+     compute=compute_pinv, holomorphic=False,
      examples=(of((3, 2), prepare=dominant), of((2, 3), prepare=dominant), of((2, 2, 2), prepare=dominant, rtol=None),
-               of((3, 3), prepare=dominant, hermitian=True), of((3, 2), prepare=dominant, rcond=1e-3), of((0, 2))))  # fmt: skip
+               of((3, 3), prepare=dominant, hermitian=True), of((3, 2), prepare=dominant, rcond=1e-3),
+               of((0, 2))))  # fmt: skip
 
 
 @primitive
@@ -111,5 +111,6 @@ def _lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
 
 
 rule(lstsq, "x y | rcond=None", "lstsq", r"$x^{+} $y", x=lstsq_x, y=lstsq_y, holomorphic=False,
-     examples=(of((4, 2), (4,), prepare=dominant), of((4, 2), (4, 2), prepare=dominant), of((2, 3), (2, 2), prepare=dominant),
+     examples=(of((4, 2), (4,), prepare=dominant), of((4, 2), (4, 2), prepare=dominant),
+               of((2, 3), (2, 2), prepare=dominant),
                of((3, 3), (3,), prepare=dominant, rcond=-1)))  # fmt: skip

@@ -62,10 +62,11 @@ def matvec_x(g: Array, x_shape: Shape, y: Array) -> Array:
 
 
 # fmt: off
-# ruff: noqa: E501
 rule(np.matmul, "x y", "@", r"$x\,$y", x=matmul_x, y=matmul_y, precedence=2,
-     examples=(of((2, 3), (3, 4)), of((3,), (3,)), of((2, 3), (3,)), of((3,), (3, 4)), of((5, 2, 3), (3, 4)), of((5, 1, 2, 3), (4, 3, 2)),
-               of((2, 3), (5, 3, 2)), of((3,), (5, 3, 2)), of((5, 2, 3), (3,)), of((0, 3), (3, 2)), of((2, 0), (0, 3)), of((4, 0, 3), (3, 2))))
+     examples=(of((2, 3), (3, 4)), of((3,), (3,)), of((2, 3), (3,)), of((3,), (3, 4)), of((5, 2, 3), (3, 4)),
+               of((5, 1, 2, 3), (4, 3, 2)),
+               of((2, 3), (5, 3, 2)), of((3,), (5, 3, 2)), of((5, 2, 3), (3,)), of((0, 3), (3, 2)), of((2, 0), (0, 3)),
+               of((4, 0, 3), (3, 2))))
 rule(np.matvec, "x y", "@", r"$x\,$y", precedence=2, elementwise=False, x=matvec_x,
      y=lambda g, x, y_shape: sum_to((x.mT @ g[..., None])[..., 0], y_shape),
      examples=(of((2, 3), (3,)), of((5, 2, 3), (3,)), of((2, 3), (5, 3)), of((5, 1, 2, 3), (4, 3))))
@@ -161,19 +162,23 @@ def tensordot_y(g: Array, x: Array, y_shape: Shape, axes: Any) -> Array:
 
 
 # fmt: off
-DOTS = (of((2, 3), (3, 4)), of((3,), (3,)), of((2, 3), (3,)), of((3,), (3, 4)), of((2, 2, 3), (3,)), of((2, 3), (4, 3, 2)), of((), ()),
+DOTS = (of((2, 3), (3, 4)), of((3,), (3,)), of((2, 3), (3,)), of((3,), (3, 4)), of((2, 2, 3), (3,)),
+     of((2, 3), (4, 3, 2)), of((), ()),
         of((), (2, 3)), of((2, 3), ()), of((0, 3), (3, 2)), of((2, 0), (0, 3)))
-INNERS = (of((3,), (3,)), of((2, 3), (4, 3)), of((2, 3), (3,)), of((2, 2, 3), (4, 3)), of((), (2, 3)), of((), ()), of((0, 3), (2, 3)))
+INNERS = (of((3,), (3,)), of((2, 3), (4, 3)), of((2, 3), (3,)), of((2, 2, 3), (4, 3)), of((), (2, 3)), of((), ()),
+     of((0, 3), (2, 3)))
 rule(np.dot, "x y", "·", r"$x \cdot $y", x=dot_x, y=dot_y, precedence=2, examples=DOTS)
 rule(np.inner, "x y", "·", r"\langle $x, $y \rangle", x=inner_x, y=inner_y, examples=INNERS)
 rule(np.outer, "x y", "⊗", r"$x \otimes $y", precedence=2,
-     x=lambda g, x_shape, y: (g @ np.ravel(y)).reshape(x_shape), y=lambda g, x, y_shape: (np.ravel(x) @ g).reshape(y_shape),
+     x=lambda g, x_shape, y: (g @ np.ravel(y)).reshape(x_shape),
+     y=lambda g, x, y_shape: (np.ravel(x) @ g).reshape(y_shape),
      examples=(of((2,), (3,)), of((2, 2), (3,)), of((), (3,)), of((0,), (3,))))
 rule(np.vdot, "x y", "·", r"\overline{$x} \cdot $y", precedence=2, holomorphic=False,
      x=lambda g, x_shape, y: (np.conjugate(g) * y).reshape(x_shape), y=lambda g, x, y_shape: (g * x).reshape(y_shape),
      examples=(of((3,), (3,)), of((2, 3), (6,)), of((), ()), of((0,), (0,))))
 rule(np.tensordot, "x y | axes=2", "⊗", r"$x \cdot $y", x=tensordot_x, y=tensordot_y, precedence=2,
-     examples=(of((2, 3, 4), (3, 4, 2)), of((2, 3), (3, 4), axes=1), of((2,), (3,), axes=0), of((2, 3, 4), (4, 5, 2), axes=((0, -1), (2, 0))),
+     examples=(of((2, 3, 4), (3, 4, 2)), of((2, 3), (3, 4), axes=1), of((2,), (3,), axes=0),
+               of((2, 3, 4), (4, 5, 2), axes=((0, -1), (2, 0))),
                of((2, 3), (3, 2), axes=(1, 0)), of((2, 3), (2, 3), axes=([0, 1], [0, 1])), of((0, 3), (3, 2), axes=1)))
 # fmt: on
 
@@ -249,7 +254,7 @@ def spell_subscripts(lists: Sequence[Any], n: int) -> str:
 
 
 def einsum_x(g: Array, k: int, xs: Sequence[Array], letters: str, optimize: Any) -> Array:
-    """z[out] = Σ x₀[...] x₁[...] ..., so dL/dxₖ[own] = Σ g[out] · the others: an einsum again, with out and own swapped.
+    """z[out] = Σ x₀[...] x₁[...] ..., so dL/dxₖ[own] = Σ g[out] · the others: an einsum again, out and own swapped.
 
     Three things can be in the way, and are put right afterwards: a letter that only xₖ has (it was summed over: every
     element receives the same), an axis of length 1 that was broadcast (sum), a letter twice (only the diagonal counts).
@@ -274,10 +279,14 @@ def einsum_x(g: Array, k: int, xs: Sequence[Array], letters: str, optimize: Any)
 
 
 # fmt: off
-rule(indexed_sum, "*xs | call letters optimize=False dtype=None order='K' casting='safe'", "einsum", r"\operatorname{einsum}($xs)", xs=einsum_x,
+rule(indexed_sum, "*xs | call letters optimize=False dtype=None order='K' casting='safe'", "einsum",
+     r"\operatorname{einsum}($xs)", xs=einsum_x,
      name="einsum", compute=compute_einsum, view=True,
      examples=(of((2, 3), (3, 4), call="ij,jk->ik", letters="ij,jk->ik"), of((3, 3), call="ii->i", letters="ii->i"),
-               of((2, 3), call="ij->", letters="ij->"), of((2, 3), (3,), (2,), call="ij,j,i", letters="ij,j,i->", optimize=True),
-               of((2, 3), (1, 3), call="ij,ij->j", letters="ij,ij->j"), of((3,), (2,), call="i,j->ij", letters="i,j->ij"),
-               of((3, 3, 2), call="iij->j", letters="iij->j"), of((0, 2), (2, 3), call="ij,jk->ik", letters="ij,jk->ik")))
+               of((2, 3), call="ij->", letters="ij->"),
+               of((2, 3), (3,), (2,), call="ij,j,i", letters="ij,j,i->", optimize=True),
+               of((2, 3), (1, 3), call="ij,ij->j", letters="ij,ij->j"),
+               of((3,), (2,), call="i,j->ij", letters="i,j->ij"),
+               of((3, 3, 2), call="iij->j", letters="iij->j"),
+               of((0, 2), (2, 3), call="ij,jk->ik", letters="ij,jk->ik")))
 # fmt: on

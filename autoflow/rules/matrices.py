@@ -1,4 +1,4 @@
-"""Powers and products of matrices, and the names of the array API standard; all composed of functions that have rows."""
+"""Powers and products of matrices, and the names of the array API standard; composed of functions that have rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from .versions import since
 
 Array = Any
 
-# ruff: noqa: E501
 
 # ---------------------------------------------------------------- products
 
@@ -106,7 +105,8 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
     lengths = x.shape[-1], y.shape[-1]
     if lengths != (3, 3) and since("2.5"):
         raise ValueError(
-            f"Both input arrays must be (arrays of) 3-dimensional vectors, but they are {lengths[0]} and {lengths[1]} dimensional instead."
+            f"Both input arrays must be (arrays of) 3-dimensional vectors, but they are {lengths[0]} and {lengths[1]} "
+            f"dimensional instead."
         )
     if not {*lengths} <= {2, 3}:
         raise ValueError("incompatible dimensions for cross product\n(dimension must be 2 or 3)")
@@ -178,6 +178,7 @@ def _cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
     lengths = np.shape(x1)[axis], np.shape(x2)[axis]
     if lengths != (3, 3):
         raise ValueError(
-            f"Both input arrays must be (arrays of) 3-dimensional vectors, but they are {lengths[0]} and {lengths[1]} dimensional instead."
+            f"Both input arrays must be (arrays of) 3-dimensional vectors, but they are {lengths[0]} and {lengths[1]} "
+            f"dimensional instead."
         )
     return np.cross(x1, x2, axis=axis)

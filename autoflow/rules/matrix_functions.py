@@ -34,8 +34,6 @@ _X, _W = np.polynomial.legendre.leggauss(8)
 NODES, WEIGHTS = ((_X + 1) / 2).tolist(), (_W / 2).tolist()  # on (0, 1)
 NEAR = 0.25  # how far log r may be from 0 for that integral: 8 points then give 16 digits
 
-# ruff: noqa: E501
-
 
 def scipy_linalg(*arrays: Array) -> tuple[Any, list[Array]]:
     """scipy.linalg, imported when it is needed, and these operands as it takes them.
@@ -179,12 +177,17 @@ def power_x(g: Array, x: Array, t: Array) -> Array:
 
 
 # fmt: off
-rule(expm, "x", "expm", r"e^{$x}", x=lambda g, x: expm_slope(g, x.mT), domain=(-1.0, 1.0), examples=(of((3, 3)), of((2, 2, 2)), of((1, 1))))
-rule(sqrtm, "x", "sqrtm", r"$x^{1/2}", x=lambda g, z: sqrtm_slope(g, z.mT), examples=(of((3, 3), prepare=dominant), of((2, 2, 2), prepare=dominant)))
-rule(logm, "x", "logm", r"\log $x", x=lambda g, z: logm_slope(g, z.mT), examples=(of((3, 3), prepare=dominant), of((2, 2, 2), prepare=dominant)))
-rule(power, "x t", "x^t", r"{$x}^{$t}", x=power_x, t=lambda g, x, z: np.sum(g * (logm(x) @ z)), name="fractional_matrix_power", precedence=4, elementwise=False,
+rule(expm, "x", "expm", r"e^{$x}", x=lambda g, x: expm_slope(g, x.mT),
+     domain=(-1.0, 1.0), examples=(of((3, 3)), of((2, 2, 2)), of((1, 1))))
+rule(sqrtm, "x", "sqrtm", r"$x^{1/2}", x=lambda g, z: sqrtm_slope(g, z.mT),
+     examples=(of((3, 3), prepare=dominant), of((2, 2, 2), prepare=dominant)))
+rule(logm, "x", "logm", r"\log $x", x=lambda g, z: logm_slope(g, z.mT),
+     examples=(of((3, 3), prepare=dominant), of((2, 2, 2), prepare=dominant)))
+rule(power, "x t", "x^t", r"{$x}^{$t}", x=power_x, t=lambda g, x, z: np.sum(g * (logm(x) @ z)),
+     name="fractional_matrix_power", precedence=4, elementwise=False,
      domain=(0.3, 0.8), examples=(of((3, 3), (), prepare=dominant), of((2, 2, 2), (), prepare=dominant)))
 rule(sylvester, "a b q", "sylvester", r"\operatorname{sylvester}($a, $b, $q)", domain=(-1.0, 1.0), holomorphic=False,
-     q=sylvester_q, a=lambda g, a, b, z: -sylvester_q(g, a, b) @ adjoint(z), b=lambda g, a, b, z: -adjoint(z) @ sylvester_q(g, a, b),
+     q=sylvester_q, a=lambda g, a, b, z: -sylvester_q(g, a, b) @ adjoint(z),
+     b=lambda g, a, b, z: -adjoint(z) @ sylvester_q(g, a, b),
      examples=(of((3, 3), (2, 2), (3, 2), prepare=dominant), of((2, 3, 3), (2, 2, 2), (2, 3, 2), prepare=dominant)))
 # fmt: on

@@ -19,8 +19,6 @@ Array = Any
 EUCLIDEAN = (None, "fro", "f", 2)
 INF = math.inf
 
-# ruff: noqa: E501
-
 
 @primitive
 def norm(x: Array, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Array:
@@ -132,7 +130,9 @@ def cond(x: Any, p: Any = None) -> Array:
 
 # fmt: off
 rule(norm, "x | ord=None axis=None keepdims=False", "norm", r"\left\| $x \right\|", x=norm_x, holomorphic=False,
-     examples=(of((3,)), of((2, 3)), of((2, 3), axis=1), of((2, 3), axis=(0, 1), keepdims=True), of((2, 3), ord="fro", keepdims=True), of((3,), ord=2),
-               of((3,), ord=np.inf), of((2, 3), ord=-np.inf, axis=0, keepdims=True), of((3,), ord=1), of((2, 3), ord=3, axis=-1), of((3,), ord=-1), of((3,), ord=0.5),
+     examples=(of((3,)), of((2, 3)), of((2, 3), axis=1), of((2, 3), axis=(0, 1), keepdims=True),
+               of((2, 3), ord="fro", keepdims=True), of((3,), ord=2),
+               of((3,), ord=np.inf), of((2, 3), ord=-np.inf, axis=0, keepdims=True), of((3,), ord=1),
+               of((2, 3), ord=3, axis=-1), of((3,), ord=-1), of((3,), ord=0.5),
                of((3,), ord=2.5), of((2, 3), ord=0, axis=0), of((2, 2, 3), axis=(0, 2)), of((0,)), of((0, 2), axis=0)))
 # fmt: on

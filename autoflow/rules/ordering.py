@@ -228,7 +228,8 @@ def add_median(function: Any) -> None:
     def back(g: Array, x: Array, z: Array, axis: Axis, keepdims: Any) -> Array:
         return quantile_x(g, x, None, z, function.__name__, axis, "", keepdims, None)
 
-    rule(function, "x | axis=None overwrite_input=False keepdims=None", "med", rf"\operatorname{{{function.__name__}}} $x",
+    rule(function, "x | axis=None overwrite_input=False keepdims=None", "med",
+         rf"\operatorname{{{function.__name__}}} $x",
          x=back, compute=compute, examples=MIDDLES)  # fmt: skip
 
 
@@ -254,22 +255,30 @@ def add_quantile(function: Any, scale: float) -> None:
     rule(function, "x q | axis=None overwrite_input=False method='linear' keepdims=None weights=None", "quantile",
          rf"\operatorname{{{function.__name__}}} $x", x=back, q=back_to_q, compute=compute, elementwise=False,
          domain=(0.05, 0.95) if scale == 1 else (2, 30),  # percents: their cubes fit into half precision
-         examples=tuple([e for e in QUANTILES if len(e.shapes[1]) < 2 or not function.__name__.startswith("nan")]))  # fmt: skip
+         examples=tuple([
+             e for e in QUANTILES if len(e.shapes[1]) < 2 or not function.__name__.startswith("nan")]))  # fmt: skip
 
 
 # fmt: off
-# ruff: noqa: E501
-SORTS = (of((5,)), of((2, 3)), of((2, 3), axis=0), of((2, 3), axis=None), of((2, 3, 2), axis=1, kind="stable"), of((0, 2)), of((2, 0)), of((2, 3), stable=True),
-         *([of((5,), descending=True), of((2, 3), axis=0, descending=True), of((2, 3), axis=None, descending=False, stable=True)] if since("2.5") else []))
-MIDDLES = (of((5,)), of((4,)), of((2, 3), axis=1), of((2, 3), axis=0, keepdims=True), of((2, 3, 2), axis=(0, -1)), of(()))
-QUANTILES = (of((5,), ()), of((2, 3), (3,), axis=1), of((2, 3), (), axis=0, keepdims=True), of((2, 3, 2), (2, 1), axis=(0, -1)), of((), ()),
-             of((4,), (), method="lower"), of((4,), (), method="nearest"), of((4,), (2,), method="median_unbiased"), of((2, 4), (2,), axis=1, method="hazen"),
+SORTS = (of((5,)), of((2, 3)), of((2, 3), axis=0), of((2, 3), axis=None), of((2, 3, 2), axis=1, kind="stable"),
+     of((0, 2)), of((2, 0)), of((2, 3), stable=True),
+         *([of((5,), descending=True), of((2, 3), axis=0, descending=True),
+            of((2, 3), axis=None, descending=False, stable=True)] if since("2.5") else []))
+MIDDLES = (of((5,)), of((4,)), of((2, 3), axis=1), of((2, 3), axis=0, keepdims=True), of((2, 3, 2), axis=(0, -1)),
+     of(()))
+QUANTILES = (of((5,), ()), of((2, 3), (3,), axis=1), of((2, 3), (), axis=0, keepdims=True),
+     of((2, 3, 2), (2, 1), axis=(0, -1)), of((), ()),
+             of((4,), (), method="lower"), of((4,), (), method="nearest"), of((4,), (2,), method="median_unbiased"),
+             of((2, 4), (2,), axis=1, method="hazen"),
              of((4,), (), method="inverted_cdf", weights=np.array([1.0, 2.0, 0.5, 1.0])), of((2, 3), (0,), axis=1))
 rule(np.take_along_axis, "x | indices axis=-1", "take", r"\operatorname{take} $x", x=take_along_x,
-     examples=(of((2, 3), indices=np.array([[0, 0], [2, -1]])), of((2, 3), indices=np.array([[1, 0, 1]]), axis=0), of((2, 3), indices=np.array([5, 0, 0]), axis=None),
+     examples=(of((2, 3), indices=np.array([[0, 0], [2, -1]])), of((2, 3), indices=np.array([[1, 0, 1]]), axis=0),
+               of((2, 3), indices=np.array([5, 0, 0]), axis=None),
                of((1, 3), indices=np.array([[0], [2]]), axis=1), of((2, 0), indices=np.zeros((2, 0), int))))
-rule(np.sort, "x | axis=-1 kind=None order=None stable=None descending=None", "sort", r"\operatorname{sort} $x", x=sort_x, compute=compute_sort, examples=SORTS)
-rule(np.partition, "x | kth axis=-1 kind='introselect' order=None", "partition", r"\operatorname{partition} $x", x=sort_x, compute=compute_partition, holomorphic=False,  # complex numbers may come in another order
+rule(np.sort, "x | axis=-1 kind=None order=None stable=None descending=None", "sort", r"\operatorname{sort} $x",
+     x=sort_x, compute=compute_sort, examples=SORTS)
+rule(np.partition, "x | kth axis=-1 kind='introselect' order=None", "partition", r"\operatorname{partition} $x",
+     x=sort_x, compute=compute_partition, holomorphic=False,  # complex numbers may come in another order
      examples=(of((5,), kth=2), of((2, 3), kth=1, axis=0), of((2, 3), kth=(1, 4), axis=None), of((3, 2), kth=-1)))
 # fmt: on
 add_median(np.median)

@@ -164,21 +164,31 @@ def std_x(
 
 
 # fmt: off
-# ruff: noqa: E501
-rule(np.sum, "x | axis=None dtype=None keepdims=False initial=None where=None", "Σ", r"\sum $x", x=sum_x, compute=reducer(np.add, np.sum),
-     examples=(of((2, 3)), of((2, 3), axis=1), of((2, 3, 4), axis=(0, -1)), of((2, 3), axis=-2, keepdims=True), of((2, 3), keepdims=True),
-               of(()), of((), axis=0), of((0, 2)), of((0, 2), axis=0), of((2, 3), axis=()), of((2, 3), initial=2.0), of((2, 3), dtype=np.float64),
+rule(np.sum, "x | axis=None dtype=None keepdims=False initial=None where=None", "Σ", r"\sum $x", x=sum_x,
+     compute=reducer(np.add, np.sum),
+     examples=(of((2, 3)), of((2, 3), axis=1), of((2, 3, 4), axis=(0, -1)), of((2, 3), axis=-2, keepdims=True),
+               of((2, 3), keepdims=True),
+               of(()), of((), axis=0), of((0, 2)), of((0, 2), axis=0), of((2, 3), axis=()), of((2, 3), initial=2.0),
+               of((2, 3), dtype=np.float64),
                of((2, 3), axis=1, where=np.array([True, False, True])), of((2, 3), where=np.array([[True], [False]]))))
 rule(spread, "x | shape", "⇗", r"$x\!\nearrow", view=True, x=lambda g, x_shape: sum_to(g, x_shape),
-     examples=(of((3,), shape=(2, 3)), of((), shape=(2, 3)), of((2, 1), shape=(2, 3)), of((1, 3), shape=(0, 3)), of((0, 1), shape=(0, 2))))
-rule(np.mean, "x | axis=None dtype=None keepdims=False where=None", "mean", r"\operatorname{mean} $x", x=mean_x, compute=compute_mean,
+     examples=(of((3,), shape=(2, 3)), of((), shape=(2, 3)), of((2, 1), shape=(2, 3)), of((1, 3), shape=(0, 3)),
+               of((0, 1), shape=(0, 2))))
+rule(np.mean, "x | axis=None dtype=None keepdims=False where=None", "mean", r"\operatorname{mean} $x", x=mean_x,
+     compute=compute_mean,
      examples=(of((2, 3)), of((2, 3), axis=1), of((2, 3, 4), axis=(0, -1)), of((2, 3), axis=0, keepdims=True), of(()),
-               of((2, 0), axis=0), of((2, 3), axis=1, dtype=np.float64), of((2, 3), axis=0, where=np.array([[True], [False]])), of((2, 2), where=np.array([[True, False], [True, True]]))))
-SPREADS = (of((2, 3)), of((2, 3), axis=1), of((2, 3, 4), axis=(0, -1)), of((2, 3), axis=0, keepdims=True), of((4,), ddof=1),
-           of((2, 3), axis=1, correction=1), of((2, 3), axis=1, dtype=np.float64), of((2, 3), axis=1, where=np.array([True, False, True])), of((2, 0), axis=0))
-rule(np.var, "x | axis=None dtype=None ddof=0 keepdims=False where=None correction=None", "var", r"\operatorname{var} $x",
+               of((2, 0), axis=0), of((2, 3), axis=1, dtype=np.float64),
+               of((2, 3), axis=0, where=np.array([[True], [False]])),
+               of((2, 2), where=np.array([[True, False], [True, True]]))))
+SPREADS = (of((2, 3)), of((2, 3), axis=1), of((2, 3, 4), axis=(0, -1)), of((2, 3), axis=0, keepdims=True),
+     of((4,), ddof=1),
+           of((2, 3), axis=1, correction=1), of((2, 3), axis=1, dtype=np.float64),
+           of((2, 3), axis=1, where=np.array([True, False, True])), of((2, 0), axis=0))
+rule(np.var, "x | axis=None dtype=None ddof=0 keepdims=False where=None correction=None", "var",
+     r"\operatorname{var} $x",
      x=var_x, compute=compute_var(np.var), holomorphic=False, examples=(*SPREADS, of(())))
-rule(np.std, "x | axis=None dtype=None ddof=0 keepdims=False where=None correction=None", "std", r"\operatorname{std} $x",
+rule(np.std, "x | axis=None dtype=None ddof=0 keepdims=False where=None correction=None", "std",
+     r"\operatorname{std} $x",
      x=std_x, compute=compute_var(np.std), holomorphic=False, examples=SPREADS)
 # fmt: on
 
@@ -256,12 +266,15 @@ def ptp(a: Array, axis: Axis = None, out: Any = None, keepdims: Any = NOT_GIVEN)
 
 
 # fmt: off
-EXTREMES = (of((2, 3)), of((2, 3), axis=1), of((2, 3), axis=(0, 1), keepdims=True), of((2, 3, 4), axis=(0, -1)), of((3,)), of(()),
+EXTREMES = (of((2, 3)), of((2, 3), axis=1), of((2, 3), axis=(0, 1), keepdims=True), of((2, 3, 4), axis=(0, -1)),
+     of((3,)), of(()),
             of((0, 2), axis=1), of((2, 3), axis=-1, initial=0.1), of((0, 2), axis=0, initial=0.1),
             of((2, 3), axis=0, initial=0.0, where=np.array([True, False, True])))
-rule(np.max, "x | axis=None keepdims=False initial=None where=None _reached=None", "max", r"\max $x", x=share_of_max, also=(np.amax,),
+rule(np.max, "x | axis=None keepdims=False initial=None where=None _reached=None", "max", r"\max $x", x=share_of_max,
+     also=(np.amax,),
      compute=extreme(np.maximum, np.max), residual=find_maxima, examples=EXTREMES)
-rule(np.min, "x | axis=None keepdims=False initial=None where=None _reached=None", "min", r"\min $x", x=share_of_max, also=(np.amin,),
+rule(np.min, "x | axis=None keepdims=False initial=None where=None _reached=None", "min", r"\min $x", x=share_of_max,
+     also=(np.amin,),
      compute=extreme(np.minimum, np.min), residual=find_maxima, examples=EXTREMES)
 # fmt: on
 
@@ -368,13 +381,18 @@ def _cumulative(function: Any, first: int, x: Array, axis: Any, dtype: Any, out:
 
 
 # fmt: off
-rule(np.prod, "x | axis=None dtype=None keepdims=False initial=None where=None", "Π", r"\prod $x", x=prod_x, compute=reducer(np.multiply, np.prod),
-     examples=(of((2, 3)), of((2, 3), axis=1), of((2, 3, 2), axis=(0, -1)), of((2, 3), axis=-2, keepdims=True), of(()), of((0, 2)),
-               of((2, 0), axis=0), of((2, 3), initial=2.0), of((2, 3), axis=1, where=np.array([True, False, True])), of((2, 3), dtype=np.float64)))
+rule(np.prod, "x | axis=None dtype=None keepdims=False initial=None where=None", "Π", r"\prod $x", x=prod_x,
+     compute=reducer(np.multiply, np.prod),
+     examples=(of((2, 3)), of((2, 3), axis=1), of((2, 3, 2), axis=(0, -1)), of((2, 3), axis=-2, keepdims=True), of(()),
+               of((0, 2)),
+               of((2, 0), axis=0), of((2, 3), initial=2.0), of((2, 3), axis=1, where=np.array([True, False, True])),
+               of((2, 3), dtype=np.float64)))
 rule(np.cumsum, "x | axis=None dtype=None", "Σ…", r"\operatorname{cumsum} $x", x=cumsum_x,
-     examples=(of((2, 3)), of((2, 3), axis=1), of((2, 3), axis=-2), of(()), of((0, 2), axis=1), of((2, 3, 2), axis=1), of((2, 3), dtype=np.float64)))
+     examples=(of((2, 3)), of((2, 3), axis=1), of((2, 3), axis=-2), of(()), of((0, 2), axis=1), of((2, 3, 2), axis=1),
+               of((2, 3), dtype=np.float64)))
 rule(np.cumprod, "x | axis=None dtype=None", "Π…", r"\operatorname{cumprod} $x", x=cumprod_x,
-     examples=(of((2, 3)), of((2, 3), axis=1), of((2, 3), axis=-2), of(()), of((0, 2), axis=1), of((2, 3, 2), axis=1), of((2, 3), dtype=np.float64)))
+     examples=(of((2, 3)), of((2, 3), axis=1), of((2, 3), axis=-2), of(()), of((0, 2), axis=1), of((2, 3, 2), axis=1),
+               of((2, 3), dtype=np.float64)))
 rule(recur, "x y", "recur", r"\operatorname{recur}($x, $y)", elementwise=False, x=recur_x, y=recur_y,
      examples=(of((4,), (4,)), of((2, 3), (2, 3)), of((2, 0), (2, 0))))
 # fmt: on

@@ -21,7 +21,6 @@ Array = Any
 Shape = tuple[int, ...]
 SlogdetResult = type(np.linalg.slogdet(np.eye(1)))
 
-# ruff: noqa: E501
 
 # ---------------------------------------------------------------- inverse, linear systems
 
@@ -32,7 +31,10 @@ def inv_x(g: Array, z: Array) -> Array:
 
 
 def solve_y(g: Array, x: Array, y_shape: Shape) -> Array:
-    """x z = y, so dL/dy = x⁻ᵀ g: one more system, with the transposed matrix.  Shapes: x (..., n, n), y (n,) or (..., n, k)."""
+    """x z = y, so dL/dy = x⁻ᵀ g: one more system, with the transposed matrix.
+
+    Shapes: x (..., n, n), y (n,) or (..., n, k).
+    """
     vector = len(y_shape) == 1
     sent = solve(x.mT, g[..., None] if vector else g)
     return sum_to(sent[..., 0] if vector else sent, y_shape)
@@ -46,15 +48,18 @@ def solve_x(g: Array, x: Array, y_shape: Shape, z: Array) -> Array:
 
 
 rule(np.linalg.inv, "x", "inv", r"$x^{-1}", x=inv_x,
-     examples=(of((3, 3), prepare=dominant), of((2, 2, 2), prepare=dominant), of((1, 1), prepare=dominant), of((0, 0))))  # fmt: skip
+     examples=(of((3, 3), prepare=dominant), of((2, 2, 2), prepare=dominant), of((1, 1), prepare=dominant),
+               of((0, 0))))  # fmt: skip
 rule(np.linalg.solve, "x y", "solve", r"$x^{-1} $y", x=solve_x, y=solve_y, compute=solve_stack,
-     examples=(of((3, 3), (3,), prepare=dominant), of((3, 3), (3, 2), prepare=dominant), of((2, 2, 2), (2,), prepare=dominant),
-               of((2, 2), (3, 2, 1), prepare=dominant), of((2, 1, 2, 2), (3, 2, 2), prepare=dominant), of((0, 0), (0,)), of((2, 2), (2, 0), prepare=dominant)))  # fmt: skip
+     examples=(of((3, 3), (3,), prepare=dominant), of((3, 3), (3, 2), prepare=dominant),
+               of((2, 2, 2), (2,), prepare=dominant),
+               of((2, 2), (3, 2, 1), prepare=dominant), of((2, 1, 2, 2), (3, 2, 2), prepare=dominant), of((0, 0), (0,)),
+               of((2, 2), (2, 0), prepare=dominant)))  # fmt: skip
 
 
 @composed(np.linalg.tensorsolve)
 def tensorsolve(a: Any, b: Any, axes: Any = None) -> Array:
-    """A system whose unknown has several axes: those of a behind the axes of b. ``axes`` of a are moved to its end first."""
+    """A system whose unknown has several axes: those of a behind the axes of b. ``axes`` of a move to its end first."""
     a, b = as_array(a), as_array(b)
     moved = list(axes_of(tuple(axes or ()), a.ndim))
     a = a.transpose([k for k in range(a.ndim) if k not in moved] + moved)
@@ -108,7 +113,7 @@ def _norm(x: Array) -> Array:
 def adjugate_of_singular(x: Array) -> Array:
     """adj(x) by a regular neighbour: with u, v the singular vectors of what vanishes, b = x + u vᴴ is regular, and
 
-    det(x) = det(b) det(k),  k = 1 - vᴴ b⁻¹ u  (Sylvester's identity);  k is small, one row for each value that vanishes.
+    det(x) = det(b) det(k),  k = 1 - vᴴ b⁻¹ u  (Sylvester's identity);  k has one row for each value that vanishes.
     Differentiated with u and v fixed: adj(x) = det(b) (det(k) b⁻¹ + b⁻¹ u adj(k) vᴴ b⁻¹). All of it is smooth in x, so
     second derivatives are right as well.
     """
@@ -151,7 +156,7 @@ def slogdet(x: Array) -> Array:
 
 
 def slogdet_x(g: Array, x: Array, z: Array) -> Array:
-    """With t = tr(x⁻¹ dx): d log|det x| = Re t, and of the phase s = det x / |det x|: ds = i s Im t (0 for real numbers).
+    """With t = tr(x⁻¹ dx): d log|det x| = Re t, and of the phase s = det x / |det x|: ds = i s Im t, 0 for real x.
 
     So dL/dx = (g_log - i Im(ḡₛ s)) x⁻ᴴ. NaN for a singular x, where there is no logarithm.
     """

@@ -1,13 +1,14 @@
-"""Functions of scipy.special: read when the first of them meets a node (see forward/dispatch.py), so SciPy stays optional.
+"""Functions of scipy.special: read when the first of them meets a node (forward/dispatch.py), so SciPy stays optional.
 
 SciPy's special functions are ufuncs, so NumPy asks nodes about them as it does about ``np.exp``. The derivatives are
 those of the NIST Digital Library of Mathematical Functions, cited as (DLMF 7.10.1) at https://dlmf.nist.gov. They are
 written with functions that have rows themselves, so they can be differentiated again.
 
-Orders and counts (``v`` of jv, ``k`` of pdtr) are options: a node there is refused, by the function's and the argument's
-names. The parameters of the incomplete integrals (``a`` of gammainc) do have derivatives: ``incomplete.py``. Some functions of SciPy are no ufuncs and turn nodes into plain arrays before anybody is asked
-(softmax, log_softmax, polygamma, multigammaln), or copy the numbers halfway and are refused (logsumexp):
-``autoflow.special`` has them for nodes.
+Orders and counts (``v`` of jv, ``k`` of pdtr) are options: a node there is refused, by the names of function and
+argument. The parameters of the incomplete integrals (``a`` of gammainc) do have derivatives: ``incomplete.py``. Some
+functions of SciPy are no ufuncs and turn nodes into plain arrays before anybody is asked (softmax, log_softmax,
+polygamma, multigammaln), or copy the numbers halfway and are refused (logsumexp): ``autoflow.special`` has them for
+nodes.
 
 Here are elementary functions, error functions, entropies and gamma; the rest is in ``bessel.py`` (Bessel, Airy, Struve,
 Kelvin), ``elliptic.py`` (elliptic and other integrals, hypergeometric functions), ``orthogonal.py`` (polynomials) and
@@ -38,74 +39,131 @@ def lambertw(x: Array, k: int = 0, tol: float = 1e-8) -> Array:
     return special._ufuncs._lambertw(x, k, tol)
 
 
-# ruff: noqa: E501
 # fmt: off
 # Error functions (DLMF 7.10) and the normal distribution; the derivative of an inverse is one over the derivative.
-rule(special.erf,      "x",   "erf",    r"\operatorname{erf} $x",           x=lambda g, x: g * (2 / ROOT_PI * np.exp(-(x * x))),   precedence=3)
-rule(special.erfc,     "x",   "erfc",   r"\operatorname{erfc} $x",          x=lambda g, x: g * (-2 / ROOT_PI * np.exp(-(x * x))),  precedence=3)
-rule(special.erfcx,    "x",   "erfcx",  r"\operatorname{erfcx} $x",         x=lambda g, x, z: g * (2 * (x * z) - 2 / ROOT_PI),     precedence=3, domain=(-1.0, 2.0))
-rule(special.erfi,     "x",   "erfi",   r"\operatorname{erfi} $x",          x=lambda g, x: g * (2 / ROOT_PI * np.exp(x * x)),      precedence=3)
+rule(special.erf,      "x",   "erf",    r"\operatorname{erf} $x",
+     x=lambda g, x: g * (2 / ROOT_PI * np.exp(-(x * x))),   precedence=3)
+rule(special.erfc,     "x",   "erfc",   r"\operatorname{erfc} $x",
+     x=lambda g, x: g * (-2 / ROOT_PI * np.exp(-(x * x))),  precedence=3)
+rule(special.erfcx,    "x",   "erfcx",  r"\operatorname{erfcx} $x",
+     x=lambda g, x, z: g * (2 * (x * z) - 2 / ROOT_PI),     precedence=3, domain=(-1.0, 2.0))
+rule(special.erfi,     "x",   "erfi",   r"\operatorname{erfi} $x",
+     x=lambda g, x: g * (2 / ROOT_PI * np.exp(x * x)),      precedence=3)
 rule(special.dawsn,    "x",   "dawsn",  r"F\left($x\right)",                x=lambda g, x, z: g * (1 - 2 * (x * z)))
-rule(special.erfinv,   "x",   "erf⁻¹",  r"\operatorname{erf}^{-1} $x",      x=lambda g, z: g * (ROOT_PI / 2 * np.exp(z * z)),      precedence=3, domain=(-0.8, 0.8))
-rule(special.erfcinv,  "x",   "erfc⁻¹", r"\operatorname{erfc}^{-1} $x",     x=lambda g, z: g * (-ROOT_PI / 2 * np.exp(z * z)),     precedence=3, domain=(0.3, 1.7))
+rule(special.erfinv,   "x",   "erf⁻¹",  r"\operatorname{erf}^{-1} $x",
+     x=lambda g, z: g * (ROOT_PI / 2 * np.exp(z * z)),      precedence=3, domain=(-0.8, 0.8))
+rule(special.erfcinv,  "x",   "erfc⁻¹", r"\operatorname{erfc}^{-1} $x",
+     x=lambda g, z: g * (-ROOT_PI / 2 * np.exp(z * z)),     precedence=3, domain=(0.3, 1.7))
 rule(special.ndtr,     "x",   "Φ",      r"\Phi\left($x\right)",             x=lambda g, x: g * normal(x))
-rule(special.log_ndtr, "x",   "log Φ",  r"\log \Phi\left($x\right)",        x=lambda g, x: g * (ROOT_2 / ROOT_PI / special.erfcx(x * (-1 / ROOT_2))))
-rule(special.ndtri,    "x",   "Φ⁻¹",    r"\Phi^{-1}\left($x\right)",        x=lambda g, z: g / normal(z),                          domain=(0.15, 0.85))
+rule(special.log_ndtr, "x",   "log Φ",  r"\log \Phi\left($x\right)",
+     x=lambda g, x: g * (ROOT_2 / ROOT_PI / special.erfcx(x * (-1 / ROOT_2))))
+rule(special.ndtri,    "x",   "Φ⁻¹",    r"\Phi^{-1}\left($x\right)",        x=lambda g, z: g / normal(z),
+     domain=(0.15, 0.85))
 
 # The logistic function; expit(-x) is 1 - expit(x) without the cancellation.
-rule(special.expit,     "x",  "expit",  r"\operatorname{expit} $x",         x=lambda g, x, z: g * (z * special.expit(-x)),         precedence=3)
-rule(special.log_expit, "x",  "log expit", r"\log \operatorname{expit} $x", x=lambda g, x: g * special.expit(-x),                  precedence=3)
-rule(special.logit,     "x",  "logit",  r"\operatorname{logit} $x",         x=lambda g, x: g / (x * (1 - x)),                      precedence=3, domain=(0.15, 0.85))
+rule(special.expit,     "x",  "expit",  r"\operatorname{expit} $x",
+     x=lambda g, x, z: g * (z * special.expit(-x)),         precedence=3)
+rule(special.log_expit, "x",  "log expit", r"\log \operatorname{expit} $x", x=lambda g, x: g * special.expit(-x),
+     precedence=3)
+rule(special.logit,     "x",  "logit",  r"\operatorname{logit} $x",         x=lambda g, x: g / (x * (1 - x)),
+     precedence=3, domain=(0.15, 0.85))
 
 # Entropies. 0 log 0 is 0.
-rule(special.xlogy,    "x y", "x log y", r"$x \log $y",                     x=lambda g, y: g * np.log(y),   y=lambda g, x, y: g * ratio(x, y),     domain=(0.5, 2.0), precedence=2)
-rule(special.xlog1py,  "x y", "x log(1+y)", r"$x \log\left(1 + $y\right)",  x=lambda g, y: g * np.log1p(y), y=lambda g, x, y: g * ratio(x, 1 + y), domain=(0.5, 2.0), precedence=2)
-rule(special.entr,     "x",   "entr",   r"-$x \log $x",                     x=lambda g, x: g * (-1 - np.log(x)),                   domain=(0.5, 2.0), precedence=2)
-rule(special.rel_entr, "x y", "rel_entr", r"$x \log \frac{$x}{$y}",         x=lambda g, x, y: g * (np.log(x / y) + 1), y=lambda g, x, y: g * -ratio(x, y),      domain=(0.5, 2.0), precedence=2)
-rule(special.kl_div,   "x y", "kl_div", r"$x \log \frac{$x}{$y} - $x + $y", x=lambda g, x, y: g * np.log(x / y),       y=lambda g, x, y: g * (1 - ratio(x, y)), domain=(0.5, 2.0), precedence=1)
+rule(special.xlogy,    "x y", "x log y", r"$x \log $y",                     x=lambda g, y: g * np.log(y),
+     y=lambda g, x, y: g * ratio(x, y),     domain=(0.5, 2.0), precedence=2)
+rule(special.xlog1py,  "x y", "x log(1+y)", r"$x \log\left(1 + $y\right)",  x=lambda g, y: g * np.log1p(y),
+     y=lambda g, x, y: g * ratio(x, 1 + y), domain=(0.5, 2.0), precedence=2)
+rule(special.entr,     "x",   "entr",   r"-$x \log $x",                     x=lambda g, x: g * (-1 - np.log(x)),
+     domain=(0.5, 2.0), precedence=2)
+rule(special.rel_entr, "x y", "rel_entr", r"$x \log \frac{$x}{$y}",         x=lambda g, x, y: g * (np.log(x / y) + 1),
+     y=lambda g, x, y: g * -ratio(x, y),      domain=(0.5, 2.0), precedence=2)
+rule(special.kl_div,   "x y", "kl_div", r"$x \log \frac{$x}{$y} - $x + $y", x=lambda g, x, y: g * np.log(x / y),
+     y=lambda g, x, y: g * (1 - ratio(x, y)), domain=(0.5, 2.0), precedence=1)
 
 # Gamma and its relatives (DLMF 5.2.2, 5.12.1, 5.15.1; of zeta by its second argument 25.11.17).
-rule(special.gamma,    "x",   "Γ",      r"\Gamma\left($x\right)",           x=lambda g, x, z: g * (z * special.psi(x)),            domain=(0.7, 3.0))
-rule(special.gammaln,  "x",   "log Γ",  r"\log \Gamma\left($x\right)",      x=lambda g, x: g * special.psi(x),                     domain=(0.7, 3.0))
-rule(special.loggamma, "x",   "log Γ",  r"\log \Gamma\left($x\right)",      x=lambda g, x: g * special.psi(x),                     domain=(0.7, 3.0))
-rule(special.psi,      "x",   "ψ",      r"\psi\left($x\right)",             x=lambda g, x: g * zeta(2.0, real(x)),                 domain=(0.7, 3.0))
-rule(special.beta,     "x y", "B",      r"B\left($x, $y\right)",            x=lambda g, x, y, z: g * (z * (special.psi(x) - special.psi(x + y))), y=lambda g, x, y, z: g * (z * (special.psi(y) - special.psi(x + y))), domain=(0.7, 3.0))
-rule(special.betaln,   "x y", "log B",  r"\log B\left($x, $y\right)",       x=lambda g, x, y: g * (special.psi(x) - special.psi(x + y)),          y=lambda g, x, y: g * (special.psi(y) - special.psi(x + y)),          domain=(0.7, 3.0))
-with_parameters(zeta, "x | s", "ζ", r"\zeta\left($s, $x\right)",            x=lambda g, x, s: g * (-s * zeta(s + 1.0, real(x))),   domain=(0.7, 3.0), at={"s": 2.0}, name="zeta")
-rule(special.rgamma,   "x",   "1/Γ",    r"\frac{1}{\Gamma\left($x\right)}", x=lambda g, x: g * slope_of_rgamma(x),             domain=(0.7, 3.0))
-rule(special.gammasgn, "x",   "sgn Γ",  r"\operatorname{sgn} \Gamma\left($x\right)", x=zero,                                   domain=(0.7, 3.0))
-rule(special.poch,     "x y", "poch",   r"\frac{\Gamma\left($x + $y\right)}{\Gamma\left($x\right)}", x=lambda g, x, y, z: g * (z * (special.psi(x + y) - special.psi(x))), y=lambda g, x, y, z: g * (z * special.psi(x + y)), domain=(0.7, 1.8))
-rule(special.binom,    "x y", "binom",  r"\binom{$x}{$y}", x=lambda g, x, y, z: g * (z * (special.psi(x + 1) - special.psi(x - y + 1))), y=lambda g, x, y, z: g * (z * (special.psi(x - y + 1) - special.psi(y + 1))), domain=(0.2, 0.9))
+rule(special.gamma,    "x",   "Γ",      r"\Gamma\left($x\right)",           x=lambda g, x, z: g * (z * special.psi(x)),
+     domain=(0.7, 3.0))
+rule(special.gammaln,  "x",   "log Γ",  r"\log \Gamma\left($x\right)",      x=lambda g, x: g * special.psi(x),
+     domain=(0.7, 3.0))
+rule(special.loggamma, "x",   "log Γ",  r"\log \Gamma\left($x\right)",      x=lambda g, x: g * special.psi(x),
+     domain=(0.7, 3.0))
+rule(special.psi,      "x",   "ψ",      r"\psi\left($x\right)",             x=lambda g, x: g * zeta(2.0, real(x)),
+     domain=(0.7, 3.0))
+rule(special.beta,     "x y", "B",      r"B\left($x, $y\right)",
+     x=lambda g, x, y, z: g * (z * (special.psi(x) - special.psi(x + y))),
+     y=lambda g, x, y, z: g * (z * (special.psi(y) - special.psi(x + y))), domain=(0.7, 3.0))
+rule(special.betaln,   "x y", "log B",  r"\log B\left($x, $y\right)",
+     x=lambda g, x, y: g * (special.psi(x) - special.psi(x + y)),
+     y=lambda g, x, y: g * (special.psi(y) - special.psi(x + y)),          domain=(0.7, 3.0))
+with_parameters(zeta, "x | s", "ζ", r"\zeta\left($s, $x\right)",
+     x=lambda g, x, s: g * (-s * zeta(s + 1.0, real(x))),   domain=(0.7, 3.0), at={"s": 2.0}, name="zeta")
+rule(special.rgamma,   "x",   "1/Γ",    r"\frac{1}{\Gamma\left($x\right)}", x=lambda g, x: g * slope_of_rgamma(x),
+     domain=(0.7, 3.0))
+rule(special.gammasgn, "x",   "sgn Γ",  r"\operatorname{sgn} \Gamma\left($x\right)", x=zero,
+     domain=(0.7, 3.0))
+rule(special.poch,     "x y", "poch",   r"\frac{\Gamma\left($x + $y\right)}{\Gamma\left($x\right)}",
+     x=lambda g, x, y, z: g * (z * (special.psi(x + y) - special.psi(x))),
+     y=lambda g, x, y, z: g * (z * special.psi(x + y)), domain=(0.7, 1.8))
+rule(special.binom,    "x y", "binom",  r"\binom{$x}{$y}",
+     x=lambda g, x, y, z: g * (z * (special.psi(x + 1) - special.psi(x - y + 1))),
+     y=lambda g, x, y, z: g * (z * (special.psi(x - y + 1) - special.psi(y + 1))), domain=(0.2, 0.9))
 
 # Powers and exponentials whose own form is more accurate than the obvious one.
-rule(special.exp10,   "x",   "10^",   r"10^{$x}",                 x=lambda g, z: g * (LN10 * z),                           precedence=4)
-rule(special.exp2,    "x",   "2^",    r"2^{$x}",                  x=lambda g, z: g * (LN2 * z),                            precedence=4, name="scipy_exp2")
-rule(special.expm1,   "x",   "expm1", r"e^{$x} - 1",              x=lambda g, z: g * (z + 1),                              precedence=1, name="scipy_expm1")
-rule(special.log1p,   "x",   "log1p", r"\log\left(1 + $x\right)", x=lambda g, x: g / (1 + x),                              precedence=3, name="scipy_log1p", domain=(-0.5, 2.0))
-rule(special.cbrt,    "x",   "∛",     r"\sqrt[3]{$x}",            x=lambda g, z: g / (3 * (z * z)),                        name="scipy_cbrt", domain=(0.5, 2.0))
-rule(special.cosm1,   "x",   "cosm1", r"\cos $x - 1",             x=lambda g, x: g * -np.sin(x),                           precedence=1)
+rule(special.exp10,   "x",   "10^",   r"10^{$x}",                 x=lambda g, z: g * (LN10 * z),
+     precedence=4)
+rule(special.exp2,    "x",   "2^",    r"2^{$x}",                  x=lambda g, z: g * (LN2 * z),
+     precedence=4, name="scipy_exp2")
+rule(special.expm1,   "x",   "expm1", r"e^{$x} - 1",              x=lambda g, z: g * (z + 1),
+     precedence=1, name="scipy_expm1")
+rule(special.log1p,   "x",   "log1p", r"\log\left(1 + $x\right)", x=lambda g, x: g / (1 + x),
+     precedence=3, name="scipy_log1p", domain=(-0.5, 2.0))
+rule(special.cbrt,    "x",   "∛",     r"\sqrt[3]{$x}",            x=lambda g, z: g / (3 * (z * z)),
+     name="scipy_cbrt", domain=(0.5, 2.0))
+rule(special.cosm1,   "x",   "cosm1", r"\cos $x - 1",             x=lambda g, x: g * -np.sin(x),
+     precedence=1)
 rule(special.exprel,  "x",   "exprel", r"\frac{e^{$x} - 1}{$x}",  x=lambda g, x: g * slope_of_exprel(x))
-rule(special.powm1,   "x y", "powm1", r"$x^{$y} - 1",             x=lambda g, x, y: g * slope_of_power(x, y), y=lambda g, x, z: g * slope_in_exponent(x, z + 1), precedence=1, domain=(0.5, 2.0))
-rule(special.sindg,   "x",   "sin°",  r"\sin {$x}^\circ",         x=lambda g, x: g * (DEGREE * special.cosdg(x)),          precedence=3, domain=(-80.0, 80.0))
-rule(special.cosdg,   "x",   "cos°",  r"\cos {$x}^\circ",         x=lambda g, x: g * (-DEGREE * special.sindg(x)),         precedence=3, domain=(-80.0, 80.0))
-rule(special.tandg,   "x",   "tan°",  r"\tan {$x}^\circ",         x=lambda g, z: g * (DEGREE * (1 + z * z)),               precedence=3, domain=(-60.0, 60.0))
-rule(special.cotdg,   "x",   "cot°",  r"\cot {$x}^\circ",         x=lambda g, z: g * (-DEGREE * (1 + z * z)),              precedence=3, domain=(30.0, 80.0))
-rule(special.radian,  "x y w", "radian", r"\operatorname{radian}\left($x, $y, $w\right)", x=lambda g, x: g * (DEGREE + 0 * x), y=lambda g, y: g * (DEGREE / 60 + 0 * y), w=lambda g, w: g * (DEGREE / 3600 + 0 * w), examples=(of((3,), (3,), (3,)), of((), (2,), ())))
-rule(special.round,   "x",   "round", r"\operatorname{round} $x", x=zero,                                                  precedence=3, name="scipy_round", domain=(0.6, 1.4))
-rule(special.boxcox,  "x y", "boxcox", r"\frac{$x^{$y} - 1}{$y}", x=lambda g, x, y: g * x ** (y - 1), y=lambda g, x, y: g * slope_of_boxcox(np.log(x), y),                               domain=(0.5, 2.0))
-rule(special.boxcox1p, "x y", "boxcox1p", r"\frac{\left(1 + $x\right)^{$y} - 1}{$y}", x=lambda g, x, y: g * np.exp((y - 1) * np.log1p(x)), y=lambda g, x, y: g * slope_of_boxcox(np.log1p(x), y), domain=(0.5, 2.0))
-rule(special.inv_boxcox, "x y", "boxcox⁻¹", r"\left(1 + $x $y\right)^{1 / $y}",       x=lambda g, y, z: g * z ** (1 - y), y=lambda g, x, y, z: g * (z * slope_of_root(x, y)),                 domain=(0.5, 2.0))
-rule(special.inv_boxcox1p, "x y", "boxcox1p⁻¹", r"\left(1 + $x $y\right)^{1 / $y} - 1", x=lambda g, y, z: g * (z + 1) ** (1 - y), y=lambda g, x, y, z: g * ((z + 1) * slope_of_root(x, y)),     domain=(0.5, 2.0), precedence=1)
+rule(special.powm1,   "x y", "powm1", r"$x^{$y} - 1",             x=lambda g, x, y: g * slope_of_power(x, y),
+     y=lambda g, x, z: g * slope_in_exponent(x, z + 1), precedence=1, domain=(0.5, 2.0))
+rule(special.sindg,   "x",   "sin°",  r"\sin {$x}^\circ",         x=lambda g, x: g * (DEGREE * special.cosdg(x)),
+     precedence=3, domain=(-80.0, 80.0))
+rule(special.cosdg,   "x",   "cos°",  r"\cos {$x}^\circ",         x=lambda g, x: g * (-DEGREE * special.sindg(x)),
+     precedence=3, domain=(-80.0, 80.0))
+rule(special.tandg,   "x",   "tan°",  r"\tan {$x}^\circ",         x=lambda g, z: g * (DEGREE * (1 + z * z)),
+     precedence=3, domain=(-60.0, 60.0))
+rule(special.cotdg,   "x",   "cot°",  r"\cot {$x}^\circ",         x=lambda g, z: g * (-DEGREE * (1 + z * z)),
+     precedence=3, domain=(30.0, 80.0))
+rule(special.radian,  "x y w", "radian", r"\operatorname{radian}\left($x, $y, $w\right)",
+     x=lambda g, x: g * (DEGREE + 0 * x), y=lambda g, y: g * (DEGREE / 60 + 0 * y),
+     w=lambda g, w: g * (DEGREE / 3600 + 0 * w), examples=(of((3,), (3,), (3,)), of((), (2,), ())))
+rule(special.round,   "x",   "round", r"\operatorname{round} $x", x=zero,
+     precedence=3, name="scipy_round", domain=(0.6, 1.4))
+rule(special.boxcox,  "x y", "boxcox", r"\frac{$x^{$y} - 1}{$y}", x=lambda g, x, y: g * x ** (y - 1),
+     y=lambda g, x, y: g * slope_of_boxcox(np.log(x), y),                               domain=(0.5, 2.0))
+rule(special.boxcox1p, "x y", "boxcox1p", r"\frac{\left(1 + $x\right)^{$y} - 1}{$y}",
+     x=lambda g, x, y: g * np.exp((y - 1) * np.log1p(x)), y=lambda g, x, y: g * slope_of_boxcox(np.log1p(x), y),
+     domain=(0.5, 2.0))
+rule(special.inv_boxcox, "x y", "boxcox⁻¹", r"\left(1 + $x $y\right)^{1 / $y}",
+     x=lambda g, y, z: g * z ** (1 - y), y=lambda g, x, y, z: g * (z * slope_of_root(x, y)),
+     domain=(0.5, 2.0))
+rule(special.inv_boxcox1p, "x y", "boxcox1p⁻¹", r"\left(1 + $x $y\right)^{1 / $y} - 1",
+     x=lambda g, y, z: g * (z + 1) ** (1 - y), y=lambda g, x, y, z: g * ((z + 1) * slope_of_root(x, y)),
+     domain=(0.5, 2.0), precedence=1)
 
 # Losses for outliers. x is where the parabola ends.
-rule(special.huber,        "x y", "huber", r"\operatorname{huber}_{$x} $y",                  x=lambda g, x, y: g * np.maximum(np.absolute(y) - x, 0), y=lambda g, x, y: g * np.clip(y, -x, x), domain=(0.5, 2.0))
-rule(special.pseudo_huber, "x y", "pseudo_huber", r"{$x}^2 \left(\sqrt{1 + \left($y / $x\right)^2} - 1\right)", x=lambda g, x, y: g * (x * slope_in_bend(y / x)), y=lambda g, x, y: g * (y / np.hypot(1, y / x)), domain=(0.5, 2.0))
+rule(special.huber,        "x y", "huber", r"\operatorname{huber}_{$x} $y",
+     x=lambda g, x, y: g * np.maximum(np.absolute(y) - x, 0), y=lambda g, x, y: g * np.clip(y, -x, x),
+     domain=(0.5, 2.0))
+rule(special.pseudo_huber, "x y", "pseudo_huber", r"{$x}^2 \left(\sqrt{1 + \left($y / $x\right)^2} - 1\right)",
+     x=lambda g, x, y: g * (x * slope_in_bend(y / x)), y=lambda g, x, y: g * (y / np.hypot(1, y / x)),
+     domain=(0.5, 2.0))
 
 # Inverses of z eᶻ and of z + log z.
-rule(lambertw, "x | k=0 tol=1e-08", "W", r"W\left($x\right)", x=lambda g, z: g / (np.exp(z) * (1 + z)), elementwise=True, examples=(of((3,)), of((), k=-1), of((2,), k=1)), domain=(0.5, 2.0))
+rule(lambertw, "x | k=0 tol=1e-08", "W", r"W\left($x\right)", x=lambda g, z: g / (np.exp(z) * (1 + z)),
+     elementwise=True, examples=(of((3,)), of((), k=-1), of((2,), k=1)), domain=(0.5, 2.0))
 COMPOSED[special._ufuncs._lambertw] = lambertw
 rule(special.wrightomega, "x", "ω", r"\omega\left($x\right)", x=lambda g, z: g * (z / (1 + z)))
-rule(special.spence,      "x", "Li₂", r"\operatorname{Li}_2\left(1 - $x\right)", x=lambda g, x: g * slope_of_spence(x), domain=(0.3, 2.0))
+rule(special.spence,      "x", "Li₂", r"\operatorname{Li}_2\left(1 - $x\right)", x=lambda g, x: g * slope_of_spence(x),
+     domain=(0.3, 2.0))
 rule(special.wofz,        "x", "w",  r"w\left($x\right)", x=lambda g, x, z: g * (-2 * (x * z) + 2j / ROOT_PI))
 # fmt: on
 
@@ -158,11 +216,21 @@ def slope_of_rgamma(x: Array) -> Array:
 
 NO_FORMULA = "its derivative has no formula in known functions"
 WITHOUT: dict[str, str] = {
-    **dict.fromkeys(["besselpoly", "mathieu_a", "mathieu_b", "mathieu_cem", "mathieu_sem", "mathieu_modcem1", "mathieu_modcem2", "mathieu_modsem1", "mathieu_modsem2", "obl_ang1", "obl_ang1_cv", "obl_cv", "obl_rad1", "obl_rad1_cv", "obl_rad2", "obl_rad2_cv", "pro_ang1", "pro_ang1_cv", "pro_cv", "pro_rad1", "pro_rad1_cv", "pro_rad2", "pro_rad2_cv", "zetac"], NO_FORMULA),
-    **dict.fromkeys(["bdtri", "bdtrik", "bdtrin", "btdtria", "btdtrib", "chdtriv", "chndtr", "chndtridf", "chndtrinc", "chndtrix", "fdtridfd", "gdtria", "gdtrib", "nbdtri", "nbdtrik", "nbdtrin", "ncfdtr", "ncfdtri", "ncfdtridfd", "ncfdtridfn", "ncfdtrinc", "nctdtr", "nctdtridf", "nctdtrinc", "nctdtrit", "nrdtrimn", "nrdtrisd", "pdtri", "pdtrik", "stdtridf"], "solved for a parameter, or of a non-central distribution: differentiate the distribution function"),
+    **dict.fromkeys(["besselpoly", "mathieu_a", "mathieu_b", "mathieu_cem", "mathieu_sem", "mathieu_modcem1",
+                     "mathieu_modcem2", "mathieu_modsem1", "mathieu_modsem2", "obl_ang1", "obl_ang1_cv", "obl_cv",
+                     "obl_rad1", "obl_rad1_cv", "obl_rad2", "obl_rad2_cv", "pro_ang1", "pro_ang1_cv", "pro_cv",
+                     "pro_rad1", "pro_rad1_cv", "pro_rad2", "pro_rad2_cv", "zetac"], NO_FORMULA),
+    **dict.fromkeys(["bdtri", "bdtrik", "bdtrin", "btdtria", "btdtrib", "chdtriv", "chndtr", "chndtridf", "chndtrinc",
+                     "chndtrix", "fdtridfd", "gdtria", "gdtrib", "nbdtri", "nbdtrik", "nbdtrin",
+                     "ncfdtr", "ncfdtri", "ncfdtridfd", "ncfdtridfn", "ncfdtrinc", "nctdtr",
+                     "nctdtridf", "nctdtrinc", "nctdtrit", "nrdtrimn", "nrdtrisd", "pdtri",
+                     "pdtrik", "stdtridf"],
+                    "solved for a parameter, or of a non-central distribution: differentiate the distribution "
+                    "function"),
     "itairy": "SciPy's own values are right to 7 digits only",
     **dict.fromkeys(["smirnov", "smirnovi"], "SciPy has the density, but not its derivative"),
-    **dict.fromkeys(["airye", "elliprc", "elliprd", "elliprf", "elliprg", "elliprj", "modfresnelm", "modfresnelp", "lpmv"], "not written yet"),
+    **dict.fromkeys(["airye", "elliprc", "elliprd", "elliprf", "elliprg", "elliprj", "modfresnelm", "modfresnelp",
+                     "lpmv"], "not written yet"),
 }  # fmt: skip
 OTHERS.update({getattr(special, name): why for name, why in WITHOUT.items()})
 

@@ -50,6 +50,7 @@ RULES: dict[Any, Rule] = {}  # function -> its row
 COMPOSED: dict[Any, Callable[..., Any]] = {}  # function -> the same, written with functions that have rows
 FREE: dict[Any, int] = {}  # function of COMPOSED -> number of arguments that may be given by position before ``out``
 LISTS: dict[Any, Lists] = {}  # function of COMPOSED -> what a list means in each of its arguments
+OTHERS_WORDS = {"dim": "axis", "dims": "axis", "keepdim": "keepdims", "input": "a"}  # PyTorch's -> NumPy's
 MISSING: Any = inspect.Parameter.empty
 LONG = 16  # of longer sequences all contributions are computed together, so that n arrays cost n
 
@@ -145,9 +146,10 @@ class Rule(Kind):
         if not wrong:
             wrong = [name for name, value in zip(self.names, given, strict=True) if value is MISSING]
         if wrong:
+            meant = [f"{w} is called {OTHERS_WORDS[w[:-1]]}= here. " for w in wrong if w[:-1] in OTHERS_WORDS]
             raise NoRuleError(
                 f"{self.name} of a node is differentiated as {self.signature()}; not with {', '.join(wrong)}. "
-                f"Write it without, or leave the graph on purpose with x.value."
+                f"{''.join(meant)}Write it without, or leave the graph on purpose with x.value."
             )
         return tuple(given)
 

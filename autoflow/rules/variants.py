@@ -146,9 +146,10 @@ for each in (np.quantile, np.percentile, np.nanquantile, np.nanpercentile):
     add_weighted(each)
 
 # fmt: off
-# ruff: noqa: E501
-rule(weighted_quantile, "x q weights | name axis keepdims method", "quantile", r"\operatorname{quantile} $x", elementwise=False, domain=(0.05, 0.95),
-     x=lambda g, x, q, z, weights, name, axis, keepdims, method: quantile_x(g, x, q, z, name, axis, method, keepdims, numbers_of(weights)),
+rule(weighted_quantile, "x q weights | name axis keepdims method", "quantile", r"\operatorname{quantile} $x",
+     elementwise=False, domain=(0.05, 0.95),
+     x=lambda g, x, q, z, weights, name, axis, keepdims, method: quantile_x(g, x, q, z, name, axis, method, keepdims,
+     numbers_of(weights)),
      q=lambda g, q: np.zeros_like(numbers_of(q)), weights=lambda g, weights: np.zeros_like(numbers_of(weights)),
      examples=(of((4,), (), (4,), name="quantile", axis=None, keepdims=False, method="inverted_cdf"),
                of((2, 3), (2,), (3,), name="quantile", axis=1, keepdims=True, method="inverted_cdf")))

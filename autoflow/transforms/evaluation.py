@@ -53,6 +53,7 @@ class Trace:
         self, f: Callable[..., Any], argnum: Argnum, args: tuple[Any, ...], options: dict[str, Any],
         also: Iterable[Any] = (),
     ) -> None:  # fmt: skip
+        check_function(f)
         self.many = isinstance(argnum, tuple)
         places = [place(f, k, args, options) for k in (argnum if isinstance(argnum, tuple) else (argnum,))]
         call: dict[Any, Any] = {**dict(enumerate(args)), **options}
@@ -215,8 +216,22 @@ def copy_numbers(x: Any) -> Array:
 # -- which argument ----------------------------------------------------------------------------------------------------
 
 
-def chosen_argnum(argnum: Any, argnums: Any) -> Argnum:
-    """``argnum`` or ``argnums``, whichever was given; 0 if neither."""
+def check_function(f: Any) -> None:
+    """Raise TypeError if ``f`` is no function: most often it is what a function has returned."""
+    if callable(f):
+        return
+    if isinstance(f, NodeRole):
+        name: Any = f.name
+        raise TypeError(
+            f"a function is wanted here, as in af.grad(lambda x: x * x)(3.0), and {name} is a node. The "
+            f"gradients of a node: {name}.backward(), then x.grad; or gx, gy = af.gradients({name}, [x, y])"
+        )
+    raise TypeError(f"a function is wanted here, as in af.grad(lambda x: x * x)(3.0), not {type(f).__name__} {f!r:.40}")
+
+
+def chosen_argnum(f: Any, argnum: Any, argnums: Any) -> Argnum:
+    """``argnum`` or ``argnums`` of the function ``f``, whichever was given; 0 if neither."""
+    check_function(f)
     if argnum is not None and argnums is not None:
         raise TypeError("argnum and argnums mean the same: give one of them")
     choice = argnum if argnums is None else argnums

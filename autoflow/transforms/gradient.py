@@ -6,7 +6,6 @@ leaves of its own: :class:`autoflow.transforms.evaluation.Trace`. That is why th
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, overload
 
@@ -17,6 +16,7 @@ from ..errors import SeedError
 from ..modes import switched
 from ..nodes.nodes import value_of
 from ..rules.shapes import as_array
+from ..transformed import FunctionOfFunction
 from .evaluation import Argnum, Trace, chosen_argnum
 
 if TYPE_CHECKING:
@@ -70,7 +70,8 @@ def grad(
     >>> grad(lambda x, w: w * x, (0, 1))(3.0, 2.0)
     (array(2.), array(3.))
     """
-    return _returning_part(1, f, chosen_argnum(argnum, argnums), allow_unused=allow_unused, holomorphic=holomorphic)
+    how = {"argnum": chosen_argnum(f, argnum, argnums), "allow_unused": allow_unused, "holomorphic": holomorphic}
+    return GradientFunction(f, {"which": 1, **how})
 
 
 @overload
@@ -93,9 +94,8 @@ def value_and_grad(
     >>> float(value), float(slope)
     (9.0, 6.0)
     """
-    return _returning_part(
-        (0, 1), f, chosen_argnum(argnum, argnums), allow_unused=allow_unused, holomorphic=holomorphic
-    )
+    how = {"argnum": chosen_argnum(f, argnum, argnums), "allow_unused": allow_unused, "holomorphic": holomorphic}
+    return GradientFunction(f, {"which": (0, 1), **how})
 
 
 @overload
@@ -121,9 +121,8 @@ def grad_and_aux(
     >>> float(gradient), float(prediction)
     (12.0, 3.0)
     """
-    return _returning_part(
-        (1, 2), f, chosen_argnum(argnum, argnums), aux=True, allow_unused=allow_unused, holomorphic=holomorphic
-    )
+    how = {"argnum": chosen_argnum(f, argnum, argnums), "allow_unused": allow_unused, "holomorphic": holomorphic}
+    return GradientFunction(f, {"which": (1, 2), "aux": True, **how})
 
 
 @overload
@@ -148,19 +147,23 @@ def elementwise_grad(
     >>> elementwise_grad(np.square)(np.array([1.0, 2.0, 3.0]))
     array([2., 4., 6.])
     """
-    choice = chosen_argnum(argnum, argnums)
-    return _returning_part(1, f, choice, scalar=False, allow_unused=allow_unused, holomorphic=holomorphic)
+    how = {"argnum": chosen_argnum(f, argnum, argnums), "allow_unused": allow_unused, "holomorphic": holomorphic}
+    return GradientFunction(f, {"which": 1, "scalar": False, **how})
 
 
-def _returning_part(which: Any, f: Callable[..., Any], argnum: Argnum, **how: Any) -> Callable[..., Any]:
-    """The function that evaluates ``f`` and returns, of (value, gradient, aux), what a transform promises."""
+class GradientFunction(FunctionOfFunction):
+    """Evaluates ``f`` and returns, of (value, gradient, aux), what the transform promises: ``which`` of them."""
 
-    @functools.wraps(f)
-    def transformed(*args: Any, **options: Any) -> Any:
-        parts = value_gradient_and_aux(f, argnum, args, options, **how)
+    def __init__(self, f: Callable[..., Any], how: dict[str, Any]) -> None:
+        super().__init__(f, how)
+        self.which, self.argnum = how["which"], how["argnum"]
+        self.rest = {name: option for name, option in how.items() if name not in ("which", "argnum")}
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """Of the arguments of f."""
+        which = self.which
+        parts = value_gradient_and_aux(self.f, self.argnum, args, options, **self.rest)
         return tuple([parts[k] for k in which]) if isinstance(which, tuple) else parts[which]
-
-    return transformed
 
 
 def value_gradient_and_aux(

@@ -1,7 +1,7 @@
 """Gradients in a container of their own, which leaves ``.grad`` alone: ``grads = af.gradients(loss)``.
 
-Two workers, two losses, or an optimiser that looks at gradients before it applies them: each has its own container.
-Nothing accumulates unasked; to accumulate, add containers.
+``gx, gw = af.gradients(loss, [x, w])`` unpacks it. Two workers, two losses, or an optimiser that looks at gradients
+before it applies them: each has its own container. Nothing accumulates unasked; to accumulate, add containers.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ Array = Any
 
 
 class Gradients:
-    """Gradients by node: a dict whose keys are the nodes themselves. Made by :func:`gradients`.
+    """Gradients by node, in the order asked for. Made by :func:`gradients`.
 
     pairs : (node, gradient) pairs.
 
-    ``grads[x]``, ``x in grads``, ``for x in grads``, ``len``, ``items``, ``get``, ``pop`` as of a dict; ``replace``;
-    ``a + b`` and ``a += b`` add gradients of equal nodes and keep the others.
+    ``gx, gw = grads`` and ``for g in grads`` give the gradients. ``grads[x]``, ``x in grads``, ``len``, ``keys`` (the
+    nodes), ``values``, ``items`` (pairs), ``get``, ``pop`` as of a dict; ``replace``; ``a + b`` and ``a += b`` add
+    gradients of equal nodes and keep the others. A node that was asked for twice has one gradient.
 
     A key is an object, which another process does not have. So a pickle holds names, values and gradients in order,
     and comes back with new Variables as keys; ``grads.on([x, w])`` gives the gradients to nodes of your own, in that
@@ -38,7 +39,10 @@ class Gradients:
     >>> import autoflow as af
     >>> x, w = af.Variable(3.0, name="x"), af.Variable(2.0, name="w")
     >>> grads = gradients(x * w, [x, w])
-    >>> x in grads, len(grads), [node.name for node in grads]
+    >>> gx, gw = grads
+    >>> float(gx), float(gw)
+    (2.0, 3.0)
+    >>> x in grads, len(grads), [node.name for node in grads.keys()]
     (True, 2, ['x', 'w'])
     >>> pickle.loads(pickle.dumps(grads)).on([x, w])[x]
     array(2.)
@@ -57,8 +61,8 @@ class Gradients:
     def __contains__(self, node: Any) -> bool:
         return isinstance(node, NodeRole) and node in self._found  # plain arrays have no hash
 
-    def __iter__(self) -> Iterator[Node]:
-        return iter(self._found)
+    def __iter__(self) -> Iterator[np.ndarray]:
+        return iter(self._found.values())
 
     def __len__(self) -> int:
         return len(self._found)
@@ -162,6 +166,7 @@ if TYPE_CHECKING:
         """Gradients that can be differentiated again."""
 
         def __getitem__(self, node: Any) -> Node: ...
+        def __iter__(self) -> Iterator[Node]: ...
 
 
 @overload
@@ -169,7 +174,8 @@ def gradients(root: Any, nodes: Any = None, seed: Any = None, *, create_graph: L
 @overload
 def gradients(root: Any, nodes: Any = None, seed: Any = None, *, create_graph: bool = False) -> Gradients: ...
 def gradients(root: Any, nodes: Any = None, seed: Any = None, *, create_graph: bool = False) -> Gradients:
-    """dL/d(node) for each of the nodes, in a container. ``.grad`` is neither read nor written.
+    """dL/d(node) for each of the nodes, in their order: ``gx, gw = gradients(L, [x, w])``. ``.grad`` is neither read
+    nor written.
 
     root : the node L; seed : as of ``backward``.
     nodes : a node, or nested lists, tuples, dicts of them; None for every Variable that ``root`` was computed from.

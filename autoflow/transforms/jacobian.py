@@ -24,6 +24,7 @@ from ..lazy import later
 from ..modes import modes, switched
 from ..nodes.grads import cast_gradient
 from ..nodes.nodes import gradient_target, value_of
+from ..transformed import FunctionOfFunction
 from .batched_passes import batched_passes, units
 from .evaluation import Argnum, Trace, chosen_argnum, numbers_of
 from .gradient import grad
@@ -72,25 +73,38 @@ def jacobian(
     array([[2., 0.],
            [0., 4.]])
     """
-    choice = chosen_argnum(argnum, argnums)
+    choice = chosen_argnum(f, argnum, argnums)
     if mode not in ("auto", "reverse", "forward"):
         raise ValueError(f"mode is 'auto', 'reverse' or 'forward', not {mode!r}")
 
-    @functools.wraps(f)
-    def matrix(*args: Any, **options: Any) -> Any:
-        trace = Trace(f, choice, args, options)
-        if sparsity is not None:
-            return later("autoflow.transforms.sparse_jacobian:sparse_jacobian")(trace, sparsity, mode)
-        outputs = [z for z in pytree.tree_leaves(trace.z) if pytree.is_number(z)]
-        check_size(outputs, trace.leaves)
-        trace.checked_reach(outputs, allow_unused)
+    how = {"argnum": choice, "mode": mode, "allow_unused": allow_unused, "holomorphic": holomorphic}
+    return JacobianFunction(f, {"sparsity": sparsity, **how})
 
-        def part(z: Any) -> Any:
-            return trace.arrange_answers(of_output(trace, z, mode, holomorphic)) if pytree.is_number(z) else None
 
-        return pytree.tree_map(part, trace.z)
+class JacobianFunction(FunctionOfFunction):
+    """The Jacobian as a function of the arguments of ``f``."""
 
-    return matrix
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """At these arguments."""
+        return jacobian_at(self.f, args, options, **self.how)
+
+
+def jacobian_at(
+    f: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any], *, argnum: Argnum, mode: str, sparsity: Any,
+    allow_unused: bool, holomorphic: bool,
+) -> Any:  # fmt: skip
+    """The Jacobian of ``f`` at these arguments."""
+    trace = Trace(f, argnum, args, options)
+    if sparsity is not None:
+        return later("autoflow.transforms.sparse_jacobian:sparse_jacobian")(trace, sparsity, mode)
+    outputs = [z for z in pytree.tree_leaves(trace.z) if pytree.is_number(z)]
+    check_size(outputs, trace.leaves)
+    trace.checked_reach(outputs, allow_unused)
+
+    def part(z: Any) -> Any:
+        return trace.arrange_answers(of_output(trace, z, mode, holomorphic)) if pytree.is_number(z) else None
+
+    return pytree.tree_map(part, trace.z)
 
 
 def jacfwd(f: Callable[..., Any], argnum: Argnum | None = None, **options: Any) -> Callable[..., Any]:
@@ -136,7 +150,7 @@ def hessian(
     array([[6., 2.],
            [2., 0.]])
     """
-    choice = chosen_argnum(argnum, argnums)
+    choice = chosen_argnum(f, argnum, argnums)
     slope = grad(f, choice, allow_unused=allow_unused, holomorphic=holomorphic)
     return jacobian(slope, choice, mode="reverse", allow_unused=allow_unused, holomorphic=holomorphic)
 

@@ -2,7 +2,9 @@
 
 import subprocess
 import sys
+import tempfile
 import time
+import webbrowser
 from pathlib import Path
 
 import numpy as np
@@ -297,6 +299,74 @@ def test_refused_values(values, reason, capsys):
     assert reason in refusal(capsys, "x * 2", *values)
 
 
+@pytest.mark.parametrize(
+    ("formula", "meant"),
+    [
+        ("x^2", "x**2"),
+        ("2x", "2*x"),
+        ("3x^2 + 2 (x - 1)(x + 1)", "3*x**2 + 2*(x - 1)*(x + 1)"),
+        ("1.5x", "1.5*x"),
+        ("math.sin(x)", "sin(x)"),
+        ("np.exp(-x) + numpy.cos(x)", "exp(-x) + cos(x)"),
+        ("x² − 1", "x**2 - 1"),
+        ("2·x", "2*x"),
+        ("a = 2x; a^2", "a = 2*x; a**2"),
+    ],
+)
+def test_a_refused_formula_is_guessed(formula, meant, capsys):
+    assert refusal(capsys, formula, "x=3").endswith(f"; did you mean  {meant}\n")
+    assert main([meant, "x=3"]) == 0
+
+
+def test_guesses_leave_correct_formulas_alone():
+    for formula in ("x**2", "2e5 * x", "log10(x)", "1e-3*x", "x1 + 2", "arctan2(x, 2)", "sum([x, 2], axis=0)", EXAMPLE):
+        assert commandline.guess(formula) == formula
+    assert "did you mean" not in refusal_of("x[0]")
+    assert "did you mean" not in refusal_of("x +")
+
+
+def refusal_of(formula):
+    with pytest.raises(Refused) as caught:
+        compute(formula, x=3)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("formula", "hint"),
+    [
+        ("sine(x)", "did you mean sin or "),
+        ("tanhh(x)", "did you mean tanh"),
+        ("ln(x)", "did you mean log"),
+        ("sigmoid(x)", "did you mean 1 / (1 + exp(-x))"),
+        ("x(2)", "for a product write x * (...)"),
+        ("qqqqq(x)", "--help lists them"),
+        ("xx", "or, if you mean a product,  x * x"),
+    ],
+)
+def test_unknown_names_are_guessed(formula, hint):
+    assert hint in refusal_of(formula)
+
+
+@pytest.mark.parametrize(
+    ("formula", "sentence"),
+    [
+        ("1/(x - 1)", "Note: the result is infinite (divide of 1 and subtract_0 = 0)."),
+        ("log(x - 1)", "Note: the result is infinite (log of subtract_0 = 0)."),
+        ("log(x - 2)", "Note: the result is NaN (not a number) (log of subtract_0 = -1)."),
+        ("1/(x - 1)*0", "Note: it began with divide_0, which is infinite (divide of 1 and subtract_0 = 0)."),
+        ("sqrt(x - 1)", "Note: the gradient of subtract_0 is infinite: the function has no finite slope here."),
+    ],
+)
+def test_a_result_that_is_not_finite_is_mentioned(formula, sentence, capsys):
+    af.reset()
+    assert main([formula, "x=1"]) == 0
+    out, err = capsys.readouterr()
+    assert sentence in out.splitlines()
+    assert not err
+    assert main(["x*x", "x=1"]) == 0
+    assert "Note" not in capsys.readouterr().out
+
+
 def test_a_refusal_is_one_line():
     with pytest.raises(Refused, match="no value; give it one: x=2"):
         compute("x")
@@ -321,6 +391,22 @@ def test_dot_names_the_parts(tmp_path):
     text = (tmp_path / "g.dot").read_text(encoding="utf-8")
     assert "digraph" in text
     assert "a1" in text
+
+
+def test_open_shows_a_page(tmp_path, monkeypatch, capsys):
+    shown = []
+    monkeypatch.setattr(webbrowser, "open", lambda url: shown.append(url) or True)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert main(["x*x", "x=3", "--open"]) == 0
+    (page,) = tmp_path.rglob("graph.html")
+    assert shown == [page.as_uri()]
+    assert f"The graph is in {page}." in capsys.readouterr().out
+    assert "<html" in page.read_text(encoding="utf-8")
+    assert main(["x*x", "x=3", "--open", "-o", str(tmp_path / "a.svg")]) == 0
+    assert shown[1:] == [(tmp_path / "a.svg").as_uri()]
+    monkeypatch.setattr(webbrowser, "open", lambda url: False)
+    assert main(["x*x", "x=3", "--open"]) == 0
+    assert "No browser was found" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", ["graph.exe", "graph", "graph.py"])
@@ -365,7 +451,7 @@ def test_program_refuses_in_one_line():
 def test_program_helps():
     done = program("--help")
     assert done.returncode == 0
-    for word in ("--demo", "--version", "--output", "name=value", "sum(tanh(s))"):
+    for word in ("--demo", "--version", "--output", "--open", "name=value", "sum(tanh(s))", "arctan2"):
         assert word in done.stdout
 
 
@@ -378,6 +464,7 @@ def test_program_shows_its_usage(argv):
     done = program(*argv)
     assert done.returncode == 2
     assert "usage: python -m autoflow" in done.stdout + done.stderr
+    assert ("x * exp(-x**2)" in done.stdout) is (argv == ())
 
 
 def test_importing_the_command_line_runs_nothing(capsys):

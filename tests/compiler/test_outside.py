@@ -12,6 +12,7 @@ import threading
 import time
 import uuid
 import warnings
+from contextlib import contextmanager, nullcontext
 from types import FunctionType, SimpleNamespace
 
 import numpy as np
@@ -387,3 +388,66 @@ def test_a_profiler_goes_on():
     finally:
         sys.setprofile(None)
     assert "c_call" in events
+
+
+def gauss():
+    return random.gauss(0.0, 1.0)
+
+
+DRAWS = {
+    "np.random": lambda x: x * np.random.rand(),
+    "random": lambda x: x * gauss(),
+    "a method in a closure": (lambda draw: lambda x: x * draw())(np.random.normal),
+    "a method as a default": lambda x, draw=random.random: x * draw(),
+    "a library": lambda x: x * scipy_draw(),
+    "an import inside": lambda x: x * draw_by_import(),
+}
+
+
+def scipy_draw():
+    return pytest.importorskip("scipy.stats").norm.rvs()
+
+
+def draw_by_import():
+    from numpy.random import rand
+
+    return rand()
+
+
+@contextmanager
+def drawing_thread():
+    """Another thread draws from both generators of the process, all the time."""
+    stop = threading.Event()
+
+    def draw():
+        while not stop.is_set():
+            random.random()
+            np.random.rand()
+
+    thread = threading.Thread(target=draw)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def slow(x):
+    """Long enough for the other thread to draw in between."""
+    time.sleep(0.01)
+    return np.sum(np.tanh(x) ** 2)
+
+
+def test_what_another_thread_draws_is_not_the_functions():
+    step = af.compile(af.value_and_grad(slow))
+    with drawing_thread():
+        value, g = step(np.ones(3))
+    assert (value, *g) == (slow(np.ones(3)), *af.grad(slow)(np.ones(3)))
+
+
+@pytest.mark.parametrize("f", DRAWS.values(), ids=DRAWS)
+@pytest.mark.parametrize("beside", [nullcontext, drawing_thread])
+def test_what_the_function_draws_is_refused_beside_other_threads_too(f, beside):
+    with beside(), pytest.raises(CompileError, match="draws random numbers"):
+        af.compile(f)(np.ones(3))

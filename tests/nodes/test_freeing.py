@@ -135,6 +135,20 @@ def test_nothing_waits_when_all_is_freed() -> None:
     assert not freeing.FREED.waiting
 
 
+def test_200_000_operations_are_freed() -> None:
+    """In this process, so also in a browser, whose stack ends after some thousand."""
+    x = af.Variable(1.0)
+    y = x
+    for _ in range(200_000):
+        y = y + 1.0
+    y.backward()
+    assert x.grad == 1.0
+    here = weakref.ref(x)
+    del x, y
+    assert here() is None
+    assert not freeing.FREED.waiting
+
+
 def test_an_interrupt_while_a_graph_is_freed_stops_no_later_freeing() -> None:
     """Wherever it comes: the next graph goes at once, and with it what was left of this one."""
 

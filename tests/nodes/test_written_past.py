@@ -32,7 +32,7 @@ def through_nditer(y):
             number[...] = 0.0
 
 
-# What asks nobody, and what to write instead: the table of the README.
+# What asks nobody, and what to write instead: the second table of docs/lost-gradients.md.
 PAST = {
     "value": (lambda y: y.value.__setitem__(0, 0.0), lambda y: y.__setitem__(0, 0.0)),
     "value of a view": (lambda y: y[1:].value.__setitem__(0, 0.0), lambda y: y.__setitem__(1, 0.0)),

@@ -3,12 +3,14 @@
 import base64
 import json
 import math
+import os
 import re
 import shutil
 import subprocess
 import sys
 import zlib
 from html.parser import HTMLParser
+from pathlib import Path
 
 import chromium
 import numpy as np
@@ -357,7 +359,7 @@ def browser():
 
 MOVE = """(() => {
 const root = document.querySelector(".autoflow-explore > div").shadowRoot;
-const ranges = [...root.querySelectorAll("input")];
+const ranges = [...root.querySelectorAll("input[type=range]")];
 [-1.25, 0.75, 1.5].forEach((v, i) => { ranges[i].value = v; ranges[i].dispatchEvent(new Event("input")); });
 const state = document.querySelector(".autoflow-explore").autoflow;
 const at = (place) => [...root.querySelectorAll(`svg [data-at="${place}"]`)].map((e) => e.textContent);
@@ -414,9 +416,7 @@ def test_a_hostile_name_runs_nothing_in_a_browser(tmp_path, browser):
     path.write_text(re.sub("<meta http-equiv.*?>", "", path.read_text(encoding="utf-8")), encoding="utf-8")
     page = browser.open(path)
     assert page.run("[window.hit ?? 0, document.querySelectorAll('img').length]") == [0, 0]
-    assert (
-        page.run("document.querySelector('.autoflow-explore > div').shadowRoot.querySelectorAll('input').length") == 1
-    )
+    assert page.run(f"{ROOT}.querySelectorAll('[type=range]').length") == 1
 
 
 @pytest.mark.browser
@@ -429,6 +429,231 @@ def test_rows_mean_the_same_in_the_browser(tmp_path, browser):
     assert set(answer) == set(cases)
     for row in JAVASCRIPT:
         agree(row, inputs_of(row), answer[row.name])
+
+
+# -- the plot, steps downhill
+
+ROOT = "document.querySelector('.autoflow-explore > div').shadowRoot"
+HELPERS = f"""
+const r = () => {ROOT};
+const press = (text) => [...r().querySelectorAll('button')].find((b) => b.textContent === text).click();
+const type = (label, value) => {{ const f = r().querySelector(`[aria-label="${{label}}"]`);
+  f.value = value; f.dispatchEvent(new Event('change')); }};
+const numbers = () => [...r().querySelectorAll('.bar [type=number]')].map((f) => f.valueAsNumber);
+const said = () => r().querySelector('.said').textContent;
+const plot = () => r().querySelector('.plot > svg');
+const count = (what) => plot().querySelectorAll(what).length;
+const label = () => plot().getAttribute('aria-label');
+"""
+
+
+def keep(page, name):
+    """A screenshot, if somebody wants to look at it."""
+    if folder := os.environ.get("AUTOFLOW_SHOTS"):
+        Path(folder).mkdir(exist_ok=True)
+        page.screenshot(Path(folder) / f"{name}.png")
+
+
+def opened(browser, tmp_path, explorer, **options):
+    page = browser.open(explorer.save(tmp_path / "page.html"), **options)
+    page.run(HELPERS + "0")
+    return page
+
+
+def ends(page, what):
+    """The coordinates in a path of the plot."""
+    return np.array(
+        [float(v) for v in re.findall(r"-?[\d.]+", page.run(f"plot().querySelector('{what}').getAttribute('d')"))]
+    )
+
+
+@pytest.mark.browser
+def test_over_one_input_there_is_the_curve_and_its_tangent(tmp_path, browser):
+    page = opened(browser, tmp_path, explore(lambda x: x**3 - 3 * x, x=(-2, 2, 0.5)))
+    assert page.run("[count('.curve'), count('.tangent'), count('.point'), count('.trail')]") == [1, 1, 1, 0]
+    assert "x from −2 to 2" in page.run("label()")
+    assert page.run("label()").endswith("at x = 0.5: value −1.375, slope −2.25")
+    points = ends(page, ".curve").reshape(-1, 2)
+    assert len(points) == 241
+    xs = np.linspace(-2, 2, 241)
+    line = np.polyfit(xs, points[:, 0], 1)  # pixels are linear in x, and in the value
+    assert np.allclose(np.polyval(line, xs), points[:, 0], atol=0.02)
+    scale = np.polyfit(xs**3 - 3 * xs, points[:, 1], 1)
+    assert np.allclose(np.polyval(scale, xs**3 - 3 * xs), points[:, 1], atol=0.02)
+    x0, y0, x1, y1 = ends(page, ".tangent")
+    assert (y1 - y0) / (x1 - x0) * line[0] / scale[0] == pytest.approx(-2.25, abs=1e-3)
+    keep(page, "curve")
+    assert page.problems() == []
+
+
+@pytest.mark.browser
+def test_a_pole_is_no_line(tmp_path, browser):
+    page = opened(browser, tmp_path, explore(lambda x: 1 / x, x=(-1, 1.001, 0.5)))
+    path = page.run("plot().querySelector('.curve').getAttribute('d')")
+    assert path.count("M") == 2
+    assert "NaN" not in path
+    page = opened(browser, tmp_path, explore(lambda x: np.log(x), x=(-2, 2, 1.0)))
+    assert page.run("plot().querySelector('.curve').getAttribute('d')").count("M") == 1
+
+
+@pytest.mark.browser
+def test_over_two_inputs_there_are_contours_and_the_gradient(tmp_path, browser):
+    page = opened(browser, tmp_path, explore(lambda x, y: x**2 + y**2, x=(-2, 2, 1.0), y=(-2, 2, 0.5)))
+    assert page.run("[count('.level') > 4, count('.gradient'), count('.point')]") == [True, 1, 1]
+    assert page.run("label()").endswith("at 1, 0.5 its gradient is 2, 1: the arrow, uphill")
+    x0, y0, x1, y1 = ends(page, ".gradient")
+    assert (y0 - y1) / (x1 - x0) == pytest.approx(0.5, abs=0.01)  # of equal scales, so at right angles to the circles
+    centre = np.array(page.run("(() => { const s = plot().querySelector('.inside'); "
+                               "return [s.width.baseVal.value / 2, s.height.baseVal.value / 2]; })()"))  # fmt: skip
+    ring = np.hypot(*(ends(page, ".level").reshape(-1, 2) - centre).T)
+    assert np.ptp(ring) < 0.02 * ring.mean()
+    page.run("const up = r().querySelector('[aria-label=upwards]'); up.value = -1; up.onchange()")
+    assert page.run("[count('.level'), count('.curve')]") == [0, 1]
+    keep(page, "contours")
+
+
+@pytest.mark.browser
+def test_axes_of_different_scales_are_said(tmp_path, browser):
+    page = opened(browser, tmp_path, explore(lambda x, y: x * y, x=(-1, 1), y=(-100, 100)))
+    assert "not at right angles" in page.run("r().querySelector('.note').textContent")
+
+
+@pytest.mark.browser
+def test_steps_downhill(tmp_path, browser):
+    page = opened(browser, tmp_path, explore(lambda x, y: x**2 + 3 * y, x=(-2, 2, 1.0), y=(-2, 2, 0.5)))
+    page.run("type('learning rate', 0.25); press('Step downhill')")
+    assert page.run("numbers()") == [0.5, -0.25]
+    assert page.run("said()") == "step 1: x**2 + 3*y falls (2.5 → −0.5)"
+    page.run("press('Step downhill')")
+    assert page.run("numbers()") == [0.25, -1]
+    assert page.run("[count('.past'), count('.trail'), count('.next')]") == [2, 1, 1]
+    page.run("type('learning rate', 1.5); press('Step downhill'); press('Step downhill')")
+    assert "y left the range of the slider" in page.run("said()")
+    page.run("press('Reset')")
+    assert page.run("numbers()") == [1, 0.5]
+    assert page.run("[count('.past'), count('.trail'), said()]") == [0, 0, ""]
+    page.run("type('x, as a number', -1.5)")
+    assert page.run("[numbers()[0], r().querySelector('[type=range]').valueAsNumber]") == [-1.5, -1.5]
+    assert page.run("label()").split("; ")[1].startswith("at −1.5, 0.5 its gradient is −3, 3")
+    assert page.problems() == []
+
+
+@pytest.mark.browser
+def test_too_large_steps_go_uphill_and_it_is_said(tmp_path, browser):
+    page = opened(browser, tmp_path, explore(lambda x: x**4, x=(-2, 2, 1.0)))
+    page.run("type('learning rate', 2); press('Step downhill')")
+    assert "rises: a smaller learning rate?" in page.run("said()")
+    page.run("for (let k = 0; k < 20; k++) press('Step downhill')")
+    assert page.run("said()").startswith("The next step would not be a number")
+    assert page.problems() == []
+
+
+@pytest.mark.browser
+def test_a_run_ends_at_the_bottom(tmp_path, browser):
+    page = opened(browser, tmp_path, explore(lambda x: (x - 1) ** 2, x=(-2, 2, 2.0)), reduced_motion=False)
+    page.run("type('learning rate', 0.5); press('Run')")
+    page.run("new Promise((done) => { const wait = setInterval(() => { if (said().includes('almost 0')) "
+             "{ clearInterval(wait); done(); } }, 20); })")  # fmt: skip
+    page.run("new Promise((done) => setTimeout(done, 250))")
+    assert page.run("numbers()[0]") == 1
+    assert page.run("[...r().querySelectorAll('button')].map((b) => b.textContent)") == [
+        "Step downhill", "Run", "Sweep", "Reset",
+    ]  # fmt: skip
+
+
+@pytest.mark.browser
+def test_a_sweep_moves_the_slider_and_comes_home(tmp_path, browser):
+    page = opened(browser, tmp_path, explore(lambda x: x * x, x=(-2, 2, 1.0)), reduced_motion=False)
+    page.run("window.seen = []; r().querySelector('[aria-label=\"Sweep x\"]').click(); "
+             "window.timer = setInterval(() => seen.push(numbers()[0]), 40); 0")  # fmt: skip
+    page.run("new Promise((done) => setTimeout(done, 1200))")
+    page.run("press('Stop'); clearInterval(timer)")
+    assert len(set(page.run("seen"))) > 3
+    assert max(page.run("seen")) <= 2
+    page.run("press('Reset')")
+    assert page.run("numbers()") == [1]
+
+
+@pytest.mark.browser
+def test_a_click_in_the_plot_moves_the_inputs(tmp_path, browser):
+    page = opened(browser, tmp_path, explore(lambda x, y: x * y, x=(0, 4, 1.0), y=(0, 4, 1.0)))
+    page.run("(() => { const b = plot().getBoundingClientRect(), s = b.width / 460, at = { bubbles: true, "
+             "buttons: 1, clientX: b.left + (58 + 388 / 2) * s, clientY: b.top + (12 + 388 / 4) * s }; "
+             "plot().dispatchEvent(new PointerEvent('pointerdown', at)); })()")  # fmt: skip
+    assert page.run("numbers()") == pytest.approx([2, 3], abs=0.05)
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("dark", [False, True])
+def test_colours_of_the_plot_are_those_of_the_theme(tmp_path, browser, dark):
+    from autoflow.pictures.model.style import DARK, LIGHT
+
+    page = opened(browser, tmp_path, explore(lambda x: x * x, x=(-2, 2, 1.0)), dark=dark, width=800)
+    colours = DARK if dark else LIGHT
+    for what, key in ((".curve", "op-line"), (".tangent", "grad")):
+        stroke = page.run(f"getComputedStyle(plot().querySelector('{what}')).stroke")
+        assert stroke == f"rgb({', '.join([str(int(colours[key][k : k + 2], 16)) for k in (1, 3, 5)])})"
+    assert page.run("document.documentElement.scrollWidth <= 800")
+    outside = "getComputedStyle(r().querySelector('.picture svg .gradient')).strokeWidth"
+    assert page.run(outside) == "1px"  # the style of the plot does not reach the picture
+    keep(page, f"explore_{'dark' if dark else 'light'}")
+
+
+# -- names
+
+
+def test_names_are_those_of_the_place_where_it_was_made():
+    def made():
+        u = af.Variable(2.0)
+        inner = u * u
+        outer = np.sin(inner) + 1.0
+        return explore(outer, u=(-1, 3))
+
+    page = made()
+    data = tape_of(Scripts(page.to_html(full=False)))
+    assert [t for t in data["titles"] if t] == ["u", "inner", "sin(inner)", "outer"]
+    assert ">inner<" in data["svg"]
+
+
+def test_the_widget_keeps_names():
+    pytest.importorskip("anywidget", reason="the extra `widget` is not installed")
+    from autoflow.pictures.sliders.widget import widget
+
+    def made():
+        data = np.array([1.0, 2.0])
+        w = af.Variable(0.5)
+        hidden = w * data
+        return explore((hidden * hidden).sum())
+
+    model = widget(made())
+    assert all([f">{name}<" in model.picture for name in ("w", "data", "hidden")])
+    model.values = [0.75]
+    assert model.note == ""
+    assert all([f">{name}<" in model.picture for name in ("w", "data", "hidden")])
+    assert "0.75" in model.picture
+
+
+def test_a_function_gives_its_name_to_its_value():
+    def loss(w):
+        return (w - 1.0) ** 2 + 0.1 * np.sin(5.0 * w)
+
+    page = explore(loss, w=(-1, 3))
+    assert tape_of(Scripts(page.to_html()))["titles"][-1] == "loss"
+
+
+def test_only_arrays_of_the_graph_are_kept_alive():
+    used, large = np.arange(3.0), np.zeros(10_000)
+    x = af.Variable(1.0, name="x")
+    page = explore((x * used).sum())
+    assert [name for name, _ in page.bound.arrays.values()] == ["used"]
+    assert large.size == 10_000
+
+
+def test_html_for_a_page_of_ones_own():
+    a5, _ = lesson()
+    page = explore(a5)
+    assert page.to_html(full=False) in page.to_html()
+    assert page.to_html(full=False).startswith('<div class="autoflow-explore')
 
 
 # -- the widget
@@ -477,16 +702,20 @@ def test_the_widget_in_a_browser(tmp_path, browser):
     from autoflow.pictures.sliders.widget import ESM, widget
 
     model = widget(explore(lambda x, w: np.tanh(w * x).sum(), x=(-3, 3), w=[1.0, 2.0]))
-    state = {name: getattr(model, name) for name in ("inputs", "values", "picture", "note", "digits")}
+    names = ("inputs", "values", "picture", "note", "digits", "colours")
+    state = {name: getattr(model, name) for name in names}
     program = FAKE.replace("MODEL", json.dumps(state).replace("<", "\\u003c"))
     module = script() + ESM.replace("export default", "const PROGRAM =") + ";"
     path = tmp_path / "widget.html"
     path.write_text(f"<!doctype html><body><script>{module}{program}</script></body>", encoding="utf-8")
     page = browser.open(path)
-    assert page.run("document.querySelectorAll('input').length") == 3
-    page.run("const one = document.querySelector('input'); one.value = 0.5; one.dispatchEvent(new Event('input'))")
+    root = "document.querySelector('.autoflow-widget').shadowRoot"
+    assert page.run(f"{root}.querySelectorAll('[type=range]').length") == 3
+    page.run(f"const one = {root}.querySelector('input'); one.value = 0.5; one.dispatchEvent(new Event('input'))")
     assert page.run("[model.get('values'), model.saved]") == [[0.5, 2.0, 0.0], 1]
     model.values = [0.5, 2.0, 0.0]  # as Python gets it, and draws
     page.run(f"model.arrive('picture', {json.dumps(model.picture)})")
-    assert page.run("document.querySelectorAll('svg').length") == 1
+    assert page.run(f"{root}.querySelectorAll('svg').length") == 1
+    assert page.run("[...document.querySelectorAll('style')].map((s) => s.textContent).join('')") == model.colours
+    assert all([re.search(r"[.]autoflow-widget\s*$", rule) for rule in re.findall("([^{},]+)[{,]--", model.colours)])
     assert page.problems() == []

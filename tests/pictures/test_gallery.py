@@ -250,6 +250,37 @@ def test_the_picture_of_the_readme_is_that_of_its_example(tmp_path, monkeypatch)
     assert make.readme(theme="light").to_svg() == shown
 
 
+def test_the_typeset_formula_of_the_readme_is_that_of_its_example(tmp_path, monkeypatch):
+    text = (Path(make.__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+    code = text.split("```python\n")[1].split("```")[0]
+    monkeypatch.chdir(tmp_path)
+    names = {"__name__": "readme"}
+    exec(code, names)
+    exec("formula = x.why(a5).to_latex()", names)
+    assert text.split("```math\n")[1].split("\n```")[0] == names["formula"]
+
+
+def test_pictures_of_the_readme_are_there_in_both_themes():
+    root = Path(make.__file__).parent.parent
+    text = (root / "README.md").read_text(encoding="utf-8")
+    pairs = re.findall(r'srcset="(.*?)_dark(\.\w+)">\s*<img src="(.*?)_light(\.\w+)" alt="\w', text)
+    assert len(pairs) == text.count("<picture>") == 3
+    assert [name for name in re.findall(r'srcset="(.*?)"', text) if not (root / name).is_file()] == []
+    for dark, kind, light, same_kind in pairs:
+        assert (dark, kind) == (light, same_kind)
+        assert (root / f"{dark}_dark{kind}").is_file()
+        assert (root / f"{light}_light{kind}").is_file()
+    assert make.network_folded(theme="dark").to_svg() == (root / "images/network_folded_dark.svg").read_text("utf-8")
+
+
+def test_every_lesson_is_in_the_table_of_the_readme():
+    root = Path(make.__file__).parent.parent
+    text = (root / "README.md").read_text(encoding="utf-8")
+    assert re.findall(r"^\| \[.*?\]\((.*?)\)", text, re.MULTILINE) == [
+        f"notebooks/{path.name}" for path in sorted((root / "notebooks").glob("*.ipynb"))
+    ]
+
+
 def texts(svg):
     """All that can be read in a picture."""
     return [e.text for e in ElementTree.fromstring(svg).iter(f"{SVG}text")]

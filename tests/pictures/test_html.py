@@ -25,7 +25,7 @@ from autoflow.pictures import draw, graph, notebook
 from autoflow.pictures.model.steps import steps_of
 from autoflow.pictures.pages import exports, still
 from autoflow.pictures.pages.html import LONG, PLAIN, attribute, fragment, pack_file, page, script, style
-from autoflow.pictures.render import png
+from autoflow.pictures.render import png, shapes
 
 PNG = b"\x89PNG\r\n"
 
@@ -459,7 +459,7 @@ def test_matplotlib_draws_at_the_right_place_in_the_right_colour():
     g = graph(lesson()[0], gradients=True, theme="dark", constants="nodes")
     pixels = (image.imread(io.BytesIO(png.render(g, "png")), format="png") * 255).round()
     svg = ElementTree.fromstring(g.to_svg())
-    sheet = png.Sheet(svg)
+    sheet = shapes.Sheet(svg)
     fills = 0
     for group in [e for e in svg.iter() if e.get("data-node")]:
         x, y = [float(v) for v in re.findall(r"[-\d.]+", group.get("transform"))]
@@ -475,27 +475,28 @@ def test_matplotlib_draws_at_the_right_place_in_the_right_colour():
 
 
 def test_what_matplotlib_draws_is_all_that_an_svg_has():
-    """Elements and properties that pictures/render/png.py does not know would be missing in PNGs and nowhere else."""
+    """Elements and properties that pictures/render/shapes.py does not know would be missing in PNGs only."""
     known = {"fill", "stroke", "stroke-width", "stroke-dasharray", "font-size", "font-family", "font-weight", "opacity"}
     for g in pictures():
         if g.look.theme == "auto":
             continue
         svg = ElementTree.fromstring(g.to_svg())
-        tags = {png.local_name(e) for e in svg.iter()}
-        assert tags <= {*png.DRAW, "svg", "g", "title", "desc", "style"}
-        for _, body in png.Sheet(svg).rules:
+        tags = {shapes.local_name(e) for e in svg.iter()}
+        assert set(png.DRAW) == set(shapes.TAGS)
+        assert tags <= {*shapes.TAGS, "svg", "g", "title", "desc", "style"}
+        for _, body in shapes.Sheet(svg).rules:
             assert set(body) <= known | {"color-scheme"}
         for e in svg.iter():
-            if png.local_name(e) == "path":
-                png.outline(e.get("d"))
+            if shapes.local_name(e) == "path":
+                shapes.outline(e.get("d"))
 
 
 def test_paths():
-    points, codes = png.outline("M0 0L2 0h-1v3C1 1 2 2 3 3V9z")
+    points, codes = shapes.outline("M0 0L2 0h-1v3C1 1 2 2 3 3V9z")
     assert codes == [1, 2, 2, 2, 4, 4, 4, 2, 79]
     assert points[-2:] == [(3.0, 9.0), (0.0, 0.0)]
     with pytest.raises(ValueError, match="does not know"):
-        png.outline("M0 0A1 1 0 0 0 2 2")
+        shapes.outline("M0 0A1 1 0 0 0 2 2")
 
 
 def test_without_any_program_it_is_said_what_to_install(monkeypatch, tmp_path):

@@ -26,7 +26,10 @@ def test_what_is_hidden_and_how_to_see_it(network):
     assert len(g.nodes) <= 60
     assert g.notes[0].startswith("2,")
     assert 'More: graph(open="layer0/block"), graph(depth=2), graph(around=w, radius=2)' in g.notes[0]
-    assert g.notes[1] == "gradients of so many nodes: after backward() those of Variables; all of a part with around="
+    assert (
+        g.notes[1]
+        == "gradients of a graph this large: after backward() those of Variables; around= shows all of a part"
+    )
     opened = network.graph(open="layer0/block", depth=0)
     assert "layer0" in [f.title for f in opened.frames]
     with pytest.raises(ValueError, match="no scope 'nobody'"):

@@ -98,8 +98,8 @@ class Chromium:
             self.process.kill()
             self.process.wait()
 
-    def call(self, method, session=None, seconds=SECONDS, **params):
-        """One command of the DevTools protocol, and its answer."""
+    def send(self, method, session=None, **params):
+        """One command of the DevTools protocol; returns its number."""
         number = next(self.numbers)
         message = {"id": number, "method": method, "params": params}
         if session:
@@ -107,13 +107,19 @@ class Chromium:
         data = json.dumps(message).encode() + b"\0"
         while data:
             data = data[os.write(self.write_end, data) :]
+        return number
+
+    def call(self, method, session=None, seconds=SECONDS, **params):
+        """One command, and its answer."""
+        number = self.send(method, session, **params)
         while True:
             answer = self.read(seconds)
             if answer.get("id") == number:
                 if "error" in answer:
                     raise RuntimeError(f"{method}: {answer['error']}")
                 return answer["result"]
-            self.events.append(answer)
+            if "method" in answer:  # else the answer to something that was only sent
+                self.events.append(answer)
 
     def read(self, seconds):
         """The next message."""

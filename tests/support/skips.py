@@ -1,27 +1,33 @@
 """Why a test may be skipped: each reason, once. A skip for another reason is a failure; conftest.py takes the hooks.
 
-At its end a run says how many tests were skipped, and why.
+At its end a run says how many tests were skipped, and why; CI fails if there are more than `.ci/skips.txt` allows.
 """
 
 from __future__ import annotations
 
 import collections
+import math
+import os
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 PACKAGES = {  # the name to import, and what else a reason may call it
     "anywidget": "extra `widget`", "astropy": "astropy", "autograd": "autograd", "basedpyright": "basedpyright",
-    "cupy": "CuPy", "dask": "Dask",
-    "ipykernel": "ipykernel", "jax": "JAX", "jupyterlab": "jupyterlab", "matplotlib": "matplotlib",
-    "micrograd": "micrograd",
+    "cloudpickle": "cloudpickle", "cupy": "CuPy", "dask": "Dask", "distributed": "Dask",
+    "ipykernel": "ipykernel", "jax": "JAX", "jupyterlab": "jupyterlab", "loky": "loky",
+    "matplotlib": "matplotlib", "micrograd": "micrograd", "mpi4py": "mpi4py",
     "mygrad": "mygrad", "mypy": "mypy", "nbclient": "nbclient", "nbconvert": "nbconvert", "nbformat": "nbformat",
-    "numba": "numba", "pandas": "pandas", "pdoc": "pdoc", "pint": "pint", "ruff": "ruff",
+    "numba": "numba", "pandas": "pandas", "PIL": "Pillow", "pdoc": "pdoc", "pint": "pint", "ruff": "ruff",
     "safetensors": "safetensors", "scipy": "SciPy",
     "sklearn": "scikit-learn", "torch": "PyTorch", "xarray": "xarray", "yaml": "PyYAML",
+    "tqdm": "tqdm", "zarr": "Zarr",
 }  # fmt: skip
-PROGRAMS = ("chromium", "Graphviz", "node")
+PROGRAMS = ("chromium", "ffmpeg", "Graphviz", "mpiexec", "node", "pdflatex")
+
+MOST = os.environ.pop("AUTOFLOW_MOST_SKIPS", "")  # not for runs that tests start
 
 # What the summary says: what the whole reason looks like.
 REASONS = {
@@ -37,6 +43,7 @@ REASONS = {
     "chromium does not start": "chromium does not start: .*",
     "nothing here draws PNG": "nothing here draws PNG",
     "no package registry within reach": "no package registry within reach: .*",
+    "Pyodide is not here": "Pyodide is not here: .*|not to be had: .*|[Tt]here is no npm",
     "these surroundings cannot be had": "could not be tried: .*",
     "not in a browser: no threads, no processes": "not in a browser: .*",
     "no floating-point flags": "no floating-point flags: NumPy raises no such error here",
@@ -82,9 +89,35 @@ def pytest_make_collect_report() -> Any:
     return report
 
 
-def pytest_terminal_summary(terminalreporter: Any) -> None:
+def counts(terminalreporter: Any) -> collections.Counter[str | None]:
     """How many were skipped, for which reason. (Of a module that is skipped as a whole, one.)"""
-    skipped = terminalreporter.stats.get("skipped", [])
-    counts = collections.Counter([kind(report.longrepr[2]) for report in skipped])
-    for name, count in sorted(counts.items(), key=lambda pair: (-pair[1], str(pair[0]))):
+    return collections.Counter([kind(report.longrepr[2]) for report in terminalreporter.stats.get("skipped", [])])
+
+
+def too_many(terminalreporter: Any) -> list[str]:
+    """Reasons for which more tests were skipped than the file MOST allows (`.ci/skips.txt`)."""
+    if not MOST:
+        return []
+    lines = [line.split(maxsplit=1) for line in Path(MOST).read_text(encoding="utf-8").splitlines() if line[:1] != "#"]
+    most = {name: math.inf if number == "any" else int(number) for number, name in lines}
+    return [
+        f"{count} skipped: {name}; {MOST} allows {most.get(str(name), 0)}"
+        for name, count in counts(terminalreporter).items()
+        if count > most.get(str(name), 0)
+    ]
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """The counts, and what there is too much of."""
+    for name, count in sorted(counts(terminalreporter).items(), key=lambda pair: (-pair[1], str(pair[0]))):
         terminalreporter.write_line(f"{count:5} skipped: {name}")
+    for line in too_many(terminalreporter):
+        terminalreporter.write_line(f"FAILED: {line}")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: Any) -> None:
+    """A run with too many skips fails."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is not None and session.exitstatus == 0 and too_many(reporter):
+        session.exitstatus = 1

@@ -1,1 +1,1 @@
-"""Changes of a program that make it quicker, or smaller."""
+"""Passes that make a program faster or smaller."""

@@ -1,4 +1,4 @@
-"""Computing once more instead of keeping: ``checkpointing="balanced"``.
+"""Compute values again instead of keeping them: ``checkpointing="balanced"``.
 
 The way back reads values of the way forward, so their buffers must live until then, and that is most of the memory of a
 gradient. Elementwise functions are cheap: what they gave can be computed again, from values that are kept, when the
@@ -58,7 +58,7 @@ def recompute(program: Program) -> None:
 
 
 def late_readers(v: Value, readers: list[Value], place: dict[Value, int], pause: float) -> list[Value]:
-    """Those who read ``v`` after the first pause."""
+    """The readers of ``v`` after the first pause."""
     at = place[v]
     for k, reader in enumerate(readers):
         if place[reader] - at > pause:

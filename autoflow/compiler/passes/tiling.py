@@ -11,12 +11,12 @@ through memory. Rows (axis 0) can be done on their own in
     products xᵀ y             z = Σ over blocks of x[block]ᵀ y[block]
 
 The last two give one part per block, which are added up in the order of the blocks when all are done; so results do not
-depend on how many threads there are, or who is first. The order of summation is another than that of eager code, and
-the error below 1e-13 of the largest entry of a result. Values that need such a sum come in a second *phase*.
+depend on the number of threads, or on which is first. The order of summation differs from eager code; the error is
+below 1e-13 of the largest entry of a result. Values that need such a sum come in a second *phase*.
 
 A phase becomes one call of the program, and is itself a program, for a block of rows, with a plan per thread. Blocks
-have 64,000 elements: with fewer, the Python between two NumPy calls (0.3 µs) and handing the interpreter over become
-visible (measured: 4,000 elements 0.76, 16,000 0.37, 64,000 0.30 of the time of whole arrays).
+have 64,000 elements: with fewer, the Python between two NumPy calls and handing the interpreter over become visible
+(``benchmarks/README.md`` has the figures).
 
 A matrix library that has threads of its own gets in their way, so it is told to use one as long as ours run; where
 that cannot be said, programs with products get no threads. After a product its threads look for work for a while and
@@ -35,17 +35,17 @@ from ..run.tiles import Phase
 from ..values import CALL, ITEM, PRODUCT, REDUCE, UFUNC, VIEW, Value
 
 Array = Any
-LARGE = 100_000  # elements from which blocks pay
+LARGE = 100_000  # with at least this many elements blocks pay
 FEW = 3  # fewer calls on large arrays are left alone
-PASSES = 4  # through each array that later phases need whole: with fewer, making it anew costs what threads save
-THREADED = 262_144  # multiplications from which OpenBLAS uses threads for a product
-WORK = 1_000_000  # elements in all calls of a phase together, from which handing it to threads pays
-FLOPS = 100  # multiplications per element from which products decide, and they want many rows at once
+PASSES = 4  # per array that later phases need whole: with fewer calls, allocating it costs what threads save
+THREADED = 262_144  # with at least this many multiplications OpenBLAS uses threads
+WORK = 1_000_000  # with at least this many elements in all its calls, a phase is worth handing to threads
+FLOPS = 100  # with at least this many multiplications per element products dominate; they want many rows at once
 COMBINED = {np.add, np.maximum, np.minimum, np.multiply}
 
 
 def tile_program(program: Program) -> bool:
-    """Replace what can be done block by block by calls of :class:`Phase`. Did that change anything?"""
+    """Replace what can be done block by block with calls of :class:`Phase`; True if anything changed."""
     order = program.order()
     rows = leading_axis(order)
     if rows is None:
@@ -94,7 +94,7 @@ class Phases:
                 self.parts.add(v)
 
     def by_rows(self, x: Value) -> bool:
-        """Is it computed by rows, so that the rows are there as soon as they are computed?"""
+        """Is it computed row by row, each row available at once?"""
         return x in self.phase and x not in self.parts
 
     def needs(self, v: Value) -> tuple[list[Value], list[Value], bool]:
@@ -125,7 +125,7 @@ class Phases:
         return nothing
 
     def calls(self) -> dict[Value, Value]:
-        """What is to stand in place of which value."""
+        """The rewriting: which value is replaced by which."""
         new: dict[Value, Value] = {}
         users: dict[Value, list[Value]] = {}
         for v in self.order:
@@ -177,7 +177,7 @@ def is_threaded(v: Value) -> bool:
 
 
 def bound_by_products(members: list[Value]) -> bool:
-    """Do products take most of the time? Then they had better see all rows at once."""
+    """Do products take most of the time? Then it is better that they see all rows at once."""
     flops = sum([2 * math.prod(v.shape) * v.args[0].shape[1] for v in members if v.kind == PRODUCT])
     elements = sum([math.prod(v.args[0].shape) for v in members if v.kind in (UFUNC, REDUCE)])
     return flops > FLOPS * elements

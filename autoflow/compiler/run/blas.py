@@ -1,4 +1,4 @@
-"""How many threads the matrix library inside NumPy uses: asked and said by ctypes, as threadpoolctl does."""
+"""Get and set the number of threads of NumPy's matrix library, by ctypes, as threadpoolctl does."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ASKED = [0, 0]  # how many blocks want one thread; how many threads there were b
 
 @functools.cache
 def library() -> Any:
-    """(set the number, get the number); None where NumPy's library is another one."""
+    """The functions that set and get the number; None if NumPy was built with another library."""
     for folder in FOLDERS:
         for path in sorted((Path(np.__file__).parent / folder).glob("*openblas*")):
             try:
@@ -33,7 +33,7 @@ def library() -> Any:
 
 
 def single_threaded() -> bool:
-    """Can it be told to use one thread?"""
+    """Can the matrix library be told to use one thread?"""
     return library() is not None
 
 

@@ -17,7 +17,7 @@ Array = Any
 
 
 class Step:
-    """One call: the value that it computes, the function, what stands for each argument, and where it writes."""
+    """One call: the value that it computes, the function, its arguments, and where it writes."""
 
     __slots__ = ("args", "function", "out", "value")
 
@@ -58,7 +58,7 @@ def take_places(where: list[int]) -> Callable[[list[Any]], tuple[Any, ...]]:
 
 
 def writes(v: Value) -> bool:
-    """Can it be computed into a given array?"""
+    """Can the value be computed into a given array?"""
     return v.kind in (UFUNC, REDUCE, PRODUCT) or (v.kind == CALL and v.function is np.matmul)
 
 
@@ -76,7 +76,11 @@ def call_of(v: Value, out: Array | Value | None) -> tuple[Callable[..., Any], li
     if v.kind == CALL:  # a product of stacks
         return v.function, [x, y, *where]
     same = x.dtype == y.dtype == v.dtype and v.dtype.kind in "fc" and min(*x.shape, *y.shape) > 1
-    return (np.dot if same else np.matmul), [x, y, *where]  # np.dot: 0.3 µs less, and the same bits but for vectors
+    return (np.dot if same else np.matmul), [
+        x,
+        y,
+        *where,
+    ]  # np.dot is quicker; it has the same bits, except for vectors
 
 
 def view_of(v: Value) -> Callable[..., Any]:
@@ -118,7 +122,7 @@ def checked_parts(function: Callable[..., Any], parts: list[Any], name: str) -> 
 
 
 def another_shape(name: str, new: Any, old: Any) -> CompileError:
-    """The refusal; ``new`` and ``old`` are pairs of shape and dtype."""
+    """The CompileError; ``new`` and ``old`` are pairs of shape and dtype."""
     return CompileError(
         f"{name} returned {new[1]} of shape {new[0]}, and {old[1]} of shape {old[0]} when it was recorded: "
         f"that depends on values, so it cannot be compiled. Take it out of the function, or say fallback=True."
@@ -126,7 +130,7 @@ def another_shape(name: str, new: Any, old: Any) -> CompileError:
 
 
 def another_number(name: str, new: list[Any], old: list[Any]) -> CompileError:
-    """The refusal of a call that returns more or fewer arrays."""
+    """The CompileError for a call that returns more or fewer arrays."""
     return CompileError(
         f"{name} returned {len(new)} arrays, and {len(old)} when it was recorded: that depends on values, so it cannot "
         f"be compiled. Take it out of the function, or say fallback=True."
@@ -135,7 +139,7 @@ def another_number(name: str, new: list[Any], old: list[Any]) -> CompileError:
 
 @functools.cache
 def resolves(ufunc: np.ufunc, dtype: Any) -> bool:
-    """Does the ufunc compute with two arrays of this dtype?"""
+    """Can the ufunc compute with two arrays of this dtype?"""
     try:
         return ufunc.resolve_dtypes((dtype, dtype, *[None] * ufunc.nout))[:2] == (dtype, dtype)
     except TypeError:
@@ -143,7 +147,7 @@ def resolves(ufunc: np.ufunc, dtype: Any) -> bool:
 
 
 def fitting_number(x: Any, a: Any, v: Value) -> Any:
-    """A Python number as a 0-d array of the other operand's dtype: the same result, 0.2 µs sooner."""
+    """A Python number as a 0-d array of the other operand's dtype: the same result, without a conversion per call."""
     if type(x) not in (int, float) or v.kind != UFUNC or len(v.args) != 2:
         return x
     other = v.args[1] if v.args[0] is a else v.args[0]

@@ -1,12 +1,11 @@
-"""Who is told of infinity, NaN and overflow: a program runs silently, and notes that NumPy had something to report.
+"""Warnings and errors of NumPy: a program runs silently, and notes that there was something to report.
 
 Which operations warn or raise, with which words and in which line, eager code knows best: it runs backward passes
 silently, and ``with np.errstate(...)`` inside the function counts. So a program only notes whether something happened
 that its caller does not ignore, and then the function itself runs once more, in the caller's context.
 
 That is NumPy's own mechanism: in the context of a program each kind of error that the caller does not ignore is set to
-"call", and what is called notes it. Nothing is asked after a call. Measured: 0.04 µs per run, to see that the caller's
-``np.errstate`` is the one of the run before.
+"call", and the function that is called notes it. So nothing has to be checked after each call.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ class Watched:
     """A plan, and the context that it runs in: silently, and noticing what the caller does not ignore."""
 
     def __init__(self) -> None:
-        self.context = contextvars.copy_context()  # entering it takes 0.1 µs, np.errstate 0.9
+        self.context = contextvars.copy_context()  # quicker to enter than np.errstate
         self.noticed = Noticed()
         self.state: Any = None  # the caller's at the last run
         self.kinds: frozenset[str] = frozenset()

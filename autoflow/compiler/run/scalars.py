@@ -1,14 +1,16 @@
-"""Programs of numbers: where every value is 0-d, calling NumPy costs twenty times as much as the arithmetic.
+"""Programs of numbers: where every value is 0-d, a call of NumPy costs far more than the arithmetic.
 
 Two ways around that, both with NumPy's bits.
 
 * :class:`Slots`: one list of Python floats, and a list of (function, where its operands are, where its result goes).
   Python's floats add, subtract, multiply and divide as NumPy's do, only dividing by zero is an error instead of an
   infinity: the program then runs once more on np.float64; so it does if an infinity or NaN shows up, to see whether
-  NumPy has something to report. About 0.1 µs per operation.
+  NumPy has something to report.
 * :class:`Levels`: in a graph that is wide, as a neuron written out number by number is, many operations are of one kind
   and at one depth, so that none needs another's result. They become one call on vectors, whose operands are
-  gathered from the results so far, 2 to 3 ns per operation. Used where such groups have eight members on average.
+  gathered from the results so far. Used where such groups have eight members on average.
+
+``benchmarks/README.md`` has the cost of an operation in each.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ Array = Any
 DOUBLE, BOOL = np.dtype(np.float64), np.dtype(np.bool_)
 PASSING = frozenset({np.add, np.subtract, np.multiply, np.divide, np.negative, np.square, np.absolute})
 EXACT = 2**53  # all integers up to here are floats
-GROUP = 8  # members on average from which vectors pay
+GROUP = 8  # vectors pay for groups with at least this many members on average
 PYTHON: dict[Any, Callable[..., Any]] = {
     np.add: operator.add, np.subtract: operator.sub, np.multiply: operator.mul, np.divide: operator.truediv,
     np.negative: operator.neg, np.square: lambda x: x * x, np.greater: operator.gt, np.less: operator.lt,
@@ -150,7 +152,7 @@ class Slots(Watched):
 
 
 def not_passed_on(order: list[Value], outputs: Sequence[Value]) -> list[Value]:
-    """Results of Python's arithmetic that must be looked at for infinity and NaN: in the others these would not stay.
+    """Results of Python's arithmetic that must be checked for infinity and NaN: their readers would not pass these on.
 
     Sums, differences, products, squares and numerators pass them on to their results. Functions of NumPy notice theirs.
     """
@@ -198,7 +200,7 @@ def levels(order: list[Value]) -> list[list[Value]]:
 
 
 class Levels(Watched):
-    """One vector with all values, of which each group computes a stretch."""
+    """One vector with all values; each group computes a stretch of it."""
 
     def __init__(self, program: Program, order: list[Value], groups: list[list[Value]]) -> None:
         super().__init__()

@@ -30,7 +30,8 @@ class Phase:
 
     n : the number of rows.
     members, results : the values that it computes, and those that it returns.
-    need : of which operands a value needs the same rows, of which all, and does that give it in parts?
+    need : for each value, the operands of which it needs the same rows, those of which it needs all rows, and whether
+        it comes in parts.
     parts : the values that come in parts, one per block.
     sources : the values that it is called with.
     """

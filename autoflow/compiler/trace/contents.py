@@ -1,8 +1,8 @@
 """The contents of an array, a buffer or a collection from outside, compared in full with what they were.
 
-An array that the program reads is read anew at every call. But a number of it may also have gone, by ways that nobody
-sees, into something that the program takes for constant: ``x @ (a + b)``, ``x * float(a[0])``, ``if a[0] > 0``. So
-every element is compared before every run. The price is that time, and memory for a copy.
+An array that the program reads is read again at every call. But one of its numbers may also have ended up, unseen, in
+something that the program takes for constant: ``x @ (a + b)``, ``x * float(a[0])``, ``if a[0] > 0``. So
+every element is compared before every run. The price: time, and memory for a copy.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 from .reachable import NUMBERS
 
-SMALL = 4096  # bytes; comparing so many takes 0.1 µs
+SMALL = 4096  # bytes that are compared as one bytes object
 CHUNK = 65_536  # words that are compared at a time
 BUFFERS = (bytearray, array.array, memoryview)
 COLLECTIONS = (list, dict, set, deque)
@@ -46,7 +46,7 @@ def has_elements(container: Any, elements: list[Any]) -> bool:
 
 
 def reader(x: Any) -> tuple[Callable[[], Any], Any]:
-    """A function without arguments and what it returns, as long as ``x`` holds what it holds now.
+    """A function without arguments, and what it returns while the contents of ``x`` are what they are now.
 
     >>> a = np.zeros(10_000)
     >>> read, mark = reader(a)
@@ -67,7 +67,7 @@ def reader(x: Any) -> tuple[Callable[[], Any], Any]:
 
 
 def large_reader(x: np.ndarray) -> Callable[[], bool]:
-    """A function that says whether every byte of a large array is what it is now."""
+    """A function that says whether every byte of a large array is unchanged."""
     before = words(x).copy()
 
     def is_unchanged() -> bool:

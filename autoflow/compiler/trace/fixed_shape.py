@@ -1,4 +1,4 @@
-"""Which calls give a result whose shape and dtype follow from the shapes and dtypes of their arrays alone?
+"""Calls whose result has a shape and dtype that follow from the shapes and dtypes of their arrays alone.
 
 The shape of every other call may depend on values: ``x[x > 2]``, ``np.nonzero(x)``, ``np.repeat(x, counts)``; so may
 the dtype of ``np.linalg.eig(x)``. While a function is recorded shapes are known, so Python may have counted, divided or
@@ -14,7 +14,7 @@ import numpy as np
 
 from ..matching import Place
 
-# How many arguments, from the first on, may be arrays or lists of arrays.
+# The number of leading arguments that may be arrays or lists of arrays.
 POSITIONS: dict[int, str] = {
     1: """
         all any amax amin argmax argmin argsort around atleast_1d atleast_2d atleast_3d average block broadcast_to
@@ -68,7 +68,7 @@ def has_fixed_shape(function: Any, args: Any, options: Any) -> bool:
 
 
 def holds_place(x: Any) -> bool:
-    """Does an array stand somewhere in it?"""
+    """Is there a placeholder of an array in it?"""
     if isinstance(x, dict):
         return any([holds_place(v) for v in x.values()])
     if isinstance(x, slice):
@@ -77,7 +77,7 @@ def holds_place(x: Any) -> bool:
 
 
 def has_fixed_places(index: Any, arrays: list[Any]) -> bool:
-    """Does ``x[index]`` have as many elements for all values in ``index``? Masks have not, nor slices that end at one.
+    """Does ``x[index]`` have as many elements for all values in ``index``? Masks and slices by arrays have not.
 
     index : with a Place for each array. arrays : these arrays.
     """

@@ -1,4 +1,4 @@
-"""What is fresh in every call of eager code: unseeded generators, the time, iterators, the environment.
+"""What differs from call to call in eager code: unseeded generators, the time, iterators, the environment.
 
 While a function is recorded, ``sys.setprofile`` tells of every call in this thread, also inside NumPy: a generator
 without a seed asks ``random.SystemRandom`` for one. Such a call is noted, and refused when the recording is over.
@@ -15,7 +15,7 @@ import random
 import sys
 import time
 import types
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -23,7 +23,7 @@ import numpy as np
 
 from ...errors import CompileError
 from .identity import asks
-from .reachable import is_the_users
+from .reachable import is_the_users, names_in
 
 GENERATORS = (
     np.random.Generator, np.random.RandomState, np.random.BitGenerator, np.random.SeedSequence, random.Random,
@@ -42,6 +42,11 @@ ENVIRONMENT = frozenset({type(os.environ).__getitem__.__code__, type(os.environ)
 CODES = frozenset([id(code) for code in (*SEEDING, *ENVIRONMENT)])  # comparing code takes long
 NAMES = DATES | {f.__name__ for f in CLOCKS} | {"urandom", "get"}
 PASSED_ON = ("os", "_collections_abc", "collections.abc")  # modules between os.environ and who reads it
+SHARED: Any = random.random.__self__  # type: ignore[attr-defined] # the generator behind the functions of random
+DRAWING = {name for kind in (random.Random, np.random.RandomState) for name in vars(kind) if name[0] != "_"} - {
+    *vars(np)
+}
+SHARED_NAMES = frozenset({"random", "mtrand", "_rand", *DRAWING})
 HARMLESS = frozenset({"tempfile"})  # a name that is drawn is no number
 
 
@@ -67,7 +72,7 @@ def is_iterator(x: Any) -> bool:
 
 
 def place_of(iterator: Any) -> Any:
-    """Something that is another when ``iterator`` has gone on; None where that cannot be seen."""
+    """Something that changes when ``iterator`` advances; None where that cannot be seen."""
     if isinstance(iterator, types.GeneratorType):
         return iterator.gi_frame is None, iterator.gi_frame and iterator.gi_frame.f_lasti
     if type(iterator).__name__ in ("count", "repeat"):
@@ -77,18 +82,19 @@ def place_of(iterator: Any) -> Any:
 
 
 class Spy:
-    """What Python calls while a function is recorded; notes the first call that is refused."""
+    """The profiler while a function is recorded; it notes the first call that must be refused."""
 
     def __init__(self) -> None:
         self.found = ""
-        self.entered: dict[int, tuple[Any, Any]] = {}  # by id the code of functions, and the names of their modules
+        self.is_looking = True
+        self.entered: dict[int, tuple[Any, Any]] = {}  # by id the code of functions, and their globals
 
     def look(self, frame: Any, event: str, function: Any) -> None:
-        """For ``sys.setprofile``. It is called so often that it sorts out by one look into a set."""
+        """For ``sys.setprofile``. It is called so often that one look into a set decides most cases."""
         if event == "call":
             code = frame.f_code
             if id(code) not in self.entered:
-                self.entered[id(code)] = code, frame.f_globals.get("__name__", "")
+                self.entered[id(code)] = code, frame.f_globals
             if id(code) in CODES and not self.found:
                 self.python_call(frame)
         elif event == "c_call" and function.__name__ in NAMES and not self.found:
@@ -129,7 +135,25 @@ class Spy:
 
     def asks_for_identity(self) -> bool:
         """Was there a function of the user's that asks which object an array is, or of which class?"""
-        return any([asks(code) for code, module in self.entered.values() if is_the_users(sys.modules.get(module))])
+        return any(
+            [
+                asks(code)
+                for code, names in self.entered.values()
+                if is_the_users(sys.modules.get(names.get("__name__")))
+            ]
+        )
+
+    def may_have_drawn(self, reached: Iterable[Any]) -> bool:
+        """May the function have drawn from the generators of the process, ``np.random`` and ``random``?
+
+        reached : all that it finds outside. With no other thread in the process, who else? Else it is asked whether one
+        of the functions that were entered names them, or an object reached is one of them or a method of one.
+        """
+        if not self.is_looking or len(sys._current_frames()) == 1:
+            return True
+        return any([draws_for_all(x) for x in reached]) or any(
+            [names_shared_generator(code, names) for code, names in self.entered.values()]
+        )
 
     def check(self) -> None:
         """Raise CompileError if there was such a call."""
@@ -140,13 +164,43 @@ class Spy:
             )
 
 
+def is_shared(generator: Any) -> bool:
+    """Is it a generator that all threads of the process share?"""
+    return generator is random or generator is np.random.mtrand._rand
+
+
+def draws_for_all(x: Any) -> bool:
+    """Is it a shared generator, its module, or one of its methods, as ``random.gauss`` and ``np.random.normal``?"""
+    owner = getattr(x, "__self__", None) if callable(x) else None
+    shared = (
+        random,
+        SHARED,
+        np.random,
+        np.random.mtrand,
+        np.random.mtrand._rand,
+        np.random.mtrand._rand._bit_generator,
+    )
+    return any([x is y or owner is y for y in shared])
+
+
+def names_shared_generator(code: types.CodeType, names: dict[str, Any]) -> bool:
+    """May this code draw from one? ``np.random.normal``, ``import random``, a global that is a method of one, and
+    whatever has the name of such a method: libraries keep the generator in attributes."""
+    if str(names.get("__name__")).partition(".")[0] in ("autoflow", "numpy"):
+        return False  # they draw from what they are given; those that draw from np.random are written in C
+    words = names_in(code)
+    return any([not SHARED_NAMES.isdisjoint(word.split(".")) for word in words]) or any(
+        [draws_for_all(names[word]) for word in words if word in names]
+    )
+
+
 def of_the_user(frame: Any) -> bool:
-    """Is it code that is neither Python's nor installed?"""
+    """Is it the user's own code: neither Python's nor of an installed package?"""
     return frame is not None and is_the_users(sys.modules.get(frame.f_globals.get("__name__", "")))
 
 
 def from_module(frame: Any, modules: frozenset[str]) -> bool:
-    """Was it called, over some corners, from one of these modules?"""
+    """Was it called, directly or indirectly, from one of these modules?"""
     while frame is not None:
         if frame.f_globals.get("__name__") in modules:
             return True
@@ -156,9 +210,10 @@ def from_module(frame: Any, modules: frozenset[str]) -> bool:
 
 @contextmanager
 def note_fresh_results() -> Iterator[Spy]:
-    """Note what is fresh in every call, as long as the block runs, in this thread."""
+    """Note such calls while the block runs, in this thread."""
     spy, before = Spy(), sys.getprofile()
     if before is not None and not callable(before):
+        spy.is_looking = False
         yield spy
         return
 

@@ -1,4 +1,4 @@
-"""What a function sees besides its arguments: closures, globals, attributes, defaults. They must stay what they were.
+"""What a function sees besides its arguments: closures, globals, attributes, defaults. These must not change.
 
 A compiled function is called once, so what it found outside is taken for granted in later calls. Before the
 recording everything that can be reached from the function is listed, edge by edge (*this* cell holds *that* object).
@@ -18,7 +18,7 @@ from __future__ import annotations
 import random
 import threading
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -26,15 +26,16 @@ import numpy as np
 
 from ...errors import CompileError
 from ...nodes.nodes import NodeRole
+from ...transformed import FunctionOfFunction
 from ..program import Program
 from ..values import CAPTURED
 from .contents import BUFFERS, COLLECTIONS, elements_of, has_elements, is_equal, reader
-from .fresh import GENERATORS, is_iterator, place_of, state_of
+from .fresh import GENERATORS, is_iterator, is_shared, place_of, state_of
 from .reachable import NUMBERS, builtins_in, edges_of, follow, foreign
 
 FUNCTIONS = (
-    types.FunctionType, types.MethodType, types.BuiltinFunctionType, np.ufunc, np.dtype, type, types.ModuleType,
-    partial, slice, range, bytes,
+    types.FunctionType, FunctionOfFunction, types.MethodType, types.BuiltinFunctionType, np.ufunc, np.dtype, type,
+    types.ModuleType, partial, slice, range, bytes,
 )  # fmt: skip
 OPAQUE = (types.ModuleType, types.BuiltinFunctionType, np.ufunc, np.dtype, NodeRole, *BUFFERS)  # not searched further
 LIMIT = 100_000  # edges; a function that sees more than that is refused
@@ -47,7 +48,7 @@ def array_in(x: Any) -> Any:
 
 
 class Surroundings:
-    """All that can be reached from ``f``, as edges; and, after the recording, those that are watched."""
+    """All that can be reached from ``f``, as edges; after the recording, the edges that are watched."""
 
     def __init__(self, f: Callable[..., Any], others: list[Any]) -> None:
         """``others``: arguments that are no arrays, such as a model."""
@@ -67,6 +68,7 @@ class Surroundings:
         self.shapes: list[tuple[Any, Any, Any]] = []
         self.nodes: list[tuple[Any, Any]] = []
         queue = [f, *others]
+        self.roots = [*queue]
         for x in (np.random.mtrand._rand, random, *queue):
             self.note_state(x)
         found: dict[int, int | None] = {id(x): None for x in queue}  # object -> the edge by which it was found first
@@ -118,13 +120,21 @@ class Surroundings:
                 if x.__code__.co_kwonlyargcount:
                     self.keywords.append((x, x.__kwdefaults__))
                 self.shadows.append((x.__globals__, builtins_in(x)))
-        elif isinstance(getattr(x, "__dict__", None), dict) and not isinstance(x, threading.local):
+        elif isinstance(x, (FunctionOfFunction, threading.local)):
+            pass
+        elif isinstance(getattr(x, "__dict__", None), dict):
             self.namespaces.append((x.__dict__, len(x.__dict__)))
 
-    def check_unchanged(self) -> None:
-        """Raise CompileError if the function changed something that it shares with others."""
+    def check_unchanged(self, may_have_drawn: Callable[[Iterable[Any]], bool]) -> None:
+        """Raise CompileError if the function changed something that it shares with others.
+
+        may_have_drawn : from the generators of the process? See ``fresh.Spy``. They change also when another thread
+        draws.
+        """
         for look_at, x, state in self.states:
             if look_at(x) != state and look_at is state_of:
+                if is_shared(x) and not may_have_drawn(self.reached()):
+                    continue
                 raise CompileError(
                     "a compiled function draws random numbers: they would be the same in every call. Draw them outside "
                     "and pass them as an argument, or say af.compile(f, fallback=True)."
@@ -154,6 +164,11 @@ class Surroundings:
                     f"the compiled function writes into {describe_array(array)} from outside: that would happen in the "
                     f"first call only. Return the new array, or say af.compile(f, fallback=True)."
                 )
+
+    def reached(self) -> Iterator[Any]:
+        """All objects that were found."""
+        yield from self.roots
+        yield from (child for _, _, child, _ in self.edges)
 
     def watch(self, program: Program, replaced: set[int], all_contents: bool) -> None:
         """Keep the edges that lead to arrays, functions and numbers.
@@ -197,7 +212,7 @@ class Surroundings:
                 self.large.append((read, mark))
                 self.shapes += [(array, array.shape, array.dtype)] if isinstance(array, np.ndarray) else []
         self.shadows = merge_shadows(self.shadows)
-        self.edges, self.states, self.contents = [], [], {}
+        self.edges, self.states, self.contents, self.roots = [], [], {}, []
         self.has_more = bool(
             self.keywords or self.shadows or self.namespaces or self.collections or self.nodes or self.shapes
             or self.large
@@ -206,8 +221,8 @@ class Surroundings:
     def same(self) -> bool:
         """Do all watched edges lead where they led, and is what they lead to what it was?
 
-        Called before every run, so what is most frequent is written out here, and the rest is asked for only if there
-        is any.
+        Called before every run, so the most frequent kinds are written out here, and the rest only runs if there is
+        any.
         """
         try:
             for cell, child in self.cells:
@@ -219,7 +234,7 @@ class Surroundings:
             for x, name, child in self.attributes:
                 if getattr(x, name) is not child and not is_equal(getattr(x, name), child):
                     return False
-        except (KeyError, IndexError, ValueError, AttributeError):  # nothing stands there any more
+        except (KeyError, IndexError, ValueError, AttributeError):  # it is no longer there
             return False
         for f, code, defaults in self.functions:
             if f.__code__ is not code or f.__defaults__ is not defaults:
@@ -265,7 +280,7 @@ def merge_shadows(shadows: list[tuple[Any, set[str]]]) -> list[tuple[Any, set[st
 
 
 def read_by(program: Program) -> set[int]:
-    """The ids of arrays from outside of which the program reads everything, perhaps by a view."""
+    """The ids of arrays from outside that the program reads as a whole, perhaps through a view."""
     read: set[int] = set()
     for v in program.order():
         array = v.sample if v.kind == CAPTURED else None

@@ -1,8 +1,8 @@
-"""Functions that ask which object an array is, or of which class: ``x is y``, ``id(x)``, ``type(x)``.
+"""Functions that ask for an array's identity or class: ``x is y``, ``id(x)``, ``type(x)``.
 
-While a function is recorded its arguments are no arrays, and nothing can stand between Python and these three. (The
-others are answered: ``isinstance(x, np.ndarray)`` and ``x.__class__``.) So functions that use them at all are found by
-their code. Of ``is`` with a constant (``x is None``) nobody need be afraid. For the others
+While a function is recorded its arguments are not arrays, and these three cannot be intercepted. (``isinstance(x,
+np.ndarray)`` and ``x.__class__`` can.) So functions that use them are found by their code. Comparing with a constant
+(``x is None``) is harmless. For the others
 
 * an array that is passed twice is one object during the recording, and which arguments are the same array belongs to
   the signature, as does that none of them is an array from outside;
@@ -45,7 +45,7 @@ def asks(code: types.CodeType) -> bool:
 
 
 def aliases(arrays: Iterable[Any]) -> tuple[int, ...]:
-    """Which of them are the same object: the place where each stands first. Empty if all are different.
+    """Which of them are the same object: the index of each one's first occurrence. Empty if all are different.
 
     >>> a, b = [], []
     >>> aliases([a, b]), aliases([a, b, a])

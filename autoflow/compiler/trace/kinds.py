@@ -1,4 +1,4 @@
-"""Of which kind is a function of NumPy, for a program? And in which words is refused what cannot be written down?"""
+"""The kinds of NumPy functions in a program, and the messages for what cannot be recorded."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SAME_ORDER = frozenset({np.reshape, np.ravel, np.squeeze, np.expand_dims})
 PERMUTING = frozenset({np.transpose, np.matrix_transpose, np.swapaxes, np.moveaxis, np.rollaxis})
 OTHER_VIEWS = {np.broadcast_to, np.flip, np.fliplr, np.flipud, np.rot90, np.diagonal, np.real, np.imag}
 VIEWS = SAME_ORDER | PERMUTING | OTHER_VIEWS
-# What is known of an array without its numbers.
+# Attributes that are known without the numbers.
 FACTS = frozenset({
     np.shape, np.ndim, np.size, np.result_type, np.can_cast, np.iscomplexobj, np.isrealobj, np.common_type,
     np.min_scalar_type, np.may_share_memory, np.shares_memory,
@@ -44,7 +44,7 @@ def plain_reduction(options: dict[str, Any], dtype: Any) -> bool:
 
 
 def mean(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
-    """np.mean of float64 or float32: the sum over the count, as NumPy has it."""
+    """np.mean of float64 or float32: the sum over the count, as in NumPy."""
     total = np.sum(x, axis=axis, keepdims=keepdims)
     return np.divide(total, x.size // max(total.size, 1))
 
@@ -75,7 +75,7 @@ def check_caller_is_ours(what: str) -> None:
 
 
 def into_outside() -> CompileError:
-    """A write whose effect would be seen once only."""
+    """A write that would happen only once."""
     return CompileError(
         f"{caller()} writes into an array that was made outside of the compiled function: give that array as an "
         f"argument and return the new one (a training step returns its parameters), or say af.compile(f, fallback=True)"

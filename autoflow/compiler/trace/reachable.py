@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from ...transformed import FunctionOfFunction
+
 NUMBERS = (int, float, complex, str, bool, type(None), np.generic)
 SEARCHED = {"__main__", "builtins", "types", "functools", "collections", "enum"}  # parts of Python that hold the user's
 
@@ -23,8 +25,11 @@ def edges_of(x: Any) -> Iterator[tuple[Any, Any]]:
     if isinstance(x, types.MethodType):
         yield x, "__self__"
         yield x, "__func__"
+    elif isinstance(x, FunctionOfFunction):
+        yield x.__dict__, "f"
+        yield from ((x.how, name) for name, option in x.how.items() if callable(option))
     elif isinstance(x, types.FunctionType):
-        ours = str(x.__globals__.get("__name__")).startswith("autoflow.")  # as af.grad(f): only f matters in it
+        ours = str(x.__globals__.get("__name__")).startswith("autoflow.")  # such as af.grad(f): only f matters in it
         for cell in x.__closure__ or ():
             if not ours or callable(follow(cell, "cell_contents")):
                 yield cell, "cell_contents"
@@ -98,7 +103,7 @@ def code_in(code: types.CodeType) -> Iterator[types.CodeType]:
             yield from code_in(constant)
 
 
-@lru_cache(maxsize=10_000)  # reading code takes long, 0.2 ms
+@lru_cache(maxsize=10_000)  # reading code is slow
 def names_in(code: types.CodeType) -> frozenset[str]:
     """Globals and attributes that a function may read, and those of functions inside it."""
     return frozenset([name for part in code_in(code) for name in part.co_names])
@@ -120,7 +125,7 @@ MISSING = object()
 
 
 def follow(container: Any, key: Any) -> Any:
-    """What stands there now."""
+    """What the edge leads to now."""
     try:
         if isinstance(key, str) and not isinstance(container, dict):
             return getattr(container, key)

@@ -14,13 +14,13 @@ from __future__ import annotations
 import gc
 import threading
 from collections.abc import Callable
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from ... import pytree
-from ...backends.registry import NODE_TYPES, NodeTypes, families_changed
+from ...backends.duck_arrays import Registration
+from ...backends.registry import NodeTypes
 from ...errors import CompileError
 from ...modes import switched
 from ...nodes.nodes import NUMPY, NodeRole, value_of
@@ -58,7 +58,7 @@ def record(
 ) -> Recorded:
     """Call ``f`` once, with Traced arrays where ``is_input(leaf)``. Raises CompileError for what cannot be compiled.
 
-    watch : may the contents of arrays that the program reads have decided anything else? See ``guards.py``.
+    watch : guard the contents of arrays that the program reads, in case they decided anything else? See ``guards.py``.
     """
     tape = Tape()
     program = tape.program
@@ -74,7 +74,7 @@ def record(
 
     try:
         with (
-            arrays_registered(tape),
+            RECORDING.needed_by(tape),
             switched(around=wrap_backward(tape)),
             noting_readers() as readers,
             note_fresh_results() as spy,
@@ -86,7 +86,7 @@ def record(
     finally:
         tape.open = False
         entered.clear()
-    surroundings.check_unchanged()
+    surroundings.check_unchanged(spy.may_have_drawn)
     spy.check()
     identity = spy.asks_for_identity()
     outside = frozenset(surroundings.contents) if identity else frozenset()
@@ -155,37 +155,22 @@ def check_nothing_stays(tape: Tape) -> None:
 
 # -- nodes on top of Traced arrays -------------------------------------------------------------------------------------
 
-LOCK = threading.Lock()
-OPEN: list[Tape] = []  # recordings that run
-MADE: list[NodeTypes] = []
+
+def make_types() -> NodeTypes:
+    """The classes of nodes on top of Traced arrays."""
+    types = NodeTypes(Traced, NUMPY.roles, NUMPY.slots)
+    types.from_numpy, types.to_numpy = on_this_tape, numbers_of
+    types.call = as_one_call  # type: ignore[method-assign]
+    return types
 
 
-@contextmanager
-def arrays_registered(tape: Tape) -> Any:
-    """Let nodes be made of Traced arrays, while a recording runs: with one array type alone eager calls are quicker."""
-    with LOCK:
-        OPEN.append(tape)
-        if MADE:
-            NODE_TYPES[Traced] = MADE[0]
-            families_changed()
-        else:
-            MADE.append(NodeTypes(Traced, NUMPY.roles, NUMPY.slots))
-            MADE[0].from_numpy, MADE[0].to_numpy = on_this_tape, numbers_of
-            MADE[0].call = as_one_call  # type: ignore[method-assign]
-    try:
-        yield
-    finally:
-        with LOCK:
-            OPEN.remove(tape)
-            if not OPEN:
-                NODE_TYPES.pop(Traced, None)
-                families_changed()
+RECORDING = Registration(Traced, make_types)  # its users are the tapes that record
 
 
 def on_this_tape(array: Array) -> Any:
     """A NumPy array as part of the program that this thread records."""
     here = threading.get_ident()
-    tape = next(tape for tape in reversed(OPEN) if tape.thread == here)
+    tape = next(tape for tape in reversed(RECORDING.users) if tape.thread == here)
     return tape.new_traced(tape.value(array))
 
 

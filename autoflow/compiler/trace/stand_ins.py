@@ -1,9 +1,9 @@
-"""Which parameters of a model has a function seen only by their stand-ins, that ``nn.functional_call`` puts there?
+"""Parameters that a function has seen only through the stand-ins that ``nn.functional_call`` puts in their place.
 
 An optimiser writes into the model's own parameters between the calls of a compiled step that gets them as an argument.
 That need not matter, but it does if the function also looks at ``model.weight`` itself. So while a function is
-recorded, ``Module`` tells who reads an attribute. A parameter does not matter if nobody read it outside of
-``functional_call``, and if no other way leads to its memory.
+recorded, ``Module`` reports who reads an attribute. A parameter does not matter if it was not read outside of
+``functional_call``, and if its memory cannot be reached otherwise.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def noting_readers() -> Iterator[Readers | None]:
 
 
 def only_stood_in(edges: list[Any], replaced: set[int], readers: Readers | None) -> set[int]:
-    """The ids of those replaced arrays that decide nothing: reached as an attribute of a module that nobody read."""
+    """The ids of replaced arrays that decide nothing: reachable only as an attribute that was not read."""
     if readers is None or not replaced:
         return set()
     Module = sys.modules["autoflow.nn.module"].Module  # noqa: N806 - a class

@@ -1,7 +1,7 @@
 """The recording itself: from a call of NumPy with Traced arrays to a value of the program.
 
-A call is written down with its arrays taken out: ``np.concatenate([x, y], axis=0)`` becomes a function of (x, y), and
-where they stood, :class:`~..matching.Place` says which. So any function of NumPy can be a call of a program.
+A call is written down with its arrays taken out: ``np.concatenate([x, y], axis=0)`` becomes a function of (x, y), with
+a :class:`~..matching.Place` where each was. So any function of NumPy can be a call of a program.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Tape:
         self.replaced: set[int] = set()  # ids of arrays in whose place others were used: see nn.functional_call
 
     def value(self, x: Any) -> Value:
-        """The value behind anything that NumPy takes for an array."""
+        """The value of anything that NumPy accepts as an array."""
         if isinstance(x, Traced):
             if x.tape is not self or not self.open:
                 raise CompileError(
@@ -129,7 +129,7 @@ class Tape:
             self.program.checks.append(value)
         result = self.wrap_result(value)
         value.shares = value.shares or shares
-        if value.shares:  # a view after all: then none of them may be written into
+        if value.shares:  # a view after all: no array may be written into from here on
             for x in (*found, *(result if isinstance(result, (tuple, list)) else (result,))):
                 if isinstance(x, Traced):
                     x.under = True

@@ -12,13 +12,13 @@ What cannot be written down is the value itself. Python asks for it in ``if x > 
 
 from __future__ import annotations
 
-import math
 import sys
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
+from ...backends.duck_arrays import store_results
 from ...errors import CompileError
 from ...nodes.nodes import NUMPY, NodeRole
 from ...nodes.versions import caller
@@ -36,14 +36,14 @@ from .kinds import (
     plain_reduction,
     refuse_number,
 )
-from .traced_methods import ArrayMethods, add_methods
+from .traced_methods import TracedMethods, add_methods
 
 Array = Any
 CLASS: Any = vars(object)["__class__"]  # what every object has
-UNKNOWN = "being compiled"  # what stands in texts instead of numbers
+UNKNOWN = "being compiled"  # shown in texts instead of numbers
 
 
-class Traced(ArrayMethods):
+class Traced(TracedMethods):
     """An array of which only shape and dtype are known. See the top of this file."""
 
     __slots__ = ("__weakref__", "expr", "held", "tape", "under")
@@ -51,7 +51,6 @@ class Traced(ArrayMethods):
     held: Any  # the recorded array, which lives as long as we do
     tape: Any  # tape.Tape: the recording that we are part of
     under: bool  # is there a node or view on top of it? Then it is not written into.
-    is_numpys = True  # who computes in the end: see rules/shapes.py
 
     @staticmethod
     def adopt(x: Any, like: Traced) -> Any:
@@ -83,12 +82,6 @@ class Traced(ArrayMethods):
         """As of any array."""
         return self.expr.dtype if self.expr.dtype is not None else np.asarray(self.expr.sample).dtype
 
-    ndim = property(lambda self: len(self.expr.shape))
-    size = property(lambda self: math.prod(self.expr.shape))
-    itemsize = property(lambda self: self.dtype.itemsize)
-    nbytes = property(lambda self: self.size * self.itemsize)
-    device = property(lambda self: "cpu")
-
     # Where the numbers lie is another question than which they are. A program has its own buffers, so only our own
     # code is answered: it asks for the sake of speed.
 
@@ -110,39 +103,8 @@ class Traced(ArrayMethods):
         flags = np.asarray(self.expr.sample).flags
         return SimpleNamespace(writeable=True, c_contiguous=flags.c_contiguous, f_contiguous=flags.f_contiguous)
 
-    def __len__(self) -> int:
-        if not self.shape:
-            raise TypeError("len() of unsized object")
-        return self.shape[0]
-
-    def __iter__(self) -> Any:
-        if not self.shape:
-            raise TypeError("iteration over a 0-d array")
-        return (self[i] for i in range(len(self)))
-
     def __repr__(self) -> str:
         return f"<{self.dtype} array of shape {self.shape}, {UNKNOWN}>"
-
-    def __format__(self, spec: str) -> str:
-        if spec:
-            raise refuse_number("a format")
-        return repr(self)
-
-    __hash__ = object.__hash__
-
-    # -- what Python may not know
-
-    def __array__(self, *_: Any, **__: Any) -> Any:
-        raise refuse_number("np.asarray, np.array, plain[i] = x, or a library that is not NumPy")
-
-    def __copy__(self) -> Any:
-        return self.copy()
-
-    def __deepcopy__(self, memo: Any) -> Any:
-        return self.copy()
-
-    def __reduce__(self) -> Any:
-        raise refuse_number("pickle")
 
     # -- NumPy's doors
 
@@ -151,7 +113,7 @@ class Traced(ArrayMethods):
             return NotImplemented
         out = options.pop("out", None)
         result = self._ufunc(ufunc, method, inputs, options)
-        return result if out is None else self._written(out, result)
+        return result if out is None else store_results(out, result, assign)
 
     def _ufunc(self, ufunc: np.ufunc, method: str, inputs: Any, options: Any) -> Any:
         tape = self.tape
@@ -183,18 +145,6 @@ class Traced(ArrayMethods):
         fixed = method in ("__call__", "accumulate", "outer")
         return tape.call(ufunc if method == "__call__" else getattr(ufunc, method), inputs, options, fixed=fixed)
 
-    def _written(self, out: tuple[Any, ...], result: Any) -> Any:
-        """``out=``: the arrays named there become the results."""
-        results = result if isinstance(result, tuple) else (result,)
-        for x, r in zip(out, results, strict=True):
-            if x is None or x is ...:
-                continue
-            if not isinstance(x, Traced):
-                raise into_outside()
-            x._assign(r)
-        given = tuple([r if x is None or x is ... else x for x, r in zip(out, results, strict=True)])
-        return given if isinstance(result, tuple) else given[0]
-
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
         if any([issubclass(t, NodeRole) or hasattr(t, "batch_layer") for t in types]):
             return NotImplemented
@@ -212,7 +162,7 @@ class Traced(ArrayMethods):
             return self._write_by(function, args, options)
         if options.get("out") is not None:
             out = options.pop("out")
-            return self._written((out,) if not isinstance(out, tuple) else out, function(*args, **options))
+            return store_results(out if isinstance(out, tuple) else (out,), function(*args, **options), assign)
         if function in FILLED or function in (np.empty_like, np.full_like):
             return self._filled(function, args, options)
         if isinstance(x, Traced):
@@ -244,7 +194,7 @@ class Traced(ArrayMethods):
     # -- writing
 
     def _become(self, other: Traced) -> None:
-        """Be another value from now on: this array has been written into."""
+        """Become another value: this array has been written into."""
         if self.expr.kind in (INPUT, CAPTURED):
             raise CompileError(
                 f"{caller()} writes into an argument of a compiled function, or into an array from outside of it: its "
@@ -315,6 +265,13 @@ class Traced(ArrayMethods):
 def _samples(args: Any) -> Any:
     """Arguments with recorded arrays in place of ours: for questions about shapes and dtypes only."""
     return tuple([x.expr.sample if isinstance(x, Traced) else x for x in args])
+
+
+def assign(x: Any, new: Any) -> None:
+    """``out=x``: the array becomes the result."""
+    if not isinstance(x, Traced):
+        raise into_outside()
+    x._assign(new)
 
 
 add_methods(Traced)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...backends.duck_arrays import NP, DuckArray, other_methods, refusing
 from ...errors import CompileError
 from ...nodes.nodes import NodeRole
 from ...nodes.versions import caller
@@ -14,17 +15,16 @@ from ..values import Value
 from .kinds import REDUCTIONS, SCALAR_POWERS, VALUES, VIEWS, WRITING, layout_refused, refuse_number
 
 Array = Any
-NP: Any = np  # what it is called with are arrays of ours, of which its types know nothing
 
 
-class ArrayMethods:
+class TracedMethods(DuckArray):
     """What :class:`~.traced.Traced` has in common with ndarray."""
 
     __slots__ = ()
     expr: Value
     tape: Any
-    dtype: Any
     _assign: Any
+    refuse_number = staticmethod(refuse_number)
 
     def astype(
         self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
@@ -56,32 +56,6 @@ class ArrayMethods:
         """As in NumPy."""
         return self.tape.call(lambda x: np.asarray(x).flatten(order), (self,), fixed=True)
 
-    def __divmod__(self, other: Any) -> Any:
-        return NP.divmod(self, other)
-
-    def __rdivmod__(self, other: Any) -> Any:
-        return NP.divmod(other, self)
-
-    def __array_namespace__(self, **_: Any) -> Any:
-        return np
-
-    def transpose(self, *axes: Any) -> Any:
-        """As in NumPy."""
-        return NP.transpose(self, axes[0] if len(axes) == 1 else axes or None)
-
-    T = property(lambda self: NP.transpose(self))
-    mT = property(lambda self: NP.matrix_transpose(self))  # noqa: N815 - NumPy's name
-    real = property(lambda self: NP.real(self) if self.dtype.kind == "c" else self)
-    imag = property(lambda self: NP.imag(self))
-
-    def sum(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False, **options: Any) -> Any:
-        """As in NumPy."""
-        return NP.sum(self, axis=axis, dtype=dtype, out=out, keepdims=keepdims, **options)
-
-    def mean(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False, **options: Any) -> Any:
-        """As in NumPy."""
-        return NP.mean(self, axis=axis, dtype=dtype, out=out, keepdims=keepdims, **options)
-
     def dot(self, other: Any) -> Any:
         """As in NumPy."""
         return NP.dot(self, other)
@@ -98,8 +72,24 @@ class ArrayMethods:
                 return quick(self) if quick.nin == 1 else quick(self, other)
         return self.tape.call(operator.pow if number else power_of_arrays, (self, other), fixed=True)
 
+    def __rpow__(self, other: Any) -> Any:
+        return self.tape.call(operator.pow if is_number(self) else power_of_arrays, (other, self), fixed=True)
 
-def is_number(x: ArrayMethods) -> bool:
+    def __ipow__(self, other: Any) -> Any:
+        self._assign(self**other)
+        return self
+
+    def yields_to(self, y: Any) -> bool:
+        """To nodes, of which our numbers are operands."""
+        return isinstance(y, NodeRole)
+
+    def update(self, name: str, ufunc: np.ufunc, y: Any) -> Any:
+        """``x += y``."""
+        self._assign(ufunc(self, y))
+        return self
+
+
+def is_number(x: TracedMethods) -> bool:
     """Is it one of NumPy's numbers in eager code? 0-d results are, but those of nodes; powers have other last bits."""
     return isinstance(x.expr.sample, np.generic) and not getattr(x, "under", False)
 
@@ -109,60 +99,12 @@ def power_of_arrays(x: Any, y: Any) -> Any:
     return operator.pow(*[np.asarray(v) if isinstance(v, np.generic) else v for v in (x, y)])
 
 
-OPERATORS: dict[str, np.ufunc] = {
-    "add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.divide, "floordiv": np.floor_divide,
-    "mod": np.remainder, "matmul": np.matmul, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
-    "lshift": np.left_shift, "rshift": np.right_shift, "lt": np.less, "le": np.less_equal, "gt": np.greater,
-    "ge": np.greater_equal, "eq": np.equal, "ne": np.not_equal,
-}  # fmt: skip
-
-
-def add_operators() -> None:
-    """``x + y``, ``2.0 * x``, ``x += y``, ``-x``; and the questions that are refused."""
-
-    def binary(name: str, ufunc: np.ufunc) -> None:
-        def forward(x: Any, y: Any) -> Any:
-            return NotImplemented if isinstance(y, NodeRole) else ufunc(x, y)
-
-        def inplace(x: Any, y: Any) -> Any:
-            x._assign(ufunc(x, y))
-            return x
-
-        setattr(ArrayMethods, f"__{name}__", forward)
-        if name not in ("lt", "le", "gt", "ge", "eq", "ne"):
-            setattr(ArrayMethods, f"__r{name}__", lambda y, x: ufunc(x, y))
-            setattr(ArrayMethods, f"__i{name}__", inplace)
-
-    def asked(name: str, word: str) -> None:
-        def refuse(self: Any, *_: Any) -> Any:
-            raise refuse_number(word)
-
-        setattr(ArrayMethods, f"__{name}__", refuse)
-
-    for name, ufunc in OPERATORS.items():
-        binary(name, ufunc)
-    for name, one in {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert}.items():
-        setattr(ArrayMethods, f"__{name}__", lambda x, one=one: one(x))
-
-    def power_from_right(y: Any, x: Any) -> Any:
-        return y.tape.call(operator.pow if is_number(y) else power_of_arrays, (x, y), fixed=True)
-
-    ArrayMethods.__rpow__ = power_from_right  # type: ignore[attr-defined]
-    ArrayMethods.__ipow__ = lambda x, y: (x._assign(x**y), x)[1]  # type: ignore[attr-defined]
-    for name, word in {
-        "bool": "if, and, or, not, while", "float": "float(x)", "int": "int(x)", "complex": "complex(x)",
-        "index": "an index, a range or a shape", "contains": "the question `in`", "round": "round(x)",
-        "trunc": "math.trunc(x)",
-    }.items():  # fmt: skip
-        asked(name, word)
-
-
 class UnknownError(CompileError, AttributeError):
     """For attributes that NumPy looks for."""
 
 
 def missing_attribute(name: str) -> Any:
-    """An attribute that is not there; whoever asks for it himself is told why."""
+    """An attribute that does not exist; the user's code is told why."""
 
     def refuse(self: Any) -> Any:
         raise UnknownError(str(refuse_number(f"x.{name}")))
@@ -171,8 +113,8 @@ def missing_attribute(name: str) -> Any:
 
 
 def add_methods(cls: type) -> None:
-    """Every other method of ndarray: written down as a call, or refused. (Not by ``__getattr__``: nodes ask for slots
-    that are empty, which is then ten times as slow.)"""
+    """Every other method of ndarray: recorded as a call, or refused. (Not by ``__getattr__``: nodes ask for slots that
+    are empty, and that would be slow.)"""
 
     def recorded(name: str) -> Any:
         method: Any = getattr(np.ndarray, name)
@@ -184,10 +126,7 @@ def add_methods(cls: type) -> None:
         )
 
     def asked(name: str) -> Any:
-        def refuse(self: Any, *_: Any, **__: Any) -> Any:
-            raise refuse_number(f"x.{name}()")
-
-        return refuse
+        return refusing(f"x.{name}()")
 
     def written(name: str) -> Any:
         def refuse(self: Any, *_: Any, **__: Any) -> Any:
@@ -210,11 +149,6 @@ def add_methods(cls: type) -> None:
         setattr(cls, name, missing_attribute(name))
     for name in ("__dlpack__", "__dlpack_device__", "__buffer__", "__setstate__", "__getstate__", "__sizeof__"):
         setattr(cls, name, asked(name))
-    for name in dir(np.ndarray):
-        if name.startswith("_") or hasattr(cls, name) or not callable(getattr(np.ndarray, name)):
-            continue
+    for name in other_methods(cls):
         make = asked if name in VALUES else written if name in WRITING else recorded
         setattr(cls, name, make(name))
-
-
-add_operators()

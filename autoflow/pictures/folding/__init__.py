@@ -1,1 +1,1 @@
-"""What is drawn of what was recorded: chains merged, boxes folded."""
+"""From the recorded graph to what is drawn: chains merged, boxes folded."""

@@ -1,6 +1,6 @@
-"""Which boxes of a picture are open, and what stands in a folded one.
+"""Which boxes of a picture are open, and what a folded one says.
 
-A graph of thousands of nodes has room in no head. Scopes (``with af.scope("encoder"):``) give it parts; a part that
+Nobody can read a graph of thousands of nodes. Scopes (``with af.scope("encoder"):``) give it parts; a part that
 is folded is one card with the counts of what is in it. Folding is decided on a :class:`Skeleton`: nodes are numbers,
 boxes are numbers, and each node has a path of boxes around it. Repeats (:mod:`.repeats`) are boxes that we add.
 
@@ -20,7 +20,7 @@ from ..model.data import ALIKE, FEW
 from .repeats import equal_boxes, first_word, runs
 from .skeleton import Path, Skeleton
 
-MANY = 200  # cards that are all drawn where nothing can be folded
+MANY = 200  # up to this many cards are drawn where nothing can be folded
 
 
 def common(a: Path, b: Path) -> Path:
@@ -36,7 +36,7 @@ def common(a: Path, b: Path) -> Path:
 
 
 def place_leaves(graph: Skeleton, outside: Sequence[bool]) -> None:
-    """A Variable stands in the innermost box that has all its uses; data (``outside``) stands before all boxes."""
+    """A Variable belongs to the innermost box that has all its uses; data (``outside``) to no box."""
     around: dict[int, Path] = {}
     for k, sources in enumerate(graph.sources):
         for a in sources:
@@ -92,9 +92,9 @@ def open_boxes(graph: Skeleton, opened: Iterable[str]) -> set[int]:
 
 
 def untangle(graph: Skeleton) -> None:
-    """Make sure that no box is both before and behind something outside of it: that joins the box.
+    """Let no box be both before and after something outside of it: that becomes a part of the box.
 
-    An operation that was recorded between two others of a box, but not inside it, is such a case.
+    An example is an operation recorded between two others of a box, but not inside it.
     """
     waiting: list[Path] = [()]
     inside: dict[Path, list[int]] = {(): list(range(len(graph.paths)))}
@@ -117,7 +117,7 @@ def untangle(graph: Skeleton) -> None:
 
 
 def cyclic(graph: Skeleton, members: Sequence[int], item: dict[int, int]) -> set[int]:
-    """The items that are left when those before all and behind all others are taken away again and again."""
+    """The items on cycles: what remains when first and last ones are removed again and again."""
     after: dict[int, set[int]] = {i: set() for i in item.values()}
     before: dict[int, set[int]] = {i: set() for i in item.values()}
     for k in members:
@@ -172,7 +172,7 @@ def describe(words: Iterable[str]) -> str:
 
 
 def pool_sizes(sizes: Sequence[tuple[int, float | None]]) -> float | None:
-    """The root mean square over several arrays, of which we have (size, root mean square)."""
+    """The root mean square over several arrays, given the (size, root mean square) of each."""
     known = [(n, rms) for n, rms in sizes if rms is not None]
     total = sum([n for n, _ in known])
     return math.sqrt(math.fsum([n * rms * rms for n, rms in known]) / total) if total else None

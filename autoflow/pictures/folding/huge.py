@@ -1,7 +1,7 @@
-"""Graphs that are too large to look at every number: a folded picture straight from the records.
+"""Graphs too large to read every number: a folded picture, made directly from the records.
 
-Of a million nodes only the cards that are drawn become data. Gradients would need a whole backward pass, so only
-those are shown that ``.grad`` of a Variable holds, alone or as the size of all in a folded box.
+Of a million nodes only the drawn cards become data. Gradients would need a whole backward pass, so the picture shows
+only those in the ``.grad`` of Variables, alone or as the size of all in a folded box.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def fold_huge_graph(walk: Walk, depth: int | None, opened: Sequence[str]) -> Gra
     nodes = contraction.nodes()
     some = any([v.gradient for v in nodes])
     word = "those that .grad holds" if some else "after backward() those of Variables"
-    note = f"gradients of so many nodes: {word}; all of a part with around="
+    note = f"gradients of a graph this large: {word}; around= shows all of a part"
     return GraphData(
         tuple(nodes), tuple([v.id for v in nodes if v.output]), walk.title(), some,
         (*sentence(len(records), contraction), note), Look("values", "right", True, "auto", "built-in", 4),
@@ -48,7 +48,7 @@ def fold_huge_graph(walk: Walk, depth: int | None, opened: Sequence[str]) -> Gra
 
 
 def skeleton_of(walk: Walk, records: Sequence[Any]) -> tuple[Skeleton, dict[int, int]]:
-    """The shape of the graph, and which place each record has."""
+    """The shape of the graph, and the place of each record in it."""
     number = {id(r): k for k, r in enumerate(records)}
     sources = [[number[id(p)] for p in r.parents if p is not None] for r in records]
     words = [r.rule.name if r.parents else "" for r in records]

@@ -1,8 +1,8 @@
-"""Chains of + or of * as one card: ``x + y + z`` is one thought, though Python computes it in two steps.
+"""Chains of + or of * as one card: ``x + y + z`` is one thing, though Python computes it in two steps.
 
-Only inner results that nobody named and that are used once disappear, so nothing is lost but a card: local derivatives
-of the chain are products of those of its steps, and what is sent to each operand is what was sent. What was recorded
-remains in ``graph.nodes``, in the tree and in JSON.
+Only inner results that have no name and are used once disappear, so nothing is lost but a card: local derivatives of
+the chain are products of those of its steps, and each operand receives the same. The recorded nodes remain in
+``graph.nodes``, in the tree and in JSON.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def product(a: Numbers | None, b: Numbers | None) -> Numbers | None:
 
 
 def renumber_graph(graph: Picture, nodes: list[Vertex], number: dict[int, int]) -> Picture:
-    """The graph of these nodes, with ids from 0; arrows from elsewhere end nowhere."""
+    """The graph of these nodes, with ids from 0; arrows from other nodes are dropped."""
     new = []
     for v in nodes:
         rows = [r if r.source is None else move_row(r, number.get(r.source)) for r in v.operands]

@@ -1,7 +1,7 @@
 """Parts of a graph that are equal: a layer that is used again, the steps of a loop.
 
-Two sorts. Boxes of one name and one content beside each other, and, where there are no boxes, a stretch of operations
-that is the same pattern again and again. Either becomes a box around all of them, which can be folded. A picture says
+There are two kinds: neighbouring boxes with the same name and content and, where there are no boxes, a stretch of
+operations that repeats a pattern. Either becomes a box around all of them, which can be folded. A picture says
 whether the parts use the same Variables again, or have each its own.
 
 Long sequences (more than ALIKE parts) fold in every picture: the first part is drawn, the last one, and a card for
@@ -27,7 +27,7 @@ NUMBER = re.compile(r"[\s_.-]*\d+$")
 def equal_boxes(graph: Skeleton, candidates: set[int], stay: set[int], most: int | None = None) -> set[int]:
     """Put a box around equal boxes that follow each other. Returns the boxes that may be closed then.
 
-    most : only where there are more than so many, and only around those that are neither the first nor the last.
+    most : only where there are more than this many, and only around those between the first and the last.
     """
     new: dict[int, int] = {}
     ends = int(most is not None)
@@ -57,7 +57,7 @@ def wrap(graph: Skeleton, name: str, repeat: Repeat) -> int:
 
 
 def alike(graph: Skeleton, candidates: set[int]) -> list[list[int]]:
-    """Boxes of one name and one content that follow each other, in the order of their creation."""
+    """Consecutive boxes with the same name and content, in the order of their creation."""
     content: dict[int, int] = {}
     parent: dict[int, tuple[int, ...]] = {}
     for path, word in zip(graph.paths, graph.words, strict=True):
@@ -104,7 +104,7 @@ def members_of(graph: Skeleton, boxes: set[int]) -> dict[int, list[int]]:
 def sets_of(graph: Skeleton, parts: Sequence[Sequence[int]]) -> int:
     """How many different sets of Variables equal parts use, where all of them use one.
 
-    The first step of a loop may begin with a Variable where others go on from the step before: that does not count.
+    The first step of a loop may begin with a Variable where others continue the step before; that does not count.
     """
     rows = [[a if graph.variables[a] else -1 for k in part for a in graph.sources[k]] for part in parts]
     if len({len(row) for row in rows}) > 1:

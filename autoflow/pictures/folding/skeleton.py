@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 DEEPEST = 20  # boxes around a node that are drawn
-NAMES = 4  # Variables of a repeated part that are called by name
+NAMES = 4  # Variables of a repeated part that are listed by name
 Path = tuple[int, ...]
 
 
@@ -57,7 +57,9 @@ class Skeleton:
     variables: list[bool]
     outputs: Sequence[int]
     repeats: dict[int, Repeat] = field(default_factory=dict)  # boxes that hold equal parts
-    labels: dict[int, str] = field(default_factory=dict)  # names with a number, of boxes beside others of that name
+    labels: dict[int, str] = field(
+        default_factory=dict
+    )  # numbered names, of boxes that share their name with a neighbour
     newest: int = 0
     added: set[int] = field(default_factory=set)  # boxes that are ours, not the user's scopes
 
@@ -65,7 +67,7 @@ class Skeleton:
         self.paths = [path[:DEEPEST] for path in self.paths]
 
     def visible(self, closed: set[int]) -> list[tuple[bool, int]]:
-        """For each node what stands for it: (True, a closed box) or (False, itself)."""
+        """What represents each node: (True, a closed box) or (False, itself)."""
         if not closed:
             return [(False, k) for k in range(len(self.paths))]
         known: dict[Path, int | None] = {}

@@ -1,7 +1,7 @@
-"""From what was recorded to what is drawn: chains merged, boxes folded.
+"""From the recorded graph to what is drawn: chains merged, boxes folded.
 
 ``graph.nodes`` is what was recorded; ``drawn(graph)`` is what a renderer draws, data of the same kind. Each of its
-nodes says in ``members`` for which recorded nodes it stands.
+nodes lists in ``members`` the recorded nodes that it represents.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Card = tuple[bool, int]  # (True, a closed box) or (False, a node)
 
 
 def visible_picture(graph: Picture) -> Picture:
-    """What is drawn of the graph: looked for once, and kept with it."""
+    """What is drawn of the graph: computed once, and kept with it."""
     if graph.view:
         return graph
     if "drawn" not in graph.__dict__:
@@ -72,7 +72,7 @@ def view(graph: Picture) -> Picture:
 
 
 def fold_boxes(whole: GraphData) -> tuple[Skeleton, set[int]]:
-    """The skeleton, and the boxes that are folded if nobody clicked."""
+    """The skeleton, and the boxes that are folded at first."""
     skeleton, look = skeleton_of(whole), whole.look
     if look.open:
         check_open(skeleton, look.open)
@@ -106,7 +106,7 @@ def check_open(skeleton: Skeleton, names: Sequence[str]) -> None:
 class Contraction:
     """One node per card. Folded boxes get their counts, and one arrow from each of their sources.
 
-    ``gathered``: are all nodes there? Else ``vertex`` makes one when it is asked, which is to be avoided.
+    ``gathered``: do all nodes exist already? Otherwise ``vertex`` makes one on demand, which is slow.
     """
 
     def __init__(
@@ -139,7 +139,7 @@ class Contraction:
         return [self.folded(card) if card[0] else self.plain(card) for card in self.members]
 
     def plain(self, card: Card) -> Vertex:
-        """A node that stands for itself."""
+        """A node that represents itself."""
         v = self.vertex(card[1])
         path = self.around(card)
         rows = [r if r.source is None else self.row(r, r.slot, self.cards[r.source]) for r in v.operands]
@@ -236,7 +236,7 @@ class Contraction:
 
 
 def sentence(total: int, c: Contraction) -> list[str]:
-    """What was hidden, and how to see it; nothing if nothing was."""
+    """What is hidden, and how to see it; empty if nothing is."""
     closed = [card[1] for card in c.members if card[0]]
     if not closed and not c.hidden:
         return []

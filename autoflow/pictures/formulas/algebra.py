@@ -24,11 +24,11 @@ psi omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega"""
 GREEK = frozenset(LETTERS.split())
 KNOWN = {math.pi: r"\pi", math.log(2.0): r"\log 2", math.log(10.0): r"\log 10"}
 PLACE = re.compile(r"\$([A-Za-z0-9]+(?:_[A-Za-z0-9]+)*)")
-RAISED = re.compile(r"\^(\{[^{}]*\}|\\[a-z]+|\w)$")  # a text that ends with an exponent takes no second one
+RAISED = re.compile(r"\^(\{[^{}]*\}|\\[a-z]+|\w)$")  # a text that ends with an exponent cannot take a second one
 # What stands before a place that needs no parentheses: an opening bracket, a comma, a new cell.
 OPENED = re.compile(r"(\{|\(|\||\\lfloor|\\lceil|\\langle|\\leftarrow|,|&|\\\\|\{cases\})\s*$")
 ASSOCIATIVE = frozenset({"add", "multiply", "matmul", "outer", "logaddexp"})
-# What stands in front of a template, and takes the options as an index.
+# A prefix of a template that takes the options as an index.
 OPERATOR = re.compile(
     r"^(\\operatorname\{\w+\}|\\mathcal F|\\(?!left|frac|tfrac|sqrt|begin|over|langle|math|bold)[a-z]+)"
 )
@@ -151,7 +151,7 @@ def fill_template(record: Any, operands: Sequence[Term]) -> Term:
 
 
 def strength(rule: Any, before: str, after: str, k: int) -> int:
-    """How strongly a term must bind to stand at a place of a template without parentheses."""
+    """How strongly a term must bind to need no parentheses at a place of a template."""
     if re.match(r"\}?(\^|_|\\!)", after):
         return CLOSED
     if OPENED.search(before):

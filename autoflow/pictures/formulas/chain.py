@@ -95,9 +95,9 @@ class Chain:
     def largest_paths(self, limit: int) -> list[Path]:
         """The paths with the largest products, largest first.
 
-        Each node passes on the best ways to itself, times the local derivative. A way that is not among the best to
-        a node cannot become one further on, so ``limit`` of them per node are enough. A way is a chain of pairs
-        (the way before, (record, slot)), shared between its continuations.
+        Each node passes on the best paths to itself, times the local derivative. A path that is not among the best to
+        a node cannot become one later, so ``limit`` of them per node are enough. A path is a chain of pairs
+        (the path before, (record, slot)), shared between its continuations.
         """
         best: dict[Any, list[tuple[float, float, int, Any]]] = {self.root: [(1.0, 1.0, 0, None)]}
         tie = 0
@@ -117,7 +117,7 @@ class Chain:
         return [self.path(way, value, local) for _, value, _, way in found]
 
     def path(self, way: Any, value: float, local: dict[tuple[Any, int], float]) -> Path:
-        """A way as it is shown: sums of sums and products of products as one step, very long ones by their ends."""
+        """A path as it is shown: sums of sums and products of products as one step, very long ones by their ends."""
         steps = self.merged(unroll(way))
         shown = steps if len(steps) <= LONG else [*steps[:ENDS], [], *steps[-ENDS:]]
         factors = [math.prod([local[step] for step in steps]) if steps else None for steps in shown]
@@ -196,7 +196,7 @@ def unroll(way: Any) -> list[tuple[Any, int]]:
 
 
 def inner_links(root: Any, titles: Titles) -> dict[Any, Any]:
-    """Sums that are only there for a larger sum, products for a larger product -> what uses them. As drawn in pictures.
+    """Sums that are part of a larger sum, products of a larger product -> what uses them. As in pictures.
 
     They have no name and are used once.
     """

@@ -26,9 +26,9 @@ from . import algebra
 from .algebra import Term, literal, symbol
 
 Array = Any
-LONGEST = 1500  # characters; a longer part of a formula is called by its node's name
+LONGEST = 1500  # characters; a longer part of a formula is replaced by its node's name
 SHORT = 80  # characters of an operand without a name, below the ∂
-SAMPLES = 6  # elements of an array at which the derivative of an elementwise function is looked at
+SAMPLES = 6  # elements of an array at which the derivative of an elementwise function is evaluated
 
 
 class Formula(str):
@@ -43,7 +43,7 @@ class Formula(str):
 def formula(node: Any, *, expand: bool = False) -> Formula:
     r"""How ``node`` was computed, in LaTeX.
 
-    Nodes that have a name, given or among the caller's variables, stand as names; ``expand=True`` writes them out
+    Nodes with a name, given or among the caller's variables, appear as that name; ``expand=True`` writes them out
     down to the Variables. Arrays are bold; plain ones without a name are called c.
 
     >>> import autoflow as af
@@ -114,7 +114,7 @@ class Writer:
     """Records to terms, each once, operands before the operations that use them."""
 
     def __init__(self, titles: Titles, terms: dict[Any, Term], simplify: bool = False, by_name: bool = False) -> None:
-        """``terms``: what is known of some records, and filled in. by_name: what has a name is called by it."""
+        """``terms``: the known terms, extended here. by_name: use a node's name if it has one."""
         self.titles, self.terms, self.simplify, self.by_name = titles, terms, simplify, by_name
 
     def write(self, root: Any) -> Term:
@@ -145,7 +145,7 @@ class Writer:
         return False
 
     def term(self, x: Any) -> Term:
-        """The term of what has been written already, or is a leaf."""
+        """The term of a record that has been written already, or of a leaf."""
         if isinstance(x, Node) or hasattr(x, "node_name"):
             if x in self.terms:
                 known: Term = self.terms[x]
@@ -165,7 +165,7 @@ class Writer:
         return term if len(term.text) <= LONGEST else record_name(record, self.titles)
 
     def operand(self, record: Any, k: int) -> Term:
-        """The term of the k-th operand. Numbers that stand in an operation keep their value for simplifying."""
+        """The term of the k-th operand. Plain numbers keep their value, so that terms can be simplified."""
         parent = record.parents[k]
         return self.term(parent if parent is not None else record.operands[k])
 
@@ -229,7 +229,7 @@ def local_terms(record: Any, titles: Titles, operands: Sequence[Term] | None = N
 
 
 def choice(terms: Sequence[Term | None]) -> Term | None:
-    """The term; several that differ as ``1 or 0``."""
+    """The term; several different ones as ``1 or 0``."""
     known = [t for t in terms if t is not None]
     different = {t.text: t for t in known}
     if len(different) < 2:
@@ -257,7 +257,7 @@ def samples(record: Any, k: int | None) -> list[Any]:
 
 
 def operand_value(record: Any, slot: int) -> Any:
-    """A plain operand's value; of one that is gone, what is known of it."""
+    """A plain operand's value; if it was not kept, what is known of it."""
     try:
         x = shown_operand(record, slot)
     except Exception:

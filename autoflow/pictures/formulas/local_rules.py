@@ -11,7 +11,7 @@ from ..model.data import GraphData
 from ..model.names import Titles
 from .latex import below, equations, local_is_a_number, operand_terms, result_term
 
-MOST = 60  # operations; each is derived anew, which takes about a millisecond
+MOST = 60  # operations; each is derived again, which is slow
 
 
 def rules(roots: Sequence[Any], picture: GraphData) -> tuple[tuple[int, str], ...]:
@@ -43,5 +43,5 @@ def write_equations(record: Any, titles: Titles) -> str:
             z = result_term(record, operand_terms(record, titles), titles)
             lines = [(z.text, below(record, titles).text), *lines]
         return ", \\quad ".join([" = ".join(sides) for sides in lines])
-    except Exception:  # a rule of the user's: a page does not fail for it
+    except Exception:  # an error in a rule of the user's does not spoil the page
         return ""

@@ -1,8 +1,8 @@
 """What is sent back to an operand, in a few letters for its row: ``g Wᵀ``, ``Xᵀ g``, ``g ⊙ (1 − h²)``, ``g, summed``.
 
-Of single numbers a card shows the local derivative and the product. Of arrays neither fits, but the rule does: it is
-that of :func:`~.latex.derivative_formula`, with g for the gradient of the card, in plain letters. A rule that needs
-more than those is left out; the formula itself is there for it.
+For single numbers a card shows the local derivative and the product. For arrays neither fits, but the rule does: that
+of :func:`~.latex.derivative_formula`, in plain letters, with g for the gradient of the card. A rule that cannot be
+written like that is left out; the formula itself still shows it.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from .algebra import Term
 from .latex import local_is_a_number, local_terms, one_run
 
 LONGEST = 26  # characters
-SHORT = 6  # characters of a name that stands in a rule
+SHORT = 6  # characters of a name in a rule
 CIRCLED = "①②③"
-PLACES = "\ue000\ue001\ue002"  # stand for the operands until their names are put in; Unicode leaves these to everybody
+PLACES = "\ue000\ue001\ue002"  # placeholders of operands; characters from Unicode's private use area
 RESULT = "\ue00f"
 VALUES = ((0.3, 0.6), (0.6, 0.3), (-0.3, -0.6), (-0.3, 0.6), (0.3, -0.6))  # at which a rule must be the same
 KNOWN: dict[Any, tuple[str, ...]] = {}  # per rule, options and ranks of operands: each is derived once
@@ -34,7 +34,7 @@ UPSTREAM = rf"\frac{{\partial L}}{{\partial {RESULT}}}"
 
 
 def rules_of(record: Any, titles: Titles) -> tuple[str, ...]:
-    """For each operand the rule; the empty text where none fits.
+    """The rule of each operand; empty where there is none.
 
     >>> import autoflow as af
     >>> W, h = af.Variable(np.ones((2, 3)), name="W"), af.Variable(np.ones((4, 2)), name="h")
@@ -57,7 +57,7 @@ def rules_of(record: Any, titles: Titles) -> tuple[str, ...]:
         if key not in KNOWN:
             KNOWN[key] = derive_rules(record)
         found = KNOWN[key]
-    except Exception:  # a rule of the user's: a picture does not fail for it
+    except Exception:  # an error in a rule of the user's does not spoil the picture
         return ("",) * count
     letters = CIRCLED if count > 1 else "x"  # the numbers of the rows
     names = [short_name(titles, x, letter) for x, letter in zip(record.operands, letters, strict=False)]

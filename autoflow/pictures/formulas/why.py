@@ -7,8 +7,7 @@
 
 A derivative is the sum over all paths of the product of the local derivatives along each. There may be more paths
 than atoms in the universe, so they are counted without being walked, and only the largest are written out
-(:mod:`.chain`). What backpropagation does is the last line: it adds up at every node, and so goes along every arrow
-once.
+(:mod:`.chain`). Backpropagation computes the last line: it adds up at every node, and so uses every arrow only once.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ class Why:
 
     output: str
     variable: str
-    count: int  # of paths; MANY stands for that many and more
+    count: int  # of paths; MANY means that many or more
     paths: tuple[Path, ...]  # the largest; of arrays the first
     through: tuple[Through, ...]
     total: Numbers
@@ -132,7 +131,7 @@ class Why:
 def why(x: Any, node: Any, *, paths: int = 8) -> Why:
     """The derivative of ``node`` with respect to ``x`` as a sum over paths, and how the sum is factored.
 
-    node : the output; an array stands for the sum of its elements, as in ``backward()``.
+    node : the output; of an array the sum of its elements, as in ``backward()``.
     paths : at most this many are shown, the largest products first. Along a path with arrays the steps are matrices
         (Jacobians): there the shape and size of what arrives is shown, for the first paths found.
 
@@ -158,7 +157,13 @@ def why(x: Any, node: Any, *, paths: int = 8) -> Why:
         if record.parents:
             titles.add(record)
     if not order:
-        raise LostGradientError(f"no gradient of {titles.of(root)} reaches {titles.of(target)}.\n{LOST}")
+        names = titles.of(root), titles.of(target)
+        if target is not root and records_between(target, root):
+            raise LostGradientError(
+                f"no gradient of {names[0]} reaches {names[1]}, because {names[1]} was computed from {names[0]}: the "
+                f"other way round, {names[0]}.why({names[1]})"
+            )
+        raise LostGradientError(f"no gradient of {names[0]} reaches {names[1]}.\n{LOST}")
     if root.dtype.kind == "c":
         raise ValueError(f"{titles.of(root)} is complex, so the direction of its derivative is open: take .real or abs")
     walk = Chain(order, root, target, titles)

@@ -1,1 +1,1 @@
-"""Where things stand in a picture."""
+"""The layout of a picture: positions of nodes, boxes and arrows."""

@@ -1,4 +1,4 @@
-"""Where the nodes of a picture stand: a layered drawing of a directed graph, in plain Python.
+"""The positions of nodes: a layered drawing of a directed graph, in plain Python.
 
 The four steps of K. Sugiyama, S. Tagawa and M. Toda, "Methods for visual understanding of hierarchical system
 structures", IEEE Trans. SMC 11(2), 1981:

@@ -9,7 +9,7 @@ from itertools import pairwise
 GAP = 54.0  # between ranks
 DOWN = 38.0  # the same from top to bottom
 APART = 22.0  # between nodes of a rank
-LANE = 13.0  # between an arrow that passes by and what is beside it
+LANE = 13.0  # between an arrow that passes by and its neighbours
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Box:
     across: float
     inputs: tuple[float, ...] = ()
     output: float = 0.0
-    leaf: bool = False  # may it stand at the start of the row that needs it? See rows.py
+    leaf: bool = False  # may it be moved to the start of the row that needs it? See rows.py
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Line:
     weight: float = 1.0  # how much it wants to be straight
     aim: float | None = None  # the offset that it would hit if it were; None: that of its operand
     out: float | None = None  # the offset that it leaves its source at; None: where the result is
-    named: bool = False  # does it come from a leaf, whose name stands at its end? Then it may be cut: see rows.py
+    named: bool = False  # does it come from a named leaf? Then it may be cut: see rows.py
 
 
 Point = tuple[float, float]  # along, across

@@ -1,6 +1,6 @@
 """The layout of a picture with boxes in it: each box is arranged by itself, and is one node of what is around it.
 
-So nothing foreign can stand in a box, and boxes follow one another. An arrow across a border ends there at a port: a
+So a box contains nothing foreign, and boxes do not overlap. An arrow across a border ends there at a port: a
 node without size in the first or last rank of the box, which the layout places like every other.
 """
 
@@ -22,7 +22,7 @@ Path = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """What a box needs beside its nodes: its head, along or across, and at least that much along."""
+    """The room that a box needs in addition to its nodes: for its head, along or across, and a minimum along."""
 
     head: float
     least: float

@@ -13,7 +13,7 @@ from math import fsum
 from .layers import Layers
 
 SWEEPS = 24
-LARGE = 2000  # places; from there on fewer sweeps, whose work nobody would see
+LARGE = 2000  # places; larger pictures get fewer sweeps, since the difference is not visible
 
 
 def reorder(layers: Layers) -> None:

@@ -1,11 +1,11 @@
-"""What is too wide, in several rows, like lines of text: cut between ranks, each row below the one before.
+"""Wide pictures in several rows, like lines of text: cut between ranks, each row below the one before.
 
-Where to cut is a question of typesetting, and has the answer of typesetting: of all ways to break a line the cheapest,
-where slack, arrows that turn round, and arrows that are torn all have their price. Leaves beside a cut go with their
-use: they stand in a column of their own at the start of the next row.
+Where to cut is a question of typesetting, and so is the answer: of all ways to break a line the cheapest is taken.
+Slack, arrows that turn round and arrows that are cut all have a price. Leaves next to a cut go with their use: they
+get a column of their own at the start of the next row.
 
 An arrow over a cut runs to the end of its row, back in a lane between the rows, and into the next one. An arrow whose
-value has a name, and that is not the main one, does not: the name stands in the operand's row anyway. It begins anew
+value has a name, unless it is the main one, does not: the name is in the operand's row anyway. It begins again
 at the start of the row that needs it (a stub, see :attr:`Plan.stubs`), and so no bundle of arrows runs around.
 """
 
@@ -134,7 +134,7 @@ class Rows:
         return bisect_right(self.begins, rank) - 1
 
     def begins_row(self, k: int) -> bool:
-        """Does box k stand in the first rank of its row? Then there must be room for the name of a stub."""
+        """Is box k in the first rank of its row? Then there must be room for the name of a stub."""
         return self.strip.rank[k] in self.begins and not self.strip.lead(self.strip.rank[k])
 
     def x(self, r: int, x: float) -> float:
@@ -171,7 +171,7 @@ class Rows:
         return dict.fromkeys(sorted(found, key=lambda start: -found[start]), (0.0, 0.0))
 
     def raise_leaves(self) -> None:
-        """In the column of leaves nothing else stands: they move up as far as the arrows allow that pass there."""
+        """The column of leaves holds nothing else: they move up as far as the arrows that pass there allow."""
         low: dict[int, float] = {}
         for k in sorted([k for k, late in enumerate(self.late) if late], key=lambda k: self.corners[k][1]):
             (x, y), r = self.corners[k], self.row[k]

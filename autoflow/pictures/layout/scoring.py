@@ -4,10 +4,10 @@
     text       how much smaller that makes the letters
     crossings  pairs of arrows that cross
     arrows     how far the eye must follow them: their length, in widths of the page
-    stubs      values whose way one has to look up
-    emptiness  the part of the picture that nothing stands on
+    stubs      values whose arrow is cut, so that one has to look for its other end
+    emptiness  the part of the picture that is empty
 
-Nobody can weigh these exactly. The prices are such that pictures rank as people who looked at them ranked them.
+The weights are a judgement: they rank pictures as people who looked at them did.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A box with a direction of its own: inside one reads downwards, around it the data flow to the right.
+"""A box with a direction of its own: it is read downwards, while the data around it flow to the right.
 
 The box was arranged by itself, from top to bottom, so its arrows enter above and leave below. Around it they run from
 left to right. So each gets a lane: from the left border below the headline to the place where it goes down, and below

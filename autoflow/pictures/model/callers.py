@@ -2,13 +2,15 @@
 
 A node is found by identity. A plain array may be the caller's own, or a copy of it (small arrays are copied when they
 are recorded), or a row of it (``inputs[t]``). So arrays are compared: the same object, the same memory, and of small
-ones the numbers. A name that two different arrays could have is given to neither.
+ones the numbers. If a name could belong to two arrays, neither gets it.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from types import FrameType
 from typing import Any
 
@@ -31,7 +33,9 @@ class Bound:
     def __init__(self, spaces: Iterable[Space]) -> None:
         self.nodes: dict[int, str] = {}  # id of a leaf, or of a record -> name
         self.arrays: dict[int, tuple[str, Any]] = {}  # id of an array -> its name and itself
-        self.known: dict[int, tuple[Any, str | None]] = {}  # of what was asked for, which lives as long as its id here
+        self.known: dict[
+            int, tuple[Any, str | None]
+        ] = {}  # answers so far; each keeps its array alive, so that its id stays unique
         lists = []
         for space in spaces:
             for name, x in space:
@@ -54,8 +58,22 @@ class Bound:
         if x is not None and x.shape:
             self.arrays.setdefault(id(x), (name, x))
 
+    def kept(self, nodes: dict[int, int]) -> Bound:
+        """The names of some nodes, and of the arrays that a picture has asked for, for later pictures.
+
+        nodes : from the id that a leaf or a record has here to the id of the one that takes its name. (All of the
+            caller's arrays would be kept alive otherwise.)
+        """
+        bound = Bound([])
+        bound.nodes = {nodes[k]: name for k, name in self.nodes.items() if k in nodes}
+        asked = {name for _, name in self.known.values() if name}
+        whole = asked | {name.partition("[")[0] for name in asked}
+        bound.arrays = {k: (name, x) for k, (name, x) in self.arrays.items() if name in whole}
+        bound.known = dict(self.known)
+        return bound
+
     def array_name(self, x: Any) -> str | None:
-        """What the caller calls a plain operand: ``X``, ``inputs[3]``; None if he has no name for it, or several."""
+        """The caller's name of a plain operand: ``X``, ``inputs[3]``; None if there is none, or several."""
         if id(x) not in self.known:
             self.known[id(x)] = x, self.look_up(x.reference() if isinstance(x, FreedArray) else x)
         return self.known[id(x)][1]
@@ -95,13 +113,30 @@ def place(x: Any) -> tuple[Any, ...]:
     return x.__array_interface__["data"][0], x.shape, x.strides
 
 
+KNOWN: ContextVar[Bound | None] = ContextVar("KNOWN", default=None)
+
+
+@contextmanager
+def names_of(bound: Bound) -> Iterator[None]:
+    """Within it pictures have these names: those of the place where something was made, not where it is shown."""
+    token = KNOWN.set(bound)
+    try:
+        yield
+    finally:
+        KNOWN.reset(token)
+
+
 def bound_names() -> Bound:
-    """The caller's names: in the notebook, in the first frame outside autoflow and IPython, in those further out.
+    """The caller's names, or those that :func:`names_of` has set.
+
+    In the notebook, in the first frame outside autoflow and IPython, in those further out.
 
     The notebook comes first because a function that draws has a name of its own for what it draws: ``node``. For the
-    same reason the name of a function's parameter counts only for what nobody further out has a name for. A name that
-    comes first in its namespace wins: in ``for v in (x, y)`` the loop's name came later.
+    same reason a function's parameter names only what has no name further out. The first name in a namespace wins: in
+    ``for v in (x, y)`` the loop's name came later.
     """
+    if (known := KNOWN.get()) is not None:
+        return known
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     spaces: list[Space] = [public(shell.user_ns)] if shell is not None else []
     parameters: list[Space] = []

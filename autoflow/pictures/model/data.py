@@ -1,7 +1,8 @@
 """A picture as plain data, which every renderer reads and none changes.
 
-A :class:`GraphData` holds no array and no node: it stays what it was when the program goes on, two equal programs give
-equal data, and it can be pickled. :mod:`~..walk` makes it; the modules of ``render`` and ``pages`` turn it into files.
+A :class:`GraphData` holds no array and no node: it does not change while the program continues, two equal programs
+give equal data, and it can be pickled. :mod:`~..walk` makes it; the modules of ``render`` and ``pages`` turn it into
+files.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class Fold:
     parameters: int  # numbers in the Variables
     exits: int = 0  # how many values leave it
     box: int = -1  # the number of the box
-    sequence: bool = False  # does it stand between the first and the last of equal parts?
+    sequence: bool = False  # is it between the first and the last of equal parts?
     told: tuple[str, ...] = ()  # of equal parts: which they are, whether they share their Variables
 
     def text(self) -> str:
@@ -80,12 +81,12 @@ class Vertex:
     named: bool = False  # has it a name of its own, or is the title how it was computed?
     scope: tuple[str, ...] = ()  # the names of the boxes around it, the outermost first
     entered: tuple[int, ...] = ()  # and their numbers: equal names may be different boxes
-    members: tuple[int, ...] = ()  # of what is drawn: the ids of the recorded nodes that it stands for
+    members: tuple[int, ...] = ()  # in what is drawn: the ids of the recorded nodes that it represents
     fold: Fold | None = None  # of a folded box
 
     @property
     def said(self) -> str:
-        """What the title does not say of the operation: nothing beside ``sin(a2)``, the axis beside ``sum``."""
+        """What the title does not say of the operation: nothing for ``sin(a2)``, the axis for ``sum``."""
         name, _, more = self.word.partition(", ")
         return more if self.title == name else "" if self.title.startswith(self.word + "(") else self.word
 
@@ -129,13 +130,13 @@ class GraphData:
     outputs: tuple[int, ...]
     title: str  # of the output, as gradients name it: a5 in ∂a5/∂x
     gradients: bool
-    notes: tuple[str, ...]  # what a reader has to know: what was hidden, why there are no gradients
+    notes: tuple[str, ...]  # notes for the reader: what is hidden, why there are no gradients
     look: Look
     frames: tuple[Frame, ...] = ()  # open boxes, of what is drawn
     faded: tuple[int, ...] = ()  # ids of nodes that are no part of what was highlighted
     hidden: int = 0  # recorded nodes that are not in it
     rules: tuple[tuple[int, str], ...] = ()  # of a lesson: local derivatives in LaTeX, each with its operation's id
-    view: bool = False  # is this what is drawn, or what was recorded?
+    view: bool = False  # is this what is drawn (True), or what was recorded?
 
     @cached_property
     def edges(self) -> tuple[Edge, ...]:

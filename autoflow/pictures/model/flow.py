@@ -1,8 +1,8 @@
-"""What flows back along every arrow: one pass from the outputs, computed anew from the rules.
+"""The gradients along every arrow: one pass from the outputs, computed again from the rules.
 
 ``backward()`` keeps only sums. A picture shows the parts: at each operand the local derivative and what is sent back,
 at each node the contributions that arrived and their sum. So this module asks each record again, in the engine's
-order, and writes down what it says. It never reads ``.grad``, which may hold several passes.
+order, and writes down the answers. It never reads ``.grad``, which may hold several passes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Flow:
     sent: tuple[Numbers | None, ...] = ()
     local: tuple[Numbers | None, ...] = ()
     kept: Numbers | None = None  # what .grad of a Variable holds, if that is something else
-    times: int = 0  # how many times this gradient that is; 0: no whole number
+    times: int = 0  # the multiple of this gradient that it is; 0 if it is none
 
 
 def flows(order: Sequence[Any], outputs: Sequence[Any], rows: int) -> dict[Any, Flow]:

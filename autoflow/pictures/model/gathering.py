@@ -1,7 +1,7 @@
 """From records to the nodes of a picture: what is shown, what it is called, what flowed through it.
 
 The walk is iterative, so nothing can be too deep for it. A picture has the numbers of some thousand nodes; of a larger
-graph they are those nearest to the outputs, in the engine's order: whoever is shown has all of his consumers shown, so
+graph they are those nearest to the outputs, in the engine's order. Then all consumers of a shown node are shown, so
 all sums of gradients are complete, and what is hidden behind them costs nothing but the walk.
 """
 
@@ -26,12 +26,12 @@ from .numbers import Numbers, numbers
 from .style import clean, clip
 
 ROWS = 12  # operands of one operation that get a row of their own
-WORK = 50_000_000  # elements of all values: about a second for the gradients, which are then shown on demand only
+WORK = 50_000_000  # elements of all values; above that, gradients take long and are shown on demand only
 NAME = 200  # characters of a node's own name that data files keep
 
 
 class Outputs:
-    """Stands above the outputs, so that the engine walks back from all of them at once."""
+    """A record above the outputs, so that the engine walks back from all of them at once."""
 
     def __init__(self, parents: Sequence[Any]) -> None:
         self.parents = tuple(parents)
@@ -147,7 +147,7 @@ class Walk:
         return tuple(nodes), tuple([n.id for n in nodes if n.output])
 
     def place_of(self, record: Any, slot: int, x: Any) -> tuple[tuple[int, int], Any]:
-        """What identifies a plain operand, and its value. Arrays that the caller has one name for are one card."""
+        """What identifies a plain operand, and its value. Arrays that share a name of the caller's are one card."""
         value = as_it_was(x, record)
         name = self.titles.bound.array_name(x) if value is x and getattr(x, "shape", ()) != () else None
         if name is None:
@@ -190,7 +190,7 @@ class Walk:
         return words
 
     def passes(self) -> str:
-        """What must have been added up in ``.grad``: "2 passes" if all Variables hold twice the gradient."""
+        """What ``.grad`` has added up: "2 passes" if all Variables hold twice the gradient."""
         times = {flow.times for flow in self.flow.values() if flow.kept}
         told = len(times) == 1 and 0 not in times and any([r.parents for r in self.records])
         return f"{times.pop()} passes" if told else "of other passes too"
@@ -208,7 +208,7 @@ class Walk:
         return self._first_use
 
     def plain(self, place: tuple[int, int], x: Any) -> Vertex:
-        """An operand that is no node: a number, an array, or what is left of one."""
+        """An operand that is not a node: a number, an array, or shape and dtype of one that was freed."""
         value = numbers(x.reference(), x.shape, x.dtype) if isinstance(x, FreedArray) else numbers(x)
         return Vertex(self.ids[place], "Constant", self.titles.of(x), "", "Constant", value, notes=("no gradient",))
 
@@ -232,25 +232,25 @@ class Walk:
 
 
 def as_it_was(x: Any, record: Any) -> Any:
-    """A plain operand; of an array that the operation, or somebody later, has written into, only shape and dtype."""
+    """A plain operand; only shape and dtype if the array has been written into, by the operation or later."""
     value = x.reference() if isinstance(x, FreedArray) else x
     return Gone(x.shape, x.dtype) if writer_since(value, record.number - 1) else x
 
 
 class Gone(FreedArray):
-    """Shape and dtype of values that are no more."""
+    """Shape and dtype of values that were not kept."""
 
     def __init__(self, shape: tuple[int, ...], dtype: Any) -> None:
         self.shape, self.dtype, self.reference = shape, dtype, lambda: None
 
 
 def key(x: Any) -> Any:
-    """What identifies a node of the picture: the object, or the place of a plain operand."""
+    """What identifies a node of the picture: the object or, for a plain operand, its place."""
     return x if type(x) is tuple else id(x)
 
 
 def identity_of(node: Any) -> Any:
-    """What the walk knows a node by: its record, a live Variable itself, None for what nothing flows through."""
+    """What identifies a node in the walk: its record, a live Variable itself, None where nothing flows."""
     if isinstance(node, Variable):
         return node if node.requires_grad else None
     return node.grad_fn

@@ -1,8 +1,8 @@
-"""What a node is called in a picture, looked up when it is drawn and stored nowhere.
+"""The titles of nodes in a picture, found when it is drawn and stored nowhere.
 
 The name it was given; else a name that the variables of the notebook (or of the caller) have for it, also for plain
 arrays (see :mod:`.callers`); else how it was computed, if that is short (``a1**2``, ``sin(a2)``); else the same with
-dots for what is long (``… @ W``), or the bare operation. Never a number that nobody asked for (``add_0``).
+dots for long parts (``… @ W``), or the bare operation. Never an automatic number (``add_0``).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Titles:
 
     def __init__(self, bound: Bound) -> None:
         self.bound = bound  # what the caller's variables are called
-        self.long: set[int] = set()  # ids of what is too long to stand in an expression
+        self.long: set[int] = set()  # ids of records whose expression is too long to be a part of another
         self.known: dict[int, tuple[str, int]] = {}  # id -> expression and how strongly it binds
         self.terms: dict[Any, Any] = {}  # record -> the same in LaTeX; kept here by formulas
 
@@ -113,7 +113,7 @@ def _parenthesise(term: tuple[str, int], strength: int, place: int, name: str) -
 
 
 def _default_name(x: Any) -> str:
-    """The name that everything has; a Constant that is one number is called by it, one that is more just an array."""
+    """The automatic name; a Constant of one number is called by that number, a larger one just an array."""
     if hasattr(x, "node_name"):
         return str(x.node_name)
     if not x.name.startswith("const_"):

@@ -1,6 +1,6 @@
 """The numbers of an array as a picture needs them: few, plain, and made once.
 
-A :class:`Numbers` holds no array: a picture stays what it was when arrays change, can be pickled, and lets memory go.
+A :class:`Numbers` holds no array: so a picture does not change with arrays, can be pickled, and keeps no memory.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def _statistics(array: Array) -> dict[str, Any]:
     rms = scale * math.sqrt(float((abs(scaled) ** 2).mean()))
     mean = scale * scaled.mean().item()
     if array.dtype.kind in "fc" and abs(mean) < 64 * float(np.finfo(array.dtype).eps) * rms:
-        mean = 0.0  # what cancels leaves a rest, which differs from machine to machine
+        mean = 0.0  # cancellation leaves rounding errors, which differ from machine to machine
     return {
         "mean": mean,
         "sd": scale * float(scaled.std()),

@@ -25,7 +25,7 @@ NAMED = 6  # gradients in the last caption
 class Product:
     """One product of the chain rule: ``gradient × local = sent``, for one operand."""
 
-    slot: int  # its place among the operands
+    slot: int  # its index among the operands
     source: int | None  # the node that receives it; None if that is not drawn
     title: str
     local: Numbers | None  # of numbers only
@@ -47,7 +47,7 @@ class Step:
     value: Numbers | None = None
     gradient: Numbers | None = None
     products: tuple[Product, ...] = ()
-    question: str = ""  # the caption without the answer, for those who want to predict it
+    question: str = ""  # the caption without the answer, for readers who predict it
 
     def __str__(self) -> str:
         return readable(self.line())
@@ -66,7 +66,7 @@ class Record:
 
 
 def steps_of(graph: GraphData) -> list[Step]:
-    """The steps of a picture. Of one without gradients only the way forward."""
+    """The steps of a picture; without gradients only the forward pass."""
     found = [begin(graph), *[forward(graph, v) for v in graph.nodes if v.kind == "Operation"]]
     if graph.gradients:
         sums = Sums(graph)
@@ -76,7 +76,7 @@ def steps_of(graph: GraphData) -> list[Step]:
 
 
 def engine_order(graph: GraphData) -> list[Vertex]:
-    """The nodes in the order in which ``backward()`` visits them: the engine itself is asked."""
+    """The nodes in the order in which ``backward()`` visits them, from the engine itself."""
     records = [Record(v) for v in graph.nodes]
     for record in records:
         rows = record.node.operands
@@ -179,7 +179,7 @@ def end(graph: GraphData) -> Step:
 
 
 class Sums:
-    """What has arrived at each node so far, added up as the engine does."""
+    """The gradient that has arrived at each node so far, added up as in the engine."""
 
     def __init__(self, graph: GraphData) -> None:
         self.graph = graph
@@ -205,13 +205,13 @@ class Sums:
 
 
 def array(x: Numbers) -> Any:
-    """The numbers as an array, if they are few enough to be all there. Half precision is added in single precision."""
+    """The numbers as an array, if few enough that all are kept. Half precision is added in single precision."""
     dtype = "float32" if x.dtype == "float16" else x.dtype
     return None if x.elements is None else np.array(x.elements, dtype).reshape(x.shape)
 
 
 def plus(total: Any, x: Numbers) -> Any:
-    """A sum of which one part may be unknown."""
+    """A sum; None if a part is unknown."""
     part = array(x)
     with np.errstate(all="ignore"):
         return None if total is None or part is None else part + total

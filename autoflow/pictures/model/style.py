@@ -1,4 +1,4 @@
-"""Colours, fonts and the room that words take: what every picture shares.
+"""Colours, fonts and widths of text, shared by all pictures.
 
 Three ways to know what a node is: its colour, its outline, its word. The colours are of the Okabe-Ito family, which
 people who confuse red and green, or blue and yellow, tell apart. Every text on its own fill has a contrast of at
@@ -40,7 +40,7 @@ THEMES = {"light": LIGHT, "dark": DARK}
 MONO = "ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, 'Liberation Mono', monospace"
 SANS = "system-ui, 'Segoe UI', 'Helvetica Neue', Arial, 'DejaVu Sans', sans-serif"
 
-# What a piece of text is -> family, size in pixels, bold, colour. "@" stands for the kind of the node around it.
+# Role of a text -> family, size in pixels, bold, colour. "@" is replaced by the kind of the node around it.
 # fmt: off
 STYLES: dict[str, tuple[str, float, bool, str]] = {
     "title":    ("sans", 16.0, True,  "@-text"),   # the name of a node

@@ -13,10 +13,11 @@ from ..model.data import GraphData
 from ..model.style import clip
 from ..render import dot, svg, text
 from ..render.text_formats import to_json, to_mermaid
+from ..render.tikz import to_tex
 
 
 def page(graph: GraphData) -> str:
-    """The page: see :mod:`.html`, which is imported late because not everybody is in a notebook."""
+    """The page: see :mod:`.html`, which is imported late because most programs need no page."""
     from .html import page
 
     return page(graph)
@@ -32,23 +33,33 @@ def fragment(graph: GraphData, start: int) -> str:
 Writer = Callable[[GraphData], str]
 WRITERS: dict[str, Writer] = {
     ".svg": svg.to_svg, ".html": page, ".dot": dot.to_dot, ".gv": dot.to_dot, ".mmd": to_mermaid, ".json": to_json,
+    ".tex": to_tex,
     ".txt": lambda graph: text.to_text(graph, False) + "\n",
 }  # fmt: skip
 DRAWN = (".png", ".pdf")
+FILMS = (".gif", ".mp4")
+SECONDS = 1.4  # for a step of a film, as a page plays it
 SVG = "image/svg+xml"
 
 
-def save(graph: GraphData, path: Any, writers: Mapping[str, Writer] | None = None) -> Path:
-    """Write the file; the end of its name decides what. ``writers`` says for some endings who writes instead."""
+def save(
+    graph: GraphData, path: Any, writers: Mapping[str, Writer] | None = None, seconds: float = SECONDS
+) -> Path:  # fmt: skip
+    """Write the file; the end of its name decides what. ``writers`` says for some endings who writes instead,
+    ``seconds`` how long a film shows each step."""
     target = Path(os.fspath(path))
     suffix = target.suffix.lower()
     known = WRITERS | dict(writers or {})
     if suffix in DRAWN:
         target.write_bytes(rasterise(graph, suffix[1:]))
+    elif suffix in FILMS:
+        from .films import film
+
+        target.write_bytes(film(graph, suffix[1:], seconds))
     elif suffix in known:
         target.write_text(known[suffix](graph), encoding="utf-8", newline="\n")
     else:
-        words = " ".join([*known, *DRAWN])
+        words = " ".join([*known, *DRAWN, *FILMS])
         raise ValueError(f"a picture can be saved as {words}; not as {clip(repr(target.name), 60)}")
     return target
 
@@ -56,7 +67,7 @@ def save(graph: GraphData, path: Any, writers: Mapping[str, Writer] | None = Non
 def rasterise(graph: GraphData, form: str) -> bytes:
     """PNG or PDF: by matplotlib from our own layout, else by pygraphviz or Graphviz's ``dot``, whichever is there.
 
-    Raises FileNotFoundError, which says what to install, if none of them is.
+    Raises FileNotFoundError, which says what to install, if there is none.
     """
     from ..render.png import NoMatplotlibError, render
 
@@ -122,7 +133,7 @@ def bundle(
 
 
 def wanted_kinds(kinds: Iterable[str], include: Any = None, exclude: Any = None) -> list[str]:
-    """Those of the kinds of output that somebody asks for; IPython in a terminal asks for text only."""
+    """The kinds of output that are asked for; IPython in a terminal asks for text only."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     active = getattr(getattr(shell, "display_formatter", None), "active_types", None)
     return [

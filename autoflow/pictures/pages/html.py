@@ -1,7 +1,7 @@
 """The picture as HTML: one fragment that works wherever HTML is shown, and degrades where less is allowed.
 
     data         an attribute: what each step changes, and the picture with other boxes folded, as JSON
-    text         hidden by an attribute, so it appears where attributes are removed, and with them all images
+    text         hidden by an attribute: it appears where attributes, and with them images, are removed
     image        a ``data:`` image of the SVG, with a text that says what it shows: most programs leave it
     table        all steps, behind a click: for screen readers, and for pages that run no scripts
     script       ``fragment.js``: replaces the image by the living picture and its controls
@@ -31,7 +31,7 @@ from ..render.svg import to_svg
 from ..render.text import to_text
 from .toggling import toggles
 
-STEPPED = 200  # nodes; of a larger picture nobody wants every step in the page
+STEPPED = 200  # nodes; larger pictures cannot be stepped through in the page
 LAST = -1
 LONG = 65_536  # letters of data, above which it is compressed
 PLAIN = "tex2jax_ignore mathjax_ignore"  # a name may have dollars, and MathJax makes links
@@ -68,7 +68,7 @@ def policy(*scripts: str) -> str:
 
 
 def fragment(graph: GraphData, start: int = LAST) -> str:
-    """What stands in the page, or in a notebook's cell."""
+    """The contents of the page, or of a notebook's cell."""
     shown = visible_picture(graph)
     whole = len(shown.nodes) <= STEPPED and not any([v.fold for v in shown.nodes])
     steps = steps_of(shown) if graph.gradients and whole else []
@@ -131,7 +131,7 @@ def html_table(rows: Sequence[Sequence[str]], math: int = -1) -> str:
 
 
 def attribute(data: Any) -> str:
-    """JSON that may stand between apostrophes in a tag; if it is long, compressed, and in letters that need no care.
+    """JSON for an attribute in apostrophes; if it is long, compressed and in letters that need no escapes.
 
     >>> attribute({"name": "</a> 'b'"})
     '{"name":"\\\\u003c/a\\\\u003e \\\\u0027b\\\\u0027"}'
@@ -141,7 +141,7 @@ def attribute(data: Any) -> str:
 
 
 def safe_json(data: Any) -> str:
-    """JSON that may stand inside ``<script>``.
+    """JSON that is safe inside ``<script>``.
 
     >>> safe_json({"name": "</script>"})
     '{"name":"\\\\u003c/script\\\\u003e"}'
@@ -212,7 +212,7 @@ def style(theme: str) -> str:
 
 @cache
 def script() -> str:
-    """``fragment.js`` as it stands in pages, closed up so that nothing of it is visible outside."""
+    """``fragment.js`` as pages have it, wrapped so that none of its names is visible outside."""
     return wrap_script(pack_file("unpack.js"), pack_file("fragment.js"))
 
 

@@ -9,15 +9,15 @@ from typing import Any
 from ..model.data import GraphData
 from ..model.steps import Step, steps_of
 from ..model.style import readable
-from .exports import bundle, save
-from .html import RULE, page, step_rows
+from .exports import SECONDS, bundle, save
+from .html import RULE, fragment, page, step_rows
 from .still import show
 
 
 class Stepper:
     """What ``node.step()`` returns: a page to click through in a notebook, lines of text in a terminal.
 
-    It is a sequence of :class:`Step`; ``save("lesson.html")`` writes the page.
+    It is a sequence of :class:`Step`; ``save("lesson.html")`` writes the page, ``save("lesson.gif")`` a film.
 
     >>> import autoflow as af
     >>> x = af.Variable(3.0, name="x")
@@ -48,15 +48,15 @@ class Stepper:
         """One line per step."""
         return lines(self.steps, self.graph.notes)
 
-    def to_html(self) -> str:
-        """The whole page."""
-        return page(self.graph, start=0)
+    def to_html(self, *, full: bool = True) -> str:
+        """The whole page; ``full=False`` what stands in its body, to be put into a page of your own."""
+        return page(self.graph, start=0) if full else fragment(self.graph, start=0)
 
-    def save(self, path: Any) -> Path:
-        """Write the page (.html), the lines (.txt), or the picture in another format. Returns the path."""
-        return save(
-            self.graph, path, writers={".html": lambda _: self.to_html(), ".txt": lambda _: f"{self.to_text()}\n"}
-        )
+    def save(self, path: Any, *, seconds: float = SECONDS) -> Path:
+        """Write the page (.html), the lines (.txt), a film (.gif, .mp4) that shows each step for some ``seconds``, or
+        the picture in another format. Returns the path. Errors: those of :meth:`~..facade.Graph.save`."""
+        writers = {".html": lambda _: self.to_html(), ".txt": lambda _: f"{self.to_text()}\n"}
+        return save(self.graph, path, writers=writers, seconds=seconds)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         """What notebooks show."""

@@ -17,7 +17,7 @@ from ..model.data import GraphData, Vertex
 from ..render.svg import to_svg
 
 PICTURES = 16  # as many as four boxes have
-CARDS = 800  # in all pictures together; their layout takes half a second
+CARDS = 800  # in all pictures together, to limit the time of their layout
 LETTERS = 1_000_000  # a notebook keeps them all, compressed
 NAMED = 500  # members of a folded box that can be found by their titles
 
@@ -27,8 +27,8 @@ def toggles(graph: GraphData) -> list[dict[str, Any]]:
 
     ``frames`` has, for each open box from the first drawn to the last, the number of the picture where it is folded;
     ``cards`` has, for the id of each folded one, that of the picture where it is open; -1 if the page does not have
-    it. ``inside`` has the titles in each folded one, to be searched; ``at`` the card that stands for each card of the
-    first picture. Nothing without boxes.
+    it. ``inside`` has the titles in each folded one, to be searched; ``at`` the card that represents each card of
+    the first picture. Nothing without boxes.
     """
     home = views.visible_picture(graph)
     if graph.view or graph.look.engine == "dot" or not (home.frames or any([v.fold for v in home.nodes])):
@@ -61,7 +61,7 @@ def ways(drawn: GraphData, closed: frozenset[int]) -> dict[int, frozenset[int]]:
 def picture_data(
     drawn: GraphData, closed: frozenset[int], number: dict[frozenset[int], int], home: GraphData, titles: list[str]
 ) -> dict[str, Any]:
-    """One picture as the script wants it. The first stands in the page already."""
+    """One picture as the script needs it. The first is in the page already."""
     to = {box: number.get(other, -1) for box, other in ways(drawn, closed).items()}
     card = {member: v.id for v in drawn.nodes for member in v.members}
     return {

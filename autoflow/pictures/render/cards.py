@@ -1,4 +1,4 @@
-"""What stands in each node, line by line: the visual language, before it is SVG or DOT.
+"""The contents of each node, line by line: the visual language, before it is SVG or DOT.
 
     a3  multiply             10.31     the head: name, operation, value (or shape)
     ① a1**2    ×0.8415  =  0.8415     a row per operand: local derivative, what is sent back
@@ -23,7 +23,7 @@ SPACE = 7.0  # between two pieces of text
 AIR = 16.0  # at least, between the left and the right of a line
 HEIGHTS = {"head": 32.0, "row": 23.0, "body": 22.0, "foot": 27.0, "note": 18.0}
 PARTS = 3  # contributions that are written out
-WIDE = 26  # characters of an array printed in full beside other things
+WIDE = 26  # characters of an array that is printed in full on a line with other text
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +178,7 @@ def rows(graph: GraphData, node: Vertex) -> list[CardLine]:
 
 
 def break_lines(text: str) -> list[str]:
-    """An array of few elements in lines of bearable length: a row each, or three numbers each.
+    """A small array in short lines: one row each, or three numbers each.
 
     >>> break_lines("[[1.234, 2.345, 3.456], [4.567, 5.678, 6.789]]")
     ['[[1.234, 2.345, 3.456],', '[4.567, 5.678, 6.789]]']

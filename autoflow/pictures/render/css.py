@@ -1,7 +1,7 @@
 """The style sheet of an SVG picture.
 
 Colours are CSS custom properties, so that one file can follow the reader's light or dark screen; in front of each
-stands the plain light colour, for programs that do not know such properties. All rules begin with one class, so that
+is the plain light colour, for programs that do not know such properties. All rules begin with one class, so that
 pictures on one page do not disturb each other.
 """
 

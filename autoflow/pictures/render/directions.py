@@ -22,12 +22,12 @@ from .placing import place
 WIDE = 1800.0  # pixels from left to right that one can read without scrolling, when the page makes them a bit smaller
 TALL = 1490.0  # pixels from top to bottom, above which more is folded; a legend and margins are added to that
 TIGHTER = ((3, 40), (3, 24))  # equal parts that are all drawn, and cards, if the picture would be that tall
-TRIED = 150  # cards; of more than these the layouts would take longer than anybody waits
+TRIED = 150  # cards; trying all layouts of more would take too long
 LONG = 12  # ranks from left to right
-NARROW = 3  # arrows beside each other in what can be drawn in rows
+NARROW = 3  # parallel arrows in a picture that can be drawn in rows
 WAYS = ("right", "rows", "down")
-NUMBERED = 0.25  # the price of "down" in screens: an arrow cannot land on its operand's row, a number stands at its end
-TIME = 2.5  # what it is worth that the parts of a sequence stand beside each other, as time runs
+NUMBERED = 0.25  # the price of "down", in screens: arrows cannot end at their operand's row, only at its number
+TIME = 2.5  # the worth, in screens, of drawing the parts of a sequence next to each other, as time runs
 
 
 def fit_picture(graph: Picture) -> Picture:

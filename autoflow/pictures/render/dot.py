@@ -46,7 +46,7 @@ def to_dot(graph: GraphData) -> str:
 def following_boxes(graph: GraphData) -> list[tuple[int, int]]:
     """Pairs: the last node of a box, and a node of the next box that needs nothing from its own box. It comes later.
 
-    Graphviz would put two boxes beside each other as soon as one node of the second could stand there.
+    Graphviz would place two boxes side by side as soon as one node of the second fits there.
     """
     inside = {f.path: [v for v in graph.nodes if v.entered[: len(f.path)] == f.path] for f in graph.frames}
     pairs = []
@@ -79,7 +79,7 @@ def new_digraph(graph: GraphData, theme: Theme) -> Any:
 
 
 def clusters(source: Any, graph: GraphData, drawn: list[Card], path: tuple[int, ...], theme: Theme) -> None:
-    """The nodes that stand directly in a box, and the boxes in it as clusters."""
+    """The nodes directly in a box, and the boxes in it as clusters."""
     for c in drawn:
         if c.node.entered == path:
             source.node(f"n{c.node.id}", label=f"<{table(c, theme)}>")
@@ -123,7 +123,7 @@ def table(c: Card, theme: Theme) -> str:
 
 
 def row(c: Card, place: int, one: CardLine, theme: Theme) -> str:
-    """One line of a card: what stands left, what stands right."""
+    """One line of a card: its left and its right part."""
     head = place == 0
     fill = f' BGCOLOR="{theme["op-head"]}"' if head and c.short == "op" else ""
     left = " ".join([font(s, one, c.short, theme) for s in one.left])

@@ -1,4 +1,4 @@
-"""Below the picture: what its signs mean, and what the reader has to know."""
+"""Below the picture: the legend of its signs, and notes for the reader."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Where the cards and boxes of a picture stand: what the layout is asked, and its answer.
+"""The positions of cards and boxes: the question to the layout, and its answer.
 
-The layout knows sizes and ends of arrows and nothing else; here they are read off the cards.
+The layout knows only sizes and the ends of arrows; here they are taken from the cards.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Area = tuple[float, float, float, float]  # of a box: along, across, size along,
 
 
 def downward(graph: GraphData) -> list[bool]:
-    """For each node: do arrows run from top to bottom where it stands?"""
+    """For each node: do arrows run from top to bottom around it?"""
     across = boxes_across(graph)
     known = {path: is_down(graph.look.direction, path, across) for path in {v.entered for v in graph.nodes}}
     return [known[v.entered] for v in graph.nodes]
@@ -34,7 +34,7 @@ def boxes_across(graph: GraphData) -> set[Path]:
 
 
 def place(graph: GraphData, drawn: Sequence[Card], widths: list[float]) -> tuple[Plan, dict[Path, Area]]:
-    """Ask the layout where cards and boxes stand. Changes ``widths`` where a rank gets one width."""
+    """Let the layout place cards and boxes. Changes ``widths`` where a rank gets one width."""
     rank = ranks(len(drawn), [(e.source, e.target) for e in graph.edges])
     downs = downward(graph)
     if graph.look.direction != "down":
@@ -76,7 +76,7 @@ def box(graph: GraphData, c: Card, wide: float, down: bool) -> Box:
 
 
 def share(rows: Sequence[int], slot: int) -> float:
-    """The place of an operand's arrow on an edge of the card, of which the arrows take even parts."""
+    """The place of an operand's arrow on an edge of the card; arrows are spaced evenly."""
     return (sum([r < slot for r in rows]) + 1) / (len(rows) + 1)
 
 

@@ -23,7 +23,7 @@ from .legend import legend
 from .placing import HEADLINE, Area, Path, boxes_across, downward, frame_line, place, share
 from .spans import draw_line, n
 
-FITS = 'style="max-width:100%;height:auto"'  # a page narrower than the picture makes it smaller, and cuts nothing off
+FITS = 'style="max-width:100%;height:auto"'  # in a narrow page the picture shrinks, and is not cut off
 MARGIN = 18.0
 LEGEND = 460.0  # the legend of a small picture may be that wide
 LINK = 'role="link" tabindex="0" data-goto'
@@ -48,7 +48,7 @@ def to_svg(graph: GraphData) -> str:
     wide, high = (plan.across, plan.along) if down else (plan.along, plan.across)
     below, below_wide, below_high = legend(graph, max(wide, LEGEND))
     total = max(wide, below_wide) + 2 * MARGIN
-    left = (total - wide) / 2  # the picture stands in the middle above its legend
+    left = (total - wide) / 2  # the picture is centred above its legend
     pieces = [draw_frame(f, frames[f.path], down, left) for f in graph.frames]
     pieces += arrows(graph, plan, frames, left)
     pieces += [draw_headline(f, frames[f.path], down, left) for f in graph.frames]
@@ -219,7 +219,7 @@ def card_tip(graph: GraphData, c: Card) -> str:
 
 
 def ports(graph: GraphData, drawn: Sequence[Card], plan: Plan, left: float, widths: Sequence[float]) -> list[str]:
-    """Arrows from top to bottom cannot land on rows: at the upper edge stand the operands' numbers."""
+    """Arrows from top to bottom cannot end at rows: the operands' numbers are at the upper edge."""
     pieces = []
     for c, (along, across), wide, down in zip(drawn, plan.corners, widths, downward(graph), strict=True):
         if not down:

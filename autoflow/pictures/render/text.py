@@ -1,7 +1,7 @@
 """The picture as a tree of lines, for terminals, logs and screen readers.
 
-From the output down to the leaves, operands in order. Whoever is used several times is shown once, and from then on
-by name. A column per number: the gradient, the local derivative, the contributions whose sum the gradient is.
+From the output down to the leaves, operands in order. A node that is used several times is shown once, and then by
+name. A column per number: the gradient, the local derivative, the contributions whose sum the gradient is.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..model.data import GraphData, Operand, Vertex
 from ..model.style import cells, shows_boxes, to_ascii
 from .cards import sum_text
 
-DEEP = 14  # levels; what is deeper continues in a tree of its own
+DEEP = 14  # levels; deeper parts continue in a tree of their own
 
 
 @dataclass(slots=True)
@@ -54,7 +54,7 @@ def to_text(graph: GraphData, ascii: bool | None = None) -> str:
 
 
 def invitation(graph: GraphData) -> list[str]:
-    """Where to go from gradients that are shown: to how they came about."""
+    """A hint below shown gradients: how to see where they come from."""
     titles = [graph.nodes[k].title for k in graph.outputs]
     can = graph.gradients and len(titles) == 1 and titles[0].isidentifier()
     return [f"{titles[0]}.step() walks through the backward pass"] if can else []

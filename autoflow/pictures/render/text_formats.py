@@ -13,7 +13,7 @@ from ..model.style import LIGHT, SHORT
 
 
 def to_json(graph: GraphData) -> str:
-    """The graph as JSON. ``<``, ``>`` and ``&`` are written as escapes, so it may stand inside HTML."""
+    """The graph as JSON. ``<``, ``>`` and ``&`` are written as escapes, so it is safe inside HTML."""
     data = {
         "format": "autoflow graph 1", "title": graph.title, "outputs": graph.outputs, "gradients": graph.gradients,
         "notes": graph.notes, "nodes": [asdict(v) for v in graph.nodes], "edges": [asdict(e) for e in graph.edges],

@@ -2,7 +2,7 @@
 //
 // The page brings `ROWS`: for each operation of the graph what its row in the table of rules says in JavaScript, the
 // value first, then what is sent back to each operand. Below are the functions that those rows use and JavaScript
-// lacks; then the two passes (`run`); then the page (`mount`) and the widget (`widget`), which share `sliders`.
+// lacks; then the two passes (`run`). plots.js draws the curve, controls.js is the page and the widget.
 
 // -- functions that rows use: as NumPy has them
 
@@ -85,12 +85,17 @@ function i0(x, order) { // the Bessel function and its derivatives: a mean over 
 // -- the two passes over the tape
 
 // A node of the tape is [operation or null, places of its arguments, which of them gradients flow to, value].
-function run(tape, rows, inputs) {
-  const n = tape.nodes.length, values = new Array(n), gradients = new Array(n).fill(0);
-  const local = {}, sent = {}, parts = {};
+function forward(tape, rows, inputs) {
+  const values = new Array(tape.nodes.length);
   tape.nodes.forEach(([op, args, , value], i) => {
     values[i] = op === null ? (i in inputs ? inputs[i] : plain(value)) : rows[op][0](...args.map((a) => values[a]));
   });
+  return values;
+}
+
+function run(tape, rows, inputs) {
+  const n = tape.nodes.length, values = forward(tape, rows, inputs), gradients = new Array(n).fill(0);
+  const local = {}, sent = {}, parts = {};
   gradients[tape.output] = 1;
   for (let i = n - 1; i >= 0; i--) { // operands come before what uses them, so backwards all users come first
     const [op, args, flows] = tape.nodes[i];
@@ -132,104 +137,4 @@ function words(place, state, digits) {
     const text = number(part, digits);
     return i === 0 ? text : text.startsWith("−") ? " − " + text.slice(1) : " + " + text;
   }).join("") + ((state.parts[key] ?? []).length > 3 ? " + …" : "");
-}
-
-// -- the page
-
-const LOOK = `:host{display:block;font:14px/1.5 system-ui,sans-serif;color:var(--ink,#17202a)}
-.bar{display:grid;grid-template-columns:max-content minmax(120px,320px) max-content;gap:4px 12px;align-items:center;
-margin:8px 0;width:max-content;max-width:100%}
-.name{font-weight:700;color:var(--var-text,#003e63)}
-input{width:100%;accent-color:var(--var-line,#0072b2)}
-.value{font-family:ui-monospace,monospace;min-width:6em}
-.result{margin:6px 0;font-family:ui-monospace,monospace;font-weight:700}
-.picture{overflow-x:auto}.picture svg{max-width:100%;height:auto;display:block}
-.note{color:var(--sub,#5b6675);font-size:13px}
-table{border-collapse:collapse;font-family:ui-monospace,monospace;font-size:13px}
-td,th{padding:1px 12px 1px 0;text-align:right}td:first-child,th:first-child{text-align:left}
-.grad{color:var(--grad,#97266d)}`;
-
-function made(tag, className, text) {
-  const element = document.createElement(tag);
-  if (className) element.className = className;
-  if (text !== undefined) element.textContent = text;
-  return element;
-}
-
-// A row per input: {title, low, high, start}. `changed(i, value)` is called when a slider moves.
-function sliders(inputs, digits, changed) {
-  const bar = made("div", "bar");
-  inputs.forEach((input, i) => {
-    const range = made("input"), value = made("output", "value", number(input.start, digits));
-    Object.assign(range, { type: "range", min: input.low, max: input.high, step: "any" });
-    range.value = input.start;
-    range.setAttribute("aria-label", input.title);
-    range.addEventListener("input", () => {
-      value.textContent = number(range.valueAsNumber, digits);
-      changed(i, range.valueAsNumber);
-    });
-    bar.append(made("span", "name", input.title), range, value);
-  });
-  return bar;
-}
-
-function tableOf(tape, places) {
-  const details = made("details"), table = made("table"), head = made("tr");
-  details.append(made("summary", "", "all numbers"), table);
-  for (const word of ["", "value", "gradient"]) head.append(made("th", "", word));
-  table.append(head);
-  tape.titles.forEach((title, i) => {
-    if (title === null) return;
-    const row = made("tr"), value = made("td"), gradient = made("td", "grad");
-    value.dataset.at = "v" + i;
-    gradient.dataset.at = "g" + i;
-    row.append(made("td", "", title), value, gradient);
-    table.append(row);
-    places.push(value, gradient);
-  });
-  return details;
-}
-
-async function mount(element, rows) {
-  element.dataset.live = "1";
-  const tape = await unpacked(element.dataset.autoflow);
-  const host = made("div"), root = host.attachShadow({ mode: "open" }), inputs = {}, places = [];
-  for (const input of tape.inputs) inputs[input.node] = input.start;
-  const result = made("div", "result"), picture = made("div", "picture");
-  result.setAttribute("role", "status");
-  result.setAttribute("aria-live", "polite");
-  picture.innerHTML = tape.svg; // drawn by autoflow, every name in it escaped
-  places.push(...picture.querySelectorAll("[data-at]"));
-  const drawing = picture.querySelector("svg"); // in a narrow column it shrinks, as long as it can be read
-  if (drawing) drawing.style.minWidth = `${0.6 * Number(drawing.getAttribute("width"))}px`;
-  function show() {
-    const state = run(tape, rows, inputs);
-    for (const place of places) place.textContent = words(place.dataset.at, state, tape.digits);
-    result.textContent = `${tape.titles[tape.output]} = ${number(state.values[tape.output], tape.digits)}`;
-    element.autoflow = state;
-  }
-  const bar = sliders(tape.inputs, tape.digits, (i, value) => { inputs[tape.inputs[i].node] = value; show(); });
-  root.append(made("style", "", LOOK), bar, result, picture, tableOf(tape, places));
-  for (const note of tape.notes) root.append(made("div", "note", note));
-  show();
-  for (const child of [...element.children]) if (child.matches("img,details,[hidden]")) child.remove();
-  element.append(host);
-}
-
-// -- the widget: Python computes and draws
-
-function widget(model, element) {
-  const root = made("div");
-  const picture = made("div", "picture"), note = made("div", "note");
-  const show = () => { picture.innerHTML = model.get("picture"); note.textContent = model.get("note"); };
-  const bar = sliders(model.get("inputs"), model.get("digits"), (i, value) => {
-    model.set("values", model.get("values").with(i, value));
-    model.save_changes();
-  });
-  model.on("change:picture", show);
-  model.on("change:note", show);
-  root.append(made("style", "", LOOK.replace(":host", ".autoflow-widget")), bar, picture, note);
-  root.className = "autoflow-widget";
-  element.append(root);
-  show();
 }

@@ -1,9 +1,9 @@
 """``af.explore``: sliders for the inputs, and the numbers and gradients that follow them.
 
 A graph of numbers goes to the browser as a *tape* (what was computed, in order); the page computes it there, forwards
-and backwards, so it works without Python, in exported pages too. What an operation means in JavaScript stands in its
-row of the table. Where arrays are involved, or the function takes other ways for other inputs, Python computes, and
-the sliders are a widget (extra ``widget``); without it there is a picture and one line of advice.
+and backwards, so it works without Python, in exported pages too. The JavaScript of an operation comes from its row of
+the table. Where arrays are involved, or the function branches on its inputs, Python computes, and the sliders are a
+widget (extra ``widget``); without it there is a picture and one line of advice.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ...errors import LostGradientError
 from ...forward.replay import replay_node
 from ...modes import modes
 from ...nodes.nodes import Node, Operation, Variable
-from ..model.callers import bound_names
+from ..model.callers import bound_names, names_of
 from ..model.names import Titles
 from ..model.style import clean, clip
 from ..pages.exports import bundle, wanted_kinds
@@ -44,13 +44,35 @@ class Explorer:
 
     def __init__(self, root: Any, inputs: dict[Any, Slider], reason: str | None, f: Any = None) -> None:
         self.root, self.inputs, self.reason, self.f = root, inputs, reason, f
-        self.picture = graph(root, gradients=True)
+        self.bound = bound_names()  # those of the place where it was made: it may be shown at another
+        if f and getattr(f[0], "__name__", "").isidentifier():  # a lambda has no name
+            self.bound.nodes.setdefault(id(root.grad_fn), f[0].__name__)
+        with names_of(self.bound):
+            self.picture = graph(root, gradients=True)
+        nodes = topological(root.grad_fn)
+        self.bound = self.bound.kept({id(r): id(r) for r in nodes})
 
-    def to_html(self) -> str:
-        """The page's fragment: no address, no program but its own, and an image where scripts are removed."""
+    def to_html(self, *, full: bool = True) -> str:
+        """A page that needs nothing else: sliders, the curve or the contours, the picture.
+
+        full : False gives what stands in its body: no address, no program but its own, and an image where scripts
+            are removed.
+        """
+        text, program = self.fragment()
+        if not full:
+            return text
+        title = escape(clean(self.picture.title))
+        head = f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{policy(program)}">'
+        head += '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        head += f'<meta name="color-scheme" content="light dark"><title>{title}</title>'
+        head += f"<style>{ground('auto')}body{{margin:12px;font:14px system-ui,sans-serif}}</style>"
+        return f'<!doctype html>\n<html lang="en">{head}\n<body>{text}</body></html>\n'
+
+    def fragment(self) -> tuple[str, str]:
+        """What stands in a cell, and the program in it."""
         if self.reason is not None:
-            return f'<div class="{PLAIN}">{image(self.picture)}<p>{escape(self.advice())}</p></div>'
-        return fragment(self)[0]
+            return f'<div class="{PLAIN}">{image(self.picture)}<p>{escape(self.advice())}</p></div>', ""
+        return fragment(self)
 
     def advice(self) -> str:
         """One line: how to get sliders when the browser alone cannot compute."""
@@ -61,12 +83,7 @@ class Explorer:
         target = Path(os.fspath(path))
         if target.suffix.lower() not in (".html", ".htm"):
             raise ValueError(f"sliders can be saved as .html; not as {clip(repr(target.name), 60)}")
-        title = escape(clean(self.picture.title))
-        text, program = (self.to_html(), "") if self.reason is not None else fragment(self)
-        head = f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{policy(program)}">'
-        head += f'<meta name="color-scheme" content="light dark"><title>{title}</title>'
-        head += f"<style>{ground('auto')}</style>"
-        target.write_text(f"<!doctype html>\n<html>{head}\n<body>{text}</body></html>\n", encoding="utf-8")
+        target.write_text(self.to_html(), encoding="utf-8")
         return target
 
     def __str__(self) -> str:
@@ -92,7 +109,7 @@ class Explorer:
         answer = {}
         for kind in wanted_kinds(["text/plain", "text/html"], include, exclude):
             try:
-                answer[kind] = f"{self}{trouble}" if kind == "text/plain" else self.to_html()
+                answer[kind] = f"{self}{trouble}" if kind == "text/plain" else self.fragment()[0]
             except Exception as error:
                 if kind == "text/plain":
                     answer[kind] = f"sliders, which cannot be shown: {type(error).__name__}"
@@ -108,13 +125,16 @@ class Explorer:
 def explore(f: Any, /, **ranges: Any) -> Explorer:
     """Sliders that move the inputs of a function, or of a recorded graph; values and gradients follow.
 
+    Over one input the page draws the curve with its tangent, over two the contours with the gradient. *Step downhill*
+    moves against the gradient, as far as the learning rate says, and leaves a trail.
+
     f : a function of NumPy expressions, called with the names in ``ranges``; or a node, whose Variables move.
     **ranges : for each input ``(low, high)``, ``(low, high, start)``, or where it starts: then the slider goes twice as
         far to both sides. An array stays as it is unless it has at most 6 elements; those get a slider each.
 
     Graphs of single numbers are computed by the page itself. Other graphs need the extra ``widget``.
 
-    Raises ValueError for ranges that are none and names that the graph has not, LostGradientError if the result has
+    Raises ValueError for invalid ranges and unknown names, LostGradientError if the result has
     no history.
 
     >>> x = af.Variable(2.0, name="x")

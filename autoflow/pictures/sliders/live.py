@@ -13,7 +13,7 @@ from typing import Any
 from ...backprop.engine import topological
 from ...modes import modes
 from ...nodes.nodes import Node
-from ..model.callers import bound_names
+from ..model.callers import names_of
 from ..model.data import Operand, Vertex
 from ..model.names import Titles
 from ..model.numbers import Numbers
@@ -23,12 +23,12 @@ from ..render.svg import to_svg
 from ..render.tables import table_rows
 from ..walk import graph
 
-DRAWN = 200  # nodes of a live picture; of more there is a table
+DRAWN = 200  # nodes of a live picture; larger graphs get a table
 TOKEN = re.compile("\ue000([a-z][0-9.]+)\ue002*\ue001")
 
 
 def fragment(page: Any) -> tuple[str, str]:
-    """What stands in a cell, and the program in it: tape, image and table, script."""
+    """The contents of a cell: tape, image and table, script."""
     data, operations = tape(page)
     rows = ",".join([f"{json.dumps(name)}:{functions(rule)}" for name, rule in operations.items()])
     start = f'const ROWS={{{rows}}};for(const e of document.querySelectorAll(".autoflow-explore:not([data-live])"))'
@@ -44,7 +44,7 @@ def fragment(page: Any) -> tuple[str, str]:
 @cache
 def script() -> str:
     """What every page runs."""
-    return pack_file("explore.js", __package__)
+    return "\n".join([pack_file(name, __package__) for name in ("explore.js", "plots.js", "controls.js")])
 
 
 def functions(rule: Any) -> str:
@@ -62,7 +62,7 @@ def functions(rule: Any) -> str:
 def tape(page: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """The graph as JSON, and the rows that it uses."""
     order = sorted(topological(page.root.grad_fn), key=lambda r: r.number)
-    titles, operations = Titles(bound_names()), {}
+    titles, operations = Titles(page.bound), {}
     nodes: list[list[Any]] = []
     shown: list[str | None] = []
     place: dict[Any, int] = {}
@@ -121,7 +121,7 @@ def notes(order: Sequence[Any], titles: Titles) -> list[str]:
 
 
 class Place(Numbers):
-    """Stands for a number that the page fills in."""
+    """A placeholder for a number that the page fills in."""
 
     __slots__ = ("token",)
     token: str
@@ -140,7 +140,8 @@ def mark(at: str, wide: int = 9) -> Place:
 
 def live_svg(page: Any, place: dict[Any, int]) -> str:
     """The picture with ``<tspan data-at="v3">`` for its numbers; empty if the graph is too large to draw."""
-    picture = graph(page.root, gradients=True, merge=False, fold=False)
+    with names_of(page.bound):
+        picture = graph(page.root, gradients=True, merge=False, fold=False)
     born = {record.number: k for record, k in place.items()}
     numbers = sorted(born)
     drawn = [v for v in picture.nodes if v.kind != "Constant"]

@@ -1,4 +1,4 @@
-"""From ``x=(-3, 3)`` to a slider: where it begins, ends, and stands at first."""
+"""From ``x=(-3, 3)`` to a slider: its two ends and its first position."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 @dataclass(frozen=True, slots=True)
 class Slider:
-    """One input: where its slider begins, ends, and stands at first."""
+    """One input: the ends of its slider, and its first position."""
 
     title: str
     low: float
@@ -20,7 +20,7 @@ class Slider:
 
 
 def start_of(name: str, spec: Any) -> Any:
-    """Where an argument stands at first."""
+    """The first value of an argument."""
     if isinstance(spec, tuple):
         low, high, start = limits(name, spec)
         return (low + high) / 2 if start is None else start
@@ -28,7 +28,7 @@ def start_of(name: str, spec: Any) -> Any:
 
 
 def slider(name: str, spec: Any, value: Any) -> Slider:
-    """The slider of an input that stands at ``value``."""
+    """The slider of an input whose value is ``value``."""
     start = float(value)
     if isinstance(spec, tuple):
         low, high, _ = limits(name, spec)

@@ -13,9 +13,11 @@ import numpy as np
 
 from ...forward.replay import record_again
 from ...nodes.nodes import Variable
+from ..model.callers import names_of
 from ..model.numbers import FEW
 from ..model.style import clean, clip
-from ..walk import graph
+from ..render.css import properties
+from ..walk import graph, identity_of
 from .live import script
 from .ranges import Slider, slider
 
@@ -37,6 +39,7 @@ def model_class() -> Any:
         values = traitlets.List().tag(sync=True)
         picture = traitlets.Unicode().tag(sync=True)
         note = traitlets.Unicode().tag(sync=True)
+        colours = traitlets.Unicode().tag(sync=True)
         digits = traitlets.Int(4).tag(sync=True)
 
     return Sliders
@@ -48,7 +51,7 @@ def widget(page: Explorer) -> Any:
     shown = [{"title": s.title, "low": s.low, "high": s.high, "start": s.start} for _, _, s in places]
     made = model_class()(
         inputs=shown, values=[s.start for _, _, s in places], digits=page.picture.look.digits,
-        picture=page.picture.to_svg(),
+        picture=page.picture.to_svg(), colours=properties("autoflow-widget", "auto"),
     )  # fmt: skip
 
     def draw(change: Any) -> None:
@@ -88,11 +91,14 @@ def page_variables(page: Explorer) -> list[Any]:
 def redraw(page: Explorer, places: list[tuple[Any, int, Slider]], values: list[float]) -> str:
     """The picture at other values."""
     moved: dict[Any, Any] = {}
+    bound = page.bound
     for (v, k, _), value in zip(places, values, strict=True):
         moved.setdefault(v, v.value.copy()).reshape(-1)[k] = value
     if page.f:
         f, variables = page.f
         root = f(**{name: Variable(moved.get(v, v.value), name) for name, v in variables.items()})
     else:
-        root, _ = record_again(page.root, moved)
-    return graph(root, gradients=True, theme=page.picture.look.theme).to_svg()
+        root, new = record_again(page.root, moved)
+        bound = bound.kept({id(old): id(identity_of(node)) for old, node in new.items()})
+    with names_of(bound):
+        return graph(root, gradients=True, theme=page.picture.look.theme).to_svg()

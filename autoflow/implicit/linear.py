@@ -1,0 +1,266 @@
+"""Linear systems A x = b: by a matrix, or by products A v alone; and their derivatives.
+
+dA x + A dx = db, so what comes back to b is u with Aᵀ u = g, and what comes back to A is −u xᵀ: a system with the
+transposed matrix, whose products are those of a vjp. That system is differentiated in the same way, to any order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..errors import ConvergenceError, InputError
+from ..extending.function import Function
+from ..integrate.problems import taken_apart
+from ..modes import modes, switched
+from ..nodes.nodes import NodeRole, value_of
+from ..rules.shapes import is_on_host
+from ..transforms.jacobian import jacobian
+from ..transforms.vjp_jvp import vjp
+from .vectors import Layout, call_on_numbers, refuse_outside, weak_dtype
+
+Array = Any
+DENSE = 500  # up to that many unknowns a matrix is made, where nothing else is said: 2 MB, and 10 ms to solve
+# The modes in which a solver runs: on plain arrays alone, in full precision, and with trial steps that may give NaN.
+ONE_AT_A_TIME: dict[str, Any] = {
+    "recording": True, "depth": 0, "layer": None, "around": None, "notices": (), "anomaly": False, "autocast": None,
+    "safe_masking": False,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class How:
+    """How linear systems are solved.
+
+    method : "auto", "dense", "cg", "gmres", or a function of (product, b) with product(v) = A v.
+    tol : of the residual |A x − b| in units of |b|; None: eps to the power of 2/3 (4e-11 in float64).
+    """
+
+    method: Any = "auto"
+    tol: float | None = None
+    maxiter: int | None = None
+
+    def __post_init__(self) -> None:
+        if not callable(self.method) and self.method not in ("auto", "dense", "cg", "gmres"):
+            raise ValueError(f"a linear system is solved by 'auto', 'dense', 'cg', 'gmres' or a function of (product, "
+                             f"b), not by {self.method!r}")  # fmt: skip
+
+    def is_dense(self, n: int) -> bool:
+        """Is a matrix made of n unknowns?"""
+        return self.method == "dense" or (self.method == "auto" and n <= DENSE)
+
+    def tolerance(self, dtype: Any) -> float:
+        """For numbers of that dtype."""
+        return float(np.finfo(dtype).eps) ** (2 / 3) if self.tol is None else self.tol
+
+
+@dataclass(frozen=True)
+class Operator:
+    """A linear map of vectors (n,) that depends on arrays.
+
+    at : of these arrays; returns the function that takes v to A v.
+    name : for messages.
+    check : of the product, before a solver uses it.
+    """
+
+    at: Callable[..., Callable[[Array], Array]]
+    n: int
+    dtype: Any
+    how: How
+    name: str
+    check: Callable[[Callable[[Array], Array]], None] | None = None
+
+    def transpose(self) -> Operator:
+        """Aᵀ: its products are those that the pass back of v ↦ A v sends to v."""
+
+        def at(*values: Array) -> Callable[[Array], Array]:
+            _, pull = vjp(self.at(*values), np.zeros(self.n, self.dtype), allow_unused=True)
+            return lambda u: pull(u)[0]
+
+        return replace(self, at=at, check=None)
+
+    def solve(self, b: Array, *values: Array) -> Array:
+        """x with A x = b, recorded."""
+        return OperatorSolution.apply(b, *values, operator=self)
+
+    def find(self, b: Array, *values: Array) -> Array:
+        """The same with plain arrays, checked."""
+        with switched(**ONE_AT_A_TIME):
+            product = self.at(*values)
+            if self.check is not None:
+                self.check(product)
+            return solve_by_products(lambda v: value_of(product(v)), b, self.how, self.name)
+
+
+class OperatorSolution(Function):
+    """x with A x = b, for an operator that depends on ``values``."""
+
+    @staticmethod
+    def forward(ctx: Any, b: Array, *values: Array, operator: Operator) -> Array:
+        ctx.operator = operator
+        z = call_on_numbers(operator.find, [b, *values], operator.name)
+        ctx.save_for_backward(z, *values)
+        return z
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Array) -> tuple[Any, ...]:
+        operator, (z, *values), (g,) = ctx.operator, ctx.saved_tensors, grads
+        u = operator.transpose().solve(g, *values)
+        if not values:
+            return (u,)
+        _, pull = vjp(lambda *v: operator.at(*v)(z), *values, allow_unused=True)
+        return (u, *pull(-u))
+
+
+def solve_by_products(product: Callable[[Array], Array], b: Array, how: How, name: str) -> Array:
+    """x with A x = b, all of them plain. Raises ConvergenceError if it was not found."""
+    n, size, tol = b.size, float(np.linalg.norm(b)), how.tolerance(b.dtype)
+    if not size:
+        return np.zeros_like(b)
+    if callable(how.method):
+        x = np.asarray(value_of(how.method(product, b)), b.dtype)
+        if x.shape != b.shape:
+            raise InputError(f"{name}: the linear solver returned shape {x.shape} for a system of shape {b.shape}")
+    elif how.method == "dense":
+        x = solve_dense(np.stack([product(e) for e in np.eye(n, dtype=b.dtype)], axis=1), b, name)
+    else:
+        sparse = scipy_sparse_linalg()
+        maxiter = 10 * n + 100 if how.maxiter is None else how.maxiter
+        operator = sparse.LinearOperator((n, n), product, dtype=b.dtype)
+        more: Any = {} if how.method == "cg" else {"restart": min(n, 100)}
+        maxiter = maxiter if how.method == "cg" else -(-maxiter // more["restart"])
+        with np.errstate(all="ignore"):
+            x, _ = getattr(sparse, "cg" if how.method == "cg" else "gmres")(
+                operator, b, rtol=0.1 * tol, atol=0.0, maxiter=maxiter, **more
+            )
+        x = x.astype(b.dtype)
+    with np.errstate(all="ignore"):
+        off = float(np.linalg.norm(product(x) - b)) / size
+    if not off <= 10 * tol:
+        raise ConvergenceError(
+            f"{name}: a linear system of {n} unknowns was not solved by {method_name(how.method)}: the residual is "
+            f"{off:.2g} of the right side, the tolerance {10 * tol:.2g}. Is it singular, or (for 'cg') not symmetric "
+            f"and positive definite? For n up to some thousands 'dense' is exact."
+        )
+    return x
+
+
+def method_name(method: Any) -> str:
+    """For messages."""
+    return getattr(method, "__name__", "the given function") if callable(method) else repr(str(method))
+
+
+def solve_dense(a: Array, b: Array, name: str) -> Array:
+    """a⁻¹ b, recorded. Raises LinAlgError with the reason if a is singular to rounding.
+
+    Shapes: a (n, n), b (n,). At the numbers of a batch, or of what is being compiled, only NumPy looks.
+    """
+    if is_on_host(a) and is_singular(value_of(a)):
+        raise np.linalg.LinAlgError(
+            f"{name}: the matrix of its linear system, {a.shape[0]} × {a.shape[0]}, is singular or not finite. So "
+            f"there is no answer, or more than one: is an equation given twice, or is the solution one of many?"
+        )
+    z: Any = np.linalg.solve(a, b)
+    return z
+
+
+def is_singular(a: Array) -> bool:
+    """To rounding, after rows and columns were scaled to be at most 1."""
+    if not np.isfinite(a).all():
+        return True
+    for axis in (1, 0):
+        largest = np.abs(a).max(axis=axis, keepdims=True)
+        if not largest.all():
+            return True
+        a = a / largest
+    if len(a) == 1:
+        return False
+    try:
+        return not np.linalg.cond(a, 1) < 1 / np.finfo(a.dtype).eps
+    except np.linalg.LinAlgError:
+        return True
+
+
+def scipy_sparse_linalg() -> Any:
+    """The module, imported when it is needed."""
+    try:
+        from scipy.sparse import linalg
+    except ImportError as error:
+        raise ImportError(
+            "af.implicit solves large linear systems with SciPy, which is not installed: pip install scipy; or give a "
+            "solver of your own, a function of (product, b)"
+        ) from error
+    return linalg
+
+
+def solve_transposed(residual: Callable[..., Array], x: Array, arrays: Any, g: Array, how: How, name: str) -> Array:
+    """u with (∂F/∂x)ᵀ u = g, recorded: by the matrix, or by the products that F's pass back gives."""
+    if how.is_dense(x.size):
+        a: Any = jacobian(residual, allow_unused=True)(x, *arrays)
+        return solve_dense(a.mT, g, name)
+
+    def at(x: Array, *values: Array) -> Callable[[Array], Array]:
+        _, pull = vjp(lambda x: residual(x, *values), x, allow_unused=True)
+        return lambda u: pull(u)[0]
+
+    return Operator(at, x.size, x.dtype, how, name).solve(g, x, *arrays)
+
+
+def linear_solve(
+    matvec: Callable[..., Any], b: Any, theta: Any = None, *, solver: Any = "gmres", tol: float | None = None,
+    maxiter: int | None = None,
+) -> Any:  # fmt: skip
+    """x with A(θ) x = b, where A is known only by ``matvec(x, theta)``, which is A(θ) x. Gradients flow to b and θ.
+
+    matvec : a linear function of x, written with NumPy. x and b are arrays of the same shape, or containers of them.
+    theta : an array, a number or nested containers: what A depends on. Without it, ``matvec(x)``.
+    solver : "gmres"; "cg" for a symmetric positive definite A; "dense", which makes the matrix; these two of SciPy and
+        the matrix of NumPy. Or a function of (product, b), vectors of shape (n,), with product(v) = A v.
+    tol : |A x − b| / |b| that is accepted; by default 4e-10 (float64) and 2e-4 (float32).
+    maxiter : products at most, about; by default 10 n + 100.
+
+    The way back solves the transposed system in the same way; its products are those of a vjp. Derivatives of every
+    order. b is real; x has its shapes and dtypes.
+
+    Raises ConvergenceError if the residual stays larger; LinAlgError for a singular matrix with "dense"; InputError if
+    matvec is not linear or returns another shape; LostGradientError if it uses other nodes than its arguments.
+
+    >>> import autoflow as af
+    >>> stiffness = lambda x, k: k * (2 * x - np.roll(x, 1) - np.roll(x, -1)) + x
+    >>> k = af.Variable(2.0)
+    >>> x = linear_solve(stiffness, np.array([1.0, 0.0, 0.0]), k, solver="dense")
+    >>> x.sum().backward()  # each x is 1/3 of what the whole ring has, for every k
+    >>> float(x.sum().round(9)), abs(float(k.grad)) < 1e-9
+    (1.0, True)
+    """
+    name = "af.implicit.linear_solve"
+    arrays, put = taken_apart(theta)
+    layout = Layout(b, "b", weak_dtype(arrays))
+    recording, has_theta = modes().recording, theta is not None
+
+    def at(*values: Array) -> Callable[[Array], Array]:
+        args = (put(values),) if has_theta else ()
+        return lambda v: layout.ravel(matvec(layout.unravel(v), *args), f"what matvec of {name} returns")
+
+    def check(product: Callable[[Array], Array]) -> None:
+        zero = product(np.zeros(layout.size, layout.dtype))
+        refuse_outside(zero, f"matvec of {name}", recording)
+        if np.any(value_of(zero)):
+            raise InputError(
+                f"matvec of {name} is not linear: of zeros it does not return zeros. What does not depend on x belongs "
+                f"to the other side, into b"
+            )
+
+    how = How("gmres" if solver == "auto" else solver, tol, maxiter)
+    operator = Operator(at, layout.size, layout.dtype, how, name, check)
+    right = layout.ravel(b, "b")
+    z = operator.solve(right, *arrays)
+    return layout.unravel(z if isinstance(right, NodeRole) or any_node(arrays) else value_of(z))
+
+
+def any_node(xs: Any) -> bool:
+    """Is one of them a node? Then what is computed of them is one, too."""
+    return any([isinstance(x, NodeRole) for x in xs])

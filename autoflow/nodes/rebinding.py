@@ -1,0 +1,52 @@
+"""``w = w - lr * w.grad``: the name ``w`` is a Variable before, and an Operation afterwards.
+
+The line is right in a textbook and wrong in a loop: the graph grows with every step, and ``w.grad`` is that of an
+operation. Nothing can be said where it happens, because ``w - 0.1`` is a fine thing to compute. It is noticed where
+something is asked of ``w`` that makes sense for parameters only: ``w.zero_grad()``, ``optim.SGD([w])``, ``step()``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .grads import read_grad
+from .nodes import NodeRole, VariableRole, current_record
+from .versions import FreedArray
+
+
+def original_of(x: Any) -> Any:
+    """The Variable w, if x is ``w - lr * w.grad`` or ``w + lr * -w.grad`` and no pass has reached x yet; else None."""
+    record = current_record(x) if isinstance(x, NodeRole) and not isinstance(x, VariableRole) else None
+    if record is None or record.rule.name not in ("add", "subtract") or read_grad(record, record.dtype) is not None:
+        return None
+    first, second = record.parents
+    w, step = (first, record.saved[1]) if second is None else (second, record.saved[0])
+    if not isinstance(w, VariableRole) or (first is not None and second is not None):
+        return None
+    if w is second and record.rule.name == "subtract":
+        return None
+    g = read_grad(w, w.dtype)  # type: ignore[attr-defined]
+    if g is None or not isinstance(step, (np.ndarray, np.generic, FreedArray)) or step.shape != g.shape:
+        return None
+    return w if is_multiple(step, g) else None
+
+
+def is_multiple(step: Any, g: Any) -> bool:
+    """Is a plain operand a multiple of the gradient? One that was not kept has been a temporary, as that is."""
+    if isinstance(step, FreedArray):
+        step = step.reference()
+        return step is None or is_multiple(step, g)
+    a, b = np.ravel(step), np.ravel(np.asarray(g))
+    with np.errstate(all="ignore"):
+        return bool(np.allclose(a * np.dot(b, b), b * np.dot(a, b), rtol=1e-5))
+
+
+def rebound(x: Any, w: Any, what: str) -> TypeError:
+    """What is said of such an x, of which ``what`` was asked."""
+    return TypeError(
+        f"{what}, and {x.name} is none any more: {w.name} = {w.name} - lr * {w.name}.grad has made an Operation of it, "
+        f"and the graph grows with each step. Write into the Variable instead: "
+        f"with af.no_grad(): {w.name} -= lr * {w.name}.grad"
+    )

@@ -1,0 +1,264 @@
+"""The pages to read: documentation, lessons, licences. Markdown and notebooks as they are in the repository."""
+
+from __future__ import annotations
+
+import html
+import posixpath
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import mistune
+import nbformat
+import pygments
+import runtime
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import get_lexer_by_name
+from pygments.util import ClassNotFound
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+NOTEBOOKS = ROOT / "notebooks"
+BRAND = (
+    '<svg viewBox="0 0 32 20" width="32" height="20" aria-hidden="true"><path d="M6 4 22 10M6 16 22 10" '
+    'stroke="currentColor" stroke-width="1.6" fill="none"/><circle cx="5" cy="4" r="3.4" class="v"/>'
+    '<circle cx="5" cy="16" r="3.4" class="c"/><circle cx="24" cy="10" r="5" class="o"/></svg>autoflow'
+)
+MENU = {
+    "index.html": "Playground", "lessons/index.html": "Lessons", "docs/index.html": "Documentation",
+    "api/autoflow.html": "Reference",
+}  # fmt: skip
+# Documentation in the order of its list: file, and what it is called there.
+LISTED = {
+    "tasks": "I want to ...: which function does it", "guarantees": "What is promised, and what is not",
+    "glossary": "Glossary", "vmap": "Many at once: vmap", "gpu": "On a GPU", "typing": "Types",
+    "site": "This site: how it is made, what works offline",
+    "numpy-coverage": "NumPy's functions: which have a derivative",
+}  # fmt: skip
+
+
+# -- the frame of every page
+
+
+def header(up: str, here: str) -> str:
+    """The line at the top. ``up`` leads to the front page: ``../`` from a folder."""
+    links = "".join(
+        [f'<a href="{up}{to}"{" aria-current=page" * (to == here)}>{name}</a>' for to, name in MENU.items()]
+    )
+    return f'<header><a class="brand" href="{up}index.html">{BRAND}</a><nav aria-label="Site">{links}</nav></header>'
+
+
+def footer(up: str) -> str:
+    """The line at the bottom."""
+    return (
+        f'<footer>autoflow, MIT licence. Python in the browser by <a href="{up}licences.html">Pyodide, NumPy and '
+        "others</a>. Nothing here asks another host, and nothing is counted.</footer>"
+    )
+
+
+def page(title: str, body: str, up: str = "../", here: str = "") -> str:
+    """A page to read. Formulas are typeset by KaTeX, where there are some."""
+    needs_math = 'class="math' in body
+    math = f'<script src="{up}vendor/katex.min.js" defer></script><script src="{up}math.js" defer></script>'
+    policy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:"
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f'<meta name="color-scheme" content="light dark">\n<title>{html.escape(title)} · autoflow</title>\n'
+        f'<link rel="stylesheet" href="{up}site.css">\n<link rel="icon" href="{up}icon.svg">\n'
+        f"{math * needs_math}</head>\n<body>\n{header(up, here)}\n"
+        f"<main><article>\n{body}\n</article></main>\n{footer(up)}\n</body>\n</html>\n"
+    )
+
+
+# -- Markdown
+
+
+class Renderer(mistune.HTMLRenderer):
+    """Markdown as HTML: code in colours, headings with an id, links that lead somewhere on this site or are text."""
+
+    def __init__(self, known: dict[str, str], source: str) -> None:
+        super().__init__(escape=False)
+        self.known, self.source, self.ids = known, source, set()
+
+    def block_code(self, code: str, info: str | None = None) -> str:
+        return f"<pre><code>{coloured(code, (info or '').split(' ')[0])}</code></pre>\n"
+
+    def heading(self, text: str, level: int, **attrs: Any) -> str:
+        name = base = re.sub(r"[^\w]+", "-", re.sub(r"<.*?>", "", text).lower()).strip("-") or "part"
+        while name in self.ids:
+            name += "-"
+        self.ids.add(name)
+        return f'<h{level} id="{name}">{text}</h{level}>\n' if base else f"<h{level}>{text}</h{level}>\n"
+
+    def link(self, text: str, url: str, title: str | None = None) -> str:
+        place, _, anchor = url.partition("#")
+        if re.match(r"https?:|mailto:", url) or not place:
+            return f'<a href="{html.escape(url)}">{text}</a>'
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(self.source), place))
+        if path not in self.known:
+            return text  # a file of the repository that is not on the site
+        to = posixpath.relpath(self.known[path], posixpath.dirname(self.known[self.source]))
+        return f'<a href="{html.escape(to + ("#" + anchor if anchor else ""))}">{text}</a>'
+
+
+def coloured(code: str, language: str) -> str:
+    """Code as HTML; of a language that Pygments does not know, plain."""
+    try:
+        lexer = get_lexer_by_name({"py": "python"}.get(language, language) or "text")
+    except ClassNotFound:
+        return html.escape(code)
+    return pygments.highlight(code, lexer, HtmlFormatter(nowrap=True))
+
+
+def markdown(text: str, known: dict[str, str], source: str) -> str:
+    """The HTML of a text that stands in the file ``source`` of the repository."""
+    read = mistune.create_markdown(
+        renderer=Renderer(known, source), plugins=["table", "math", "strikethrough", "footnotes"]
+    )
+    return str(read(text))
+
+
+def title_of(text: str) -> str:
+    """The first heading."""
+    found = re.search(r"^# (.+)$", text, re.MULTILINE)
+    return found[1].replace("`", "") if found else "autoflow"
+
+
+# -- documentation, lessons, licences
+
+
+def build(out: Path) -> None:
+    """Write all pages."""
+    docs, lessons = sorted(DOCS.glob("*.md")), sorted(NOTEBOOKS.glob("[0-9][0-9]_*.ipynb"))
+    known = {f"docs/{path.name}": f"docs/{path.stem}.html" for path in docs}
+    known |= {f"notebooks/{path.name}": f"lessons/{path.stem}.html" for path in lessons}
+    known |= {"README.md": "docs/readme.html", "CHANGELOG.md": "docs/changelog.html", "notebooks": "lessons/index.html"}
+    known |= {f"images/{path.name}": f"images/{path.name}" for path in (ROOT / "images").glob("*.svg")}
+    for folder in ("docs", "lessons", "images"):
+        (out / folder).mkdir()
+    for name, to in known.items():
+        if name.endswith(".md"):
+            text = (ROOT / name).read_text(encoding="utf-8")
+            body = linked_images(markdown(text, known, name))
+            (out / to).write_text(page(title_of(text), body), encoding="utf-8")
+            for image in re.findall(r'src="\.\./images/([\w.-]+)"', body):
+                shutil.copyfile(ROOT / "images" / image, out / "images" / image)
+    write_list(out / "docs" / "index.html", docs)
+    write_lessons(out / "lessons", lessons, known)
+    (out / "licences.html").write_text(page("Licences", licences(), up=""), encoding="utf-8")
+    shutil.copyfile(ROOT / "LICENSE", out / "LICENSE.txt")
+    shutil.copyfile(Path(__file__).parent / "page" / "math.js", out / "math.js")
+
+
+def linked_images(body: str) -> str:
+    """The README names its images from the root; its page stands in a folder."""
+    return re.sub(r'src="images/', 'src="../images/', body)
+
+
+def write_list(path: Path, docs: list[Path]) -> None:
+    """The first page of the documentation."""
+    rest = {p.stem: title_of(p.read_text(encoding="utf-8")) for p in docs if p.stem not in LISTED}
+    here = {p.stem for p in docs}
+    items = ['<li><a href="readme.html">What autoflow is, and how to install it</a></li>']
+    items += [f'<li><a href="{name}.html">{text}</a></li>' for name, text in LISTED.items() if name in here]
+    items += ['<li><a href="../api/autoflow.html">Reference of all functions</a></li>']
+    others = [f'<li><a href="{name}.html">{html.escape(text)}</a></li>' for name, text in rest.items()]
+    others += ['<li><a href="changelog.html">What changed</a></li>']
+    body = (
+        f'<h1>Documentation</h1><ul class="lessons">{"".join(items)}</ul><h2>Coming from another library, and more</h2>'
+        f'<ul class="lessons">{"".join(others)}</ul>'
+    )
+    path.write_text(page("Documentation", body, here="docs/index.html"), encoding="utf-8")
+
+
+def write_lessons(folder: Path, paths: list[Path], known: dict[str, str]) -> None:
+    """A page for each lesson as it is stored, and the list of them."""
+    notebooks = [nbformat.read(path, as_version=4) for path in paths]
+    titles = [title_of(notebook.cells[0].source) for notebook in notebooks]
+    items = []
+    for k, (path, notebook) in enumerate(zip(paths, notebooks, strict=True)):
+        cells = [cell_html(cell, known, f"notebooks/{path.name}") for cell in notebook.cells]
+        around = [
+            f'<a href="{paths[j].stem}.html">{arrow}</a>' if 0 <= j < len(paths) else "<span></span>"
+            for j, arrow in ((k - 1, "← the lesson before"), (k + 1, "the next lesson →"))
+        ]
+        shutil.copyfile(path, folder / path.name)
+        hint = (
+            '<p class="hint">Read here, with what it printed and drew. To run it: copy lines into the '
+            f'<a href="../index.html">playground</a>, or take <a href="{path.name}" download>the notebook</a> '
+            "into Jupyter.</p>"
+        )
+        cells.insert(1, hint)
+        body = "\n".join(cells) + f'<p class="around">{"".join(around)}</p>'
+        (folder / f"{path.stem}.html").write_text(page(titles[k], body, here="lessons/index.html"), encoding="utf-8")
+        items.append(f'<li><a href="{path.stem}.html">{html.escape(titles[k])}</a></li>')
+    body = (
+        "<h1>Lessons</h1><p>From one derivative by hand to networks that read and write. Each lesson is a notebook; "
+        "here you can read it with all its results. The exercises have folded answers. Short programs run in the "
+        f'<a href="../index.html">playground</a>.</p><ol class="lessons">{"".join(items)}</ol>'
+    )
+    (folder / "index.html").write_text(page("Lessons", body, here="lessons/index.html"), encoding="utf-8")
+
+
+def cell_html(cell: Any, known: dict[str, str], source: str) -> str:
+    """One cell of a notebook, with its stored outputs."""
+    if cell.cell_type != "code":
+        return markdown(cell.source, known, source)
+    shown = "".join([output_html(output) for output in cell.outputs])
+    shown = f'<div class="output">{shown}</div>' if shown else ""
+    return f'<div class="cell"><pre><code>{coloured(cell.source, "python")}</code></pre>{shown}</div>'
+
+
+def output_html(output: Any) -> str:
+    """What a cell has shown: an image, a formula, a table, or text."""
+    if output.output_type == "stream":
+        return f"<pre>{html.escape(output.text)}</pre>"
+    if output.output_type == "error":
+        text = re.sub(r"\x1b\[[\d;]*m", "", "\n".join(output.traceback[-1:]))
+        return f'<div class="error"><pre>{html.escape(text)}</pre></div>'
+    data = output.data
+    if "image/png" in data:
+        text = html.escape(str(data.get("text/plain", "picture")).partition("\n")[0])
+        return f'<img alt="{text}" src="data:image/png;base64,{data["image/png"].replace(chr(10), "")}">'
+    if "text/latex" in data:
+        return f'<div class="math">{html.escape(data["text/latex"])}</div>'
+    return f"<pre>{html.escape(str(data.get('text/plain', '')))}</pre>"
+
+
+def licences() -> str:
+    """Whose work is on the site, under which licence, and where its source is."""
+    rows = [
+        f"<tr><td>{html.escape(name)}</td><td>{html.escape(row['licence'])}</td>"
+        f'<td><a href="{row["home"]}">{html.escape(row["home"])}</a></td><td><code>{row["sha256"]}</code></td></tr>'
+        for name, row in runtime.files_of("playground").items()
+    ]
+    return (
+        "<h1>Licences</h1><p>autoflow: <a href='LICENSE.txt'>MIT licence</a>. In the folder <code>vendor</code> are "
+        "files of others, unchanged but for Pyodide's list of packages, which is shortened. Pyodide is under the "
+        "<a href='https://www.mozilla.org/MPL/2.0/'>Mozilla Public License 2.0</a>; its source is at "
+        "<a href='https://github.com/pyodide/pyodide'>github.com/pyodide/pyodide</a>. The texts of NumPy's licence and "
+        "of what it includes are in its wheel, which is a zip. KaTeX: <a href='vendor/katex-LICENSE.txt'>MIT licence</a>. "
+        "Python: <a href='https://docs.python.org/3/license.html'>PSF licence</a>.</p>"
+        "<table><thead><tr><th>file</th><th>licence</th><th>home</th><th>SHA-256</th></tr></thead>"
+        f"<tbody>{''.join(rows)}</tbody></table>"
+    )
+
+
+def without_network(folder: Path) -> None:
+    """The reference asks another host for MathJax: it gets our KaTeX instead, and the icon.
+
+    Raises RuntimeError if anything is left that another host is asked for.
+    """
+    for path in folder.rglob("*.html"):
+        text = path.read_text(encoding="utf-8")
+        up = "../" * len(path.relative_to(folder.parent).parent.parts)
+        ours = f'<script src="{up}vendor/katex.min.js" defer></script><script src="{up}math.js" defer></script>'
+        text = re.sub(r"<script>\s*window\.MathJax.*?</script>\s*<script id=\"MathJax-script\".*?</script>\s*"
+                      r"<script>.*?</script>", ours, text, count=1, flags=re.DOTALL)  # fmt: skip
+        text = text.replace("</head>", f'<link rel="icon" href="{up}icon.svg">\n</head>', 1)
+        if re.search(r"<(script|link|img)[^>]* (src|href)=\"?(https?:)?//", text):
+            raise RuntimeError(f"{path} loads something from another host")
+        path.write_text(text, encoding="utf-8")

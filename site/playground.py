@@ -1,0 +1,143 @@
+"""The front page: what ``page/`` has, autoflow as a zip, and every example as Python will draw it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import io
+import json
+import re
+import shutil
+import types
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pages
+import runtime
+
+import autoflow
+from autoflow.pictures.pages.html import pack_file, safe_json, script
+from autoflow.pictures.render.css import properties
+from autoflow.pictures.sliders import live
+from autoflow.rules.table import RULES
+from examples import EXAMPLES
+
+HERE = Path(__file__).parent
+PAGE = HERE / "page"
+COPIED = (
+    "site.css", "playground.css", "playground.js", "page.js", "editor.js", "views.js", "interpreter.js", "link.js",
+    "python.js", "runner.py", "offline.js", "manifest.webmanifest", "icon.svg",
+)  # fmt: skip
+VIEWS = ("graph", "sliders", "formula")
+SUFFIXES = (".py", ".js", ".css", ".typed")  # of autoflow's files
+
+
+def build(out: Path, files: Path | None) -> None:
+    """Write the front page. ``files`` is runtime's folder; without it the examples are shown and nothing runs."""
+    for name in COPIED:
+        shutil.copyfile(PAGE / name, out / name)
+    if files is not None:
+        vendor(out / "vendor", files)
+    (out / "autoflow.zip").write_bytes(zipped())
+    drawn = draw_examples()
+    (out / "examples").mkdir()
+    for number, example in enumerate(drawn):
+        (out / "examples" / f"{number}.json").write_text(json.dumps(example, ensure_ascii=False), encoding="utf-8")
+    view, scripts = view_page()
+    first = {"names": [name for name, _ in EXAMPLES], "first": drawn[0]}
+    page = fill(
+        "index.html", policy=policy(scripts), header=pages.header("", "index.html"), footer=pages.footer(""),
+        view=html.escape(view), first=safe_json(first),
+    )  # fmt: skip
+    (out / "index.html").write_text(page, encoding="utf-8")
+
+
+def fill(name: str, **texts: str) -> str:
+    """A file of ``page/`` with ``{{word}}`` replaced by that text. Raises KeyError for a word without one."""
+    template = (PAGE / name).read_text(encoding="utf-8")
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: texts[found[1]], template)
+
+
+def vendor(folder: Path, files: Path) -> None:
+    """What belongs to others, unchanged but for Pyodide's list of packages, which names those that are here."""
+    folder.mkdir()
+    names = runtime.files_of("playground")
+    for name in names:
+        shutil.copyfile(files / name, folder / name)
+    lock = json.loads((files / "pyodide-lock.json").read_text(encoding="utf-8"))
+    lock["packages"] = {key: row for key, row in lock["packages"].items() if row["file_name"] in names}
+    (folder / "pyodide-lock.json").write_text(json.dumps(lock), encoding="utf-8")
+
+
+def zipped() -> bytes:
+    """autoflow for Pyodide: a zip, the same for the same sources."""
+    package = Path(autoflow.__file__).parent
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for path in sorted(package.rglob("*")):
+            if path.suffix in SUFFIXES:
+                entry = zipfile.ZipInfo(path.relative_to(package.parent).as_posix(), (1980, 1, 1, 0, 0, 0))
+                archive.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED, 9)
+    return file.getvalue()
+
+
+def runner() -> Any:
+    """``runner.py`` as the page runs it: a module of autoflow's, so that pictures look for names further out."""
+    module = types.ModuleType("autoflow.playground")
+    path = PAGE / "runner.py"
+    exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), module.__dict__)
+    return module
+
+
+def draw_examples() -> list[dict[str, Any]]:
+    """Of each example what Python would answer. Raises RuntimeError if it would answer with an error."""
+    python, drawn = runner(), []
+    for name, code in EXAMPLES:
+        answer = json.loads(python.run(code))
+        views = {view: json.loads(python.pane(view)) for view in VIEWS}
+        errors = [answer["error"], *[view.get("error") for view in views.values()]]
+        if any(errors):
+            raise RuntimeError(f"the example {name!r}: {errors}")
+        drawn.append({"name": name, "code": code, "answer": answer, "views": views})
+    return drawn
+
+
+def view_page() -> tuple[str, list[str]]:
+    """The document of the frame, and the scripts that it may run."""
+    sliders = "autoflow.pictures.sliders"
+    rows = [f"{json.dumps(rule.name)}: {live.functions(rule)}" for rule in RULES.values() if rule.javascript]
+    program = fill(
+        "view.js", pictures=script(), rows=",\n".join(dict.fromkeys(rows)),
+        sliders=pack_file("unpack.js") + "\n" + pack_file("explore.js", sliders),
+    )  # fmt: skip
+    if "</script" in program:
+        raise RuntimeError("the frame's script would end too early")
+    style = (PAGE / "view.css").read_text(encoding="utf-8") + properties("autoflow-explore", "auto")
+    allowed = f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src {sum_of(program)}"
+    return fill("view.html", policy=allowed, style=style, script=program), [program]
+
+
+def sum_of(text: str) -> str:
+    """How a policy names a script."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def policy(scripts: list[str]) -> str:
+    """What the front page may do: run its own files and WebAssembly, load from this site alone.
+
+    The frame of the views and the worker of Python take it over, so it allows their script and style as well.
+    """
+    rules = {
+        "default-src": "'none'",
+        "script-src": " ".join(["'self'", "'wasm-unsafe-eval'", *map(sum_of, scripts)]),
+        "worker-src": "'self' blob:",
+        "connect-src": "'self'",
+        "style-src": "'self' 'unsafe-inline'",
+        "img-src": "'self' data:",
+        "manifest-src": "'self'",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+    }
+    return "; ".join([f"{name} {value}" for name, value in rules.items()])

@@ -1,0 +1,120 @@
+"""What arrays that pretend have in common; what they are for is tested with vmap and compile."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+from autoflow.backends import NODE_TYPES
+from autoflow.backends.duck_arrays import (
+    OPERATORS,
+    QUESTIONS,
+    UNARY,
+    DuckArray,
+    Registration,
+    other_methods,
+    store_results,
+)
+from autoflow.backends.registry import NodeTypes
+from autoflow.nodes.nodes import NUMPY
+
+
+class Pretender(DuckArray):
+    """Knows its shape, and notes what NumPy is asked to do with it."""
+
+    def __init__(self, *shape):
+        self.shape, self.dtype = shape, np.dtype(np.float32)
+
+    @staticmethod
+    def refuse_number(word):
+        return KeyError(word)
+
+    def yields_to(self, y):
+        return isinstance(y, str)
+
+    def update(self, name, ufunc, y):
+        return name, ufunc, y
+
+    def copy(self):
+        return "a copy"
+
+    def __getitem__(self, i):
+        return i
+
+    def __repr__(self):
+        return "shown"
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **options):
+        return ufunc, inputs
+
+    def __array_function__(self, function, types, args, options):
+        return function
+
+
+def test_facts_follow_from_shape_and_dtype():
+    x = Pretender(2, 3)
+    assert (x.ndim, x.size, x.itemsize, x.nbytes, len(x), list(x)) == (2, 6, 4, 24, 2, [0, 1])
+    with pytest.raises(TypeError, match="unsized"):
+        len(Pretender())
+    with pytest.raises(TypeError, match="0-d"):
+        iter(Pretender())
+
+
+def test_operators_are_ufuncs_unless_the_other_operand_computes():
+    x = Pretender(2)
+    for name, ufunc in OPERATORS.items():
+        assert getattr(x, f"__{name}__")(2.0) == (ufunc, (x, 2.0)), name
+        assert getattr(x, f"__{name}__")("mine") is NotImplemented, name
+    assert (2.0 - x)[1] == (2.0, x)
+    assert [getattr(x, f"__{name}__")() for name in UNARY] == [(ufunc, (x,)) for ufunc in UNARY.values()]
+    x += 3.0
+    assert x == ("add", np.add, 3.0)
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_questions_about_numbers_are_refused_in_the_users_words(name):
+    with pytest.raises(KeyError) as caught:
+        getattr(Pretender(2), f"__{name}__")()
+    assert caught.value.args == (QUESTIONS[name],)
+
+
+def test_copies_texts_and_files():
+    x = Pretender(2)
+    assert copy.copy(x) == copy.deepcopy(x) == "a copy"
+    assert f"{x}" == "shown"
+    for ask in (lambda: f"{x:.2f}", lambda: pickle.dumps(x), lambda: np.asarray(x)):
+        with pytest.raises(KeyError):
+            ask()
+
+
+def test_methods_are_functions_of_numpy_and_the_rest_is_named():
+    x = Pretender(2)
+    assert (x.T, x.mT, x.sum(), x.mean(axis=0)) == (np.transpose, np.matrix_transpose, np.sum, np.mean)
+    assert x.real is x
+    names = set(other_methods(Pretender))
+    assert {"cumsum", "argmax", "tolist"} <= names
+    assert not names & {"sum", "copy", "T", "__add__"}
+
+
+def test_results_are_stored_where_out_names_an_array():
+    stored = []
+    assert store_results((None, "b"), (1, 2), lambda x, r: stored.append((x, r))) == (1, "b")
+    assert stored == [("b", 2)]
+    assert store_results(("a",), 5, lambda x, r: None) == "a"
+
+
+def test_a_class_is_registered_while_somebody_needs_it():
+    class Array(np.ndarray):
+        pass
+
+    registration = Registration(Array, lambda: NodeTypes(Array, NUMPY.roles, NUMPY.slots))
+    with registration.needed_by("one"):
+        with registration.needed_by("two"):
+            types = NODE_TYPES[Array]
+            assert registration.users == ["one", "two"]
+        assert NODE_TYPES[Array] is types
+    assert Array not in NODE_TYPES
+    with registration.needed_by("three"):
+        assert NODE_TYPES[Array] is types
+    assert Array not in NODE_TYPES

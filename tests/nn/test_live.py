@@ -1,0 +1,202 @@
+"""Training while it happens: what a terminal and a notebook get, how often, and that nothing else changes."""
+
+import io
+import re
+import sys
+import types
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+import autoflow as af
+from autoflow import nn, optim
+from autoflow.nn import live
+from autoflow.nn.charts import LEVELS, line_chart, region_rows, size_bars, sparkline
+from autoflow.train import History, fit
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def blobs(n=120):
+    rng = np.random.default_rng(0)
+    y = np.arange(n) % 2
+    return rng.normal(0, 0.3, (n, 2)) + 2.0 * y[:, None], y
+
+
+def train(**options):
+    rng = np.random.default_rng(1)
+    model = nn.Sequential(nn.Linear(2, 8, rng=rng), nn.tanh, nn.Linear(8, 2, rng=rng))
+    x, y = blobs()
+    optimiser = optim.Adam(model, lr=0.05)
+    return fit(model, x, y, loss=nn.cross_entropy, optimiser=optimiser, rng=rng, epochs=6, **options), model
+
+
+def test_a_view_changes_no_number(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    seen, model = train(view=True)
+    plain, other = train(progress=False)
+    assert seen.epochs == plain.epochs
+    assert all([np.array_equal(a, b) for a, b in zip(model.parameters(), other.parameters(), strict=True)])
+    assert [list(row) for row in seen.gradients] == [["0", "2"]] * 6
+    assert plain.gradients == []
+
+
+def test_a_terminal_is_written_over(monkeypatch):
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setattr(live, "EVERY", 0.0)
+    history, _ = train(view=True)
+    pictures = re.split(r"\x1b\[\d+A", stream.getvalue())
+    assert len(pictures) == 7  # one for each epoch, and the last
+    lines = pictures[-1].replace("\x1b[K", "").splitlines()
+    assert lines[0] == f"loss  {sparkline(history['loss'])}  {history['loss'][-1]:.4g}"
+    assert lines[1] == "sizes of gradients"
+    assert [line.split()[0] for line in lines[2:4]] == ["0", "2"]
+    assert lines[4] == "classes"
+    assert len(lines) == 5 + live.ROWS
+    assert lines[-1].strip()[0] == "·"  # class 0 is at the bottom left
+    assert lines[5].strip()[-1] == "░"
+    assert {len(line) for line in lines[5:]} == {2 + live.COLUMNS}
+    assert set(re.findall(r"\x1b\[(\d+)A", stream.getvalue())) == {str(len(lines))}
+
+
+def test_a_file_gets_one_picture(monkeypatch):
+    stream = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stream)
+    train(view=True)
+    assert stream.getvalue().count("classes") == 1
+    assert "\x1b" not in stream.getvalue()
+
+
+def test_it_is_drawn_twice_a_second_at_most(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(live.time, "monotonic", lambda: now[0])
+    place = live.Live(Terminal())
+    drawn = []
+    for k in range(20):
+        now[0] += 0.125
+        drawn.append(place.draw({"loss": [1.0] * (k + 1)}))
+    assert [k for k, was in enumerate(drawn) if was] == [0, 4, 8, 12, 16]
+    assert place.draw({"loss": [1.0]}, last=True)
+
+
+class Handle:
+    def __init__(self):
+        self.shown = []
+
+    def update(self, picture, *, raw):
+        assert raw
+        self.shown.append(picture)
+
+
+def test_a_notebook_gets_a_figure_in_one_cell(monkeypatch):
+    pytest.importorskip("matplotlib")
+    handle = Handle()
+
+    def display(picture, *, raw, display_id):
+        handle.update(picture, raw=raw)
+        return handle
+
+    shell = types.SimpleNamespace(kernel=object())
+    ipython = types.ModuleType("IPython")
+    ipython.version_info = (9, 0)  # matplotlib asks
+    ipython.get_ipython = lambda: shell
+    ipython.display = types.ModuleType("IPython.display")
+    ipython.display.display = display
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    monkeypatch.setitem(sys.modules, "IPython.display", ipython.display)
+    train(view=True)
+    assert len(handle.shown) >= 2
+    for picture in handle.shown:
+        assert picture["image/png"].startswith(b"\x89PNG")
+        assert picture["text/plain"].startswith("loss")
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "there"),
+    [
+        (np.zeros((3, 2)), np.zeros(3, int), True),
+        (np.zeros((3, 3)), np.zeros(3, int), False),
+        (np.zeros((3, 2)), np.zeros(3), False),
+        (np.zeros((3, 2)), np.zeros((3, 1), int), False),
+    ],
+)
+def test_where_there_is_a_boundary(x, y, there):
+    assert live.has_boundary(x, y) is there
+
+
+def test_regression_has_no_boundary(monkeypatch):
+    stream = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stream)
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(50, 2))
+    w = af.Variable(np.zeros(2), name="w")
+    optimiser = optim.SGD([w], lr=0.1)
+    fit(lambda x: x @ w, x, x @ [1.0, -1.0], loss=nn.mse_loss, optimiser=optimiser, rng=rng, epochs=2, view=True)
+    assert "classes" not in stream.getvalue()
+    assert re.search(r"^  w  █+", stream.getvalue(), re.MULTILINE)
+
+
+def test_watch_draws_a_loop_of_ones_own(monkeypatch):
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    rng = np.random.default_rng(0)
+    watched = af.watch(nn.Sequential(nn.Linear(2, 4, rng=rng), nn.tanh, nn.Linear(4, 2, rng=rng)))
+    x, y = blobs()
+    for _ in range(3):
+        loss = nn.cross_entropy(watched(x), y)
+        loss.backward()
+        watched.draw(loss, (x, y))
+    watched.draw(loss, (x, y), last=True)
+    assert watched.losses == [float(loss.value)] * 4
+    first = stream.getvalue().replace("\x1b[K", "").splitlines()
+    assert [line.split()[0] for line in first[:5]] == ["loss", "sizes", "Linear_0", "tanh", "Linear_2"]
+    assert stream.getvalue().count("classes") == 2
+
+
+def test_sizes_of_layers():
+    model = nn.Sequential(nn.Linear(2, 3, rng=np.random.default_rng(0)), nn.Linear(3, 1, rng=np.random.default_rng(0)))
+    assert live.layer_sizes(model, model.parameters()) == {}
+    np.sum(model(np.ones((4, 2)))).backward()
+    sizes = live.layer_sizes(model, model.parameters())
+    last = model.named_parameters()
+    g = np.concatenate([np.ravel(last[name].grad) for name in ("1.weight", "1.bias")])
+    assert sizes["1"] == pytest.approx(np.sqrt(np.mean(g**2)))
+    assert list(sizes) == ["0", "1"]
+
+
+def test_history_shows_itself():
+    history = History()
+    assert history._repr_html_() is None
+    for k in range(3):
+        history.add({"loss": 1.0 / (k + 1), "val_loss": 2.0, "accuracy": float("nan")})
+    picture = ElementTree.fromstring(history._repr_html_())
+    lines = [e for e in picture.iter() if e.tag.endswith("polyline")]
+    assert [len(e.get("points").split()) for e in lines] == [3, 3, 0]
+    assert lines[0].get("stroke") == lines[1].get("stroke") != lines[2].get("stroke")
+    assert [e.get("stroke-dasharray") for e in lines] == [None, "5 3", None]
+    assert picture.get("aria-label").startswith("loss from 1 to 0.333, val_loss from 2 to 2")
+    heights = [float(p.split(",")[1]) for p in lines[0].get("points").split()]
+    assert heights == sorted(heights)  # pages count downwards
+    assert str(history).splitlines()[1] == "loss      █▃▁  1 -> 0.3333"
+    with af.options(static=True):
+        assert history._repr_html_() is None
+
+
+def test_names_in_a_chart_are_text():
+    assert "<b>" not in line_chart({"<b>": [1.0, 2.0]})
+
+
+def test_lines_of_any_numbers():
+    assert sparkline([]) == ""
+    assert sparkline([1.0, 1.0]) == LEVELS[0] * 2
+    assert sparkline([float("nan"), float("inf")]) == "  "
+    assert len(sparkline(np.arange(1000.0))) == 40
+    assert sparkline(np.arange(1000.0))[-1] == "█"
+    assert size_bars({}) == []
+    assert size_bars({"a": 0.0, "b": float("nan")}) == [f"a  {'':24}  0", f"b  {'':24}  nan"]
+    assert region_rows(np.array([[5, 1]])) == ["·░"]

@@ -1,0 +1,290 @@
+"""Films of the steps: the frames without a browser, GIF, MP4; and pictures for TeX."""
+
+import io
+import re
+import shutil
+import subprocess
+import sys
+import types
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from graphs import EVIL, lesson, shared
+
+import autoflow as af
+from autoflow.pictures import graph
+from autoflow.pictures.model.style import LIGHT
+from autoflow.pictures.pages import films
+from autoflow.pictures.pages.frames import frames, step_rules, wrap
+from autoflow.pictures.render.shapes import Sheet, shapes
+from autoflow.pictures.render.tikz import n, tex_letter, to_tex
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def cards(root):
+    return {int(g.get("data-node")): g for g in root.iter(SVG + "g") if g.get("data-node")}
+
+
+def text_of(card, kind):
+    """The texts of a kind that can be seen, from the style sheet that draws them."""
+    return [e.text for e in card if e.get("class") == kind]
+
+
+def opacities(root):
+    """Text and opacity of all that is drawn."""
+    return [(s["text"], float(s["opacity"])) for s in shapes(root, Sheet(root), (0.0, 0.0), ()) if s["tag"] == "text"]
+
+
+# ------------------------------------------------------------------ frames
+
+
+def test_frames_show_what_the_steps_say():
+    a5, _ = lesson()
+    stepper = a5.step()
+    shown = list(frames(stepper.graph))
+    assert [step for step, _ in shown] == list(stepper)
+    assert len({(root.get("width"), root.get("height")) for _, root in shown}) == 1
+    for k, (step, root) in enumerate(shown):
+        said = [text for text, _ in opacities(root)]
+        assert f"{k} / 22  {step.phase}" in said
+        assert "".join(step.caption.split()) in "".join("".join(said).split())
+        active = [i for i, card in cards(root).items() if "act" in card.get("class").split()]
+        assert active == ([step.node] if step.node is not None else [])
+        for p in step.products:
+            (sum_now,) = text_of(cards(root)[p.source], "gradient")
+            assert sum_now == p.so_far.text(4)
+            assert f"= {p.sent.text(4)}" in text_of(cards(root)[step.node], "sent")
+
+
+def test_frames_hide_what_is_still_to_come():
+    (start, begin), *_, (end, last) = frames(lesson()[0].step().graph)
+    assert (start.phase, end.phase) == ("start", "end")
+    seen = {text for text, opacity in opacities(begin) if opacity}
+    assert {"x", "2", "sin(a2)"} <= seen
+    assert not {"10.31", "0.8415", "= 5.89", "24.48"} & seen
+    assert {"10.31", "0.8415", "= 5.89", "24.48"} <= {text for text, opacity in opacities(last) if opacity == 1}
+    assert not any(["var(" in body or "visibility" in body for body in [step_rules("light")]])
+    assert LIGHT["op-line"] in step_rules("light")
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+@pytest.mark.xdist_group("browser")
+def test_frames_of_the_page_are_these(tmp_path):
+    """The same classes on the same cards and arrows as a browser has."""
+    import chromium
+
+    if reason := chromium.missing():
+        pytest.skip(reason)
+    stepper = shared()[0].step()
+    path = tmp_path / "page.html"
+    path.write_text(stepper.to_html(), encoding="utf-8")
+    classes = (
+        "[...document.querySelector('.autoflow-picture > div').shadowRoot.querySelectorAll('[data-node], [data-edge]')]"
+        ".map((e) => [e.dataset.node ?? e.dataset.edge, [...e.classList].sort().join(' '), "
+        "[...e.querySelectorAll('.unsent')].length, e.querySelector('.gradient')?.textContent ?? ''])"
+    )
+    with chromium.Chromium() as browser:
+        page = browser.open(path)
+        for k, (_, root) in enumerate(frames(stepper.graph)):
+            slide = (
+                "const s = document.querySelector('.autoflow-picture > div').shadowRoot.querySelector('[type=range]')"
+            )
+            page.run(f"{{ {slide}; s.value = {k}; s.dispatchEvent(new Event('input')); }}")
+            ours = [
+                [
+                    e.get("data-node") or e.get("data-edge"), " ".join(sorted(e.get("class").split())),
+                    sum(["unsent" in (t.get("class") or "") for t in e]),
+                    next((t.text for t in e if t.get("class") == "gradient"), ""),
+                ]
+                for e in root.iter(SVG + "g") if e.get("data-node") or e.get("data-edge")
+            ]  # fmt: skip
+            assert sorted(page.run(classes)) == sorted(ours), k
+
+
+def test_captions_are_broken_where_they_fit():
+    lines = wrap("a3 has gradient 1, sends back   to b: 1 × 2 = 2;   to c: 1 × 3 = 3", 200.0)
+    assert len(lines) > 2
+    assert " ".join(" ".join(lines).split()) == "a3 has gradient 1, sends back to b: 1 × 2 = 2; to c: 1 × 3 = 3"
+    assert wrap("", 200.0) == [""]
+
+
+def test_folded_pictures_have_no_frames():
+    x = af.Variable(1.0, name="x")
+    with af.scope("box"):
+        y = np.tanh(x) * x
+    with pytest.raises(ValueError, match=r"node\.step\(\)\.save"):
+        next(frames(graph(y * 2, gradients=True, depth=0)))
+
+
+# ------------------------------------------------------------------ films
+
+
+@pytest.mark.slow
+def test_a_gif_has_a_frame_for_each_step(tmp_path):
+    image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    pytest.importorskip("matplotlib")
+    stepper = shared()[0].step(theme="dark")
+    path = stepper.save(tmp_path / "a.gif", seconds=0.5)
+    film = image.open(io.BytesIO(path.read_bytes()))
+    assert film.n_frames == len(stepper) == 9
+    film.seek(1)
+    assert film.info["duration"] == 500
+    assert film.info["loop"] == 0
+    assert film.convert("RGB").getpixel((2, 2)) == (0x11, 0x16, 0x1C)
+    film.seek(8)
+    assert film.info["duration"] == 1500
+    whole = np.asarray(film.convert("RGB")).astype(int)
+    (*_, (_, root)) = frames(stepper.graph)
+    exact = films.pixels(root, films.SHARP)[: whole.shape[0], : whole.shape[1]]
+    assert abs(whole[: len(exact), : exact.shape[1]] - exact).max(axis=-1).mean() < 1.0
+
+
+PROGRAM = """#!{python}
+import pathlib, sys
+size = sys.argv[sys.argv.index("-s") + 1]
+data = sys.stdin.buffer.read()
+pathlib.Path(sys.argv[-1]).write_text(f"{{size}} {{len(data)}} " + " ".join(sys.argv[1:-1]))
+sys.exit({code})
+"""
+
+
+def fake_ffmpeg(monkeypatch, tmp_path, code=0):
+    """A program that writes down what it is given."""
+    path = tmp_path / "ffmpeg"
+    path.write_text(PROGRAM.format(python=sys.executable, code=code))
+    path.chmod(0o755)
+    monkeypatch.setattr(shutil, "which", lambda name: str(path) if name == "ffmpeg" else None)
+
+
+def test_ffmpeg_gets_all_frames(monkeypatch, tmp_path):
+    fake_ffmpeg(monkeypatch, tmp_path)
+    pictures = [np.full((4, 6, 3), k, np.uint8) for k in range(5)]
+    size, amount, *words = films.to_mp4(iter(pictures), 0.5).decode().split()
+    assert size == "6x4"
+    assert int(amount) == 4 * 6 * 3 * (5 + films.REST - 1)
+    assert words[words.index("-framerate") + 1] == "2.000000"
+    fake_ffmpeg(monkeypatch, tmp_path, code=1)
+    with pytest.raises(OSError, match=r"could not write an \.mp4 file"):
+        films.to_mp4(iter(pictures), 0.5)
+
+
+@pytest.mark.slow
+def test_an_mp4(tmp_path):
+    pytest.importorskip("matplotlib")
+    try:
+        films.ffmpeg()
+    except FileNotFoundError:
+        pytest.skip("ffmpeg is not installed")
+    data = shared()[0].step().save(tmp_path / "a.mp4", seconds=0.2).read_bytes()
+    assert data[4:8] == b"ftyp"
+    assert len(data) > 5000
+
+
+def test_what_is_missing_is_named(monkeypatch, tmp_path):
+    stepper = shared()[0].step()
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
+    with pytest.raises(FileNotFoundError, match=r"pip install autoflow\[video\]"):
+        films.to_mp4(iter([]), 1.0)
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    with pytest.raises(ImportError, match=r"Pillow was not found.*pip install autoflow\[images\]"):
+        stepper.save(tmp_path / "a.gif")
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(ImportError, match=r"matplotlib was not found: it draws the frames of a \.gif file"):
+        next(films.images(stepper.graph, "gif"))
+    for seconds in (0, 1e4):
+        with pytest.raises(ValueError, match=r"from 0\.02 to 600 seconds"):
+            stepper.save(tmp_path / "a.gif", seconds=seconds)
+    own = types.ModuleType("imageio_ffmpeg")
+    own.get_ffmpeg_exe = lambda: "/there/ffmpeg"
+    monkeypatch.setitem(sys.modules, "imageio_ffmpeg", own)
+    assert films.ffmpeg() == "/there/ffmpeg"
+
+
+def test_sides_of_frames_are_even(monkeypatch):
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr(films, "pixels", lambda root, sharp: np.zeros((7, 5, 3), np.uint8))
+    assert next(films.images(shared()[0].step().graph, "mp4")).shape == (8, 6, 3)
+
+
+# ------------------------------------------------------------------ TeX
+
+
+def test_tex_has_all_texts_at_the_places_of_the_svg():
+    a5, _ = lesson()
+    g = graph(a5, gradients=True)
+    text = g.to_tex()
+    assert text.startswith("% Made by autoflow")
+    assert text.rstrip().endswith("\\end{document}")
+    begin, end = r"\begin{tikzpicture}", r"\end{tikzpicture}"
+    assert text.count(begin) == text.count(end) == 1
+    nodes = re.findall(r"^\\node\[.*?\] at \(([-\d.]+),([-\d.]+)\) \{(.*)\};$", text, re.MULTILINE)
+    root = ElementTree.fromstring(to_svg_light(g))
+    texts = [s for s in shapes(root, Sheet(root), (0.0, 0.0), ()) if s["tag"] == "text" and s["text"]]
+    assert len(nodes) == len(texts)
+    for (x, y, said), s in zip(nodes, texts, strict=True):
+        assert (x, y) == (n(s["at"][0] + float(s.get("x", 0))), n(s["at"][1] + float(s.get("y", 0))))
+        assert said == "".join(map(tex_letter, s["text"]))
+    paths = re.findall(r"^\\path\[(.*?)\] (.*);$", text, re.MULTILINE)
+    assert len(paths) == len(list(shapes(root, Sheet(root), (0.0, 0.0), ()))) - len(texts)
+    defined = set(re.findall(r"\\definecolor\{(\w+)\}\{HTML\}\{[0-9A-F]{6}\}", text))
+    assert {c for words in re.findall(r"(?:fill|draw|text)=(\w+)", text) for c in [words]} <= defined
+
+
+def to_svg_light(g):
+    return replace(g, look=replace(g.look, theme="light")).to_svg()
+
+
+def test_tex_for_a_document_is_the_picture_alone():
+    text = graph(shared()[0]).to_tex(full=False)
+    assert "documentclass" not in text
+    assert r"\begin{tikzpicture}" in text
+    assert text in graph(shared()[0]).to_tex()
+
+
+@pytest.mark.parametrize("name", [*EVIL[:-1], r"\input{x}", "%", "#1", "$x$", "a_b^c", "naïve", "αβΩ", "−2 ∂ ⊙ …"])
+def test_tex_obeys_no_name(name):
+    x = af.Variable(2.0, name=name)
+    text = to_tex(graph(x * x))
+    known = {"textbackslash", "textasciitilde", "textasciicircum", "textless", "textgreater", "textbar", "textquotedbl"}
+    known |= {"textasciigrave", "ldots", "partial", "odot", "times", "alpha", "beta", "Omega", "cdot"}
+    inside = "".join(re.findall(r"^\\node\[.*?\] at \S+ \{(.*)\};$", text, re.MULTILINE))
+    assert set(re.findall(r"\\([a-zA-Z]+)", inside)) <= known
+    assert inside.count("$") % 2 == inside.count(r"\$") % 2
+    assert all([ord(c) < 256 for c in text])
+    assert inside.replace(r"\{", "").replace(r"\}", "").count("{") == inside.replace(r"\{", "").replace(
+        r"\}", ""
+    ).count("}")
+
+
+@pytest.mark.slow
+def test_pdflatex_draws_it(tmp_path):
+    if shutil.which("pdflatex") is None:
+        pytest.skip("pdflatex is not installed")
+    w = af.Variable(np.linspace(0, 1, 12).reshape(3, 4), name="$w_1$ \\frac^~{}α日")
+    with af.scope("50% & more"):
+        h = np.tanh(np.ones((5, 3)) @ w)
+    path = graph(np.sum(h**2), gradients=True, highlight=w).save(tmp_path / "g.tex")
+    done = subprocess.run(
+        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", path.name], cwd=tmp_path, capture_output=True,
+        check=False, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout.decode(errors="replace")[-2000:]
+    assert path.with_suffix(".pdf").read_bytes().startswith(b"%PDF")
+    assert b"(1 page" in done.stdout
+    assert b"Overfull" not in done.stdout
+
+
+def test_html_to_be_put_into_a_page():
+    out, _ = shared()
+    for thing in (graph(out, gradients=True), out.step()):
+        part = thing.to_html(full=False)
+        assert part in thing.to_html()
+        assert part.startswith('<div class="autoflow-picture')
+        assert "<html" not in part
+        assert "<body" not in part
+    assert io.StringIO(out.step().to_html()).readline() == "<!doctype html>\n"

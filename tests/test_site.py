@@ -1,0 +1,454 @@
+"""The site: its front page in a real browser, what it refuses, what it needs of others.
+
+By day without Python, which is 17 MB: what the page shows before it is there. By night all of it, with Python;
+``AUTOFLOW_SHOTS=folder`` leaves screenshots there, to be looked at.
+"""
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import chromium
+import pytest
+from chromium import Chromium
+from sites import Playground, served
+
+pytest.importorskip("mistune")
+pytest.importorskip("pygments")
+pytest.importorskip("nbformat")
+import make
+import pages
+import playground
+import runtime
+
+from examples import EXAMPLES
+
+ROOT = Path(__file__).parent.parent
+in_browser = [pytest.mark.browser, pytest.mark.slow, pytest.mark.xdist_group("browser")]
+by_night = [*in_browser, pytest.mark.nightly]
+PICTURE = "!!document.querySelector('.autoflow-picture > div')"
+VALUES = "[...document.querySelectorAll('#table tbody tr')].map((r) => r.cells[2].textContent)"
+
+
+def marked(marks):
+    return lambda test: [mark(test) for mark in marks][-1]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    if reason := chromium.missing():
+        pytest.skip(reason)
+    with Chromium() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def still(tmp_path_factory):
+    """The front page without Python: examples are shown, nothing runs."""
+    out = tmp_path_factory.mktemp("still")
+    playground.build(out, None)
+    with served(out) as (url, _):
+        yield url
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The whole site, as ``make site`` makes it."""
+    try:
+        runtime.bring("playground")
+    except runtime.UnavailableError as reason:
+        pytest.skip(str(reason))
+    out = tmp_path_factory.mktemp("whole") / "site"
+    pytest.importorskip("pdoc")
+    subprocess.run(
+        [sys.executable, ROOT / "site" / "make.py", out], check=True, env=os.environ | {"PYTHONPATH": str(ROOT)}
+    )
+    return out
+
+
+@pytest.fixture
+def open_page(browser):
+    """A function that opens the front page; at its end nothing was asked of another host."""
+    opened = []
+
+    def enter(url, **options):
+        page = Playground(browser, **options)
+        opened.append((page, url))
+        page.enter(url)
+        return page
+
+    yield enter
+    for page, url in opened:
+        page.watch()
+        page.run("0")
+        host = re.match(r"http://[^/]+/", url)[0]
+        assert [u for u in page.requests() if not u.startswith((host, f"blob:{host}", "data:", "about:"))] == []
+        page.call("Page.close")
+
+
+def keep(page, name):
+    """A screenshot, if somebody wants to look at it."""
+    if folder := os.environ.get("AUTOFLOW_SHOTS"):
+        Path(folder).mkdir(exist_ok=True)
+        time.sleep(0.5)
+        page.screenshot(Path(folder) / f"{name}.png")
+
+
+def link(code):
+    import base64
+    import zlib
+
+    packer = zlib.compressobj(9, wbits=-15)
+    data = packer.compress(code.encode()) + packer.flush()
+    return "#code=" + base64.urlsafe_b64encode(data).decode().rstrip("=")
+
+
+# -- by day: before Python is there
+
+
+@marked(in_browser)
+def test_the_first_picture_is_there_at_once(still, open_page):
+    page = open_page(still)
+    assert page.run(VALUES) == ["−2822.5", "−1696", "−2118.4", "1"]
+    assert page.in_view(PICTURE)
+    assert page.run("document.getElementById('examples').options.length") == len(EXAMPLES)
+    page.run("document.getElementById('tab-sliders').click()")
+    assert page.in_view("!!document.querySelector('.autoflow-explore > div')")
+    moved = """(() => {
+        const root = document.querySelector('.autoflow-explore > div').shadowRoot, x = root.querySelector('input');
+        x.value = 2;
+        x.dispatchEvent(new Event('input'));
+        return root.querySelector('.result').textContent;
+    })()"""
+    assert page.in_view(moved) == "out = 97.5"  # 11² sin 40 − 11 cos 40
+    page.run("document.getElementById('examples').selectedIndex = 1; document.getElementById('examples').onchange()")
+    page.until(f"{VALUES}[2] === '1'", 20)
+    assert page.run(VALUES) == ["−1.123", "−0.7487", "1"]
+
+
+@marked(in_browser)
+def test_a_program_in_a_link_is_shown_and_not_run(still, open_page):
+    hostile = "<img src=x onerror=alert(1)></textarea><script>document.title = 'owned'</script>\nprint('ran')\n"
+    page = open_page(still + link(hostile))
+    assert page.run("document.getElementById('code').value") == hostile
+    assert page.run("document.getElementById('colours').textContent").strip() == hostile.strip()
+    assert page.run("document.querySelectorAll('img, .paper script').length") == 0
+    assert page.run("document.title") == "autoflow: type NumPy, see every gradient"
+    assert page.run("document.getElementById('instead').textContent").endswith("Read it, then press Run.")
+    assert page.run("document.getElementById('printed').hidden")
+
+
+@marked(in_browser)
+@pytest.mark.parametrize(
+    "text", ["#code=%%%", "#code=" + "A" * 50, link("#" * 10_000_000)], ids=["no", "noise", "bomb"]
+)
+def test_a_damaged_link_is_told(still, open_page, text):
+    page = open_page(still + text)
+    assert page.run("document.getElementById('code').value").startswith("# The link is damaged")
+
+
+@marked(in_browser)
+def test_a_link_comes_back(still, open_page):
+    page = open_page(still)
+    code = "x = af.Variable(2.0)  # ∂ é 日本\ny = x**3\n"
+    page.type_program(code)
+    page.run("document.getElementById('share').onclick()")
+    fragment = page.run("location.hash")
+    assert open_page(still + fragment).run("document.getElementById('code').value") == code
+
+
+@marked(in_browser)
+def test_the_frame_of_the_views_can_only_draw(still, open_page):
+    page = open_page(still)
+    assert page.in_view(PICTURE)
+    assert page.in_view("self.origin") == "null"
+    blocked = """new Promise((done) => {
+        document.addEventListener('securitypolicyviolation', (event) => done(event.effectiveDirective), { once: true });
+        fetch('%s').catch(() => {});
+    })""".replace("%s", still)
+    page.in_view(f"globalThis.blocked = '', {blocked}.then((it) => {{ blocked = it; }}), 1")
+    assert page.in_view("globalThis.blocked") == "connect-src"
+    assert page.run("document.getElementById('view').getAttribute('sandbox')") == "allow-scripts"
+
+
+# -- by night: with Python
+
+
+@pytest.fixture
+def site(whole):
+    with served(whole) as (url, _):
+        yield url
+
+
+def normal(answer):
+    """What is the same on every machine: Pyodide's integers have 32 bits, and its last digit may differ."""
+    rows = [(row["title"], row["value"][:6], row["gradient"][:6]) for row in answer["rows"]]
+    return rows, answer["printed"].replace("int32", "int64"), answer["error"]
+
+
+@marked(by_night)
+def test_every_example_runs_as_it_was_drawn(whole, site, open_page):
+    page = open_page(site)
+    page.wait_for_python()
+    for number, (name, code) in enumerate(EXAMPLES):
+        drawn = json.loads((whole / "examples" / f"{number}.json").read_text())["answer"]
+        page.run_program(code)
+        rows = page.run(
+            "[...document.querySelectorAll('#table tbody tr')].map((r) => [...r.cells].map((c) => c.textContent))"
+        )
+        shown = {
+            "rows": [dict(zip(("title", "value", "gradient"), row, strict=True)) for row in rows],
+            "printed": page.shown()["printed"], "error": None,
+        }  # fmt: skip
+        assert normal(shown) == normal(drawn), name
+        for tab, there in (("graph", PICTURE), ("formula", "!!document.querySelector('math')")):
+            page.run(f"document.getElementById('tab-{tab}').click()")
+            assert page.in_view(there), (name, tab)
+        page.run("document.getElementById('tab-graph').click()")
+    assert page.complaints() == []
+    keep(page, "last_example")
+
+
+@marked(by_night)
+def test_programs_that_go_wrong_leave_the_page_usable(site, open_page):
+    page = open_page(site)
+    page.wait_for_python()
+    for code, error in [
+        ("x = 1\nprint('hi')\ny = x / 0", "Line 3: ZeroDivisionError: division by zero"),
+        ("x = (1,\ny = 2", "Line 1: SyntaxError: '(' was never closed"),
+        ("def f():\n    return f()\nf()", "Line 2: RecursionError: maximum recursion depth exceeded"),
+        ("exit(3)", "Line 1: SystemExit: 3"),
+        ("[np.ones(1 << 26) for k in range(8)]", "Line 1: numpy._core._exceptions._ArrayMemoryError"),  # 4 GB
+    ]:
+        assert page.run_program(code)["error"].startswith(error)
+        number = re.search(r"\d+", error)[0]
+        assert page.run("document.querySelector('#lines .bad').textContent").strip() == number
+    shown = page.run_program("for k in range(1_000_000):\n    print(k)")
+    assert shown["printed"].endswith("... and 6,868,890 characters more")
+    page.type_program("while True:\n    pass")
+    page.run("document.getElementById('run').click()")
+    time.sleep(1)
+    page.run("document.getElementById('run').click()")
+    page.wait_for_python()
+    long = "x = af.Variable(1.0)\ny = x\nfor k in range(20_000):\n    y = y + 1\ny.backward()\nprint(x.grad)\ndel y"
+    assert page.run_program(long)["printed"] == "1.0\n"
+    assert page.run_program("x = af.Variable(3.0)\ny = x**3")["rows"] == [["x", "3", "27"], ["y", "27", "1"]]
+
+
+@marked(by_night)
+def test_a_hostile_program_reaches_nothing(site, open_page):
+    page = open_page(site)
+    page.wait_for_python()
+    names = ["caches", "indexedDB", "fetch", "XMLHttpRequest", "WebSocket", "Worker", "importScripts"]
+    shown = page.run_program(f"import js\nprint([name for name in {names} if hasattr(js, name)])")
+    assert shown["printed"] == "[]\n"
+    assert "Content Security Policy" in page.run_program("import js\njs.eval('1')")["error"]
+    assert page.run_program("from pyodide.http import pyfetch\nimport js\njs.fetch('https://example.org')")["error"]
+    told = page.run_program(
+        "import js\njs.postMessage('{}')\nx = af.Variable(1.0, name='<script>1</script>')\nz = x * 2"
+    )
+    assert told["rows"][0][0] == "<script>1</script>"
+    assert page.in_view(PICTURE)
+
+
+@marked(by_night)
+def test_without_a_network(whole, open_page):
+    with served(whole) as (url, end):
+        page = open_page(url)
+        page.wait_for_python()
+        page.until("navigator.serviceWorker.controller !== null")
+        end()
+        page.enter(url)
+        page.wait_for_python()
+        assert page.run_program("x = af.Variable(3.0)\ny = x**3")["rows"][0] == ["x", "3", "27"]
+        page.run("document.getElementById('tab-formula').click()")
+        assert page.in_view("!!document.querySelector('math')")
+
+
+@marked(by_night)
+def test_with_the_keyboard_alone(site, open_page):
+    page = open_page(site)
+    page.wait_for_python()
+    page.type_program("x = af.Variable(2.0)\ny = x * x")
+    page.call(
+        "Input.dispatchKeyEvent", type="keyDown", key="Enter", code="Enter", modifiers=2, windowsVirtualKeyCode=13
+    )
+    page.until("/^Done/.test(document.getElementById('status').textContent)")
+    assert page.run(VALUES) == ["4", "1"]
+    seen = []
+    for _ in range(12):
+        for kind in ("keyDown", "keyUp"):
+            page.call("Input.dispatchKeyEvent", type=kind, key="Tab", code="Tab", windowsVirtualKeyCode=9)
+        seen.append(page.run("document.activeElement.id"))
+    assert seen[:3] == ["run", "tab-graph", "view"]
+    page.run("document.getElementById('tab-graph').focus()")
+    for kind in ("keyDown", "keyUp"):
+        page.call("Input.dispatchKeyEvent", type=kind, key="ArrowRight", code="ArrowRight", windowsVirtualKeyCode=39)
+    assert page.run("document.activeElement.id") == "tab-sliders"
+    assert page.in_view(
+        "!!document.querySelector('input[type=range]') || !!document.querySelector('.autoflow-explore')"
+    )
+
+
+@marked(by_night)
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 800, 390])
+def test_sizes_and_themes(site, open_page, width, dark):
+    page = open_page(site, width=width, height=1300, dark=dark)
+    assert page.in_view(PICTURE)
+    assert page.run("document.documentElement.scrollWidth") <= width
+    background = page.run("getComputedStyle(document.body).backgroundColor")
+    assert background == ("rgb(17, 22, 28)" if dark else "rgb(255, 255, 255)")
+    assert page.in_view("getComputedStyle(document.documentElement).backgroundColor") == background
+    keep(page, f"front_{width}_{'dark' if dark else 'light'}")
+
+
+@marked(by_night)
+def test_every_page_shows_itself_without_another_host(whole, site, browser):
+    page = chromium.Page(browser, 1280, 900)
+    page.media()
+    paths = sorted([path.relative_to(whole).as_posix() for path in whole.rglob("*.html")])
+    assert len(paths) > 40
+    for path in [p for p in paths if p not in ("index.html", "api/index.html")]:  # that leads to another at once
+        page.go(site + path)
+        assert page.run("document.body.innerText.length") > 100, path
+        assert page.run("document.querySelectorAll('.katex-error').length") == 0, path
+    assert [p for p in page.problems() if not p.startswith(f"request: {site}")] == []
+
+
+@marked(by_night)
+def test_links_lead_to_pages(whole):
+    for path in whole.rglob("*.html"):
+        if "api" not in path.parts:
+            links = re.findall(r'href="([^"#]*)', path.read_text(encoding="utf-8"))
+            inside = [link for link in links if link and not re.match(r"https?:|mailto:", link)]
+            assert [link for link in inside if not (path.parent / link).exists()] == [], path
+
+
+# -- what is made, and of what
+
+
+def test_examples_show_no_error_and_begin_with_the_lesson():
+    assert EXAMPLES[0][0] == "Three variables"
+    answer = json.loads(playground.runner().run(EXAMPLES[0][1]))
+    assert [row["gradient"] for row in answer["rows"]] == ["−2822.5", "−1696", "−2118.4", "1"]
+    for name, code in EXAMPLES:
+        assert max(map(len, code.splitlines())) <= 75, name
+        assert len(code.splitlines()) <= 20, name
+
+
+@pytest.mark.parametrize(
+    ("code", "line", "text"),
+    [
+        ("x = 1\ny = x / 0", 2, "ZeroDivisionError: division by zero"),
+        ("x = (1,", 1, "SyntaxError: '(' was never closed"),
+        ("exit(3)", 1, "SystemExit: 3"),
+        ("def f():\n    raise KeyError('k')\n\nf()", 2, "KeyError: 'k'"),
+    ],
+)
+def test_an_error_is_an_answer(code, line, text):
+    answer = json.loads(playground.runner().run(code))
+    assert answer["error"] == {"text": text, "line": line}
+    assert answer["rows"] == []
+
+
+def test_what_is_printed_is_kept_to_a_length_and_told_meanwhile():
+    told = []
+    python = playground.runner()
+    python.OFTEN = -1.0
+    answer = json.loads(python.run("for k in range(100_000):\n    print(k)\n7 * 6", told.append))
+    assert answer["printed"].startswith("0\n1\n2\n")
+    assert answer["printed"].endswith("\n... and 568,893 characters more")
+    assert told[:2] == ["0", "0\n"]
+
+
+def test_variables_get_the_readers_names():
+    python = playground.runner()
+    python.run("W = af.Variable([1.0, 2.0])\nk = af.Variable(3.0, name='given')\nh = W * k\nloss = np.sum(h)")
+    view = json.loads(python.pane("sliders"))
+    assert [row["title"] for row in view["inputs"]] == ["W[0]", "W[1]", "given"]
+    assert "h" in json.loads(python.move([2.0, 2.0, 1.0]))["picture"]
+
+
+def test_only_files_with_the_listed_sum_are_taken(tmp_path, monkeypatch):
+    good, bad = b"as listed", b"something else"
+    rows = {name: {"sha256": hashlib.sha256(good).hexdigest(), "part": "playground"} for name in ("a.js", "b.js")}
+    monkeypatch.setattr(runtime, "listed", lambda: {"file": rows, "carrier": "c==1"})
+    asked = []
+
+    def source(name, data):
+        def give(rows, scratch):
+            asked.append((name, sorted(rows)))
+            yield from data.items()
+
+        give.__name__ = name
+        return give
+
+    monkeypatch.setattr(runtime, "from_npm", source("from_npm", {"a.js": bad, "b.js": good}))
+    monkeypatch.setattr(runtime, "from_index", source("from_index", {}))
+    monkeypatch.setattr(runtime, "from_carrier", source("from_carrier", {"a.js": bad}))
+    with pytest.raises(runtime.UnavailableError, match=r"^not to be had: a\.js"):
+        runtime.bring("playground", place=tmp_path)
+    assert asked == [("from_npm", ["a.js", "b.js"]), ("from_index", ["a.js"]), ("from_carrier", ["a.js"])]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["b.js"]
+    (tmp_path / "a.js").write_bytes(good)
+    assert runtime.bring("playground", place=tmp_path) == tmp_path
+    (tmp_path / "b.js").write_bytes(bad)  # a folder of one's own is not trusted either
+    assert list(runtime.missing(tmp_path, "playground")) == ["b.js"]
+
+
+def test_every_listed_file_says_what_it_is():
+    for name, row in runtime.listed()["file"].items():
+        assert re.fullmatch(r"[0-9a-f]{64}", row["sha256"]), name
+        assert row["part"] in ("playground", "lessons"), name
+        assert row["licence"], name
+        assert row["home"].startswith("https://"), name
+        assert name.endswith(".whl") or re.fullmatch(r"[\w-]+@\d+\.\d+\.\d+/package/.+", row["npm"]), name
+    assert "==" in runtime.listed()["carrier"]
+    with pytest.raises(ValueError, match="no part games"):
+        runtime.files_of("games")
+
+
+def test_the_policy_names_no_other_host_and_no_eval():
+    _, scripts = playground.view_page()
+    rules = dict(rule.split(" ", 1) for rule in playground.policy(scripts).split("; "))
+    assert rules["default-src"] == "'none'"
+    assert rules["connect-src"] == "'self'"
+    assert "http" not in playground.policy(scripts)
+    assert "unsafe" not in rules["script-src"].replace("'wasm-unsafe-eval'", "")
+
+
+def test_autoflow_goes_along_the_same_each_time():
+    assert playground.zipped() == playground.zipped()
+
+
+def test_markdown_links_to_pages_of_the_site_and_no_further():
+    known = {"docs/a.md": "docs/a.html", "docs/b.md": "docs/b.html", "README.md": "docs/readme.html"}
+    text = "# A `x`\n\n[b](b.md#part) [home](../README.md) [code](../autoflow/x.py) [out](https://example.org)\n"
+    body = pages.markdown(text, known, "docs/a.md")
+    assert re.findall(r'href="(.*?)"', body) == ["b.html#part", "readme.html", "https://example.org"]
+    assert "code" in body
+    assert pages.title_of(text) == "A x"
+
+
+def test_the_reference_loads_nothing_from_elsewhere(tmp_path):
+    page = tmp_path / "api" / "a.html"
+    page.parent.mkdir()
+    page.write_text('<head><script src="https://example.org/x.js"></script></head>')
+    with pytest.raises(RuntimeError, match="another host"):
+        pages.without_network(page.parent)
+
+
+def test_what_the_first_visit_keeps(tmp_path):
+    for name in ("index.html", "offline.js", "vendor/a.wasm", "examples/0.json", "docs/a.html"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text('const CACHE = "autoflow-VERSION"; [/* FILES */]')
+    make.stamp(tmp_path)
+    text = (tmp_path / "offline.js").read_text()
+    assert json.loads(text[text.index("[") :]) == ["./", "examples/0.json", "index.html", "vendor/a.wasm"]
+    assert re.search(r"autoflow-[0-9a-f]{12}\"", text)
