@@ -1,6 +1,7 @@
 """What is saved of a model or an optimiser: a dictionary of plain arrays, checked as a whole before anything is loaded.
 
-Files are npz archives of arrays and nothing else: reading one runs no code (no pickle).
+Files are npz archives of arrays and nothing else, or, if they are called so, safetensors: reading one runs no code (no
+pickle).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 from .errors import StateError
 
 Array = Any
+SAFETENSORS = ".safetensors"
 
 
 def check_state(who: str, own: dict[str, Array], given: dict[str, Any]) -> dict[str, Array]:
@@ -41,17 +43,43 @@ def check_state(who: str, own: dict[str, Array], given: dict[str, Any]) -> dict[
 
 
 def save_state(path: str | Path, state: dict[str, Array]) -> Path:
-    """Write the arrays to ``path`` (with .npz appended if it has no suffix) and return where they are."""
+    """Write the arrays to ``path`` (with .npz appended if it has no suffix) and return where they are.
+
+    A path that ends in ``.safetensors`` is written in that format, with the package of this name (ImportError without
+    it). Raises StateError for arrays that it cannot hold: complex ones.
+    """
     path = _with_suffix(path)
+    if path.suffix == SAFETENSORS:
+        wrong = [f"{name} ({x.dtype})" for name, x in state.items() if x.dtype.kind not in "fiub"]
+        if wrong:
+            raise StateError(f"a {SAFETENSORS} file holds real numbers and booleans, not {', '.join(wrong)}: save .npz")
+        safetensors().save_file({name: np.asarray(x, order="C") for name, x in state.items()}, path)
+        return path
     with path.open("wb") as file:
         np.savez(file, allow_pickle=False, **state)
     return path
 
 
 def load_state(path: str | Path) -> dict[str, Array]:
-    """The arrays in an npz file. Pickled objects are refused."""
-    with np.load(_with_suffix(path), allow_pickle=False) as file:
+    """The arrays in an npz or safetensors file. Pickled objects are refused."""
+    path = _with_suffix(path)
+    if path.suffix == SAFETENSORS:
+        arrays: dict[str, Array] = safetensors().load_file(path)
+        return arrays
+    with np.load(path, allow_pickle=False) as file:
         return {name: file[name] for name in file.files}
+
+
+def safetensors() -> Any:
+    """The package that reads and writes this format."""
+    try:
+        from safetensors import numpy
+    except ImportError as error:
+        raise ImportError(
+            f"{SAFETENSORS} files are read and written by the package safetensors, which is not installed: pip install "
+            f"safetensors, or save the model as .npz"
+        ) from error
+    return numpy
 
 
 def _with_suffix(path: str | Path) -> Path:

@@ -58,7 +58,6 @@ ELSEWHERE = {
     "parallel/*": ("test_parallel.py test_parallel_engines.py", "a pipeline: tested by what af.data_parallel gives"),
     "process.py": ("compiler/test_plan.py", "switches for compiled programs first"),
     "rules/*": ("rules", "rows: their tests are generated (rules/test_rules.py), what is special stands by subject"),
-    "saving.py": ("optim/test_optim.py nn/test_layers.py", "what states of models and optimisers share"),
     "transforms/*": ("transforms/test_transforms.py", "one table of functions goes through all of them"),
 }
 # fmt: on

@@ -174,11 +174,12 @@ class Module:
         return self
 
     def save(self, path: str | Path) -> Path:
-        """Write :meth:`state_dict` to an npz file; returns its path."""
+        """Write :meth:`state_dict` to an npz file, or to one that ends in ``.safetensors``; returns its path."""
         return save_state(path, self.state_dict())
 
     def load(self: Self, path: str | Path) -> Self:
-        """Read what :meth:`save` wrote into a module of the same structure; returns the module."""
+        """Read what :meth:`save` wrote, or PyTorch's weights in a ``.safetensors`` file, into a module of the same
+        structure and names; returns the module."""
         self.load_state_dict(load_state(path))
         return self
 

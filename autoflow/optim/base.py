@@ -173,7 +173,7 @@ class Optimiser:
         self.steps, self.unfinished = steps, ""
 
     def save(self, path: str | Path) -> Path:
-        """Write :meth:`state_dict` to an npz file; returns its path."""
+        """Write :meth:`state_dict` to an npz file, or to one that ends in ``.safetensors``; returns its path."""
         return save_state(path, self.state_dict())
 
     def load(self, path: str | Path) -> None:

@@ -91,7 +91,7 @@ class LBFGS(Optimiser):
             self.zero_grad()
             with enable_grad():
                 losses.append(float(value_of(closure())))
-            return losses[-1], self.collect_gradients(moving, losses[-1])
+            return losses[-1], collect_gradients(moving, losses[-1])
 
         try:
             result = run_scipy(
@@ -107,21 +107,22 @@ class LBFGS(Optimiser):
         self.steps = [t + p.requires_grad for t, p in zip(self.steps, self.parameters, strict=True)]
         return losses[0]
 
-    def collect_gradients(self, moving: list[Any], loss: float) -> Array:
-        """All gradients as one vector, checked."""
-        if all([p.grad is None for p in moving]):
-            raise StateError("LBFGS: the closure left no gradient of any parameter: call loss.backward() in it")
-        grads = [np.zeros(p.shape) if p.grad is None else value_of(p.grad) for p in moving]
-        vector = np.concatenate([np.ravel(g).astype(float) for g in grads])
-        if not (np.isfinite(loss) and np.isfinite(vector).all()):
-            raise AnomalyError(
-                f"LBFGS: the loss is {loss:g}, or a gradient contains NaN or infinity. All parameters are as before "
-                f"the step. Look at the data and the loss, or start elsewhere."
-            )
-        return vector
-
     def __repr__(self) -> str:
         return f"LBFGS({len(self.parameters)} parameters, max_iter={self.max_iter})"
+
+
+def collect_gradients(moving: list[Any], loss: float) -> Array:
+    """All gradients as one vector, checked."""
+    if all([p.grad is None for p in moving]):
+        raise StateError("LBFGS: the closure left no gradient of any parameter: call loss.backward() in it")
+    grads = [np.zeros(p.shape) if p.grad is None else value_of(p.grad) for p in moving]
+    vector = np.concatenate([np.ravel(g).astype(float) for g in grads])
+    if not (np.isfinite(loss) and np.isfinite(vector).all()):
+        raise AnomalyError(
+            f"LBFGS: the loss is {loss:g}, or a gradient contains NaN or infinity. All parameters are as before "
+            f"the step. Look at the data and the loss, or start elsewhere."
+        )
+    return vector
 
 
 def write_vector(parameters: list[Any], vector: Array) -> None:

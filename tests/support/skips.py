@@ -18,10 +18,10 @@ PACKAGES = {  # the name to import, and what else a reason may call it
     "anywidget": "extra `widget`", "astropy": "astropy", "autograd": "autograd", "basedpyright": "basedpyright",
     "cloudpickle": "cloudpickle", "cupy": "CuPy", "dask": "Dask", "distributed": "distributed",
     "ipykernel": "ipykernel", "jax": "JAX", "jupyterlab": "jupyterlab", "jupyterlite_core": "JupyterLite",
-    "loky": "loky", "matplotlib": "matplotlib", "mistune": "mistune", "mpi4py": "mpi4py",
+    "loky": "loky", "matplotlib": "matplotlib", "micrograd": "micrograd", "mistune": "mistune", "mpi4py": "mpi4py",
     "mygrad": "mygrad", "mypy": "mypy", "nbclient": "nbclient", "nbconvert": "nbconvert", "nbformat": "nbformat",
     "numba": "numba", "pandas": "pandas", "PIL": "Pillow", "pdoc": "pdoc", "pint": "pint", "pygments": "Pygments",
-    "ruff": "ruff", "scipy": "SciPy",
+    "ruff": "ruff", "safetensors": "safetensors", "scipy": "SciPy",
     "sklearn": "scikit-learn", "torch": "PyTorch", "xarray": "xarray", "yaml": "PyYAML",
     "tqdm": "tqdm", "zarr": "Zarr",
 }  # fmt: skip
