@@ -25,6 +25,8 @@ from .. import pytree
 from ..errors import CompileError
 from ..modes import modes
 from ..nodes.nodes import Node, gradient_target, value_of
+from .llvm.engine import choose_engine
+from .llvm.stretches import use_loops
 from .matching import assembler, matcher
 from .passes.batching import join
 from .passes.rematerialise import recompute
@@ -238,6 +240,8 @@ class Entry:
         if how.get("checkpointing"):
             recompute(self.program)
         tile_program(self.program)
+        if how.get("engine") == "llvm":
+            use_loops(self.program)
         self.free: list[Any] = [self.plan()]
         self.program.forget_samples()
 
@@ -301,7 +305,7 @@ def check_equal(eager: Any, ours: Any, name: str, because: str) -> None:
 
 def compile(
     f: Callable[P, R], *, fallback: bool = False, verify: bool = False, watch: bool = True, limit: int = 32,
-    checkpointing: str | None = None,
+    checkpointing: str | None = None, engine: str = "numpy",
 ) -> Compiled[P, R]:  # fmt: skip
     """``f`` as a program: recorded at the first call, replayed without any bookkeeping at the later ones.
 
@@ -356,4 +360,5 @@ def compile(
     """
     if checkpointing not in (None, "balanced"):
         raise ValueError(f'checkpointing is None or "balanced", not {checkpointing!r}')
-    return Compiled(f, fallback=fallback, verify=verify, limit=limit, checkpointing=checkpointing, watch=watch)
+    how = {"checkpointing": checkpointing, "watch": watch, "engine": choose_engine(engine)}
+    return Compiled(f, fallback=fallback, verify=verify, limit=limit, **how)
