@@ -18,7 +18,7 @@ MISSING = (
     'af.compile(f, engine="llvm") writes loops of its own with llvmlite, which is not installed: pip install '
     '"autoflow[llvm]", or leave engine="numpy".'
 )
-ATTRIBUTES = '\nattributes #0 = { nounwind }\n'
+ATTRIBUTES = "\nattributes #0 = { nounwind }\n"
 FAR_FUNCTIONS = ("sin", "cos", "feclearexcept", "fetestexcept")
 # Bits of fetestexcept: divide, invalid, overflow, underflow (as C's <fenv.h> of these processors has them).
 FLAGS = {"x86_64": (4, 1, 8, 16), "amd64": (4, 1, 8, 16), "aarch64": (2, 1, 4, 8), "arm64": (2, 1, 4, 8)}
@@ -136,4 +136,3 @@ def module_text(functions: list[str], texts: list[Text]) -> str:
         defined.append(body)
         declared |= more
     return "\n".join([*sorted(declared), *defined, *functions, ATTRIBUTES])
-

@@ -54,7 +54,8 @@ def formula_of(v: Value) -> Formula | None:
     if found is None or found.result != code(v.dtype):
         return None
     for x, kind in zip(found.operands, found.types, strict=True):
-        if isinstance(x, Value) and not is_number(x) and (code(x.dtype) is None or not can_cast(code(x.dtype), kind)):
+        old = kind if is_number(x) else code(x.dtype)
+        if old is None or not can_cast(old, kind):
             return None
     return found
 
@@ -100,10 +101,11 @@ def fits(number: Any, dtype: Any) -> bool:
 
 def call_written(v: Value) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
     """Of a call: the function, its arguments (values, where arrays stood) and its options."""
-    if getattr(v.function, "written", None) is not None:
-        function, args, options = v.function.written
-        return function, tuple([v.args[a.k] if type(a) is Place else a for a in args]), options
-    return v.function, v.args, {}
+    called = getattr(v.function, "of", v.function)
+    if not hasattr(called, "written"):
+        return called, v.args, {}
+    function, args, options = called.written
+    return function, tuple([v.args[a.k] if type(a) is Place else a for a in args]), options
 
 
 def of_call(v: Value) -> Formula | None:

@@ -42,11 +42,11 @@ class Numbers:
     def c(self, x: float | str) -> str:
         """A constant."""
         value = number("double", float.fromhex(x) if isinstance(x, str) else x)
-        return value if self.w == 1 else "<" + ", ".join([f"double {value}"] * self.w) + ">"
+        return value if self.w == 1 else f"splat (double {value})"
 
     def n(self, x: int) -> str:
         """An integer."""
-        return str(x) if self.w == 1 else "<" + ", ".join([f"i64 {x}"] * self.w) + ">"
+        return str(x) if self.w == 1 else f"splat (i64 {x})"
 
     def op(self, word: str, x: str, y: str) -> str:
         """fadd, fsub, fmul, fdiv."""

@@ -1,9 +1,9 @@
 """From the values of a stretch to loops in an order, and memory for what passes from one to the next.
 
-    level    how many loops must have ended before a value can be computed; values of one level and shape share a loop
-    stored   values that somebody reads outside of their loop: the others live in registers
-    kernels  loops with equal text are one function, called with other pointers: a recurrent network of 100 steps is
-             406 calls of 8 functions
+level    how many loops must have ended before a value can be computed; values of one level and shape share a loop
+stored   values that somebody reads outside of their loop: the others live in registers
+kernels  loops with equal text are one function, called with other pointers: a recurrent network of 100 steps is
+         406 calls of 8 functions
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ def constant(scalar: str, x: Any, width: int) -> str:
     """A constant, in every lane."""
     if width == 1:
         return number(scalar, x)
-    return "<" + ", ".join([f"{scalar} {number(scalar, x)}"] * width) + ">"
+    return f"splat ({scalar} {number(scalar, x)})"
 
 
 @dataclass
