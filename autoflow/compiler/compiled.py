@@ -247,6 +247,11 @@ class Entry:
 
     def plan(self) -> Any:
         """Memory and calls for one more run at the same time."""
+        if self.how.get("engine") == "llvm":
+            from .llvm.direct import direct_plan
+
+            if (direct := direct_plan(self.program)) is not None:
+                return direct
         return scalar_plan(self.program) or Plan(self.program)
 
     def quick(self, args: tuple[Any, ...]) -> Any:

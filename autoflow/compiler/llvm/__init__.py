@@ -52,6 +52,7 @@ loops.py       one loop, and the reductions that end it
 products.py    small products of matrices
 schedule.py    which values share a loop, and in which order loops run
 native.py      all loops as one function, which NumPy arrays go into and come out of
+direct.py      the plan of a program that is nothing else
 stretches.py   what becomes loops, and what stays a call of NumPy
 engine.py      LLVM itself, by llvmlite
 """

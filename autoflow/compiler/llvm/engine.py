@@ -19,7 +19,7 @@ MISSING = (
     '"autoflow[llvm]", or leave engine="numpy".'
 )
 ATTRIBUTES = "\nattributes #0 = { nounwind }\n"
-FAR_FUNCTIONS = ("sin", "cos", "feclearexcept", "fetestexcept")
+C_FUNCTIONS = ("exp", "log", "tanh", "sin", "cos", "feclearexcept", "fetestexcept")
 # Bits of fetestexcept: divide, invalid, overflow, underflow (as C's <fenv.h> of these processors has them).
 FLAGS = {"x86_64": (4, 1, 8, 16), "amd64": (4, 1, 8, 16), "aarch64": (2, 1, 4, 8), "arm64": (2, 1, 4, 8)}
 LEVEL = 1  # of LLVM's effort: 0 is three times as quick, and products run at a third of the speed
@@ -62,7 +62,7 @@ def machine() -> tuple[Any, str, str]:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     library = ctypes.CDLL(ctypes.util.find_library("m"))
-    for name in FAR_FUNCTIONS:
+    for name in C_FUNCTIONS:
         llvm.add_symbol(name, ctypes.cast(getattr(library, name), ctypes.c_void_p).value)
     return llvm.Target.from_default_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
 

@@ -95,6 +95,7 @@ class LoopText:
 
     def write(self, t: Text) -> None:
         """The whole nest."""
+        t.numbers = not self.dims
         outer = self.dims[:-1]
         n = self.dims[-1] if self.dims else 1
         cut = n // BLOCK * BLOCK if self.is_cut else 0

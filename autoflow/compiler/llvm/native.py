@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
@@ -47,12 +47,30 @@ class Native:
         make: Any = ctypes.PYFUNCTYPE if small else ctypes.CFUNCTYPE
         self.function = make(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)(self.library.address("run"))
         self.free: list[Workspace] = []
+        self.known: tuple[Any, int, bool] = (None, 0, False)  # the state of the last caller, and what it wants to know
         self.new: list[Callable[[], Array]] = [maker(v) for v in results]
         self.flags = dict(zip(KINDS, flag_bits(), strict=True))
         self.schedule.places.dummies.clear()
 
     def __call__(self, *arrays: Array) -> list[Array]:
-        """All results, as new arrays."""
+        """All results, as new arrays; as a call of a larger program, which is told what there is to report."""
+        results, raised = self.run(arrays)
+        state, mask, uncertain = self.known
+        if (now := callers_state()) is not state:
+            mask, uncertain = self.mask_of([kind for kind, how in np.geterr().items() if how == "call"])
+            self.known = now, mask, uncertain
+        if raised & mask or uncertain:
+            tell: Any = np.geterrcall()
+            tell("loops", 0)
+        return results
+
+    def mask_of(self, kinds: Collection[str]) -> tuple[int, bool]:
+        """The flags of these kinds of error. Underflow our functions do not always raise as NumPy's do: whoever asks
+        for it (True) is answered by eager code."""
+        return sum([self.flags[kind] for kind in kinds]), "under" in kinds
+
+    def run(self, arrays: tuple[Array, ...]) -> tuple[list[Array], int]:
+        """All results, and the flags that were raised."""
         if self.loose:
             given = [*arrays]
             for k in self.loose:
@@ -66,12 +84,8 @@ class Native:
         raised = self.function((*arrays, *results), memory.address)
         if raised < 0:
             raised = self.function((*map(np.asarray, arrays), *results), memory.address)
-        if (state := callers_state()) is not memory.state:
-            memory.adapt(state, self.flags)
-        if raised & memory.mask or memory.uncertain:
-            memory.report()
         self.free.append(memory)
-        return results
+        return results, raised
 
     def text(self, where: dict[Value, int], offsets: dict[Value, int]) -> str:
         """The module: the loops, and the function that calls them."""
@@ -110,28 +124,13 @@ class Native:
 
 
 class Workspace:
-    """Memory for one call at a time; it also knows what the caller of the last one wants to be told."""
+    """Memory for one call at a time."""
 
     def __init__(self, size: int) -> None:
         self.block = np.zeros(size + ALIGNED, np.uint8)
         skip = -self.block.ctypes.data % ALIGNED
         self.address = self.block.ctypes.data + skip
         self.block[skip : skip + WORD].view(np.uint64)[0] = id(np.ndarray)
-        self.state: Any = None
-        self.mask, self.uncertain = 0, False
-
-    def adapt(self, state: Any, flags: dict[str, int]) -> None:
-        """Which flags does this caller not ignore? Underflow our functions do not always raise as NumPy's do: whoever
-        asks for it is answered by eager code."""
-        wanted = [kind for kind, how in np.geterr().items() if how == "call"]
-        self.mask = sum([flags[kind] for kind in wanted])
-        self.uncertain = "under" in wanted
-        self.state = state
-
-    def report(self) -> None:
-        """Tell the program that there is something to report."""
-        tell: Any = np.geterrcall()
-        tell("loops", 0)
 
 
 def lies_in_c_order(v: Value) -> bool:

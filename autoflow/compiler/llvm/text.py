@@ -90,6 +90,7 @@ class Text:
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.count = 0
+        self.numbers = False  # is it text of numbers, without a loop?
         self.block = "entry"
         self.declared: set[str] = set()  # functions that the module must declare
         self.helpers: set[tuple[str, int]] = set()  # functions of ours that it must define: name and width
