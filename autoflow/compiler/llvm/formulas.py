@@ -6,6 +6,7 @@ has no formula here (a function without a row, complex numbers, float to integer
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -78,17 +79,23 @@ def of_ufunc(v: Value) -> Formula | None:
     """In the types that NumPy computes it in."""
     if v.function not in ROWS or v.function.nout != 1 or (v.function in USING_FMA and not has_fma()):
         return None
-    given = [x.dtype if x.dtype is not None else type(x.sample) for x in v.args]
-    try:
-        *types, result = v.function.resolve_dtypes((*given, None))
-    except TypeError:
-        return None
+    types = types_of(v.function, tuple([x.dtype if x.dtype is not None else type(x.sample) for x in v.args]))
     kinds, row = ROWS[v.function]
-    if any([code(t) is None or t.kind not in kinds for t in types]) or len({*types}) > 1:
+    if not types or any([code(t) is None or t.kind not in kinds for t in types[:-1]]) or len({*types[:-1]}) > 1:
         return None
     if any([x.dtype is None and not fits(x.sample, types[0]) for x in v.args]):
         return None
-    return Formula(row, v.args, tuple([CODES[t] for t in types]), code(result) or "")
+    return Formula(row, v.args, tuple([CODES[t] for t in types[:-1]]), code(types[-1]) or "")
+
+
+@functools.cache
+def types_of(function: np.ufunc, given: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The dtypes in which a function computes with operands of these dtypes, or of Python's classes, and its result's;
+    () if it does not."""
+    try:
+        return tuple(function.resolve_dtypes((*given, None)))
+    except TypeError:
+        return ()
 
 
 def fits(number: Any, dtype: Any) -> bool:

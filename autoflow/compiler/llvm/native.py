@@ -172,5 +172,6 @@ def place_in_workspace(calls: list[tuple[int, list[Access], str]], bases: set[Va
 
 
 def padded(v: Value) -> int:
-    """Its bytes, up to the next line of the cache."""
-    return -(-v.nbytes // ALIGNED) * ALIGNED
+    """Its bytes, up to the next line of the cache; numbers lie side by side."""
+    size = math.prod(v.shape) * v.dtype.itemsize
+    return WORD if not v.shape else -(-size // ALIGNED) * ALIGNED

@@ -20,6 +20,7 @@ from .places import Access, Places
 from .products import ProductText, is_small_product
 from .text import LANES, Text, constant
 
+PIECE = 500  # numbers that are computed in one function
 ALIGNED = 64  # bytes: a line of the cache
 
 
@@ -57,6 +58,7 @@ class Schedule:
         self.formulas: dict[Value, Formula] = {}
         self.level: dict[Value, int] = {}
         self.groups: dict[tuple[Any, ...], list[Value]] = {}
+        self.numbers = 0
         self.turned: dict[Access, Value] = {}  # matrices whose rows were not side by side, and their copies
         self.kernels: dict[str, int] = {}
         self.texts: list[Text] = []
@@ -89,7 +91,10 @@ class Schedule:
                 same = together and base is x and x in self.formulas and x.shape == shape
                 level = max(level, self.level[base] + (not same))
         self.level[v] = level
-        key = (level, "loop", shape) if together else (level, v.kind, v.number)
+        key: tuple[Any, ...] = (level, "loop", shape) if together else (level, v.kind, v.number)
+        if together and not shape:  # numbers, in pieces: of a long function making machine code takes too long
+            self.numbers += 1
+            key = (*key, self.numbers // PIECE)
         self.groups.setdefault(key, []).append(v)
 
     def find_stored(self, inside: set[Value]) -> set[Value]:
