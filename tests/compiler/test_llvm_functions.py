@@ -25,7 +25,7 @@ def make(name, width):
     z = ROWS[getattr(np, name)][1](t, "double", width, [t.let(f"load {kind}, ptr {p}, align 8")])
     t.say(f"store {kind} {z}, ptr {q}, align 8")
     t.end_for(loop)
-    library = Library(module_text([f"define void @run(ptr %x, ptr %z) #0 {{\nentry:\n{t}\n  ret void\n}}"], [t]))
+    library = Library(module_text([f"define void @run(ptr %x, ptr %z) #0 {{\nentry:\n{t}\n  ret void\n}}"], [t]), 1)
     run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(library.address("run"))
 
     def call(x):

@@ -7,7 +7,7 @@ from programs import random_hostile, random_program, random_recurrent, random_sc
 pytest.importorskip("llvmlite")
 
 import autoflow as af
-from autoflow.compiler.llvm import engine, stretches
+from autoflow.compiler.llvm import native, stretches
 from autoflow.errors import CompileError
 
 FEW, MANY, CHUNK = 60, 10_000, 20
@@ -17,7 +17,7 @@ FEW, MANY, CHUNK = 60, 10_000, 20
 def everything_in_loops(monkeypatch):
     """Also single calls; and little effort of LLVM's for machine code, so that more programs fit into a second."""
     monkeypatch.setattr(stretches, "FEW", 1)
-    monkeypatch.setattr(engine, "LEVEL", 0)
+    monkeypatch.setattr(native, "LEVEL", 0)
 
 
 def results(x):

@@ -22,7 +22,6 @@ ATTRIBUTES = "\nattributes #0 = { nounwind }\n"
 C_FUNCTIONS = ("exp", "log", "tanh", "sin", "cos", "feclearexcept", "fetestexcept")
 # Bits of fetestexcept: divide, invalid, overflow, underflow (as C's <fenv.h> of these processors has them).
 FLAGS = {"x86_64": (4, 1, 8, 16), "amd64": (4, 1, 8, 16), "aarch64": (2, 1, 4, 8), "arm64": (2, 1, 4, 8)}
-LEVEL = 1  # of LLVM's effort: 0 is three times as quick, and products run at a third of the speed
 KINDS = ("divide", "invalid", "over", "under")
 
 
@@ -113,10 +112,11 @@ class Library:
     on chains and networks: 0 to 1 %) and take twice the time of making machine code.
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, level: int) -> None:
+        """``level``: of LLVM's effort, 0 to 3."""
         llvm = llvmlite()
         target, cpu, features = machine()
-        target = target.create_target_machine(cpu=cpu, features=features, opt=LEVEL, jit=True)  # the compiler takes it
+        target = target.create_target_machine(cpu=cpu, features=features, opt=level, jit=True)  # the compiler takes it
         module = llvm.parse_assembly(text)
         module.verify()
         self.engine = llvm.create_mcjit_compiler(module, target)

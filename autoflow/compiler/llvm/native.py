@@ -20,12 +20,13 @@ from ..run.reports import callers_state
 from ..values import CAPTURED, CONSTANT, INPUT, Value
 from .engine import KINDS, Library, flag_bits, module_text
 from .places import Access
-from .schedule import ALIGNED, Schedule
+from .schedule import ALIGNED, MANY, Schedule
 from .text import Text
 
 Array = Any
 QUICK = 20_000  # numbers computed; above other threads of Python may run meanwhile
 WORD = 8
+LEVEL = 1  # of LLVM's effort. 0 takes a third of the time, but products then three times; numbers are as quick with it
 
 
 class Native:
@@ -42,7 +43,8 @@ class Native:
         self.loose = [k for k, v in enumerate(self.sources) if not lies_in_c_order(v)]
         where = {v: k for k, v in enumerate([*self.sources, *results])}
         offsets, self.size = place_in_workspace(self.schedule.calls, {b for b in bases if b not in where})
-        self.library = Library(self.text(where, offsets))
+        level = LEVEL if any([v.shape for v in members]) else 0
+        self.library = Library(self.text(where, offsets), level)
         small = sum([math.prod(v.shape) for v in members]) < QUICK
         make: Any = ctypes.PYFUNCTYPE if small else ctypes.CFUNCTYPE
         self.function = make(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)(self.library.address("run"))
@@ -94,6 +96,8 @@ class Native:
         t = Text()
         t.declared |= {"declare i32 @feclearexcept(i32)", "declare i32 @fetestexcept(i32)"}
         bits = sum(flag_bits())
+        longest = max([len(accesses) for _, accesses, _ in schedule.calls])
+        t.say(f"%list = alloca ptr, i64 {longest}, align 8")
         addresses = self.write_addresses(t, len(where))
         t.let(f"call i32 @feclearexcept(i32 {bits})")
         for k, accesses, _ in schedule.calls:
@@ -102,6 +106,10 @@ class Native:
                 base = addresses[where[a.base]] if a.base in where else "%memory"
                 offset = a.offset + (0 if a.base in where else offsets[a.base])
                 pointers.append(t.let(f"getelementptr i8, ptr {base}, i64 {offset}") if offset else base)
+            if len(pointers) > MANY:
+                for j, p in enumerate(pointers):
+                    t.say(f"store ptr {p}, ptr {t.let(f'getelementptr ptr, ptr %list, i64 {j}')}, align 8")
+                pointers = ["%list"]
             t.say(f"call void @loop{k}({', '.join([f'ptr {p}' for p in pointers])})")
         raised = t.let(f"call i32 @fetestexcept(i32 {bits})")
         run = f"define i32 @run(ptr %arrays, ptr %memory) #0 {{\nentry:\n{t}\n  ret i32 {raised}\n}}"

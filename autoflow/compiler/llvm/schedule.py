@@ -20,7 +20,8 @@ from .places import Access, Places
 from .products import ProductText, is_small_product
 from .text import LANES, Text, constant
 
-PIECE = 500  # numbers that are computed in one function
+PIECE = 100  # numbers that are computed in one function
+MANY = 30  # pointers; more are passed as a list of them
 ALIGNED = 64  # bytes: a line of the cache
 
 
@@ -174,8 +175,15 @@ class Schedule:
         """One more call; of a kernel that is there already, if the text is the same."""
         t = Text()
         loop.write(t)
-        parameters = ", ".join([f"ptr noalias %p{k}" for k in range(len(loop.accesses))])
-        text = f"({parameters}) #0 {{\nentry:\n{t}\n  ret void\n}}"
+        count, found = len(loop.accesses), ""
+        parameters = ", ".join([f"ptr noalias %p{k}" for k in range(count)])
+        if count > MANY:
+            parameters = "ptr noalias %list"
+            found = "".join([
+                f"  %q{k} = getelementptr ptr, ptr %list, i64 {k}\n  %p{k} = load ptr, ptr %q{k}, align 8\n"
+                for k in range(count)
+            ])  # fmt: skip
+        text = f"({parameters}) #0 {{\nentry:\n{found}{t}\n  ret void\n}}"
         if text not in self.kernels:
             self.kernels[text] = len(self.kernels)
             self.texts.append(t)
