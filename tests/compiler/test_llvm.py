@@ -401,3 +401,16 @@ def test_other_layouts_of_objects_are_refused(monkeypatch):
     monkeypatch.setattr(engines.sys, "implementation", type("Other", (), {"name": "pypy"}))
     with pytest.raises(RuntimeError, match="needs CPython"):
         engines.check_layout()
+
+
+def test_a_plan_shows_its_loops_and_says_what_stayed_numpys_and_why():
+    compiled = af.compile(lambda x: np.cumsum(np.tanh(x * 2.0) - x, axis=0) @ x.T.astype(complex), engine="llvm")
+    compiled(X)
+    text = str(compiled.plan())
+    assert "loops of 1:\n    1 × multiply tanh subtract  (13, 11)" in text
+    assert "is NumPy's: no loop has it" in text
+    assert "is NumPy's: computes in complex128" in text
+    big = np.ones((60, 60))
+    compiled = af.compile(lambda x: np.tanh(x @ x * 2.0 + 1.0), engine="llvm")
+    compiled(big)
+    assert "1 is NumPy's: a large product" in str(compiled.plan())

@@ -66,6 +66,11 @@ class Native:
             tell("loops", 0)
         return results
 
+    def describe(self) -> list[str]:
+        """What its loops compute, a line for each that differs: for ``plan()``."""
+        counts = self.schedule.counts
+        return [f"{n:5} × {what}  {shape}" for (what, shape), n in counts.items()]
+
     def mask_of(self, kinds: Collection[str]) -> tuple[int, bool]:
         """The flags of these kinds of error. Underflow our functions do not always raise as NumPy's do: whoever asks
         for it (True) is answered by eager code."""

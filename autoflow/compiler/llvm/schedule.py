@@ -64,6 +64,7 @@ class Schedule:
         self.kernels: dict[str, int] = {}
         self.texts: list[Text] = []
         self.calls: list[tuple[int, list[Access], str]] = []
+        self.counts: dict[tuple[str, tuple[int, ...]], int] = {}  # what a loop computes, its shape -> how often
         inside = set(members)
         for v in members:
             self.find_level(v, inside)
@@ -140,9 +141,10 @@ class Schedule:
             if v not in loop.direct:
                 a = loop.accesses[loop.sums[v]]
                 whole = Access(a.base, a.offset, (a.size,), a.type, a.size)
-                self.add_call(FillText(whole, math.prod(v.shape), r.identity), "fill")
+                self.add_call(FillText(whole, math.prod(v.shape), r.identity), "fill", v.shape)
         names = [v.name for v in values]
-        self.add_call(loop, " ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else ""))
+        what = " ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
+        self.add_call(loop, what, shape)
 
     def add_product(self, v: Value) -> None:
         """A small product; of a y whose rows are not side by side a copy first."""
@@ -155,7 +157,7 @@ class Schedule:
                 self.turned[y] = copy = new_value(UFUNC, None, (v.args[1],), (), (m, p), v.number)
                 self.add_copy(v.args[1], copy)
             y = self.places.access(self.turned[y], (m, p), kind)
-        self.add_call(ProductText(x, y, z, (n, m, p)), "matmul")
+        self.add_call(ProductText(x, y, z, (n, m, p)), "matmul", (n, m, p))
 
     def add_stack(self, v: Value) -> None:
         """The rows that were not computed in place."""
@@ -169,9 +171,9 @@ class Schedule:
         """A loop that copies."""
         kind = code(x.dtype) or ""
         formula = Formula(lambda t, s, w, a: a[0], (x,), (kind,), kind)
-        self.add_call(LoopText(x.shape, {copy: formula}, {}, {copy}, self.places), "copy")
+        self.add_call(LoopText(x.shape, {copy: formula}, {}, {copy}, self.places), "copy", x.shape)
 
-    def add_call(self, loop: Any, what: str) -> None:
+    def add_call(self, loop: Any, what: str, shape: tuple[int, ...]) -> None:
         """One more call; of a kernel that is there already, if the text is the same."""
         t = Text()
         loop.write(t)
@@ -187,4 +189,5 @@ class Schedule:
         if text not in self.kernels:
             self.kernels[text] = len(self.kernels)
             self.texts.append(t)
+        self.counts[what, shape] = self.counts.get((what, shape), 0) + 1
         self.calls.append((self.kernels[text], loop.accesses, what))

@@ -9,7 +9,8 @@ for another, and nothing is refused that NumPy's engine takes.
 from __future__ import annotations
 
 from ..program import Program, new_value
-from ..values import CALL, ITEM, VIEW, Value
+from ..values import CALL, ITEM, PRODUCT, VIEW, Value
+from .formulas import code
 from .native import Native
 from .places import Places
 from .schedule import has_loop
@@ -43,6 +44,16 @@ def find_stages(order: list[Value]) -> dict[Value, int]:
         elif v.args and v.kind != ITEM and (v.kind != VIEW or places.base_of(v) is v):  # this view is a copy
             after[v] = before + 1
     return found
+
+
+def reason_why_not(v: Value) -> str:
+    """Why a value is no loop, for ``plan()``."""
+    if v.kind == PRODUCT:
+        return "a large product"
+    if has_loop(v):
+        return "too few calls together"
+    odd = [x.dtype for x in (v, *v.args) if x.dtype is not None and code(x.dtype) is None]
+    return f"computes in {odd[0]}" if odd else "no loop has it"
 
 
 def results_of(members: list[Value], order: list[Value], wanted: list[Value]) -> list[Value]:
