@@ -207,6 +207,20 @@ def test_equal_loops_are_one_function(everything_in_loops):
     assert kernels < 12
 
 
+def test_long_programs_are_cut_into_pieces():
+    """Of numbers and of small arrays: the time of making machine code grows as the program does."""
+
+    def f(x):
+        for k in range(150):
+            x = np.tanh(x * 0.9 + k % 3) - x * 0.5
+        return x, np.sum(x)
+
+    for x in (np.array(0.3), np.array([0.3, -0.2, 0.1]), np.linspace(-1.0, 1.0, 9)):
+        compiled = check(f, x)
+        (native,) = natives(compiled)
+        assert len(native.schedule.calls) >= 5
+
+
 # -- what may not go wrong --------------------------------------------------------------------------------------------
 
 

@@ -20,7 +20,7 @@ from .places import Access, Places
 from .products import ProductText, is_small_product
 from .text import LANES, Text, constant
 
-PIECE = 100  # numbers that are computed in one function
+PIECE = 100  # values of one loop; of a long function making machine code takes too long
 MANY = 30  # pointers; more are passed as a list of them
 ALIGNED = 64  # bytes: a line of the cache
 
@@ -59,7 +59,7 @@ class Schedule:
         self.formulas: dict[Value, Formula] = {}
         self.level: dict[Value, int] = {}
         self.groups: dict[tuple[Any, ...], list[Value]] = {}
-        self.numbers = 0
+        self.sizes: dict[tuple[int, tuple[int, ...]], int] = {}  # values of a level and shape, until now
         self.turned: dict[Access, Value] = {}  # matrices whose rows were not side by side, and their copies
         self.kernels: dict[str, int] = {}
         self.texts: list[Text] = []
@@ -93,10 +93,10 @@ class Schedule:
                 same = together and base is x and x in self.formulas and x.shape == shape
                 level = max(level, self.level[base] + (not same))
         self.level[v] = level
-        key: tuple[Any, ...] = (level, "loop", shape) if together else (level, v.kind, v.number)
-        if together and not shape:  # numbers, in pieces: of a long function making machine code takes too long
-            self.numbers += 1
-            key = (*key, self.numbers // PIECE)
+        key: tuple[Any, ...] = (level, v.kind, v.number)
+        if together:
+            count = self.sizes[level, shape] = self.sizes.get((level, shape), -1) + 1
+            key = (level, "loop", shape, count // PIECE)
         self.groups.setdefault(key, []).append(v)
 
     def find_stored(self, inside: set[Value]) -> set[Value]:
