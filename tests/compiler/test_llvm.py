@@ -121,6 +121,7 @@ VIEWS = {
     "reversed": lambda x: x[::-1, ::-2] * 2.0 - x[:, ::2],
     "of a result": lambda x: (x * 2.0).T[1:] + (x + 1.0).reshape(-1)[: x.size - x.shape[0]].reshape(x.shape[1] - 1, -1),
     "copy of a view": lambda x: (x * 2.0).T.reshape(-1) * 3.0 + 1.0,
+    "of an argument": lambda x: x.T.reshape(-1) * 2.0 + x.reshape(-1),
     "new axes": lambda x: x[:, None, :] * x[None, :, :] + 1.0,
     "diagonal": lambda x: np.diagonal(x * 2.0) + 1.0,
     "returned": lambda x: ((x * 2.0).T, (x + 1.0)[::2]),
@@ -254,7 +255,7 @@ def test_arrays_from_outside_and_their_changes():
 
 def test_two_threads_at_once():
     """Each has memory of its own for what passes from loop to loop; large stretches run without Python's lock."""
-    compiled = af.compile(lambda x: np.sum(np.tanh(x - np.max(np.exp(x) + x * x)) * x), engine="llvm")
+    compiled = af.compile(lambda x: np.sum((y := np.tanh(np.exp(x))) * np.sum(y * y) + y), engine="llvm")
     inputs = [np.random.default_rng(k).standard_normal(30_000) for k in range(2)]
     expected = [compiled(x) for x in inputs]
     wrong = []
