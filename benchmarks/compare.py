@@ -56,11 +56,12 @@ def autoflow(work: Workload) -> Step:
     return step
 
 
-def compiled(work: Workload) -> Step:
+def compiled(work: Workload, *, engine: str = "numpy") -> Step:
     """autoflow, the step recorded once by ``af.compile`` and replayed."""
     af = import_module("autoflow")
     forward, data = work.forward, work.data  # what the function needs, and no more: whatever it sees is guarded
-    function = af.compile(af.value_and_grad(lambda *p: forward(np, *data, *p), tuple(range(len(work.parameters)))))
+    step = af.value_and_grad(lambda *p: forward(np, *data, *p), tuple(range(len(work.parameters))))
+    function = af.compile(step, engine=engine)
     return lambda: list(function(*work.parameters)[1])
 
 
@@ -130,13 +131,15 @@ IMPLEMENTATIONS: dict[str, Callable[[Workload], Step]] = {
     "hand": hand,
     "autoflow": autoflow,
     "compiled": compiled,
+    "llvm": partial(compiled, engine="llvm"),
     "autograd": autograd,
     "mygrad": mygrad,
     "torch": torch,
     "jax": jax,
     "jax-jit": partial(jax, jit=True),
 }
-TITLES = {"compiled": "af.compile", "mygrad": "MyGrad", "torch": "PyTorch", "jax": "JAX", "jax-jit": "JAX jit"}
+TITLES = {"compiled": "af.compile", "llvm": "af.compile, LLVM", "mygrad": "MyGrad", "torch": "PyTorch", "jax": "JAX",
+          "jax-jit": "JAX jit"}  # fmt: skip
 LIBRARIES = {"autoflow", "autograd", "mygrad", "torch", "jax"}
 # Seconds per step, or minutes to compile.
 TOO_SLOW = {("jax", "scalars-1k"), ("jax", "scalars-10k"), ("jax-jit", "scalars-10k")}
@@ -191,6 +194,8 @@ def installed(implementations: Sequence[str]) -> list[str]:
         try:
             if library in LIBRARIES:
                 import_module(library)
+            if library == "llvm":
+                import_module("llvmlite")
         except ImportError as error:
             print(f"{implementation} skipped: {error}")
         else:
@@ -209,7 +214,7 @@ def title(implementation: str) -> str:
 def compared(implementations: Sequence[str]) -> list[tuple[str, str]]:
     """Pairs (ours, other): the one's time is given in times of the other's."""
     pairs = [("autoflow", "hand"), ("autoflow", "torch"), ("compiled", "hand"), ("compiled", "torch"),
-             ("compiled", "jax-jit")]  # fmt: skip
+             ("compiled", "jax-jit"), ("llvm", "jax-jit"), ("llvm", "hand")]  # fmt: skip
     return [(ours, other) for ours, other in pairs if ours in implementations and other in implementations]
 
 

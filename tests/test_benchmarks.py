@@ -25,7 +25,7 @@ TINY = {
 }
 KINDS = pytest.mark.parametrize("make", TINY, ids=lambda make: make.__name__)
 OURS = ("hand", "autoflow", "compiled")
-PEERS = [name for name in compare.IMPLEMENTATIONS if name not in ("forward", *OURS)]
+PEERS = [name for name in compare.IMPLEMENTATIONS if name not in ("forward", "llvm", *OURS)]
 
 
 def tiny(make):
@@ -56,6 +56,13 @@ def test_by_hand_agrees_with_differences(make):
 def test_autoflow_agrees(make):
     work = tiny(make)
     compare.agree(gradients("autoflow", work), gradients("hand", work))
+
+
+@KINDS
+def test_loops_of_our_own_agree(make):
+    pytest.importorskip("llvmlite")
+    work = tiny(make)
+    compare.agree(gradients("llvm", work), gradients("hand", work))
 
 
 @pytest.mark.peers

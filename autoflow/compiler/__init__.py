@@ -16,6 +16,7 @@ run/       from a program to numbers
     buffers.py         where results are written (calls.py: by which function, with which arguments)
     scalars.py         programs of numbers: two quicker ways
     reports.py         warnings and errors of NumPy, the same as from eager code
+llvm/      engine="llvm": from a program to loops of our own, as machine code
 compiled.py            af.compile: guards, the cache (signature.py: which calls share a program; matching.py: takes
                        arguments apart and puts results together)
 report.py              what a plan does, as a table and a picture

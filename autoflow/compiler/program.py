@@ -201,6 +201,7 @@ def with_numbers(function: Callable[..., Any], where: frozenset[int]) -> Callabl
         return function(*[x[()] if k in where else x for k, x in enumerate(arrays)])
 
     call.__name__ = getattr(function, "__name__", "call")
+    call.of = function  # type: ignore[attr-defined]
     return call
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from ..modes import modes
 from .values import CAPTURED, CONSTANT, INPUT, Value
 
+UNASKED = ("item", "view", "stack")  # computes nothing
 WIDEST, COLUMN, ROW, LEFT = 60, 18, 22, 96  # columns of the picture; its size in pixels
 
 
@@ -87,7 +88,20 @@ class Report:
         for row in (head, *self.rows):
             cells = [c.ljust(w) for c, w in zip(row[1:5], widths[1:], strict=True)]
             lines.append("  ".join([row[0].rjust(max(widths[0], 2)), *cells, row[5]]).rstrip())
-        return "\n".join([first, *lines])
+        return "\n".join([first, *lines, *self.describe_loops()])
+
+    def describe_loops(self) -> list[str]:
+        """With engine="llvm": which loops a call of them runs, and why other calls are none."""
+        natives = {n: s.value.function for n, s in enumerate(self.steps, 1) if hasattr(s.value.function, "describe")}
+        if not natives:
+            return []
+        from .llvm.stretches import reason_why_not
+
+        lines = []
+        for n, native in natives.items():
+            lines += [f"loops of {n}:", *native.describe()]
+        others = [(n, s.value) for n, s in enumerate(self.steps, 1) if n not in natives and s.value.kind not in UNASKED]
+        return lines + [f"{n} is NumPy's: {reason_why_not(v)}" for n, v in others]
 
     __repr__ = __str__
 

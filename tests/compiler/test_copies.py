@@ -48,6 +48,7 @@ WAYS = {"copy": copy.copy, "deepcopy": copy.deepcopy, "pickle": pickled}
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 def test_a_copy_has_the_function_and_the_options(way):
     options = {"fallback": True, "verify": True, "limit": 3, "watch": False, "checkpointing": "balanced"}
+    options["engine"] = "numpy"
     compiled = af.compile(twice, **options)
     compiled(X)
     other = way(compiled)

@@ -18,7 +18,7 @@ PACKAGES = {  # the name to import, and what else a reason may call it
     "anywidget": "extra `widget`", "astropy": "astropy", "autograd": "autograd", "basedpyright": "basedpyright",
     "cloudpickle": "cloudpickle", "cupy": "CuPy", "dask": "Dask", "distributed": "distributed",
     "ipykernel": "ipykernel", "jax": "JAX", "jupyterlab": "jupyterlab", "jupyterlite_core": "JupyterLite",
-    "loky": "loky", "matplotlib": "matplotlib", "micrograd": "micrograd", "mistune": "mistune", "mpi4py": "mpi4py",
+    "llvmlite": "llvmlite", "loky": "loky", "matplotlib": "matplotlib", "micrograd": "micrograd", "mistune": "mistune", "mpi4py": "mpi4py",
     "mygrad": "mygrad", "mypy": "mypy", "nbclient": "nbclient", "nbconvert": "nbconvert", "nbformat": "nbformat",
     "numba": "numba", "pandas": "pandas", "PIL": "Pillow", "pdoc": "pdoc", "pint": "pint", "pygments": "Pygments",
     "ruff": "ruff", "safetensors": "safetensors", "scipy": "SciPy",

@@ -124,6 +124,7 @@ class Tape:
                 return function(*fill_slots(args, arrays), **fill_slots(options, arrays))
 
             run.__name__ = getattr(function, "__name__", "call")
+            run.written = function, args, options  # type: ignore[attr-defined]
             value = self.program.call(run, values, None)
         if not fixed and value.kind == CALL:
             self.program.checks.append(value)

@@ -1,0 +1,58 @@
+"""engine="llvm": from a recorded program to loops of our own.
+
+Between two calls of NumPy lies Python, and between two passes over an array lies memory. A loop that does all at once
+needs neither. Here is a program of four calls,
+
+    >>> import numpy as np
+    >>> from autoflow.compiler.program import Program
+    >>> program = Program()
+    >>> x, w = program.input(np.ones(19)), program.input(np.ones(19))
+    >>> y = program.ufunc(np.multiply, (x, w))
+    >>> z = program.ufunc(np.square, (program.ufunc(np.add, (y, program.constant(1.0))),))
+    >>> program.outputs = [program.reduce(np.add, z, None, False)]
+
+and the one loop that it becomes. Only the sum is written; y and z never leave the processor's registers.
+
+    >>> from autoflow.compiler.llvm.schedule import Schedule
+    >>> members = [v for v in program.order() if v.args]
+    >>> schedule = Schedule(members, program.outputs)
+    >>> [what for _, _, what in schedule.calls]
+    ['multiply add square add.reduce']
+
+As LLVM's text: a loop over vectors of eight numbers, which adds up eight sums, then a loop over the three numbers that
+are left. Every name is given once; a *phi* is what changes from round to round (``text.py``). A part of it:
+
+    >>> text = next(iter(schedule.kernels))
+    >>> print("\\n".join(text.splitlines()[4:17]))
+      %i1 = phi i64 [0, %entry], [%i1.next, %loop1]
+      %v2 = phi <8 x double> [splat (double 0x8000000000000000), %entry], [%v12, %loop1]
+      %v3 = mul i64 %i1, 8
+      %v4 = getelementptr i8, ptr %p0, i64 %v3
+      %v5 = load <8 x double>, ptr %v4, align 1
+      %v6 = mul i64 %i1, 8
+      %v7 = getelementptr i8, ptr %p1, i64 %v6
+      %v8 = load <8 x double>, ptr %v7, align 1
+      %v9 = fmul <8 x double> %v5, %v8
+      %v10 = fadd <8 x double> %v9, splat (double 0x3FF0000000000000)
+      %v11 = fmul <8 x double> %v10, %v10
+      %v12 = fadd <8 x double> %v2, %v11
+      %i1.next = add i64 %i1, 8
+
+What one has to believe for this to be right: that a row of ``words.py`` gives NumPy's bits; that ``places.py`` says
+where an element lies; that ``schedule.py`` computes operands before results. Each of the three can be read by itself.
+
+Read in this order:
+
+text.py        names, constants, loops: how LLVM's text is written
+words.py       one row for each elementwise function of NumPy
+functions.py   exp, log, tanh, sin and cos, without a branch, eight at a time
+formulas.py    what a value of the program is for one element
+places.py      where it lies: views are offsets and strides
+loops.py       one loop, and the reductions that end it
+products.py    small products of matrices
+schedule.py    which values share a loop, and in which order loops run
+native.py      all loops as one function, which NumPy arrays go into and come out of
+direct.py      the plan of a program that is nothing else
+stretches.py   what becomes loops, and what stays a call of NumPy
+engine.py      LLVM itself, by llvmlite
+"""

@@ -1,0 +1,246 @@
+"""One loop: all elementwise values of one shape that can run together, and the reductions that end them.
+
+    z = np.tanh(x * w + b); loss = (z * z).sum()
+
+is one loop over the elements. Its body reads x, w and b, computes, keeps z in a register (and writes it only if
+somebody else wants it), and adds z² to a sum. The body is written twice: for vectors of eight numbers, and for the
+numbers that are left over.
+
+Axes are put together where memory allows: a matrix without gaps is a row. The innermost axis is the one along which
+most operands lie side by side. A sum along it stays in a register; one across it is added up in memory. Of long rows
+blocks of 1,024 are summed, and then the sums: as NumPy's pairwise summation that keeps rounding errors small.
+"""
+
+from __future__ import annotations
+
+from ..values import Value
+from .formulas import Formula, Reduction, is_number, number_in
+from .places import Access, Places
+from .text import CODES, LANES, Text, constant, number, type_of
+from .words import cast
+
+BLOCK = 1024  # numbers that are summed one after the other
+
+Names = dict[Value, str]
+
+
+class LoopText:
+    """The text of a loop; ``accesses`` are the pointers that it is called with, in their order."""
+
+    def __init__(
+        self, shape: tuple[int, ...], formulas: dict[Value, Formula], reductions: dict[Value, Reduction],
+        stored: set[Value], places: Places,
+    ) -> None:  # fmt: skip
+        self.formulas, self.reductions, self.places, self.shape = formulas, reductions, places, shape
+        self.accesses: list[Access] = []
+        self.where: dict[Access, int] = {}
+        self.reads: dict[tuple[Value, str], int] = {}
+        for f in formulas.values():
+            for x in f.operands:
+                self.note_read(x)
+        for v in reductions:
+            self.note_read(v.args[0])
+        self.writes = {v: self.note(places.access(v, shape, f.result)) for v, f in formulas.items() if v in stored}
+        self.sums = {v: self.note(places.reduced(v, r.type)) for v, r in reductions.items()}
+        self.dims, self.strides = self.merge_axes()
+        self.direct = {v for v in reductions if self.is_direct(v)}
+
+    def note(self, a: Access) -> int:
+        """The number of the pointer."""
+        if a not in self.where:
+            self.where[a] = len(self.accesses)
+            self.accesses.append(a)
+        return self.where[a]
+
+    def note_read(self, x: Value) -> None:
+        """An operand that is not computed here."""
+        if not is_number(x) and x not in self.formulas:
+            kind = type_in_memory(x)
+            self.reads[x, kind] = self.note(self.places.access(x, self.shape, kind))
+
+    # -- axes
+
+    def merge_axes(self) -> tuple[list[int], list[list[int]]]:
+        """The lengths of the axes that are left, and for each access its strides: the innermost axis last."""
+        axes = [k for k, n in enumerate(self.shape) if n > 1]
+        if axes:
+            beside = [sum([a.strides[k] == a.size for a in self.accesses]) for k in axes]
+            inner = max(zip(beside, axes, strict=True))[1]
+            axes = [k for k in axes if k != inner] + [inner]
+        dims: list[int] = []
+        columns: list[list[int]] = []  # for each axis the strides of all accesses
+        for k in axes:
+            n, strides = self.shape[k], [a.strides[k] for a in self.accesses]
+            if dims and columns[-1] == [s * n for s in strides]:
+                dims[-1], columns[-1] = dims[-1] * n, strides
+            else:
+                dims.append(n)
+                columns.append(strides)
+        return dims, [[c[k] for c in columns] for k in range(len(self.accesses))]
+
+    def is_direct(self, v: Value) -> bool:
+        """Does the sum end with the innermost axis, so that it is stored and not added?"""
+        strides = self.strides[self.sums[v]]
+        if self.is_cut:
+            return False
+        return not strides or (not strides[-1] and all(strides[:-1]))
+
+    @property
+    def is_cut(self) -> bool:
+        """Are rows summed in blocks?"""
+        along = any([not self.strides[k][-1:] or not self.strides[k][-1] for k in self.sums.values()])
+        return bool(self.dims) and self.dims[-1] > 4 * BLOCK and along
+
+    # -- text
+
+    def write(self, t: Text) -> None:
+        """The whole nest."""
+        t.numbers = not self.dims
+        outer = self.dims[:-1]
+        n = self.dims[-1] if self.dims else 1
+        cut = n // BLOCK * BLOCK if self.is_cut else 0
+        for start, end in ((0, cut), (cut, n)):
+            if start == end:
+                continue
+            loops = [t.begin_for(0, m, 1) for m in outer]
+            indices = [loop.index for loop in loops]
+            if start < cut:
+                blocks = t.begin_for(0, cut, BLOCK)
+                self.write_row(t, indices, blocks.index, 0, BLOCK)
+                t.end_for(blocks)
+            else:
+                self.write_row(t, indices, None, start, end)
+            for loop in reversed(loops):
+                t.end_for(loop)
+
+    def write_row(self, t: Text, outer: list[str], block: str | None, start: int, end: int) -> None:
+        """The innermost axis from ``start`` to ``end``: vectors, then numbers, then what has been summed."""
+        rows = [self.row_pointer(t, k, outer, block) for k in range(len(self.accesses))]
+        along = [v for v, k in self.sums.items() if not self.strides[k] or not self.strides[k][-1]]
+        totals = {v: number(self.reductions[v].type, self.reductions[v].identity) for v in along}
+        middle = start + (end - start) // LANES * LANES if self.dims else start
+        if middle > start:
+            many = {v: constant(self.reductions[v].type, self.reductions[v].identity, LANES) for v in along}
+            many = self.write_rounds(t, rows, start, middle, LANES, many)
+            totals = {v: fold_lanes(t, self.reductions[v], x) for v, x in many.items()}
+        if end > middle:
+            totals = self.write_rounds(t, rows, middle, end, 1, totals)
+        for v, total in totals.items():
+            kind, p = self.reductions[v].type, rows[self.sums[v]]
+            if v not in self.direct:
+                total = self.reductions[v].row(t, kind, 1, [load(t, kind, p, 1), total])
+            store(t, kind, total, p, 1)
+
+    def row_pointer(self, t: Text, k: int, outer: list[str], block: str | None) -> str:
+        """Where the row begins."""
+        p = f"%p{k}"
+        indices = [*zip(outer, self.strides[k], strict=False)]
+        if block is not None:
+            indices.append((block, self.strides[k][-1]))
+        for i, stride in indices:
+            if stride:
+                p = t.let(f"getelementptr i8, ptr {p}, i64 {t.let(f'mul i64 {i}, {stride}')}")
+        return p
+
+    def write_rounds(self, t: Text, rows: list[str], start: int, end: int, w: int, totals: Names) -> Names:
+        """The body, for as many rounds as there are (one: without a loop). The sums after it."""
+        kinds = [type_of(self.reductions[v].type, w) for v in totals]
+        if end - start == w:
+            return self.write_body(t, rows, str(start), w, totals)
+        loop = t.begin_for(start, end, w, [*zip(kinds, totals.values(), strict=True)])
+        new = self.write_body(t, rows, loop.index, w, dict(zip(totals, loop.values, strict=True)))
+        t.end_for(loop, [*new.values()])
+        return new
+
+    def write_body(self, t: Text, rows: list[str], i: str, w: int, totals: Names) -> Names:
+        """Read, compute, write; ``w`` numbers at a time."""
+        known: Names = {}
+
+        def pointer(k: int) -> tuple[str, int]:
+            stride = self.strides[k][-1] if self.strides[k] else 0
+            if not stride:
+                return rows[k], 0
+            return t.let(f"getelementptr i8, ptr {rows[k]}, i64 {t.let(f'mul i64 {i}, {stride}')}"), stride
+
+        def read(x: Value, kind: str) -> str:
+            if is_number(x):
+                return constant(kind, number_in(x), w)
+            old = self.formulas[x].result if x in self.formulas else type_in_memory(x)
+            if x not in known:
+                known[x] = load_many(t, old, *pointer(self.reads[x, old]), w)
+            return cast(t, known[x], old, kind, w)
+
+        for v, f in self.formulas.items():
+            # a row computes in the type of its last operand: of np.where that of the values, not of the condition
+            operands = [read(x, kind) for x, kind in zip(f.operands, f.types, strict=True)]
+            known[v] = f.row(t, f.types[-1], w, operands)
+            if v in self.writes:
+                store_many(t, f.result, known[v], *pointer(self.writes[v]), w)
+        new: Names = {}
+        for v, r in self.reductions.items():
+            x = read(v.args[0], r.type)
+            if v in totals:
+                new[v] = r.row(t, r.type, w, [totals[v], x])
+            else:
+                p = pointer(self.sums[v])
+                store_many(t, r.type, r.row(t, r.type, w, [load_many(t, r.type, *p, w), x]), *p, w)
+        return {v: new[v] for v in totals}
+
+
+SIZES = {"double": 8, "float": 4, "i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8}
+
+
+def type_in_memory(x: Value) -> str:
+    """LLVM's name of its dtype."""
+    return CODES[x.dtype]
+
+
+def load(t: Text, kind: str, p: str, w: int) -> str:
+    """w numbers that lie side by side. (Booleans are bytes in memory.)"""
+    if kind != "i1":
+        return t.let(f"load {type_of(kind, w)}, ptr {p}, align 1")
+    return t.let(f"icmp ne {type_of('i8', w)} {load(t, 'i8', p, w)}, {constant('i8', 0, w)}")
+
+
+def store(t: Text, kind: str, x: str, p: str, w: int) -> None:
+    """The opposite."""
+    if kind == "i1":
+        kind, x = "i8", t.let(f"zext {type_of('i1', w)} {x} to {type_of('i8', w)}")
+    t.say(f"store {type_of(kind, w)} {x}, ptr {p}, align 1")
+
+
+def load_many(t: Text, kind: str, p: str, stride: int, w: int) -> str:
+    """w numbers at any distance."""
+    if w == 1 or stride == SIZES[kind]:
+        return load(t, kind, p, w)
+    if not stride:
+        return t.splat(kind, load(t, kind, p, 1), w)
+    vector = "poison"
+    for k in range(w):
+        x = load(t, kind, t.let(f"getelementptr i8, ptr {p}, i64 {k * stride}"), 1)
+        vector = t.let(f"insertelement {type_of(kind, w)} {vector}, {kind} {x}, i32 {k}")
+    return vector
+
+
+def store_many(t: Text, kind: str, x: str, p: str, stride: int, w: int) -> None:
+    """The opposite."""
+    if w == 1 or stride == SIZES[kind]:
+        store(t, kind, x, p, w)
+        return
+    for k in range(w):
+        one = t.let(f"extractelement {type_of(kind, w)} {x}, i32 {k}")
+        store(t, kind, one, t.let(f"getelementptr i8, ptr {p}, i64 {k * stride}"), 1)
+
+
+def fold_lanes(t: Text, r: Reduction, x: str) -> str:
+    """The lanes of a vector as one number: halves are added, until two numbers are left."""
+    w = LANES
+    while w > 2:
+        kind, halves = type_of(r.type, w), []
+        for start in (0, w // 2):
+            lanes = ", ".join([f"i32 {start + k}" for k in range(w // 2)])
+            halves.append(t.let(f"shufflevector {kind} {x}, {kind} poison, <{w // 2} x i32> <{lanes}>"))
+        w //= 2
+        x = r.row(t, r.type, w, halves)
+    pair = [t.let(f"extractelement {type_of(r.type, 2)} {x}, i32 {k}") for k in range(2)]
+    return r.row(t, r.type, 1, pair)

@@ -1,0 +1,193 @@
+"""From the values of a stretch to loops in an order, and memory for what passes from one to the next.
+
+level    how many loops must have ended before a value can be computed; values of one level and shape share a loop
+stored   values that somebody reads outside of their loop: the others live in registers
+kernels  loops with equal text are one function, called with other pointers: a recurrent network of 100 steps is
+         406 calls of 8 functions
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from ..program import new_value
+from ..values import PRODUCT, STACK, UFUNC, VIEW, Value
+from .formulas import Formula, code, formula_of, reduction_of
+from .loops import LoopText, store_many
+from .places import Access, Places
+from .products import ProductText, is_small_product
+from .text import LANES, Text, constant
+
+PIECE = 100  # values of one loop; of a long function making machine code takes too long
+MANY = 30  # pointers; more are passed as a list of them
+ALIGNED = 64  # bytes: a line of the cache
+
+
+def has_loop(v: Value) -> bool:
+    """Can loops compute it?"""
+    if v.kind == STACK:
+        return bool(math.prod(v.shape)) and code(v.dtype) is not None and all([x.dtype == v.dtype for x in v.args])
+    return formula_of(v) is not None or reduction_of(v) is not None or is_small_product(v)
+
+
+class FillText:
+    """A loop that writes one number everywhere: what sums begin with."""
+
+    def __init__(self, access: Access, count: int, identity: Any) -> None:
+        self.accesses, self.count, self.identity = [access], count, identity
+
+    def write(self, t: Text) -> None:
+        """Vectors, then numbers."""
+        a = self.accesses[0]
+        middle = self.count // LANES * LANES
+        for start, end, w in ((0, middle, LANES), (middle, self.count, 1)):
+            if start < end:
+                loop = t.begin_for(start, end, w)
+                p = t.let(f"getelementptr i8, ptr %p0, i64 {t.let(f'mul i64 {loop.index}, {a.size}')}")
+                store_many(t, a.type, constant(a.type, self.identity, w), p, a.size, w)
+                t.end_for(loop)
+
+
+class Schedule:
+    """The loops of some values: ``calls`` are (number of the kernel, accesses), ``kernels`` the texts."""
+
+    def __init__(self, members: list[Value], results: Iterable[Value]) -> None:
+        self.members, self.results = members, list(results)
+        self.places = Places({*members})
+        self.formulas: dict[Value, Formula] = {}
+        self.level: dict[Value, int] = {}
+        self.groups: dict[tuple[Any, ...], list[Value]] = {}
+        self.sizes: dict[tuple[int, tuple[int, ...]], int] = {}  # values of a level and shape, until now
+        self.turned: dict[Access, Value] = {}  # matrices whose rows were not side by side, and their copies
+        self.kernels: dict[str, int] = {}
+        self.texts: list[Text] = []
+        self.calls: list[tuple[int, list[Access], str]] = []
+        self.counts: dict[tuple[str, tuple[int, ...]], int] = {}  # what a loop computes, its shape -> how often
+        inside = set(members)
+        for v in members:
+            self.find_level(v, inside)
+        self.stored = self.find_stored(inside)
+        self.place_stacks(inside)
+        for key in sorted(self.groups, key=lambda key: (key[0], min([v.number for v in self.groups[key]]))):
+            self.add_group(key, self.groups[key])
+
+    # -- when
+
+    def find_level(self, v: Value, inside: set[Value]) -> None:
+        """The level of a value, and so its group."""
+        formula = formula_of(v)
+        shape = v.shape
+        if formula is not None:
+            self.formulas[v] = formula
+        elif reduction_of(v) is not None:
+            shape = v.args[0].shape
+        together = formula is not None or reduction_of(v) is not None
+        level = 0
+        for x in formula.operands if formula is not None else v.args:
+            base = x
+            while isinstance(base, Value) and base.kind == VIEW and base not in inside:
+                base = base.args[0]
+            if base in inside:
+                same = together and base is x and x in self.formulas and x.shape == shape
+                level = max(level, self.level[base] + (not same))
+        self.level[v] = level
+        key: tuple[Any, ...] = (level, v.kind, v.number)
+        if together:
+            count = self.sizes[level, shape] = self.sizes.get((level, shape), -1) + 1
+            key = (level, "loop", shape, count // PIECE)
+        self.groups.setdefault(key, []).append(v)
+
+    def find_stored(self, inside: set[Value]) -> set[Value]:
+        """Values that are read outside of their loop, or returned."""
+        group = {v: key for key, values in self.groups.items() for v in values}
+        stored = set(self.results)
+        for v in self.members:
+            for x in self.formulas[v].operands if v in self.formulas else v.args:
+                base = x
+                while isinstance(base, Value) and base.kind == VIEW and base not in inside:
+                    base = base.args[0]
+                if base is not x or group.get(x) != group[v]:
+                    stored.add(base)
+        return stored & inside
+
+    def place_stacks(self, inside: set[Value]) -> None:
+        """Let values be computed into the rows of a stack straight away, where nobody returns them."""
+        for v in self.members:
+            for k, x in enumerate(v.args if v.kind == STACK else ()):
+                fine = x in inside and x not in self.places.bases and x not in self.results and x.kind != STACK
+                if fine and x.layout is None:
+                    self.places.put(x, v, k)
+                    self.stored.add(x)
+
+    # -- what
+
+    def add_group(self, key: tuple[Any, ...], values: list[Value]) -> None:
+        """The calls of a group."""
+        if key[1] == STACK:
+            self.add_stack(values[0])
+        elif key[1] == PRODUCT:
+            self.add_product(values[0])
+        else:
+            self.add_loop(key[2], sorted(values, key=lambda v: v.number))
+
+    def add_loop(self, shape: tuple[int, ...], values: list[Value]) -> None:
+        """Elementwise values and reductions."""
+        formulas = {v: self.formulas[v] for v in values if v in self.formulas}
+        reductions = {v: r for v in values if v not in formulas and (r := reduction_of(v)) is not None}
+        loop = LoopText(shape, formulas, reductions, self.stored, self.places)
+        for v, r in reductions.items():
+            if v not in loop.direct:
+                a = loop.accesses[loop.sums[v]]
+                whole = Access(a.base, a.offset, (a.size,), a.type, a.size)
+                self.add_call(FillText(whole, math.prod(v.shape), r.identity), "fill", v.shape)
+        names = [v.name for v in values]
+        what = " ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
+        self.add_call(loop, what, shape)
+
+    def add_product(self, v: Value) -> None:
+        """A small product; of a y whose rows are not side by side a copy first."""
+        (n, m), p = v.args[0].shape, v.shape[1]
+        kind = code(v.dtype) or ""
+        x, y = [self.places.access(a, a.shape, kind) for a in v.args]
+        z = self.places.access(v, v.shape, kind)
+        if p > 1 and y.strides[1] != y.size:
+            if y not in self.turned:
+                self.turned[y] = copy = new_value(UFUNC, None, (v.args[1],), (), (m, p), v.number)
+                self.add_copy(v.args[1], copy)
+            y = self.places.access(self.turned[y], (m, p), kind)
+        self.add_call(ProductText(x, y, z, (n, m, p)), "matmul", (n, m, p))
+
+    def add_stack(self, v: Value) -> None:
+        """The rows that were not computed in place."""
+        for k, x in enumerate(v.args):
+            if self.places.bases.get(x) is not v:
+                row = new_value(UFUNC, None, (x,), (), x.shape, v.number)
+                self.places.put(row, v, k)
+                self.add_copy(x, row)
+
+    def add_copy(self, x: Value, copy: Value) -> None:
+        """A loop that copies."""
+        kind = code(x.dtype) or ""
+        formula = Formula(lambda t, s, w, a: a[0], (x,), (kind,), kind)
+        self.add_call(LoopText(x.shape, {copy: formula}, {}, {copy}, self.places), "copy", x.shape)
+
+    def add_call(self, loop: Any, what: str, shape: tuple[int, ...]) -> None:
+        """One more call; of a kernel that is there already, if the text is the same."""
+        t = Text()
+        loop.write(t)
+        count, found = len(loop.accesses), ""
+        parameters = ", ".join([f"ptr noalias %p{k}" for k in range(count)])
+        if count > MANY:
+            parameters = "ptr noalias %list"
+            found = "".join([
+                f"  %q{k} = getelementptr ptr, ptr %list, i64 {k}\n  %p{k} = load ptr, ptr %q{k}, align 8\n"
+                for k in range(count)
+            ])  # fmt: skip
+        text = f"({parameters}) #0 {{\nentry:\n{found}{t}\n  ret void\n}}"
+        if text not in self.kernels:
+            self.kernels[text] = len(self.kernels)
+            self.texts.append(t)
+        self.counts[what, shape] = self.counts.get((what, shape), 0) + 1
+        self.calls.append((self.kernels[text], loop.accesses, what))

@@ -1,0 +1,130 @@
+"""Random programs: loops of our own give what eager code gives, but for 1e-13 of the largest entry."""
+
+import numpy as np
+import pytest
+from programs import random_hostile, random_program, random_recurrent, random_scalars
+
+pytest.importorskip("llvmlite")
+
+import autoflow as af
+from autoflow.compiler.llvm import native, stretches
+from autoflow.errors import CompileError
+
+FEW, MANY, CHUNK = 60, 10_000, 20
+
+
+@pytest.fixture(autouse=True)
+def everything_in_loops(monkeypatch):
+    """Also single calls; and little effort of LLVM's for machine code, so that more programs fit into a second."""
+    monkeypatch.setattr(stretches, "FEW", 1)
+    monkeypatch.setattr(native, "LEVEL", 0)
+
+
+def results(x):
+    """What ``f`` or ``value_and_grad(f)`` returned, as arrays."""
+    return [np.asarray(a) for a in ([x[0], *x[1]] if isinstance(x, tuple) else [x])]
+
+
+def largest(arrays):
+    """The largest finite entry of all."""
+    return max([float(np.max(np.abs(a), initial=0.0, where=np.isfinite(a))) for a in arrays])
+
+
+def distance(one, other):
+    """The largest difference where both are finite; infinities and NaN are at the same places."""
+    found = 0.0
+    for a, b in zip(one, other, strict=True):
+        finite = np.isfinite(a)
+        np.testing.assert_array_equal(a[~finite], b[~finite])
+        found = max(found, float(np.max(np.abs(a[finite] - b[finite]), initial=0.0)))
+    return found
+
+
+def check(seed, dtype=np.float64, bound=1e-13):
+    """Three calls. Where the bound is passed, eager code must be as far from the truth, a quarter at least."""
+    make = random_recurrent if seed % 3 == 2 else random_scalars if seed % 5 == 0 else random_program
+    f, arrays = make(seed)
+    eager = f if seed % 7 == 0 else af.value_and_grad(f, tuple(range(len(arrays))))
+    compiled = af.compile(eager, engine="llvm")
+    with np.errstate(all="ignore"):
+        for inputs in (arrays, [a + 0.3 * np.sin(7 * a) for a in arrays], arrays):
+            inputs = [np.asarray(a, dtype) for a in inputs]
+            expected, ours = results(eager(*inputs)), results(compiled(*inputs))
+            assert [(a.shape, a.dtype) for a in ours] == [(a.shape, a.dtype) for a in expected]
+            if (found := distance(expected, ours)) > bound * largest(expected):
+                truth = results(eager(*[a.astype(np.longdouble) for a in inputs]))
+                assert found <= 4 * distance(expected, truth), f"seed {seed}"
+
+
+@pytest.mark.parametrize("first", range(0, FEW, CHUNK))
+@pytest.mark.slow
+def test_programs(first):
+    for seed in range(first, first + CHUNK):
+        check(seed)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("first", range(FEW, MANY, 250))
+def test_many_programs(first):
+    for seed in range(first, min(first + 250, MANY)):
+        check(seed)
+
+
+@pytest.mark.slow
+def test_single_precision():
+    for seed in range(20):
+        check(seed, np.float32, 1e-13 * 2**29)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("first", range(20, 2000, 180))
+def test_many_programs_of_single_precision(first):
+    for seed in range(first, first + 180):
+        check(seed, np.float32, 1e-13 * 2**29)
+
+
+def outcome(f, args):
+    """What it returns, as a list of arrays; or the class of its error."""
+    try:
+        return results(f(*args))
+    except Exception as error:
+        return type(error)
+
+
+def check_hostile(seed):
+    """Shapes from values, layouts, dtypes, aliasing and state outside that changes: right or refused. How many?"""
+    f, arguments, state, rng = random_hostile(seed)
+    eager = (lambda f: f, af.grad, af.value_and_grad)[seed % 3](f)
+    compiled, counts = af.compile(eager, engine="llvm"), [0, 0]
+    for _ in range(4):
+        args = arguments()
+        expected, ours = outcome(eager, args), outcome(compiled, args)
+        if ours is CompileError:
+            counts[1] += 1
+        elif isinstance(expected, type):
+            assert ours is expected, f"seed {seed}"
+        else:
+            assert not isinstance(ours, type), f"seed {seed}: {ours}"
+            counts[0] += 1
+            for a, b in zip(expected, ours, strict=True):
+                bound = (1e-12 if a.dtype == np.float64 else 1e-5) * largest([a])
+                np.testing.assert_allclose(a, b, rtol=0, atol=bound, err_msg=f"seed {seed}", strict=True)
+        state.change(rng)
+    return counts
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_hostile_programs():
+    with np.errstate(all="ignore"):
+        counts = np.sum([check_hostile(seed) for seed in range(60)], axis=0)
+    assert counts.min() > 15  # neither all are refused nor none
+
+
+@pytest.mark.nightly
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("first", range(60, 6000, 297))
+def test_many_hostile_programs(first):
+    with np.errstate(all="ignore"):
+        for seed in range(first, first + 297):
+            check_hostile(seed)
