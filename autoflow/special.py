@@ -65,7 +65,7 @@ def exponentials_b(g: Array, x: Array, b: Array, z: Array, axis: Axis, keepdims:
 
 NONE: Any = None  # no weights
 rule(sum_of_exponentials, "x b=None | axis=None keepdims=False", "logΣexp", r"\log \sum e^{$x}", name="logsumexp",
-     x=exponentials_x, b=exponentials_b, elementwise=False, domain=(0.2, 2.0), holomorphic=False,
+     x=exponentials_x, b=exponentials_b, elementwise=False, domain=(0.2, 2.0),
      examples=(of((3,), NONE), of((2, 3), NONE, axis=1), of((2, 3), (3,), axis=0),
                of((2, 3), (2, 1), axis=(0, 1), keepdims=True)))  # fmt: skip
 
