@@ -177,14 +177,14 @@ def make_curvature(batch: int, *sizes: int) -> Curvature:
     return Curvature(work.forward, nobody, work.data, work.parameters, vectors)
 
 
-def hvp_autoflow(work: Curvature, *, compiled: bool = False) -> Step:
-    """``af.hvp``, recorded anew at every step or compiled."""
+def hvp_autoflow(work: Curvature, *, engine: str = "") -> Step:
+    """``af.hvp``, recorded anew at every step, or compiled by that engine."""
     af = import_module("autoflow")
 
     def product(*parameters: Array) -> Any:
         return af.hvp(lambda *p: work.forward(numpy, *work.data, *p), parameters, work.vectors)
 
-    function = af.compile(product) if compiled else product
+    function = af.compile(product, engine=engine) if engine else product
     return lambda: list(function(*work.parameters))
 
 
@@ -233,7 +233,8 @@ def hvp_jax(work: Curvature, *, jit: bool = False) -> Step:
 
 CURVATURES: dict[str, Callable[[Any], Step]] = {
     "autoflow": hvp_autoflow,
-    "compiled": partial(hvp_autoflow, compiled=True),
+    "compiled": partial(hvp_autoflow, engine="numpy"),
+    "llvm": partial(hvp_autoflow, engine="llvm"),
     "autograd": hvp_autograd,
     "torch": hvp_torch,
     "jax": hvp_jax,

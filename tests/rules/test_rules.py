@@ -17,9 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import VICTIMS, Case, broken, check, check_row
-from support import (
-    rows,
-)
+from support import FINE, STENCIL, directional, rows
 
 import autoflow as af
 from autoflow.rules.table import RULES, Rule
@@ -100,3 +98,12 @@ def test_broken_value_is_noticed() -> None:
             check_row(row)
     finally:
         row.compute = right
+
+
+def test_fine_differences_see_functions_that_bend() -> None:
+    """Eight points are exact for x⁸, where four are not."""
+    x, one = [np.array(0.05)], [np.array(1.0)]
+    four, eight = [directional(lambda at: at[0] ** 8 * 1e10, x, one, stencil) for stencil in (STENCIL, FINE)]
+    exact = 8 * 0.05**7 * 1e10
+    assert abs(eight - exact) < 1e-12 * exact
+    assert abs(four - exact) > 1e-9 * exact

@@ -43,12 +43,14 @@ def is_lambda(value: Any) -> bool:
 
 
 def name(value: Any) -> str | None:
-    """Of a lambda, or of a partial function; None of anything else."""
+    """Of a lambda, what is made of one (``af.grad(lambda x: ...)``), or a partial function; None of anything else."""
     if is_lambda(value):
         found = text(value)
     elif isinstance(value, functools.partial):
         given = [*map(repr, value.args), *[f"{option}={v!r}" for option, v in value.keywords.items()]]
         found = f"{name(value.func) or value.func.__name__}({', '.join(given)})"
+    elif getattr(value, "__name__", "") == "<lambda>" and callable(getattr(value, "f", None)):  # af.grad(lambda ...)
+        found = text(value.f)
     else:
         return None
     return found if len(found) <= LONGEST else found[: LONGEST - 2] + ".."

@@ -17,8 +17,11 @@ from typing import Any
 import numpy as np
 from calls import ARRAY_METHODS, CALLS, UFUNC_METHODS, VARIANT_CALLS, Call
 from support import (
+    FINE,
     LAYOUTS,
     NIGHTLY,
+    STENCIL,
+    Stencil,
     assert_close,
     call,
     cast,
@@ -130,17 +133,21 @@ class Case:
         with np.errstate(all="ignore"):
             return np.real(np.sum(self.loss(np.asarray(self.run(xs)))))
 
-    def reference(self, dtypes: str, live: tuple[int, ...], order: int) -> list[Array]:
+    def reference(
+        self, dtypes: str, live: tuple[int, ...], order: int, stencil: Stencil = STENCIL
+    ) -> list[Array]:  # fmt: skip
         """The derivatives by differences, in double precision. Each is computed once."""
         double = " ".join("complex128" if np.dtype(word).kind == "c" else "float64" for word in dtypes.split())
-        key = double, live, order
+        key = double, live, order, stencil
         if key not in self.references:
             xs = self.values(double)
             if order == 1:
                 self.references[key] = [self.first(xs, k) for k in live]
             else:
                 direction = [self.directions(k, order, x) if k in live else None for k, x in enumerate(xs)]
-                self.references[key] = directional(lambda at: self.derivative(at, live, order - 1), xs, direction)
+                self.references[key] = directional(
+                    lambda at: self.derivative(at, live, order - 1), xs, direction, stencil
+                )
         return self.references[key]
 
     def first(self, xs: list[Array], k: int) -> Array:
@@ -267,6 +274,16 @@ def check(case: Case, dtypes: str, layout: str, kind: str, order: int, keep: str
     else:
         wanted = case.reference(dtypes, live, order)
     tolerance = tolerance_of([expected, *[x for x in xs if x is not None]], order)
+    try:
+        compare_grads(live, grads, wanted, tolerance, order)
+    except AssertionError:  # is it we, or a function that bends too much for differences with few points?
+        if order == 1 or layout == "broadcast":
+            raise
+        compare_grads(live, grads, case.reference(dtypes, live, order, FINE), tolerance, order)
+
+
+def compare_grads(live: Any, grads: Any, wanted: Any, tolerance: float, order: int) -> None:
+    """Raise AssertionError if derivatives are not the wanted ones."""
     for k, grad, right in zip(live, grads, wanted, strict=True):
         with np.errstate(all="ignore"):
             beyond = np.isinf(grad) & (right.astype(grad.dtype) == grad)  # too large for the dtype
