@@ -15,9 +15,8 @@ import time
 import urllib.request
 from pathlib import Path
 
-import chromium
 import pytest
-from chromium import Chromium, Page
+from chromium import Page
 
 import autoflow as af
 
@@ -84,14 +83,6 @@ def notebook(home):
             patch.setenv(name, value)
         nbclient.NotebookClient(made, kernel_name="t", timeout=60).execute()
     return made
-
-
-@pytest.fixture(scope="module")
-def browser():
-    if reason := chromium.missing():
-        pytest.skip(reason)
-    with Chromium() as running:
-        yield running
 
 
 def outputs(notebook):

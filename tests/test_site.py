@@ -15,7 +15,6 @@ from pathlib import Path
 
 import chromium
 import pytest
-from chromium import Chromium
 from sites import Playground, served
 
 pytest.importorskip("mistune")
@@ -39,14 +38,6 @@ VALUES = "[...document.querySelectorAll('#table tbody tr')].map((r) => r.cells[2
 
 def marked(marks):
     return lambda test: [mark(test) for mark in marks][-1]
-
-
-@pytest.fixture(scope="module")
-def browser():
-    if reason := chromium.missing():
-        pytest.skip(reason)
-    with Chromium() as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

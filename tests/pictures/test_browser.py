@@ -9,10 +9,8 @@ import time
 from pathlib import Path
 from xml.etree import ElementTree
 
-import chromium
 import numpy as np
 import pytest
-from chromium import Chromium
 from graphs import EVIL, lesson, shared
 
 import autoflow as af
@@ -38,32 +36,6 @@ const sent = (id) => [...card(id).querySelectorAll('.sent')].filter(seen).map((e
 const slide = (k) => { const s = r().querySelector('[type=range]'); s.value = k; s.dispatchEvent(new Event('input')); };
 const caption = () => r().querySelector('.caption').textContent;
 """
-
-
-@pytest.fixture(scope="module")
-def browser():
-    if reason := chromium.missing():
-        pytest.skip(reason)
-    with Chromium() as running:
-        yield running
-
-
-@pytest.fixture
-def show(browser, tmp_path):
-    """A function that opens HTML, or a picture, and gives a page with the helpers."""
-    pages = []
-
-    def open_it(text, **options):
-        path = tmp_path / f"page{len(pages)}.html"
-        path.write_text(text, encoding="utf-8")
-        pages.append(browser.open(path, **options))
-        pages[-1].run(HELPERS + "0")
-        return pages[-1]
-
-    yield open_it
-    for one in pages:
-        assert one.problems() == []
-        one.call("Page.close")
 
 
 def test_a_page_cuts_nothing_off(show):

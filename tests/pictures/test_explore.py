@@ -12,7 +12,6 @@ import zlib
 from html.parser import HTMLParser
 from pathlib import Path
 
-import chromium
 import numpy as np
 import pytest
 from support import rows
@@ -347,14 +346,6 @@ def test_it_prints_and_never_raises_in_a_notebook():
 
 
 # -- in a browser
-
-
-@pytest.fixture(scope="module")
-def browser():
-    if reason := chromium.missing():
-        pytest.skip(reason)
-    with chromium.Chromium() as running:
-        yield running
 
 
 MOVE = """(() => {

@@ -6,7 +6,6 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from chromium import Chromium, missing
 from eyes import along
 from gallery import SVG, make
 from graphs import luminance
@@ -116,14 +115,6 @@ MEASURE = """[...document.querySelectorAll('[data-node]')].map(card => {
     const texts = [...card.querySelectorAll('text')].map(t => [t.textContent, ...place(t)]);
     return [place(card.querySelector('rect')), texts];
 })"""
-
-
-@pytest.fixture(scope="module")
-def browser():
-    if reason := missing():
-        pytest.skip(reason)
-    with Chromium() as program:
-        yield program
 
 
 @pytest.mark.browser

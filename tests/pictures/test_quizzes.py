@@ -9,7 +9,6 @@ import subprocess
 from pathlib import Path
 from xml.etree import ElementTree
 
-import chromium
 import numpy as np
 import pytest
 from graphs import EVIL, lesson, shared
@@ -139,31 +138,6 @@ const box = (k) => r().querySelectorAll('[type=checkbox]')[k];
 const slide = (k) => { const s = r().querySelector('[type=range]'); s.value = k; s.dispatchEvent(new Event('input')); };
 """
 browser_test = [pytest.mark.browser, pytest.mark.slow, pytest.mark.xdist_group("browser")]
-
-
-@pytest.fixture(scope="module")
-def browser():
-    if reason := chromium.missing():
-        pytest.skip(reason)
-    with chromium.Chromium() as running:
-        yield running
-
-
-@pytest.fixture
-def show(browser, tmp_path):
-    pages = []
-
-    def open_it(text, **options):
-        path = tmp_path / f"page{len(pages)}.html"
-        path.write_text(text, encoding="utf-8")
-        pages.append(browser.open(path, **options))
-        pages[-1].run(HELPERS + "0")
-        return pages[-1]
-
-    yield open_it
-    for one in pages:
-        assert one.problems() == []
-        one.call("Page.close")
 
 
 def keep(one, name):

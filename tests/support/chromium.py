@@ -201,13 +201,51 @@ class Page:
         for event in self.browser.events:
             if event.get("sessionId") != self.session:
                 continue
-            method, params = event["method"], event["params"]
-            if method == "Runtime.exceptionThrown":
-                found.append(params["exceptionDetails"].get("exception", {}).get("description", "exception"))
-            elif method == "Runtime.consoleAPICalled" and params["type"] in ("error", "warning"):
-                found.append(" ".join([str(a.get("value", a.get("description"))) for a in params["args"]]))
-            elif method == "Log.entryAdded" and params["entry"]["level"] == "error":
-                found.append(params["entry"]["text"])
-            elif method == "Network.requestWillBeSent" and params["request"]["url"].startswith(("http", "ws")):
+            params = event["params"]
+            if event["method"] == "Network.requestWillBeSent" and params["request"]["url"].startswith(("http", "ws")):
                 found.append("request: " + params["request"]["url"])
+            elif (said := complaint(event)) is not None:
+                found.append(said)
         return found
+
+
+def complaint(event):
+    """What an event of the browser complains about: an exception that nobody caught, a line of the console; or None."""
+    method, params = event["method"], event["params"]
+    if method == "Runtime.exceptionThrown":
+        return params["exceptionDetails"].get("exception", {}).get("description", "exception")
+    if method == "Runtime.consoleAPICalled" and params["type"] in ("error", "warning"):
+        return " ".join([str(a.get("value", a.get("description"))) for a in params["args"]])
+    if method == "Log.entryAdded" and params["entry"]["level"] == "error":
+        return " ".join([params["entry"]["text"], params["entry"].get("url", "")]).rstrip()
+    return None
+
+
+# -- fixtures, which conftest.py takes
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """One that runs, for the tests of a file."""
+    if reason := missing():
+        pytest.skip(reason)
+    with Chromium() as running:
+        yield running
+
+
+@pytest.fixture
+def show(browser, tmp_path, request):
+    """A function that opens HTML, or a picture, and gives a page with the HELPERS of the test's file."""
+    pages = []
+
+    def open_it(text, **options):
+        path = tmp_path / f"page{len(pages)}.html"
+        path.write_text(text, encoding="utf-8")
+        pages.append(browser.open(path, **options))
+        pages[-1].run(request.module.HELPERS + "0")
+        return pages[-1]
+
+    yield open_it
+    for one in pages:
+        assert one.problems() == []
+        one.call("Page.close")

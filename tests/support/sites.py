@@ -7,7 +7,7 @@ import json
 import threading
 import time
 
-from chromium import Page
+from chromium import Page, complaint
 
 SECONDS = 120  # for Python to start, on a machine that has other things to do
 
@@ -140,15 +140,5 @@ class Playground(Page):
 
     def complaints(self):
         """Errors and warnings of the console, exceptions that nobody caught; of the page, its worker and its frame."""
-        found = []
-        for event in self.browser.events:
-            if event.get("sessionId") not in self.sessions:
-                continue
-            method, params = event["method"], event["params"]
-            if method == "Runtime.exceptionThrown":
-                found.append(params["exceptionDetails"].get("exception", {}).get("description", "exception"))
-            elif method == "Runtime.consoleAPICalled" and params["type"] in ("error", "warning"):
-                found.append(" ".join([str(a.get("value", a.get("description"))) for a in params["args"]]))
-            elif method == "Log.entryAdded" and params["entry"]["level"] == "error":
-                found.append(params["entry"]["text"] + " " + params["entry"].get("url", ""))
-        return found
+        said = [complaint(event) for event in self.browser.events if event.get("sessionId") in self.sessions]
+        return [text for text in said if text is not None]
