@@ -251,14 +251,24 @@ def logspace(
     return z if dtype is None else np.astype(z, dtype, copy=False)
 
 
-def geomspace_x(g: Array, x: Array, z: Array, num: int, endpoint: bool, axis: int) -> Array:
+def geomspace_x(g: Array, x: Array, y: Array, z: Array, num: int, endpoint: bool, axis: int) -> Array:
     """z = x (y / x)ᵗ = x¹⁻ᵗ yᵗ, so dz/dx = (1 − t) z / x."""
-    return sum_to((g * z * (1 - fractions(num, endpoint, g, axis))).sum(axis) / x, x.shape)
+    return to_end(g, (1 - fractions(num, endpoint, g, axis)), x, (x, y, z, num, endpoint, axis))
 
 
-def geomspace_y(g: Array, y: Array, z: Array, num: int, endpoint: bool, axis: int) -> Array:
+def geomspace_y(g: Array, x: Array, y: Array, z: Array, num: int, endpoint: bool, axis: int) -> Array:
     """dz/dy = t z / y."""
-    return sum_to((g * z * fractions(num, endpoint, g, axis)).sum(axis) / y, y.shape)
+    return to_end(g, fractions(num, endpoint, g, axis), y, (x, y, z, num, endpoint, axis))
+
+
+def to_end(g: Array, share: Array, end: Array, call: tuple[Any, ...]) -> Array:
+    """Σ g share z / end. A real ``dtype=`` has dropped imaginary parts: of z = Re(w) the gradient is conj(dw/dx) g."""
+    x, y, z, num, endpoint, axis = call
+    if z.dtype.kind == "c" or "c" not in x.dtype.kind + y.dtype.kind:
+        return sum_to((g * z * share).sum(axis) / end, end.shape)
+    w = np.geomspace(x, y, num, endpoint, axis=axis)
+    sent = np.conjugate((g * w * share).sum(axis) / end)
+    return sum_to(sent if end.dtype.kind == "c" else np.real(sent), end.shape)
 
 
 # fmt: off

@@ -18,6 +18,7 @@ from .reductions import (
     cumsum_x,
     find_maxima,
     how_many,
+    in_dtype,
     mask_out,
     mean_x,
     product_of_others,
@@ -47,11 +48,11 @@ def nansum_x(g: Array, x: Array, axis: Axis, keepdims: bool, where: Any) -> Arra
     return mask_out(spread(restore_axes(g, x.shape, axis, keepdims), x.shape), numbers(x, where))
 
 
-def nanprod_x(g: Array, x: Array, axis: Axis, keepdims: bool, initial: Any, where: Any) -> Array:
+def nanprod_x(g: Array, x: Array, axis: Axis, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Array:
     """Every number receives the product of the others."""
     ok = numbers(x, where)
     g = restore_axes(g if initial is None else g * initial, x.shape, axis, keepdims)
-    return mask_out(g * product_of_others(np.where(ok, x, 1), axis), ok)
+    return mask_out(g * product_of_others(np.where(ok, in_dtype(x, dtype), 1), axis), ok)
 
 
 def nanmean_x(g: Array, x: Array, axis: Axis, keepdims: bool, where: Any) -> Array:
@@ -91,10 +92,10 @@ def nancumsum_x(g: Array, x: Array, axis: Any) -> Array:
     return mask_out(cumsum_x(g, x.shape, axis), numbers(x, None))
 
 
-def nancumprod_x(g: Array, x: Array, axis: Any) -> Array:
+def nancumprod_x(g: Array, x: Array, axis: Any, dtype: Any) -> Array:
     """As the derivative of cumprod, with 1 at NaN."""
     ok = numbers(x, None)
-    return mask_out(cumprod_x(g, np.where(ok, x, 1), axis), ok)
+    return mask_out(cumprod_x(g, np.where(ok, x, 1), axis, dtype), ok)
 
 
 def by_keyword(function: Any, *names: str) -> Callable[..., Any]:

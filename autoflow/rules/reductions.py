@@ -300,8 +300,15 @@ def product_of_others(x: Array, axis: Axis) -> Array:
     return from_last(left * right, x.shape, axis)
 
 
-def prod_x(g: Array, x: Array, axis: Axis, keepdims: bool, initial: Any, where: Any) -> Array:
+def in_dtype(x: Array, dtype: Any) -> Array:
+    """The numbers that a reduction with ``dtype=`` computes with: a real dtype drops imaginary parts."""
+    drops = dtype is not None and x.dtype.kind == "c" and np.dtype(dtype).kind != "c"
+    return np.real(x) if drops else x
+
+
+def prod_x(g: Array, x: Array, axis: Axis, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Array:
     """z = Π x, so dz/dxᵢ is the product of the others."""
+    x = in_dtype(x, dtype)
     g = restore_axes(g if initial is None else g * initial, x.shape, axis, keepdims)
     return mask_out(g * product_of_others(x if where is None else np.where(where, x, 1), axis), where)
 
@@ -342,13 +349,13 @@ def recur_x(g: Array, x: Array, z: Array) -> Array:
     return recur_y(g, x) * before
 
 
-def cumprod_x(g: Array, x: Array, axis: Any) -> Array:
+def cumprod_x(g: Array, x: Array, axis: Any, dtype: Any) -> Array:
     """zₖ = x₀ ... xₖ, so xᵢ receives (x₀ ... xᵢ₋₁) Σ_{k≥i} gₖ (xᵢ₊₁ ... xₖ): exact at zeros.
 
     The sum is a recurrence from behind, that of :func:`recur_y`.
     """
     axis = None if axis is None or not x.ndim else axis
-    y = to_last(x, axis)
+    y = to_last(in_dtype(x, dtype), axis)
     g = to_last(g, axis) if axis is not None else g
     return from_last(np.cumprod(shift_right(y), axis=-1) * recur_y(g, y), x.shape, axis)
 

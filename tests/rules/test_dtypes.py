@@ -228,3 +228,40 @@ def test_foreign_byte_order_becomes_native() -> None:
     z.backward(np.ones(2, np.float32))
     assert x.grad.dtype == np.float32
     assert x.grad.tolist() == [3.0, 4.0]
+
+
+DROPPING = {  # a real dtype for complex numbers: NumPy drops imaginary parts, with a warning
+    **{
+        f"{f.__name__} {options}": (lambda x, f=f, options=options: f(x, dtype=np.float64, **options))
+        for f in (np.sum, np.prod, np.mean, np.nansum, np.nanprod, np.nanmean)
+        for options in ({}, {"axis": 1}, {"axis": 0, "keepdims": True})
+    },
+    **{
+        f"{f.__name__} {axis}": (lambda x, f=f, axis=axis: f(x, axis, dtype=np.float64))
+        for f in (np.cumsum, np.cumprod, np.nancumsum, np.nancumprod)
+        for axis in (None, 1)
+    },
+    "geomspace": lambda x: np.geomspace(x[0], x[1], 4, dtype=np.float64),
+    "linspace": lambda x: np.linspace(x[0], x[1], 4, dtype=np.float64),
+    "astype": lambda x: x.astype(np.float64) ** 2,
+    "add": lambda x: np.add(x, 2.0, dtype=np.complex128) * x,
+}
+
+
+@pytest.mark.parametrize("name", DROPPING)
+@pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
+def test_a_real_dtype_of_complex_numbers(name):
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(2, 3)) + 1.5 + 0.4j * rng.normal(size=(2, 3))
+
+    def loss(x):
+        z = DROPPING[name](x)
+        return np.real(np.sum(z * np.cos(np.arange(z.size)).reshape(z.shape)))
+
+    h, wanted = 1e-6, np.zeros_like(x)
+    for place in np.ndindex(x.shape):
+        for unit in (1.0, 1.0j):
+            step = np.zeros_like(x)
+            step[place] = h * unit
+            wanted[place] += unit * (loss(x + step) - loss(x - step)) / (2 * h)
+    np.testing.assert_allclose(af.grad(loss)(x), wanted, atol=1e-7)

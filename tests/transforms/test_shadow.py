@@ -32,6 +32,7 @@ READ = {
     "array": lambda v: np.array(v * v) * v,
     "float32": lambda v: np.float32(v[0]) * v,
     "complex numbers": lambda v: np.abs(np.array([v[0], 1j])),
+    "list of complex numbers": lambda v: np.abs(np.sum([v[0] * 1j, v[1] * 1j]) * v[2]),
     "method of a plain array": lambda v: np.ones(v.shape).dot(v) * v,
     "slice of a plain array": lambda v: stored(np.zeros(3), v),
     "default of select": lambda v: np.select([V > 2], [V], default=v[0]),
