@@ -264,7 +264,7 @@ def geomspace_y(g: Array, x: Array, y: Array, z: Array, num: int, endpoint: bool
 def to_end(g: Array, share: Array, end: Array, call: tuple[Any, ...]) -> Array:
     """Σ g share z / end. A real ``dtype=`` has dropped imaginary parts: of z = Re(w) the gradient is conj(dw/dx) g."""
     x, y, z, num, endpoint, axis = call
-    if z.dtype.kind == "c" or "c" not in x.dtype.kind + y.dtype.kind:
+    if z.dtype.kind == "c" or not (np.iscomplexobj(x) or np.iscomplexobj(y)):
         return sum_to((g * z * share).sum(axis) / end, end.shape)
     w = np.geomspace(x, y, num, endpoint, axis=axis)
     sent = np.conjugate((g * w * share).sum(axis) / end)

@@ -65,13 +65,13 @@ def nanvar_about(
 ) -> Array:  # fmt: skip
     """The same of the numbers among the elements."""
     x = as_array(a)
-    ok = ~np.isnan(numbers_of(x)) & (where if is_given(where) else True)
+    ok: Any = ~np.isnan(numbers_of(x)) & (where if is_given(where) else True)
     d = np.where(ok, x, 0) - mean
     squares = np.multiply(d, d) if x.dtype.kind != "c" else np.real(np.multiply(d, np.conjugate(d)))
     ddof = correction if is_given(correction) else ddof
     with np.errstate(divide="ignore", invalid="ignore"):
         z = average(squares, axis, dtype, ddof, keepdims_or_false(keepdims), ok)
-    lost = np.sum(ok, axis, keepdims=keepdims_or_false(keepdims)) <= ddof
+    lost = ok.sum(axis, keepdims=keepdims_or_false(keepdims)) <= ddof
     if not is_on_host(x) or np.any(lost):
         z = np.where(lost, np.nan, z)
     if is_on_host(x) and np.any(lost):
