@@ -150,8 +150,10 @@ def simpson(y: Any, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Node:
     n = y.shape[axis]
     d = np.full(n - 1, 1.0) * dx if x is None else distances(x, y.ndim, axis)
     d = np.reshape(d, [-1 if a == axis else 1 for a in range(y.ndim)]) if np.ndim(d) == 1 else d
+    z: Any
     if n < 3:
-        return np.sum(d * (cut(y, axis, 1, None) + cut(y, axis, None, -1)) / 2.0, axis=axis)
+        z = np.sum(d * (cut(y, axis, 1, None) + cut(y, axis, None, -1)) / 2.0, axis=axis)
+        return z
     pairs = n - 1 - (n - 1) % 2
     h0, h1 = every_other(d, axis, 0, pairs), every_other(d, axis, 1, pairs)
     y0, y1, y2 = (every_other(y, axis, k, pairs + k) for k in (0, 1, 2))

@@ -106,7 +106,8 @@ class MultivariateNormal(Distribution):
         _, cov, singular = self._given("entropy", 0, args, named)
         if singular:
             values, _, rank = self._spanned(cov)
-            return 0.5 * (rank * (LOG_2PI + 1) + np.sum(np.log(values)))
+            logdet: Any = np.sum(np.log(values))
+            return 0.5 * (rank * (LOG_2PI + 1) + logdet)
         return 0.5 * (cov.shape[0] * (LOG_2PI + 1) + np.linalg.slogdet(cov)[1])
 
     def rvs(self, mean: Any = 0, cov: Any = 1, size: Any = 1, random_state: Any = None) -> Node:
