@@ -116,7 +116,8 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Node:
     >>> trapezoid([1.0, 2.0, 4.0], dx=0.5)
     np.float64(2.25)
     """
-    return np.trapezoid(stack_if_list(y), x if x is None else stack_if_list(x), dx, axis)
+    z: Any = np.trapezoid(stack_if_list(y), x if x is None else stack_if_list(x), dx, axis)
+    return z
 
 
 def cumulative_trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1, initial: Any = None) -> Node:
