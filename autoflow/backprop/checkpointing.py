@@ -193,7 +193,7 @@ def _row(n: int) -> Rule:
     if n not in _ROWS:
         names = [f"x{k}" for k in range(n)]
         _ROWS[n] = joint_row(
-            "checkpoint", names, ["segment"], joint=lambda g, saved: saved[n](g, saved), reads=range(n)
+            "checkpoint", names, ["segment"], joint=lambda g, saved: saved[n](g, saved), needs=range(n)
         )
     return _ROWS[n]
 

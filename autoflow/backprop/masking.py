@@ -56,7 +56,7 @@ def wrap_step(step: Callable[[Any], Any]) -> Callable[[Any], Any]:
             return g, vjps, saved, kept
         kind = "number" if type(g) is np.float64 else saved[-1].dtype.kind
         if (rule, kind) not in made:
-            made[rule, kind] = tuple([masked_vjp(rule, k, kind) for k in range(len(rule.reads))])
+            made[rule, kind] = tuple([masked_vjp(rule, k, kind) for k in range(len(rule.needs))])
         return g, made[rule, kind], saved, kept
 
     return masked_step
@@ -64,13 +64,13 @@ def wrap_step(step: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 def masked_vjp(rule: Rule, k: int, kind: str) -> Any:
     """The vjp of operand k that keeps zeros: before the sum over what was broadcast, where a NaN would spread."""
-    reads = rule.reads[k]
-    if reads is None:
+    needs = rule.needs[k]
+    if needs is None:
         return None
     if kind == "number":
         quick: Any = rule.scalar_vjps[k]
         return lambda g, saved: quick(g, saved) if g != 0 else np.float64(0)
-    unsummed = vjp_by_position(rule.derivatives[rule.names[k]], reads)
+    unsummed = vjp_by_position(rule.derivatives[rule.names[k]], needs)
     if kind == "c" and rule.holomorphic:
         unsummed = conjugate_vjp(unsummed)
 

@@ -192,7 +192,7 @@ class OwnRule(Rule):
         if not modes().recording:
             return (*values[: self.operands], *[value_of(v) for v in values[self.operands :]])
         for k, (name, value) in enumerate(zip(self.names, values, strict=True)):
-            if (k >= self.operands or self.reads[k] is None) and has_gradient(value):
+            if (k >= self.operands or self.needs[k] is None) and has_gradient(value):
                 raise NoRuleError(
                     f"{self.name} has no derivative by {name}, and a node with a history stands there: give it one, "
                     f"{name}=lambda g, ...: ..., or use {name}.value, if it is a constant"

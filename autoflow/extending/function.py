@@ -182,12 +182,12 @@ class Call:
         """The row: one per class and what was saved, all counted together."""
         operands = [self.names[k] for k in self.places]
         n, cls, several = len(operands), self.cls, self.several
-        reads = sorted({i for kind, i in self.tags if kind == "operand"})
-        reads += [n + 1 + i for i in range(len(self.outs))] if several else [-1] * len(self.outs)
-        key = tuple(operands), tuple(reads), several
+        needs = sorted({i for kind, i in self.tags if kind == "operand"})
+        needs += [n + 1 + i for i in range(len(self.outs))] if several else [-1] * len(self.outs)
+        key = tuple(operands), tuple(needs), several
         if key not in cls._rows:
             options = ["_call", *[f"_result{j}" for j in self.outs * several]]
-            row = joint_row(cls.__name__, operands, options, joint=lambda g, saved: saved[n](g, saved), reads=reads)
+            row = joint_row(cls.__name__, operands, options, joint=lambda g, saved: saved[n](g, saved), needs=needs)
             first = next(iter(cls._rows.values()), row)
             if first is not row:
                 row.tick = lambda: first.tick()

@@ -38,19 +38,19 @@ NOTHING = FreedArray(np.empty(0))  # stands for the value of a record that has s
 
 
 def joint_row(
-    name: str, operands: Sequence[str], options: Sequence[str] = (), *, joint: Any, reads: Sequence[int] = ()
+    name: str, operands: Sequence[str], options: Sequence[str] = (), *, joint: Any, needs: Sequence[int] = ()
 ) -> Rule:
     """A row that is in no table.
 
     joint : of ``(g, saved)``, where saved = (operands, options, result, record); returns what is sent to each operand.
-    reads : the places in ``saved`` that it needs, whichever operands gradients flow to; -1 is the result.
+    needs : the places in ``saved`` that it reads, whichever operands gradients flow to; -1 is the result.
     """
     n = len(operands)
     defaults = (MISSING,) * n + (None,) * len(options)
     row = new_row(Rule, None, (*operands, *options), defaults, n, {}, name=name, elementwise=False)
     row.label, row.latex = name, rf"\operatorname{{{name}}}"
     row.joint, row.examples = joint, ()
-    row.reads = (tuple([(place, "") for place in reads]),) * n
+    row.needs = (tuple([(place, "") for place in needs]),) * n
     return row
 
 

@@ -281,7 +281,7 @@ QUICK: dict[Any, Callable[[Any, Any], Any]] = {
 def quicken() -> None:
     """Closures for the ufuncs of the table that have none yet."""
     for function, rule in RULES.items():
-        if isinstance(function, np.ufunc) and function.nout == 1 and None not in rule.reads:
+        if isinstance(function, np.ufunc) and function.nout == 1 and None not in rule.needs:
             if function in FORWARD:
                 continue
             if function.nin == 1:

@@ -142,7 +142,7 @@ def apply(rule: Rule, args: tuple[Any, ...], options: dict[str, Any] = NO_OPTION
         value, record, shown, mutable = operand(inputs[k])
         values.append(value)
         parents.append(record)
-        if record is not None and rule.reads[k] is None:  # nothing flows to it (the condition of where)
+        if record is not None and rule.needs[k] is None:  # nothing flows to it (the condition of where)
             parents[k], shown = None, inputs[k] if isinstance(inputs[k], NodeRole) else None
         if shown is not None:
             constants[k] = shown

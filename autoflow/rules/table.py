@@ -33,11 +33,11 @@ from .shapes import has_gradient
 from .versions import NOT_GIVEN, positional
 from .vjps import (
     VJP,
-    Reads,
+    Needs,
     conjugate_vjp,
     elementwise_vjp,
+    needs_of_sequence,
     place_of,
-    reads_of_sequence,
     scalar_vjp,
     sequence_joint,
     sequence_values,
@@ -77,11 +77,11 @@ class Rule(Kind):
         "label",
         "latex",
         "names",
+        "needs",
         "operands",
         "operator",
         "order",
         "precedence",
-        "reads",
         "required",
         "residual",
         "scalar_vjps",
@@ -100,7 +100,7 @@ class Rule(Kind):
     operands: int  # that many may be nodes, and gradients flow to them
     defaults: tuple[Any, ...]  # one per argument, MISSING where there is none
     derivatives: dict[str, Callable[..., Any]]  # operand -> as written in the row
-    reads: tuple[Reads | None, ...]  # per operand, what its derivative reads; None where there is no derivative
+    needs: tuple[Needs | None, ...]  # per operand, what its derivative reads; None where there is no derivative
     vjps: tuple[VJP | None, ...]  # per operand, (g, saved) -> contribution
     scalar_vjps: tuple[VJP | None, ...]  # the same for numbers
     joint: Callable[[Any, tuple[Any, ...]], Sequence[Any]] | None  # (g, saved) -> all contributions at once
@@ -181,7 +181,7 @@ class Rule(Kind):
             row.required, row.free, row.variadic = n, len(names), False
             compute = self.compute
             row.compute = lambda *values: compute(values[:n], *values[n:])
-            row.reads = (reads_of_sequence(derivative, n, self.names),) * n
+            row.needs = (needs_of_sequence(derivative, n, self.names),) * n
             values = sequence_values(derivative, n, self.names)
             row.vjps = row.scalar_vjps = tuple([sequence_vjp(derivative, values, k) for k in range(n)])
             row.joint = sequence_joint(derivative, values) if n > LONG else None
@@ -193,7 +193,7 @@ class Rule(Kind):
         """The places in ``saved`` whose values must stay in memory if gradients flow to the ``live`` operands."""
         if live not in self._keeps:
             last = len(self.names)
-            read = [r for r, alive in zip(self.reads, live, strict=True) if alive and r]
+            read = [r for r, alive in zip(self.needs, live, strict=True) if alive and r]
             self._keeps[live] = frozenset([last if i < 0 else i for r in read for i, what in r if not what])
         return self._keeps[live]
 
@@ -275,7 +275,7 @@ def new_row(
     row.residual, row.single = residual, False
     row._keeps, row._of_arity, row._complex = {}, {}, None
     if row.variadic:
-        row.reads, row.vjps, row.scalar_vjps = (), (), ()
+        row.needs, row.vjps, row.scalar_vjps = (), (), ()
     else:
         _compile(row, result)
     return row
@@ -292,22 +292,22 @@ def _place_of_out(function: Any, otherwise: int) -> int:
 def _compile(row: Rule, result: tuple[str, ...] = ("z",)) -> None:
     """Turn the names in each derivative into places in ``saved``. The first one is g, whatever its name."""
     place = {name: k for k, name in enumerate(row.names)} | dict.fromkeys(result, -1)
-    reads: list[Reads | None] = []
+    needs: list[Needs | None] = []
     vjps: list[VJP | None] = []
     scalar_vjps: list[VJP | None] = []
     for k, name in enumerate(row.names[: row.operands]):
         derivative = row.derivatives.get(name)
         if derivative is None:
-            reads.append(None), vjps.append(None), scalar_vjps.append(None)  # type: ignore[func-returns-value]
+            needs.append(None), vjps.append(None), scalar_vjps.append(None)  # type: ignore[func-returns-value]
             continue
         words = list(inspect.signature(derivative).parameters)[1:]
         read = tuple([place_of(word, place) for word in words])
-        reads.append(read)
+        needs.append(read)
         broadcasts = row.elementwise and len(row.names) > 1  # one array alone has the shape of its result
         vjps.append(elementwise_vjp(derivative, read, k) if broadcasts else vjp_by_position(derivative, read))
         scalar_vjps.append(scalar_vjp(derivative, read) if row.elementwise else vjps[-1])
-    row.reads, row.vjps, row.scalar_vjps = tuple(reads), tuple(vjps), tuple(scalar_vjps)
-    row.single = row.operands == 1 and reads[0] is not None and row.residual is None
+    row.needs, row.vjps, row.scalar_vjps = tuple(needs), tuple(vjps), tuple(scalar_vjps)
+    row.single = row.operands == 1 and needs[0] is not None and row.residual is None
 
 
 def composed(
