@@ -48,7 +48,9 @@ from .vjps import (
 F = TypeVar("F", bound=Callable[..., Any])
 RULES: dict[Any, Rule] = {}  # function -> its row
 COMPOSED: dict[Any, Callable[..., Any]] = {}  # function -> the same, written with functions that have rows
-FREE: dict[Any, int] = {}  # function of COMPOSED -> number of arguments that may be given by position before ``out``
+POSITIONAL_BEFORE_OUT: dict[
+    Any, int
+] = {}  # function of COMPOSED -> number of arguments that may be given by position before ``out``
 LISTS: dict[Any, Lists] = {}  # function of COMPOSED -> what a list means in each of its arguments
 OTHERS_WORDS = {"dim": "axis", "dims": "axis", "keepdim": "keepdims", "input": "a"}  # PyTorch's -> NumPy's
 MISSING: Any = inspect.Parameter.empty
@@ -69,7 +71,6 @@ class Rule(Kind):
         "domain",
         "elementwise",
         "examples",
-        "free",
         "function",
         "holomorphic",
         "javascript",
@@ -81,6 +82,7 @@ class Rule(Kind):
         "operands",
         "operator",
         "order",
+        "positional_before_out",
         "precedence",
         "required",
         "residual",
@@ -111,7 +113,7 @@ class Rule(Kind):
     view: bool  # the result may share memory with the operand
     holomorphic: bool  # the derivative is g times something complex-differentiable: see complex_vjps
     required: int  # that many arguments have no default
-    free: int  # that many may be given by position before NumPy's ``out``
+    positional_before_out: int  # that many may be given by position before NumPy's ``out``
     latex: str
     precedence: int
     javascript: str  # value and contributions of numbers, for pages that compute in the browser
@@ -178,7 +180,7 @@ class Rule(Kind):
                     setattr(row, slot, getattr(self, slot))
             row.name, row.tick = self.name, lambda: self.tick()  # names are counted together
             row.names, row.operands, row.defaults = names, n, (MISSING,) * n + self.defaults[1:]
-            row.required, row.free, row.variadic = n, len(names), False
+            row.required, row.positional_before_out, row.variadic = n, len(names), False
             compute = self.compute
             row.compute = lambda *values: compute(values[:n], *values[n:])
             row.needs = (needs_of_sequence(derivative, n, self.names),) * n
@@ -264,7 +266,7 @@ def new_row(
         raise ValueError(f"row of {row.name}: written twice, or a derivative of no operand")
     row.function, row.compute, row.operator = function, compute or getattr(function, "compute", function), None
     row.required = defaults.count(MISSING)
-    row.free = _place_of_out(function, len(names))
+    row.positional_before_out = _place_of_out(function, len(names))
     row.variadic, row.view, row.holomorphic, row.joint = variadic, False, True, None
     row.elementwise = (
         isinstance(function, np.ufunc) and function.signature is None if elementwise is None else elementwise
@@ -326,7 +328,7 @@ def composed(
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
         lists = Lists(function, sequences.split(), untouched.split())
         for key in functions:
-            COMPOSED[key], FREE[key], LISTS[key] = function, _place_of_out(key, sys.maxsize), lists
+            COMPOSED[key], POSITIONAL_BEFORE_OUT[key], LISTS[key] = function, _place_of_out(key, sys.maxsize), lists
         return function
 
     return register
