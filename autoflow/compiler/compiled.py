@@ -109,7 +109,7 @@ class Compiled(Generic[P, R]):
         """A call unlike the last one: look the program up, or record it."""
         leaves = pytree.tree_leaves([args, options])
         switches = modes()
-        if any([isinstance(x, Traced) for x in leaves]) or switches.depth > 0 or switches.layer or switches.notices:
+        if any([isinstance(x, Traced) for x in leaves]) or switches.depth > 0 or switches.layer or switches.listeners:
             return self.f(*args, **options)  # inside another recording, or inside a transform that wants nodes
         if switches.recording and any([gradient_target(x) is not None for x in leaves]):
             return self.f(*args, **options)  # an argument with a history: the result needs one, too

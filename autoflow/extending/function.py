@@ -302,9 +302,9 @@ def create_operation(result: Any, opmethod: str, operands: tuple[Any, ...], name
     row = row if row is not None else custom_row(opmethod, len(inputs), None)
     if modes().layer is not None:
         raise BatchError("Operation.create_node under af.vmap: its value is of one example. Use af.Function")
-    values, parents, constants, unsafe = split_inputs(inputs)
+    values, parents, constants, mutable = split_inputs(inputs)
     array = leaf_array(result, None, True, inexact=True)
-    node = finish(row, array, inputs, values + list(row.defaults[row.operands :]), parents, constants, unsafe)
+    node = finish(row, array, inputs, values + list(row.defaults[row.operands :]), parents, constants, mutable)
     if name is not None:
         node.name = name
     return node

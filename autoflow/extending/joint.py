@@ -129,14 +129,14 @@ def record_results(
     live: Callable[[int], bool] = lambda j: True,
 ) -> Any:  # fmt: skip
     """Plain results as nodes: Operations with ``row``; Constants where nothing is recorded, or ``live(j)`` is False."""
-    values, parents, constants, unsafe = operands
+    values, parents, constants, mutable = operands
     flows = [z.dtype.kind in "fc" and live(j) for j, z in enumerate(results)]
     if not (modes().recording and any([p is not None for p in parents]) and any(flows)):
         nodes = [constant_from(z, NODE_TYPES[type(z)]) for z in results]
     elif not several:
-        nodes = [finish(row, results[0], (), [*values, *options], parents, constants, unsafe)]
+        nodes = [finish(row, results[0], (), [*values, *options], parents, constants, mutable)]
     else:
-        record = current_record(finish(row, np.zeros(()), (), [*values, *options], parents, constants, unsafe))
+        record = current_record(finish(row, np.zeros(()), (), [*values, *options], parents, constants, mutable))
         record.saved = (*record.saved[:-1], NOTHING)
         nodes = [
             recorded_result(record, j, z) if flows[j] else constant_from(z, NODE_TYPES[type(z)])
@@ -147,16 +147,16 @@ def record_results(
 
 def split_inputs(inputs: Sequence[Any]) -> Gathered:
     """For operands: values, parents, leaves to show in pictures by place, and the places of what may change unseen."""
-    values, parents, constants, unsafe = [], [], {}, []
+    values, parents, constants, mutable = [], [], {}, []
     for k, x in enumerate(inputs):
-        value, parent, shown, mutable = operand(x)
+        value, parent, shown, is_mutable = operand(x)
         values.append(value)
         parents.append(parent)
         if shown is not None:
             constants[k] = shown
-        if mutable:
-            unsafe.append(k)
-    return values, tuple(parents), constants, unsafe
+        if is_mutable:
+            mutable.append(k)
+    return values, tuple(parents), constants, mutable
 
 
 def check_history(sent: Any, gs: Sequence[Any], name: str) -> None:
@@ -182,7 +182,7 @@ def check_numbers_read(again: Callable[[Any], Sequence[Any]], sent: Sequence[Any
     readable = [x for x in given if gradient_target(x) is not None and is_on_host(x)]
     if not modes().recording or modes().shadow or not readable:
         return
-    with switched(shadow=True, notices=()), contextlib.suppress(Exception):
+    with switched(shadow=True, listeners=()), contextlib.suppress(Exception):
         pairs = [(value_of(a), value_of(b)) for a, b in zip(again(make_shadowed), sent, strict=True)]
         if all([a is b or np.array_equal(a, b, equal_nan=True) for a, b in pairs]):  # both may be None
             return

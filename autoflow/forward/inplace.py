@@ -121,7 +121,7 @@ def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], 
     except FAULTS as error:
         explain(error, rule, inputs)
         raise
-    if modes().notices:
+    if modes().listeners:
         announce(x)
     return x
 

@@ -26,8 +26,8 @@ Array = Any
 DENSE = 500  # up to that many unknowns a matrix is made, where nothing else is said: 2 MB, and 10 ms to solve
 # The modes in which a solver runs: on plain arrays alone, in full precision, and with trial steps that may give NaN.
 ONE_AT_A_TIME: dict[str, Any] = {
-    "recording": True, "depth": 0, "layer": None, "around": None, "notices": (), "anomaly": False, "autocast": None,
-    "safe_masking": False,
+    "recording": True, "depth": 0, "layer": None, "wrap_open_record": None, "listeners": (), "anomaly": False,
+    "autocast": None, "safe_masking": False,
 }  # fmt: skip
 
 

@@ -48,9 +48,7 @@ from .vjps import (
 F = TypeVar("F", bound=Callable[..., Any])
 RULES: dict[Any, Rule] = {}  # function -> its row
 COMPOSED: dict[Any, Callable[..., Any]] = {}  # function -> the same, written with functions that have rows
-POSITIONAL_BEFORE_OUT: dict[
-    Any, int
-] = {}  # function of COMPOSED -> number of arguments that may be given by position before ``out``
+POSITIONAL_BEFORE_OUT: dict[Any, int] = {}  # function of COMPOSED -> how many arguments precede a positional ``out``
 LISTS: dict[Any, Lists] = {}  # function of COMPOSED -> what a list means in each of its arguments
 OTHERS_WORDS = {"dim": "axis", "dims": "axis", "keepdim": "keepdims", "input": "a"}  # PyTorch's -> NumPy's
 MISSING: Any = inspect.Parameter.empty

@@ -74,7 +74,8 @@ def chunks(
 
 def one_chunk(pull: Callable[[Any], list[Any]], seeds: Array, size: int) -> list[Any]:
     """The gradients for some seeds, with the axis of the seeds in front."""
-    with batched_over(size, may_loop=False) as layer, switched(around=vmap.wrap_backward(modes().around)):
+    wrap_open_record = vmap.wrap_backward(modes().wrap_open_record)
+    with batched_over(size, may_loop=False) as layer, switched(wrap_open_record=wrap_open_record):
         found = pull(Batched(seeds, layer))
         return [g if g is None else in_front(g, layer) for g in found]
 

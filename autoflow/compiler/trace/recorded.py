@@ -75,7 +75,7 @@ def record(
     try:
         with (
             RECORDING.needed_by(tape),
-            switched(around=wrap_backward(tape)),
+            switched(wrap_open_record=wrap_backward(tape)),
             noting_readers() as readers,
             note_fresh_results() as spy,
         ):
@@ -114,14 +114,14 @@ def add_output(tape: Tape, x: Any) -> Any:
 
 
 def wrap_backward(tape: Tape) -> Callable[[Any], Any]:
-    """What is put around the steps of a backward pass: derivatives that look at numbers become one call each."""
+    """What wraps ``open_record`` of backward passes: derivatives that look at numbers become one call each."""
 
-    def around(step: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        def guarded_step(pair: Any) -> Any:
-            g, vjps, saved, kept = step(pair)
+    def wrap_open_record(open_record: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def open_guarded(pair: Any) -> Any:
+            g, vjps, saved, kept = open_record(pair)
             return g, [vjp and guarded(vjp) for vjp in vjps], saved, kept
 
-        return guarded_step
+        return open_guarded
 
     def guarded(vjp: Callable[..., Any]) -> Callable[..., Any]:
         def safely(g: Any, saved: Any) -> Any:
@@ -134,7 +134,7 @@ def wrap_backward(tape: Tape) -> Callable[[Any], Any]:
 
         return safely
 
-    return around
+    return wrap_open_record
 
 
 def check_nothing_stays(tape: Tape) -> None:
