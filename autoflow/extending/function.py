@@ -32,8 +32,8 @@ from .joint import (
     made_by_forward,
     opaque_value,
     own_result,
-    part_again,
     record_results,
+    result_in_pass,
     split_inputs,
 )
 
@@ -229,7 +229,7 @@ class Call:
             return opaque_value(record, x) if again and flows else x
         elif self.several:
             x = saved[len(self.places) + 1 + self.outs.index(i)]
-            return part_again(record, i, x) if again and x.dtype.kind in "fc" else x
+            return result_in_pass(record, i, x) if again and x.dtype.kind in "fc" else x
         else:
             x = saved[-2]
         return np.asarray(x) if isinstance(x, np.generic) else x

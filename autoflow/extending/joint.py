@@ -84,7 +84,7 @@ def recorded_result(record: Record, j: int, value: Array) -> Any:
     return finish(RESULT_OF, value, (None,), [NOTHING, j], (record,), {}, ())
 
 
-def part_again(record: Record, j: int, value: Array) -> Any:
+def result_in_pass(record: Record, j: int, value: Array) -> Any:
     """The j-th result of ``record``, for use inside a recorded pass."""
     return operation_from(value, new_record(RESULT_OF, (record,), (NOTHING, j, value)))
 

@@ -60,7 +60,7 @@ class Rule(Kind):
 
     __slots__ = (
         "_complex",
-        "_keeps",
+        "_must_save",
         "_of_arity",
         "_places",
         "compute",
@@ -115,7 +115,7 @@ class Rule(Kind):
     latex: str
     precedence: int
     javascript: str  # value and contributions of numbers, for pages that compute in the browser
-    _keeps: dict[tuple[bool, ...], frozenset[int]]
+    _must_save: dict[tuple[bool, ...], frozenset[int]]
     _of_arity: dict[int, Rule]
     _complex: tuple[VJP | None, ...] | None
     domain: tuple[float, float]
@@ -174,7 +174,7 @@ class Rule(Kind):
             (derivative,) = self.derivatives.values()
             row = Rule.__new__(Rule)
             for slot in Rule.__slots__:
-                if hasattr(self, slot) and slot not in ("_complex", "_keeps", "_places"):
+                if hasattr(self, slot) and slot not in ("_complex", "_must_save", "_places"):
                     setattr(row, slot, getattr(self, slot))
             row.name, row.tick = self.name, lambda: self.tick()  # names are counted together
             row.names, row.operands, row.defaults = names, n, (MISSING,) * n + self.defaults[1:]
@@ -185,17 +185,17 @@ class Rule(Kind):
             values = sequence_values(derivative, n, self.names)
             row.vjps = row.scalar_vjps = tuple([sequence_vjp(derivative, values, k) for k in range(n)])
             row.joint = sequence_joint(derivative, values) if n > LONG else None
-            row._keeps, row._complex = {}, None
+            row._must_save, row._complex = {}, None
             self._of_arity[n] = row
         return self._of_arity[n]
 
-    def must_save(self, live: tuple[bool, ...]) -> frozenset[int]:
-        """The places in ``saved`` whose values must stay in memory if gradients flow to the ``live`` operands."""
-        if live not in self._keeps:
+    def must_save(self, flows: tuple[bool, ...]) -> frozenset[int]:
+        """The places in ``saved`` whose values must stay in memory if gradients flow to these operands."""
+        if flows not in self._must_save:
             last = len(self.names)
-            read = [r for r, alive in zip(self.needs, live, strict=True) if alive and r]
-            self._keeps[live] = frozenset([last if i < 0 else i for r in read for i, what in r if not what])
-        return self._keeps[live]
+            read = [r for r, flowing in zip(self.needs, flows, strict=True) if flowing and r]
+            self._must_save[flows] = frozenset([last if i < 0 else i for r in read for i, what in r if not what])
+        return self._must_save[flows]
 
     def complex_vjps(self) -> tuple[VJP | None, ...]:
         r"""The vjps for a complex ``g``.
@@ -273,7 +273,7 @@ def new_row(
     row.label = row.latex = row.javascript = ""
     row.precedence, row.examples = 9, BINARY if operands == 2 else UNARY
     row.residual, row.single = residual, False
-    row._keeps, row._of_arity, row._complex = {}, {}, None
+    row._must_save, row._of_arity, row._complex = {}, {}, None
     if row.variadic:
         row.needs, row.vjps, row.scalar_vjps = (), (), ()
     else:
