@@ -77,8 +77,8 @@ class Operator:
         """Aᵀ: its products are those that the pass back of v ↦ A v sends to v."""
 
         def at(*values: Array) -> Callable[[Array], Array]:
-            _, pull = vjp(self.at(*values), np.zeros(self.n, self.dtype), allow_unused=True)
-            return lambda u: pull(u)[0]
+            _, pullback = vjp(self.at(*values), np.zeros(self.n, self.dtype), allow_unused=True)
+            return lambda u: pullback(u)[0]
 
         return replace(self, at=at, check=None)
 
@@ -111,8 +111,8 @@ class OperatorSolution(Function):
         u = operator.transpose().solve(g, *values)
         if not values:
             return (u,)
-        _, pull = vjp(lambda *v: operator.at(*v)(z), *values, allow_unused=True)
-        return (u, *pull(-u))
+        _, pullback = vjp(lambda *v: operator.at(*v)(z), *values, allow_unused=True)
+        return (u, *pullback(-u))
 
 
 def solve_by_products(product: Callable[[Array], Array], b: Array, how: How, name: str) -> Array:
@@ -203,8 +203,8 @@ def solve_transposed(residual: Callable[..., Array], x: Array, arrays: Any, g: A
         return solve_dense(a.mT, g, name)
 
     def at(x: Array, *values: Array) -> Callable[[Array], Array]:
-        _, pull = vjp(lambda x: residual(x, *values), x, allow_unused=True)
-        return lambda u: pull(u)[0]
+        _, pullback = vjp(lambda x: residual(x, *values), x, allow_unused=True)
+        return lambda u: pullback(u)[0]
 
     return Operator(at, x.size, x.dtype, how, name).solve(g, x, *arrays)
 

@@ -124,16 +124,16 @@ class Rule(Kind):
     def __repr__(self) -> str:
         return f"<rule of {self.name}({', '.join(self.names)})>"
 
-    def bind(self, inputs: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, ...]:
+    def bind(self, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, ...]:
         """The call as one tuple in the row's order. Nothing is ignored: what has no place is refused.
 
         >>> RULES[np.sum].bind((7.0,), {"keepdims": True})
         (7.0, None, None, True, None, None)
         """
-        n = len(inputs)
+        n = len(args)
         if not options and self.required <= n <= len(self.names):
-            return inputs if n == len(self.names) else (*inputs, *self.defaults[n:])
-        given = [*inputs, *self.defaults[n:]]
+            return args if n == len(self.names) else (*args, *self.defaults[n:])
+        given = [*args, *self.defaults[n:]]
         wrong = [] if n <= len(self.names) else [f"{n} positional arguments"]
         for name, value in () if wrong else options.items():
             if value is NOT_GIVEN:  # what NumPy's own functions pass for "not given"
