@@ -52,9 +52,9 @@ import operator
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-Gradient = Any  # anything that adds: a float, an array, or a node (for second derivatives)
+Cotangent = Any  # dL/d(result of a record), anything that adds: a float, an array, or a node (for second derivatives)
 Record = Any  # anything with ``parents``
-Opened = tuple[Gradient, Sequence[Any], Any, tuple[Record, Gradient] | None]  # g, vjps, saved, kept: see above
+Opened = tuple[Cotangent, Sequence[Any], Any, tuple[Record, Cotangent] | None]  # g, vjps, saved, kept: see above
 
 
 def count_extra_uses(root: Record, stop: Collection[Record] = ()) -> dict[Record, int]:
@@ -96,13 +96,13 @@ def topological(root: Record) -> list[Record]:
 
 def pull_back(
     root: Record,
-    seed: Gradient,
-    open_record: Callable[[tuple[Record, Gradient]], Opened],
+    seed: Cotangent,
+    open_record: Callable[[tuple[Record, Cotangent]], Opened],
     *,
-    add: Callable[[Gradient, Gradient], Gradient] = operator.add,
+    add: Callable[[Cotangent, Cotangent], Cotangent] = operator.add,
     stop: Collection[Record] = (),
     extra_uses: dict[Record, int] | None = None,
-) -> list[tuple[Record, Gradient]]:
+) -> list[tuple[Record, Cotangent]]:
     """Carry ``seed`` = dL/d(root) back through the graph. Returns the pairs (leaf, dL/d(leaf)) and what was kept.
 
     The whole of backpropagation is the inner loop: a record's gradient is the sum, over the edges by which it was
@@ -132,7 +132,7 @@ def pull_back(
         return [(root, seed)]
     if extra_uses is None:
         extra_uses = count_extra_uses(root, stop)
-    partial: dict[Record, Gradient] = {}  # sums that still wait for contributions
+    partial: dict[Record, Cotangent] = {}  # sums that still wait for contributions
     queue: list[Any] = [(root, seed)]
     for place, pair in enumerate(queue):
         parents = pair[0].parents

@@ -1,8 +1,8 @@
 """Going back: the engine's pass over records, in two ways, and what it leaves in ``.grad``.
 
-The engine hands each record its gradient and asks how to run its row. :func:`on_arrays` answers with plain arrays
-(fast, nothing recorded); :func:`on_nodes` with nodes, so that NumPy's functions record what the row does, and the
-gradient can be differentiated again. It is the same row.
+The engine hands each record its cotangent, dL/d(result), and asks how to run its row. :func:`on_arrays` answers with
+plain arrays (fast, nothing recorded); :func:`on_nodes` with nodes, so that NumPy's functions record what the row does,
+and the gradient can be differentiated again. It is the same row.
 
 What few records need (hooks, values to be computed again, watched plain arrays) is in their ``extra``, which is None
 for all others. :func:`check_and_run_hooks` is called only where there is one, so the others pay nothing.

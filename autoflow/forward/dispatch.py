@@ -1,4 +1,4 @@
-"""NumPy's two doors: what happens when NumPy is called with a node.
+"""NumPy's two hooks: what happens when NumPy is called with a node.
 
 A ufunc (``np.exp(x)``, ``plain + x``) asks ``__array_ufunc__``, most other functions ``__array_function__``. What a
 function means for nodes is in the table (a row), composed of rows, a plain result, or refused with advice; nothing

@@ -2,10 +2,10 @@ r"""The table of derivatives: one row per function, and everything that is known
 
     rule(np.multiply, "x y", "×", r"$x \odot $y",  x=lambda g, y: g * y,  y=lambda g, x: g * x)
 
-``x``, ``y`` are the arguments, by the names given in the row; ``z`` is the result; ``g`` is dL/dz.
-``x=lambda ...`` is dL/dx, of the shape of x. A derivative names only what it uses: ``lambda g, y`` says at a
-glance that the derivative of a product needs the other factor kept in memory, and ``lambda g, x_shape`` that
-a sum needs to know how long its argument was, but not its values.
+``x``, ``y`` are the arguments, by the names given in the row; ``z`` is the result; ``g`` is dL/dz, its cotangent.
+``x=lambda ...`` is the vjp by x: it gives dL/dx, of the shape of x. A derivative names only what it uses: ``lambda g,
+y`` says at a glance that the derivative of a product needs the other factor kept in memory, and ``lambda g, x_shape``
+that a sum needs to know how long its argument was, but not its values.
 
 How a row is run. An operation saves one tuple, ``saved = (x, y, ..., options, ..., z)``: its arguments in the
 row's order and its result last (of what no derivative reads only the shape). The names of each derivative are
@@ -101,9 +101,9 @@ class Rule(Kind):
     defaults: tuple[Any, ...]  # one per argument, MISSING where there is none
     derivatives: dict[str, Callable[..., Any]]  # operand -> as written in the row
     needs: tuple[Needs | None, ...]  # per operand, what its derivative reads; None where there is no derivative
-    vjps: tuple[VJP | None, ...]  # per operand, (g, saved) -> contribution
+    vjps: tuple[VJP | None, ...]  # per operand, (g, saved) -> the cotangent sent to it
     scalar_vjps: tuple[VJP | None, ...]  # the same for numbers
-    joint: Callable[[Any, tuple[Any, ...]], Sequence[Any]] | None  # (g, saved) -> all contributions at once
+    joint: Callable[[Any, tuple[Any, ...]], Sequence[Any]] | None  # (g, saved) -> all cotangents at once
     residual: Callable[..., Any] | None  # of (*arguments, result): what the derivatives read instead of them
     single: bool  # one operand, with a derivative and without a residual: the short way of recording
     elementwise: bool  # broadcasting is undone for it
