@@ -50,7 +50,7 @@ MAY_IMPORT = {
     "ops": USERS,
     "compiler": USERS | {"process"},
     # Of nodes the public attributes (tested below); the order of the engine; whether a value is still there.
-    "pictures": {"errors", "lazy", "modes", "nodes", "backprop", "forward"},
+    "pictures": {"errors", "lazy", "modes", "rules", "nodes", "backprop", "forward"},
     "nn": USERS | {"saving"},
     "optim": USERS | {"saving"},
     "parallel": USERS | {"compiler"},

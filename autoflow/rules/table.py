@@ -71,7 +71,6 @@ class Rule(Kind):
         "examples",
         "function",
         "holomorphic",
-        "javascript",
         "joint",
         "label",
         "latex",
@@ -114,7 +113,6 @@ class Rule(Kind):
     positional_before_out: int  # that many may be given by position before NumPy's ``out``
     latex: str
     precedence: int
-    javascript: str  # value and contributions of numbers, for pages that compute in the browser
     _must_save: dict[tuple[bool, ...], frozenset[int]]
     _of_arity: dict[int, Rule]
     _complex: tuple[VJP | None, ...] | None
@@ -212,7 +210,7 @@ def rule(
     function: Any, arguments: str, label: str, latex: str, *,
     compute: Any = None, operator: Any = None, name: str = "", elementwise: bool | None = None, view: bool = False,
     holomorphic: bool = True, precedence: int = 9, domain: tuple[float, float] = (-2.0, 2.0),
-    examples: tuple[Example, ...] = (), also: tuple[Any, ...] = (), javascript: str = "",
+    examples: tuple[Example, ...] = (), also: tuple[Any, ...] = (),
     residual: Callable[..., Any] | None = None,
     **derivatives: Callable[..., Any],
 ) -> Rule:  # fmt: skip
@@ -231,8 +229,6 @@ def rule(
     also : other functions with the same row (np.amax).
     residual : of (*arguments, result): the value of the last option, ``_name=None``, in what is saved. The derivatives
         read it instead of the operands, which may then be freed or overwritten.
-    javascript : the row for numbers, in the same letters: the value, then what is sent to each operand:
-        ``"x * y; g * y; g * x"``. Functions that JavaScript lacks are in ``pictures/sliders/explore.js``.
     **derivatives : one per differentiable argument, by its name.
     """
     before, _, behind = arguments.partition("|")
@@ -243,7 +239,7 @@ def rule(
         Rule, function, names, defaults, len(before.split()), derivatives, name=name, compute=compute,
         elementwise=elementwise, variadic=before.startswith("*"), residual=residual,
     )  # fmt: skip
-    row.label, row.latex, row.precedence, row.javascript = label, latex, precedence, javascript
+    row.label, row.latex, row.precedence = label, latex, precedence
     row.operator, row.view, row.holomorphic, row.domain = operator, view, holomorphic, domain
     row.examples = examples or row.examples
     for key in (function, *also):
@@ -270,7 +266,7 @@ def new_row(
         isinstance(function, np.ufunc) and function.signature is None if elementwise is None else elementwise
     )
     row.derivatives, row.domain = derivatives, (-2.0, 2.0)
-    row.label = row.latex = row.javascript = ""
+    row.label = row.latex = ""
     row.precedence, row.examples = 9, BINARY if operands == 2 else UNARY
     row.residual, row.single = residual, False
     row._must_save, row._of_arity, row._complex = {}, {}, None
