@@ -2,10 +2,10 @@ r"""The table of derivatives: one row per function, and everything that is known
 
     rule(np.multiply, "x y", "×", r"$x \odot $y",  x=lambda g, y: g * y,  y=lambda g, x: g * x)
 
-``x``, ``y`` are the arguments, by the names given in the row; ``z`` is the result; ``g`` is dL/dz.
-``x=lambda ...`` is dL/dx, of the shape of x. A derivative names only what it uses: ``lambda g, y`` says at a
-glance that the derivative of a product needs the other factor kept in memory, and ``lambda g, x_shape`` that
-a sum needs to know how long its argument was, but not its values.
+``x``, ``y`` are the arguments, by the names given in the row; ``z`` is the result; ``g`` is dL/dz, its cotangent.
+``x=lambda ...`` is the vjp by x: it gives dL/dx, of the shape of x. A derivative names only what it uses: ``lambda g,
+y`` says at a glance that the derivative of a product needs the other factor kept in memory, and ``lambda g, x_shape``
+that a sum needs to know how long its argument was, but not its values.
 
 How a row is run. An operation saves one tuple, ``saved = (x, y, ..., options, ..., z)``: its arguments in the
 row's order and its result last (of what no derivative reads only the shape). The names of each derivative are
@@ -33,11 +33,11 @@ from .shapes import has_gradient
 from .versions import NOT_GIVEN, positional
 from .vjps import (
     VJP,
-    Reads,
+    Needs,
     conjugate_vjp,
     elementwise_vjp,
+    needs_of_sequence,
     place_of,
-    reads_of_sequence,
     scalar_vjp,
     sequence_joint,
     sequence_values,
@@ -49,7 +49,7 @@ Codes = dict[str, Callable[..., Any]] | None
 F = TypeVar("F", bound=Callable[..., Any])
 RULES: dict[Any, Rule] = {}  # function -> its row
 COMPOSED: dict[Any, Callable[..., Any]] = {}  # function -> the same, written with functions that have rows
-FREE: dict[Any, int] = {}  # function of COMPOSED -> number of arguments that may be given by position before ``out``
+POSITIONAL_BEFORE_OUT: dict[Any, int] = {}  # function of COMPOSED -> how many arguments precede a positional ``out``
 LISTS: dict[Any, Lists] = {}  # function of COMPOSED -> what a list means in each of its arguments
 OTHERS_WORDS = {"dim": "axis", "dims": "axis", "keepdim": "keepdims", "input": "a"}  # PyTorch's -> NumPy's
 MISSING: Any = inspect.Parameter.empty
@@ -61,7 +61,7 @@ class Rule(Kind):
 
     __slots__ = (
         "_complex",
-        "_keeps",
+        "_must_save",
         "_of_arity",
         "_places",
         "_with_codes",
@@ -72,7 +72,6 @@ class Rule(Kind):
         "domain",
         "elementwise",
         "examples",
-        "free",
         "function",
         "holomorphic",
         "javascript",
@@ -80,11 +79,12 @@ class Rule(Kind):
         "label",
         "latex",
         "names",
+        "needs",
         "operands",
         "operator",
         "order",
+        "positional_before_out",
         "precedence",
-        "reads",
         "required",
         "residual",
         "scalar_vjps",
@@ -103,10 +103,10 @@ class Rule(Kind):
     operands: int  # that many may be nodes, and gradients flow to them
     defaults: tuple[Any, ...]  # one per argument, MISSING where there is none
     derivatives: dict[str, Callable[..., Any]]  # operand -> as written in the row
-    reads: tuple[Reads | None, ...]  # per operand, what its derivative reads; None where there is no derivative
-    vjps: tuple[VJP | None, ...]  # per operand, (g, saved) -> contribution
+    needs: tuple[Needs | None, ...]  # per operand, what its derivative reads; None where there is no derivative
+    vjps: tuple[VJP | None, ...]  # per operand, (g, saved) -> the cotangent sent to it
     scalar_vjps: tuple[VJP | None, ...]  # the same for numbers
-    joint: Callable[[Any, tuple[Any, ...]], Sequence[Any]] | None  # (g, saved) -> all contributions at once
+    joint: Callable[[Any, tuple[Any, ...]], Sequence[Any]] | None  # (g, saved) -> all cotangents at once
     residual: Callable[..., Any] | None  # of (*arguments, result): what the derivatives read instead of them
     codes: Codes  # per operand with a derivative, of the operands: what is kept of large ones instead of them
     single: bool  # one operand, with a derivative and without a residual: the short way of recording
@@ -115,11 +115,11 @@ class Rule(Kind):
     view: bool  # the result may share memory with the operand
     holomorphic: bool  # the derivative is g times something complex-differentiable: see complex_vjps
     required: int  # that many arguments have no default
-    free: int  # that many may be given by position before NumPy's ``out``
+    positional_before_out: int  # that many may be given by position before NumPy's ``out``
     latex: str
     precedence: int
     javascript: str  # value and contributions of numbers, for pages that compute in the browser
-    _keeps: dict[tuple[bool, ...], frozenset[int]]
+    _must_save: dict[tuple[bool, ...], frozenset[int]]
     _of_arity: dict[int, Rule]
     _with_codes: Rule | None
     _complex: tuple[VJP | None, ...] | None
@@ -129,16 +129,16 @@ class Rule(Kind):
     def __repr__(self) -> str:
         return f"<rule of {self.name}({', '.join(self.names)})>"
 
-    def bind(self, inputs: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, ...]:
+    def bind(self, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, ...]:
         """The call as one tuple in the row's order. Nothing is ignored: what has no place is refused.
 
         >>> RULES[np.sum].bind((7.0,), {"keepdims": True})
         (7.0, None, None, True, None, None)
         """
-        n = len(inputs)
+        n = len(args)
         if not options and self.required <= n <= len(self.names):
-            return inputs if n == len(self.names) else (*inputs, *self.defaults[n:])
-        given = [*inputs, *self.defaults[n:]]
+            return args if n == len(self.names) else (*args, *self.defaults[n:])
+        given = [*args, *self.defaults[n:]]
         wrong = [] if n <= len(self.names) else [f"{n} positional arguments"]
         for name, value in () if wrong else options.items():
             if value is NOT_GIVEN:  # what NumPy's own functions pass for "not given"
@@ -179,10 +179,10 @@ class Rule(Kind):
             (derivative,) = self.derivatives.values()
             row = self._variant()
             row.names, row.operands, row.defaults = names, n, (MISSING,) * n + self.defaults[1:]
-            row.required, row.free, row.variadic = n, len(names), False
+            row.required, row.positional_before_out, row.variadic = n, len(names), False
             compute = self.compute
             row.compute = lambda *values: compute(values[:n], *values[n:])
-            row.reads = (reads_of_sequence(derivative, n, self.names),) * n
+            row.needs = (needs_of_sequence(derivative, n, self.names),) * n
             values = sequence_values(derivative, n, self.names)
             row.vjps = row.scalar_vjps = tuple([sequence_vjp(derivative, values, k) for k in range(n)])
             row.joint = sequence_joint(derivative, values) if n > LONG else None
@@ -202,9 +202,9 @@ class Rule(Kind):
             compute = self.compute
             row.compute = lambda *values: compute(*values[:n])
             row.derivatives = {name: d.of_code for name, d in self.derivatives.items()}  # type: ignore[attr-defined]
-            reads = [((n + k, ""),) for k in range(n)]
-            row.vjps = tuple([elementwise_vjp(row.derivatives[self.names[k]], reads[k], k) for k in range(n)])
-            row.reads, row.scalar_vjps = tuple(reads), row.vjps
+            needs = [((n + k, ""),) for k in range(n)]
+            row.vjps = tuple([elementwise_vjp(row.derivatives[self.names[k]], needs[k], k) for k in range(n)])
+            row.needs, row.scalar_vjps = tuple(needs), row.vjps
             self._with_codes = row
         return self._with_codes
 
@@ -215,16 +215,16 @@ class Rule(Kind):
             if hasattr(self, slot) and slot != "_places":
                 setattr(row, slot, getattr(self, slot))
         row.name, row.tick = self.name, lambda: self.tick()
-        row._keeps, row._complex = {}, None
+        row._must_save, row._complex = {}, None
         return row
 
-    def must_save(self, live: tuple[bool, ...]) -> frozenset[int]:
-        """The places in ``saved`` whose values must stay in memory if gradients flow to the ``live`` operands."""
-        if live not in self._keeps:
+    def must_save(self, flows: tuple[bool, ...]) -> frozenset[int]:
+        """The places in ``saved`` whose values must stay in memory if gradients flow to these operands."""
+        if flows not in self._must_save:
             last = len(self.names)
-            read = [r for r, alive in zip(self.reads, live, strict=True) if alive and r]
-            self._keeps[live] = frozenset([last if i < 0 else i for r in read for i, what in r if not what])
-        return self._keeps[live]
+            read = [r for r, flowing in zip(self.needs, flows, strict=True) if flowing and r]
+            self._must_save[flows] = frozenset([last if i < 0 else i for r in read for i, what in r if not what])
+        return self._must_save[flows]
 
     def complex_vjps(self) -> tuple[VJP | None, ...]:
         r"""The vjps for a complex ``g``.
@@ -309,7 +309,7 @@ def new_row(
         raise ValueError(f"row of {row.name}: written twice, or a derivative of no operand")
     row.function, row.compute, row.operator = function, compute or getattr(function, "compute", function), None
     row.required = defaults.count(MISSING)
-    row.free = _place_of_out(function, len(names))
+    row.positional_before_out = _place_of_out(function, len(names))
     row.variadic, row.view, row.holomorphic, row.joint = variadic, False, True, None
     row.elementwise = (
         isinstance(function, np.ufunc) and function.signature is None if elementwise is None else elementwise
@@ -318,9 +318,9 @@ def new_row(
     row.label = row.latex = row.javascript = ""
     row.precedence, row.examples = 9, BINARY if operands == 2 else UNARY
     row.residual, row.single, row.codes = residual, False, None
-    row._keeps, row._of_arity, row._with_codes, row._complex = {}, {}, None, None
+    row._must_save, row._of_arity, row._with_codes, row._complex = {}, {}, None, None
     if row.variadic:
-        row.reads, row.vjps, row.scalar_vjps = (), (), ()
+        row.needs, row.vjps, row.scalar_vjps = (), (), ()
     else:
         _compile(row, result)
     return row
@@ -337,22 +337,22 @@ def _place_of_out(function: Any, otherwise: int) -> int:
 def _compile(row: Rule, result: tuple[str, ...] = ("z",)) -> None:
     """Turn the names in each derivative into places in ``saved``. The first one is g, whatever its name."""
     place = {name: k for k, name in enumerate(row.names)} | dict.fromkeys(result, -1)
-    reads: list[Reads | None] = []
+    needs: list[Needs | None] = []
     vjps: list[VJP | None] = []
     scalar_vjps: list[VJP | None] = []
     for k, name in enumerate(row.names[: row.operands]):
         derivative = row.derivatives.get(name)
         if derivative is None:
-            reads.append(None), vjps.append(None), scalar_vjps.append(None)  # type: ignore[func-returns-value]
+            needs.append(None), vjps.append(None), scalar_vjps.append(None)  # type: ignore[func-returns-value]
             continue
         words = list(inspect.signature(derivative).parameters)[1:]
         read = tuple([place_of(word, place) for word in words])
-        reads.append(read)
+        needs.append(read)
         broadcasts = row.elementwise and len(row.names) > 1  # one array alone has the shape of its result
         vjps.append(elementwise_vjp(derivative, read, k) if broadcasts else vjp_by_position(derivative, read))
         scalar_vjps.append(scalar_vjp(derivative, read) if row.elementwise else vjps[-1])
-    row.reads, row.vjps, row.scalar_vjps = tuple(reads), tuple(vjps), tuple(scalar_vjps)
-    row.single = row.operands == 1 and reads[0] is not None and row.residual is None
+    row.needs, row.vjps, row.scalar_vjps = tuple(needs), tuple(vjps), tuple(scalar_vjps)
+    row.single = row.operands == 1 and needs[0] is not None and row.residual is None
 
 
 def composed(
@@ -371,7 +371,7 @@ def composed(
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
         lists = Lists(function, sequences.split(), untouched.split())
         for key in functions:
-            COMPOSED[key], FREE[key], LISTS[key] = function, _place_of_out(key, sys.maxsize), lists
+            COMPOSED[key], POSITIONAL_BEFORE_OUT[key], LISTS[key] = function, _place_of_out(key, sys.maxsize), lists
         return function
 
     return register

@@ -49,7 +49,7 @@ def checked_run(run: Run, *roots: Any) -> Any:
     def again(**modes: Any) -> Any:
         for state in states:
             state.write(state.state)
-        with switched(**{"notices": (), **modes}):
+        with switched(**{"listeners": (), **modes}):
             return run()
 
     shadow = None
@@ -73,7 +73,7 @@ def message(again: Callable[..., Any]) -> str:
     for shadow in (False, True):
         runs.append([])
         with contextlib.suppress(Exception):
-            again(shadow=shadow, keep=sys.maxsize, notices=(lambda node: runs[-1].append(operands_read(node)),))
+            again(shadow=shadow, keep=sys.maxsize, listeners=(lambda node: runs[-1].append(operands_read(node)),))
     place = next((f" (first used in {a[0]}, at {a[1]})" for a, b in zip(*runs, strict=False) if a != b), "")
     return (
         f"numbers of nodes reach the result without a gradient{place}: np.array([v, v]) of arrays, np.full(n, node), "
