@@ -45,6 +45,7 @@ from .vjps import (
     vjp_by_position,
 )
 
+Codes = dict[str, Callable[..., Any]] | None
 F = TypeVar("F", bound=Callable[..., Any])
 RULES: dict[Any, Rule] = {}  # function -> its row
 COMPOSED: dict[Any, Callable[..., Any]] = {}  # function -> the same, written with functions that have rows
@@ -63,6 +64,8 @@ class Rule(Kind):
         "_must_save",
         "_of_arity",
         "_places",
+        "_with_codes",
+        "codes",
         "compute",
         "defaults",
         "derivatives",
@@ -104,6 +107,7 @@ class Rule(Kind):
     scalar_vjps: tuple[VJP | None, ...]  # the same for numbers
     joint: Callable[[Any, tuple[Any, ...]], Sequence[Any]] | None  # (g, saved) -> all cotangents at once
     residual: Callable[..., Any] | None  # of (*arguments, result): what the derivatives read instead of them
+    codes: Codes  # per operand with a derivative, of the operands: what is kept of large ones instead of them
     single: bool  # one operand, with a derivative and without a residual: the short way of recording
     elementwise: bool  # broadcasting is undone for it
     variadic: bool  # a function of a sequence of arrays
@@ -115,6 +119,7 @@ class Rule(Kind):
     precedence: int
     _must_save: dict[tuple[bool, ...], frozenset[int]]
     _of_arity: dict[int, Rule]
+    _with_codes: Rule | None
     _complex: tuple[VJP | None, ...] | None
     domain: tuple[float, float]
     examples: tuple[Example, ...]
@@ -170,11 +175,7 @@ class Rule(Kind):
         if n not in self._of_arity:
             names = tuple([f"{self.names[0]}{k}" for k in range(n)]) + self.names[1:]
             (derivative,) = self.derivatives.values()
-            row = Rule.__new__(Rule)
-            for slot in Rule.__slots__:
-                if hasattr(self, slot) and slot not in ("_complex", "_must_save", "_places"):
-                    setattr(row, slot, getattr(self, slot))
-            row.name, row.tick = self.name, lambda: self.tick()  # names are counted together
+            row = self._variant()
             row.names, row.operands, row.defaults = names, n, (MISSING,) * n + self.defaults[1:]
             row.required, row.positional_before_out, row.variadic = n, len(names), False
             compute = self.compute
@@ -183,9 +184,37 @@ class Rule(Kind):
             values = sequence_values(derivative, n, self.names)
             row.vjps = row.scalar_vjps = tuple([sequence_vjp(derivative, values, k) for k in range(n)])
             row.joint = sequence_joint(derivative, values) if n > LONG else None
-            row._must_save, row._complex = {}, None
             self._of_arity[n] = row
         return self._of_arity[n]
+
+    def with_codes(self) -> Rule:
+        """The row of large arrays: the derivative by x reads the code ``_x`` instead of the operands.
+
+        >>> RULES[np.maximum].with_codes().names
+        ('x', 'y', '_x', '_y')
+        """
+        if self._with_codes is None:
+            row, n = self._variant(), self.operands
+            row.names = (*self.names, *["_" + name for name in self.names])
+            row.defaults = (*self.defaults, *[None] * n)
+            compute = self.compute
+            row.compute = lambda *values: compute(*values[:n])
+            row.derivatives = {name: d.of_code for name, d in self.derivatives.items()}  # type: ignore[attr-defined]
+            needs = [((n + k, ""),) for k in range(n)]
+            row.vjps = tuple([elementwise_vjp(row.derivatives[self.names[k]], needs[k], k) for k in range(n)])
+            row.needs, row.scalar_vjps = tuple(needs), row.vjps
+            self._with_codes = row
+        return self._with_codes
+
+    def _variant(self) -> Rule:
+        """The same row once more, to be changed; names are counted together."""
+        row = Rule.__new__(Rule)
+        for slot in Rule.__slots__:
+            if hasattr(self, slot) and slot != "_places":
+                setattr(row, slot, getattr(self, slot))
+        row.name, row.tick = self.name, lambda: self.tick()
+        row._must_save, row._complex = {}, None
+        return row
 
     def must_save(self, flows: tuple[bool, ...]) -> frozenset[int]:
         """The places in ``saved`` whose values must stay in memory if gradients flow to these operands."""
@@ -211,7 +240,7 @@ def rule(
     compute: Any = None, operator: Any = None, name: str = "", elementwise: bool | None = None, view: bool = False,
     holomorphic: bool = True, precedence: int = 9, domain: tuple[float, float] = (-2.0, 2.0),
     examples: tuple[Example, ...] = (), also: tuple[Any, ...] = (),
-    residual: Callable[..., Any] | None = None,
+    residual: Callable[..., Any] | None = None, codes: Codes = None,
     **derivatives: Callable[..., Any],
 ) -> Rule:  # fmt: skip
     """Add a row to the table and return it.
@@ -229,8 +258,12 @@ def rule(
     also : other functions with the same row (np.amax).
     residual : of (*arguments, result): the value of the last option, ``_name=None``, in what is saved. The derivatives
         read it instead of the operands, which may then be freed or overwritten.
+    codes : the same for elementwise rows. Per operand, of the operands: what the derivative reads instead of them, in
+        few bytes. It is computed and kept if arrays are large; of small ones the operands are kept, which is quicker.
     **derivatives : one per differentiable argument, by its name.
     """
+    if codes:
+        derivatives = {name: read_code(derivative, codes[name]) for name, derivative in derivatives.items()}
     before, _, behind = arguments.partition("|")
     words = [word.partition("=") for word in (before + behind).split()]
     names = tuple([word.lstrip("*") for word, _, _ in words])
@@ -240,11 +273,23 @@ def rule(
         elementwise=elementwise, variadic=before.startswith("*"), residual=residual,
     )  # fmt: skip
     row.label, row.latex, row.precedence = label, latex, precedence
-    row.operator, row.view, row.holomorphic, row.domain = operator, view, holomorphic, domain
+    row.operator, row.view, row.holomorphic, row.domain, row.codes = operator, view, holomorphic, domain, codes
     row.examples = examples or row.examples
     for key in (function, *also):
         RULES[key] = row
     return row
+
+
+def read_code(of_code: Callable[..., Any], code: Callable[..., Any]) -> Callable[..., Any]:
+    """The derivative ``of_code`` as a function of g and the operands: ``of_code(g, code(x, y))``."""
+
+    def derivative(g: Any, *operands: Any) -> Any:
+        return of_code(g, code(*operands))
+
+    g, _ = inspect.signature(of_code).parameters.values()
+    derivative.__signature__ = inspect.Signature([g, *inspect.signature(code).parameters.values()])  # type: ignore[attr-defined]
+    derivative.of_code = of_code  # type: ignore[attr-defined]
+    return derivative
 
 
 def new_row(
@@ -268,8 +313,8 @@ def new_row(
     row.derivatives, row.domain = derivatives, (-2.0, 2.0)
     row.label = row.latex = ""
     row.precedence, row.examples = 9, BINARY if operands == 2 else UNARY
-    row.residual, row.single = residual, False
-    row._must_save, row._of_arity, row._complex = {}, {}, None
+    row.residual, row.single, row.codes = residual, False, None
+    row._must_save, row._of_arity, row._with_codes, row._complex = {}, {}, None, None
     if row.variadic:
         row.needs, row.vjps, row.scalar_vjps = (), (), ()
     else:
