@@ -111,8 +111,9 @@ def build_picture(
         depth, opened,
     )  # fmt: skip
     picture = GraphData(
-        nodes, outputs, walk.title(), bool(walk.flow), tuple(notes), look, faded=faded, hidden=walk.hidden
-    )
+        nodes, outputs, walk.title(), bool(walk.flow), tuple(notes), look, faded=faded, hidden=walk.hidden,
+        several=walk.several(),
+    )  # fmt: skip
     return picture if direction else fit_picture(picture)
 
 

@@ -12,6 +12,9 @@ APART = 22.0  # between nodes of a rank
 LANE = 13.0  # between an arrow that passes by and its neighbours
 
 
+Value = tuple[int, float | None]  # a node, and the offset of one of several results
+
+
 @dataclass(frozen=True, slots=True)
 class Box:
     """The size of a node, and where its arrows end: offsets across, one per operand, and that of its result."""
@@ -34,6 +37,11 @@ class Line:
     aim: float | None = None  # the offset that it would hit if it were; None: that of its operand
     out: float | None = None  # the offset that it leaves its source at; None: where the result is
     named: bool = False  # does it come from a named leaf? Then it may be cut: see rows.py
+
+    @property
+    def value(self) -> Value:
+        """What it carries. Lines with the same value may run together."""
+        return self.source, self.out
 
 
 Point = tuple[float, float]  # along, across
