@@ -159,7 +159,7 @@ def test_a_folded_box_hides_its_results():
     with af.scope("decompose"):
         q, r = np.linalg.qr(a)
     g = (np.sum(q) + np.sum(r)).graph(depth=0, gradients=True)
-    assert [v.title for v in g.drawn.nodes][0] == "decompose"
+    assert next(v.title for v in g.drawn.nodes) == "decompose"
     assert all([e.result is None for e in g.drawn.edges])
     assert g.to_svg()
     opened = (np.sum(q) + np.sum(r)).graph(gradients=True)  # both results leave the box

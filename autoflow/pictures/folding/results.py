@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Generic
 
 from ..model.data import Operand, Picture, Result, Several, Vertex
 from ..model.numbers import Numbers
@@ -25,7 +26,7 @@ def tidy(graph: Picture) -> Picture:
     return graph.__dict__["tidy"]
 
 
-class Tidy:
+class Tidy(Generic[Picture]):
     """The nodes while they are joined, by their ids."""
 
     def __init__(self, graph: Picture) -> None:
@@ -132,6 +133,29 @@ class Tidy:
             self.nodes[goal] = replace(origin, of_parts=left, parts=() if left == 1 else origin.parts[:0])
         flows = any([r.flows for v in parts for r in v.operands])
         return Operand(0, self.nodes[source].title, goal, flows, None, total if flows else None, result=result)
+
+
+def inline_constants(graph: Picture) -> Picture:
+    """The same graph without cards for Constants that one row uses: it says what they are called. Saves room."""
+    users: dict[int, list[Vertex]] = {}
+    for v in graph.nodes:
+        for row in v.operands:
+            if row.source is not None:
+                users.setdefault(row.source, []).append(v)
+    gone = {v.id: users[v.id][0].id for v in graph.nodes
+            if v.kind == "Constant" and not v.output and len(users.get(v.id, ())) == 1}  # fmt: skip
+    if not gone:
+        return graph
+    more: dict[int, tuple[int, ...]] = {}
+    for k, user in gone.items():
+        more[user] = more.get(user, ()) + (graph.nodes[k].members or (k,))
+    left = []
+    for v in graph.nodes:
+        if v.id not in gone:
+            rows = [replace(r, source=None) if r.source in gone else r for r in v.operands]
+            members = (*(v.members or (v.id,)), *more.get(v.id, ()))
+            left.append(replace(v, operands=tuple(rows), members=members))
+    return renumber_graph(graph, left, {v.id: place for place, v in enumerate(left)})
 
 
 def disjoint_sum(parts: Sequence[Numbers]) -> Numbers | None:

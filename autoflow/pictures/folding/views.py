@@ -16,7 +16,7 @@ from ..model.style import KINDS, clip
 from .choose import MANY, choose, describe, nearest, pool_sizes, untangle
 from .merging import merge_chains
 from .repeats import NUMBER
-from .results import tidy
+from .results import inline_constants, tidy
 from .skeleton import Skeleton
 
 Card = tuple[bool, int]  # (True, a closed box) or (False, a node)
@@ -74,8 +74,9 @@ def view(graph: Picture) -> Picture:
 
 
 def as_written(graph: Picture) -> Picture:
-    """The graph without what nobody wrote, and with one card per chain."""
-    return merge_chains(tidy(graph)) if graph.look.merge else tidy(graph)
+    """The graph without what nobody wrote, with one card per chain, and without small cards if room is needed."""
+    graph = merge_chains(tidy(graph)) if graph.look.merge else tidy(graph)
+    return inline_constants(graph) if graph.look.compact else graph
 
 
 def fold_boxes(whole: GraphData) -> tuple[Skeleton, set[int]]:

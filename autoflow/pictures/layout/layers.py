@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 GAP = 54.0  # between ranks
-DOWN = 38.0  # the same from top to bottom
+DOWN = 24.0  # the same from top to bottom
 APART = 22.0  # between nodes of a rank
 LANE = 13.0  # between an arrow that passes by and its neighbours
 
@@ -233,6 +233,16 @@ class Layers:
                     order.append(k)
                     stack += [link.a for link in sorted(self.before[k], key=lambda link: -link.into)]
         return order
+
+    def is_border(self, row: Sequence[int]) -> bool:
+        """Are these the ports of a box?"""
+        ends = {*self.first, *self.last}
+        return bool(ends) and any([k in ends for k in row])
+
+    def operations(self) -> list[int]:
+        """All boxes that something enters, but for ports."""
+        ports = {*self.first, *self.last}
+        return [k for k in range(len(self.boxes)) if self.before[k] and k not in ports]
 
     def part(self, k: int, offset: float) -> float:
         """An offset in a place as a part of it, strictly between 0 and 1."""

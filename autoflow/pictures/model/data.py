@@ -48,8 +48,11 @@ class Fold:
     def text(self) -> str:
         """``matmul, add · 8,320 parameters``."""
         pieces = [self.what] if self.what else []
-        pieces += [f"{self.parameters:,} parameter{'s' * (self.parameters != 1)}"] if self.parameters else []
-        return " · ".join(pieces)
+        return " · ".join([*pieces, *([self.count_text()] if self.parameters else [])])
+
+    def count_text(self) -> str:
+        """``8,320 parameters``; nothing if there are none."""
+        return f"{self.parameters:,} parameter{'s' * (self.parameters != 1)}" if self.parameters else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +154,7 @@ class Look:
     alike: int = ALIKE  # equal parts beside each other that are all drawn; of more the first and the last
     few: int = FEW  # cards above which boxes fold by themselves
     closed: tuple[int, ...] | None = None  # the numbers of the folded boxes, which a reader of the page clicked
+    compact: bool | None = False  # cards without values, since the picture would be large; None: where that helps
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from ..model.data import Fold, GraphData, Vertex
+from ..model.data import Fold, GraphData, Result, Vertex
 from ..model.numbers import Numbers, number
 from ..model.style import SHORT, clip, width
 
@@ -22,6 +22,7 @@ PAD = 10.0  # left and right of a line's text
 SPACE = 7.0  # between two pieces of text
 AIR = 16.0  # at least, between the left and the right of a line
 HEIGHTS = {"head": 32.0, "row": 23.0, "body": 22.0, "foot": 27.0, "note": 18.0, "result": 25.0}
+TIGHT = {**HEIGHTS, "head": 27.0, "row": 20.0, "foot": 22.0}  # of cards without values, in large pictures
 PARTS = 3  # contributions that are written out
 WIDE = 26  # characters of an array that is printed in full on a line with other text
 
@@ -43,11 +44,12 @@ class CardLine:
     left: tuple[Span, ...] = ()
     right: tuple[Span, ...] = ()
     blocks: int = 0  # how many of the six blocks are full, where there is a span of them
+    tight: bool = False
 
     @property
     def height(self) -> float:
         """In pixels."""
-        return HEIGHTS[self.kind]
+        return (TIGHT if self.tight else HEIGHTS)[self.kind]
 
     @property
     def room(self) -> float:
@@ -99,17 +101,19 @@ def cards(graph: GraphData) -> list[Card]:
 def card(graph: GraphData, node: Vertex) -> Card:
     """The card of one node at the graph's level of detail."""
     detail, digits = graph.look.detail, graph.look.digits
-    amounts = [x for one in (node, *node.results) for x in (one.value, one.gradient)]
+    compact = bool(graph.look.compact) and detail == "arrays"
+    carried: list[Vertex | Result] = [node, *node.results]
+    amounts = [x for one in carried for x in (one.value, one.gradient)]
     alarm = any([amount is not None and bool(amount.flags()) for amount in amounts])
     if detail == "names":
         return Card(node, (CardLine("head", (span(node.title, "title"),)),), alarm)
     if node.fold is not None:
         return Card(node, tuple(folded_lines(graph, node, node.fold)), alarm)
-    lines = [head(node, digits)]
+    lines = [head(node, digits, compact)]
     lines += rows(graph, node)
     if node.results:
         return Card(node, (*lines, *result_lines(graph, node)), alarm)
-    if not node.value.scalar:
+    if not node.value.scalar and not compact:
         lines += [CardLine("body", (span(text, "numbers"),)) for text in break_lines(node.value.text(digits))]
     if flags := node.value.flags():
         lines.append(CardLine("note", (span(f"value: {flags}", "warn"),)))
@@ -122,7 +126,7 @@ def card(graph: GraphData, node: Vertex) -> Card:
         for text in node.notes
         if graph.gradients or text != "no gradient"
     ]
-    return Card(node, tuple(lines), alarm)
+    return Card(node, tuple([replace(line, tight=True) for line in lines] if compact else lines), alarm)
 
 
 def result_lines(graph: GraphData, node: Vertex) -> list[CardLine]:
@@ -163,10 +167,10 @@ def span(text: str, style: str, room: float = 0.0) -> Span:
     return Span(text, style, max(room, width(text, style)))
 
 
-def head(node: Vertex, digits: int) -> CardLine:
-    """Name, operation, and the value; of an array the shape."""
+def head(node: Vertex, digits: int, compact: bool = False) -> CardLine:
+    """Name, operation, and the value; of an array the shape. ``compact``: the kind of a leaf stands in its foot."""
     left = [span(node.title, "title")]
-    if node.said:
+    if node.said and not (compact and not node.operands and node.gradient is not None):
         left.append(span(node.said, "word"))
     value = node.value
     if node.results:
@@ -226,6 +230,9 @@ def break_lines(text: str) -> list[str]:
 def foot(graph: GraphData, node: Vertex, gradient: Numbers) -> CardLine:
     """The gradient, and in a lesson the parts whose sum it is."""
     name = "gradients" if node.fold else graph.partial(node)
+    if graph.look.compact and graph.look.detail == "arrays" and not gradient.scalar:
+        left = span(name, "partial") if node.operands else span(node.kind, "word")
+        return CardLine("foot", (left,), (span(gradient.magnitude(graph.look.digits), "gradient"),))
     return gradient_line(graph, name, gradient, node.parts, node.of_parts)
 
 

@@ -51,7 +51,7 @@ def to_svg(graph: GraphData) -> str:
     left = (total - wide) / 2  # the picture is centred above its legend
     pieces = [draw_frame(f, frames[f.path], down, left) for f in graph.frames]
     pieces += arrows(graph, plan, frames, left)
-    pieces += [draw_headline(f, frames[f.path], down, left) for f in graph.frames]
+    pieces += [draw_headline(f, frames[f.path], down, left, graph.look.compact) for f in graph.frames]
     for c, corner, card_wide in zip(drawn, plan.corners, widths, strict=True):
         x, y = reversed(corner) if down else corner
         pieces.append(draw_card(graph, c, x + left, y + MARGIN, card_wide))
@@ -87,9 +87,9 @@ def draw_frame(f: Frame, area: Area, down: bool, left: float) -> str:
     )
 
 
-def draw_headline(f: Frame, area: Area, down: bool, left: float) -> str:
+def draw_headline(f: Frame, area: Area, down: bool, left: float, compact: bool | None) -> str:
     """What is written in an open box, above the arrows that enter it there."""
-    line = frame_line(f)
+    line = frame_line(f, compact)
     back = f'<rect class="band" x="8" y="4" width="{n(line.room - 16)}" height="{n(HEADLINE - 2)}" rx="8"/>'
     text = draw_line(line, HEADLINE / 2 + 3, line.room)
     return f'<g class="sco" transform="{shift(area, down, left)}">{back}{text}</g>'
