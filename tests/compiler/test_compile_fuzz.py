@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from programs import random_hostile, random_program, random_recurrent, random_scalars
+from seeds import make_seed_tests
 
 import autoflow as af
 from autoflow.compiler.passes import rematerialise, tiling
@@ -29,18 +30,7 @@ def check(seed):
                 np.testing.assert_array_equal(ours, np.asarray(expected), f"seed {seed}", strict=True)
 
 
-@pytest.mark.parametrize("first", range(0, FEW, CHUNK))
-@pytest.mark.slow
-def test_programs(first):
-    for seed in range(first, first + CHUNK):
-        check(seed)
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("first", range(FEW, MANY, 500))
-def test_many_programs(first):
-    for seed in range(first, min(first + 500, MANY)):
-        check(seed)
+test_programs, test_many_programs = make_seed_tests(check, FEW, MANY, CHUNK, 500)
 
 
 @pytest.mark.parametrize("first", range(0, 200, 50))
@@ -121,7 +111,7 @@ def outcome(f, args):
 def check_hostile(seed):
     """Shapes from values, layouts, dtypes, aliasing and state outside that changes between the calls, from three first
     calls: right or CompileError, and with fallback=True right. How many calls were right, and how many refused?"""
-    f, arguments, state, rng = random_hostile(seed)
+    f, arguments, state, rng, _ = random_hostile(seed)
     eager = TRANSFORMS[seed % 3](f)
     counts = [0, 0]
     for _ in range(3):

@@ -181,9 +181,11 @@ STEPS = (
 
 
 def random_hostile(seed):
-    """A function of two vectors that asks for shapes, layouts and state outside: (function, arguments, state, rng).
+    """A function of two vectors that asks for shapes, layouts and state outside: (function, arguments, state, rng,
+    steps).
 
     arguments : a function that draws new ones, of one signature; at times both are one array.
+    steps : a function of such arguments: what the function computes on its way, a list of arrays.
     """
     rng = np.random.default_rng(seed)
     state, n = State(rng), int(rng.integers(2, 7))
@@ -204,4 +206,10 @@ def random_hostile(seed):
             z = STEPS[k](state, z, x, y)
         return np.sum(z)
 
-    return f, arguments, state, rng
+    def values(x, y):
+        found = [x * 1.0]
+        for k in steps:
+            found.append(STEPS[k](state, found[-1], x, y))
+        return found
+
+    return f, arguments, state, rng, values
