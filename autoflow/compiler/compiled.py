@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import os
 import sys
 import threading
 import types
@@ -234,9 +235,10 @@ class Entry:
             recompute(self.program)
         tile_program(self.program)
         if how.get("engine") == "llvm":
+            from .llvm.settings import settings_of
             from .llvm.stretches import use_loops
 
-            use_loops(self.program)
+            use_loops(self.program, settings_of(how))
         self.free: list[Any] = [self.plan()]
         self.program.forget_samples()
 
@@ -302,7 +304,8 @@ def check_equal(eager: Any, ours: Any, name: str, because: str) -> None:
 
 def compile(
     f: Callable[P, R], *, fallback: bool = False, verify: bool = False, watch: bool = True, limit: int = 32,
-    checkpointing: str | None = None, engine: str = "numpy",
+    checkpointing: str | None = None, engine: str = "numpy", cache: str | os.PathLike[str] | None = None,
+    own_functions: bool = False,
 ) -> Compiled[P, R]:  # fmt: skip
     """``f`` as a program: recorded at the first call, replayed without any bookkeeping at the later ones.
 
@@ -320,6 +323,10 @@ def compile(
     engine : "numpy" replays NumPy's calls. "llvm" (extra ``autoflow[llvm]``) compiles what it can into loops of its
         own, for small arrays and numbers above all; the rest stays NumPy's calls. "auto" takes it where it is
         installed. Raises ImportError if llvmlite is missing; see ``docs/speed.md``.
+    cache : with "llvm", a folder in which machine code is kept for later processes, made if there is none. It is run,
+        so the folder must be the user's alone: raises PermissionError where another user owns it or may write into it.
+    own_functions : with "llvm", take our own exp, log, tanh, sin and cos also where the C library's or NumPy's are
+        quicker, so that results do not depend on which of them is installed.
 
     Returns a function that gives what ``f`` gives: the same bits, but where the order of a summation changes (sums of
     four or more products, arrays of 100,000 elements and more; with "llvm" all sums, and exp, log, tanh, sin and cos
@@ -361,9 +368,9 @@ def compile(
     """
     if checkpointing not in (None, "balanced"):
         raise ValueError(f'checkpointing is None or "balanced", not {checkpointing!r}')
-    if engine != "numpy":
-        from .llvm.engine import choose_engine
-
-        engine = choose_engine(engine)
     how = {"checkpointing": checkpointing, "watch": watch, "engine": engine}
+    if engine != "numpy" or cache is not None or own_functions:
+        from .llvm.settings import choose
+
+        how.update(choose(engine, cache, own_functions))
     return Compiled(f, fallback=fallback, verify=verify, limit=limit, **how)

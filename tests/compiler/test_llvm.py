@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import autoflow as af
-from autoflow.compiler.llvm import engine as engines, stretches
+from autoflow.compiler.llvm import engine as engines, settings, stretches
 from autoflow.compiler.llvm.native import Native
 from autoflow.compiler.run.scalars import Levels, Slots
 
@@ -365,6 +365,26 @@ def test_programs_of_numbers():
         np.testing.assert_allclose(ours[1], expected[1], rtol=1e-12)
     assert not left_to_numpy(compiled)
     assert type(compiled.latest.free[-1]) not in (Slots, Levels)
+
+
+@pytest.mark.parametrize("name", ["exp", "log", "tanh", "sin", "cos"])
+def test_own_functions_everywhere(name):
+    """Numbers and single calls get the bits of vectors: those of our polynomials, whatever is installed."""
+    function = getattr(np, name)
+    numbers = np.random.default_rng(5).uniform(0.01, 30.0, 200)
+    vectors = af.compile(lambda x: (function(x), x + 2.0, x * 3.0), engine="llvm")(numbers)[0]
+    alone = af.compile(function, engine="llvm", own_functions=True)
+    np.testing.assert_array_equal(alone(numbers), vectors)
+    np.testing.assert_array_equal([alone(x) for x in numbers], vectors)
+    (native,) = natives(alone)  # of the numbers
+    assert f"call double @{name}.1(" in str(native.schedule.texts[0])
+    assert alone.options()["own_functions"]
+
+
+def test_own_functions_need_fma(monkeypatch):
+    monkeypatch.setattr(settings, "has_fma", lambda: False)
+    with pytest.raises(RuntimeError, match="multiplies and adds in one"):
+        af.compile(np.exp, engine="llvm", own_functions=True)
 
 
 def test_short_stretches_are_left_to_numpy():

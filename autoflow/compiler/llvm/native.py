@@ -21,6 +21,7 @@ from ..values import CAPTURED, CONSTANT, INPUT, Value
 from .engine import KINDS, Library, flag_bits, module_text
 from .places import Access
 from .schedule import ALIGNED, MANY, Schedule
+from .settings import Settings
 from .text import Text
 
 Array = Any
@@ -32,9 +33,9 @@ LEVEL = 1  # of LLVM's effort. 0 takes a third of the time, but products then th
 class Native:
     """A stretch of a program: called with the arrays of ``sources``, returns those of ``results``."""
 
-    def __init__(self, members: list[Value], results: list[Value]) -> None:
+    def __init__(self, members: list[Value], results: list[Value], settings: Settings) -> None:
         self.members, self.results = members, results
-        self.schedule = Schedule(members, results)
+        self.schedule = Schedule(members, results, settings.own_functions)
         self.__name__ = "loops"
         self.places = self.schedule.places
         bases = dict.fromkeys([a.base for _, accesses, _ in self.schedule.calls for a in accesses])
@@ -44,7 +45,7 @@ class Native:
         where = {v: k for k, v in enumerate([*self.sources, *results])}
         offsets, self.size = place_in_workspace(self.schedule.calls, {b for b in bases if b not in where})
         level = LEVEL if any([v.shape for v in members]) else 0
-        self.library = Library(self.text(where, offsets), level)
+        self.library = Library(self.text(where, offsets), level, settings.objects)
         small = sum([math.prod(v.shape) for v in members]) < QUICK
         make: Any = ctypes.PYFUNCTYPE if small else ctypes.CFUNCTYPE
         self.function = make(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)(self.library.address("run"))

@@ -1,7 +1,7 @@
 """Machine code kept on disk, for later processes: ``af.compile(f, engine="llvm", cache=folder)``.
 
 Whoever can write into the folder decides what is run. So it belongs to the user, and nobody else may write into it or
-into one of its files: that is asked of what has been opened, not of its path, which may be another thing a moment later.
+into one of its files. That is asked of what has been opened, not of a path, which may soon be another thing.
 
 The name of a file is a digest of all that machine code depends on (the program's text, LLVM's version, the processor),
 so a change of any of them is another file. Its first 32 bytes are a digest of the rest: a file that was cut off or has
@@ -19,8 +19,8 @@ import warnings
 from pathlib import Path
 
 UNSAFE = (
-    "af.compile(f, cache={folder!r}): machine code would be run that others can write: {why}. Take a folder of your own, "
-    "which only you can write (chmod 700)."
+    "af.compile(f, cache={folder!r}): machine code would be run that others can write: {why}. Take a folder of your "
+    "own, which only you can write (chmod 700)."
 )
 UNWRITABLE = "machine code was not kept in {folder!r}: {error}. It will be compiled again in the next process."
 DIGEST = hashlib.sha256().digest_size

@@ -53,7 +53,8 @@ class FillText:
 class Schedule:
     """The loops of some values: ``calls`` are (number of the kernel, accesses), ``kernels`` the texts."""
 
-    def __init__(self, members: list[Value], results: Iterable[Value]) -> None:
+    def __init__(self, members: list[Value], results: Iterable[Value], own_functions: bool = False) -> None:
+        self.own_functions = own_functions  # also in programs of numbers
         self.members, self.results = members, list(results)
         self.places = Places({*members})
         self.formulas: dict[Value, Formula] = {}
@@ -175,7 +176,7 @@ class Schedule:
 
     def add_call(self, loop: Any, what: str, shape: tuple[int, ...]) -> None:
         """One more call; of a kernel that is there already, if the text is the same."""
-        t = Text()
+        t = Text(self.own_functions)
         loop.write(t)
         count, found = len(loop.accesses), ""
         parameters = ", ".join([f"ptr noalias %p{k}" for k in range(count)])

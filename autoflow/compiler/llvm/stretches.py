@@ -10,15 +10,16 @@ from __future__ import annotations
 
 from ..program import Program, new_value
 from ..values import CALL, ITEM, PRODUCT, VIEW, Value
-from .formulas import code
+from .formulas import USING_FMA, code
 from .native import Native
 from .places import Places
 from .schedule import has_loop
+from .settings import DEFAULT, Settings
 
 FEW = 3  # a stretch of fewer calls is left to NumPy: its own call takes as long
 
 
-def use_loops(program: Program) -> bool:
+def use_loops(program: Program, settings: Settings = DEFAULT) -> bool:
     """Replace what loops can compute. Did that change anything?"""
     order = program.order()
     stages = find_stages(order)
@@ -26,8 +27,9 @@ def use_loops(program: Program) -> bool:
     for stage in sorted(set(stages.values())):
         members = [v for v in order if stages.get(v) == stage]
         results = results_of(members, order, [*program.outputs, *program.checks])
-        if len(members) >= FEW and results:
-            new.update(native_call(members, results))
+        few = 1 if settings.own_functions and any([v.function in USING_FMA for v in members]) else FEW
+        if len(members) >= few and results:
+            new.update(native_call(members, results, settings))
     return bool(new) and program.rewrite(new)
 
 
@@ -76,9 +78,9 @@ def results_of(members: list[Value], order: list[Value], wanted: list[Value]) ->
     return [v for v in members if v in results]
 
 
-def native_call(members: list[Value], results: list[Value]) -> dict[Value, Value]:
+def native_call(members: list[Value], results: list[Value], settings: Settings) -> dict[Value, Value]:
     """The call that computes them, and what stands in the place of each result."""
-    native = Native(members, results)
+    native = Native(members, results, settings)
     call = new_value(CALL, native, tuple(native.sources), None, (), members[-1].number) if native.sources else None
     if call is None:
         return {}
