@@ -233,12 +233,15 @@ class Entry:
         join(self.program)
         if how.get("checkpointing"):
             recompute(self.program)
-        tile_program(self.program)
         if how.get("engine") == "llvm":
             from .llvm.settings import settings_of
-            from .llvm.stretches import use_loops
+            from .llvm.stretches import use_loops, use_loops_in_block
 
-            use_loops(self.program, settings_of(how))
+            settings = settings_of(how)
+            tile_program(self.program, functools.partial(use_loops_in_block, settings=settings))
+            use_loops(self.program, settings)
+        else:
+            tile_program(self.program)
         self.free: list[Any] = [self.plan()]
         self.program.forget_samples()
 

@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
-from programs import random_hostile, random_program, random_recurrent, random_scalars
+from programs import make_blocks_small, random_hostile, random_program, random_recurrent, random_scalars
 from seeds import make_seed_tests
 
 import autoflow as af
-from autoflow.compiler.passes import rematerialise, tiling
-from autoflow.compiler.run import tiles
+from autoflow.compiler.passes import rematerialise
 from autoflow.errors import CompileError
 
 CHUNK = 50
@@ -54,14 +53,7 @@ def test_joined_sums(first):
 @pytest.mark.slow
 def test_blocks(first, monkeypatch):
     """All programs block by block, in two threads, as if their arrays were large. The same bound."""
-    monkeypatch.setattr(tiling, "LARGE", 1)
-    monkeypatch.setattr(tiles, "BLOCK", 8)
-    monkeypatch.setattr(tiling, "FEW", 1)
-    monkeypatch.setattr(tiling, "WORK", 1)
-    monkeypatch.setattr(tiling, "PASSES", 0)
-    monkeypatch.setattr(tiling, "THREADED", 1e9)
-    monkeypatch.setattr(tiling, "FLOPS", 1e9)
-    monkeypatch.setattr(tiles, "cores", lambda: 2)
+    make_blocks_small(monkeypatch)
     for seed in range(first, first + 50):
         f, arrays = random_program(seed, rows=13)
         eager = af.value_and_grad(f, tuple(range(len(arrays))))

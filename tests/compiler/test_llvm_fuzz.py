@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from programs import random_hostile, random_program, random_recurrent, random_scalars
+from programs import make_blocks_small, random_hostile, random_program, random_recurrent, random_scalars
 from seeds import make_seed_tests
 
 pytest.importorskip("llvmlite")
@@ -68,6 +68,20 @@ def check_single_precision(seed):
 test_single_precision, test_many_programs_of_single_precision = make_seed_tests(
     check_single_precision, 20, 2000, 20, 180
 )
+
+
+@pytest.mark.slow
+def test_blocks(monkeypatch):
+    """The loops of a block, in two threads; twice the same bits."""
+    make_blocks_small(monkeypatch)
+    for seed in range(15):
+        f, arrays = random_program(seed, rows=13)
+        eager = af.value_and_grad(f, tuple(range(len(arrays))))
+        compiled = af.compile(eager, engine="llvm")
+        with np.errstate(all="ignore"):
+            expected, ours, again = results(eager(*arrays)), results(compiled(*arrays)), results(compiled(*arrays))
+            assert distance(expected, ours) <= 1e-13 * largest(expected), f"seed {seed}"
+            assert distance(ours, again) == 0, f"seed {seed}"
 
 
 def accuracy(arrays):

@@ -2,6 +2,9 @@
 
 import numpy as np
 
+from autoflow.compiler.passes import tiling
+from autoflow.compiler.run import tiles
+
 UNARY = (
     np.tanh, lambda x: np.exp(-(x * x)), lambda x: np.log(1.0 + np.exp(np.tanh(x))), np.sin, np.abs, lambda x: -x,
     lambda x: x**2, lambda x: np.sqrt(1.0 + x * x), lambda x: np.maximum(x, 0.0), lambda x: np.clip(x, -0.5, 0.5),
@@ -213,3 +216,11 @@ def random_hostile(seed):
         return found
 
     return f, arguments, state, rng, values
+
+
+def make_blocks_small(monkeypatch):
+    """Everything block by block, in two threads, as if arrays were large."""
+    for name, value in (("LARGE", 1), ("FEW", 1), ("WORK", 1), ("PASSES", 0), ("THREADED", 1e9), ("FLOPS", 1e9)):
+        monkeypatch.setattr(tiling, name, value)
+    monkeypatch.setattr(tiles, "BLOCK", 8)
+    monkeypatch.setattr(tiles, "cores", lambda: 2)

@@ -9,8 +9,9 @@ after any run of a program (``run/reports.py``). It returns −1 where an argume
 from __future__ import annotations
 
 import ctypes
+import itertools
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,9 +32,12 @@ LEVEL = 1  # of LLVM's effort. 0 takes a third of the time, but products then th
 
 
 class Native:
-    """A stretch of a program: called with the arrays of ``sources``, returns those of ``results``."""
+    """A stretch of a program: called with the arrays of ``sources``, returns those of ``results``. Where ``given`` says
+    so a result is no new array: the array that it is written into is one more argument."""
 
-    def __init__(self, members: list[Value], results: list[Value], settings: Settings) -> None:
+    def __init__(
+        self, members: list[Value], results: list[Value], settings: Settings, given: Sequence[bool] = ()
+    ) -> None:
         self.members, self.results = members, results
         self.schedule = Schedule(members, results, settings.own_functions)
         self.__name__ = "loops"
@@ -52,6 +56,8 @@ class Native:
         self.free: list[Workspace] = []
         self.known: tuple[Any, int, bool] = (None, 0, False)  # the state of the last caller, and what it wants to know
         self.new: list[Callable[[], Array]] = [maker(v) for v in results]
+        places = itertools.count(len(self.sources))
+        self.into = [next(places) if is_given else -1 for is_given in given] if any(given) else []
         self.flags = dict(zip(KINDS, flag_bits(), strict=True))
         self.schedule.places.dummies.clear()
 
@@ -84,7 +90,11 @@ class Native:
             for k in self.loose:
                 given[k] = np.asarray(arrays[k], order="C")
             arrays = tuple(given)
-        results = [make() for make in self.new]
+        if self.into:
+            results = [arrays[k] if k >= 0 else make() for k, make in zip(self.into, self.new, strict=True)]
+            arrays = arrays[: len(self.sources)]
+        else:
+            results = [make() for make in self.new]
         try:
             memory = self.free.pop()  # of this call alone
         except IndexError:
@@ -148,8 +158,9 @@ class Workspace:
 
 
 def lies_in_c_order(v: Value) -> bool:
-    """Is it known to? Of arguments the signature says so."""
-    return v.kind in (INPUT, CAPTURED, CONSTANT) and bool(np.asarray(v.sample).flags.c_contiguous)
+    """Is it known to? Of arguments the signature says so, but of those of a block nobody."""
+    known = v.kind in (CAPTURED, CONSTANT) or (v.kind == INPUT and v.sample is not None)
+    return known and bool(np.asarray(v.sample).flags.c_contiguous)
 
 
 def maker(v: Value) -> Callable[[], Array]:
