@@ -189,8 +189,10 @@ class Compiled(Generic[P, R]):
             self.entries.popitem(last=False)
         return entry
 
-    def plan(self) -> Report:
-        """What the program that was used last does: calls, buffers, bytes, as a table and as a picture.
+    def plan(self, *args: Any, profile: bool = False) -> Report:
+        """What the program does that was used last, or the one for ``args``: calls, buffers, bytes, as a table and as a
+        picture. ``profile``: also how long each call takes, and with engine="llvm" each loop; without ``args`` it runs
+        with random numbers. Raises CompileError if nothing was recorded yet, or random numbers will not do.
 
         >>> import autoflow as af
         >>> f = compile(lambda x: np.tanh(x * 2.0).sum())
@@ -203,10 +205,18 @@ class Compiled(Generic[P, R]):
          2  tanh        (3,)   float64  1         buffer 0
          3  add.reduce  ()     float64  2         result 0
         """
+        if args:
+            self.at_length(args, {})
         used = [entry for entry in self.entries.values() if entry is not None]
         if not used:
             raise CompileError("nothing was recorded yet: call the compiled function once")
-        return Report(used[-1].free[-1])
+        leaves = pytree.tree_leaves([args, {}])
+        entry = (self.entries.get(signature(args, {}, leaves)) if args else None) or used[-1]
+        if profile:
+            from .profile import profile_entry
+
+            return profile_entry(entry, [value_of(x) for x in leaves if is_array(x)] if args else None)
+        return Report(entry.free[-1])
 
     def __repr__(self) -> str:
         return f"<compiled {self.name}, {count_phrase(len(self.entries), 'program')}>"

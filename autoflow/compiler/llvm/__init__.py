@@ -57,4 +57,5 @@ stretches.py   what becomes loops, and what stays a call of NumPy
 engine.py      LLVM itself, by llvmlite
 objects.py     machine code kept on disk
 settings.py    what the user chooses
+timing.py      a clock between the loops
 """

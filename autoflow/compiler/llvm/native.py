@@ -46,13 +46,10 @@ class Native:
         inside = {*members, *[b for b in bases if b.function is None and b.kind == "ufunc"]}
         self.sources = [b for b in bases if b not in inside]
         self.loose = [k for k, v in enumerate(self.sources) if not lies_in_c_order(v)]
-        where = {v: k for k, v in enumerate([*self.sources, *results])}
-        offsets, self.size = place_in_workspace(self.schedule.calls, {b for b in bases if b not in where})
-        level = LEVEL if any([v.shape for v in members]) else 0
-        self.library = Library(self.text(where, offsets), level, settings.objects)
-        small = sum([math.prod(v.shape) for v in members]) < QUICK
-        make: Any = ctypes.PYFUNCTYPE if small else ctypes.CFUNCTYPE
-        self.function = make(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)(self.library.address("run"))
+        self.where = {v: k for k, v in enumerate([*self.sources, *results])}
+        self.settings = settings
+        self.offsets, self.size = place_in_workspace(self.schedule.calls, {b for b in bases if b not in self.where})
+        self.library, self.function = self.compile(self.text())
         self.free: list[Workspace] = []
         self.known: tuple[Any, int, bool] = (None, 0, False)  # the state of the last caller, and what it wants to know
         self.new: list[Callable[[], Array]] = [maker(v) for v in results]
@@ -72,6 +69,14 @@ class Native:
             tell: Any = np.geterrcall()
             tell("loops", 0)
         return results
+
+    def compile(self, text: str) -> tuple[Library, Any]:
+        """The function, and the library that it lives in."""
+        level = LEVEL if any([v.shape for v in self.members]) else 0
+        library = Library(text, level, self.settings.objects)
+        small = sum([math.prod(v.shape) for v in self.members]) < QUICK
+        make: Any = ctypes.PYFUNCTYPE if small else ctypes.CFUNCTYPE
+        return library, make(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)(library.address("run"))
 
     def describe(self) -> list[str]:
         """What its loops compute, a line for each that differs: for ``plan()``."""
@@ -105,9 +110,10 @@ class Native:
         self.free.append(memory)
         return results, raised
 
-    def text(self, where: dict[Value, int], offsets: dict[Value, int]) -> str:
-        """The module: the loops, and the function that calls them."""
-        schedule = self.schedule
+    def text(self, after_call: Callable[[Text, int], None] = lambda t, k: None) -> str:
+        """The module: the loops, and the function that calls them. ``after_call``: writes what follows the k-th call
+        of a loop, and (0) what precedes the first."""
+        schedule, where, offsets = self.schedule, self.where, self.offsets
         functions = [f"define internal void @loop{k}{text}" for text, k in schedule.kernels.items()]
         t = Text()
         t.declared |= {"declare i32 @feclearexcept(i32)", "declare i32 @fetestexcept(i32)"}
@@ -116,7 +122,8 @@ class Native:
         t.say(f"%list = alloca ptr, i64 {longest}, align 8")
         addresses = self.write_addresses(t, len(where))
         t.let(f"call i32 @feclearexcept(i32 {bits})")
-        for k, accesses, _ in schedule.calls:
+        after_call(t, 0)
+        for number, (k, accesses, _) in enumerate(schedule.calls, 1):
             pointers = []
             for a in accesses:
                 base = addresses[where[a.base]] if a.base in where else "%memory"
@@ -127,6 +134,7 @@ class Native:
                     t.say(f"store ptr {p}, ptr {t.let(f'getelementptr ptr, ptr %list, i64 {j}')}, align 8")
                 pointers = ["%list"]
             t.say(f"call void @loop{k}({', '.join([f'ptr {p}' for p in pointers])})")
+            after_call(t, number)
         raised = t.let(f"call i32 @fetestexcept(i32 {bits})")
         run = f"define i32 @run(ptr %arrays, ptr %memory) #0 {{\nentry:\n{t}\n  ret i32 {raised}\n}}"
         return module_text([*functions, run], [*schedule.texts, t])

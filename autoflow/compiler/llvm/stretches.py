@@ -11,6 +11,8 @@ way, and its loops write into the rows of the results that the block is for.
 
 from __future__ import annotations
 
+from collections import Counter
+
 from ..program import Program, new_value, rebuild_outputs, sort_values
 from ..values import CALL, ITEM, PRODUCT, VIEW, Value
 from .formulas import USING_FMA, code
@@ -46,6 +48,7 @@ def use_loops_in_block(program: Program, targets: Targets, settings: Settings) -
 def find_stretches(order: list[Value], wanted: list[Value], targets: Targets, settings: Settings) -> dict[Value, Value]:
     """What stands in the place of each result of a stretch."""
     stages = find_stages(order)
+    delay_few(order, stages)
     new: dict[Value, Value] = {}
     for stage in sorted(set(stages.values())):
         members = [v for v in order if stages.get(v) == stage]
@@ -69,6 +72,19 @@ def find_stages(order: list[Value]) -> dict[Value, int]:
         elif v.args and v.kind != ITEM and (v.kind != VIEW or places.base_of(v) is v):  # this view is a copy
             after[v] = before + 1
     return found
+
+
+def delay_few(order: list[Value], stages: dict[Value, int]) -> None:
+    """Where a stage has too few values for a stretch, let them wait for the stage that reads them first."""
+    counts = Counter(stages.values())
+    latest: dict[Value, int] = {}  # for each value the stage of those that read it, the first one
+    before = {v: max([stages.get(x, 0) for x in v.args], default=0) for v in order}
+    for v in reversed(order):
+        if v in stages and counts[stages[v]] < FEW:
+            stages[v] = max(stages[v], latest.get(v, 0))
+        wanted = stages[v] if v in stages else latest.get(v, 0) if v.kind == VIEW else before[v]
+        for x in v.args:
+            latest[x] = min(latest.get(x, wanted), wanted)
 
 
 def reason_why_not(v: Value) -> str:
