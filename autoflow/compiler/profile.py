@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from html import escape
 from types import SimpleNamespace
@@ -49,6 +50,16 @@ class Timer:
         return result
 
 
+@dataclass(frozen=True)
+class Piece:
+    """A call or a loop. depth : 0 for a call, 1 for what lies in it. share : of the time of all calls."""
+
+    name: str
+    seconds: float
+    depth: int
+    share: float
+
+
 class Blocks:
     """A phase, of which one block is measured as well."""
 
@@ -84,14 +95,13 @@ class Profile(Report):
                 measure(partial(other.run, arrays))
         self.times = [t.best for t in self.timers]
 
-    def pieces(self) -> list[tuple[str, float, int]]:
-        """What is run, its time, and how deep it lies: 0 for a call, 1 for a loop or a call within it."""
-        found: list[tuple[str, float, int]] = []
-        if not self.rows:
-            return found
+    def pieces(self) -> list[Piece]:
+        """All that is run, in its order."""
+        found: list[Piece] = []
+        whole = sum(self.times)
         for row, timer in zip(self.rows, self.timers, strict=True):
-            found.append((f"{row[0]} {row[1]}  {row[2]}", timer.best, 0))
-            found += within(timer.inside)
+            share = timer.best / whole
+            found += [Piece(f"{row[0]} {row[1]}  {row[2]}", timer.best, 0, share), *within(timer, share)]
         return found
 
     def __str__(self) -> str:
@@ -105,10 +115,10 @@ class Profile(Report):
         shares = [" " * 16, *[f"{in_units(t):>9} {100 * t / whole:3.0f} % " for t in self.times]]
         lines = [first, *[share + line for share, line in zip(shares, table[1:], strict=True)]]
         for n, timer in enumerate(self.timers, 1):
-            inner = within(timer.inside)
+            inner = within(timer)
             if inner:
                 lines.append(self.title_of(n))
-                lines += [f"{in_units(seconds):>9} {'  ' * (depth - 1)}{name}" for name, seconds, depth in inner]
+                lines += [f"{in_units(x.seconds):>9} {'  ' * x.depth}{x.name}" for x in inner]
         natives = super().describe_loops()
         return "\n".join([*lines, *[line for line in natives if "is NumPy's" in line]])
 
@@ -126,28 +136,27 @@ class Profile(Report):
         return []
 
     def svg(self, theme: str = "light") -> str:
-        """A bar for each piece, in the order in which they run; loops, and calls of one block, are set in."""
+        """A bar for each piece, in the order in which they run; what lies in a call is set in."""
         from ..pictures.model.style import THEMES
 
         color = THEMES[theme]
-        pieces = self.pieces()[:WIDEST] or [("all", self.seconds, 0)]
-        longest = max([seconds for _, seconds, depth in pieces if not depth], default=self.seconds) or 1.0
+        pieces = self.pieces()[:WIDEST] or [Piece("all", self.seconds, 0, 1.0)]
+        longest = max([x.share for x in pieces])
         width, height = LEFT + BAR + 90, 34 + ROW * len(pieces) + 10
         font = 'font-family="system-ui, sans-serif" font-size="11"'
         title = f"{in_units(self.seconds)} a run"
         parts = [f'<rect width="{width}" height="{height}" fill="{color["bg"]}"/>',
                  f'<text x="12" y="20" {font} fill="{color["sub"]}">{escape(title)}</text>']  # fmt: skip
-        for k, (name, seconds, depth) in enumerate(pieces):
-            y, long = 34 + ROW * k, min(seconds / longest, 1.0) * BAR
-            shown = name.strip() if len(name.strip()) < 44 else name.strip()[:42] + "…"
-            fill = color["bg"] if depth else color["op-fill"]
+        for k, x in enumerate(pieces):
+            y, long, words = 34 + ROW * k, x.share / longest * BAR, 42 - 3 * x.depth
+            shown = x.name if len(x.name) <= words else x.name[: words - 1] + "…"
             parts.append(
-                f'<g><title>{escape(name.strip())}: {escape(in_units(seconds))}</title>'
-                f'<text x="{12 + 14 * depth}" y="{y + 14}" {font} fill="{color["op-text"]}">{escape(shown)}</text>'
+                f'<g><title>{escape(x.name)}: {escape(in_units(x.seconds))}</title>'
+                f'<text x="{12 + 14 * x.depth}" y="{y + 14}" {font} fill="{color["op-text"]}">{escape(shown)}</text>'
                 f'<rect x="{LEFT}" y="{y + 3}" width="{max(long, 1):.1f}" height="{ROW - 6}" rx="2" '
-                f'fill="{fill}" stroke="{color["op-line"]}"/>'
+                f'fill="{color["bg" if x.depth else "op-fill"]}" stroke="{color["op-line"]}"/>'
                 f'<text x="{LEFT + long + 6:.1f}" y="{y + 14}" {font} fill="{color["sub"]}">'
-                f'{escape(in_units(seconds))}</text></g>'
+                f'{escape(in_units(x.seconds))}</text></g>'
             )  # fmt: skip
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
@@ -155,13 +164,15 @@ class Profile(Report):
         )
 
 
-def within(inside: Any) -> list[tuple[str, float, int]]:
-    """The loops of a stretch, or the calls of one block of a phase."""
-    if inside is None:
-        return []
+def within(timer: Timer, share: float = 1.0) -> list[Piece]:
+    """The loops of a stretch, or the calls of one block of a phase. Their shares are those of the whole: of a block the
+    pieces take as much of it as of all blocks."""
+    inside = timer.inside
     if isinstance(inside, Blocks):
-        return [(name, seconds, depth + 1) for name, seconds, depth in inside.inner.pieces()] if inside.inner else []
-    return [(name, seconds, 1) for name, seconds in inside.times()]
+        found = inside.inner.pieces() if inside.inner is not None else []
+        return [Piece(x.name, x.seconds, x.depth + 1, x.share * share) for x in found]
+    loops = inside.times() if inside is not None else []
+    return [Piece(name.strip(), seconds, 1, share * seconds / timer.best) for name, seconds in loops]
 
 
 def in_units(seconds: float) -> str:
