@@ -9,9 +9,9 @@ after any run of a program (``run/reports.py``). It returns −1 where an argume
 from __future__ import annotations
 
 import ctypes
-import itertools
 import math
 from collections.abc import Callable, Collection, Sequence
+from itertools import count, starmap
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ from .text import Text
 Array = Any
 QUICK = 20_000  # numbers computed; above other threads of Python may run meanwhile
 WORD = 8
+empty = np.empty
 LEVEL = 1  # of LLVM's effort. 0 takes a third of the time, but products then three times; numbers are as quick with it
 
 
@@ -53,7 +54,8 @@ class Native:
         self.free: list[Workspace] = []
         self.known: tuple[Any, int, bool] = (None, 0, False)  # the state of the last caller, and what it wants to know
         self.new: list[Callable[[], Array]] = [maker(v) for v in results]
-        places = itertools.count(len(self.sources))
+        self.plain = [(v.shape, v.dtype) for v in results] if not any([v.layout for v in results]) else []
+        places = count(len(self.sources))
         self.into = [next(places) if is_given else -1 for is_given in given] if any(given) else []
         self.flags = dict(zip(KINDS, flag_bits(), strict=True))
         self.schedule.places.dummies.clear()
@@ -98,8 +100,8 @@ class Native:
         if self.into:
             results = [arrays[k] if k >= 0 else make() for k, make in zip(self.into, self.new, strict=True)]
             arrays = arrays[: len(self.sources)]
-        else:
-            results = [make() for make in self.new]
+        else:  # starmap takes 0.06 µs less for each array than calling functions that make one
+            results = [*starmap(empty, self.plain)] if self.plain else [make() for make in self.new]
         try:
             memory = self.free.pop()  # of this call alone
         except IndexError:
