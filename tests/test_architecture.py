@@ -74,6 +74,7 @@ UPWARDS = [
     ("forward.recording", "forward.mixed_precision", "under af.autocast operands are cast before they are recorded"),
     ("forward.shape_notes", "pictures.model.callers", "an error about shapes calls arrays as the caller does"),
     ("compiler.report", "pictures.model.style", "a compiled function shows itself in the colours of pictures"),
+    ("compiler.profile", "pictures.model.style", "and so does the time that its pieces take"),
 ]
 # Modules that are public names of their package. (Of autoflow.rules all are.)
 MODULES_BY_DESIGN = {
