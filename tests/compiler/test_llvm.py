@@ -494,6 +494,20 @@ def test_short_stretches_are_left_to_numpy():
     assert not natives(compiled)
 
 
+def test_few_loops_wait_for_those_that_read_them():
+    """What could be done before a call of NumPy's, but is too little for a stretch, is done in the one after it."""
+
+    def f(x, y):
+        twice, total = y * -2.0, np.sum(y, axis=1)
+        z = np.sort(x, axis=0)
+        return np.tanh(z) * twice + total[:, None], np.exp(z), np.cumsum(total)
+
+    compiled = check(f, X, X + 1.0)
+    (native,) = natives(compiled)
+    assert "multiply" in [v.name for v in native.members[:2]]
+    assert left_to_numpy(compiled) == ["add.reduce", "sort", "cumsum"]  # the sum is wanted by a call of NumPy's as well
+
+
 def test_the_default_is_numpy_and_auto_takes_what_is_there():
     for engine, found in (("numpy", 0), ("llvm", 1), ("auto", 1)):
         compiled = af.compile(lambda x: np.tanh(x * 2.0) + 1.0, engine=engine)
