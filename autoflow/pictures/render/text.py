@@ -34,7 +34,9 @@ def to_text(graph: GraphData, ascii: bool | None = None) -> str:
     """The tree of what was recorded; of many nodes, folded. ``ascii``: None asks whether the terminal can show more."""
     graph = tidy(graph)
     if len(graph.nodes) > MANY and graph.look.fold and not graph.view:
-        graph = visible_picture(replace(graph, look=replace(graph.look, merge=False)))
+        if "tree" not in graph.__dict__:  # asked for twice where a notebook shows a picture
+            graph.__dict__["tree"] = visible_picture(replace(graph, look=replace(graph.look, merge=False)))
+        graph = graph.__dict__["tree"]
     rows = list(Tree(graph).rows())
     ascii = not shows_boxes() if ascii is None else ascii
     if ascii:  # before the columns are aligned: (1) is wider than ①
