@@ -8,7 +8,6 @@ equal pages.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from ..folding import views
