@@ -15,7 +15,8 @@ Reading order:
                 toggling: boxes that fold on a click; still: where no scripts run; frames and films: GIF, MP4; exports:
                 files
     formulas/   LaTeX of nodes and derivatives, and the chain rule written out
-    sliders/    explore with live, explore.js, plots.js, controls.js; widget: sliders that ask Python
+    sliders/    explore with live, explore.js, plots.js, controls.js; javascript: rows traced to it; widget: sliders
+                that ask Python
 
 ``lesson`` steps through the passes, ``quizzes`` asks for them, ``wrong_queue`` through wrong ones; ``summaries`` are
 tables of networks; ``notebook`` is how a cell shows a node; ``facade`` has the class that users see: Graph.
