@@ -47,8 +47,9 @@ def counts(graph: GraphData) -> str:
 
 def alt_text(graph: GraphData) -> str:
     """One sentence for readers who cannot see the picture."""
-    ends = ", ".join([f"{n.title} = {n.value.text(graph.look.digits)}" for n in graph.nodes if n.output])
-    return f"Computation graph of {ends}: {counts(graph)}."
+    digits = graph.look.digits
+    ends = [f"{x.title} = {x.value.text(digits)}" for n in tidy(graph).nodes for x in (n.results or (n,)) if x.output]
+    return f"Computation graph of {', '.join(ends)}: {counts(graph)}."
 
 
 def view(graph: Picture) -> Picture:
