@@ -133,6 +133,15 @@ def test_what_a_function_class_returns():
     assert "Pair(a, b) has the gradients 4.801 of p, −0.2794 of q, sends back   to a: 14.12" in captions[7]
 
 
+HELPERS = """
+const root = () => document.querySelector('.autoflow-picture > div').shadowRoot;
+const slide = (k) => {
+  const s = root().querySelector('[type=range]'); s.value = k; s.dispatchEvent(new Event('input')); };
+const gradients = () => [...root().querySelectorAll('[data-node="2"] .gradient')]
+  .map((e) => (getComputedStyle(e).visibility === 'visible' ? e.textContent : ''));
+"""
+
+
 @pytest.mark.browser
 @pytest.mark.slow
 @pytest.mark.xdist_group("browser")
@@ -141,14 +150,10 @@ def test_a_page_fills_in_each_gradient_where_it_arrives(show):
     p, q = Pair.apply(a, b)
     z = np.sin(p) * q
     page = show(z.step().to_html())
-    root = "document.querySelector('.autoflow-picture > div').shadowRoot"
-    slide = f"{root}.querySelector('[type=range]')"
-    card = f"[...{root}.querySelectorAll('[data-node=\"2\"] .gradient')]"
-    seen = f"{card}.map((e) => getComputedStyle(e).visibility === 'visible' ? e.textContent : '')"
     wanted = {4: ["", ""], 5: ["", "−0.2794"], 6: ["4.801", "−0.2794"], 8: ["4.801", "−0.2794"]}  # backward: z, sin(p)
     for step, texts in wanted.items():
-        page.run(f"{slide}.value = {step}; {slide}.dispatchEvent(new Event('input'))")
-        assert page.run(seen) == texts, step
+        page.run(f"slide({step})")
+        assert page.run("gradients()") == texts, step
     assert page.problems() == []
 
 
