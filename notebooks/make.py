@@ -95,18 +95,22 @@ def environment(folder: str) -> dict[str, str]:
     paths = [str(HERE.parent), os.environ.get("PYTHONPATH", "")]
     return {
         **os.environ, "PATH": folder, "IPYTHONDIR": folder, "PYTHONPATH": os.pathsep.join(filter(None, paths)),
-        "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "TQDM_DISABLE": "1",
     }  # fmt: skip
 
 
 def without_answers(notebook: Any) -> Any:
-    """A copy for students: the folded answers are gone, and so is what the cells have shown."""
+    """A copy for students: the folded answers are gone, and so is what the cells have shown.
+
+    The blanks and exercises are checked all the same: ``check`` has its answers from ``autoflow.lessons``.
+    """
     handed = nbformat.from_dict(notebook)
     for cell in handed.cells:
         if cell.cell_type == "markdown":
             cell.source = ANSWER.sub("", cell.source).rstrip()
         else:
             cell.outputs, cell.execution_count = [], None
+    handed.cells = [cell for cell in handed.cells if cell.source]  # some were an answer and nothing else
     return handed
 
 
