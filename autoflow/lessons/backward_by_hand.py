@@ -42,7 +42,7 @@ QUESTIONS = {
     "exercise_3": Question(
         goes_back_through_layer_norm, "Mean and share are taken along each row: axis=1, keepdims=True.",
         [(lambda x, g: g, "That is without normalisation."),
-         (lambda x, g: (g - g.mean(axis=1, keepdims=True)) / x.std(axis=1, keepdims=True), "One direction is missing.")],
+         (lambda x, g: (g - g.mean(axis=1, keepdims=True)) / x.std(axis=1, keepdims=True), "A direction is missing.")],
     ),
     "exercise_4": Question(0.0, "If a whole column grows by the same amount, does h change?", {1.0: "Not at all."}),
 }  # fmt: skip

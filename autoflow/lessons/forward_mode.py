@@ -30,6 +30,7 @@ QUESTIONS = {
     "exercise_2_weather": Question("forward", "Compare 3 with a million.", {"reverse": "That takes a million passes."}),
     "exercise_2_loss": Question("reverse", "Compare a million with 1.", {"forward": "That takes a million passes."}),
     "exercise_3": Question(
-        1.25338, "Compute np.exp(np.sin(1 + 1j * h)).imag / h.", {2.31978: "That is the value.", 0.5403: "That is cos 1."}
+        1.25338, "np.exp(np.sin(1 + 1j * h)).imag / h, with a tiny h.",
+        {2.31978: "That is the value.", 0.5403: "That is cos 1."},
     ),
 }  # fmt: skip

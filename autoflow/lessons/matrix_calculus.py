@@ -27,12 +27,12 @@ def like(reference: Callable[..., Any], *shapes: tuple[int, ...]) -> Callable[[A
 
 QUESTIONS = {
     "dL_dW": Question(
-        like(lambda X, W, g: X.T @ g, *SCORES), "The result is (3, 2), X is (4, 3), g is (4, 2): the 4 has to go.",
-        [(lambda X, W, g: g.T @ X, "That is its transpose."), (lambda X, W, g: X @ g, "These shapes do not fit.")],
+        like(lambda x, w, g: x.T @ g, *SCORES), "The result is (3, 2), X is (4, 3), g is (4, 2): the 4 has to go.",
+        [(lambda x, w, g: g.T @ x, "That is its transpose."), (lambda x, w, g: x @ g, "These shapes do not fit.")],
     ),
     "dL_dX": Question(
-        like(lambda X, W, g: g @ W.T, *SCORES), "The result is (4, 3), g is (4, 2), W is (3, 2): the 2 has to go.",
-        [(lambda X, W, g: W @ g.T, "That is its transpose."), (lambda X, W, g: g @ W, "These shapes do not fit.")],
+        like(lambda x, w, g: g @ w.T, *SCORES), "The result is (4, 3), g is (4, 2), W is (3, 2): the 2 has to go.",
+        [(lambda x, w, g: w @ g.T, "That is its transpose."), (lambda x, w, g: g @ w, "These shapes do not fit.")],
     ),
     "summed_for_b2": Question(
         20, "It was used once for each example.", {1: "It was stretched over the batch.", 160: "H has no part in it."}
@@ -41,21 +41,21 @@ QUESTIONS = {
         (1,), "A gradient has the shape of its variable.", {(50, 1): "That is Y's.", (50,): "The examples are summed."}
     ),
     "exercise_1": Question(
-        like(lambda Q, K, g: (g @ K, g.T @ Q), (5, 4), (7, 4), (5, 7)),
+        like(lambda q, k, g: (g @ k, g.T @ q), (5, 4), (7, 4), (5, 7)),
         "The gradient of Q is (5, 4), that of K is (7, 4), and g is (5, 7).",
-        [(lambda Q, K, g: (g @ K, Q.T @ g), "K's is transposed."), (lambda Q, K, g: g @ K, "Both are wanted.")],
+        [(lambda q, k, g: (g @ k, q.T @ g), "K's is transposed."), (lambda q, k, g: g @ k, "Both are wanted.")],
     ),
     "exercise_2": Question(
-        like(lambda A, x: (A + A.T) @ x, (3, 3), (3,)), "x is used twice: add both contributions.",
-        [(lambda A, x: 2 * A @ x, "That is right for symmetric matrices only."), (lambda A, x: A @ x, "")],
+        like(lambda a, x: (a + a.T) @ x, (3, 3), (3,)), "x is used twice: add both contributions.",
+        [(lambda a, x: 2 * a @ x, "That is right for symmetric matrices only."), (lambda a, x: a @ x, "")],
     ),
     "exercise_3": Question(
-        like(lambda B, g: -B.T @ g @ B.T, (3, 3), (3, 3)), "dB = −B dA B. Move both factors over to g.",
-        [(lambda B, g: -B @ g @ B, "What is moved over is transposed."), (lambda B, g: B.T @ g @ B.T, "")],
+        like(lambda b, g: -b.T @ g @ b.T, (3, 3), (3, 3)), "dB = −B dA B. Move both factors over to g.",
+        [(lambda b, g: -b @ g @ b, "What is moved over is transposed."), (lambda b, g: b.T @ g @ b.T, "")],
     ),
     "exercise_4": Question(
-        like(lambda X, A, C, g: (X @ A).T @ (g @ C.T), (9, 3), (3, 4), (5, 2), (9, 2)),
+        like(lambda x, a, c, g: (x @ a).T @ (g @ c.T), (9, 3), (3, 4), (5, 2), (9, 2)),
         "What stands to the left of B goes to the left of g, transposed; what stands to the right goes to the right.",
-        [(lambda X, A, C, g: (g @ C.T).T @ (X @ A), "That is its transpose.")],
+        [(lambda x, a, c, g: (g @ c.T).T @ (x @ a), "That is its transpose.")],
     ),
 }  # fmt: skip

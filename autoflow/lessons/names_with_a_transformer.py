@@ -5,7 +5,7 @@ from .checks import Question
 QUESTIONS = {
     "numbers_of_attention": Question(
         9408, "Each of the four maps 48 numbers to 48 numbers: 48 · 48 weights and 48 biases.",
-        {9216: "The biases are missing.", 7056: "One more matrix stands behind the heads.", 2352: "That is one of four."},
+        {9216: "The biases are missing.", 7056: "One more stands behind the heads.", 2352: "That is one of four."},
     ),
     "sum_of_first_row": Question(1.0, "A row is a softmax.", {0.0: "It looks at itself."}),
     "entries_of_first_row": Question(

@@ -35,7 +35,7 @@ QUESTIONS = {
     ),
     "exercise_1": Question(
         (0.1, 0.3162), "With it m/√s is g/|g|. Without it m = 0.1 g, s = 0.001 g².",
-        {(0.3, 0.9487): "Adam's steps do not depend on the size of g.", (0.1, 0.01): "s is also too small, and rooted."},
+        {(0.3, 0.9487): "Adam's steps do not depend on the size of g.", (0.1, 0.01): "s is too small as well."},
     ),
     "exercise_2": Question(
         steps_like_nesterov, "First update v, then step by lr · (g + 0.9 v).",

@@ -13,7 +13,8 @@ QUESTIONS = {
         {0.97: "That is one step.", -2.0: "It shrinks by a share of what is left."},
     ),
     "exercise_1": Question(
-        (0, 10, 2), "0, or 2 divided by 1 − p.", {(0, 2, 0.4): "The others are divided by 1 − p.", (0, 2.5, 2): "p is 0.8."}
+        (0, 10, 2), "0, or 2 divided by 1 − p.",
+        {(0, 2, 0.4): "The others are divided by 1 − p.", (0, 2.5, 2): "p is 0.8."},
     ),
     "exercise_2": Question(
         (0.5, 0.0), "Where is the derivative of the sum zero? With |w| it is w − 1 + λ for positive w.",
