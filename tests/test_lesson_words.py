@@ -49,6 +49,7 @@ DISCOURAGED = {
     "the progression of the disease": r"how the disease went",
     "test set, test text": r"\bexams?\b",
     "lesson 3": r"\bnotebooks? \[?\d",
+    "gradient descent": r"\b[Gg]oing downhill|steps downhill",
 }
 each = pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
 
@@ -108,7 +109,9 @@ def test_opens_with_what_it_is_for(path):
 
 @each
 def test_no_discouraged_phrase(path):
-    found = {better: re.findall(pattern, prose(path)) for better, pattern in DISCOURAGED.items()}
+    """Nor in what programs say and draw."""
+    text = "\n".join([source for _, source in cells(path)])
+    found = {better: re.findall(pattern, text) for better, pattern in DISCOURAGED.items()}
     assert {better: phrases for better, phrases in found.items() if phrases} == {}
 
 
