@@ -29,6 +29,9 @@ def read(path):
     return nbformat.read(path, as_version=4)
 
 
+LONG = [path for path in PATHS if make.shorter(read(path)) != read(path)]  # by day they run with fewer steps
+
+
 def code(notebook):
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
@@ -49,17 +52,29 @@ def test_there_are_notebooks():
     assert sorted(set(numbers)) == numbers
 
 
+def run_and_compare(stored, chosen):
+    """``chosen``: the notebook, or a shorter one. Also the answers, behind it, in the same kernel."""
+    fresh = make.run(chosen, make.answers(stored))
+    complaints = [o["text"] for cell in code(fresh) for o in cell.outputs if o.get("name") == "stderr"]
+    assert not complaints
+    for before, ran, after in zip(code(stored), code(chosen), code(fresh), strict=False):  # fresh has answers as well
+        if ran.source and "varies" not in before.metadata.get("tags", ()):
+            assert texts(after) == texts(before), f"stale: run notebooks/make.py. The cell\n{before.source}"
+
+
 @pytest.mark.slow
 @each
 def test_runs_and_shows_what_is_stored(path):
-    """Also the answers, behind the notebook, in the same kernel. A cell that raises fails, with its traceback."""
+    """A cell that raises fails, with its traceback. Lessons that train for long do so at night."""
     stored = read(path)
-    fresh = make.run(stored, make.answers(stored))
-    complaints = [o["text"] for cell in code(fresh) for o in cell.outputs if o.get("name") == "stderr"]
-    assert not complaints
-    for before, after in zip(code(stored), code(fresh), strict=False):  # the fresh one has the answers as well
-        if "varies" not in before.metadata.get("tags", ()):
-            assert texts(after) == texts(before), f"stale: run notebooks/make.py. The cell\n{before.source}"
+    run_and_compare(stored, make.shorter(stored))
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("path", LONG, ids=[path.stem for path in LONG])
+def test_the_whole_of_a_long_lesson(path):
+    stored = read(path)
+    run_and_compare(stored, stored)
 
 
 @each
