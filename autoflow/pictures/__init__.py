@@ -25,7 +25,7 @@ tables of networks; ``notebook`` is how a cell shows a node; ``facade`` has the 
 from ..lazy import publish
 from .facade import Graph
 from .lesson import step, steps
-from .model.data import Edge, Fold, Frame, Look, Operand, Vertex
+from .model.data import Edge, Fold, Frame, Look, Operand, Several, Vertex
 from .model.numbers import Numbers
 from .model.steps import Product, Step
 from .notebook import node_bundle
@@ -36,8 +36,8 @@ from .walk import draw, graph, to_dot
 from .wrong_queue import wrong_queue_steps
 
 __all__ = [
-    "Edge", "Fold", "Frame", "Graph", "Line", "Look", "Numbers", "Operand", "Product", "Quiz", "Step", "Stepper",
-    "Summary", "Vertex", "draw", "graph", "node_bundle", "quiz", "step", "steps", "summary", "to_dot",
+    "Edge", "Fold", "Frame", "Graph", "Line", "Look", "Numbers", "Operand", "Product", "Quiz", "Several", "Step",
+    "Stepper", "Summary", "Vertex", "draw", "graph", "node_bundle", "quiz", "step", "steps", "summary", "to_dot",
     "wrong_queue_steps",
 ]  # fmt: skip
 publish(globals(), __all__)
