@@ -28,7 +28,7 @@ from ..transformed import FunctionOfFunction
 from .batched_passes import batched_passes, units
 from .evaluation import Argnum, Trace, chosen_argnum, numbers_of
 from .gradient import grad
-from .vjp_jvp import pulled_to, transpose
+from .transposing import pulled_to, transpose
 
 if TYPE_CHECKING:
     from typing import Unpack

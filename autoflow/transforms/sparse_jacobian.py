@@ -23,7 +23,7 @@ from ..nodes.grads import cast_gradient
 from ..nodes.nodes import gradient_target, value_of
 from .batched_passes import batched_passes
 from .evaluation import Trace
-from .vjp_jvp import pulled_to, transpose
+from .transposing import pulled_to, transpose
 
 Array = Any
 

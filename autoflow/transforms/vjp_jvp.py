@@ -1,28 +1,24 @@
 """Products with the Jacobian J = ∂z/∂x, without making it: ``vjp`` is gᵀJ, ``jvp`` is J t, ``hvp`` is H v.
 
-Going back is what the engine does, so a vjp is one pass. A jvp needs no second engine (J. Townsend, "A new trick for
-calculating Jacobian vector products", 2017): the pass back is a linear function of its seed u, w(u) = Jᵀu, and the
-derivative of a linear function transposes it. So record the pass on a seed that is a leaf, and go back from ⟨w(u), t⟩
-to u: that gives J t, exactly. It costs about two passes where a forward mode costs one.
+A vjp is a pass back, which the engine does; a jvp a pass forward: ``forward_pass.py``. Both run f once, record it, and
+go through its records.
 """
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
 import numpy as np
 
 from .. import pytree
-from ..backprop import engine, passes
-from ..errors import LostGradientError, SeedError
+from ..errors import SeedError
 from ..modes import modes, switched
-from ..nodes import versions
-from ..nodes.grads import as_gradient_like, cast_gradient
-from ..nodes.nodes import NodeRole, Variable, gradient_target, value_of
+from ..nodes.grads import as_gradient_like
+from ..nodes.nodes import NodeRole, gradient_target, value_of
 from ..rules.shapes import as_array
-from .evaluation import Trace, copy_numbers, stop_set
+from .evaluation import Trace, copy_numbers
+from .forward_pass import ForwardPass
 from .gradient import grad
 
 Array = Any
@@ -47,7 +43,7 @@ def vjp(
     (array(5.), array(3.))
     """
     trace = Trace(f, tuple(range(len(primals))), primals, {})
-    roots = [z for z in pytree.tree_leaves(trace.z) if pytree.is_number(z)]
+    roots = number_leaves(trace.z)
     trace.checked_reach(roots, allow_unused)
 
     def pullback(cotangent: Any) -> tuple[Any, ...]:
@@ -76,10 +72,8 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any, *, allow_unused: boo
     args = primals if isinstance(primals, tuple) else (primals,)
     directions = tangents if isinstance(primals, tuple) else (tangents,)
     trace = Trace(f, tuple(range(len(args))), args, {}, also=pytree.tree_leaves(directions))
-    roots = [z for z in pytree.tree_leaves(trace.z) if pytree.is_number(z)]
-    trace.checked_reach(roots, allow_unused)
     shown = match_leaves(directions, tuple(trace.arguments), "tangent", "primal")
-    tangent = pytree.tree_map(lambda z: pushed_forward(trace, z, shown) if pytree.is_number(z) else None, trace.z)
+    tangent = pushed_forward(trace, shown, allow_unused)
     return trace.detach_results(trace.z), tangent
 
 
@@ -94,14 +88,13 @@ def linearize(f: Callable[..., Any], *primals: Any, allow_unused: bool = False) 
     (15.0, 5.0, 3.0)
     """
     trace = Trace(f, tuple(range(len(primals))), primals, {})
-    roots = [z for z in pytree.tree_leaves(trace.z) if pytree.is_number(z)]
-    trace.checked_reach(roots, allow_unused)
+    push = ForwardPass(trace, number_leaves(trace.z))
+    trace.checked_reach(push.roots, allow_unused)
 
     def pushforward(*tangents: Any) -> Any:
-        here = copy.copy(trace)
-        here.nested = trace.nested or any([gradient_target(t) is not None for t in pytree.tree_leaves(tangents)])
+        nested = trace.nested or any([gradient_target(t) is not None for t in pytree.tree_leaves(tangents)])
         shown = match_leaves(tangents, tuple(trace.arguments), "tangent", "primal")
-        return pytree.tree_map(lambda z: pushed_forward(here, z, shown) if pytree.is_number(z) else None, trace.z)
+        return tangents_of_results(trace, push(shown, nested), nested)
 
     return trace.detach_results(trace.z), pushforward
 
@@ -131,82 +124,39 @@ def hvp(f: Callable[..., Any], primals: Any, vectors: Any, *, allow_unused: bool
     return products if isinstance(primals, tuple) else products[0]
 
 
-def pushed_forward(trace: Trace, z: Any, tangents: list[Any]) -> Any:
-    """J t for one result ``z``, ``tangents`` one per leaf."""
-    u, back = transpose(trace, z)
+def pushed_forward(trace: Trace, tangents: list[Any], allow_unused: bool) -> Any:
+    """J t for the results of a trace, ``tangents`` one per leaf: a tree like the results."""
+    found = ForwardPass(trace, number_leaves(trace.z))(tangents)
+    if all([t is None for t in found]):
+        trace.checked_reach(number_leaves(trace.z), allow_unused)
+    return tangents_of_results(trace, found, trace.nested)
+
+
+def tangents_of_results(trace: Trace, found: list[Any], nested: bool) -> Any:
+    """Tangents as the caller gets them, in the containers of the results: None in place of what is no number."""
+    ready = iter([tangent_of(trace, z, t, nested) for z, t in zip(number_leaves(trace.z), found, strict=True)])
+    return pytree.tree_map(lambda z: next(ready) if pytree.is_number(z) else None, trace.z)
+
+
+def tangent_of(trace: Trace, z: Any, t: Any, nested: bool) -> Any:
+    """One of them; zeros where nothing moves."""
+    if t is None:
+        t = np.zeros_like(as_array(value_of(z)))
+    if not nested:
+        return copy_numbers(t)
     with switched(recording=True):
-        pairs = [(g, t) for g, t in zip(back, tangents, strict=True) if gradient_target(g) is not None]
-        root = sum([inner(t, g) for g, t in pairs]) if pairs else None
-    answer = pulled_to(u, root, None, trace.nested) if pairs else None
-    if answer is None:
-        answer = np.zeros_like(as_array(value_of(z)))
-    if not trace.nested:
-        return copy_numbers(answer)
-    return next((trace.keep_differentiable(k, answer) for k, r in enumerate(trace.records) if not is_fresh(r)), answer)
+        t = as_array(t)
+    return next((trace.keep_differentiable(k, t) for k, r in enumerate(trace.records) if not is_fresh(r)), t)
+
+
+def number_leaves(tree: Any) -> list[Any]:
+    """The leaves that are numbers."""
+    return [z for z in pytree.tree_leaves(tree) if pytree.is_number(z)]
 
 
 def is_fresh(record: Any) -> bool:
     """Is the leaf a Variable of the trace's own, used nowhere else?"""
     return isinstance(record, NodeRole)
-
-
-def transpose(trace: Trace, z: Any) -> tuple[Any, list[Any]]:
-    """A leaf u like ``z``, and Jᵀu for each leaf of the trace as recorded operations on u; None where it is zero."""
-    u = Variable(np.ones_like(value_of(z))) if isinstance(z, NodeRole) else None
-    stop = trace.stop(z)
-    if stop is None:
-        return u, [None] * len(trace.leaves)
-    step = passes.on_nodes(-1, hooks=False) if trace.nested else on_values()
-    with switched(recording=True, autocast=None), np.errstate(all="ignore"):
-        pairs = engine.pull_back(gradient_target(z), u, passes.wrap_by_modes(step), stop=stop)
-        found = {id(record): g for record, g in pairs}
-        sent = [found.get(id(record)) for record in trace.records]
-        return u, [g if g is None else cast_gradient(g, x.dtype) for g, x in zip(sent, trace.leaves, strict=True)]
-
-
-def on_values() -> Callable[[Any], Any]:
-    """How rows run when the pass is recorded as a function of its seed alone: ``g`` a node, the rest plain arrays.
-
-    As :func:`autoflow.backprop.passes.on_nodes`, but the function itself is not in the graph, so there is less to go
-    back through. Hooks are not called: they need not be linear.
-    """
-    again: dict[Any, Array] = {}
-
-    def step(pair: tuple[Any, Any]) -> Any:
-        record, g = pair
-        saved = record.saved
-        if record.extra is not None or record.number < versions.latest[0]:
-            g, saved, pair = passes.check_and_run_hooks(record, g, again, False)
-        rule = record.rule
-        if g.dtype != record.dtype:
-            g = cast_gradient(g, record.dtype)
-        if rule.joint is None:
-            return g, (rule.complex_vjps() if record.dtype.kind == "c" else rule.vjps), saved, None
-        return g, passes.picks(record), checked_linear(record, passes.all_at_once(record, g, saved)), None
-
-    return step
-
-
-def checked_linear(record: Any, sent: list[Any]) -> list[Any]:
-    """What a joint rule sends, checked: it must be a recorded function of ``g``."""
-    for parent, g in zip(record.parents, sent, strict=True):
-        lost = gradient_target(g) is None and np.any(value_of(g))  # what is linear and constant is zero
-        if parent is not None and lost:
-            raise LostGradientError(
-                f"the rule of {record.node_name} computes on plain arrays, so it has no forward mode: write it with "
-                f"NumPy functions of g, or use the reverse mode (af.jacobian(f, mode='reverse'), af.vjp)"
-            )
-    return sent
-
-
-def pulled_to(u: Any, root: Any, seed: Any, nested: bool) -> Any:
-    """dL/du, given dL/d(root); None if ``root`` does not depend on the leaf ``u``."""
-    source = gradient_target(root)
-    stop = None if source is None else stop_set(source, {u}, u.number)
-    if stop is None:
-        return None
-    pairs = passes.run_pass(root, seed, create_graph=nested, stop=stop)
-    return next((cast_gradient(g, u.dtype) for holder, g in pairs if holder is u), None)
 
 
 def inner(a: Any, b: Any) -> Any:

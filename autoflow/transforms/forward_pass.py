@@ -1,0 +1,129 @@
+"""Forward mode: tangents pushed through a graph that was recorded, in the order in which it was computed.
+
+The function has run, and its records say what was done to what. Each record gets the tangents of its operands, and
+``tangents.py`` says what becomes of them: about the work of the function itself, once more or twice. What was kept for
+the way back is what the way forward needs, too, so nothing else is recorded; and one graph serves any number of
+directions (``af.linearize``), also many at once, as a hidden batch (``af.jacfwd``).
+
+If the function is itself inside another transform, the rows run on nodes, so tangents can be differentiated again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..backprop import passes
+from ..backprop.quietly import quietly
+from ..extending.joint import NOTHING, RESULT_OF
+from ..modes import modes, switched
+from ..nodes import versions
+from ..nodes.grads import add_gradients, cast_gradient
+from ..nodes.nodes import gradient_target
+from .evaluation import Trace
+from .tangents import pushes_of
+from .transposing import transposed_graph, transposed_record
+
+Array = Any
+
+
+class ForwardPass:
+    """The records between the leaves of a trace and some results, ready for tangents.
+
+    order : the records, each after its operands.
+    ends : after which record a tangent is needed no more; None for those of the results.
+    """
+
+    def __init__(self, trace: Trace, roots: Sequence[Any]) -> None:
+        self.trace, self.roots = trace, roots
+        self.targets = [gradient_target(z) for z in roots]
+        self.order = records_between(self.targets, set(trace.records), trace.first)
+        self.ends: dict[Any, Any] = {parent: record for record in self.order for parent in record.parents}
+        self.ends.update(dict.fromkeys(self.targets))
+
+    def __call__(self, given: Sequence[Any], nested: bool | None = None) -> list[Any]:
+        """The tangents of the results, given one for each leaf of the trace; None is a tangent that is zero."""
+        nested = self.trace.nested if nested is None else nested
+        if modes().anomaly or modes().safe_masking:  # they watch passes back
+            return [transposed_graph(self.trace, z, given, nested) for z in self.roots]
+        moving = {record: t for record, t in zip(self.trace.records, given, strict=True) if t is not None}
+        return switched(recording=nested, autocast=None).call(quietly, self.run, moving, nested)
+
+    def run(self, tangents: dict[Any, Any], nested: bool) -> list[Any]:
+        """The pass itself."""
+        latest, around, ends, again = versions.latest[0], modes().around, self.ends, {}
+        for record in self.order:
+            parents = record.parents
+            moved = [tangents.get(parent) for parent in parents]
+            if not any([t is not None for t in moved]):
+                continue
+            saved = record.saved
+            if record.extra is not None or record.number < latest:
+                _, saved, _ = passes.check_and_run_hooks(record, None, again, False)
+            if nested:
+                saved = passes.as_nodes(record, saved)
+            t = push_record(self.order, record, moved, saved, nested, around)
+            for parent in parents:
+                if parent is not None and ends[parent] is record:
+                    tangents.pop(parent, None)
+            if t is not None:
+                tangents[record] = t
+        return [tangents.get(target) for target in self.targets]
+
+
+def records_between(roots: Sequence[Any], leaves: set[Any], first: int) -> list[Any]:
+    """The records that ``roots`` were computed from since ``first``, without the leaves, in the order of creation."""
+    queue = list(dict.fromkeys([r for r in roots if r is not None and r not in leaves and r.parents]))
+    seen = {*leaves, *queue}
+    for record in queue:
+        for parent in record.parents:
+            if parent is not None and parent not in seen:
+                seen.add(parent)
+                if parent.number >= first and parent.parents:
+                    queue.append(parent)
+    queue.sort(key=by_number)
+    return queue
+
+
+def by_number(record: Any) -> int:
+    """When it was made: operands are older than results."""
+    number: int = record.number
+    return number
+
+
+def push_record(
+    order: Sequence[Any], record: Any, moved: list[Any], saved: tuple[Any, ...], nested: bool, around: Any
+) -> Any:
+    """The tangent of one record's value, given those of its operands (None: it does not move)."""
+    rule, result = record.rule, record.saved[-1]
+    if rule is RESULT_OF:
+        return moved[0].get(saved[1])
+    if result is NOTHING:
+        parts = {r.saved[1]: r.saved[-1] for r in order if r.rule is RESULT_OF and r.parents[0] is record}
+        return dict(zip(parts, transposed_record(record, moved, saved, nested, parts), strict=True))
+    shape, dtype = result.shape, result.dtype
+    pushes = pushes_of(rule)
+    if not rule.holomorphic and (dtype.kind == "c" or any([t is not None and t.dtype.kind == "c" for t in moved])):
+        pushes = pushes_of(rule, is_complex=True)
+    if pushes.together is not None:
+        total = pushes.together(moved, saved)
+    else:
+        each = pushes.each if shape or nested or pushes.scalars is None else pushes.scalars
+        if around is not None:
+            _, each, saved, _ = around(lambda pair: (None, each, saved, None))((record, None))
+        total = None
+        for k, t in enumerate(moved):
+            if t is not None and (push := each[k]) is not None:
+                sent = push(t, saved)
+                total = sent if total is None else add_gradients(total, sent)
+        rest = [t if push is None else None for t, push in zip(moved, each, strict=True)]
+        if any([t is not None for t in rest]):
+            (sent,) = transposed_record(record, rest, saved, nested)
+            total = sent if total is None else total if sent is None else add_gradients(total, sent)
+        if total is None:
+            return None
+    if total.dtype is not dtype:
+        total = cast_gradient(total, dtype)
+    return total if total.shape == shape else np.broadcast_to(total, shape)
