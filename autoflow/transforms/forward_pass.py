@@ -20,13 +20,14 @@ from ..backprop.quietly import quietly
 from ..extending.joint import NOTHING, RESULT_OF
 from ..modes import modes, switched
 from ..nodes import versions
-from ..nodes.grads import add_gradients, cast_gradient
+from ..nodes.grads import cast_gradient
 from ..nodes.nodes import gradient_target
 from .evaluation import Trace
-from .tangents import pushes_of
-from .transposing import transposed_graph, transposed_record
+from .tangents import PUSHES, pushes_of
+from .transposing import add, transposed_graph, transposed_record
 
 Array = Any
+DOUBLE = np.dtype(np.float64)
 
 
 class ForwardPass:
@@ -49,7 +50,9 @@ class ForwardPass:
         if modes().anomaly or modes().safe_masking:  # they watch passes back
             return [transposed_graph(self.trace, z, given, nested) for z in self.roots]
         moving = {record: t for record, t in zip(self.trace.records, given, strict=True) if t is not None}
-        return switched(recording=nested, autocast=None).call(quietly, self.run, moving, nested)
+        if nested or modes().autocast is not None:
+            return switched(recording=nested, autocast=None).call(quietly, self.run, moving, nested)
+        return quietly(self.run, moving, nested)
 
     def run(self, tangents: dict[Any, Any], nested: bool) -> list[Any]:
         """The pass itself."""
@@ -57,7 +60,10 @@ class ForwardPass:
         for record in self.order:
             parents = record.parents
             moved = [tangents.get(parent) for parent in parents]
-            if not any([t is not None for t in moved]):
+            for t in moved:
+                if t is not None:
+                    break
+            else:
                 continue
             saved = record.saved
             if record.extra is not None or record.number < latest:
@@ -97,33 +103,47 @@ def push_record(
     order: Sequence[Any], record: Any, moved: list[Any], saved: tuple[Any, ...], nested: bool, around: Any
 ) -> Any:
     """The tangent of one record's value, given those of its operands (None: it does not move)."""
+    rule, result = record.rule, saved[-1]
+    shape, dtype = result.shape, result.dtype
+    pushes = PUSHES.get(rule)
+    if pushes is not None and pushes.is_simple and pushes.vjps is rule.vjps and around is None and dtype is DOUBLE:
+        total = None  # the rest of this function, for most records
+        for t, push in zip(moved, pushes.each, strict=True):
+            if t is not None:
+                sent = push(t, saved)
+                total = sent if total is None else total + sent
+    else:
+        total = push_any(order, record, moved, saved, nested, around)
+        if total is None or type(total) is dict:
+            return total
+    if total.dtype is not dtype:
+        total = cast_gradient(total, dtype)
+    return total if total.shape == shape else np.broadcast_to(total, shape)
+
+
+def push_any(
+    order: Sequence[Any], record: Any, moved: list[Any], saved: tuple[Any, ...], nested: bool, around: Any
+) -> Any:
+    """The same for every row, dtype and mode. Of several results a dict of their tangents, by place."""
     rule, result = record.rule, record.saved[-1]
     if rule is RESULT_OF:
         return moved[0].get(saved[1])
     if result is NOTHING:
         parts = {r.saved[1]: r.saved[-1] for r in order if r.rule is RESULT_OF and r.parents[0] is record}
         return dict(zip(parts, transposed_record(record, moved, saved, nested, parts), strict=True))
-    shape, dtype = result.shape, result.dtype
     pushes = pushes_of(rule)
-    if not rule.holomorphic and (dtype.kind == "c" or any([t is not None and t.dtype.kind == "c" for t in moved])):
+    if not rule.holomorphic and (result.dtype.kind == "c" or any([t is not None and t.dtype.kind == "c" for t in moved])):
         pushes = pushes_of(rule, is_complex=True)
     if pushes.together is not None:
-        total = pushes.together(moved, saved)
-    else:
-        each = pushes.each if shape or nested or pushes.scalars is None else pushes.scalars
-        if around is not None:
-            _, each, saved, _ = around(lambda pair: (None, each, saved, None))((record, None))
-        total = None
-        for k, t in enumerate(moved):
-            if t is not None and (push := each[k]) is not None:
-                sent = push(t, saved)
-                total = sent if total is None else add_gradients(total, sent)
-        rest = [t if push is None else None for t, push in zip(moved, each, strict=True)]
-        if any([t is not None for t in rest]):
-            (sent,) = transposed_record(record, rest, saved, nested)
-            total = sent if total is None else total if sent is None else add_gradients(total, sent)
-        if total is None:
-            return None
-    if total.dtype is not dtype:
-        total = cast_gradient(total, dtype)
-    return total if total.shape == shape else np.broadcast_to(total, shape)
+        return pushes.together(moved, saved)
+    each = pushes.each if result.shape or nested or pushes.scalars is None else pushes.scalars
+    if around is not None:
+        _, each, saved, _ = around(lambda pair: (None, each, saved, None))((record, None))
+    total = None
+    for k, t in enumerate(moved):
+        if t is not None and (push := each[k]) is not None:
+            total = add(total, push(t, saved))
+    rest = [t if push is None else None for t, push in zip(moved, each, strict=True)]
+    if any([t is not None for t in rest]):
+        total = add(total, transposed_record(record, rest, saved, nested)[0])
+    return total

@@ -19,8 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..forward.recording import apply
-from ..modes import modes
-from ..nodes.nodes import value_of
+from ..nodes.nodes import NodeRole, value_of
 from ..rules import RULES
 from ..rules.calculus import interpolate
 from ..rules.elementary import i0_derivative
@@ -43,12 +42,13 @@ OFFSETS = ("initial", "constant_values")  # options that are added to what is li
 class Pushes:
     """How a row goes forward.
 
+    is_simple : has each operand a push, with complex numbers as well?
     each : per operand (t, saved) -> its part of the tangent; None where the row's pass must be transposed.
     scalars : the same for numbers; None where ``each`` is as good.
     together : for a function that is linear in all operands at once: (tangents, saved) -> the tangent; else None.
     """
 
-    __slots__ = ("each", "scalars", "together", "vjps")
+    __slots__ = ("each", "is_simple", "scalars", "together", "vjps")
 
     def __init__(self, rule: Rule) -> None:
         self.vjps = rule.vjps
@@ -65,9 +65,11 @@ class Pushes:
             self.together = linear_together(rule)
         else:
             self.each = [linear_push(rule, k) or reduction_push(rule, k) for k in range(n)]
+        flowing = [push for push, read in zip(self.each, rule.reads, strict=True) if read is not None]
+        self.is_simple = rule.holomorphic and None not in flowing
 
 
-_PUSHES: dict[Rule, Pushes] = {}
+PUSHES: dict[Rule, Pushes] = {}
 _COMPLEX: dict[Rule, Pushes] = {}
 
 
@@ -76,7 +78,7 @@ def pushes_of(rule: Rule, is_complex: bool = False) -> Pushes:
 
     ``is_complex``: with complex numbers. A row that is not analytic (abs, angle) has no diagonal J then.
     """
-    known = _COMPLEX if is_complex and not rule.holomorphic else _PUSHES
+    known = _COMPLEX if is_complex and not rule.holomorphic else PUSHES
     found = known.get(rule)
     if found is None or found.vjps is not rule.vjps:
         found = known[rule] = Pushes(rule)
@@ -126,12 +128,24 @@ def linear_push(rule: Rule, k: int) -> Push | None:
     n, read, options = rule.operands, reads_operands(rule, k) - {k}, options_of(rule)
     if n == 1:
         return lambda t, saved: run(rule, [t, *options(saved)])
+    if n == 2 and read == {1 - k} and len(rule.names) == 2:
+        return factor_push(rule, k)
 
     def push(t: Any, saved: tuple[Any, ...]) -> Any:
         operands = [t if j == k else saved[j] if j in read else no_change(saved[j]) for j in range(n)]
         return run(rule, [*operands, *options(saved)])
 
     return push
+
+
+def factor_push(rule: Rule, k: int) -> Push:
+    """The same for a product of two operands without options: the quickest way to matmul."""
+    compute = rule.compute
+    if k == 0:
+        return lambda t, saved: (
+            compute(t, saved[1]) if type(t) is np.ndarray is type(saved[1]) else run(rule, [t, saved[1]])
+        )
+    return lambda t, saved: compute(saved[0], t) if type(t) is np.ndarray is type(saved[0]) else run(rule, [saved[0], t])
 
 
 def linear_together(rule: Rule) -> Callable[[Sequence[Any], tuple[Any, ...]], Any]:
@@ -163,13 +177,12 @@ def no_change(x: Any) -> Any:
 
 def run(rule: Rule, values: list[Any]) -> Any:
     """The row's function; recorded if tangents are nodes."""
-    t = values[0]
-    if isinstance(t, np.generic):
-        t = values[0] = np.asarray(t)
-    if all([type(v) is np.ndarray for v in values[: rule.operands]]):
-        return rule.compute(*values)
-    z = apply(rule, tuple([np.asarray(v) if isinstance(v, np.generic) else v for v in values]))
-    return z if modes().recording else value_of(z)
+    n = rule.operands
+    operands = [np.asarray(v) if isinstance(v, np.generic) else v for v in values[:n]]
+    if all([type(v) is np.ndarray for v in operands]):
+        return rule.compute(*operands, *values[n:])
+    z = apply(rule, (*operands, *values[n:]))
+    return z if any([isinstance(v, NodeRole) for v in operands]) else value_of(z)
 
 
 def reduction_push(rule: Rule, k: int) -> Push | None:

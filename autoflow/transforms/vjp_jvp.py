@@ -126,14 +126,17 @@ def hvp(f: Callable[..., Any], primals: Any, vectors: Any, *, allow_unused: bool
 
 def pushed_forward(trace: Trace, tangents: list[Any], allow_unused: bool) -> Any:
     """J t for the results of a trace, ``tangents`` one per leaf: a tree like the results."""
-    found = ForwardPass(trace, number_leaves(trace.z))(tangents)
+    push = ForwardPass(trace, number_leaves(trace.z))
+    found = push(tangents)
     if all([t is None for t in found]):
-        trace.checked_reach(number_leaves(trace.z), allow_unused)
+        trace.checked_reach(push.roots, allow_unused)
     return tangents_of_results(trace, found, trace.nested)
 
 
 def tangents_of_results(trace: Trace, found: list[Any], nested: bool) -> Any:
     """Tangents as the caller gets them, in the containers of the results: None in place of what is no number."""
+    if not pytree.is_container(trace.z) and found:
+        return tangent_of(trace, trace.z, found[0], nested)
     ready = iter([tangent_of(trace, z, t, nested) for z, t in zip(number_leaves(trace.z), found, strict=True)])
     return pytree.tree_map(lambda z: next(ready) if pytree.is_number(z) else None, trace.z)
 
@@ -174,20 +177,26 @@ def _total(roots: list[Any], seeds: list[Any], trace: Trace) -> Any:
 
 
 def match_leaves(given: Any, like: Any, what: str, of: str) -> list[Any]:
-    """The leaves of ``given``, one per leaf of ``like`` that is a number, with its shape and dtype."""
+    """The leaves of ``given``, one per leaf of ``like`` that is a number, with its shape and dtype. (Its own arrays are
+    not copied: nobody writes into them.)"""
     if not pytree.same_shape(given, like):
         raise SeedError(f"the {what}s do not have the containers of the {of}s: one {what} per {of}, nested alike")
     made = []
-    paths = pytree.tree_paths(like, of)
     targets = pytree.tree_leaves(like)
     parts = [given] if not pytree.is_container(like) else pytree.tree_leaves(given)
-    for path, target, g in zip(paths, targets, parts, strict=True):
+    for k, (target, g) in enumerate(zip(targets, parts, strict=True)):
+        value = value_of(target)
+        if type(g) is np.ndarray is type(value) and g.dtype is value.dtype and g.shape == value.shape:
+            made.append(g)
+            continue
         if not pytree.is_number(target):
             continue
-        value = as_array(value_of(target))
+        value = as_array(value)
         if np.shape(g) != value.shape:
+            path = pytree.tree_paths(like, of)[k]
             raise SeedError(f"the {what} for {path} has shape {np.shape(g)}, but its shape is {value.shape}")
         if as_array(value_of(g)).dtype.kind == "c" != value.dtype.kind:
+            path = pytree.tree_paths(like, of)[k]
             raise SeedError(f"the {what} for {path} is complex, but it is {value.dtype}")
         made.append(g if gradient_target(g) is not None else as_gradient_like(value_of(g), value))
     return made
