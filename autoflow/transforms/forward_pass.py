@@ -34,11 +34,12 @@ class ForwardPass:
     """The records between the leaves of a trace and some results, ready for tangents.
 
     order : the records, each after its operands.
+    layer : the af.vmap in which they were made; None without one.
     ends : after which record a tangent is needed no more; None for those of the results.
     """
 
     def __init__(self, trace: Trace, roots: Sequence[Any]) -> None:
-        self.trace, self.roots = trace, roots
+        self.trace, self.roots, self.layer = trace, roots, modes().layer
         self.targets = [gradient_target(z) for z in roots]
         self.order = records_between(self.targets, set(trace.records), trace.first)
         self.ends: dict[Any, Any] = {parent: record for record in self.order for parent in record.parents}
@@ -57,26 +58,43 @@ class ForwardPass:
     def run(self, tangents: dict[Any, Any], nested: bool) -> list[Any]:
         """The pass itself."""
         latest, around, ends, again = versions.latest[0], modes().around, self.ends, {}
+        find = tangents.get
         for record in self.order:
             parents = record.parents
-            moved = [tangents.get(parent) for parent in parents]
+            moved = [find(parent) for parent in parents]
             for t in moved:
                 if t is not None:
                     break
             else:
                 continue
-            saved = record.saved
+            saved, rule = record.saved, record.rule
             if record.extra is not None or record.number < latest:
                 _, saved, _ = passes.check_and_run_hooks(record, None, again, False)
             if nested:
                 saved = passes.as_nodes(record, saved)
-            t = push_record(self.order, record, moved, saved, nested, around)
+            result, pushes = saved[-1], PUSHES.get(rule)
+            dtype = result.dtype
+            if dtype is DOUBLE and pushes is not None and pushes.is_simple and pushes.vjps is rule.vjps and not around:
+                total, each = None, pushes.each  # what push_any does, for most records
+                for k, t in enumerate(moved):
+                    if t is not None:
+                        sent = each[k](t, saved)
+                        total = sent if total is None else total + sent
+            else:
+                total = push_any(self, record, moved, saved, nested, around)
             for parent in parents:
                 if parent is not None and ends[parent] is record:
                     tangents.pop(parent, None)
-            if t is not None:
-                tangents[record] = t
-        return [tangents.get(target) for target in self.targets]
+            if total is not None:
+                tangents[record] = total if type(total) is dict else fit(total, dtype, result.shape)
+        return [find(target) for target in self.targets]
+
+
+def fit(t: Any, dtype: Any, shape: tuple[int, ...]) -> Any:
+    """A tangent in the dtype and shape of its value: a smaller operand was broadcast."""
+    if t.dtype is not dtype:
+        t = cast_gradient(t, dtype)
+    return t if t.shape == shape else np.broadcast_to(t, shape)
 
 
 def records_between(roots: Sequence[Any], leaves: set[Any], first: int) -> list[Any]:
@@ -99,38 +117,17 @@ def by_number(record: Any) -> int:
     return number
 
 
-def push_record(
-    order: Sequence[Any], record: Any, moved: list[Any], saved: tuple[Any, ...], nested: bool, around: Any
-) -> Any:
-    """The tangent of one record's value, given those of its operands (None: it does not move)."""
-    rule, result = record.rule, saved[-1]
-    shape, dtype = result.shape, result.dtype
-    pushes = PUSHES.get(rule)
-    if pushes is not None and pushes.is_simple and pushes.vjps is rule.vjps and around is None and dtype is DOUBLE:
-        total = None  # the rest of this function, for most records
-        for t, push in zip(moved, pushes.each, strict=True):
-            if t is not None:
-                sent = push(t, saved)
-                total = sent if total is None else total + sent
-    else:
-        total = push_any(order, record, moved, saved, nested, around)
-        if total is None or type(total) is dict:
-            return total
-    if total.dtype is not dtype:
-        total = cast_gradient(total, dtype)
-    return total if total.shape == shape else np.broadcast_to(total, shape)
-
-
 def push_any(
-    order: Sequence[Any], record: Any, moved: list[Any], saved: tuple[Any, ...], nested: bool, around: Any
+    run: ForwardPass, record: Any, moved: list[Any], saved: tuple[Any, ...], nested: bool, around: Any
 ) -> Any:
-    """The same for every row, dtype and mode. Of several results a dict of their tangents, by place."""
+    """The tangent of one record's value, given those of its operands (None: it does not move), for every row, dtype and
+    mode; None if the value does not move. Of a record with several results a dict of tangents, by place."""
     rule, result = record.rule, record.saved[-1]
     if rule is RESULT_OF:
         return moved[0].get(saved[1])
     if result is NOTHING:
-        parts = {r.saved[1]: r.saved[-1] for r in order if r.rule is RESULT_OF and r.parents[0] is record}
-        return dict(zip(parts, transposed_record(record, moved, saved, nested, parts), strict=True))
+        parts = {r.saved[1]: r.saved[-1] for r in run.order if r.rule is RESULT_OF and r.parents[0] is record}
+        return dict(zip(parts, transposed_record(record, moved, saved, nested, run.layer, parts), strict=True))
     pushes = pushes_of(rule)
     if not rule.holomorphic and (result.dtype.kind == "c" or any([t is not None and t.dtype.kind == "c" for t in moved])):
         pushes = pushes_of(rule, is_complex=True)
@@ -145,5 +142,5 @@ def push_any(
             total = add(total, push(t, saved))
     rest = [t if push is None else None for t, push in zip(moved, each, strict=True)]
     if any([t is not None for t in rest]):
-        total = add(total, transposed_record(record, rest, saved, nested)[0])
+        total = add(total, transposed_record(record, rest, saved, nested, run.layer)[0])
     return total

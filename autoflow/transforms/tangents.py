@@ -35,6 +35,7 @@ DIAGONAL = frozenset([
 ])  # elementwise as well, though no ufuncs  # fmt: skip
 MULTILINEAR = RULES[indexed_sum]  # linear in each operand, though its derivative is given all of them
 AFFINE = RULES[interpolate]  # its derivative by fp asks whether left= was given, which is added, not multiplied
+CONJUGATE = RULES[np.conjugate]  # elementwise and linear, but not analytic
 OURS = "autoflow.rules."
 OFFSETS = ("initial", "constant_values")  # options that are added to what is linear
 
@@ -83,7 +84,7 @@ def pushes_of(rule: Rule, is_complex: bool = False) -> Pushes:
     if found is None or found.vjps is not rule.vjps:
         found = known[rule] = Pushes(rule)
         if known is _COMPLEX and (rule.elementwise or rule in DIAGONAL):
-            found.each, found.scalars = [linear_push(rule, k) for k in range(rule.operands)], None
+            found.each, found.scalars = [linear_push(rule, 0) if rule is CONJUGATE else None] * rule.operands, None
     return found
 
 

@@ -21,6 +21,7 @@ from ..modes import switched
 from ..nodes import versions
 from ..nodes.grads import add_gradients, cast_gradient
 from ..nodes.nodes import NodeRole, Variable, gradient_target, value_of
+from ..rules.shapes import is_on_host
 from .evaluation import Trace, stop_set
 
 Array = Any
@@ -36,19 +37,24 @@ def transposed_graph(trace: Trace, z: Any, tangents: Sequence[Any], nested: bool
 
 
 def transposed_record(
-    record: Any, moved: Sequence[Any], saved: tuple[Any, ...], nested: bool, parts: dict[int, Any] | None = None
-) -> list[Any]:
+    record: Any, moved: Sequence[Any], saved: tuple[Any, ...], nested: bool, layer: Any,
+    parts: dict[int, Any] | None = None,
+) -> list[Any]:  # fmt: skip
     """J t for one record, ``moved`` one per operand (None: it does not move): one tangent, or one for each of the
-    results in ``parts``, a dict of arrays of their shapes by place. None where it is zero."""
+    results in ``parts``, a dict of arrays of their shapes by place. None where it is zero.
+
+    ``layer``: the af.vmap in which the record was made. The pass belongs there, also if the tangents are many at once.
+    """
     like = next(value_of(t) for t in moved if t is not None)
-    leaves = [Variable(ones(like, z)) for z in ([record.saved[-1]] if parts is None else parts.values())]
-    with switched(recording=True, autocast=None):
+    with switched(recording=True, autocast=None, layer=layer):
+        leaves = [Variable(ones(like, z)) for z in ([record.saved[-1]] if parts is None else parts.values())]
         g: Any = leaves[0] if parts is None else Parts(dict(zip(parts, leaves, strict=True)))
         if record.rule.joint is not None:
-            sent = checked_linear(record, passes.all_at_once(record, g, saved))
+            sent = passes.all_at_once(record, g, saved)
         else:
             vjps = record.rule.complex_vjps() if record.dtype.kind == "c" else record.rule.vjps
             sent = [t if t is None else vjp(g, saved) for t, vjp in zip(moved, vjps, strict=True)]
+        checked_linear(record, sent)
     answers: list[Any] = [None] * len(leaves)
     for t, w, parent in zip(moved, sent, record.parents, strict=True):
         if t is None or gradient_target(w) is None:
@@ -111,7 +117,7 @@ def on_values() -> Callable[[Any], Any]:
 def checked_linear(record: Any, sent: list[Any]) -> list[Any]:
     """What a joint rule sends, checked: it must be a recorded function of ``g``."""
     for parent, g in zip(record.parents, sent, strict=True):
-        lost = gradient_target(g) is None and np.any(value_of(g))  # what is linear and constant is zero
+        lost = gradient_target(g) is None and is_on_host(g) and np.any(value_of(g))  # linear and constant: zero
         if parent is not None and lost:
             raise LostGradientError(
                 f"the rule of {record.node_name} computes on plain arrays, so it has no forward mode: write it with "

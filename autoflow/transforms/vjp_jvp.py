@@ -106,12 +106,12 @@ def hvp(
 @overload
 def hvp(f: Callable[..., Any], primals: T, vectors: Any, *, allow_unused: bool = False) -> T: ...
 def hvp(f: Callable[..., Any], primals: Any, vectors: Any, *, allow_unused: bool = False) -> Any:
-    """The Hessian of a scalar function times a vector, for about four evaluations of ``f``.
+    """The Hessian of a scalar function times a vector: how its gradient moves in that direction.
 
     primals : a tuple of the arguments; anything else is the one argument.
     vectors : the same containers and shapes. The answer has them too.
 
-    Raises errors as :func:`vjp` does, and TypeError if ``f`` does not return one number.
+    Raises errors as :func:`jvp` does, and TypeError if ``f`` does not return one number.
 
     >>> hvp(lambda x: np.sum(x**3), np.array([1.0, 2.0]), np.array([1.0, 0.5]))
     array([6., 6.])
@@ -119,8 +119,7 @@ def hvp(f: Callable[..., Any], primals: Any, vectors: Any, *, allow_unused: bool
     args = primals if isinstance(primals, tuple) else (primals,)
     directions = vectors if isinstance(primals, tuple) else (vectors,)
     slope = grad(f, tuple(range(len(args))), allow_unused=allow_unused)
-    _, pullback = vjp(slope, *args, allow_unused=allow_unused)
-    products = pullback(directions)  # H is symmetric: the pullback of the gradient multiplies by H
+    _, products = jvp(slope, args, directions, allow_unused=allow_unused)
     return products if isinstance(primals, tuple) else products[0]
 
 
