@@ -216,7 +216,4 @@ def same_shape(tree: Any, like: Any) -> bool:
     pairs = zip(branches(tree), branches(like), strict=False)
     if len(branches(tree)) != len(branches(like)):
         return False
-    for a, b in pairs:
-        if (type(a) is not np.ndarray or not hasattr(b, "dtype")) and not same_shape(a, b):
-            return False
-    return True
+    return all([(type(a) is np.ndarray and hasattr(b, "dtype")) or same_shape(a, b) for a, b in pairs])

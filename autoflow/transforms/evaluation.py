@@ -57,7 +57,7 @@ class Trace:
         self.many = isinstance(argnum, tuple)
         wanted = argnum if isinstance(argnum, tuple) else (argnum,)
         n = len(args)
-        places = [k if type(k) is int and 0 <= k < n else place(f, k, args, options) for k in wanted]
+        places: list[Any] = [k if type(k) is int and 0 <= k < n else place(f, k, args, options) for k in wanted]
         call: dict[Any, Any] = {**dict(enumerate(args)), **options}
         originals = [call[p] if p in call else default(f, p) for p in places]
         if len(set(places)) < len(places):

@@ -38,7 +38,7 @@ class ForwardPass:
     ends : after which record a tangent is needed no more; None for those of the results.
     """
 
-    def __init__(self, trace: Trace, roots: Sequence[Any]) -> None:
+    def __init__(self, trace: Trace, roots: list[Any]) -> None:
         self.trace, self.roots, self.layer = trace, roots, modes().layer
         self.targets = [gradient_target(z) for z in roots]
         self.order = records_between(self.targets, set(trace.records), trace.first)
@@ -57,8 +57,8 @@ class ForwardPass:
 
     def run(self, tangents: dict[Any, Any], nested: bool) -> list[Any]:
         """The pass itself."""
-        latest, around, ends, again = versions.latest[0], modes().around, self.ends, {}
-        find = tangents.get
+        latest, around, ends, find = versions.latest[0], modes().around, self.ends, tangents.get
+        again: dict[Any, Any] = {}  # values that were not kept, computed once more in this pass
         for record in self.order:
             parents = record.parents
             moved = [find(parent) for parent in parents]
@@ -75,7 +75,8 @@ class ForwardPass:
             result, pushes = saved[-1], PUSHES.get(rule)
             dtype = result.dtype
             if dtype is DOUBLE and pushes is not None and pushes.is_simple and pushes.vjps is rule.vjps and not around:
-                total, each = None, pushes.each  # what push_any does, for most records
+                each: Sequence[Any] = pushes.each
+                total = None  # what push_any does, for most records
                 for k, t in enumerate(moved):
                     if t is not None:
                         sent = each[k](t, saved)
@@ -117,9 +118,7 @@ def by_number(record: Any) -> int:
     return number
 
 
-def push_any(
-    run: ForwardPass, record: Any, moved: list[Any], saved: tuple[Any, ...], nested: bool, around: Any
-) -> Any:
+def push_any(run: ForwardPass, record: Any, moved: list[Any], saved: tuple[Any, ...], nested: bool, around: Any) -> Any:
     """The tangent of one record's value, given those of its operands (None: it does not move), for every row, dtype and
     mode; None if the value does not move. Of a record with several results a dict of tangents, by place."""
     rule, result = record.rule, record.saved[-1]
@@ -129,7 +128,9 @@ def push_any(
         parts = {r.saved[1]: r.saved[-1] for r in run.order if r.rule is RESULT_OF and r.parents[0] is record}
         return dict(zip(parts, transposed_record(record, moved, saved, nested, run.layer, parts), strict=True))
     pushes = pushes_of(rule)
-    if not rule.holomorphic and (result.dtype.kind == "c" or any([t is not None and t.dtype.kind == "c" for t in moved])):
+    if not rule.holomorphic and (
+        result.dtype.kind == "c" or any([t is not None and t.dtype.kind == "c" for t in moved])
+    ):
         pushes = pushes_of(rule, is_complex=True)
     if pushes.together is not None:
         return pushes.together(moved, saved)

@@ -101,7 +101,7 @@ def diagonal_push(rule: Rule, k: int) -> Push | None:
 
 
 def is_linear(rule: Rule, k: int) -> bool:
-    """Is z an affine function of operand k? Its derivative reads neither the operand nor z, nor what was kept of them."""
+    """Is z an affine function of operand k? Its derivative reads neither it nor z, nor what was kept of them."""
     read = rule.reads[k]
     if read is None or rule in DIAGONAL or rule is AFFINE:
         return False
@@ -141,12 +141,15 @@ def linear_push(rule: Rule, k: int) -> Push | None:
 
 def factor_push(rule: Rule, k: int) -> Push:
     """The same for a product of two operands without options: the quickest way to matmul."""
-    compute = rule.compute
-    if k == 0:
-        return lambda t, saved: (
-            compute(t, saved[1]) if type(t) is np.ndarray is type(saved[1]) else run(rule, [t, saved[1]])
-        )
-    return lambda t, saved: compute(saved[0], t) if type(t) is np.ndarray is type(saved[0]) else run(rule, [saved[0], t])
+    compute, other = rule.compute, 1 - k
+
+    def push(t: Any, saved: tuple[Any, ...]) -> Any:
+        y = saved[other]
+        if type(t) is np.ndarray is type(y):
+            return compute(y, t) if k else compute(t, y)
+        return run(rule, [y, t] if k else [t, y])
+
+    return push
 
 
 def linear_together(rule: Rule) -> Callable[[Sequence[Any], tuple[Any, ...]], Any]:

@@ -16,7 +16,7 @@ from ..errors import SeedError
 from ..modes import modes, switched
 from ..nodes.grads import as_gradient_like
 from ..nodes.nodes import NodeRole, gradient_target, value_of
-from ..rules.shapes import as_array
+from ..rules.shapes import as_array, is_on_host
 from .evaluation import Trace, copy_numbers
 from .forward_pass import ForwardPass
 from .gradient import grad
@@ -97,6 +97,56 @@ def linearize(f: Callable[..., Any], *primals: Any, allow_unused: bool = False) 
         return tangents_of_results(trace, push(shown, nested), nested)
 
     return trace.detach_results(trace.z), pushforward
+
+
+def linear_transpose(f: Callable[..., Any], *primals: Any) -> Callable[[Any], tuple[Any, ...]]:
+    """The transpose of a linear function, from what has the shape of its value to what has the shape of its arguments.
+
+    primals : arrays, numbers, or nested containers of them, of which only shapes and dtypes count: a linear function
+        has the same transpose everywhere. f runs twice, at numbers of our own, to see that it is one.
+
+    The transpose Aᵀ takes one array, or container, like the value, and returns a tuple, one entry per primal. Of a
+    complex A it is Aᵀ, too, where :func:`vjp` gives its conjugate.
+
+    Raises TypeError if f is not linear, and errors as :func:`vjp` does.
+
+    >>> difference = linear_transpose(np.diff, np.zeros(3))
+    >>> difference(np.array([1.0, 10.0]))
+    (array([-1., -9., 10.]),)
+    """
+    rng = np.random.default_rng(0)
+    at = tuple([pytree.tree_map(lambda x: random_like(rng, x), tree) for tree in primals])
+    value, pullback = vjp(f, *at)
+    _, slope = jvp(f, at, at)
+    opposite = f(*[pytree.tree_map(lambda x: -x if pytree.is_number(x) else x, tree) for tree in at])
+    for z, t, other in zip(*[number_leaves(tree) for tree in (value, slope, opposite)], strict=True):
+        z, t, other = [as_array(value_of(x)) for x in (z, t, other)]
+        if is_on_host(z) and not (np.allclose(z, t, 1e-3, 1e-6) and np.allclose(z, -other, 1e-3, 1e-6)):
+            name, off, odd = getattr(f, "__name__", "the function"), np.max(np.abs(z - t)), np.max(np.abs(z + other))
+            raise TypeError(
+                f"linear_transpose: {name} is not linear. At random x, f(x) should be J x, and f(-x) should be -f(x); "
+                f"they differ by {off:.3g} and {odd:.3g}"
+            )
+
+    def transposed(cotangent: Any) -> tuple[Any, ...]:
+        sent = pullback(pytree.tree_map(conjugate, cotangent))
+        return tuple([pytree.tree_map(conjugate, tree) for tree in sent])
+
+    return transposed
+
+
+def random_like(rng: np.random.Generator, x: Any) -> Any:
+    """Random numbers in place of a leaf; what is no number stays."""
+    if not pytree.is_number(x):
+        return x
+    dtype = as_array(value_of(x)).dtype
+    drawn = rng.normal(size=np.shape(x)) + (1j * rng.normal(size=np.shape(x)) if dtype.kind == "c" else 0)
+    return np.asarray(drawn, dtype if dtype.kind in "fc" else float)
+
+
+def conjugate(x: Any) -> Any:
+    """Of complex numbers; all else as it is."""
+    return np.conjugate(x) if getattr(x, "dtype", None) is not None and x.dtype.kind == "c" else x
 
 
 @overload

@@ -262,7 +262,7 @@ def test_linearize_runs_f_once() -> None:
 
 
 def test_shapes_and_dtypes() -> None:
-    value, t = af.jvp(lambda x, y: x + y, (np.float32(1), np.ones((2, 3), np.float32)), (1.0, np.zeros((2, 3))))
+    _, t = af.jvp(lambda x, y: x + y, (np.float32(1), np.ones((2, 3), np.float32)), (1.0, np.zeros((2, 3))))
     assert (t.dtype, t.shape, t.tolist()) == (np.float32, (2, 3), [[1, 1, 1]] * 2)
     t += 1  # our own array, though the tangent was broadcast
     _, t = af.jvp(lambda x: x * (1 + 2j), 3.0, 1.0)
@@ -354,3 +354,24 @@ def test_only_what_depends_on_the_arguments_is_visited() -> None:
     trace = Trace(lambda x: x * other.value + np.cos(x), (0,), (np.ones(3),), {})
     order = forward_pass.records_between([trace.z.grad_fn], set(trace.records), trace.first)
     assert [r.rule.name for r in order] == ["multiply", "cos", "add"]
+
+
+# -- linear_transpose ------------------------------------------------------------------------------------------------
+
+
+def test_linear_transpose() -> None:
+    a = RNG.normal(size=(2, 3))
+    (sent,) = af.linear_transpose(lambda x: a @ x, np.zeros(3))(np.ones(2))
+    np.testing.assert_allclose(sent, a.sum(0))
+    b = a + 1j * a[::-1]
+    (sent,) = af.linear_transpose(lambda x: b @ x, np.zeros(3, complex))(np.array([1.0, 2j]))
+    np.testing.assert_allclose(sent, b.T @ [1.0, 2j])
+    both = af.linear_transpose(lambda p, q: {"sum": p["x"] + 2 * q, "part": q[:1]}, {"x": np.zeros(2)}, np.zeros(2))
+    p, q = both({"sum": np.array([1.0, 2.0]), "part": np.array([10.0])})
+    assert (p["x"].tolist(), q.tolist()) == ([1, 2], [12, 4])
+
+
+@pytest.mark.parametrize("f", [np.sin, lambda x: x + 1, np.abs, lambda x: x * np.abs(x)])
+def test_only_linear_functions_are_transposed(f: Any) -> None:
+    with pytest.raises(TypeError, match=r"linear_transpose: .* is not linear"):
+        af.linear_transpose(f, np.zeros(4))
