@@ -20,7 +20,7 @@ import numpy as np
 def is_container(x: Any) -> bool:
     """Is ``x`` taken apart? (Sets have no order, and other classes no fields that we know of; an array that is written
     as a dataclass, as Zarr's is, is an array.)"""
-    if type(x) is np.ndarray:  # so it is most often
+    if isinstance(x, np.ndarray):  # most often
         return False
     if isinstance(x, (list, tuple, dict)):
         return True
@@ -216,4 +216,4 @@ def same_shape(tree: Any, like: Any) -> bool:
     pairs = zip(branches(tree), branches(like), strict=False)
     if len(branches(tree)) != len(branches(like)):
         return False
-    return all([(type(a) is np.ndarray and hasattr(b, "dtype")) or same_shape(a, b) for a, b in pairs])
+    return all([(isinstance(a, np.ndarray) and hasattr(b, "dtype")) or same_shape(a, b) for a, b in pairs])

@@ -150,6 +150,8 @@ class Trace:
         """Results of ``f`` for the caller: plain arrays in place of nodes, unless they are to be differentiated."""
         if self.nested:
             return tree
+        if isinstance(tree, NodeRole):
+            return copy_numbers(tree)
         return pytree.tree_map(lambda x: copy_numbers(x) if isinstance(x, NodeRole) or pytree.is_number(x) else x, tree)
 
 

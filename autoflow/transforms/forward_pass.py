@@ -10,6 +10,7 @@ If the function is itself inside another transform, the rows run on nodes, so ta
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,6 +29,8 @@ from .transposing import add, transposed_graph, transposed_record
 
 Array = Any
 DOUBLE = np.dtype(np.float64)
+NUMBER = operator.attrgetter("number")
+LARGE = 16_384  # elements: as in backprop/reuse.py
 
 
 class ForwardPass:
@@ -75,20 +78,31 @@ class ForwardPass:
             result, pushes = saved[-1], PUSHES.get(rule)
             dtype = result.dtype
             if dtype is DOUBLE and pushes is not None and pushes.is_simple and pushes.vjps is rule.vjps and not around:
-                each: Sequence[Any] = pushes.each
-                total = None  # what push_any does, for most records
+                each: Sequence[Any] = pushes.each  # what push_any does, for most records
+                is_small, total = result.size < LARGE, None
                 for k, t in enumerate(moved):
                     if t is not None:
                         sent = each[k](t, saved)
-                        total = sent if total is None else total + sent
+                        total = sent if total is None else total + sent if is_small else add_large(total, sent, moved)
             else:
                 total = push_any(self, record, moved, saved, nested, around)
             for parent in parents:
                 if parent is not None and ends[parent] is record:
                     tangents.pop(parent, None)
             if total is not None:
-                tangents[record] = total if type(total) is dict else fit(total, dtype, result.shape)
+                if type(total) is not dict and (total.dtype is not dtype or total.shape != result.shape):
+                    total = fit(total, dtype, result.shape)
+                tangents[record] = total
         return [find(target) for target in self.targets]
+
+
+def add_large(a: Any, b: Any, moved: list[Any]) -> Any:
+    """a + b, in the memory of one of them if a push has just made it: it is no tangent of an operand, and no view."""
+    if type(a) is np.ndarray is type(b) and a.shape == b.shape and a.dtype is b.dtype:
+        for out in (a, b):
+            if out.base is None and out.flags.carray and not any([out is t for t in moved]):
+                return np.add(a, b, out=out)
+    return a + b
 
 
 def fit(t: Any, dtype: Any, shape: tuple[int, ...]) -> Any:
@@ -108,14 +122,8 @@ def records_between(roots: Sequence[Any], leaves: set[Any], first: int) -> list[
                 seen.add(parent)
                 if parent.number >= first and parent.parents:
                     queue.append(parent)
-    queue.sort(key=by_number)
+    queue.sort(key=NUMBER)  # operands are older than results
     return queue
-
-
-def by_number(record: Any) -> int:
-    """When it was made: operands are older than results."""
-    number: int = record.number
-    return number
 
 
 def push_any(run: ForwardPass, record: Any, moved: list[Any], saved: tuple[Any, ...], nested: bool, around: Any) -> Any:

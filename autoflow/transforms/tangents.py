@@ -128,7 +128,10 @@ def linear_push(rule: Rule, k: int) -> Push | None:
         return None
     n, read, options = rule.operands, reads_operands(rule, k) - {k}, options_of(rule)
     if n == 1:
-        return lambda t, saved: run(rule, [t, *options(saved)])
+        compute = rule.compute
+        return lambda t, saved: (
+            compute(t, *options(saved)) if type(t) is np.ndarray else run(rule, [t, *options(saved)])
+        )
     if n == 2 and read == {1 - k} and len(rule.names) == 2:
         return factor_push(rule, k)
 

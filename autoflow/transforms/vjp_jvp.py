@@ -15,13 +15,14 @@ from .. import pytree
 from ..errors import SeedError
 from ..modes import modes, switched
 from ..nodes.grads import as_gradient_like
-from ..nodes.nodes import NodeRole, gradient_target, value_of
+from ..nodes.nodes import NodeRole, Operation, Variable, gradient_target, value_of
 from ..rules.shapes import as_array, is_on_host
 from .evaluation import Trace, copy_numbers
 from .forward_pass import ForwardPass
 from .gradient import grad
 
 Array = Any
+PLAIN_NODES = (Variable, Operation)  # on NumPy's arrays
 T = TypeVar("T")
 
 
@@ -228,19 +229,21 @@ def _total(roots: list[Any], seeds: list[Any], trace: Trace) -> Any:
 def match_leaves(given: Any, like: Any, what: str, of: str) -> list[Any]:
     """The leaves of ``given``, one per leaf of ``like`` that is a number, with its shape and dtype. (Its own arrays are
     not copied: nobody writes into them.)"""
+    if type(given) is tuple is type(like) and len(given) == len(like):
+        for g, x in zip(given, like, strict=True):
+            if type(g) is not np.ndarray or type(x) not in PLAIN_NODES or g.shape != x.shape or g.dtype is not x.dtype:
+                break
+        else:  # as most often, and the rest would find the same
+            return list(given)
     if not pytree.same_shape(given, like):
         raise SeedError(f"the {what}s do not have the containers of the {of}s: one {what} per {of}, nested alike")
     made = []
     targets = pytree.tree_leaves(like)
     parts = [given] if not pytree.is_container(like) else pytree.tree_leaves(given)
     for k, (target, g) in enumerate(zip(targets, parts, strict=True)):
-        value = value_of(target)
-        if type(g) is np.ndarray is type(value) and g.dtype is value.dtype and g.shape == value.shape:
-            made.append(g)
-            continue
         if not pytree.is_number(target):
             continue
-        value = as_array(value)
+        value = as_array(value_of(target))
         if np.shape(g) != value.shape:
             path = pytree.tree_paths(like, of)[k]
             raise SeedError(f"the {what} for {path} has shape {np.shape(g)}, but its shape is {value.shape}")
