@@ -60,7 +60,7 @@ class ForwardPass:
 
     def run(self, tangents: dict[Any, Any], nested: bool) -> list[Any]:
         """The pass itself."""
-        latest, around, ends, find = versions.latest[0], modes().around, self.ends, tangents.get
+        latest, wrap, ends, find = versions.latest[0], modes().wrap_open_record, self.ends, tangents.get
         again: dict[Any, Any] = {}  # values that were not kept, computed once more in this pass
         for record in self.order:
             parents = record.parents
@@ -77,7 +77,7 @@ class ForwardPass:
                 saved = passes.as_nodes(record, saved)
             result, pushes = saved[-1], PUSHES.get(rule)
             dtype = result.dtype
-            if dtype is DOUBLE and pushes is not None and pushes.is_simple and pushes.vjps is rule.vjps and not around:
+            if dtype is DOUBLE and pushes is not None and pushes.is_simple and pushes.vjps is rule.vjps and not wrap:
                 each: Sequence[Any] = pushes.each  # what push_any does, for most records
                 is_small, total = result.size < LARGE, None
                 for k, t in enumerate(moved):
@@ -85,7 +85,7 @@ class ForwardPass:
                         sent = each[k](t, saved)
                         total = sent if total is None else total + sent if is_small else add_large(total, sent, moved)
             else:
-                total = push_any(self, record, moved, saved, nested, around)
+                total = push_any(self, record, moved, saved, nested, wrap)
             for parent in parents:
                 if parent is not None and ends[parent] is record:
                     tangents.pop(parent, None)
@@ -126,7 +126,7 @@ def records_between(roots: Sequence[Any], leaves: set[Any], first: int) -> list[
     return queue
 
 
-def push_any(run: ForwardPass, record: Any, moved: list[Any], saved: tuple[Any, ...], nested: bool, around: Any) -> Any:
+def push_any(run: ForwardPass, record: Any, moved: list[Any], saved: tuple[Any, ...], nested: bool, wrap: Any) -> Any:
     """The tangent of one record's value, given those of its operands (None: it does not move), for every row, dtype and
     mode; None if the value does not move. Of a record with several results a dict of tangents, by place."""
     rule, result = record.rule, record.saved[-1]
@@ -143,8 +143,8 @@ def push_any(run: ForwardPass, record: Any, moved: list[Any], saved: tuple[Any, 
     if pushes.together is not None:
         return pushes.together(moved, saved)
     each = pushes.each if result.shape or nested or pushes.scalars is None else pushes.scalars
-    if around is not None:
-        _, each, saved, _ = around(lambda pair: (None, each, saved, None))((record, None))
+    if wrap is not None:
+        _, each, saved, _ = wrap(lambda pair: (None, each, saved, None))((record, None))
     total = None
     for k, t in enumerate(moved):
         if t is not None and (push := each[k]) is not None:

@@ -66,7 +66,7 @@ class Pushes:
             self.together = linear_together(rule)
         else:
             self.each = [linear_push(rule, k) or reduction_push(rule, k) for k in range(n)]
-        flowing = [push for push, read in zip(self.each, rule.reads, strict=True) if read is not None]
+        flowing = [push for push, read in zip(self.each, rule.needs, strict=True) if read is not None]
         self.is_simple = rule.holomorphic and None not in flowing
 
 
@@ -96,13 +96,13 @@ def is_ours(rule: Rule) -> bool:
 
 def diagonal_push(rule: Rule, k: int) -> Push | None:
     """The row's derivative with t in place of g. Broadcasting is not undone: it is what happens."""
-    derivative, read = rule.derivatives.get(rule.names[k]), rule.reads[k]
+    derivative, read = rule.derivatives.get(rule.names[k]), rule.needs[k]
     return None if derivative is None or read is None else vjp_by_position(derivative, read)
 
 
 def is_linear(rule: Rule, k: int) -> bool:
     """Is z an affine function of operand k? Its derivative reads neither it nor z, nor what was kept of them."""
-    read = rule.reads[k]
+    read = rule.needs[k]
     if read is None or rule in DIAGONAL or rule is AFFINE:
         return False
     if is_multilinear(rule):
@@ -119,7 +119,7 @@ def is_multilinear(rule: Rule) -> bool:
 
 def reads_operands(rule: Rule, k: int) -> set[int]:
     """The operands whose numbers the derivative by operand k reads."""
-    return {place for place, what in rule.reads[k] or () if not what and 0 <= place < rule.operands}
+    return {place for place, what in rule.needs[k] or () if not what and 0 <= place < rule.operands}
 
 
 def linear_push(rule: Rule, k: int) -> Push | None:
@@ -194,7 +194,7 @@ def run(rule: Rule, values: list[Any]) -> Any:
 
 def reduction_push(rule: Rule, k: int) -> Push | None:
     """Σ (Jᵀ 1) t along the axes that the function reduces; None for what is no reduction."""
-    if rule.operands > 1 or not {"axis", "keepdims"} <= set(rule.names) or rule.reads[0] is None:
+    if rule.operands > 1 or not {"axis", "keepdims"} <= set(rule.names) or rule.needs[0] is None:
         return None
     axis_place, keepdims_place = rule.names.index("axis"), rule.names.index("keepdims")
 

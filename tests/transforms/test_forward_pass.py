@@ -104,7 +104,7 @@ def test_rows_are_read_as_what_they_are() -> None:
     assert reading(np.linalg.solve, 1) is not None
     assert reading(np.sort) is None
     transposed = {row.name for row in ROWS if not row.variadic and any([
-        push is None and read is not None for push, read in zip(pushes_of(row).each, row.reads, strict=True)
+        push is None and read is not None for push, read in zip(pushes_of(row).each, row.needs, strict=True)
     ]) and pushes_of(row).together is None}  # fmt: skip
     assert len(transposed) < 60, f"more rows than before are not read forward: {sorted(transposed)}"
 
