@@ -226,21 +226,25 @@ def _total(roots: list[Any], seeds: list[Any], trace: Trace) -> Any:
         return sum(parts[1:], parts[0]) if parts else None
 
 
+def fits(g: Any, x: Any) -> bool:
+    """Is ``g`` an array that can be the tangent or cotangent of the node ``x`` as it is? No is no answer."""
+    return type(g) is np.ndarray and type(x) in PLAIN_NODES and g.dtype is x.dtype and g.shape == x.shape
+
+
 def match_leaves(given: Any, like: Any, what: str, of: str) -> list[Any]:
     """The leaves of ``given``, one per leaf of ``like`` that is a number, with its shape and dtype. (Its own arrays are
     not copied: nobody writes into them.)"""
-    if type(given) is tuple is type(like) and len(given) == len(like):
-        for g, x in zip(given, like, strict=True):
-            if type(g) is not np.ndarray or type(x) not in PLAIN_NODES or g.shape != x.shape or g.dtype is not x.dtype:
-                break
-        else:  # as most often, and the rest would find the same
-            return list(given)
+    if type(given) is tuple is type(like) and len(given) == len(like) and all(map(fits, given, like)):
+        return list(given)  # as most often, and the rest would find the same
     if not pytree.same_shape(given, like):
         raise SeedError(f"the {what}s do not have the containers of the {of}s: one {what} per {of}, nested alike")
     made = []
     targets = pytree.tree_leaves(like)
     parts = [given] if not pytree.is_container(like) else pytree.tree_leaves(given)
     for k, (target, g) in enumerate(zip(targets, parts, strict=True)):
+        if fits(g, target):
+            made.append(g)
+            continue
         if not pytree.is_number(target):
             continue
         value = as_array(value_of(target))
