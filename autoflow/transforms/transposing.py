@@ -33,7 +33,7 @@ def transposed_graph(trace: Trace, z: Any, tangents: Sequence[Any], nested: bool
     total = None
     for w, t in zip(back, tangents, strict=True):
         total = add(total, None if t is None else pulled_to(u, w, t, nested))
-    return total
+    return total if total is None else cast_gradient(total, z.dtype)  # halves were added in single precision
 
 
 def transposed_record(

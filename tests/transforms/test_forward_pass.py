@@ -26,7 +26,10 @@ from autoflow.transforms.transposing import transposed_graph
 Array = Any
 SCIPY = importlib.util.find_spec("scipy") is not None
 ROWS = rows(SCIPY)
-DTYPES = ["float64", "complex128", "float32"] + ["float64 complex128", "complex128 float64", "float16"] * NIGHTLY
+RARE = ["float32", "float64 complex128", "complex128 float64", "float16"]
+# By day complex numbers go through those rows only that are not analytic: there it matters how they are read.
+EVERY = [(row, dtypes) for row in ROWS for dtypes in ["float64", "complex128"] + RARE * NIGHTLY
+         if dtypes == "float64" or NIGHTLY or not row.holomorphic]  # fmt: skip
 RNG = np.random.default_rng(11)
 X, Y = RNG.normal(size=(2, 3)), RNG.normal(size=(2, 3))
 
@@ -60,8 +63,7 @@ def as_numbers(t: Any, z: Any) -> Array:
     return np.zeros(z.shape, z.dtype) if t is None else np.asarray(t)
 
 
-@pytest.mark.parametrize("dtypes", DTYPES)
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.name}")
+@pytest.mark.parametrize(("row", "dtypes"), EVERY, ids=[f"{row.name}-{dtypes}" for row, dtypes in EVERY])
 @pytest.mark.filterwarnings("ignore")
 def test_every_row_pushes_what_the_transposed_pass_says(row: Any, dtypes: str) -> None:
     for f, xs in functions_of(row, dtypes):
