@@ -53,7 +53,7 @@ if TYPE_CHECKING:  # LATER, for editors and checkers of types
     from .transforms.gradcheck import check, gradcheck
     from .transforms.gradient_table import Gradients, gradients
     from .transforms.jacobian import hessian, jacfwd, jacobian, jacrev
-    from .transforms.vjp_jvp import hvp, jvp, linearize, vjp
+    from .transforms.vjp_jvp import hvp, jvp, linear_transpose, linearize, vjp
 
 __version__ = "0.2.0"
 LATER = {  # public name -> the module that has it, imported at first use: unused features cost nothing at import
@@ -65,7 +65,8 @@ LATER = {  # public name -> the module that has it, imported at first use: unuse
     "ggnvp": "transforms.gauss_newton", "gradcheck": "transforms.gradcheck", "gradients": "transforms.gradient_table",
     "graph": "pictures", "hessian": "transforms.jacobian", "hvp": "transforms.vjp_jvp", "implicit": "", "integrate": "",
     "jacfwd": "transforms.jacobian", "jacobian": "transforms.jacobian", "jacrev": "transforms.jacobian",
-    "jvp": "transforms.vjp_jvp", "linalg": "", "linearize": "transforms.vjp_jvp", "minimize": "implicit.minimizer",
+    "jvp": "transforms.vjp_jvp", "linalg": "", "linear_transpose": "transforms.vjp_jvp",
+    "linearize": "transforms.vjp_jvp", "minimize": "implicit.minimizer",
     "multigrad": "transforms.gauss_newton", "multigrad_dict": "transforms.gauss_newton", "nn": "",
     "on_operation": "backprop.hooks", "ops": "", "optim": "", "plot_boundary": "nn.plots", "plot_loss": "nn.plots",
     "plot_sizes": "nn.plots", "plot_weights": "nn.plots", "primitive": "extending.custom", "register_function": "ops",
@@ -80,11 +81,11 @@ __all__ = [
     "backward", "check", "checkpoint", "checkpointing", "compile", "constant", "custom_jvp", "data_parallel",
     "detect_anomaly", "draw", "elementwise_grad", "empty", "enable_grad", "explore", "fit", "full", "gc_paused",
     "ggnvp", "grad", "grad_and_aux", "gradcheck", "gradients", "graph", "hessian", "hvp", "implicit", "integrate",
-    "is_grad_enabled", "jacfwd", "jacobian", "jacrev", "jvp", "linalg", "linearize", "minimize", "multigrad",
-    "multigrad_dict", "nn", "no_grad", "on_operation", "ones", "ops", "optim", "options", "plot_boundary", "plot_loss",
-    "plot_sizes", "plot_weights", "primitive", "register_function", "register_operation", "register_rule", "reset",
-    "safe_masking", "scope", "set_grad_enabled", "signal", "special", "stack", "stats", "stop_gradient", "to_cpu",
-    "to_dot", "to_gpu", "tree_flatten", "tree_leaves", "tree_map", "tree_paths", "tree_ravel", "tree_reduce",
+    "is_grad_enabled", "jacfwd", "jacobian", "jacrev", "jvp", "linalg", "linear_transpose", "linearize", "minimize",
+    "multigrad", "multigrad_dict", "nn", "no_grad", "on_operation", "ones", "ops", "optim", "options", "plot_boundary",
+    "plot_loss", "plot_sizes", "plot_weights", "primitive", "register_function", "register_operation", "register_rule",
+    "reset", "safe_masking", "scope", "set_grad_enabled", "signal", "special", "stack", "stats", "stop_gradient",
+    "to_cpu", "to_dot", "to_gpu", "tree_flatten", "tree_leaves", "tree_map", "tree_paths", "tree_ravel", "tree_reduce",
     "tree_unflatten", "value_and_grad", "variable", "vjp", "vmap", "warm_allocator", "watch", "zeros",
 ]  # fmt: skip
 # Not listed, but found: pickles name them.

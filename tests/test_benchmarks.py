@@ -11,6 +11,8 @@ from checks import differences
 sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))  # scripts, no package
 
 import compare
+import derivatives
+import forward_mode
 import measuring
 import workloads
 
@@ -132,3 +134,24 @@ def test_rows_by_hand_and_by_autoflow_agree():
         letters = ("a", "b") if name == "matmul" else ("x", "y")
         for letter, gradient in zip(letters, by_hand, strict=False):
             np.testing.assert_allclose(nodes[letter].grad, gradient, rtol=1e-12, err_msg=name)
+
+
+@pytest.mark.parametrize("kind", derivatives.KINDS)
+def test_derivatives_of_each_kind_agree(kind, monkeypatch):
+    monkeypatch.setattr(derivatives, "libraries", lambda: ["autoflow", "af.compile"])
+    assert list(derivatives.make_all(kind)) == ["autoflow", "af.compile"][: 1 + derivatives.COMPILED.get(kind, True)]
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize("kind", derivatives.KINDS)
+def test_derivatives_of_peers_agree(kind):
+    pytest.importorskip("torch")
+    pytest.importorskip("jax")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert {"PyTorch", "JAX, jit"} <= set(derivatives.make_all(kind))
+
+
+@pytest.mark.parametrize("name", ["mlp-tiny", "chain-1k"])
+def test_jvps_agree(name):
+    assert "jvp by hand" in forward_mode.make_ways(name)

@@ -64,6 +64,7 @@ CASES = TRANSFORMS | MORE
 # Public functions of a function that give no function, or none that outlives a graph.
 OTHERS = {
     "vjp": "its pullback holds a graph", "linearize": "its linear function holds a graph",
+    "linear_transpose": "its transpose holds a graph",
     "explore": "shows a widget", "on_operation": "a block", "checkpointing": "a block",
     "ggnvp": "called with its vectors, as hvp", "tree_reduce": "called with its tree, as tree_map",
     "multigrad": "a function in a function, which does not pickle yet", "multigrad_dict": "the same",

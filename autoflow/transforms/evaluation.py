@@ -55,12 +55,14 @@ class Trace:
     ) -> None:  # fmt: skip
         check_function(f)
         self.many = isinstance(argnum, tuple)
-        places = [place(f, k, args, options) for k in (argnum if isinstance(argnum, tuple) else (argnum,))]
+        wanted = argnum if isinstance(argnum, tuple) else (argnum,)
+        n = len(args)
+        places: list[Any] = [k if type(k) is int and 0 <= k < n else place(f, k, args, options) for k in wanted]
         call: dict[Any, Any] = {**dict(enumerate(args)), **options}
         originals = [call[p] if p in call else default(f, p) for p in places]
         if len(set(places)) < len(places):
             raise TypeError(f"argnum={argnum!r} names an argument twice")
-        given = [*[x for tree in originals for x in pytree.tree_leaves(tree)], *also]
+        given = [*pytree.tree_leaves(originals), *also]
         switches = modes()
         self.nested = switches.recording and (
             switches.depth > 0 or any([gradient_target(x) is not None for x in given])
@@ -73,7 +75,7 @@ class Trace:
 
         def run() -> Any:
             self.arguments = [own_leaves(tree) for tree in originals]
-            self.leaves = [x for tree in self.arguments for x in pytree.tree_leaves(tree) if isinstance(x, NodeRole)]
+            self.leaves = [x for x in pytree.tree_leaves(self.arguments) if isinstance(x, NodeRole)]
             self.records = [gradient_target(x) for x in self.leaves]
             call.update(zip(places, self.arguments, strict=True))
             named = {name: x for name, x in call.items() if isinstance(name, str)}
@@ -148,6 +150,8 @@ class Trace:
         """Results of ``f`` for the caller: plain arrays in place of nodes, unless they are to be differentiated."""
         if self.nested:
             return tree
+        if isinstance(tree, NodeRole):
+            return copy_numbers(tree)
         return pytree.tree_map(lambda x: copy_numbers(x) if isinstance(x, NodeRole) or pytree.is_number(x) else x, tree)
 
 
@@ -194,6 +198,8 @@ def own_leaves(tree: Any) -> Any:
 
 def own_leaf(x: Any) -> Any:
     """A new node in place of ``x``, used nowhere else in the graph."""
+    if type(x) is np.ndarray:
+        return Variable(x)
     if isinstance(x, NodeRole) and (layer := modes().layer) is not None:
         x = layer.lifted(x)  # under af.vmap a node from outside is a value like any other
     if isinstance(x, NodeRole) and x.requires_grad:

@@ -1,9 +1,9 @@
 """Whole Jacobians and Hessians: rows by passes back (reverse), or columns (forward).
 
-Row i of J = ∂z/∂x is what the seed eᵢ sends back: as many passes as z has elements. Column j is J eⱼ, from the recorded
-pass of ``vjp_jvp.transposed``: as many as x has elements. Each pass fills its place in the finished array, so the peak
-of memory is that array and one pass; the array is estimated, and refused if too large, before the first. Many passes
-run as one where that is possible: ``batched_passes.py``.
+Row i of J = ∂z/∂x is what the seed eᵢ sends back: as many passes as z has elements. Column j is J eⱼ, by a pass
+forward: as many as x has elements. Each pass fills its place in the finished array, so the peak of memory is that array
+and one pass; the array is estimated, and refused if too large, before the first. Many passes run as one where that is
+possible: ``batched_passes.py``.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from ..errors import SeedError
 from ..lazy import later
 from ..modes import modes, switched
 from ..nodes.grads import cast_gradient
-from ..nodes.nodes import gradient_target, value_of
+from ..nodes.nodes import value_of
 from ..transformed import FunctionOfFunction
 from .batched_passes import batched_passes, units
 from .evaluation import Argnum, Trace, chosen_argnum, numbers_of
+from .forward_pass import ForwardPass
 from .gradient import grad
-from .vjp_jvp import pulled_to, transpose
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -219,36 +219,28 @@ def row_of(trace: Trace, g: Any, x: Any, conjugate: bool) -> Any:
 
 
 def by_columns(trace: Trace, z: Any) -> list[Any]:
-    """A pass for each column: J eⱼ is column j, from going back through the recorded pass."""
-    u, back = transpose(trace, z)
+    """A pass forward for each column: the tangent that is 1 at j, else 0, becomes column j."""
+    forward = ForwardPass(trace, [z])
     answers = []
-    for k, (x, w) in enumerate(zip(trace.leaves, back, strict=True)):
+    for k, x in enumerate(trace.leaves):
         table = Table(trace.nested, x, z)
-        if gradient_target(w) is None:
-            answers.append(trace.keep_differentiable(k, table.columns()) if trace.nested else table.columns())
-            continue
-        pullback = functools.partial(column, trace, u, w)
+        push = functools.partial(push_one, forward, k)
         batches = batched_passes(
-            w, None, value_of(x), in_list(pullback), functools.partial(units, x), x.size, show_progress
+            z, trace.stop(z), value_of(x), push, functools.partial(units, x), x.size, show_progress
         )
         for start, end, (found,) in batches or ():
             table.put_block(start, end, found)
         for j in show_progress(range(x.size)) if batches is None else ():
-            table.put_line(j, pullback(unit(x, j)))
+            (found,) = push(unit(x, j))
+            table.put_line(j, found)
         whole = table.columns()
         answers.append(trace.keep_differentiable(k, whole) if trace.nested else whole)
     return answers
 
 
-def in_list(pullback: Callable[[Any], Any]) -> Callable[[Any], list[Any]]:
-    """A pass that ends at one leaf, as :func:`batched_passes` wants it."""
-    return lambda seed: [pullback(seed)]
-
-
-def column(trace: Trace, u: Any, w: Any, seed: Any) -> Any:
-    """J seed: dL/du, given dL/dw, where w = Jᵀu."""
-    with switched(recording=trace.nested):
-        return pulled_to(u, w, seed, trace.nested)
+def push_one(forward: ForwardPass, k: int, tangent: Any) -> list[Any]:
+    """The tangents of the results if only leaf ``k`` moves."""
+    return forward([tangent if i == k else None for i in range(len(forward.trace.leaves))])
 
 
 class Table:

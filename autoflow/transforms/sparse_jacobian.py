@@ -23,7 +23,7 @@ from ..nodes.grads import cast_gradient
 from ..nodes.nodes import gradient_target, value_of
 from .batched_passes import batched_passes
 from .evaluation import Trace
-from .vjp_jvp import pulled_to, transpose
+from .forward_pass import ForwardPass
 
 Array = Any
 
@@ -86,12 +86,9 @@ def row_products(trace: Trace, z: Any, x: Any, colour: Array) -> Array:
 
 
 def column_products(trace: Trace, z: Any, x: Any, colour: Array) -> Array:
-    """For each colour the sum of its columns, from going back through the recorded pass."""
-    u, (w,) = transpose(trace, z)
-    seeds = together(colour, x.dtype)
-    if gradient_target(w) is None:
-        return np.zeros((len(seeds), z.size), z.dtype)
-    return products(lambda seed: pulled_to(u, w, seed, False), x, seeds, w, None, z)
+    """For each colour the sum of its columns: one pass forward each, batched."""
+    forward = ForwardPass(trace, [z])
+    return products(lambda t: forward([t])[0], x, together(colour, x.dtype), z, trace.stop(z), z)
 
 
 def products(

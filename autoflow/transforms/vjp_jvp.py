@@ -1,31 +1,28 @@
 """Products with the Jacobian J = ∂z/∂x, without making it: ``vjp`` is gᵀJ, ``jvp`` is J t, ``hvp`` is H v.
 
-Going back is what the engine does, so a vjp is one pass. A jvp needs no second engine (J. Townsend, "A new trick for
-calculating Jacobian vector products", 2017): the pass back is a linear function of its seed u, w(u) = Jᵀu, and the
-derivative of a linear function transposes it. So record the pass on a seed that is a leaf, and go back from ⟨w(u), t⟩
-to u: that gives J t, exactly. It costs about two passes where a forward mode costs one.
+A vjp is a pass back, which the engine does; a jvp a pass forward: ``forward_pass.py``. Both run f once, record it, and
+go through its records.
 """
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
 import numpy as np
 
 from .. import pytree
-from ..backprop import engine, passes
-from ..errors import LostGradientError, SeedError
+from ..errors import SeedError
 from ..modes import modes, switched
-from ..nodes import versions
-from ..nodes.grads import as_gradient_like, cast_gradient
-from ..nodes.nodes import NodeRole, Variable, gradient_target, value_of
-from ..rules.shapes import as_array
-from .evaluation import Trace, copy_numbers, stop_set
+from ..nodes.grads import as_gradient_like
+from ..nodes.nodes import NodeRole, Operation, Variable, gradient_target, value_of
+from ..rules.shapes import as_array, is_on_host
+from .evaluation import Trace, copy_numbers
+from .forward_pass import ForwardPass
 from .gradient import grad
 
 Array = Any
+PLAIN_NODES = (Variable, Operation)  # on NumPy's arrays
 T = TypeVar("T")
 
 
@@ -47,7 +44,7 @@ def vjp(
     (array(5.), array(3.))
     """
     trace = Trace(f, tuple(range(len(primals))), primals, {})
-    roots = [z for z in pytree.tree_leaves(trace.z) if pytree.is_number(z)]
+    roots = number_leaves(trace.z)
     trace.checked_reach(roots, allow_unused)
 
     def pullback(cotangent: Any) -> tuple[Any, ...]:
@@ -76,10 +73,8 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any, *, allow_unused: boo
     args = primals if isinstance(primals, tuple) else (primals,)
     directions = tangents if isinstance(primals, tuple) else (tangents,)
     trace = Trace(f, tuple(range(len(args))), args, {}, also=pytree.tree_leaves(directions))
-    roots = [z for z in pytree.tree_leaves(trace.z) if pytree.is_number(z)]
-    trace.checked_reach(roots, allow_unused)
     shown = match_leaves(directions, tuple(trace.arguments), "tangent", "primal")
-    tangent = pytree.tree_map(lambda z: pushed_forward(trace, z, shown) if pytree.is_number(z) else None, trace.z)
+    tangent = pushed_forward(trace, shown, allow_unused)
     return trace.detach_results(trace.z), tangent
 
 
@@ -94,16 +89,65 @@ def linearize(f: Callable[..., Any], *primals: Any, allow_unused: bool = False) 
     (15.0, 5.0, 3.0)
     """
     trace = Trace(f, tuple(range(len(primals))), primals, {})
-    roots = [z for z in pytree.tree_leaves(trace.z) if pytree.is_number(z)]
-    trace.checked_reach(roots, allow_unused)
+    push = ForwardPass(trace, number_leaves(trace.z))
+    trace.checked_reach(push.roots, allow_unused)
 
     def pushforward(*tangents: Any) -> Any:
-        here = copy.copy(trace)
-        here.nested = trace.nested or any([gradient_target(t) is not None for t in pytree.tree_leaves(tangents)])
+        nested = trace.nested or any([gradient_target(t) is not None for t in pytree.tree_leaves(tangents)])
         shown = match_leaves(tangents, tuple(trace.arguments), "tangent", "primal")
-        return pytree.tree_map(lambda z: pushed_forward(here, z, shown) if pytree.is_number(z) else None, trace.z)
+        return tangents_of_results(trace, push(shown, nested), nested)
 
     return trace.detach_results(trace.z), pushforward
+
+
+def linear_transpose(f: Callable[..., Any], *primals: Any) -> Callable[[Any], tuple[Any, ...]]:
+    """The transpose of a linear function, from what has the shape of its value to what has the shape of its arguments.
+
+    primals : arrays, numbers, or nested containers of them, of which only shapes and dtypes count: a linear function
+        has the same transpose everywhere. f runs twice, at numbers of our own, to see that it is one.
+
+    The transpose Aᵀ takes one array, or container, like the value, and returns a tuple, one entry per primal. Of a
+    complex A it is Aᵀ, too, where :func:`vjp` gives its conjugate.
+
+    Raises TypeError if f is not linear, and errors as :func:`vjp` does.
+
+    >>> difference = linear_transpose(np.diff, np.zeros(3))
+    >>> difference(np.array([1.0, 10.0]))
+    (array([-1., -9., 10.]),)
+    """
+    rng = np.random.default_rng(0)
+    at = tuple([pytree.tree_map(lambda x: random_like(rng, x), tree) for tree in primals])
+    value, pullback = vjp(f, *at)
+    _, slope = jvp(f, at, at)
+    opposite = f(*[pytree.tree_map(lambda x: -x if pytree.is_number(x) else x, tree) for tree in at])
+    for z, t, other in zip(*[number_leaves(tree) for tree in (value, slope, opposite)], strict=True):
+        z, t, other = [as_array(value_of(x)) for x in (z, t, other)]
+        if is_on_host(z) and not (np.allclose(z, t, 1e-3, 1e-6) and np.allclose(z, -other, 1e-3, 1e-6)):
+            name, off, odd = getattr(f, "__name__", "the function"), np.max(np.abs(z - t)), np.max(np.abs(z + other))
+            raise TypeError(
+                f"linear_transpose: {name} is not linear. At random x, f(x) should be J x, and f(-x) should be -f(x); "
+                f"they differ by {off:.3g} and {odd:.3g}"
+            )
+
+    def transposed(cotangent: Any) -> tuple[Any, ...]:
+        sent = pullback(pytree.tree_map(conjugate, cotangent))
+        return tuple([pytree.tree_map(conjugate, tree) for tree in sent])
+
+    return transposed
+
+
+def random_like(rng: np.random.Generator, x: Any) -> Any:
+    """Random numbers in place of a leaf; what is no number stays."""
+    if not pytree.is_number(x):
+        return x
+    dtype = as_array(value_of(x)).dtype
+    drawn = rng.normal(size=np.shape(x)) + (1j * rng.normal(size=np.shape(x)) if dtype.kind == "c" else 0)
+    return np.asarray(drawn, dtype if dtype.kind in "fc" else float)
+
+
+def conjugate(x: Any) -> Any:
+    """Of complex numbers; all else as it is."""
+    return np.conjugate(x) if getattr(x, "dtype", None) is not None and x.dtype.kind == "c" else x
 
 
 @overload
@@ -113,12 +157,12 @@ def hvp(
 @overload
 def hvp(f: Callable[..., Any], primals: T, vectors: Any, *, allow_unused: bool = False) -> T: ...
 def hvp(f: Callable[..., Any], primals: Any, vectors: Any, *, allow_unused: bool = False) -> Any:
-    """The Hessian of a scalar function times a vector, for about four evaluations of ``f``.
+    """The Hessian of a scalar function times a vector: how its gradient moves in that direction.
 
     primals : a tuple of the arguments; anything else is the one argument.
     vectors : the same containers and shapes. The answer has them too.
 
-    Raises errors as :func:`vjp` does, and TypeError if ``f`` does not return one number.
+    Raises errors as :func:`jvp` does, and TypeError if ``f`` does not return one number.
 
     >>> hvp(lambda x: np.sum(x**3), np.array([1.0, 2.0]), np.array([1.0, 0.5]))
     array([6., 6.])
@@ -126,87 +170,46 @@ def hvp(f: Callable[..., Any], primals: Any, vectors: Any, *, allow_unused: bool
     args = primals if isinstance(primals, tuple) else (primals,)
     directions = vectors if isinstance(primals, tuple) else (vectors,)
     slope = grad(f, tuple(range(len(args))), allow_unused=allow_unused)
-    _, pullback = vjp(slope, *args, allow_unused=allow_unused)
-    products = pullback(directions)  # H is symmetric: the pullback of the gradient multiplies by H
+    _, products = jvp(slope, args, directions, allow_unused=allow_unused)
     return products if isinstance(primals, tuple) else products[0]
 
 
-def pushed_forward(trace: Trace, z: Any, tangents: list[Any]) -> Any:
-    """J t for one result ``z``, ``tangents`` one per leaf."""
-    u, back = transpose(trace, z)
+def pushed_forward(trace: Trace, tangents: list[Any], allow_unused: bool) -> Any:
+    """J t for the results of a trace, ``tangents`` one per leaf: a tree like the results."""
+    push = ForwardPass(trace, number_leaves(trace.z))
+    found = push(tangents)
+    if all([t is None for t in found]):
+        trace.checked_reach(push.roots, allow_unused)
+    return tangents_of_results(trace, found, trace.nested)
+
+
+def tangents_of_results(trace: Trace, found: list[Any], nested: bool) -> Any:
+    """Tangents as the caller gets them, in the containers of the results: None in place of what is no number."""
+    if not pytree.is_container(trace.z) and found:
+        return tangent_of(trace, trace.z, found[0], nested)
+    ready = iter([tangent_of(trace, z, t, nested) for z, t in zip(number_leaves(trace.z), found, strict=True)])
+    return pytree.tree_map(lambda z: next(ready) if pytree.is_number(z) else None, trace.z)
+
+
+def tangent_of(trace: Trace, z: Any, t: Any, nested: bool) -> Any:
+    """One of them; zeros where nothing moves."""
+    if t is None:
+        t = np.zeros_like(as_array(value_of(z)))
+    if not nested:
+        return copy_numbers(t)
     with switched(recording=True):
-        pairs = [(g, t) for g, t in zip(back, tangents, strict=True) if gradient_target(g) is not None]
-        root = sum([inner(t, g) for g, t in pairs]) if pairs else None
-    answer = pulled_to(u, root, None, trace.nested) if pairs else None
-    if answer is None:
-        answer = np.zeros_like(as_array(value_of(z)))
-    if not trace.nested:
-        return copy_numbers(answer)
-    return next((trace.keep_differentiable(k, answer) for k, r in enumerate(trace.records) if not is_fresh(r)), answer)
+        t = as_array(t)
+    return next((trace.keep_differentiable(k, t) for k, r in enumerate(trace.records) if not is_fresh(r)), t)
+
+
+def number_leaves(tree: Any) -> list[Any]:
+    """The leaves that are numbers."""
+    return [z for z in pytree.tree_leaves(tree) if pytree.is_number(z)]
 
 
 def is_fresh(record: Any) -> bool:
     """Is the leaf a Variable of the trace's own, used nowhere else?"""
     return isinstance(record, NodeRole)
-
-
-def transpose(trace: Trace, z: Any) -> tuple[Any, list[Any]]:
-    """A leaf u like ``z``, and Jᵀu for each leaf of the trace as recorded operations on u; None where it is zero."""
-    u = Variable(np.ones_like(value_of(z))) if isinstance(z, NodeRole) else None
-    stop = trace.stop(z)
-    if stop is None:
-        return u, [None] * len(trace.leaves)
-    open_record = passes.on_nodes(-1, hooks=False) if trace.nested else on_values()
-    with switched(recording=True, autocast=None), np.errstate(all="ignore"):
-        pairs = engine.pull_back(gradient_target(z), u, passes.wrap_by_modes(open_record), stop=stop)
-        found = {id(record): g for record, g in pairs}
-        sent = [found.get(id(record)) for record in trace.records]
-        return u, [g if g is None else cast_gradient(g, x.dtype) for g, x in zip(sent, trace.leaves, strict=True)]
-
-
-def on_values() -> Callable[[Any], Any]:
-    """How rows run when the pass is recorded as a function of its seed alone: ``g`` a node, the rest plain arrays.
-
-    As :func:`autoflow.backprop.passes.on_nodes`, but the function itself is not in the graph, so there is less to go
-    back through. Hooks are not called: they need not be linear.
-    """
-    again: dict[Any, Array] = {}
-
-    def open_record(pair: tuple[Any, Any]) -> Any:
-        record, g = pair
-        saved = record.saved
-        if record.extra is not None or record.number < versions.latest[0]:
-            g, saved, pair = passes.check_and_run_hooks(record, g, again, False)
-        rule = record.rule
-        if g.dtype != record.dtype:
-            g = cast_gradient(g, record.dtype)
-        if rule.joint is None:
-            return g, (rule.complex_vjps() if record.dtype.kind == "c" else rule.vjps), saved, None
-        return g, passes.picks(record), checked_linear(record, passes.all_at_once(record, g, saved)), None
-
-    return open_record
-
-
-def checked_linear(record: Any, sent: list[Any]) -> list[Any]:
-    """What a joint rule sends, checked: it must be a recorded function of ``g``."""
-    for parent, g in zip(record.parents, sent, strict=True):
-        lost = gradient_target(g) is None and np.any(value_of(g))  # what is linear and constant is zero
-        if parent is not None and lost:
-            raise LostGradientError(
-                f"the rule of {record.node_name} computes on plain arrays, so it has no forward mode: write it with "
-                f"NumPy functions of g, or use the reverse mode (af.jacobian(f, mode='reverse'), af.vjp)"
-            )
-    return sent
-
-
-def pulled_to(u: Any, root: Any, seed: Any, nested: bool) -> Any:
-    """dL/du, given dL/d(root); None if ``root`` does not depend on the leaf ``u``."""
-    source = gradient_target(root)
-    stop = None if source is None else stop_set(source, {u}, u.number)
-    if stop is None:
-        return None
-    pairs = passes.run_pass(root, seed, create_graph=nested, stop=stop)
-    return next((cast_gradient(g, u.dtype) for holder, g in pairs if holder is u), None)
 
 
 def inner(a: Any, b: Any) -> Any:
@@ -223,21 +226,33 @@ def _total(roots: list[Any], seeds: list[Any], trace: Trace) -> Any:
         return sum(parts[1:], parts[0]) if parts else None
 
 
+def fits(g: Any, x: Any) -> bool:
+    """Is ``g`` an array that can be the tangent or cotangent of the node ``x`` as it is? No is no answer."""
+    return type(g) is np.ndarray and type(x) in PLAIN_NODES and g.dtype is x.dtype and g.shape == x.shape
+
+
 def match_leaves(given: Any, like: Any, what: str, of: str) -> list[Any]:
-    """The leaves of ``given``, one per leaf of ``like`` that is a number, with its shape and dtype."""
+    """The leaves of ``given``, one per leaf of ``like`` that is a number, with its shape and dtype. (Its own arrays are
+    not copied: nobody writes into them.)"""
+    if type(given) is tuple is type(like) and len(given) == len(like) and all(map(fits, given, like)):
+        return list(given)  # as most often, and the rest would find the same
     if not pytree.same_shape(given, like):
         raise SeedError(f"the {what}s do not have the containers of the {of}s: one {what} per {of}, nested alike")
     made = []
-    paths = pytree.tree_paths(like, of)
     targets = pytree.tree_leaves(like)
     parts = [given] if not pytree.is_container(like) else pytree.tree_leaves(given)
-    for path, target, g in zip(paths, targets, parts, strict=True):
+    for k, (target, g) in enumerate(zip(targets, parts, strict=True)):
+        if fits(g, target):
+            made.append(g)
+            continue
         if not pytree.is_number(target):
             continue
         value = as_array(value_of(target))
         if np.shape(g) != value.shape:
+            path = pytree.tree_paths(like, of)[k]
             raise SeedError(f"the {what} for {path} has shape {np.shape(g)}, but its shape is {value.shape}")
         if as_array(value_of(g)).dtype.kind == "c" != value.dtype.kind:
+            path = pytree.tree_paths(like, of)[k]
             raise SeedError(f"the {what} for {path} is complex, but it is {value.dtype}")
         made.append(g if gradient_target(g) is not None else as_gradient_like(value_of(g), value))
     return made

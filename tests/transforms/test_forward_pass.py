@@ -1,0 +1,379 @@
+"""Forward mode, row by row: what is pushed is what the transposed passes say; and that it nests with everything.
+
+(``test_forward_and_back.py`` compares with differences, on every row at night.)
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import tracemalloc
+from typing import Any
+
+import numpy as np
+import pytest
+from cases import Case
+from support import NIGHTLY, assert_close, rows
+
+import autoflow as af
+from autoflow.errors import AnomalyError, LostGradientError, NoRuleError, StaleValueError
+from autoflow.rules import RULES
+from autoflow.transforms import forward_pass
+from autoflow.transforms.evaluation import Trace
+from autoflow.transforms.forward_pass import ForwardPass
+from autoflow.transforms.tangents import pushes_of
+from autoflow.transforms.transposing import transposed_graph
+
+Array = Any
+SCIPY = importlib.util.find_spec("scipy") is not None
+ROWS = rows(SCIPY)
+RARE = ["float32", "float64 complex128", "complex128 float64", "float16"]
+# By day complex numbers go through those rows only that are not analytic: there it matters how they are read.
+EVERY = [(row, dtypes) for row in ROWS for dtypes in ["float64", "complex128"] + RARE * NIGHTLY
+         if dtypes == "float64" or NIGHTLY or not row.holomorphic]  # fmt: skip
+RNG = np.random.default_rng(11)
+X, Y = RNG.normal(size=(2, 3)), RNG.normal(size=(2, 3))
+
+
+def direction(x: Array, k: int) -> Array:
+    rng = np.random.default_rng([x.size, k])
+    t = rng.normal(size=x.shape)
+    return (t + 1j * rng.normal(size=x.shape) if x.dtype.kind == "c" else t).astype(x.dtype)
+
+
+def functions_of(row: Any, dtypes: str) -> Any:
+    """The row on each of its examples, as functions of the operands that are differentiated, and these."""
+    for example in row.examples:
+        case = Case(row, example)
+        values = case.values(dtypes)
+        try:
+            with np.errstate(all="ignore"):
+                case.run(values)
+        except TypeError:  # NumPy does not take this dtype
+            continue
+        live = [k for k in case.live if values[k].dtype.kind in "fc"]
+
+        def f(*moving: Any, case: Case = case, values: list[Array] = values, live: list[int] = live) -> Any:
+            given = dict(zip(live, moving, strict=True))
+            return case.run([given.get(k, x) for k, x in enumerate(values)])
+
+        yield f, [values[k] for k in live]
+
+
+def as_numbers(t: Any, z: Any) -> Array:
+    return np.zeros(z.shape, z.dtype) if t is None else np.asarray(t)
+
+
+@pytest.mark.parametrize(("row", "dtypes"), EVERY, ids=[f"{row.name}-{dtypes}" for row, dtypes in EVERY])
+@pytest.mark.filterwarnings("ignore")
+def test_every_row_pushes_what_the_transposed_pass_says(row: Any, dtypes: str) -> None:
+    for f, xs in functions_of(row, dtypes):
+        ts = [direction(x, k) for k, x in enumerate(xs)]
+        trace = Trace(f, tuple(range(len(xs))), tuple(xs), {})
+        root = trace.z
+        if not trace.reaches(root):
+            continue
+        forward = ForwardPass(trace, [root])
+        alone = [[t if j == k else None for j, t in enumerate(ts)] for k in range(len(ts))]
+        for given in [ts, *alone * (len(ts) > 1)]:
+            try:
+                theirs = as_numbers(transposed_graph(trace, root, given, False), root)
+            except NoRuleError:  # not for complex numbers
+                with pytest.raises(NoRuleError):
+                    forward(given)
+                continue
+            (ours,) = forward(given)
+            ours = as_numbers(ours, root)
+            assert ours.dtype == root.dtype == theirs.dtype
+            digits = max([np.finfo(x.dtype).eps for x in xs])
+            finite = np.isfinite(theirs) & np.isfinite(ours)
+            assert_close(ours[finite], theirs[finite], 2e3 * digits, f"{row.name}, {dtypes}")
+            assert np.array_equal(np.isnan(ours), np.isnan(theirs)) or dtypes == "float16"
+
+
+def reading(f: Any, k: int = 0) -> Any:
+    row = f if hasattr(f, "operands") else RULES[f]
+    return pushes_of(row).each[k]
+
+
+def test_rows_are_read_as_what_they_are() -> None:
+    assert pushes_of(RULES[np.multiply]).scalars is not None  # elementwise
+    assert pushes_of(RULES[np.add]).is_simple
+    assert reading(np.sum) is not None  # linear
+    assert reading(np.matmul, 1) is not None
+    assert pushes_of(RULES[np.concatenate].of_arity(3)).together is not None
+    assert reading(np.max) is not None  # a reduction
+    assert reading(np.linalg.solve, 0) is None  # by the transposed pass
+    assert reading(np.linalg.solve, 1) is not None
+    assert reading(np.sort) is None
+    transposed = {row.name for row in ROWS if not row.variadic and any([
+        push is None and read is not None for push, read in zip(pushes_of(row).each, row.needs, strict=True)
+    ]) and pushes_of(row).together is None}  # fmt: skip
+    assert len(transposed) < 60, f"more rows than before are not read forward: {sorted(transposed)}"
+
+
+def test_a_users_row_is_not_taken_for_linear() -> None:
+    """A rounding whose derivative is said to be 1 reads no numbers, and is not linear."""
+
+    @af.primitive
+    def rounded(x):
+        return np.round(x)
+
+    rounded.defvjp(x=lambda g: g)
+    np.testing.assert_array_equal(af.jvp(rounded, np.array([0.4, 1.7]), np.array([0.3, 0.6]))[1], [0.3, 0.6])
+
+
+def test_another_derivative_is_read_again() -> None:
+    @af.primitive(elementwise=True)
+    def twice(x):
+        return 2 * x
+
+    twice.defvjp(x=lambda g: 2 * g)
+    assert af.jvp(twice, 1.0, 3.0)[1] == 6.0
+    twice.defvjp(x=lambda g: 5 * g)
+    assert af.jvp(twice, 1.0, 3.0)[1] == 15.0
+
+
+# -- everything that it meets ----------------------------------------------------------------------------------------
+
+
+def smooth(x: Any) -> Any:
+    return np.sum(np.tanh(x) ** 2 * np.max(x, axis=0)) + np.sum(np.cumprod(x) + np.linalg.norm(x, axis=1)[:, None])
+
+
+class Halves(af.Function):
+    """Two results."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return np.sin(x), x**2
+
+    @staticmethod
+    def backward(ctx, g, h):
+        (x,) = ctx.saved_tensors
+        return (0 if g is None else g * np.cos(x)) + (0 if h is None else h * 2 * x)
+
+
+@af.custom_jvp
+def softplus(x):
+    return np.log1p(np.exp(x))
+
+
+@softplus.defjvp
+def _(primals, tangents):
+    (x,), (t,) = primals, tangents
+    return softplus(x), t / (1 + np.exp(-x))
+
+
+def written(x: Any) -> Any:
+    y = np.sin(x)
+    y[0] = y[1] * x[0]
+    y[:, 1] += np.sin(x[:, 0])
+    y.T[2] = 0.5
+    return y
+
+
+def recomputed(x: Any) -> Any:
+    with af.checkpointing():
+        return np.sin(np.exp(x)) * x
+
+
+MEETINGS = {
+    "two results": (lambda x: sum(Halves.apply(x)), lambda x: np.sin(x) + x**2),
+    "one of two results": (lambda x: Halves.apply(x)[1], lambda x: x**2),
+    "custom_jvp": (softplus, lambda x: np.log(1 + np.exp(x))),
+    "checkpoint": (af.checkpoint(lambda x: np.sin(x) * x), lambda x: np.sin(x) * x),
+    "checkpointing": (recomputed, lambda x: np.sin(np.exp(x)) * x),
+    "compile": (af.compile(lambda x: np.sin(x) * x), lambda x: np.sin(x) * x),
+    "vmap": (af.vmap(lambda r: np.cumsum(r) * np.sort(r)), lambda x: np.cumsum(x, 1) * np.sort(x, 1)),
+    "in place": (written, None),
+    "the same operand twice": (lambda x: x * x + np.einsum("ij,ij->ij", x, x), lambda x: 2 * x**2),
+    "a list": (lambda x: np.stack([x[0, 0], 2.0, x[1, 2] * x[0, 0]]), None),
+    "joined with constants": (lambda x: np.concatenate([x, np.ones((1, 3)), x * x]), None),
+    "grad": (af.grad(lambda x: np.sum(np.tanh(x) ** 2 * x)), None),
+    "jvp": (lambda x: af.jvp(np.sin, x, x**2)[1], lambda x: np.cos(x) * x**2),
+}  # fmt: skip
+
+
+def differences(f: Any, x: Array, t: Array, h: float = 1e-3) -> Array:
+    """Five points."""
+    at = [np.asarray(f(x + k * h * t)) for k in (-2, -1, 1, 2)]
+    return (at[0] - 8 * at[1] + 8 * at[2] - at[3]) / (12 * h)
+
+
+@pytest.mark.parametrize("name", MEETINGS)
+def test_it_meets(name: str) -> None:
+    """First derivatives; jvp of jvp, grad of jvp and jvp of grad; many tangents at once; compiled."""
+    f, plain = MEETINGS[name]
+    value, tangent = af.jvp(f, X, Y)
+    assert_close(tangent, differences(f, X, Y), 1e-9, "jvp")
+    if plain is not None:
+        assert_close(value, plain(X), 1e-13, "value")
+        assert_close(tangent, af.jvp(plain, X, Y)[1], 1e-12, "without it")
+    move = lambda x: af.jvp(f, x, Y)[1]  # noqa: E731
+    assert_close(af.jvp(move, X, Y)[1], differences(move, X, Y), 1e-8, "jvp of jvp")
+    loss = lambda x: np.sum(f(x) ** 2)  # noqa: E731
+    slope = af.grad(loss)
+    assert_close(af.jvp(slope, X, Y)[1], differences(slope, X, Y), 1e-8, "jvp of grad")
+    again = af.grad(lambda x: af.jvp(loss, x, Y)[1])(X)
+    assert_close(again, af.jvp(slope, X, Y)[1], 1e-11, "grad of jvp")
+    assert_close(af.jacfwd(f)(X), af.jacrev(f)(X), 1e-12, "jacfwd")
+
+
+@pytest.mark.parametrize("name", ["two results", "custom_jvp", "in place", "the same operand twice", "a list"])
+def test_it_meets_compile_and_vmap(name: str) -> None:
+    f = MEETINGS[name][0]
+    move = lambda x, t: af.jvp(f, x, t)[1]  # noqa: E731
+    if name not in ("two results", "in place"):  # af.compile takes neither Functions nor writes into nodes
+        assert_close(af.compile(move)(X, Y), move(X, Y), 1e-14, "compiled")
+    xs = np.stack([X, Y, X + Y])
+    assert_close(af.vmap(move)(xs, xs[::-1]), np.stack(list(map(move, xs, xs[::-1]))), 1e-13, "vmap")
+    shared = af.vmap(lambda t: move(X, t))(xs)
+    assert_close(shared, np.stack([move(X, t) for t in xs]), 1e-13, "vmap over tangents")
+
+
+def test_orders_up_to_five() -> None:
+    f = lambda x: np.sin(x) * np.exp(x)  # noqa: E731
+    for order in range(5):
+        want = np.sqrt(2) ** order * np.exp(0.3) * np.sin(0.3 + order * np.pi / 4)
+        assert f(0.3) == pytest.approx(want, rel=1e-12)
+        f = lambda x, f=f: af.jvp(f, x, 1.0)[1]  # noqa: E731
+
+
+def test_hessian_by_both_modes() -> None:
+    a, b = af.jacfwd(af.jacrev(smooth))(X), af.jacrev(af.jacfwd(smooth))(X)
+    assert_close(a, af.hessian(smooth)(X), 1e-11, "jacfwd of jacrev")
+    assert_close(b, a, 1e-11, "jacrev of jacfwd")
+    assert_close(af.hvp(smooth, X, Y), np.tensordot(a, Y, 2), 1e-11, "hvp")
+
+
+def test_linearize_runs_f_once() -> None:
+    calls = []
+
+    def f(x: Any) -> Any:
+        calls.append(0)
+        return np.sort(x, axis=None) * np.linalg.det(x @ x.T)
+
+    _, push = af.linearize(f, X)
+    for t in (Y, X, 2 * Y):
+        assert_close(push(t), af.jvp(f, X, t)[1], 1e-13, "pushforward")
+    assert len(calls) == 4
+
+
+# -- hard points -----------------------------------------------------------------------------------------------------
+
+
+def test_shapes_and_dtypes() -> None:
+    _, t = af.jvp(lambda x, y: x + y, (np.float32(1), np.ones((2, 3), np.float32)), (1.0, np.zeros((2, 3))))
+    assert (t.dtype, t.shape, t.tolist()) == (np.float32, (2, 3), [[1, 1, 1]] * 2)
+    t += 1  # our own array, though the tangent was broadcast
+    _, t = af.jvp(lambda x: x * (1 + 2j), 3.0, 1.0)
+    assert t == 1 + 2j
+    _, t = af.jvp(lambda x: (x + 1j).real, 3.0, 1.0)
+    assert (t, t.dtype) == (1.0, np.float64)
+    assert type(af.jvp(lambda x: x * x, 3.0, 1.0)[1]) is np.ndarray
+    direction = np.ones(3)
+    _, t = af.jvp(lambda x: x, np.zeros(3), direction)
+    assert not np.shares_memory(t, direction)
+    _, t = af.jvp(lambda x: np.sum(x, initial=5.0) + np.pad(x, 1, constant_values=7.0)[0], np.zeros(2), np.ones(2))
+    assert t == 2.0
+
+
+def test_what_does_not_move() -> None:
+    assert af.jvp(lambda x: (x, x * 0 + 1, np.floor(x), 3.0), 2.0, 1.0)[1] == (1.0, 0.0, 0.0, 0.0)
+    with pytest.raises(LostGradientError, match="depends on none of the arguments"):
+        af.jvp(lambda x: np.ones(2), 1.0, 1.0)
+    assert af.jvp(lambda x: np.ones(2), 1.0, 1.0, allow_unused=True)[1].tolist() == [0, 0]
+    outside = af.Variable(2.0)
+    assert af.jvp(lambda x: x * outside, 3.0, 1.0)[1] == 2.0
+    assert af.jvp(lambda x: x * 3.0, outside, 1.0)[1].requires_grad is True
+
+
+def test_stale_values_are_noticed() -> None:
+    def f(x: Any) -> Any:
+        y = np.exp(x)
+        z = y * y
+        y[0] = 1.0
+        return z
+
+    with pytest.raises(StaleValueError, match=r"needs the value of exp_0, which .* has overwritten since"):
+        af.jvp(f, np.zeros(2), np.ones(2))
+    held = np.ones(5000)
+
+    def g(x: Any) -> Any:
+        z = x * held
+        held[:] = 7.0
+        return z
+
+    with pytest.raises(StaleValueError, match="has been written into since"):
+        af.jvp(g, np.ones(5000), np.ones(5000))
+
+
+def test_anomaly_mode_uses_the_passes_that_it_watches() -> None:
+    with pytest.raises(AnomalyError), af.detect_anomaly(), np.errstate(all="ignore"):
+        af.jvp(np.sqrt, np.zeros(2), np.ones(2))
+
+
+def test_hooks_see_passes_back_only() -> None:
+    seen = []
+
+    def f(x: Any) -> Any:
+        y = x * x
+        y.register_hook(seen.append)
+        return y * 3.0
+
+    assert af.jvp(f, 2.0, 1.0)[1] == 12.0
+    assert seen == []
+
+
+def test_long_chains_need_no_stack() -> None:
+    def f(x: Any) -> Any:
+        for _ in range(20_000):
+            x = x * 1.0
+        return x
+
+    assert af.jvp(f, 2.0, 3.0)[1] == 3.0
+
+
+def test_tangents_are_forgotten_when_they_were_used() -> None:
+    def f(x: Any) -> Any:
+        for _ in range(30):
+            x = -x
+        return x
+
+    trace = Trace(f, (0,), (np.ones(100_000),), {})
+    forward = ForwardPass(trace, [trace.z])
+    tracemalloc.start()
+    forward([np.ones(100_000)])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 5 * 800_000
+
+
+def test_only_what_depends_on_the_arguments_is_visited() -> None:
+    w = af.Variable(np.ones(3))
+    other = np.sin(w) * 2.0
+    trace = Trace(lambda x: x * other.value + np.cos(x), (0,), (np.ones(3),), {})
+    order = forward_pass.records_between([trace.z.grad_fn], set(trace.records), trace.first)
+    assert [r.rule.name for r in order] == ["multiply", "cos", "add"]
+
+
+# -- linear_transpose ------------------------------------------------------------------------------------------------
+
+
+def test_linear_transpose() -> None:
+    a = RNG.normal(size=(2, 3))
+    (sent,) = af.linear_transpose(lambda x: a @ x, np.zeros(3))(np.ones(2))
+    np.testing.assert_allclose(sent, a.sum(0))
+    b = a + 1j * a[::-1]
+    (sent,) = af.linear_transpose(lambda x: b @ x, np.zeros(3, complex))(np.array([1.0, 2j]))
+    np.testing.assert_allclose(sent, b.T @ [1.0, 2j])
+    both = af.linear_transpose(lambda p, q: {"sum": p["x"] + 2 * q, "part": q[:1]}, {"x": np.zeros(2)}, np.zeros(2))
+    p, q = both({"sum": np.array([1.0, 2.0]), "part": np.array([10.0])})
+    assert (p["x"].tolist(), q.tolist()) == ([1, 2], [12, 4])
+
+
+@pytest.mark.parametrize("f", [np.sin, lambda x: x + 1, np.abs, lambda x: x * np.abs(x)])
+def test_only_linear_functions_are_transposed(f: Any) -> None:
+    with pytest.raises(TypeError, match=r"linear_transpose: .* is not linear"):
+        af.linear_transpose(f, np.zeros(4))
