@@ -18,10 +18,11 @@ import pages
 import runtime
 
 import autoflow
+from autoflow.nn import fused  # noqa: F401 - has rows
 from autoflow.pictures.pages.html import pack_file, safe_json, script
 from autoflow.pictures.render.css import properties
 from autoflow.pictures.sliders import live
-from autoflow.rules.table import RULES
+from autoflow.pictures.sliders.javascript import all_rows
 from examples import EXAMPLES
 
 HERE = Path(__file__).parent
@@ -113,9 +114,9 @@ def draw_examples() -> list[dict[str, Any]]:
 
 def view_page() -> tuple[str, list[str]]:
     """The document of the frame, and the scripts that it may run."""
-    rows = [f"{json.dumps(rule.name)}: {live.functions(rule)}" for rule in RULES.values() if rule.javascript]
+    rows = [f"{json.dumps(name)}: {row}" for name, row in all_rows().items()]
     program = fill(
-        "view.js", pictures=script(), rows=",\n".join(dict.fromkeys(rows)),
+        "view.js", pictures=script(), rows=",\n".join(rows),
         sliders=pack_file("unpack.js") + "\n" + live.script(),
     )  # fmt: skip
     if "</script" in program:

@@ -400,6 +400,18 @@ def test_variables_get_the_readers_names():
     assert "h" in json.loads(python.move([2.0, 2.0, 1.0]))["picture"]
 
 
+def test_a_rule_of_the_readers_is_computed_by_python():
+    """The page runs no JavaScript but what it came with."""
+    python = playground.runner()
+    rule = "@af.primitive\ndef sin(x):\n    return 2 * x\n_ = sin.defvjp(x=lambda g: 2 * g)\n"
+    python.run(f"{rule}x = af.Variable(3.0)\nsin(x) * x")
+    view = json.loads(python.pane("sliders"))
+    assert "a rule of yours" in view["reason"]
+    assert [row["title"] for row in view["inputs"]] == ["x"]
+    python.run("x = af.Variable(3.0)\nnp.clip(np.sin(x), 0, None) * x")
+    assert "clip without max" in json.loads(python.pane("sliders"))["tape"]
+
+
 def test_only_files_with_the_listed_sum_are_taken(tmp_path, monkeypatch):
     good, bad = b"as listed", b"something else"
     rows = {name: {"sha256": hashlib.sha256(good).hexdigest(), "part": "playground"} for name in ("a.js", "b.js")}

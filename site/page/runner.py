@@ -18,7 +18,7 @@ import numpy as np
 import autoflow as af
 from autoflow.nodes.nodes import Operation
 from autoflow.pictures.pages import html
-from autoflow.pictures.sliders import live, widget
+from autoflow.pictures.sliders import javascript, live, widget
 
 NAME = "your program"
 ROWS = 12  # of the table
@@ -161,8 +161,10 @@ def sliders_pane():
     """Sliders: the browser computes if it can (``data``), else Python does (``inputs``, :func:`move`)."""
     page = draw("_af.explore(_it)")
     if page.reason is None:
-        data, _ = draw("_live.tape(_page)", _live=live, _page=page)
-        return {"tape": html.safe_json(data)}
+        data, rows = draw("_live.tape(_page)", _live=live, _page=page)
+        if rows.items() <= javascript.all_rows().items():
+            return {"tape": html.safe_json(data)}
+        page.reason = "a rule of yours takes part, and this page runs no JavaScript that it did not come with"
     places = widget.elements(page)
     shown["moving"] = page, places
     inputs = [{"title": s.title, "low": s.low, "high": s.high, "start": s.start} for *_, s in places]

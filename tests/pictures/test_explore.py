@@ -29,14 +29,7 @@ POINTS = 20
 OPTIONS = {"i0_derivative": {"order": 1}, "round": {"decimals": 1}, "angle": {"deg": True}}
 
 
-def functions(row):
-    """The row in JavaScript, with its options."""
-    given = OPTIONS.get(row.name, {})
-    options = [given.get(name, default) for name, default in zip(row.names, row.defaults, strict=True)]
-    return as_javascript(row, [0.0] * row.operands + options[row.operands :])
-
-
-JAVASCRIPT = [row for row in rows() if functions(row)]
+JAVASCRIPT = [row for row in rows() if as_javascript(row)]
 
 
 # -- the rows
@@ -60,15 +53,20 @@ def python_side(row, point):
     return [float(node), *[None if s is None else float(s) for s in sent]]
 
 
+def options_of(row):
+    given = OPTIONS.get(row.name, {})
+    return [given.get(name, default) for name, default in zip(row.names, row.defaults, strict=True)][row.operands :]
+
+
 def comparison(cases, end):
     """JavaScript that computes all rows at their points."""
-    table = ",".join([f"{json.dumps(row.name)}:{functions(row)}" for row in JAVASCRIPT])
+    table = ",".join([f"{json.dumps(row.name)}:{as_javascript(row)}" for row in JAVASCRIPT])
     return f"""{script()}
         const ROWS = {{{table}}}, cases = {json.dumps(cases)}, answer = {{}};
-        for (const [name, points] of Object.entries(cases))
+        for (const [name, [points, options]] of Object.entries(cases))
             answer[name] = points.map((point) => {{
-                const z = ROWS[name][0](...point);
-                return [z, ...ROWS[name].slice(1).map((pull) => pull(0.7, ...point, z))];
+                const args = [...point, ...options], z = ROWS[name][0](...args);
+                return [z, ...ROWS[name].slice(1).map((pull) => pull(0.7, ...args, z))];
             }});
         {end}"""
 
@@ -87,7 +85,7 @@ def javascript_side():
     """All rows at all points, in one run of node."""
     if NODE is None:
         pytest.skip("node is not installed")
-    cases = {row.name: inputs_of(row) for row in JAVASCRIPT}
+    cases = {row.name: [inputs_of(row), options_of(row)] for row in JAVASCRIPT}
     code = comparison(cases, "console.log(JSON.stringify(answer));")
     done = subprocess.run([NODE, "-"], input=code, capture_output=True, encoding="utf-8", timeout=60, check=False)
     assert done.returncode == 0, done.stderr
@@ -127,14 +125,14 @@ def test_kinks_and_edges_mean_the_same_in_javascript(monkeypatch):
         pytest.skip("node is not installed")
     chosen = [row for row in JAVASCRIPT if row.name in EDGES]
     assert {row.name for row in chosen} == set(EDGES)
-    table = ",".join([f"{json.dumps(row.name)}:{functions(row)}" for row in chosen])
-    cases = {row.name: EDGES[row.name] for row in chosen}
+    table = ",".join([f"{json.dumps(row.name)}:{as_javascript(row)}" for row in chosen])
+    cases = {row.name: [EDGES[row.name], options_of(row)] for row in chosen}
     code = f"""{script()}
         const ROWS = {{{table}}}, cases = {json.dumps(cases)}, answer = {{}};
-        for (const [name, points] of Object.entries(cases))
+        for (const [name, [points, options]] of Object.entries(cases))
             answer[name] = points.map((point) => {{
-                const z = ROWS[name][0](...point);
-                return [z, ...ROWS[name].slice(1).map((pull) => pull(0.7, ...point, z))].map(String);
+                const args = [...point, ...options], z = ROWS[name][0](...args);
+                return [z, ...ROWS[name].slice(1).map((pull) => pull(0.7, ...args, z))].map(String);
             }});
         console.log(JSON.stringify(answer));"""
     done = subprocess.run([NODE, "-"], input=code, capture_output=True, encoding="utf-8", timeout=60, check=False)
@@ -153,7 +151,7 @@ def test_the_rows_of_the_elementary_files_have_javascript():
     for row in rows(scipys=False):
         home = getattr(row.derivatives.get("x"), "__module__", "") or ""  # None in a docstring
         if home.endswith((".arithmetic", ".elementary", ".comparing")):
-            assert functions(row), row.name
+            assert as_javascript(row), row.name
 
 
 # -- numbers as the pictures print them
@@ -417,7 +415,7 @@ def test_a_hostile_name_runs_nothing_in_a_browser(tmp_path, browser):
 @pytest.mark.browser
 def test_rows_mean_the_same_in_the_browser(tmp_path, browser):
     """The same comparison as with node, in the program that readers have."""
-    cases = {row.name: inputs_of(row) for row in JAVASCRIPT}
+    cases = {row.name: [inputs_of(row), options_of(row)] for row in JAVASCRIPT}
     path = tmp_path / "page.html"
     path.write_text(f"<!doctype html><script>{comparison(cases, 'window.answer = answer;')}</script>", encoding="utf-8")
     answer = browser.open(path).run("JSON.parse(JSON.stringify(window.answer))")

@@ -8,7 +8,8 @@ from support import rows
 
 import autoflow as af
 from autoflow.pictures.sliders.explore import explore
-from autoflow.pictures.sliders.javascript import TEMPLATES, Letter, as_javascript, literal
+from autoflow.pictures.sliders.javascript import TEMPLATES, Letter, all_rows, as_javascript, literal
+from autoflow.pictures.sliders.live import tape
 from autoflow.rules.table import RULES
 
 
@@ -26,11 +27,12 @@ def test_long_expressions_become_constants_that_are_computed_once():
     assert angle.count("(x1 / t") == 1
 
 
-def test_what_is_absent_and_options_are_known():
-    low = as_javascript(RULES[np.clip], (1.0, 0.0, None))
+def test_what_is_absent_is_known_and_options_come_with_the_operands():
+    low = as_javascript(RULES[np.clip], (False, False, True))
     assert low.startswith("[(x0,x1,x2)=>clip(x0, x1, null),")
     assert low.endswith("()=>NaN]")  # nothing is sent to what is not there
-    assert as_javascript(RULES[np.round], (1.0, -2)).startswith("[(x0)=>roundTo(x0, (-2)),")
+    assert as_javascript(RULES[np.round]) == "[(x0,x1)=>roundTo(x0, x1),(g,x0,x1,z)=>0]"
+    assert {"clip", "clip without max", "clip without min max"} <= set(all_rows())
 
 
 @pytest.mark.parametrize(
@@ -69,9 +71,11 @@ def test_rules_of_a_user_are_traced_too():
         return scale * x**by
 
     power_of.defvjp(x=lambda g, scale, x, by: g * scale * by * x ** (by - 1))
-    assert as_javascript(power_of(3.0, af.Variable(2.0), by=2).grad_fn.rule, (2.0, 3.0, 2)).startswith(
-        "[(x0)=>(3.0 * (x0 ** 2)),"
-    )
+    rule = power_of(3.0, af.Variable(2.0), by=2).grad_fn.rule
+    x, scale, by = [f"x{rule.names.index(name)}" for name in ("x", "scale", "by")]
+    assert as_javascript(rule).startswith(f"[(x0,x1,x2)=>({scale} * ({x} ** {by})),")
+    assert explore(power_of(3.0, af.Variable(2.0), by=2)).reason is None
+    assert explore(power_of(3.0, af.Variable(2.0), by=[2.0])).reason.endswith("is or uses an array")
 
     @af.primitive
     def size(x):
@@ -93,4 +97,21 @@ def test_every_template_is_of_a_function_with_a_row_or_for_derivatives():
            np.logical_not, np.bitwise_and, np.bitwise_or, np.invert, np.isnan, np.isfinite, np.zeros_like,
            np.ones_like}  # fmt: skip
     assert set(TEMPLATES) - own <= set(RULES)
-    assert {row.function for row in rows() if as_javascript(row, [0.0] * len(row.names))} >= {np.sinc, np.angle}
+    assert {row.function for row in rows() if as_javascript(row)} >= {np.sinc, np.angle}
+
+
+def test_two_rules_of_a_user_with_one_name():
+    def made(factor):
+        @af.primitive
+        def scaled(x):
+            return factor * x
+
+        return scaled.defvjp(x=lambda g: g * factor) or scaled
+
+    page = explore(lambda x: made(2.0)(x) + made(3.0)(x), x=(0, 2, 1))
+    data, found = tape(page)
+    assert page.reason is None
+    assert {name: text[:16] for name, text in found.items() if name != "add"} == {
+        "scaled": "[(x0)=>(2.0 * x0", "scaled'": "[(x0)=>(3.0 * x0",
+    }  # fmt: skip
+    assert [op for op, *_ in data["nodes"] if op] == ["scaled", "scaled'", "add"]

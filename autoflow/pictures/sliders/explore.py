@@ -28,7 +28,7 @@ from ..model.style import clean, clip
 from ..pages.exports import bundle, wanted_kinds
 from ..pages.html import PLAIN, ground, image, policy
 from ..walk import graph
-from .javascript import as_javascript
+from .javascript import find_row
 from .live import fragment
 from .ranges import Slider, slider, start_of
 
@@ -186,7 +186,7 @@ def why_unsuited(root: Any) -> str | None:
             return f"{name} is or uses an array"
         if str(record.dtype) != "float64":
             return f"{name} is {record.dtype}"
-        if record.parents and as_javascript(record.rule, record.saved[:-1]) is None:
+        if record.parents and find_row(record) is None:
             return f"{clean(record.rule.name)} has no JavaScript"
     return None
 

@@ -7,6 +7,7 @@ table. A row that asks for a number (an ``if``), or calls what is not in the tab
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -16,8 +17,10 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from ...rules.elementary import i0_derivative
+from ...rules.table import RULES
 from ...rules.versions import CLIP, functions
 
+FEW = 5  # operands that elementwise rows have at most
 LONG = 24  # characters: a longer expression becomes a constant, so that one that is used twice is computed once
 SAME = (
     np.sqrt, np.cbrt, np.exp, np.expm1, np.log, np.log2, np.log10, np.log1p, np.sin, np.cos, np.tan, np.sinh, np.cosh,
@@ -117,32 +120,28 @@ def literal(x: Any) -> str:
     return f"({text})" if text.startswith("-") else text
 
 
-def as_javascript(rule: Any, arguments: Sequence[Any] = ()) -> str | None:
+def as_javascript(rule: Any, is_absent: tuple[bool, ...] = ()) -> str | None:
     """A row as a list of functions: the value, then what is sent to each operand. None if it cannot be written down.
 
-    arguments : as they were saved; those that are None, and options, are known when the page is made. Without them they
-        are as by default.
+    They get the operands, then the options. ``is_absent``: which operands are None. A function of ours is called as it
+    was written.
 
     >>> as_javascript((af.Variable(1.0) * 2.0).grad_fn.rule)
     '[(x0,x1)=>(x0 * x1),(g,x0,x1,z)=>(g * x1),(g,x0,x1,z)=>(g * x0)]'
     """
-    n = rule.operands
-    arguments = arguments or (*[0] * n, *rule.defaults[n:])
-    try:
-        return trace_row(rule, tuple([x is None for x in arguments[:n]]), tuple(arguments[n:]))
-    except TypeError:  # an option that is an array
-        return None
+    return trace_row(rule, rule.scalar_vjps, is_absent)
 
 
 @lru_cache(1024)
-def trace_row(rule: Any, is_absent: tuple[bool, ...], options: tuple[Any, ...]) -> str | None:
-    """The same for known options, and with None for some operands. A function of ours is called as it was written."""
-    names = [f"x{k}" for k in range(rule.operands)]
+def trace_row(rule: Any, vjps: tuple[Any, ...], is_absent: tuple[bool, ...]) -> str | None:
+    """The same, once for all records of a rule."""
+    names = [f"x{k}" for k in range(len(rule.names))]
+    absent = {k for k, missing in enumerate(is_absent) if missing}
 
     def traced(run: Callable[[list[Any]], Any], parameters: list[str]) -> str:
         lines: list[str] = []
-        letters = [None if absent else Letter(name, lines) for name, absent in zip(names, is_absent, strict=True)]
-        result = literal(run([*letters, *options, Letter("z", lines), Letter("g", lines)]))
+        letters = [None if k in absent else Letter(name, lines) for k, name in enumerate(names)]
+        result = literal(run([*letters, Letter("z", lines), Letter("g", lines)]))
         constants = "".join([f"const t{k}={line};" for k, line in enumerate(lines)])
         return f"({','.join(parameters)})=>{f'{{{constants}return {result}}}' if constants else result}"
 
@@ -155,15 +154,43 @@ def trace_row(rule: Any, is_absent: tuple[bool, ...], options: tuple[Any, ...]) 
         return function(*[given.pop(name) for name in order], **given)
 
     def sent(k: int) -> Callable[[list[Any]], Any]:
-        return lambda saved: rule.scalar_vjps[k](saved[-1], saved[:-1])
+        return lambda saved: vjps[k](saved[-1], saved[:-1])
 
     if rule.joint is not None or rule.variadic:
         return None
     try:
         found = [traced(value, names)]
         for k in range(rule.operands):
-            missing = rule.scalar_vjps[k] is None or is_absent[k]
+            missing = vjps[k] is None or k in absent
             found.append("()=>NaN" if missing else traced(sent(k), ["g", *names, "z"]))
     except Exception:  # whatever a rule of the user's does with a letter: then it needs numbers
         return None
     return f"[{','.join(found)}]"
+
+
+def find_row(record: Any) -> tuple[str, str] | None:
+    """What the row of a record is called in a page, and the row; None if the page cannot compute it."""
+    rule, n = record.rule, record.rule.operands
+    if not all([x is None or isinstance(x, (bool, int, float, np.generic)) for x in record.saved[n:-1]]):
+        return None
+    is_absent = tuple([x is None for x in record.saved[:n]])
+    text = as_javascript(rule, is_absent if any(is_absent) else ())
+    return None if text is None else (name_of(rule, is_absent), text)
+
+
+def name_of(rule: Any, is_absent: Sequence[bool]) -> str:
+    """``"clip"``, or ``"clip without max"``."""
+    missing = [name for name, absent in zip(rule.names, is_absent, strict=False) if absent]
+    return f"{rule.name} without {' '.join(missing)}" if missing else str(rule.name)
+
+
+def all_rows() -> dict[str, str]:
+    """Every row of the table that can be written down, by its name; with those in which operands are absent."""
+    found: dict[str, str] = {}
+    for rule in dict.fromkeys(RULES.values()):
+        optional = [(False, True) if default is None else (False,) for default in rule.defaults[: rule.operands]]
+        for is_absent in itertools.product(*optional) if len(optional) < FEW else ():
+            text = as_javascript(rule, is_absent if any(is_absent) else ())
+            if text is not None:
+                found.setdefault(name_of(rule, is_absent), text)
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Sequence
@@ -21,7 +22,7 @@ from ..render.css import properties
 from ..render.svg import to_svg
 from ..render.tables import table_rows
 from ..walk import graph
-from .javascript import as_javascript
+from .javascript import find_row
 
 DRAWN = 200  # nodes of a live picture; larger graphs get a table
 TOKEN = re.compile("\ue000([a-z][0-9.]+)\ue002*\ue001")
@@ -30,8 +31,8 @@ TOKEN = re.compile("\ue000([a-z][0-9.]+)\ue002*\ue001")
 def fragment(page: Any) -> tuple[str, str]:
     """The contents of a cell: tape, image and table, script."""
     data, rows = tape(page)
-    known = ",".join(rows)
-    start = f'const ROWS=[{known}];for(const e of document.querySelectorAll(".autoflow-explore:not([data-live])"))'
+    known = ",".join([f"{json.dumps(name)}:{row}" for name, row in rows.items()])
+    start = f'const ROWS={{{known}}};for(const e of document.querySelectorAll(".autoflow-explore:not([data-live])"))'
     program = wrap_script(pack_file("unpack.js"), script(), f"{start}mount(e,ROWS);")
     return (
         f"<div class=\"autoflow-explore {PLAIN}\" data-autoflow='{attribute(data)}'>{instead(page.picture)}"
@@ -47,11 +48,11 @@ def script() -> str:
     return "\n".join([pack_file(name, __package__) for name in ("explore.js", "plots.js", "controls.js")])
 
 
-def tape(page: Any) -> tuple[dict[str, Any], list[str]]:
+def tape(page: Any) -> tuple[dict[str, Any], dict[str, str]]:
     """The graph as JSON, and the rows that it uses, in JavaScript."""
     order = sorted(topological(page.root.grad_fn), key=lambda r: r.number)
     titles = Titles(page.bound)
-    rows: dict[str, int] = {}
+    rows: dict[str, str] = {}
     nodes: list[list[Any]] = []
     shown: list[str | None] = []
     place: dict[Any, int] = {}
@@ -70,10 +71,13 @@ def tape(page: Any) -> tuple[dict[str, Any], list[str]]:
         args = [
             place[p] if p is not None else constant(x) for p, x in zip(record.parents, record.operands, strict=True)
         ]
+        args += [constant(x) for x in record.saved[record.rule.operands : -1]]
         flows = [k for k, p in enumerate(record.parents) if p is not None]
         place[record] = len(nodes)
-        row = rows.setdefault(as_javascript(record.rule, record.saved[:-1]) or "", len(rows))
-        nodes.append([row, args, flows, None])
+        name, row = find_row(record) or ("", "")
+        while rows.setdefault(name, row) != row:  # two rules of the user's may have one name
+            name += "'"
+        nodes.append([name, args, flows, None])
         shown.append(titles.of(record))
     data = {
         "nodes": nodes, "titles": shown, "output": place[page.root.grad_fn], "digits": modes().digits,
@@ -83,7 +87,7 @@ def tape(page: Any) -> tuple[dict[str, Any], list[str]]:
         ],
         "svg": live_svg(page, place), "notes": notes(order, titles),
     }  # fmt: skip
-    return data, list(rows)
+    return data, rows
 
 
 def jsonable(x: Any) -> Any:
