@@ -456,3 +456,20 @@ def test_products_of_stacks_are_written_into_buffers():
     stacks = [row for row in c.plan().rows if row[1] == "matmul"]
     assert len(stacks) >= 4
     assert all(row[-1].startswith(("buffer", "result")) for row in stacks)
+
+
+def test_where_is_done_block_by_block():
+    """np.where of three arrays is elementwise, as the rule of max has it: softmax regression is one phase."""
+    rng = np.random.default_rng(0)
+    x, y, w = rng.standard_normal((2500, 64)), rng.random((2500, 80)), rng.standard_normal((64, 80))
+
+    def loss(w):
+        z = x @ w
+        return (y * (z - np.max(z, axis=1, keepdims=True))).sum()
+
+    f = af.compile(af.grad(loss))
+    expected = af.grad(loss)(w)
+    np.testing.assert_allclose(f(w), expected, rtol=0, atol=1e-13 * np.max(np.abs(expected)))
+    names = [row[1] for row in f.plan().rows]
+    assert "blocks" in names
+    assert not {"where", "product"} & {*names}
