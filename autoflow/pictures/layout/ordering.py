@@ -55,6 +55,11 @@ def leaving_links(layers: Layers, k: int, place: Sequence[int]) -> list[float]:
     return [place[link.b] + link.into_part for link in layers.after[k]]
 
 
+def in_order(ends: list[float]) -> list[float]:
+    """The same, sorted: most places have one link."""
+    return ends if len(ends) < 2 else sorted(ends)
+
+
 def crossings(layers: Layers) -> int:
     """How many pairs of links cross."""
     count = 0
@@ -62,7 +67,7 @@ def crossings(layers: Layers) -> int:
     for row in layers.rows:
         ends: list[float] = []
         for k in row:
-            for end in sorted(leaving_links(layers, k, place)):  # sorted, so that those of one place cross none another
+            for end in in_order(leaving_links(layers, k, place)):  # so that those of one place cross none another
                 above = bisect_right(ends, end)
                 count += len(ends) - above
                 ends.insert(above, end)
@@ -72,7 +77,7 @@ def crossings(layers: Layers) -> int:
 def swap_neighbours(layers: Layers, place: list[int]) -> None:
     """Exchange neighbours of a rank where that removes crossings: what averages cannot see."""
     for row in layers.rows:
-        ends = [(sorted(arriving_links(layers, k, place)), sorted(leaving_links(layers, k, place))) for k in row]
+        ends = [(in_order(arriving_links(layers, k, place)), in_order(leaving_links(layers, k, place))) for k in row]
         for i in range(len(row) - 1):
             first, second = ends[i], ends[i + 1]
             now = count_crossings(first[0], second[0]) + count_crossings(first[1], second[1])

@@ -141,7 +141,7 @@ def attribute(data: Any) -> str:
     '{"name":"\\\\u003c/a\\\\u003e \\\\u0027b\\\\u0027"}'
     """
     text = safe_json(data).replace("'", "\\u0027")
-    return text if len(text) <= LONG else base64.b64encode(zlib.compress(text.encode(), 9)).decode()
+    return text if len(text) <= LONG else base64.b64encode(zlib.compress(text.encode(), 6)).decode()
 
 
 def safe_json(data: Any) -> str:
