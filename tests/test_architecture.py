@@ -36,7 +36,7 @@ MAY_IMPORT = {
     "nodes": GROUND | {"rules", "backends"},
     "forward": GROUND | {"rules", "backends", "nodes"},
     "extending": GROUND | {"rules", "backends", "nodes", "forward"},
-    "backprop": GROUND | {"rules", "backends", "nodes", "extending"},
+    "backprop": GROUND | {"process", "rules", "backends", "nodes", "extending"},
     "arrays": CORE,
     "batching": CORE,
     "transforms": CORE | {"arrays", "batching"},
@@ -322,6 +322,6 @@ def test_import_loads_only_the_core():
         "forward.python_protocols", "forward.recording", "lazy", "modes", "nodes",
         "nodes.coercion", "nodes.foreign", "nodes.freeing",
         "nodes.grads", "nodes.next_use", "nodes.nodes", "nodes.printing", "nodes.rebinding", "nodes.records",
-        "nodes.versions", "numbering", "pytree",
+        "nodes.versions", "numbering", "process", "pytree",
         "rules", "threads", "transformed", "transforms", "transforms.evaluation", "transforms.gradient",
     }  # fmt: skip
