@@ -75,8 +75,8 @@ def backward(root: Any, seed: Any = None, *, create_graph: bool = False, keep_gr
 def set_gradients(
     root: Any, record: Any, seed: Any, create_graph: bool, limit: int | None, more: dict[Record, int]
 ) -> None:
-    """The pass, and what it leaves in ``.grad``. (When it returns, the pairs of a large pass are freed: a collector that
-    runs again before that looks through all of them.)"""
+    """The pass, and what it leaves in ``.grad``. (When it returns, the pairs of a large pass are freed: a collector
+    that runs again before that looks through all of them.)"""
     pairs = carry_back(root, record, seed, create_graph, limit, (), more)
     with LOCK:
         grads = [g if type(holder) is Record else accumulate(holder, g) for holder, g in pairs]

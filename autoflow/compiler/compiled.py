@@ -212,7 +212,11 @@ class Compiled(Generic[P, R]):
 
 
 def rebuild_compiled(f: Callable[P, R], options: dict[str, Any]) -> Compiled[P, R]:
-    """What pickle calls."""
+    """What pickle calls, too."""
+    if options["engine"] == "jax":
+        from .jax.arguments import CompiledByXla
+
+        return CompiledByXla(f, **options)
     return Compiled(f, **options)
 
 
@@ -229,19 +233,31 @@ class Entry:
         self.aliases = aliases([x for x in pytree.tree_leaves([args, options]) if is_array(x)])
         self.by_identity = recorded.identity or bool(self.aliases)
         self.assemble = assembler(recorded.tree)
-        join(self.program)
-        if how.get("checkpointing"):
-            recompute(self.program)
-        tile_program(self.program)
-        if how.get("engine") == "llvm":
-            from .llvm.stretches import use_loops
-
-            use_loops(self.program)
+        self.executable: Any = None
+        self.improve_program()
         self.free: list[Any] = [self.plan()]
         self.program.forget_samples()
 
+    def improve_program(self) -> None:
+        """The passes of the engine. XLA has its own."""
+        if self.how.get("engine") == "jax":
+            from .jax.engine import Executable
+
+            self.executable = Executable(self.program)
+            return
+        join(self.program)
+        if self.how.get("checkpointing"):
+            recompute(self.program)
+        tile_program(self.program)
+        if self.how.get("engine") == "llvm":
+            from .llvm.stretches import use_loops
+
+            use_loops(self.program)
+
     def plan(self) -> Any:
         """Memory and calls for one more run at the same time."""
+        if self.executable is not None:
+            return self.executable.plan()
         if self.how.get("engine") == "llvm":
             from .llvm.direct import direct_plan
 
@@ -319,7 +335,8 @@ def compile(
         back: less memory for more time.
     engine : "numpy" replays NumPy's calls. "llvm" (extra ``autoflow[llvm]``) compiles what it can into loops of its
         own, for small arrays and numbers above all; the rest stays NumPy's calls. "auto" takes it where it is
-        installed. Raises ImportError if llvmlite is missing; see ``docs/speed.md``.
+        installed. "jax" (extra ``autoflow[jax]``) gives the whole program to XLA, for a GPU or TPU: ``docs/jax.md``.
+        Raises ImportError if llvmlite or JAX is missing; see ``docs/speed.md``.
 
     Returns a function that gives what ``f`` gives: the same bits, but where the order of a summation changes (sums of
     four or more products, arrays of 100,000 elements and more; with "llvm" all sums, and exp, log, tanh, sin and cos
@@ -361,9 +378,15 @@ def compile(
     """
     if checkpointing not in (None, "balanced"):
         raise ValueError(f'checkpointing is None or "balanced", not {checkpointing!r}')
-    if engine != "numpy":
+    if engine == "jax":
+        from .jax.engine import load_jax
+
+        load_jax()
+        if checkpointing is not None:
+            raise ValueError('checkpointing is not for engine="jax": there XLA decides what is computed again')
+    elif engine != "numpy":
         from .llvm.engine import choose_engine
 
         engine = choose_engine(engine)
     how = {"checkpointing": checkpointing, "watch": watch, "engine": engine}
-    return Compiled(f, fallback=fallback, verify=verify, limit=limit, **how)
+    return rebuild_compiled(f, {"fallback": fallback, "verify": verify, "limit": limit, **how})
