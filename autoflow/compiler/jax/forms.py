@@ -99,6 +99,11 @@ def take_along_axis(trace: Lowering, arr: Array, indices: Array, axis: Any = -1)
     return trace.np.take_along_axis(arr, indices, axis=axis)
 
 
+def searchsorted(trace: Lowering, a: Array, v: Any, side: str = "left", sorter: Any = None) -> Array:
+    """JAX has places of 32 bits."""
+    return trace.np.searchsorted(a, v, side=side, sorter=sorter).astype(np.intp)
+
+
 def casted(trace: Lowering, x: Any, dtype: Any, order: Any, casting: Any) -> Array:
     """``x.astype(dtype)``: of the bits of a number too large for the dtype NumPy promises as little as JAX."""
     x = trace.np.asarray(x)
@@ -140,6 +145,7 @@ FORMS: dict[Any, Callable[..., Any]] = {
     write_into_copy: written_into,
     np.take: take,
     np.take_along_axis: take_along_axis,
+    np.searchsorted: searchsorted,
     cast: casted,
     flatten: flattened,
     np.ndarray.copy: lambda trace, x, order="C": trace.np.asarray(x),

@@ -20,6 +20,7 @@ from ..run.calls import checked_call
 from ..trace.tape import fill_slots
 from ..trace.written import written_call
 from ..values import CALL, CAPTURED, CONSTANT, INPUT, ITEM, PRODUCT, REDUCE, STACK, UFUNC, VIEW, Value
+from . import words
 from .table import counterpart
 
 Array = Any
@@ -51,7 +52,6 @@ class Lowering:
         for v in self.order:
             check_dtype(v)
         self.outside = [v for v in self.order if v.kind in (CAPTURED, CONSTANT) and self.is_passed(v)]
-        self.checked = set(program.checks)
         self.left: dict[Value, str] = {}
         self.alarms: list[Array] = []
         self.may_raise = False
@@ -80,7 +80,7 @@ class Lowering:
                 elif v not in known:
                     known[v] = self.value(v, [known[x] for x in v.args], run)
         results = [self.fit(known[v], v) for v in self.program.outputs]
-        wanted = [known[v] for v in self.program.checks]  # so that XLA computes them
+        wanted = [known[v] for v in self.program.checks if v in self.left]  # so that XLA computes them
         finite = [self.np.isfinite(r).all() for r in results if r.dtype.kind in "fc"]
         alarm = self.np.array(False)
         for a in self.alarms:
@@ -112,8 +112,6 @@ class Lowering:
             name, how = v.options
             return getattr(self.np, "broadcast_to" if name == "broadcast" else name)(self.np.asarray(args[0]), how)
         function, positions, options = written_call(v.function, len(v.args))
-        if v in self.checked:
-            raise LeftToNumPy("the shape of its result depends on values")
         operands = fill_slots(positions, tuple(args)), fill_slots(options, tuple(args))
         try:
             return self.check(v, self.call(function, *operands))
@@ -135,7 +133,7 @@ class Lowering:
         name = getattr(function, "method", None)
         if name is not None:
             return getattr(self.np.asarray(args[0]), name)(*args[1:], **options)
-        return self.find(function)(*args, **options)
+        return self.find(function)(*args, **{name: x for name, x in options.items() if not is_default(name, x)})
 
     def find(self, function: Any) -> Callable[..., Any]:
         """The counterpart; LeftToNumPy if there is none."""
@@ -224,35 +222,42 @@ class Lowering:
     def by_numpy(self, v: Value, args: list[Any], run: Array) -> Any:
         """The value by NumPy on the host, in the midst of the others."""
         passed = [k for k, x in enumerate(v.args) if x.dtype is not None]
-        others = list(args)
-        described = v.parts if v.parts is not None else [(v.shape, v.dtype)]
-        shapes = [self.jax.ShapeDtypeStruct(shape, np.dtype(dtype)) for shape, dtype in described]
-        compute = numpys_function(v)
+        others, compute = list(args), numpys_function(v)
+        shapes = [(shape, np.dtype(dtype)) for shape, dtype in v.parts or [(v.shape, v.dtype)]]
 
-        def call(run: Any, *arrays: Any) -> Any:
+        def call(run: Any, *arrays: Any) -> list[Array]:
             operands = list(others)
             for k, x in zip(passed, arrays, strict=True):
-                operands[k] = np.asarray(x)
+                operands[k] = words.from_host(np.asarray(x), v.args[k].shape, v.args[k].dtype)
             try:
                 with np.errstate(all="ignore"):
                     z = compute(*operands)
-                    found = list(z) if v.parts is not None else [z]
-                return [np.asarray(part, s.dtype) for part, s in zip(found, shapes, strict=True)]
+                found = [np.asarray(x, dtype) for x, (_, dtype) in zip(z if v.parts else [z], shapes, strict=True)]
             except Exception as error:
                 self.failures[int(run)] = error
-                return [np.zeros(s.shape, s.dtype) for s in shapes]
+                found = [np.zeros(shape, dtype) for shape, dtype in shapes]
+            return [words.to_host(x) for x in found]
 
-        operands = [self.np.asarray(args[k]) for k in passed]
-        found = self.jax.pure_callback(call, shapes, run, *operands)
-        return found if v.parts is not None else found[0]
+        operands = [words.from_device(self.jax, self.np.asarray(args[k])) for k in passed]
+        described = [self.jax.ShapeDtypeStruct(*words.described(shape, dtype)) for shape, dtype in shapes]
+        found = self.jax.pure_callback(call, described, run, *operands)
+        found = [words.to_device(self.jax, x, shape, dtype) for x, (shape, dtype) in zip(found, shapes, strict=True)]
+        return found if v.parts else found[0]
 
 
+DEFAULTS = {"casting": ("same_kind",), "dtype": (None,), "order": (None, "K"), "out": (None,), "subok": (True, False),
+            "kind": (None, "quicksort", "stable"), "like": (None,)}  # fmt: skip
 RAISING = frozenset({"solve", "inv", "cholesky", "eigh", "eigvalsh", "svd", "svdvals", "pinv", "eig", "eigvals",
                      "tensorsolve", "tensorinv", "lstsq", "matrix_power"})  # fmt: skip
 
 
 class WrongDtypeError(LeftToNumPy):
     """JAX promotes in another way."""
+
+
+def is_default(name: str, x: Any) -> bool:
+    """Does the option say nothing, so that JAX need not have it? (Its sorts are stable.)"""
+    return name in DEFAULTS and (x is None or isinstance(x, (str, bool))) and x in DEFAULTS[name]
 
 
 def numpys_function(v: Value) -> Callable[..., Any]:

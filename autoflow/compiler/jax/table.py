@@ -32,6 +32,9 @@ MISSING = """
         ndtri_exp powm1 pseudo_huber radian rgamma sindg stdtr stdtrit tandg voigt_profile wrightomega y0 y1
 """
 LEFT = {
+    "numpy.linalg.eig": "whether its result is real depends on values",
+    "numpy.linalg.eigvals": "whether its result is real depends on values",
+    "numpy.linalg.lstsq": "the shape of its residuals depends on values",
     "numpy.partition": "the order within the parts is another",
     "numpy.argpartition": "the order within the parts is another",
 }
