@@ -83,8 +83,9 @@ MODULES_BY_DESIGN = {
 # Docstrings only: what they hold is imported from where it is.
 DOORLESS = {
     "nodes", "forward", "backprop", "arrays", "batching", "transforms", "extending", "cli", "parallel",
-    "compiler.llvm", "compiler.trace", "compiler.passes", "compiler.run", "pictures.model", "pictures.folding",
-    "pictures.layout", "pictures.render", "pictures.pages", "pictures.formulas", "pictures.sliders",
+    "compiler.jax", "compiler.llvm", "compiler.trace", "compiler.passes", "compiler.run",
+    "pictures.model", "pictures.folding", "pictures.layout", "pictures.render", "pictures.pages", "pictures.formulas",
+    "pictures.sliders",
 }  # fmt: skip
 FILES = sorted(p for p in PACKAGE.rglob("*.py") if p != PACKAGE / "__init__.py")
 

@@ -33,8 +33,8 @@ class CompiledByXla(Compiled[P, R]):
         if any([isinstance(x, Traced) or gradient_target(x) is not None for x in leaves]) or modes().depth:
             return self.f(*fetched(args), **fetched(options))
         similar = {id(x): np.empty(x.shape, x.dtype) for x in leaves if is_on_device(x)}
-        tree = pytree.tree_map(lambda x: similar.get(id(x), x), [args, options])
-        key = signature(*tree, pytree.tree_leaves(tree))
+        tree = [pytree.tree_map(lambda x: similar.get(id(x), x), part) for part in (args, options)]
+        key = signature(tree[0], tree[1], pytree.tree_leaves(tree))
         with self.lock:
             entry = self.entries.get(key)
             if entry is None or not entry.recorded.surroundings.same():
@@ -52,5 +52,6 @@ class CompiledByXla(Compiled[P, R]):
 
 
 def fetched(tree: Any) -> Any:
-    """The same with arrays of NumPy."""
-    return pytree.tree_map(lambda x: np.asarray(x) if is_on_device(x) else x, tree)
+    """The same with arrays of NumPy; what was one object is one."""
+    found: dict[int, Array] = {}
+    return pytree.tree_map(lambda x: found.setdefault(id(x), np.array(x)) if is_on_device(x) else x, tree)

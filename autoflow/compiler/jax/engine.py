@@ -14,7 +14,7 @@ from ..program import Program
 from ..run.calls import Step
 from ..run.reports import Watched, callers_state
 from ..values import CAPTURED, CONSTANT, INPUT, ITEM
-from .lowering import LeftToNumPy, Lowering
+from .lowering import Lowering
 
 Array = Any
 MISSING = (

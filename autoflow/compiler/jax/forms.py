@@ -1,7 +1,7 @@
 """Where the same name is not enough: JAX has other conventions, or no function of that kind at all.
 
-Each row is called with the :class:`~.lowering.Lowering` first. ``trace.np`` is jax.numpy. An *alarm* is a number that is
-True if NumPy would raise an error for these values: the run then ends with eager code, which raises it.
+Each row is called with the :class:`~.lowering.Lowering` first. ``trace.np`` is jax.numpy. An *alarm* is a number
+that is True if NumPy would raise an error for these values: the run then ends with eager code, which raises it.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ def watched_index(trace: Lowering, shape: tuple[int, ...], index: Any) -> Any:
 
 
 def get_items(trace: Lowering, x: Array, index: Any) -> Array:
-    """``x[index]``."""
+    """An index out of range is an error, as in NumPy: JAX would take the last element."""
     x = trace.np.asarray(x)
     return x[watched_index(trace, x.shape, index)]
 
 
 def items_set(trace: Lowering, x: Array, index: Any, new: Any) -> Array:
-    """``x[index] = new``. Of several new values for one element NumPy keeps the last, and JAX does not say which: so
-    the largest place in ``new`` decides."""
+    """Of several new values for one element the last one counts, as in NumPy. (JAX does not say which: so the largest
+    place in ``new`` decides.)"""
     x, new = trace.np.asarray(x), trace.np.asarray(new).astype(x.dtype)
     if is_basic(index) or not new.ndim:
         return x.at[watched_index(trace, x.shape, index)].set(new)
@@ -60,7 +60,7 @@ UPDATES = {np.add: "add", np.multiply: "multiply", np.maximum: "max", np.minimum
 
 
 def updated_at(trace: Lowering, ufunc: np.ufunc, x: Array, index: Any, *rest: Any) -> Array:
-    """``ufunc.at(x, index, y)``."""
+    """By ``x.at[index].add(y)``, also for multiply, maximum, minimum and subtract."""
     if ufunc is np.subtract and rest:
         ufunc, rest = np.add, (-trace.np.asarray(rest[0]),)
     if ufunc not in UPDATES or not rest:
@@ -72,7 +72,7 @@ def updated_at(trace: Lowering, ufunc: np.ufunc, x: Array, index: Any, *rest: An
 
 
 def written_into(trace: Lowering, function: Any, x: Array, *rest: Any, **options: Any) -> Array:
-    """np.copyto and np.fill_diagonal; the others write to places that they find by values."""
+    """As new arrays; np.put, np.place and other writers stay NumPy's."""
     if function is np.copyto:
         new = trace.np.broadcast_to(trace.np.asarray(rest[0]).astype(x.dtype), x.shape)
         return trace.np.where(trace.np.asarray(options.get("where", True)), new, x)
@@ -83,16 +83,16 @@ def written_into(trace: Lowering, function: Any, x: Array, *rest: Any, **options
 
 
 def take(trace: Lowering, a: Array, indices: Any, axis: Any = None, mode: str = "raise", **options: Any) -> Array:
-    """np.take raises an error for an index out of range."""
+    """An index out of range is an error."""
     a, indices = trace.np.asarray(a), trace.np.asarray(indices)
     if mode == "raise":
         inside = trace.np.take(trace.np.ones(a.shape, bool), indices, axis=axis, mode="fill", fill_value=False)
         trace.alarms.append(~inside.all())
-    return trace.np.take(a, indices, axis=axis, mode="clip" if mode == "raise" else mode, **options)
+    return trace.np.take(a, indices, axis=axis, mode="wrap" if mode == "raise" else mode, **options)
 
 
 def take_along_axis(trace: Lowering, arr: Array, indices: Array, axis: Any = -1) -> Array:
-    """The same."""
+    """An index out of range is an error."""
     arr, indices = trace.np.asarray(arr), trace.np.asarray(indices)
     n = arr.size if axis is None else arr.shape[axis]
     trace.alarms.append(((indices < -n) | (indices >= n)).any())
@@ -100,7 +100,7 @@ def take_along_axis(trace: Lowering, arr: Array, indices: Array, axis: Any = -1)
 
 
 def searchsorted(trace: Lowering, a: Array, v: Any, side: str = "left", sorter: Any = None) -> Array:
-    """JAX has places of 32 bits."""
+    """Places have 64 bits, JAX's 32."""
     return trace.np.searchsorted(a, v, side=side, sorter=sorter).astype(np.intp)
 
 
@@ -118,23 +118,23 @@ def flattened(trace: Lowering, x: Any, order: Any = "C") -> Array:
 
 
 def power(trace: Lowering, x: Any, y: Any) -> Array:
-    """``x**y``."""
+    """By np.power."""
     dtypes = [None if type(v) in (bool, int, float, complex) else v.dtype for v in (x, y)]
     return trace.ufunc(np.power, dtypes, [x, y])
 
 
 def cholesky(trace: Lowering, a: Array, /, *, upper: bool = False) -> Array:
-    """NumPy reads one triangle, JAX the mean of both."""
+    """Of one triangle, as in NumPy: JAX takes the mean of both."""
     return trace.find(np.linalg.cholesky)(a, upper=upper, symmetrize_input=False)
 
 
 def eigh(trace: Lowering, a: Array, UPLO: str = "L") -> Any:  # noqa: N803 - NumPy's name
-    """The same."""
+    """Of one triangle, as in NumPy: JAX takes the mean of both."""
     return trace.find(np.linalg.eigh)(a, UPLO=UPLO, symmetrize_input=False)
 
 
 def eigvalsh(trace: Lowering, a: Array, UPLO: str = "L") -> Any:  # noqa: N803 - NumPy's name
-    """The same."""
+    """Of one triangle."""
     return eigh(trace, a, UPLO)[0]
 
 
@@ -161,21 +161,23 @@ FORMS: dict[Any, Callable[..., Any]] = {
 
 
 def guarded(name: str) -> Callable[..., Any]:
-    """Of integers, what is divided by zero is 0 in NumPy."""
+    """A division in the dtype that NumPy computes in."""
 
     def form(trace: Lowering, dtype: Any, x: Array, y: Array) -> Any:
+        """Of integers, what is divided by zero is 0."""
         compute = getattr(trace.np, name)
         if dtype.kind not in "iu":
             return compute(x, y)
         is_zero = y == 0
         z = compute(x, trace.np.where(is_zero, 1, y))
-        return tuple([trace.np.where(is_zero, 0, v) for v in z]) if isinstance(z, tuple) else trace.np.where(is_zero, 0, z)
+        parts = [trace.np.where(is_zero, 0, part) for part in (z if isinstance(z, tuple) else (z,))]
+        return tuple(parts) if len(parts) > 1 else parts[0]
 
     return form
 
 
 def power_in(trace: Lowering, dtype: Any, x: Array, y: Array) -> Array:
-    """Integers to a negative power are an error in NumPy."""
+    """Integers to a negative power are an error."""
     if dtype.kind == "i":
         trace.alarms.append((y < 0).any())
     return trace.np.power(x, y)
@@ -187,4 +189,17 @@ OF_DTYPES: dict[Any, Callable[..., Any]] = {
     np.fmod: guarded("fmod"),
     np.divmod: guarded("divmod"),
     np.power: power_in,
+}
+
+# For docs/jax.md: what is written, and the form that computes it.
+EXPLAINED: dict[str, Callable[..., Any]] = {
+    "`x[i]` with arrays": get_items,
+    "`np.take`, `np.take_along_axis`": take,
+    "`x[i] = y` with arrays": items_set,
+    "`np.add.at(x, i, y)`": updated_at,
+    "`np.copyto`, `np.fill_diagonal`": written_into,
+    "`np.linalg.cholesky`, `eigh`, `eigvalsh`": cholesky,
+    "`//`, `%`, `np.fmod`, `np.divmod`": OF_DTYPES[np.floor_divide],
+    "`np.power`, `x**n`": power_in,
+    "`np.searchsorted`": searchsorted,
 }

@@ -267,7 +267,7 @@ def numpys_function(v: Value) -> Callable[..., Any]:
         return lambda x: v.function.reduce(x, axis, keepdims=keepdims)
     if v.kind == STACK:
         return lambda *arrays: np.stack(arrays)
-    return checked_call(v) if v.kind == CALL else v.function  # type: ignore[no-any-return]
+    return checked_call(v) if v.kind == CALL else v.function
 
 
 def reason_of(error: Exception) -> str:
