@@ -211,13 +211,18 @@ class Compiled(Generic[P, R]):
         return f"<compiled {self.name}, {count_phrase(len(self.entries), 'program')}>"
 
 
+class CompiledByXla(Compiled[P, R]):
+    """With engine="jax": arguments may be arrays of JAX."""
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        from .jax.arguments import call_on_devices
+
+        return call_on_devices(self, super().__call__, args, options)
+
+
 def rebuild_compiled(f: Callable[P, R], options: dict[str, Any]) -> Compiled[P, R]:
     """What pickle calls, too."""
-    if options["engine"] == "jax":
-        from .jax.arguments import CompiledByXla
-
-        return CompiledByXla(f, **options)
-    return Compiled(f, **options)
+    return (CompiledByXla if options["engine"] == "jax" else Compiled)(f, **options)
 
 
 class Entry:

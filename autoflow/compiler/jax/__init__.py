@@ -19,8 +19,9 @@ NumPy raises an error. ``forms.py`` has these, each with what it does about it.
 Read in this order:
 
 table.py      function -> its counterpart, or why NumPy keeps it
-lowering.py   from a program to one function of JAX, value by value; what does not work out is left to NumPy
 forms.py      where the same name is not enough
+lowering.py   from a program to one function of JAX, value by value; what does not work out is left to NumPy
+words.py      how numbers of 64 bits reach NumPy from inside a program
 engine.py     JAX itself: imported late, 64 bits without touching the user's switch; the plan of a program
 arguments.py  arrays of JAX as arguments: they stay on their devices, and so do the results
 """

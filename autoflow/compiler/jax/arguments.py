@@ -14,7 +14,6 @@ import numpy as np
 from ... import pytree
 from ...modes import modes
 from ...nodes.nodes import gradient_target, value_of
-from ..compiled import Compiled, P, R
 from ..run.reports import Reported
 from ..signature import is_array, signature
 from ..trace.traced import Traced
@@ -23,32 +22,30 @@ from .engine import is_on_device
 Array = Any
 
 
-class CompiledByXla(Compiled[P, R]):
-    """What ``af.compile(f, engine="jax")`` returns."""
-
-    def __call__(self, *args: Any, **options: Any) -> Any:
-        leaves = pytree.tree_leaves([args, options])
-        if not any([is_on_device(x) for x in leaves]):
-            return super().__call__(*args, **options)
-        if any([isinstance(x, Traced) or gradient_target(x) is not None for x in leaves]) or modes().depth:
-            return self.f(*fetched(args), **fetched(options))
-        similar = {id(x): np.empty(x.shape, x.dtype) for x in leaves if is_on_device(x)}
-        tree = [pytree.tree_map(lambda x: similar.get(id(x), x), part) for part in (args, options)]
-        key = signature(tree[0], tree[1], pytree.tree_leaves(tree))
-        with self.lock:
-            entry = self.entries.get(key)
-            if entry is None or not entry.recorded.surroundings.same():
-                super().__call__(*fetched(args), **fetched(options))
-                entry = self.entries.get(key)
-        if entry is None:  # it runs eagerly
-            return self.f(*fetched(args), **fetched(options))
-        try:
-            return entry.run([value_of(x) for x in leaves if is_array(x) or is_on_device(x)])
-        except Reported as reported:
-            self.f(*fetched(args), **fetched(options))  # for its exception
-            return reported.results
-        except Exception as error:
-            return self.handle_failure(error, fetched(args), fetched(options))
+def call_on_devices(compiled: Any, call: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """``compiled(*args, **options)``, where ``call`` does it for arrays of NumPy."""
+    leaves = pytree.tree_leaves([args, options])
+    if not any([is_on_device(x) for x in leaves]):
+        return call(*args, **options)
+    if any([isinstance(x, Traced) or gradient_target(x) is not None for x in leaves]) or modes().depth:
+        return compiled.f(*fetched(args), **fetched(options))
+    similar = {id(x): np.empty(x.shape, x.dtype) for x in leaves if is_on_device(x)}
+    tree = [pytree.tree_map(lambda x: similar.get(id(x), x), part) for part in (args, options)]
+    key = signature(tree[0], tree[1], pytree.tree_leaves(tree))
+    with compiled.lock:
+        entry = compiled.entries.get(key)
+        if entry is None or not entry.recorded.surroundings.same():
+            call(*fetched(args), **fetched(options))
+            entry = compiled.entries.get(key)
+    if entry is None:  # it runs eagerly
+        return compiled.f(*fetched(args), **fetched(options))
+    try:
+        return entry.run([value_of(x) for x in leaves if is_array(x) or is_on_device(x)])
+    except Reported as reported:
+        compiled.f(*fetched(args), **fetched(options))  # for its exception
+        return reported.results
+    except Exception as error:
+        return compiled.handle_failure(error, fetched(args), fetched(options))
 
 
 def fetched(tree: Any) -> Any:

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..trace.traced_methods import power_of_arrays
 from ..trace.written import cast, flatten, set_items, update_at, write_into_copy
-from .lowering import LeftToNumPy, Lowering
+from .table import LeftToNumPy
+
+if TYPE_CHECKING:
+    from .lowering import Lowering
 
 Array = Any
 

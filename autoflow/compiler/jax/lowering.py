@@ -21,7 +21,8 @@ from ..trace.tape import fill_slots
 from ..trace.written import written_call
 from ..values import CALL, CAPTURED, CONSTANT, INPUT, ITEM, PRODUCT, REDUCE, STACK, UFUNC, VIEW, Value
 from . import words
-from .table import counterpart
+from .forms import FORMS, OF_DTYPES
+from .table import LeftToNumPy, counterpart
 
 Array = Any
 LARGE = 1000  # elements; a constant array of more is passed to XLA as an argument, so that it is not folded
@@ -31,10 +32,6 @@ REDUCED: dict[Any, str] = {
     np.logical_and: "all",
 }  # fmt: skip
 ACCUMULATED: dict[Any, str] = {np.add: "cumsum", np.multiply: "cumprod"}
-
-
-class LeftToNumPy(Exception):  # noqa: N818 - no error: another way is taken
-    """JAX cannot compute this call."""
 
 
 class Lowering:
@@ -121,8 +118,6 @@ class Lowering:
 
     def call(self, function: Any, args: Any, options: Any) -> Any:
         """``function(*args, **options)`` by its form, or by its name."""
-        from .forms import FORMS
-
         if function in FORMS:
             return FORMS[function](self, *args, **options)
         if isinstance(function, np.ufunc) and not options:
@@ -151,8 +146,6 @@ class Lowering:
 
     def ufunc(self, function: np.ufunc, dtypes: list[Any], args: list[Any]) -> Any:
         """Element by element, in the dtypes that NumPy computes in: those of JAX's promotion are others."""
-        from .forms import OF_DTYPES
-
         if function.signature is not None:
             return self.find(function)(*args)
         kinds = [d if d is not None else type(x) for d, x in zip(dtypes, args, strict=True)]

@@ -48,6 +48,10 @@ LEFT = {
 }
 
 
+class LeftToNumPy(Exception):  # noqa: N818 - no error: another way is taken
+    """JAX cannot compute this call."""
+
+
 def names_now() -> dict[Any, str]:
     """Function -> its full name, in the namespaces that are loaded."""
     return _names(tuple([name for name in NAMESPACES if name in sys.modules]))
