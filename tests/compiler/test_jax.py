@@ -388,6 +388,12 @@ def test_shapes_from_values(jax):
 
 
 @pytest.mark.peers
+def test_order_in_memory(jax):
+    """NumPy's part of a program finds arrays as they were when it was recorded."""
+    check(lambda x: (np.outer(x[0], x[1]).T.ravel("K"), (x.T * 2.0).ravel("K"), x.flatten("F"), x.T.flatten("A")), X)
+
+
+@pytest.mark.peers
 def test_guards(jax):
     outside, ours = [2.0, np.ones(3)], None
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from ...errors import CompileError
 from ..program import Program
+from ..run.buffers import shape_buffer
 from ..run.calls import checked_call
 from ..trace.tape import fill_slots
 from ..trace.written import written_call
@@ -221,7 +222,7 @@ class Lowering:
         def call(run: Any, *arrays: Any) -> list[Array]:
             operands = list(others)
             for k, x in zip(passed, arrays, strict=True):
-                operands[k] = words.from_host(np.asarray(x), v.args[k].shape, v.args[k].dtype)
+                operands[k] = in_layout(words.from_host(np.asarray(x), v.args[k].shape, v.args[k].dtype), v.args[k])
             try:
                 with np.errstate(all="ignore"):
                     z = compute(*operands)
@@ -261,6 +262,15 @@ def numpys_function(v: Value) -> Callable[..., Any]:
     if v.kind == STACK:
         return lambda *arrays: np.stack(arrays)
     return checked_call(v) if v.kind == CALL else v.function
+
+
+def in_layout(x: Array, v: Value) -> Array:
+    """``x`` in memory as when it was recorded: ``x.ravel("K")`` reads in that order."""
+    if v.layout is None:
+        return x
+    z = shape_buffer(np.empty(x.size, x.dtype), x.shape, v.layout)
+    z[...] = x
+    return z
 
 
 def reason_of(error: Exception) -> str:
