@@ -38,7 +38,7 @@ def gradients(implementation, work):
         if implementation in PEERS:
             warnings.simplefilter("ignore")
             name = implementation.partition("-")[0]
-        pytest.importorskip(compare.NEEDED.get(name, name))
+            pytest.importorskip(compare.NEEDED.get(name, name))
         return compare.IMPLEMENTATIONS[implementation](work)()
 
 
