@@ -50,12 +50,12 @@ MAY_IMPORT = {
     "ops": USERS,
     "compiler": USERS | {"process"},
     # Of nodes the public attributes (tested below); the order of the engine; whether a value is still there.
-    "pictures": {"errors", "lazy", "modes", "nodes", "backprop", "forward"},
+    "pictures": {"errors", "lazy", "modes", "rules", "nodes", "backprop", "forward"},
     "nn": USERS | {"saving"},
     "optim": USERS | {"saving"},
     "parallel": USERS | {"compiler"},
     "train": USERS | {"nn", "optim", "parallel"},
-    "cli": {"arrays", "errors", "modes", "nodes", "rules"},
+    "cli": {"arrays", "errors", "modes", "nodes", "rules", "transforms"},
     "__main__": {"cli", "errors", "modes"},
 }
 # Calls upwards: file, the file that it calls, and why. From methods of nodes, and from a report to pictures.
@@ -74,6 +74,7 @@ UPWARDS = [
     ("forward.recording", "forward.mixed_precision", "under af.autocast operands are cast before they are recorded"),
     ("forward.shape_notes", "pictures.model.callers", "an error about shapes calls arrays as the caller does"),
     ("compiler.report", "pictures.model.style", "a compiled function shows itself in the colours of pictures"),
+    ("compiler.profile", "pictures.model.style", "and so does the time that its pieces take"),
 ]
 # Modules that are public names of their package. (Of autoflow.rules all are.)
 MODULES_BY_DESIGN = {

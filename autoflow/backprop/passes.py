@@ -1,8 +1,8 @@
 """Going back: the engine's pass over records, in two ways, and what it leaves in ``.grad``.
 
-The engine hands each record its gradient and asks how to run its row. :func:`on_arrays` answers with plain arrays
-(fast, nothing recorded); :func:`on_nodes` with nodes, so that NumPy's functions record what the row does, and the
-gradient can be differentiated again. It is the same row.
+The engine hands each record its cotangent, dL/d(result), and asks how to run its row. :func:`on_arrays` answers with
+plain arrays (fast, nothing recorded); :func:`on_nodes` with nodes, so that NumPy's functions record what the row does,
+and the gradient can be differentiated again. It is the same row.
 
 What few records need (hooks, values to be computed again, watched plain arrays) is in their ``extra``, which is None
 for all others. :func:`check_and_run_hooks` is called only where there is one, so the others pay nothing.
@@ -65,19 +65,19 @@ def backward(root: Any, seed: Any = None, *, create_graph: bool = False, keep_gr
         raise TypeError(f"keep_grads is None (small gradients), True (all) or False (none), not {keep_grads!r}")
     limit = modes().keep if keep_grads is None else None if keep_grads else -1
     record = start_of_pass(root)
-    more, count = engine.survey(record)
+    extra_uses, count = engine.survey(record)
     if count < LARGE_GRAPH:
-        set_gradients(root, record, seed, create_graph, limit, more)
+        set_gradients(root, record, seed, create_graph, limit, extra_uses)
     else:
-        call_without_collector(set_gradients, root, record, seed, create_graph, limit, more)
+        call_without_collector(set_gradients, root, record, seed, create_graph, limit, extra_uses)
 
 
 def set_gradients(
-    root: Any, record: Any, seed: Any, create_graph: bool, limit: int | None, more: dict[Record, int]
+    root: Any, record: Any, seed: Any, create_graph: bool, limit: int | None, extra_uses: dict[Record, int]
 ) -> None:
     """The pass, and what it leaves in ``.grad``. (When it returns, the pairs of a large pass are freed: a collector
     that runs again before that looks through all of them.)"""
-    pairs = carry_back(root, record, seed, create_graph, limit, (), more)
+    pairs = carry_back(root, record, seed, create_graph, limit, (), extra_uses)
     with LOCK:
         grads = [g if type(holder) is Record else accumulate(holder, g) for holder, g in pairs]
         # One call in C for all: not even KeyboardInterrupt leaves some gradients set and others not.
@@ -121,53 +121,55 @@ def run_pass(
 ) -> list[tuple[Any, Array]]:
     """The engine's pass from ``root``: pairs (leaf, gradient), and (record, gradient) of at most ``limit`` elements."""
     record = start_of_pass(root)
-    more, count = engine.survey(record, stop)
+    extra_uses, count = engine.survey(record, stop)
     if count < LARGE_GRAPH:
-        return carry_back(root, record, seed, create_graph, limit, stop, more)
-    return call_without_collector(carry_back, root, record, seed, create_graph, limit, stop, more)
+        return carry_back(root, record, seed, create_graph, limit, stop, extra_uses)
+    return call_without_collector(carry_back, root, record, seed, create_graph, limit, stop, extra_uses)
 
 
 def carry_back(
     root: Any, record: Any, seed: Any, create_graph: bool, limit: int | None, stop: Collection[Any],
-    more: dict[Record, int],
+    extra_uses: dict[Record, int],
 ) -> list[tuple[Any, Array]]:  # fmt: skip
     """:func:`run_pass`, from the record of ``root``, whose graph was surveyed."""
     g = checked_seed(root, seed, create_graph)
     if create_graph:
-        return switched(recording=True, autocast=None).call(quietly, pull_back_nodes, record, g, limit, stop, more)
-    return quietly(pull_back_arrays, record, g, limit, stop, more)
+        switches = switched(recording=True, autocast=None)
+        return switches.call(quietly, pull_back_nodes, record, g, limit, stop, extra_uses)
+    return quietly(pull_back_arrays, record, g, limit, stop, extra_uses)
 
 
 def pull_back_nodes(
-    record: Record, g: Array, limit: int | None, stop: Collection[Any], more: dict[Record, int]
+    record: Record, g: Array, limit: int | None, stop: Collection[Any], extra_uses: dict[Record, int]
 ) -> list[tuple[Any, Array]]:
     """The pass on nodes, which is itself recorded."""
-    return apply_leaf_hooks(engine.pull_back(record, g, wrap_by_modes(on_nodes(limit)), stop=stop, more=more), stop)
+    open_record = wrap_by_modes(on_nodes(limit))
+    return apply_leaf_hooks(engine.pull_back(record, g, open_record, stop=stop, extra_uses=extra_uses), stop)
 
 
 def pull_back_arrays(
-    record: Record, g: Array, limit: int | None, stop: Collection[Any], more: dict[Record, int]
+    record: Record, g: Array, limit: int | None, stop: Collection[Any], extra_uses: dict[Record, int]
 ) -> list[tuple[Any, Array]]:
     """The pass on plain arrays. Products are put aside if a node has many uses and no mode watches each of them."""
-    gathering = Gathering(more) if more and max(more.values()) >= MANY and not is_watched() else None
-    step = wrap_by_modes(on_arrays(limit, gathering=gathering))
-    pairs = engine.pull_back(record, g, step, add=reuse.add_in_place, stop=stop, more=more)
+    gathering = Gathering(extra_uses) if extra_uses and max(extra_uses.values()) >= MANY and not is_watched() else None
+    open_record = wrap_by_modes(on_arrays(limit, gathering=gathering))
+    pairs = engine.pull_back(record, g, open_record, add=reuse.add_in_place, stop=stop, extra_uses=extra_uses)
     return apply_leaf_hooks(pairs if gathering is None else [gathering.settle(pair) for pair in pairs], stop)
 
 
 def is_watched() -> bool:
     """Is there a mode that looks at every contribution?"""
     switches = modes()
-    return switches.anomaly or switches.safe_masking or switches.around is not None
+    return switches.anomaly or switches.safe_masking or switches.wrap_open_record is not None
 
 
-def wrap_by_modes(step: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """``step``, wrapped by the modes that are on: anomaly mode checks every gradient, safe_masking keeps zeros."""
-    if modes().around is not None:
-        step = modes().around(step)
+def wrap_by_modes(open_record: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """``open_record``, wrapped by the modes that are on: anomaly mode checks gradients, safe_masking keeps zeros."""
+    if modes().wrap_open_record is not None:
+        open_record = modes().wrap_open_record(open_record)
     if modes().safe_masking:
-        step = later("autoflow.backprop.masking:wrap_step")(step)
-    return later("autoflow.backprop.anomaly:wrap_step")(step) if modes().anomaly else step
+        open_record = later("autoflow.backprop.masking:wrap_open_record")(open_record)
+    return later("autoflow.backprop.anomaly:wrap_open_record")(open_record) if modes().anomaly else open_record
 
 
 def apply_leaf_hooks(pairs: list[tuple[Any, Any]], stop: Collection[Any]) -> list[tuple[Any, Any]]:
@@ -221,7 +223,7 @@ def on_arrays(limit: int | None, hooks: bool = True, gathering: Gathering | None
     keep_numbers = limit is None or limit > 0
     again: dict[Record, Array] = {}  # values that were not kept, computed once more in this pass
 
-    def step(pair: tuple[Any, Any]) -> Any:
+    def open_record(pair: tuple[Any, Any]) -> Any:
         if waiting and pair[0] in waiting:
             pair = gathering.settle(pair)  # type: ignore[union-attr]
         record, g = pair
@@ -247,14 +249,14 @@ def on_arrays(limit: int | None, hooks: bool = True, gathering: Gathering | None
             vjps = reuse.vjps_in_place(rule) or vjps
         return g, vjps, saved, kept
 
-    return step
+    return open_record
 
 
 def on_nodes(limit: int | None, hooks: bool = True) -> Callable[[Any], Any]:
     """How the engine runs it when the pass is to be differentiated: the same row, on nodes."""
     again: dict[Record, Array] = {}
 
-    def step(pair: tuple[Any, Any]) -> Any:
+    def open_record(pair: tuple[Any, Any]) -> Any:
         record, g = pair
         saved = record.saved
         if record.extra is not None or record.number < versions.latest[0]:
@@ -267,7 +269,7 @@ def on_nodes(limit: int | None, hooks: bool = True) -> Callable[[Any], Any]:
             return g, picks(record), all_at_once(record, g, saved), kept
         return g, (rule.complex_vjps() if record.dtype.kind == "c" else rule.vjps), saved, kept
 
-    return step
+    return open_record
 
 
 def check_and_run_hooks(record: Record, g: Any, again: dict[Record, Array], with_hooks: bool) -> tuple[Any, Any, Any]:

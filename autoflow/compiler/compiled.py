@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import os
 import sys
 import threading
 import types
@@ -109,7 +110,7 @@ class Compiled(Generic[P, R]):
         """A call unlike the last one: look the program up, or record it."""
         leaves = pytree.tree_leaves([args, options])
         switches = modes()
-        if any([isinstance(x, Traced) for x in leaves]) or switches.depth > 0 or switches.layer or switches.notices:
+        if any([isinstance(x, Traced) for x in leaves]) or switches.depth > 0 or switches.layer or switches.listeners:
             return self.f(*args, **options)  # inside another recording, or inside a transform that wants nodes
         if switches.recording and any([gradient_target(x) is not None for x in leaves]):
             return self.f(*args, **options)  # an argument with a history: the result needs one, too
@@ -118,7 +119,7 @@ class Compiled(Generic[P, R]):
             arrays = [x for x in leaves if is_array(x)]
             with self.lock:
                 entry = self.entries.get(key)
-                new = key not in self.entries or (entry is not None and not entry.recorded.surroundings.same())
+                new = key not in self.entries or (entry is not None and not entry.recorded.guards.hold())
                 if new:
                     entry = self.record(key, args, options)
                 self.entries.move_to_end(key)
@@ -188,8 +189,10 @@ class Compiled(Generic[P, R]):
             self.entries.popitem(last=False)
         return entry
 
-    def plan(self) -> Report:
-        """What the program that was used last does: calls, buffers, bytes, as a table and as a picture.
+    def plan(self, *args: Any, profile: bool = False) -> Report:
+        """What the program does that was used last, or the one for ``args``: calls, buffers, bytes, as a table and as a
+        picture. ``profile``: also how long each call takes, and with engine="llvm" each loop; without ``args`` it runs
+        with random numbers. Raises CompileError if nothing was recorded yet, or random numbers will not do.
 
         >>> import autoflow as af
         >>> f = compile(lambda x: np.tanh(x * 2.0).sum())
@@ -202,10 +205,18 @@ class Compiled(Generic[P, R]):
          2  tanh        (3,)   float64  1         buffer 0
          3  add.reduce  ()     float64  2         result 0
         """
+        if args:
+            self.at_length(args, {})
         used = [entry for entry in self.entries.values() if entry is not None]
         if not used:
             raise CompileError("nothing was recorded yet: call the compiled function once")
-        return Report(used[-1].free[-1])
+        leaves = pytree.tree_leaves([args, {}])
+        entry = (self.entries.get(signature(args, {}, leaves)) if args else None) or used[-1]
+        if profile:
+            from .profile import profile_entry
+
+            return profile_entry(entry, [value_of(x) for x in leaves if is_array(x)] if args else None)
+        return Report(entry.free[-1])
 
     def __repr__(self) -> str:
         return f"<compiled {self.name}, {count_phrase(len(self.entries), 'program')}>"
@@ -218,6 +229,14 @@ class CompiledByXla(Compiled[P, R]):
         from .jax.arguments import call_on_devices
 
         return call_on_devices(self, super().__call__, args, options)
+
+    def plan(self, *args: Any, profile: bool = False) -> Report:
+        """Which calls are in the program, and which NumPy computes and why. Raises ValueError for ``profile``."""
+        if profile:
+            raise ValueError('engine="jax" is one program of XLA, whose profile jax.profiler.trace(folder) writes')
+        from .jax.arguments import fetched
+
+        return super().plan(*fetched(args))
 
 
 def rebuild_compiled(f: Callable[P, R], options: dict[str, Any]) -> Compiled[P, R]:
@@ -232,7 +251,7 @@ class Entry:
         self.recorded, self.how = recorded, how
         self.program = recorded.program
         self.modes, self.switches = modes(), key_of_modes()
-        self.same = recorded.surroundings.same if recorded.surroundings.watches() else None
+        self.guards_hold = recorded.guards.hold if recorded.guards.watches() else None
         self.matches = None if options else matcher(args)
         self.outside = recorded.outside
         self.aliases = aliases([x for x in pytree.tree_leaves([args, options]) if is_array(x)])
@@ -253,11 +272,15 @@ class Entry:
         join(self.program)
         if self.how.get("checkpointing"):
             recompute(self.program)
-        tile_program(self.program)
         if self.how.get("engine") == "llvm":
-            from .llvm.stretches import use_loops
+            from .llvm.settings import settings_of
+            from .llvm.stretches import use_loops, use_loops_in_block
 
-            use_loops(self.program)
+            settings = settings_of(self.how)
+            tile_program(self.program, functools.partial(use_loops_in_block, settings=settings))
+            use_loops(self.program, settings)
+        else:
+            tile_program(self.program)
 
     def plan(self) -> Any:
         """Memory and calls for one more run at the same time."""
@@ -279,7 +302,7 @@ class Entry:
             return ANOTHER
         if modes() is not self.modes and key_of_modes() != self.switches:
             return ANOTHER
-        if self.same is not None and not self.same():
+        if self.guards_hold is not None and not self.guards_hold():
             return ANOTHER
         return self.run(arrays)
 
@@ -323,7 +346,8 @@ def check_equal(eager: Any, ours: Any, name: str, because: str) -> None:
 
 def compile(
     f: Callable[P, R], *, fallback: bool = False, verify: bool = False, watch: bool = True, limit: int = 32,
-    checkpointing: str | None = None, engine: str = "numpy",
+    checkpointing: str | None = None, engine: str = "numpy", cache: str | os.PathLike[str] | None = None,
+    own_functions: bool = False,
 ) -> Compiled[P, R]:  # fmt: skip
     """``f`` as a program: recorded at the first call, replayed without any bookkeeping at the later ones.
 
@@ -342,6 +366,10 @@ def compile(
         own, for small arrays and numbers above all; the rest stays NumPy's calls. "auto" takes it where it is
         installed. "jax" (extra ``autoflow[jax]``) gives the whole program to XLA, for a GPU or TPU: ``docs/jax.md``.
         Raises ImportError if llvmlite or JAX is missing; see ``docs/speed.md``.
+    cache : with "llvm", a folder in which machine code is kept for later processes, made if there is none. It is run,
+        so the folder must be the user's alone: raises PermissionError where another user owns it or may write into it.
+    own_functions : with "llvm", take our own exp, log, tanh, sin and cos also where the C library's or NumPy's are
+        quicker, so that results do not depend on which of them is installed.
 
     Returns a function that gives what ``f`` gives: the same bits, but where the order of a summation changes (sums of
     four or more products, arrays of 100,000 elements and more; with "llvm" all sums, and exp, log, tanh, sin and cos
@@ -383,15 +411,13 @@ def compile(
     """
     if checkpointing not in (None, "balanced"):
         raise ValueError(f'checkpointing is None or "balanced", not {checkpointing!r}')
-    if engine == "jax":
-        from .jax.engine import load_jax
-
-        load_jax()
-        if checkpointing is not None:
-            raise ValueError('checkpointing is not for engine="jax": there XLA decides what is computed again')
-    elif engine != "numpy":
-        from .llvm.engine import choose_engine
-
-        engine = choose_engine(engine)
     how = {"checkpointing": checkpointing, "watch": watch, "engine": engine}
+    if engine == "jax":
+        from .jax.engine import check_options
+
+        check_options(checkpointing, cache, own_functions)
+    elif engine != "numpy" or cache is not None or own_functions:
+        from .llvm.settings import choose
+
+        how.update(choose(engine, cache, own_functions))
     return rebuild_compiled(f, {"fallback": fallback, "verify": verify, "limit": limit, **how})

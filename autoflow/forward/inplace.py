@@ -11,7 +11,7 @@ What is left is the memory. A derivative may need a value that has just been ove
 compares the times of reads and writes (``nodes/versions.py``) and raises StaleValueError with the line that wrote.
 
 A view (``v = u[1:]``) knows its base. Writing through it is also recorded on the base, as ``base[index] = view``;
-and a view whose base got a new record takes itself again when it is used next (``nodes.record_of``).
+and a view whose base got a new record takes itself again when it is used next (``nodes.current_record``).
 """
 
 from __future__ import annotations
@@ -45,11 +45,10 @@ from ..rules.table import Rule
 from ..rules.versions import set_array_shape
 from .deferring import HOOKS, PLAIN, is_anothers
 from .recording import (
-    FAULTS,
     FORWARD,
     announce,
     apply,
-    explain,
+    call_explained,
     hidden_batch,
     history_lost,
     operand,
@@ -89,12 +88,7 @@ def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], 
         parents[0] = None  # written whole again: nothing of what was half written is left
     flows = recording and any([p is not None for p in parents])
     if not flows and (old is None or (recording and parents[0] is None)):  # numbers into a Constant, or no_grad
-        try:
-            with Writing(memory_of_x, region, run, values):
-                run(memory_of_x, *values)
-        except FAULTS as error:
-            explain(error, rule, inputs)
-            raise
+        call_explained(Writing(memory_of_x, region, run, values).do, (), rule, inputs)
         if old is not None:
             become_constant(x)
         return x
@@ -115,13 +109,8 @@ def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], 
     save_overwritten_values(x, parents)
     record = new_record(rule, tuple(parents), (*kept, memory_of_x),
                         Extras(constants, line=versions.caller(), scope=modes().scope))  # fmt: skip
-    try:
-        with Writing(memory_of_x, region, run, values, x, record):
-            run(memory_of_x, *values)
-    except FAULTS as error:
-        explain(error, rule, inputs)
-        raise
-    if modes().notices:
+    call_explained(Writing(memory_of_x, region, run, values, x, record).do, (), rule, inputs)
+    if modes().listeners:
         announce(x)
     return x
 
@@ -171,8 +160,7 @@ def write_numbers(x: Any, run: Callable[[Array], Any]) -> None:
     numbers = orphan_numbers(x)
     with contextlib.suppress(ValueError):  # a view of a node is read-only, what the node looks at need not be
         set_flags(numbers, True)
-    with Writing(numbers, numbers, run):
-        run(numbers)
+    Writing(numbers, numbers, run).do()
 
 
 def written_through(x: Any, i: Any, y: Any) -> bool:

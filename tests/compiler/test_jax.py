@@ -427,6 +427,8 @@ def test_refusals(jax):
             compiled(lambda x: x + 1)(np.ones(2, np.longdouble))
     with pytest.raises(ValueError, match="XLA decides"):
         compiled(np.tanh, checkpointing="balanced")
+    with pytest.raises(ValueError, match='are for engine="llvm"'):
+        compiled(np.tanh, own_functions=True)
 
 
 @pytest.mark.peers
@@ -501,6 +503,9 @@ def test_plan_and_copies(jax):
     assert text.startswith("2 NumPy calls by JAX, as one program of XLA")
     assert f"2 is NumPy's: {table.ANOTHER_ORDER}" in text
     assert "<svg" in ours.plan().svg()
+    assert str(ours.plan(jax.numpy.ones((2, 3)))).startswith("2 NumPy calls")
+    with pytest.raises(ValueError, match=r"jax\.profiler"):
+        ours.plan(profile=True)
     again = copy.copy(ours)
     assert type(again) is type(ours)
     np.testing.assert_array_equal(again(X), ours(X))

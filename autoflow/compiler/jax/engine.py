@@ -33,6 +33,15 @@ def load_jax() -> Any:
         raise ImportError(MISSING) from error
 
 
+def check_options(checkpointing: Any, cache: Any, own_functions: bool) -> None:
+    """Raise ImportError without JAX, and ValueError for what is of other engines."""
+    load_jax()
+    if checkpointing is not None:
+        raise ValueError('checkpointing is not for engine="jax": there XLA decides what is computed again')
+    if cache is not None or own_functions:
+        raise ValueError('cache and own_functions are for engine="llvm"')
+
+
 def with_64_bits(jax: Any) -> Any:
     """A block, of this thread alone, in which JAX has float64. Outside of it is what the user has chosen."""
     return jax.enable_x64(True) if hasattr(jax, "enable_x64") else jax.experimental.enable_x64()
