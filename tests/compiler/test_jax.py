@@ -163,8 +163,8 @@ def check_row(row, example):
     places = [k for k, v in enumerate(values) if v is not None and v.dtype.kind in "fc"]
 
     def f(*operands):
-        if row.name == "interp":
-            operands = operands[0] * 1.0, np.arange(3.0) + 0.1 * np.tanh(operands[1]), operands[2]
+        if row.name == "interp":  # its points, which come first, must be in order
+            operands = np.arange(np.size(operands[0])) + 0.1 * np.tanh(operands[0]), *operands[1:]
         z = row.function(*([list(operands)] if row.variadic else operands), **example.options)
         return (np.real(z) * np.sin(np.arange(1.0, np.size(z) + 1)).reshape(np.shape(z))).sum()
 

@@ -34,7 +34,7 @@ def call_on_devices(compiled: Any, call: Any, args: tuple[Any, ...], options: di
     key = signature(tree[0], tree[1], pytree.tree_leaves(tree))
     with compiled.lock:
         entry = compiled.entries.get(key)
-        if entry is None or not entry.recorded.surroundings.same():
+        if entry is None or not entry.recorded.guards.hold():
             call(*fetched(args), **fetched(options))
             entry = compiled.entries.get(key)
     if entry is None:  # it runs eagerly
