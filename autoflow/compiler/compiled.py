@@ -225,10 +225,14 @@ class Compiled(Generic[P, R]):
 class CompiledByXla(Compiled[P, R]):
     """With engine="jax": arguments may be arrays of JAX."""
 
-    def __call__(self, *args: Any, **options: Any) -> Any:
+    def __init__(self, f: Callable[P, R], **options: Any) -> None:
         from .jax.arguments import call_on_devices
 
-        return call_on_devices(self, super().__call__, args, options)
+        super().__init__(f, **options)
+        self.call_on_devices = call_on_devices  # an import at every call would take 40 µs
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        return self.call_on_devices(self, super().__call__, args, options)
 
     def plan(self, *args: Any, profile: bool = False) -> Report:
         """Which calls are in the program, and which NumPy computes and why. Raises ValueError for ``profile``."""

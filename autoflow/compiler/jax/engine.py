@@ -49,6 +49,8 @@ def with_64_bits(jax: Any) -> Any:
 
 def is_on_device(x: Any) -> bool:
     """Is it an array of JAX? Whoever has one has imported JAX."""
+    if type(x) is np.ndarray:  # JAX's own question takes 1 µs
+        return False
     jax = sys.modules.get("jax")
     return jax is not None and isinstance(x, jax.Array)
 
@@ -91,16 +93,16 @@ class XlaPlan(Watched):
         with with_64_bits(jax):
             outside = [np.asarray(v.sample) for v in lowering.outside]
             results, alarm, finite, _ = self.executable.run(np.int32(number), list(arrays), outside)
-            on_device = any([isinstance(x, jax.Array) for x in arrays])
+            on_device = any([is_on_device(x) for x in arrays])
             if lowering.left:
                 jax.block_until_ready((results, alarm))
             if (error := lowering.failures.pop(number, None)) is not None:
                 raise error
-            if lowering.alarms and alarm:
+            if lowering.alarms and np.asarray(alarm):  # bool(alarm) takes 35 µs longer
                 self.noticed.any = True
             if on_device:
                 return list(results)
-            if (lowering.may_raise or self.kinds & VALUES) and not finite:
+            if (lowering.may_raise or self.kinds & VALUES) and not np.asarray(finite):
                 self.noticed.any = True
             return [np.array(r) for r in results]
 
