@@ -1,6 +1,7 @@
 """Two switches of the process, not of autoflow: Python's collector of cycles, and the C library's allocator.
 
-Neither is touched unless you ask. Both can make large graphs and large arrays several times as fast.
+Both can make large graphs and large arrays several times as fast. Neither is touched unless you ask, but for one case:
+a backward pass through a large graph pauses the collector for as long as it takes (:func:`call_without_collector`).
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 F = TypeVar("F", bound=Callable[..., Any])
-LOCK = threading.Lock()
-PAUSES = [0]  # how many blocks want the collector to rest
+T = TypeVar("T")
+LOCK = threading.RLock()  # when the collector runs again it may call a finalizer, which may pause it, too
+PAUSES = [0]  # how many blocks and passes want the collector to rest
 WAS_ON = [False]  # did it run before the first of them?
 
 
@@ -56,6 +58,34 @@ class gc_paused:  # noqa: N801 - used like a function
                 return function(*args, **options)
 
         return calling  # type: ignore[return-value]
+
+
+def call_without_collector(function: Callable[..., T], *args: Any, **options: Any) -> T:
+    """``function(*args, **options)`` while Python does not look for cycles; blocks of :class:`gc_paused` count, too.
+
+    A pass makes one tuple for each record, and after some thousands of them Python looks through the whole graph.
+    Ctrl-C restores the collector wherever it comes: Python looks for signals when it enters a function of Python and
+    when a call in C has returned, and there is neither between a change of the count and the call that belongs to it.
+
+    >>> call_without_collector(gc.isenabled), gc.isenabled()
+    (False, True)
+    """
+    is_counted = False
+    try:
+        with LOCK:
+            is_on = gc.isenabled()
+            if not PAUSES[0]:
+                WAS_ON[0] = is_on
+            PAUSES[0] += 1
+            is_counted = True
+            gc.disable()
+        return function(*args, **options)
+    finally:
+        with LOCK:
+            if is_counted:
+                PAUSES[0] -= 1
+                if not PAUSES[0] and WAS_ON[0]:
+                    gc.enable()
 
 
 def warm_allocator() -> None:

@@ -134,17 +134,19 @@ IMPLEMENTATIONS: dict[str, Callable[[Workload], Step]] = {
     "autoflow": autoflow,
     "compiled": compiled,
     "llvm": partial(compiled, engine="llvm"),
+    "xla": partial(compiled, engine="jax"),
     "autograd": autograd,
     "mygrad": mygrad,
     "torch": torch,
     "jax": jax,
     "jax-jit": partial(jax, jit=True),
 }
-TITLES = {"compiled": "af.compile", "llvm": "af.compile, LLVM", "mygrad": "MyGrad", "torch": "PyTorch", "jax": "JAX",
-          "jax-jit": "JAX jit"}  # fmt: skip
+TITLES = {"compiled": "af.compile", "llvm": "af.compile, LLVM", "xla": "af.compile, JAX", "mygrad": "MyGrad",
+          "torch": "PyTorch", "jax": "JAX", "jax-jit": "JAX jit"}  # fmt: skip
 LIBRARIES = {"autoflow", "autograd", "mygrad", "torch", "jax"}
 # Seconds per step, or minutes to compile.
-TOO_SLOW = {("jax", "scalars-1k"), ("jax", "scalars-10k"), ("jax-jit", "scalars-10k")}
+TOO_SLOW = {("jax", "scalars-1k"), ("jax", "scalars-10k"), ("jax-jit", "scalars-10k"), ("xla", "scalars-10k")}
+NEEDED = {"llvm": "llvmlite", "xla": "jax"}  # what an engine of ours needs
 
 
 # -- measuring -------------------------------------------------------------------------------------------------------
@@ -196,8 +198,8 @@ def installed(implementations: Sequence[str]) -> list[str]:
         try:
             if library in LIBRARIES:
                 import_module(library)
-            if library == "llvm":
-                import_module("llvmlite")
+            if library in NEEDED:
+                import_module(NEEDED[library])
         except ImportError as error:
             print(f"{implementation} skipped: {error}")
         else:
@@ -216,7 +218,7 @@ def title(implementation: str) -> str:
 def compared(implementations: Sequence[str]) -> list[tuple[str, str]]:
     """Pairs (ours, other): the one's time is given in times of the other's."""
     pairs = [("autoflow", "hand"), ("autoflow", "torch"), ("compiled", "hand"), ("compiled", "torch"),
-             ("compiled", "jax-jit"), ("llvm", "jax-jit"), ("llvm", "hand")]  # fmt: skip
+             ("compiled", "jax-jit"), ("llvm", "jax-jit"), ("llvm", "hand"), ("xla", "jax-jit")]  # fmt: skip
     return [(ours, other) for ours, other in pairs if ours in implementations and other in implementations]
 
 

@@ -26,11 +26,13 @@ from compare import IMPLEMENTATIONS, LIBRARIES, agree, installed, title, visit
 from measuring import digits, interleaved, setting, table, warm_malloc
 from workloads import Workload, make_elementwise, make_scalars
 
-SHOWN = ("hand", "autoflow", "compiled", "torch")
+SHOWN = ("hand", "autoflow", "compiled", "llvm", "xla", "torch")
 STYLE = {
     "hand": ("#888888", ":"),
     "autoflow": ("#3b82d0", "-"),
     "compiled": ("#c2571a", "-"),
+    "llvm": ("#2f9e63", "-"),
+    "xla": ("#c23b7a", "-"),
     "torch": ("#8a63c9", "--"),
 }
 INK = "#7a7f87"  # of axes and letters: 4 : 1 on white and on black

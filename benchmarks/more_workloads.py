@@ -281,6 +281,7 @@ CURVATURES: dict[str, Callable[[Any], Step]] = {
     "autoflow": hvp_autoflow,
     "compiled": partial(hvp_autoflow, engine="numpy"),
     "llvm": partial(hvp_autoflow, engine="llvm"),
+    "xla": partial(hvp_autoflow, engine="jax"),
     "autograd": hvp_autograd,
     "torch": hvp_torch,
     "jax": hvp_jax,

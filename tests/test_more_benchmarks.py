@@ -92,7 +92,8 @@ def test_peer_agrees(make, implementation):
     expected = more.step_of("autoflow", work)()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what peers warn about is none of our business
-        pytest.importorskip({"llvm": "llvmlite"}.get(implementation, implementation.partition("-")[0]))
+        name = implementation.partition("-")[0]
+        pytest.importorskip(compare.NEEDED.get(name, name))
         compare.agree(more.step_of(implementation, work)(), expected)
 
 

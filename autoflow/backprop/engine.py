@@ -64,6 +64,11 @@ def count_extra_uses(root: Record, stop: Collection[Record] = ()) -> dict[Record
     ``{x: 2}``. Most records have one edge: they are not in the answer and cost the pass no bookkeeping. A record in
     ``stop`` counts as seen already, so it gets one edge too many: it waits for ever, and the pass ends there.
     """
+    return survey(root, stop)[0]
+
+
+def survey(root: Record, stop: Collection[Record] = ()) -> tuple[dict[Record, int], int]:
+    """What :func:`count_extra_uses` counts, and the number of records that were met on the way."""
     extra_uses: dict[Record, int] = {}
     seen = {root, *stop}
     queue = [root]
@@ -76,7 +81,7 @@ def count_extra_uses(root: Record, stop: Collection[Record] = ()) -> dict[Record
             else:
                 seen.add(parent)
                 queue.append(parent)
-    return extra_uses
+    return extra_uses, len(queue)
 
 
 def topological(root: Record) -> list[Record]:

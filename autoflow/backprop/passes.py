@@ -26,6 +26,7 @@ from ..nodes.grads import add_gradients, as_gradient_like, cast_gradient
 from ..nodes.nodes import NodeRole, VariableRole, constant_from, gradient_target, operation_from, value_of
 from ..nodes.rebinding import original_of, rebound
 from ..nodes.records import Record
+from ..process import call_without_collector
 from . import engine, reuse
 from .deferred_products import GATHERED, MANY, Gathering
 from .hooks import LEAF_HOOKS, holder_name, leaf_hooks, run_hooks
@@ -35,6 +36,9 @@ from .saved_values import check, recall_saved
 Array = Any
 LOCK = RLock()  # adding gradients may run code of the user (a node with hooks), which may run another pass
 DOUBLE = np.dtype(np.float64)
+LARGE_GRAPH = (
+    10_000  # records; from here on Python's collector of cycles costs a pass more than pausing it: docs/speed.md
+)
 
 
 def backward(root: Any, seed: Any = None, *, create_graph: bool = False, keep_grads: bool | None = None) -> None:
@@ -60,7 +64,20 @@ def backward(root: Any, seed: Any = None, *, create_graph: bool = False, keep_gr
     if keep_grads not in (None, True, False):
         raise TypeError(f"keep_grads is None (small gradients), True (all) or False (none), not {keep_grads!r}")
     limit = modes().keep if keep_grads is None else None if keep_grads else -1
-    pairs = run_pass(root, seed, create_graph=create_graph, limit=limit)
+    record = start_of_pass(root)
+    extra_uses, count = engine.survey(record)
+    if count < LARGE_GRAPH:
+        set_gradients(root, record, seed, create_graph, limit, extra_uses)
+    else:
+        call_without_collector(set_gradients, root, record, seed, create_graph, limit, extra_uses)
+
+
+def set_gradients(
+    root: Any, record: Any, seed: Any, create_graph: bool, limit: int | None, extra_uses: dict[Record, int]
+) -> None:
+    """The pass, and what it leaves in ``.grad``. (When it returns, the pairs of a large pass are freed: a collector
+    that runs again before that looks through all of them.)"""
+    pairs = carry_back(root, record, seed, create_graph, limit, (), extra_uses)
     with LOCK:
         grads = [g if type(holder) is Record else accumulate(holder, g) for holder, g in pairs]
         # One call in C for all: not even KeyboardInterrupt leaves some gradients set and others not.
@@ -85,10 +102,8 @@ def accumulate(variable: Any, g: Array) -> Array:
     )
 
 
-def run_pass(
-    root: Any, seed: Any = None, *, create_graph: bool = False, stop: Collection[Any] = (), limit: int | None = -1
-) -> list[tuple[Any, Array]]:
-    """The engine's pass from ``root``: pairs (leaf, gradient), and (record, gradient) of at most ``limit`` elements."""
+def start_of_pass(root: Any) -> Any:
+    """The record, or Variable, that a pass starts from."""
     if not isinstance(root, NodeRole):
         raise lost(f"backward starts from a recorded node, not from {type(root).__name__} {str(root)[:60]}")
     record = gradient_target(root)
@@ -98,20 +113,44 @@ def run_pass(
             f"{root.name} is a{frozen} {type(root).__name__}: no gradient flows to it, so there is nothing to go back "
             f"to"
         )
+    return record
+
+
+def run_pass(
+    root: Any, seed: Any = None, *, create_graph: bool = False, stop: Collection[Any] = (), limit: int | None = -1
+) -> list[tuple[Any, Array]]:
+    """The engine's pass from ``root``: pairs (leaf, gradient), and (record, gradient) of at most ``limit`` elements."""
+    record = start_of_pass(root)
+    extra_uses, count = engine.survey(record, stop)
+    if count < LARGE_GRAPH:
+        return carry_back(root, record, seed, create_graph, limit, stop, extra_uses)
+    return call_without_collector(carry_back, root, record, seed, create_graph, limit, stop, extra_uses)
+
+
+def carry_back(
+    root: Any, record: Any, seed: Any, create_graph: bool, limit: int | None, stop: Collection[Any],
+    extra_uses: dict[Record, int],
+) -> list[tuple[Any, Array]]:  # fmt: skip
+    """:func:`run_pass`, from the record of ``root``, whose graph was surveyed."""
     g = checked_seed(root, seed, create_graph)
     if create_graph:
-        return switched(recording=True, autocast=None).call(quietly, pull_back_nodes, record, g, limit, stop)
-    return quietly(pull_back_arrays, record, g, limit, stop)
+        switches = switched(recording=True, autocast=None)
+        return switches.call(quietly, pull_back_nodes, record, g, limit, stop, extra_uses)
+    return quietly(pull_back_arrays, record, g, limit, stop, extra_uses)
 
 
-def pull_back_nodes(record: Record, g: Array, limit: int | None, stop: Collection[Any]) -> list[tuple[Any, Array]]:
+def pull_back_nodes(
+    record: Record, g: Array, limit: int | None, stop: Collection[Any], extra_uses: dict[Record, int]
+) -> list[tuple[Any, Array]]:
     """The pass on nodes, which is itself recorded."""
-    return apply_leaf_hooks(engine.pull_back(record, g, wrap_by_modes(on_nodes(limit)), stop=stop), stop)
+    open_record = wrap_by_modes(on_nodes(limit))
+    return apply_leaf_hooks(engine.pull_back(record, g, open_record, stop=stop, extra_uses=extra_uses), stop)
 
 
-def pull_back_arrays(record: Record, g: Array, limit: int | None, stop: Collection[Any]) -> list[tuple[Any, Array]]:
+def pull_back_arrays(
+    record: Record, g: Array, limit: int | None, stop: Collection[Any], extra_uses: dict[Record, int]
+) -> list[tuple[Any, Array]]:
     """The pass on plain arrays. Products are put aside if a node has many uses and no mode watches each of them."""
-    extra_uses = engine.count_extra_uses(record, stop)
     gathering = Gathering(extra_uses) if extra_uses and max(extra_uses.values()) >= MANY and not is_watched() else None
     open_record = wrap_by_modes(on_arrays(limit, gathering=gathering))
     pairs = engine.pull_back(record, g, open_record, add=reuse.add_in_place, stop=stop, extra_uses=extra_uses)

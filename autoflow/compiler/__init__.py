@@ -2,7 +2,8 @@
 
 trace/     from a function to a program
     traced.py          arrays that write down what NumPy does with them (their methods: traced_methods.py)
-    tape.py            from each such call to a value of the program (kinds.py: of which kind is a function?)
+    tape.py            from each such call to a value of the program (kinds.py: of which kind is a function? written.py:
+                       the call as data)
     recorded.py        one call of the function with such arrays, and what can go wrong with it
     guards.py          what the function sees besides its arguments must not change (reachable.py finds it)
 values.py, program.py  the program as data: values, and how each is computed
@@ -17,6 +18,7 @@ run/       from a program to numbers
     scalars.py         programs of numbers: two quicker ways
     reports.py         warnings and errors of NumPy, the same as from eager code
 llvm/      engine="llvm": from a program to loops of our own, as machine code
+jax/       engine="jax": from a program to XLA, by the names in jax.numpy
 compiled.py            af.compile: guards, the cache (signature.py: which calls share a program; matching.py: takes
                        arguments apart and puts results together)
 report.py              what a plan does, as a table and a picture (profile.py: and how long each piece takes)

@@ -222,9 +222,30 @@ class Compiled(Generic[P, R]):
         return f"<compiled {self.name}, {count_phrase(len(self.entries), 'program')}>"
 
 
+class CompiledByXla(Compiled[P, R]):
+    """With engine="jax": arguments may be arrays of JAX."""
+
+    def __init__(self, f: Callable[P, R], **options: Any) -> None:
+        from .jax.arguments import call_on_devices
+
+        super().__init__(f, **options)
+        self.call_on_devices = call_on_devices  # an import at every call would take 40 µs
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        return self.call_on_devices(self, super().__call__, args, options)
+
+    def plan(self, *args: Any, profile: bool = False) -> Report:
+        """Which calls are in the program, and which NumPy computes and why. Raises ValueError for ``profile``."""
+        if profile:
+            raise ValueError('engine="jax" is one program of XLA, whose profile jax.profiler.trace(folder) writes')
+        from .jax.arguments import fetched
+
+        return super().plan(*fetched(args))
+
+
 def rebuild_compiled(f: Callable[P, R], options: dict[str, Any]) -> Compiled[P, R]:
-    """What pickle calls."""
-    return Compiled(f, **options)
+    """What pickle calls, too."""
+    return (CompiledByXla if options["engine"] == "jax" else Compiled)(f, **options)
 
 
 class Entry:
@@ -240,23 +261,35 @@ class Entry:
         self.aliases = aliases([x for x in pytree.tree_leaves([args, options]) if is_array(x)])
         self.by_identity = recorded.identity or bool(self.aliases)
         self.assemble = assembler(recorded.tree)
+        self.executable: Any = None
+        self.improve_program()
+        self.free: list[Any] = [self.plan()]
+        self.program.forget_samples()
+
+    def improve_program(self) -> None:
+        """The passes of the engine. XLA has its own."""
+        if self.how.get("engine") == "jax":
+            from .jax.engine import Executable
+
+            self.executable = Executable(self.program)
+            return
         join(self.program)
-        if how.get("checkpointing"):
+        if self.how.get("checkpointing"):
             recompute(self.program)
-        if how.get("engine") == "llvm":
+        if self.how.get("engine") == "llvm":
             from .llvm.settings import settings_of
             from .llvm.stretches import use_loops, use_loops_in_block
 
-            settings = settings_of(how)
+            settings = settings_of(self.how)
             tile_program(self.program, functools.partial(use_loops_in_block, settings=settings))
             use_loops(self.program, settings)
         else:
             tile_program(self.program)
-        self.free: list[Any] = [self.plan()]
-        self.program.forget_samples()
 
     def plan(self) -> Any:
         """Memory and calls for one more run at the same time."""
+        if self.executable is not None:
+            return self.executable.plan()
         if self.how.get("engine") == "llvm":
             from .llvm.direct import direct_plan
 
@@ -335,7 +368,8 @@ def compile(
         back: less memory for more time.
     engine : "numpy" replays NumPy's calls. "llvm" (extra ``autoflow[llvm]``) compiles what it can into loops of its
         own, for small arrays and numbers above all; the rest stays NumPy's calls. "auto" takes it where it is
-        installed. Raises ImportError if llvmlite is missing; see ``docs/speed.md``.
+        installed. "jax" (extra ``autoflow[jax]``) gives the whole program to XLA, for a GPU or TPU: ``docs/jax.md``.
+        Raises ImportError if llvmlite or JAX is missing; see ``docs/speed.md``.
     cache : with "llvm", a folder in which machine code is kept for later processes, made if there is none. It is run,
         so the folder must be the user's alone: raises PermissionError where another user owns it or may write into it.
     own_functions : with "llvm", take our own exp, log, tanh, sin and cos also where the C library's or NumPy's are
@@ -382,8 +416,12 @@ def compile(
     if checkpointing not in (None, "balanced"):
         raise ValueError(f'checkpointing is None or "balanced", not {checkpointing!r}')
     how = {"checkpointing": checkpointing, "watch": watch, "engine": engine}
-    if engine != "numpy" or cache is not None or own_functions:
+    if engine == "jax":
+        from .jax.engine import check_options
+
+        check_options(checkpointing, cache, own_functions)
+    elif engine != "numpy" or cache is not None or own_functions:
         from .llvm.settings import choose
 
         how.update(choose(engine, cache, own_functions))
-    return Compiled(f, fallback=fallback, verify=verify, limit=limit, **how)
+    return rebuild_compiled(f, {"fallback": fallback, "verify": verify, "limit": limit, **how})

@@ -79,6 +79,8 @@ class Report:
         calls, buffers = count_phrase(self.calls, "NumPy call"), count_phrase(len(self.buffers), "buffer")
         first = f"{calls}, {buffers} of {self.bytes:,} bytes"
         first += " in all"
+        if hasattr(self.plan, "title"):
+            first = f"{self.calls} {self.plan.title}"
         if not self.rows:
             vectors = f", {self.groups} of them on vectors" if self.bytes else ""
             return count_phrase(self.calls, "operation") + " on numbers" + vectors
@@ -88,7 +90,8 @@ class Report:
         for row in (head, *self.rows):
             cells = [c.ljust(w) for c, w in zip(row[1:5], widths[1:], strict=True)]
             lines.append("  ".join([row[0].rjust(max(widths[0], 2)), *cells, row[5]]).rstrip())
-        return "\n".join([first, *lines, *self.describe_loops()])
+        notes = self.plan.notes() if hasattr(self.plan, "notes") else self.describe_loops()
+        return "\n".join([first, *lines, *notes])
 
     def describe_loops(self) -> list[str]:
         """With engine="llvm": which loops a call of them runs, and why other calls are none."""

@@ -47,7 +47,7 @@ def choose_engine(name: str) -> str:
     if name == "auto":
         return "llvm" if is_there() else "numpy"
     if name not in ("numpy", "llvm"):
-        raise ValueError(f'engine is "numpy", "llvm" or "auto", not {name!r}')
+        raise ValueError(f'engine is "numpy", "llvm", "jax" or "auto", not {name!r}')
     if name == "llvm":
         machine()
     return name

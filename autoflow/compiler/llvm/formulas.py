@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..matching import call_written
+from ..trace.written import set_items
 from ..values import CALL, CONSTANT, REDUCE, UFUNC, VIEW, Value
 from .engine import has_fma
 from .functions import HELPERS
@@ -155,7 +156,7 @@ def written_at(v: Value) -> tuple[Any, Any, Any] | None:
     if v.kind != CALL or code(v.dtype) is None or not math.prod(v.shape):
         return None
     function, args, _ = call_written(v)
-    if not hasattr(function, "is_setitem") or not isinstance(args[0], Value):
+    if function is not set_items or not isinstance(args[0], Value):
         return None
     x, index, y = args
     parts = index if type(index) is tuple else (index,)

@@ -22,6 +22,7 @@ from ..values import CALL, Value
 from .fixed_shape import has_fixed_places, has_fixed_shape
 from .kinds import ARRAYS, PERMUTING, SAME_ORDER
 from .traced import Traced
+from .written import write_down
 
 Array = Any
 
@@ -123,9 +124,7 @@ class Tape:
             def run(*arrays: Array) -> Any:
                 return function(*fill_slots(args, arrays), **fill_slots(options, arrays))
 
-            run.__name__ = getattr(function, "__name__", "call")
-            run.written = function, args, options  # type: ignore[attr-defined]
-            value = self.program.call(run, values, None)
+            value = self.program.call(write_down(run, function, args, options), values, None)
         if not fixed and value.kind == CALL:
             self.program.checks.append(value)
         result = self.wrap_result(value)
@@ -161,5 +160,5 @@ class Tape:
             if function in PERMUTING and "order" not in options:
                 axes = function(np.empty(range(2, 2 + len(value.shape)), np.int8), *args, **options).shape
                 return self.new_traced(program.transpose(value, tuple([n - 2 for n in axes])), x)
-        how = repr((args, options))
-        return self.new_traced(program.view(value, function.__name__, how, lambda a: function(a, *args, **options)), x)
+        call = write_down(lambda a: function(a, *args, **options), function, (Place(0), *args), options)
+        return self.new_traced(program.view(value, function.__name__, repr((args, options)), call), x)

@@ -12,6 +12,7 @@ What cannot be written down is the value itself. Python asks for it in ``if x > 
 
 from __future__ import annotations
 
+import operator
 import sys
 from types import SimpleNamespace
 from typing import Any
@@ -22,6 +23,7 @@ from ...backends.duck_arrays import store_results
 from ...errors import CompileError
 from ...nodes.nodes import NUMPY, NodeRole
 from ...nodes.versions import caller
+from ..matching import Place
 from ..values import CAPTURED, INPUT, VIEW, Value
 from .kinds import (
     FACTS,
@@ -37,6 +39,7 @@ from .kinds import (
     refuse_number,
 )
 from .traced_methods import TracedMethods, add_methods
+from .written import set_items, update_at, write_down, write_into_copy
 
 Array = Any
 CLASS: Any = vars(object)["__class__"]  # what every object has
@@ -134,13 +137,7 @@ class Traced(TracedMethods):
             target = inputs[0]
             if not isinstance(target, Traced):
                 raise into_outside()
-
-            def added(x: Array, *rest: Any) -> Array:
-                x = x.copy()
-                ufunc.at(x, *rest)
-                return x
-
-            target._become(tape.call(added, inputs, fixed=True))
+            target._become(tape.call(update_at, (ufunc, *inputs), fixed=True))
             return None
         fixed = method in ("__call__", "accumulate", "outer")
         return tape.call(ufunc if method == "__call__" else getattr(ufunc, method), inputs, options, fixed=fixed)
@@ -218,25 +215,12 @@ class Traced(TracedMethods):
 
     def _write_by(self, function: Any, args: Any, options: Any) -> None:
         """Write down a function that writes into its first argument: on a copy, which we become."""
-
-        def written(x: Array, *rest: Any) -> Array:
-            x = x.copy()
-            function(x, *rest, **options)
-            return x
-
-        args[0]._become(self.tape.call(written, args, fixed=True))
+        args[0]._become(self.tape.call(write_into_copy, (function, *args), options, fixed=True))
 
     def __setitem__(self, index: Any, new: Any) -> None:
         if isinstance(new, NodeRole):
             raise CompileError(f"{caller()} writes a node into a plain array: make that array with af.zeros")
-
-        def written(x: Array, index: Any, new: Any) -> Array:
-            x = x.copy()
-            x[index] = new
-            return x
-
-        written.is_setitem = True  # type: ignore[attr-defined]
-        self._become(self.tape.call(written, (self, index, new), fixed=True))
+        self._become(self.tape.call(set_items, (self, index, new), fixed=True))
 
     # -- ndarray's methods
 
@@ -246,7 +230,8 @@ class Traced(TracedMethods):
             ends = [v for p in parts if type(p) is slice for v in (p.start, p.stop, p.step)]
             sample = self.expr.sample[index] if not any([isinstance(v, Traced) for v in ends]) else None
             if isinstance(sample, np.ndarray):
-                value = self.tape.program.view(self.expr, "index", repr(index), lambda a: a[index], sample)
+                call = write_down(lambda a: a[index], operator.getitem, (Place(0), index), {})
+                value = self.tape.program.view(self.expr, "index", repr(index), call, sample)
                 return self.tape.new_traced(value, self)
         return self.tape.item(self, index)
 

@@ -11,8 +11,10 @@ from ...backends.duck_arrays import NP, DuckArray, other_methods, refusing
 from ...errors import CompileError
 from ...nodes.nodes import NodeRole
 from ...nodes.versions import caller
+from ..matching import Place
 from ..values import Value
 from .kinds import REDUCTIONS, SCALAR_POWERS, VALUES, VIEWS, WRITING, layout_refused, refuse_number
+from .written import cast, flatten, method_of, write_down
 
 Array = Any
 
@@ -34,11 +36,8 @@ class TracedMethods(DuckArray):
             return self.copy(order) if copy else self
         dtype = np.dtype(dtype)
         how: Any = dtype, order, casting
-
-        def cast(x: Array) -> Array:
-            return (x if hasattr(x, "astype") else np.asarray(x)).astype(*how)
-
-        value = self.tape.program.call(cast, (self.expr,), ("astype", dtype), "astype")
+        call = write_down(lambda x: cast(x, *how), cast, (Place(0), *how), {})
+        value = self.tape.program.call(call, (self.expr,), ("astype", dtype), "astype")
         return self.tape.new_traced(value)
 
     def copy(self, order: str = "C") -> Any:
@@ -54,7 +53,7 @@ class TracedMethods(DuckArray):
 
     def flatten(self, order: Any = "C") -> Any:
         """As in NumPy."""
-        return self.tape.call(lambda x: np.asarray(x).flatten(order), (self,), fixed=True)
+        return self.tape.call(flatten, (self, order), fixed=True)
 
     def dot(self, other: Any) -> Any:
         """As in NumPy."""
@@ -117,13 +116,11 @@ def add_methods(cls: type) -> None:
     are empty, and that would be slow.)"""
 
     def recorded(name: str) -> Any:
-        method: Any = getattr(np.ndarray, name)
         function: Any = getattr(np, name, None)
         if function in REDUCTIONS or function in VIEWS:
             return lambda self, *args, **options: function(self, *args, **options)
-        return lambda self, *args, **options: self.tape.call(
-            lambda x, *a, **o: method(np.asarray(x), *a, **o), (self, *args), options, like=function
-        )
+        method = method_of(name)
+        return lambda self, *args, **options: self.tape.call(method, (self, *args), options, like=function)
 
     def asked(name: str) -> Any:
         return refusing(f"x.{name}()")

@@ -1,0 +1,112 @@
+"""JAX itself: imported late, and with 64 bits, whatever the user's switch says; the plan of a program."""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..program import Program
+from ..run.calls import Step
+from ..run.reports import Watched, callers_state
+from ..values import CAPTURED, CONSTANT, INPUT, ITEM
+from .lowering import Lowering
+
+Array = Any
+MISSING = (
+    'af.compile(f, engine="jax") computes with JAX, which is not installed: pip install "autoflow[jax]" (for a GPU or '
+    'TPU see docs.jax.dev/en/latest/installation.html), or leave engine="numpy".'
+)
+VALUES = frozenset({"divide", "over", "invalid"})  # what shows in the results: infinity and NaN
+RUNS = itertools.count(1)
+
+
+def load_jax() -> Any:
+    """The package, or an ImportError that says what to do."""
+    try:
+        return importlib.import_module("jax")
+    except ImportError as error:
+        raise ImportError(MISSING) from error
+
+
+def check_options(checkpointing: Any, cache: Any, own_functions: bool) -> None:
+    """Raise ImportError without JAX, and ValueError for what is of other engines."""
+    load_jax()
+    if checkpointing is not None:
+        raise ValueError('checkpointing is not for engine="jax": there XLA decides what is computed again')
+    if cache is not None or own_functions:
+        raise ValueError('cache and own_functions are for engine="llvm"')
+
+
+def with_64_bits(jax: Any) -> Any:
+    """A block, of this thread alone, in which JAX has float64. Outside of it is what the user has chosen."""
+    return jax.enable_x64(True) if hasattr(jax, "enable_x64") else jax.experimental.enable_x64()
+
+
+def is_on_device(x: Any) -> bool:
+    """Is it an array of JAX? Whoever has one has imported JAX."""
+    if type(x) is np.ndarray:  # JAX's own question takes 1 µs
+        return False
+    jax = sys.modules.get("jax")
+    return jax is not None and isinstance(x, jax.Array)
+
+
+class Executable:
+    """A program compiled by XLA, for all threads."""
+
+    def __init__(self, program: Program) -> None:
+        self.jax = load_jax()
+        self.program, self.lowering = program, Lowering(program, self.jax)
+        self.run = self.jax.jit(self.lowering.trace)
+
+    def plan(self) -> XlaPlan:
+        """For one thread more: it has no memory of its own."""
+        return XlaPlan(self)
+
+
+class XlaPlan(Watched):
+    """What ``af.compile`` runs, and ``plan()`` shows."""
+
+    def __init__(self, executable: Executable) -> None:
+        super().__init__()
+        self.executable, self.program = executable, executable.program
+        self.buffers: list[Array] = []
+        order = executable.lowering.order
+        self.steps = [
+            Step(v, v.function, list(v.args), None) for v in order if v.kind not in (INPUT, CAPTURED, CONSTANT, ITEM)
+        ]
+        self.title = "NumPy calls by JAX, as one program of XLA"
+
+    def run(self, arrays: Sequence[Array]) -> Sequence[Array]:
+        """The results for these inputs: new arrays of NumPy; of JAX if one of the inputs is.
+
+        Arrays on devices are not waited for, unless NumPy has a part in the program or an index may be out of range.
+        """
+        if (state := callers_state()) is not self.state:
+            self.adapt(state)
+        jax, lowering = self.executable.jax, self.executable.lowering
+        number = next(RUNS) % 2**31
+        with with_64_bits(jax):
+            outside = [np.asarray(v.sample) for v in lowering.outside]
+            results, alarm, finite, _ = self.executable.run(np.int32(number), list(arrays), outside)
+            on_device = any([is_on_device(x) for x in arrays])
+            if lowering.left:
+                jax.block_until_ready((results, alarm))
+            if (error := lowering.failures.pop(number, None)) is not None:
+                raise error
+            if lowering.alarms and np.asarray(alarm):  # bool(alarm) takes 35 µs longer
+                self.noticed.any = True
+            if on_device:
+                return list(results)
+            if (lowering.may_raise or self.kinds & VALUES) and not np.asarray(finite):
+                self.noticed.any = True
+            return [np.array(r) for r in results]
+
+    def notes(self) -> list[str]:
+        """Lines for ``plan()``: what NumPy computes, and why."""
+        left = self.executable.lowering.left
+        return [f"{k} is NumPy's: {left[s.value]}" for k, s in enumerate(self.steps, 1) if s.value in left]
