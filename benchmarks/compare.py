@@ -88,7 +88,9 @@ class TorchNumpy:
     """The few NumPy functions of the workloads, by PyTorch: its own where they have NumPy's name and arguments."""
 
     def __init__(self, torch: Any) -> None:
-        self.exp, self.log, self.tanh, self.matmul = torch.exp, torch.log, torch.tanh, torch.matmul
+        self.exp, self.log, self.tanh, self.sqrt, self.matmul = (
+            torch.exp, torch.log, torch.tanh, torch.sqrt, torch.matmul
+        )  # fmt: skip
         self.amax, self.reshape, self.swapaxes, self.linalg = torch.amax, torch.reshape, torch.swapaxes, torch.linalg
 
     def sum(self, x: Array, axis: int, keepdims: bool) -> Array:

@@ -159,6 +159,52 @@ def make_solver(steps: int, batch: int, n: int, hidden: int) -> Workload:
     return Workload(solver, nobody, (steps, start, target), (w1, numpy.zeros(hidden), w2))
 
 
+def bodies(np: Any, steps: int, mass: Array, x: Array, v: Array) -> Array:
+    """How far bodies have come after some steps of 0.01 under each other's gravity, softened, by the leapfrog method.
+
+    mass: (n, 1), x, v: (n, 3), at the start.
+    """
+    n = x.shape[0]
+
+    def pull(x: Array) -> Array:
+        d = np.reshape(x, (1, n, 3)) - np.reshape(x, (n, 1, 3))
+        squares = np.sum(d * d, axis=2, keepdims=True) + 0.01
+        return np.sum(d * np.reshape(mass, (1, n, 1)) / (squares * np.sqrt(squares)), axis=1, keepdims=False)
+
+    for _ in range(steps):
+        v = v + 0.01 * pull(x)
+        x = x + 0.01 * v
+    return (x**2).sum()
+
+
+def make_bodies(steps: int, n: int) -> Workload:
+    """:func:`bodies` that begin at random places."""
+    rng = numpy.random.default_rng(0)
+    x, v = rng.standard_normal((2, n, 3))
+    return Workload(bodies, nobody, (steps, rng.uniform(0.5, 1.5, (n, 1)) / n), (x, v))
+
+
+def diffusion(np: Any, steps: int, target: Array, u: Array, k: Array) -> Array:
+    """Squared error of a density that spreads and grows, du/dt = k Δu + u (1 − u), by explicit steps.
+
+    u: (n, m) at the start, k: () how fast it spreads. Each step needs the neighbours of a place, and so loses the
+    border; target: (n − 2 steps, m − 2 steps).
+    """
+    for _ in range(steps):
+        inner = u[1:-1, 1:-1]
+        around = u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2]
+        u = inner + k * (around - 4 * inner) + 0.1 * inner * (1 - inner)
+    return ((u - target) ** 2).sum()
+
+
+def make_diffusion(steps: int, n: int) -> Workload:
+    """:func:`diffusion` of random numbers on a square."""
+    rng = numpy.random.default_rng(0)
+    size = n - 2 * steps
+    data = steps, rng.random((size, size))
+    return Workload(diffusion, nobody, data, (rng.random((n, n)), numpy.array(0.2)))
+
+
 # -- curvature: the Hessian times a vector, for which every library has its own way ----------------------------------
 
 
@@ -249,11 +295,14 @@ MORE: dict[str, partial[Workload]] = {
     "attention":     partial(make_attention, 8, 64, 64, 4),
     "gp-200":        partial(make_likelihood, 200, 4),
     "ode-50":        partial(make_solver, 50, 32, 4, 32),
+    "nbody-64":      partial(make_bodies, 20, 64),
+    "diffusion-128": partial(make_diffusion, 20, 128),
     "hvp-mlp":       partial(make_curvature, 32, 16, 32, 32, 4),
 }
 # fmt: on
 OURS = [name for name in IMPLEMENTATIONS if name not in ("forward", "hand")]
-TOO_SLOW = {("jax", "lstm-50"), ("jax", "ode-50")}  # a second per step, operation by operation
+# a second per step, operation by operation
+TOO_SLOW = {("jax", "lstm-50"), ("jax", "ode-50"), ("jax", "nbody-64"), ("jax", "diffusion-128")}
 
 
 # -- checking and measuring ------------------------------------------------------------------------------------------

@@ -25,6 +25,8 @@ TINY = {
     more.make_attention: (2, 3, 4, 2),
     more.make_likelihood: (6, 2),
     more.make_solver: (3, 2, 2, 3),
+    more.make_bodies: (3, 4),
+    more.make_diffusion: (2, 8),
     more.make_curvature: (3, 4, 5, 2),
 }
 KINDS = pytest.mark.parametrize("make", TINY, ids=lambda make: make.__name__)
@@ -71,6 +73,13 @@ def test_the_last_gradient_is_the_value(make):
 def test_compiled_agrees(make):
     work = more.with_value(tiny(make))
     compare.agree(more.step_of("compiled", work)(), more.step_of("autoflow", work)())
+
+
+@FIRST
+def test_loops_agree(make):
+    pytest.importorskip("llvmlite")
+    work = more.with_value(tiny(make))
+    compare.agree(more.step_of("llvm", work)(), more.step_of("autoflow", work)())
 
 
 @pytest.mark.peers

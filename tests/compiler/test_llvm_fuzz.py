@@ -74,7 +74,7 @@ test_single_precision, test_many_programs_of_single_precision = make_seed_tests(
 def test_blocks(monkeypatch):
     """The loops of a block, in two threads; twice the same bits."""
     make_blocks_small(monkeypatch)
-    for seed in range(15):
+    for seed in (*range(13), 155, 166):  # of the last two a number is used in two phases
         f, arrays = random_program(seed, rows=13)
         eager = af.value_and_grad(f, tuple(range(len(arrays))))
         compiled = af.compile(eager, engine="llvm")

@@ -147,3 +147,33 @@ def reduction_of(v: Value) -> Reduction | None:
     if v.function in (np.logical_or, np.logical_and) and old == new == "i1":
         return Reduction(ROWS[v.function][1], new, v.function is np.logical_and)
     return None
+
+
+def written_at(v: Value) -> tuple[Any, Any, Any] | None:
+    """Of a copy of x into which y is written, ``x[index] = y``: x, the index and y; None of other values. The index has
+    whole numbers and slices only, so what is written into is a view. (The gradient of a slice is such a copy of 0.)"""
+    if v.kind != CALL or code(v.dtype) is None or not math.prod(v.shape):
+        return None
+    function, args, _ = call_written(v)
+    if not hasattr(function, "is_setitem") or not isinstance(args[0], Value):
+        return None
+    x, index, y = args
+    parts = index if type(index) is tuple else (index,)
+    if not all([p is ... or p is None or type(p) is int or is_slice(p) for p in parts]):
+        return None
+    index = parts if any([p is ... for p in parts]) else (*parts, ...)  # so that a number is a view as well
+    part = np.empty(v.shape, np.bool_)[index]
+    if not part.size or x.dtype != v.dtype or x.shape != v.shape:
+        return None
+    if is_number(y):
+        fine = fits(number_in(y), v.dtype)
+    else:
+        fine = (
+            y.dtype == v.dtype and len(y.shape) <= part.ndim and np.broadcast_shapes(y.shape, part.shape) == part.shape
+        )
+    return (x, index, y) if fine else None
+
+
+def is_slice(p: Any) -> bool:
+    """Of whole numbers?"""
+    return type(p) is slice and all([end is None or type(end) is int for end in (p.start, p.stop, p.step)])

@@ -74,6 +74,10 @@ class Places:
         """``v`` is to lie in the k-th row of ``inside``."""
         self.dummies[v], self.bases[v] = self.dummy(inside)[k], inside
 
+    def lay(self, v: Value, array: Array, base: Value) -> None:
+        """``v`` is to lie where this array does, in the memory of ``base``."""
+        self.dummies[v], self.bases[v] = array, base
+
     def access(self, v: Value, shape: tuple[int, ...], kind: str) -> Access:
         """As a loop over ``shape`` sees it, to which it broadcasts."""
         return self.of(v, np.broadcast_to(self.dummy(v), shape), kind)

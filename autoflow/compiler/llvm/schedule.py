@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..program import new_value
-from ..values import PRODUCT, STACK, UFUNC, VIEW, Value
-from .formulas import Formula, code, formula_of, reduction_of
+from ..values import CALL, PRODUCT, STACK, UFUNC, VIEW, Value
+from .formulas import Formula, code, formula_of, is_number, reduction_of, written_at
 from .loops import LoopText, store_many
 from .places import Access, Places
 from .products import ProductText, is_small_product
@@ -29,7 +29,8 @@ def has_loop(v: Value) -> bool:
     """Can loops compute it?"""
     if v.kind == STACK:
         return bool(math.prod(v.shape)) and code(v.dtype) is not None and all([x.dtype == v.dtype for x in v.args])
-    return formula_of(v) is not None or reduction_of(v) is not None or is_small_product(v)
+    known = formula_of(v) is not None or reduction_of(v) is not None
+    return known or is_small_product(v) or written_at(v) is not None
 
 
 class FillText:
@@ -131,6 +132,8 @@ class Schedule:
             self.add_stack(values[0])
         elif key[1] == PRODUCT:
             self.add_product(values[0])
+        elif key[1] == CALL:
+            self.add_write(values[0])
         else:
             self.add_loop(key[2], sorted(values, key=lambda v: v.number))
 
@@ -169,11 +172,20 @@ class Schedule:
                 self.places.put(row, v, k)
                 self.add_copy(x, row)
 
-    def add_copy(self, x: Value, copy: Value) -> None:
-        """A loop that copies."""
-        kind = code(x.dtype) or ""
+    def add_write(self, v: Value) -> None:
+        """A copy, and then another one into a part of it."""
+        x, index, y = written_at(v) or (None, None, None)
+        self.add_copy(x, v)
+        whole = self.places.dummy(v)
+        part = new_value(UFUNC, None, (v,), (), whole[index].shape, v.number)
+        self.places.lay(part, whole[index], self.places.base_of(v))
+        self.add_copy(y, part)
+
+    def add_copy(self, x: Any, copy: Value) -> None:
+        """A loop that copies a value, or writes a number everywhere."""
+        kind = code(copy.dtype if is_number(x) else x.dtype) or ""
         formula = Formula(lambda t, s, w, a: a[0], (x,), (kind,), kind)
-        self.add_call(LoopText(x.shape, {copy: formula}, {}, {copy}, self.places), "copy", x.shape)
+        self.add_call(LoopText(copy.shape, {copy: formula}, {}, {copy}, self.places), "copy", copy.shape)
 
     def add_call(self, loop: Any, what: str, shape: tuple[int, ...]) -> None:
         """One more call; of a kernel that is there already, if the text is the same."""

@@ -124,7 +124,10 @@ class Phase:
         def inner(x: Value, cut: bool) -> Value:
             if (x, cut) in self.where:
                 return inputs[self.where[x, cut]]
-            return new.get(x, x)
+            if x not in new and x.kind == CONSTANT:  # a number. The whole program may compute it later than we want it
+                new[x] = Value(CONSTANT, None, (), x.options, x.sample)
+                new[x].number = -1
+            return new[x]
 
         for v in self.members:
             sliced, _, part = self.need[v]

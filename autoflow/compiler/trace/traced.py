@@ -235,6 +235,7 @@ class Traced(TracedMethods):
             x[index] = new
             return x
 
+        written.is_setitem = True  # type: ignore[attr-defined]
         self._become(self.tape.call(written, (self, index, new), fixed=True))
 
     # -- ndarray's methods
