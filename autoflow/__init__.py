@@ -7,9 +7,10 @@ from .arrays.creation import array, constant, empty, full, ones, stack, stop_gra
 from .backprop.passes import backward
 from .forward import array_methods, dispatch, operators  # give nodes their methods, NumPy's hooks and their operators
 from .lazy import list_public, publish
-from .modes import enable_grad, is_grad_enabled, no_grad, options, set_grad_enabled
+from .modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from .nodes.nodes import Constant, Node, Operation, Variable
 from .numbering import reset
+from .settings import options
 from .threads import warn_if_free_threaded
 from .transforms.gradient import elementwise_grad, grad, grad_and_aux, value_and_grad
 

@@ -25,7 +25,7 @@ from .cli import commandline
 from .cli.commandline import Calculator, Refused
 from .cli.listing import format_value, identity, nodes_of, print_table
 from .errors import AutoflowError
-from .modes import options
+from .settings import options
 
 EPILOG = """\
 A formula is arithmetic (+ - * / // % ** @), numbers, pi, e, lists, and functions by their NumPy names; parts with a

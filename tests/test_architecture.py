@@ -25,7 +25,8 @@ MAY_IMPORT = {
     "errors": set(),
     "lazy": set(),
     "transformed": set(),
-    "modes": {"lazy", "transformed"},
+    "modes": {"transformed"},
+    "settings": {"lazy", "modes"},
     "numbering": set(),
     "pytree": set(),
     "process": set(),
@@ -56,11 +57,11 @@ MAY_IMPORT = {
     "parallel": USERS | {"compiler"},
     "train": USERS | {"nn", "optim", "parallel"},
     "cli": {"arrays", "errors", "modes", "nodes", "rules", "transforms"},
-    "__main__": {"cli", "errors", "modes"},
+    "__main__": {"cli", "errors", "settings"},
 }
 # Calls upwards: file, the file that it calls, and why. From methods of nodes, and from a report to pictures.
 UPWARDS = [
-    ("modes", "backprop.anomaly", "af.options(preset='classroom') looks for the first NaN"),
+    ("settings", "backprop.anomaly", "af.options(preset='classroom') looks for the first NaN"),
     ("nodes.nodes", "forward.inplace", "x.value = v is a write"),
     ("nodes.nodes", "extending.function", "x.grad_fn = f and x.create_node(...) make rules of the user's"),
     ("nodes.records", "backprop.passes", "record(g): what an operation sends back, for those who look at a graph"),
@@ -324,5 +325,5 @@ def test_import_loads_only_the_core():
         "nodes.coercion", "nodes.foreign", "nodes.freeing",
         "nodes.grads", "nodes.next_use", "nodes.nodes", "nodes.printing", "nodes.rebinding", "nodes.records",
         "nodes.versions", "numbering", "pytree",
-        "rules", "threads", "transformed", "transforms", "transforms.evaluation", "transforms.gradient",
+        "rules", "settings", "threads", "transformed", "transforms", "transforms.evaluation", "transforms.gradient",
     }  # fmt: skip

@@ -57,6 +57,7 @@ ELSEWHERE = {
     "pictures/*": ("pictures", "tested by what is drawn: one file for each format, view and promise"),
     "parallel/*": ("test_parallel.py test_parallel_engines.py", "a pipeline: tested by what af.data_parallel gives"),
     "process.py": ("compiler/test_plan.py", "switches for compiled programs first"),
+    "settings.py": ("test_modes.py", "settings are modes that a user may change"),
     "rules/*": ("rules", "rows: their tests are generated (rules/test_rules.py), what is special stands by subject"),
     "transforms/*": ("transforms/test_transforms.py", "one table of functions goes through all of them"),
 }

@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from ..rules import RULES
-from ..rules.shapes import DOUBLE, product
+from ..rules.kernels import product
+from ..rules.shapes import DOUBLE
 
 Array = Any
 MANY = 8  # uses beyond the first from which it pays

@@ -11,7 +11,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from ..rules.indexing import put_back
 from ..rules.joining import pad as pad_row
-from ..rules.reductions import broadcast_view
+from ..rules.kernels import broadcast_view
 from ..rules.structure import astype, flatten
 from ..rules.versions import functions
 from .along_axes import any_batched, shift_axes

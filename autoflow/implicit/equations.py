@@ -20,8 +20,7 @@ from ..integrate.problems import taken_apart
 from ..modes import modes, no_grad, switched
 from ..nodes.nodes import value_of
 from ..transforms.evaluation import numbers_of
-from ..transforms.vjp_jvp import vjp
-from .linear import ONE_AT_A_TIME, How, any_node, solve_transposed
+from .linear import ONE_AT_A_TIME, How, any_node, send_to_parameters, solve_transposed
 from .vectors import Layout, call_on_numbers, refuse_outside, weak_dtype
 
 Array = Any
@@ -103,8 +102,7 @@ class Solution(Function):
     def backward(ctx: Any, *grads: Array) -> tuple[Any, ...]:
         equation, (x, *arrays), (g,) = ctx.equation, ctx.saved_tensors, grads
         u = solve_transposed(equation.residual, x, arrays, g, equation.how, f"the derivative of {equation.name}")
-        _, pullback = vjp(lambda *values: equation.residual(x, *values), *arrays, allow_unused=True)
-        return (None, *pullback(-u))
+        return (None, *send_to_parameters(lambda *values: equation.residual(x, *values), arrays, u))
 
 
 class Problem:

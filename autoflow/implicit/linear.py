@@ -6,7 +6,7 @@ transposed matrix, whose products are those of a vjp. That system is differentia
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -109,10 +109,15 @@ class OperatorSolution(Function):
     def backward(ctx: Any, *grads: Array) -> tuple[Any, ...]:
         operator, (z, *values), (g,) = ctx.operator, ctx.saved_tensors, grads
         u = operator.transpose().solve(g, *values)
-        if not values:
-            return (u,)
-        _, pullback = vjp(lambda *v: operator.at(*v)(z), *values, allow_unused=True)
-        return (u, *pullback(-u))
+        return (u, *send_to_parameters(lambda *v: operator.at(*v)(z), values, u))
+
+
+def send_to_parameters(residual: Callable[..., Array], values: Sequence[Array], u: Array) -> tuple[Any, ...]:
+    """What goes to θ if ``residual(θ)`` stays 0 at the solution: −uᵀ ∂F/∂θ."""
+    if not values:
+        return ()
+    _, pullback = vjp(residual, *values, allow_unused=True)
+    return tuple(pullback(-u))
 
 
 def solve_by_products(product: Callable[[Array], Array], b: Array, how: How, name: str) -> Array:

@@ -38,7 +38,8 @@ class Graph(GraphData):
     again: Callable[[Any], Graph] | None = field(default=None, repr=False, compare=False)  # for other inputs
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"again": None}
+        kept = {field.name for field in fields(self)} | {"drawn"}
+        return {name: x for name, x in self.__dict__.items() if name in kept} | {"again": None}
 
     @property
     def drawn(self) -> Graph:
@@ -176,4 +177,6 @@ def facade(data: GraphData, kind: type[Kind] = Graph, **more: Any) -> Kind:  # t
     made = kind(**{field.name: getattr(data, field.name) for field in fields(data)} | more)
     if "drawn" in data.__dict__:
         made.__dict__["drawn"] = facade(data.__dict__["drawn"], kind)
+    if "written" in data.__dict__:  # need not be computed again
+        made.__dict__["written"] = data.__dict__["written"]
     return made

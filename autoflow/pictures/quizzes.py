@@ -62,7 +62,8 @@ class Sheet(Graph):
 class Quiz:
     """What ``node.quiz()`` returns: a page that asks for each local derivative, or each product, of the backward pass.
 
-    Answers may be off by 1 %; fractions and expressions are read (``1/4``, ``cos(a2)``); at the end it says how many
+    Answers may be off by 1 %; fractions and expressions are read (``1/4``, ``cos(a2)``), small arrays as ``[1, 2]``; of
+    larger ones it asks for the formula or the shape. At the end it says how many
     were right at the first try. ``save("quiz.html")`` writes the page; :meth:`sheet` is for paper.
 
     >>> import autoflow as af

@@ -101,7 +101,8 @@ def line(drawn: GraphData, group: Sequence[Vertex], seen: set[int]) -> Line:
     return Line(
         "/".join([clip(name, 20) for name in last.scope]) if not last.fold else "/".join((*last.scope, last.title)),
         "+".join([clip(first_word(v.word) if not v.fold else v.word, 40) for v in group]),
-        "" if last.fold and last.fold.exits != 1 else last.value.shape_text() or "scalar",
+        last.several if last.results else "" if last.fold and last.fold.exits != 1
+        else last.value.shape_text() or "scalar",
         sum([v.value.size for v in fresh]) + inside,
         pool_sizes(sizes) if sizes else own,
     )  # fmt: skip

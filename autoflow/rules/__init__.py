@@ -1,7 +1,7 @@
 """The table of derivatives. Importing this package fills it: one module per family of functions.
 
     table.py          how a row is written, and run; vjps.py: its derivatives by position; shapes.py: shared helpers;
-                      lists.py: lists in place of arrays
+                      kernels.py: those that are there for speed; lists.py: lists in place of arrays
     arithmetic.py     operators, powers; elementary.py: exp, sin, tanh ...; comparing.py: maximum, clip, sign
     floats.py         the parts of a floating-point number
     scimath.py        np.emath: complex answers where real ones have none

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .kernels import twice
 from .table import UNARY, composed, of, rule
 
 Array = Any
@@ -29,11 +30,6 @@ def over(x: Array, r: Array) -> Array:
     array([0. , 0.6])
     """
     return np.where(r == 0, 0, x / np.where(r == 0, 1, r))
-
-
-def twice(x: Array) -> Array:
-    """``2 * x``; of arrays as x + x: the same bits, without converting a number."""
-    return x + x if type(x) is np.ndarray else 2 * x
 
 
 def slope_of_power(x: Array, y: Array) -> Array:

@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 
 from .arithmetic import over
+from .kernels import one_minus_square
 from .shapes import is_on_host
 from .table import of, primitive, rule
 
 Array = Any
 LN2, LN10 = math.log(2.0), math.log(10.0)  # Python floats: they leave float32 alone
-ONE = np.array(1.0)
 
 
 def share_of_logaddexp(g: Array, x: Array, y: Array, z: Array, exp: Any) -> Array:
@@ -34,16 +34,6 @@ def share_of_logaddexp(g: Array, x: Array, y: Array, z: Array, exp: Any) -> Arra
     if is_on_host(z) and not (x == z).any():
         return g * exp(x - z)
     return np.where((x == z) & (y == z), 0.5 * g, g) * exp(np.where(x == z, 0, x - z))
-
-
-def one_minus(new: Array) -> Array:
-    """``1 - new``, written over ``new``, an array that the caller has just made: one pass through memory less.
-
-    A 0-d array saves NumPy the conversion of Python's 1.
-    """
-    if type(new) is np.ndarray:
-        return np.subtract(ONE if new.dtype is ONE.dtype else 1, new, new)
-    return 1 - new
 
 
 # fmt: off
@@ -84,7 +74,7 @@ rule(np.arctan2,    "x y", "arctan2", r"\operatorname{arctan2}\left($x, $y\right
 
 rule(np.sinh,       "x",   "sinh",    r"\sinh $x",              x=lambda g, x: g * np.cosh(x), precedence=3)
 rule(np.cosh,       "x",   "cosh",    r"\cosh $x",              x=lambda g, x: g * np.sinh(x), precedence=3)
-rule(np.tanh,       "x",   "tanh",    r"\tanh $x",              x=lambda g, z: g * one_minus(z * z), precedence=3)
+rule(np.tanh,       "x",   "tanh",    r"\tanh $x",              x=lambda g, z: g * one_minus_square(z), precedence=3)
 rule(np.arcsinh,    "x",   "arcsinh", r"\operatorname{arsinh} $x", x=lambda g, z: g / np.cosh(z), precedence=3)
 rule(np.arccosh,    "x",   "arccosh", r"\operatorname{arcosh} $x", x=lambda g, z: g / np.sinh(z),
      precedence=3, domain=(1.2, 3.0))

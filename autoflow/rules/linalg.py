@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from .indexing import put_back
-from .shapes import axes_of, inverse, product, sum_to
+from .kernels import product
+from .shapes import axes_of, inverse, sum_to
 from .table import composed, of, rule
 
 Array = Any

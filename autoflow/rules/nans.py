@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from .kernels import broadcast_view
 from .reductions import (
     Reached,
-    broadcast_view,
     cumprod_x,
     cumsum_x,
     find_maxima,

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .kernels import FLOATS, broadcast_view, compute_mean, compute_var, reducer
 from .shapes import (
     Axis,
     axes_of,
@@ -19,7 +20,6 @@ from .shapes import (
     divide_by_count,
     from_last,
     given_keywords,
-    is_numpys,
     is_on_host,
     like_argument,
     restore_axes,
@@ -27,30 +27,11 @@ from .shapes import (
     to_last,
 )
 from .table import composed, of, primitive, rule
-from .versions import NEW_ARRAY, NOT_GIVEN
+from .versions import NOT_GIVEN
 
 Array = Any
 Shape = tuple[int, ...]
-FLOATS = (np.float64, np.float32)
 PLAIN = (np.ndarray, np.float64)  # of a pass that is not recorded
-
-
-@primitive
-def broadcast_view(x: Array, shape: Shape) -> Array:
-    """``np.broadcast_to``; where only strides have to change, in a quicker way.
-
-    >>> broadcast_view(np.float64(2.0), (2, 2))
-    array([[2., 2.],
-           [2., 2.]])
-    """
-    if type(x) in FLOATS:
-        return np.ndarray(shape, x.dtype, x, 0, (0,) * len(shape))  # read-only, as the number is
-    if type(x) is not np.ndarray or (x.ndim and (x.ndim != len(shape) or not x.size or not x.flags.c_contiguous)):
-        return np.broadcast_to(x, shape)
-    strides = tuple([0 if n == 1 else step for n, step in zip(x.shape, x.strides, strict=True)])
-    z = np.ndarray(shape, x.dtype, x, 0, strides or (0,) * len(shape))
-    z.setflags(write=False)  # quicker than z.flags.writeable = False
-    return z
 
 
 def mask_out(g: Array, where: Any) -> Array:
@@ -65,24 +46,6 @@ def count_used(shape: Shape, axis: Axis, where: Any) -> Any:
     return np.broadcast_to(where, shape).sum(axis=axis, keepdims=True)
 
 
-def axis_of(x: Array, axis: Axis) -> Axis:
-    """``axis``; of a number NumPy takes 0 and -1 too, CuPy does not."""
-    return None if axis in (0, -1) and not x.ndim and not is_numpys(x) else axis
-
-
-def reducer(ufunc: np.ufunc, function: Any) -> Callable[..., Any]:
-    """``function`` as NumPy computes it; without rare options by the quick path."""
-    reduce = ufunc.reduce
-
-    def compute(x: Array, axis: Axis, dtype: Any, keepdims: Any, initial: Any, where: Any) -> Array:
-        if type(x) is np.ndarray and initial is None and where is None:
-            return reduce(x, axis, dtype, out=NEW_ARRAY, keepdims=keepdims)
-        axis = axis_of(x, axis)
-        return function(x, axis=axis, keepdims=keepdims, **given_keywords(dtype=dtype, initial=initial, where=where))
-
-    return compute
-
-
 # ---------------------------------------------------------------- sum, mean, variance
 
 
@@ -94,14 +57,6 @@ def sum_x(g: Array, x_shape: Shape, axis: Axis, keepdims: bool, where: Any) -> A
     if type(g) in FLOATS and where is None:  # mostly of a loss; not a node, so there is nothing to dispatch
         return broadcast_view.compute(g, x_shape)  # type: ignore[attr-defined]
     return mask_out(broadcast_view(restore_axes(g, x_shape, axis, keepdims), x_shape), where)
-
-
-def compute_mean(x: Array, axis: Axis, dtype: Any, keepdims: Any, where: Any) -> Array:
-    """``np.mean``; for float64 written out, which is quicker."""
-    if type(x) is np.ndarray and x.dtype == np.float64 and x.size and dtype is None and where is None:
-        z = np.add.reduce(x, axis, out=NEW_ARRAY, keepdims=keepdims)
-        return np.divide(z, x.size // z.size, out=NEW_ARRAY)
-    return np.mean(x, axis=axis_of(x, axis), keepdims=keepdims, **given_keywords(dtype=dtype, where=where))
 
 
 def mean_x(g: Array, x_shape: Shape, axis: Axis, keepdims: bool, where: Any) -> Array:
@@ -124,21 +79,6 @@ def freedom(shape: Shape, axis: Axis, ddof: Any, correction: Any, where: Any) ->
     """The divisor of a variance: max(n - ddof, 0), as in NumPy. ``correction`` is another name of ddof."""
     n = count_used(shape, axis, where) - (ddof if correction is None else correction)
     return max(n, 0) if isinstance(n, (int, float)) else np.maximum(n, 0)
-
-
-def compute_var(function: Any) -> Callable[..., Any]:
-    """np.var or np.std, with arguments in the row's order; for float64 written out, which is quicker."""
-
-    def compute(x: Array, axis: Axis, dtype: Any, ddof: Any, keepdims: Any, where: Any, correction: Any) -> Array:
-        usual = dtype is None and ddof == 0 and where is None and correction is None
-        if usual and type(x) is np.ndarray and x.dtype == np.float64 and x.ndim and x.size:
-            d = x - compute_mean(x, axis, None, True, None)
-            z = compute_mean(np.multiply(d, d, out=d), axis, None, keepdims, None)
-            return np.sqrt(z, out=NEW_ARRAY) if function is np.std else z
-        options = given_keywords(where=where, correction=correction)
-        return function(x, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, **options)
-
-    return compute
 
 
 def var_x(

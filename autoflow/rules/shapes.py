@@ -48,20 +48,6 @@ def total(g: Array, axis: Axis) -> Array:
     return g.astype(np.float32).sum(axis).astype(np.float16)
 
 
-def product(a: Array, b: Array) -> Array:
-    """``a @ b`` of two matrices.
-
-    ``dot`` has less overhead than a ufunc. On contiguous arrays the bits are the same, except for (1, 1) matrices:
-    ``dot`` treats those as numbers, and 0 times NaN is 0 then.
-    """
-    if (
-        type(a) is np.ndarray and type(b) is np.ndarray and a.dtype is DOUBLE and b.dtype is DOUBLE
-        and a.size > 1 and b.size > 1 and a.flags.forc and b.flags.forc
-    ):  # fmt: skip
-        return a.dot(b)
-    return a @ b
-
-
 def divide_by_count(g: Array, n: Any) -> Array:
     """``g / n`` for a count ``n``, which half precision may be too small to hold."""
     return g / n if g.dtype != np.float16 else g / np.float32(n)

@@ -4,11 +4,11 @@ With PyTorch, ``AUTOFLOW_FREEZE=1 pytest tests/nn/test_attention.py`` writes the
 """
 
 import importlib.util
-import os
 from pathlib import Path
 
 import numpy as np
 import pytest
+from frozen import check_frozen
 
 import autoflow as af
 from autoflow import nn, optim
@@ -114,12 +114,7 @@ def test_the_golden_results_are_those_of_the_pytorch_here():
     if importlib.util.find_spec("torch") is None:
         pytest.skip("PyTorch is not installed")
     results = {f"{name}: {key}": x for name in CASES for key, x in pytorchs(name).items()}
-    if os.environ.get("AUTOFLOW_FREEZE") == "1":
-        np.savez_compressed(GOLDEN, **results)
-    with np.load(GOLDEN) as file:
-        assert set(file) == set(results)
-        for key, theirs in results.items():
-            np.testing.assert_allclose(file[key], theirs, rtol=1e-10, atol=1e-12, err_msg=key)
+    check_frozen(GOLDEN, results)
 
 
 # -- what they promise -----------------------------------------------------------------------------------------------

@@ -1,11 +1,11 @@
 """Functions, losses, convolution and pooling: gradients against differences, twice; PyTorch's values; bad input."""
 
 import importlib.util
-import os
 from pathlib import Path
 
 import numpy as np
 import pytest
+from frozen import check_frozen
 
 import autoflow as af
 from autoflow import nn
@@ -267,12 +267,7 @@ def test_values_and_gradients_are_pytorchs(case):
 @pytest.mark.filterwarnings("ignore:reduction:UserWarning", "ignore:Using padding:UserWarning")
 def test_the_golden_results_are_those_of_the_pytorch_here():
     results = {f"{k} {c[0]} {n}": a for k, c in enumerate(SAME) for n, a in enumerate(pytorchs(*c))}
-    if os.environ.get("AUTOFLOW_FREEZE") == "1":
-        np.savez_compressed(GOLDEN, **results)
-    with np.load(GOLDEN) as file:
-        assert set(file) == set(results)
-        for key, theirs in results.items():
-            np.testing.assert_allclose(file[key], theirs, rtol=1e-10, atol=1e-12, err_msg=key)
+    check_frozen(GOLDEN, results)
 
 
 @pytest.mark.peers

@@ -689,6 +689,32 @@ def test_the_widget_records_a_graph_again():
     assert w.value.tolist() == [1.0, 2.0]
 
 
+def test_the_plot_of_the_widget():
+    pytest.importorskip("anywidget", reason="the extra `widget` is not installed")
+    from autoflow.pictures.sliders.widget import COLUMNS, LINES, SAMPLES, widget
+
+    w = af.Variable([1.0, 2.0], name="w")
+    loss = (w * w).sum()
+    model = widget(explore(loss))
+    assert model.point == {"title": "loss", "value": 5.0, "gradients": [2.0, 4.0]}
+    assert model.samples["axes"] == [0, 1]
+    grid = np.array(model.samples["grid"])
+    assert grid.shape == (LINES + 1, COLUMNS + 1)
+    (x, y) = [np.linspace(s["low"], s["high"], n + 1) for s, n in zip(model.inputs, (COLUMNS, LINES), strict=True)]
+    np.testing.assert_allclose(grid, x**2 + y[:, None] ** 2, rtol=1e-12, atol=1e-12)
+    model.values = [3.0, 4.0]
+    assert model.point == {"title": "loss", "value": 25.0, "gradients": [6.0, 8.0]}
+    model.axes = [1, -1]
+    np.testing.assert_allclose(model.samples["grid"], [9.0 + np.linspace(y[0], y[-1], SAMPLES + 1) ** 2], rtol=1e-12)
+    model.values = [0.0, 4.0]
+    assert model.samples["grid"][0][0] == y[0] ** 2  # the other one has moved
+    assert w.grad is None
+    assert w.value.tolist() == [1.0, 2.0]
+    assert widget(explore(w * 2.0)).point == {}  # no single number: no plot
+    poles = widget(explore(lambda u: 1 / u[0] + u[1], u=[1.0, 2.0]))
+    assert None in [v for row in poles.samples["grid"] for v in row]  # 1/0
+
+
 FAKE = """
 const listeners = {}, state = MODEL;
 window.model = {
@@ -707,7 +733,7 @@ def test_the_widget_in_a_browser(tmp_path, browser):
     from autoflow.pictures.sliders.widget import ESM, widget
 
     model = widget(explore(lambda x, w: np.tanh(w * x).sum(), x=(-3, 3), w=[1.0, 2.0]))
-    names = ("inputs", "values", "picture", "note", "digits", "colours")
+    names = ("inputs", "values", "picture", "note", "digits", "colours", "point", "axes", "samples")
     state = {name: getattr(model, name) for name in names}
     program = FAKE.replace("MODEL", json.dumps(state).replace("<", "\\u003c"))
     module = script() + ESM.replace("export default", "const PROGRAM =") + ";"
@@ -720,7 +746,21 @@ def test_the_widget_in_a_browser(tmp_path, browser):
     assert page.run("[model.get('values'), model.saved]") == [[0.5, 2.0, 0.0], 1]
     model.values = [0.5, 2.0, 0.0]  # as Python gets it, and draws
     page.run(f"model.arrive('picture', {json.dumps(model.picture)})")
-    assert page.run(f"{root}.querySelectorAll('svg').length") == 1
+    assert page.run(f"{root}.querySelectorAll('.picture svg').length") == 1
+    curve = f"{root}.querySelector('.plot .curve')"
+    assert page.run(f"{root}.querySelectorAll('.plot .tangent').length") == 1
+    before = page.run(f"{curve}.getAttribute('d')")
+    page.run(f"const up = {root}.querySelector('[aria-label=upwards]'); up.value = 2; up.onchange()")
+    assert page.run("model.get('axes')") == [0, 2]  # Python is asked, and nothing is drawn before it has answered
+    model.axes = [0, 2]
+    page.run(f"model.arrive('samples', {json.dumps(model.samples)})")
+    assert page.run(f"{root}.querySelectorAll('.plot .level').length") > 3
+    assert page.run(f"{root}.querySelectorAll('.plot .gradient').length") == 1
+    assert before.startswith("M0 ")
+    page.run(f"const box = {root}.querySelector('.plot'), frame = box.firstChild.getBoundingClientRect();"
+             "box.onpointerdown({ buttons: 1, clientX: frame.left + 200, clientY: frame.top + 100 })")  # fmt: skip
+    assert page.run("model.get('values')[1]") == 2.0
+    assert page.run("model.get('values')[0]") != 0.5
     assert page.run("[...document.querySelectorAll('style')].map((s) => s.textContent).join('')") == model.colours
     assert all([re.search(r"[.]autoflow-widget\s*$", rule) for rule in re.findall("([^{},]+)[{,]--", model.colours)])
     assert page.problems() == []

@@ -15,6 +15,7 @@ from graphs import EVIL, lesson, shared
 
 import autoflow as af
 from autoflow.pictures.model.steps import steps_of
+from autoflow.pictures.pages.answers import answer_of, formula_choice, sent_answer
 from autoflow.pictures.pages.html import fragment, named_values, pack_file
 from autoflow.pictures.quizzes import LINE, Quiz, quiz
 
@@ -46,6 +47,49 @@ def test_answers_are_read_as_mathematics():
     for text, value in ANSWERS.items():
         assert math.isclose(found[text], value, rel_tol=1e-12), text
     assert [text for text in WRONG if not math.isnan(found[text])] == []
+
+
+JUDGED = {  # (what is typed, the answer): right, wrong, or why it cannot be read
+    ("0.25", 0.25): True, ("1/4", 0.2501): True, ("0.3", 0.25): False, ("q", 0.25): "try 0.25, 1/4, cos(a2)",
+    ("[1, 1/2, -2]", (1, 0.5, -2)): True, ("1 .5 −2", (1, 0.5, -2)): True, ("[[1], [0.5], [2]]", (1, 0.5, -2)): False,
+    ("1, 0.5", (1, 0.5, -2)): False, ("1", (1, 1, 1)): True, ("1", (1, 2, 1)): False, ("a2; 7", (1.5, 7)): True,
+    ("1, x", (1, 2)): "try [1, 0.5, -2]: all entries, row by row", ("1.009", (1, 1)): True, ("1.02", (1, 1)): False,
+}  # fmt: skip
+
+
+FORMULAS = {"2": True, "g Wᵀ": True, "gWᵀ": True, "1": False, "xᵀ g": False, "4": "try the number of a formula"}
+SHAPES = {"(32, 10)": True, "32 × 10": True, "32x10": True, "10, 32": False, "(32,)": False, "a": "try (3, 4)"}
+
+
+def test_answers_are_judged():
+    if NODE is None:
+        pytest.skip("node is not installed")
+    cases = [(text, {"entries": answer} if isinstance(answer, tuple) else answer) for text, answer in JUDGED]
+    cases += [(text, {"choices": ["g", "g Wᵀ", "xᵀ g"], "right": 1}) for text in FORMULAS]
+    cases += [(text, {"shape": [32, 10]}) for text in SHAPES]
+    code = f"{pack_file('predict.js', 'autoflow.pictures.pages')}\nconst names = new Map([['a2', 1.5]]);"
+    code += f"console.log(JSON.stringify({json.dumps(cases)}.map(([text, answer]) => judge(text, answer, names))))"
+    done = subprocess.run([NODE, "-"], input=code, capture_output=True, encoding="utf-8", timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    wanted = [*JUDGED.values(), *FORMULAS.values(), *SHAPES.values()]
+    for case, found, expected in zip(cases, json.loads(done.stdout), wanted, strict=True):
+        assert found == expected, case
+
+
+def test_what_is_asked_of_arrays():
+    x, w = af.Constant(np.ones((4, 3)), name="x"), af.Variable(np.ones((3, 4)) / 3, name="W")
+    loss = np.sum(np.tanh(x @ w))
+    g = loss.graph(gradients=True)
+    by_name = {v.title: v for v in g.drawn.nodes}
+    choice = formula_choice(g.drawn, by_name["x @ W"], 1)
+    assert choice == {"choices": ["g ⊙ (1 − z²)", "g, stretched", "xᵀ g"], "right": 2}
+    assert formula_choice(g.drawn, by_name["x @ W"], 0) is None  # nothing flows to x
+    sent = by_name["x @ W"].operands[1].sent
+    assert sent_answer(g.drawn, by_name["x @ W"], 1, sent) == choice
+    assert sent_answer(g.drawn, by_name["W"], 0, sent) == {"shape": [3, 4]}
+    with np.errstate(divide="ignore"):
+        infinite = np.sum(np.log(af.Variable([0.0, 1.0], name="v"))).graph(gradients=True)
+    assert answer_of(infinite.nodes[1].value) is None  # JSON has no infinity
 
 
 def test_nothing_but_numbers_can_be_asked_for():
@@ -191,6 +235,31 @@ class TestInABrowser:
         assert one.run("answer('4/2')").startswith("✓")
         assert one.run("asked()") == "∂a/∂x (operand 2) ="
 
+    def test_arrays_are_answered_entry_by_entry(self, show):
+        x = af.Variable([1.0, 2.0, 4.0], name="x")
+        z = np.sum(x * x)
+        one = show(z.quiz().to_html())
+        one.run("buttons()[1].click()")
+        assert one.run("asked()") == "to x*x 3 entries:"
+        assert one.run("answer('[1, 1]')") == "✗ not [1, 1]: try again"
+        assert one.run("answer('1')") == "✓ to x*x 3 entries: [1, 1, 1]"
+        one.run("buttons()[1].click()")
+        assert one.run("asked()") == "to x (operand 1) 3 entries:"
+        assert one.run("answer('1, 4/2, 4')") == "✓ to x (operand 1) 3 entries: [1, 2, 4]"
+        assert one.run("answer('[1 2 4]')").endswith("[1, 2, 4]")
+        assert one.run("score()") == "2 of 3 right"
+
+    def test_of_large_arrays_the_formula_is_asked(self, show):
+        x, w = af.Constant(np.ones((4, 3)), name="x"), af.Variable(np.ones((3, 4)) / 3, name="W")
+        one = show(np.sum(np.tanh(x @ w)).graph(gradients=True).to_html())
+        one.run("slide(0); box(0).click()")
+        one.run("box(1).click()")  # backward only
+        for _ in range(5):
+            one.run("buttons()[1].click()")
+        assert one.run("asked()").startswith("to tanh(x @ W):   1) g ⊙ (1 − z²)   2) g, stretched   3) xᵀ g")
+        assert one.run("seen('local')") == []
+        assert one.run("answer('2')") == "✓ to tanh(x @ W): g, stretched"
+
     def test_products_and_the_way_forward(self, show):
         out, _ = shared()
         steps = out.steps()
@@ -261,13 +330,14 @@ class TestInABrowser:
         one.run("window.setInterval = (f) => { f(); return 1; }; window.clearInterval = () => {}; buttons()[2].click()")
         assert one.run("asked()") == "∂out/∂a ="
 
-    def test_arrays_are_shown_not_asked_for(self, show):
+    def test_without_a_formula_the_shape_is_asked(self, show):
         w = af.Variable(np.ones((3, 4)), name="W")
         one = show(np.sum(np.tanh(np.ones((2, 3)) @ w) ** 2).quiz().to_html())
         one.run("buttons()[1].click()")
-        assert one.run("asked()") == ""
+        assert one.run("asked()") == "to power, its shape:"
         assert "what will it be?" in one.run("caption()")
-        one.run("buttons()[1].click()")
+        assert one.run("answer('rows')") == "that cannot be read: try (3, 4)"
+        assert one.run("answer('2 × 4')") == "✓ to power, its shape: (2, 4)"
         assert "what will it be?" not in one.run("caption()")
 
     def test_names_are_text(self, show):

@@ -133,6 +133,30 @@ def test_what_a_function_class_returns():
     assert "Pair(a, b) has the gradients 4.801 of p, −0.2794 of q, sends back   to a: 14.12" in captions[7]
 
 
+HELPERS = """
+const root = () => document.querySelector('.autoflow-picture > div').shadowRoot;
+const slide = (k) => {
+  const s = root().querySelector('[type=range]'); s.value = k; s.dispatchEvent(new Event('input')); };
+const gradients = () => [...root().querySelectorAll('[data-node="2"] .gradient')]
+  .map((e) => (getComputedStyle(e).visibility === 'visible' ? e.textContent : ''));
+"""
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+@pytest.mark.xdist_group("browser")
+def test_a_page_fills_in_each_gradient_where_it_arrives(show):
+    a, b = af.Variable(2.0, name="a"), af.Variable(3.0, name="b")
+    p, q = Pair.apply(a, b)
+    z = np.sin(p) * q
+    page = show(z.step().to_html())
+    wanted = {4: ["", ""], 5: ["", "−0.2794"], 6: ["4.801", "−0.2794"], 8: ["4.801", "−0.2794"]}  # backward: z, sin(p)
+    for step, texts in wanted.items():
+        page.run(f"slide({step})")
+        assert page.run("gradients()") == texts, step
+    assert page.problems() == []
+
+
 def test_what_is_used_otherwise_is_drawn_as_it_is():
     a = af.Variable(np.arange(1.0, 5.0), name="a")
     y = a[:2] * a[2:]  # by hand
@@ -152,6 +176,31 @@ def test_results_that_nobody_uses_have_no_row():
     (card,) = [v for v in z.graph().drawn.nodes if v.results]
     assert [r.title for r in card.results] == ["eigh(A)[0]"]
     assert set(PACKED) == {"eig", "eigh", "lstsq", "qr", "svd"}
+
+
+def test_results_that_are_outputs():
+    a = af.Variable(np.array([[2.0, 1.0], [1.0, 3.0]]), name="A")
+    w, v = np.linalg.eigh(a)
+    g = af.graph([w, v], gradients=True)
+    assert [[r.output for r in n.results] for n in g.drawn.nodes] == [[], [True, True]]
+    assert str(g).splitlines()[:3] == [
+        "eigh(A)  2 results",
+        "├─ w  of eigh(A)  (2,) = [1.382, 3.618]                          ∂ [1, 1]",
+        "├─ v  of eigh(A)  2 × 2 = [[−0.8507, 0.5257], [0.5257, 0.8507]]  ∂ [[1, 1], [1, 1]]",
+    ]
+    assert g.summary().startswith("Computation graph of w = [1.382, 3.618], v = [[−0.8507, ")
+    assert [s.caption for s in g.step() if s.phase == "seed"] == [
+        "gradient of w = ones, (2,)", "gradient of v = ones, 2 × 2"
+    ]  # fmt: skip
+    first = w[0] * 2.0
+    (told,) = [s for s in af.graph([w, first], gradients=True).step() if s.title == "w[0]" and s.phase == "backward"]
+    assert told.caption == "w[0] has gradient 2, sends back   to w: [2, 0]   so far [3, 1]"
+    table = af.graph(first, gradients=True).drawn.table()
+    assert "1 result" in table
+    assert "w = [1.382, 3.618]" in table
+    z = np.sum(w) + v[0, 0]
+    z.backward()
+    assert str(z.summary()).splitlines()[1].split()[:3] == ["eigh", "2", "results"]
 
 
 def test_a_folded_box_hides_its_results():

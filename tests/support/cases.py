@@ -417,7 +417,7 @@ def rarely(row: Rule, number: int) -> Iterator[dict[str, Any]]:
 
 def forget(row: Any) -> None:
     """What the row has worked out from its derivatives."""
-    row._keeps, row._of_arity, row._complex = {}, {}, None
+    row._must_save, row._of_arity, row._with_codes, row._complex = {}, {}, None, None
 
 
 @contextmanager

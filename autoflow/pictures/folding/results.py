@@ -100,7 +100,7 @@ class Tidy(Generic[Picture]):
             return
         if s.word == "unstack":  # not x[2], if another axis was moved to the front
             parts = [v if v.named else replace(v, title=f"{s.title}[{k}]") for k, v in enumerate(parts)]
-        results = [Result(v.title, v.value, v.gradient, v.parts, v.of_parts) for v in parts]
+        results = [Result(v.title, v.value, v.gradient, v.parts, v.of_parts, v.output) for v in parts]
         card = replace(
             first, title=s.title, word=s.word, named=False, results=tuple(results), parts=(), notes=(),
             of_parts=sum([v.of_parts for v in parts]), output=any([v.output for v in (*parts, first)]),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from ..model.data import FEW, Fold, Frame, GraphData, Operand, Picture, Vertex
 from ..model.numbers import Numbers
@@ -46,8 +47,9 @@ def counts(graph: GraphData) -> str:
 
 def alt_text(graph: GraphData) -> str:
     """One sentence for readers who cannot see the picture."""
-    ends = ", ".join([f"{n.title} = {n.value.text(graph.look.digits)}" for n in graph.nodes if n.output])
-    return f"Computation graph of {ends}: {counts(graph)}."
+    digits = graph.look.digits
+    ends = [f"{x.title} = {x.value.text(digits)}" for n in tidy(graph).nodes for x in (n.results or (n,)) if x.output]
+    return f"Computation graph of {', '.join(ends)}: {counts(graph)}."
 
 
 def view(graph: Picture) -> Picture:
@@ -75,8 +77,18 @@ def view(graph: Picture) -> Picture:
 
 def as_written(graph: Picture) -> Picture:
     """The graph without what nobody wrote, with one card per chain, and without small cards if room is needed."""
-    graph = merge_chains(tidy(graph)) if graph.look.merge else tidy(graph)
-    return inline_constants(graph) if graph.look.compact else graph
+    if "written" not in graph.__dict__:
+        whole = merge_chains(tidy(graph)) if graph.look.merge else tidy(graph)
+        graph.__dict__["written"] = inline_constants(whole) if graph.look.compact else whole
+    return graph.__dict__["written"]
+
+
+def with_look(graph: Picture, **changes: Any) -> Picture:
+    """The graph with another way to fold it; what does not depend on that is not computed again."""
+    other = replace(graph, look=replace(graph.look, **changes))
+    whole = replace(as_written(graph), look=other.look)
+    other.__dict__["written"] = inline_constants(whole) if other.look.compact and not graph.look.compact else whole
+    return other
 
 
 def fold_boxes(whole: GraphData) -> tuple[Skeleton, set[int]]:

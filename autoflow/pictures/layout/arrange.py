@@ -16,12 +16,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate
 from math import fsum
 
 from .layers import DOWN, GAP, Box, Layers, Line, Plan
 from .ordering import LARGE, SWEEPS, reorder
 
+REMEMBERED = 300  # lines of a question whose answer is kept
 BORDER = 0.45  # of the room between ranks, where one of them is the border of a box
 FIXED = 1e6  # how strongly an operation wants to be on the axis of its column
 
@@ -45,11 +47,26 @@ def arrange(
     boxes: Sequence[Box], lines: Sequence[Line], first: Sequence[int] = (), last: Sequence[int] = (),
     manner: Manner = RIGHT,
 ) -> Plan:  # fmt: skip
-    """Place the boxes and lead the lines. ``first`` and ``last`` get ranks of their own, at the ends."""
+    """Place the boxes and lead the lines. ``first`` and ``last`` get ranks of their own, at the ends.
+
+    A picture asks for the same box several times: once for each direction that is tried, and for each set of folded
+    boxes that a page has. So answers to small questions are remembered. Nobody changes a Plan.
+    """
+    asked = tuple(boxes), tuple(lines), tuple(first), tuple(last), manner
+    return arrange_again(*asked) if len(lines) <= REMEMBERED else solve(*asked)
+
+
+def solve(
+    boxes: Sequence[Box], lines: Sequence[Line], first: Sequence[int], last: Sequence[int], manner: Manner
+) -> Plan:  # fmt: skip
+    """The four steps."""
     layers = Layers(boxes, lines, first, last, manner.column)
     reorder(layers)
     places = coordinates(layers)
     return lead(layers, places, manner)
+
+
+arrange_again = lru_cache(256)(solve)
 
 
 def coordinates(layers: Layers) -> list[float]:
@@ -61,13 +78,20 @@ def coordinates(layers: Layers) -> list[float]:
             at[k] = start
     sweeps = SWEEPS if len(layers.rank) < LARGE else SWEEPS // 3
     ranks_forth = list(zip(layers.rows, gaps, strict=True))
-    for sweep in range(sweeps):
+    quiet = sweep = 0  # sweeps that moved nothing, which the next of their kind will not do either
+    while sweep < sweeps:
         both = sweep >= sweeps - sweeps // 3
         forth = sweep % 2 == 0
+        before = list(at)
         for row, apart in ranks_forth if forth else reversed(ranks_forth):
             wishes = [wish(layers, k, at, forth or both, not forth or both) for k in row]
             for k, place in zip(row, settle(wishes, apart), strict=True):
                 at[k] = place
+        quiet = quiet + 1 if at == before else 0
+        sweep += 1
+        if quiet >= 2 - both:
+            sweep = sweeps if both else max(sweep, sweeps - sweeps // 3)
+            quiet = 0
     if layers.column:
         align_column(layers, at, gaps)
     low = min(at, default=0.0)

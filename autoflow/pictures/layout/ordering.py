@@ -19,10 +19,13 @@ LARGE = 2000  # places; larger pictures get fewer sweeps, since the difference i
 def reorder(layers: Layers) -> None:
     """Sweep forth and back, sorting each rank by the average place of its neighbours; keep the best order seen."""
     best, fewest = [list(row) for row in layers.rows], crossings(layers)
+    seen = set()
     for sweep in range(SWEEPS if len(layers.rank) < LARGE else SWEEPS // 6):
-        if not fewest:
-            break
         forth = sweep % 2 == 0
+        here = forth, tuple([k for row in layers.rows for k in row])
+        if not fewest or here in seen:  # what follows has been tried
+            break
+        seen.add(here)
         place = layers.order()
         for row in layers.rows if forth else reversed(layers.rows):
             wanted = {k: average(layers, k, place, forth) for k in row}

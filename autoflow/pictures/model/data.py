@@ -74,6 +74,7 @@ class Result:
     gradient: Numbers | None = None
     parts: tuple[Numbers, ...] = ()  # whose sum the gradient is, if there are several
     of_parts: int = 0
+    output: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +117,11 @@ class Vertex:
     def carried(self, result: int | None) -> Vertex | Result:
         """What an arrow from here carries: that result, or the only one."""
         return self if result is None or result >= len(self.results) else self.results[result]
+
+    @property
+    def several(self) -> str:
+        """``2 results``."""
+        return f"{len(self.results)} result{'s' * (len(self.results) != 1)}"
 
     @property
     def said(self) -> str:

@@ -72,7 +72,7 @@ def steps_of(graph: GraphData) -> list[Step]:
     found = [begin(graph), *[forward(graph, v) for v in graph.nodes if v.kind == "Operation"]]
     if graph.gradients:
         sums = Sums(graph)
-        found += [seed(graph, graph.nodes[k]) for k in graph.outputs if graph.nodes[k].gradient]
+        found += [one for k in graph.outputs if graph.nodes[k].gradient for one in seeds(graph, graph.nodes[k])]
         found += [backward(graph, v, sums) for v in engine_order(graph) if v.kind == "Operation" and v.gradient]
     return [replace(step, number=place) for place, step in enumerate([*found, end(graph)])]
 
@@ -117,6 +117,15 @@ def call(v: Vertex) -> str:
     if not options or name.startswith("getitem"):
         return write_out(v.word, names)
     return f"{name}({', '.join(names)}{comma}{options})"
+
+
+def seeds(graph: GraphData, v: Vertex) -> list[Step]:
+    """The seed of an output, or of each result that is one."""
+    if not v.results:
+        return [seed(graph, v)]
+    captions = [f"gradient of {r.title} = ones" + f", {r.value.shape_text()}" * (not r.value.scalar)
+                for r in v.results if r.output]  # fmt: skip
+    return [Step(0, "seed", caption, v.id, v.title, v.value) for caption in captions]
 
 
 def seed(graph: GraphData, v: Vertex) -> Step:
@@ -188,14 +197,22 @@ def end(graph: GraphData) -> Step:
     return Step(0, "end", (", ".join(found[:NAMED]) or "no Variable is drawn") + more)
 
 
+def seeded_results(v: Vertex) -> list[int | None]:
+    """Which of its results are outputs; None if it has just one."""
+    return [j for j, r in enumerate(v.results) if r.output] if v.results else [None]
+
+
 class Sums:
     """The gradient that has arrived at each node so far, added up as in the engine."""
 
     def __init__(self, graph: GraphData) -> None:
         self.graph = graph
         seeds = [k for k in graph.outputs if graph.nodes[k].gradient]
-        self.arrived: dict[tuple[int, int | None], int] = {(k, None): 1 for k in seeds}
-        self.total: dict[tuple[int, int | None], Any] = {(k, None): np.ones(graph.nodes[k].value.shape) for k in seeds}
+        places = [(k, j) for k in seeds for j in seeded_results(graph.nodes[k])]
+        self.arrived: dict[tuple[int, int | None], int] = dict.fromkeys(places, 1)
+        self.total: dict[tuple[int, int | None], Any] = {
+            (k, j): np.ones(graph.nodes[k].carried(j).value.shape) for k, j in places
+        }
 
     def add(self, row: Operand) -> Product:
         """The contribution along one arrow."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import unicodedata
+from functools import lru_cache
 from math import fsum
 
 Theme = dict[str, str]
@@ -64,6 +65,7 @@ STYLES: dict[str, tuple[str, float, bool, str]] = {
 NARROW, SLIM, WIDE = frozenset("ijl.,:;|!'` I"), frozenset("frt()[]/\\"), frozenset("mwMW@%—…")
 
 
+@lru_cache(4096)
 def width(text: str, style: str) -> float:
     """How many pixels ``text`` takes at most. Digits are exact; for other fonts we have only their usual widths.
 
@@ -98,6 +100,7 @@ def _em(c: str) -> float:
     return 1.0 if ord(c) > 0x2FFF else 0.8
 
 
+@lru_cache(4096)
 def cells(c: str) -> int:
     """How many places a letter takes in a terminal: 2 for Chinese and most pictographs, 0 for an accent on its own."""
     if unicodedata.combining(c) or unicodedata.category(c) in ("Mn", "Me", "Cf"):

@@ -15,7 +15,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import math
 import zlib
 from collections.abc import Sequence
 from functools import cache
@@ -26,12 +25,12 @@ from typing import Any
 from ..folding.results import tidy
 from ..folding.views import alt_text, visible_picture
 from ..model.data import GraphData, Vertex
-from ..model.numbers import Numbers
 from ..model.steps import Product, Step, steps_of
 from ..model.style import DARK, LIGHT
 from ..render import tables
 from ..render.svg import to_svg
 from ..render.text import to_text
+from .answers import answer_of, sent_answer
 from .toggling import toggles
 
 STEPPED = 200  # nodes; larger pictures cannot be stepped through in the page
@@ -172,7 +171,7 @@ def frame(graph: GraphData, step: Step) -> dict[str, Any]:
     if step.phase == "backward" and node.id in (rules := dict(graph.rules)):
         told["rule"] = rules[node.id]
     if step.phase == "forward":
-        told["value"] = one_number(node.value)
+        told["value"] = answer_of(node.value)
         told["inputs"] = [arrow(row.source, node, row.slot) for row in node.operands if row.source is not None]
     if step.phase == "seed" and step.gradient is not None:
         told["sum"] = step.gradient.text(graph.look.digits)
@@ -183,8 +182,8 @@ def frame(graph: GraphData, step: Step) -> dict[str, Any]:
             {
                 "edge": arrow(p.source, node, p.slot), "row": places.index(p.slot), "to": p.source,
                 "sum": p.so_far.text(graph.look.digits) if p.so_far and p.so_far.kept else "…",
-                "complete": p.place >= p.of_places, "name": p.title, "local": one_number(p.local),
-                "sent": one_number(p.sent), **place_of(graph, p),
+                "complete": p.place >= p.of_places, "name": p.title, "local": answer_of(p.local),
+                "sent": sent_answer(graph, node, p.slot, p.sent), **place_of(graph, p),
             }
             for p in step.products
         ]  # fmt: skip
@@ -198,17 +197,11 @@ def place_of(graph: GraphData, p: Product) -> dict[str, int]:
     return {"place": sum([r.gradient is not None for r in graph.nodes[p.source].results[: p.result]])}
 
 
-def one_number(x: Numbers | None) -> float | None:
-    """What can be asked for: one real, finite number."""
-    value = x.elements[0] if x is not None and x.scalar and x.elements else None
-    return float(value) if isinstance(value, (int, float)) and math.isfinite(value) else None
-
-
 def named_values(graph: GraphData, steps: Sequence[Step]) -> list[tuple[str, float, int]]:
     """Cards that an answer may name: the name, the number, and the step at which it is known."""
     born = {step.node: step.number for step in steps if step.phase == "forward"}
-    found = [(v.title, one_number(v.value), born.get(v.id, -1)) for v in graph.nodes if v.title.isidentifier()]
-    return [(title, value, place) for title, value, place in found if value is not None]
+    found = [(v.title, answer_of(v.value), born.get(v.id, -1)) for v in graph.nodes if v.title.isidentifier()]
+    return [(title, value, place) for title, value, place in found if isinstance(value, float)]
 
 
 def arrow(source: int | None, target: Vertex, slot: int) -> str:

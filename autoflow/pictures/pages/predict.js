@@ -44,6 +44,31 @@ function evaluate(text, names) {
 }
 
 const isRight = (given, truth) => Math.abs(given - truth) <= NEAR * Math.abs(truth) + 1e-9;
+const isAsked = (answer) => Number.isFinite(answer) || (typeof answer === "object" && answer !== null);
+
+// Is what somebody typed the answer: a number; [1, 2], all entries of a small array; (32, 10), a shape; 2 or g Wᵀ, one
+// of several formulas. Gives true, false, or why it cannot be read.
+function judge(text, answer, names) {
+  if (Number.isFinite(answer)) {
+    const given = evaluate(text, names);
+    return Number.isNaN(given) ? "try 0.25, 1/4, cos(a2)" : isRight(given, answer);
+  }
+  if (answer.choices) {
+    const tight = (words) => words.replaceAll(/\s/g, "").replaceAll("-", "−");
+    const place = answer.choices.findIndex((choice) => tight(choice) === tight(text));
+    const number = place < 0 ? Number(text) - 1 : place;
+    return number in answer.choices ? number === answer.right : "try the number of a formula";
+  }
+  if (answer.shape) {
+    const found = (text.match(/\d+/g) ?? []).map(Number);
+    if (/[^\d\s(),×x*]/.test(text)) return "try (3, 4)";
+    return found.length === answer.shape.length && found.every((n, i) => n === answer.shape[i]);
+  }
+  const given = text.replaceAll(/[[\]]/g, " ").split(/[,;\s]+/).filter(Boolean).map((one) => evaluate(one, names));
+  if (!given.length || given.some(Number.isNaN)) return "try [1, 0.5, -2]: all entries, row by row";
+  const { entries } = answer, one = given.length === 1 && entries.every((x) => x === entries[0]);
+  return (one || given.length === entries.length) && entries.every((x, i) => isRight(given[one ? 0 : i], x));
+}
 
 // Hides the legend, and what cards and arrows say when one points at them; brings it back.
 function veil(svg, on) {
@@ -80,12 +105,17 @@ function predictor(bar, top, steps, values, actions) {
 
   function questions(step) { // {text, answer} each; without an answer it is only shown later
     if (!step.question || (back.checked && step.phase === "forward")) return [];
-    if (step.phase === "forward") return [{ text: `${step.name} =`, answer: step.value }];
+    if (step.phase === "forward") {
+      return [{ text: `${step.name} =${entriesOf(step.value)}`, answer: step.value }];
+    }
     const products = step.products ?? [], names = products.map(({ name }) => name);
     return products.map(({ name, local, sent }, i) => {
       const which = names.indexOf(name) !== names.lastIndexOf(name) ? ` (operand ${i + 1})` : "";
-      return what.selectedIndex === 0 ? { text: `∂${tight(step.name)}/∂${tight(name)}${which} =`, answer: local }
-        : { text: `to ${name}${which}:`, answer: sent };
+      if (what.selectedIndex === 0 && isAsked(local)) {
+        return { text: `∂${tight(step.name)}/∂${tight(name)}${which} =`, answer: local };
+      }
+      if (what.selectedIndex === 0 && Number.isFinite(sent)) return { text: "", answer: local }; // it has no derivative
+      return { text: `to ${name}${which}${entriesOf(sent)}:${choicesOf(sent)}`, answer: sent };
     });
   }
   function count(right) {
@@ -109,14 +139,13 @@ function predictor(bar, top, steps, values, actions) {
       return;
     }
     const names = new Map(values.filter(([, , born]) => born < k).map(([name, value]) => [name, value]));
-    const given = evaluate(field.value, names), truth = open[0].answer;
-    if (Number.isNaN(given)) {
-      verdict.textContent = "that cannot be read: try 0.25, 1/4, cos(a2)";
+    const truth = open[0].answer, right = judge(field.value, truth, names);
+    if (typeof right === "string") {
+      verdict.textContent = `that cannot be read: ${right}`;
       return;
     }
-    const right = isRight(given, truth);
     count(right);
-    verdict.textContent = right ? `✓ ${open[0].text} ${print(truth)}` : `✗ not ${field.value.trim()}: try again`;
+    verdict.textContent = right ? `✓ ${open[0].text.split("   ")[0]} ${print(truth)}` : `✗ not ${field.value.trim()}: try again`;
     if (!right) return field.select();
     open.shift();
     show();
@@ -142,7 +171,7 @@ function predictor(bar, top, steps, values, actions) {
       k = place;
       verdict.textContent = "";
       const asked = box.checked ? questions(steps[k]) : [];
-      open = asked.filter((one) => Number.isFinite(one.answer));
+      open = asked.filter((one) => isAsked(one.answer));
       show();
       if (open.length && row.contains(row.getRootNode().activeElement)) field.focus();
       return asked.length > 0;
@@ -160,4 +189,11 @@ function predictor(bar, top, steps, values, actions) {
 }
 
 const tight = (name) => (/^[\p{L}_][\p{L}\p{N}_]*$/u.test(name) ? name : `(${name})`);
-const print = (value) => String(Number(value.toPrecision(4))).replace("-", "−");
+const entriesOf = (answer) => (answer?.entries ? ` ${answer.entries.length} entries` : answer?.shape ? ", its shape" : "");
+const choicesOf = (answer) => (answer?.choices ?? []).map((choice, i) => `   ${i + 1}) ${choice}`).join("");
+const digits = (value) => String(Number(value.toPrecision(4))).replace("-", "−");
+function print(answer) {
+  if (Number.isFinite(answer)) return digits(answer);
+  if (answer.choices) return answer.choices[answer.right];
+  return answer.entries ? `[${answer.entries.map(digits).join(", ")}]` : `(${answer.shape.join(", ")})`;
+}

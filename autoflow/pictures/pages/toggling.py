@@ -8,7 +8,6 @@ equal pages.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from ..folding import views
@@ -36,19 +35,21 @@ def toggles(graph: GraphData) -> list[dict[str, Any]]:
         return []  # so large that its parts were never gathered
     start = frozenset(views.fold_boxes(views.as_written(graph))[1])
     known = {start: home}
+    texts: dict[frozenset[int], str] = {start: ""}  # that picture is in the page already
     waiting, budget = [start], [CARDS - len(home.nodes), LETTERS]
     for closed in waiting:
         for other in ways(known[closed], closed).values():
             if other not in known and len(known) < PICTURES and min(budget) > 0:
-                drawn = views.visible_picture(replace(graph, look=replace(graph.look, closed=tuple(sorted(other)))))
+                drawn = views.visible_picture(views.with_look(graph, closed=tuple(sorted(other))))
                 budget[0] -= len(drawn.nodes)
-                budget[1] -= len(to_svg(drawn)) if budget[0] > 0 else 0
+                text = to_svg(drawn) if budget[0] > 0 else ""
+                budget[1] -= len(text)
                 if min(budget) > 0:
-                    known[other] = drawn
+                    known[other], texts[other] = drawn, text
                     waiting.append(other)
     number = {closed: k for k, closed in enumerate(known)}
     titles = [v.title for v in graph.nodes]
-    return [picture_data(drawn, closed, number, home, titles) for closed, drawn in known.items()]
+    return [picture_data(drawn, closed, texts[closed], number, home, titles) for closed, drawn in known.items()]
 
 
 def ways(drawn: GraphData, closed: frozenset[int]) -> dict[int, frozenset[int]]:
@@ -58,13 +59,14 @@ def ways(drawn: GraphData, closed: frozenset[int]) -> dict[int, frozenset[int]]:
 
 
 def picture_data(
-    drawn: GraphData, closed: frozenset[int], number: dict[frozenset[int], int], home: GraphData, titles: list[str]
-) -> dict[str, Any]:
-    """One picture as the script needs it. The first is in the page already."""
+    drawn: GraphData, closed: frozenset[int], svg: str, number: dict[frozenset[int], int], home: GraphData,
+    titles: list[str],
+) -> dict[str, Any]:  # fmt: skip
+    """One picture as the script needs it."""
     to = {box: number.get(other, -1) for box, other in ways(drawn, closed).items()}
     card = {member: v.id for v in drawn.nodes for member in v.members}
     return {
-        "svg": "" if drawn is home else to_svg(drawn),
+        "svg": svg,
         "frames": [to[f.path[-1]] for f in drawn.frames],
         "cards": {str(v.id): to[v.fold.box] for v in drawn.nodes if v.fold},
         "inside": {str(v.id): hidden_titles(v, titles) for v in drawn.nodes if v.fold},

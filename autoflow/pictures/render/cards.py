@@ -174,7 +174,7 @@ def head(node: Vertex, digits: int, compact: bool = False) -> CardLine:
         left.append(span(node.said, "word"))
     value = node.value
     if node.results:
-        return CardLine("head", tuple(left), (span(several_text(node), "shape"),))
+        return CardLine("head", tuple(left), (span(node.several, "shape"),))
     if node.kind == "Constant" and node.title == value.text(digits).replace("−", "-"):
         return CardLine("head", tuple(left))  # a literal: its name is its value
     if not value.scalar:
@@ -248,11 +248,6 @@ def gradient_line(
         return CardLine("foot", tuple(left), (*parts, span(gradient.text(digits), "gradient")))
     bar = span("", "blocks")
     return CardLine("foot", (*left, bar), (span(gradient.magnitude(digits), "gradient"),), gradient.blocks())
-
-
-def several_text(node: Vertex) -> str:
-    """``2 results``."""
-    return f"{len(node.results)} result{'s' * (len(node.results) != 1)}"
 
 
 def sum_text(parts: Sequence[Numbers], of_parts: int, digits: int) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import fsum
 
-from ..folding.views import visible_picture
+from ..folding.views import visible_picture, with_look
 from ..layout.layers import GAP, ranks
 from ..layout.scoring import cost
 from ..model.data import GraphData, Picture, Vertex
@@ -38,17 +38,17 @@ def fit_picture(graph: Picture) -> Picture:
     shown = visible_picture(graph)
     way, height = best_way(shown)
     if may and graph.look.detail == "arrays" and (height > SCREEN or way == "boxes"):
-        graph = replace(graph, look=replace(graph.look, compact=True))
+        graph = with_look(graph, compact=True)
         shown = visible_picture(graph)
         way, height = best_way(shown)
     for alike, few in TIGHTER if graph.look.fold and graph.look.depth is None and not graph.look.open else ():
         if height <= TALL:
             break
-        tried = replace(graph, look=replace(graph.look, alike=alike, few=few))
+        tried = with_look(graph, alike=alike, few=few)
         if len(visible_picture(tried).nodes) < len(shown.nodes):
             graph, shown = tried, visible_picture(tried)
             way, height = best_way(shown)
-    answer = replace(graph, look=replace(graph.look, direction=way))
+    answer = with_look(graph, direction=way)
     answer.__dict__["drawn"] = replace(shown, look=answer.look)  # need not be looked for again
     return answer
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from xml.sax.saxutils import escape
 
 from ..model.style import BLOCK, CIRCLE, STYLES
 from .cards import PAD, SPACE, CardLine, Span
 
 
+@lru_cache(8192)
 def n(x: float) -> str:
     """A coordinate, with at most one digit behind the point.
 

@@ -15,7 +15,7 @@ from ..folding.results import tidy
 from ..folding.views import counts, visible_picture
 from ..model.data import GraphData, Operand, Vertex
 from ..model.style import cells, shows_boxes, to_ascii
-from .cards import several_text, sum_text
+from .cards import sum_text
 
 DEEP = 14  # levels; deeper parts continue in a tree of their own
 
@@ -34,7 +34,9 @@ def to_text(graph: GraphData, ascii: bool | None = None) -> str:
     """The tree of what was recorded; of many nodes, folded. ``ascii``: None asks whether the terminal can show more."""
     graph = tidy(graph)
     if len(graph.nodes) > MANY and graph.look.fold and not graph.view:
-        graph = visible_picture(replace(graph, look=replace(graph.look, merge=False)))
+        if "tree" not in graph.__dict__:  # asked for twice where a notebook shows a picture
+            graph.__dict__["tree"] = visible_picture(replace(graph, look=replace(graph.look, merge=False)))
+        graph = graph.__dict__["tree"]
     rows = list(Tree(graph).rows())
     ascii = not shows_boxes() if ascii is None else ascii
     if ascii:  # before the columns are aligned: (1) is wider than ①
@@ -112,7 +114,8 @@ class Tree:
             known = node.id in self.seen
             if node.results:
                 yield self.line(node, row, lead, self.repeated(node, row), False)
-                stack += reversed([] if known else list(self.children(node, below)))
+                outputs = self.results(node, below) if row is None else []
+                stack += reversed(outputs + ([] if known else list(self.children(node, below))))
                 self.seen.add(node.id)
                 continue
             deep = len(below) >= 4 * DEEP and not known and bool(node.operands)
@@ -144,6 +147,11 @@ class Tree:
         if node.more_operands:
             yield None, Operand(0, f"… {node.more_operands:,} more operands"), f"{below}└─ ", ""
 
+    def results(self, node: Vertex, below: str) -> list[tuple[Vertex | None, Operand | None, str, str]]:
+        """Entries of the results that are outputs, below their function."""
+        outputs = [k for k, result in enumerate(node.results) if result.output]
+        return [(node, Operand(k, "", node.id, result=k), f"{below}├─ ", below) for k in outputs]
+
     def repeated(self, node: Vertex, row: Operand | None) -> bool:
         """Has this result been shown?"""
         key = node.id, row.result if row else None
@@ -173,7 +181,7 @@ class Tree:
             return Row(f"{lead}{title}  ({'shown above' if known else 'continued below'})", local=local)
         text = lead + title
         if node.results:
-            text += f"  {several_text(node)}" if carried is node else f"  of {self.title(node)}"
+            text += f"  {node.several}" if carried is node else f"  of {self.title(node)}"
         elif node.fold is not None:
             text += f"  ({node.fold.text() or node.word})"
         elif node.said:

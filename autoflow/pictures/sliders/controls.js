@@ -141,6 +141,7 @@ function plotOf(parent, problem, changed) {
   let drawn = null;
   function show() {
     const a = given[across.value], b = up.value === across.value ? undefined : given[up.value];
+    if (problem.waits?.(a, b)) return; // Python computes, and calls again
     const svg = draw(document.createElement("div"), "svg", { role: "img" });
     drawn = b ? contours(svg, problem, a, b) : curve(svg, problem, a);
     svg.setAttribute("viewBox", `0 0 ${WIDE} ${drawn.p.high}`);
@@ -284,17 +285,61 @@ async function mount(element, rows) {
 
 // -- the widget: Python computes and draws
 
+// The same question to a plot as problemOf, answered by numbers that Python has computed on a grid.
+function sampled(model, save) {
+  const inputs = model.get("inputs").map((one, node) => ({ ...one, node }));
+  const between = (values, place) => { // a number between two of the grid
+    const low = Math.max(0, Math.min(values.length - 2, Math.floor(place))), t = place - low;
+    return t === 0 ? values[low] : t === 1 ? values[low + 1] : values[low] * (1 - t) + values[low + 1] * t;
+  };
+  const share = ({ low, high }, value, count) => Math.round((1e9 * count * (value - low)) / (high - low)) / 1e9;
+  return {
+    tape: { inputs, output: 0 }, trail: [], rate: 0, downhill: false, digits: model.get("digits"),
+    get title() { return model.get("point").title; },
+    get inputs() { return { ...model.get("values") }; },
+    get state() { return { values: [model.get("point").value ?? NaN], gradients: model.get("point").gradients }; },
+    get samples() { return model.get("samples").grid[0].length - 1; },
+    get cells() { return [model.get("samples").grid[0].length - 1, model.get("samples").grid.length - 1]; },
+    waits(a, b) {
+      const axes = [a.node, b?.node ?? -1], { axes: known } = model.get("samples");
+      if (String(axes) !== String(model.get("axes"))) save("axes", axes);
+      return String(axes) !== String(known);
+    },
+    at(some) {
+      const { axes: [a, b], grid } = model.get("samples");
+      const rows = grid.map((row) => between(row.map((v) => v ?? NaN), share(inputs[a], some[a], row.length - 1)));
+      return b < 0 ? rows[0] : between(rows, share(inputs[b], some[b], rows.length - 1));
+    },
+    valueOf: () => model.get("point").value ?? NaN,
+    remember: (name, free, make) => make(),
+  };
+}
+
 function widget(model, element) {
   const host = made("div", "autoflow-widget"), root = host.attachShadow({ mode: "open" });
-  const picture = made("div", "picture"), note = made("div", "note");
-  const show = () => { picture.innerHTML = model.get("picture"); note.textContent = model.get("note"); };
-  root.append(made("style", "", LOOK));
-  sliders(root, model.get("inputs"), model.get("digits"), (i, value) => {
-    model.set("values", model.get("values").with(i, value));
+  const picture = made("div", "picture"), note = made("div", "note"), top = made("div", "top");
+  const left = made("div"), right = made("div");
+  const save = (name, value) => {
+    model.set(name, value);
     model.save_changes();
+  };
+  top.append(left, right);
+  root.append(made("style", "", LOOK), top);
+  const put = sliders(left, model.get("inputs"), model.get("digits"), (i, value) => {
+    save("values", model.get("values").with(i, value));
   });
-  model.on("change:picture", show);
-  model.on("change:note", show);
+  const problem = sampled(model, save);
+  const plot = problem.title ? plotOf(right, problem, (where) => {
+    const values = problem.tape.inputs.map(({ node }) => where[node] ?? problem.inputs[node]);
+    values.forEach((value, i) => put(i, value));
+    save("values", values);
+  }) : () => {};
+  const show = () => {
+    picture.innerHTML = model.get("picture");
+    note.textContent = model.get("note");
+    plot();
+  };
+  for (const name of ["picture", "note", "point", "samples"]) model.on(`change:${name}`, show);
   root.append(picture, note);
   element.append(made("style", "", model.get("colours")), host);
   show();

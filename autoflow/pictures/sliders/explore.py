@@ -133,7 +133,8 @@ def explore(f: Any, /, **ranges: Any) -> Explorer:
     **ranges : for each input ``(low, high)``, ``(low, high, start)``, or where it starts: then the slider goes twice as
         far to both sides. An array stays as it is unless it has at most 6 elements; those get a slider each.
 
-    Graphs of single numbers are computed by the page itself. Other graphs need the extra ``widget``.
+    Graphs of single numbers are computed by the page itself. Other graphs need the extra ``widget``: its plot is drawn
+    from numbers that Python computes on a grid.
 
     Raises ValueError for invalid ranges and unknown names, LostGradientError if the result has
     no history.

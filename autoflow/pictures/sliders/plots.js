@@ -62,7 +62,8 @@ const rounded = (v) => Number(v.toPrecision(12)); // 3 · 0.1 is 0.3 on an axis
 // f over one input, the point, the tangent, the way that was gone.
 function curve(svg, problem, a) {
   const { digits, state, tape } = problem, at = problem.inputs[a.node], value = state.values[tape.output];
-  const xs = Array.from({ length: SAMPLES + 1 }, (_, k) => a.low + ((a.high - a.low) * k) / SAMPLES);
+  const many = problem.samples ?? SAMPLES; // places where it is computed; a widget has fewer
+  const xs = Array.from({ length: many + 1 }, (_, k) => a.low + ((a.high - a.low) * k) / many);
   const ys = xs.map((x) => problem.at({ [a.node]: x })), slope = state.gradients[a.node];
   const p = plane(a.low, a.high, ...span(ys, [value]), HIGH);
   const inside = axes(svg, p, a.title, problem.title, digits);
@@ -96,13 +97,14 @@ function contours(svg, problem, a, b) {
   const even = (tall / wide) * INSIDE, alike = even > 150 && even < 460;
   const p = plane(a.low, a.high, b.low, b.high, (alike ? even : HIGH - TOP - BOTTOM) + TOP + BOTTOM);
   const inside = axes(svg, p, a.title, b.title, digits);
+  const [columns, lines] = problem.cells ?? [COLUMNS, LINES];
   const grid = problem.remember(`${a.node} ${b.node}`, [a.node, b.node], () =>
-    Array.from({ length: LINES + 1 }, (_, j) => Array.from({ length: COLUMNS + 1 }, (_, i) =>
-      problem.at({ [a.node]: a.low + (wide * i) / COLUMNS, [b.node]: b.low + (tall * j) / LINES }))));
+    Array.from({ length: lines + 1 }, (_, j) => Array.from({ length: columns + 1 }, (_, i) =>
+      problem.at({ [a.node]: a.low + (wide * i) / columns, [b.node]: b.low + (tall * j) / lines }))));
   const levels = ticks(...span(grid.flat(), []), LEVELS), labels = [];
   levels.forEach((level, k) => {
     const pieces = segments(grid, level).map((piece) => piece.map(([i, j]) =>
-      [p.x(a.low + (wide * i) / COLUMNS), p.y(b.low + (tall * j) / LINES)]));
+      [p.x(a.low + (wide * i) / columns), p.y(b.low + (tall * j) / lines)]));
     if (!pieces.length) return;
     const d = pieces.map(([m, n]) => `M${m.map(fixed).join(" ")}L${n.map(fixed).join(" ")}`).join("");
     draw(inside, "path", { class: "level", d, opacity: 0.5 + (0.5 * (k + 1)) / levels.length });
@@ -127,8 +129,8 @@ function contours(svg, problem, a, b) {
 // Marching squares: for each cell of the grid where the level passes through.
 function segments(grid, level) {
   const found = [];
-  for (let j = 0; j < LINES; j++) {
-    for (let i = 0; i < COLUMNS; i++) {
+  for (let j = 0; j + 1 < grid.length; j++) {
+    for (let i = 0; i + 1 < grid[0].length; i++) {
       const corners = [[i, j], [i + 1, j], [i + 1, j + 1], [i, j + 1]], v = corners.map(([x, y]) => grid[y][x]);
       if (!v.every(Number.isFinite)) continue;
       const cuts = [0, 1, 2, 3].filter((k) => v[k] < level !== v[(k + 1) % 4] < level).map((k) => {
