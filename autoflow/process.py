@@ -5,13 +5,14 @@ Neither is touched unless you ask. Both can make large graphs and large arrays s
 
 from __future__ import annotations
 
-import functools
 import gc
 import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
+
+from .transformed import FunctionOfFunction
 
 F = TypeVar("F", bound=Callable[..., Any])
 LOCK = threading.Lock()
@@ -49,13 +50,16 @@ class gc_paused:  # noqa: N801 - used like a function
 
     def __call__(self, function: F) -> F:
         """As a decorator."""
+        return PausedFunction(function, {})  # type: ignore[return-value]
 
-        @functools.wraps(function)
-        def calling(*args: Any, **options: Any) -> Any:
-            with self:
-                return function(*args, **options)
 
-        return calling  # type: ignore[return-value]
+class PausedFunction(FunctionOfFunction):
+    """A function in which Python does not look for cycles."""
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """The function's arguments."""
+        with gc_paused():
+            return self.f(*args, **options)
 
 
 def warm_allocator() -> None:

@@ -12,6 +12,7 @@ pytest.register_assert_rewrite("support", "checks", "cases")
 
 from casenames import pytest_make_parametrize_id  # noqa: E402, F401 - a hook: pytest finds it here
 from chromium import browser, show  # noqa: E402, F401 - fixtures
+from pools import pool  # noqa: E402, F401 - a fixture
 from skips import (  # noqa: E402, F401 - hooks: pytest finds them here
     pytest_make_collect_report,
     pytest_runtest_makereport,

@@ -28,7 +28,7 @@ MAY_IMPORT = {
     "modes": {"lazy", "transformed"},
     "numbering": set(),
     "pytree": set(),
-    "process": set(),
+    "process": {"transformed"},
     "threads": set(),
     "saving": {"errors"},
     "rules": {"errors", "modes", "numbering"},
