@@ -13,7 +13,7 @@ import numpy as np
 
 import autoflow as af
 
-progress = importlib.import_module("tqdm").tqdm if importlib.util.find_spec("tqdm") else iter
+progress = importlib.import_module("tqdm").tqdm if importlib.util.find_spec("tqdm") else lambda results, total: results
 
 
 def energy(w, x, y, penalty):
@@ -52,9 +52,9 @@ y = (x @ [1.0, -2.0, 0.5] + rng.logistic(size=100) > 0).astype(float)
 best = minimise(x, y, 0.5)
 product = functools.partial(af.hvp, functools.partial(energy, x=x, y=y, penalty=0.5), best)
 with ThreadPoolExecutor() as pool:
-    rows = list(progress(pool.map(product, np.eye(3))))
-    losses = list(progress(pool.map(functools.partial(validation_loss, x=x, y=y, penalty=0.5), range(5))))
-    means = list(progress(pool.map(functools.partial(chain, w=best, x=x, y=y), range(4))))
+    rows = list(progress(pool.map(product, np.eye(3)), total=3))
+    losses = list(progress(pool.map(functools.partial(validation_loss, x=x, y=y, penalty=0.5), range(5)), total=5))
+    means = list(progress(pool.map(functools.partial(chain, w=best, x=x, y=y), range(4)), total=4))
 print(f"information: {np.trace(rows):.4f}")
 print(f"validation: {np.mean(losses):.4f}")
 print(f"chains apart: {np.max(np.std(means, axis=0)):.3f}")

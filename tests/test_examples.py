@@ -184,7 +184,7 @@ def test_independent_gradients(run):
     spread = np.sqrt(np.diag(np.linalg.inv(information)))
     assert np.all(np.abs(np.mean(names["means"], axis=0) - best) < 2 * spread)
     if importlib.util.find_spec("tqdm"):
-        assert [done in names["bars"] for done in ("3it [", "5it [", "4it [")] == [True] * 3
+        assert [done in names["bars"] for done in ("3/3 [", "5/5 [", "4/4 [")] == [True] * 3
 
 
 def test_more_data_than_memory(run):
