@@ -319,6 +319,13 @@ NOTEBOOK = "jupyterapp.shell.currentWidget"
 CODE = f"{NOTEBOOK}.content.widgets.filter((cell) => cell.model.type === 'code')"
 
 
+WAITING = f"{CODE}.filter((cell) => cell.model.executionCount === null && cell.model.sharedModel.source.trim()).length"
+ERRORS = (  # of cells that should have none
+    f"{CODE}.filter((cell) => !cell.model.getMetadata('tags')?.includes('raises-exception')).flatMap((cell) => "
+    "cell.model.outputs.toJSON().filter((o) => o.output_type === 'error').map((o) => o.ename + ': ' + o.evalue))"
+)
+
+
 @marked(by_night)
 @pytest.mark.parametrize("name", LESSONS)
 def test_every_cell_of_every_lesson_runs_in_the_browser(whole, site, browser, name):
@@ -330,15 +337,9 @@ def test_every_cell_of_every_lesson_runs_in_the_browser(whole, site, browser, na
     page.until("typeof jupyterapp === 'object' && jupyterapp.shell.currentWidget?.content?.widgets?.length > 1")
     page.until(f"{NOTEBOOK}.sessionContext.kernelDisplayStatus === 'idle'", 240)
     page.run("void jupyterapp.commands.execute('notebook:run-all-cells')")
-    waiting = (
-        f"{CODE}.filter((cell) => cell.model.executionCount === null && cell.model.sharedModel.source.trim()).length"
-    )
-    page.until(f"{waiting} === 0", 600)
-    expected = f"{CODE}.filter((cell) => !cell.model.getMetadata('tags')?.includes('raises-exception'))"
-    errors = (
-        "cell.model.outputs.toJSON().filter((o) => o.output_type === 'error').map((o) => o.ename + ': ' + o.evalue)"
-    )
-    assert page.run(f"{expected}.flatMap((cell) => {errors})") == []
+    page.until(f"{WAITING} === 0 || {ERRORS}.length > 0", 600)  # an error ends the run
+    assert page.run(ERRORS) == []
+    assert page.run(WAITING) == 0
     hosts = {url.split("/")[2] for url in page.requests() if url.startswith(("http", "ws"))}
     assert hosts == {site.split("/")[2]}
     keep(page, name.removesuffix(".ipynb"))
@@ -430,10 +431,10 @@ def test_only_files_with_the_listed_sum_are_taken(tmp_path, monkeypatch):
 def test_every_listed_file_says_what_it_is():
     for name, row in runtime.listed()["file"].items():
         assert re.fullmatch(r"[0-9a-f]{64}", row["sha256"]), name
-        assert row["part"] in ("playground", "lessons"), name
+        assert row["part"] in ("playground", "lessons", "slides"), name
         assert row["licence"], name
         assert row["home"].startswith("https://"), name
-        assert name.endswith(".whl") or re.fullmatch(r"[\w-]+@\d+\.\d+\.\d+/package/.+", row["npm"]), name
+        assert name.endswith(".whl") or re.fullmatch(r"[\w.-]+@\d+\.\d+\.\d+/package/.+", row["npm"]), name
     assert "==" in runtime.listed()["carrier"]
     with pytest.raises(ValueError, match="no part games"):
         runtime.files_of("games")
@@ -458,7 +459,7 @@ def test_a_wheel_in_the_list_of_packages(tmp_path):
     name, row = lab.entry(path)
     assert name == "autoflow"
     assert row["imports"] == ["autoflow"]
-    assert row["depends"] == ["numpy", "graphviz"]
+    assert row["depends"] == ["numpy", "graphviz", "matplotlib", "scipy", "tqdm"]
     assert row["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
     assert (row["version"], row["file_name"]) == (af.__version__, path.name)
 
@@ -493,6 +494,16 @@ def test_markdown_links_to_pages_of_the_site_and_no_further():
     assert re.findall(r'href="(.*?)"', body) == ["b.html#part", "readme.html", "https://example.org"]
     assert "code" in body
     assert pages.title_of(text) == "A x"
+
+
+def test_images_of_all_themes_come_along(tmp_path):
+    pages.build(tmp_path)
+    for path in tmp_path.glob("docs/*.html"):
+        named = re.findall(r'(?:src|srcset)="([^"]+)"', path.read_text(encoding="utf-8"))
+        images = [name for name in named if "images/" in name]
+        assert [name for name in images if not (path.parent / name).is_file()] == [], path
+        if path.name == "readme.html":
+            assert len(images) == (ROOT / "README.md").read_text(encoding="utf-8").count('="images/')
 
 
 def test_the_reference_loads_nothing_from_elsewhere(tmp_path):
