@@ -2,6 +2,7 @@
 
     python -m autoflow "a1 = x + y + z; a2 = x*y*z; a1**2 * sin(a2) - a1*cos(a2)" x=3 y=5 z=4 -o graph.svg
     python -m autoflow --demo
+    python -m autoflow --check program.py its arguments
 
 What a formula may say is decided in ``cli/commandline.py``.
 """
@@ -48,11 +49,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     0
     """
     parser = make_parser()
-    given = parser.parse_intermixed_args(protect_minus_signs(sys.argv[1:] if argv is None else argv))
+    words = sys.argv[1:] if argv is None else argv
+    given = parser.parse_intermixed_args(words if "--check" in words else protect_minus_signs(words))
     if given.demo:
         from .cli import demo
 
         return demo.main()
+    if given.check:
+        from .cli import checking
+
+        return checking.main(*given.check)
     if given.formula is None:
         parser.print_usage()
         print(f"\n{EPILOG}\n{parser.prog} --help says more.")
@@ -77,6 +83,12 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--open", action="store_true", help="show the graph in a browser, to step through")
     parser.add_argument(
         "--demo", action="store_true", help="an example with pictures, and a network that learns digits"
+    )
+    parser.add_argument(
+        "--check",
+        metavar="PROGRAM",
+        nargs=argparse.REMAINDER,
+        help="run a Python program three times, and find where NumPy reads numbers of nodes that have a gradient",
     )
     parser.add_argument("--version", action="version", version=f"autoflow {version()}")
     return parser

@@ -34,28 +34,26 @@ class Modes:
     tables: bool = False  # then also the numbers of each picture as a table below it
     max_bytes: int = 2**30  # larger Jacobians are refused
     scope: tuple[tuple[str, int], ...] = ()  # the named blocks around us, each with the number of its entering
-    notices: tuple[Callable[[Any], None], ...] = ()  # called with every operation that is recorded
-    anomaly: bool = False  # look for NaN and infinity, forward (by a notice) and backward
+    listeners: tuple[Callable[[Any], None], ...] = ()  # called with every operation that is recorded
+    anomaly: bool = False  # look for NaN and infinity, forward (by a listener) and backward
     safe_masking: bool = False  # in backward passes 0 · inf = 0, see backprop/masking.py
     repeating: bool = False  # is a checkpointed function running for the second time? Then statistics stay as they are
     shadow: bool = False  # do nodes show other numbers to those who read their memory past us? See transforms/shadow.py
     autocast: Any = None  # the dtype in which products are computed, see forward/mixed_precision.py
-    around: Any = (
-        None  # what a compiled recording puts around the steps of backward passes, see compiler/trace/recorded.py
-    )
+    wrap_open_record: Any = None  # around ``open_record`` of backward passes: by af.compile and af.vmap
     layer: Any = None  # the innermost af.vmap that is running, see batching/layers.py
     blocks: tuple[tuple[Any, Any], ...] = field(default=(), compare=False, repr=False)  # open: (block, modes before it)
-    limit: int = field(init=False)  # up to that size the fast path may record by itself; -1 where it may not
+    fast_path_limit: int = field(init=False)  # up to that size the fast path may record by itself; -1 where it may not
 
     def __post_init__(self) -> None:
-        limit = self.keep if self.recording and not (self.scope or self.notices or self.shadow) else -1
-        object.__setattr__(self, "limit", limit)
+        limit = self.keep if self.recording and not (self.scope or self.listeners or self.shadow) else -1
+        object.__setattr__(self, "fast_path_limit", limit)
 
 
 MODES: ContextVar[Modes] = ContextVar("autoflow_modes", default=Modes())  # noqa: B039 - it is frozen
 modes = MODES.get
 PRESETS = {"default": {"strict": False, "anomaly": False}, "classroom": {"strict": True, "anomaly": True}}
-LOOK = "autoflow.backprop.anomaly:look"  # the notice of af.detect_anomaly()
+LOOK = "autoflow.backprop.anomaly:look"  # the listener of af.detect_anomaly()
 PUBLIC = ("keep", "digits", "strict", "theme", "static", "tables", "max_bytes")
 
 
@@ -223,20 +221,20 @@ def enable_grad(function: Any = None) -> Any:
     return switched(recording=True) if function is None else switched(recording=True)(function)
 
 
-class noticing(switched):  # noqa: N801 - used like a function
-    """``with noticing(f):`` calls ``f(node)`` for every operation that is recorded in the block."""
+class listening(switched):  # noqa: N801 - used like a function
+    """``with listening(f):`` calls ``f(node)`` for every operation that is recorded in the block."""
 
-    def __init__(self, notice: Callable[[Any], None], **changes: Any) -> None:
+    def __init__(self, listener: Callable[[Any], None], **changes: Any) -> None:
         super().__init__(**changes)
-        self.notice = notice
+        self.listener = listener
 
     def changes_to(self, before: Modes) -> dict[str, Any]:
-        """One notice more."""
-        return {"notices": (*before.notices, self.notice), **self.changes}
+        """One listener more."""
+        return {"listeners": (*before.listeners, self.listener), **self.changes}
 
-    def again(self) -> noticing:
+    def again(self) -> listening:
         """The same once more."""
-        return noticing(self.notice, **self.changes)
+        return listening(self.listener, **self.changes)
 
 
 class set_grad_enabled(switched):  # noqa: N801 - PyTorch's name
@@ -287,9 +285,9 @@ class preset(switched):  # noqa: N801 - used like a function
     def changes_to(self, before: Modes) -> dict[str, Any]:
         """The preset, and what was given beside it."""
         look = later(LOOK)
-        others = tuple([notice for notice in before.notices if notice is not look])
-        notices = (*others, look) if PRESETS[self.name]["anomaly"] else others
-        return {**PRESETS[self.name], "notices": notices, **self.changes}
+        others = tuple([listener for listener in before.listeners if listener is not look])
+        listeners = (*others, look) if PRESETS[self.name]["anomaly"] else others
+        return {**PRESETS[self.name], "listeners": listeners, **self.changes}
 
     def __enter__(self) -> preset:
         MODES.set(self.before)

@@ -55,7 +55,7 @@ MAY_IMPORT = {
     "optim": USERS | {"saving"},
     "parallel": USERS | {"compiler"},
     "train": USERS | {"nn", "optim", "parallel"},
-    "cli": {"arrays", "errors", "modes", "nodes", "rules"},
+    "cli": {"arrays", "errors", "modes", "nodes", "rules", "transforms"},
     "__main__": {"cli", "errors", "modes"},
 }
 # Calls upwards: file, the file that it calls, and why. From methods of nodes, and from a report to pictures.

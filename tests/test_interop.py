@@ -16,7 +16,7 @@ import pytest
 
 import autoflow as af
 from autoflow.errors import LostGradientError, NoRuleError, StaleValueError
-from autoflow.modes import noticing
+from autoflow.modes import listening
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def axes():
 def recorded():
     """The operations that are recorded during the test, from here on."""
     found = []
-    with noticing(lambda node: found.append(node.opmethod)):
+    with listening(lambda node: found.append(node.opmethod)):
         yield found
 
 

@@ -295,16 +295,16 @@ def test_a_preset_holds_at_once_and_in_a_block_until_its_end():
     with af.options(preset="classroom", digits=6):
         assert (af.options.preset, af.options.strict, af.options.digits) == ("classroom", True, 6)
         with af.options(preset="default"):
-            assert (af.options.preset, af.options.strict, modes().notices) == ("default", False, ())
+            assert (af.options.preset, af.options.strict, modes().listeners) == ("default", False, ())
         with af.options(preset="classroom"):
-            assert len(modes().notices) == 1
+            assert len(modes().listeners) == 1
         assert af.options.preset == "classroom"
-    assert (af.options.preset, af.options.strict, af.options.digits, modes().notices) == ("default", False, 4, ())
+    assert (af.options.preset, af.options.strict, af.options.digits, modes().listeners) == ("default", False, 4, ())
     try:
         af.options(preset="classroom")
         assert af.options.preset == "classroom"
         af.options.preset = "default"
-        assert (af.options.preset, modes().notices) == ("default", ())
+        assert (af.options.preset, modes().listeners) == ("default", ())
     finally:
         af.options.preset = "default"
 

@@ -1,6 +1,6 @@
 """Anomaly mode: where did the first NaN, or the first infinity, come from?
 
-Forward, a notice of every recorded operation (see ``hooks.on_operation``) writes the user's line into the record and
+Forward, a listener to every recorded operation (see ``hooks.on_operation``) writes the user's line into the record and
 looks at the value. Backward, every contribution is looked at as soon as a rule has sent it. Both cost about as much
 as the computation itself, so it is a mode for looking for errors, not for training.
 """
@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from ..errors import AnomalyError
-from ..modes import noticing
+from ..modes import listening
 from ..nodes.nodes import VariableRole, current_record
 from ..nodes.records import extend
 from ..nodes.versions import caller
 
 
-def detect_anomaly() -> noticing:
+def detect_anomaly() -> listening:
     """Raise AnomalyError at the first value or gradient that becomes NaN or infinite.
 
     A context manager and a decorator. Put the forward pass inside as well as ``backward()``: then the message, and the
@@ -33,7 +33,7 @@ def detect_anomaly() -> noticing:
     Traceback (most recent call last):
     autoflow.errors.AnomalyError: sqrt sent inf to x, ...
     """
-    return noticing(look, anomaly=True)
+    return listening(look, anomaly=True)
 
 
 def look(node: Any) -> None:
@@ -55,10 +55,10 @@ def look(node: Any) -> None:
     )
 
 
-def wrap_step(step: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """The step of a backward pass, checking every gradient; errors inside a rule get the line of the forward pass."""
+def wrap_open_record(open_record: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The engine's ``open_record``, checking every gradient; errors inside a rule get the line of the forward pass."""
 
-    def watched(pair: tuple[Any, Any]) -> Any:
+    def open_watched(pair: tuple[Any, Any]) -> Any:
         record, g = pair
         if (found := first_bad(g)) is not None:
             raise AnomalyError(
@@ -66,7 +66,7 @@ def wrap_step(step: Callable[[Any], Any]) -> Callable[[Any], Any]:
                 f"them finite, were added up. {record.node_name} was computed {line_of(record)}."
             )
         try:
-            g, vjps, saved, kept = step(pair)
+            g, vjps, saved, kept = open_record(pair)
         except Exception as error:
             note(error, record)
             raise
@@ -74,7 +74,7 @@ def wrap_step(step: Callable[[Any], Any]) -> Callable[[Any], Any]:
             raise AnomalyError(f"the gradient of {record.node_name} became {found} in a hook of it")
         return g, [vjp and wrap_vjp(vjp, record, k) for k, vjp in enumerate(vjps)], saved, kept
 
-    return watched
+    return open_watched
 
 
 def wrap_vjp(vjp: Callable[[Any, Any], Any], record: Any, k: int) -> Callable[[Any, Any], Any]:

@@ -20,7 +20,7 @@ import numpy as np
 
 from ..errors import LostGradientError, StaleValueError
 from ..extending.joint import NOTHING, Gathered, Parts, joint_row, own_result, record_results
-from ..modes import MODES, modes, noticing
+from ..modes import MODES, listening, modes
 from ..nodes import versions
 from ..nodes.coercion import plain_array
 from ..nodes.grads import add_gradients
@@ -183,8 +183,8 @@ class Segment:
                 seeds.append(arrived[j])
         ends = joint_row("results", [f"x{k}" for k in range(len(roots))], joint=lambda g, saved: seeds)
         root = new_record(ends, tuple(roots), (*[FreedArray(np.empty(r.shape, r.dtype)) for r in roots], NOTHING))
-        step = wrap_by_modes((on_nodes if modes().recording else on_arrays)(-1))
-        pairs = dict(engine.pull_back(root, Parts({}), step, add=add_gradients, stop=set(record.parents)))
+        open_record = wrap_by_modes((on_nodes if modes().recording else on_arrays)(-1))
+        pairs = dict(engine.pull_back(root, Parts({}), open_record, add=add_gradients, stop=set(record.parents)))
         return [pairs.get(source) for source in record.parents]
 
 
@@ -193,7 +193,7 @@ def _row(n: int) -> Rule:
     if n not in _ROWS:
         names = [f"x{k}" for k in range(n)]
         _ROWS[n] = joint_row(
-            "checkpoint", names, ["segment"], joint=lambda g, saved: saved[n](g, saved), reads=range(n)
+            "checkpoint", names, ["segment"], joint=lambda g, saved: saved[n](g, saved), needs=range(n)
         )
     return _ROWS[n]
 
@@ -236,7 +236,7 @@ PRODUCTS = {
 STRATEGIES: dict[str, Callable[[], Any]] = {"balanced": Balanced, "products": Products}
 
 
-def checkpointing(strategy: Any = "balanced") -> noticing:
+def checkpointing(strategy: Any = "balanced") -> listening:
     """In the block, let operations that are cheap to repeat keep no value; a context manager and a decorator.
 
     strategy : "balanced" (elementwise functions and views are computed again), "products" (everything but products of
@@ -260,7 +260,7 @@ def checkpointing(strategy: Any = "balanced") -> noticing:
         strategy = STRATEGIES[strategy]()
     if not callable(getattr(strategy, "is_memory_bound", None)):
         raise TypeError(f"a strategy has a method is_memory_bound(operation); {type(strategy).__name__} has none")
-    return noticing(functools.partial(forget, strategy))
+    return listening(functools.partial(forget, strategy))
 
 
 def depth_of(record: Record) -> int | None:
@@ -269,7 +269,7 @@ def depth_of(record: Record) -> int | None:
 
 
 def forget(strategy: Any, node: Any) -> None:
-    """The notice of :func:`checkpointing`: let the record of ``node`` keep as little as the strategy says."""
+    """The listener of :func:`checkpointing`: let the record of ``node`` keep as little as the strategy says."""
     record, keep = node._record, modes().keep
     if versions.writer_since(node._value, record.number - 1):
         return  # an operation in place: the operand was in the same memory, and is gone

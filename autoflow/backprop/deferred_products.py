@@ -98,12 +98,12 @@ class Sums(Waiting):
 
 
 class Gathering:
-    """What waits in one pass, by record. ``more``: how many uses each has beyond the first (``engine.count_more``)."""
+    """What waits in one pass, by record. ``extra_uses``: see ``engine.count_extra_uses``."""
 
     __slots__ = ("many", "waiting")
 
-    def __init__(self, more: dict[Any, int]) -> None:
-        self.many = {r for r, n in more.items() if n >= MANY and len(r.shape) in (1, 2)}
+    def __init__(self, extra_uses: dict[Any, int]) -> None:
+        self.many = {r for r, n in extra_uses.items() if n >= MANY and len(r.shape) in (1, 2)}
         self.waiting: dict[Any, Waiting] = {}
 
     def vjps(self, record: Any, g: Array, vjps: Any) -> Any:

@@ -37,9 +37,9 @@ knows nothing of arrays. A graph is made of *records*, and each has
 
 Whoever starts a pass brings two functions:
 
-    ``step((record, g))``  -> ``g, vjps, saved, kept``, see :data:`Opened`: the gradient as the record shall see it,
-                         one function per parent, what they saved (``vjp(g, saved)`` is what the record sends to
-                         that parent), and the pair that shall remain in the answer for this record, or None
+    ``open_record((record, g))``  -> ``g, vjps, saved, kept``, see :data:`Opened`: the gradient as the record shall see
+                         it, one function per parent, what they saved (``vjp(g, saved)`` is the cotangent that the
+                         record sends to that parent), and the pair that remains in the answer for it, or None
     ``add(a, b)``        the sum of two contributions, or of whatever else the vjps return
 
 The rest is bookkeeping, in tables that belong to the pass: records are only read, so passes on the same graph may
@@ -52,9 +52,9 @@ import operator
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-Gradient = Any  # anything that adds: a float, an array, or a node (for second derivatives)
+Cotangent = Any  # dL/d(result of a record), anything that adds: a float, an array, or a node (for second derivatives)
 Record = Any  # anything with ``parents``
-Opened = tuple[Gradient, Sequence[Any], Any, tuple[Record, Gradient] | None]  # g, vjps, saved, kept: see above
+Opened = tuple[Cotangent, Sequence[Any], Any, tuple[Record, Cotangent] | None]  # g, vjps, saved, kept: see above
 
 
 def count_extra_uses(root: Record, stop: Collection[Record] = ()) -> dict[Record, int]:
@@ -64,7 +64,7 @@ def count_extra_uses(root: Record, stop: Collection[Record] = ()) -> dict[Record
     ``{x: 2}``. Most records have one edge: they are not in the answer and cost the pass no bookkeeping. A record in
     ``stop`` counts as seen already, so it gets one edge too many: it waits for ever, and the pass ends there.
     """
-    more: dict[Record, int] = {}
+    extra_uses: dict[Record, int] = {}
     seen = {root, *stop}
     queue = [root]
     for record in queue:  # the queue grows while it is walked: first in, first out
@@ -72,11 +72,11 @@ def count_extra_uses(root: Record, stop: Collection[Record] = ()) -> dict[Record
             if parent is None:
                 continue
             if parent in seen:
-                more[parent] = more.get(parent, 0) + 1
+                extra_uses[parent] = extra_uses.get(parent, 0) + 1
             else:
                 seen.add(parent)
                 queue.append(parent)
-    return more
+    return extra_uses
 
 
 def topological(root: Record) -> list[Record]:
@@ -96,13 +96,13 @@ def topological(root: Record) -> list[Record]:
 
 def pull_back(
     root: Record,
-    seed: Gradient,
-    step: Callable[[tuple[Record, Gradient]], Opened],
+    seed: Cotangent,
+    open_record: Callable[[tuple[Record, Cotangent]], Opened],
     *,
-    add: Callable[[Gradient, Gradient], Gradient] = operator.add,
+    add: Callable[[Cotangent, Cotangent], Cotangent] = operator.add,
     stop: Collection[Record] = (),
-    more: dict[Record, int] | None = None,
-) -> list[tuple[Record, Gradient]]:
+    extra_uses: dict[Record, int] | None = None,
+) -> list[tuple[Record, Cotangent]]:
     """Carry ``seed`` = dL/d(root) back through the graph. Returns the pairs (leaf, dL/d(leaf)) and what was kept.
 
     The whole of backpropagation is the inner loop: a record's gradient is the sum, over the edges by which it was
@@ -111,7 +111,7 @@ def pull_back(
     with a set of visited records is wrong: in ``a = x*x; out = a + a*x`` it processes ``a`` before the product has
     sent its part. There is no recursion, so a graph may be a million records deep.
 
-    Records in ``stop`` count as leaves. ``more`` is what :func:`count_extra_uses` returned, if the caller has it;
+    Records in ``stop`` count as leaves. ``extra_uses`` is what :func:`count_extra_uses` returned, if the caller has it;
     the pass uses it up.
 
     The example at the top of this file again:
@@ -119,37 +119,37 @@ def pull_back(
     >>> class Toy:
     ...     def __init__(self, parents=(), slopes=()):
     ...         self.parents, self.slopes = parents, slopes
-    >>> def step(pair):
+    >>> def open_record(pair):
     ...     record, g = pair
     ...     return g, [lambda g, saved, slope=slope: g * slope for slope in record.slopes], None, None
     >>> x = Toy()
     >>> a = Toy((x, x), (2.0, 2.0))
     >>> out = Toy((a, Toy((a, x), (2.0, 4.0))), (1.0, 1.0))
-    >>> [g for record, g in pull_back(out, 1.0, step)]
+    >>> [g for record, g in pull_back(out, 1.0, open_record)]
     [16.0]
     """
     if root in stop:
         return [(root, seed)]
-    if more is None:
-        more = count_extra_uses(root, stop)
-    partial: dict[Record, Gradient] = {}  # sums that still wait for contributions
+    if extra_uses is None:
+        extra_uses = count_extra_uses(root, stop)
+    partial: dict[Record, Cotangent] = {}  # sums that still wait for contributions
     queue: list[Any] = [(root, seed)]
     for place, pair in enumerate(queue):
         parents = pair[0].parents
         if not parents:
             continue  # a leaf: nothing to send; its pair stays
-        g, vjps, saved, queue[place] = step(pair)
+        g, vjps, saved, queue[place] = open_record(pair)
         k = -1  # counted by hand: zip and enumerate take 0.1 µs per record
         for parent in parents:
             k += 1
             if parent is None:
                 continue
             sent = vjps[k](g, saved)
-            if parent in more:
+            if parent in extra_uses:
                 if parent in partial:
                     sent = add(sent, partial.pop(parent))
-                if more[parent]:
-                    more[parent] -= 1
+                if extra_uses[parent]:
+                    extra_uses[parent] -= 1
                     partial[parent] = sent
                     continue
             queue.append((parent, sent))

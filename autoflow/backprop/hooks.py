@@ -18,7 +18,7 @@ import numpy as np
 
 from ..backends.registry import NODE_TYPES
 from ..errors import GradientShapeError, lost
-from ..modes import noticing
+from ..modes import listening
 from ..nodes.grads import cast_gradient
 from ..nodes.nodes import (
     NodeRole,
@@ -130,7 +130,7 @@ def check_callable(hook: Any) -> None:
         raise TypeError(f"a hook is a function of one argument, not {type(hook).__name__}")
 
 
-def on_operation(function: Callable[[Any], None]) -> noticing:
+def on_operation(function: Callable[[Any], None]) -> listening:
     """Call ``function(node)`` for every operation that is recorded in a ``with`` block (or decorated function).
 
     For profiles and logs. What ``function`` itself computes is not reported. In nested blocks the inner one is called
@@ -144,7 +144,7 @@ def on_operation(function: Callable[[Any], None]) -> noticing:
     sum_0 ()
     """
     check_callable(function)
-    return noticing(function)
+    return listening(function)
 
 
 # -- as a pass calls them

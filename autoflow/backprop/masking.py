@@ -4,7 +4,7 @@
 is 0 · ∞ = NaN. Calculus has no better answer, but what was masked away should often stay away. In this mode it does:
 the contribution of an elementwise row is 0 wherever the incoming gradient is 0.
 
-It costs nothing when it is off: the pass looks once, at its start, and then wraps the step that it runs.
+It costs nothing when it is off: the pass looks once, at its start, and then wraps its ``open_record``.
 """
 
 from __future__ import annotations
@@ -44,33 +44,33 @@ def safe_masking(function: Any = None) -> Any:
     return switched(safe_masking=True) if function is None else switched(safe_masking=True)(function)
 
 
-def wrap_step(step: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """The engine's ``step``, with the vjps of elementwise rows replaced; each is made once in a pass."""
+def wrap_open_record(open_record: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The engine's ``open_record``, with the vjps of elementwise rows replaced; each is made once in a pass."""
     made: dict[tuple[Rule, str], tuple[Any, ...]] = {}
 
-    def masked_step(pair: tuple[Any, Any]) -> Any:
+    def open_masked(pair: tuple[Any, Any]) -> Any:
         record = pair[0]
-        g, vjps, saved, kept = step(pair)
+        g, vjps, saved, kept = open_record(pair)
         rule = record.rule
         if not rule.elementwise or rule.joint is not None:
             return g, vjps, saved, kept
         kind = "number" if type(g) is np.float64 else saved[-1].dtype.kind
         if (rule, kind) not in made:
-            made[rule, kind] = tuple([masked_vjp(rule, k, kind) for k in range(len(rule.reads))])
+            made[rule, kind] = tuple([masked_vjp(rule, k, kind) for k in range(len(rule.needs))])
         return g, made[rule, kind], saved, kept
 
-    return masked_step
+    return open_masked
 
 
 def masked_vjp(rule: Rule, k: int, kind: str) -> Any:
     """The vjp of operand k that keeps zeros: before the sum over what was broadcast, where a NaN would spread."""
-    reads = rule.reads[k]
-    if reads is None:
+    needs = rule.needs[k]
+    if needs is None:
         return None
     if kind == "number":
         quick: Any = rule.scalar_vjps[k]
         return lambda g, saved: quick(g, saved) if g != 0 else np.float64(0)
-    unsummed = vjp_by_position(rule.derivatives[rule.names[k]], reads)
+    unsummed = vjp_by_position(rule.derivatives[rule.names[k]], needs)
     if kind == "c" and rule.holomorphic:
         unsummed = conjugate_vjp(unsummed)
 

@@ -1,8 +1,8 @@
 """Going back: the engine's pass over records, in two ways, and what it leaves in ``.grad``.
 
-The engine hands each record its gradient and asks how to run its row. :func:`on_arrays` answers with plain arrays
-(fast, nothing recorded); :func:`on_nodes` with nodes, so that NumPy's functions record what the row does, and the
-gradient can be differentiated again. It is the same row.
+The engine hands each record its cotangent, dL/d(result), and asks how to run its row. :func:`on_arrays` answers with
+plain arrays (fast, nothing recorded); :func:`on_nodes` with nodes, so that NumPy's functions record what the row does,
+and the gradient can be differentiated again. It is the same row.
 
 What few records need (hooks, values to be computed again, watched plain arrays) is in their ``extra``, which is None
 for all others. :func:`check_and_run_hooks` is called only where there is one, so the others pay nothing.
@@ -111,26 +111,26 @@ def pull_back_nodes(record: Record, g: Array, limit: int | None, stop: Collectio
 
 def pull_back_arrays(record: Record, g: Array, limit: int | None, stop: Collection[Any]) -> list[tuple[Any, Array]]:
     """The pass on plain arrays. Products are put aside if a node has many uses and no mode watches each of them."""
-    more = engine.count_extra_uses(record, stop)
-    gathering = Gathering(more) if more and max(more.values()) >= MANY and not is_watched() else None
-    step = wrap_by_modes(on_arrays(limit, gathering=gathering))
-    pairs = engine.pull_back(record, g, step, add=reuse.add_in_place, stop=stop, more=more)
+    extra_uses = engine.count_extra_uses(record, stop)
+    gathering = Gathering(extra_uses) if extra_uses and max(extra_uses.values()) >= MANY and not is_watched() else None
+    open_record = wrap_by_modes(on_arrays(limit, gathering=gathering))
+    pairs = engine.pull_back(record, g, open_record, add=reuse.add_in_place, stop=stop, extra_uses=extra_uses)
     return apply_leaf_hooks(pairs if gathering is None else [gathering.settle(pair) for pair in pairs], stop)
 
 
 def is_watched() -> bool:
     """Is there a mode that looks at every contribution?"""
     switches = modes()
-    return switches.anomaly or switches.safe_masking or switches.around is not None
+    return switches.anomaly or switches.safe_masking or switches.wrap_open_record is not None
 
 
-def wrap_by_modes(step: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """``step``, wrapped by the modes that are on: anomaly mode checks every gradient, safe_masking keeps zeros."""
-    if modes().around is not None:
-        step = modes().around(step)
+def wrap_by_modes(open_record: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """``open_record``, wrapped by the modes that are on: anomaly mode checks gradients, safe_masking keeps zeros."""
+    if modes().wrap_open_record is not None:
+        open_record = modes().wrap_open_record(open_record)
     if modes().safe_masking:
-        step = later("autoflow.backprop.masking:wrap_step")(step)
-    return later("autoflow.backprop.anomaly:wrap_step")(step) if modes().anomaly else step
+        open_record = later("autoflow.backprop.masking:wrap_open_record")(open_record)
+    return later("autoflow.backprop.anomaly:wrap_open_record")(open_record) if modes().anomaly else open_record
 
 
 def apply_leaf_hooks(pairs: list[tuple[Any, Any]], stop: Collection[Any]) -> list[tuple[Any, Any]]:
@@ -184,7 +184,7 @@ def on_arrays(limit: int | None, hooks: bool = True, gathering: Gathering | None
     keep_numbers = limit is None or limit > 0
     again: dict[Record, Array] = {}  # values that were not kept, computed once more in this pass
 
-    def step(pair: tuple[Any, Any]) -> Any:
+    def open_record(pair: tuple[Any, Any]) -> Any:
         if waiting and pair[0] in waiting:
             pair = gathering.settle(pair)  # type: ignore[union-attr]
         record, g = pair
@@ -210,14 +210,14 @@ def on_arrays(limit: int | None, hooks: bool = True, gathering: Gathering | None
             vjps = reuse.vjps_in_place(rule) or vjps
         return g, vjps, saved, kept
 
-    return step
+    return open_record
 
 
 def on_nodes(limit: int | None, hooks: bool = True) -> Callable[[Any], Any]:
     """How the engine runs it when the pass is to be differentiated: the same row, on nodes."""
     again: dict[Record, Array] = {}
 
-    def step(pair: tuple[Any, Any]) -> Any:
+    def open_record(pair: tuple[Any, Any]) -> Any:
         record, g = pair
         saved = record.saved
         if record.extra is not None or record.number < versions.latest[0]:
@@ -230,7 +230,7 @@ def on_nodes(limit: int | None, hooks: bool = True) -> Callable[[Any], Any]:
             return g, picks(record), all_at_once(record, g, saved), kept
         return g, (rule.complex_vjps() if record.dtype.kind == "c" else rule.vjps), saved, kept
 
-    return step
+    return open_record
 
 
 def check_and_run_hooks(record: Record, g: Any, again: dict[Record, Array], with_hooks: bool) -> tuple[Any, Any, Any]:

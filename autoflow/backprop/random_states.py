@@ -33,7 +33,7 @@ class RandomState:
 
     def __init__(self, generator: Any) -> None:
         self.generator = generator
-        self.read, self.write = _doors(generator)
+        self.read, self.write = _reader_and_writer(generator)
         self.state = self.read()
 
     def has_changed(self) -> bool:
@@ -119,7 +119,7 @@ def _names_in(code: types.CodeType) -> Iterator[str]:
             yield from _names_in(constant)
 
 
-def _doors(generator: Any) -> tuple[Callable[[], Any], Callable[[Any], Any]]:
+def _reader_and_writer(generator: Any) -> tuple[Callable[[], Any], Callable[[Any], Any]]:
     """How to read and how to write the state."""
     if generator is np.random or isinstance(generator, np.random.RandomState):
         return lambda: generator.get_state(legacy=False), generator.set_state

@@ -62,7 +62,7 @@ MADE.update({RULES[function]: _build_vjps(RULES[function], over) for function, o
 
 
 def free_to_write(pair: tuple[Any, Array]) -> bool:
-    """Is the gradient in ``pair`` held by the pass alone? The calling step may have a name for it.
+    """Is the gradient in ``pair`` held by the pass alone? The calling ``open_record`` may have a name for it.
 
     Its elements must be in the order that a new array would have; otherwise later sums would add in another order.
     """
@@ -94,7 +94,7 @@ class Toy:
 
 
 def calibrate_counts() -> tuple[int, tuple[int, int]]:
-    """How many references a step sees on an array that only the pass holds, and a sum on its two; 0 if not certain."""
+    """References that ``open_record`` sees on an array that only the pass holds, a sum on its two; 0 if not certain."""
     if sys.gettrace() or sys.getprofile() or not getattr(sys, "_is_gil_enabled", lambda: True)():
         return 0, (0, 0)  # a debugger that looks at variables holds them too: the count would be too high
     in_step: list[int] = []
@@ -104,7 +104,7 @@ def calibrate_counts() -> tuple[int, tuple[int, int]]:
         g = pair[1]
         return getrefcount(g)
 
-    def step(pair: tuple[Any, Any]) -> Any:
+    def open_record(pair: tuple[Any, Any]) -> Any:
         record, g = pair
         in_step.append(count(pair))
         return g, (lambda g, saved: g + 1.0,) * len(record.parents), None, None
@@ -115,7 +115,7 @@ def calibrate_counts() -> tuple[int, tuple[int, int]]:
 
     x = Toy()
     for _ in range(40):  # Python adapts its code while it runs
-        engine.pull_back(Toy(Toy(x), Toy(x)), np.zeros(2) + 1.0, step, add=add)
+        engine.pull_back(Toy(Toy(x), Toy(x)), np.zeros(2) + 1.0, open_record, add=add)
     del in_step[0::3]  # the first of each pass: the seed, which is held by us as well
     if len({*in_step}) > 1 or len({*in_sum}) > 1:
         return 0, (0, 0)

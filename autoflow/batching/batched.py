@@ -130,7 +130,7 @@ class Batched(BatchedMethods):
             return np.array(self.inner)
         raise refuse_number("np.asarray, np.array, plain[i] = x, or a library that is not NumPy")
 
-    # -- NumPy's doors
+    # -- NumPy's dispatch
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         layer = deepest([inputs, options])

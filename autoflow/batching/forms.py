@@ -207,29 +207,29 @@ def wrapped_all(result: Any, layer: Layer) -> Any:
     return wrap_batched(result, layer, mapped=False)
 
 
-def around(step: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Put around the steps of backward passes: a derivative that looks at numbers runs for each example."""
+def wrap_open_record(open_record: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Around ``open_record`` of backward passes: a derivative that looks at numbers runs for each example."""
 
-    def guarded_step(pair: Any) -> Any:
-        g, pulls, saved, kept = step(pair)
-        return g, [pull and guarded(pull, pair[0].rule.name) for pull in pulls], saved, kept
+    def open_guarded(pair: Any) -> Any:
+        g, vjps, saved, kept = open_record(pair)
+        return g, [vjp and guarded(vjp, pair[0].rule.name) for vjp in vjps], saved, kept
 
-    def guarded(pull: Callable[..., Any], name: str) -> Callable[..., Any]:
+    def guarded(vjp: Callable[..., Any], name: str) -> Callable[..., Any]:
         def safely(g: Any, saved: Any) -> Any:
             try:
-                return pull(g, saved)
+                return vjp(g, saved)
             except BatchError:
                 if isinstance(g, NodeRole):  # a pass that is recorded: it would have to be, for each example
                     raise
                 layer = deepest([g, saved])
                 say_once(f"the derivative of {name}", layer)
                 return together(
-                    [pull(one_of(g, layer, k), one_of(saved, layer, k)) for k in range(layer.size)], layer, name
+                    [vjp(one_of(g, layer, k), one_of(saved, layer, k)) for k in range(layer.size)], layer, name
                 )
 
         return safely
 
-    return guarded_step
+    return open_guarded
 
 
 FORM_OF.update(ufunc=run_ufunc, function=run_function, row=run_row, loop=loop_over_batch)

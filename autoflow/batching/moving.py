@@ -11,7 +11,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from ..rules.indexing import put_back
 from ..rules.joining import pad as pad_row
-from ..rules.reductions import spread
+from ..rules.reductions import broadcast_view
 from ..rules.structure import astype, flatten
 from ..rules.versions import functions
 from .along_axes import any_batched, shift_axes
@@ -124,7 +124,7 @@ def expand_dims(layer: Layer, a: Any, axis: Any) -> Any:
     return wrap_batched(np.expand_dims(inner, shift_axes(tuple(axes), n) if mapped else axis), layer, mapped, a)
 
 
-@batched(np.broadcast_to, spread)
+@batched(np.broadcast_to, broadcast_view)
 def broadcast_to(layer: Layer, array: Any, shape: Any, **_: Any) -> Any:
     """Axes are aligned at their end."""
     inner, mapped = open_layer(array, layer)

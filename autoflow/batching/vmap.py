@@ -60,7 +60,7 @@ class BatchFunction(FunctionOfFunction):
         has_history = around.recording and any([gradient_target(x) is not None for x, _ in given])
         with (
             batched_over(size) as layer,
-            switched(depth=around.depth + has_history, around=wrap_backward(around.around)),
+            switched(depth=around.depth + has_history, wrap_open_record=wrap_backward(around.wrap_open_record)),
         ):
             hidden = iter([enter(x, axis, layer) for x, axis in given])
             z = self.f(*pytree.tree_unflatten(args, hidden), **options)
@@ -71,8 +71,9 @@ class BatchFunction(FunctionOfFunction):
 
 
 def wrap_backward(outer: Any) -> Any:
-    """What is put around the steps of backward passes: ours, and what was there (of af.compile)."""
-    return forms.around if outer is None or outer is forms.around else lambda step: forms.around(outer(step))
+    """What wraps ``open_record`` of backward passes: ours, and what was there (of af.compile)."""
+    mine = forms.wrap_open_record
+    return mine if outer is None or outer is mine else lambda open_record: mine(outer(open_record))
 
 
 # -- which axes

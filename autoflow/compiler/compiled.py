@@ -109,7 +109,7 @@ class Compiled(Generic[P, R]):
         """A call unlike the last one: look the program up, or record it."""
         leaves = pytree.tree_leaves([args, options])
         switches = modes()
-        if any([isinstance(x, Traced) for x in leaves]) or switches.depth > 0 or switches.layer or switches.notices:
+        if any([isinstance(x, Traced) for x in leaves]) or switches.depth > 0 or switches.layer or switches.listeners:
             return self.f(*args, **options)  # inside another recording, or inside a transform that wants nodes
         if switches.recording and any([gradient_target(x) is not None for x in leaves]):
             return self.f(*args, **options)  # an argument with a history: the result needs one, too
@@ -118,7 +118,7 @@ class Compiled(Generic[P, R]):
             arrays = [x for x in leaves if is_array(x)]
             with self.lock:
                 entry = self.entries.get(key)
-                new = key not in self.entries or (entry is not None and not entry.recorded.surroundings.same())
+                new = key not in self.entries or (entry is not None and not entry.recorded.guards.hold())
                 if new:
                     entry = self.record(key, args, options)
                 self.entries.move_to_end(key)
@@ -223,7 +223,7 @@ class Entry:
         self.recorded, self.how = recorded, how
         self.program = recorded.program
         self.modes, self.switches = modes(), key_of_modes()
-        self.same = recorded.surroundings.same if recorded.surroundings.watches() else None
+        self.guards_hold = recorded.guards.hold if recorded.guards.watches() else None
         self.matches = None if options else matcher(args)
         self.outside = recorded.outside
         self.aliases = aliases([x for x in pytree.tree_leaves([args, options]) if is_array(x)])
@@ -258,7 +258,7 @@ class Entry:
             return ANOTHER
         if modes() is not self.modes and key_of_modes() != self.switches:
             return ANOTHER
-        if self.same is not None and not self.same():
+        if self.guards_hold is not None and not self.guards_hold():
             return ANOTHER
         return self.run(arrays)
 

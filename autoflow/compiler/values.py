@@ -31,7 +31,7 @@ class Value:
     """
 
     __slots__ = (
-        "_strong", "_weak", "args", "dtype", "fresh", "function", "kind", "layout", "number", "options", "parts",
+        "_strong", "_weak", "args", "dtype", "function", "kind", "layout", "number", "options", "owned", "parts",
         "shape", "shares",
     )  # fmt: skip
 
@@ -49,7 +49,7 @@ class Value:
             self.parts = [describe_value(x) for x in sample]
         self.number: float = 0
         self.shares = False  # of calls: does the result look into the memory of an argument?
-        self.fresh = False  # of calls: is the result an array that is used nowhere else?
+        self.owned = False  # of calls: is the result an array that is used nowhere else?
 
     @property
     def sample(self) -> Any:

@@ -182,17 +182,17 @@ class OwnRule(Rule):
 
     __slots__ = ()
 
-    def bind(self, inputs: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, ...]:
+    def bind(self, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, ...]:
         """The call as one tuple in the row's order."""
         if self.order != self.names:
-            given = dict(zip(self.order, inputs, strict=False))
-            if len(inputs) <= len(self.order) and not given.keys() & options.keys():
-                inputs, options = (), {**given, **options}
-        values = super().bind(inputs, options)
+            given = dict(zip(self.order, args, strict=False))
+            if len(args) <= len(self.order) and not given.keys() & options.keys():
+                args, options = (), {**given, **options}
+        values = super().bind(args, options)
         if not modes().recording:
             return (*values[: self.operands], *[value_of(v) for v in values[self.operands :]])
         for k, (name, value) in enumerate(zip(self.names, values, strict=True)):
-            if (k >= self.operands or self.reads[k] is None) and has_gradient(value):
+            if (k >= self.operands or self.needs[k] is None) and has_gradient(value):
                 raise NoRuleError(
                     f"{self.name} has no derivative by {name}, and a node with a history stands there: give it one, "
                     f"{name}=lambda g, ...: ..., or use {name}.value, if it is a constant"

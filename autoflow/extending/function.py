@@ -32,8 +32,8 @@ from .joint import (
     made_by_forward,
     opaque_value,
     own_result,
-    part_again,
     record_results,
+    result_in_pass,
     split_inputs,
 )
 
@@ -182,12 +182,12 @@ class Call:
         """The row: one per class and what was saved, all counted together."""
         operands = [self.names[k] for k in self.places]
         n, cls, several = len(operands), self.cls, self.several
-        reads = sorted({i for kind, i in self.tags if kind == "operand"})
-        reads += [n + 1 + i for i in range(len(self.outs))] if several else [-1] * len(self.outs)
-        key = tuple(operands), tuple(reads), several
+        needs = sorted({i for kind, i in self.tags if kind == "operand"})
+        needs += [n + 1 + i for i in range(len(self.outs))] if several else [-1] * len(self.outs)
+        key = tuple(operands), tuple(needs), several
         if key not in cls._rows:
             options = ["_call", *[f"_result{j}" for j in self.outs * several]]
-            row = joint_row(cls.__name__, operands, options, joint=lambda g, saved: saved[n](g, saved), reads=reads)
+            row = joint_row(cls.__name__, operands, options, joint=lambda g, saved: saved[n](g, saved), needs=needs)
             first = next(iter(cls._rows.values()), row)
             if first is not row:
                 row.tick = lambda: first.tick()
@@ -229,7 +229,7 @@ class Call:
             return opaque_value(record, x) if again and flows else x
         elif self.several:
             x = saved[len(self.places) + 1 + self.outs.index(i)]
-            return part_again(record, i, x) if again and x.dtype.kind in "fc" else x
+            return result_in_pass(record, i, x) if again and x.dtype.kind in "fc" else x
         else:
             x = saved[-2]
         return np.asarray(x) if isinstance(x, np.generic) else x
@@ -302,9 +302,9 @@ def create_operation(result: Any, opmethod: str, operands: tuple[Any, ...], name
     row = row if row is not None else custom_row(opmethod, len(inputs), None)
     if modes().layer is not None:
         raise BatchError("Operation.create_node under af.vmap: its value is of one example. Use af.Function")
-    values, parents, constants, unsafe = split_inputs(inputs)
+    values, parents, constants, mutable = split_inputs(inputs)
     array = leaf_array(result, None, True, inexact=True)
-    node = finish(row, array, inputs, values + list(row.defaults[row.operands :]), parents, constants, unsafe)
+    node = finish(row, array, inputs, values + list(row.defaults[row.operands :]), parents, constants, mutable)
     if name is not None:
         node.name = name
     return node

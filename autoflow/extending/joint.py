@@ -38,19 +38,19 @@ NOTHING = FreedArray(np.empty(0))  # stands for the value of a record that has s
 
 
 def joint_row(
-    name: str, operands: Sequence[str], options: Sequence[str] = (), *, joint: Any, reads: Sequence[int] = ()
+    name: str, operands: Sequence[str], options: Sequence[str] = (), *, joint: Any, needs: Sequence[int] = ()
 ) -> Rule:
     """A row that is in no table.
 
     joint : of ``(g, saved)``, where saved = (operands, options, result, record); returns what is sent to each operand.
-    reads : the places in ``saved`` that it needs, whichever operands gradients flow to; -1 is the result.
+    needs : the places in ``saved`` that it reads, whichever operands gradients flow to; -1 is the result.
     """
     n = len(operands)
     defaults = (MISSING,) * n + (None,) * len(options)
     row = new_row(Rule, None, (*operands, *options), defaults, n, {}, name=name, elementwise=False)
     row.label, row.latex = name, rf"\operatorname{{{name}}}"
     row.joint, row.examples = joint, ()
-    row.reads = (tuple([(place, "") for place in reads]),) * n
+    row.needs = (tuple([(place, "") for place in needs]),) * n
     return row
 
 
@@ -84,7 +84,7 @@ def recorded_result(record: Record, j: int, value: Array) -> Any:
     return finish(RESULT_OF, value, (None,), [NOTHING, j], (record,), {}, ())
 
 
-def part_again(record: Record, j: int, value: Array) -> Any:
+def result_in_pass(record: Record, j: int, value: Array) -> Any:
     """The j-th result of ``record``, for use inside a recorded pass."""
     return operation_from(value, new_record(RESULT_OF, (record,), (NOTHING, j, value)))
 
@@ -129,14 +129,14 @@ def record_results(
     live: Callable[[int], bool] = lambda j: True,
 ) -> Any:  # fmt: skip
     """Plain results as nodes: Operations with ``row``; Constants where nothing is recorded, or ``live(j)`` is False."""
-    values, parents, constants, unsafe = operands
+    values, parents, constants, mutable = operands
     flows = [z.dtype.kind in "fc" and live(j) for j, z in enumerate(results)]
     if not (modes().recording and any([p is not None for p in parents]) and any(flows)):
         nodes = [constant_from(z, NODE_TYPES[type(z)]) for z in results]
     elif not several:
-        nodes = [finish(row, results[0], (), [*values, *options], parents, constants, unsafe)]
+        nodes = [finish(row, results[0], (), [*values, *options], parents, constants, mutable)]
     else:
-        record = current_record(finish(row, np.zeros(()), (), [*values, *options], parents, constants, unsafe))
+        record = current_record(finish(row, np.zeros(()), (), [*values, *options], parents, constants, mutable))
         record.saved = (*record.saved[:-1], NOTHING)
         nodes = [
             recorded_result(record, j, z) if flows[j] else constant_from(z, NODE_TYPES[type(z)])
@@ -147,16 +147,16 @@ def record_results(
 
 def split_inputs(inputs: Sequence[Any]) -> Gathered:
     """For operands: values, parents, leaves to show in pictures by place, and the places of what may change unseen."""
-    values, parents, constants, unsafe = [], [], {}, []
+    values, parents, constants, mutable = [], [], {}, []
     for k, x in enumerate(inputs):
-        value, parent, shown, mutable = operand(x)
+        value, parent, shown, is_mutable = operand(x)
         values.append(value)
         parents.append(parent)
         if shown is not None:
             constants[k] = shown
-        if mutable:
-            unsafe.append(k)
-    return values, tuple(parents), constants, unsafe
+        if is_mutable:
+            mutable.append(k)
+    return values, tuple(parents), constants, mutable
 
 
 def check_history(sent: Any, gs: Sequence[Any], name: str) -> None:
@@ -182,7 +182,7 @@ def check_numbers_read(again: Callable[[Any], Sequence[Any]], sent: Sequence[Any
     readable = [x for x in given if gradient_target(x) is not None and is_on_host(x)]
     if not modes().recording or modes().shadow or not readable:
         return
-    with switched(shadow=True, notices=()), contextlib.suppress(Exception):
+    with switched(shadow=True, listeners=()), contextlib.suppress(Exception):
         pairs = [(value_of(a), value_of(b)) for a, b in zip(again(make_shadowed), sent, strict=True)]
         if all([a is b or np.array_equal(a, b, equal_nan=True) for a, b in pairs]):  # both may be None
             return

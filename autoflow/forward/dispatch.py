@@ -1,4 +1,4 @@
-"""NumPy's two doors: what happens when NumPy is called with a node.
+"""NumPy's two hooks: what happens when NumPy is called with a node.
 
 A ufunc (``np.exp(x)``, ``plain + x``) asks ``__array_ufunc__``, most other functions ``__array_function__``. What a
 function means for nodes is in the table (a row), composed of rows, a plain result, or refused with advice; nothing
@@ -21,7 +21,7 @@ from ..nodes.nodes import NodeRole, constant_from, value_of
 from ..rules import RULES
 from ..rules.outside import ALLOCATORS, WRITERS, advice, is_plain, public_name
 from ..rules.shapes import as_array, has_gradient
-from ..rules.table import COMPOSED, FREE, LISTS
+from ..rules.table import COMPOSED, LISTS, POSITIONAL_BEFORE_OUT
 from ..rules.ufuncs import METHODS
 from ..rules.variants import VARIANTS, along_axes, chosen
 from .deferring import HOOKS, is_anothers
@@ -105,12 +105,12 @@ def array_function(self: Any, function: Any, types: Any, args: Any, options: Any
             return answer(*args, **options)
     if function in RULES:
         rule = RULES[function]
-        if len(args) > rule.free:  # out by position: rows do not name it
-            options = {**options, "out": args[rule.free]}
-            args = (*args[: rule.free], *args[rule.free + 1 :])
+        if len(args) > rule.positional_before_out:  # out by position: rows do not name it
+            options = {**options, "out": args[rule.positional_before_out]}
+            args = (*args[: rule.positional_before_out], *args[rule.positional_before_out + 1 :])
         return apply(rule, args, options)
     if function in COMPOSED:
-        place = FREE[function]
+        place = POSITIONAL_BEFORE_OUT[function]
         if len(args) > place and args[place] is not None:  # out by position
             options, args = {**options, "out": args[place]}, (*args[:place], None, *args[place + 1 :])
         args, options = LISTS[function].in_call(args, options)

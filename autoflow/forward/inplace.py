@@ -11,7 +11,7 @@ What is left is the memory. A derivative may need a value that has just been ove
 compares the times of reads and writes (``nodes/versions.py``) and raises StaleValueError with the line that wrote.
 
 A view (``v = u[1:]``) knows its base. Writing through it is also recorded on the base, as ``base[index] = view``;
-and a view whose base got a new record takes itself again when it is used next (``nodes.record_of``).
+and a view whose base got a new record takes itself again when it is used next (``nodes.current_record``).
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], 
     except FAULTS as error:
         explain(error, rule, inputs)
         raise
-    if modes().notices:
+    if modes().listeners:
         announce(x)
     return x
 

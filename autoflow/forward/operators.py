@@ -71,7 +71,7 @@ def unary(rule: Rule) -> Callable[[Any], Any]:
             value = asarray(z)
             if type(z) is not float64:
                 z = value
-        if value.size > modes().limit:
+        if value.size > modes().fast_path_limit:
             return finish(rule, value, (x,), [a], (parent,), {}, ())
         node = _view(value, Operation)
         if z is value:  # of a number nothing is read from this array
@@ -150,7 +150,7 @@ def binary(rule: Rule, compute: Callable[[Any, Any], Any], numbers: bool = True)
             value = asarray(z)
             if type(z) is not float64:
                 z = value
-        if value.size > modes().limit:
+        if value.size > modes().fast_path_limit:
             return finish(rule, value, (x, y), [a, b], (p, q), {}, () if plain is None else (plain,))
         extra = None
         if plain is not None:
@@ -206,13 +206,13 @@ def general(rule: Rule, x: Any, y: Any, compute: Any) -> Any:
         if (batch := hidden_batch((a, b))) is not None:
             return apply_batched(batch, rule, (x, y), [a, b], [p, q], constants, compute)
         a, b = one_family(rule, [a, b])
-    unsafe = (0, 1) if mutable_a and mutable_b else (0,) if mutable_a else (1,) if mutable_b else ()
+    mutable = (0, 1) if mutable_a and mutable_b else (0,) if mutable_a else (1,) if mutable_b else ()
     try:
         z = compute(a, b)
     except FAULTS as error:
         explain(error, rule, (x, y))
         raise
-    return finish(rule, z if type(z) in NODE_TYPES else asarray(z), (x, y), [a, b], (p, q), constants, unsafe)
+    return finish(rule, z if type(z) in NODE_TYPES else asarray(z), (x, y), [a, b], (p, q), constants, mutable)
 
 
 def reflected_operator(
@@ -242,7 +242,7 @@ def reflected_operator(
             value = asarray(z)
             if type(z) is not float64:
                 z = value
-        if value.size > modes().limit:
+        if value.size > modes().fast_path_limit:
             return finish(rule, value, (x, y), [x, b], (None, q), {}, ())
         node = _view(value, Operation)
         if z is value:  # of a number nothing is read from this array
@@ -281,7 +281,7 @@ QUICK: dict[Any, Callable[[Any, Any], Any]] = {
 def quicken() -> None:
     """Closures for the ufuncs of the table that have none yet."""
     for function, rule in RULES.items():
-        if isinstance(function, np.ufunc) and function.nout == 1 and None not in rule.reads:
+        if isinstance(function, np.ufunc) and function.nout == 1 and None not in rule.needs:
             if function in FORWARD:
                 continue
             if function.nin == 1:

@@ -56,7 +56,7 @@ class Operand(NamedTuple):
     value: Any  # the plain array or number
     parent: Any  # what its gradient flows to: a record or a Variable; None where nothing flows
     shown: Any  # if nothing flows: the leaf that pictures show
-    mutable: bool  # its memory may change without our knowing, or is a small view: keep a copy
+    is_mutable: bool  # its memory may change without our knowing, or is a small view: keep a copy
 
 
 def operand(x: Any) -> Operand:
@@ -67,8 +67,8 @@ def operand(x: Any) -> Operand:
             again = None if wants_numbers(versions.calling_module()) else as_reshape_of_base(x)
             return Operand(orphan_numbers(x), None, None, True) if again is None else operand(again)
         if kind is Operation or (kind is View and x._record.number > versions.latest[0]):  # no write since
-            mutable = kind is View and (x._value.nbytes <= versions.COPY_BYTES or is_lent(x))
-            return Operand(x._value, x._record, None, mutable)
+            is_mutable = kind is View and (x._value.nbytes <= versions.COPY_BYTES or is_lent(x))
+            return Operand(x._value, x._record, None, is_mutable)
         record = gradient_target(x)
         small_view = getattr(x, "_view", None) is not None and x._value.nbytes <= versions.COPY_BYTES
         return Operand(x._value, record, x if record is None else None, small_view or is_lent(x))
@@ -137,23 +137,23 @@ def apply(rule: Rule, args: tuple[Any, ...], options: dict[str, Any] = NO_OPTION
     values: list[Any] = []
     parents: list[Any] = []
     constants: dict[int, Any] = {}
-    unsafe: list[int] = []
+    mutable: list[int] = []
     for k in range(n):
-        value, record, shown, mutable = operand(inputs[k])
+        value, record, shown, is_mutable = operand(inputs[k])
         values.append(value)
         parents.append(record)
-        if record is not None and rule.reads[k] is None:  # nothing flows to it (the condition of where)
+        if record is not None and rule.needs[k] is None:  # nothing flows to it (the condition of where)
             parents[k], shown = None, inputs[k] if isinstance(inputs[k], NodeRole) else None
         if shown is not None:
             constants[k] = shown
-        if mutable:
-            unsafe.append(k)
+        if is_mutable:
+            mutable.append(k)
     for k in range(n, len(inputs)):
         option = inputs[k]
         if type(option) not in SIMPLE and not (type(option) is tuple and SIMPLE.issuperset(map(type, option))):
             option = plain_option(option, rule, k)
             if isinstance(option, (tuple, list)) or type(option) in NODE_TYPES:
-                unsafe.append(k)
+                mutable.append(k)
         values.append(option)
     if len(NODE_TYPES) > 1:
         if (batch := hidden_batch(values)) is not None:
@@ -166,7 +166,7 @@ def apply(rule: Rule, args: tuple[Any, ...], options: dict[str, Any] = NO_OPTION
         raise
     if type(result) not in NODE_TYPES:
         result = plain_array(result)
-    return finish(rule, result, inputs, values, tuple(parents), constants, unsafe)
+    return finish(rule, result, inputs, values, tuple(parents), constants, mutable)
 
 
 def apply_one(rule: Rule, x: Any, parent: Any, inputs: tuple[Any, ...]) -> Any:
@@ -175,8 +175,8 @@ def apply_one(rule: Rule, x: Any, parent: Any, inputs: tuple[Any, ...]) -> Any:
     for option in options:
         if type(option) not in SIMPLE and not (type(option) is tuple and SIMPLE.issuperset(map(type, option))):
             options = tuple([plain_option(v, rule, k) for k, v in enumerate(options, 1)])
-            unsafe = [k for k, v in enumerate(options, 1) if isinstance(v, (tuple, list)) or type(v) in NODE_TYPES]
-            if unsafe:
+            mutable = [k for k, v in enumerate(options, 1) if isinstance(v, (tuple, list)) or type(v) in NODE_TYPES]
+            if mutable:
                 values = [x._value, *options]
                 if len(NODE_TYPES) > 1 and (batch := hidden_batch(values)) is not None:
                     return apply_batched(batch, rule, inputs, values, [parent], {})
@@ -185,7 +185,7 @@ def apply_one(rule: Rule, x: Any, parent: Any, inputs: tuple[Any, ...]) -> Any:
                 except FAULTS as error:
                     explain(error, rule, inputs)
                     raise
-                return finish(rule, as_plain(result), inputs, values, (parent,), {}, unsafe)
+                return finish(rule, as_plain(result), inputs, values, (parent,), {}, mutable)
             break
     return compute_one(rule, x, parent, options)
 
@@ -200,7 +200,7 @@ def compute_one(rule: Rule, x: Any, parent: Any, options: tuple[Any, ...]) -> An
         raise
     if type(result) is not ndarray:
         result = as_plain(result)
-    limit = modes().limit
+    limit = modes().fast_path_limit
     if type(result) is not ndarray or a.size > limit or result.size > limit or result.dtype.kind not in "fc":
         return finish(rule, result, (x, *options), [a, *options], (parent,), {}, ())
     record = Record()
@@ -239,7 +239,7 @@ def as_plain(result: Any) -> Array:
 
 def finish(
     rule: Rule, result: Array, inputs: Any, values: list[Any], parents: tuple[Any, ...],
-    constants: dict[int, Any], unsafe: Any,
+    constants: dict[int, Any], mutable: Any,
 ) -> Any:  # fmt: skip
     """Make the node: a Constant if nothing is recorded, else an Operation with its record."""
     switches = modes()
@@ -256,12 +256,19 @@ def finish(
     node._record = new_record(rule, parents, ())
     limit = switches.keep
     fingerprints: list[tuple[Array, bytes]] = []
-    if unsafe or result.size > limit or not rule.elementwise:  # else all is small: keep it, needed or not
+    if mutable or result.size > limit or not rule.elementwise:  # else all is small: keep it, needed or not
         if rule.residual is not None:
-            unsafe = [k for k in unsafe if k != len(values) - 1]
+            mutable = [k for k in mutable if k != len(values) - 1]
             values[-1] = rule.residual(*values[:-1], result)
+        elif rule.codes is not None and result.size > limit:
+            codes = [
+                rule.codes[name](*values) if p is not None else None
+                for name, p in zip(rule.names, parents, strict=True)
+            ]
+            rule = node._record.rule = rule.with_codes()
+            values = [*values, *codes]
         needed = rule.must_save(tuple([p is not None for p in parents]))
-        for k in unsafe:
+        for k in mutable:
             values[k] = protect_operand(values[k], k in needed, fingerprints)
         for k in range(rule.operands):
             if k not in needed and type(values[k]) in NODE_TYPES and values[k].size > limit:
@@ -275,7 +282,7 @@ def finish(
         extend(node._record, scope=switches.scope)
     if shared:
         node._view = view_link(node._record, inputs[0])
-    if switches.notices:
+    if switches.listeners:
         announce(node)
     return node
 
@@ -283,10 +290,10 @@ def finish(
 def announce(node: Any) -> None:
     """Tell those who asked (hooks, anomaly mode, checkpointing) that ``node`` was recorded. What they compute with it
     is not told again."""
-    notices = modes().notices
-    with switched(notices=()):
-        for notice in notices:
-            notice(node)
+    listeners = modes().listeners
+    with switched(listeners=()):
+        for listener in listeners:
+            listener(node)
 
 
 def protect_operand(value: Any, needed: bool, fingerprints: list[Any]) -> Any:
@@ -351,9 +358,9 @@ def apply_batched(
     result, is_held = batch.run_row(rule, inputs, values, parents, constants, compute)
     if not is_held:
         return result
-    unsafe = [k for k in range(rule.operands) if not isinstance(inputs[k], NodeRole) and hasattr(values[k], "run_row")]
-    unsafe = [k for k in unsafe if values[k].flags.writeable]  # arguments of the vmap are not
-    return finish(rule, result, inputs, values, tuple(parents), constants, unsafe)
+    mutable = [k for k in range(rule.operands) if not isinstance(inputs[k], NodeRole) and hasattr(values[k], "run_row")]
+    mutable = [k for k in mutable if values[k].flags.writeable]  # arguments of the vmap are not
+    return finish(rule, result, inputs, values, tuple(parents), constants, mutable)
 
 
 def one_family(rule: Rule, values: list[Any]) -> list[Any]:

@@ -103,8 +103,8 @@ class Solution(Function):
     def backward(ctx: Any, *grads: Array) -> tuple[Any, ...]:
         equation, (x, *arrays), (g,) = ctx.equation, ctx.saved_tensors, grads
         u = solve_transposed(equation.residual, x, arrays, g, equation.how, f"the derivative of {equation.name}")
-        _, pull = vjp(lambda *values: equation.residual(x, *values), *arrays, allow_unused=True)
-        return (None, *pull(-u))
+        _, pullback = vjp(lambda *values: equation.residual(x, *values), *arrays, allow_unused=True)
+        return (None, *pullback(-u))
 
 
 class Problem:

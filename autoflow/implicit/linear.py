@@ -26,8 +26,8 @@ Array = Any
 DENSE = 500  # up to that many unknowns a matrix is made, where nothing else is said: 2 MB, and 10 ms to solve
 # The modes in which a solver runs: on plain arrays alone, in full precision, and with trial steps that may give NaN.
 ONE_AT_A_TIME: dict[str, Any] = {
-    "recording": True, "depth": 0, "layer": None, "around": None, "notices": (), "anomaly": False, "autocast": None,
-    "safe_masking": False,
+    "recording": True, "depth": 0, "layer": None, "wrap_open_record": None, "listeners": (), "anomaly": False,
+    "autocast": None, "safe_masking": False,
 }  # fmt: skip
 
 
@@ -77,8 +77,8 @@ class Operator:
         """Aᵀ: its products are those that the pass back of v ↦ A v sends to v."""
 
         def at(*values: Array) -> Callable[[Array], Array]:
-            _, pull = vjp(self.at(*values), np.zeros(self.n, self.dtype), allow_unused=True)
-            return lambda u: pull(u)[0]
+            _, pullback = vjp(self.at(*values), np.zeros(self.n, self.dtype), allow_unused=True)
+            return lambda u: pullback(u)[0]
 
         return replace(self, at=at, check=None)
 
@@ -111,8 +111,8 @@ class OperatorSolution(Function):
         u = operator.transpose().solve(g, *values)
         if not values:
             return (u,)
-        _, pull = vjp(lambda *v: operator.at(*v)(z), *values, allow_unused=True)
-        return (u, *pull(-u))
+        _, pullback = vjp(lambda *v: operator.at(*v)(z), *values, allow_unused=True)
+        return (u, *pullback(-u))
 
 
 def solve_by_products(product: Callable[[Array], Array], b: Array, how: How, name: str) -> Array:
@@ -203,8 +203,8 @@ def solve_transposed(residual: Callable[..., Array], x: Array, arrays: Any, g: A
         return solve_dense(a.mT, g, name)
 
     def at(x: Array, *values: Array) -> Callable[[Array], Array]:
-        _, pull = vjp(lambda x: residual(x, *values), x, allow_unused=True)
-        return lambda u: pull(u)[0]
+        _, pullback = vjp(lambda x: residual(x, *values), x, allow_unused=True)
+        return lambda u: pullback(u)[0]
 
     return Operator(at, x.size, x.dtype, how, name).solve(g, x, *arrays)
 

@@ -98,8 +98,8 @@ class Trajectory(Function):
         def changes(state: Array, time: Any, *values: Array) -> Array:
             """d(y, λ, collected)/dt."""
             y, adjoint = state[:n], state[n : 2 * n]
-            slope, pull = vjp(lambda y, *v: problem.at(y, time, v), y, *values, allow_unused=True)
-            back = [-np.reshape(part, -1) for part in pull(adjoint)]
+            slope, pullback = vjp(lambda y, *v: problem.at(y, time, v), y, *values, allow_unused=True)
+            back = [-np.reshape(part, -1) for part in pullback(adjoint)]
             return np.concatenate([slope, *back])
 
         adjoint, collected = g[-1], np.zeros(ends[-1])
@@ -285,8 +285,8 @@ class EventTimes(Function):
 
         y, rates = states(y0, t0, arrays), []
         for k in range(len(t)):
-            _, pull = vjp(lambda s, y: ask(s, y, *arrays), t[k], y[k], allow_unused=True)
-            by_time, by_state = pull(1.0)
+            _, pullback = vjp(lambda s, y: ask(s, y, *arrays), t[k], y[k], allow_unused=True)
+            by_time, by_state = pullback(1.0)
             rates.append(by_time + np.sum(by_state * problem.at(y[k], t[k], arrays)))
-        _, pull = vjp(residuals, y0, t0, *arrays, allow_unused=True)
-        return pull(-g / np.stack(rates))
+        _, pullback = vjp(residuals, y0, t0, *arrays, allow_unused=True)
+        return pullback(-g / np.stack(rates))

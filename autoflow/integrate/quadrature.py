@@ -78,8 +78,8 @@ class Area(Function):
         n = len(arrays)
 
         def slopes(x: Any, *values: Array) -> Array:
-            _, pull = vjp(lambda *v: integrand(x, *v), *values[:n], allow_unused=True)
-            return np.concatenate([np.reshape(part, -1) for part in pull(values[n])])
+            _, pullback = vjp(lambda *v: integrand(x, *v), *values[:n], allow_unused=True)
+            return np.concatenate([np.reshape(part, -1) for part in pullback(values[n])])
 
         ends = [
             sign * np.sum(g * integrand(x, *arrays)) if np.isfinite(value_of(x)) else np.zeros(())

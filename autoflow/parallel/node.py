@@ -221,7 +221,7 @@ def row(n: int) -> Rule:
     if n not in ROWS:
         names = [f"x{k}" for k in range(n)]
         ROWS[n] = joint_row(
-            "data_parallel", names, ["_step"], joint=lambda g, saved: saved[n](g, saved), reads=range(n)
+            "data_parallel", names, ["_step"], joint=lambda g, saved: saved[n](g, saved), needs=range(n)
         )
         ROWS[n].tick = lambda: ROWS[min(ROWS)].tick() if n != min(ROWS) else next(NUMBERS)
     return ROWS[n]

@@ -111,8 +111,8 @@ class Pullback:
         def results(leaves: list[Any]) -> Any:
             return self.of(*self.wanted.put(leaves, shared, cut), rng)
 
-        _, pull = vjp(results, self.wanted.pick(shared, cut), allow_unused=True)
-        (g,) = pull(cotangent)
+        _, pullback = vjp(results, self.wanted.pick(shared, cut), allow_unused=True)
+        (g,) = pullback(cotangent)
         return g[: len(self.wanted.shared)], g[len(self.wanted.shared) :]
 
 

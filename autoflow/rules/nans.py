@@ -14,6 +14,7 @@ import numpy as np
 
 from .reductions import (
     Reached,
+    broadcast_view,
     cumprod_x,
     cumsum_x,
     find_maxima,
@@ -22,7 +23,6 @@ from .reductions import (
     mask_out,
     mean_x,
     product_of_others,
-    spread,
     std_x,
     var_x,
 )
@@ -45,7 +45,7 @@ def fill_empty_rows(ok: Array, axis: Axis) -> Array:
 
 def nansum_x(g: Array, x: Array, axis: Axis, keepdims: bool, where: Any) -> Array:
     """Every number receives its sum's gradient."""
-    return mask_out(spread(restore_axes(g, x.shape, axis, keepdims), x.shape), numbers(x, where))
+    return mask_out(broadcast_view(restore_axes(g, x.shape, axis, keepdims), x.shape), numbers(x, where))
 
 
 def nanprod_x(g: Array, x: Array, axis: Axis, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Array:

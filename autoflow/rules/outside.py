@@ -3,11 +3,11 @@
 Every public callable of NumPy is in exactly one list, and which ``tests/rules/test_outside.py`` checks:
 
     RULES, COMPOSED   differentiated: a row, or written with functions that have rows (``table.py``)
-    FRESH             a new array to be filled, which remembers what is written into it (zeros_like)
+    ALLOCATORS        a new array to be filled, which remembers what is written into it (zeros_like)
     WRITERS           write into their first argument (copyto)
     PLAIN             plain numbers: places, counts, booleans; the derivative is zero or does not exist (argmax, isnan)
     REFUSED           NoRuleError, with what to do instead
-    UNSEEN            NumPy does not ask the node: this can only be documented (np.asarray)
+    BYPASS_DISPATCH   NumPy does not ask the node: this can only be documented (np.asarray)
 
 Outside of that are classes (they hold data, and NumPy does not ask when one is called), and the namespaces of
 :data:`OUT_OF_SCOPE`, each with its reason. A function that gets a row leaves its list here; until it does the row

@@ -36,10 +36,10 @@ PLAIN = (np.ndarray, np.float64)  # of a pass that is not recorded
 
 
 @primitive
-def spread(x: Array, shape: Shape) -> Array:
+def broadcast_view(x: Array, shape: Shape) -> Array:
     """``np.broadcast_to``; where only strides have to change, in a quicker way.
 
-    >>> spread(np.float64(2.0), (2, 2))
+    >>> broadcast_view(np.float64(2.0), (2, 2))
     array([[2., 2.],
            [2., 2.]])
     """
@@ -92,8 +92,8 @@ def sum_x(g: Array, x_shape: Shape, axis: Axis, keepdims: bool, where: Any) -> A
     Shapes: x (..., n, ...), z without (or with length-1) ``axis``; returns x.shape.
     """
     if type(g) in FLOATS and where is None:  # mostly of a loss; not a node, so there is nothing to dispatch
-        return spread.compute(g, x_shape)  # type: ignore[attr-defined]
-    return mask_out(spread(restore_axes(g, x_shape, axis, keepdims), x_shape), where)
+        return broadcast_view.compute(g, x_shape)  # type: ignore[attr-defined]
+    return mask_out(broadcast_view(restore_axes(g, x_shape, axis, keepdims), x_shape), where)
 
 
 def compute_mean(x: Array, axis: Axis, dtype: Any, keepdims: Any, where: Any) -> Array:
@@ -107,7 +107,7 @@ def compute_mean(x: Array, axis: Axis, dtype: Any, keepdims: Any, where: Any) ->
 def mean_x(g: Array, x_shape: Shape, axis: Axis, keepdims: bool, where: Any) -> Array:
     """z = Σ x / n: every element receives an n-th of its mean's gradient."""
     g = divide_by_count(restore_axes(g, x_shape, axis, keepdims), count_used(x_shape, axis, where))
-    return mask_out(spread(g, x_shape), where)
+    return mask_out(broadcast_view(g, x_shape), where)
 
 
 def deviations(x: Array, axis: Axis, dtype: Any, where: Any) -> Array:
@@ -171,7 +171,7 @@ rule(np.sum, "x | axis=None dtype=None keepdims=False initial=None where=None", 
                of(()), of((), axis=0), of((0, 2)), of((0, 2), axis=0), of((2, 3), axis=()), of((2, 3), initial=2.0),
                of((2, 3), dtype=np.float64),
                of((2, 3), axis=1, where=np.array([True, False, True])), of((2, 3), where=np.array([[True], [False]]))))
-rule(spread, "x | shape", "⇗", r"$x\!\nearrow", view=True, x=lambda g, x_shape: sum_to(g, x_shape),
+rule(broadcast_view, "x | shape", "⇗", r"$x\!\nearrow", view=True, x=lambda g, x_shape: sum_to(g, x_shape),
      examples=(of((3,), shape=(2, 3)), of((), shape=(2, 3)), of((2, 1), shape=(2, 3)), of((1, 3), shape=(0, 3)),
                of((0, 1), shape=(0, 2))))
 rule(np.mean, "x | axis=None dtype=None keepdims=False where=None", "mean", r"\operatorname{mean} $x", x=mean_x,

@@ -2,10 +2,10 @@ r"""The table of derivatives: one row per function, and everything that is known
 
     rule(np.multiply, "x y", "×", r"$x \odot $y",  x=lambda g, y: g * y,  y=lambda g, x: g * x)
 
-``x``, ``y`` are the arguments, by the names given in the row; ``z`` is the result; ``g`` is dL/dz.
-``x=lambda ...`` is dL/dx, of the shape of x. A derivative names only what it uses: ``lambda g, y`` says at a
-glance that the derivative of a product needs the other factor kept in memory, and ``lambda g, x_shape`` that
-a sum needs to know how long its argument was, but not its values.
+``x``, ``y`` are the arguments, by the names given in the row; ``z`` is the result; ``g`` is dL/dz, its cotangent.
+``x=lambda ...`` is the vjp by x: it gives dL/dx, of the shape of x. A derivative names only what it uses: ``lambda g,
+y`` says at a glance that the derivative of a product needs the other factor kept in memory, and ``lambda g, x_shape``
+that a sum needs to know how long its argument was, but not its values.
 
 How a row is run. An operation saves one tuple, ``saved = (x, y, ..., options, ..., z)``: its arguments in the
 row's order and its result last (of what no derivative reads only the shape). The names of each derivative are
@@ -33,11 +33,11 @@ from .shapes import has_gradient
 from .versions import NOT_GIVEN, positional
 from .vjps import (
     VJP,
-    Reads,
+    Needs,
     conjugate_vjp,
     elementwise_vjp,
+    needs_of_sequence,
     place_of,
-    reads_of_sequence,
     scalar_vjp,
     sequence_joint,
     sequence_values,
@@ -45,10 +45,11 @@ from .vjps import (
     vjp_by_position,
 )
 
+Codes = dict[str, Callable[..., Any]] | None
 F = TypeVar("F", bound=Callable[..., Any])
 RULES: dict[Any, Rule] = {}  # function -> its row
 COMPOSED: dict[Any, Callable[..., Any]] = {}  # function -> the same, written with functions that have rows
-FREE: dict[Any, int] = {}  # function of COMPOSED -> number of arguments that may be given by position before ``out``
+POSITIONAL_BEFORE_OUT: dict[Any, int] = {}  # function of COMPOSED -> how many arguments precede a positional ``out``
 LISTS: dict[Any, Lists] = {}  # function of COMPOSED -> what a list means in each of its arguments
 OTHERS_WORDS = {"dim": "axis", "dims": "axis", "keepdim": "keepdims", "input": "a"}  # PyTorch's -> NumPy's
 MISSING: Any = inspect.Parameter.empty
@@ -60,16 +61,17 @@ class Rule(Kind):
 
     __slots__ = (
         "_complex",
-        "_keeps",
+        "_must_save",
         "_of_arity",
         "_places",
+        "_with_codes",
+        "codes",
         "compute",
         "defaults",
         "derivatives",
         "domain",
         "elementwise",
         "examples",
-        "free",
         "function",
         "holomorphic",
         "javascript",
@@ -77,11 +79,12 @@ class Rule(Kind):
         "label",
         "latex",
         "names",
+        "needs",
         "operands",
         "operator",
         "order",
+        "positional_before_out",
         "precedence",
-        "reads",
         "required",
         "residual",
         "scalar_vjps",
@@ -100,23 +103,25 @@ class Rule(Kind):
     operands: int  # that many may be nodes, and gradients flow to them
     defaults: tuple[Any, ...]  # one per argument, MISSING where there is none
     derivatives: dict[str, Callable[..., Any]]  # operand -> as written in the row
-    reads: tuple[Reads | None, ...]  # per operand, what its derivative reads; None where there is no derivative
-    vjps: tuple[VJP | None, ...]  # per operand, (g, saved) -> contribution
+    needs: tuple[Needs | None, ...]  # per operand, what its derivative reads; None where there is no derivative
+    vjps: tuple[VJP | None, ...]  # per operand, (g, saved) -> the cotangent sent to it
     scalar_vjps: tuple[VJP | None, ...]  # the same for numbers
-    joint: Callable[[Any, tuple[Any, ...]], Sequence[Any]] | None  # (g, saved) -> all contributions at once
+    joint: Callable[[Any, tuple[Any, ...]], Sequence[Any]] | None  # (g, saved) -> all cotangents at once
     residual: Callable[..., Any] | None  # of (*arguments, result): what the derivatives read instead of them
+    codes: Codes  # per operand with a derivative, of the operands: what is kept of large ones instead of them
     single: bool  # one operand, with a derivative and without a residual: the short way of recording
     elementwise: bool  # broadcasting is undone for it
     variadic: bool  # a function of a sequence of arrays
     view: bool  # the result may share memory with the operand
     holomorphic: bool  # the derivative is g times something complex-differentiable: see complex_vjps
     required: int  # that many arguments have no default
-    free: int  # that many may be given by position before NumPy's ``out``
+    positional_before_out: int  # that many may be given by position before NumPy's ``out``
     latex: str
     precedence: int
     javascript: str  # value and contributions of numbers, for pages that compute in the browser
-    _keeps: dict[tuple[bool, ...], frozenset[int]]
+    _must_save: dict[tuple[bool, ...], frozenset[int]]
     _of_arity: dict[int, Rule]
+    _with_codes: Rule | None
     _complex: tuple[VJP | None, ...] | None
     domain: tuple[float, float]
     examples: tuple[Example, ...]
@@ -124,16 +129,16 @@ class Rule(Kind):
     def __repr__(self) -> str:
         return f"<rule of {self.name}({', '.join(self.names)})>"
 
-    def bind(self, inputs: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, ...]:
+    def bind(self, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, ...]:
         """The call as one tuple in the row's order. Nothing is ignored: what has no place is refused.
 
         >>> RULES[np.sum].bind((7.0,), {"keepdims": True})
         (7.0, None, None, True, None, None)
         """
-        n = len(inputs)
+        n = len(args)
         if not options and self.required <= n <= len(self.names):
-            return inputs if n == len(self.names) else (*inputs, *self.defaults[n:])
-        given = [*inputs, *self.defaults[n:]]
+            return args if n == len(self.names) else (*args, *self.defaults[n:])
+        given = [*args, *self.defaults[n:]]
         wrong = [] if n <= len(self.names) else [f"{n} positional arguments"]
         for name, value in () if wrong else options.items():
             if value is NOT_GIVEN:  # what NumPy's own functions pass for "not given"
@@ -172,30 +177,54 @@ class Rule(Kind):
         if n not in self._of_arity:
             names = tuple([f"{self.names[0]}{k}" for k in range(n)]) + self.names[1:]
             (derivative,) = self.derivatives.values()
-            row = Rule.__new__(Rule)
-            for slot in Rule.__slots__:
-                if hasattr(self, slot) and slot not in ("_complex", "_keeps", "_places"):
-                    setattr(row, slot, getattr(self, slot))
-            row.name, row.tick = self.name, lambda: self.tick()  # names are counted together
+            row = self._variant()
             row.names, row.operands, row.defaults = names, n, (MISSING,) * n + self.defaults[1:]
-            row.required, row.free, row.variadic = n, len(names), False
+            row.required, row.positional_before_out, row.variadic = n, len(names), False
             compute = self.compute
             row.compute = lambda *values: compute(values[:n], *values[n:])
-            row.reads = (reads_of_sequence(derivative, n, self.names),) * n
+            row.needs = (needs_of_sequence(derivative, n, self.names),) * n
             values = sequence_values(derivative, n, self.names)
             row.vjps = row.scalar_vjps = tuple([sequence_vjp(derivative, values, k) for k in range(n)])
             row.joint = sequence_joint(derivative, values) if n > LONG else None
-            row._keeps, row._complex = {}, None
             self._of_arity[n] = row
         return self._of_arity[n]
 
-    def must_save(self, live: tuple[bool, ...]) -> frozenset[int]:
-        """The places in ``saved`` whose values must stay in memory if gradients flow to the ``live`` operands."""
-        if live not in self._keeps:
+    def with_codes(self) -> Rule:
+        """The row of large arrays: the derivative by x reads the code ``_x`` instead of the operands.
+
+        >>> RULES[np.maximum].with_codes().names
+        ('x', 'y', '_x', '_y')
+        """
+        if self._with_codes is None:
+            row, n = self._variant(), self.operands
+            row.names = (*self.names, *["_" + name for name in self.names])
+            row.defaults = (*self.defaults, *[None] * n)
+            compute = self.compute
+            row.compute = lambda *values: compute(*values[:n])
+            row.derivatives = {name: d.of_code for name, d in self.derivatives.items()}  # type: ignore[attr-defined]
+            needs = [((n + k, ""),) for k in range(n)]
+            row.vjps = tuple([elementwise_vjp(row.derivatives[self.names[k]], needs[k], k) for k in range(n)])
+            row.needs, row.scalar_vjps = tuple(needs), row.vjps
+            self._with_codes = row
+        return self._with_codes
+
+    def _variant(self) -> Rule:
+        """The same row once more, to be changed; names are counted together."""
+        row = Rule.__new__(Rule)
+        for slot in Rule.__slots__:
+            if hasattr(self, slot) and slot != "_places":
+                setattr(row, slot, getattr(self, slot))
+        row.name, row.tick = self.name, lambda: self.tick()
+        row._must_save, row._complex = {}, None
+        return row
+
+    def must_save(self, flows: tuple[bool, ...]) -> frozenset[int]:
+        """The places in ``saved`` whose values must stay in memory if gradients flow to these operands."""
+        if flows not in self._must_save:
             last = len(self.names)
-            read = [r for r, alive in zip(self.reads, live, strict=True) if alive and r]
-            self._keeps[live] = frozenset([last if i < 0 else i for r in read for i, what in r if not what])
-        return self._keeps[live]
+            read = [r for r, flowing in zip(self.needs, flows, strict=True) if flowing and r]
+            self._must_save[flows] = frozenset([last if i < 0 else i for r in read for i, what in r if not what])
+        return self._must_save[flows]
 
     def complex_vjps(self) -> tuple[VJP | None, ...]:
         r"""The vjps for a complex ``g``.
@@ -213,7 +242,7 @@ def rule(
     compute: Any = None, operator: Any = None, name: str = "", elementwise: bool | None = None, view: bool = False,
     holomorphic: bool = True, precedence: int = 9, domain: tuple[float, float] = (-2.0, 2.0),
     examples: tuple[Example, ...] = (), also: tuple[Any, ...] = (), javascript: str = "",
-    residual: Callable[..., Any] | None = None,
+    residual: Callable[..., Any] | None = None, codes: Codes = None,
     **derivatives: Callable[..., Any],
 ) -> Rule:  # fmt: skip
     """Add a row to the table and return it.
@@ -231,10 +260,14 @@ def rule(
     also : other functions with the same row (np.amax).
     residual : of (*arguments, result): the value of the last option, ``_name=None``, in what is saved. The derivatives
         read it instead of the operands, which may then be freed or overwritten.
+    codes : the same for elementwise rows. Per operand, of the operands: what the derivative reads instead of them, in
+        few bytes. It is computed and kept if arrays are large; of small ones the operands are kept, which is quicker.
     javascript : the row for numbers, in the same letters: the value, then what is sent to each operand:
         ``"x * y; g * y; g * x"``. Functions that JavaScript lacks are in ``pictures/sliders/explore.js``.
     **derivatives : one per differentiable argument, by its name.
     """
+    if codes:
+        derivatives = {name: read_code(derivative, codes[name]) for name, derivative in derivatives.items()}
     before, _, behind = arguments.partition("|")
     words = [word.partition("=") for word in (before + behind).split()]
     names = tuple([word.lstrip("*") for word, _, _ in words])
@@ -244,11 +277,23 @@ def rule(
         elementwise=elementwise, variadic=before.startswith("*"), residual=residual,
     )  # fmt: skip
     row.label, row.latex, row.precedence, row.javascript = label, latex, precedence, javascript
-    row.operator, row.view, row.holomorphic, row.domain = operator, view, holomorphic, domain
+    row.operator, row.view, row.holomorphic, row.domain, row.codes = operator, view, holomorphic, domain, codes
     row.examples = examples or row.examples
     for key in (function, *also):
         RULES[key] = row
     return row
+
+
+def read_code(of_code: Callable[..., Any], code: Callable[..., Any]) -> Callable[..., Any]:
+    """The derivative ``of_code`` as a function of g and the operands: ``of_code(g, code(x, y))``."""
+
+    def derivative(g: Any, *operands: Any) -> Any:
+        return of_code(g, code(*operands))
+
+    g, _ = inspect.signature(of_code).parameters.values()
+    derivative.__signature__ = inspect.Signature([g, *inspect.signature(code).parameters.values()])  # type: ignore[attr-defined]
+    derivative.of_code = of_code  # type: ignore[attr-defined]
+    return derivative
 
 
 def new_row(
@@ -264,7 +309,7 @@ def new_row(
         raise ValueError(f"row of {row.name}: written twice, or a derivative of no operand")
     row.function, row.compute, row.operator = function, compute or getattr(function, "compute", function), None
     row.required = defaults.count(MISSING)
-    row.free = _place_of_out(function, len(names))
+    row.positional_before_out = _place_of_out(function, len(names))
     row.variadic, row.view, row.holomorphic, row.joint = variadic, False, True, None
     row.elementwise = (
         isinstance(function, np.ufunc) and function.signature is None if elementwise is None else elementwise
@@ -272,10 +317,10 @@ def new_row(
     row.derivatives, row.domain = derivatives, (-2.0, 2.0)
     row.label = row.latex = row.javascript = ""
     row.precedence, row.examples = 9, BINARY if operands == 2 else UNARY
-    row.residual, row.single = residual, False
-    row._keeps, row._of_arity, row._complex = {}, {}, None
+    row.residual, row.single, row.codes = residual, False, None
+    row._must_save, row._of_arity, row._with_codes, row._complex = {}, {}, None, None
     if row.variadic:
-        row.reads, row.vjps, row.scalar_vjps = (), (), ()
+        row.needs, row.vjps, row.scalar_vjps = (), (), ()
     else:
         _compile(row, result)
     return row
@@ -292,22 +337,22 @@ def _place_of_out(function: Any, otherwise: int) -> int:
 def _compile(row: Rule, result: tuple[str, ...] = ("z",)) -> None:
     """Turn the names in each derivative into places in ``saved``. The first one is g, whatever its name."""
     place = {name: k for k, name in enumerate(row.names)} | dict.fromkeys(result, -1)
-    reads: list[Reads | None] = []
+    needs: list[Needs | None] = []
     vjps: list[VJP | None] = []
     scalar_vjps: list[VJP | None] = []
     for k, name in enumerate(row.names[: row.operands]):
         derivative = row.derivatives.get(name)
         if derivative is None:
-            reads.append(None), vjps.append(None), scalar_vjps.append(None)  # type: ignore[func-returns-value]
+            needs.append(None), vjps.append(None), scalar_vjps.append(None)  # type: ignore[func-returns-value]
             continue
         words = list(inspect.signature(derivative).parameters)[1:]
         read = tuple([place_of(word, place) for word in words])
-        reads.append(read)
+        needs.append(read)
         broadcasts = row.elementwise and len(row.names) > 1  # one array alone has the shape of its result
         vjps.append(elementwise_vjp(derivative, read, k) if broadcasts else vjp_by_position(derivative, read))
         scalar_vjps.append(scalar_vjp(derivative, read) if row.elementwise else vjps[-1])
-    row.reads, row.vjps, row.scalar_vjps = tuple(reads), tuple(vjps), tuple(scalar_vjps)
-    row.single = row.operands == 1 and reads[0] is not None and row.residual is None
+    row.needs, row.vjps, row.scalar_vjps = tuple(needs), tuple(vjps), tuple(scalar_vjps)
+    row.single = row.operands == 1 and needs[0] is not None and row.residual is None
 
 
 def composed(
@@ -326,7 +371,7 @@ def composed(
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
         lists = Lists(function, sequences.split(), untouched.split())
         for key in functions:
-            COMPOSED[key], FREE[key], LISTS[key] = function, _place_of_out(key, sys.maxsize), lists
+            COMPOSED[key], POSITIONAL_BEFORE_OUT[key], LISTS[key] = function, _place_of_out(key, sys.maxsize), lists
         return function
 
     return register

@@ -14,7 +14,7 @@ import numpy as np
 from .shapes import sum_to
 
 VJP = Callable[[Any, tuple[Any, ...]], Any]
-Reads = tuple[tuple[int, str], ...]  # what a derivative reads: (place in ``saved``, "", "shape" or "dtype")
+Needs = tuple[tuple[int, str], ...]  # what a derivative reads: (place in ``saved``, "", "shape" or "dtype")
 
 
 def place_of(word: str, place: dict[str, int]) -> tuple[int, str]:
@@ -25,9 +25,9 @@ def place_of(word: str, place: dict[str, int]) -> tuple[int, str]:
     return place[name], what
 
 
-def vjp_by_position(derivative: Callable[..., Any], reads: Reads) -> VJP:
+def vjp_by_position(derivative: Callable[..., Any], needs: Needs) -> VJP:
     """``derivative`` as a function of (g, saved). One closure per number of values: no loop, no names."""
-    match reads:
+    match needs:
         case ():
             return lambda g, saved: derivative(g)
         case ((i, ""),):
@@ -41,12 +41,12 @@ def vjp_by_position(derivative: Callable[..., Any], reads: Reads) -> VJP:
         case ((i, "shape"), *rest) if len(rest) > 1 and not any([what for _, what in rest]):
             options = operator.itemgetter(*[j for j, _ in rest])
             return lambda g, saved: derivative(g, saved[i].shape, *options(saved))
-    return lambda g, saved: derivative(g, *[getattr(saved[i], what) if what else saved[i] for i, what in reads])
+    return lambda g, saved: derivative(g, *[getattr(saved[i], what) if what else saved[i] for i, what in needs])
 
 
-def elementwise_vjp(derivative: Callable[..., Any], reads: Reads, k: int) -> VJP:
+def elementwise_vjp(derivative: Callable[..., Any], needs: Needs, k: int) -> VJP:
     """The same, with broadcasting undone: here, once, for every elementwise row. ``k`` is the operand's place."""
-    match reads:
+    match needs:
         case ():
 
             def vjp(g: Any, saved: tuple[Any, ...]) -> Any:  # fmt: skip
@@ -58,7 +58,7 @@ def elementwise_vjp(derivative: Callable[..., Any], reads: Reads, k: int) -> VJP
                 sent, shape = derivative(g, saved[i]), saved[k].shape
                 return sent if sent.shape == shape else sum_to(sent, shape)
         case _:
-            plain = vjp_by_position(derivative, reads)
+            plain = vjp_by_position(derivative, needs)
 
             def vjp(g: Any, saved: tuple[Any, ...]) -> Any:
                 return sum_to(plain(g, saved), saved[k].shape)
@@ -66,30 +66,30 @@ def elementwise_vjp(derivative: Callable[..., Any], reads: Reads, k: int) -> VJP
     return vjp
 
 
-def scalar_vjp(derivative: Callable[..., Any], reads: Reads) -> VJP:
+def scalar_vjp(derivative: Callable[..., Any], needs: Needs) -> VJP:
     """The same for numbers, which never broadcast: np.float64, whose arithmetic is faster than that of 0-d arrays."""
-    match reads:
+    match needs:
         case ():
             return lambda g, saved: derivative(g)
         case ((i, ""),):
             return lambda g, saved: derivative(g, saved[i][()] if type(saved[i]) is np.ndarray else saved[i])
     return lambda g, saved: derivative(
         g, *[getattr(saved[i], what) if what else saved[i][()] if type(saved[i]) is np.ndarray else saved[i]
-             for i, what in reads]
+             for i, what in needs]
     )  # fmt: skip
 
 
-def reads_of_sequence(derivative: Callable[..., Any], n: int, names: tuple[str, ...]) -> Reads:
+def needs_of_sequence(derivative: Callable[..., Any], n: int, names: tuple[str, ...]) -> Needs:
     """What the derivative of each array of a sequence reads, as places in the flat ``saved``."""
     first, *options = names
     place = {name: n + i for i, name in enumerate(options)} | {"z": -1}
-    reads: list[tuple[int, str]] = []
+    needs: list[tuple[int, str]] = []
     for word in list(inspect.signature(derivative).parameters)[2:]:
         if word == first:
-            reads += [(i, "") for i in range(n)]
+            needs += [(i, "") for i in range(n)]
         elif not word.startswith(first + "_"):
-            reads.append(place_of(word, place))
-    return tuple(reads)
+            needs.append(place_of(word, place))
+    return tuple(needs)
 
 
 class Shapes(tuple[tuple[int, ...], ...]):
@@ -110,11 +110,11 @@ def sequence_values(derivative: Callable[..., Any], n: int, names: tuple[str, ..
     place = {name: n + i for i, name in enumerate(options)} | {"z": n + len(options)}
     words = list(inspect.signature(derivative).parameters)[2:]
     whole = {first: (-2, ""), first + "_shape": (-2, "shape")}  # of all arrays; the rest is as in any row
-    reads = [whole[word] if word in whole else place_of(word, place) for word in words]
+    needs = [whole[word] if word in whole else place_of(word, place) for word in words]
 
     def values(saved: tuple[Any, ...]) -> list[Any]:
         found: list[Any] = []
-        for i, what in reads:
+        for i, what in needs:
             if i == -2:
                 found.append(Shapes([x.shape for x in saved[:n]]) if what else saved[:n])
             else:

@@ -33,7 +33,7 @@ def batched_passes(
     root: Any,
     stop: Any,
     like: Any,
-    pull: Callable[[Any], list[Any]],
+    pullback: Callable[[Any], list[Any]],
     seeds: Callable[[int, int], Array],
     n: int,
     watch: Callable[[range], Iterable[int]] = iter,
@@ -42,7 +42,7 @@ def batched_passes(
 
     root, stop : where the pass begins and ends.
     like : a leaf, whose array type the seeds have.
-    pull : the pass, from a seed to gradients; None where nothing arrives.
+    pullback : the pass, from a seed to gradients; None where nothing arrives.
     seeds : from where to where -> these seeds, as one array.
     watch : goes through the chunks, and may show how far we are.
 
@@ -56,26 +56,27 @@ def batched_passes(
     if chunk < FEW:
         return None
     try:
-        first = one_chunk(pull, seeds(0, chunk), chunk)
+        first = one_chunk(pullback, seeds(0, chunk), chunk)
     except Exception:  # whatever it is: if it is not for the batch's sake, it comes again in the first single pass
         return None
-    return chunks(first, pull, seeds, watch(range(0, n, chunk)), chunk, n)
+    return chunks(first, pullback, seeds, watch(range(0, n, chunk)), chunk, n)
 
 
 def chunks(
-    first: list[Any], pull: Callable[[Any], list[Any]], seeds: Callable[[int, int], Array], starts: Any, chunk: int,
+    first: list[Any], pullback: Callable[[Any], list[Any]], seeds: Callable[[int, int], Array], starts: Any, chunk: int,
     n: int,
 ) -> Iterator[tuple[int, int, list[Any]]]:  # fmt: skip
     """The first chunk, which is there, and the others."""
     for start in starts:
         end = min(start + chunk, n)
-        yield start, end, one_chunk(pull, seeds(start, end), end - start) if start else first
+        yield start, end, one_chunk(pullback, seeds(start, end), end - start) if start else first
 
 
-def one_chunk(pull: Callable[[Any], list[Any]], seeds: Array, size: int) -> list[Any]:
+def one_chunk(pullback: Callable[[Any], list[Any]], seeds: Array, size: int) -> list[Any]:
     """The gradients for some seeds, with the axis of the seeds in front."""
-    with batched_over(size, may_loop=False) as layer, switched(around=vmap.wrap_backward(modes().around)):
-        found = pull(Batched(seeds, layer))
+    wrap_open_record = vmap.wrap_backward(modes().wrap_open_record)
+    with batched_over(size, may_loop=False) as layer, switched(wrap_open_record=wrap_open_record):
+        found = pullback(Batched(seeds, layer))
         return [g if g is None else in_front(g, layer) for g in found]
 
 

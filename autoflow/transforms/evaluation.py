@@ -31,12 +31,12 @@ Argnum = int | str | tuple[int | str, ...]
 
 
 @primitive
-def unmoved(x: Array, y: Array) -> Array:
+def constant_with_history(x: Array, y: Array) -> Array:
     """``x``, declared to depend on ``y`` with derivative zero: for a constant gradient that is differentiated again."""
     return x.copy()
 
 
-rule(unmoved, "x y", "=", r"$x", elementwise=False, x=lambda g: g, y=lambda g, y: np.zeros_like(y),
+rule(constant_with_history, "x y", "=", r"$x", elementwise=False, x=lambda g: g, y=lambda g, y: np.zeros_like(y),
      examples=(of((2,), (3,)),))  # fmt: skip
 
 
@@ -142,7 +142,7 @@ class Trace:
         if source is not None and stop_set(source, {record}, record.number) is not None:
             return g
         with switched(recording=True):
-            return unmoved(g, self.leaves[k])
+            return constant_with_history(g, self.leaves[k])
 
     def detach_results(self, tree: Any) -> Any:
         """Results of ``f`` for the caller: plain arrays in place of nodes, unless they are to be differentiated."""

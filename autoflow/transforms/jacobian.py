@@ -227,22 +227,22 @@ def by_columns(trace: Trace, z: Any) -> list[Any]:
         if gradient_target(w) is None:
             answers.append(trace.keep_differentiable(k, table.columns()) if trace.nested else table.columns())
             continue
-        pull = functools.partial(column, trace, u, w)
+        pullback = functools.partial(column, trace, u, w)
         batches = batched_passes(
-            w, None, value_of(x), in_list(pull), functools.partial(units, x), x.size, show_progress
+            w, None, value_of(x), in_list(pullback), functools.partial(units, x), x.size, show_progress
         )
         for start, end, (found,) in batches or ():
             table.put_block(start, end, found)
         for j in show_progress(range(x.size)) if batches is None else ():
-            table.put_line(j, pull(unit(x, j)))
+            table.put_line(j, pullback(unit(x, j)))
         whole = table.columns()
         answers.append(trace.keep_differentiable(k, whole) if trace.nested else whole)
     return answers
 
 
-def in_list(pull: Callable[[Any], Any]) -> Callable[[Any], list[Any]]:
+def in_list(pullback: Callable[[Any], Any]) -> Callable[[Any], list[Any]]:
     """A pass that ends at one leaf, as :func:`batched_passes` wants it."""
-    return lambda seed: [pull(seed)]
+    return lambda seed: [pullback(seed)]
 
 
 def column(trace: Trace, u: Any, w: Any, seed: Any) -> Any:

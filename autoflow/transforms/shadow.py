@@ -29,6 +29,11 @@ from ..nodes.nodes import current_record, gradient_target, value_of
 from ..nodes.versions import caller
 
 Run = Callable[[], Any]
+PAST_US = (
+    "np.array([v, v]) of arrays, np.full(n, node), plain.dot(node) and np.asarray(node) read the memory of a node and "
+    "ask nobody. Use af.array([...]), np.stack, af.full; or x.value, float(x) or af.stop_gradient(x), if only the "
+    "numbers are meant."
+)
 
 
 def checked_run(run: Run, *roots: Any) -> Any:
@@ -49,7 +54,7 @@ def checked_run(run: Run, *roots: Any) -> Any:
     def again(**modes: Any) -> Any:
         for state in states:
             state.write(state.state)
-        with switched(**{"notices": (), **modes}):
+        with switched(**{"listeners": (), **modes}):
             return run()
 
     shadow = None
@@ -73,21 +78,16 @@ def message(again: Callable[..., Any]) -> str:
     for shadow in (False, True):
         runs.append([])
         with contextlib.suppress(Exception):
-            again(shadow=shadow, keep=sys.maxsize, notices=(lambda node: runs[-1].append(operands_read(node)),))
+            again(shadow=shadow, keep=sys.maxsize, listeners=(lambda node: runs[-1].append(operands_read(node)),))
     place = next((f" (first used in {a[0]}, at {a[1]})" for a, b in zip(*runs, strict=False) if a != b), "")
-    return (
-        f"numbers of nodes reach the result without a gradient{place}: np.array([v, v]) of arrays, np.full(n, node), "
-        f"plain.dot(node) and np.asarray(node) read the memory of a node and ask nobody. Use af.array([...]), "
-        f"np.stack, af.full; or x.value, float(x) or af.stop_gradient(x), if only the numbers are meant."
-    )
+    return f"numbers of nodes reach the result without a gradient{place}: {PAST_US}"
 
 
 def operands_read(node: Any) -> tuple[str, str, list[int]]:
-    """Of an operation that was just recorded: its name, the line, checksums of its plain operands."""
+    """Of an operation that was just recorded: its name, the line, checksums of its operands."""
     record = current_record(node)
-    plain = [v for v, parent in zip(record.saved, record.parents, strict=False) if parent is None]
-    plain += record.saved[len(record.parents) : -1]
-    sums = [zlib.crc32(np.ascontiguousarray(v).tobytes()) for v in plain if type(v) in NODE_TYPES or np.isscalar(v)]
+    values = [v for v in record.saved[:-1] if type(v) in NODE_TYPES or np.isscalar(v)]
+    sums = [zlib.crc32(np.ascontiguousarray(v).tobytes()) for v in values]
     return record.rule.name, caller(), sums
 
 

@@ -95,7 +95,7 @@ def column_products(trace: Trace, z: Any, x: Any, colour: Array) -> Array:
 
 
 def products(
-    pull: Callable[[Any], Any], like: Any, seeds: Array, root: Any = None, stop: Any = None, to: Any = None
+    pullback: Callable[[Any], Any], like: Any, seeds: Array, root: Any = None, stop: Any = None, to: Any = None
 ) -> Array:
     """What the passes with these seeds (one per row) send back, one per row; with ``root`` they are batched."""
 
@@ -103,10 +103,10 @@ def products(
         return seeds[start:end].reshape((end - start, *like.shape))
 
     batches = None if root is None else batched_passes(
-        root, stop, value_of(like), lambda seed: [pull(seed)], some, len(seeds)
+        root, stop, value_of(like), lambda seed: [pullback(seed)], some, len(seeds)
     )  # fmt: skip
     if batches is None:
-        single = [pull(seed.reshape(like.shape).astype(like.dtype)) for seed in seeds]
+        single = [pullback(seed.reshape(like.shape).astype(like.dtype)) for seed in seeds]
         found = [g if g is None else value_of(g)[None] for g in single]
     else:
         found = [g if g is None else value_of(g) for _, _, (g,) in batches]

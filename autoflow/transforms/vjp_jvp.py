@@ -156,9 +156,9 @@ def transpose(trace: Trace, z: Any) -> tuple[Any, list[Any]]:
     stop = trace.stop(z)
     if stop is None:
         return u, [None] * len(trace.leaves)
-    step = passes.on_nodes(-1, hooks=False) if trace.nested else on_values()
+    open_record = passes.on_nodes(-1, hooks=False) if trace.nested else on_values()
     with switched(recording=True, autocast=None), np.errstate(all="ignore"):
-        pairs = engine.pull_back(gradient_target(z), u, passes.wrap_by_modes(step), stop=stop)
+        pairs = engine.pull_back(gradient_target(z), u, passes.wrap_by_modes(open_record), stop=stop)
         found = {id(record): g for record, g in pairs}
         sent = [found.get(id(record)) for record in trace.records]
         return u, [g if g is None else cast_gradient(g, x.dtype) for g, x in zip(sent, trace.leaves, strict=True)]
@@ -172,7 +172,7 @@ def on_values() -> Callable[[Any], Any]:
     """
     again: dict[Any, Array] = {}
 
-    def step(pair: tuple[Any, Any]) -> Any:
+    def open_record(pair: tuple[Any, Any]) -> Any:
         record, g = pair
         saved = record.saved
         if record.extra is not None or record.number < versions.latest[0]:
@@ -184,7 +184,7 @@ def on_values() -> Callable[[Any], Any]:
             return g, (rule.complex_vjps() if record.dtype.kind == "c" else rule.vjps), saved, None
         return g, passes.picks(record), checked_linear(record, passes.all_at_once(record, g, saved)), None
 
-    return step
+    return open_record
 
 
 def checked_linear(record: Any, sent: list[Any]) -> list[Any]:

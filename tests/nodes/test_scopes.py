@@ -100,10 +100,10 @@ def test_a_scope_records_nothing_by_itself():
 
 
 def test_without_a_scope_the_fast_path_is_as_before():
-    limit = modes().limit
+    limit = modes().fast_path_limit
     with scope("a"):
-        assert modes().limit == -1
-    assert modes().limit == limit == modes().keep
+        assert modes().fast_path_limit == -1
+    assert modes().fast_path_limit == limit == modes().keep
 
 
 def test_names_are_text():

@@ -29,8 +29,8 @@ from autoflow.rules.versions import since
 
 WALKED = [np, np.linalg, np.fft, np.emath, np.lib.stride_tricks, np.lib.array_utils]
 LISTS = {
-    "a row": RULES, "composed": COMPOSED, "FRESH": ALLOCATORS, "WRITERS": WRITERS, "PLAIN": PLAIN, "REFUSED": REFUSED,
-    "UNSEEN": BYPASS_DISPATCH,
+    "a row": RULES, "composed": COMPOSED, "ALLOCATORS": ALLOCATORS, "WRITERS": WRITERS, "PLAIN": PLAIN,
+    "REFUSED": REFUSED, "BYPASS_DISPATCH": BYPASS_DISPATCH,
 }  # fmt: skip
 
 

@@ -297,7 +297,7 @@ def test_complex_pulls_of_other_rows_are_their_own(scratch: None) -> None:
 def test_complex_pulls_keep_absent_derivatives_absent(scratch: None) -> None:
     row = rule(affine, "x y | scale=1.0 shift=0.0", "a", "$x", x=lambda g, y, scale: g * y * scale)
     assert [vjp is None for vjp in row.complex_vjps()] == [False, True]
-    assert row.reads[1] is None
+    assert row.needs[1] is None
 
 
 # -- elementwise rows ------------------------------------------------------------------------------------------------

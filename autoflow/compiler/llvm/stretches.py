@@ -86,6 +86,6 @@ def native_call(members: list[Value], results: list[Value]) -> dict[Value, Value
     new: dict[Value, Value] = {}
     for k, v in enumerate(results):
         item = new_value(ITEM, None, (call,), k, v.shape, v.number)
-        item.dtype, item.fresh, item.layout = v.dtype, True, v.layout
+        item.dtype, item.owned, item.layout = v.dtype, True, v.layout
         new[v] = item
     return new

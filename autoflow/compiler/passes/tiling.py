@@ -150,7 +150,7 @@ class Phases:
             call.dtype = None
             for k, v in enumerate(results):
                 item = new_value(ITEM, None, (call,), k, v.shape, v.number)
-                item.dtype, item.fresh = v.dtype, True
+                item.dtype, item.owned = v.dtype, True
                 new[v] = item
         return new
 

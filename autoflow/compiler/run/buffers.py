@@ -62,7 +62,7 @@ class Plan(Watched):
         self.spare: list[Array] = []  # buffers that are free again
         self.owners = owners_of(order)
         self.read = {x for v in order for x in v.args}
-        self.fresh, self.presented = self.results(program.outputs)
+        self.owned, self.presented = self.results(program.outputs)
         self.copied = self.inputs_to_copy(order)
         self.buffers += self.copied.values()
         self.rows = self.rows_of_stacks(order)
@@ -77,18 +77,18 @@ class Plan(Watched):
     def results(self, outputs: Sequence[Value]) -> tuple[set[Value], list[Callable[[Any], Any] | None]]:
         """The values that are computed into new arrays because they are returned, and for each output how it is
         presented: None as it is, else the function that makes a new array of it."""
-        fresh: set[Value] = set()
+        owned: set[Value] = set()
         how: list[Callable[[Any], Any] | None] = []
         for v in outputs:
             source = v
             while source.kind == VIEW and source.options[0] in MOVED:
                 source = source.args[0]
-            if (writes(source) or source.fresh) and source not in fresh and source not in self.targets:
-                fresh.add(source)
+            if (writes(source) or source.owned) and source not in owned and source not in self.targets:
+                owned.add(source)
                 how.append(None if v.shape or self.is_scalar_reduction(v) else np.asarray)
             else:
                 how.append(np.array)
-        return fresh, how
+        return owned, how
 
     def is_scalar_reduction(self, v: Value) -> bool:
         """Is it a reduction to a number that nothing else reads, such as a loss? NumPy's number becomes an array."""
@@ -128,7 +128,7 @@ class Plan(Watched):
                 self.place[v] = np.empty(v.shape, v.dtype)
                 self.buffers.append(self.place[v])
                 for k, x in enumerate(v.args):
-                    if writes(x) and x not in self.fresh and x not in rows and x.layout is None:
+                    if writes(x) and x not in self.owned and x not in rows and x.layout is None:
                         rows[x] = self.place[v][k]
         return rows
 
@@ -151,9 +151,9 @@ class Plan(Watched):
                     self.steps.append(Step(v, np.copyto, [Fixed(row), x], row))
         elif writes(v):
             dying = [x for x in dict.fromkeys(v.args) for o in self.owners[x] if last.get(o) == k]
-            out = None if v in self.fresh else self.rows[v] if v in self.rows else self.buffer(v, dying)
+            out = None if v in self.owned else self.rows[v] if v in self.rows else self.buffer(v, dying)
             function, args = call_of(v, out)
-            if v in self.fresh and self.is_scalar_reduction(v):
+            if v in self.owned and self.is_scalar_reduction(v):
                 function, args = partial(v.function.reduce, out=..., keepdims=v.options[1]), [*v.args, v.options[0]]
             self.steps.append(Step(v, function, [a if isinstance(a, Value) else Fixed(a) for a in args], out))
             if out is not None:

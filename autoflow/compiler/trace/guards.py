@@ -47,7 +47,7 @@ def array_in(x: Any) -> Any:
     return getattr(x, "_value", None) if isinstance(x, NodeRole) else x
 
 
-class Surroundings:
+class Guards:
     """All that can be reached from ``f``, as edges; after the recording, the edges that are watched."""
 
     def __init__(self, f: Callable[..., Any], others: list[Any]) -> None:
@@ -218,7 +218,7 @@ class Surroundings:
             or self.large
         )  # fmt: skip
 
-    def same(self) -> bool:
+    def hold(self) -> bool:
         """Do all watched edges lead where they led, and is what they lead to what it was?
 
         Called before every run, so the most frequent kinds are written out here, and the rest only runs if there is
@@ -242,9 +242,9 @@ class Surroundings:
         for array, mark, shape, dtype in self.small:
             if array.tobytes() != mark or array.shape != shape or array.dtype is not dtype:
                 return False
-        return not self.has_more or self.more_is_same()
+        return not self.has_more or self.rest_holds()
 
-    def more_is_same(self) -> bool:
+    def rest_holds(self) -> bool:
         """The same for what is not so frequent."""
         return (
             all([f.__kwdefaults__ is defaults for f, defaults in self.keywords])

@@ -27,7 +27,7 @@ from ...nodes.nodes import NUMPY, NodeRole, value_of
 from ..matching import Place, check_result, has_dtype
 from ..program import Program
 from .fresh import note_fresh_results
-from .guards import Surroundings
+from .guards import Guards
 from .kinds import refuse_number
 from .stand_ins import noting_readers, only_stood_in
 from .tape import Tape
@@ -41,15 +41,13 @@ class Recorded:
 
     program : what to compute.
     tree : what the function returned, with places in ``program.outputs`` where arrays stood.
-    surroundings : what it found outside, and must find again.
+    guards : what it found outside, and must find again.
     identity : does it ask which object an array is? See ``identity.py``.
     outside : the ids of arrays outside, if it does.
     """
 
-    def __init__(
-        self, program: Program, tree: Any, surroundings: Surroundings, identity: bool, outside: frozenset[int]
-    ) -> None:
-        self.program, self.tree, self.surroundings = program, tree, surroundings
+    def __init__(self, program: Program, tree: Any, guards: Guards, identity: bool, outside: frozenset[int]) -> None:
+        self.program, self.tree, self.guards = program, tree, guards
         self.identity, self.outside = identity, outside
 
 
@@ -62,7 +60,7 @@ def record(
     """
     tape = Tape()
     program = tape.program
-    surroundings = Surroundings(f, [x for x in pytree.tree_leaves([args, options]) if not is_input(x)])
+    guards = Guards(f, [x for x in pytree.tree_leaves([args, options]) if not is_input(x)])
 
     entered: dict[int, Any] = {}  # an array that is passed twice is one object
 
@@ -75,7 +73,7 @@ def record(
     try:
         with (
             RECORDING.needed_by(tape),
-            switched(around=wrap_backward(tape)),
+            switched(wrap_open_record=wrap_backward(tape)),
             noting_readers() as readers,
             note_fresh_results() as spy,
         ):
@@ -86,14 +84,14 @@ def record(
     finally:
         tape.open = False
         entered.clear()
-    surroundings.check_unchanged(spy.may_have_drawn)
+    guards.check_unchanged(spy.may_have_drawn)
     spy.check()
     identity = spy.asks_for_identity()
-    outside = frozenset(surroundings.contents) if identity else frozenset()
+    outside = frozenset(guards.contents) if identity else frozenset()
     check_nothing_stays(tape)
-    stood_in = only_stood_in(surroundings.edges, tape.replaced, readers)
-    surroundings.watch(program, stood_in if watch else tape.replaced, watch)
-    return Recorded(program, tree, surroundings, identity, outside)
+    stood_in = only_stood_in(guards.edges, tape.replaced, readers)
+    guards.watch(program, stood_in if watch else tape.replaced, watch)
+    return Recorded(program, tree, guards, identity, outside)
 
 
 def add_output(tape: Tape, x: Any) -> Any:
@@ -114,14 +112,14 @@ def add_output(tape: Tape, x: Any) -> Any:
 
 
 def wrap_backward(tape: Tape) -> Callable[[Any], Any]:
-    """What is put around the steps of a backward pass: derivatives that look at numbers become one call each."""
+    """What wraps ``open_record`` of backward passes: derivatives that look at numbers become one call each."""
 
-    def around(step: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        def guarded_step(pair: Any) -> Any:
-            g, vjps, saved, kept = step(pair)
+    def wrap_open_record(open_record: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def open_guarded(pair: Any) -> Any:
+            g, vjps, saved, kept = open_record(pair)
             return g, [vjp and guarded(vjp) for vjp in vjps], saved, kept
 
-        return guarded_step
+        return open_guarded
 
     def guarded(vjp: Callable[..., Any]) -> Callable[..., Any]:
         def safely(g: Any, saved: Any) -> Any:
@@ -134,7 +132,7 @@ def wrap_backward(tape: Tape) -> Callable[[Any], Any]:
 
         return safely
 
-    return around
+    return wrap_open_record
 
 
 def check_nothing_stays(tape: Tape) -> None:

@@ -106,7 +106,7 @@ class Traced(TracedMethods):
     def __repr__(self) -> str:
         return f"<{self.dtype} array of shape {self.shape}, {UNKNOWN}>"
 
-    # -- NumPy's doors
+    # -- NumPy's dispatch
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         if any([isinstance(x, NodeRole) or hasattr(x, "batch_layer") for x in (*inputs, *options.get("out", ()))]):

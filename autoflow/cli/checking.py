@@ -1,0 +1,91 @@
+"""``python -m autoflow --check program.py``: numbers that a whole program reads past us.
+
+``af.check(f)`` and strict mode run a function twice (``transforms/shadow.py`` says how and why). ``backward()`` in a
+program has no function to run again, but the program can be run again. It is run three times, each in a process of its
+own: as it is, once more, and with other numbers in the memory of nodes. Each run writes a line for each operation: its
+name, its place, checksums of its operands. The first line that only the third run has otherwise is where numbers came
+in that were read past us.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import runpy
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..modes import switched
+from ..transforms.shadow import PAST_US, operands_read
+
+START = f"import sys; from {__name__} import run_program; run_program(*sys.argv[1:])"
+RUNS = {"first": False, "again": False, "shadow": True}  # log -> do nodes show other numbers?
+
+
+def main(program: str, *arguments: str) -> int:
+    """Run the program and say what was found. Returns the exit status: 0 if it is nothing, 1 if gradients are lost, 2
+    if the program cannot be compared with itself, and its own if that is not 0. What it prints and writes is that of
+    the first run; files are written by each."""
+    if not Path(program).is_file():
+        print(f"autoflow: there is no program {program}", file=sys.stderr)
+        return 2
+    with tempfile.TemporaryDirectory() as folder:
+        logs = [Path(folder) / name for name in RUNS]
+        for log in logs:
+            command = [sys.executable, "-c", START, str(log), program, *arguments]
+            quiet = {} if log is logs[0] else {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+            status = subprocess.run(command, check=False, env=environment(), **quiet).returncode  # type: ignore[call-overload]  # noqa: S603 - the user's own program
+            if status and log is logs[0]:
+                return int(status)
+        lines = [log.read_text(encoding="utf-8").splitlines() if log.exists() else [] for log in logs]
+    first, again, shadow = lines
+    if other := first_difference(first, again):
+        print(f"The program computes other numbers each time, first in {other}: it cannot be compared with itself. "
+              f"Give its random generators a seed: np.random.default_rng(0).")  # fmt: skip
+        return 2
+    if place := first_difference(first, shadow):
+        print(f"LostGradient: numbers of nodes are read past autoflow, first used in {place}. {PAST_US}")
+        return 1
+    print(f"Operations: {len(first):,}. No numbers of nodes are read past autoflow.")
+    return 0
+
+
+def environment() -> dict[str, str]:
+    """Of the runs: sets have the same order in each, and autoflow is found where it was found now."""
+    here = str(Path(__file__).parents[2])
+    return os.environ | {"PYTHONHASHSEED": "0", "PYTHONPATH": os.pathsep.join([here, os.environ.get("PYTHONPATH", "")])}
+
+
+def first_difference(one: Sequence[str], two: Sequence[str]) -> str:
+    """Where the second log departs from the first: ``add, at program.py:3``; empty if it does not.
+
+    >>> first_difference(["add\\tp.py:1\\t[1]", "sin\\tp.py:2\\t[5]"], ["add\\tp.py:1\\t[1]", "sin\\tp.py:2\\t[7]"])
+    'sin, at p.py:2'
+    """
+    for a, b in zip_longest(one, two):
+        if a != b:
+            name, place, _ = (a or b).split("\t")
+            return f"{name}, at {place}"
+    return ""
+
+
+def run_program(log: str, program: str, *arguments: str) -> None:
+    """One run, in this process, which is its own. Generators that a program need not make get a seed."""
+    random.seed(0)
+    np.random.seed(0)
+    sys.argv = [program, *arguments]
+    sys.path[0] = str(Path(program).resolve().parent)
+    with open(log, "w", encoding="utf-8") as file:
+
+        def note(node: Any) -> None:
+            file.write("\t".join(map(str, operands_read(node))) + "\n")
+
+        with switched(shadow=RUNS[Path(log).name], keep=sys.maxsize, listeners=(note,)):
+            runpy.run_path(program, run_name="__main__")
