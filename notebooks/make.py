@@ -97,7 +97,7 @@ def environment(folder: str) -> dict[str, str]:
     paths = [str(HERE.parent), os.environ.get("PYTHONPATH", "")]
     return {
         **os.environ, "PATH": folder, "IPYTHONDIR": folder, "PYTHONPATH": os.pathsep.join(filter(None, paths)),
-        "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "TQDM_DISABLE": "1",
     }  # fmt: skip
 
 

@@ -31,6 +31,7 @@ ELSEWHERE = {
     "forward/python_protocols.py": ("forward/test_array_methods.py test_interop.py", "what Python asks a node"),
     "implicit/equations.py": ("implicit/test_points.py implicit/test_optima.py", "what root and argmin are made of"),
     "integrate/*": ("test_scipy_twins.py test_integrate.py", "the twin of a SciPy module, compared with it"),
+    "lessons/*": ("lessons test_lessons.py", "questions: all are asked and answered there, and behind the notebooks"),
     "linalg.py": ("test_scipy_linalg.py", "the twin of a SciPy module, compared with it"),
     "signal.py": ("test_scipy_twins.py", "the twin of a SciPy module, compared with it"),
     "special.py": ("test_scipy_twins.py", "the twin of a SciPy module, compared with it"),

@@ -1,0 +1,15 @@
+"""What the notebooks of ``notebooks/`` ask: right answers, hints, and a progress bar.
+
+A lesson begins with ``check = checker("backprop_by_hand")``, its file's name without the number. Its questions are in
+the module of that name here, so no answer stands in the notebook, and a student needs no file beside it.
+
+:mod:`.checks` compares answers, :mod:`.progress` draws the bar; every other module is a lesson's.
+"""
+
+from ..lazy import publish
+from .checks import Marks, Question, checker
+from .progress import progress
+
+__all__ = ["Marks", "Question", "checker", "progress"]
+
+publish(globals(), __all__)

@@ -1,0 +1,106 @@
+"""What ``check`` says in the notebooks: right, wrong and why, not answered, no such question."""
+
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import autoflow as af
+from autoflow.lessons import Question, checker, progress
+from autoflow.lessons.checks import questions_of, same
+
+FOLDER = Path(sys.modules["autoflow.lessons"].__file__).parent
+LESSONS = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in ("__init__", "checks", "progress"))
+ALL = [pytest.param(name, key, id=f"{name}: {key}") for name in LESSONS for key in questions_of(name)]
+
+
+@pytest.mark.parametrize(("lesson", "name"), ALL)
+def test_wrong_answers_are_called_wrong_and_told_why(lesson, name):
+    """And nothing, not a number, an empty list and a word are no right answers to anything."""
+    question, check = questions_of(lesson)[name], checker(lesson)
+    assert question.mistakes()
+    for mistake, said in question.mistakes():
+        marks = check(**{name: mistake})
+        assert not marks
+        assert question.hint in str(marks)
+        assert callable(mistake) or said in str(marks)
+    for nonsense in (None, float("nan"), [], "no idea", np.ones((7, 7)), lambda *args: None):
+        assert not check(**{name: nonsense})
+
+
+@pytest.mark.parametrize(("lesson", "name"), ALL)
+def test_right_answers_are_called_right(lesson, name):
+    """Those that are values. Answers that are functions are run behind their notebook (``test_lessons.py``)."""
+    question = questions_of(lesson)[name]
+    if not callable(question.right):
+        marks = checker(lesson)(**{name: question.right})
+        assert marks
+        assert str(marks).endswith("is right")
+    assert question.hint.endswith((".", "?"))
+
+
+def test_blanks_are_no_mistakes():
+    check = checker("backprop_by_hand")
+    for blank in (..., (..., 1), [1, ...]):
+        marks = check(exercise_1=blank)
+        assert not marks
+        assert str(marks) == "· exercise_1  write your answer instead of the dots"
+
+
+def test_some_right_and_some_wrong():
+    marks = checker("backprop_by_hand")(dL_db=12.0, dL_da=36)
+    assert not marks
+    first, second = str(marks).splitlines()
+    assert first == "✓ dL_db  12 is right"
+    assert second.startswith("· dL_da  36 is not right. That goes to x. Look at b = a · x:")
+
+
+def test_nodes_and_arrays_are_answers():
+    check = checker("backprop_by_hand")
+    assert check(dL_db=af.Constant(12.0), exercise_1=np.array([2.0, 1.0]))
+    assert not check(exercise_1=np.array([[2.0], [1.0]]))
+
+
+@pytest.mark.parametrize(("name", "message"), [
+    ("dL_dbb", "this lesson has no question 'dL_dbb': did you mean dL_db?"),
+    ("zzzz", "this lesson has no question 'zzzz': it asks for dL_db, dL_da, dL_dx, "),
+])  # fmt: skip
+def test_an_unknown_question(name, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        checker("backprop_by_hand")(**{name: 1})
+
+
+def test_an_unknown_lesson():
+    with pytest.raises(ValueError, match="no questions for a lesson 'backprop'"):
+        checker("backprop")
+
+
+@pytest.mark.parametrize(("answer", "right", "expected"), [
+    (1.009, 1.0, True), (1.011, 1.0, False), (4811, 4810, False), (4810.0, 4810, True), (-1.5, 1.5, False),
+    (0.0, 1e-3, False), (" Slices ", "slices", True), ("slice", "slices", False), ([5, 1], {1, 5}, True),
+    ((1, 5, 5, 2), {1, 5}, False), (True, True, True), (1, True, False), (np.bool_(False), False, True),
+    ((442, 442), (442, 442), True), ((442,), (442, 442), False), ([[1.0]], (1.0,), False), (float("inf"), 3, False),
+])  # fmt: skip
+def test_what_counts_as_the_same(answer, right, expected):
+    assert same(answer, right) is expected
+
+
+def test_an_answer_that_raises_is_wrong_and_says_so():
+    def mine(x):
+        raise KeyError("oops")
+
+    right, said = Question(lambda f: f(1) == 2, hint="Look again.", wrong=[(abs, "It adds nothing.")]).verdict(mine)
+    assert not right
+    assert said == "mine() is not right (it raised KeyError: 'oops'). Look again."
+    assert Question(lambda f: f(1) == 2, hint="", wrong=[]).verdict(lambda x: x + 1)[0]
+
+
+def test_a_bar_where_tqdm_is_and_none_elsewhere(monkeypatch, capfd):
+    pytest.importorskip("tqdm")
+    assert list(progress(range(3), "counting")) == [0, 1, 2]
+    assert "counting: 100%" in capfd.readouterr().err
+    monkeypatch.setitem(sys.modules, "tqdm.std", None)
+    assert list(progress(range(3), "counting")) == [0, 1, 2]
+    assert not capfd.readouterr().err
