@@ -3,6 +3,7 @@
     python notebooks/make.py --students FOLDER [00 06 ...]      for a class: without answers, without outputs
     python notebooks/make.py --worksheets FOLDER [00 06 ...]    for paper: a worksheet and its answer sheet
     python notebooks/make.py --slides FOLDER [00 06 ...]        for the wall
+    python notebooks/make.py --grade 01 STUDENT.ipynb ...       points and hints for what students have filled in
 
 Edit a notebook in Jupyter or anywhere else, then run this: what is stored is then the same on every machine. Pictures
 are stored as PNG, which GitHub shows; who runs the notebook gets the living ones. The kernel has no `dot` and
@@ -134,11 +135,25 @@ def write_slides(folder: Path, chosen: list[Path]) -> None:
     handouts.write_slides(folder, chosen)
 
 
+def grade(words: list[str]) -> int:
+    """The number of a lesson, and notebooks of students: print their points. Returns the exit status."""
+    import grading
+
+    lessons = [path for path in notebooks() if words and path.name.startswith(words[0])]
+    if len(lessons) != 1 or len(words) < 2:
+        print(__doc__)
+        return 2
+    grading.report(lessons[0], [Path(word) for word in words[1:]])
+    return 0
+
+
 WRITERS = {"--students": write_for_students, "--worksheets": write_worksheets, "--slides": write_slides}
 
 
 def main(wanted: list[str]) -> int:
     """Run those whose names begin with one of the words, or all; or write handouts. Returns the exit status."""
+    if wanted[:1] == ["--grade"]:
+        return grade(wanted[1:])
     write = WRITERS.get(wanted[0]) if len(wanted) > 1 else None
     folder, wanted = (Path(wanted[1]), wanted[2:]) if write else (Path(), wanted)
     if any([word.startswith("-") for word in wanted]):
