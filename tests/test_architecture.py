@@ -50,7 +50,7 @@ MAY_IMPORT = {
     "ops": USERS,
     "compiler": USERS | {"process"},
     # Of nodes the public attributes (tested below); the order of the engine; whether a value is still there.
-    "pictures": {"errors", "lazy", "modes", "nodes", "backprop", "forward"},
+    "pictures": {"errors", "lazy", "modes", "rules", "nodes", "backprop", "forward"},
     "nn": USERS | {"saving"},
     "optim": USERS | {"saving"},
     "parallel": USERS | {"compiler"},
@@ -75,6 +75,7 @@ UPWARDS = [
     ("forward.recording", "forward.mixed_precision", "under af.autocast operands are cast before they are recorded"),
     ("forward.shape_notes", "pictures.model.callers", "an error about shapes calls arrays as the caller does"),
     ("compiler.report", "pictures.model.style", "a compiled function shows itself in the colours of pictures"),
+    ("compiler.profile", "pictures.model.style", "and so does the time that its pieces take"),
 ]
 # Modules that are public names of their package. (Of autoflow.rules all are.)
 MODULES_BY_DESIGN = {

@@ -19,7 +19,7 @@ run/       from a program to numbers
 llvm/      engine="llvm": from a program to loops of our own, as machine code
 compiled.py            af.compile: guards, the cache (signature.py: which calls share a program; matching.py: takes
                        arguments apart and puts results together)
-report.py              what a plan does, as a table and a picture
+report.py              what a plan does, as a table and a picture (profile.py: and how long each piece takes)
 
 Two switches of the process, ``gc_paused`` and ``warm_allocator``, are in ``autoflow/process.py``.
 """

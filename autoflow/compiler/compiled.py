@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import os
 import sys
 import threading
 import types
@@ -188,8 +189,10 @@ class Compiled(Generic[P, R]):
             self.entries.popitem(last=False)
         return entry
 
-    def plan(self) -> Report:
-        """What the program that was used last does: calls, buffers, bytes, as a table and as a picture.
+    def plan(self, *args: Any, profile: bool = False) -> Report:
+        """What the program does that was used last, or the one for ``args``: calls, buffers, bytes, as a table and as a
+        picture. ``profile``: also how long each call takes, and with engine="llvm" each loop; without ``args`` it runs
+        with random numbers. Raises CompileError if nothing was recorded yet, or random numbers will not do.
 
         >>> import autoflow as af
         >>> f = compile(lambda x: np.tanh(x * 2.0).sum())
@@ -202,10 +205,18 @@ class Compiled(Generic[P, R]):
          2  tanh        (3,)   float64  1         buffer 0
          3  add.reduce  ()     float64  2         result 0
         """
+        if args:
+            self.at_length(args, {})
         used = [entry for entry in self.entries.values() if entry is not None]
         if not used:
             raise CompileError("nothing was recorded yet: call the compiled function once")
-        return Report(used[-1].free[-1])
+        leaves = pytree.tree_leaves([args, {}])
+        entry = (self.entries.get(signature(args, {}, leaves)) if args else None) or used[-1]
+        if profile:
+            from .profile import profile_entry
+
+            return profile_entry(entry, [value_of(x) for x in leaves if is_array(x)] if args else None)
+        return Report(entry.free[-1])
 
     def __repr__(self) -> str:
         return f"<compiled {self.name}, {count_phrase(len(self.entries), 'program')}>"
@@ -232,11 +243,15 @@ class Entry:
         join(self.program)
         if how.get("checkpointing"):
             recompute(self.program)
-        tile_program(self.program)
         if how.get("engine") == "llvm":
-            from .llvm.stretches import use_loops
+            from .llvm.settings import settings_of
+            from .llvm.stretches import use_loops, use_loops_in_block
 
-            use_loops(self.program)
+            settings = settings_of(how)
+            tile_program(self.program, functools.partial(use_loops_in_block, settings=settings))
+            use_loops(self.program, settings)
+        else:
+            tile_program(self.program)
         self.free: list[Any] = [self.plan()]
         self.program.forget_samples()
 
@@ -302,7 +317,8 @@ def check_equal(eager: Any, ours: Any, name: str, because: str) -> None:
 
 def compile(
     f: Callable[P, R], *, fallback: bool = False, verify: bool = False, watch: bool = True, limit: int = 32,
-    checkpointing: str | None = None, engine: str = "numpy",
+    checkpointing: str | None = None, engine: str = "numpy", cache: str | os.PathLike[str] | None = None,
+    own_functions: bool = False,
 ) -> Compiled[P, R]:  # fmt: skip
     """``f`` as a program: recorded at the first call, replayed without any bookkeeping at the later ones.
 
@@ -320,6 +336,10 @@ def compile(
     engine : "numpy" replays NumPy's calls. "llvm" (extra ``autoflow[llvm]``) compiles what it can into loops of its
         own, for small arrays and numbers above all; the rest stays NumPy's calls. "auto" takes it where it is
         installed. Raises ImportError if llvmlite is missing; see ``docs/speed.md``.
+    cache : with "llvm", a folder in which machine code is kept for later processes, made if there is none. It is run,
+        so the folder must be the user's alone: raises PermissionError where another user owns it or may write into it.
+    own_functions : with "llvm", take our own exp, log, tanh, sin and cos also where the C library's or NumPy's are
+        quicker, so that results do not depend on which of them is installed.
 
     Returns a function that gives what ``f`` gives: the same bits, but where the order of a summation changes (sums of
     four or more products, arrays of 100,000 elements and more; with "llvm" all sums, and exp, log, tanh, sin and cos
@@ -361,9 +381,9 @@ def compile(
     """
     if checkpointing not in (None, "balanced"):
         raise ValueError(f'checkpointing is None or "balanced", not {checkpointing!r}')
-    if engine != "numpy":
-        from .llvm.engine import choose_engine
-
-        engine = choose_engine(engine)
     how = {"checkpointing": checkpointing, "watch": watch, "engine": engine}
+    if engine != "numpy" or cache is not None or own_functions:
+        from .llvm.settings import choose
+
+        how.update(choose(engine, cache, own_functions))
     return Compiled(f, fallback=fallback, verify=verify, limit=limit, **how)

@@ -39,6 +39,15 @@ class Place:
         return f"#{self.k}"
 
 
+def call_written(v: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    """Of a value that is a call: the function, its arguments (values, where arrays stood) and its options."""
+    called = getattr(v.function, "of", v.function)
+    if not hasattr(called, "written"):
+        return called, v.args, {}
+    function, args, options = called.written
+    return function, tuple([v.args[a.k] if type(a) is Place else a for a in args]), options
+
+
 def matcher(x: Any) -> Matcher | None:
     """A function that says whether something matches ``x``; None if that takes a look at all of it.
 

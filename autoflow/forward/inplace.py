@@ -45,11 +45,10 @@ from ..rules.table import Rule
 from ..rules.versions import set_array_shape
 from .deferring import HOOKS, PLAIN, is_anothers
 from .recording import (
-    FAULTS,
     FORWARD,
     announce,
     apply,
-    explain,
+    call_explained,
     hidden_batch,
     history_lost,
     operand,
@@ -89,12 +88,7 @@ def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], 
         parents[0] = None  # written whole again: nothing of what was half written is left
     flows = recording and any([p is not None for p in parents])
     if not flows and (old is None or (recording and parents[0] is None)):  # numbers into a Constant, or no_grad
-        try:
-            with Writing(memory_of_x, region, run, values):
-                run(memory_of_x, *values)
-        except FAULTS as error:
-            explain(error, rule, inputs)
-            raise
+        call_explained(Writing(memory_of_x, region, run, values).do, (), rule, inputs)
         if old is not None:
             become_constant(x)
         return x
@@ -115,12 +109,7 @@ def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], 
     save_overwritten_values(x, parents)
     record = new_record(rule, tuple(parents), (*kept, memory_of_x),
                         Extras(constants, line=versions.caller(), scope=modes().scope))  # fmt: skip
-    try:
-        with Writing(memory_of_x, region, run, values, x, record):
-            run(memory_of_x, *values)
-    except FAULTS as error:
-        explain(error, rule, inputs)
-        raise
+    call_explained(Writing(memory_of_x, region, run, values, x, record).do, (), rule, inputs)
     if modes().listeners:
         announce(x)
     return x
@@ -171,8 +160,7 @@ def write_numbers(x: Any, run: Callable[[Array], Any]) -> None:
     numbers = orphan_numbers(x)
     with contextlib.suppress(ValueError):  # a view of a node is read-only, what the node looks at need not be
         set_flags(numbers, True)
-    with Writing(numbers, numbers, run):
-        run(numbers)
+    Writing(numbers, numbers, run).do()
 
 
 def written_through(x: Any, i: Any, y: Any) -> bool:

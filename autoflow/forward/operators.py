@@ -31,11 +31,11 @@ from ..rules import RULES
 from ..rules.table import Rule
 from .deferring import HOOKS, PLAIN, is_anothers
 from .recording import (
-    FAULTS,
     FORWARD,
     REALS,
     apply,
     apply_batched,
+    call_explained,
     explain,
     finish,
     hidden_batch,
@@ -207,11 +207,7 @@ def general(rule: Rule, x: Any, y: Any, compute: Any) -> Any:
             return apply_batched(batch, rule, (x, y), [a, b], [p, q], constants, compute)
         a, b = one_family(rule, [a, b])
     mutable = (0, 1) if mutable_a and mutable_b else (0,) if mutable_a else (1,) if mutable_b else ()
-    try:
-        z = compute(a, b)
-    except FAULTS as error:
-        explain(error, rule, (x, y))
-        raise
+    z = call_explained(compute, (a, b), rule, (x, y))
     return finish(rule, z if type(z) in NODE_TYPES else asarray(z), (x, y), [a, b], (p, q), constants, mutable)
 
 

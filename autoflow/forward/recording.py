@@ -7,6 +7,7 @@ does for the calls that happen all the time. Both end in a node that has a recor
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -159,11 +160,7 @@ def apply(rule: Rule, args: tuple[Any, ...], options: dict[str, Any] = NO_OPTION
         if (batch := hidden_batch(values)) is not None:
             return apply_batched(batch, rule, inputs, values, parents, constants)
         values[:n] = one_family(rule, values[:n])
-    try:
-        result = rule.compute(*values)
-    except FAULTS as error:
-        explain(error, rule, inputs)
-        raise
+    result = call_explained(rule.compute, values, rule, inputs)
     if type(result) not in NODE_TYPES:
         result = plain_array(result)
     return finish(rule, result, inputs, values, tuple(parents), constants, mutable)
@@ -180,11 +177,7 @@ def apply_one(rule: Rule, x: Any, parent: Any, inputs: tuple[Any, ...]) -> Any:
                 values = [x._value, *options]
                 if len(NODE_TYPES) > 1 and (batch := hidden_batch(values)) is not None:
                     return apply_batched(batch, rule, inputs, values, [parent], {})
-                try:
-                    result = rule.compute(*values)
-                except FAULTS as error:
-                    explain(error, rule, inputs)
-                    raise
+                result = call_explained(rule.compute, values, rule, inputs)
                 return finish(rule, as_plain(result), inputs, values, (parent,), {}, mutable)
             break
     return compute_one(rule, x, parent, options)
@@ -221,6 +214,15 @@ def compute_one(rule: Rule, x: Any, parent: Any, options: tuple[Any, ...]) -> An
     node._value = node._operand = result
     node._record = record
     return node
+
+
+def call_explained(function: Callable[..., Any], values: Sequence[Any], rule: Rule, inputs: tuple[Any, ...]) -> Any:
+    """``function(*values)``; an error of NumPy's says what the operands were."""
+    try:
+        return function(*values)
+    except FAULTS as error:
+        explain(error, rule, inputs)
+        raise
 
 
 def explain(error: BaseException, rule: Rule, inputs: tuple[Any, ...]) -> None:

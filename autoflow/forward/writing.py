@@ -35,8 +35,8 @@ SMALL = 16  # old values of at most that many elements are copied, so that pictu
 
 
 class Writing:
-    """``with Writing(memory, region, run, values, x, record): run(memory, *values)`` writes into ``region``, which is
-    ``memory`` or a part of it, and x gets ``record``. Without x only the memory is noted: that of a leaf."""
+    """``Writing(memory, region, run, values, x, record).do()`` is ``run(memory, *values)``, writing into ``region``
+    (``memory`` or a part of it), and x gets ``record``. Without x only the memory is noted: that of a leaf."""
 
     __slots__ = ("before", "changes", "made", "memory", "note", "record", "region", "run", "values", "x")
 
@@ -45,6 +45,11 @@ class Writing:
         record: Any = None,
     ) -> None:  # fmt: skip
         self.memory, self.region, self.run, self.values, self.x, self.record = memory, region, run, values, x, record
+
+    def do(self) -> None:
+        """Write."""
+        with self:
+            self.run(self.memory, *self.values)
 
     def __enter__(self) -> None:
         if self.record is None:

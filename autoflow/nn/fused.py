@@ -137,15 +137,12 @@ ALONG = of((3,)), of((2, 3)), of((2, 3), axis=0), of((2, 1, 3), axis=1), of((0, 
 
 # fmt: off
 rule(relu,        "x",                "relu",   r"\operatorname{relu} $x", x=lambda g, z: np.where(z > 0, g, 0),
-     elementwise=True, holomorphic=False, precedence=3,
-     javascript="Math.max(x, 0); x > 0 ? g : 0")
+     elementwise=True, holomorphic=False, precedence=3)
 rule(leaky_relu,  "x | slope=0.01",   "leaky",  r"\operatorname{leaky} $x",
      x=lambda g, x, slope: np.where(x > 0, g, slope * g), elementwise=True, holomorphic=False, precedence=3,
-     examples=(of(()), of((3,)), of((2, 3), slope=0.25), of((0, 2))),
-     javascript="x > 0 ? x : slope * x; x > 0 ? g : slope * g")
+     examples=(of(()), of((3,)), of((2, 3), slope=0.25), of((0, 2))))
 rule(sigmoid,     "x",                "σ",      r"\sigma\left($x\right)", x=lambda g, z: g * (z * (1 - z)),
-     elementwise=True, holomorphic=False,
-     javascript="1 / (1 + Math.exp(-x)); g * z * (1 - z)")
+     elementwise=True, holomorphic=False)
 rule(erf,         "x",                "erf",    r"\operatorname{erf} $x",
      x=lambda g, x: g * (2 / math.sqrt(math.pi) * np.exp(-x * x)), elementwise=True, holomorphic=False, precedence=3)
 rule(softmax,     "x | axis=-1",      "softmax", r"\operatorname{softmax}\left($x\right)", x=softmax_x,

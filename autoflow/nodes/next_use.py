@@ -9,23 +9,29 @@ here, with the same type and a better text.
 from __future__ import annotations
 
 import dis
-import functools
 from types import CodeType, FrameType
 from typing import Any
 
 PUSHES = ("LOAD_FAST", "LOAD_CONST", "LOAD_SMALL_INT", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_GLOBAL")
 BESIDE = {"EXTENDED_ARG", "CACHE", "NOP"}
+KEPT = 1000  # places that are remembered
+PLACES: dict[tuple[int, int, str], tuple[CodeType, str | None]] = {}  # by the id of the code: hashing it is slow
 
 
 def next_operator(frame: FrameType, attribute: str) -> str | None:
     """The operator (``*``, ``-=``) that takes what reading ``attribute`` gives at this place; None where it is not
     arithmetic, or cannot be told."""
-    return read_operator(frame.f_code, frame.f_lasti, attribute)
+    code, last = frame.f_code, frame.f_lasti
+    known = PLACES.get((id(code), last, attribute))
+    if known is None:
+        if len(PLACES) >= KEPT:
+            PLACES.clear()
+        known = PLACES[id(code), last, attribute] = code, read_operator(code, last, attribute)
+    return known[1]
 
 
-@functools.lru_cache(1000)
 def read_operator(code: CodeType, last: int, attribute: str) -> str | None:
-    """The same, from the instructions. ``above`` counts what has been put on the stack on top of the answer."""
+    """The same, from the instructions of ``code``. ``above`` counts what lies on the stack above the answer."""
     rows = list(dis.get_instructions(code))
     k = max([k for k, row in enumerate(rows) if row.offset <= last], default=None)
     if k is None or rows[k].opname != "LOAD_ATTR" or rows[k].argval != attribute:

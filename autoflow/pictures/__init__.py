@@ -3,10 +3,10 @@
 Reading order:
 
     model/      what a picture knows: data; gathering from nodes to data; flow of gradients; names, also those of the
-                callers' variables; steps of the two passes
+                callers' variables; functions with several results, products with ones; steps of the two passes
     walk.py     node.graph() and its arguments
-    folding/    which part of the record is drawn: views; merging of chains; choose which boxes to fold; repeats; huge
-                graphs of a million nodes
+    folding/    which part of the record is drawn: views; results: a card for several; merging of chains; choose which
+                boxes to fold; repeats; huge graphs of a million nodes
     layout/     arrange: positions; ordering in ranks; nesting of boxes; turning of boxes that are read downwards; rows
                 for wide pictures; scoring: how well a layout reads
     render/     cards: the contents of a node; placing and directions: which layout is drawn; svg, dot, text,
@@ -15,7 +15,8 @@ Reading order:
                 toggling: boxes that fold on a click; still: where no scripts run; frames and films: GIF, MP4; exports:
                 files
     formulas/   LaTeX of nodes and derivatives, and the chain rule written out
-    sliders/    explore with live, explore.js, plots.js, controls.js; widget: sliders that ask Python
+    sliders/    explore with live, explore.js, plots.js, controls.js; javascript: rows traced to it; widget: sliders
+                that ask Python
 
 ``lesson`` steps through the passes, ``quizzes`` asks for them, ``wrong_queue`` through wrong ones; ``summaries`` are
 tables of networks; ``notebook`` is how a cell shows a node; ``facade`` has the class that users see: Graph.

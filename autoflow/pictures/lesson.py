@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from .facade import Graph
+from .folding.results import tidy
 from .formulas.local_rules import rules
 from .model.steps import Step, steps_of
 from .pages.stepper import Stepper
@@ -36,7 +37,7 @@ def steps(node: Any, *, limit: int = LIMIT) -> list[Step]:
       7  backward  a has gradient 3, sends back   to x: 3 × 2 = 6   so far 10;   to x: 3 × 2 = 6   so far 16
       8  end       ∂out/∂x = 16
     """
-    return steps_of(lesson(node, limit=limit))
+    return steps_of(tidy(lesson(node, limit=limit)))
 
 
 def lesson(node: Any, **options: Any) -> Graph:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .facade import Graph, facade
+from .folding.results import tidy
 from .lesson import LIMIT, lesson
 from .model.data import Operand, Vertex
 from .model.numbers import Numbers
@@ -75,7 +76,7 @@ class Quiz:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self.start = sum([step.phase in ("start", "forward") for step in steps_of(graph)])
+        self.start = sum([step.phase in ("start", "forward") for step in steps_of(tidy(graph))])
 
     def sheet(self) -> Sheet:
         """The picture with lines to write on, for ``save("sheet.pdf")``, .svg, .png, .tex, .html, .txt. Values are

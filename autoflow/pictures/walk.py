@@ -100,6 +100,7 @@ def build_picture(
         return replace(folded, look=Look(detail or "values", way, bool(legend), theme, engine, modes().digits, False))
     notes = walk.go(gradients)
     nodes, outputs = walk.vertices()
+    chosen = detail is None
     if detail is None:
         large = any([n.value.size > FEW for n in nodes])
         detail = "arrays" if large else "lesson" if walk.flow and len(nodes) <= LESSON else "values"
@@ -108,11 +109,12 @@ def build_picture(
     faded = () if highlight is None else walk.faded(highlight)
     look = Look(
         detail, direction or "", bool(legend), theme, engine, modes().digits, bool(merge), bool(fold) and limit is None,
-        depth, opened,
+        depth, opened, compact=None if chosen and constants == "inline" else False,
     )  # fmt: skip
     picture = GraphData(
-        nodes, outputs, walk.title(), bool(walk.flow), tuple(notes), look, faded=faded, hidden=walk.hidden
-    )
+        nodes, outputs, walk.title(), bool(walk.flow), tuple(notes), look, faded=faded, hidden=walk.hidden,
+        several=walk.several(),
+    )  # fmt: skip
     return picture if direction else fit_picture(picture)
 
 

@@ -65,50 +65,39 @@ def slope_in_exponent(x: Array, z: Array) -> Array:
 
 
 # fmt: off
-rule(np.add,          "x y", "+",    r"$x + $y",                 x=lambda g: g,        y=lambda g: g,
-     precedence=1, javascript="x + y; g; g")
-rule(np.subtract,     "x y", "−",    r"$x - $y",                 x=lambda g: g,        y=lambda g: -g,
-     precedence=1, javascript="x - y; g; -g")
+rule(np.add,          "x y", "+",    r"$x + $y",                 x=lambda g: g,        y=lambda g: g, precedence=1)
+rule(np.subtract,     "x y", "−",    r"$x - $y",                 x=lambda g: g,        y=lambda g: -g, precedence=1)
 rule(np.multiply,     "x y", "×",    r"$x \odot $y",             x=lambda g, y: g * y, y=lambda g, x: g * x,
-     precedence=2, javascript="x * y; g * y; g * x")
+     precedence=2)
 rule(np.divide,       "x y", "÷",    r"\frac{$x}{$y}",           x=lambda g, y: g / y, y=lambda g, y, z: g * z / -y,
-     domain=(0.5, 2.0), javascript="x / y; g / y; -g * z / y")
-rule(np.positive,     "x",   "+",    r"$x",                      x=lambda g: g, javascript="x; g")
-rule(np.negative,     "x",   "−",    r"-$x",                     x=lambda g: -g,
-     precedence=3, javascript="-x; -g")
-rule(np.reciprocal,   "x",   "1/",   r"\frac{1}{$x}",            x=lambda g, z: g * (z * -z),
-     domain=(0.5, 2.0), javascript="1 / x; -g * z * z")
-rule(np.square,       "x",   "²",    r"$x^{2}",                  x=lambda g, x: g * twice(x),
-     precedence=4, javascript="x * x; 2 * g * x")
+     domain=(0.5, 2.0))
+rule(np.positive,     "x",   "+",    r"$x",                      x=lambda g: g)
+rule(np.negative,     "x",   "−",    r"-$x",                     x=lambda g: -g, precedence=3)
+rule(np.reciprocal,   "x",   "1/",   r"\frac{1}{$x}",            x=lambda g, z: g * (z * -z), domain=(0.5, 2.0))
+rule(np.square,       "x",   "²",    r"$x^{2}",                  x=lambda g, x: g * twice(x), precedence=4)
 rule(np.power,        "x y", "^",    r"$x^{$y}",                 x=lambda g, x, y: g * slope_of_power(x, y),
                                                                  y=lambda g, x, z: g * slope_in_exponent(x, z),
-     precedence=4, domain=(0.5, 2.0), operator=operator.pow,
-     javascript="x ** y; g * slopeOfPower(x, y); g * slopeInExponent(x, z)")
+     precedence=4, domain=(0.5, 2.0), operator=operator.pow)
 rule(np.float_power,  "x y", "^",    r"$x^{$y}",                 x=lambda g, x, y: g * slope_of_power(x, y),
                                                                  y=lambda g, x, z: g * slope_in_exponent(x, z),
-     precedence=4, domain=(0.5, 2.0),
-     javascript="x ** y; g * slopeOfPower(x, y); g * slopeInExponent(x, z)")
+     precedence=4, domain=(0.5, 2.0))
 
 # x = quotient · y + remainder, and the quotient is constant between its jumps
-rule(np.floor_divide, "x y", "//",   r"\left\lfloor \frac{$x}{$y} \right\rfloor", x=zero, y=zero,
-     domain=(0.6, 0.9), javascript="floorDivide(x, y); 0; 0")
+rule(np.floor_divide, "x y", "//",   r"\left\lfloor \frac{$x}{$y} \right\rfloor", x=zero, y=zero, domain=(0.6, 0.9))
 rule(np.remainder,    "x y", "%",    r"$x \bmod $y",             x=lambda g: g,
      y=lambda g, x, y: g * -np.floor_divide(x, y),
-     precedence=2, domain=(0.6, 0.9), javascript="remainder(x, y); g; -g * floorDivide(x, y)")
+     precedence=2, domain=(0.6, 0.9))
 rule(np.fmod,         "x y", "fmod", r"\operatorname{fmod}\left($x, $y\right)", x=lambda g: g,
-     y=lambda g, x, y, z: g * np.rint((z - x) / y), domain=(0.6, 0.9), javascript="x % y; g; g * rint((z - x) / y)")
+     y=lambda g, x, y, z: g * np.rint((z - x) / y), domain=(0.6, 0.9))
 
 # real functions of complex numbers z = a + ib; their gradient is dL/da + i dL/db
-rule(np.conjugate,    "x",   "conj", r"\overline{$x}",           x=lambda g: np.conjugate(g),
-     holomorphic=False, javascript="x; g")
+rule(np.conjugate,    "x",   "conj", r"\overline{$x}",           x=lambda g: np.conjugate(g), holomorphic=False)
 rule(np.real,         "x",   "re",   r"\operatorname{Re} $x",
      x=lambda g, x_dtype: g + 0j if x_dtype.kind == "c" else g, holomorphic=False,
-     precedence=3, view=True, compute=lambda x: np.real(x)[...],
-     javascript="x; g")  # [...]: the real part of real numbers is a view as well, not x itself
+     precedence=3, view=True, compute=lambda x: np.real(x)[...])  # [...]: a view of real numbers, too, not x itself
 rule(np.imag,         "x",   "im",   r"\operatorname{Im} $x",
      x=lambda g, x_dtype: g * 1j if x_dtype.kind == "c" else zero(g), holomorphic=False,
-     precedence=3, view=True,
-     javascript="0; 0")
+     precedence=3, view=True)
 # fmt: on
 
 
@@ -121,7 +110,7 @@ def angle_x(g: Array, x: Array, deg: bool) -> Array:
 
 
 rule(np.angle, "x | deg=False", "arg", r"\arg $x", x=angle_x, holomorphic=False, precedence=3,
-     examples=(*UNARY, of((3,), deg=True)), javascript="x < 0 ? (deg ? 180 : Math.PI) : 0; 0")  # fmt: skip
+     examples=(*UNARY, of((3,), deg=True)))  # fmt: skip
 
 
 @composed(np.divmod)

@@ -53,51 +53,34 @@ def sign_x(g: Array, x: Array, z: Array) -> Array:
 
 
 # fmt: off
-rule(np.maximum,   "x y", "max",  r"\max\left($x, $y\right)", holomorphic=False,
-     codes=HIGHER, x=split_ties, y=split_ties,
-     javascript="Math.max(x, y); winner(g, x > y, x >= y); winner(g, y > x, y >= x)")
-rule(np.minimum,   "x y", "min",  r"\min\left($x, $y\right)", holomorphic=False,
-     codes=LOWER, x=split_ties, y=split_ties,
-     javascript="Math.min(x, y); winner(g, x < y, x <= y); winner(g, y < x, y <= x)")
-rule(np.fmax,      "x y", "fmax", r"\max\left($x, $y\right)", holomorphic=False,
-     codes=HIGHER_NUMBER, x=split_ties, y=split_ties,
-     javascript="isNaN(x) ? y : isNaN(y) ? x : Math.max(x, y); "
-                "winner(g, x > y || isNaN(y), x >= y || isNaN(y)); "
-                "winner(g, y > x || isNaN(x) && !isNaN(y), y >= x || isNaN(x) && !isNaN(y))")
-rule(np.fmin,      "x y", "fmin", r"\min\left($x, $y\right)", holomorphic=False,
-     codes=LOWER_NUMBER, x=split_ties, y=split_ties,
-     javascript="isNaN(x) ? y : isNaN(y) ? x : Math.min(x, y); "
-                "winner(g, x < y || isNaN(y), x <= y || isNaN(y)); "
-                "winner(g, y < x || isNaN(x) && !isNaN(y), y <= x || isNaN(x) && !isNaN(y))")
+rule(np.maximum,   "x y", "max",  r"\max\left($x, $y\right)", holomorphic=False, codes=HIGHER,
+     x=split_ties, y=split_ties)
+rule(np.minimum,   "x y", "min",  r"\min\left($x, $y\right)", holomorphic=False, codes=LOWER,
+     x=split_ties, y=split_ties)
+rule(np.fmax,      "x y", "fmax", r"\max\left($x, $y\right)", holomorphic=False, codes=HIGHER_NUMBER,
+     x=split_ties, y=split_ties)
+rule(np.fmin,      "x y", "fmin", r"\min\left($x, $y\right)", holomorphic=False, codes=LOWER_NUMBER,
+     x=split_ties, y=split_ties)
 
-rule(np.absolute,  "x",   "abs",  r"\left|$x\right|",         x=lambda g, x: g * np.sign(x),
-     holomorphic=False, javascript="Math.abs(x); g * Math.sign(x)")
-rule(np.fabs,      "x",   "abs",  r"\left|$x\right|",         x=lambda g, x: g * np.sign(x),
-     holomorphic=False, javascript="Math.abs(x); g * Math.sign(x)")
+rule(np.absolute,  "x",   "abs",  r"\left|$x\right|",         x=lambda g, x: g * np.sign(x), holomorphic=False)
+rule(np.fabs,      "x",   "abs",  r"\left|$x\right|",         x=lambda g, x: g * np.sign(x), holomorphic=False)
 rule(np.copysign,  "x y", "copysign", r"\left|$x\right| \operatorname{sgn} $y", precedence=2, holomorphic=False,
-     x=lambda g, x, z: g * (np.sign(x) * np.sign(z)), y=zero,
-     javascript="copysign(x, y); g * Math.sign(x) * Math.sign(z); 0")
-rule(np.sign,      "x",   "sign", r"\operatorname{sgn} $x",   x=sign_x,
-     precedence=3, holomorphic=False, javascript="Math.sign(x); 0")
+     x=lambda g, x, z: g * (np.sign(x) * np.sign(z)), y=zero)
+rule(np.sign,      "x",   "sign", r"\operatorname{sgn} $x",   x=sign_x, precedence=3, holomorphic=False)
 rule(np.heaviside, "x y", "step", r"\operatorname{H}\left($x\right)", x=zero, y=lambda g, x: g * (x == 0),
-     holomorphic=False,
-     javascript="x > 0 ? 1 : x < 0 ? 0 : x === 0 ? y : NaN; 0; x === 0 ? g : 0")
+     holomorphic=False)
 
-rule(np.floor,     "x",   "⌊ ⌋",   r"\left\lfloor $x \right\rfloor", x=zero,
-     domain=(0.1, 0.9), javascript="Math.floor(x); 0")
-rule(np.ceil,      "x",   "⌈ ⌉",   r"\left\lceil $x \right\rceil",   x=zero,
-     domain=(0.1, 0.9), javascript="Math.ceil(x); 0")
-rule(np.trunc,     "x",   "trunc", r"\operatorname{trunc} $x", x=zero,
-     precedence=3, domain=(0.1, 0.9), javascript="Math.trunc(x); 0")
+rule(np.floor,     "x",   "⌊ ⌋",   r"\left\lfloor $x \right\rfloor", x=zero, domain=(0.1, 0.9))
+rule(np.ceil,      "x",   "⌈ ⌉",   r"\left\lceil $x \right\rceil",   x=zero, domain=(0.1, 0.9))
+rule(np.trunc,     "x",   "trunc", r"\operatorname{trunc} $x", x=zero, precedence=3, domain=(0.1, 0.9))
 for fix in functions(np, "fix"):  # NumPy 2.5 warns of it: the same as trunc
     rule(fix,      "x",   "fix",   r"\operatorname{trunc} $x", x=zero,
-         precedence=3, domain=(0.1, 0.9), compute=np.trunc, javascript="Math.trunc(x); 0")
+         precedence=3, domain=(0.1, 0.9), compute=np.trunc)
 rule(np.rint,      "x",   "rint",  r"\operatorname{round} $x", x=zero,
-     precedence=3, domain=(0.6, 1.4), holomorphic=False, javascript="rint(x); 0")
+     precedence=3, domain=(0.6, 1.4), holomorphic=False)
 rule(np.round,     "x | decimals=0", "round", r"\operatorname{round} $x", x=zero,
      precedence=3, domain=(0.6, 1.4), holomorphic=False,
-     also=(np.around,), examples=(of((3,)), of(()), of((2, 3), decimals=1), of((0, 2))),
-     javascript="roundTo(x, decimals); 0")
+     also=(np.around,), examples=(of((3,)), of(()), of((2, 3), decimals=1), of((0, 2))))
 # fmt: on
 
 
@@ -122,10 +105,7 @@ def clip_max(g: Array, x: Array, min: Array, max: Array) -> Array:
 
 rule(np.clip, "x min=None max=None", "clip", r"\operatorname{clip}\left($x, $min, $max\right)",
      x=clip_x, min=clip_min, max=clip_max, elementwise=True, holomorphic=False, also=(CLIP,),
-     examples=(of((2, 3), (), ()), of((4,), (3, 1), (4,)), of((), (2,), ()), of((0, 2), (), (2,))),
-     javascript="clip(x, min, max); clip(x, min, max) === x ? g : 0; "
-                "min !== null && x < min && (max === null || min <= max) ? g : 0; "
-                "max !== null && (x > max || min !== null && min > max) ? g : 0")  # fmt: skip
+     examples=(of((2, 3), (), ()), of((4,), (3, 1), (4,)), of((), (2,), ()), of((0, 2), (), (2,))))  # fmt: skip
 
 
 def where_x(g: Array, c: Array) -> Array:
@@ -149,8 +129,7 @@ rule(np.where, "c x y", "where", r"\begin{cases} $x & $c \\ $y & \text{else} \en
      x=where_x, y=lambda g, c: np.where(c, 0, g), elementwise=True,
      examples=(of((2, 3), (2, 3), (3,)), of((3,), (), (2, 1)), of((), (2,), (2,)), of((), (), ()),
                of((2, 1), (1, 3), ()),
-               of((0, 2), (2,), ())),
-     javascript="c ? x : y; ; c ? g : 0; c ? 0 : g")  # fmt: skip
+               of((0, 2), (2,), ())))  # fmt: skip
 
 
 def without_nan(x: Array, copy: bool, nan: Any, posinf: Any, neginf: Any) -> Array:
@@ -170,5 +149,4 @@ def nan_to_num_x(g: Array, x: Array) -> Array:
 
 rule(np.nan_to_num, "x | copy=True nan=0.0 posinf=None neginf=None", "nan→0", r"\operatorname{num} $x",
      compute=without_nan, x=nan_to_num_x, precedence=3, holomorphic=False,
-     examples=(of((3,)), of(()), of((2, 3), nan=1.0), of((3,), posinf=2.0, neginf=-2.0)),
-     javascript="isNaN(x) ? nan : finite(x, posinf, neginf); isFinite(x) ? g : 0")  # fmt: skip
+     examples=(of((3,)), of(()), of((2, 3), nan=1.0), of((3,), posinf=2.0, neginf=-2.0)))  # fmt: skip

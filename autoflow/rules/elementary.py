@@ -47,72 +47,54 @@ def one_minus(new: Array) -> Array:
 
 
 # fmt: off
-rule(np.sqrt,       "x",   "√",       r"\sqrt{$x}",             x=lambda g, z: g / (2 * z),
-     domain=(0.5, 2.0), javascript="Math.sqrt(x); g / (2 * z)")
-rule(np.cbrt,       "x",   "∛",       r"\sqrt[3]{$x}",          x=lambda g, z: g / (3 * (z * z)),
-     domain=(0.5, 2.0), javascript="Math.cbrt(x); g / (3 * z * z)")
+rule(np.sqrt,       "x",   "√",       r"\sqrt{$x}",             x=lambda g, z: g / (2 * z), domain=(0.5, 2.0))
+rule(np.cbrt,       "x",   "∛",       r"\sqrt[3]{$x}",          x=lambda g, z: g / (3 * (z * z)), domain=(0.5, 2.0))
 rule(np.hypot,      "x y", "hypot",   r"\sqrt{{$x}^2 + {$y}^2}", x=lambda g, x, z: g * over(x, z),
                                                                 y=lambda g, y, z: g * over(y, z),
-     domain=(0.5, 2.0),
-     javascript="Math.hypot(x, y); g * over(x, z); g * over(y, z)")
+     domain=(0.5, 2.0))
 
-rule(np.exp,        "x",   "exp",     r"e^{$x}",                x=lambda g, z: g * z,
-     precedence=4, javascript="Math.exp(x); g * z")
-rule(np.exp2,       "x",   "2^",      r"2^{$x}",                x=lambda g, z: g * (LN2 * z),
-     precedence=4, javascript="2 ** x; g * Math.LN2 * z")
-rule(np.expm1,      "x",   "expm1",   r"e^{$x} - 1",            x=lambda g, z: g * (z + 1),
-     precedence=1, javascript="Math.expm1(x); g * (z + 1)")
-rule(np.log,        "x",   "log",     r"\log $x",               x=lambda g, x: g / x,
-     precedence=3, domain=(0.5, 2.0), javascript="Math.log(x); g / x")
+rule(np.exp,        "x",   "exp",     r"e^{$x}",                x=lambda g, z: g * z, precedence=4)
+rule(np.exp2,       "x",   "2^",      r"2^{$x}",                x=lambda g, z: g * (LN2 * z), precedence=4)
+rule(np.expm1,      "x",   "expm1",   r"e^{$x} - 1",            x=lambda g, z: g * (z + 1), precedence=1)
+rule(np.log,        "x",   "log",     r"\log $x",               x=lambda g, x: g / x, precedence=3, domain=(0.5, 2.0))
 rule(np.log2,       "x",   "log2",    r"\log_2 $x",             x=lambda g, x: g / (LN2 * x),
-     precedence=3, domain=(0.5, 2.0), javascript="Math.log2(x); g / (Math.LN2 * x)")
+     precedence=3, domain=(0.5, 2.0))
 rule(np.log10,      "x",   "log10",   r"\log_{10} $x",          x=lambda g, x: g / (LN10 * x),
-     precedence=3, domain=(0.5, 2.0), javascript="Math.log10(x); g / (Math.LN10 * x)")
-rule(np.log1p,      "x",   "log1p",   r"\log\left(1 + $x\right)", x=lambda g, x: g / (1 + x),
-     domain=(-0.5, 2.0), javascript="Math.log1p(x); g / (1 + x)")
+     precedence=3, domain=(0.5, 2.0))
+rule(np.log1p,      "x",   "log1p",   r"\log\left(1 + $x\right)", x=lambda g, x: g / (1 + x), domain=(-0.5, 2.0))
 rule(np.logaddexp,  "x y", "logaddexp", r"\log\left(e^{$x} + e^{$y}\right)",
      x=lambda g, x, y, z: share_of_logaddexp(g, x, y, z, np.exp),
-     y=lambda g, x, y, z: share_of_logaddexp(g, y, x, z, np.exp),
-     javascript="logaddexp(x, y); g * share(x, y, z, Math.exp); g * share(y, x, z, Math.exp)")
+     y=lambda g, x, y, z: share_of_logaddexp(g, y, x, z, np.exp))
 rule(np.logaddexp2, "x y", "logaddexp2", r"\log_2\left(2^{$x} + 2^{$y}\right)",
      x=lambda g, x, y, z: share_of_logaddexp(g, x, y, z, np.exp2),
-     y=lambda g, x, y, z: share_of_logaddexp(g, y, x, z, np.exp2),
-     javascript="logaddexp(x * Math.LN2, y * Math.LN2) / Math.LN2; g * share(x, y, z, exp2); g * share(y, x, z, exp2)")
+     y=lambda g, x, y, z: share_of_logaddexp(g, y, x, z, np.exp2))
 
-rule(np.sin,        "x",   "sin",     r"\sin $x",               x=lambda g, x: g * np.cos(x),
-     precedence=3, javascript="Math.sin(x); g * Math.cos(x)")
-rule(np.cos,        "x",   "cos",     r"\cos $x",               x=lambda g, x: g * -np.sin(x),
-     precedence=3, javascript="Math.cos(x); -g * Math.sin(x)")
+rule(np.sin,        "x",   "sin",     r"\sin $x",               x=lambda g, x: g * np.cos(x), precedence=3)
+rule(np.cos,        "x",   "cos",     r"\cos $x",               x=lambda g, x: g * -np.sin(x), precedence=3)
 rule(np.tan,        "x",   "tan",     r"\tan $x",               x=lambda g, z: g * (1 + z * z),
-     precedence=3, domain=(-1.2, 1.2), javascript="Math.tan(x); g * (1 + z * z)")
+     precedence=3, domain=(-1.2, 1.2))
 rule(np.arcsin,     "x",   "arcsin",  r"\arcsin $x",            x=lambda g, x: g / cosine_of_arcsine(x),
-     precedence=3, domain=(-0.9, 0.9), javascript="Math.asin(x); g / Math.sqrt((1 - x) * (1 + x))")
+     precedence=3, domain=(-0.9, 0.9))
 rule(np.arccos,     "x",   "arccos",  r"\arccos $x",            x=lambda g, x: -g / cosine_of_arcsine(x),
-     precedence=3, domain=(-0.9, 0.9), javascript="Math.acos(x); -g / Math.sqrt((1 - x) * (1 + x))")
-rule(np.arctan,     "x",   "arctan",  r"\arctan $x",            x=lambda g, x: g / (1 + x * x),
-     precedence=3, javascript="Math.atan(x); g / (1 + x * x)")
+     precedence=3, domain=(-0.9, 0.9))
+rule(np.arctan,     "x",   "arctan",  r"\arctan $x",            x=lambda g, x: g / (1 + x * x), precedence=3)
 rule(np.arctan2,    "x y", "arctan2", r"\operatorname{arctan2}\left($x, $y\right)",
      x=lambda g, x, y: g * slope_of_angle(y, x), y=lambda g, x, y: g * -slope_of_angle(x, y),
-     domain=(0.5, 2.0),
-     javascript="Math.atan2(x, y); g * slopeOfAngle(y, x); -g * slopeOfAngle(x, y)")
+     domain=(0.5, 2.0))
 
-rule(np.sinh,       "x",   "sinh",    r"\sinh $x",              x=lambda g, x: g * np.cosh(x),
-     precedence=3, javascript="Math.sinh(x); g * Math.cosh(x)")
-rule(np.cosh,       "x",   "cosh",    r"\cosh $x",              x=lambda g, x: g * np.sinh(x),
-     precedence=3, javascript="Math.cosh(x); g * Math.sinh(x)")
-rule(np.tanh,       "x",   "tanh",    r"\tanh $x",              x=lambda g, z: g * one_minus(z * z),
-     precedence=3, javascript="Math.tanh(x); g * (1 - z * z)")
-rule(np.arcsinh,    "x",   "arcsinh", r"\operatorname{arsinh} $x", x=lambda g, z: g / np.cosh(z),
-     precedence=3, javascript="Math.asinh(x); g / Math.cosh(z)")
+rule(np.sinh,       "x",   "sinh",    r"\sinh $x",              x=lambda g, x: g * np.cosh(x), precedence=3)
+rule(np.cosh,       "x",   "cosh",    r"\cosh $x",              x=lambda g, x: g * np.sinh(x), precedence=3)
+rule(np.tanh,       "x",   "tanh",    r"\tanh $x",              x=lambda g, z: g * one_minus(z * z), precedence=3)
+rule(np.arcsinh,    "x",   "arcsinh", r"\operatorname{arsinh} $x", x=lambda g, z: g / np.cosh(z), precedence=3)
 rule(np.arccosh,    "x",   "arccosh", r"\operatorname{arcosh} $x", x=lambda g, z: g / np.sinh(z),
-     precedence=3, domain=(1.2, 3.0), javascript="Math.acosh(x); g / Math.sinh(z)")
+     precedence=3, domain=(1.2, 3.0))
 rule(np.arctanh,    "x",   "arctanh", r"\operatorname{artanh} $x", x=lambda g, x: g / ((1 - x) * (1 + x)),
-     precedence=3, domain=(-0.9, 0.9), javascript="Math.atanh(x); g / ((1 - x) * (1 + x))")
+     precedence=3, domain=(-0.9, 0.9))
 
 rule(np.degrees,    "x",   "deg",     r"\tfrac{180}{\pi} $x",   x=lambda g: np.degrees(g),
-     precedence=2, also=(np.rad2deg,), domain=(-0.05, 0.05), javascript="x * 180 / Math.PI; g * 180 / Math.PI")
+     precedence=2, also=(np.rad2deg,), domain=(-0.05, 0.05))
 rule(np.radians,    "x",   "rad",     r"\tfrac{\pi}{180} $x",   x=lambda g: np.radians(g),
-     precedence=2, also=(np.deg2rad,), javascript="x * Math.PI / 180; g * Math.PI / 180")
+     precedence=2, also=(np.deg2rad,))
 # fmt: on
 
 
@@ -161,10 +143,7 @@ def i0_derivative(x: Array, order: int) -> Array:
     return total / 64
 
 
-rule(np.sinc, "x", "sinc", r"\operatorname{sinc} $x", x=lambda g, x: g * slope_of_sinc(x), precedence=3,
-     javascript="sinc(x); g * slopeOfSinc(x)")  # fmt: skip
-rule(np.i0, "x", "I₀", r"I_0\left($x\right)", x=lambda g, x: g * i0_derivative(x, 1),
-     javascript="i0(x, 0); g * i0(x, 1)")  # fmt: skip
+rule(np.sinc, "x", "sinc", r"\operatorname{sinc} $x", x=lambda g, x: g * slope_of_sinc(x), precedence=3)  # fmt: skip
+rule(np.i0, "x", "I₀", r"I_0\left($x\right)", x=lambda g, x: g * i0_derivative(x, 1))  # fmt: skip
 rule(i0_derivative, "x | order", "I₀⁽ⁿ⁾", r"I_0^{($order)}\left($x\right)",
-     x=lambda g, x, order: g * i0_derivative(x, order + 1), examples=(of((3,), order=1), of((), order=2)),
-     javascript="i0(x, order); g * i0(x, order + 1)")  # fmt: skip
+     x=lambda g, x, order: g * i0_derivative(x, order + 1), examples=(of((3,), order=1), of((), order=2)))  # fmt: skip

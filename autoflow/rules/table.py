@@ -74,7 +74,6 @@ class Rule(Kind):
         "examples",
         "function",
         "holomorphic",
-        "javascript",
         "joint",
         "label",
         "latex",
@@ -118,7 +117,6 @@ class Rule(Kind):
     positional_before_out: int  # that many may be given by position before NumPy's ``out``
     latex: str
     precedence: int
-    javascript: str  # value and contributions of numbers, for pages that compute in the browser
     _must_save: dict[tuple[bool, ...], frozenset[int]]
     _of_arity: dict[int, Rule]
     _with_codes: Rule | None
@@ -241,7 +239,7 @@ def rule(
     function: Any, arguments: str, label: str, latex: str, *,
     compute: Any = None, operator: Any = None, name: str = "", elementwise: bool | None = None, view: bool = False,
     holomorphic: bool = True, precedence: int = 9, domain: tuple[float, float] = (-2.0, 2.0),
-    examples: tuple[Example, ...] = (), also: tuple[Any, ...] = (), javascript: str = "",
+    examples: tuple[Example, ...] = (), also: tuple[Any, ...] = (),
     residual: Callable[..., Any] | None = None, codes: Codes = None,
     **derivatives: Callable[..., Any],
 ) -> Rule:  # fmt: skip
@@ -262,8 +260,6 @@ def rule(
         read it instead of the operands, which may then be freed or overwritten.
     codes : the same for elementwise rows. Per operand, of the operands: what the derivative reads instead of them, in
         few bytes. It is computed and kept if arrays are large; of small ones the operands are kept, which is quicker.
-    javascript : the row for numbers, in the same letters: the value, then what is sent to each operand:
-        ``"x * y; g * y; g * x"``. Functions that JavaScript lacks are in ``pictures/sliders/explore.js``.
     **derivatives : one per differentiable argument, by its name.
     """
     if codes:
@@ -276,7 +272,7 @@ def rule(
         Rule, function, names, defaults, len(before.split()), derivatives, name=name, compute=compute,
         elementwise=elementwise, variadic=before.startswith("*"), residual=residual,
     )  # fmt: skip
-    row.label, row.latex, row.precedence, row.javascript = label, latex, precedence, javascript
+    row.label, row.latex, row.precedence = label, latex, precedence
     row.operator, row.view, row.holomorphic, row.domain, row.codes = operator, view, holomorphic, domain, codes
     row.examples = examples or row.examples
     for key in (function, *also):
@@ -315,7 +311,7 @@ def new_row(
         isinstance(function, np.ufunc) and function.signature is None if elementwise is None else elementwise
     )
     row.derivatives, row.domain = derivatives, (-2.0, 2.0)
-    row.label = row.latex = row.javascript = ""
+    row.label = row.latex = ""
     row.precedence, row.examples = 9, BINARY if operands == 2 else UNARY
     row.residual, row.single, row.codes = residual, False, None
     row._must_save, row._of_arity, row._with_codes, row._complex = {}, {}, None, None

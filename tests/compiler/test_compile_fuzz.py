@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from programs import random_hostile, random_program, random_recurrent, random_scalars
+from programs import make_blocks_small, random_hostile, random_program, random_recurrent, random_scalars
+from seeds import make_seed_tests
 
 import autoflow as af
-from autoflow.compiler.passes import rematerialise, tiling
-from autoflow.compiler.run import tiles
+from autoflow.compiler.passes import rematerialise
 from autoflow.errors import CompileError
 
 CHUNK = 50
@@ -29,18 +29,7 @@ def check(seed):
                 np.testing.assert_array_equal(ours, np.asarray(expected), f"seed {seed}", strict=True)
 
 
-@pytest.mark.parametrize("first", range(0, FEW, CHUNK))
-@pytest.mark.slow
-def test_programs(first):
-    for seed in range(first, first + CHUNK):
-        check(seed)
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("first", range(FEW, MANY, 500))
-def test_many_programs(first):
-    for seed in range(first, min(first + 500, MANY)):
-        check(seed)
+test_programs, test_many_programs = make_seed_tests(check, FEW, MANY, CHUNK, 500)
 
 
 @pytest.mark.parametrize("first", range(0, 200, 50))
@@ -64,14 +53,7 @@ def test_joined_sums(first):
 @pytest.mark.slow
 def test_blocks(first, monkeypatch):
     """All programs block by block, in two threads, as if their arrays were large. The same bound."""
-    monkeypatch.setattr(tiling, "LARGE", 1)
-    monkeypatch.setattr(tiles, "BLOCK", 8)
-    monkeypatch.setattr(tiling, "FEW", 1)
-    monkeypatch.setattr(tiling, "WORK", 1)
-    monkeypatch.setattr(tiling, "PASSES", 0)
-    monkeypatch.setattr(tiling, "THREADED", 1e9)
-    monkeypatch.setattr(tiling, "FLOPS", 1e9)
-    monkeypatch.setattr(tiles, "cores", lambda: 2)
+    make_blocks_small(monkeypatch)
     for seed in range(first, first + 50):
         f, arrays = random_program(seed, rows=13)
         eager = af.value_and_grad(f, tuple(range(len(arrays))))
@@ -121,7 +103,7 @@ def outcome(f, args):
 def check_hostile(seed):
     """Shapes from values, layouts, dtypes, aliasing and state outside that changes between the calls, from three first
     calls: right or CompileError, and with fallback=True right. How many calls were right, and how many refused?"""
-    f, arguments, state, rng = random_hostile(seed)
+    f, arguments, state, rng, _ = random_hostile(seed)
     eager = TRANSFORMS[seed % 3](f)
     counts = [0, 0]
     for _ in range(3):

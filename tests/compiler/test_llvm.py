@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 import autoflow as af
-from autoflow.compiler.llvm import engine as engines, stretches
+from autoflow.compiler.llvm import engine as engines, settings, stretches
 from autoflow.compiler.llvm.native import Native
+from autoflow.compiler.program import sort_values
+from autoflow.compiler.run import tiles
 from autoflow.compiler.run.scalars import Levels, Slots
 
 needs_llvm = pytest.mark.skipif(not engines.is_there(), reason="llvmlite is not installed")
@@ -108,11 +110,16 @@ def test_odd_numbers_in_reductions(everything_in_loops):
 
 
 def test_long_sums_are_as_exact_as_numpys(everything_in_loops):
-    """In blocks: 0.1 a million times, whose error grows with the number if one adds up one after the other."""
-    for n in (4097, 99_999, 1_000_001):
+    """In blocks of blocks: 0.1 a million times, whose error grows with the number if one adds one after the other."""
+    for n in (4097, 65_536, 99_999, 1_000_001):
         x = np.full(n, 0.1)
         ours = af.compile(lambda x: np.sum(x * 1.0 + 0.0), engine="llvm")(x)
         assert abs(ours - n * 0.1) <= 2e-14 * n * 0.1
+    x = np.random.default_rng(6).standard_normal((3, 1_000_003)) ** 2
+    exact = x.astype(np.longdouble).sum(axis=1)
+    ours = af.compile(lambda x: np.sum(x * 2.0 - x, axis=1), engine="llvm")(x)
+    assert np.max(np.abs(ours / exact - 1)) <= 2e-15
+    assert np.max(np.abs(np.sum(x, axis=1) / exact - 1)) <= 2e-15  # NumPy's
 
 
 VIEWS = {
@@ -162,6 +169,55 @@ def test_small_products_are_written_out(shape, everything_in_loops):
         for pair in ((a.T.copy().T, b), (a, np.asfortranarray(b)), (a[::-1], b[:, ::-1])):
             check(lambda x, y: x @ y, *pair, rtol=rtol)
         check(lambda x, y: x.T @ (x @ y) + (y @ y.T) @ y, a, b, rtol=rtol)
+
+
+def block_of(compiled):
+    """What the first block of the latest program runs: names of calls, loops of its stretches."""
+    (phase,) = [v.function for v in compiled.latest.program.order() if isinstance(v.function, tiles.Phase)]
+    program, targets = next(iter(phase.programs.values()))
+    calls = [v for v in sort_values([*program.outputs, *targets]) if v.kind in ("call", "product")]
+    return [v.name for v in calls], [len(v.function.schedule.calls) for v in calls if v.name == "loops"]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_large_arrays_run_in_blocks_of_loops(threads, monkeypatch):
+    """A chain is one loop, which writes into its rows of the results; the last block is shorter."""
+    monkeypatch.setattr(tiles, "cores", lambda: threads)
+    x, w, b = np.random.default_rng(7).standard_normal((3, 300_001))
+    step = af.value_and_grad(lambda x, w, b: np.exp(-(np.tanh(x * w + b) ** 2)).sum(), (0, 1, 2))
+    compiled = af.compile(step, engine="llvm")
+    (value, slopes), (our_value, ours) = step(x, w, b), compiled(x, w, b)
+    np.testing.assert_allclose(ours, slopes, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(our_value, value, rtol=1e-14)
+    assert block_of(compiled) == (["loops"], [2])  # what the sum begins with, and all the rest
+    again = compiled(x, w, b)
+    np.testing.assert_array_equal(again[1], ours)
+    assert again[0] == our_value  # whichever thread was first
+    assert not any([np.shares_memory(a, c) for a in again[1] for c in ours])
+    with np.errstate(over="raise"):
+        compiled(x, w, b)
+        with pytest.raises(FloatingPointError):
+            compiled(x * 1e200, w * 1e200, b)
+    strided = np.repeat(x, 2)[::2]
+    np.testing.assert_array_equal(compiled(strided, w, b)[1], ours)
+
+
+def test_products_lie_between_loops_of_a_block(monkeypatch):
+    """Softmax regression: both products are NumPy's, what lies between them is one stretch."""
+    monkeypatch.setattr(tiles, "cores", lambda: 2)
+    rng = np.random.default_rng(8)
+    x, y, w = rng.standard_normal((2500, 64)), rng.random((2500, 80)), rng.standard_normal((64, 80)) * 0.1
+
+    def loss(w):
+        z = x @ w
+        z = z - np.max(z, axis=1, keepdims=True)
+        return -(y * (z - np.log(np.sum(np.exp(z), axis=1, keepdims=True)))).sum()
+
+    for f in (af.value_and_grad(loss), lambda w: (loss(w), np.tanh(x @ w) * 2.0 - y)):
+        compiled = check(f, w)
+        names, _ = block_of(compiled)
+        assert names[0] == "product"
+        assert names.count("loops") == 1
 
 
 def test_large_products_and_other_functions_stay_numpys():
@@ -365,6 +421,26 @@ def test_programs_of_numbers():
         np.testing.assert_allclose(ours[1], expected[1], rtol=1e-12)
     assert not left_to_numpy(compiled)
     assert type(compiled.latest.free[-1]) not in (Slots, Levels)
+
+
+@pytest.mark.parametrize("name", ["exp", "log", "tanh", "sin", "cos"])
+def test_own_functions_everywhere(name):
+    """Numbers and single calls get the bits of vectors: those of our polynomials, whatever is installed."""
+    function = getattr(np, name)
+    numbers = np.random.default_rng(5).uniform(0.01, 30.0, 200)
+    vectors = af.compile(lambda x: (function(x), x + 2.0, x * 3.0), engine="llvm")(numbers)[0]
+    alone = af.compile(function, engine="llvm", own_functions=True)
+    np.testing.assert_array_equal(alone(numbers), vectors)
+    np.testing.assert_array_equal([alone(x) for x in numbers], vectors)
+    (native,) = natives(alone)  # of the numbers
+    assert f"call double @{name}.1(" in str(native.schedule.texts[0])
+    assert alone.options()["own_functions"]
+
+
+def test_own_functions_need_fma(monkeypatch):
+    monkeypatch.setattr(settings, "has_fma", lambda: False)
+    with pytest.raises(RuntimeError, match="multiplies and adds in one"):
+        af.compile(np.exp, engine="llvm", own_functions=True)
 
 
 def test_short_stretches_are_left_to_numpy():

@@ -27,7 +27,7 @@ def rows_as_before() -> Iterator[None]:
 # fmt: off
 NAMES = (
     "z", "g", "ans", "x_shape", "z_shape", "g_dtype", "name", "label", "latex", "function", "words", "domain", "view",
-    "compute", "also", "examples", "elementwise", "replace", "arguments", "operator", "precedence", "javascript",
+    "compute", "also", "examples", "elementwise", "replace", "arguments", "operator", "precedence",
     "holomorphic", "derivatives", "row", "kind", "order", "result", "self", "k", "saved",
 )
 # fmt: on

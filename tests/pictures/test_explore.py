@@ -20,13 +20,23 @@ import autoflow as af
 from autoflow.errors import LostGradientError
 from autoflow.forward.replay import record_again
 from autoflow.pictures.sliders.explore import Explorer, explore
-from autoflow.pictures.sliders.live import functions, jsonable, mark, script
+from autoflow.pictures.sliders.javascript import as_javascript
+from autoflow.pictures.sliders.live import jsonable, mark, script
 from autoflow.pictures.sliders.ranges import Slider
 
 NODE = shutil.which("node")
 POINTS = 20
-JAVASCRIPT = [row for row in rows() if row.javascript]
 OPTIONS = {"i0_derivative": {"order": 1}, "round": {"decimals": 1}, "angle": {"deg": True}}
+
+
+def functions(row):
+    """The row in JavaScript, with its options."""
+    given = OPTIONS.get(row.name, {})
+    options = [given.get(name, default) for name, default in zip(row.names, row.defaults, strict=True)]
+    return as_javascript(row, [0.0] * row.operands + options[row.operands :])
+
+
+JAVASCRIPT = [row for row in rows() if functions(row)]
 
 
 # -- the rows
@@ -50,20 +60,15 @@ def python_side(row, point):
     return [float(node), *[None if s is None else float(s) for s in sent]]
 
 
-def options_of(row):
-    given = OPTIONS.get(row.name, {})
-    return [given.get(name, default) for name, default in zip(row.names, row.defaults, strict=True)][row.operands :]
-
-
 def comparison(cases, end):
     """JavaScript that computes all rows at their points."""
     table = ",".join([f"{json.dumps(row.name)}:{functions(row)}" for row in JAVASCRIPT])
     return f"""{script()}
         const ROWS = {{{table}}}, cases = {json.dumps(cases)}, answer = {{}};
-        for (const [name, [points, options]] of Object.entries(cases))
+        for (const [name, points] of Object.entries(cases))
             answer[name] = points.map((point) => {{
-                const args = [...point, ...options], z = ROWS[name][0](...args);
-                return [z, ...ROWS[name].slice(1).map((pull) => pull(0.7, ...args, z))];
+                const z = ROWS[name][0](...point);
+                return [z, ...ROWS[name].slice(1).map((pull) => pull(0.7, ...point, z))];
             }});
         {end}"""
 
@@ -82,7 +87,7 @@ def javascript_side():
     """All rows at all points, in one run of node."""
     if NODE is None:
         pytest.skip("node is not installed")
-    cases = {row.name: [inputs_of(row), options_of(row)] for row in JAVASCRIPT}
+    cases = {row.name: inputs_of(row) for row in JAVASCRIPT}
     code = comparison(cases, "console.log(JSON.stringify(answer));")
     done = subprocess.run([NODE, "-"], input=code, capture_output=True, encoding="utf-8", timeout=60, check=False)
     assert done.returncode == 0, done.stderr
@@ -123,13 +128,13 @@ def test_kinks_and_edges_mean_the_same_in_javascript(monkeypatch):
     chosen = [row for row in JAVASCRIPT if row.name in EDGES]
     assert {row.name for row in chosen} == set(EDGES)
     table = ",".join([f"{json.dumps(row.name)}:{functions(row)}" for row in chosen])
-    cases = {row.name: [EDGES[row.name], options_of(row)] for row in chosen}
+    cases = {row.name: EDGES[row.name] for row in chosen}
     code = f"""{script()}
         const ROWS = {{{table}}}, cases = {json.dumps(cases)}, answer = {{}};
-        for (const [name, [points, options]] of Object.entries(cases))
+        for (const [name, points] of Object.entries(cases))
             answer[name] = points.map((point) => {{
-                const args = [...point, ...options], z = ROWS[name][0](...args);
-                return [z, ...ROWS[name].slice(1).map((pull) => pull(0.7, ...args, z))].map(String);
+                const z = ROWS[name][0](...point);
+                return [z, ...ROWS[name].slice(1).map((pull) => pull(0.7, ...point, z))].map(String);
             }});
         console.log(JSON.stringify(answer));"""
     done = subprocess.run([NODE, "-"], input=code, capture_output=True, encoding="utf-8", timeout=60, check=False)
@@ -148,8 +153,7 @@ def test_the_rows_of_the_elementary_files_have_javascript():
     for row in rows(scipys=False):
         home = getattr(row.derivatives.get("x"), "__module__", "") or ""  # None in a docstring
         if home.endswith((".arithmetic", ".elementary", ".comparing")):
-            assert row.javascript, row.name
-            assert len(row.javascript.split(";")) == row.operands + 1, row.name
+            assert functions(row), row.name
 
 
 # -- numbers as the pictures print them
@@ -413,7 +417,7 @@ def test_a_hostile_name_runs_nothing_in_a_browser(tmp_path, browser):
 @pytest.mark.browser
 def test_rows_mean_the_same_in_the_browser(tmp_path, browser):
     """The same comparison as with node, in the program that readers have."""
-    cases = {row.name: [inputs_of(row), options_of(row)] for row in JAVASCRIPT}
+    cases = {row.name: inputs_of(row) for row in JAVASCRIPT}
     path = tmp_path / "page.html"
     path.write_text(f"<!doctype html><script>{comparison(cases, 'window.answer = answer;')}</script>", encoding="utf-8")
     answer = browser.open(path).run("JSON.parse(JSON.stringify(window.answer))")

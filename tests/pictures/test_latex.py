@@ -9,8 +9,9 @@ from support import rows, values_of
 import autoflow as af
 from autoflow.errors import LostGradientError
 from autoflow.pictures.formulas.latex import Formula
+from autoflow.pictures.sliders.javascript import as_javascript
 
-ELEMENTARY = [row for row in rows() if row.javascript]
+ELEMENTARY = [row for row in rows() if as_javascript(row)]
 
 
 def result_of(row, example):

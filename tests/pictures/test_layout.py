@@ -1,6 +1,7 @@
 """Where things stand: the direction that reads best, rows without holes, leaves beside their use, stubs."""
 
 import math
+import re
 from contextlib import nullcontext
 from dataclasses import replace
 from itertools import pairwise
@@ -197,21 +198,73 @@ def recurrent(steps, scoped):
     return loss
 
 
-# steps: the height in pixels without scopes, and with them (1,529 to 13,770 and 2,303 to 13,770 before)
-HEIGHTS = {5: (1301, 1301), 6: (1301, 1301), 7: (1301, 1301), 12: (1301, 1301), 20: (1301, 1301), 30: (1301, 1301),
-           50: (1301, 1301), 60: (1301, 1301), 200: (1301, 1301)}  # fmt: skip
+# steps: width and height in pixels without scopes, and with them (the height was 1,529 to 13,770, and 2,303 to 13,770)
+SIZES = {
+    5: ((1563, 994), (1749, 1344)), 6: ((1563, 1160), (1749, 1530)), 7: ((1509, 748), (1509, 748)),
+    12: ((1520, 748), (1520, 748)), 20: ((1512, 748), (1512, 748)), 30: ((1520, 748), (1520, 748)),
+    50: ((1520, 748), (1520, 748)), 60: ((1527, 748), (1527, 748)), 200: ((1541, 748), (1541, 748)),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("steps", HEIGHTS)
+@pytest.mark.parametrize("steps", SIZES)
 def test_a_sequence_of_any_length_fits_on_a_screen_or_two(steps):
-    for scoped, height in zip((False, True), HEIGHTS[steps], strict=True):
+    for scoped, wanted in zip((False, True), SIZES[steps], strict=True):
         g = recurrent(steps, scoped).graph()
-        wide, high = eyes.size(eyes.root_of(g))
-        assert abs(high - height) <= 0.05 * height
-        assert high <= 1600
-        assert wide <= 2200
+        found = eyes.size(eyes.root_of(g))
+        for pixels, known in zip(found, wanted, strict=True):
+            assert abs(pixels - known) <= 0.05 * known
+        assert found[1] <= 1600
+        assert found[0] <= 1800
         assert len(g.drawn.nodes) <= 40
         assert len(g.nodes) == 5 * steps + 2 + 3 + 1 + steps  # all is there: operations, W, U, b, h0, inputs
+
+
+# pictures of the gallery: width, height, cards. Above 1,000 pixels, and in sequences, cards do without values.
+GALLERY_SIZES = {
+    "network": (1589, 959, 14), "recurrent": (2098, 894, 25), "long_recurrent": (1565, 751, 14),
+    "attention": (668, 1596, 16), "transformer": (1881, 1110, 23), "residual": (1550, 618, 12),
+    "unet": (1593, 1279, 26), "large": (1483, 775, 10), "stencil": (1669, 793, 13), "chain": (817, 700, 10),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GALLERY_SIZES)
+def test_networks_fit_on_two_screens(name):
+    g = make.GALLERY[name]()
+    *found, cards = *eyes.size(eyes.root_of(g)), len(g.drawn.nodes)
+    for pixels, known in zip(found, GALLERY_SIZES[name], strict=False):
+        assert abs(pixels - known) <= 0.05 * known
+    assert found[0] <= 2200
+    assert found[1] <= 1600
+    assert cards == GALLERY_SIZES[name][2] <= 40
+
+
+@pytest.mark.parametrize("blocks", [3, 6, 7, 20, 100])
+def test_deep_networks_fit_on_two_screens(blocks):
+    h = af.Constant(make.spread(4, 8), name="x")
+    for k in range(blocks):
+        with af.scope(f"block_{k}"):
+            w, v = (af.Variable(make.spread(8, 8) / 16, name=f"{c}{k}") for c in "WV")
+            h = h + np.tanh(np.maximum(h @ w, 0.0) @ v)
+    loss = np.mean(h * h)
+    loss.backward()
+    g = loss.graph()
+    wide, high = eyes.size(eyes.root_of(g))
+    assert high <= 1600
+    assert wide <= 1920
+    assert len(g.drawn.nodes) <= 40
+    assert len(loss.graph(fold=False).drawn.nodes) >= 7 * blocks
+
+
+def test_cards_of_large_pictures_do_without_values():
+    small, large = make.network(), make.transformer()
+    assert "mean ± standard deviation" in small.to_svg()
+    assert "mean ± standard deviation" not in large.to_svg()
+    asked = make.transformer(detail="arrays")  # then they are there
+    assert "mean ± standard deviation" in asked.to_svg()
+    assert re.search(r"W1: Variable = [^<]* ± ", large.to_svg())  # and where one points at a card
+    inputs = [v for v in make.long_recurrent().drawn.nodes if v.kind == "Constant"]
+    assert not inputs  # a row says inputs[0]
+    assert [v for v in make.long_recurrent(constants="nodes").drawn.nodes if v.kind == "Constant"]
 
 
 @pytest.mark.parametrize("scoped", [True, False])

@@ -2,6 +2,9 @@
 
 import numpy as np
 
+from autoflow.compiler.passes import tiling
+from autoflow.compiler.run import tiles
+
 UNARY = (
     np.tanh, lambda x: np.exp(-(x * x)), lambda x: np.log(1.0 + np.exp(np.tanh(x))), np.sin, np.abs, lambda x: -x,
     lambda x: x**2, lambda x: np.sqrt(1.0 + x * x), lambda x: np.maximum(x, 0.0), lambda x: np.clip(x, -0.5, 0.5),
@@ -181,9 +184,11 @@ STEPS = (
 
 
 def random_hostile(seed):
-    """A function of two vectors that asks for shapes, layouts and state outside: (function, arguments, state, rng).
+    """A function of two vectors that asks for shapes, layouts and state outside: (function, arguments, state, rng,
+    steps).
 
     arguments : a function that draws new ones, of one signature; at times both are one array.
+    steps : a function of such arguments: what the function computes on its way, a list of arrays.
     """
     rng = np.random.default_rng(seed)
     state, n = State(rng), int(rng.integers(2, 7))
@@ -204,4 +209,18 @@ def random_hostile(seed):
             z = STEPS[k](state, z, x, y)
         return np.sum(z)
 
-    return f, arguments, state, rng
+    def values(x, y):
+        found = [x * 1.0]
+        for k in steps:
+            found.append(STEPS[k](state, found[-1], x, y))
+        return found
+
+    return f, arguments, state, rng, values
+
+
+def make_blocks_small(monkeypatch):
+    """Everything block by block, in two threads, as if arrays were large."""
+    for name, value in (("LARGE", 1), ("FEW", 1), ("WORK", 1), ("PASSES", 0), ("THREADED", 1e9), ("FLOPS", 1e9)):
+        monkeypatch.setattr(tiling, name, value)
+    monkeypatch.setattr(tiles, "BLOCK", 8)
+    monkeypatch.setattr(tiles, "cores", lambda: 2)

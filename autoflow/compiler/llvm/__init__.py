@@ -55,4 +55,7 @@ native.py      all loops as one function, which NumPy arrays go into and come ou
 direct.py      the plan of a program that is nothing else
 stretches.py   what becomes loops, and what stays a call of NumPy
 engine.py      LLVM itself, by llvmlite
+objects.py     machine code kept on disk
+settings.py    what the user chooses
+timing.py      a clock between the loops
 """

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .functions import define
+from .objects import Objects, key_of
 from .text import Text
 
 MISSING = (
@@ -110,21 +111,36 @@ class Library:
 
     LLVM's passes over the text are left out: it is written in vectors as it is to run, so they save nothing (measured
     on chains and networks: 0 to 1 %) and take twice the time of making machine code.
+
+    Machine code that is kept on disk (objects.py) is not made again; reading it takes 1 ms.
     """
 
-    def __init__(self, text: str, level: int) -> None:
-        """``level``: of LLVM's effort, 0 to 3."""
+    def __init__(self, text: str, level: int, objects: Objects | None = None) -> None:
+        """``level``: of LLVM's effort, 0 to 3. ``objects``: where machine code is kept."""
         llvm = llvmlite()
         target, cpu, features = machine()
-        target = target.create_target_machine(cpu=cpu, features=features, opt=level, jit=True)  # the compiler takes it
-        module = llvm.parse_assembly(text)
-        module.verify()
-        self.engine = llvm.create_mcjit_compiler(module, target)
+        key = key_of(text, str(level), target.triple, cpu, features, *versions()) if objects is not None else ""
+        maker = target.create_target_machine(cpu=cpu, features=features, opt=level, jit=True)
+        code = objects.read(key) if objects is not None else None
+        self.was_kept = code is not None
+        if code is None:
+            module = llvm.parse_assembly(text)
+            module.verify()
+            code = maker.emit_object(module)
+            if objects is not None:
+                objects.write(key, code)
+        self.engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), maker)  # the compiler takes the maker
+        self.engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         self.engine.finalize_object()
 
     def address(self, name: str) -> int:
         """Of a function."""
         return int(self.engine.get_function_address(name))
+
+
+def versions() -> tuple[str, str]:
+    """Of llvmlite and of LLVM: another one may write other machine code."""
+    return importlib.import_module("llvmlite").__version__, str(llvmlite().llvm_version_info)
 
 
 def module_text(functions: list[str], texts: list[Text]) -> str:

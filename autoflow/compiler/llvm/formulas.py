@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..matching import Place
+from ..matching import call_written
 from ..values import CALL, CONSTANT, REDUCE, UFUNC, VIEW, Value
 from .engine import has_fma
 from .functions import HELPERS
@@ -104,15 +104,6 @@ def fits(number: Any, dtype: Any) -> bool:
         return type(number) in (int, bool) and np.iinfo(dtype).min <= number <= np.iinfo(dtype).max
     number = number.item() if isinstance(number, np.generic) else number
     return type(number) in (int, float, bool) and (type(number) is not int or abs(number) <= 2**53)
-
-
-def call_written(v: Value) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
-    """Of a call: the function, its arguments (values, where arrays stood) and its options."""
-    called = getattr(v.function, "of", v.function)
-    if not hasattr(called, "written"):
-        return called, v.args, {}
-    function, args, options = called.written
-    return function, tuple([v.args[a.k] if type(a) is Place else a for a in args]), options
 
 
 def of_call(v: Value) -> Formula | None:

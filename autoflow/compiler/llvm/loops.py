@@ -8,7 +8,8 @@ numbers that are left over.
 
 Axes are put together where memory allows: a matrix without gaps is a row. The innermost axis is the one along which
 most operands lie side by side. A sum along it stays in a register; one across it is added up in memory. Of long rows
-blocks of 1,024 are summed, and then the sums: as NumPy's pairwise summation that keeps rounding errors small.
+blocks of 1,024 are summed, then their sums by 64, and then those sums: as NumPy's pairwise summation that keeps
+rounding errors small.
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ from .places import Access, Places
 from .text import CODES, LANES, Text, constant, number, type_of
 from .words import cast
 
+SHORT = 256  # numbers; of longer rows what is left over is too little for a third text
 BLOCK = 1024  # numbers that are summed one after the other
+GROUP = 64 * BLOCK  # their sums in groups of 64: of 10⁷ numbers no partial sum takes part in more than 350 additions
+Indices = list[tuple[str, int]]  # names of indices, and the axis that each goes along
 
 Names = dict[Value, str]
 
@@ -96,48 +100,81 @@ class LoopText:
     def write(self, t: Text) -> None:
         """The whole nest."""
         t.numbers = not self.dims
-        outer = self.dims[:-1]
+        loops = [t.begin_for(0, m, 1) for m in self.dims[:-1]]
+        outer = [(loop.index, k) for k, loop in enumerate(loops)]
         n = self.dims[-1] if self.dims else 1
-        cut = n // BLOCK * BLOCK if self.is_cut else 0
-        for start, end in ((0, cut), (cut, n)):
-            if start == end:
-                continue
-            loops = [t.begin_for(0, m, 1) for m in outer]
-            indices = [loop.index for loop in loops]
-            if start < cut:
-                blocks = t.begin_for(0, cut, BLOCK)
-                self.write_row(t, indices, blocks.index, 0, BLOCK)
-                t.end_for(blocks)
-            else:
-                self.write_row(t, indices, None, start, end)
-            for loop in reversed(loops):
-                t.end_for(loop)
+        if not self.is_cut:
+            self.add_up(t, outer, self.write_row(t, outer, 0, n))
+        else:
+            groups = n // GROUP * GROUP
+            blocks = (n - groups) // BLOCK * BLOCK
+            if groups:
+                group = t.begin_for(0, groups, GROUP)
+                self.write_blocks(t, [*outer, (group.index, -1)], 0, GROUP)
+                t.end_for(group)
+            if blocks:
+                self.write_blocks(t, outer, groups, groups + blocks)
+            if groups + blocks < n:
+                self.add_up(t, outer, self.write_row(t, outer, groups + blocks, n))
+        for loop in reversed(loops):
+            t.end_for(loop)
 
-    def write_row(self, t: Text, outer: list[str], block: str | None, start: int, end: int) -> None:
-        """The innermost axis from ``start`` to ``end``: vectors, then numbers, then what has been summed."""
-        rows = [self.row_pointer(t, k, outer, block) for k in range(len(self.accesses))]
-        along = [v for v, k in self.sums.items() if not self.strides[k] or not self.strides[k][-1]]
-        totals = {v: number(self.reductions[v].type, self.reductions[v].identity) for v in along}
-        middle = start + (end - start) // LANES * LANES if self.dims else start
-        if middle > start:
-            many = {v: constant(self.reductions[v].type, self.reductions[v].identity, LANES) for v in along}
-            many = self.write_rounds(t, rows, start, middle, LANES, many)
-            totals = {v: fold_lanes(t, self.reductions[v], x) for v, x in many.items()}
-        if end > middle:
-            totals = self.write_rounds(t, rows, middle, end, 1, totals)
+    def write_blocks(self, t: Text, outer: Indices, start: int, end: int) -> None:
+        """Some blocks of a row: the sum of each, and of these the sum."""
+        kinds = {v: self.reductions[v].type for v in self.along()}
+        begin = [(kind, number(kind, self.reductions[v].identity)) for v, kind in kinds.items()]
+        block = t.begin_for(start, end, BLOCK, begin)
+        new = self.write_row(t, [*outer, (block.index, -1)], 0, BLOCK)
+        totals = [
+            self.reductions[v].row(t, kinds[v], 1, [old, new[v]]) for v, old in zip(kinds, block.values, strict=True)
+        ]
+        t.end_for(block, totals)
+        self.add_up(t, outer, dict(zip(kinds, totals, strict=True)))
+
+    def along(self) -> list[Value]:
+        """The reductions of the innermost axis."""
+        return [v for v, k in self.sums.items() if not self.strides[k] or not self.strides[k][-1]]
+
+    def add_up(self, t: Text, outer: Indices, totals: Names) -> None:
+        """Store what has been summed, or add it to what is there."""
         for v, total in totals.items():
-            kind, p = self.reductions[v].type, rows[self.sums[v]]
+            kind, p = self.reductions[v].type, self.row_pointer(t, self.sums[v], outer)
             if v not in self.direct:
                 total = self.reductions[v].row(t, kind, 1, [load(t, kind, p, 1), total])
             store(t, kind, total, p, 1)
 
-    def row_pointer(self, t: Text, k: int, outer: list[str], block: str | None) -> str:
-        """Where the row begins."""
+    def write_row(self, t: Text, outer: Indices, start: int, end: int) -> Names:
+        """The innermost axis from ``start`` to ``end``: vectors, then numbers. The sums along it."""
+        rows = [self.row_pointer(t, k, outer) for k in range(len(self.accesses))]
+        totals = {v: number(self.reductions[v].type, self.reductions[v].identity) for v in self.along()}
+        middle = start + (end - start) // LANES * LANES if self.dims else start
+        if middle > start:
+            many = {v: constant(self.reductions[v].type, self.reductions[v].identity, LANES) for v in totals}
+            many = self.write_rounds(t, rows, start, middle, LANES, many)
+            totals = {v: fold_lanes(t, self.reductions[v], x) for v, x in many.items()}
+        if LANES // 2 <= end - middle < LANES and end - start <= SHORT:
+            totals = self.write_half(t, rows, middle, totals)
+            middle += LANES // 2
+        if end > middle:
+            totals = self.write_rounds(t, rows, middle, end, 1, totals)
+        return totals
+
+    def write_half(self, t: Text, rows: list[str], start: int, totals: Names) -> Names:
+        """Half a vector of what is left over; sums add its numbers one after the other, as they add single ones."""
+        w = LANES // 2
+        none = {v: constant(self.reductions[v].type, self.reductions[v].identity, w) for v in totals}
+        for v, many in self.write_body(t, rows, str(start), w, none).items():
+            kind = self.reductions[v].type
+            for k in range(w):
+                one = t.let(f"extractelement {type_of(kind, w)} {many}, i32 {k}")
+                totals[v] = self.reductions[v].row(t, kind, 1, [totals[v], one])
+        return totals
+
+    def row_pointer(self, t: Text, k: int, outer: Indices) -> str:
+        """Where the row begins, or the part of it that these indices say."""
         p = f"%p{k}"
-        indices = [*zip(outer, self.strides[k], strict=False)]
-        if block is not None:
-            indices.append((block, self.strides[k][-1]))
-        for i, stride in indices:
+        for i, axis in outer:
+            stride = self.strides[k][axis]
             if stride:
                 p = t.let(f"getelementptr i8, ptr {p}, i64 {t.let(f'mul i64 {i}, {stride}')}")
         return p

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
+from itertools import count, starmap
 from typing import Any
 
 import numpy as np
@@ -21,36 +22,41 @@ from ..values import CAPTURED, CONSTANT, INPUT, Value
 from .engine import KINDS, Library, flag_bits, module_text
 from .places import Access
 from .schedule import ALIGNED, MANY, Schedule
+from .settings import Settings
 from .text import Text
 
 Array = Any
 QUICK = 20_000  # numbers computed; above other threads of Python may run meanwhile
 WORD = 8
+empty = np.empty
 LEVEL = 1  # of LLVM's effort. 0 takes a third of the time, but products then three times; numbers are as quick with it
 
 
 class Native:
-    """A stretch of a program: called with the arrays of ``sources``, returns those of ``results``."""
+    """A stretch of a program: called with the arrays of ``sources``, returns those of ``results``. Where ``given`` says
+    so a result is no new array: the array that it is written into is one more argument."""
 
-    def __init__(self, members: list[Value], results: list[Value]) -> None:
+    def __init__(
+        self, members: list[Value], results: list[Value], settings: Settings, given: Sequence[bool] = ()
+    ) -> None:
         self.members, self.results = members, results
-        self.schedule = Schedule(members, results)
+        self.schedule = Schedule(members, results, settings.own_functions)
         self.__name__ = "loops"
         self.places = self.schedule.places
         bases = dict.fromkeys([a.base for _, accesses, _ in self.schedule.calls for a in accesses])
         inside = {*members, *[b for b in bases if b.function is None and b.kind == "ufunc"]}
         self.sources = [b for b in bases if b not in inside]
         self.loose = [k for k, v in enumerate(self.sources) if not lies_in_c_order(v)]
-        where = {v: k for k, v in enumerate([*self.sources, *results])}
-        offsets, self.size = place_in_workspace(self.schedule.calls, {b for b in bases if b not in where})
-        level = LEVEL if any([v.shape for v in members]) else 0
-        self.library = Library(self.text(where, offsets), level)
-        small = sum([math.prod(v.shape) for v in members]) < QUICK
-        make: Any = ctypes.PYFUNCTYPE if small else ctypes.CFUNCTYPE
-        self.function = make(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)(self.library.address("run"))
+        self.where = {v: k for k, v in enumerate([*self.sources, *results])}
+        self.settings = settings
+        self.offsets, self.size = place_in_workspace(self.schedule.calls, {b for b in bases if b not in self.where})
+        self.library, self.function = self.compile(self.text())
         self.free: list[Workspace] = []
         self.known: tuple[Any, int, bool] = (None, 0, False)  # the state of the last caller, and what it wants to know
         self.new: list[Callable[[], Array]] = [maker(v) for v in results]
+        self.plain = [(v.shape, v.dtype) for v in results] if not any([v.layout for v in results]) else []
+        places = count(len(self.sources))
+        self.into = [next(places) if is_given else -1 for is_given in given] if any(given) else []
         self.flags = dict(zip(KINDS, flag_bits(), strict=True))
         self.schedule.places.dummies.clear()
 
@@ -65,6 +71,14 @@ class Native:
             tell: Any = np.geterrcall()
             tell("loops", 0)
         return results
+
+    def compile(self, text: str) -> tuple[Library, Any]:
+        """The function, and the library that it lives in."""
+        level = LEVEL if any([v.shape for v in self.members]) else 0
+        library = Library(text, level, self.settings.objects)
+        small = sum([math.prod(v.shape) for v in self.members]) < QUICK
+        make: Any = ctypes.PYFUNCTYPE if small else ctypes.CFUNCTYPE
+        return library, make(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)(library.address("run"))
 
     def describe(self) -> list[str]:
         """What its loops compute, a line for each that differs: for ``plan()``."""
@@ -83,7 +97,11 @@ class Native:
             for k in self.loose:
                 given[k] = np.asarray(arrays[k], order="C")
             arrays = tuple(given)
-        results = [make() for make in self.new]
+        if self.into:
+            results = [arrays[k] if k >= 0 else make() for k, make in zip(self.into, self.new, strict=True)]
+            arrays = arrays[: len(self.sources)]
+        else:  # starmap takes 0.06 µs less for each array than calling functions that make one
+            results = [*starmap(empty, self.plain)] if self.plain else [make() for make in self.new]
         try:
             memory = self.free.pop()  # of this call alone
         except IndexError:
@@ -94,9 +112,10 @@ class Native:
         self.free.append(memory)
         return results, raised
 
-    def text(self, where: dict[Value, int], offsets: dict[Value, int]) -> str:
-        """The module: the loops, and the function that calls them."""
-        schedule = self.schedule
+    def text(self, after_call: Callable[[Text, int], None] = lambda t, k: None) -> str:
+        """The module: the loops, and the function that calls them. ``after_call``: writes what follows the k-th call
+        of a loop, and (0) what precedes the first."""
+        schedule, where, offsets = self.schedule, self.where, self.offsets
         functions = [f"define internal void @loop{k}{text}" for text, k in schedule.kernels.items()]
         t = Text()
         t.declared |= {"declare i32 @feclearexcept(i32)", "declare i32 @fetestexcept(i32)"}
@@ -105,7 +124,8 @@ class Native:
         t.say(f"%list = alloca ptr, i64 {longest}, align 8")
         addresses = self.write_addresses(t, len(where))
         t.let(f"call i32 @feclearexcept(i32 {bits})")
-        for k, accesses, _ in schedule.calls:
+        after_call(t, 0)
+        for number, (k, accesses, _) in enumerate(schedule.calls, 1):
             pointers = []
             for a in accesses:
                 base = addresses[where[a.base]] if a.base in where else "%memory"
@@ -116,6 +136,7 @@ class Native:
                     t.say(f"store ptr {p}, ptr {t.let(f'getelementptr ptr, ptr %list, i64 {j}')}, align 8")
                 pointers = ["%list"]
             t.say(f"call void @loop{k}({', '.join([f'ptr {p}' for p in pointers])})")
+            after_call(t, number)
         raised = t.let(f"call i32 @fetestexcept(i32 {bits})")
         run = f"define i32 @run(ptr %arrays, ptr %memory) #0 {{\nentry:\n{t}\n  ret i32 {raised}\n}}"
         return module_text([*functions, run], [*schedule.texts, t])
@@ -147,8 +168,9 @@ class Workspace:
 
 
 def lies_in_c_order(v: Value) -> bool:
-    """Is it known to? Of arguments the signature says so."""
-    return v.kind in (INPUT, CAPTURED, CONSTANT) and bool(np.asarray(v.sample).flags.c_contiguous)
+    """Is it known to? Of arguments the signature says so, but of those of a block nobody."""
+    known = v.kind in (CAPTURED, CONSTANT) or (v.kind == INPUT and v.sample is not None)
+    return known and bool(np.asarray(v.sample).flags.c_contiguous)
 
 
 def maker(v: Value) -> Callable[[], Array]:

@@ -53,7 +53,8 @@ class FillText:
 class Schedule:
     """The loops of some values: ``calls`` are (number of the kernel, accesses), ``kernels`` the texts."""
 
-    def __init__(self, members: list[Value], results: Iterable[Value]) -> None:
+    def __init__(self, members: list[Value], results: Iterable[Value], own_functions: bool = False) -> None:
+        self.own_functions = own_functions  # also in programs of numbers
         self.members, self.results = members, list(results)
         self.places = Places({*members})
         self.formulas: dict[Value, Formula] = {}
@@ -65,6 +66,7 @@ class Schedule:
         self.texts: list[Text] = []
         self.calls: list[tuple[int, list[Access], str]] = []
         self.counts: dict[tuple[str, tuple[int, ...]], int] = {}  # what a loop computes, its shape -> how often
+        self.order: list[tuple[str, tuple[int, ...]]] = []  # the same of each call
         inside = set(members)
         for v in members:
             self.find_level(v, inside)
@@ -175,7 +177,7 @@ class Schedule:
 
     def add_call(self, loop: Any, what: str, shape: tuple[int, ...]) -> None:
         """One more call; of a kernel that is there already, if the text is the same."""
-        t = Text()
+        t = Text(self.own_functions)
         loop.write(t)
         count, found = len(loop.accesses), ""
         parameters = ", ".join([f"ptr noalias %p{k}" for k in range(count)])
@@ -189,5 +191,6 @@ class Schedule:
         if text not in self.kernels:
             self.kernels[text] = len(self.kernels)
             self.texts.append(t)
+        self.order.append((what, shape))
         self.counts[what, shape] = self.counts.get((what, shape), 0) + 1
         self.calls.append((self.kernels[text], loop.accesses, what))

@@ -87,7 +87,8 @@ class Loop:
 class Text:
     """Lines, and the names that are taken."""
 
-    def __init__(self) -> None:
+    def __init__(self, own_functions: bool = False) -> None:
+        self.own_functions = own_functions  # also where the C library's are quicker
         self.lines: list[str] = []
         self.count = 0
         self.numbers = False  # is it text of numbers, without a loop?

@@ -44,10 +44,10 @@ def intrinsic(name: str) -> Row:
 
 def helper(name: str) -> Row:
     """A function of ours; of float32 in float64, rounded once. In programs of numbers the C library's: there one result
-    waits for another, and its tables are twice as quick as a polynomial."""
+    waits for another, and its tables are twice as quick as a polynomial (af.compile(f, own_functions=True) says no)."""
 
     def row(t: Text, s: str, w: int, a: list[str]) -> str:
-        if t.numbers and s == "double":
+        if t.numbers and s == "double" and not t.own_functions:
             return t.call(s, name, (s, a[0]))
         t.helpers.add((name, w))
         kind = type_of("double", w)

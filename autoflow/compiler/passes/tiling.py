@@ -30,8 +30,9 @@ from typing import Any
 
 import numpy as np
 
+from ..matching import call_written
 from ..program import Program, new_value
-from ..run.tiles import Phase
+from ..run.tiles import Improve, Phase
 from ..values import CALL, ITEM, PRODUCT, REDUCE, UFUNC, VIEW, Value
 
 Array = Any
@@ -44,14 +45,15 @@ FLOPS = 100  # with at least this many multiplications per element products domi
 COMBINED = {np.add, np.maximum, np.minimum, np.multiply}
 
 
-def tile_program(program: Program) -> bool:
-    """Replace what can be done block by block with calls of :class:`Phase`; True if anything changed."""
+def tile_program(program: Program, improve: Improve = lambda program, targets: targets) -> bool:
+    """Replace what can be done block by block with calls of :class:`Phase`; True if anything changed. ``improve``: what
+    else is done to the program of a block, given the values that it writes into arguments; it returns those left."""
     order = program.order()
     rows = leading_axis(order)
     if rows is None:
         return False
     phases = Phases(order, rows, set(program.outputs))
-    new = phases.calls()
+    new = phases.calls(improve)
     if any([v not in phases.chosen and is_threaded(v) for v in order]):
         return False
     return bool(new) and program.rewrite(new)
@@ -104,7 +106,7 @@ class Phases:
         nothing: tuple[list[Value], list[Value], bool] = ([], [], False)
         if v.layout is not None or any([(x.args[0] if is_transposed(x) else x).layout is not None for x in v.args]):
             return nothing
-        if v.kind == UFUNC or is_cast(v):
+        if v.kind == UFUNC or is_cast(v) or is_where(v):
             if not shape or shape[0] != n or any([is_transposed(x) for x in v.args]):
                 return nothing
             sliced = [x for x in v.args if len(x.shape) == len(shape) and x.shape[0] == n]
@@ -124,7 +126,7 @@ class Phases:
             return ([x], [], False) if v.options[0] == "reshape" or len(shape) == len(x.shape) else nothing
         return nothing
 
-    def calls(self) -> dict[Value, Value]:
+    def calls(self, improve: Improve) -> dict[Value, Value]:
         """The rewriting: which value is replaced by which."""
         new: dict[Value, Value] = {}
         users: dict[Value, list[Value]] = {}
@@ -145,7 +147,7 @@ class Phases:
             if not results or sum([math.prod(v.args[0].shape) for v in large]) < max(WORK, PASSES * kept):
                 continue
             self.chosen |= inside
-            phase = Phase(self.n, members, results, self.need, self.parts)
+            phase = Phase(self.n, members, results, self.need, self.parts, improve)
             call = new_value(CALL, phase, tuple(phase.sources), None, (), members[-1].number)
             call.dtype = None
             for k, v in enumerate(results):
@@ -167,6 +169,11 @@ class Phases:
 def is_cast(v: Value) -> bool:
     """x.astype(dtype)?"""
     return v.kind == CALL and v.options is not None and v.options[:1] == ("astype",)
+
+
+def is_where(v: Value) -> bool:
+    """np.where(mask, x, y)? (The rule of max has one.)"""
+    return v.kind == CALL and call_written(v)[0] is np.where and len(call_written(v)[1]) == 3
 
 
 def is_threaded(v: Value) -> bool:

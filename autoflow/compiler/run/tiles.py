@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import math
 import os
+import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from itertools import pairwise
@@ -21,6 +23,7 @@ from .buffers import Plan
 
 Array = Any
 Needs = dict[Value, tuple[list[Value], list[Value], bool]]
+Improve = Callable[[Program, dict[Value, Value]], dict[Value, Value]]
 BLOCK = 65_536  # elements per block
 POOL: list[ThreadPoolExecutor] = []
 
@@ -34,10 +37,13 @@ class Phase:
         it comes in parts.
     parts : the values that come in parts, one per block.
     sources : the values that it is called with.
+    improve : what else is to be done to the program of a block.
     """
 
-    def __init__(self, n: int, members: list[Value], results: list[Value], need: Needs, parts: set[Value]) -> None:
-        self.n, self.members, self.results, self.need = n, members, results, need
+    def __init__(
+        self, n: int, members: list[Value], results: list[Value], need: Needs, parts: set[Value], improve: Improve
+    ) -> None:
+        self.n, self.members, self.results, self.need, self.improve = n, members, results, need, improve
         self.parts = [v for v in results if v in parts]
         self.whole = [v for v in results if v not in parts]
         self.sources: list[Value] = []
@@ -56,6 +62,8 @@ class Phase:
         step = math.ceil(self.n / count)
         self.edges = [(i, min(i + step, self.n)) for i in range(0, self.n, step)]
         self.free: dict[int, list[Plan]] = {}
+        self.programs: dict[int, tuple[Program, dict[Value, Value]]] = {}
+        self.lock = threading.Lock()  # two threads do not make the same program
         self.products = any([v.kind == PRODUCT for v in members])
         self.__name__ = "blocks"
 
@@ -96,7 +104,14 @@ class Phase:
             free.append(plan)
 
     def plan(self, rows: int) -> Plan:
-        """The plan for blocks of this many rows."""
+        """A plan for blocks of this many rows."""
+        with self.lock:
+            if rows not in self.programs:
+                self.programs[rows] = self.program(rows)
+        return Plan(*self.programs[rows])
+
+    def program(self, rows: int) -> tuple[Program, dict[Value, Value]]:
+        """Their program, and the values that are written into its arguments."""
         program, new = Program(), dict[Value, Value]()
         inputs = [
             self.leaf((rows, *x.shape[1:]) if cut else x.shape, x.dtype, k)
@@ -131,7 +146,7 @@ class Phase:
             targets[new[v]] = inputs[len(self.sources) + k]
         program.inputs = inputs
         program.outputs = [new[v] for v in self.parts]
-        return Plan(program, targets)
+        return program, self.improve(program, targets)
 
     def leaf(self, shape: tuple[int, ...], dtype: Any, k: int) -> Value:
         """An argument of the inner program."""

@@ -16,6 +16,7 @@ from ..model.style import KINDS, clip
 from .choose import MANY, choose, describe, nearest, pool_sizes, untangle
 from .merging import merge_chains
 from .repeats import NUMBER
+from .results import inline_constants, tidy
 from .skeleton import Skeleton
 
 Card = tuple[bool, int]  # (True, a closed box) or (False, a node)
@@ -32,6 +33,7 @@ def visible_picture(graph: Picture) -> Picture:
 
 def counts(graph: GraphData) -> str:
     """``3 Variables · 8 Operations``."""
+    graph = tidy(graph)
     number = Counter(node.kind for node in graph.nodes)
     text = [f"{number[k]} {k}{'s' * (number[k] != 1)}" for k in (*KINDS, "Scope") if number[k]]
     shown = visible_picture(graph)
@@ -50,7 +52,7 @@ def alt_text(graph: GraphData) -> str:
 
 def view(graph: Picture) -> Picture:
     """The graph as it is drawn."""
-    whole = merge_chains(graph) if graph.look.merge else graph
+    whole = as_written(graph)
     skeleton, closed = fold_boxes(whole)
     if graph.look.closed is not None:
         closed = set(graph.look.closed)
@@ -69,6 +71,12 @@ def view(graph: Picture) -> Picture:
         notes=(*notes, *before),
         faded=tuple([k for k, members in enumerate(contraction.members.values()) if faded.issuperset(members)]),
     )  # fmt: skip
+
+
+def as_written(graph: Picture) -> Picture:
+    """The graph without what nobody wrote, with one card per chain, and without small cards if room is needed."""
+    graph = merge_chains(tidy(graph)) if graph.look.merge else tidy(graph)
+    return inline_constants(graph) if graph.look.compact else graph
 
 
 def fold_boxes(whole: GraphData) -> tuple[Skeleton, set[int]]:
@@ -153,7 +161,8 @@ class Contraction:
         if source not in self.number:
             return replace(r, slot=slot, source=None, note="hidden")
         title = self.title(source[1]) if source[0] and len(self.exits[source]) == 1 else r.title
-        return replace(r, slot=slot, source=self.number[source], title=title)
+        result = None if source[0] else r.result
+        return replace(r, slot=slot, source=self.number[source], title=title, result=result)
 
     def title(self, box: int) -> str:
         """The name of a box, and how often it is repeated."""

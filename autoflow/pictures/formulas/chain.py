@@ -198,7 +198,7 @@ def unroll(way: Any) -> list[tuple[Any, int]]:
 def inner_links(root: Any, titles: Titles) -> dict[Any, Any]:
     """Sums that are part of a larger sum, products of a larger product -> what uses them. As in pictures.
 
-    They have no name and are used once.
+    They have no name and are used once. Likewise what is 1 times of something: ``1*cos(x)``.
     """
     users: dict[Any, list[Any]] = {}
     order = topological(root)
@@ -209,6 +209,9 @@ def inner_links(root: Any, titles: Titles) -> dict[Any, Any]:
     links = {}
     for record, used in users.items():
         alone = record.parents and len(used) == 1 and not titles.name(record)
-        if alone and record.rule.name in ("add", "multiply") and used[0].rule is record.rule:
+        if alone and (
+            (record.rule.name in ("add", "multiply") and used[0].rule is record.rule)
+            or titles.times_one(record) is not None
+        ):
             links[record] = used[0]
     return links

@@ -54,6 +54,7 @@ def formula(node: Any, *, expand: bool = False) -> Formula:
     root = source(node)
     if not hasattr(root, "node_name"):
         return Formula(leaf_term(node, titles).text)
+    titles.outputs.add(id(root))
     names = {} if expand else {r: record_name(r, titles) for r in topological(root) if r is not root and titles.name(r)}
     return Formula(Writer(titles, names).write(root).text)
 
@@ -155,6 +156,9 @@ class Writer:
 
     def operation(self, record: Any) -> Term:
         """The row's template, filled in."""
+        same = self.titles.times_one(record)
+        if same is not None:
+            return self.operand(record, same)
         operands = [self.operand(record, k) for k in range(len(record.parents))]
         if self.simplify:
             scalars = not record.shape and all([not np.shape(x) for x in record.operands])

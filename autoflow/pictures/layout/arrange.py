@@ -17,9 +17,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from math import fsum
 
 from .layers import DOWN, GAP, Box, Layers, Line, Plan
 from .ordering import LARGE, SWEEPS, reorder
+
+BORDER = 0.45  # of the room between ranks, where one of them is the border of a box
+FIXED = 1e6  # how strongly an operation wants to be on the axis of its column
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +37,8 @@ class Manner:
     column: bool = False
 
 
-RIGHT, AROUND = Manner(), Manner(GAP, 0.1, 24.0)  # from left to right; and around boxes that one reads downwards
-DOWNWARDS, COLUMN = Manner(DOWN, 0.1, 24.0), Manner(DOWN, 0.1, 24.0, column=True)
+RIGHT, AROUND = Manner(), Manner(30.0, 0.1, 24.0)  # from left to right; and around boxes that one reads downwards
+DOWNWARDS, COLUMN = Manner(DOWN, 0.1, 24.0), Manner(DOWN, 0.1, 16.0, column=True)
 
 
 def arrange(
@@ -64,8 +68,29 @@ def coordinates(layers: Layers) -> list[float]:
             wishes = [wish(layers, k, at, forth or both, not forth or both) for k in row]
             for k, place in zip(row, settle(wishes, apart), strict=True):
                 at[k] = place
+    if layers.column:
+        align_column(layers, at, gaps)
     low = min(at, default=0.0)
     return [round(place - low, 2) for place in at]
+
+
+def align_column(layers: Layers, at: list[float], gaps: Sequence[Sequence[float]]) -> None:
+    """All operations below each other: on one axis. What passes by them keeps its order and goes beside."""
+    tall = [k for k in layers.operations() if layers.sizes[k]]
+    axis = fsum([at[k] + layers.sizes[k] / 2 for k in tall]) / max(1, len(tall))
+    fixed = set(tall)
+    for _ in range(SWEEPS // 3):
+        for row, apart in zip(layers.rows, gaps, strict=True):
+            wishes = [(axis - layers.sizes[k] / 2, FIXED) if k in fixed else beside(layers, k, at) for k in row]
+            for k, place in zip(row, settle(wishes, apart), strict=True):
+                at[k] = place
+
+
+def beside(layers: Layers, k: int, at: list[float]) -> tuple[float, float]:
+    """Where k would like to begin so that its links hit the operands that they lead to."""
+    places = [at[link.a] + link.out - link.into for link in layers.before[k]]
+    places += [at[link.b] + link.into - link.out for link in layers.after[k]]
+    return (fsum(places) / len(places), 1.0) if places else (at[k], 0.05)
 
 
 def wish(layers: Layers, k: int, at: list[float], forth: bool, back: bool) -> tuple[float, float]:
@@ -132,4 +157,5 @@ def lead(layers: Layers, at: list[float], manner: Manner = RIGHT) -> Plan:
 def gap(layers: Layers, at: list[float], row: Sequence[int], manner: Manner) -> float:
     """The room behind a rank."""
     rises = [abs(at[x.a] + x.out - at[x.b] - x.into) for k in row for x in layers.after[k]]
-    return manner.gap + min(manner.most, manner.part * max(rises, default=0.0))
+    border = layers.is_border(row) or any([layers.is_border([x.b]) for k in row for x in layers.after[k]])
+    return manner.gap * (BORDER if border else 1.0) + min(manner.most, manner.part * max(rises, default=0.0))

@@ -7,9 +7,12 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 GAP = 54.0  # between ranks
-DOWN = 38.0  # the same from top to bottom
+DOWN = 24.0  # the same from top to bottom
 APART = 22.0  # between nodes of a rank
 LANE = 13.0  # between an arrow that passes by and its neighbours
+
+
+Value = tuple[int, float | None]  # a node, and the offset of one of several results
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,11 @@ class Line:
     aim: float | None = None  # the offset that it would hit if it were; None: that of its operand
     out: float | None = None  # the offset that it leaves its source at; None: where the result is
     named: bool = False  # does it come from a named leaf? Then it may be cut: see rows.py
+
+    @property
+    def value(self) -> Value:
+        """What it carries. Lines with the same value may run together."""
+        return self.source, self.out
 
 
 Point = tuple[float, float]  # along, across
@@ -225,6 +233,16 @@ class Layers:
                     order.append(k)
                     stack += [link.a for link in sorted(self.before[k], key=lambda link: -link.into)]
         return order
+
+    def is_border(self, row: Sequence[int]) -> bool:
+        """Are these the ports of a box?"""
+        ends = {*self.first, *self.last}
+        return bool(ends) and any([k in ends for k in row])
+
+    def operations(self) -> list[int]:
+        """All boxes that something enters, but for ports."""
+        ports = {*self.first, *self.last}
+        return [k for k in range(len(self.boxes)) if self.before[k] and k not in ports]
 
     def part(self, k: int, offset: float) -> float:
         """An offset in a place as a part of it, strictly between 0 and 1."""

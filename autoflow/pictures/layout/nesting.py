@@ -10,7 +10,7 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 
 from .arrange import AROUND, COLUMN, DOWNWARDS, RIGHT, arrange
-from .layers import Box, Line, Plan, Point
+from .layers import Box, Line, Plan, Point, Value
 from .rows import WIDEST, wrap_rows
 from .turning import Nested, turn_box
 
@@ -64,8 +64,8 @@ class Nesting:
                 mine = [i for i in touching if self.lines[i].source in ends or self.lines[i].target in ends]
                 children[number] = self.solve(it, inner, mine)
                 if self.is_down(it) and not self.is_down(path):
-                    entering = {i: self.lines[i].source for i in mine if self.lines[i].source not in ends}
-                    leaving = {i: self.lines[i].source for i in mine if self.lines[i].target not in ends}
+                    entering = {i: self.lines[i].value for i in mine if self.lines[i].source not in ends}
+                    leaving = {i: self.lines[i].value for i in mine if self.lines[i].target not in ends}
                     children[number] = turn_box(children[number], self.rooms[it].head + EDGE, entering, leaving)
         return Level(self, path, items, item, children, touching).arranged()
 
@@ -92,9 +92,9 @@ class Level:
         place = {it: n for n, it in enumerate(items)}
         self.place = {k: place[it] for k, it in item.items()}
         self.boxes = [self.box(n) for n in range(len(items))]
-        self.arriving: dict[int, int] = {}  # source outside -> port
-        self.leaving: dict[int, int] = {}  # source inside -> port
-        self.local: dict[tuple[int, int, int | float], int] = {}  # ends of a line at this level -> its number here
+        self.arriving: dict[Value, int] = {}  # value from outside -> port
+        self.leaving: dict[Value, int] = {}  # value from inside -> port
+        self.local: dict[tuple[int, int, int, Value | None], int] = {}  # ends of a line -> its number at this level
         self.lines: list[Line] = []
         self.turning = nesting.direction == "boxes" and not nesting.is_down(path)  # are the boxes in here turned?
 
@@ -128,8 +128,8 @@ class Level:
         for number, it in enumerate(self.items):
             x, y = plan.corners[number][0] + dx, plan.corners[number][1] + dy
             self.put(nested, number, it, x, y)
-        nested.inputs = {source: plan.corners[port][1] + dy for source, port in self.arriving.items()}
-        nested.outputs = {source: plan.corners[port][1] + dy for source, port in self.leaving.items()}
+        nested.inputs = {value: plan.corners[port][1] + dy for value, port in self.arriving.items()}
+        nested.outputs = {value: plan.corners[port][1] + dy for value, port in self.leaving.items()}
         for i, child in within.items():
             if child is not None:
                 x, y = plan.corners[child][0] + dx, plan.corners[child][1] + dy
@@ -161,31 +161,31 @@ class Level:
         line = self.nesting.lines[i]
         source, target = self.place.get(line.source), self.place.get(line.target)
         if source is None:
-            source = self.port(self.arriving, line.source)
+            source = self.port(self.arriving, line.value)
         if target is None:
-            target = self.port(self.leaving, line.source)
-        out, slot, aim = None, line.slot, line.aim
+            target = self.port(self.leaving, line.value)
+        out, slot, aim = line.out if source < len(self.items) else None, line.slot, line.aim
         if source in self.children:
-            out = self.children[source].outputs[line.source]
+            out = self.children[source].outputs[line.value]
         if target >= len(self.items):
             slot, aim = 0, None
         elif target in self.children:
-            slot, aim = list(self.children[target].inputs).index(line.source), None
+            slot, aim = list(self.children[target].inputs).index(line.value), None
         if self.turning and (source in self.children or target in self.children) and target < len(self.items):
             leaving = self.boxes[source].output if out is None else out
             aim = leaving - (self.boxes[source].across - self.boxes[target].across) / 2  # middle beside middle
-        key = (source, target, slot if out is None else slot + 1000.0 * (1 + line.source))
+        key = (source, target, slot, None if out is None else line.value)
         if key not in self.local:
             self.local[key] = len(self.lines)
             self.lines.append(replace(line, source=source, target=target, slot=slot, aim=aim, out=out))
         return self.local[key]
 
-    def port(self, ports: dict[int, int], source: int) -> int:
-        """The port of what comes from ``source``."""
-        if source not in ports:
-            ports[source] = len(self.boxes)
+    def port(self, ports: dict[Value, int], value: Value) -> int:
+        """The port of what carries that value."""
+        if value not in ports:
+            ports[value] = len(self.boxes)
             self.boxes.append(PORT)
-        return ports[source]
+        return ports[value]
 
     def lead(
         self, i: int, number: int, plan: Plan, dx: float, dy: float, along: float

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from .layers import Point
+from .layers import Point, Value
 
 LANES = 12.0  # between two of them
 BELOW = 10.0  # between the nodes and the first lane
@@ -25,19 +25,19 @@ class Nested:
     corners: dict[int, Point] = field(default_factory=dict)
     frames: dict[Path, tuple[float, float, float, float]] = field(default_factory=dict)  # along, across, and sizes
     paths: dict[int, list[Point]] = field(default_factory=dict)  # per line: the part of it inside the box
-    inputs: dict[int, float] = field(default_factory=dict)  # source -> offset across
-    outputs: dict[int, float] = field(default_factory=dict)
+    inputs: dict[Value, float] = field(default_factory=dict)  # what enters -> offset across
+    outputs: dict[Value, float] = field(default_factory=dict)
     starts: list[float] = field(default_factory=list)
     stubs: set[int] = field(default_factory=set)  # lines that begin anew in here
 
 
-def turn_box(box: Nested, head: float, entering: dict[int, int], leaving: dict[int, int]) -> Nested:
+def turn_box(box: Nested, head: float, entering: dict[int, Value], leaving: dict[int, Value]) -> Nested:
     """The box for what is around it. ``head``: how far down its nodes may begin; ``entering`` and ``leaving`` say
-    from which source each line comes that has an end inside only."""
+    what each line carries that has an end inside only."""
     above, below = lanes(box.inputs, head), len(box.outputs) * LANES
     added = len(above) * LANES
     foot = box.along + added - 2.0
-    places = {source: foot + y for source, y in lanes(box.outputs, 0.0).items()}
+    places = {value: foot + y for value, y in lanes(box.outputs, 0.0).items()}
     answer = Nested(box.across, box.along + added + below + BELOW * bool(places), starts=[], stubs=set(box.stubs))
     answer.corners = {k: (b, a + added) for k, (a, b) in box.corners.items()}
     answer.frames = {p: (b, a + added, h, w) for p, (a, b, w, h) in box.frames.items()}
@@ -54,11 +54,11 @@ def turn_box(box: Nested, head: float, entering: dict[int, int], leaving: dict[i
     return answer
 
 
-def lanes(ports: dict[int, float], start: float) -> dict[int, float]:
+def lanes(ports: dict[Value, float], start: float) -> dict[Value, float]:
     """The heights of lanes to or from these ports: that of the leftmost is next to the nodes.
 
-    >>> lanes({7: 100.0, 8: 50.0}, 30.0)
-    {7: 30.0, 8: 42.0}
+    >>> lanes({(7, None): 100.0, (8, None): 50.0}, 30.0)
+    {(7, None): 30.0, (8, None): 42.0}
     """
     order = sorted(ports, key=ports.__getitem__, reverse=True)
-    return {source: start + LANES * order.index(source) for source in ports}
+    return {value: start + LANES * order.index(value) for value in ports}

@@ -29,6 +29,7 @@ class Operand:
     sent: Numbers | None = None  # what is sent back: the gradient times that
     note: str = ""  # "no gradient", "broadcast × 32"
     rule: str = ""  # of arrays: how what is sent back is computed, "g Wᵀ"
+    result: int | None = None  # in what is drawn: which of several results of its source
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +48,11 @@ class Fold:
     def text(self) -> str:
         """``matmul, add · 8,320 parameters``."""
         pieces = [self.what] if self.what else []
-        pieces += [f"{self.parameters:,} parameter{'s' * (self.parameters != 1)}"] if self.parameters else []
-        return " · ".join(pieces)
+        return " · ".join([*pieces, *([self.count_text()] if self.parameters else [])])
+
+    def count_text(self) -> str:
+        """``8,320 parameters``; nothing if there are none."""
+        return f"{self.parameters:,} parameter{'s' * (self.parameters != 1)}" if self.parameters else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,29 @@ class Frame:
     title: str
     fold: Fold
     sequence: bool = False  # are its parts equal, one after another in time?
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One of several results on the card of the function that computed them."""
+
+    title: str
+    value: Numbers
+    gradient: Numbers | None = None
+    parts: tuple[Numbers, ...] = ()  # whose sum the gradient is, if there are several
+    of_parts: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Several:
+    """Nodes that are one function with several results (ids)."""
+
+    word: str  # the function
+    title: str
+    call: int | None  # the node of the function; None if only its results were recorded: ``split``
+    results: tuple[int, ...]
+    inside: tuple[int, ...] = ()  # nodes between call and results, and others that are not drawn
+    source: int | None = None  # what was split
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +110,12 @@ class Vertex:
     entered: tuple[int, ...] = ()  # and their numbers: equal names may be different boxes
     members: tuple[int, ...] = ()  # in what is drawn: the ids of the recorded nodes that it represents
     fold: Fold | None = None  # of a folded box
+    equals: int | None = None  # the id of the node that this one is 1 times of; not drawn then
+    results: tuple[Result, ...] = ()  # in what is drawn: of a function with several
+
+    def carried(self, result: int | None) -> Vertex | Result:
+        """What an arrow from here carries: that result, or the only one."""
+        return self if result is None or result >= len(self.results) else self.results[result]
 
     @property
     def said(self) -> str:
@@ -101,6 +134,7 @@ class Edge:
     flows: bool  # does a gradient flow back?
     local: Numbers | None
     sent: Numbers | None
+    result: int | None = None  # which of several results of the source
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +154,7 @@ class Look:
     alike: int = ALIKE  # equal parts beside each other that are all drawn; of more the first and the last
     few: int = FEW  # cards above which boxes fold by themselves
     closed: tuple[int, ...] | None = None  # the numbers of the folded boxes, which a reader of the page clicked
+    compact: bool | None = False  # cards without values, since the picture would be large; None: where that helps
 
 
 @dataclass(frozen=True)
@@ -137,13 +172,14 @@ class GraphData:
     hidden: int = 0  # recorded nodes that are not in it
     rules: tuple[tuple[int, str], ...] = ()  # of a lesson: local derivatives in LaTeX, each with its operation's id
     view: bool = False  # is this what is drawn (True), or what was recorded?
+    several: tuple[Several, ...] = ()  # which nodes are one function with several results
 
     @cached_property
     def edges(self) -> tuple[Edge, ...]:
         """All arrows, in the order of their ends' creation and of operands."""
         return tuple(
             [
-                Edge(row.source, node.id, row.slot, row.flows, row.local, row.sent)
+                Edge(row.source, node.id, row.slot, row.flows, row.local, row.sent, row.result)
                 for node in self.nodes
                 for row in node.operands
                 if row.source is not None

@@ -19,10 +19,11 @@ from ...modes import modes
 from ...nodes.nodes import Node, Variable
 from ...nodes.versions import FreedArray, writer_since
 from .callers import bound_names
-from .data import Operand, Vertex
+from .data import Operand, Several, Vertex
 from .flow import Flow, flows
-from .names import Titles, word
+from .names import TITLE, Titles, word
 from .numbers import Numbers, numbers
+from .several import Call, calls_of
 from .style import clean, clip
 
 ROWS = 12  # operands of one operation that get a row of their own
@@ -53,6 +54,7 @@ class Walk:
             [not r.parents and r.grad is not None for r in everything]
         )
         self.titles = Titles(bound_names())
+        self.titles.outputs.update(map(id, self.records))
         self.flow: dict[Any, Flow] = {}
         self.ids: dict[Any, int] = {}
         self.arrays: dict[str, int] = {}  # plain arrays that the caller has a name for
@@ -174,6 +176,25 @@ class Walk:
             named=self.titles.name(x) is not None,
             scope=tuple([clip(clean(name), 60) for name in x.scope]) if record else (),
             entered=tuple([self.boxes[number] for _, number in x.entered]) if record else (),
+            equals=self.equals(x) if record else None,
+        )  # fmt: skip
+
+    def equals(self, record: Any) -> int | None:
+        """The id of the node that a record is 1 times of."""
+        slot = self.titles.times_one(record) if record.parents else None
+        return None if slot is None else self.ids.get(id(record.parents[slot]))
+
+    def several(self) -> tuple[Several, ...]:
+        """The functions with several results, by ids."""
+        return tuple([self.call(c) for c in calls_of(self.shown) if id(c.source) in self.ids])
+
+    def call(self, c: Call) -> Several:
+        """One of them."""
+        title = self.titles.of(c.source) if c.recorded else clip(f"{c.word}({self.titles.of(c.source)})", TITLE)
+        return Several(
+            c.word, title, self.ids[id(c.source)] if c.recorded else None,
+            tuple([self.ids[id(r)] for r in c.results.values()]), tuple([self.ids[id(r)] for r in c.inside]),
+            None if c.recorded else self.ids[id(c.source)],
         )  # fmt: skip
 
     def notes(self, x: Any, kind: str, value: Numbers, flow: Flow | None) -> list[str]:

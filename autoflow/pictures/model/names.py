@@ -14,6 +14,8 @@ from ...nodes.nodes import Constant, Node
 from ...nodes.versions import FreedArray
 from .callers import Bound
 from .numbers import number
+from .ones import other_factor
+from .several import result_place
 from .style import clean, clip
 
 RUNNING = re.compile(r"(var|const)_\d+")
@@ -41,6 +43,7 @@ class Titles:
         self.long: set[int] = set()  # ids of records whose expression is too long to be a part of another
         self.known: dict[int, tuple[str, int]] = {}  # id -> expression and how strongly it binds
         self.terms: dict[Any, Any] = {}  # record -> the same in LaTeX; kept here by formulas
+        self.outputs: set[int] = set()  # ids of records that are shown as they are
 
     def add(self, record: Any) -> None:
         """Find the title of a record whose operands have theirs."""
@@ -48,12 +51,24 @@ class Titles:
         if name is not None:
             self.known[id(record)] = (name, CLOSED)
             return
+        same = self.times_one(record)
+        if same is not None:
+            self.known[id(record)] = self.term(record.operands[same])
+            self.long |= {id(record)} if id(record.operands[same]) in self.long else set()
+            return
         found = self.expression(record)
         if found is None and record.rule.name in (*BINARY, *UNARY, "getitem"):
             found = self.expression(record, brief=True)
         self.known[id(record)] = found or (record.rule.name, CLOSED)
         if not (found and LEFT_OUT not in found[0]):
             self.long.add(id(record))
+
+    def times_one(self, record: Any) -> int | None:
+        """The operand that ``record`` is 1 times of, if none of all this has a name: such a product is not shown."""
+        slot = None if id(record) in self.outputs or self.name(record) is not None else other_factor(record)
+        one = None if slot is None else record.operands[1 - slot]
+        named = self.name(one) if isinstance(one, Node) else self.bound.array_name(one) if one is not None else None
+        return slot if named is None else None
 
     def of(self, x: Any) -> str:
         """The title of a record, a leaf or a plain value."""
@@ -87,6 +102,10 @@ class Titles:
         name, operands = record.rule.name, record.operands
         if len(operands) > 3:
             return None
+        if result := result_place(record):
+            call, place = result
+            text = f"{self.term(call)[0]}[{place}]"
+            return (text if len(text) <= LONGEST else f"{call.rule.name}(…)[{place}]"), CLOSED
         if not brief and any([id(x) in self.long for x in operands]):
             return None
         terms = [(LEFT_OUT, CLOSED) if id(x) in self.long else self.term(x) for x in operands]

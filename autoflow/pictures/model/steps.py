@@ -34,6 +34,7 @@ class Product:
     place: int = 1  # ordinal of this contribution at its receiver, from 1
     of_places: int = 1
     so_far: Numbers | None = None  # the sum of its contributions up to this one; None of large arrays
+    result: int | None = None  # which of several results of the receiver it is for
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +103,11 @@ def forward(graph: GraphData, v: Vertex) -> Step:
     """An operation gets its value."""
     bare = v.title == v.word.partition(", ")[0]
     said = f"{call(v)} = " if bare else f"{v.title} = " + (f"{call(v)} = " if v.title.isidentifier() else "")
-    return Step(0, "forward", said + amount_text(v.value, graph), v.id, v.title, v.value, question=said + "?")
+    told = amount_text(v.value, graph)
+    if v.results:
+        said = ", ".join([r.title for r in v.results]) + f" = {v.title}: "
+        told = ", ".join([amount_text(r.value, graph) for r in v.results])
+    return Step(0, "forward", said + told, v.id, v.title, v.value, question=said + "?")
 
 
 def call(v: Vertex) -> str:
@@ -132,6 +137,9 @@ def backward(graph: GraphData, v: Vertex, sums: Sums) -> Step:
     assert v.gradient is not None  # noqa: S101
     products = tuple([sums.add(row) for row in v.operands if row.sent is not None])
     said = f"{v.title} has gradient {amount_text(v.gradient, graph)}"
+    if v.results:
+        known = [f"{amount_text(r.gradient, graph)} of {r.title}" for r in v.results if r.gradient is not None]
+        said = f"{v.title} has the gradients {', '.join(known)}"
     told = ";   ".join([say(p, v.gradient, graph) for p in products])
     asked = ";   ".join([say(p, v.gradient, graph, ask=True) for p in products])
     more = f";   … {v.more_operands:,} more operands" if v.more_operands else ""
@@ -185,25 +193,28 @@ class Sums:
 
     def __init__(self, graph: GraphData) -> None:
         self.graph = graph
-        self.arrived = {k: 1 for k in graph.outputs if graph.nodes[k].gradient}  # the seeds
-        self.total: dict[int, Any] = {k: np.ones(graph.nodes[k].value.shape) for k in self.arrived}
+        seeds = [k for k in graph.outputs if graph.nodes[k].gradient]
+        self.arrived: dict[tuple[int, int | None], int] = {(k, None): 1 for k in seeds}
+        self.total: dict[tuple[int, int | None], Any] = {(k, None): np.ones(graph.nodes[k].value.shape) for k in seeds}
 
     def add(self, row: Operand) -> Product:
         """The contribution along one arrow."""
         assert row.sent is not None  # noqa: S101
         if row.source is None:
             return Product(row.slot, None, row.title, row.local, row.sent)
-        k = row.source
-        node = self.graph.nodes[k]
+        k = row.source, row.result
+        node = self.graph.nodes[row.source].carried(row.result)
         place = self.arrived[k] = self.arrived.get(k, 0) + 1
         if row.sent.shape != node.value.shape:  # one of several results: they are collected, not added up
-            return Product(row.slot, k, row.title, row.local, row.sent, place, max(1, node.of_parts))
+            return Product(row.slot, row.source, row.title, row.local, row.sent, place, max(1, node.of_parts), None,
+                           row.result)  # fmt: skip
         total = self.total[k] = plus(self.total.get(k, 0.0), row.sent) if place > 1 else array(row.sent)
         complete = place >= node.of_parts
         so_far = node.gradient if complete and node.gradient else numbers(total, row.sent.shape, row.sent.dtype)
         if total is not None and so_far.elements is not None:
             so_far = numbers(total.astype(so_far.dtype))
-        return Product(row.slot, k, row.title, row.local, row.sent, place, max(1, node.of_parts), so_far)
+        return Product(row.slot, row.source, row.title, row.local, row.sent, place, max(1, node.of_parts), so_far,
+                       row.result)  # fmt: skip
 
 
 def array(x: Numbers) -> Any:

@@ -61,8 +61,9 @@ function stage(svg, at) {
   const edges = within(svg, "edge");
   const here = (id) => (at.length ? at[id] : id);
   const folded = (id) => cards.get(id)?.classList.contains("sco");
+  const gradients = (id) => [...(cards.get(id)?.querySelectorAll(".gradient") ?? [])]; // of several results several
   const amounts = new Map(); // the texts of the complete gradients
-  for (const [id, card] of cards) amounts.set(id, card.querySelector(".gradient")?.textContent);
+  for (const id of cards.keys()) amounts.set(id, gradients(id).map((text) => text.textContent));
   const classes = ["wait", "dry", "partly", "act", "quiet", "busy", "back", "unsent", "unasked"];
 
   function arrow(name) { // into a folded box there is one arrow from each card
@@ -72,9 +73,7 @@ function stage(svg, at) {
   }
   function clear() {
     for (const element of svg.querySelectorAll("." + classes.join(",."))) element.classList.remove(...classes);
-    for (const [id, card] of cards) {
-      if (amounts.get(id) !== undefined) card.querySelector(".gradient").textContent = amounts.get(id);
-    }
+    for (const [id, texts] of amounts) gradients(id).forEach((text, i) => { text.textContent = texts[i]; });
   }
 
   // The frame of step k. A step whose answer is hidden counts as one that is still to come.
@@ -88,7 +87,7 @@ function stage(svg, at) {
       const done = place < k + !hidden, receivers = step.phase === "seed" ? [step.node] : [];
       if (step.phase === "forward" && !done) waits.add(here(step.node));
       if (step.phase === "seed" && step.sum !== undefined && done) {
-        sums.set(here(step.node), [step.sum, step.complete]);
+        sums.set(`${here(step.node)} 0`, [step.sum, step.complete]);
       }
       if (predict && step.products && !done) cards.get(here(step.node))?.classList.add("unasked");
       for (const product of step.products || []) {
@@ -98,18 +97,21 @@ function stage(svg, at) {
           continue;
         }
         sent.add(arrow(product.edge));
-        sums.set(here(product.to), [product.sum, product.complete]);
+        sums.set(`${here(product.to)} ${product.place ?? 0}`, [product.sum, product.complete]);
       }
       for (const id of receivers) done ? dry.delete(here(id)) : coming.add(here(id));
     });
     for (const id of waits) cards.get(id)?.classList.add("wait");
     for (const id of cards.keys()) if (folded(id) && coming.has(id)) dry.add(id); // its amount is that of all inside
     for (const id of dry) cards.get(id).classList.add("dry");
-    for (const [id, [sum, complete]] of sums) {
-      const text = cards.get(id)?.querySelector(".gradient");
-      if (!text || complete || folded(id)) continue;
-      text.textContent = sum;
-      cards.get(id).classList.add("partly");
+    for (const id of cards.keys()) {
+      if (folded(id) || dry.has(id)) continue;
+      gradients(id).forEach((text, i, all) => {
+        const [sum, complete] = sums.get(`${id} ${i}`) ?? ["", all.length === 1];
+        if (complete) return;
+        text.textContent = sum;
+        cards.get(id).classList.add("partly");
+      });
     }
     for (const [node, product] of quiet) {
       if (!sent.has(arrow(product.edge))) arrow(product.edge)?.classList.add("quiet");

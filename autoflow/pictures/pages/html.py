@@ -23,10 +23,11 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
+from ..folding.results import tidy
 from ..folding.views import alt_text, visible_picture
 from ..model.data import GraphData, Vertex
 from ..model.numbers import Numbers
-from ..model.steps import Step, steps_of
+from ..model.steps import Product, Step, steps_of
 from ..model.style import DARK, LIGHT
 from ..render import tables
 from ..render.svg import to_svg
@@ -117,7 +118,7 @@ def step_rows(steps: Sequence[Step], graph: GraphData) -> list[list[str]]:
     rows = [["step", "phase", "what happens"], *[[str(s.number), s.phase, s.caption] for s in steps]]
     if not graph.rules:
         return rows
-    rules = {k: f"${text}$" for k, text in graph.rules}
+    rules = {k: f"${text}$" for k, text in tidy(graph).rules}  # the ids that steps have
     last = ["local rule", *[rules.get(s.node, "") if s.node and s.phase == "backward" else "" for s in steps]]
     return [[*row, text] for row, text in zip(rows, last, strict=True)]
 
@@ -183,11 +184,18 @@ def frame(graph: GraphData, step: Step) -> dict[str, Any]:
                 "edge": arrow(p.source, node, p.slot), "row": places.index(p.slot), "to": p.source,
                 "sum": p.so_far.text(graph.look.digits) if p.so_far and p.so_far.kept else "…",
                 "complete": p.place >= p.of_places, "name": p.title, "local": one_number(p.local),
-                "sent": one_number(p.sent),
+                "sent": one_number(p.sent), **place_of(graph, p),
             }
             for p in step.products
         ]  # fmt: skip
     return told
+
+
+def place_of(graph: GraphData, p: Product) -> dict[str, int]:
+    """Which of the gradients on a card it changes, where there are several."""
+    if p.source is None or p.result is None:
+        return {}
+    return {"place": sum([r.gradient is not None for r in graph.nodes[p.source].results[: p.result]])}
 
 
 def one_number(x: Numbers | None) -> float | None:

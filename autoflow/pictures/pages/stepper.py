@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from ..folding.results import tidy
 from ..model.data import GraphData
 from ..model.steps import Step, steps_of
 from ..model.style import readable
@@ -28,7 +29,7 @@ class Stepper:
 
     def __init__(self, graph: GraphData) -> None:
         self.graph = graph
-        self.steps = tuple(steps_of(graph))
+        self.steps = tuple(steps_of(tidy(graph)))
 
     def __len__(self) -> int:
         return len(self.steps)

@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import Any
 
 from ..folding import views
-from ..folding.merging import merge_chains
 from ..model.data import GraphData, Vertex
 from ..render.svg import to_svg
 
@@ -35,7 +34,7 @@ def toggles(graph: GraphData) -> list[dict[str, Any]]:
         return []
     if any([v.fold for v in graph.nodes]):
         return []  # so large that its parts were never gathered
-    start = frozenset(views.fold_boxes(merge_chains(graph) if graph.look.merge else graph)[1])
+    start = frozenset(views.fold_boxes(views.as_written(graph))[1])
     known = {start: home}
     waiting, budget = [start], [CARDS - len(home.nodes), LETTERS]
     for closed in waiting:

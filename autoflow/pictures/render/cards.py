@@ -12,16 +12,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from ..model.data import Fold, GraphData, Vertex
+from ..model.data import Fold, GraphData, Result, Vertex
 from ..model.numbers import Numbers, number
 from ..model.style import SHORT, clip, width
 
 PAD = 10.0  # left and right of a line's text
 SPACE = 7.0  # between two pieces of text
 AIR = 16.0  # at least, between the left and the right of a line
-HEIGHTS = {"head": 32.0, "row": 23.0, "body": 22.0, "foot": 27.0, "note": 18.0}
+HEIGHTS = {"head": 32.0, "row": 23.0, "body": 22.0, "foot": 27.0, "note": 18.0, "result": 25.0}
+TIGHT = {**HEIGHTS, "head": 27.0, "row": 20.0, "foot": 22.0}  # of cards without values, in large pictures
 PARTS = 3  # contributions that are written out
 WIDE = 26  # characters of an array that is printed in full on a line with other text
 
@@ -43,11 +44,12 @@ class CardLine:
     left: tuple[Span, ...] = ()
     right: tuple[Span, ...] = ()
     blocks: int = 0  # how many of the six blocks are full, where there is a span of them
+    tight: bool = False
 
     @property
     def height(self) -> float:
         """In pixels."""
-        return HEIGHTS[self.kind]
+        return (TIGHT if self.tight else HEIGHTS)[self.kind]
 
     @property
     def room(self) -> float:
@@ -80,6 +82,11 @@ class Card:
         """The heights of all lines, and a little air below rounded cards."""
         return math.fsum([line.height for line in self.lines]) + (4.0 if len(self.lines) > 1 else 0.0)
 
+    def out(self, result: int | None) -> int:
+        """Which line an arrow leaves at: that of one of several results, else the head."""
+        places = [i for i, line in enumerate(self.lines) if line.kind == "result"]
+        return places[result] if result is not None and result < len(places) else 0
+
     def row(self, slot: int) -> int:
         """Which line operand ``slot`` has: its own, or that of all the others."""
         rows = [i for i, line in enumerate(self.lines) if line.kind == "row"]
@@ -94,14 +101,19 @@ def cards(graph: GraphData) -> list[Card]:
 def card(graph: GraphData, node: Vertex) -> Card:
     """The card of one node at the graph's level of detail."""
     detail, digits = graph.look.detail, graph.look.digits
-    alarm = any([amount is not None and bool(amount.flags()) for amount in (node.value, node.gradient)])
+    compact = bool(graph.look.compact) and detail == "arrays"
+    carried: list[Vertex | Result] = [node, *node.results]
+    amounts = [x for one in carried for x in (one.value, one.gradient)]
+    alarm = any([amount is not None and bool(amount.flags()) for amount in amounts])
     if detail == "names":
         return Card(node, (CardLine("head", (span(node.title, "title"),)),), alarm)
     if node.fold is not None:
         return Card(node, tuple(folded_lines(graph, node, node.fold)), alarm)
-    lines = [head(node, digits)]
+    lines = [head(node, digits, compact)]
     lines += rows(graph, node)
-    if not node.value.scalar:
+    if node.results:
+        return Card(node, (*lines, *result_lines(graph, node)), alarm)
+    if not node.value.scalar and not compact:
         lines += [CardLine("body", (span(text, "numbers"),)) for text in break_lines(node.value.text(digits))]
     if flags := node.value.flags():
         lines.append(CardLine("note", (span(f"value: {flags}", "warn"),)))
@@ -114,7 +126,25 @@ def card(graph: GraphData, node: Vertex) -> Card:
         for text in node.notes
         if graph.gradients or text != "no gradient"
     ]
-    return Card(node, tuple(lines), alarm)
+    return Card(node, tuple([replace(line, tight=True) for line in lines] if compact else lines), alarm)
+
+
+def result_lines(graph: GraphData, node: Vertex) -> list[CardLine]:
+    """Each of several results: its name and shape, where its arrows leave; its value, its gradient."""
+    lines, digits = [], graph.look.digits
+    for result in node.results:
+        value = result.value
+        text = value.text(digits)
+        beside = value.scalar or len(text) <= WIDE
+        left = [span(clip(result.title, 20), "operand")]
+        left += [span(value.shape_text(), "shape")] if value.shape_text() else []
+        lines.append(CardLine("result", tuple(left), (span(text, "numbers"),) if beside else ()))
+        lines += [CardLine("body", (span(one, "numbers"),)) for one in ([] if beside else break_lines(text))]
+        if flags := value.flags():
+            lines.append(CardLine("note", (span(f"value: {flags}", "warn"),)))
+        if result.gradient is not None:
+            lines.append(gradient_line(graph, "gradient", result.gradient, result.parts, result.of_parts))
+    return lines
 
 
 def folded_lines(graph: GraphData, node: Vertex, fold: Fold) -> list[CardLine]:
@@ -137,12 +167,14 @@ def span(text: str, style: str, room: float = 0.0) -> Span:
     return Span(text, style, max(room, width(text, style)))
 
 
-def head(node: Vertex, digits: int) -> CardLine:
-    """Name, operation, and the value; of an array the shape."""
+def head(node: Vertex, digits: int, compact: bool = False) -> CardLine:
+    """Name, operation, and the value; of an array the shape. ``compact``: the kind of a leaf stands in its foot."""
     left = [span(node.title, "title")]
-    if node.said:
+    if node.said and not (compact and not node.operands and node.gradient is not None):
         left.append(span(node.said, "word"))
     value = node.value
+    if node.results:
+        return CardLine("head", tuple(left), (span(several_text(node), "shape"),))
     if node.kind == "Constant" and node.title == value.text(digits).replace("−", "-"):
         return CardLine("head", tuple(left))  # a literal: its name is its value
     if not value.scalar:
@@ -197,18 +229,30 @@ def break_lines(text: str) -> list[str]:
 
 def foot(graph: GraphData, node: Vertex, gradient: Numbers) -> CardLine:
     """The gradient, and in a lesson the parts whose sum it is."""
+    name = "gradients" if node.fold else graph.partial(node)
+    if graph.look.compact and graph.look.detail == "arrays" and not gradient.scalar:
+        left = span(name, "partial") if node.operands else span(node.kind, "word")
+        return CardLine("foot", (left,), (span(gradient.magnitude(graph.look.digits), "gradient"),))
+    return gradient_line(graph, name, gradient, node.parts, node.of_parts)
+
+
+def gradient_line(
+    graph: GraphData, name: str, gradient: Numbers, of: Sequence[Numbers], of_parts: int
+) -> CardLine:  # fmt: skip
+    """The name of a gradient, its parts ``of`` as a sum, and what it is."""
     digits = graph.look.digits
-    left = [span("gradients" if node.fold else graph.partial(node), "partial")]
+    left = [span(name, "partial")]
     if gradient.scalar or (gradient.elements and len(gradient.text(digits)) <= WIDE):
-        parts = [span(sum_of(node, digits), "parts")] if graph.look.detail == "lesson" and node.parts else []
+        told = f"{sum_text(of[:PARTS], of_parts, digits)} =" if graph.look.detail == "lesson" and of else ""
+        parts = [span(told, "parts")] if told else []
         return CardLine("foot", tuple(left), (*parts, span(gradient.text(digits), "gradient")))
     bar = span("", "blocks")
     return CardLine("foot", (*left, bar), (span(gradient.magnitude(digits), "gradient"),), gradient.blocks())
 
 
-def sum_of(node: Vertex, digits: int) -> str:
-    """``5.89 − 0.5403 =``."""
-    return sum_text(node.parts[:PARTS], node.of_parts, digits) + " ="
+def several_text(node: Vertex) -> str:
+    """``2 results``."""
+    return f"{len(node.results)} result{'s' * (len(node.results) != 1)}"
 
 
 def sum_text(parts: Sequence[Numbers], of_parts: int, digits: int) -> str:

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from math import fsum
-from operator import itemgetter
 
 from ..folding.views import visible_picture
 from ..layout.layers import GAP, ranks
@@ -21,7 +20,9 @@ from .placing import place
 
 WIDE = 1800.0  # pixels from left to right that one can read without scrolling, when the page makes them a bit smaller
 TALL = 1490.0  # pixels from top to bottom, above which more is folded; a legend and margins are added to that
-TIGHTER = ((3, 40), (3, 24))  # equal parts that are all drawn, and cards, if the picture would be that tall
+BROAD = 2300.0  # pixels from left to right; a picture within both comes before every other
+SCREEN = 1000.0  # pixels from top to bottom, above which cards get smaller
+TIGHTER = ((3, 40), (3, 24), (3, 12))  # equal parts that are all drawn, and cards, if the picture would be that tall
 TRIED = 150  # cards; trying all layouts of more would take too long
 LONG = 12  # ranks from left to right
 NARROW = 3  # parallel arrows in a picture that can be drawn in rows
@@ -31,9 +32,15 @@ TIME = 2.5  # the worth, in screens, of drawing the parts of a sequence next to 
 
 
 def fit_picture(graph: Picture) -> Picture:
-    """The picture in the direction that reads best. If it is very tall then, sequences and boxes in it fold further."""
+    """The picture in the direction that reads best. If it is large then, its cards do without values; if it is very
+    tall, sequences and boxes in it fold further."""
+    graph, may = replace(graph, look=replace(graph.look, compact=False)), graph.look.compact is None
     shown = visible_picture(graph)
     way, height = best_way(shown)
+    if may and graph.look.detail == "arrays" and (height > SCREEN or way == "boxes"):
+        graph = replace(graph, look=replace(graph.look, compact=True))
+        shown = visible_picture(graph)
+        way, height = best_way(shown)
     for alike, few in TIGHTER if graph.look.fold and graph.look.depth is None and not graph.look.open else ():
         if height <= TALL:
             break
@@ -58,12 +65,12 @@ def best_way(drawn: GraphData) -> tuple[str, float]:
     if len(made) > TRIED:
         return guess(drawn, rank), 0.0
     tried = [(*price(drawn, made, way), way) for way in ((*WAYS, "boxes") if drawn.frames else WAYS)]
-    _, height, way = min(tried, key=itemgetter(0))
+    _, _, height, way = min(tried, key=lambda one: (one[1] > BROAD or one[2] > TALL, one[0]))
     return way, height
 
 
-def price(drawn: GraphData, made: Sequence[Card], direction: str) -> tuple[float, float]:
-    """What a direction costs the reader, and the height."""
+def price(drawn: GraphData, made: Sequence[Card], direction: str) -> tuple[float, float, float]:
+    """What a direction costs the reader, the width and the height."""
     turned = replace(drawn, look=replace(drawn.look, direction=direction))
     widths = [card.width for card in made]
     plan, _ = place(turned, made, widths)
@@ -72,7 +79,8 @@ def price(drawn: GraphData, made: Sequence[Card], direction: str) -> tuple[float
     extra = NUMBERED * (down or direction == "boxes")
     if direction == "boxes" and any([f.sequence for f in drawn.frames] + [is_sequence(v) for v in drawn.nodes]):
         extra -= TIME
-    return cost(plan, [e.source for e in drawn.edges], covered, down) + extra, plan.along if down else plan.across
+    wide, high = (plan.across, plan.along) if down else (plan.along, plan.across)
+    return cost(plan, [e.source for e in drawn.edges], covered, down) + extra, wide, high
 
 
 def is_sequence(v: Vertex) -> bool:

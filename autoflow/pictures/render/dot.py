@@ -35,7 +35,7 @@ def to_dot(graph: GraphData) -> str:
     main = spine(pairs, ranks(len(drawn), pairs), graph.outputs)
     clusters(source, graph, drawn, (), theme)
     for e, level in zip(graph.edges, flow_levels(graph), strict=True):
-        tail, head = ends(graph, drawn[e.target], e)
+        tail, head = ends(graph, drawn, e)
         straight = {"weight": "8"} if (e.source, e.target) in main else {}
         source.edge(f"n{e.source}:{tail}", f"n{e.target}:{head}", **line_of(e, level, theme), **straight)
     for last, entry in following_boxes(graph):
@@ -93,9 +93,12 @@ def clusters(source: Any, graph: GraphData, drawn: list[Card], path: tuple[int, 
                 clusters(inner, graph, drawn, f.path, theme)
 
 
-def ends(graph: GraphData, c: Card, e: Edge) -> tuple[str, str]:
+def ends(graph: GraphData, drawn: list[Card], e: Edge) -> tuple[str, str]:
     """Where an arrow begins and ends: at the operand's row; from top to bottom just at the edges."""
-    return ("card:s", "card:n") if graph.look.direction == "down" else ("out:e", f"r{c.row(e.slot)}:w")
+    if graph.look.direction == "down":
+        return "card:s", "card:n"
+    place = drawn[e.source].out(e.result)
+    return f"out{place}:e" if place else "out:e", f"r{drawn[e.target].row(e.slot)}:w"
 
 
 def line_of(e: Edge, level: float | None, theme: Theme) -> dict[str, str]:
@@ -114,7 +117,7 @@ def table(c: Card, theme: Theme) -> str:
     border = "3" if c.alarm or c.node.output else "1.5"
     rows = []
     for i, one in enumerate(c.lines):
-        rows += ["<HR/>"] if one.kind == "foot" and c.short == "op" else []
+        rows += ["<HR/>"] if c.short == "op" and one.kind == ("result" if c.node.results else "foot") else []
         rows.append(row(c, i, one, theme))
     return (
         f'<TABLE PORT="card" BORDER="{border}" CELLBORDER="0" CELLSPACING="0" CELLPADDING="4" COLOR="{line}" '
@@ -128,7 +131,7 @@ def row(c: Card, place: int, one: CardLine, theme: Theme) -> str:
     fill = f' BGCOLOR="{theme["op-head"]}"' if head and c.short == "op" else ""
     left = " ".join([font(s, one, c.short, theme) for s in one.left])
     right = "  ".join([font(s, one, c.short, theme) for s in one.right if s.text or s.style == "blocks"])
-    out = ' PORT="out"' if head else ""
+    out = ' PORT="out"' if head else f' PORT="out{place}"' if one.kind == "result" else ""
     into = f' PORT="r{place}"'
     if not right:
         # The cell to the right is where arrows leave, so it is there even if it is empty.

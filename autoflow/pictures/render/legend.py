@@ -28,7 +28,7 @@ def items(graph: GraphData) -> list[Item]:
         sample = output.value.text(graph.look.digits)
         answer.append([(sample, "value"), (f"value, computed {'downwards' if down else 'left to right'}", "note")])
     spread = next((v.value for v in arrays if v.value.elements is None and v.value.mean is not None), None)
-    if spread is not None:
+    if spread is not None and not graph.look.compact:
         answer.append([(spread.text(graph.look.digits), "numbers"), ("mean ± standard deviation", "note")])
     if not graph.gradients:
         return [(piece, room(piece)) for piece in answer]
@@ -42,7 +42,12 @@ def items(graph: GraphData) -> list[Item]:
             ]
         )
     if any([v.gradient is not None and v.gradient.elements is None for v in arrays]):
-        answer.append([("", "blocks"), (f"size of the gradient{of} (root mean square, log scale)", "note")])
+        told = f"size of the gradient{of} (root mean square"
+        if graph.look.compact:
+            size = next(v.gradient for v in arrays if v.gradient is not None and v.gradient.elements is None)
+            answer.append([(size.magnitude(graph.look.digits), "gradient"), (f"{told})", "note")])
+        else:
+            answer.append([("", "blocks"), (f"{told}, log scale)", "note")])
     rows = [row for v in graph.nodes if not v.fold for row in v.operands]
     rule = next((row.rule for row in sorted(rows, key=lambda row: row.rule in ("", "g")) if row.rule), "")
     if rule and graph.look.detail == "arrays":

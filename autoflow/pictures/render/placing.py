@@ -16,6 +16,7 @@ from .cards import Card, CardLine, span
 
 STRAIGHT = 1000.0  # how much more than others the arrows of the longest way want to be straight
 HEADLINE = 26.0  # of an open box
+BRIEF = 24  # characters behind the name of a box, where cards do without values
 STRETCH = 1.35  # cards of a rank get one width, if none must grow more than that
 Path = tuple[int, ...]
 Area = tuple[float, float, float, float]  # of a box: along, across, size along, size across
@@ -54,15 +55,19 @@ def place(graph: GraphData, drawn: Sequence[Card], widths: list[float]) -> tuple
         aim = boxes[e.target].output if straight else None
         source = graph.nodes[e.source]
         named = not source.operands or (source.named and not straight)
-        lines.append(Line(e.source, e.target, e.slot, STRAIGHT if straight else 1.0, aim, named=named))
-    rooms = {f.path: Room(HEADLINE, frame_line(f).room) for f in graph.frames}
+        out = None if e.result is None else leaving(drawn[e.source], e.result, widths[e.source], downs[e.source])
+        lines.append(Line(e.source, e.target, e.slot, STRAIGHT if straight else 1.0, aim, out, named))
+    rooms = {f.path: Room(HEADLINE, frame_line(f, graph.look.compact).room) for f in graph.frames}
     around = [v.entered for v in graph.nodes]
     return Nesting(boxes, lines, around, rooms, graph.look.direction, boxes_across(graph)).plan()
 
 
-def frame_line(f: Frame) -> CardLine:
-    """The headline of an open box: − name · what · parameter count."""
-    return CardLine("head", (span("−", "word"), span(f.title, "title"), span(clip(f.fold.text(), 60), "word")))
+def frame_line(f: Frame, compact: bool | None) -> CardLine:
+    """The headline of an open box: − name · what · parameter count; or just one of these, if the box is narrow."""
+    told = clip(f.fold.text(), 60)
+    if compact and len(told) > BRIEF:
+        told = f.fold.count_text() or clip(told, BRIEF)
+    return CardLine("head", (span("−", "word"), span(f.title, "title"), span(told, "word")))
 
 
 def box(graph: GraphData, c: Card, wide: float, down: bool) -> Box:
@@ -73,6 +78,14 @@ def box(graph: GraphData, c: Card, wide: float, down: bool) -> Box:
         return Box(c.height, wide, tuple([wide * share(rows, s) for s in range(count)]), wide / 2, not rows)
     inputs = [centre(c, s) if c.row(s) else c.height * share(rows, s) for s in range(count)]
     return Box(wide, c.height, tuple(inputs), centre(c, 0) if c.row(0) else c.height / 2, not rows)
+
+
+def leaving(c: Card, result: int, wide: float, down: bool) -> float:
+    """Where the arrows of one of several results leave a card."""
+    if down:
+        return wide * (result + 1) / (len(c.node.results) + 1)
+    place = c.out(result)
+    return math.fsum([line.height for line in c.lines[:place]]) + c.lines[place].height / 2
 
 
 def share(rows: Sequence[int], slot: int) -> float:

@@ -51,7 +51,7 @@ def to_svg(graph: GraphData) -> str:
     left = (total - wide) / 2  # the picture is centred above its legend
     pieces = [draw_frame(f, frames[f.path], down, left) for f in graph.frames]
     pieces += arrows(graph, plan, frames, left)
-    pieces += [draw_headline(f, frames[f.path], down, left) for f in graph.frames]
+    pieces += [draw_headline(f, frames[f.path], down, left, graph.look.compact) for f in graph.frames]
     for c, corner, card_wide in zip(drawn, plan.corners, widths, strict=True):
         x, y = reversed(corner) if down else corner
         pieces.append(draw_card(graph, c, x + left, y + MARGIN, card_wide))
@@ -87,9 +87,9 @@ def draw_frame(f: Frame, area: Area, down: bool, left: float) -> str:
     )
 
 
-def draw_headline(f: Frame, area: Area, down: bool, left: float) -> str:
+def draw_headline(f: Frame, area: Area, down: bool, left: float, compact: bool | None) -> str:
     """What is written in an open box, above the arrows that enter it there."""
-    line = frame_line(f)
+    line = frame_line(f, compact)
     back = f'<rect class="band" x="8" y="4" width="{n(line.room - 16)}" height="{n(HEADLINE - 2)}" rx="8"/>'
     text = draw_line(line, HEADLINE / 2 + 3, line.room)
     return f'<g class="sco" transform="{shift(area, down, left)}">{back}{text}</g>'
@@ -130,7 +130,7 @@ def within(a: Point, b: Point, area: Area) -> bool:
 def tip(graph: GraphData, e: Edge) -> str:
     """What an arrow says when one points at it."""
     source, target = graph.nodes[e.source], graph.nodes[e.target]
-    words = f"{source.title} → {target.title}, operand {e.slot + 1}"
+    words = f"{source.carried(e.result).title} → {target.title}, operand {e.slot + 1}"
     if e.sent is not None:
         words += f": sends back {e.sent.text(graph.look.digits)}"
     return words if e.flows else words + ": no gradient"
@@ -197,7 +197,7 @@ def draw_card(graph: GraphData, c: Card, x: float, y: float, wide: float) -> str
         parts.append(f'<rect class="band" x="{inset}" y="{inset}" {size}/>')
     top = 0.0
     for line in c.lines:
-        if line.kind == "foot" and c.short == "op":
+        if c.short == "op" and line.kind == ("result" if c.node.results else "foot"):
             parts.append(f'<path class="rule" d="M0 {n(top)}H{n(wide)}"/>')
         parts.append(draw_line(line, top + line.height / 2, wide))
         top += line.height
@@ -212,7 +212,8 @@ def card_tip(graph: GraphData, c: Card) -> str:
         counts = f"{node.fold.operations} operations, {node.fold.variables} Variables"
         return f"{node.title}: {node.fold.text()}, {counts}" if node.fold.text() else f"{node.title}: {counts}"
     words = f"{node.title}: {node.kind}" + (f" {node.word}" if node.kind == "Operation" else "")
-    words += f" = {node.value.text(digits)}"
+    amounts = [f"{r.title} = {r.value.text(digits)}" for r in node.results]
+    words += f": {', '.join(amounts)}" if amounts else f" = {node.value.text(digits)}"
     if node.value.shape:
         words += f", shape {node.value.shape_text()}"
     return words + (f", {graph.partial(node)} = {node.gradient.text(digits)}" if node.gradient else "")
@@ -242,7 +243,7 @@ def stubs(graph: GraphData, drawn: Sequence[Card], plan: Plan, left: float, widt
         (along, across), *_, (end, _) = plan.paths[k]
         edge = graph.edges[k]
         goals.setdefault(edge.source, {})[edge.target] = graph.nodes[edge.target].title
-        title = graph.nodes[edge.source].title
+        title = graph.nodes[edge.source].carried(edge.result).title
         fits = [clip(title, longest) for longest in (12, 8, 5) if width(clip(title, longest), "parts") < end - along]
         where = f'x="{n(along + left)}" y="{n(across + MARGIN - 5)}"'
         if fits:  # several may begin at one place: one name

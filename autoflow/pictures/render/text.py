@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ..folding.choose import MANY
+from ..folding.results import tidy
 from ..folding.views import counts, visible_picture
 from ..model.data import GraphData, Operand, Vertex
 from ..model.style import cells, shows_boxes, to_ascii
-from .cards import sum_text
+from .cards import several_text, sum_text
 
 DEEP = 14  # levels; deeper parts continue in a tree of their own
 
@@ -31,6 +32,7 @@ class Row:
 
 def to_text(graph: GraphData, ascii: bool | None = None) -> str:
     """The tree of what was recorded; of many nodes, folded. ``ascii``: None asks whether the terminal can show more."""
+    graph = tidy(graph)
     if len(graph.nodes) > MANY and graph.look.fold and not graph.view:
         graph = visible_picture(replace(graph, look=replace(graph.look, merge=False)))
     rows = list(Tree(graph).rows())
@@ -81,6 +83,7 @@ class Tree:
     def __init__(self, graph: GraphData) -> None:
         self.graph, self.digits = graph, graph.look.digits
         self.seen: set[int] = set()
+        self.shown: set[tuple[int, int | None]] = set()  # results of a function with several
         self.later: list[int] = []
         self.same = Counter([node.title for node in graph.nodes])
 
@@ -107,6 +110,11 @@ class Tree:
                 yield Row(lead + self.leaf(row))
                 continue
             known = node.id in self.seen
+            if node.results:
+                yield self.line(node, row, lead, self.repeated(node, row), False)
+                stack += reversed([] if known else list(self.children(node, below)))
+                self.seen.add(node.id)
+                continue
             deep = len(below) >= 4 * DEEP and not known and bool(node.operands)
             yield self.line(node, row, lead, known, deep)
             if known or deep:
@@ -136,6 +144,13 @@ class Tree:
         if node.more_operands:
             yield None, Operand(0, f"… {node.more_operands:,} more operands"), f"{below}└─ ", ""
 
+    def repeated(self, node: Vertex, row: Operand | None) -> bool:
+        """Has this result been shown?"""
+        key = node.id, row.result if row else None
+        known = key in self.shown
+        self.shown.add(key)
+        return known
+
     def lesson(self) -> bool:
         """Is there a number to show on every arrow?"""
         return self.graph.look.detail == "lesson" and self.graph.gradients
@@ -152,16 +167,22 @@ class Tree:
     def line(self, node: Vertex, row: Operand | None, lead: str, known: bool, deep: bool) -> Row:
         """The line of one node, seen from the operation that uses it."""
         local = f"×{row.local.text(self.digits)}" if row and row.local and self.lesson() else ""
+        carried = node.carried(row.result if row else None)
+        title = self.title(node) if carried is node else carried.title
         if known or deep:
-            return Row(f"{lead}{self.title(node)}  ({'shown above' if known else 'continued below'})", local=local)
-        text = lead + self.title(node)
-        if node.fold is not None:
+            return Row(f"{lead}{title}  ({'shown above' if known else 'continued below'})", local=local)
+        text = lead + title
+        if node.results:
+            text += f"  {several_text(node)}" if carried is node else f"  of {self.title(node)}"
+        elif node.fold is not None:
             text += f"  ({node.fold.text() or node.word})"
         elif node.said:
             text += f"  {node.said}"
         if self.graph.look.detail == "names":
             return Row(text)
-        value = node.value
+        if node.results and carried is node:
+            return Row(text, local=local)
+        value = carried.value
         if value.shape_text():
             text += f"  {value.shape_text()}"
         text += f" = {value.text(self.digits)}" if value.kept or node.fold is None else ""
@@ -169,11 +190,12 @@ class Tree:
         if row is not None and row.note.startswith("broadcast"):
             notes.append(row.note)
         text += f"  ({', '.join(notes)})" if notes else ""
-        if node.gradient is None:
+        if carried.gradient is None:
             return Row(text)
-        gradient = node.gradient
+        gradient = carried.gradient
         shown = f"∂ {gradient.text(self.digits)}"
         if gradient.elements is None:
             shown = f"∂ {'▰' * gradient.blocks()}{'▱' * (6 - gradient.blocks())} {gradient.magnitude(self.digits)}"
-        parts = "= " + sum_text(node.parts[:3], node.of_parts, self.digits) if node.parts and self.lesson() else ""
+        of, number = carried.parts[:3], carried.of_parts
+        parts = "= " + sum_text(of, number, self.digits) if of and self.lesson() else ""
         return Row(text, shown, local, parts)

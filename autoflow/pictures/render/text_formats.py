@@ -17,6 +17,7 @@ def to_json(graph: GraphData) -> str:
     data = {
         "format": "autoflow graph 1", "title": graph.title, "outputs": graph.outputs, "gradients": graph.gradients,
         "notes": graph.notes, "nodes": [asdict(v) for v in graph.nodes], "edges": [asdict(e) for e in graph.edges],
+        "several": [asdict(s) for s in graph.several],
     }  # fmt: skip
     text = json.dumps(_plain(data), ensure_ascii=False, allow_nan=False, indent=1)
     for c in "<>&":
@@ -40,13 +41,16 @@ def to_mermaid(graph: GraphData) -> str:
     lines = ["flowchart " + ("TD" if graph.look.direction == "down" else "LR")]
     for v in graph.nodes:
         words = [v.title, *([v.said] if v.said else [])] if v.word != v.kind else [v.title, v.kind]
-        if graph.look.detail != "names":
+        if v.results:
+            words += [f"{r.title} = {r.value.shape_text()} {r.value.text(digits)}" for r in v.results]
+        elif graph.look.detail != "names":
             words.append(f"{v.value.shape_text()} {v.value.text(digits)}".strip())
             words += [f"{graph.partial(v)} = {v.gradient.text(digits)}"] if v.gradient else []
         text = "<br/>".join([mermaid_text(w) for w in words])
         lines.append(f'    n{v.id}["{text}"]' if v.kind == "Operation" else f'    n{v.id}(["{text}"])')
     for e in graph.edges:
         words = [str(e.slot + 1)] if len(graph.nodes[e.target].operands) > 1 else []
+        words += [graph.nodes[e.source].carried(e.result).title] if e.result is not None else []
         words += [f"×{e.local.text(digits)}"] if e.local and graph.look.detail == "lesson" else []
         arrow = "-->" if e.flows else "-.->"
         lines.append(

@@ -1,18 +1,14 @@
 // Sliders: a recorded graph of numbers, computed again in the browser, forwards and backwards.
 //
-// The page brings `ROWS`: for each operation of the graph what its row in the table of rules says in JavaScript, the
-// value first, then what is sent back to each operand. Below are the functions that those rows use and JavaScript
+// The page brings `ROWS`: for each operation of the graph its row of the table of rules in JavaScript (javascript.py),
+// the value first, then what is sent back to each operand. Below are the functions that those rows use and JavaScript
 // lacks; then the two passes (`run`). plots.js draws the curve, controls.js is the page and the widget.
 
 // -- functions that rows use: as NumPy has them
 
-const exp2 = (x) => 2 ** x;
-const over = (x, r) => (r === 0 ? 0 : x / r);
-const winner = (g, above, level) => 0.5 * g * (above + level);
-const share = (x, y, z, exp) => (x === z ? (y === z ? 0.5 : 1) : exp(x - z));
 const copysign = (x, y) => (y < 0 || Object.is(y, -0) ? -Math.abs(x) : Math.abs(x));
-const finite = (x, top, bottom) =>
-  x === Infinity ? top ?? Number.MAX_VALUE : x === -Infinity ? bottom ?? -Number.MAX_VALUE : x;
+const finite = (x, nan, top, bottom) =>
+  isNaN(x) ? nan : x === Infinity ? top ?? Number.MAX_VALUE : x === -Infinity ? bottom ?? -Number.MAX_VALUE : x;
 
 function rint(x) { // halves go to the even neighbour
   const low = Math.floor(x), rest = x - low;
@@ -40,19 +36,6 @@ function floorDivide(x, y) {
   return quotient - low > 0.5 ? low + 1 : low;
 }
 
-function slopeOfPower(x, y) {
-  return y === 0 ? 0 : y * x ** (y - 1);
-}
-
-function slopeInExponent(x, z) {
-  return z === 0 ? 0 : z * Math.log(x);
-}
-
-function slopeOfAngle(x, y) {
-  const r = Math.hypot(x, y);
-  return over(over(x, r), r);
-}
-
 function logaddexp(x, y) {
   return x === y ? x + Math.LN2 : Math.max(x, y) + Math.log1p(Math.exp(-Math.abs(x - y)));
 }
@@ -60,17 +43,6 @@ function logaddexp(x, y) {
 function sinc(x) {
   const t = Math.PI * x;
   return t === 0 ? 1 : Math.sin(t) / t;
-}
-
-function slopeOfSinc(x) { // near 0 its series: the formula would subtract equal numbers
-  const t = Math.PI * x;
-  if (Math.abs(t) >= 0.5) return (Math.PI * (Math.cos(t) - Math.sin(t) / t)) / t;
-  let sum = 0, term = 1;
-  for (let k = 1; k < 9; k++) {
-    term *= -t * t / (2 * k * (2 * k + 1));
-    sum += 2 * k * term;
-  }
-  return t === 0 ? 0 : (Math.PI * sum) / t;
 }
 
 function i0(x, order) { // the Bessel function and its derivatives: a mean over a half turn

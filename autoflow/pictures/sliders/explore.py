@@ -1,9 +1,9 @@
 """``af.explore``: sliders for the inputs, and the numbers and gradients that follow them.
 
 A graph of numbers goes to the browser as a *tape* (what was computed, in order); the page computes it there, forwards
-and backwards, so it works without Python, in exported pages too. The JavaScript of an operation comes from its row of
-the table. Where arrays are involved, or the function branches on its inputs, Python computes, and the sliders are a
-widget (extra ``widget``); without it there is a picture and one line of advice.
+and backwards, so it works without Python, in exported pages too. The JavaScript of an operation is traced from its row
+of the table (``javascript.py``). Where arrays are involved, or the function branches on its inputs, Python computes,
+and the sliders are a widget (extra ``widget``); without it there is a picture and one line of advice.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from ..model.style import clean, clip
 from ..pages.exports import bundle, wanted_kinds
 from ..pages.html import PLAIN, ground, image, policy
 from ..walk import graph
+from .javascript import as_javascript
 from .live import fragment
 from .ranges import Slider, slider, start_of
 
@@ -184,7 +185,7 @@ def why_unsuited(root: Any) -> str | None:
             return f"{name} is or uses an array"
         if str(record.dtype) != "float64":
             return f"{name} is {record.dtype}"
-        if record.parents and not getattr(record.rule, "javascript", ""):
+        if record.parents and as_javascript(record.rule, record.saved[:-1]) is None:
             return f"{clean(record.rule.name)} has no JavaScript"
     return None
 

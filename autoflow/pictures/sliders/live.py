@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Sequence
@@ -22,6 +21,7 @@ from ..render.css import properties
 from ..render.svg import to_svg
 from ..render.tables import table_rows
 from ..walk import graph
+from .javascript import as_javascript
 
 DRAWN = 200  # nodes of a live picture; larger graphs get a table
 TOKEN = re.compile("\ue000([a-z][0-9.]+)\ue002*\ue001")
@@ -29,9 +29,9 @@ TOKEN = re.compile("\ue000([a-z][0-9.]+)\ue002*\ue001")
 
 def fragment(page: Any) -> tuple[str, str]:
     """The contents of a cell: tape, image and table, script."""
-    data, operations = tape(page)
-    rows = ",".join([f"{json.dumps(name)}:{functions(rule)}" for name, rule in operations.items()])
-    start = f'const ROWS={{{rows}}};for(const e of document.querySelectorAll(".autoflow-explore:not([data-live])"))'
+    data, rows = tape(page)
+    known = ",".join(rows)
+    start = f'const ROWS=[{known}];for(const e of document.querySelectorAll(".autoflow-explore:not([data-live])"))'
     program = wrap_script(pack_file("unpack.js"), script(), f"{start}mount(e,ROWS);")
     return (
         f"<div class=\"autoflow-explore {PLAIN}\" data-autoflow='{attribute(data)}'>{instead(page.picture)}"
@@ -47,22 +47,11 @@ def script() -> str:
     return "\n".join([pack_file(name, __package__) for name in ("explore.js", "plots.js", "controls.js")])
 
 
-def functions(rule: Any) -> str:
-    """A row's JavaScript as a list of functions: the value, then what is sent to each operand.
-
-    >>> functions((af.Variable(1.0) * 2.0).grad_fn.rule)
-    '[(x,y)=>(x * y),(g,x,y,z)=>(g * y),(g,x,y,z)=>(g * x)]'
-    """
-    names = ",".join(rule.names)
-    value, *sent = [text.strip() for text in rule.javascript.split(";")]
-    pulls = [f"(g,{names},z)=>({text or 'NaN'})" for text in sent]
-    return f"[{','.join([f'({names})=>({value})', *pulls])}]"
-
-
-def tape(page: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The graph as JSON, and the rows that it uses."""
+def tape(page: Any) -> tuple[dict[str, Any], list[str]]:
+    """The graph as JSON, and the rows that it uses, in JavaScript."""
     order = sorted(topological(page.root.grad_fn), key=lambda r: r.number)
-    titles, operations = Titles(page.bound), {}
+    titles = Titles(page.bound)
+    rows: dict[str, int] = {}
     nodes: list[list[Any]] = []
     shown: list[str | None] = []
     place: dict[Any, int] = {}
@@ -78,15 +67,13 @@ def tape(page: Any) -> tuple[dict[str, Any], dict[str, Any]]:
             shown[-1] = titles.of(record)
             continue
         titles.add(record)
-        rule = record.rule
         args = [
             place[p] if p is not None else constant(x) for p, x in zip(record.parents, record.operands, strict=True)
         ]
-        args += [constant(x) for x in record.saved[rule.operands : -1]]
         flows = [k for k, p in enumerate(record.parents) if p is not None]
-        operations[rule.name] = rule
         place[record] = len(nodes)
-        nodes.append([rule.name, args, flows, None])
+        row = rows.setdefault(as_javascript(record.rule, record.saved[:-1]) or "", len(rows))
+        nodes.append([row, args, flows, None])
         shown.append(titles.of(record))
     data = {
         "nodes": nodes, "titles": shown, "output": place[page.root.grad_fn], "digits": modes().digits,
@@ -96,7 +83,7 @@ def tape(page: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         ],
         "svg": live_svg(page, place), "notes": notes(order, titles),
     }  # fmt: skip
-    return data, operations
+    return data, list(rows)
 
 
 def jsonable(x: Any) -> Any:

@@ -1,0 +1,178 @@
+"""What was recorded, without what nobody wrote: products with 1, and how several results are stored.
+
+``1*cos(x)``, which a backward pass computes, is drawn as ``cos(x)``. A function with several results is one card with
+a row for each result, where the arrows leave. The recorded nodes remain in ``graph.nodes``, and in JSON.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Generic
+
+from ..model.data import Operand, Picture, Result, Several, Vertex
+from ..model.numbers import Numbers
+from .merging import renumber_graph
+
+
+def tidy(graph: Picture) -> Picture:
+    """The same graph as somebody would write it. Computed once, and kept with the graph."""
+    if graph.view or not (graph.several or any([v.equals is not None for v in graph.nodes])):
+        return graph
+    if "tidy" not in graph.__dict__:
+        graph.__dict__["tidy"] = Tidy(graph).done()
+    return graph.__dict__["tidy"]
+
+
+class Tidy(Generic[Picture]):
+    """The nodes while they are joined, by their ids."""
+
+    def __init__(self, graph: Picture) -> None:
+        self.graph = graph
+        self.nodes = {v.id: v for v in graph.nodes}
+        self.moved: dict[int, tuple[int, int | None]] = {}  # a node that disappears -> what is drawn, which result
+
+    def done(self) -> Picture:
+        """The whole graph."""
+        self.drop_ones()
+        for several in self.graph.several:
+            self.join(several)
+        left = [v for k, v in sorted(self.nodes.items()) if k not in self.moved]
+        number = {v.id: place for place, v in enumerate(left)}
+        outputs = tuple(dict.fromkeys([self.goal(k)[0] for k in self.graph.outputs]))
+        rules = tuple([(number[k], text) for k, text in self.graph.rules if k in number])
+        nodes = [
+            replace(v, operands=tuple([self.row(r) for r in v.operands]), members=self.members(v.id)) for v in left
+        ]
+        return renumber_graph(replace(self.graph, outputs=outputs, several=(), rules=rules), nodes, number)
+
+    def goal(self, k: int) -> tuple[int, int | None]:
+        """What represents node k."""
+        result = None
+        while k in self.moved:
+            k, found = self.moved[k]
+            result = found if found is not None else result
+        return k, result
+
+    def row(self, r: Operand) -> Operand:
+        """A row that may come from another node now."""
+        if r.source is None or r.source not in self.moved:
+            return r
+        source, result = self.goal(r.source)
+        title = r.title if result is None else self.nodes[source].results[result].title
+        return replace(r, source=source, result=result, title=title)
+
+    def move(self, ids: Iterable[int], goal: int, result: int | None = None) -> None:
+        """Let these nodes be represented by another one."""
+        gone = [k for k in ids if k != goal]
+        self.moved.update(dict.fromkeys(gone, (goal, result)))
+        more = [m for k in gone for m in self.members(k)]
+        self.nodes[goal] = replace(self.nodes[goal], members=(*self.members(goal), *more))
+
+    def members(self, k: int) -> tuple[int, ...]:
+        """The recorded nodes that node k represents so far, itself first."""
+        return self.nodes[k].members or (k,)
+
+    # -------------------------------------------------------------- products with 1
+
+    def drop_ones(self) -> None:
+        """Let what is 1 times of another node be that node."""
+        uses = Counter([r.source for v in self.graph.nodes for r in v.operands])
+        for v in self.graph.nodes:
+            if v.equals is None or v.output:
+                continue
+            goal = self.goal(v.equals)[0]
+            ones = [r.source for r in v.operands if r.source not in (None, v.equals) and uses[r.source] == 1]
+            self.move([v.id, *[k for k in ones if k is not None]], goal)
+            if uses[v.id] > 1 and self.nodes[goal].of_parts:
+                several = self.nodes[goal].of_parts + uses[v.id] - 1
+                self.nodes[goal] = replace(self.nodes[goal], parts=(), of_parts=several)
+
+    # -------------------------------------------------------------- several results
+
+    def join(self, s: Several) -> None:
+        """Let a function and its results be one card."""
+        parts = [self.nodes[k] for k in s.results]
+        first = self.nodes[s.results[0] if s.call is None else s.call]
+        if any([v.entered != first.entered or v.id in self.moved for v in (*parts, first)]):
+            return
+        if s.word == "unstack":  # not x[2], if another axis was moved to the front
+            parts = [v if v.named else replace(v, title=f"{s.title}[{k}]") for k, v in enumerate(parts)]
+        results = [Result(v.title, v.value, v.gradient, v.parts, v.of_parts) for v in parts]
+        card = replace(
+            first, title=s.title, word=s.word, named=False, results=tuple(results), parts=(), notes=(),
+            of_parts=sum([v.of_parts for v in parts]), output=any([v.output for v in (*parts, first)]),
+            value=Numbers((len(results),), first.value.dtype),
+        )  # fmt: skip
+        if s.call is None and s.source is not None:
+            card = replace(card, operands=(self.whole_row(s.source, parts, s.inside),))
+        self.nodes[first.id] = card
+        for place, v in enumerate(parts):
+            self.move([v.id], first.id, place)
+            if v.id == first.id:
+                self.own(first.id, place)
+        self.move(s.inside, first.id)
+
+    def own(self, k: int, place: int) -> None:
+        """Rows that come from the first part itself come from a result now."""
+        for v in list(self.nodes.values()):
+            if any([r.source == k and r.result is None for r in v.operands]):
+                rows = [replace(r, result=place) if r.source == k else r for r in v.operands]
+                self.nodes[v.id] = replace(v, operands=tuple(rows))
+
+    def whole_row(self, source: int, parts: Sequence[Vertex], inside: Sequence[int]) -> Operand:
+        """The row of what was split. Each part sends back zeros but for its own place: so all of it are these."""
+        goal, result = self.goal(source)
+        origin = self.nodes[goal]
+        sent = [r.sent for v in parts for r in v.operands if r.sent is not None]
+        total = self.nodes[inside[0]].gradient if inside else disjoint_sum(sent)
+        if not inside and origin.of_parts >= len(parts):
+            left = origin.of_parts - len(parts) + 1
+            self.nodes[goal] = replace(origin, of_parts=left, parts=() if left == 1 else origin.parts[:0])
+        flows = any([r.flows for v in parts for r in v.operands])
+        return Operand(0, self.nodes[source].title, goal, flows, None, total if flows else None, result=result)
+
+
+def inline_constants(graph: Picture) -> Picture:
+    """The same graph without cards for Constants that one row uses: it says what they are called. Saves room."""
+    users: dict[int, list[Vertex]] = {}
+    for v in graph.nodes:
+        for row in v.operands:
+            if row.source is not None:
+                users.setdefault(row.source, []).append(v)
+    gone = {v.id: users[v.id][0].id for v in graph.nodes
+            if v.kind == "Constant" and not v.output and len(users.get(v.id, ())) == 1}  # fmt: skip
+    if not gone:
+        return graph
+    more: dict[int, tuple[int, ...]] = {}
+    for k, user in gone.items():
+        more[user] = more.get(user, ()) + (graph.nodes[k].members or (k,))
+    left = []
+    for v in graph.nodes:
+        if v.id not in gone:
+            rows = [replace(r, source=None) if r.source in gone else r for r in v.operands]
+            members = (*(v.members or (v.id,)), *more.get(v.id, ()))
+            left.append(replace(v, operands=tuple(rows), members=members))
+    return renumber_graph(graph, left, {v.id: place for place, v in enumerate(left)})
+
+
+def disjoint_sum(parts: Sequence[Numbers]) -> Numbers | None:
+    """The sum of arrays of one shape of which at most one is not zero at each place.
+
+    >>> from autoflow.pictures.model.numbers import numbers
+    >>> import numpy as np
+    >>> disjoint_sum([numbers(np.array([1.0, 0.0])), numbers(np.array([0.0, 2.0]))]).elements
+    (1.0, 2.0)
+    """
+    if not parts or any([p.rms is None or p.mean is None for p in parts]):
+        return None
+    mean, square = sum([p.mean for p in parts if p.mean is not None]), math.fsum([(p.rms or 0.0) ** 2 for p in parts])
+    together = zip(*[p.elements or () for p in parts], strict=True)
+    known = all([p.elements is not None for p in parts])
+    return replace(
+        parts[0], elements=tuple([sum(place) for place in together]) if known else None, mean=mean,
+        rms=math.sqrt(square), sd=math.sqrt(max(0.0, square - abs(mean) ** 2)),
+        nans=sum([p.nans for p in parts]), infinite=sum([p.infinite for p in parts]),
+    )  # fmt: skip

@@ -1,0 +1,154 @@
+"""``compiled.plan(profile=True)``: how long each piece of a compiled step takes, as a table and a picture."""
+
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+
+import autoflow as af
+from autoflow.compiler import profile
+from autoflow.compiler.run import tiles
+from autoflow.errors import CompileError
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch):
+    """A few runs are enough to see what is measured."""
+    monkeypatch.setattr(profile, "SECONDS", 0.01)
+
+
+def test_each_call_has_its_time():
+    f = af.compile(lambda x: np.sum(np.cumsum(np.tanh(x) * 2.0)))
+    f(np.ones(20_000))
+    found = f.plan(profile=True)
+    assert [row[1] for row in found.rows] == ["tanh", "multiply", "cumsum", "add.reduce"]
+    assert len(found.times) == 4
+    assert all(0 < t < 1 for t in found.times)
+    assert found.times[0] > found.times[1]  # a tanh takes longer than a product
+    lines = str(found).splitlines()
+    assert lines[0].startswith(profile.in_units(found.seconds) + " a run (the least of ")
+    assert "tanh        (20000,)" in lines[2]
+    assert lines[2].split()[2].isdigit()  # per cent
+    assert str(f.plan()) == "\n".join([str(f.plan()).splitlines()[0], *[line[16:] for line in lines[1:]]])
+
+
+def test_a_slow_call_is_found():
+    f = af.compile(lambda x: np.linalg.inv(x * 2.0) + 1.0)
+    f(np.eye(120) + 1.0)
+    found = f.plan(np.eye(120) + 2.0, profile=True)
+    assert max(zip(found.times, [row[1] for row in found.rows], strict=True))[1] == "inv"
+
+
+def test_arguments_choose_the_program():
+    f = af.compile(lambda x: np.tanh(x) * 2.0)
+    small, large = np.ones(3), np.ones(4)
+    f(small)
+    f(large)
+    assert "(3,)" in str(f.plan(small))
+    assert "(3,)" in str(f.plan(small, profile=True))
+    assert "(4,)" in str(f.plan(large, profile=True))
+    assert "(5,)" in str(f.plan(np.ones(5), profile=True))  # recorded by that
+
+
+def test_without_arguments_random_ones_are_taken():
+    def f(x, n, flags):
+        return np.where(flags, x * n, x.T * 2.0).sum(axis=0)
+
+    compiled = af.compile(f)
+    compiled(np.asfortranarray(np.ones((3, 3))), np.array(2), np.array([True, False, True]))
+    assert len(compiled.plan(profile=True).times) == 5  # the view, two products, where, sum
+    picky = af.compile(lambda x: np.linalg.cholesky(x))
+    picky(np.eye(3))
+    with pytest.raises(CompileError, match=r"random arguments, and ended in LinAlgError.*plan\(x, y, profile=True\)"):
+        picky.plan(profile=True)
+    assert len(picky.plan(np.eye(3), profile=True).times) == 1
+    with pytest.raises(CompileError, match="call the compiled function once"):
+        af.compile(np.tanh).plan(profile=True)
+
+
+def test_programs_of_numbers_have_one_time():
+    f = af.compile(lambda x, y: np.exp(x * y) + np.log(x) * y)
+    f(np.array(1.0), np.array(2.0))
+    found = f.plan(profile=True)
+    assert not found.times
+    assert 0 < found.seconds < 1
+    assert "operations on numbers" in str(found)
+    ET.fromstring(found.svg())
+
+
+def test_a_profile_changes_nothing():
+    f = af.compile(lambda x: np.tanh(x) * 2.0)
+    x = np.linspace(0.0, 1.0, 5)
+    expected = f(x)
+    f.plan(x, profile=True)
+    np.testing.assert_array_equal(f(x), expected)
+    assert len(f.entries) == 1
+
+
+def test_one_block_is_looked_into(monkeypatch):
+    monkeypatch.setattr(tiles, "cores", lambda: 2)
+    x = np.ones((150_000, 2))
+    f = af.compile(lambda x: np.sum(np.exp(-np.tanh(x * 2.0 + 1.0))))
+    f(x)
+    found = f.plan(profile=True)
+    text = str(found)
+    assert "one of the 5 blocks of 1:" in text
+    assert [x.name for x in found.pieces() if x.depth][:2] == ["1 multiply  (30000, 2)", "2 add  (30000, 2)"]
+    shares = [x.share for x in found.pieces()]
+    assert sum([x.share for x in found.pieces() if x.depth]) == pytest.approx(shares[0])  # of one block, as of all
+    ET.fromstring(found.svg("dark"))
+
+
+def test_the_picture_has_a_bar_for_each_piece():
+    f = af.compile(lambda x: np.sum(np.cumsum(np.tanh(x) * 2.0)))
+    f(np.ones(5_000))
+    found = f.plan(profile=True)
+    bars = ET.fromstring(found.svg()).findall("{*}g/{*}rect")
+    widths = [float(bar.get("width")) for bar in bars]
+    longest = max(found.times)
+    for width, seconds in zip(widths, found.times, strict=True):
+        assert width == pytest.approx(max(seconds / longest * profile.BAR, 1.0), abs=0.1)
+    assert "<svg" in found._repr_html_()
+
+
+def test_units():
+    assert [profile.in_units(t) for t in (2e-8, 1.234e-5, 1.5e-4, 0.01234, 0.5)] == [
+        "0.02 µs", "12.3 µs", "150 µs", "12.3 ms", "500 ms"
+    ]  # fmt: skip
+
+
+def test_loops_of_a_stretch():
+    """A clock lies between the loops; their results are those of the loops without."""
+    pytest.importorskip("llvmlite")
+
+    def f(x, w):
+        h = np.tanh(x @ w)
+        return np.sum(h * h, axis=1), np.sort(h, axis=0)
+
+    compiled = af.compile(f, engine="llvm")
+    rng = np.random.default_rng(0)
+    x, w = rng.standard_normal((50, 8)), rng.standard_normal((8, 9))
+    expected = compiled(x, w)
+    found = compiled.plan(x, w, profile=True)
+    text = str(found)
+    assert "loops of 1:" in text
+    assert "1 × matmul  (50, 8, 9)" in text
+    assert "is NumPy's: no loop has it" in text
+    (timer,) = [t for t in found.timers if t.inside is not None]
+    assert timer.inside.seconds.shape == (len(timer.inside.schedule.calls),)
+    assert np.all((timer.inside.seconds >= 0) & (timer.inside.seconds < 1))
+    assert timer.inside.seconds.sum() <= timer.best
+    (h,) = [a for a in timer.inside(x, w) if a.shape == (50, 9)]
+    np.testing.assert_array_equal(np.sort(h, axis=0), expected[1])
+    names = [x.name for x in found.pieces() if x.depth == 1]
+    assert names == [line.strip() for line, _ in timer.inside.times()]
+
+
+def test_a_step_that_is_one_stretch():
+    pytest.importorskip("llvmlite")
+    compiled = af.compile(af.value_and_grad(lambda x: np.sum(np.tanh(x) ** 2)), engine="llvm")
+    compiled(np.ones(300))
+    found = compiled.plan(profile=True)
+    assert len(found.times) == 1
+    assert "loops of 1:" in str(found)
+    assert sum([x.seconds for x in found.pieces() if x.depth]) <= found.times[0]

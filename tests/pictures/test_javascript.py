@@ -1,0 +1,96 @@
+"""Rows traced to JavaScript: what is written, what is refused. That it computes the same is in test_explore.py."""
+
+import math
+
+import numpy as np
+import pytest
+from support import rows
+
+import autoflow as af
+from autoflow.pictures.sliders.explore import explore
+from autoflow.pictures.sliders.javascript import TEMPLATES, Letter, as_javascript, literal
+from autoflow.rules.table import RULES
+
+
+def test_a_row_is_written_as_it_is_in_the_table():
+    assert as_javascript(RULES[np.divide]) == (
+        "[(x0,x1)=>(x0 / x1),(g,x0,x1,z)=>(g / x1),(g,x0,x1,z)=>((g * z) / (-x1))]"
+    )
+    assert as_javascript(RULES[np.floor]) == "[(x0)=>Math.floor(x0),(g,x0,z)=>0]"
+
+
+def test_long_expressions_become_constants_that_are_computed_once():
+    _, _, sent = as_javascript(RULES[np.hypot]).split(",(g,")
+    assert sent == ("x0,x1,z)=>{const t0=(x1 / ((z === 0) ? 1 : z));const t1=(g * ((z === 0) ? 0 : t0));return t1}]")
+    _, angle, _ = as_javascript(RULES[np.arctan2]).split(",(g,")
+    assert angle.count("(x1 / t") == 1
+
+
+def test_what_is_absent_and_options_are_known():
+    low = as_javascript(RULES[np.clip], (1.0, 0.0, None))
+    assert low.startswith("[(x0,x1,x2)=>clip(x0, x1, null),")
+    assert low.endswith("()=>NaN]")  # nothing is sent to what is not there
+    assert as_javascript(RULES[np.round], (1.0, -2)).startswith("[(x0)=>roundTo(x0, (-2)),")
+
+
+@pytest.mark.parametrize(
+    ("x", "text"),
+    [(None, "null"), (True, "true"), (np.False_, "false"), (-2, "(-2)"), (np.float64(0.5), "0.5"), (math.nan, "NaN"),
+     (-math.inf, "(-Infinity)"), (np.array(3.0), "3.0"), (Letter("x0", []), "x0")],
+    ids=["none", "true", "false", "negative", "float", "nan", "infinity", "array", "letter"],
+)  # fmt: skip
+def test_values_in_javascript(x, text):
+    assert literal(x) == text
+
+
+@pytest.mark.parametrize(
+    "x", ["alert(1)", [1.0], np.ones(2), 1j, "1"], ids=["code", "list", "array", "complex", "text"]
+)
+def test_nothing_else_gets_into_a_page(x):
+    with pytest.raises(TypeError, match="is no number"):
+        literal(x)
+
+
+def test_rules_of_a_user_are_traced_too():
+    """What asks for a number, or calls what JavaScript lacks, is for Python."""
+
+    @af.primitive
+    def versine(new):  # a word of JavaScript: arguments are called otherwise there
+        return 1 - np.cos(new)
+
+    versine.defvjp(new=lambda g, new: g * np.sin(new))
+    assert as_javascript(versine(af.Variable(1.0)).grad_fn.rule) == (
+        "[(x0)=>(1 - Math.cos(x0)),(g,x0,z)=>(g * Math.sin(x0))]"
+    )
+    assert explore(lambda x: versine(x) * x, x=(0, 2, 1)).reason is None
+
+    @af.primitive
+    def power_of(scale, x, *, by):
+        return scale * x**by
+
+    power_of.defvjp(x=lambda g, scale, x, by: g * scale * by * x ** (by - 1))
+    assert as_javascript(power_of(3.0, af.Variable(2.0), by=2).grad_fn.rule, (2.0, 3.0, 2)).startswith(
+        "[(x0)=>(3.0 * (x0 ** 2)),"
+    )
+
+    @af.primitive
+    def size(x):
+        return x if x > 0 else -x
+
+    size.defvjp(x=lambda g, x: g * np.sign(x))
+    assert explore(size(af.Variable(1.0, name="x"))).reason == "size has no JavaScript"
+
+    @af.primitive
+    def gamma(x):
+        return np.asarray(math.gamma(x))
+
+    gamma.defvjp(x=lambda g, z: g * z)
+    assert "no JavaScript" in explore(gamma(af.Variable(2.0))).reason
+
+
+def test_every_template_is_of_a_function_with_a_row_or_for_derivatives():
+    own = {np.greater, np.greater_equal, np.less, np.less_equal, np.equal, np.not_equal, np.logical_and, np.logical_or,
+           np.logical_not, np.bitwise_and, np.bitwise_or, np.invert, np.isnan, np.isfinite, np.zeros_like,
+           np.ones_like}  # fmt: skip
+    assert set(TEMPLATES) - own <= set(RULES)
+    assert {row.function for row in rows() if as_javascript(row, [0.0] * len(row.names))} >= {np.sinc, np.angle}

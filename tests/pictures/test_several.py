@@ -1,0 +1,229 @@
+"""Functions with several results are one card with a row for each; products with 1 that nobody wrote are not drawn."""
+
+import eyes
+import numpy as np
+import pytest
+from gallery import make
+
+import autoflow as af
+from autoflow.pictures.folding.results import tidy
+from autoflow.pictures.model.several import PACKED
+
+
+class Pair(af.Function):
+    """The product and the sum of two numbers."""
+
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a * b, a + b
+
+    @staticmethod
+    def backward(ctx, g, h):
+        a, b = ctx.saved_tensors
+        return g * b + h, g * a + h
+
+
+def matrix():
+    return af.Variable(np.array([[3.0, 1.0], [0.5, 2.0], [1.0, 4.0]]), name="A")
+
+
+def call_names(**nodes):
+    for name, node in nodes.items():
+        node.name = name
+
+
+def eigh(a):
+    w, v = np.linalg.eigh(a.T @ a)
+    call_names(w=w, v=v)
+    return np.sum(w * w) + v[0, 0]
+
+
+def qr(a):
+    q, r = np.linalg.qr(a)
+    call_names(q=q, r=r)
+    return np.sum(q * q) + np.sum(r)
+
+
+def svd(a):
+    u, s, vh = np.linalg.svd(a, full_matrices=False)
+    call_names(u=u, s=s, vh=vh)
+    return np.sum(u) + np.sum(s) + np.sum(vh)
+
+
+def split(a):
+    first, second, third = np.split(a, 3)
+    call_names(first=first, second=second, third=third)
+    return np.sum(first * second) + np.sum(third)
+
+
+def unstack(a):
+    left, right = np.unstack(a, axis=1)
+    call_names(left=left, right=right)
+    return np.sum(left * right)
+
+
+FUNCTIONS = {eigh: ["w", "v"], qr: ["q", "r"], svd: ["u", "s", "vh"], split: ["first", "second", "third"],
+             unstack: ["left", "right"]}  # fmt: skip
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
+def test_a_function_with_several_results_is_one_card(function):
+    a = matrix()
+    g = af.graph(function(a), gradients=True)
+    (card,) = [v for v in g.drawn.nodes if v.results]
+    assert [r.title for r in card.results] == FUNCTIONS[function]
+    assert not [v for v in g.drawn.nodes if v.word.startswith(("reshape", "getitem [...", "moveaxis"))]
+    arriving = {}
+    for e in g.drawn.edges:
+        if e.source == card.id:
+            arriving.setdefault(e.result, []).append(e.sent)
+    assert sorted(arriving) == list(range(len(card.results)))
+    for place, sent in arriving.items():
+        result = card.results[place]
+        assert result.gradient.shape == result.value.shape
+        assert result.of_parts == len(sent)
+        if len(sent) == 1:
+            assert result.gradient.rms == pytest.approx(sent[0].rms, rel=1e-12)
+    (into,) = [e for e in g.drawn.edges if e.target == card.id]
+    if function not in (eigh,):  # the only use of A
+        assert into.sent.rms == pytest.approx(next(v for v in g.drawn.nodes if v.title == "A").gradient.rms, rel=1e-12)
+    assert sorted(m for v in g.drawn.nodes for m in v.members) == list(range(len(g.nodes)))
+
+
+@pytest.mark.parametrize("direction", ["right", "down", "rows"])
+def test_arrows_leave_at_the_row_of_their_result(direction):
+    a = matrix()
+    q, r = np.linalg.qr(a)
+    g = (np.sum(q) + np.sum(r)).graph(direction=direction, gradients=True, legend=False)
+    (card,) = [v for v in g.drawn.nodes if v.results]
+    root = eyes.root_of(g)
+    left, top, right, bottom = eyes.cards(root)[card.id]
+    starts = {}
+    for e in g.drawn.edges:
+        if e.source == card.id:
+            starts[e.result] = eyes.arrows(root)[e.source, e.target, e.slot][0]
+    if direction == "down":
+        assert left < starts[0][0] < starts[1][0] < right
+        assert starts[0][1] == starts[1][1] == pytest.approx(bottom, abs=0.1)
+    else:
+        assert top + 50 < starts[0][1] < starts[1][1] < bottom
+        assert starts[0][0] == starts[1][0] == pytest.approx(right, abs=0.1)
+    assert "2 results" in g.to_svg()
+
+
+def test_what_a_function_class_returns():
+    a, b = af.Variable(2.0, name="a"), af.Variable(3.0, name="b")
+    p, q = Pair.apply(a, b)
+    z = np.sin(p) * q
+    z.backward()
+    g = z.graph()
+    assert [v.title for v in g.drawn.nodes] == ["a", "b", "Pair(a, b)", "sin(p)", "z"]
+    card = g.drawn.nodes[2]
+    assert [(r.title, r.value.elements) for r in card.results] == [("p", (6.0,)), ("q", (5.0,))]
+    assert [r.gradient.elements[0] for r in card.results] == [pytest.approx(5 * np.cos(6)), pytest.approx(np.sin(6))]
+    assert str(g).splitlines()[2:5] == [
+        "│   └─ p  of Pair(a, b) = 6  ∂ 4.801    ×0.9602",
+        "│       ├─① a  Variable = 2  ∂ 14.12",
+        "│       └─② b  Variable = 3  ∂ 9.322",
+    ]
+    assert "no numbers" not in str(g) + g.to_svg() + g.to_mermaid() + g.to_dot()
+    captions = [s.caption for s in z.steps()]
+    assert captions[1] == "p, q = Pair(a, b): 6, 5"
+    assert "Pair(a, b) has the gradients 4.801 of p, −0.2794 of q, sends back   to a: 14.12" in captions[7]
+
+
+def test_what_is_used_otherwise_is_drawn_as_it_is():
+    a = af.Variable(np.arange(1.0, 5.0), name="a")
+    y = a[:2] * a[2:]  # by hand
+    assert not [v for v in np.sum(y).graph().drawn.nodes if v.results]
+    b, c = a[0:3], a[2:4]  # both have a[2]
+    assert not [v for v in (np.sum(b) + np.sum(c)).graph().drawn.nodes if v.results]
+    u, v = np.split(a, 2)
+    assert not [n for n in np.sum(u).graph().drawn.nodes if n.results]  # the other half is no part of it
+    with af.scope("inside"):
+        w = u * 2
+    assert [n.title for n in np.sum(w * v).graph().drawn.nodes if n.results] == ["split(a)"]
+
+
+def test_results_that_nobody_uses_have_no_row():
+    a = af.Variable(np.array([[2.0, 1.0], [1.0, 3.0]]), name="A")
+    z = np.sum(np.linalg.eigh(a)[0])
+    (card,) = [v for v in z.graph().drawn.nodes if v.results]
+    assert [r.title for r in card.results] == ["eigh(A)[0]"]
+    assert set(PACKED) == {"eig", "eigh", "lstsq", "qr", "svd"}
+
+
+def test_a_folded_box_hides_its_results():
+    a = matrix()
+    with af.scope("decompose"):
+        q, r = np.linalg.qr(a)
+    g = (np.sum(q) + np.sum(r)).graph(depth=0, gradients=True)
+    assert next(v.title for v in g.drawn.nodes) == "decompose"
+    assert all([e.result is None for e in g.drawn.edges])
+    assert g.to_svg()
+    opened = (np.sum(q) + np.sum(r)).graph(gradients=True)  # both results leave the box
+    assert sorted({e.result for e in opened.drawn.edges if e.result is not None}) == [0, 1]
+    for direction in ("right", "down", "rows", "boxes"):
+        assert af.graph(np.sum(q) + np.sum(r), direction=direction).to_svg()
+
+
+# ------------------------------------------------------------------ products with 1
+
+
+def test_seeds_are_not_drawn():
+    g = make.gradient()
+    drawn = [v.title for v in g.drawn.nodes]
+    assert drawn == ["x", "x**2", "sin(x)", "sin(x)*(2*x)", "cos(x)", "x**2*cos(x)", "dz/dx"]
+    assert len(g.nodes) == 10  # recorded, as ever
+    assert "1*" not in str(g) + g.to_svg() + g.to_mermaid()
+    rows = [row.title for v in g.drawn.nodes for row in v.operands]
+    assert "1" not in rows
+    x = next(v for v in g.drawn.nodes if v.title == "x")
+    assert x.of_parts == len([e for e in g.drawn.edges if e.source == x.id])
+
+
+def test_seeds_of_arrays_are_not_drawn():
+    x = af.Variable([1.0, 2.0, 3.0], name="x")
+    np.sum(np.sin(x) ** 2).backward(create_graph=True)
+    slope = x.grad
+    g = af.graph(slope, gradients=True)
+    assert [v.title for v in g.drawn.nodes] == ["x", "sin(x)", "cos(x)", "slope"]
+    assert sorted(m for v in g.drawn.nodes for m in v.members) == list(range(len(g.nodes)))
+    assert str(slope.formula()) == r"2 \, \sin \mathbf{x} \odot \cos \mathbf{x}"
+
+
+def test_formulas_and_paths_have_no_factors_of_one():
+    x = af.Variable(2.0, name="x")
+    z = np.sin(x) / x
+    z.backward(create_graph=True)
+    slope = x.grad
+    assert str(slope.formula()) == r"\frac{1}{x} \, \cos x + \frac{z}{-x}"
+    paths = str(x.why(slope))
+    assert "1*z" not in paths
+    assert "slope → z/-x → z → x " in paths
+
+
+def test_what_has_a_name_or_comes_out_is_drawn():
+    x = af.Variable(2.0, name="x")
+    same = 1.0 * x
+    assert [v.title for v in np.sin(same).graph().drawn.nodes] == ["x", "same", "sin(same)"]
+    del same
+    assert [v.title for v in af.graph(np.sin(1.0 * x)).drawn.nodes] == ["x", "sin(x)"]
+    assert [v.title for v in af.graph(x * 1.0).drawn.nodes] == ["x", "x*1"]
+    ones = np.ones(3)
+    y = af.Variable([1.0, 2.0, 3.0], name="y")
+    assert [v.title for v in np.sum(y * ones).graph().drawn.nodes] == ["y", "ones", "y*ones", "sum(y*ones)"]
+    assert ones.shape == (3,)
+
+
+def test_a_product_with_one_that_is_used_twice_keeps_the_sum():
+    x = af.Variable(3.0, name="x")
+    twice = [1.0 * x]
+    z = np.sin(twice[0]) + np.cos(twice[0])
+    g = tidy(af.graph(z, gradients=True))
+    node = next(v for v in g.nodes if v.title == "x")
+    assert node.of_parts == 2
+    assert sum([e.sent.elements[0] for e in g.edges if e.source == node.id]) == pytest.approx(node.gradient.elements[0])
+    (last, *_) = [s.caption for s in z.steps()][::-1]
+    assert last == "∂z/∂x = −1.131"
