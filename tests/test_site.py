@@ -15,6 +15,7 @@ from pathlib import Path
 
 import chromium
 import pytest
+from firefox import firefox
 from sites import Playground, served
 
 pytest.importorskip("mistune")
@@ -312,6 +313,26 @@ def test_every_page_shows_itself_without_another_host(whole, site, browser):
         assert page.run("document.body.innerText.length") > 100, path
         assert page.run("document.querySelectorAll('.katex-error').length") == 0, path
     assert [p for p in page.problems() if not p.startswith(f"request: {site}")] == []
+
+
+@marked(by_night)
+def test_the_playground_in_firefox(site):
+    with firefox() as page:
+        page.go(site)
+        page.until("document.documentElement.dataset.shown === ''")
+        assert page.run(VALUES) == ["−2822.5", "−1696", "−2118.4", "1"]
+        page.until("/^Ready/.test(document.getElementById('status').textContent)", 300)
+        for code, values, error in (
+            ("x = af.Variable(3.0)\ny = x**3", ["27", "1"], ""),
+            ("x = 1\ny = x / 0", [], "Line 2: ZeroDivisionError: division by zero"),
+        ):
+            page.run(f"(document.getElementById('code').value = {json.dumps(code)}, 1)")
+            page.run("(document.getElementById('run').click(), 1)")
+            page.until("document.getElementById('run').textContent === 'Run'")
+            assert page.run(VALUES) == values
+            assert page.run("document.getElementById('error').textContent") == error
+        assert {url.split("/")[2] for url in page.requests if url.startswith("http")} == {site.split("/")[2]}
+        assert page.complaints == []
 
 
 LESSONS = sorted(path.name for path in (ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))
