@@ -21,6 +21,7 @@ import autoflow
 from autoflow.pictures.pages.html import pack_file, safe_json, script
 from autoflow.pictures.render.css import properties
 from autoflow.pictures.sliders import live
+from autoflow.pictures.sliders.javascript import as_javascript
 from autoflow.rules.table import RULES
 from examples import EXAMPLES
 
@@ -113,9 +114,9 @@ def draw_examples() -> list[dict[str, Any]]:
 
 def view_page() -> tuple[str, list[str]]:
     """The document of the frame, and the scripts that it may run."""
-    rows = [f"{json.dumps(rule.name)}: {live.functions(rule)}" for rule in RULES.values() if rule.javascript]
+    rows = sorted(filter(None, {as_javascript(rule) for rule in RULES.values()}))
     program = fill(
-        "view.js", pictures=script(), rows=",\n".join(dict.fromkeys(rows)),
+        "view.js", pictures=script(), rows=",\n".join([f"{json.dumps(row)}: {row}" for row in rows]),
         sliders=pack_file("unpack.js") + "\n" + live.script(),
     )  # fmt: skip
     if "</script" in program:

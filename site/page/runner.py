@@ -16,14 +16,18 @@ import traceback
 import numpy as np
 
 import autoflow as af
+from autoflow.backprop.engine import topological
 from autoflow.nodes.nodes import Operation
 from autoflow.pictures.pages import html
 from autoflow.pictures.sliders import live, widget
+from autoflow.pictures.sliders.javascript import as_javascript
+from autoflow.rules.table import RULES
 
 NAME = "your program"
 ROWS = 12  # of the table
 LONGEST = 20_000  # characters that are kept of what is printed
 OFTEN = 0.2  # seconds between two reports of what was printed
+TABLE = frozenset(RULES.values())  # before the reader adds rows
 space = {}  # the reader's names
 shown = {"result": None, "moving": None}  # what the views are of
 
@@ -161,12 +165,24 @@ def sliders_pane():
     """Sliders: the browser computes if it can (``data``), else Python does (``inputs``, :func:`move`)."""
     page = draw("_af.explore(_it)")
     if page.reason is None:
-        data, _ = draw("_live.tape(_page)", _live=live, _page=page)
-        return {"tape": html.safe_json(data)}
+        data, rows = draw("_live.tape(_page)", _live=live, _page=page)
+        if set(rows) <= rows_of_page(page.root):
+            nodes = [[row if row is None else rows[row], *rest] for row, *rest in data["nodes"]]
+            return {"tape": html.safe_json(data | {"nodes": nodes})}
     places = widget.elements(page)
     shown["moving"] = page, places
     inputs = [{"title": s.title, "low": s.low, "high": s.high, "start": s.start} for *_, s in places]
-    return {"inputs": inputs, "picture": page.picture.to_svg(), "reason": page.reason}
+    reason = page.reason or "the page has no program for these operations"
+    return {"inputs": inputs, "picture": page.picture.to_svg(), "reason": reason}
+
+
+def rows_of_page(root):
+    """The JavaScript that the page has for the operations of this graph: of rows of the table, options as by default.
+
+    What it has was there when the site was built: its policy lets it run nothing that was made later.
+    """
+    rules = {record.rule for record in topological(root.grad_fn) if record.parents}
+    return {as_javascript(rule) for rule in rules if rule in TABLE}
 
 
 PANES = {"graph": graph_pane, "formula": formula_pane, "sliders": sliders_pane}
