@@ -159,7 +159,8 @@ def test_slides_fit_the_wall_and_ask_nobody(path, browser, tmp_path):
     assert page.run("Reveal.isReady()")
     total = sum(map(len, handouts.columns_of(read(path))))
     assert page.run("Reveal.getTotalSlides()") == total
-    page.press("ArrowRight")
+    right = {"key": "ArrowRight", "code": "ArrowRight", "windowsVirtualKeyCode": 39}
+    page.call("Input.dispatchKeyEvent", type="keyDown", **right)
     assert page.run("Reveal.getIndices().h") == 1
     assert page.problems() == []
     assert page.run("document.querySelectorAll('.katex-error').length") == 0
