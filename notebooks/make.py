@@ -103,13 +103,17 @@ def environment(folder: str) -> dict[str, str]:
 
 
 def without_answers(notebook: Any) -> Any:
-    """A copy for students: the folded answers are gone, and so is what the cells have shown."""
+    """A copy for students: the folded answers are gone, and so is what the cells have shown.
+
+    The blanks and exercises are checked all the same: ``check`` has its answers from ``autoflow.lessons``.
+    """
     handed = nbformat.from_dict(notebook)
     for cell in handed.cells:
         if cell.cell_type == "markdown":
             cell.source = ANSWER.sub("", cell.source).rstrip()
         else:
             cell.outputs, cell.execution_count = [], None
+    handed.cells = [cell for cell in handed.cells if cell.source]  # some were an answer and nothing else
     return handed
 
 

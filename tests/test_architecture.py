@@ -255,7 +255,7 @@ def walked():
 
 def test_inner_packages_hold_a_docstring_and_nothing_else():
     found = {info.name.removeprefix("autoflow.") for info in walked() if info.ispkg}
-    others = {"backends", "rules", "nn", "optim", "implicit", "integrate", "compiler", "pictures", "stats"}
+    others = {"backends", "rules", "nn", "optim", "implicit", "integrate", "compiler", "pictures", "stats", "lessons"}
     assert found == DOORLESS | others
     for name in DOORLESS:
         path = PACKAGE.joinpath(*name.split("."), "__init__.py")

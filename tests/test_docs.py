@@ -19,7 +19,7 @@ from autoflow.rules import RULES
 
 ROOT = Path(__file__).parent.parent
 MODULES = ["autoflow", *sorted(info.name for info in pkgutil.walk_packages(af.__path__, "autoflow."))]
-EXPORTING = ("autoflow", "autoflow.nn", "autoflow.optim", "autoflow.pictures")
+EXPORTING = ("autoflow", "autoflow.lessons", "autoflow.nn", "autoflow.optim", "autoflow.pictures")
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "autoflow").rglob("*.md"), *ROOT.glob("docs/**/*.md")])
 BLOCK = re.compile(r"^```(python|pycon)[ \t]*\n(.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE

@@ -127,7 +127,8 @@ def test_students_get_no_answers_and_no_outputs(path, tmp_path):
     assert [cell.source for cell in code(handed)] == [cell.source for cell in code(stored)]
     assert not [cell for cell in code(handed) if cell.outputs or cell.execution_count]
     questions = [cell.source.partition("<details>")[0].rstrip() for cell in stored.cells if "<details>" in cell.source]
-    assert [q for q in questions if q not in [cell.source for cell in handed.cells]] == []
+    assert [q for q in questions if q and q not in [cell.source for cell in handed.cells]] == []
+    assert all([cell.source.strip() for cell in handed.cells])
 
 
 def test_an_unknown_option_runs_nothing(capsys):

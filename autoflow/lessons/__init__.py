@@ -3,12 +3,12 @@
 A lesson begins with ``check = checker("backprop_by_hand")``, its file's name without the number. Its questions are in
 the module of that name here, so no answer stands in the notebook, and a student needs no file beside it.
 
-:mod:`.checks` compares answers, :mod:`.progress` draws the bar; every other module is a lesson's.
+:mod:`.checks` compares answers, :mod:`.bars` draws the bar; every other module is a lesson's.
 """
 
 from ..lazy import publish
+from .bars import progress
 from .checks import Marks, Question, checker
-from .progress import progress
 
 __all__ = ["Marks", "Question", "checker", "progress"]
 

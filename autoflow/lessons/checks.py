@@ -46,7 +46,7 @@ class Question:
 
     def verdict(self, answer: Any) -> tuple[bool, str]:
         """Whether the answer is right, and what to say."""
-        if answer is ... or (isinstance(answer, (tuple, list)) and any([part is ... for part in answer])):
+        if answer is ... or (isinstance(answer, (tuple, list, set)) and any([part is ... for part in answer])):
             return False, "write your answer instead of the dots"
         try:
             if self.is_right(answer):
@@ -54,7 +54,11 @@ class Question:
             trouble = ""
         except Exception as error:  # the answer may be a function of the student's, which may do anything
             trouble = f" (it raised {type(error).__name__}: {error})"
-        said = [text for mistake, text in self.mistakes() if not callable(mistake) and same(answer, mistake)]
+        said = [
+            text
+            for mistake, text in self.mistakes()
+            if answer is mistake or (not callable(mistake) and same(answer, mistake))
+        ]
         return False, " ".join([f"{shown(answer)} is not right{trouble}.", *said[:1], self.hint])
 
 
@@ -112,7 +116,7 @@ def questions_of(lesson: str) -> dict[str, Question]:
 def same(answer: Any, right: Any) -> bool:
     """Whole numbers, words and shapes exactly, other numbers to 1 %, sets in any order, arrays entry by entry."""
     if isinstance(right, str):
-        return isinstance(answer, str) and answer.strip().casefold() == right.casefold()
+        return isinstance(answer, str) and answer.strip().casefold() == right.strip().casefold()
     if isinstance(right, set):
         return isinstance(answer, (set, list, tuple)) and set(answer) == right
     if isinstance(right, bool):
@@ -134,7 +138,7 @@ def shown(answer: Any) -> str:
     if isinstance(answer, str):
         return repr(answer)
     value = getattr(answer, "value", answer)
-    if np.ndim(value) == 0 and isinstance(value, (float, int, np.ndarray, np.generic)) and not isinstance(value, bool):
+    if isinstance(value, (float, int, np.ndarray, np.generic)) and np.ndim(value) == 0 and not isinstance(value, bool):
         number = float(value)
         return f"{number:.6g}" if math.isfinite(number) else str(number)
     text = " ".join(str(value).split())

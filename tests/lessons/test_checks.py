@@ -12,7 +12,7 @@ from autoflow.lessons import Question, checker, progress
 from autoflow.lessons.checks import questions_of, same
 
 FOLDER = Path(sys.modules["autoflow.lessons"].__file__).parent
-LESSONS = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in ("__init__", "checks", "progress"))
+LESSONS = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in ("__init__", "bars", "checks"))
 ALL = [pytest.param(name, key, id=f"{name}: {key}") for name in LESSONS for key in questions_of(name)]
 
 
