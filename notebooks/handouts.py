@@ -159,7 +159,7 @@ def columns_of(notebook: Any) -> list[list[str]]:
     columns: list[list[list[str]]] = []
     for cell in notebook.cells:
         if cell.cell_type == "code":
-            if cell.source.strip() != "# your turn":
+            if not cell.source.startswith("# your turn"):
                 columns[-1][-1].append(pages.cell_html(cell, {}, "notebooks/lesson.ipynb"))
             continue
         for text in filter(None, sections_of(cell.source)):
