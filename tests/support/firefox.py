@@ -36,7 +36,8 @@ def firefox() -> Iterator[Firefox]:
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         ) as process:  # fmt: skip
             try:
-                yield Firefox(connected(websocket, port, process))
+                with contextlib.closing(connected(websocket, port, process)) as connection:
+                    yield Firefox(connection)
             finally:
                 process.terminate()
 
