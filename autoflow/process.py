@@ -6,13 +6,14 @@ a backward pass through a large graph pauses the collector for as long as it tak
 
 from __future__ import annotations
 
-import functools
 import gc
 import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
+
+from .transformed import FunctionOfFunction
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -51,13 +52,16 @@ class gc_paused:  # noqa: N801 - used like a function
 
     def __call__(self, function: F) -> F:
         """As a decorator."""
+        return PausedFunction(function, {})  # type: ignore[return-value]
 
-        @functools.wraps(function)
-        def calling(*args: Any, **options: Any) -> Any:
-            with self:
-                return function(*args, **options)
 
-        return calling  # type: ignore[return-value]
+class PausedFunction(FunctionOfFunction):
+    """A function in which Python does not look for cycles."""
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """The function's arguments."""
+        with gc_paused():
+            return self.f(*args, **options)
 
 
 def call_without_collector(function: Callable[..., T], *args: Any, **options: Any) -> T:

@@ -184,23 +184,30 @@ def tree_ravel(tree: Any) -> tuple[Any, Callable[[Any], Any]]:
     flat = [np.ravel(x) for x in leaves if is_number(x)]
     dtypes = [x.dtype if x.dtype.kind in "fc" else np.dtype(float) for x in flat]
     shapes = [np.shape(x) for x in leaves if is_number(x)]
-    dtype, total = np.result_type(*dtypes, *[float] * (not flat)), sum([math.prod(shape) for shape in shapes])
+    dtype = np.result_type(*dtypes, *[float] * (not flat))
     structure = tree_map(lambda x: None if is_number(x) else x, tree)
     vector = np.concatenate([x.astype(dtype, copy=False) for x in flat]) if flat else np.zeros(0, dtype)
 
-    def tree_of(vector: Any) -> Any:
-        if np.shape(vector) != (total,):
-            raise ValueError(f"tree_ravel: this tree has {total} numbers; the vector has shape {np.shape(vector)}")
-        parts, start = [], 0
-        for shape, kind in zip(shapes, dtypes, strict=True):
-            part = vector[start : start + math.prod(shape)].reshape(shape) if shape else vector[start]
-            parts.append(part.astype(kind, copy=False) if part.dtype.kind != "c" or kind.kind == "c" else part)
-            start += math.prod(shape)
-        new = iter(parts)
-        kept = zip(leaves, tree_leaves(structure), strict=True)
-        return tree_unflatten(structure, [next(new) if is_number(x) else other for x, other in kept])
+    kept = [not is_number(x) for x in leaves]
+    return vector, functools.partial(tree_of_vector, structure, kept, shapes, dtypes)
 
-    return vector, tree_of
+
+def tree_of_vector(structure: Any, kept: list[bool], shapes: list[Any], dtypes: list[Any], vector: Any) -> Any:
+    """The tree that :func:`tree_ravel` made a vector of: the same structure, its numbers from ``vector``.
+
+    structure : the tree, without its numbers. kept : for each leaf, does it stay?
+    """
+    total = sum([math.prod(shape) for shape in shapes])
+    if np.shape(vector) != (total,):
+        raise ValueError(f"tree_ravel: this tree has {total} numbers; the vector has shape {np.shape(vector)}")
+    parts, start = [], 0
+    for shape, kind in zip(shapes, dtypes, strict=True):
+        part = vector[start : start + math.prod(shape)].reshape(shape) if shape else vector[start]
+        parts.append(part.astype(kind, copy=False) if part.dtype.kind != "c" or kind.kind == "c" else part)
+        start += math.prod(shape)
+    new = iter(parts)
+    others = zip(tree_leaves(structure), kept, strict=True)
+    return tree_unflatten(structure, [other if stays else next(new) for other, stays in others])
 
 
 def same_shape(tree: Any, like: Any) -> bool:

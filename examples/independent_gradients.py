@@ -2,14 +2,18 @@
 
 Shows functools.partial over af.grad and af.hvp with ``pool.map``. A pool of threads is used here, so that the script
 runs anywhere; ProcessPoolExecutor, loky or a Dask client's get_executor() take the same functions, which pickle.
+``map`` gives its results one by one: tqdm, if it is installed, draws bars meanwhile.
 """
 
 import functools
+import importlib.util
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
 import autoflow as af
+
+progress = importlib.import_module("tqdm").tqdm if importlib.util.find_spec("tqdm") else lambda results, total: results
 
 
 def energy(w, x, y, penalty):
@@ -46,10 +50,11 @@ rng = np.random.default_rng(0)
 x = rng.normal(size=(100, 3))
 y = (x @ [1.0, -2.0, 0.5] + rng.logistic(size=100) > 0).astype(float)
 best = minimise(x, y, 0.5)
+product = functools.partial(af.hvp, functools.partial(energy, x=x, y=y, penalty=0.5), best)
 with ThreadPoolExecutor() as pool:
-    rows = list(pool.map(functools.partial(af.hvp, functools.partial(energy, x=x, y=y, penalty=0.5), best), np.eye(3)))
-    losses = list(pool.map(functools.partial(validation_loss, x=x, y=y, penalty=0.5), range(5)))
-    means = list(pool.map(functools.partial(chain, w=best, x=x, y=y), range(4)))
+    rows = list(progress(pool.map(product, np.eye(3)), total=3))
+    losses = list(progress(pool.map(functools.partial(validation_loss, x=x, y=y, penalty=0.5), range(5)), total=5))
+    means = list(progress(pool.map(functools.partial(chain, w=best, x=x, y=y), range(4)), total=4))
 print(f"information: {np.trace(rows):.4f}")
 print(f"validation: {np.mean(losses):.4f}")
 print(f"chains apart: {np.max(np.std(means, axis=0)):.3f}")

@@ -1,6 +1,9 @@
 """Run the notebooks from fresh kernels and store what they show: python notebooks/make.py [00 06 ...]
 
-    python notebooks/make.py --students FOLDER [00 06 ...]    for a class: without answers, without outputs
+    python notebooks/make.py --students FOLDER [00 06 ...]      for a class: without answers, without outputs
+    python notebooks/make.py --worksheets FOLDER [00 06 ...]    for paper: a worksheet and its answer sheet
+    python notebooks/make.py --slides FOLDER [00 06 ...]        for the wall
+    python notebooks/make.py --grade 01 STUDENT.ipynb ...       points and hints for what students have filled in
 
 Edit a notebook in Jupyter or anywhere else, then run this: what is stored is then the same on every machine. Pictures
 are stored as PNG, which GitHub shows; who runs the notebook gets the living ones. The kernel has no `dot` and
@@ -131,16 +134,47 @@ def write_for_students(folder: Path, chosen: list[Path]) -> None:
         print(folder / path.name)
 
 
+def write_worksheets(folder: Path, chosen: list[Path]) -> None:
+    """Of each lesson a page for paper, and one with the answers."""
+    import handouts
+
+    handouts.write_worksheets(folder, chosen)
+
+
+def write_slides(folder: Path, chosen: list[Path]) -> None:
+    """Of each lesson a page that is shown on the wall."""
+    import handouts
+
+    handouts.write_slides(folder, chosen)
+
+
+def grade(words: list[str]) -> int:
+    """The number of a lesson, and notebooks of students: print their points. Returns the exit status."""
+    import grading
+
+    lessons = [path for path in notebooks() if words and path.name.startswith(words[0])]
+    if len(lessons) != 1 or len(words) < 2:
+        print(__doc__)
+        return 2
+    grading.report(lessons[0], [Path(word) for word in words[1:]])
+    return 0
+
+
+WRITERS = {"--students": write_for_students, "--worksheets": write_worksheets, "--slides": write_slides}
+
+
 def main(wanted: list[str]) -> int:
-    """Run those whose names begin with one of the words, or all. Returns the exit status."""
-    students = Path(wanted.pop(1)) if wanted[:1] == ["--students"] and len(wanted) > 1 else None
-    wanted = wanted[1:] if students else wanted
+    """Run those whose names begin with one of the words, or all; or write handouts. Returns the exit status."""
+    if wanted[:1] == ["--grade"]:
+        return grade(wanted[1:])
+    write = WRITERS.get(wanted[0]) if len(wanted) > 1 else None
+    folder, wanted = (Path(wanted[1]), wanted[2:]) if write else (Path(), wanted)
     if any([word.startswith("-") for word in wanted]):
         print(__doc__)
         return 2
     chosen = [path for path in notebooks() if not wanted or path.name.startswith(tuple(wanted))]
-    if students:
-        write_for_students(students, chosen)
+    if write:
+        write(folder, chosen)
         return 0 if chosen else 1
     for path in chosen:
         print(path.name, flush=True)

@@ -34,7 +34,8 @@ NEEDS = {  # what wheels say in words that Pyodide does not read
                 "stack-data", "traitlets"],
     "jedi": ["parso"], "matplotlib-inline": ["traitlets"], "prompt-toolkit": ["wcwidth"], "comm": ["traitlets"],
     "ipython-pygments-lexers": ["pygments"], "stack-data": ["asttokens", "executing", "pure-eval"],
-    "autoflow": ["numpy", "graphviz"], "pyodide-kernel": ["ipython", "ipykernel", "comm"],
+    "autoflow": ["numpy", "graphviz", "matplotlib", "scipy", "tqdm"],  # what it imports late: no cell names that
+    "pyodide-kernel": ["ipython", "ipykernel", "comm"],
 }  # fmt: skip
 
 

@@ -144,8 +144,9 @@ def build(out: Path, *, lab: bool = False) -> None:
             text = (ROOT / name).read_text(encoding="utf-8")
             body = linked_images(markdown(text, known, name))
             (out / to).write_text(page(title_of(text), body), encoding="utf-8")
-            for image in re.findall(r'src="\.\./images/([\w.-]+)"', body):
-                shutil.copyfile(ROOT / "images" / image, out / "images" / image)
+            for image in re.findall(r'(?:src|srcset)="\.\./(images/[\w./-]+)"', body):
+                (out / image).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(ROOT / image, out / image)
     write_list(out / "docs" / "index.html", docs)
     write_lessons(out / "lessons", lessons, known, lab=lab)
     (out / "licences.html").write_text(page("Licences", licences(lab=lab), up=""), encoding="utf-8")
@@ -155,7 +156,7 @@ def build(out: Path, *, lab: bool = False) -> None:
 
 def linked_images(body: str) -> str:
     """The README names its images from the root; its page stands in a folder."""
-    return re.sub(r'src="images/', 'src="../images/', body)
+    return re.sub(r'(src|srcset)="images/', r'\1="../images/', body)
 
 
 def write_list(path: Path, docs: list[Path]) -> None:

@@ -57,16 +57,16 @@ def digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def missing(place: Path, *parts: str) -> Sums:
-    """What is not in the folder, or is there with another content."""
-    sums = {name: row["sha256"] for name, row in files_of(*parts).items()}
+def missing(place: Path, *parts: str, only: Collection[str] = ()) -> Sums:
+    """What is not in the folder, or is there with another content. ``only``: these files of the parts."""
+    sums = {name: row["sha256"] for name, row in files_of(*parts).items() if not only or name in only}
     return {n: s for n, s in sums.items() if not (place / n).is_file() or digest(place / n) != s}
 
 
-def bring(*parts: str, place: Path | None = None) -> Path:
-    """The folder with all files of these parts in it. Raises UnavailableError."""
+def bring(*parts: str, place: Path | None = None, only: Collection[str] = ()) -> Path:
+    """The folder with all files of these parts in it, or with those of ``only``. Raises UnavailableError."""
     place = place or folder()
-    rows, wanted, troubles = files_of(*parts), missing(place, *parts), []
+    rows, wanted, troubles = files_of(*parts), missing(place, *parts, only=only), []
     place.mkdir(parents=True, exist_ok=True)
     for source in (from_npm, from_index, from_carrier):
         if wanted:
@@ -75,7 +75,7 @@ def bring(*parts: str, place: Path | None = None) -> Path:
                     take({n: rows[n] for n in wanted}, source, Path(scratch), place)
                 except (OSError, subprocess.SubprocessError, tarfile.TarError, zipfile.BadZipFile) as error:
                     troubles.append(f"{source.__name__}: {error}")
-            wanted = missing(place, *parts)
+            wanted = missing(place, *parts, only=only)
     if wanted:
         raise UnavailableError(f"not to be had: {', '.join(wanted)}. {'; '.join(troubles)}")
     return place

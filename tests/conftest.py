@@ -12,6 +12,7 @@ pytest.register_assert_rewrite("support", "checks", "cases")
 
 from casenames import pytest_make_parametrize_id  # noqa: E402, F401 - a hook: pytest finds it here
 from chromium import browser, show  # noqa: E402, F401 - fixtures
+from pools import pool  # noqa: E402, F401 - a fixture
 from skips import (  # noqa: E402, F401 - hooks: pytest finds them here
     pytest_make_collect_report,
     pytest_runtest_makereport,
@@ -67,7 +68,7 @@ if sys.platform == "emscripten":
         """A browser has neither threads nor processes: a test that needs one is skipped where Python says so."""
         try:
             return (yield)
-        except (RuntimeError, OSError) as error:
+        except Exception as error:
             if re.search("start new thread|does not support processes", str(error)):
                 pytest.skip(f"not in a browser: {error}")
             raise

@@ -29,7 +29,7 @@ MAY_IMPORT = {
     "settings": {"lazy", "modes"},
     "numbering": set(),
     "pytree": set(),
-    "process": set(),
+    "process": {"transformed"},
     "threads": set(),
     "saving": {"errors"},
     "rules": {"errors", "modes", "numbering"},

@@ -1,6 +1,7 @@
 """The scripts of examples/: each is run, and what it prints is compared with the same result found in another way."""
 
 import ast
+import importlib.util
 import re
 import runpy
 import xml.etree.ElementTree as ET
@@ -19,7 +20,8 @@ PRINTED = re.compile(r"(\S*[^\s:=]):?(?: =)? (-?\d+(?:\.\d+)?(?:e[+-]\d+)?)")
 
 @pytest.fixture
 def run(tmp_path, monkeypatch, capsys):
-    """Run a script in an empty folder: its variables, and the numbers that it printed, by the word before them."""
+    """Run a script in an empty folder: its variables, what it drew on stderr, and the numbers that it printed, by the
+    word before them."""
 
     def run(name):
         if name in NEED_SCIPY:
@@ -27,7 +29,7 @@ def run(tmp_path, monkeypatch, capsys):
         monkeypatch.chdir(tmp_path)
         af.reset()
         names = runpy.run_path(str(FOLDER / f"{name}.py"), run_name="__main__")
-        text = capsys.readouterr().out
+        text, names["bars"] = capsys.readouterr()
         return names, {word: float(number) for word, number in PRINTED.findall(text)}
 
     return run
@@ -181,6 +183,8 @@ def test_independent_gradients(run):
     assert 0.2 < printed["validation"] < np.log(2)
     spread = np.sqrt(np.diag(np.linalg.inv(information)))
     assert np.all(np.abs(np.mean(names["means"], axis=0) - best) < 2 * spread)
+    if importlib.util.find_spec("tqdm"):
+        assert [done in names["bars"] for done in ("3/3 [", "5/5 [", "4/4 [")] == [True] * 3
 
 
 def test_more_data_than_memory(run):

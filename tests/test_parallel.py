@@ -31,14 +31,6 @@ def close(a, b, scale=1e-15):
         np.testing.assert_allclose(x, y, rtol=0, atol=scale * (1 + np.max(np.abs(y), initial=0)))
 
 
-@pytest.fixture(scope="module")
-def pool():
-    if sys.platform == "emscripten":
-        pytest.skip("not in a browser: no processes")
-    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
-        yield pool
-
-
 # -- values and gradients ----------------------------------------------------------------------------------------------
 
 

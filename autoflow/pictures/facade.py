@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .folding import views
-from .model.data import Frame, GraphData, Look, Several, Vertex  # noqa: F401 - in annotations of fields that are inherited
+from .model.data import Frame, GraphData, Look, Several, Vertex  # noqa: F401 - of inherited fields
 
 if TYPE_CHECKING:
     from .pages.stepper import Stepper

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, ParamSpec, TypeVar
 
@@ -20,6 +21,7 @@ from ..errors import GradientShapeError, LostGradientError, NoRuleError
 from ..extending.function import Function
 from ..nodes.nodes import value_of
 from ..rules.shapes import as_array
+from ..transformed import public_name
 from .evaluation import Trace
 from .vjp_jvp import _total, inner
 
@@ -88,15 +90,7 @@ class custom_jvp(Generic[P, R]):  # noqa: N801 - used like a function
         (array(5.), array(2.))
         """
 
-        f: Any = self
-
-        def whole(primals: Any, tangents: Any) -> Any:
-            z = f(*primals)
-            pairs = zip(rules, tangents, strict=True)
-            parts = [rule(t, z, *primals) for rule, t in pairs if rule is not None and t is not None]
-            return z, sum(parts, np.zeros_like(value_of(z)))
-
-        self.rule = whole
+        self.rule = functools.partial(tangent_in_parts, self, rules)
 
     def __call__(self, *args: P.args, **options: P.kwargs) -> R:
         """The value; of nodes a node."""
@@ -115,8 +109,21 @@ class custom_jvp(Generic[P, R]):  # noqa: N801 - used like a function
         """As a method: with the object as first argument."""
         return self if owner is None else functools.partial(self, owner)
 
+    def __reduce__(self) -> Any:
+        return public_name(self, sys._getframe(1)) or (custom_jvp, (self.f, self.nondiff_argnums), {"rule": self.rule})
+
     def __repr__(self) -> str:
         return f"custom_jvp({name_of(self.f)})"
+
+
+def tangent_in_parts(
+    f: Callable[..., Any], rules: Sequence[Callable[..., Any] | None], primals: Any, tangents: Any
+) -> tuple[Any, Any]:
+    """The rule that :meth:`custom_jvp.defjvps` makes of the rules for each argument."""
+    z = f(*primals)
+    pairs = zip(rules, tangents, strict=True)
+    parts = [rule(t, z, *primals) for rule, t in pairs if rule is not None and t is not None]
+    return z, sum(parts, np.zeros_like(value_of(z)))
 
 
 class Call:

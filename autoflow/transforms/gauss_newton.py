@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar, overload
@@ -10,6 +9,7 @@ from typing import Any, TypeVar, overload
 import numpy as np
 
 from .. import pytree
+from ..transformed import FunctionOfFunction
 from .evaluation import parameters_of
 from .gradient import grad
 from .vjp_jvp import hvp, jvp, vjp
@@ -100,17 +100,21 @@ def multigrad_dict(f: Callable[..., Any], *, allow_unused: bool = False) -> Call
     if not parameters:
         raise TypeError(f"multigrad_dict needs to know the arguments of {f!r:.60}; use af.grad with argnum=")
 
-    @functools.wraps(f)
-    def gradients(*args: Any, **options: Any) -> dict[str, Any]:
-        bound = inspect.Signature(parameters).bind(*args, **options)
+    return GradientsByName(f, {"parameters": parameters, "allow_unused": allow_unused})
+
+
+class GradientsByName(FunctionOfFunction):
+    """The gradients of ``f`` as a dict, a function of the arguments of ``f``."""
+
+    def __call__(self, *args: Any, **options: Any) -> dict[str, Any]:
+        """At these arguments."""
+        bound = inspect.Signature(self.how["parameters"]).bind(*args, **options)
         bound.apply_defaults()
         given = {k: x for k, x in bound.arguments.items() if any(map(pytree.is_number, pytree.tree_leaves(x)))}
 
         def of_dict(chosen: dict[str, Any]) -> Any:
             call = inspect.BoundArguments(bound.signature, {**bound.arguments, **chosen})
-            return f(*call.args, **call.kwargs)
+            return self.f(*call.args, **call.kwargs)
 
-        found: dict[str, Any] = grad(of_dict, allow_unused=allow_unused)(given)
+        found: dict[str, Any] = grad(of_dict, allow_unused=self.how["allow_unused"])(given)
         return found
-
-    return gradients

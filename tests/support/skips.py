@@ -24,9 +24,9 @@ PACKAGES = {  # the name to import, and what else a reason may call it
     "numba": "numba", "pandas": "pandas", "PIL": "Pillow", "pdoc": "pdoc", "pint": "pint", "pygments": "Pygments",
     "ruff": "ruff", "safetensors": "safetensors", "scipy": "SciPy",
     "sklearn": "scikit-learn", "torch": "PyTorch", "xarray": "xarray", "yaml": "PyYAML",
-    "tqdm": "tqdm", "zarr": "Zarr",
+    "tqdm": "tqdm", "websocket": "websocket-client", "zarr": "Zarr",
 }  # fmt: skip
-PROGRAMS = ("chromium", "ffmpeg", "Graphviz", "mpiexec", "node", "pdflatex")
+PROGRAMS = ("chromium", "ffmpeg", "firefox", "Graphviz", "mpiexec", "node", "pdflatex")
 
 MOST = os.environ.pop("AUTOFLOW_MOST_SKIPS", "")  # not for runs that tests start
 

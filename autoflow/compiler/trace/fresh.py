@@ -28,11 +28,11 @@ from .reachable import is_the_users, names_in
 GENERATORS = (
     np.random.Generator, np.random.RandomState, np.random.BitGenerator, np.random.SeedSequence, random.Random,
 )  # fmt: skip
-CLOCKS = frozenset({
+CLOCKS = frozenset([
     time.time, time.time_ns, time.monotonic, time.monotonic_ns, time.perf_counter, time.perf_counter_ns,
-    time.process_time, time.process_time_ns, time.thread_time, time.thread_time_ns, time.localtime, time.gmtime,
-    time.ctime, time.asctime, time.strftime,
-})  # fmt: skip
+    time.process_time, time.process_time_ns, time.localtime, time.gmtime, time.ctime, time.asctime, time.strftime,
+    *[getattr(time, name) for name in ("thread_time", "thread_time_ns") if hasattr(time, name)],  # not in browsers
+])  # fmt: skip
 DATES = frozenset({"now", "utcnow", "today"})
 SYSTEM: Any = random.SystemRandom
 SEEDING: dict[Any, str] = {  # the code of a function -> its argument that is a seed
