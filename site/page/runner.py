@@ -182,6 +182,6 @@ def move(values):
     try:
         picture = draw("_redraw(_page, _places, _values)", _redraw=widget.redraw, _page=page, _places=places,
                        _values=list(values))  # fmt: skip
-        return json.dumps({"picture": picture, "note": ""})
+        return json.dumps({"picture": picture.to_svg(), "note": ""})
     except Exception as problem:
         return json.dumps({"picture": None, "note": described(problem)["text"]})
