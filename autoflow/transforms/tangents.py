@@ -36,7 +36,7 @@ DIAGONAL = frozenset([
 MULTILINEAR = RULES[indexed_sum]  # linear in each operand, though its derivative is given all of them
 AFFINE = RULES[interpolate]  # its derivative by fp asks whether left= was given, which is added, not multiplied
 CONJUGATE = RULES[np.conjugate]  # elementwise and linear, but not analytic
-OURS = "autoflow.rules."
+OURS = ("autoflow.rules.", "autoflow.arrays.")
 OFFSETS = ("initial", "constant_values")  # options that are added to what is linear
 
 
