@@ -30,10 +30,8 @@ QUESTIONS = {
         "One for each shape. The last call has a shape that has been seen.",
         {4: "That is the number of calls.", 3: "Only a new shape needs a new one."},
     ),
-    "calls": Question(
-        4, "A square, a change of sign, an exponential, a sum.", {3: "The minus sign is a call, too.", 1: "Each is a call."}
-    ),
-    "loops": Question(1, "A number can go through all four before the next one comes.", {4: "That is what NumPy makes."}),
+    "calls": Question(4, "A square, a change of sign, an exponential, a sum.", {3: "The minus sign is one, too."}),
+    "loops": Question(1, "A number can go through all four at once.", {4: "That is what NumPy makes."}),
     "looped": Question(
         4000,
         "1000 numbers, and for each x[k], the sine, the square and the sum.",
