@@ -60,7 +60,7 @@ def outcome(f, args):
 def test_hostile_programs(seed):
     """Shapes from values, layouts, dtypes, aliasing and state outside that changes: right or refused. The bound is one
     of the largest number among arguments and results, since sums cancel."""
-    f, arguments, state, rng = random_hostile(seed)
+    f, arguments, state, rng, _ = random_hostile(seed)
     eager = (lambda f: f, af.grad, af.value_and_grad)[seed % 3](f)
     compiled = af.compile(eager, engine="jax")
     with np.errstate(all="ignore"):
