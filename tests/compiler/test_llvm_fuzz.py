@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from distances import distance, largest, outcome, results
 from programs import make_blocks_small, random_hostile, random_program, random_recurrent, random_scalars
 from seeds import make_seed_tests
 
@@ -19,26 +20,6 @@ def everything_in_loops(monkeypatch):
     """Also single calls; and little effort of LLVM's for machine code, so that more programs fit into a second."""
     monkeypatch.setattr(stretches, "FEW", 1)
     monkeypatch.setattr(native, "LEVEL", 0)
-
-
-def results(x):
-    """What ``f`` or ``value_and_grad(f)`` returned, as arrays."""
-    return [np.asarray(a) for a in ([x[0], *x[1]] if isinstance(x, tuple) else [x])]
-
-
-def largest(arrays):
-    """The largest finite entry of all."""
-    return max([float(np.max(np.abs(a), initial=0.0, where=np.isfinite(a))) for a in arrays])
-
-
-def distance(one, other):
-    """The largest difference where both are finite; infinities and NaN are at the same places."""
-    found = 0.0
-    for a, b in zip(one, other, strict=True):
-        finite = np.isfinite(a)
-        np.testing.assert_array_equal(a[~finite], b[~finite])
-        found = max(found, float(np.max(np.abs(a[finite] - b[finite]), initial=0.0)))
-    return found
 
 
 def check(seed, dtype=np.float64, bound=1e-13):
@@ -87,14 +68,6 @@ def test_blocks(monkeypatch):
 def accuracy(arrays):
     """Of the narrowest dtype of all."""
     return 1e-5 if any([a.dtype == np.float32 for a in arrays]) else 1e-12
-
-
-def outcome(f, args):
-    """What it returns, as a list of arrays; or the class of its error."""
-    try:
-        return results(f(*args))
-    except Exception as error:
-        return type(error)
 
 
 def check_hostile(seed):
