@@ -36,9 +36,7 @@ from .saved_values import check, recall_saved
 Array = Any
 LOCK = RLock()  # adding gradients may run code of the user (a node with hooks), which may run another pass
 DOUBLE = np.dtype(np.float64)
-LARGE_GRAPH = (
-    10_000  # records; from here on Python's collector of cycles costs a pass more than pausing it: docs/speed.md
-)
+LARGE_GRAPH = 10_000  # records; from here on it pays to pause Python's collector of cycles: docs/speed.md
 
 
 def backward(root: Any, seed: Any = None, *, create_graph: bool = False, keep_grads: bool | None = None) -> None:
