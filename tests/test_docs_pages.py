@@ -5,7 +5,9 @@ The left column is run too where the peer is installed. And what all pages name 
 
 import ast
 import html
+import itertools
 import operator
+import pkgutil
 import re
 from pathlib import Path
 
@@ -17,9 +19,10 @@ import autoflow as af
 ROOT = Path(__file__).parent.parent
 TOUR = ROOT / "autoflow" / "README.md"
 GLOSSARY = ROOT / "docs" / "glossary.md"
+NAMES = ROOT / "docs" / "coming-from.md"
 LINKING = [*ROOT.glob("*.md"), TOUR, *(ROOT / "docs").glob("*.md")]
 PAGES = sorted((ROOT / "docs").glob("from-*.md"))
-PEERS = {"from-autograd": "autograd", "from-mygrad": "mygrad", "from-pytorch": "torch"}
+PEERS = {"from-autograd": "autograd", "from-jax": "jax", "from-mygrad": "mygrad", "from-pytorch": "torch"}
 ROW = re.compile(r"^## (.*?)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SHOWN = re.compile(r"^(\S.*?)  # -> (.*)$")
@@ -46,7 +49,7 @@ def differences(code, names):
 
 
 def test_every_page_is_there():
-    names = ["from-autograd", "from-burn", "from-cpp", "from-genesis", "from-mygrad", "from-pytorch"]
+    names = ["from-autograd", "from-burn", "from-cpp", "from-genesis", "from-jax", "from-mygrad", "from-pytorch"]
     assert [page.stem for page in PAGES] == names
 
 
@@ -74,6 +77,32 @@ def test_right_column(page, theirs, ours):
 def test_left_column(page, theirs, ours):
     pytest.importorskip(PEERS[page])
     exec(theirs, {})
+
+
+def cells_of_names(column):
+    """The code in one column of the table of names: (what it is for, code)."""
+    rows = [line.strip("|").split(" | ") for line in NAMES.read_text(encoding="utf-8").splitlines() if line[:2] == "| "]
+    return [(row[0].strip(), code) for row in rows[1:] for code in re.findall(r"`(.*?)`", row[column])]
+
+
+@pytest.mark.parametrize(("purpose", "code"), cells_of_names(-1))
+def test_names_here(purpose, code):
+    a, v = np.array([0.5, 1.0]), np.ones(2)
+    x = af.Variable(a)
+    names = {"np": np, "af": af, "a": a, "v": v, "x": x, "f": lambda x: np.sum(np.sin(x)), "loss": np.sum(x * x)}
+    eval(code, names)
+
+
+@pytest.mark.peers
+@pytest.mark.filterwarnings("ignore")
+def test_names_there():
+    """Each name that begins with a library is one of that library."""
+    for library in ("torch", "jax", "autograd", "mygrad"):
+        pytest.importorskip(library)
+    for _, code in itertools.chain.from_iterable(map(cells_of_names, range(1, 5))):
+        name = re.match(r"[\w.]+", code)[0]
+        if name.split(".")[0] in ("torch", "jax", "autograd", "mygrad", "numpy"):
+            pkgutil.resolve_name(name)
 
 
 def test_the_tour_begins_with_twelve_files_and_says_how_long_they_take():
