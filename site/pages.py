@@ -32,7 +32,8 @@ MENU = {
 # Documentation in the order of its list: file, and what it is called there.
 LISTED = {
     "tasks": "I want to ...: which function does it", "numpy-code": "Gradients for a NumPy program",
-    "coming-from": "Coming from another library: the names side by side", "guarantees": "What is promised, and what is not",
+    "coming-from": "Coming from another library: the names side by side",
+    "guarantees": "What is promised, and what is not",
     "glossary": "Glossary", "vmap": "Many at once: vmap", "gpu": "On a GPU", "typing": "Types",
     "teaching": "For teachers: courses, lesson by lesson", "site": "This site: how it is made, what works offline",
     "numpy-coverage": "NumPy's functions: which have a derivative",

@@ -204,7 +204,7 @@ def test_sliders_of_a_function():
 def test_a_function_with_an_if_is_for_python():
     page = explore(lambda x, y: x * y if x > 0 else x - y, x=(-3, 3), y=1.0)
     assert "other ways" in page.reason
-    assert "pip install autoflow[widget]" in page.advice()
+    assert 'pip install "autoflow[widget]"' in page.advice()
     assert "\n" not in page.advice()
 
 
@@ -221,9 +221,9 @@ def test_arrays_are_for_python(monkeypatch):
     assert "array" in page.reason
     bundle = page._repr_mimebundle_()
     assert "<div" in bundle["text/html"].partition("<img")[0]
-    assert "pip install autoflow[widget]" in bundle["text/html"]
+    assert "pip install &quot;autoflow[widget]&quot;" in bundle["text/html"]
     assert "<script" not in bundle["text/html"]
-    assert "pip install autoflow[widget]" in bundle["text/plain"]
+    assert 'pip install "autoflow[widget]"' in bundle["text/plain"]
 
 
 def test_other_reasons():

@@ -188,11 +188,11 @@ def test_what_is_missing_is_named(monkeypatch, tmp_path):
     stepper = shared()[0].step()
     monkeypatch.setattr(shutil, "which", lambda name: None)
     monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
-    with pytest.raises(FileNotFoundError, match=r"pip install autoflow\[video\]"):
+    with pytest.raises(FileNotFoundError, match=r'pip install "autoflow\[video\]"'):
         films.to_mp4(iter([]), 1.0)
     with monkeypatch.context() as hidden:
         hidden.setitem(sys.modules, "PIL", None)
-        with pytest.raises(ImportError, match=r"Pillow was not found.*pip install autoflow\[images\]"):
+        with pytest.raises(ImportError, match=r'Pillow was not found.*pip install "autoflow\[images\]"'):
             stepper.save(tmp_path / "a.gif")
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(ImportError, match=r"matplotlib was not found: it draws the frames of a \.gif file"):

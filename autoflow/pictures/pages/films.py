@@ -47,7 +47,7 @@ def images(graph: GraphData, form: str) -> Iterator[Array]:
             image = pixels(root, min(SHARP, WIDEST / wide, HIGHEST / high))
         except NoMatplotlibError:
             raise ImportError(
-                f"matplotlib was not found: it draws the frames of a .{form} file. pip install autoflow[images]"
+                f'matplotlib was not found: it draws the frames of a .{form} file. pip install "autoflow[images]"'
             ) from None
         odd = [(0, n % 2) for n in image.shape[:2]]
         yield np.pad(image, [*odd, (0, 0)], mode="edge")
@@ -58,7 +58,7 @@ def to_gif(pictures: Iterator[Array], seconds: float) -> bytes:
     try:
         from PIL import Image
     except ImportError:
-        raise ImportError("Pillow was not found: it writes .gif files. pip install autoflow[images]") from None
+        raise ImportError('Pillow was not found: it writes .gif files. pip install "autoflow[images]"') from None
 
     drawn = list(pictures)
     sample = Image.fromarray(np.concatenate([drawn[-1], drawn[2 * len(drawn) // 3]]))
@@ -115,5 +115,5 @@ def ffmpeg() -> str:
         return str(get_ffmpeg_exe())
     except (ImportError, RuntimeError):
         raise FileNotFoundError(
-            "ffmpeg was not found: it writes .mp4 files. pip install autoflow[video], or save a .gif file"
+            'ffmpeg was not found: it writes .mp4 files. pip install "autoflow[video]", or save a .gif file'
         ) from None

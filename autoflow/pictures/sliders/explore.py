@@ -77,7 +77,7 @@ class Explorer:
 
     def advice(self) -> str:
         """One line: how to get sliders when the browser alone cannot compute."""
-        return f"{self.reason}, so Python has to compute: sliders need `pip install autoflow[widget]` and a notebook."
+        return f'{self.reason}, so Python has to compute: sliders need `pip install "autoflow[widget]"` and a notebook.'
 
     def save(self, path: Any) -> Path:
         """Write a page of its own, light or dark as the reader's screen. Returns the path."""
