@@ -1,12 +1,12 @@
-"""scipy.linalg for nodes: SciPy's own functions do not ask an array of another class, these do.
+"""scipy.linalg for nodes: SciPy's own functions read only the numbers of a node, these record.
 
     from autoflow import linalg
     linalg.expm(x), linalg.solve_triangular(x, y, lower=True)
 
-Same names, same arguments (but overwrite_a, overwrite_b and check_finite, which is off), SciPy's values; plain arrays
-give plain results. Of functions of matrices (expm, sqrtm, logm, fractional_matrix_power) the derivatives of every order
-hold for negative, repeated and complex eigenvalues, too: ``rules/matrix_functions.py`` says how. SciPy is imported at
-the first call. What NumPy has as well (inv, det, svd ...) is ``np.linalg``.
+Same names, same arguments (except overwrite_a, overwrite_b and check_finite, which is off), SciPy's values; plain
+arrays give plain results. The derivatives of functions of matrices (expm, sqrtm, logm, fractional_matrix_power), of
+every order, are right for negative, repeated and complex eigenvalues, too: ``rules/matrix_functions.py`` says how.
+SciPy is imported at the first call. What NumPy has as well (inv, det, svd ...) is ``np.linalg``.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ __dir__ = list_public(__all__)
 
 
 def fractional_matrix_power(A: Any, t: Any) -> Node:  # noqa: N803 - SciPy's name
-    """A to the power t, e^(t log A); of a whole t by products, as :func:`numpy.linalg.matrix_power`. Gradients flow to
-    both: to t if it is a node. A may be a stack; where it has negative eigenvalues the result is complex.
+    """A to the power t, e^(t log A); for an integer t by products, as :func:`numpy.linalg.matrix_power`. Gradients flow
+    to A, and to t if it is a node. A may be a stack; where it has negative eigenvalues the result is complex.
 
     >>> from autoflow import linalg
     >>> linalg.fractional_matrix_power(np.diag([4.0, 9.0]), 0.5)
@@ -159,7 +159,7 @@ def cholesky(a: Array, lower: bool = False) -> Node:
 
 
 def cho_factor(a: Any, lower: bool = False) -> tuple[Node, bool]:
-    """The pair that :func:`cho_solve` takes; zeros where SciPy leaves what happens to be there.
+    """The pair that :func:`cho_solve` takes. The other triangle is zero (SciPy leaves arbitrary numbers there).
 
     >>> from autoflow import linalg
     >>> c, lower = linalg.cho_factor([[4.0, 2.0], [2.0, 5.0]])

@@ -205,8 +205,8 @@ def no_grad(function: F) -> F: ...
 def no_grad(function: Any = None) -> Any:
     """Record nothing: every result is a Constant, and Variables may be written in place.
 
-    A context manager and a decorator, with or without parentheses. Generators want the decorator: a ``with`` that is
-    open at a ``yield`` holds for the caller, too, until the generator goes on.
+    A context manager and a decorator, with or without parentheses. For generators use the decorator: a ``with`` that is
+    open at a ``yield`` holds for the caller, too, until the generator continues.
 
     >>> import autoflow as af
     >>> w = af.Variable([1.0, 2.0], name="w")
@@ -277,7 +277,7 @@ class set_grad_enabled(switched):  # noqa: N801 - PyTorch's name
 
 
 def is_grad_enabled() -> bool:
-    """Are operations being recorded here and now?
+    """Are operations being recorded at this point?
 
     >>> import autoflow as af
     >>> af.is_grad_enabled()

@@ -33,7 +33,7 @@ def restart(kind: Kind) -> None:
 
 
 def reset() -> None:
-    """Let all names begin at 0 again. Creation numbers go on, and no existing node changes.
+    """Start the numbers in default names at 0 again. Creation numbers continue, and no existing node changes.
 
     >>> import autoflow as af
     >>> af.reset()

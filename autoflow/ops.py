@@ -43,7 +43,7 @@ def _register(name: str, function: Any, replace: bool) -> Any:
 
 
 def register_function(name: str, apply: _F, *, replace: bool = False) -> _F:
-    """Let ``af.ops.name(...)`` be a function with a derivative of its own: ``Square.apply``, a primitive.
+    """Let ``af.ops.name(...)`` be a function with a derivative of its own, such as ``Square.apply`` or a primitive.
 
     Returns the function. Raises ValueError for a name that is taken, unless ``replace=True``.
 

@@ -23,12 +23,12 @@ WAS_ON = [False]  # did it run before the first of them?
 
 
 class gc_paused:  # noqa: N801 - used like a function
-    """``with af.gc_paused():`` Python does not look for cycles inside the block. Also a decorator.
+    """``with af.gc_paused():`` Python's cyclic garbage collector is off inside the block. Also a decorator.
 
-    Whenever many objects have been made, Python looks through all that are alive for those that refer to each other
-    in a circle. While a graph of a million nodes is built it does so again and again, and finds nothing: graphs have
-    no cycles, they are freed by counting references. Blocks nest, also over threads: the collector runs again, if it
-    ran before, when the last block has ended.
+    Whenever many objects have been made, Python searches all live objects for reference cycles. While a graph of a
+    million nodes is built it does so again and again, and finds nothing: graphs have no cycles, they are freed by
+    reference counting. Blocks nest, also across threads: the collector is switched on again, if it was on before, when
+    the last block has ended.
 
     >>> import autoflow as af
     >>> with af.gc_paused():
@@ -95,8 +95,8 @@ def call_without_collector(function: Callable[..., T], *args: Any, **options: An
 def warm_allocator() -> None:
     """Let the C library keep freed memory, as it does in any process that has worked for a while.
 
-    In a fresh process glibc gives each freed block of more than 128 KB back to the system, so every large temporary
-    array is faulted in anew, page by page: NumPy on 100,000 elements then takes six times as long (measured: 2.9
+    In a fresh process glibc returns each freed block of more than 128 KB to the system, so every large temporary
+    array causes page faults anew: NumPy on 100,000 elements then takes six times as long (measured: 2.9
     against 0.49 ms for a chain of six functions). Making and freeing one block of just under 32 MB, which is never
     touched, raises that limit to 32 MB for good; the process may then hold up to 64 MB that it does not use. Compiled
     functions do not need it, because their buffers stay. With other C libraries nothing happens.

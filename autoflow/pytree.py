@@ -136,7 +136,7 @@ def fill_containers(tree: Any, new: Iterator[Any]) -> Any:
 
 
 def tree_map(f: Callable[..., Any], tree: Any, *others: Any) -> Any:
-    """The same containers with ``f(leaf)`` in place of each leaf; of several trees ``f`` of their leaves in one place.
+    """The same containers with ``f(leaf)`` in place of each leaf; with several trees, ``f`` takes a leaf of each.
 
     Containers are lists, tuples, dicts and dataclasses. Raises TypeError if the trees do not have the same containers.
 
@@ -151,9 +151,9 @@ def tree_map(f: Callable[..., Any], tree: Any, *others: Any) -> Any:
 
 
 def tree_reduce(f: Callable[[Any, Any], Any], tree: Any, start: Any = END) -> Any:
-    """``f`` of all leaves, two at a time, from the first to the last: f(f(a, b), c).
+    """``f`` applied to all leaves, two at a time, from the first to the last: f(f(a, b), c).
 
-    start : what comes before the first leaf. Without it, raises TypeError if there are no leaves.
+    start : a value before the first leaf. Without it, raises TypeError if there are no leaves.
 
     >>> import numpy as np
     >>> tree_reduce(lambda total, w: total + np.sum(w**2), {"w": np.ones(3), "b": 2.0}, 0.0)
@@ -166,11 +166,11 @@ def tree_reduce(f: Callable[[Any, Any], Any], tree: Any, start: Any = END) -> An
 
 
 def tree_ravel(tree: Any) -> tuple[Any, Callable[[Any], Any]]:
-    """All numbers of a tree in one vector, and the function that makes a tree of such a vector again.
+    """All numbers of a tree in one vector, and the function that turns such a vector into a tree again.
 
     Both can be differentiated; this is how functions of trees are given to ``scipy.optimize``. The vector has the
     dtype that all leaves fit into, float64 at least for integers. The function gives each leaf its shape back, and its
-    dtype if that is one of floats. What is no number (text, None, booleans) stays in its place.
+    dtype if it is a float dtype. Leaves that are not numbers (text, None, booleans) stay in their places.
 
     Raises ValueError, in the function, if the vector has another length.
 

@@ -54,11 +54,11 @@ class Options:
 
     They hold in the current thread or task. ``keep``: values and intermediate gradients of at most that many
     elements stay with the graph (4096). ``digits``: significant digits in pictures. ``strict``: refuse numbers that
-    leave the graph, but for ``float(node)`` and printing; and functions of functions, as ``af.grad``, run f twice and
-    refuse numbers that NumPy has read unasked. ``theme``: "auto", "light", "dark". ``static``: pictures without
-    scripts, ``tables``: and a table below each. ``max_bytes``: larger Jacobians are refused (2**30, 1 GiB).
+    leave the graph, except for ``float(node)`` and printing; and transforms such as ``af.grad`` run f twice, and refuse
+    numbers that NumPy has read without asking the node. ``theme``: "auto", "light", "dark". ``static``: pictures
+    without scripts. ``tables``: a table below each picture. ``max_bytes``: larger Jacobians are refused (2**30, 1 GiB).
 
-    ``preset`` sets several. "classroom": strict, and every value and gradient is looked at, so that the first NaN or
+    ``preset`` sets several. "classroom": strict, and every value and gradient is checked, so that the first NaN or
     infinity is an error that names its line (``af.detect_anomaly()``); slower, for learning. "default" is what
     ``import autoflow`` begins with. Called with a preset, ``af.options(preset="classroom")`` holds at once, and with
     ``with`` until the end of the block.

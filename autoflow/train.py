@@ -100,17 +100,18 @@ def fit(
     """Train ``model`` on examples x (n, ...) and targets y (n, ...); returns the :class:`History`.
 
     loss, metrics : functions of (predictions, targets); the loss a mean over the batch, metrics by name.
-    rng : for the order of the examples.
-    validation : (x, y) that are not trained on, measured after each epoch as ``val_...``.
+    rng : generator for the order of the examples.
+    validation : (x, y) that are not used for training; losses and metrics on them, after each epoch, are ``val_...``.
     schedule : makes a step after each epoch.
     patience : stop when the validation loss (or, without validation, the loss) has not become smaller for this many
         epochs, and go back to the best parameters.
-    progress : a bar, if tqdm is installed.
-    view : instead of the bar, draw while it trains: losses, the size of each layer's gradients, and for points of the
-        plane (n, 2) with classes (n,) the boundary between these. In a notebook it is a figure, in a terminal lines.
-    workers, chunks : compute each batch in so many parts (16, if only workers are given), by these workers; both as in
-        :func:`autoflow.data_parallel`. For a Module whose layers do not look at the whole batch, as BatchNorm does, and
-        draw nothing, as Dropout does; the loss is a mean. Metrics are then measured on the validation data alone.
+    progress : show a progress bar, if tqdm is installed.
+    view : instead of the bar, draw during the training: losses, the size of each layer's gradients, and for points of
+        the plane (n, 2) with classes (n,) the boundary between these. In a notebook it is a figure, in a terminal
+        lines.
+    workers, chunks : compute each batch in ``chunks`` parts (16 if only workers are given), by these workers; both as
+        in :func:`autoflow.data_parallel`. The loss must be a mean. Layers that look at the whole batch (BatchNorm) or
+        draw random numbers (Dropout) are refused. Metrics are then measured on the validation data only.
 
     Raises InputError for data that are empty, of different lengths or not finite; AnomalyError if the loss becomes
     NaN or infinite, with the parameters as they were before that batch.

@@ -71,7 +71,7 @@ def array(data: Any, dtype: Any = None) -> Node:
 
 
 def zeros(shape: Any, dtype: Any = float) -> Node:
-    """Zeros to be filled: a Constant, and an Operation once a node was written into it.
+    """Zeros to be filled: a Constant, which becomes an Operation once a node is written into it.
 
     >>> import autoflow as af
     >>> x = af.Variable(3.0)
@@ -95,7 +95,7 @@ def ones(shape: Any, dtype: Any = float) -> Node:
 
 
 def empty(shape: Any, dtype: Any = float) -> Node:
-    """An array to be filled completely, as :func:`zeros`; its numbers are whatever was in memory.
+    """An array to be filled completely, as :func:`zeros`; at first it holds whatever was in memory.
 
     >>> import autoflow as af
     >>> a = af.empty((2, 3))
@@ -120,7 +120,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None) -> Node:
 
 
 def stack(arrays: Any, axis: int = 0) -> Node:
-    """``np.stack``, which also takes numbers.
+    """``np.stack`` that also takes numbers.
 
     >>> import autoflow as af
     >>> af.stack([af.Variable(1.0), 2.0])

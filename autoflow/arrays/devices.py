@@ -45,8 +45,8 @@ rule(put, "x | library", "to gpu", "$x", name="to_gpu", x=lambda g, library: fet
 def to_cpu(tree: T) -> T:
     """Nodes and arrays on the host: one, or all of a tree of lists, tuples, dicts and dataclasses.
 
-    A node gives a node, connected: its gradient is brought back to the device. A plain array gives a plain array. What
-    is on the host already is returned unchanged, and so is anything but an array.
+    A node gives a node, and its gradient is copied back to the device. A plain array gives a plain array. Arrays that
+    are on the host already are returned unchanged, and so is anything but an array.
 
     >>> import autoflow as af
     >>> x = af.Variable([1.0, 2.0])
@@ -92,9 +92,9 @@ def brought(x: Any, library: type | None) -> Any:
 class Autodiff:
     """The node classes for one array type: ``AF = af.Autodiff(cupy.ndarray)``, then ``AF.Variable([1.0, 2.0])``.
 
-    ``AF.Variable`` and ``AF.Constant`` take numbers, lists and NumPy arrays, which are brought over, and arrays of the
-    type. (``af.Variable(array)`` finds the type by itself; this is for data that is not there yet.) ``AF.array``,
-    ``AF.zeros``, ``AF.ones``, ``AF.empty`` and ``AF.full`` are as in :mod:`autoflow`, on that device.
+    ``AF.Variable`` and ``AF.Constant`` take numbers, lists and NumPy arrays, which are copied to the device, and arrays
+    of the type. (``af.Variable(array)`` finds the type by itself; this is for data that is not on the device yet.)
+    ``AF.array``, ``AF.zeros``, ``AF.ones``, ``AF.empty`` and ``AF.full`` are as in :mod:`autoflow`, on that device.
 
     Raises DataError for a type that is not registered.
 
@@ -116,7 +116,7 @@ class Autodiff:
         return f"Autodiff({self.array_type.__module__}.{self.array_type.__name__})"
 
     def put(self, tree: T) -> T:
-        """Nodes and NumPy arrays of a tree brought over, connected; the other way is :func:`to_cpu`."""
+        """The nodes and NumPy arrays of a tree on this device; gradients flow back. The opposite of :func:`to_cpu`."""
         return tree_map(lambda x: brought(x, self.array_type), tree)
 
     def array(self, data: Any, dtype: Any = None) -> Node:

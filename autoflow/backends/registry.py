@@ -43,7 +43,7 @@ def isinstance_of_any(cls: Any, x: object) -> bool:
 
 
 def families_changed() -> None:
-    """To be called when an array type has come or gone."""
+    """Call this when an array type has been added or removed."""
     with CHANGE:
         if len(NODE_TYPES) > 1:
             NodeClass.__instancecheck__ = isinstance_of_any  # type: ignore[method-assign]
@@ -103,7 +103,7 @@ def register(
     to_numpy : the plain NumPy array with an array's numbers, for pictures, printing and files. A copy.
 
     Registering a type again only replaces the two functions. Raises DataError for a type without NumPy's protocols, and
-    for one whose ``view(cls)`` gives something else than a ``cls`` (tried on an array that ``from_numpy`` makes).
+    for one whose ``view(cls)`` does not give a ``cls`` (tested with an array that ``from_numpy`` makes).
 
     >>> import numpy as np, autoflow as af
     >>> class Logged(np.ndarray):

@@ -23,8 +23,8 @@ def detect_anomaly() -> listening:
     """Raise AnomalyError at the first value or gradient that becomes NaN or infinite.
 
     A context manager and a decorator. Put the forward pass inside as well as ``backward()``: then the message, and the
-    note on any error inside a rule, name the line of your code that computed the operation. Around ``af.grad`` and its
-    like numbers that NumPy has read unasked are found as well (``transforms/shadow.py``).
+    note on any error inside a rule, name the line of your code that computed the operation. Around ``af.grad`` and the
+    like, numbers that NumPy has read without asking the node are found as well (``transforms/shadow.py``).
 
     >>> import autoflow as af
     >>> x = af.Variable([1.0, 0.0], name="x")

@@ -50,13 +50,13 @@ def checkpoint(f: F, *, generators: Sequence[Any] = (), policy: Any = None) -> F
 
     f : any function of nodes, arrays and other things that returns a node or a tuple of them. Nodes that it uses
         without taking them as arguments (the weights of a layer) get their gradients too. It runs twice, and must do
-        the same both times. So the second run finds the modes of the first, the state of every random generator that
-        f reaches (np.random, random, and those in arguments, closures, globals and attributes), and lists and dicts
-        among the arguments as they were. The running statistics of ``nn.BatchNorm`` are updated once.
-    generators : NumPy's or Python's random generators that f draws from and that cannot be found that way.
+        the same both times. For that, the second run gets the modes of the first, the state of every random generator
+        that f reaches (np.random, random, and those in arguments, closures, globals and attributes), and lists and
+        dicts among the arguments as they were. The running statistics of ``nn.BatchNorm`` are updated once.
+    generators : other random generators of NumPy or Python that f draws from, which cannot be found that way.
     policy : a strategy of :func:`checkpointing`: then f is not run again as a whole, but its operations keep their
-        values or not, as the strategy says. ``policy="products"`` keeps the results of matrix products, which are dear,
-        and computes the rest again. Random numbers are kept.
+        values or not, as the strategy says. ``policy="products"`` keeps the results of matrix products, which are
+        expensive, and computes the rest again. Random numbers are kept.
 
     The second run is compared with the first: results, operations, and their inputs from outside. Checkpoints can be
     nested. Raises, in the backward pass, StaleValueError if the runs differ or if something that f reads has been
@@ -239,8 +239,8 @@ STRATEGIES: dict[str, Callable[[], Any]] = {"balanced": Balanced, "products": Pr
 def checkpointing(strategy: Any = "balanced") -> listening:
     """In the block, let operations that are cheap to repeat keep no value; a context manager and a decorator.
 
-    strategy : "balanced" (elementwise functions and views are computed again), "products" (everything but products of
-        matrices is), or an object with ``is_memory_bound(operation)``.
+    strategy : "balanced" (elementwise functions and views are computed again), "products" (everything except matrix
+        products is computed again), or an object with ``is_memory_bound(operation)``.
 
     Values of at most ``af.options.keep`` elements are always kept. A value that a backward pass needs is computed once
     in that pass, from the nearest values that were kept, at most 12 operations away. Raises StaleValueError if one of

@@ -133,7 +133,7 @@ def check_callable(hook: Any) -> None:
 def on_operation(function: Callable[[Any], None]) -> listening:
     """Call ``function(node)`` for every operation that is recorded in a ``with`` block (or decorated function).
 
-    For profiles and logs. What ``function`` itself computes is not reported. In nested blocks the inner one is called
+    For profiles and logs. Operations inside ``function`` are not reported. In nested blocks the inner one is called
     last.
 
     >>> import autoflow as af

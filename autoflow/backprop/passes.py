@@ -42,13 +42,13 @@ LARGE_GRAPH = 10_000  # records; from here on it pays to pause Python's collecto
 def backward(root: Any, seed: Any = None, *, create_graph: bool = False, keep_grads: bool | None = None) -> None:
     """Carry dL/d(root) back to every node that ``root`` was computed from.
 
-    Variables add what arrives to their ``grad`` until ``zero_grad()``; operations keep that of the last pass.
+    Variables add up gradients in ``grad`` until ``zero_grad()``; operations keep the gradient of the last pass.
 
     seed : dL/d(root), of root's shape. Default: ones, i.e. the gradient of ``root.sum()``. Required if root is complex.
     create_graph : record the pass too, so that gradients can be differentiated again. (Without it, the contributions
-        to a matrix or bias with nine uses or more are computed 64 at a time, which may change last bits.)
-    keep_grads : gradients of operations. None keeps those of at most ``af.options.keep`` elements, True all,
-        False none.
+        to a matrix or bias that is used nine times or more are computed 64 at a time, which may change the last bits.)
+    keep_grads : whether operations keep their gradients: True all of them, False none, None those of at most
+        ``af.options.keep`` elements.
 
     Raises LostGradientError if ``root`` has no history, SeedError if the seed does not fit, StaleValueError if a
     value that a derivative needs has been overwritten. After an error every ``grad`` is as it was.

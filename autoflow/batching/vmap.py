@@ -21,16 +21,16 @@ Axes = Any  # an int, None, or a tree of them
 
 
 def vmap(f: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0) -> Callable[..., Any]:
-    """``f``, which takes one example, as a function of a batch of examples. It is called once, without a loop.
+    """``f``, a function of one example, as a function of a batch of examples. f is called once, without a loop.
 
-    in_axes : which axis of the arguments counts the examples: one for all, or a tuple with one per argument; None for
-        an argument that all examples share. For an argument in containers also a container of axes. What is no array
-        (text, None, a function) is shared. So are keyword arguments.
-    out_axes : where that axis is put in the results; None for one that is the same for all examples.
+    in_axes : which axis of the arguments numbers the examples: one int for all, or a tuple with one per argument; None
+        for an argument that all examples share. For an argument in containers also a container of axes. Arguments that
+        are not arrays (text, None, a function) are shared, and so are keyword arguments.
+    out_axes : where that axis is put in the results; None for a result that is the same for all examples.
 
     ``af.vmap(af.grad(f))`` gives the gradient of each example; vmap may be nested, differentiated and compiled. In f
-    an array has the shape of one example. Python cannot know its numbers: ``if x > 0``, ``float(x)`` and ``x[x > 0]``
-    are BatchErrors that name the line. A function without a batched form runs once for each example, and a
+    an array has the shape of one example. It has no single value: ``if x > 0``, ``float(x)`` and ``x[x > 0]`` are
+    BatchErrors that name the line. A function without a batched form runs once for each example, and a
     LoopWarning says so once.
 
     Raises InputError if nothing is mapped, an axis does not exist, or lengths differ.

@@ -353,54 +353,55 @@ def compile(
     checkpointing: str | None = None, engine: str = "numpy", cache: str | os.PathLike[str] | None = None,
     own_functions: bool = False,
 ) -> Compiled[P, R]:  # fmt: skip
-    """``f`` as a program: recorded at the first call, replayed without any bookkeeping at the later ones.
+    """``f`` as a program: recorded at the first call, replayed without any bookkeeping at later calls.
 
     f : a function of arrays, numbers, and lists, tuples, dicts and dataclasses of them: NumPy code,
         ``af.value_and_grad(...)``, a whole training step that returns its new parameters.
-    fallback : run eagerly what cannot be compiled; without it that is an error, which says why.
+    fallback : run eagerly what cannot be compiled. Without it there is an error that says why.
     verify : run both ``f`` and the program at every call, and compare. Doubles the run time; for debugging.
     watch : False does not compare the contents of arrays from outside that the program reads at every run, nor of
-        parameters that ``nn.functional_call`` replaces. Their new numbers are used in any case. What it gives up: a
-        number that left such an array while recording, by ``if w[0] > 0``, ``float(w[0])``, ``w[w > 0].size`` or
-        ``w + 1.0`` without a traced operand, stays what it was at the first call, silently.
+        parameters that ``nn.functional_call`` replaces. Their new numbers are used in any case. The risk: a
+        number that was read from such an array while recording, by ``if w[0] > 0``, ``float(w[0])``,
+        ``w[w > 0].size`` or ``w + 1.0`` without a traced operand, silently stays what it was at the first call.
     limit : how many programs are kept, one per signature; the least recently used is dropped.
-    checkpointing : "balanced" computes results of elementwise functions again instead of keeping them for the way
-        back: less memory for more time.
+    checkpointing : "balanced" computes results of elementwise functions again instead of keeping them for the
+        backward pass: less memory, more time.
     engine : "numpy" replays NumPy's calls. "llvm" (extra ``autoflow[llvm]``) compiles what it can into loops of its
-        own, for small arrays and numbers above all; the rest stays NumPy's calls. "auto" takes it where it is
-        installed. "jax" (extra ``autoflow[jax]``) gives the whole program to XLA, for a GPU or TPU: ``docs/jax.md``.
-        Raises ImportError if llvmlite or JAX is missing; see ``docs/speed.md``.
+        own, mainly for small arrays and numbers; the rest stays NumPy's calls. "auto" uses it where it is installed.
+        "jax" (extra ``autoflow[jax]``) gives the whole program to XLA, for a GPU or TPU: ``docs/jax.md``. Raises
+        ImportError if llvmlite or JAX is missing; see ``docs/speed.md``.
     cache : with "llvm", a folder in which machine code is kept for later processes, made if there is none. It is run,
-        so the folder must be the user's alone: raises PermissionError where another user owns it or may write into it.
-    own_functions : with "llvm", take our own exp, log, tanh, sin and cos also where the C library's or NumPy's are
-        quicker, so that results do not depend on which of them is installed.
+        so the folder must be the user's alone: raises PermissionError if another user owns it or may write into it.
+    own_functions : with "llvm", use our own exp, log, tanh, sin and cos even where those of the C library or of NumPy
+        are faster, so that results do not depend on which of them is installed.
 
-    Returns a function that gives what ``f`` gives: the same bits, but where the order of a summation changes (sums of
-    four or more products, arrays of 100,000 elements and more; with "llvm" all sums, and exp, log, tanh, sin and cos
+    Returns a function that gives what ``f`` gives: the same bits, except where the order of a summation changes (sums
+    of four or more products, arrays of 100,000 elements and more; with "llvm" all sums, and exp, log, tanh, sin and cos
     are within 2 units of the last place): there the error is below 1e-13 of the largest entry.
     Arrays are new at every call, and nothing else writes into them. Nodes come out as plain arrays.
 
     The *signature* decides which program is used, or that a new one is recorded: containers; shapes, dtypes and order
-    in memory of arrays; of everything else the value (Python's numbers too: make what changes often a 0-d array), or
-    which object it is; and switches such as ``af.no_grad``. What ``f`` finds outside (closures, globals, defaults,
-    attributes, collections, buffers) is guarded by identity, and arrays and collections in full: if something has
-    changed ``f`` is recorded again. So what changes often, as parameters do, had better be an argument; a large array
-    outside takes time to compare (10⁶ numbers 0.4 ms). Not seen: files and other processes; state inside libraries and
-    C extensions; methods and builtins that are replaced; attributes that a ``threading.local`` gets later; the clock
-    and the environment where a library reads them; and, under cProfile before Python 3.12, unseeded generators, clocks
-    and ContextVars.
+    in memory of arrays; of everything else the value (Python's numbers too: make numbers that change often 0-d arrays),
+    or which object it is; and switches such as ``af.no_grad``. What ``f`` reads from outside (closures, globals,
+    defaults, attributes, collections, buffers) is guarded by identity, and arrays and collections in full: if something
+    has changed, ``f`` is recorded again. So values that change often, such as parameters, should be arguments; a large
+    array outside takes time to compare (10⁶ numbers 0.4 ms). Not seen: files and other processes; state inside
+    libraries and C extensions; methods and builtins that are replaced; attributes that a ``threading.local`` gets
+    later; the clock and the environment where a library reads them; and, under cProfile before Python 3.12, unseeded
+    generators, clocks and ContextVars.
 
-    A function that asks for ``type(x)``, ``id(x)`` or ``x is y`` runs once more at its first call, to be compared.
+    A function that asks for ``type(x)``, ``id(x)`` or ``x is y`` runs once more eagerly at its first call, for
+    comparison.
 
     Warnings and errors of NumPy (``np.errstate``, warnings as errors) come from eager code: if a program meets an
     infinity, NaN or overflow that its caller does not ignore, ``f`` runs once more. An unused value is not computed,
     and cannot warn; nor does an overflow inside a product of matrices, or what is computed from constants.
 
-    Raises CompileError for what would not be the same at the next call: Python that asks for a value
+    Raises CompileError for anything that could differ at the next call: Python that asks for a value
     (``if x.sum() > 0``, ``float(x)``, ``np.asarray(x)``); another shape or dtype of a call like ``x[x > 0]``; random
     numbers drawn inside; the time, ``os.environ`` and ContextVars; ``next`` of an iterator from outside; writing into
-    an argument or into something outside; a value that is kept there. An argument with a history, and any call inside
-    another transform, goes the eager way.
+    an argument or into something outside; a value that is kept outside. With an argument that has a history, and inside
+    another transform, ``f`` runs eagerly.
 
     >>> import autoflow as af
     >>> @af.compile

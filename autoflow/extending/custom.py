@@ -91,16 +91,16 @@ def register_rule(
 ) -> F:  # fmt: skip
     """Give a function of another library a row in the table of derivatives.
 
-    function : a ufunc, which then takes nodes itself; or any function of arrays. NumPy cannot tell us when such a
-        function is called with a node, so call the returned function instead.
+    function : a ufunc, which then takes nodes itself; or any other function of arrays. Such a function cannot know of
+        nodes, so call the returned function instead.
     **derivatives : one per argument through which gradients flow, by its name.
     label, latex : for pictures; ``$x`` in the LaTeX is an argument.
-    arguments : their names, if Python cannot tell them (ufuncs: the names of the derivatives, else x, y, ...).
+    arguments : their names, if Python does not know them (ufuncs: the names of the derivatives, else x, y, ...).
     elementwise : arguments broadcast; the default for ufuncs.
-    domain, examples : where the row can be tried, as in ``autoflow.rules.table.rule``.
+    domain, examples : where the row can be tested, as in ``autoflow.rules.table.rule``.
 
-    Raises ValueError if the function has a row, unless ``replace=True``. Finish with older graphs first: they would run
-    the new row.
+    Raises ValueError if the function has a row already, unless ``replace=True``. Then older graphs use the new row,
+    too.
 
     >>> import autoflow as af
     >>> def bump(x, width=1.0):

@@ -176,7 +176,7 @@ class ArrayMethods:
 
     @property
     def flat(self) -> Node:
-        """All elements in one axis: to iterate over, to index, and, where that needs no copy, to write into."""
+        """All elements along one axis: to iterate over, to index, and, if that needs no copy, to write into."""
         z = self.reshape(-1)
         if not np.may_share_memory(value_of(z), value_of(self)):
             value_of(z).flags.writeable = False
@@ -184,7 +184,7 @@ class ArrayMethods:
 
     @property
     def data(self) -> memoryview:
-        """ndarray.data: the bytes, to be read. The numbers are ``x.value``."""
+        """ndarray.data: the bytes, for reading only. The numbers are ``x.value``."""
         refuse_bytes(self, sys._getframe(1))
         return self.family.array_type.data.__get__(self)  # type: ignore[attr-defined]
 

@@ -42,9 +42,9 @@ LOW, FULL = frozenset(PRODUCTS.split()), frozenset(DELICATE.split())
 def autocast(dtype: Any = np.float16, *, enabled: bool = True) -> switched:
     """In the block, compute products of float32 operands in ``dtype``; a context manager and a decorator.
 
-    Products (matmul and its family) run in float16; exponentials, logarithms, powers, sums, means, norms and losses in
-    float32, also on float16 operands; the rest in the widest dtype among its operands. An operation with a float64 or
-    complex operand is left as it is. Blocks nest; ``enabled=False`` switches casting off inside another one.
+    Products (matmul and the like) run in float16; exponentials, logarithms, powers, sums, means, norms and losses run
+    in float32, also on float16 operands; the rest runs in the widest dtype among its operands. An operation with a
+    float64 or complex operand is left as it is. Blocks nest; ``enabled=False`` switches casting off inside another one.
 
     Raises TypeError for another dtype than float16.
 
@@ -142,9 +142,9 @@ class Optimizer(Protocol):
 class GradScaler:
     """Scales losses up and gradients down, and finds the largest scale at which nothing overflows.
 
-    scale : the first one, 65,536.
+    scale : the scale to begin with, 65,536 by default.
     growth, interval : after ``interval`` steps in a row without overflow the scale is multiplied by ``growth``.
-    backoff : after a step with an infinite or NaN gradient, which is skipped, by this.
+    backoff : after a step with an infinite or NaN gradient, which is skipped, the scale is multiplied by this.
 
     ``optimizer`` is any object with ``parameters`` (an iterable of Variables) and ``step()``.
 
@@ -175,11 +175,13 @@ class GradScaler:
         self._finite: dict[int, bool] = {}  # of the optimisers whose gradients have been unscaled: were they finite?
 
     def scale(self, loss: Any) -> Node:
-        """``loss`` times the scale; of a float16 loss in float32, where it does not overflow."""
+        """``loss`` times the scale; a float16 loss is multiplied in float32, so that it does not overflow."""
         return loss.astype(np.float32) * self.factor if loss.dtype == HALF else loss * self.factor
 
     def unscale_(self, optimizer: Optimizer) -> None:
-        """Divide the gradients by the scale: to look at them, or to clip them, before :meth:`step`. Once per step."""
+        """Divide the gradients by the scale, to look at them or to clip them before :meth:`step`. Call it once per
+        step.
+        """
         if id(optimizer) in self._finite:
             raise RuntimeError("unscale_ has been called for this optimizer since the last update()")
         finite = True
@@ -193,7 +195,7 @@ class GradScaler:
         self._finite[id(optimizer)] = finite
 
     def step(self, optimizer: Optimizer) -> bool:
-        """``optimizer.step()``, unless a gradient is infinite or NaN. Returns whether it was done."""
+        """``optimizer.step()``, unless a gradient is infinite or NaN. Returns whether the step was made."""
         if id(optimizer) not in self._finite:
             self.unscale_(optimizer)
         if self._finite[id(optimizer)]:
@@ -201,7 +203,7 @@ class GradScaler:
         return self._finite[id(optimizer)]
 
     def update(self) -> None:
-        """Choose the next scale. After the steps of all optimisers."""
+        """Choose the next scale. Call it after the steps of all optimisers."""
         if not self._finite:
             raise RuntimeError("update() comes after step(): no gradient has been looked at")
         if not all(self._finite.values()):
@@ -219,5 +221,5 @@ class GradScaler:
         return {"factor": self.factor, "good_steps": self.good_steps}
 
     def restore(self, factor: float, good_steps: int) -> None:
-        """Go on from a :meth:`state`."""
+        """Continue from a :meth:`state`."""
         self.factor, self.good_steps = factor, good_steps

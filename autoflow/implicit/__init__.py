@@ -1,4 +1,4 @@
-"""Solutions of equations, and how they change with what the equations depend on. Reading order:
+"""Solutions of equations, and how they change with the parameters of the equations. Reading order:
 
 vectors.py      unknowns in containers as one vector; a search as one call
 linear.py       linear systems, by a matrix or by products alone: linear_solve

@@ -222,13 +222,13 @@ def linear_solve(
 
     matvec : a linear function of x, written with NumPy. x and b are arrays of the same shape, or containers of them.
     theta : an array, a number or nested containers: what A depends on. Without it, ``matvec(x)``.
-    solver : "gmres"; "cg" for a symmetric positive definite A; "dense", which makes the matrix; these two of SciPy and
-        the matrix of NumPy. Or a function of (product, b), vectors of shape (n,), with product(v) = A v.
+    solver : "gmres"; "cg" for a symmetric positive definite A; "dense", which makes the matrix. The first two are
+        SciPy's, the last is NumPy's. Or a function of (product, b), vectors of shape (n,), with product(v) = A v.
     tol : |A x − b| / |b| that is accepted; by default 4e-10 (float64) and 2e-4 (float32).
-    maxiter : products at most, about; by default 10 n + 100.
+    maxiter : about the largest number of products; by default 10 n + 100.
 
-    The way back solves the transposed system in the same way; its products are those of a vjp. Derivatives of every
-    order. b is real; x has its shapes and dtypes.
+    The backward pass solves the transposed system in the same way, with products by a vjp. There are derivatives of
+    every order. b is real; x has its shapes and dtypes.
 
     Raises ConvergenceError if the residual stays larger; LinAlgError for a singular matrix with "dense"; InputError if
     matvec is not linear or returns another shape; LostGradientError if it uses other nodes than its arguments.

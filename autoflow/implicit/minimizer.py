@@ -48,20 +48,22 @@ def minimize(
     """scipy.optimize.minimize with derivatives filled in, for parameters in containers. Needs SciPy.
 
     fun : of (x, *args), written with NumPy; returns one number.
-    x0 : an array, a number or nested containers of them, real; what is in Variables counts, and they stay as they are.
+    x0 : an array, a number or nested containers of them, real. Variables are read only, not changed.
     args : further arguments, in a tuple; anything else is the one argument.
-    method : SciPy's, or a function as SciPy takes it. Those that want a gradient get it; "Newton-CG", "trust-ncg",
-        "trust-krylov" and "trust-constr" products with the Hessian; "dogleg" and "trust-exact" the Hessian.
-    bounds : SciPy's, of one array; for containers the same ones with (low, high) for each array, None for no bound.
+    method : SciPy's, or a function as SciPy takes it. Methods that use a gradient get it; "Newton-CG", "trust-ncg",
+        "trust-krylov" and "trust-constr" get products with the Hessian; "dogleg" and "trust-exact" get the Hessian.
+    bounds : SciPy's, for one array; for containers the same containers with (low, high) for each array, None for no
+        bound.
     constraints : SciPy's; in a dict ``fun`` is of (x, *args), and gets its Jacobian.
     tol, callback, options : SciPy's; callback gets x as it is in x0.
 
     Returns SciPy's result. ``x`` and ``jac`` have the containers, shapes and dtypes of x0. If ``args`` holds nodes with
     a history, ``x`` and ``fun`` are nodes: gradients flow to args by the implicit function theorem, as exact as the
-    minimum is (say tol=1e-10; or take :func:`autoflow.implicit.argmin`, which goes on to rounding).
+    minimum is (set tol=1e-10, for instance; or use :func:`autoflow.implicit.argmin`, which goes on until rounding
+    error).
 
-    Raises NoRuleError for such nodes together with bounds or constraints; ConvergenceError if SciPy has not come to a
-    minimum, where these gradients are wanted; LostGradientError if fun uses other nodes.
+    Raises NoRuleError for such nodes together with bounds or constraints; ConvergenceError if these gradients are
+    needed and SciPy has not found a minimum; LostGradientError if fun uses other nodes.
 
     >>> import autoflow as af
     >>> def loss(p, x, y):

@@ -29,15 +29,15 @@ def argmin(
     f: Callable[..., Any], x0: Any, theta: Any, *, equality: Callable[..., Any] | None = None, solver: Any = None,
     linear: Any = "auto", tol: float | None = None, maxiter: int = 1000,
 ) -> Any:  # fmt: skip
-    """The x near x0 that makes f(x, θ) least; differentiable by θ, whatever found it.
+    """The x near x0 that minimises f(x, θ); differentiable by θ, whichever solver found it.
 
     f : of (x, theta), smooth, written with NumPy; returns one number. x, theta and linear are as in :func:`root`; the
-        matrix of the linear systems is the Hessian of f, so "cg" is a choice, too.
-    equality : h of (x, theta), an array: x is to fulfil h(x, θ) = 0. Its gradients must be independent at the minimum.
-    solver : None is scipy.optimize.minimize (BFGS, of many unknowns L-BFGS-B; with ``equality`` SLSQP), then some steps
-        of Newton's method. Or a function of scipy.optimize (``functools.partial(minimize, method="Newton-CG")``), which
-        gets gradients, Hessian products and the constraint, and the same steps after it. Or your own, solver(F, x0) or
-        solver(F, x0, H), with F(x) = f(x, theta), H(x) = h(x, theta), which returns x like x0.
+        matrix of the linear systems is the Hessian of f, so "cg" is possible, too.
+    equality : h of (x, theta), an array: x must satisfy h(x, θ) = 0. Its gradients must be independent at the minimum.
+    solver : None is scipy.optimize.minimize (BFGS, L-BFGS-B for many unknowns, SLSQP with ``equality``), then some
+        steps of Newton's method. Or a function of scipy.optimize (``functools.partial(minimize, method="Newton-CG")``),
+        which gets gradients, Hessian products and the constraint, and the same steps after it. Or your own, solver(F,
+        x0) or solver(F, x0, H), with F(x) = f(x, theta), H(x) = h(x, theta), which returns x like x0.
     tol : the largest element of the gradient (with ``equality``: of that of f + λ h, and of h) that is accepted, in
         units of what it is at x0 if that is above 1; by default 1.5e-8.
     maxiter : steps of SciPy's solver.

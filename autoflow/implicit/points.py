@@ -18,16 +18,16 @@ def root(
     f: Callable[..., Any], x0: Any, theta: Any, *, solver: Any = None, linear: Any = "auto", tol: float | None = None,
     maxiter: int = 100,
 ) -> Any:  # fmt: skip
-    """The x with f(x, θ) = 0 that is found from x0; differentiable by θ, whatever found it.
+    """The x with f(x, θ) = 0 that is found from x0; differentiable by θ, whichever solver found it.
 
     f : of (x, theta), written with NumPy. x is an array, a number or nested containers of them, real, shapes and dtypes
         as in x0; f returns as many equations, in the same containers and shapes.
-    theta : an array, a number or nested containers. Gradients flow to its floats; what else is in it (whole numbers,
-        text, functions) is handed on.
+    theta : an array, a number or nested containers. Gradients flow to its floats; everything else in it
+        (whole numbers, text, functions) is passed on.
     solver : None is Newton's method with shortened steps. Or a function of scipy.optimize (root, fsolve, newton_krylov,
         also in functools.partial with options), which gets the Jacobian if it takes one. Or your own, solver(F, x0)
         with F(x) = f(x, theta), which returns x like x0.
-    linear : how linear systems are solved, of the steps and on the way back: "dense" (a matrix), "gmres" (products
+    linear : how linear systems are solved, in the steps and in the backward pass: "dense" (a matrix), "gmres" (products
         only, by SciPy), a function of (product, b), or "auto": dense up to 500 unknowns.
     tol : the largest residual that is accepted, in units of that at x0 (if it is above 1). By default the square root
         of the dtype's eps, 1.5e-8; Newton's method aims at 4e-11 and in most cases goes on to rounding.
@@ -35,7 +35,7 @@ def root(
 
     The derivative is −(∂f/∂x)⁻¹ ∂f/∂θ at the solution, to any order: see equations.py. No gradient flows to x0.
 
-    Raises ConvergenceError, which says how far it came; LinAlgError if ∂f/∂x is singular where a derivative is wanted;
+    Raises ConvergenceError, which gives the residual; LinAlgError if ∂f/∂x is singular where a derivative is needed;
     InputError for shapes that differ; LostGradientError if f uses nodes that are not in theta.
 
     >>> import autoflow as af
@@ -70,7 +70,7 @@ def fixed_point(
     f: Callable[..., Any], x0: Any, theta: Any, *, solver: Any = None, linear: Any = "auto", tol: float | None = None,
     maxiter: int = 1000,
 ) -> Any:  # fmt: skip
-    """The x with x = f(x, θ) that iterating from x0 leads to; differentiable by θ, whatever found it.
+    """The x with x = f(x, θ) to which iterating from x0 leads; differentiable by θ, whichever solver found it.
 
     f, theta, linear : as in :func:`root`; f returns the next x.
     solver : None is Anderson's acceleration of x ← f(x). A function of scipy.optimize for fixed points (fixed_point).

@@ -1,6 +1,6 @@
-"""scipy.integrate for nodes, where SciPy does not ask them. Reading order:
+"""scipy.integrate for nodes, which SciPy's own functions would not record. Reading order:
 
-problems.py     arguments in lists and dicts; gradients that a function would take from elsewhere are refused
+problems.py     arguments in lists and dicts; nodes that a function uses besides its arguments are refused
 odes.py         odeint and solve_ivp: the adjoint equation; events, and the solution between the steps
 quadrature.py   areas under functions (quad, fixed_quad) and under samples (trapezoid, simpson)
 """

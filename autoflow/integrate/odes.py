@@ -48,10 +48,10 @@ def odeint(
     """The solution of y' = func(y, t, *args) at the times t, the first of which belongs to y0.
 
     Shapes: y0 (n,), or a number; t (m,), rising or falling; the result (m, n). ``args`` are arrays and numbers, also in
-    lists, tuples, dicts and dataclasses, and anything else that func wants. Gradients flow to y0, t and all floats in
-    args; nodes that func uses besides are refused (LostGradientError). ``tfirst``: func(t, y, *args). ``options`` are
-    those of scipy.integrate.odeint that say how exactly to compute (rtol, atol, mxstep, hmax ...); the way back uses
-    the same.
+    lists, tuples, dicts and dataclasses, and any other arguments of func. Gradients flow to y0, t and all floats in
+    args; other nodes that func uses are refused (LostGradientError). ``tfirst``: func(t, y, *args). ``options`` are
+    those of scipy.integrate.odeint that set the accuracy (rtol, atol, mxstep, hmax ...); the backward pass uses the
+    same.
 
     >>> import autoflow as af
     >>> model = {"rate": af.Variable(-0.5)}
@@ -131,7 +131,7 @@ def solve_ivp(
 
     Arguments and result are those of scipy.integrate.solve_ivp. Gradients flow to y0, both ends of t_span, t_eval and
     all floats in ``args`` (in lists, dicts and so on) from ``y``, ``t``, ``t_events``, ``y_events`` and ``sol(t)``. The
-    steps that the solver chooses are constants. y0 is real. The way back solves with the same method and tolerances.
+    steps that the solver chooses are constants. y0 is real. The backward pass uses the same method and tolerances.
 
     >>> import autoflow as af
     >>> def height(t, y, g): return y[0]

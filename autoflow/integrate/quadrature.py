@@ -27,8 +27,8 @@ def quad(
     """∫ func(x, *args) dx from a to b, and an estimate of its error, as scipy.integrate.quad.
 
     a, b are numbers, or ±np.inf; func gives one number for one x. Gradients flow to a, b and all floats in ``args`` (in
-    lists, dicts and so on); nodes that func uses besides are refused (LostGradientError). ``points``: where func has
-    kinks, which do not move.
+    lists, dicts and so on); other nodes that func uses are refused (LostGradientError). ``points``: where func has
+    kinks, which must not depend on the parameters.
 
     >>> import autoflow as af
     >>> width = af.Variable(2.0)
@@ -140,8 +140,9 @@ def cumulative_trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1, i
 def simpson(y: Any, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Node:
     """The area under parabolas through three neighbours each: scipy.integrate.simpson.
 
-    Of an even number of points the last interval is left over. It is the area under the parabola through the last three
-    points (K. V. Cartwright, "Simpson's rule cumulative integration with MS Excel and irregularly-spaced data", 2017).
+    With an even number of points one interval is left over, the last. Its area is that under the parabola through the
+    last three points (K. V. Cartwright, "Simpson's rule cumulative integration with MS Excel and irregularly-spaced
+    data", 2017).
 
     >>> float(simpson([0.0, 1.0, 4.0]))  # of x²: exact
     2.6666666666666665

@@ -23,14 +23,14 @@ Array = Any
 
 
 class MultiHeadAttention(Module):
-    """Each of ``heads`` looks at size / heads numbers of its own: softmax(Qₕ Kₕᵀ / √d + mask) Vₕ, then all of them are
-    mixed by one more matrix. Q, K, V are query, key, value times the three squares of ``in_proj_weight``.
+    """Each of ``heads`` heads has size / heads features of its own: softmax(Qₕ Kₕᵀ / √d + mask) Vₕ. Then one more
+    matrix mixes all of them. Q, K, V are query, key, value times the three squares of ``in_proj_weight``.
 
     Shapes: query (..., l, size), key and value (..., s, size), by default the query itself; result (..., l, size).
     ``attn_mask``: broadcasts to (..., l, s), the same for all heads; boolean (True: may be seen) or floats that are
-    added. To hide what fills up short sequences, give (n, 1, s). ``in_proj_weight`` is (3 size, size), ``in_proj_bias``
-    (3 size,), ``out_proj`` a Linear. ``dropout``: probability with which a weight counts as 0, in training.
-    Source: Vaswani et al., NIPS 2017.
+    added. To hide the padding of short sequences, give (n, 1, s). ``in_proj_weight`` is (3 size, size),
+    ``in_proj_bias`` (3 size,), ``out_proj`` a Linear. ``dropout``: probability with which an attention weight is set to
+    0, in training. Source: Vaswani et al., NIPS 2017.
 
     >>> from autoflow import nn
     >>> layer = nn.MultiHeadAttention(8, 2, rng=np.random.default_rng(0))
@@ -87,7 +87,8 @@ class MultiHeadAttention(Module):
 
 
 class TransformerBlock(Module):
-    """x + attention(norm(x)), and to that the same of a network: x + W₂ a(W₁ norm(x)). Many of them are a transformer.
+    """x + attention(norm(x)), followed by the same with a small network: x + W₂ a(W₁ norm(x)). A transformer is many of
+    these blocks.
 
     Shapes: x (..., length, size), result the same. ``hidden``: the size within the network, 4 size by default.
     ``norm_first=False`` takes the norm of each sum instead, as in Vaswani et al., NIPS 2017 (and PyTorch's

@@ -98,7 +98,7 @@ def explain_missing_rng(function: F) -> F:
 
 
 def generator(who: str, rng: Any) -> np.random.Generator:
-    """Refuse anything but a Generator. One for all layers, so that no two of them start alike."""
+    """Refuse anything but a Generator. Use one for all layers, so that no two of them start with the same weights."""
     if not isinstance(rng, np.random.Generator):
         raise TypeError(
             f"{who} needs rng=, a Generator to draw from, one for all layers: rng = np.random.default_rng(0), then "

@@ -81,9 +81,9 @@ def gelu(x: Array, approximate: str = "none") -> Node:
 
 
 def dropout(x: Array, p: float = 0.5, training: bool = True, *, rng: np.random.Generator | None = None) -> Node:
-    """Each element 0 with probability p, else divided by 1 − p, so that the mean stays; shape of x.
+    """Sets each element to 0 with probability p, and divides it by 1 − p otherwise, so that the mean stays; shape of x.
 
-    Without ``training`` x itself. Source: Srivastava et al., JMLR 15, 2014.
+    Without ``training`` it returns x itself. Source: Srivastava et al., JMLR 15, 2014.
 
     >>> dropout(np.ones(6), 0.5, rng=np.random.default_rng(0))
     array([2., 0., 0., 0., 2., 2.])
@@ -198,7 +198,8 @@ def scaled_dot_product_attention(
     query: Array, key: Array, value: Array, attn_mask: Array = None, dropout_p: float = 0.0, is_causal: bool = False,
     *, scale: float | None = None, rng: np.random.Generator | None = None,
 ) -> Node:  # fmt: skip
-    """softmax(Q Kᵀ · scale + mask) V, scale = 1/√d: for each query the values, weighted by how well their keys fit.
+    """softmax(Q Kᵀ · scale + mask) V, scale = 1/√d: for each query the mean of the values, weighted by how well their
+    keys fit.
 
     Shapes: query (..., l, d), key (..., s, d), value (..., s, e), result (..., l, e); a mask that broadcasts to
     (..., l, s): boolean (True: may be seen) or floats that are added. ``is_causal``: query i sees keys 0 ... i.

@@ -99,7 +99,7 @@ def softmax(x: Array, /, axis: int = -1) -> Node:
     """eˣⁱ / Σⱼ eˣʲ along ``axis``: positive numbers that add up to 1; shape of x.
 
     The largest x is subtracted first, which changes nothing but keeps the exponentials at most 1.
-    ∂zᵢ/∂xⱼ = zᵢ (δᵢⱼ − zⱼ), so what is sent back is z ⊙ (g − Σ g ⊙ z).
+    ∂zᵢ/∂xⱼ = zᵢ (δᵢⱼ − zⱼ), so the gradient is z ⊙ (g − Σ g ⊙ z).
 
     >>> softmax(np.array([1000.0, 1000.0, -1000.0]))
     array([0.5, 0.5, 0. ])
@@ -113,7 +113,7 @@ def softmax(x: Array, /, axis: int = -1) -> Node:
 def log_softmax(x: Array, /, axis: int = -1) -> Node:
     """xᵢ − log Σⱼ eˣʲ along ``axis``, the logarithm of :func:`softmax`; shape of x.
 
-    Right even where the softmax itself would be rounded to 0, because no logarithm is taken of it.
+    It is right even where the softmax itself would be rounded to 0, because it does not take the logarithm of it.
 
     >>> log_softmax(np.array([1000.0, -1000.0]))
     array([    0., -2000.])

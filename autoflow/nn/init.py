@@ -1,4 +1,4 @@
-"""Where to start: random weights whose size keeps signals and gradients of about the same size from layer to layer.
+"""Initial weights: random, and of such a size that signals and gradients stay about the same size from layer to layer.
 
 Every function takes the Generator, the shape and the dtype, and returns a plain array. A weight has shape
 (out, in) or (out, in, *kernel); ``fan_in`` inputs make each output, ``fan_out`` outputs use each input.
@@ -78,7 +78,8 @@ def lecun_normal(rng: np.random.Generator, shape: Shape, dtype: Any = float) -> 
 
 
 def orthogonal(rng: np.random.Generator, shape: Shape, dtype: Any = float, gain: float = 1.0) -> np.ndarray:
-    """As a matrix (out, rest) with orthonormal rows or columns, times ``gain``: it changes no length.
+    """A matrix (out, rest) with orthonormal rows or columns, times ``gain``: without gain it keeps the length of
+    vectors.
 
     From the QR decomposition of normal numbers; the signs of R make every such matrix equally likely.
     Source: Saxe, McClelland and Ganguli, ICLR 2014.

@@ -137,7 +137,7 @@ class ConvTranspose2d(Module):
 
 
 class BatchNorm(Module):
-    """:func:`~autoflow.nn.batch_norm` of (n, channels, ...): the batch's own mean in training, the running one in use.
+    """:func:`~autoflow.nn.batch_norm` of (n, channels, ...): the batch's own mean in training, the running mean in use.
 
     >>> from autoflow import nn
     >>> layer = nn.BatchNorm(1)
@@ -219,7 +219,7 @@ class GroupNorm(Module):
 
 
 class Dropout(Module):
-    """:func:`~autoflow.nn.dropout` in training, nothing in use.
+    """:func:`~autoflow.nn.dropout` in training; does nothing in use.
 
     >>> from autoflow import nn
     >>> layer = nn.Dropout(0.5, rng=np.random.default_rng(0))

@@ -119,7 +119,7 @@ def binary_cross_entropy_with_logits(x: Array, target: Array, *, reduction: str 
 def cross_entropy(
     x: Array, target: Array, *, ignore_index: int = -100, label_smoothing: float = 0.0, reduction: str = "mean"
 ) -> Node:  # fmt: skip
-    """−Σ_c p_c log softmax(x)_c: how surprising the targets are if one believes the scores x.
+    """−Σ_c p_c log softmax(x)_c: how surprising the targets are, given the scores x.
 
     Shapes: x (n, classes) or (n, classes, ...) or (classes,); target either class numbers, of x's shape without the
     classes, or probabilities p, floats of x's shape (they need not add up to 1). Targets equal to ``ignore_index``

@@ -78,7 +78,7 @@ class Module:
         super().__setattr__(name, value)
 
     def named_parameters(self) -> dict[str, Variable]:
-        """Path, such as ``"hidden.weight"``, and Variable; one that is used twice has its first path."""
+        """Variables by path, such as ``"hidden.weight"``; a Variable that is used twice has its first path."""
         found: dict[int, tuple[str, Any]] = {}
         for path, value in self._walk(""):
             if is_parameter(value):
@@ -108,7 +108,7 @@ class Module:
                 yield from walk(path + name, value)
 
     def train(self: Self, mode: bool = True) -> Self:
-        """Behave as in training (dropout drops, batch norm looks at the batch), in all parts; returns the module."""
+        """Behave as in training (dropout is active, batch norm uses the batch), in all parts; returns the module."""
         for module in self.modules():
             module.training = bool(mode)
         return self
@@ -118,7 +118,7 @@ class Module:
         return self.train(False)
 
     def zero_grad(self) -> None:
-        """Forget the gradients of all parameters."""
+        """Clear the gradients of all parameters."""
         forget_grads([p for p in self.named_parameters().values() if isinstance(p, VariableRole)])
 
     def _state(self) -> dict[str, Any]:
@@ -213,14 +213,14 @@ def is_parameter(x: Any) -> bool:
 def functional_call(model: Forward[P, R], values: Mapping[str, Any], *args: P.args, **options: P.kwargs) -> R:
     """``model(*args)`` with other arrays in place of its parameters.
 
-    This makes a function of the parameters out of a model: for ``af.value_and_grad``, ``af.hvp``, Jacobians, and for
-    ``af.compile``, where changing parameters must be arguments.
+    This turns a model into a function of its parameters: for ``af.value_and_grad``, ``af.hvp``, Jacobians, and for
+    ``af.compile``, where parameters that change must be arguments.
 
-    values : array or node by path, as in ``named_parameters()``. What is left out stays as it is. Buffers may be given,
-        too; the others are the model's own, and a BatchNorm in training updates them.
+    values : arrays or nodes by path, as in ``named_parameters()``. Parameters that are left out stay as they are.
+        Buffers may be given, too; the others are the model's own, and a BatchNorm in training updates them.
 
     While the model computes, its attributes hold these values; afterwards they are as before. Other threads that call
-    this function wait; they must not use the model in another way meanwhile.
+    this function wait; meanwhile they must not use the model in any other way.
     Raises StateError for a path that the model does not have, an array of another shape, or two different values for
     a parameter that has two paths.
 

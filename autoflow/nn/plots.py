@@ -47,7 +47,7 @@ NAMED = 12  # at most this many layers are named along the axis
 
 
 def plot_sizes(watched: Watched, of: str = "gradients", *, along: str = "steps", ax: Any = None) -> Any:
-    """The sizes that ``af.watch`` noted, on a logarithmic axis.
+    """The sizes that ``af.watch`` recorded, on a logarithmic axis.
 
     of : "gradients" or "activations".
     along : "steps", a line for each layer, the last layer's most intense; or "layers", a line for the first call and
@@ -160,7 +160,7 @@ def plot_weights(parameters: Any, *, bins: int = 41, ax: Any = None) -> Any:
 def plot_boundary(model: Callable[[Array], Any], x: Array, y: Array, *, points: int = 150, ax: Any = None) -> Any:
     """The class that a model gives to each point of the plane, and the examples. Classes differ in colour and marker.
 
-    model : gives points (m, 2) their scores (m, classes), and the largest wins; or one score each, (m,) or (m, 1),
+    model : maps points (m, 2) to scores (m, classes), of which the largest wins; or to one score each, (m,) or (m, 1),
         which means class 1 where it is positive. A Module runs in eval mode.
     x, y : examples (n, 2) and their classes (n,), 0, 1, 2 ...
     points : the number of points in each direction.

@@ -63,9 +63,9 @@ def in_time(steps: list[Array], x: Array, hidden: int) -> Array:
 class RNN(Recurrent):
     """hₜ = tanh(xₜ Wᵀ + hₜ₋₁ Uᵀ + b), h₋₁ = 0. Source: Elman, Cognitive Science 14, 1990.
 
-    Shapes: x (n, time, inputs); results: all h (n, time, hidden), and the last one (n, hidden), from which a longer
-    sequence goes on: ``layer(x, h)``. W, U, b are ``weight_ih`` (hidden, inputs), ``weight_hh`` (hidden, hidden) and
-    ``bias`` (hidden,), PyTorch's two biases in one.
+    Shapes: x (n, time, inputs); results: all h (n, time, hidden), and the last one (n, hidden), with which a longer
+    sequence can be continued: ``layer(x, h)``. W, U, b are ``weight_ih`` (hidden, inputs), ``weight_hh`` (hidden,
+    hidden) and ``bias`` (hidden,), PyTorch's two biases in one.
 
     >>> from autoflow import nn
     >>> layer = nn.RNN(3, 4, rng=np.random.default_rng(0))
@@ -89,7 +89,7 @@ class RNN(Recurrent):
 
 
 class LSTM(Recurrent):
-    """A memory c that is added to, through gates i, f, o between 0 and 1, so that gradients survive many steps.
+    """A state c to which each step adds, through gates i, f, o between 0 and 1, so that gradients survive many steps.
 
     i, f, g, o = xₜ Wᵀ + hₜ₋₁ Uᵀ + b;  cₜ = σ(f) ⊙ cₜ₋₁ + σ(i) ⊙ tanh(g);  hₜ = σ(o) ⊙ tanh(cₜ).
 
@@ -126,13 +126,13 @@ class LSTM(Recurrent):
 
 
 class GRU(Recurrent):
-    """A memory h that moves towards a new value n, by as much as the gate z lets it; r says what n may see of h.
+    """A state h that moves towards a new value n, as far as the gate z allows; the gate r says how much of h enters n.
 
     r, z = σ(xₜ Wᵀ + b + hₜ₋₁ Uᵀ + d);  n = tanh(xₜ Wᵀ + b + r ⊙ (hₜ₋₁ Uᵀ + d));  hₜ = (1 − z) ⊙ n + z ⊙ hₜ₋₁.
 
     Shapes as :class:`RNN`, with ``weight_ih`` (3 hidden, inputs), ``weight_hh`` (3 hidden, hidden), ``bias`` and
-    ``bias_hh``, both (3 hidden,), in PyTorch's order r, z, n. Here two biases say more than one: r multiplies the
-    second. Source: Cho et al., EMNLP 2014, in the form of PyTorch and cuDNN.
+    ``bias_hh``, both (3 hidden,), in PyTorch's order r, z, n. Two biases are not the same as one here, since r
+    multiplies the second. Source: Cho et al., EMNLP 2014, in the form of PyTorch and cuDNN.
 
     >>> from autoflow import nn
     >>> layer = nn.GRU(3, 4, rng=np.random.default_rng(0))

@@ -20,11 +20,11 @@ Array = Any
 
 
 def watch(model: Callable[..., Any]) -> Watched:
-    """The same model, but each call notes how large every layer's result is, and later its gradient.
+    """The same model, but each call records how large every layer's result is, and later its gradient.
 
     A layer is a box in the picture of the graph: a Module inside the model, or a ``with af.scope("layer 1"):`` block of
-    a plain function; an operation outside of all boxes is a layer of its own. What counts is its last operation. Under
-    ``af.no_grad`` nothing is recorded, and nothing noted.
+    a plain function; an operation outside all boxes is a layer of its own. The result of a layer is that of its last
+    operation. Under ``af.no_grad`` nothing is recorded.
 
     >>> from autoflow import nn
     >>> rng = np.random.default_rng(0)

@@ -106,10 +106,10 @@ def conv_transpose1d(
 ) -> Node:  # fmt: skip
     """z[n, o, stride · i + dilation · k − padding] += Σ_c weight[c, o, k] x[n, c, i], then + bias[o].
 
-    What :func:`conv1d` sends back to its input, as a function of its own: it makes an image larger, where a convolution
-    makes it smaller. Shapes: x (n, channels, length), weight (channels, out / groups, k), bias (out,), result
-    (n, out, (length − 1) stride − 2 padding + dilation (k − 1) + output_padding + 1). ``output_padding``: places that
-    are added at the end, less than stride or dilation. Source: Zeiler et al., CVPR 2010.
+    The gradient of :func:`conv1d` with respect to its input, as a function of its own: it makes an image larger, where
+    a convolution makes it smaller. Shapes: x (n, channels, length), weight (channels, out / groups, k), bias (out,),
+    result (n, out, (length − 1) stride − 2 padding + dilation (k − 1) + output_padding + 1). ``output_padding``:
+    positions that are added at the end, fewer than stride or dilation. Source: Zeiler et al., CVPR 2010.
 
     >>> conv_transpose1d(np.array([[[1.0, 2.0, 3.0]]]), np.array([[[1.0, 10.0]]]), stride=2)
     array([[[ 1., 10.,  2., 20.,  3., 30.]]])

@@ -56,7 +56,7 @@ PRIORITY = 5000.0
 
 
 class NodeRole:
-    """What the three kinds of node share. An array in every other respect.
+    """What the three kinds of node have in common. In every other respect a node is an array.
 
     >>> import autoflow as af
     >>> x = af.Variable([1.0, 2.0], name="x")
@@ -195,7 +195,7 @@ class VariableRole(NodeRole):
     value : numbers, lists, arrays, nodes; copied unless ``copy=False`` (then memory is shared, as an optimiser's
         writes will be). Integers and booleans become float64; floats and complex numbers keep their dtype.
     name : a label for pictures and messages.
-    requires_grad : False freezes it: a Constant that can be thawed (``v.requires_grad = True``).
+    requires_grad : False freezes it: it is then constant until ``v.requires_grad = True``.
 
     Raises DataError for text, dates, objects, structured, masked and matrix data.
 
@@ -255,7 +255,7 @@ class VariableRole(NodeRole):
 class ConstantRole(NodeRole):
     """A leaf that stays fixed: data, targets, hyperparameters. Arguments as for Variable; every dtype is kept.
 
-    A Constant may be written into (``a[i] = node``): it is an Operation from then on.
+    A Constant may be written into (``a[i] = node``); it is then an Operation.
 
     >>> import autoflow as af
     >>> af.Constant([1, 2], name="labels")

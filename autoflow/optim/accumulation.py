@@ -12,9 +12,9 @@ class Accumulation:
     """An optimiser that makes one step for every ``every`` calls of ``step``, with the mean of their gradients.
 
     The loop stays as it is: ``backward()``, ``step()``, ``zero_grad()`` for each batch. Gradients add up until the step
-    is made, then they are divided and forgotten. If the loss is a mean and all batches are equally large, that is the
-    step of one batch ``every`` times as large. ``flush()`` makes a step with what there is, for a remainder at the end.
-    Clip gradients before ``step()`` where it says ``is_due``; a Schedule takes the optimiser within.
+    is made; then they are divided by the number of batches, and cleared. If the loss is a mean and all batches are
+    equally large, that is the step of one batch ``every`` times as large. ``flush()`` makes a step with the remaining
+    batches at the end. Clip gradients before ``step()`` if ``is_due``; give a Schedule the optimiser inside.
 
     >>> from autoflow import optim
     >>> w = af.Variable(1.0)
@@ -46,7 +46,7 @@ class Accumulation:
         return self.pending + 1 >= self.every
 
     def step(self) -> bool:
-        """Count one batch more; True if the optimiser made its step. Errors are the optimiser's: then nothing is
+        """Count one more batch; True if the optimiser made its step. After an error of the optimiser nothing is
         changed, and this batch does not count."""
         if not self.is_due:
             self.pending += 1
@@ -76,7 +76,7 @@ class Accumulation:
         self.optimiser.zero_grad()
 
     def zero_grad(self) -> None:
-        """Forget the gradients, unless they belong to a step that is still to be made."""
+        """Clear the gradients, unless they belong to a step that is still to be made."""
         if not self.pending:
             self.optimiser.zero_grad()
 

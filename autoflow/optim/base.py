@@ -35,7 +35,8 @@ NOTHING = (
 
 
 class Optimiser:
-    """Base of all optimisers: write ``update``, and name in ``remembers`` the arrays it keeps for each parameter.
+    """Base of all optimisers: a subclass writes ``update``, and names in ``remembers`` the arrays it keeps per
+    parameter.
 
     parameters : Variables; or ``model.parameters()``; or the model.
     lr : the learning rate, the size of the steps. May be changed at any time (``optimiser.lr = 0.01``).
@@ -69,8 +70,8 @@ class Optimiser:
         raise NotImplementedError
 
     def step(self) -> None:
-        """One update of every parameter that has a gradient and is not frozen: of all of them, or, if an exception
-        cuts the step short, of none.
+        """One update of every parameter that has a gradient and is not frozen. If an exception cuts the step short, no
+        parameter is changed.
 
         Warns if no parameter has a gradient.
 
@@ -117,8 +118,8 @@ class Optimiser:
             note.was_written(number)
 
     def check_caller(self, frame: Any) -> None:
-        """Raise TypeError if a variable of the caller's is one of our parameters after ``w = w - lr * w.grad``. Looked
-        for at the first two steps."""
+        """Raise TypeError if the caller has replaced one of our parameters by ``w = w - lr * w.grad``. Checked at the
+        first two steps."""
         ours = {id(p) for p in self.parameters}
         for x in list(frame.f_locals.values()):
             if isinstance(x, NodeRole) and (w := original_of(x)) is not None and id(w) in ours:
@@ -142,7 +143,7 @@ class Optimiser:
             )
 
     def zero_grad(self) -> None:
-        """Forget the gradients: the next backward pass starts from zero."""
+        """Clear the gradients: the next backward pass starts from zero."""
         forget_grads(self.parameters)
 
     def _state(self) -> dict[str, Array]:
@@ -160,7 +161,7 @@ class Optimiser:
         return {name: array.copy() for name, array in self._state().items()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where :meth:`state_dict` was taken. Raises StateError, and changes nothing, if it does not fit."""
+        """Continue where :meth:`state_dict` was taken. Raises StateError, and changes nothing, if it does not fit."""
         own = self._state()
         arrays = check_state(type(self).__name__, own, state)
         names = [name for name in own if name not in ("lr", "steps")]

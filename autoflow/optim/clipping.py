@@ -32,10 +32,10 @@ def clip_grad_value(parameters: Any, bound: float) -> None:
 
 
 def clip_grad_norm(parameters: Any, max_norm: float) -> float:
-    """Multiply all gradients by one number, so that together, as one long vector, they are at most ``max_norm`` long.
+    """Multiply all gradients by one number, so that their norm, as one long vector, is at most ``max_norm``.
 
-    The direction stays. Returns the length they had. Raises AnomalyError, and changes nothing, if that is not finite.
-    On a GPU no value is read: the length is a 0-d array there, and if it is not finite, all gradients become NaN.
+    The direction stays. Returns the norm that they had. Raises AnomalyError, and changes nothing, if that is not
+    finite. On a GPU no value is read: the norm is a 0-d array there, and if it is not finite, all gradients become NaN.
     Source: Pascanu, Mikolov and Bengio, ICML 2013.
 
     >>> w = af.Variable([1.0, 2.0])

@@ -25,12 +25,12 @@ Array = Any
 class LBFGS(Optimiser):
     """``step(closure)`` minimises what the closure computes, by at most ``max_iter`` iterations of L-BFGS-B.
 
-    parameters : Variables; or ``model.parameters()``; or the model. On the host.
+    parameters : Variables; or ``model.parameters()``; or the model. They must be on the host.
     max_iter, max_eval : iterations and evaluations of the closure in one step (at most 1.25 times as many by default).
     tolerance_grad : a step ends when no element of the gradient is larger,
     tolerance_change : or when the loss falls by less, relative to its size.
-    history_size : how many changes of the gradient are remembered. Each step begins without any, so few steps of many
-        iterations are better than many of few.
+    history_size : how many changes of the gradient are remembered. Each step begins without any, so a few steps with
+        many iterations are better than many steps with few.
 
     A line search finds the sizes of the moves, so there is no learning rate. After a step, ``evaluations`` is the
     number of calls of the closure, and ``message`` says in SciPy's words why it ended. Needs SciPy. Source: Byrd, Lu,

@@ -202,7 +202,8 @@ class Adam(Optimiser):
 class AdamW(Adam):
     """Adam, with weight decay that is not part of the gradient: x ← (1 − ηλ) x first.
 
-    So it is the same for all parameters, however large their gradients are. Source: Loshchilov and Hutter, ICLR 2019.
+    So the decay is the same for all parameters, however large their gradients are. Source: Loshchilov and Hutter, ICLR
+    2019.
     """
 
     decoupled = True

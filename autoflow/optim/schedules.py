@@ -38,17 +38,17 @@ class Schedule:
         self.optimiser.lr = self.lr * self.factor(self.steps)
 
     def state_dict(self) -> dict[str, float]:
-        """What :meth:`load_state_dict` needs to go on."""
+        """What :meth:`load_state_dict` needs to continue."""
         return {"lr": self.lr, "steps": self.steps}
 
     def load_state_dict(self, state: dict[str, float]) -> None:
-        """Go on where :meth:`state_dict` was taken."""
+        """Continue where :meth:`state_dict` was taken."""
         self.lr, self.steps = float(state["lr"]), int(state["steps"])
         self.optimiser.lr = self.lr * self.factor(self.steps)
 
 
 def step_decay(every: int, factor: float = 0.1) -> Factor:
-    """Times ``factor`` after each ``every`` steps.
+    """Multiplied by ``factor`` after every ``every`` steps.
 
     >>> [step_decay(2)(t) for t in range(3)]
     [1.0, 1.0, 0.1]
@@ -58,7 +58,7 @@ def step_decay(every: int, factor: float = 0.1) -> Factor:
 
 
 def cosine(steps: int, end: float = 0.0) -> Factor:
-    """From 1 down to ``end`` along half a cosine, then it stays there. Source: Loshchilov and Hutter, ICLR 2017.
+    """From 1 down to ``end`` along half a cosine, then constant. Source: Loshchilov and Hutter, ICLR 2017.
 
     >>> [round(cosine(4)(t), 2) for t in range(6)]
     [1.0, 0.85, 0.5, 0.15, 0.0, 0.0]
@@ -68,7 +68,7 @@ def cosine(steps: int, end: float = 0.0) -> Factor:
 
 
 def linear(steps: int, end: float = 0.0) -> Factor:
-    """From 1 to ``end`` in a straight line, then it stays there.
+    """From 1 to ``end`` in a straight line, then constant.
 
     >>> [linear(4)(t) for t in range(6)]
     [1.0, 0.75, 0.5, 0.25, 0.0, 0.0]

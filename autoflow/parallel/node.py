@@ -36,26 +36,28 @@ def data_parallel(
     """``f`` for data in parts: the same arguments and the same value, computed part by part, here or by workers.
 
     f : returns the mean (or the sum) over its examples, one number.
-    over : the arguments that hold the examples, by position or name. They are cut along their first axis: arrays,
+    over : the arguments that hold the examples, by position or name. They are divided along their first axis: arrays,
         memmaps, Zarr arrays, Dask arrays, and containers of them. All others are shared by the parts.
-    workers : None: here, one part after the other, which bounds the memory that is needed. Anything that maps:
-        an Executor, a Pool, ``pool.map``. A Dask client: sums meet on its workers, which are replaced when they die.
-        An MPI communicator: then each rank calls with examples of its own, and gets the result for all of them.
-    chunks : how many parts; of a Dask array its own chunks. The bits of the result depend on ``chunks`` and not on the
-        engine, the number of workers or their timing. The exception is a communicator: results are the same on all
-        ranks, but their last bits depend on how many there are.
+    workers : None: in this process, one part after the other, which bounds the memory that is needed. Anything that
+        maps: an Executor, a Pool, ``pool.map``. A Dask client: sums are formed on its workers, which are replaced when
+        they fail. An MPI communicator: then each rank calls with its own examples, and gets the result for all of them.
+    chunks : how many parts; a Dask array is divided into its own chunks. The bits of the result depend on ``chunks``
+        and not on the engine, the number of workers or their timing. The exception is a communicator: results are the
+        same on all ranks, but their last bits depend on the number of ranks.
     together : parts for each job, a power of two: fewer messages, the same bits.
-    reduction : what f is over its examples, "mean" or "sum". A mean is weighed exactly, also if parts differ in size.
+    reduction : what f is over its examples, "mean" or "sum". A mean is weighted exactly, even if parts differ in size.
     rng : a generator: part k of a call gets a child of it as ``f(..., rng=)``, the same with all engines.
-    compiled : run ``af.compile`` in each process, once.
-    progress : a bar over the jobs, if tqdm is installed.
+    compiled : compile f with ``af.compile``, once in each process.
+    progress : show a progress bar over the jobs, if tqdm is installed.
 
-    The result is one node, differentiable to any order by all arguments, also those that are cut. Modes of the caller
-    (``safe_masking``, ``autocast``, ``strict``, anomaly) and ``np.errstate`` hold in the workers too. Normalisation
-    over a batch sees one part; its running statistics stay as they are. Processes get f by pickle, a file by its name.
+    The result is one node, differentiable to any order by all arguments, also those that are divided. Modes of the
+    caller (``safe_masking``, ``autocast``, ``strict``, anomaly) and ``np.errstate`` hold in the workers too.
+    Normalisation over a batch sees one part; its running statistics stay as they are. f is pickled for other processes;
+    files are sent by name.
 
-    Raises InputError if the arguments do not have the same rows, if f cannot be sent, draws from a generator of its
-    own, or differs between ranks; LostGradientError if f uses a node that is no argument. Errors of f say which part.
+    Raises InputError if the arguments differ in the number of rows, if f cannot be sent, draws from a generator of its
+    own, or differs between ranks; LostGradientError if f uses a node that is not an argument. Errors in f say in which
+    part.
 
     >>> import autoflow as af
     >>> def loss(w, x, y):

@@ -43,7 +43,9 @@ class Graph(GraphData):
 
     @property
     def drawn(self) -> Graph:
-        """What is drawn: chains of + or of * on one card, boxes folded. ``members`` of its nodes are ids of mine."""
+        """The picture as it is drawn: chains of + or of * on one card, boxes folded. ``members`` of its nodes are ids
+        of this
+        graph's nodes."""
         return views.visible_picture(self)
 
     def replay(self, inputs: Mapping[Any, Any]) -> Graph:
@@ -91,8 +93,8 @@ class Graph(GraphData):
     def to_html(self, *, full: bool = True) -> str:
         """A page that needs nothing else: the picture, controls that step through it, all steps as a table.
 
-        full : False gives what stands in its body, to be put into a page of your own: its styles and names meet no
-            others, and several may stand in one page.
+        full : False gives the content of its body, for a page of your own: its styles and names clash with no others,
+            and one page may hold several.
         """
         from .pages.html import fragment, page
 

@@ -24,7 +24,7 @@ ELEMENTS = 100_000  # in all of them; going back through more takes noticeable t
 
 
 def node_bundle(node: Any, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-    """What IPython shows of a node: text as ``repr`` has it, and HTML.
+    """What IPython shows for a node: the text of ``repr``, and HTML.
 
     >>> import autoflow as af
     >>> x = af.Variable(3.0, name="x")

@@ -62,9 +62,9 @@ class Sheet(Graph):
 class Quiz:
     """What ``node.quiz()`` returns: a page that asks for each local derivative, or each product, of the backward pass.
 
-    Answers may be off by 1 %; fractions and expressions are read (``1/4``, ``cos(a2)``), small arrays as ``[1, 2]``; of
-    larger ones it asks for the formula or the shape. At the end it says how many
-    were right at the first try. ``save("quiz.html")`` writes the page; :meth:`sheet` is for paper.
+    Answers may be off by 1 %; fractions and expressions are accepted (``1/4``, ``cos(a2)``), small arrays as ``[1,
+    2]``; for larger ones it asks for the formula or the shape. At the end it says how many were right at the first try.
+    ``save("quiz.html")`` writes the page; :meth:`sheet` is for paper.
 
     >>> import autoflow as af
     >>> x = af.Variable(3.0, name="x")
@@ -91,7 +91,7 @@ class Quiz:
         return self.graph
 
     def to_html(self, *, full: bool = True) -> str:
-        """The page; ``full=False`` what stands in its body, to be put into a page of your own."""
+        """The page; with ``full=False`` the content of its body, for a page of your own."""
         return page(self.graph, self.start, quiz=True) if full else fragment(self.graph, self.start, quiz=True)
 
     def save(self, path: Any) -> Path:

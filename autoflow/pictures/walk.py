@@ -42,23 +42,23 @@ def graph(
     detail : how much a node shows. "names"; "values"; "lesson": also the local derivative and the product sent
         back on every arrow; "arrays": shapes and statistics. None decides: "arrays" if something has more than 6
         elements, "lesson" after ``backward()``, else "values".
-    direction : "right", "down", "rows" (to the right, in several rows), or "boxes" (the same, but inside of boxes
-        downwards). None: right if that fits on a page, else what reads best there.
-    constants : "inline" writes plain numbers into the operand's row, "nodes" draws them.
-    legend : a line that explains the signs.
+    direction : "right", "down", "rows" (to the right, in several rows), or "boxes" (the same, but downwards inside
+        boxes). None: right if that fits on a page, else whichever is easiest to read.
+    constants : "inline" writes plain numbers into the operand's row, "nodes" draws them as nodes.
+    legend : whether to add a line that explains the symbols.
     theme : "auto" (as the reader's screen), "light" or "dark". None: ``af.options.theme``.
     engine : "built-in", or "dot" to let Graphviz arrange the SVG, if it is installed.
-    gradients : True shows them, False does not, None does if ``backward()`` has been called. They are computed anew,
-        for one pass seeded with ones; nothing is written into the nodes.
+    gradients : True shows them, False does not, None shows them if ``backward()`` has been called. They are computed
+        anew, in one pass seeded with ones; nothing is written into the nodes.
     limit : of a larger graph the nodes nearest to the output are drawn. None: boxes fold instead.
-    depth : boxes (``af.scope``) inside that many others are folded: 0 folds all. None: as the size asks for.
+    depth : boxes (``af.scope``) inside this many others are folded; 0 folds all boxes. None: depends on the size.
     open : names of boxes that stay open.
-    around, radius : only what is at most ``radius`` arrows away from the node ``around``.
-    highlight : a node: all that is not on a way from it to the output is faded.
-    merge : chains of + or of * whose inner results have no names are one card.
+    around, radius : draw only what is at most ``radius`` arrows away from the node ``around``.
+    highlight : a node; everything that is not on a path from it to the output is faded.
+    merge : draw chains of + or of * whose inner results have no names as one card.
     fold : False draws everything, however large.
 
-    Raises LostGradientError for what is not a node, ValueError for unknown words.
+    Raises LostGradientError for anything but a node, ValueError for unknown options.
 
     >>> import autoflow as af
     >>> x, y = af.Variable(3.0, name="x"), af.Variable(5.0, name="y")

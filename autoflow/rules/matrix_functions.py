@@ -81,7 +81,7 @@ def sqrtm(A: Array) -> Node:  # noqa: N803
 
 @primitive
 def logm(A: Array) -> Node:  # noqa: N803
-    """The principal logarithm of a matrix, e^z = A; complex if A has negative eigenvalues. A is regular.
+    """The principal logarithm of a matrix, e^z = A; complex if A has negative eigenvalues. A must not be singular.
 
     >>> from autoflow import linalg
     >>> linalg.logm(linalg.expm(np.array([[0.5, 1.0], [0.0, 0.25]]))).round(6)

@@ -37,11 +37,12 @@ class custom_jvp(Generic[P, R]):  # noqa: N801 - used like a function
     f : any function of arrays, numbers, or containers of them, that returns an array or a container. It is run on plain
         arrays, so it may use anything: loops, ``float(x)``, another library. (Under ``af.vmap`` and ``af.compile`` it
         must be made of NumPy functions, as any function there.)
-    nondiff_argnums : positions of arguments without a derivative: functions, texts, settings. The rule gets them first.
+    nondiff_argnums : positions of arguments without a derivative: functions, strings, settings. The rule gets them
+        first.
 
     The rule takes ``(primals, tangents)``, two tuples with one entry per argument, nested as the arguments are, and
-    returns ``(value, tangent of the value)``. A tangent has the shape of its primal; what is no number has the tangent
-    None. The rule is written with NumPy functions and linear in the tangents.
+    returns ``(value, tangent of the value)``. A tangent has the shape of its primal; an argument that is not a number
+    has the tangent None. The rule is written with NumPy functions and linear in the tangents.
 
     Raises NoRuleError if there is no rule; in a pass, GradientShapeError if the tangent does not fit the value,
     LostGradientError if the tangent is not computed from the tangents by functions that autoflow records, and

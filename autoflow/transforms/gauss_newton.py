@@ -44,8 +44,8 @@ def ggnvp(
     """The generalised Gauss-Newton matrix of ``loss(f(primals))`` times a vector: Jᵀ H J v, J = ∂f, H the Hessian of
     ``loss`` at the value of f.
 
-    It is what is left of the Hessian if f is taken to be linear. If ``loss`` is convex, it has no negative eigenvalues,
-    so that a step of Newton's with it always goes down.
+    It is the Hessian if f is replaced by its linear approximation. If ``loss`` is convex, it has no negative
+    eigenvalues, so a Newton step with it always goes downhill.
 
     f : the model: of arrays or containers, returns an array or a container of them.
     primals : a tuple of the arguments; anything else is the one argument.
@@ -76,7 +76,8 @@ def multigrad(
 ) -> Callable[..., tuple[Any, ...]]:
     """The gradients with respect to several arguments, as a function that returns a tuple, also if it is one argument.
 
-    argnums : positions or names, in a tuple or list. Else as :func:`grad`, whose ``argnum`` may be a tuple as well.
+    argnums : positions or names, in a tuple or list. Otherwise as :func:`grad`, whose ``argnum`` may be a tuple as
+        well.
 
     >>> multigrad(lambda x, y, z: x * y * z, [0, 2])(2.0, 3.0, 5.0)
     (array(15.), array(6.))
@@ -88,10 +89,10 @@ def multigrad(
 def multigrad_dict(f: Callable[..., Any], *, allow_unused: bool = False) -> Callable[..., dict[str, Any]]:
     """The gradients with respect to all arguments that hold numbers, as a function that returns a dict by name.
 
-    Arguments that are left to their defaults count, too; what holds no numbers (text, None, a function) has no entry.
-    Of ``*args`` there is one entry, a tuple; of ``**options`` a dict.
+    Arguments that are left to their defaults count, too; arguments without numbers (text, None, a function) have no
+    entry. ``*args`` has one entry, a tuple; ``**options`` has a dict.
 
-    Raises errors as :func:`grad` does, and TypeError if Python cannot tell the arguments of f.
+    Raises errors as :func:`grad` does, and TypeError if Python does not know the arguments of f.
 
     >>> multigrad_dict(lambda x, y=3.0, mode="fast": x * y)(2.0)
     {'x': array(3.), 'y': array(2.)}

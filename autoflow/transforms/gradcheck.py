@@ -42,14 +42,15 @@ def gradcheck(
 ) -> bool:  # fmt: skip
     """Compare the gradients of ``f`` at ``inputs`` with differences: True, or a GradcheckError with a table.
 
-    f : any function of arrays, whose results are an array or several. It is called very often: take small inputs.
+    f : any function of arrays that returns an array or several. It is called very often: use small inputs.
     inputs : float64 or complex128 arrays, numbers, or nested containers of them. Integers are passed on as they are.
     order : 2 also compares the derivatives of the gradient (3 of those, ...).
     eps : step of the differences, relative to max(1, abs(x)); by default 6e-6, the cube root of the rounding error.
     rtol, atol : the allowed difference: ``atol + rtol * abs(numeric)``.
 
-    Also found: functions that give different results each time, kinks at the point, inputs that are written into, share
-    memory, or have too few digits; and, if a gradient is wrong, whether NumPy has read numbers of nodes unasked.
+    Also reported: functions that give different results each time; kinks at the point; inputs that are written into,
+    share memory, or have too few digits; and, if a gradient is wrong, whether NumPy has read numbers of nodes without
+    asking them.
 
     >>> gradcheck(lambda x, y: np.sin(x) * y, np.array([0.5, 1.0]), 2.0)
     True

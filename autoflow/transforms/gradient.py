@@ -52,8 +52,9 @@ def grad(
     Returns a function of the same arguments. A gradient has the shape and dtype of its argument, or its containers,
     with None where these hold no numbers. Plain arrays; inside another transform, or if an argument is a node with
     a history, nodes, so that they can be differentiated again.
-    What ``f`` captures in a closure counts as a constant, even a Variable: its ``grad`` stays as it is, and outside
-    other transforms the result does not remember it. To differentiate by it as well, make it an argument.
+    Everything that ``f`` captures in a closure counts as a constant, even a Variable: its ``grad`` stays as it is, and
+    outside other transforms the result has no history that leads to it. To differentiate by it as well, make it an
+    argument.
 
     Raises LostGradientError if the result depends on none of the arguments; TypeError if it is not one number.
 
@@ -110,7 +111,8 @@ def grad_and_aux(
     f: Callable[..., Any], argnum: Argnum | None = None, *, argnums: Argnum | None = None,
     allow_unused: bool = False, holomorphic: bool = False,
 ) -> Callable[..., Any]:  # fmt: skip
-    """For a function that returns ``(number, aux)``: its gradient, and aux, which may be anything. As :func:`grad`.
+    """For a function that returns ``(number, aux)``: the gradient of the number, and aux, which may be anything.
+    Arguments as for :func:`grad`.
 
     Nodes in the second part come out as plain arrays (inside another transform they stay nodes).
 

@@ -28,11 +28,11 @@ class Gradients:
     pairs : (node, gradient) pairs.
 
     ``gx, gw = grads`` and ``for g in grads`` give the gradients. ``grads[x]``, ``x in grads``, ``len``, ``keys`` (the
-    nodes), ``values``, ``items`` (pairs), ``get``, ``pop`` as of a dict; ``replace``; ``a + b`` and ``a += b`` add
+    nodes), ``values``, ``items`` (pairs), ``get``, ``pop`` work as in a dict; ``replace``; ``a + b`` and ``a += b`` add
     gradients of equal nodes and keep the others. A node that was asked for twice has one gradient.
 
-    A key is an object, which another process does not have. So a pickle holds names, values and gradients in order,
-    and comes back with new Variables as keys; ``grads.on([x, w])`` gives the gradients to nodes of your own, in that
+    The keys are objects that another process does not have. So a pickle holds names, values and gradients in order,
+    and is loaded with new Variables as keys; ``grads.on([x, w])`` assigns the gradients to your own nodes, in that
     order.
 
     >>> import pickle
@@ -99,7 +99,7 @@ class Gradients:
         return g
 
     def replace(self, node: Any, g: Any) -> None:
-        """Replace the gradient of ``node``: by a clipped one, an average, or one from another process.
+        """Replace the gradient of ``node``, by a clipped one, an average, or one from another process, for example.
 
         >>> import autoflow as af
         >>> x = af.Variable([1.0, 2.0])
@@ -179,7 +179,7 @@ def gradients(root: Any, nodes: Any = None, seed: Any = None, *, create_graph: b
 
     root : the node L; seed : as of ``backward``.
     nodes : a node, or nested lists, tuples, dicts of them; None for every Variable that ``root`` was computed from.
-        Zeros for those that it was not computed from, and LostGradientError if it was computed from none.
+        Those that it was not computed from get zeros; if it was computed from none, LostGradientError.
     create_graph : gradients that can be differentiated again; else plain arrays.
 
     >>> import autoflow as af

@@ -58,16 +58,16 @@ def jacobian(
     argnum, argnums : as in :func:`autoflow.grad`; containers of arguments and of results give containers of Jacobians.
     mode : "reverse" (a pass per element of z), "forward" (per element of x), "auto" (the fewer).
     holomorphic : needed if argument and result are complex; the derivative is then f'.
-    sparsity : where derivatives may be other than zero: a boolean or SciPy sparse array of shape (z.size, x.size), for
-        one real array in and one out. Rows, or columns, that have no place in common share a pass, and the result is a
-        SciPy ``csr_array`` of that shape. One more pass checks it.
+    sparsity : where derivatives may be nonzero: a boolean or SciPy sparse array of shape (z.size, x.size), for
+        one real array in and one out. Rows, or columns, that do not overlap share a pass, and the result is a SciPy
+        ``csr_array`` of that shape. One more pass checks the pattern.
 
-    Passes are batched: many rows are one pass, in chunks that fit into the processor's cache. Where that is not
-    possible (a hook, a rule that looks at the numbers of g) there is a pass for each row.
+    Passes are batched: many rows are computed in one pass, in chunks that fit into the processor's cache. Where that is
+    not possible (a hook, a rule that looks at the numbers of g), there is one pass for each row.
 
     Raises MemoryError if the result would exceed ``af.options.max_bytes``, and InputError if ``sparsity`` leaves out
-    derivatives that are not zero. A product with the Jacobian does not need
-    it: see :func:`autoflow.vjp` and :func:`autoflow.jvp`.
+    derivatives that are not zero. A product with the Jacobian does not
+    need the whole of it: see :func:`autoflow.vjp` and :func:`autoflow.jvp`.
 
     >>> jacobian(lambda x: x**2)(np.array([1.0, 2.0]))
     array([[2., 0.],

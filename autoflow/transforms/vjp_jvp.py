@@ -79,8 +79,8 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any, *, allow_unused: boo
 
 
 def linearize(f: Callable[..., Any], *primals: Any, allow_unused: bool = False) -> tuple[Any, Callable[..., Any]]:
-    """The value of ``f(*primals)``, and its derivative there as a linear function, from tangents to the tangent of the
-    value. f itself runs once, however often that function is called.
+    """The value of ``f(*primals)``, and its derivative there as a linear function, which maps tangents to the tangent
+    of the value. f itself runs once, however often that function is called.
 
     The linear function takes one tangent per primal. Errors are those of :func:`jvp`.
 
@@ -101,13 +101,13 @@ def linearize(f: Callable[..., Any], *primals: Any, allow_unused: bool = False) 
 
 
 def linear_transpose(f: Callable[..., Any], *primals: Any) -> Callable[[Any], tuple[Any, ...]]:
-    """The transpose of a linear function, from what has the shape of its value to what has the shape of its arguments.
+    """The transpose of a linear function: it maps arrays shaped like the value to arrays shaped like the arguments.
 
-    primals : arrays, numbers, or nested containers of them, of which only shapes and dtypes count: a linear function
-        has the same transpose everywhere. f runs twice, at numbers of our own, to see that it is one.
+    primals : arrays, numbers, or nested containers of them. Only shapes and dtypes count, since a linear function has
+        the same transpose everywhere. f runs twice, at numbers of our own, to check that it is linear.
 
-    The transpose Aᵀ takes one array, or container, like the value, and returns a tuple, one entry per primal. Of a
-    complex A it is Aᵀ, too, where :func:`vjp` gives its conjugate.
+    The transpose Aᵀ takes one array, or container, like the value, and returns a tuple, one entry per primal. For a
+    complex A it is Aᵀ as well, whereas :func:`vjp` gives the conjugate transpose.
 
     Raises TypeError if f is not linear, and errors as :func:`vjp` does.
 
@@ -157,7 +157,7 @@ def hvp(
 @overload
 def hvp(f: Callable[..., Any], primals: T, vectors: Any, *, allow_unused: bool = False) -> T: ...
 def hvp(f: Callable[..., Any], primals: Any, vectors: Any, *, allow_unused: bool = False) -> Any:
-    """The Hessian of a scalar function times a vector: how its gradient moves in that direction.
+    """The Hessian of a scalar function times a vector: how its gradient changes in that direction.
 
     primals : a tuple of the arguments; anything else is the one argument.
     vectors : the same containers and shapes. The answer has them too.

@@ -1,13 +1,13 @@
 """Which boxes of a picture are open, and what a folded one says.
 
-Nobody can read a graph of thousands of nodes. Scopes (``with af.scope("encoder"):``) give it parts; a part that
-is folded is one card with the counts of what is in it. Folding is decided on a :class:`Skeleton`: nodes are numbers,
-boxes are numbers, and each node has a path of boxes around it. Repeats (:mod:`.repeats`) are boxes that we add.
+A graph of thousands of nodes cannot be read. Scopes (``with af.scope("encoder"):``) divide it into parts. A folded
+part is one card that counts its contents. Folding is decided on a :class:`Skeleton`, in which nodes and boxes are
+numbers, and each node has a path of boxes around it. Repeats (:mod:`.repeats`) are boxes that we add.
 
-    1  depth=, g.open(...)    what the user asked for
-    2  more than six alike    the first and the last are drawn, those between them are one card
+    1  depth=, g.open(...)    the user's choice
+    2  more than six alike    the first and the last are drawn, the others are one card
     3  above FEW cards        scopes fold from the deepest level, until there are at most that many
-    4  above MANY             repeats fold, and of what is left the nodes nearest to the output are shown
+    4  above MANY             repeats fold; if that is not enough, only the cards nearest to the output are shown
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MANY = 200  # up to this many cards are drawn where nothing can be folded
 
 
 def common(a: Path, b: Path) -> Path:
-    """The boxes that are around both.
+    """The boxes that contain both.
 
     >>> common((1, 2, 3), (1, 2, 4))
     (1, 2)
@@ -36,7 +36,7 @@ def common(a: Path, b: Path) -> Path:
 
 
 def place_leaves(graph: Skeleton, outside: Sequence[bool]) -> None:
-    """A Variable belongs to the innermost box that has all its uses; data (``outside``) to no box."""
+    """A Variable belongs to the innermost box that contains all its uses; data (``outside``) belong to no box."""
     around: dict[int, Path] = {}
     for k, sources in enumerate(graph.sources):
         for a in sources:
@@ -92,9 +92,10 @@ def open_boxes(graph: Skeleton, opened: Iterable[str]) -> set[int]:
 
 
 def untangle(graph: Skeleton) -> None:
-    """Let no box be both before and after something outside of it: that becomes a part of the box.
+    """Make the folded graph free of cycles: a node outside a box that comes both after and before the box is put into
+    it.
 
-    An example is an operation recorded between two others of a box, but not inside it.
+    An example is an operation between two others of a box that was recorded outside it.
     """
     waiting: list[Path] = [()]
     inside: dict[Path, list[int]] = {(): list(range(len(graph.paths)))}
@@ -117,7 +118,7 @@ def untangle(graph: Skeleton) -> None:
 
 
 def cyclic(graph: Skeleton, members: Sequence[int], item: dict[int, int]) -> set[int]:
-    """The items on cycles: what remains when first and last ones are removed again and again."""
+    """The items on cycles: those that remain when items without predecessors or successors are removed repeatedly."""
     after: dict[int, set[int]] = {i: set() for i in item.values()}
     before: dict[int, set[int]] = {i: set() for i in item.values()}
     for k in members:

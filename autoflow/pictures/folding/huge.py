@@ -1,7 +1,7 @@
-"""Graphs too large to read every number: a folded picture, made directly from the records.
+"""Graphs that are too large to read every number: a folded picture, made directly from the records.
 
-Of a million nodes only the drawn cards become data. Gradients would need a whole backward pass, so the picture shows
-only those in the ``.grad`` of Variables, alone or as the size of all in a folded box.
+Only the cards that are drawn are turned into data. Gradients would need a whole backward pass, so the picture shows
+only those in the ``.grad`` of Variables, one by one or as the size of all those in a folded box.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def fold_huge_graph(walk: Walk, depth: int | None, opened: Sequence[str]) -> Gra
 
 
 def skeleton_of(walk: Walk, records: Sequence[Any]) -> tuple[Skeleton, dict[int, int]]:
-    """The shape of the graph, and the place of each record in it."""
+    """The skeleton of the graph, and the number of each record in it."""
     number = {id(r): k for k, r in enumerate(records)}
     sources = [[number[id(p)] for p in r.parents if p is not None] for r in records]
     words = [r.rule.name if r.parents else "" for r in records]
@@ -78,7 +78,7 @@ class Maker:
         return self.made[k]
 
     def make(self, k: int) -> Vertex:
-        """The same, made anew."""
+        """The same, without looking for one that was made before."""
         r, titles = self.records[k], self.walk.titles
         inner = bool(r.parents)
         if inner:

@@ -1,7 +1,7 @@
-"""Chains of + or of * as one card: ``x + y + z`` is one thing, though Python computes it in two steps.
+"""Chains of + or of * as one card: ``x + y + z`` is drawn as one, though Python computes it in two steps.
 
-Only inner results that have no name and are used once disappear, so nothing is lost but a card: local derivatives of
-the chain are products of those of its steps, and each operand receives the same. The recorded nodes remain in
+Only inner results that have no name and are used once disappear, so no information is lost: local derivatives of the
+chain are products of those of its steps, and each operand receives the same gradient. The recorded nodes remain in
 ``graph.nodes``, in the tree and in JSON.
 """
 
@@ -49,7 +49,7 @@ def joins(inner: Vertex, outer: Vertex) -> bool:
 
 
 def join_cards(card: Vertex, row: Operand, inner: Vertex) -> Vertex:
-    """``card`` with the operands of ``inner`` in the place of ``row``."""
+    """``card`` with the operands of ``inner`` in place of ``row``."""
     place = next(i for i, r in enumerate(card.operands) if r.source == row.source)
     middle = [
         replace(r, local=product(row.local, r.local), rule=r.rule if row.rule == "g" else "") for r in inner.operands
@@ -63,7 +63,7 @@ def join_cards(card: Vertex, row: Operand, inner: Vertex) -> Vertex:
 
 
 def product(a: Numbers | None, b: Numbers | None) -> Numbers | None:
-    """The chain rule of two local derivatives, of numbers."""
+    """The product of two local derivatives of numbers, by the chain rule."""
     if a is None or b is None or not a.elements or not b.elements:
         return None
     return replace(numbers(a.elements[0] * b.elements[0]), dtype=a.dtype)
@@ -82,5 +82,5 @@ def renumber_graph(graph: Picture, nodes: list[Vertex], number: dict[int, int]) 
 
 
 def move_row(row: Operand, source: int | None) -> Operand:
-    """The row when its operand has another number, or is hidden."""
+    """The row after its operand got another number, or was hidden."""
     return replace(row, source=source, note=row.note if source is not None else "hidden")

@@ -1,4 +1,4 @@
-"""Parts of a graph that are equal: a layer that is used again, the steps of a loop.
+"""Equal parts of a graph: a layer that is used again, the steps of a loop.
 
 There are two kinds: neighbouring boxes with the same name and content and, where there are no boxes, a stretch of
 operations that repeats a pattern. Either becomes a box around all of them, which can be folded. A picture says
@@ -27,7 +27,7 @@ NUMBER = re.compile(r"[\s_.-]*\d+$")
 def equal_boxes(graph: Skeleton, candidates: set[int], stay: set[int], most: int | None = None) -> set[int]:
     """Put a box around equal boxes that follow each other. Returns the boxes that may be closed then.
 
-    most : only where there are more than this many, and only around those between the first and the last.
+    most : only if there are more than this many, and only around those between the first and the last.
     """
     new: dict[int, int] = {}
     ends = int(most is not None)
@@ -102,7 +102,7 @@ def members_of(graph: Skeleton, boxes: set[int]) -> dict[int, list[int]]:
 
 
 def sets_of(graph: Skeleton, parts: Sequence[Sequence[int]]) -> int:
-    """How many different sets of Variables equal parts use, where all of them use one.
+    """How many different sets of Variables equal parts use, for each place where all of them use one.
 
     The first step of a loop may begin with a Variable where others continue the step before; that does not count.
     """

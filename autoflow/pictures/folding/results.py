@@ -1,4 +1,4 @@
-"""What was recorded, without what nobody wrote: products with 1, and how several results are stored.
+"""The recorded graph as somebody would write it: without products with 1, and with several results on one card.
 
 ``1*cos(x)``, which a backward pass computes, is drawn as ``cos(x)``. A function with several results is one card with
 a row for each result, where the arrows leave. The recorded nodes remain in ``graph.nodes``, and in JSON.
@@ -35,7 +35,7 @@ class Tidy(Generic[Picture]):
         self.moved: dict[int, tuple[int, int | None]] = {}  # a node that disappears -> what is drawn, which result
 
     def done(self) -> Picture:
-        """The whole graph."""
+        """The graph that results."""
         self.drop_ones()
         for several in self.graph.several:
             self.join(several)
@@ -49,7 +49,7 @@ class Tidy(Generic[Picture]):
         return renumber_graph(replace(self.graph, outputs=outputs, several=(), rules=rules), nodes, number)
 
     def goal(self, k: int) -> tuple[int, int | None]:
-        """What represents node k."""
+        """The node that represents node k."""
         result = None
         while k in self.moved:
             k, found = self.moved[k]
@@ -57,7 +57,7 @@ class Tidy(Generic[Picture]):
         return k, result
 
     def row(self, r: Operand) -> Operand:
-        """A row that may come from another node now."""
+        """A row whose operand may be represented by another node now."""
         if r.source is None or r.source not in self.moved:
             return r
         source, result = self.goal(r.source)
@@ -116,14 +116,16 @@ class Tidy(Generic[Picture]):
         self.move(s.inside, first.id)
 
     def own(self, k: int, place: int) -> None:
-        """Rows that come from the first part itself come from a result now."""
+        """Rows that came from the first part itself now come from a result."""
         for v in list(self.nodes.values()):
             if any([r.source == k and r.result is None for r in v.operands]):
                 rows = [replace(r, result=place) if r.source == k else r for r in v.operands]
                 self.nodes[v.id] = replace(v, operands=tuple(rows))
 
     def whole_row(self, source: int, parts: Sequence[Vertex], inside: Sequence[int]) -> Operand:
-        """The row of what was split. Each part sends back zeros but for its own place: so all of it are these."""
+        """The row of the operand that was split. Each part sends back zeros except at its own place, so together they
+        are the
+        gradient."""
         goal, result = self.goal(source)
         origin = self.nodes[goal]
         sent = [r.sent for v in parts for r in v.operands if r.sent is not None]
@@ -136,7 +138,7 @@ class Tidy(Generic[Picture]):
 
 
 def inline_constants(graph: Picture) -> Picture:
-    """The same graph without cards for Constants that one row uses: it says what they are called. Saves room."""
+    """The same graph without cards for Constants that only one row uses: the row gives their names. Saves room."""
     users: dict[int, list[Vertex]] = {}
     for v in graph.nodes:
         for row in v.operands:
@@ -159,7 +161,7 @@ def inline_constants(graph: Picture) -> Picture:
 
 
 def disjoint_sum(parts: Sequence[Numbers]) -> Numbers | None:
-    """The sum of arrays of one shape of which at most one is not zero at each place.
+    """The sum of arrays of one shape, at most one of which is nonzero at each place.
 
     >>> from autoflow.pictures.model.numbers import numbers
     >>> import numpy as np

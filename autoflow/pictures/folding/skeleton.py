@@ -1,4 +1,4 @@
-"""What folding knows of a graph: nodes without their numbers, and the boxes around them."""
+"""What folding knows about a graph: nodes without their values, and the boxes around them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Path = tuple[int, ...]
 class Repeat:
     """How many equal parts, and how many different sets of Variables they use.
 
-    ``between``: of a long sequence whose first and last part are drawn, the names of the parts in this box.
+    ``between``: the names of the first and last part in this box, if it is the middle of a long sequence.
     """
 
     parts: int
@@ -30,7 +30,7 @@ class Repeat:
         return f"×{self.parts}" if self.between is None else f"+{self.parts:,} alike"
 
     def words(self, names: Sequence[str]) -> list[str]:
-        """What a reader should know of the parts, and of their Variables called ``names``.
+        """What a reader should know about the parts, and about their Variables called ``names``.
 
         >>> Repeat(12, 12).words(["W", "b"]), Repeat(28, 1, ("step 2", "step 29")).words(["W"])
         (['each with its own W, b'], ['step 2 … step 29', 'all with the same W'])
@@ -48,7 +48,7 @@ class Repeat:
 
 @dataclass(slots=True)
 class Skeleton:
-    """A graph without its numbers: what folding needs to know. Nodes are in the order of their creation."""
+    """A graph without its values: all that folding needs to know. Nodes are in the order of their creation."""
 
     sources: list[Sequence[int]]  # the operands of each node
     paths: list[Path]  # the boxes around each node, the outermost first
@@ -84,7 +84,7 @@ class Skeleton:
         return len(set(self.visible(closed)))
 
     def new_box(self, name: str, label: str) -> int:
-        """The number of one more box."""
+        """Add a box, and return its number."""
         self.newest = number = 1 + (self.newest or max(self.names, default=0))
         self.names[number], self.labels[number] = name, label
         self.added.add(number)

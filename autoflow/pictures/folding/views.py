@@ -76,7 +76,7 @@ def view(graph: Picture) -> Picture:
 
 
 def as_written(graph: Picture) -> Picture:
-    """The graph without what nobody wrote, with one card per chain, and without small cards if room is needed."""
+    """The graph as somebody would write it, with one card per chain, and without small cards if room is needed."""
     if "written" not in graph.__dict__:
         whole = merge_chains(tidy(graph)) if graph.look.merge else tidy(graph)
         graph.__dict__["written"] = inline_constants(whole) if graph.look.compact else whole
@@ -103,7 +103,7 @@ def fold_boxes(whole: GraphData) -> tuple[Skeleton, set[int]]:
 
 
 def skeleton_of(graph: GraphData) -> Skeleton:
-    """What folding needs to know of the graph."""
+    """The skeleton of the graph."""
     names = {box: name for v in graph.nodes for box, name in zip(v.entered, v.scope, strict=True)}
     return Skeleton(
         [tuple([r.source for r in v.operands if r.source is not None]) for v in graph.nodes],
@@ -205,7 +205,7 @@ class Contraction:
         )  # fmt: skip
 
     def told(self, card: Card) -> tuple[str, ...]:
-        """Of equal parts, which they are, and whether they share their Variables."""
+        """For equal parts: which they are, and whether they share their Variables."""
         repeat = self.skeleton.repeats.get(card[1])
         if repeat is None:
             return ()

@@ -3,12 +3,12 @@
 The four steps of K. Sugiyama, S. Tagawa and M. Toda, "Methods for visual understanding of hierarchical system
 structures", IEEE Trans. SMC 11(2), 1981:
 
-    ranks       every node one rank behind the last of its operands; leaves just before their first use (layers.py)
+    ranks       every node comes one rank after the last of its operands; leaves just before their first use (layers.py)
     Layers      an arrow across several ranks gets a waypoint in each, shared by all arrows from the same node
-    reorder     neighbours' average places decide the order in a rank, as long as that removes crossings (ordering.py)
-    settle      every node as near to its neighbours' heights as order and spacing allow
+    reorder     the neighbours' average places decide the order in a rank, while that removes crossings (ordering.py)
+    settle      every node moves as near to its neighbours' heights as order and spacing allow
 
-Nothing is drawn here, and nothing is random: equal graphs are drawn alike. ``along`` is the direction in which the
+Nothing is drawn here, and nothing is random: equal graphs get equal layouts. ``along`` is the direction in which the
 data flows, ``across`` the other one; the renderer decides which of them is x.
 """
 
@@ -31,7 +31,7 @@ FIXED = 1e6  # how strongly an operation wants to be on the axis of its column
 @dataclass(frozen=True, slots=True)
 class Manner:
     """How much room there is between ranks: at least ``gap``; more where arrows go up or down a long way, so that
-    curves stay gentle: ``part`` of that, at most ``most``. ``column``: all operations below each other."""
+    curves stay gentle: ``part`` of that way, at most ``most``. ``column``: put all operations below each other."""
 
     gap: float = GAP
     part: float = 0.2
@@ -47,10 +47,10 @@ def arrange(
     boxes: Sequence[Box], lines: Sequence[Line], first: Sequence[int] = (), last: Sequence[int] = (),
     manner: Manner = RIGHT,
 ) -> Plan:  # fmt: skip
-    """Place the boxes and lead the lines. ``first`` and ``last`` get ranks of their own, at the ends.
+    """Place the boxes and route the lines. ``first`` and ``last`` get ranks of their own, at the ends.
 
     A picture asks for the same box several times: once for each direction that is tried, and for each set of folded
-    boxes that a page has. So answers to small questions are remembered. Nobody changes a Plan.
+    boxes that a page has. So the plans of small graphs are cached. A Plan is never changed.
     """
     asked = tuple(boxes), tuple(lines), tuple(first), tuple(last), manner
     return arrange_again(*asked) if len(lines) <= REMEMBERED else solve(*asked)
@@ -70,7 +70,7 @@ arrange_again = lru_cache(256)(solve)
 
 
 def coordinates(layers: Layers) -> list[float]:
-    """Where each place begins, across: forth and back, each rank moves to where its neighbours want it."""
+    """Where each place begins, across: sweeping back and forth, each rank moves towards its neighbours."""
     at = [0.0] * len(layers.rank)
     gaps = [layers.spacing(row) for row in layers.rows]
     for row, apart in zip(layers.rows, gaps, strict=True):
@@ -99,7 +99,7 @@ def coordinates(layers: Layers) -> list[float]:
 
 
 def align_column(layers: Layers, at: list[float], gaps: Sequence[Sequence[float]]) -> None:
-    """All operations below each other: on one axis. What passes by them keeps its order and goes beside."""
+    """Put all operations below each other, on one axis. Lines that pass them keep their order, at the side."""
     tall = [k for k in layers.operations() if layers.sizes[k]]
     axis = fsum([at[k] + layers.sizes[k] / 2 for k in tall]) / max(1, len(tall))
     fixed = set(tall)
@@ -111,14 +111,14 @@ def align_column(layers: Layers, at: list[float], gaps: Sequence[Sequence[float]
 
 
 def beside(layers: Layers, k: int, at: list[float]) -> tuple[float, float]:
-    """Where k would like to begin so that its links hit the operands that they lead to."""
+    """Where k should begin so that its links hit the operands to which they lead."""
     places = [at[link.a] + link.out - link.into for link in layers.before[k]]
     places += [at[link.b] + link.into - link.out for link in layers.after[k]]
     return (fsum(places) / len(places), 1.0) if places else (at[k], 0.05)
 
 
 def wish(layers: Layers, k: int, at: list[float], forth: bool, back: bool) -> tuple[float, float]:
-    """Where k would like to begin so that its links are straight, and how strongly."""
+    """Where k should begin so that its links are straight, and the weight of that wish."""
     total = weight = 0.0
     for link in layers.before[k] if forth else ():
         total += link.weight * (at[link.a] + link.drop)

@@ -1,4 +1,4 @@
-"""Nodes in ranks: what is to be placed, the ranks, and the waypoints of lines that pass by."""
+"""Nodes in ranks: the boxes to be placed, their ranks, and the waypoints of lines that pass."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Value = tuple[int, float | None]  # a node, and the offset of one of several res
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """The size of a node, and where its arrows end: offsets across, one per operand, and that of its result."""
+    """The size of a node, and where its arrows end: offsets across, one per operand, and one for its result."""
 
     along: float
     across: float
@@ -49,7 +49,9 @@ Point = tuple[float, float]  # along, across
 
 @dataclass(slots=True)
 class Plan:
-    """The answer. A path alternates straight pieces, inside a rank, and curves between two: p0 - p1 ~ p2 - p3 ~ p4."""
+    """The finished layout. A path alternates straight pieces inside a rank and curves between two: p0 - p1 ~ p2 - p3 ~
+    p4.
+    """
 
     corners: list[Point]
     paths: list[list[Point]]
@@ -100,7 +102,7 @@ def ranks(n: int, pairs: Sequence[tuple[int, int]]) -> list[int]:
 def tighten(
     rank: list[int], order: Sequence[int], after: Sequence[Sequence[int]], pairs: Sequence[tuple[int, int]]
 ) -> None:
-    """Move leaves, and what is computed from leaves for one use only, to just before that use."""
+    """Move leaves, and nodes computed from leaves for one use only, to just before that use."""
     inner = {b for _, b in pairs}
     movable = [True] * len(rank)
     for a, b in pairs:
@@ -112,7 +114,7 @@ def tighten(
 
 
 def one_column(rank: Sequence[int], pairs: Sequence[tuple[int, int]], ports: Container[int]) -> list[int]:
-    """A rank for each operation, in their order; leaves, and what is computed from them alone, before their first use.
+    """A rank for each operation, in their order; leaves, and nodes computed from them alone, before their first use.
 
     >>> one_column([0, 0, 1, 1, 2], [(0, 2), (1, 3), (2, 4), (3, 4)], ())
     [0, 2, 1, 3, 4]
@@ -135,7 +137,7 @@ def one_column(rank: Sequence[int], pairs: Sequence[tuple[int, int]], ports: Con
 
 
 def spine(pairs: Sequence[tuple[int, int]], rank: Sequence[int], ends: Sequence[int]) -> set[tuple[int, int]]:
-    """The arrows of the longest way to the first of ``ends``: it is drawn as straight as can be.
+    """The arrows of the longest path to the first of ``ends``, which is drawn as straight as possible.
 
     >>> sorted(spine([(0, 1), (2, 3), (1, 3)], [0, 1, 1, 2], [3]))  # not through the leaf 2, which ends it
     [(0, 1), (1, 3)]
@@ -220,7 +222,7 @@ class Layers:
         self.before[b].append(link)
 
     def reading_order(self) -> list[int]:
-        """All places, depth first from the last ones, operands in order: near to what the final order will be."""
+        """All places, depth first from the last ones, operands in order: close to the final order."""
         seen: set[int] = set()
         order: list[int] = []
         ends = sorted(range(len(self.rank)), key=lambda k: (-self.rank[k], k))
@@ -240,12 +242,12 @@ class Layers:
         return bool(ends) and any([k in ends for k in row])
 
     def operations(self) -> list[int]:
-        """All boxes that something enters, but for ports."""
+        """All boxes with incoming arrows, except ports."""
         ports = {*self.first, *self.last}
         return [k for k in range(len(self.boxes)) if self.before[k] and k not in ports]
 
     def part(self, k: int, offset: float) -> float:
-        """An offset in a place as a part of it, strictly between 0 and 1."""
+        """An offset in a place as a fraction of its size, strictly between 0 and 1."""
         return (offset + 1) / (self.sizes[k] + 2)
 
     def spacing(self, row: Sequence[int]) -> list[float]:

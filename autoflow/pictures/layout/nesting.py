@@ -1,6 +1,6 @@
-"""The layout of a picture with boxes in it: each box is arranged by itself, and is one node of what is around it.
+"""The layout of a picture with boxes in it: each box is arranged by itself, and then is one node for what is around it.
 
-So a box contains nothing foreign, and boxes do not overlap. An arrow across a border ends there at a port: a
+So a box contains only its own nodes, and boxes do not overlap. An arrow across a border ends there at a port: a
 node without size in the first or last rank of the box, which the layout places like every other.
 """
 
@@ -22,7 +22,7 @@ Path = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """The room that a box needs in addition to its nodes: for its head, along or across, and a minimum along."""
+    """The room that a box needs besides its nodes: for its headline, along or across, and its least length along."""
 
     head: float
     least: float
@@ -39,18 +39,18 @@ class Nesting:
         self.direction, self.across = direction, across
 
     def is_down(self, path: Path) -> bool:
-        """Does what is directly inside of the box ``path`` run from top to bottom?"""
+        """Do the arrows directly inside the box ``path`` run from top to bottom?"""
         return is_down(self.direction, path, self.across)
 
     def plan(self) -> tuple[Plan, dict[Path, tuple[float, float, float, float]]]:
-        """The places of all, and the frames of all boxes."""
+        """The places of all nodes, and the frames of all boxes."""
         whole = self.solve((), list(range(len(self.boxes))), list(range(len(self.lines))))
         corners = [whole.corners[k] for k in range(len(self.boxes))]
         paths = [whole.paths[i] for i in range(len(self.lines))]
         return Plan(corners, paths, whole.along, whole.across, whole.starts, whole.stubs), whole.frames
 
     def solve(self, path: Path, members: list[int], touching: list[int]) -> Nested:
-        """Arrange the box ``path`` with those nodes; ``touching`` are the lines that have an end in it."""
+        """Arrange the box ``path`` with these nodes; ``touching`` are the lines with an end in it."""
         level = len(path)
         item: dict[int, tuple[int, ...]] = {
             k: self.around[k][: level + 1] if len(self.around[k]) > level else (-1, k) for k in members
@@ -82,7 +82,7 @@ def is_down(direction: str, path: Path, across: Container[Path]) -> bool:
 
 
 class Level:
-    """One box while it is arranged: its items are nodes and inner boxes, and ports for what comes and goes."""
+    """One box while it is arranged: its items are nodes, inner boxes, and ports for lines that enter and leave."""
 
     def __init__(
         self, nesting: Nesting, path: Path, items: list[tuple[int, ...]], item: dict[int, tuple[int, ...]],
@@ -147,7 +147,7 @@ class Level:
         return source if source is not None and source == target else None
 
     def put(self, nested: Nested, number: int, it: tuple[int, ...], x: float, y: float) -> None:
-        """Write down where an item is, and what is in it."""
+        """Record the position of an item, and of what is in it."""
         child = self.children.get(number)
         if child is None:
             nested.corners[it[1]] = (x, y)
@@ -181,7 +181,7 @@ class Level:
         return self.local[key]
 
     def port(self, ports: dict[Value, int], value: Value) -> int:
-        """The port of what carries that value."""
+        """The port for lines that carry this value."""
         if value not in ports:
             ports[value] = len(self.boxes)
             self.boxes.append(PORT)
@@ -190,7 +190,7 @@ class Level:
     def lead(
         self, i: int, number: int, plan: Plan, dx: float, dy: float, along: float
     ) -> tuple[list[Point], bool]:  # fmt: skip
-        """The whole way of a line inside this box, from border to border, and whether it is a stub."""
+        """The whole path of a line inside this box, from border to border, and whether it is a stub."""
         line = self.nesting.lines[i]
         source, target = self.place.get(line.source), self.place.get(line.target)
         points = [(a + dx, b + dy) for a, b in plan.paths[number]]

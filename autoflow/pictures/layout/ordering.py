@@ -1,7 +1,7 @@
 """The order of nodes in their ranks: the second step of :mod:`.arrange`, after Sugiyama, Tagawa and Toda.
 
-To cross as few arrows as possible is a hard problem, so two simple steps take turns: sort each rank by the average
-place of the neighbours, and exchange neighbours where that helps.
+Finding the fewest crossings is a hard problem, so two simple steps alternate: sort each rank by the average place of
+the neighbours, and exchange neighbours where that helps.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ LARGE = 2000  # places; larger pictures get fewer sweeps, since the difference i
 
 
 def reorder(layers: Layers) -> None:
-    """Sweep forth and back, sorting each rank by the average place of its neighbours; keep the best order seen."""
+    """Sweep back and forth, sorting each rank by the average place of its neighbours; keep the best order found."""
     best, fewest = [list(row) for row in layers.rows], crossings(layers)
     seen = set()
     for sweep in range(SWEEPS if len(layers.rank) < LARGE else SWEEPS // 6):
@@ -56,7 +56,7 @@ def leaving_links(layers: Layers, k: int, place: Sequence[int]) -> list[float]:
 
 
 def in_order(ends: list[float]) -> list[float]:
-    """The same, sorted: most places have one link."""
+    """The same, sorted. (Most places have only one link.)"""
     return ends if len(ends) < 2 else sorted(ends)
 
 
@@ -75,7 +75,7 @@ def crossings(layers: Layers) -> int:
 
 
 def swap_neighbours(layers: Layers, place: list[int]) -> None:
-    """Exchange neighbours of a rank where that removes crossings: what averages cannot see."""
+    """Exchange neighbours in a rank where that removes crossings that sorting by averages leaves."""
     for row in layers.rows:
         ends = [(in_order(arriving_links(layers, k, place)), in_order(leaving_links(layers, k, place))) for k in row]
         for i in range(len(row) - 1):
@@ -89,7 +89,7 @@ def swap_neighbours(layers: Layers, place: list[int]) -> None:
 
 
 def count_crossings(first: Sequence[float], second: Sequence[float]) -> int:
-    """How many links to ``first`` cross one to ``second``, which stands behind it. Both are sorted.
+    """How many links to ``first`` cross a link to ``second``, which comes after it. Both are sorted.
 
     >>> count_crossings([1.0, 4.0], [2.0, 3.0])
     2

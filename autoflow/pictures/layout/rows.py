@@ -1,12 +1,13 @@
 """Wide pictures in several rows, like lines of text: cut between ranks, each row below the one before.
 
-Where to cut is a question of typesetting, and so is the answer: of all ways to break a line the cheapest is taken.
-Slack, arrows that turn round and arrows that are cut all have a price. Leaves next to a cut go with their use: they
-get a column of their own at the start of the next row.
+Where to cut is decided as in typesetting: of all ways to break the line, the one with the lowest cost is taken.
+Slack, arrows that turn round and arrows that are cut all add to the cost. Leaves next to a cut go with their use:
+they get a column of their own at the start of the next row.
 
-An arrow over a cut runs to the end of its row, back in a lane between the rows, and into the next one. An arrow whose
-value has a name, unless it is the main one, does not: the name is in the operand's row anyway. It begins again
-at the start of the row that needs it (a stub, see :attr:`Plan.stubs`), and so no bundle of arrows runs around.
+An arrow over a cut runs to the end of its row, back in a lane between the rows, and into the next one. If its value
+has a name, the arrow is cut instead, unless it is the main one: the name is in the operand's row anyway. The arrow
+begins again at the start of the row that needs it (a stub, see :attr:`Plan.stubs`), so no bundle of arrows turns
+round.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ ROW, BACK, TORN = 1.0, 0.25, 0.1  # prices: of a row, of a second arrow that tur
 
 
 def wrap_rows(plan: Plan, boxes: Sequence[Box], lines: Sequence[Line], level: int = 0, widest: float = WIDEST) -> Plan:
-    """The same plan in rows. What is inside of ``level`` boxes has narrower ones."""
+    """The same plan in rows. Inside ``level`` boxes the rows are narrower."""
     strip = Strip(plan, boxes, lines)
     cuts = strip.cuts(widest - level * INSIDE)
     return Rows(strip, cuts).plan() if cuts else plan
 
 
 class Strip:
-    """The plan before it is cut: its ranks, and what a cut before each of them would cost."""
+    """The plan before it is cut: its ranks, and the cost of a cut before each of them."""
 
     def __init__(self, plan: Plan, boxes: Sequence[Box], lines: Sequence[Line]) -> None:
         self.old, self.boxes, self.lines, self.starts = plan, boxes, lines, plan.starts
@@ -50,7 +51,7 @@ class Strip:
             kind[r] = max(kind[r], box.along)
 
     def gap(self, r: int) -> float:
-        """Between rank r and the next."""
+        """The gap between rank r and the next."""
         return self.starts[r + 1] - self.starts[r] - self.thick[r]
 
     def lead(self, r: int) -> float:
@@ -58,12 +59,12 @@ class Strip:
         return self.column[r - 1] + self.gap(r - 1) if r and self.column[r - 1] else 0.0
 
     def width(self, begin: int, end: int) -> float:
-        """Of a row of the ranks ``begin`` ... ``end - 1``."""
+        """The width of a row with the ranks ``begin`` ... ``end - 1``."""
         last = self.thick[end - 1] if end == len(self.starts) else self.inner[end - 1]
         return self.starts[end - 1] + last - self.starts[begin] + self.lead(begin)
 
     def prices(self) -> list[float]:
-        """Of a cut before each rank; before a rank that has only leaves in front of it there is none to be had."""
+        """The cost of a cut before each rank. Before a rank with only leaves in front of it no cut is possible."""
         turning: list[set[int]] = [set() for _ in self.starts]
         torn: list[set[int]] = [set() for _ in self.starts]
         for line in self.lines:
@@ -76,7 +77,7 @@ class Strip:
         ]
 
     def cuts(self, widest: float) -> list[int]:
-        """Before which ranks a new row begins: the cheapest way; no cut if all fits into one row."""
+        """Before which ranks a new row begins, at the lowest cost; no cut if everything fits into one row."""
         count = len(self.starts)
         if not count or self.width(0, count) <= widest:
             return []
@@ -100,7 +101,7 @@ class Strip:
 
 
 class Rows:
-    """Where each row begins in the strip, and how far down it stands now."""
+    """Where each row begins in the strip, and how far down it is now."""
 
     def __init__(self, strip: Strip, cuts: list[int]) -> None:
         self.strip, self.begins = strip, [0, *cuts]
@@ -134,7 +135,7 @@ class Rows:
         return bisect_right(self.begins, rank) - 1
 
     def begins_row(self, k: int) -> bool:
-        """Is box k in the first rank of its row? Then there must be room for the name of a stub."""
+        """Is box k in the first rank of its row? Then it needs room for the name of a stub."""
         return self.strip.rank[k] in self.begins and not self.strip.lead(self.strip.rank[k])
 
     def x(self, r: int, x: float) -> float:
@@ -171,7 +172,7 @@ class Rows:
         return dict.fromkeys(sorted(found, key=lambda start: -found[start]), (0.0, 0.0))
 
     def raise_leaves(self) -> None:
-        """The column of leaves holds nothing else: they move up as far as the arrows that pass there allow."""
+        """Move the leaves of a column up, as far as the arrows that pass there allow; the column holds nothing else."""
         low: dict[int, float] = {}
         for k in sorted([k for k, late in enumerate(self.late) if late], key=lambda k: self.corners[k][1]):
             (x, y), r = self.corners[k], self.row[k]
@@ -187,7 +188,7 @@ class Rows:
                                      for n, ((a, b), q) in enumerate(self.paths[i])]  # fmt: skip
 
     def key(self, path: Sequence[tuple[Point, int]]) -> Point:
-        """Arrows that start at one place run together."""
+        """The same for arrows that start at one place, which run together."""
         (x, y), r = path[0]
         return x + 1e6 * r, y
 
@@ -218,7 +219,7 @@ class Rows:
         return self.indent[r] + lead - self.strip.gap(self.begins[r] - 1) if lead else None
 
     def lead(self, i: int) -> list[Point]:
-        """The way of an arrow now, round the ends of rows."""
+        """The new path of an arrow, round the ends of rows."""
         path = self.paths[i]
         ((x, y), r), behind = path[0], self.entry(path[0][1])
         points = [(x, y + self.tops[r])]

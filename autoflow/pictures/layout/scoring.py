@@ -1,7 +1,7 @@
-"""How well a finished layout reads, as one number: what it would cost a reader, in screens to scroll.
+"""How easy a finished layout is to read, as one number: the cost for a reader, in screens to scroll.
 
-    size       screens of 1280 × 900 behind the first, once the picture is made as narrow as the page
-    text       how much smaller that makes the letters
+    size       screens of 1280 × 900 after the first, once the picture is made as narrow as the page
+    text       how much smaller that makes the text
     crossings  pairs of arrows that cross
     arrows     how far the eye must follow them: their length, in widths of the page
     stubs      values whose arrow is cut, so that one has to look for its other end
@@ -40,7 +40,7 @@ def cost(plan: Plan, sources: Sequence[int], covered: float, down: bool) -> floa
 
 
 def crossings(paths: Sequence[Sequence[Point]], sources: Sequence[int]) -> int:
-    """How many pairs of arrows cross, of those that do not begin at one node.
+    """How many pairs of arrows cross, not counting pairs that begin at the same node.
 
     >>> crossings([[(0, 0), (2, 2)], [(0, 2), (2, 0)], [(0, 3), (2, 3)]], [0, 1, 2])
     1

@@ -1,8 +1,8 @@
-"""A box with a direction of its own: it is read downwards, while the data around it flow to the right.
+"""A box with a direction of its own: it is read downwards, while the data outside flow to the right.
 
 The box was arranged by itself, from top to bottom, so its arrows enter above and leave below. Around it they run from
-left to right. So each gets a lane: from the left border below the headline to the place where it goes down, and below
-the nodes to the right border. Lanes are in such an order that none is crossed by an arrow of another.
+left to right. So each arrow gets a lane: from the left border below the headline to the place where it goes down, or
+below the nodes to the right border. The lanes are ordered so that no arrow crosses the lane of another.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ class Nested:
 
 
 def turn_box(box: Nested, head: float, entering: dict[int, Value], leaving: dict[int, Value]) -> Nested:
-    """The box for what is around it. ``head``: how far down its nodes may begin; ``entering`` and ``leaving`` say
-    what each line carries that has an end inside only."""
+    """The box as a node for what is around it. ``head``: how far down its nodes may begin; ``entering`` and
+    ``leaving``:
+    the values of the lines that have only one end inside."""
     above, below = lanes(box.inputs, head), len(box.outputs) * LANES
     added = len(above) * LANES
     foot = box.along + added - 2.0
@@ -55,7 +56,7 @@ def turn_box(box: Nested, head: float, entering: dict[int, Value], leaving: dict
 
 
 def lanes(ports: dict[Value, float], start: float) -> dict[Value, float]:
-    """The heights of lanes to or from these ports: that of the leftmost is next to the nodes.
+    """The heights of the lanes to or from these ports; the lane of the leftmost port is next to the nodes.
 
     >>> lanes({(7, None): 100.0, (8, None): 50.0}, 30.0)
     {(7, None): 30.0, (8, None): 42.0}

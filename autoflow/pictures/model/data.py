@@ -125,7 +125,7 @@ class Vertex:
 
     @property
     def said(self) -> str:
-        """What the title does not say of the operation: nothing for ``sin(a2)``, the axis for ``sum``."""
+        """What the title does not say about the operation: nothing for ``sin(a2)``, the axis for ``sum``."""
         name, _, more = self.word.partition(", ")
         return more if self.title == name else "" if self.title.startswith(self.word + "(") else self.word
 

@@ -66,7 +66,7 @@ class Numbers:
         return number(self.rms, digits)
 
     def flags(self) -> str:
-        """``3 NaN, 1 infinite``; the empty string if all is well. A single number says it by itself."""
+        """``3 NaN, 1 infinite``; the empty string if all are finite, or for a single number, which shows it itself."""
         words = [f"{self.nans} NaN"] if self.nans else []
         words += [f"{self.infinite} infinite"] if self.infinite else []
         return ", ".join(words)

@@ -50,7 +50,7 @@ class Stepper:
         return lines(self.steps, self.graph.notes)
 
     def to_html(self, *, full: bool = True) -> str:
-        """The whole page; ``full=False`` what stands in its body, to be put into a page of your own."""
+        """The whole page; with ``full=False`` the content of its body, for a page of your own."""
         return page(self.graph, start=0) if full else fragment(self.graph, start=0)
 
     def save(self, path: Any, *, seconds: float = SECONDS) -> Path:

@@ -126,12 +126,12 @@ class Explorer:
 def explore(f: Any, /, **ranges: Any) -> Explorer:
     """Sliders that move the inputs of a function, or of a recorded graph; values and gradients follow.
 
-    Over one input the page draws the curve with its tangent, over two the contours with the gradient. *Step downhill*
-    moves against the gradient, as far as the learning rate says, and leaves a trail.
+    For one input the page draws the curve with its tangent, for two the contours with the gradient. *Step downhill*
+    moves against the gradient, by the gradient times the learning rate, and leaves a trail.
 
     f : a function of NumPy expressions, called with the names in ``ranges``; or a node, whose Variables move.
-    **ranges : for each input ``(low, high)``, ``(low, high, start)``, or where it starts: then the slider goes twice as
-        far to both sides. An array stays as it is unless it has at most 6 elements; those get a slider each.
+    **ranges : for each input ``(low, high)``, ``(low, high, start)``, or only the start: then the slider goes twice as
+        far to both sides. The elements of an array with at most 6 elements get a slider each; larger arrays stay fixed.
 
     Graphs of single numbers are computed by the page itself. Other graphs need the extra ``widget``: its plot is drawn
     from numbers that Python computes on a grid.
