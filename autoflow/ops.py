@@ -37,7 +37,7 @@ def _register(name: str, function: Any, replace: bool) -> Any:
         raise TypeError(f"af.ops.{name} is to be called; {type(function).__name__} cannot be")
     if not replace and (name in _REGISTERED or name in globals() or _built_in(name) is not None):
         kind = "was registered before" if name in _REGISTERED else "is built in"
-        raise ValueError(f"af.ops.{name} {kind}. To put yours in its place: replace=True")
+        raise ValueError(f"af.ops.{name} {kind}. To replace it: replace=True")
     _REGISTERED[name] = function
     return function
 

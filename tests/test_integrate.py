@@ -156,7 +156,7 @@ HIDDEN = {
 @pytest.mark.parametrize("name", HIDDEN)
 def test_nodes_that_are_no_arguments_are_refused(name):
     """They would be constants, without a word."""
-    with pytest.raises(LostGradientError, match=r"uses a node that is none of its arguments .* hand it over in args="):
+    with pytest.raises(LostGradientError, match=r"uses a node that is not one of its arguments .* pass it in args="):
         HIDDEN[name](af.Variable(0.5))
     with af.no_grad():
         HIDDEN[name](af.Variable(0.5))

@@ -185,7 +185,7 @@ ROWS = {
     "lr * None": (
         lambda: 0.1 * number().grad,
         TypeError,
-        "w.grad is None, and * wants numbers: no backward pass has reached w yet",
+        "w.grad is None, and * needs numbers: no backward pass has reached w yet",
     ),
     "None * lr": (
         lambda: number().grad * 0.1,
@@ -274,22 +274,22 @@ ROWS = {
     "af.value_and_grad(node)": (
         lambda: af.value_and_grad(number() * 2.0),
         TypeError,
-        "a function is wanted here",
+        "a function is needed here",
     ),
     "af.jacobian(node)": (
         lambda: af.jacobian(number() * 2.0),
         TypeError,
-        "a function is wanted here",
+        "a function is needed here",
     ),
     "af.hessian(node)": (
         lambda: af.hessian(number() * 2.0),
         TypeError,
-        "a function is wanted here",
+        "a function is needed here",
     ),
     "af.vjp(node)": (
         lambda: af.vjp(number() * 2.0, 1.0),
         TypeError,
-        "a function is wanted here",
+        "a function is needed here",
     ),
     "y.why(x)": (
         way_round,

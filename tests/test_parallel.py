@@ -328,7 +328,7 @@ BAD = {
     "lengths": (lambda: af.data_parallel(squares, over=(1, 2))(W, X, Y[:5]),
                 InputError, r"different lengths: argument 1 of shape \(13, 2\), argument 2 of shape \(5,\)"),
     "no rows": (lambda: af.data_parallel(squares, over=(1, 2))(W, X[:0], Y[:0]), InputError, "no rows to work on"),
-    "a number to cut": (lambda: af.data_parallel(squares, over=0)(1.0, X, Y), InputError, "0 is to be cut, but"),
+    "a number to cut": (lambda: af.data_parallel(squares, over=0)(1.0, X, Y), InputError, "0 is to be divided, but"),
     "nothing to cut": (lambda: af.data_parallel(squares, over=()), InputError, "at least one"),
     "an unknown name": (lambda: af.data_parallel(squares, over="z")(W, X, Y), TypeError, "without the argument 'z'"),
     "chunks": (lambda: af.data_parallel(squares, over=1, chunks=0), InputError, "at least 1, not 0"),
@@ -359,7 +359,7 @@ def test_bad_input(name):
 def test_nodes_from_outside_are_refused():
     model = workers.small_network()
     total = af.data_parallel(lambda x, y: nn.mse_loss(model(x), y), over=(0, 1), chunks=2)
-    with pytest.raises(LostGradientError, match=r"f uses \S+, a node that is none of its arguments"):
+    with pytest.raises(LostGradientError, match=r"f uses \S+, a node that is not one of its arguments"):
         total(BATCH["x"], BATCH["y"])
     with af.no_grad():
         close(total(BATCH["x"], BATCH["y"]), nn.mse_loss(model(BATCH["x"]), BATCH["y"]).value, 1e-14)

@@ -102,8 +102,9 @@ def register(
     from_numpy : makes an array of the type from a plain NumPy array (a seed, a start value, a random draw).
     to_numpy : the plain NumPy array with an array's numbers, for pictures, printing and files. A copy.
 
-    Registering a type again only replaces the two functions. Raises DataError for a type without NumPy's protocols, and
-    for one whose ``view(cls)`` does not give a ``cls`` (tested with an array that ``from_numpy`` makes).
+    Registering a type again only replaces the two functions. Raises DataError for a type without NumPy's protocols; for
+    a ``from_numpy`` that gives something else; and for a type whose ``view(cls)`` does not give a ``cls`` (tested with
+    an array that ``from_numpy`` makes).
 
     >>> import numpy as np, autoflow as af
     >>> class Logged(np.ndarray):
@@ -122,7 +123,13 @@ def register(
             f"array.view(cls), and rules call NumPy's functions, which must find the array's library"
         )
     if array_type not in NODE_TYPES:
-        view_as(from_numpy(np.zeros(1)), type("Trial", (array_type,), {"__slots__": ()}))
+        trial = from_numpy(np.zeros(1))
+        if not isinstance(trial, array_type):
+            raise DataError(
+                f"from_numpy gives a {type(trial).__module__}.{type(trial).__name__}, not a "
+                f"{array_type.__module__}.{array_type.__name__}: nodes of that type could not be made of it"
+            )
+        view_as(trial, type("Trial", (array_type,), {"__slots__": ()}))
     return join(array_type, from_numpy=from_numpy, to_numpy=to_numpy)
 
 

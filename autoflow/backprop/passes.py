@@ -349,7 +349,7 @@ def send(record: Record, g: Any) -> tuple[Any, ...]:
         if family is not None and type(g) is np.ndarray:
             g = family.from_numpy(g)
     if g.shape != record.shape:
-        raise GradientShapeError(f"{record!r} wants a gradient of shape {record.shape}, not {g.shape}")
+        raise GradientShapeError(f"{record!r} needs a gradient of shape {record.shape}, not {g.shape}")
 
     def pulled(pair: tuple[Record, Any]) -> list[Any]:
         g, vjps, saved, _ = wrap_by_modes((on_nodes if recorded else on_arrays)(-1, hooks=False))(pair)

@@ -201,7 +201,7 @@ class Batched(BatchedMethods):
         if any([isinstance(x, NodeRole) and layer_of(x) is layer for x in arrays]):
             raise BatchError(
                 f"{caller()} applies an af.Function inside af.vmap, where its result is differentiated both inside and "
-                f"outside of the vmap: which derivative the outer one is to see cannot be said. Write it with NumPy "
+                f"outside of the vmap: it is not defined which derivative the outer one sees. Write it with NumPy "
                 f"functions, or call it for each example, without vmap."
             )
         return next(x for x in arrays if layer_of(x) is layer)

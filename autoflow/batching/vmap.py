@@ -121,7 +121,7 @@ def checked_axis(x: Any, axis: Any, path: str) -> Any:
     if not -n <= axis < n:
         raise InputError(
             f"argument {path[1:-1] if path.count('[') == 1 else path} has shape {np.shape(x)}, and so no axis {axis} "
-            f"to map over: give in_axes, with None for what all examples share"
+            f"to map over: give in_axes, with None for an argument that all examples share"
         )
     return int(axis) % n
 
@@ -171,7 +171,7 @@ def leave(z: Any, axis: Any, layer: Layer) -> Any:
         if mapped:
             raise InputError(
                 "out_axes=None is for a result that is the same for all examples, but this one is computed from mapped "
-                "arguments: give the axis where the examples are to stand"
+                "arguments: give the axis for the examples"
             )
         return inner
     inner = inner if gradient_target(inner) is not None else value_of(inner)

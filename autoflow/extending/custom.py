@@ -129,9 +129,9 @@ def _register(
     """The same, with the derivatives in a dict: arguments may have any names."""
     known = function in RULES or function in COMPOSED
     if known and not replace:
-        raise ValueError(f"{function.__name__} has a rule. To put yours in its place: register_rule(..., replace=True)")
+        raise ValueError(f"{function.__name__} has a rule already. To replace it: register_rule(..., replace=True)")
     if not derivatives:
-        raise TypeError(f"register_rule of {function.__name__} wants derivatives by argument: x=lambda g, x: ...")
+        raise TypeError(f"register_rule of {function.__name__} needs derivatives by argument: x=lambda g, x: ...")
     if not (isinstance(function, np.ufunc) or hasattr(function, "compute") or known):
         function = table.primitive(function)
     parameters = parameters_of(function, arguments, derivatives)

@@ -116,7 +116,7 @@ class Function:
     _rows: dict[Any, Rule]
 
     def __init__(self, *_: Any, **__: Any) -> None:
-        raise TypeError(f"a {type(self).__name__} is not made but applied: {type(self).__name__}.apply(...)")
+        raise TypeError(f"a {type(self).__name__} is not to be made, but applied: {type(self).__name__}.apply(...)")
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

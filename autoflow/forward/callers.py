@@ -266,8 +266,8 @@ def check_taker(x: Any, kind: type, strict: bool) -> None:
         )
     if strict:
         raise LostGradientError(
-            f"{kind.__name__}({x.name}) leaves the graph, and strict mode refuses that but for float(x) itself and for "
-            f"printing: use the node itself, or x.value.item() to leave on purpose"
+            f"{kind.__name__}({x.name}) leaves the graph, and strict mode refuses that, except for float(x) itself "
+            f"and printing: use the node itself, or x.value.item() to leave on purpose"
         )
 
 

@@ -205,7 +205,7 @@ class GradScaler:
     def update(self) -> None:
         """Choose the next scale. Call it after the steps of all optimisers."""
         if not self._finite:
-            raise RuntimeError("update() comes after step(): no gradient has been looked at")
+            raise RuntimeError("update() comes after step(): no gradient has been checked")
         if not all(self._finite.values()):
             self.factor *= self.backoff
             self.good_steps = 0

@@ -153,7 +153,7 @@ def refuse_foreign(record: Record) -> None:
     if record.rule.compute is None:
         raise NoRuleError(
             f"{record.node_name} cannot be run again: its value was computed outside of the table of rules. Make a "
-            f"function of the rule, or begin behind it by giving {record.node_name} a value."
+            f"function of the rule, or start after it by giving {record.node_name} a value."
         )
 
 

@@ -77,14 +77,15 @@ def minimize(
     wanted = modes().recording and any([getattr(x, "requires_grad", False) for x in arrays])
     if wanted and (bounds is not None or constraints not in ((), [], None)):
         raise NoRuleError(
-            "af.minimize: args has nodes that want gradients, and there are bounds or constraints, where the minimum "
-            "may stand at a corner: use af.implicit.argmin, with equality=h for constraints that are equations"
+            "af.minimize: args has nodes that need gradients, and there are bounds or constraints, where the minimum "
+            "may be at a corner: use af.implicit.argmin, with equality=h for constraints that are equations"
         )
 
     for x in (*arrays, problem.start):
         if not is_on_host(x):
             raise (BatchError if hasattr(value_of(x), "batch_layer") else CompileError)(
-                "af.minimize returns what SciPy does, which af.vmap and af.compile cannot: use af.implicit.argmin"
+                "af.minimize returns an object of SciPy, which af.vmap and af.compile cannot handle: use "
+                "af.implicit.argmin"
             )
 
     def objective(x: Array, *values: Array) -> Any:

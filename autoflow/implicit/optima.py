@@ -153,7 +153,7 @@ def check_curvature(matrix: Array, n: int) -> None:
     curvatures = np.linalg.eigvalsh((h + h.T) / 2)
     if curvatures[0] < -(np.finfo(h.dtype).eps ** 0.5) * np.abs(curvatures).max():
         raise ConvergenceError(
-            f"af.implicit.argmin has come to a point that is no minimum: the gradient is zero, but in one direction f "
+            f"af.implicit.argmin found a point that is not a minimum: the gradient is zero, but in one direction f "
             f"has the curvature {curvatures[0]:.3g}. Begin elsewhere; for a maximum give −f, for any such point use "
             f"af.implicit.root with af.grad(f)."
         )

@@ -126,13 +126,13 @@ def call_on_numbers(function: Callable[..., Array], arrays: Sequence[Array], nam
 
 
 def refuse_outside(values: Any, name: str, recording: bool = True) -> None:
-    """Raise an error if a function of plain arrays has returned others: then it uses some that are no arguments of it,
-    and no gradient would come back to these."""
+    """Raise an error if a function of plain arrays returns something else: then it uses nodes or traced arrays besides
+    its arguments, to which no gradient would come back."""
     for x in pytree.tree_leaves(values):
         if recording and isinstance(x, NodeRole) and x.requires_grad:
             raise LostGradientError(
-                f"{name} uses a node that is none of its arguments ({x.name} was computed from it), and no gradient "
-                f"would come back to it: hand it over in theta, or use node.value if it is fixed"
+                f"{name} uses a node that is not one of its arguments ({x.name} was computed from it), and no gradient "
+                f"would come back to it: pass it in theta, or use node.value if it is fixed"
             )
         x = value_of(x)
         if not isinstance(x, (np.ndarray, np.generic)) and not pytree.is_number(x):
@@ -140,6 +140,6 @@ def refuse_outside(values: Any, name: str, recording: bool = True) -> None:
         if not isinstance(x, (np.ndarray, np.generic, int, float)):
             kind = BatchError if hasattr(x, "batch_layer") else CompileError
             raise kind(
-                f"{name} uses an array that is none of its arguments, and of which only the outer function knows the "
-                f"numbers: hand it over in theta, as an array of floats"
+                f"{name} uses an array of a surrounding af.vmap or af.compile that is not one of its arguments: pass "
+                f"it in theta, as an array of floats"
             )

@@ -79,8 +79,8 @@ def refuse_hidden(values: Any, name: str) -> None:
     found = [x for x in pytree.tree_leaves(values) if isinstance(x, NodeRole) and x.requires_grad]
     if found and modes().recording:
         raise LostGradientError(
-            f"{name} uses a node that is none of its arguments ({found[0].name} was computed from it), and no gradient "
-            f"would come back to it: hand it over in args=(...), or use node.value if it is fixed"
+            f"{name} uses a node that is not one of its arguments ({found[0].name} was computed from it), and no "
+            f"gradient would come back to it: pass it in args=(...), or use node.value if it is fixed"
         )
 
 

@@ -65,7 +65,7 @@ def plot_sizes(watched: Watched, of: str = "gradients", *, along: str = "steps",
     word("along", along, "steps", "layers")
     layers, rows = watched.layers, getattr(watched, of)
     if not rows:
-        raise InputError("nothing was written down yet: call the watched model, outside of af.no_grad(), then plot")
+        raise InputError("nothing was recorded yet: call the watched model, outside of af.no_grad(), then plot")
     sizes = np.array([[row.get(name, np.nan) for name in layers] for row in rows])
     if not np.any(sizes > 0):
         raise InputError(f"all {of} are zero, NaN or not there: was backward() called on what the model returned?")

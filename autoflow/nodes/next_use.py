@@ -58,7 +58,7 @@ def refuse_missing_grad(node: Any, frame: FrameType) -> None:
     """Raise TypeError, as Python would, if the None of ``node.grad`` is about to be computed with."""
     if (operator := next_operator(frame, "grad")) is not None:
         raise TypeError(
-            f"{node.name}.grad is None, and {operator} wants numbers: no backward pass has reached {node.name} yet, or "
+            f"{node.name}.grad is None, and {operator} needs numbers: no backward pass has reached {node.name} yet, or "
             f"zero_grad() came after it. Call loss.backward() first. If it was called, then "
             f"{reason_for_none(node)}."
         )

@@ -84,13 +84,13 @@ class DataParallel:
         self.reduction, self.rng, self.compiled, self.progress = reduction, rng, compiled, progress
         self.kind, self.calls = engines.kind_of(workers), 0
         if not self.over:
-            raise InputError("data_parallel: over names the arguments that are cut, at least one")
+            raise InputError("data_parallel: over names the arguments that are divided, at least one")
         if isinstance(chunks, bool) or chunks < 1:
             raise InputError(f"data_parallel: chunks is a number of parts, at least 1, not {chunks!r}")
         if together < 1 or together & (together - 1):
             raise InputError(f"data_parallel: together is a power of two (1, 2, 4, ...), not {together!r}")
         if reduction not in ("mean", "sum"):
-            raise InputError(f"data_parallel: reduction is 'mean' or 'sum', as f is one, not {reduction!r}")
+            raise InputError(f"data_parallel: reduction is 'mean' or 'sum', whichever f is, not {reduction!r}")
         if rng is not None and not isinstance(rng, np.random.Generator):
             raise InputError(f"data_parallel: rng is a generator, np.random.default_rng(seed), not {rng!r}")
         if rng is not None and compiled:

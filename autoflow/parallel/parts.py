@@ -86,15 +86,17 @@ def places_of(cut: list[tuple[str, Any]], chunks: int) -> list[int]:
     """Where all of these arrays, given by name, are cut. Raises InputError if they do not have the same rows."""
     for name, x in cut:
         if not np.shape(x) and not getattr(x, "shape", ()):
-            raise InputError(f"data_parallel: {name} is to be cut, but it has no rows (a {type(x).__name__})")
+            raise InputError(f"data_parallel: {name} is to be divided, but it has no rows (a {type(x).__name__})")
     given = {tuple(block_places(name, x)) for name, x in cut if is_dask(x)}
     lengths = {name: int(x.shape[0]) for name, x in cut}
     if len(set(lengths.values())) > 1:
         said = ", ".join([f"{name} of shape {tuple(x.shape)}" for name, x in cut])
-        raise InputError(f"data_parallel: the arguments that are cut have different lengths: {said}")
+        raise InputError(f"data_parallel: the arguments that are divided have different lengths: {said}")
     n = next(iter(lengths.values()), 0)
     if not n:
         raise InputError("data_parallel: there are no rows to work on")
     if len(given) > 1:
-        raise InputError("data_parallel: the Dask arrays are cut at different rows: x.rechunk({0: y.chunks[0]})")
+        raise InputError(
+            "data_parallel: the chunks of the Dask arrays end at different rows: x.rechunk({0: y.chunks[0]})"
+        )
     return list(given.pop()) if given else cut_places(n, chunks)

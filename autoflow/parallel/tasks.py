@@ -265,7 +265,7 @@ def check_captured(z: Any, start: int, shared: list[Any], cut: list[Any]) -> Non
         if r.number < start:
             name = getattr(r, "name", None) or getattr(r, "node_name", "a node")
             raise LostGradientError(
-                f"data_parallel: f uses {name}, a node that is none of its arguments, so it would get no gradient: "
+                f"data_parallel: f uses {name}, a node that is not one of its arguments, so it would get no gradient: "
                 f"make it an argument (of a model with nn.functional_call), or use its numbers, {name}.value"
             )
         for parent in r.parents:

@@ -133,7 +133,7 @@ def polyfit(x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: 
     if deg < 0:
         raise ValueError("expected deg >= 0")
     if x.ndim != 1 or not x.size or y.ndim not in (1, 2) or x.shape[0] != y.shape[0]:
-        raise TypeError("polyfit wants a vector x, and y with one row for each element of it")
+        raise TypeError("polyfit needs a vector x, and y with one row for each element of it")
     rcond = len(x) * np.finfo(x.dtype).eps if rcond is None else rcond
     a, b = np.vander(x, order), y
     if w is not None:

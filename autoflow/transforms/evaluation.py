@@ -229,10 +229,10 @@ def check_function(f: Any) -> None:
     if isinstance(f, NodeRole):
         name: Any = f.name
         raise TypeError(
-            f"a function is wanted here, as in af.grad(lambda x: x * x)(3.0), and {name} is a node. The "
+            f"a function is needed here, as in af.grad(lambda x: x * x)(3.0), and {name} is a node. The "
             f"gradients of a node: {name}.backward(), then x.grad; or gx, gy = af.gradients({name}, [x, y])"
         )
-    raise TypeError(f"a function is wanted here, as in af.grad(lambda x: x * x)(3.0), not {type(f).__name__} {f!r:.40}")
+    raise TypeError(f"a function is needed here, as in af.grad(lambda x: x * x)(3.0), not {type(f).__name__} {f!r:.40}")
 
 
 def chosen_argnum(f: Any, argnum: Any, argnums: Any) -> Argnum:

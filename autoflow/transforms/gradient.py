@@ -223,5 +223,5 @@ def checked_holomorphic(trace: Trace, z: Any, gradients: list[Any]) -> None:
 
 def _with_aux(z: Any) -> tuple[Any, Any]:
     if not isinstance(z, tuple) or len(z) != 2:
-        raise TypeError(f"grad_and_aux wants a function that returns (number, anything), not a {type(z).__name__}")
+        raise TypeError(f"grad_and_aux needs a function that returns (number, anything), not a {type(z).__name__}")
     return z

@@ -70,8 +70,18 @@ def test_a_type_whose_view_does_not_give_the_class_is_refused(kind, words):
     assert kind not in registry.NODE_TYPES
 
 
+def test_a_function_that_makes_arrays_of_another_type_is_refused():
+    with pytest.raises(DataError, match=r"^from_numpy gives a numpy\.ndarray, not a .*\.Another: nodes of that type"):
+        registry.register(Another, from_numpy=np.array, to_numpy=np.array)
+    assert Another not in registry.NODE_TYPES
+
+
+class Another(np.ndarray):
+    """Whose arrays are made of NumPy's by a view."""
+
+
 @pytest.mark.parametrize("leaf", [af.Variable, af.Constant])
-def test_so_is_one_of_a_library_that_is_registered_when_it_is_met(monkeypatch, leaf):
+def test_so_is_a_type_of_a_library_that_is_registered_when_it_is_met(monkeypatch, leaf):
     """Then nothing is tried before the first array of it becomes a node."""
     monkeypatch.setitem(registry.KNOWN, Stubborn.__module__.partition(".")[0], f"{__name__}:join_stubborn")
     try:

@@ -153,7 +153,7 @@ def test_wrong_calls():
         linear_solve(lambda x, t: t * x + 1, B, 1.0)
     with pytest.raises(InputError, match=r"what matvec of \S+ returns has shape \(4,\) where b has \(5,\)"):
         linear_solve(lambda x, t: x[1:], B, 1.0)
-    with pytest.raises(LostGradientError, match=r"matvec of \S+ uses a node .* hand it over in theta"):
+    with pytest.raises(LostGradientError, match=r"matvec of \S+ uses a node .* pass it in theta"):
         linear_solve(lambda x, t: x * W, B, 1.0)
     with pytest.raises(ValueError, match=r"not by 'lu'"):
         linear_solve(product, B, 1.0, solver="lu")

@@ -193,10 +193,10 @@ def test_without_recording_all_is_plain():
 def test_refusals():
     y = af.Variable(Y)
     for more in ({"bounds": {"slope": (0, 1), "start": [None]}}, {"constraints": [{"type": "eq", "fun": line}]}):
-        with pytest.raises(NoRuleError, match=r"may stand at a corner: use af.implicit.argmin, with equality=h"):
+        with pytest.raises(NoRuleError, match=r"may be at a corner: use af.implicit.argmin, with equality=h"):
             af.minimize(line, P0, (X, y), **more)
     with pytest.raises(
-        LostGradientError, match=r"the function of af.minimize uses a node that is none of its arguments"
+        LostGradientError, match=r"the function of af.minimize uses a node that is not one of its arguments"
     ):
         af.minimize(lambda p: line(p, X, y), P0)
     with pytest.raises(
@@ -205,7 +205,7 @@ def test_refusals():
         af.minimize(line, P0, (X, y), options={"maxiter": 1})
     assert not af.minimize(line, P0, (X, Y), options={"maxiter": 1}).success  # as in SciPy
     forms.SAID.clear()
-    with pytest.raises(BatchError, match=r"af.vmap and af.compile cannot: use af.implicit.argmin"):
+    with pytest.raises(BatchError, match=r"af.vmap and af.compile cannot handle: use af.implicit.argmin"):
         af.vmap(lambda y: af.minimize(line, P0, (X, y)).x["slope"])(np.stack([Y, Y]))
     with pytest.raises(CompileError, match=r"use af.implicit.argmin"):
         af.compile(lambda y: af.minimize(line, P0, (X, y)).x["slope"])(Y)

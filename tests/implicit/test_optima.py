@@ -177,7 +177,7 @@ def test_a_minimum_in_a_minimum():
 
 def test_points_that_are_no_minimum():
     """The gradient is zero there, too: a maximum that the search begins at, a saddle point, an inflection."""
-    with pytest.raises(ConvergenceError, match=r"argmin has come to a point that is no minimum: .* the curvature -16"):
+    with pytest.raises(ConvergenceError, match=r"argmin found a point that is not a minimum: .* the curvature -16"):
         argmin(lambda x, t: (x**2 - t) ** 2, 0.0, 4.0)
     with pytest.raises(ConvergenceError, match=r"no minimum"):
         argmin(lambda x, t: x[0] ** 2 - t * x[1] ** 2, np.zeros(2), 1.0)

@@ -103,7 +103,9 @@ def check_layout() -> None:
     fine = sys.implementation.name == "cpython" and object.__basicsize__ == 2 * word and word == 8
     fine = fine and read(id(pair) + tuple.__basicsize__) == id(x) and tuple.__basicsize__ == 3 * word
     if not fine or read(id(x) + word) != id(np.ndarray) or read(id(x) + 2 * word) != x.ctypes.data:
-        raise RuntimeError('engine="llvm" needs CPython with its lock: here objects lie in memory in another way')
+        raise RuntimeError(
+            'engine="llvm" needs CPython with its global lock: without it objects are laid out differently in memory'
+        )
 
 
 class Library:

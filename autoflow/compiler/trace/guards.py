@@ -83,8 +83,8 @@ class Guards:
                     continue
                 if len(self.edges) > LIMIT:
                     raise CompileError(
-                        f"the compiled function finds more than {LIMIT} objects outside, too many to look whether one "
-                        f"of them has changed. Pass what it needs as an argument, or say af.compile(f, fallback=True)."
+                        f"the compiled function finds more than {LIMIT} objects outside, too many to check for "
+                        f"changes. Pass what it needs as an argument, or say af.compile(f, fallback=True)."
                     )
                 found[id(child)] = len(self.edges) - 1
                 self.note_state(child)
