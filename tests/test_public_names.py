@@ -92,7 +92,9 @@ def test_private_paths_are_seen():
     assert ("autoflow.transforms.evaluation", "Trace") in names_in(pickle.dumps(Trace, protocol=5))
 
 
-MODULES = ["backends", "implicit", "integrate", "linalg", "nn", "optim", "pictures", "signal", "special", "stats"]
+MODULES = [
+    "backends", "implicit", "integrate", "linalg", "nn", "nn.init", "optim", "pictures", "signal", "special", "stats",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", MODULES)

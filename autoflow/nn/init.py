@@ -13,10 +13,16 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
+from ..lazy import list_public
 from .checks import generator
 
 Array = Any
 Shape = Sequence[int]
+__all__ = [
+    "fans", "glorot_normal", "glorot_uniform", "he_normal", "he_uniform", "lecun_normal", "lecun_uniform", "normal",
+    "orthogonal", "uniform",
+]  # fmt: skip
+__dir__ = list_public(__all__)
 
 
 def fans(shape: Shape) -> tuple[int, int]:
