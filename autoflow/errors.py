@@ -60,7 +60,7 @@ class AnomalyError(AutoflowError, FloatingPointError):
 
 
 class BatchError(AutoflowError, TypeError):
-    """A function that ``af.vmap`` cannot run on a batch: it asks for a number of which each example has another, or its
+    """A function that ``af.vmap`` cannot run on a batch: it asks for a number that differs between examples, or its
     arguments do not agree on how many examples there are."""
 
 

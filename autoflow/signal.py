@@ -46,7 +46,7 @@ def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> No
 
 
 def in_full(g: Array, x: Shape, y: Shape, mode: str) -> Array:
-    """The gradient of all n + m − 1 sums, of which modes "same" and "valid" give the middle."""
+    """The gradient of all n + m − 1 sums; modes "same" and "valid" give the middle of them."""
     if mode == "full":
         return g
     full = tuple([n + m - 1 for n, m in zip(x, y, strict=True)])

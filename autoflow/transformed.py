@@ -16,7 +16,7 @@ from typing import Any
 
 
 class FunctionOfFunction:
-    """Base class: called like a function, with the name and docstring of ``f``; a method, if it stands in a class.
+    """Base class: called like a function, with the name and docstring of ``f``; a method, if it is defined in a class.
 
     how : the options that ``__call__`` of the subclass works with.
     """

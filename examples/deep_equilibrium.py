@@ -1,7 +1,7 @@
-"""A layer that is applied until nothing changes any more, in a network that is trained.
+"""A layer that is applied until its result no longer changes, in a network that is trained.
 
 Shows af.implicit.fixed_point: a deep equilibrium layer (S. Bai, J. Z. Kolter and V. Koltun, 2019). It is as deep as the
-iteration needs, and takes the memory of one layer: the way back is one linear system at the fixed point.
+iteration needs, and takes the memory of one layer: the backward pass is one linear system at the fixed point.
 """
 
 import numpy as np
@@ -32,7 +32,7 @@ def network(x, p):
 
 
 def neumann(product, g):
-    """The linear system of the way back, (J - 1) u = g, by iterating u = J u - g, as the layer itself is iterated."""
+    """The linear system of the backward pass, (J - 1) u = g, by iterating u = J u - g, as the layer itself is iterated."""
     u = -g
     for _ in range(200):
         step = product(u) - g  # (J - 1) u - g

@@ -1,7 +1,7 @@
 """A damped oscillation fitted to noisy data with scipy.optimize.minimize. Needs SciPy.
 
-Shows how an optimiser of another library gets exact gradients: jac=True wants a function that returns the value and
-the gradient, and af.value_and_grad makes one of the plain loss.
+Shows how an optimiser of another library gets exact gradients: jac=True expects a function that returns the value and
+the gradient, and af.value_and_grad makes one from the plain loss.
 """
 
 import numpy as np

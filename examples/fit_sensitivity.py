@@ -1,7 +1,7 @@
-"""How each measurement moves the result of a least-squares fit, and how uncertain that makes it.
+"""How each measurement changes the result of a least-squares fit, and how uncertain the result is.
 
 Shows af.implicit.root: at the best parameters the gradient of the sum of squares is zero. That equation says how they
-change with the data, whatever has found them: here Newton's method, or scipy.optimize if you give it as ``solver``.
+change with the data, whichever solver found them: here Newton's method, or scipy.optimize if you give it as ``solver``.
 """
 
 import numpy as np

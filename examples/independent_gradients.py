@@ -1,8 +1,8 @@
-"""Hessian rows, folds of a cross-validation and Markov chains, each a call of its own, on any pool.
+"""Rows of a Hessian, folds of a cross-validation and Markov chains: one call for each, on any pool.
 
 Shows functools.partial over af.grad and af.hvp with ``pool.map``. A pool of threads is used here, so that the script
 runs anywhere; ProcessPoolExecutor, loky or a Dask client's get_executor() take the same functions, which pickle.
-``map`` gives its results one by one: tqdm, if it is installed, draws bars meanwhile.
+``map`` gives its results one by one, so that tqdm, if it is installed, can show a progress bar.
 """
 
 import functools

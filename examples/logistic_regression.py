@@ -1,4 +1,4 @@
-"""Probabilities of yes and no, fitted by Newton's method, with standard errors.
+"""Logistic regression, fitted by Newton's method, with standard errors.
 
 Shows af.grad and af.hessian of a function of a plain array. The Hessian of the negative log-likelihood gives Newton's
 step, and its inverse the covariance of the estimates.

@@ -1,7 +1,7 @@
 """From one array library to another: NumPy on the host, CuPy on a GPU, or a type of your own.
 
-Nothing is copied between devices unasked: an operation on arrays of two libraries is refused (MixedArraysError). To
-bring an array over is an operation like any other: its gradient is brought back.
+Nothing is copied between devices automatically: an operation on arrays of two libraries is refused (MixedArraysError).
+To bring an array over is an operation like any other: its gradient is brought back.
 """
 
 from __future__ import annotations

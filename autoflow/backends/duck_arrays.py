@@ -167,7 +167,7 @@ def store_results(out: tuple[Any, ...], result: Any, store: Callable[[Any, Any],
 
 
 class Registration:
-    """Lets nodes be made of a class of duck arrays, as long as somebody needs it: with one array type alone eager
+    """Lets nodes be made of a class of duck arrays, as long as it is needed: with one array type alone eager
     calls are quicker.
 
     cls : the class.

@@ -108,7 +108,7 @@ def register(
 
     >>> import numpy as np, autoflow as af
     >>> class Logged(np.ndarray):
-    ...     "An array type of somebody else's."
+    ...     "An array type of another library."
     >>> family = af.backends.register(Logged, from_numpy=lambda a: a.view(Logged), to_numpy=np.array)
     >>> x = af.Variable(np.ones(2).view(Logged), name="x")
     >>> isinstance(x, Logged), isinstance(x, af.Variable)
@@ -144,7 +144,7 @@ def join(array_type: type, *, from_numpy: Callable[[Array], Array], to_numpy: Ca
 
 
 def view_as(array: Array, cls: type) -> Any:
-    """``array.view(cls)``, which must be a ``cls``: else there would be no node, and nobody would notice."""
+    """``array.view(cls)``, which must be a ``cls``: otherwise there would silently be no node."""
     try:
         node = array.view(cls)
     except Exception as error:
@@ -155,7 +155,7 @@ def view_as(array: Array, cls: type) -> Any:
 
 
 def cannot_view(array: Array, what: str) -> DataError:
-    """What is said of an array type of which there can be no nodes."""
+    """The error for an array type that cannot be the base of nodes."""
     kind = type(array)
     instead = ", or cut it: af.data_parallel takes Dask arrays as data" if kind.__module__.startswith("dask.") else ""
     return DataError(

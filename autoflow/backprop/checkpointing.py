@@ -1,4 +1,4 @@
-"""Less memory for more time: values are computed again on the way back.
+"""Less memory for more time: values are computed again in the backward pass.
 
 :func:`checkpoint` is explicit: a function whose insides are forgotten, and run again when gradients reach it. On a
 chain of n layers, cut into √n checkpoints of √n layers each, about 2 √n values are alive instead of n, for one more

@@ -35,7 +35,7 @@ knows nothing of arrays. A graph is made of *records*, and each has
 
     ``parents``          the records it was computed from, in order, with repeats; None where nothing flows
 
-Whoever starts a pass brings two functions:
+The caller of a pass gives two functions:
 
     ``open_record((record, g))``  -> ``g, vjps, saved, kept``, see :data:`Opened`: the gradient as the record shall see
                          it, one function per parent, what they saved (``vjp(g, saved)`` is the cotangent that the

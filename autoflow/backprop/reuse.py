@@ -1,8 +1,8 @@
 """Large gradients written over ones that are not needed any more.
 
-On the way back most gradients are read once: ``g`` goes into ``g * y``, and is forgotten. Where the row sends g times
-something that was kept (as ``multiply`` and ``exp`` do) or −g, and where two contributions are added, the result can
-be written into the memory of g. On arrays that do not fit into the cache this saves a third of the traffic, and the
+In a backward pass most gradients are read once: ``g`` goes into ``g * y``, and is forgotten. Where the row sends g
+times something that was kept (as ``multiply`` and ``exp`` do) or −g, and where two contributions are added, the result
+can be written into the memory of g. On arrays that do not fit into the cache this saves a third of the traffic, and the
 system need not find new memory. The bits are the same.
 
 The reference count tells whether g is used elsewhere: a variable of the user's, a view, a second operand that has been

@@ -10,7 +10,7 @@ How this meets derivatives. What is inside may be a node, and a node may have a 
     af.vmap(af.grad(f))                  nodes that f's gradient makes have Batched values, so rows, records and the
                                          pass back run as always, on arrays that happen to hide a batch
 
-So whoever came later is outside. An operation belongs to the deepest layer among its operands. A node of an outer
+So what came later is outside. An operation belongs to the deepest layer among its operands. A node of an outer
 layer is an array like any other to it (:func:`lifted`): no gradient of this layer flows there, and its own is recorded
 inside.
 """
@@ -76,7 +76,7 @@ class Layer:
 
 
 class Batched(BatchedMethods):
-    """An array of one example's shape, of which there are many. See the top of this file."""
+    """An array with the shape of one example that stands for a batch of them. See the top of this file."""
 
     __slots__ = ("__weakref__", "base", "batch_layer", "inner", "mapped")
     inner: Any  # the array behind it; its first axis is the batch, if mapped

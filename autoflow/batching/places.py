@@ -175,7 +175,7 @@ def check_history(x: Array, new: Any) -> None:
 
 
 def fit_values(how: Index, x: Array, new: Any, new_mapped: bool, layer: Layer) -> Any:
-    """What is to be written at ``how.inside``, with axes where NumPy wants them."""
+    """The value to be written at ``how.inside``, with axes where NumPy expects them."""
     if not new_mapped and how.moves is None:
         return new
     there = sample_shape(how, x)

@@ -13,7 +13,7 @@ from ..nodes.versions import caller, user_frame
 
 
 def refuse_number(what: str) -> BatchError:
-    """Python wants to know a number, of which each example has another."""
+    """Python asks for a number that differs between examples."""
     return BatchError(
         f"{what} needs one number, but under af.vmap each example has another (at {users_line()}). Write "
         f"np.where(condition, a, b) instead of an if and of x[mask]; for an array to be filled np.zeros_like(x); or "

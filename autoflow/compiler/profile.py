@@ -61,7 +61,7 @@ class Piece:
 
 
 class Blocks:
-    """A phase, of which one block is measured as well."""
+    """A phase, with the time of one of its blocks as well."""
 
     def __init__(self, phase: Phase) -> None:
         self.phase = phase
@@ -86,7 +86,7 @@ class Profile(Report):
     """A report with times. seconds : of a run. times : of each of its calls, in seconds."""
 
     def __init__(self, plan: Any, other: Any, arrays: Sequence[Array]) -> None:
-        """``plan`` and ``other``: two plans of one program, which nobody else runs meanwhile."""
+        """``plan`` and ``other``: two plans of one program, which must not run elsewhere meanwhile."""
         super().__init__(plan)
         with np.errstate(all="ignore"):
             self.seconds, self.runs = measure(partial(plan.run, arrays))

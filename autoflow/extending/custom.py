@@ -290,7 +290,7 @@ def _checked_vjp(vjp: Any, row: Rule, k: int) -> Any:
 
 
 def _become(old: Rule, new: Rule) -> None:
-    """Give a row that others refer to the contents of another row; the counter of its name goes on."""
+    """Replace the contents of a row that others refer to by those of another row; the counter of its name continues."""
     old.__class__ = type(new)
     for slot in Rule.__slots__:
         if hasattr(new, slot):

@@ -177,7 +177,7 @@ def check_numbers_read(again: Callable[[Any], Sequence[Any]], sent: Sequence[Any
 
     It is run once more with nodes in whose memory other numbers are (``transforms/shadow.py`` says more). ``again``
     does that; it gets the function that makes such a node of each of its arguments. ``given``: all of them. Arrays that
-    hide a batch, or that are being compiled, nobody can read past us.
+    hide a batch, or that are being compiled, no code can read numbers past us.
     """
     readable = [x for x in given if gradient_target(x) is not None and is_on_host(x)]
     if not modes().recording or modes().shadow or not readable:
@@ -194,7 +194,9 @@ def check_numbers_read(again: Callable[[Any], Sequence[Any]], sent: Sequence[Any
 
 
 def make_shadowed(x: Any) -> Any:
-    """A node with the numbers and the history of x, in whose memory other numbers are; what is no node, as it is."""
+    """A node with the numbers and the history of x, whose memory holds other numbers; anything but a node is returned
+    unchanged.
+    """
     return np.positive(x) if isinstance(x, NodeRole) else x  # type: ignore[call-overload]
 
 

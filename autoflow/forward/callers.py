@@ -1,4 +1,4 @@
-"""Who takes a number out of a node? Where NumPy asks nobody, it is read from the program of the caller.
+"""Who takes a number out of a node? Where NumPy has no hook, this is found in the code of the caller.
 
 A list of 0-d nodes in place of an array (``np.sum([x, y])``, ``np.array([[0, -w], [w, 0]])``, ``plain * [x, y]``) is
 NumPy's own affair: it asks no node what to do, but takes the number of each by ``__float__``, and the gradient would be
@@ -186,7 +186,7 @@ def library_folders() -> tuple[str, ...]:
 
 
 def is_users(frame: FrameType) -> bool:
-    """Is this code that nobody has installed? Autoflow's own counts: what it asks of NumPy, it asks for the user."""
+    """Is this code not installed as a package? autoflow's own code counts too: it calls NumPy on behalf of the user."""
     return is_in(frame, versions.PACKAGE) or not is_library(frame.f_code.co_filename)
 
 
@@ -241,8 +241,8 @@ def name_in_python(code: CodeType) -> str | None:
 
 
 def check_taker(x: Any, kind: type, strict: bool) -> None:
-    """Raise LostGradientError if whoever takes the number of x, by ``float``, ``int`` or ``complex``, would lose its
-    gradient. (Called by ``__float__``, which is called by the frame that is asked.)
+    """Raise LostGradientError if the code that takes the number of x, by ``float``, ``int`` or ``complex``, would lose
+    its gradient. (Called by ``__float__``, which is called by the frame that is asked.)
 
     ``float(x)`` comes first, because it is called in every training loop.
     """

@@ -1,6 +1,6 @@
 """Another class beside a node: who computes?
 
-A Quantity, a labelled array, a lazy one have NumPy's hooks as nodes have, and whoever is asked first may say
+A Quantity, a labelled array, a lazy one have NumPy's hooks as nodes have, and the one that is asked first may say
 NotImplemented: then the other one is asked. We say it only where no gradient is lost. That is so if the class keeps the
 array that it is given (``nodes/foreign.py`` knows which do), and if there is no history. A class that would take the
 numbers of a node is refused, because the other way round, a node that takes the numbers of a Quantity, loses the unit

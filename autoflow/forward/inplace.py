@@ -1,7 +1,7 @@
 """Writing into nodes: NumPy's meaning, or a loud error; never a silently wrong gradient.
 
 ``a += b`` writes into a's memory, and the array object ``a`` gets a new record, whose first operand is the record
-that it had. Whoever used ``a`` before keeps pointing at the old record: nobody's history changes.
+that it had. Operations that used ``a`` before keep pointing at the old record: no other history changes.
 
     before   a -> tanh_0(x)                  c -> multiply_0(tanh_0, w)
     a += b   a -> add_0(tanh_0, b)           c -> multiply_0(tanh_0, w)

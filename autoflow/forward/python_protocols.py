@@ -29,7 +29,8 @@ BITS = {
 def number(x: Any, kind: Any) -> Any:
     """``float(x)``, ``int(x)``, ``complex(x)``: the plain number.
 
-    Raises LostGradientError if a gradient flows to x, and whoever takes the number would lose it: see ``callers.py``.
+    Raises LostGradientError if a gradient flows to x, and the code that takes the number would lose it: see
+    ``callers.py``.
     """
     switches = modes()
     if switches.recording and getattr(x, "requires_grad", False):

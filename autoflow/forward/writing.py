@@ -88,7 +88,7 @@ def set_all(changes: list[tuple[Any, str, Any]]) -> None:
 def is_refused(error: BaseException, memory: Array, run: Callable[..., Any], values: Sequence[Any]) -> bool:
     """Has NumPy refused the write (shapes or dtypes that do not fit) before it touched the memory?
 
-    It is asked once more, with memory that belongs to nobody: the exception may as well come from a signal handler.
+    It is called once more, with memory of no other array: the exception may just as well come from a signal handler.
     """
     if not isinstance(error, (ValueError, TypeError, IndexError)):
         return False

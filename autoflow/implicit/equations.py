@@ -79,7 +79,7 @@ def greatest(x: Array) -> float:
 
 
 def relative_to_start(start: Array, x: Array) -> float:
-    """The unit of a residual of which nothing is known: what it was at the start, but at least 1."""
+    """The default unit of a residual: its size at the start, but at least 1."""
     return max(1.0, greatest(start)) if np.isfinite(start).all() else 1.0
 
 

@@ -206,7 +206,7 @@ def spread_bounds(bounds: Any, layout: Layout, x0: Any) -> Any:
 
 
 def leaves_below(tree: Any, like: Any) -> list[Any]:
-    """What stands in ``tree`` where ``like`` has its leaves. Raises InputError if it has other containers."""
+    """The parts of ``tree`` at the places of the leaves of ``like``. Raises InputError if it has other containers."""
     if not pytree.is_container(like):
         return [tree]
     mine, theirs = pytree.children(tree) if pytree.is_container(tree) else [], pytree.children(like)

@@ -34,7 +34,7 @@ def newton(
 
     flat : may F be the same for all x? Else that is a LostGradientError: it has left the graph.
 
-    It goes on below ``aim`` while steps help, at most three: derivatives are as exact as x.
+    Below ``aim`` it makes up to three more steps while they help: derivatives are as exact as x.
     """
 
     def f(x: Array) -> Array:

@@ -11,7 +11,7 @@ T = TypeVar("T")
 def progress(steps: Iterable[T], words: str) -> Iterable[T]:
     """``steps``, with a progress bar if tqdm is installed. ``words`` stand before it.
 
-    It is plain text, which every notebook shows, and starts no thread, of which browsers have none.
+    It is plain text, which every notebook shows, and starts no thread, since browsers have none.
 
     >>> list(progress(range(3), "training"))
     [0, 1, 2]

@@ -23,7 +23,7 @@ class Question:
     """One blank, or one exercise.
 
     right : the answer; or a function that gets an answer, often a function as well, and says whether it is right.
-    hint : which step to look at again, for whoever is wrong.
+    hint : which step to look at again, if the answer is wrong.
     wrong : usual mistakes, each with what it is: ``{6: "That is b itself."}``. Or, where they are functions or lists,
         pairs: ``[(lambda x: x, "...")]``. There is at least one, and the tests see that it is called wrong.
 

@@ -1,4 +1,4 @@
-"""Attention in several heads, and the block of which transformers are made.
+"""Attention in several heads, and the block from which transformers are built.
 
 Names and shapes of the parameters are those of PyTorch's ``MultiheadAttention`` and ``TransformerEncoderLayer``. A mask
 says what *may* be seen, as in :func:`~autoflow.nn.scaled_dot_product_attention` (in PyTorch's layers, what may not).

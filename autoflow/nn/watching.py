@@ -87,7 +87,7 @@ class Watched:
         last : draw now; otherwise it is drawn twice a second at most, and nothing is drawn where no picture can be
             written over, such as in a file.
 
-        In a notebook it is a figure, in a terminal it is lines of text, of which the loss is one:
+        In a notebook it is a figure, in a terminal lines of text, one of them for the loss:
 
         >>> from autoflow import nn
         >>> watched = watch(nn.Linear(2, 1, rng=np.random.default_rng(0)))

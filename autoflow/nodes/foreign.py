@@ -97,7 +97,7 @@ def kept_in(kind: type) -> str | None:
     """The attribute in which objects of this class keep an array, a node as well; None if nothing is known of it.
 
     >>> class Length:
-    ...     "Of somebody's library of units."
+    ...     "A class of a library of units."
     ...     __carries_nodes__ = "metres"
     >>> kept_in(Length), kept_in(float)
     ('metres', None)

@@ -61,7 +61,7 @@ def as_gradient_like(x: Any, value: Array) -> Array:
     """A copy of ``x`` (an array, a list, a number) in ``value``'s dtype, as an array of the same library.
 
     Raises MixedArraysError for an array of a library other than NumPy and ``value``'s: nothing is copied from one
-    device to another unasked, but numbers and NumPy arrays are brought to where they are needed.
+    device to another automatically, except that numbers and NumPy arrays are brought to where they are needed.
     """
     kind: Any = array_type(x)
     if kind is type(value):

@@ -47,7 +47,7 @@ class Record:
     """How one value was made: ``rule(*operands, *options)``.
 
     Called with the gradient of its value, it returns what is sent to each operand, in operand order; None where none
-    is needed. ``name`` is the name of the way back: ``multiply_backward``.
+    is needed. ``name`` is the name of the backward operation: ``multiply_backward``.
 
     >>> import autoflow as af
     >>> x = af.Variable(3.0, name="x")
@@ -68,7 +68,7 @@ class Record:
 
     @property
     def name(self) -> str:
-        """The name of the way back."""
+        """The name of the backward operation."""
         return f"{self.rule.name}_backward"
 
     def __call__(self, g: Array) -> tuple[Array | None, ...]:

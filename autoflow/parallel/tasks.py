@@ -164,7 +164,7 @@ class Task:
         return {**vars(self), "ready": None}
 
     def __call__(self, parts: list[Part]) -> Answer:
-        """The sum over these parts, of which only one at a time is in memory."""
+        """The sum over these parts; only one at a time is in memory."""
         with entered(self.modes), np.errstate(**self.errors):
             run = self.compiled_program() if self.compiled else self.program
             return tree_sum(self.one(run, part) for part in parts)
@@ -250,7 +250,7 @@ def pickled(x: Any) -> bytes:
 
 
 def check_captured(z: Any, start: int, shared: list[Any], cut: list[Any]) -> None:
-    """Raise LostGradientError if f has used a Variable that is none of its arguments: it would get no gradient.
+    """Raise LostGradientError if f has used a Variable that is not one of its arguments: it would get no gradient.
 
     start : when f was called; what is older was made outside.
     """

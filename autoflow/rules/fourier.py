@@ -1,8 +1,8 @@
-"""Fourier transforms, which are linear: the way back is another transform, with conjugated phases.
+"""Fourier transforms, which are linear: the vjp is another transform, with conjugated phases.
 
     fft    z_k = Σ_j x_j exp(−2πi jk/n)        so  dL/dx_j = Σ_k g_k exp(+2πi jk/n): ifft without its factor 1/n
 
-``norm`` decides which direction has the factor; the way back has it in the other direction (:data:`BACK`).
+``norm`` decides which direction has the factor; the vjp has it in the other direction (:data:`BACK`).
 Gradients are dL/da + i dL/db, so the rows use the adjoint (conjugate transpose) of a transform as it stands, and are
 marked ``holomorphic=False``: nothing has to be conjugated around them.
 

@@ -3,7 +3,7 @@
 Where no two elements are equal the order does not change under a small change of x, so a result is the same few
 elements of x as before: the derivative sends each gradient back to where its element came from. Equal elements keep
 their order in x (a stable sort), so each of them receives the gradient of one place, and together they receive all of
-it. The ranks of the elements are computed again on the way back, from x.
+it. The ranks of the elements are computed again from x in the backward pass.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ def compute_reshape(x: Array, shape: Any, order: str, copy: Any) -> Array:
 
 
 def _check_order(order: str) -> str:
-    """ "C" or "F". The others depend on how x lies in memory, which the way back does not know."""
+    """ "C" or "F". The others depend on the memory layout of x, which the backward pass does not know."""
     if order not in ("C", "F"):
         raise NoRuleError(f"order={order!r} depends on how an array lies in memory: say which you mean, 'C' or 'F'")
     return order
@@ -180,7 +180,7 @@ def _negative(shift: Any) -> Any:
 
 
 def put_diagonal(g: Array, x_shape: Shape, offset: int, axis1: int, axis2: int) -> Array:
-    """Zeros of ``x_shape`` with ``g`` (its last axis) on a diagonal: the way back of ``np.diagonal``."""
+    """Zeros of ``x_shape`` with ``g`` (its last axis) on a diagonal: the vjp of ``np.diagonal``."""
     axis1, axis2 = axis1 % len(x_shape), axis2 % len(x_shape)
     stack = tuple([n for a, n in enumerate(x_shape) if a not in (axis1, axis2)])
     k = np.arange(g.shape[-1])

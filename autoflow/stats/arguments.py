@@ -102,7 +102,7 @@ def chosen(inside: Array, z: Array, otherwise: Any, ok: Array) -> Array:
 
 
 def harmless(inside: Array, z: Array, middle: float) -> Array:
-    """z; where it is not ``inside`` a number of which everything can be computed, so no NaN comes from there."""
+    """z; where it is not ``inside``, a number from which everything can be computed, so that no NaN arises there."""
     return z if is_on_host(inside) and np.all(inside) else np.where(inside, z, middle)
 
 

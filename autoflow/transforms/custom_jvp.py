@@ -236,7 +236,7 @@ def check_linear(name: str, pushed: list[tuple[Any, Any]], pulled: list[tuple[An
 
 
 def zero_tangent(x: Any) -> Any:
-    """The tangent of a leaf that does not move; None for what is no number."""
+    """The tangent of a leaf that does not move; None if it is not a number."""
     if not pytree.is_number(x):
         return None
     x = as_array(value_of(x))

@@ -1,7 +1,7 @@
 """Gradients in a container of their own, which leaves ``.grad`` alone: ``grads = af.gradients(loss)``.
 
 ``gx, gw = af.gradients(loss, [x, w])`` unpacks it. Two workers, two losses, or an optimiser that looks at gradients
-before it applies them: each has its own container. Nothing accumulates unasked; to accumulate, add containers.
+before it applies them: each has its own container. Nothing accumulates automatically; to accumulate, add containers.
 """
 
 from __future__ import annotations

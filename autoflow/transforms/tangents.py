@@ -193,7 +193,7 @@ def run(rule: Rule, values: list[Any]) -> Any:
 
 
 def reduction_push(rule: Rule, k: int) -> Push | None:
-    """Σ (Jᵀ 1) t along the axes that the function reduces; None for what is no reduction."""
+    """Σ (Jᵀ 1) t along the axes that the function reduces; None if it is not a reduction."""
     if rule.operands > 1 or not {"axis", "keepdims"} <= set(rule.names) or rule.needs[0] is None:
         return None
     axis_place, keepdims_place = rule.names.index("axis"), rule.names.index("keepdims")

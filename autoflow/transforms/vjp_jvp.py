@@ -137,7 +137,7 @@ def linear_transpose(f: Callable[..., Any], *primals: Any) -> Callable[[Any], tu
 
 
 def random_like(rng: np.random.Generator, x: Any) -> Any:
-    """Random numbers in place of a leaf; what is no number stays."""
+    """Random numbers in place of a leaf; leaves that are not numbers stay."""
     if not pytree.is_number(x):
         return x
     dtype = as_array(value_of(x)).dtype
@@ -184,7 +184,7 @@ def pushed_forward(trace: Trace, tangents: list[Any], allow_unused: bool) -> Any
 
 
 def tangents_of_results(trace: Trace, found: list[Any], nested: bool) -> Any:
-    """Tangents as the caller gets them, in the containers of the results: None in place of what is no number."""
+    """Tangents as the caller gets them, in the containers of the results: None in place of anything but numbers."""
     if not pytree.is_container(trace.z) and found:
         return tangent_of(trace, trace.z, found[0], nested)
     ready = iter([tangent_of(trace, z, t, nested) for z, t in zip(number_leaves(trace.z), found, strict=True)])

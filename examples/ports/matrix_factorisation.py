@@ -1,6 +1,6 @@
 """The best factors of a matrix by gradient descent (what PCA finds), as MyGrad's users write it.
 
-The change: what a tensor is called and how it is overwritten; gradients add up here until they are forgotten.
+The change: what a tensor is called, and how it is overwritten; gradients add up here until they are cleared.
 """
 
 import numpy as np

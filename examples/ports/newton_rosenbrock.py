@@ -1,4 +1,4 @@
-"""Newton's method in Rosenbrock's valley, as JAX's users write it: grad and hessian are functions of functions.
+"""Newton's method in Rosenbrock's valley, as JAX's users write it: grad and hessian take a function and return one.
 
 The change: two imports. (JAX computes in float32 unless told otherwise, autoflow in float64, as NumPy does.)
 """

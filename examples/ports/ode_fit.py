@@ -1,7 +1,7 @@
 """Stiffness and friction of a pendulum from its swings, as HIPS autograd's users fit differential equations.
 
-The gradient goes through SciPy's solver. The change: the imports; a tuple is Python's own; a list of results becomes an
-array by np.stack. Needs SciPy.
+The gradient goes through SciPy's solver. The change: the imports; tuples are Python's own; np.stack turns a list of
+results into an array. Needs SciPy.
 """
 
 import numpy as np  # was: import autograd.numpy as np

@@ -1,7 +1,7 @@
 """Bayesian linear regression by black-box variational inference, as HIPS autograd's users write it.
 
-A normal distribution without correlations is fitted to the posterior: its lower bound is estimated from samples, which
-are moved by the parameters, so that the gradient goes through them. The change: two imports.
+A normal distribution without correlations is fitted to the posterior: the lower bound is estimated from samples that
+depend on the parameters, so that the gradient goes through them. The change: two imports.
 """
 
 import numpy as np  # was: import autograd.numpy as np

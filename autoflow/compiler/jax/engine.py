@@ -48,7 +48,7 @@ def with_64_bits(jax: Any) -> Any:
 
 
 def is_on_device(x: Any) -> bool:
-    """Is it an array of JAX? Whoever has one has imported JAX."""
+    """Is it an array of JAX? If there is one, JAX has been imported."""
     if type(x) is np.ndarray:  # JAX's own question takes 1 µs
         return False
     jax = sys.modules.get("jax")

@@ -168,7 +168,7 @@ class Workspace:
 
 
 def lies_in_c_order(v: Value) -> bool:
-    """Is it known to? Of arguments the signature says so, but of those of a block nobody."""
+    """Is it known to? The signature knows it for arguments, but not for those of a block."""
     known = v.kind in (CAPTURED, CONSTANT) or (v.kind == INPUT and v.sample is not None)
     return known and bool(np.asarray(v.sample).flags.c_contiguous)
 
@@ -182,7 +182,7 @@ def maker(v: Value) -> Callable[[], Array]:
 
 
 def place_in_workspace(calls: list[tuple[int, list[Access], str]], bases: set[Value]) -> tuple[dict[Value, int], int]:
-    """Offsets of what passes from loop to loop, and the size: memory is used again when nobody reads it any more."""
+    """Offsets of what passes from loop to loop, and the size: memory is used again when it is no longer read."""
     first: dict[Value, int] = {}
     last: dict[Value, int] = {}
     for k, (_, accesses, _) in enumerate(calls):

@@ -22,7 +22,7 @@ Array = Any
 
 @dataclass(frozen=True)
 class Access:
-    """Memory as a loop sees it: whose, from which byte on, how many bytes further for each axis; of which type."""
+    """Memory as a loop sees it: the array it belongs to, the first byte, the stride of each axis, the type."""
 
     base: Value
     offset: int
@@ -41,7 +41,7 @@ class Places:
         self.bases: dict[Value, Value] = {}  # in whose memory
 
     def base_of(self, v: Value) -> Value:
-        """The value in whose memory ``v`` lies: that of which it is a view."""
+        """The value in whose memory ``v`` is: the one that it is a view of."""
         self.dummy(v)
         return self.bases[v]
 

@@ -1,7 +1,7 @@
 """From the values of a stretch to loops in an order, and memory for what passes from one to the next.
 
 level    how many loops must have ended before a value can be computed; values of one level and shape share a loop
-stored   values that somebody reads outside of their loop: the others live in registers
+stored   values that are read outside their loop; the others stay in registers
 kernels  loops with equal text are one function, called with other pointers: a recurrent network of 100 steps is
          406 calls of 8 functions
 """
@@ -116,7 +116,7 @@ class Schedule:
         return stored & inside
 
     def place_stacks(self, inside: set[Value]) -> None:
-        """Let values be computed into the rows of a stack straight away, where nobody returns them."""
+        """Compute values directly into the rows of a stack, if they are not returned."""
         for v in self.members:
             for k, x in enumerate(v.args if v.kind == STACK else ()):
                 fine = x in inside and x not in self.places.bases and x not in self.results and x.kind != STACK

@@ -46,7 +46,7 @@ def use_loops_in_block(program: Program, targets: Targets, settings: Settings) -
 
 
 def find_stretches(order: list[Value], wanted: list[Value], targets: Targets, settings: Settings) -> dict[Value, Value]:
-    """What stands in the place of each result of a stretch."""
+    """The replacement of each result of a stretch."""
     stages = find_stages(order)
     delay_few(order, stages)
     new: dict[Value, Value] = {}
@@ -98,7 +98,7 @@ def reason_why_not(v: Value) -> str:
 
 
 def results_of(members: list[Value], order: list[Value], wanted: list[Value]) -> list[Value]:
-    """Those that somebody else reads, also by way of a view."""
+    """Those that other calls read, also through a view."""
     inside = set(members)
     results: set[Value] = set()
 
@@ -118,7 +118,7 @@ def results_of(members: list[Value], order: list[Value], wanted: list[Value]) ->
 
 
 def native_call(members: list[Value], results: list[Value], settings: Settings, targets: Targets) -> dict[Value, Value]:
-    """The call that computes them, and what stands in the place of each result."""
+    """The call that computes them, and the replacement of each result."""
     native = Native(members, results, settings, [v in targets for v in results])
     if not native.sources:
         return {}

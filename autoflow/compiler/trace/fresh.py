@@ -134,7 +134,7 @@ class Spy:
         self.found = f"the compiled function {what} (at {frame.f_code.co_filename}:{frame.f_lineno})"
 
     def asks_for_identity(self) -> bool:
-        """Was there a function of the user's that asks which object an array is, or of which class?"""
+        """Has a function of the user asked for the identity or the class of an array?"""
         return any(
             [
                 asks(code)

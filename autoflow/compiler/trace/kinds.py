@@ -50,7 +50,7 @@ def mean(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
 
 
 def refuse_number(what: str) -> CompileError:
-    """Python wants a number that is not known yet."""
+    """Python asks for a number that is not known yet."""
     return CompileError(
         f"{what} needs the value of an array, which a compiled function knows only while it runs (at {caller()}). "
         f"Write np.where(condition, a, b) instead of an if, pass what decides as a Python number (it is then part of "

@@ -47,7 +47,7 @@ UNKNOWN = "being compiled"  # shown in texts instead of numbers
 
 
 class Traced(TracedMethods):
-    """An array of which only shape and dtype are known. See the top of this file."""
+    """An array with known shape and dtype, but no numbers yet. See the top of this file."""
 
     __slots__ = ("__weakref__", "expr", "held", "tape", "under")
     expr: Value  # what it is now: writing in place gives it another

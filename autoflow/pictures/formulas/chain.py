@@ -179,7 +179,8 @@ class Chain:
 
 
 def with_zeros(g: Array, whole: Array) -> Array:
-    """What arrives along one path, as the rule wants it. To an operation with several results a path brings the
+    """What arrives along one path, in the form that the rule takes. To an operation with several results a path brings
+    the
     gradient of one; its ``backward`` may rely on the others that the ``whole`` pass brings, so those are zero."""
     if not hasattr(g, "grads"):
         return g

@@ -1,4 +1,4 @@
-"""Products with 1, which nobody wrote: the backward pass begins with ones, and multiplies them.
+"""Products with 1 that are not in the user's formula: the backward pass begins with ones, and multiplies them.
 
 The picture of a gradient has a card for each operation of that pass. ``1*cos(x)`` is ``cos(x)``: such a product is
 called like its other factor, and is not drawn (:mod:`~..folding.results`). What has a name is drawn.

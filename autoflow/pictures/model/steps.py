@@ -60,7 +60,7 @@ class Step:
 
 
 class Record:
-    """A node of a picture as the engine wants to see it."""
+    """A node of a picture, as the engine expects a record."""
 
     def __init__(self, node: Vertex) -> None:
         self.node = node

@@ -79,7 +79,7 @@ def sides(root: Any) -> tuple[float, float]:
 
 
 def paint(shape: Shape) -> dict[str, Any]:
-    """Colours and lines as matplotlib wants them. It counts in points, 72 per inch; SVG in pixels, 96."""
+    """Colours and lines in matplotlib's terms. It uses points, 72 per inch; SVG uses pixels, 96 per inch."""
     dashes = [float(d) for d in shape.get("stroke-dasharray", "").split()]
     width = number(shape, "stroke-width") if "stroke-width" in shape else 1.0
     line = shape.get("stroke", "none")

@@ -56,7 +56,7 @@ class Explorer:
     def to_html(self, *, full: bool = True) -> str:
         """A page that needs nothing else: sliders, the curve or the contours, the picture.
 
-        full : False gives what stands in its body: no address, no program but its own, and an image where scripts
+        full : False gives the content of its body: no address, no program but its own, and an image where scripts
             are removed.
         """
         text, program = self.fragment()
@@ -70,7 +70,7 @@ class Explorer:
         return f'<!doctype html>\n<html lang="en">{head}\n<body>{text}</body></html>\n'
 
     def fragment(self) -> tuple[str, str]:
-        """What stands in a cell, and the program in it."""
+        """The content of a cell, and the program in it."""
         if self.reason is not None:
             return f'<div class="{PLAIN}">{image(self.picture)}<p>{escape(self.advice())}</p></div>', ""
         return fragment(self)
