@@ -1,4 +1,4 @@
-"""The strength of regularisation, one for each feature, chosen by the gradient of the error on held-out data. Needs SciPy.
+"""The strength of regularisation for each feature, chosen by the gradient of the error on held-out data. Needs SciPy.
 
 Shows af.implicit.argmin: the weights minimise one loss, and a second loss of these weights is minimised over the
 strengths on which the first one depends. The inner search is not recorded; the gradient comes from its minimum alone.

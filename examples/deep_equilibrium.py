@@ -32,7 +32,7 @@ def network(x, p):
 
 
 def neumann(product, g):
-    """The linear system of the backward pass, (J - 1) u = g, by iterating u = J u - g, as the layer itself is iterated."""
+    """The linear system of the backward pass, (J - 1) u = g, by iterating u = J u - g, like the layer itself."""
     u = -g
     for _ in range(200):
         step = product(u) - g  # (J - 1) u - g

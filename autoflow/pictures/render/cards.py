@@ -168,7 +168,7 @@ def span(text: str, style: str, room: float = 0.0) -> Span:
 
 
 def head(node: Vertex, digits: int, compact: bool = False) -> CardLine:
-    """Name, operation, and the value; for an array the shape. ``compact``: the kind of a leaf is written in its foot."""
+    """Name, operation, and the value; for an array the shape. ``compact``: the kind of a leaf is in its foot."""
     left = [span(node.title, "title")]
     if node.said and not (compact and not node.operands and node.gradient is not None):
         left.append(span(node.said, "word"))
