@@ -75,7 +75,7 @@ def test_none_and_bytes_are_still_answers():
 
 def test_adding_to_the_gradient_works_once_it_is_there():
     w = af.Variable(2.0, name="w")
-    with pytest.raises(TypeError, match=r"w\.grad is None, and \+= wants numbers"):
+    with pytest.raises(TypeError, match=r"w\.grad is None, and \+= needs numbers"):
         w.grad += 1.0
     (w * w).backward()
     w.grad += 1.0
