@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import BatchError
+from ..errors import BatchError, CompileError
 from ..nodes.nodes import NodeRole
 from ..nodes.versions import caller
 from ..rules import RULES
@@ -218,7 +218,7 @@ def wrap_open_record(open_record: Callable[[Any], Any]) -> Callable[[Any], Any]:
         def safely(g: Any, saved: Any) -> Any:
             try:
                 return vjp(g, saved)
-            except BatchError:
+            except (BatchError, CompileError):  # for af.compile it is one that looks at numbers, too
                 if isinstance(g, NodeRole):  # a pass that is recorded: it would have to be, for each example
                     raise
                 layer = deepest([g, saved])

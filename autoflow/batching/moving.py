@@ -12,7 +12,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from ..rules.indexing import put_back
 from ..rules.joining import pad as pad_row
 from ..rules.kernels import broadcast_view
-from ..rules.structure import astype, flatten
+from ..rules.structure import astype, constant_with_history, flatten
 from ..rules.versions import functions
 from .along_axes import any_batched, shift_axes
 from .batched import Layer, open_layer, wrap_batched
@@ -141,6 +141,13 @@ def copy(layer: Layer, a: Any, order: Any = "K", subok: bool = False) -> Any:
     """Of the batch."""
     inner, mapped = open_layer(a, layer)
     return wrap_batched(inner.copy(), layer, mapped)
+
+
+@batched(constant_with_history)
+def keep_history(layer: Layer, x: Any, y: Any) -> Any:
+    """Nodes inside record it."""
+    (inner, mapped), (of, _) = open_layer(x, layer), open_layer(y, layer)
+    return wrap_batched(constant_with_history(inner, of), layer, mapped)
 
 
 @batched(astype)

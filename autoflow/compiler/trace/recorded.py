@@ -123,7 +123,7 @@ def wrap_backward(tape: Tape) -> Callable[[Any], Any]:
 
     def guarded(vjp: Callable[..., Any]) -> Callable[..., Any]:
         def safely(g: Any, saved: Any) -> Any:
-            if isinstance(g, NodeRole):  # a pass that is recorded by nodes as well
+            if isinstance(g, NodeRole) or hasattr(g, "batch_layer"):  # nodes record it too; af.vmap calls us for each
                 return vjp(g, saved)
             try:
                 return vjp(g, saved)
