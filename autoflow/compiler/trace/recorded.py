@@ -68,7 +68,7 @@ def record(
         if not is_input(x):
             return x
         value = program.input(value_of(x))
-        return entered.setdefault(id(x), tape.new_traced(value))
+        return entered.setdefault(id(x), tape.borrow(value))
 
     try:
         with (
@@ -169,7 +169,7 @@ def on_this_tape(array: Array) -> Any:
     """A NumPy array as part of the program that this thread records."""
     here = threading.get_ident()
     tape = next(tape for tape in reversed(RECORDING.users) if tape.thread == here)
-    return tape.new_traced(tape.value(array))
+    return tape.borrow(tape.value(array))
 
 
 def as_one_call(function: Any, x: Any) -> Any:

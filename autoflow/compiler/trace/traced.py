@@ -24,7 +24,7 @@ from ...errors import CompileError
 from ...nodes.nodes import NUMPY, NodeRole
 from ...nodes.versions import caller
 from ..matching import Place
-from ..values import CAPTURED, INPUT, VIEW, Value
+from ..values import Value
 from .kinds import (
     FACTS,
     FILLED,
@@ -49,7 +49,8 @@ UNKNOWN = "being compiled"  # shown in texts instead of numbers
 class Traced(TracedMethods):
     """An array of which only shape and dtype are known. See the top of this file."""
 
-    __slots__ = ("__weakref__", "expr", "held", "tape", "under")
+    __slots__ = ("__weakref__", "borrowed", "expr", "held", "tape", "under")
+    borrowed: bool  # does its memory belong to the caller, or to somebody outside? Then it is not written into.
     expr: Value  # what it is now: writing in place gives it another
     held: Any  # the recorded array, which lives as long as we do
     tape: Any  # tape.Tape: the recording that we are part of
@@ -58,7 +59,7 @@ class Traced(TracedMethods):
     @staticmethod
     def adopt(x: Any, like: Traced) -> Any:
         """An array of NumPy as one of ours: it meets us in an operation."""
-        return like.tape.new_traced(like.tape.value(x)) if isinstance(x, np.ndarray) else x
+        return like.tape.borrow(like.tape.value(x)) if isinstance(x, np.ndarray) else x
 
     @property
     def __class__(self) -> Any:
@@ -192,12 +193,12 @@ class Traced(TracedMethods):
 
     def _become(self, other: Traced) -> None:
         """Become another value: this array has been written into."""
-        if self.expr.kind in (INPUT, CAPTURED):
+        if getattr(self, "borrowed", False):
             raise CompileError(
                 f"{caller()} writes into an argument of a compiled function, or into an array from outside of it: its "
                 f"caller would see that in the first call only. Make a new array: x = x + 1 instead of x += 1."
             )
-        if getattr(self, "under", False) or (self.expr.kind == VIEW and self.expr.options[0] != "broadcast"):
+        if getattr(self, "under", False):
             raise CompileError(
                 f"{caller()} writes in place into a node, into a view, or into an array of which a view was taken. A "
                 f"compiled function would need to know who else looks at this memory: make a new array (a = a + b "
@@ -221,6 +222,22 @@ class Traced(TracedMethods):
         if isinstance(new, NodeRole):
             raise CompileError(f"{caller()} writes a node into a plain array: make that array with af.zeros")
         self._become(self.tape.call(set_items, (self, index, new), fixed=True))
+
+    def fill(self, value: Any) -> None:
+        """As in NumPy."""
+        self[...] = value
+
+    def sort(self, axis: int = -1, **options: Any) -> None:
+        """As in NumPy."""
+        self._assign(np.sort(self, axis, **options))
+
+    def partition(self, kth: Any, axis: int = -1, **options: Any) -> None:
+        """As in NumPy."""
+        self._assign(np.partition(self, kth, axis, **options))
+
+    def put(self, indices: Any, values: Any, mode: Any = "raise") -> None:
+        """As in NumPy."""
+        self._write_by(np.put, (self, indices, values, mode), {})
 
     # -- ndarray's methods
 

@@ -128,8 +128,8 @@ def add_methods(cls: type) -> None:
     def written(name: str) -> Any:
         def refuse(self: Any, *_: Any, **__: Any) -> Any:
             raise CompileError(
-                f"x.{name}() writes in place and cannot be compiled (line {caller()}): make a new array, by np.{name} "
-                f"or np.where"
+                f"x.{name}() writes in place and cannot be compiled (line {caller()}): make a new array, or say "
+                f"af.compile(f, fallback=True)."
             )
 
         return refuse
