@@ -138,7 +138,10 @@ class Batched(BatchedMethods):
             return NotImplemented
         layer.check()
         out = options.pop("out", None)
-        result = FORM_OF["ufunc"](layer, ufunc, method, inputs, options)
+        if out is not None and method == "__call__" and options.get("where", True) is not True:
+            result = FORM_OF["masked"](layer, ufunc, inputs, options, out)
+        else:
+            result = FORM_OF["ufunc"](layer, ufunc, method, inputs, options)
         return result if out is None else store_results(out, result, assign)
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:

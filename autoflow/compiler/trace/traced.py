@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ...backends.duck_arrays import store_results
+from ...backends.duck_arrays import run_masked, store_results
 from ...errors import CompileError
 from ...nodes.nodes import NUMPY, NodeRole
 from ...nodes.versions import caller
@@ -116,7 +116,10 @@ class Traced(TracedMethods):
         if any([isinstance(x, NodeRole) or hasattr(x, "batch_layer") for x in (*inputs, *options.get("out", ()))]):
             return NotImplemented
         out = options.pop("out", None)
-        result = self._ufunc(ufunc, method, inputs, options)
+        if out is not None and method == "__call__" and options.get("where", True) is not True:
+            result = self.tape.call(run_masked, (ufunc, inputs, options.pop("where"), out), options, fixed=True)
+        else:
+            result = self._ufunc(ufunc, method, inputs, options)
         return result if out is None else store_results(out, result, assign)
 
     def _ufunc(self, ufunc: np.ufunc, method: str, inputs: Any, options: Any) -> Any:
