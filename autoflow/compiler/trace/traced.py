@@ -23,6 +23,7 @@ from ...backends.duck_arrays import run_masked, store_results
 from ...errors import CompileError
 from ...nodes.nodes import NUMPY, NodeRole
 from ...nodes.versions import caller
+from ...rules.versions import name_out
 from ..matching import Place
 from ..values import Value
 from .kinds import (
@@ -38,7 +39,7 @@ from .kinds import (
     plain_reduction,
     refuse_number,
 )
-from .traced_methods import TracedMethods, add_methods
+from .traced_methods import TracedMethods, add_methods, assign
 from .written import set_items, update_at, write_down, write_into_copy
 
 Array = Any
@@ -161,6 +162,7 @@ class Traced(TracedMethods):
             if not isinstance(x, Traced):
                 raise into_outside()
             return self._write_by(function, args, options)
+        args, options = name_out(function, args, options)
         if options.get("out") is not None:
             out = options.pop("out")
             return store_results(out if isinstance(out, tuple) else (out,), function(*args, **options), assign)
@@ -271,13 +273,6 @@ class Traced(TracedMethods):
 def _samples(args: Any) -> Any:
     """Arguments with recorded arrays in place of ours: for questions about shapes and dtypes only."""
     return tuple([x.expr.sample if isinstance(x, Traced) else x for x in args])
-
-
-def assign(x: Any, new: Any) -> None:
-    """``out=x``: the array becomes the result."""
-    if not isinstance(x, Traced):
-        raise into_outside()
-    x._assign(new)
 
 
 add_methods(Traced)
