@@ -9,6 +9,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 from numpy.lib.stride_tricks import sliding_window_view
 
+from ..errors import BatchError
 from ..rules.indexing import put_back
 from ..rules.joining import pad as pad_row
 from ..rules.kernels import broadcast_view
@@ -278,7 +279,9 @@ def pad(layer: Layer, x: Any, pad_width: Any, mode: Any = "constant", constant_v
 def windows(layer: Layer, x: Any, window_shape: Any, axis: Any = None, **options: Any) -> Any:
     """Of the axes of an example."""
     inner, mapped = open_layer(x, layer)
-    if not mapped or options.get("writeable"):
+    if options.get("writeable"):
+        raise BatchError("sliding_window_view(writeable=True): what is written into windows that overlap is not batched")
+    if not mapped:
         return NotImplemented
     n = inner.ndim - 1
     axes = range(n) if axis is None else normalize_axis_tuple(axis, n, allow_duplicate=True)
