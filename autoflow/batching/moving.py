@@ -280,7 +280,7 @@ def windows(layer: Layer, x: Any, window_shape: Any, axis: Any = None, **options
     """Of the axes of an example."""
     inner, mapped = open_layer(x, layer)
     if options.get("writeable"):
-        raise BatchError("sliding_window_view(writeable=True): what is written into windows that overlap is not batched")
+        raise BatchError("sliding_window_view(writeable=True): writes into windows that overlap are not batched")
     if not mapped:
         return NotImplemented
     n = inner.ndim - 1
