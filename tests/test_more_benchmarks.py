@@ -1,5 +1,6 @@
 """The further workloads and the plots of cost against size: they compare equals, and run. Nothing is timed here."""
 
+import gc
 import sys
 import warnings
 from functools import partial
@@ -135,6 +136,15 @@ def test_a_curve_ends_where_steps_are_too_long(monkeypatch):
     assert curves.rows({"hand": [(3, 0.002)], "torch": []}, 1e6) == [["3", "667", ""]]
 
 
+@pytest.fixture
+def small_heap():
+    """Each measurement collects garbage first. What the tests before have left, it need not go through."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
+@pytest.mark.usefixtures("small_heap")
 def test_bounds_are_measured(monkeypatch, capsys):
     monkeypatch.setattr(bounds, "ROUNDS", 3)
     monkeypatch.setattr(compare, "VISIT", 0.0)
