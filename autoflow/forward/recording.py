@@ -259,16 +259,9 @@ def finish(
     limit = switches.keep
     fingerprints: list[tuple[Array, bytes]] = []
     if mutable or result.size > limit or not rule.elementwise:  # else all is small: keep it, needed or not
-        if rule.residual is not None:
-            mutable = [k for k in mutable if k != len(values) - 1]
-            values[-1] = rule.residual(*values[:-1], result)
-        elif rule.codes is not None and result.size > limit:
-            codes = [
-                rule.codes[name](*values) if p is not None else None
-                for name, p in zip(rule.names, parents, strict=True)
-            ]
-            rule = node._record.rule = rule.with_codes()
-            values = [*values, *codes]
+        if rule.residual is not None and (result.size > limit or not rule.elementwise):
+            values = rule.append_residual(values, result, parents)
+            rule = node._record.rule = rule.with_residual()
         needed = rule.must_save(tuple([p is not None for p in parents]))
         for k in mutable:
             values[k] = protect_operand(values[k], k in needed, fingerprints)

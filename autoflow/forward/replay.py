@@ -113,9 +113,9 @@ def record_again(node: Any, inputs: Inputs) -> tuple[Any, dict[Any, Any]]:
 
 def again(record: Record, operands: list[Any]) -> Any:
     """The operation of ``record`` on other operands, recorded."""
-    rule = record.rule
+    rule = record.rule.plain or record.rule
     with np.errstate(all="ignore"):
-        return apply(rule, (*operands, *record.saved[rule.operands : -1]))
+        return apply(rule, (*operands, *record.saved[rule.operands : len(rule.names)]))
 
 
 def given_name(record: Record) -> str | None:

@@ -141,10 +141,13 @@ class Reached(NamedTuple):
     mask : is this element equal to its maximum? Of the array's shape.
     shares : among how many elements each maximum is shared, with the axes kept with length 1; None where the mask tells
         it, for then it can wait for the pass back.
+    axis, keepdims : along which axes the maxima were taken, and whether the result has them.
     """
 
     mask: Array
     shares: Array | None
+    axis: Axis
+    keepdims: bool
 
 
 def find_maxima(x: Array, axis: Axis, keepdims: bool, initial: Any, where: Any, z: Array) -> Reached:
@@ -153,9 +156,11 @@ def find_maxima(x: Array, axis: Axis, keepdims: bool, initial: Any, where: Any, 
     >>> find_maxima(np.array([2.0, 1.0, 2.0]), None, False, None, None, np.array(2.0)).mask
     array([ True, False,  True])
     """
-    z = restore_axes(z, x.shape, axis, bool(keepdims))
+    keepdims = bool(keepdims)
+    z = restore_axes(z, x.shape, axis, keepdims)
     mask = x == z if where is None else (x == z) & where
-    return Reached(mask, None if initial is None else how_many(mask, axis) + (z == initial))
+    shares = None if initial is None else how_many(mask, axis) + (z == initial)
+    return Reached(mask, shares, axis, keepdims)
 
 
 def how_many(mask: Array, axis: Axis) -> Array:
@@ -163,11 +168,11 @@ def how_many(mask: Array, axis: Axis) -> Array:
     return mask.sum(axis=axis, keepdims=True)
 
 
-def share_of_max(g: Array, axis: Axis, keepdims: bool, _reached: Reached) -> Array:
+def share_of_max(g: Array, reached: Reached) -> Array:
     """Equal entries share the gradient of their maximum (or minimum) evenly. In a row with a NaN nothing is equal to
     the maximum, and 0 / 0 says so."""
-    mask, count = _reached
-    g = restore_axes(g, mask.shape, axis, bool(keepdims))
+    mask, count, axis, keepdims = reached
+    g = restore_axes(g, mask.shape, axis, keepdims)
     if count is None and type(g) in PLAIN and is_one_each(mask, axis, g):  # no ties, most often: nothing to divide
         in_order = axis is None or axes_of(axis, mask.ndim) == (mask.ndim - 1,)
         return scatter_at_mask(g, mask) if in_order else np.where(mask, g, 0)
@@ -195,7 +200,7 @@ def scatter_at_mask(values: Array, mask: Array) -> Array:
 def extreme(ufunc: np.ufunc, function: Any) -> Callable[..., Any]:
     """:func:`reducer` of a function without ``dtype``."""
     compute = reducer(ufunc, function)
-    return lambda x, axis, keepdims, initial, where, _=None: compute(x, axis, None, keepdims, initial, where)
+    return lambda x, axis, keepdims, initial, where: compute(x, axis, None, keepdims, initial, where)
 
 
 @composed(np.ptp)
@@ -210,12 +215,12 @@ EXTREMES = (of((2, 3)), of((2, 3), axis=1), of((2, 3), axis=(0, 1), keepdims=Tru
      of((3,)), of(()),
             of((0, 2), axis=1), of((2, 3), axis=-1, initial=0.1), of((0, 2), axis=0, initial=0.1),
             of((2, 3), axis=0, initial=0.0, where=np.array([True, False, True])))
-rule(np.max, "x | axis=None keepdims=False initial=None where=None _reached=None", "max", r"\max $x", x=share_of_max,
+rule(np.max, "x | axis=None keepdims=False initial=None where=None", "max", r"\max $x", x=share_of_max,
      also=(np.amax,),
-     compute=extreme(np.maximum, np.max), residual=find_maxima, examples=EXTREMES)
-rule(np.min, "x | axis=None keepdims=False initial=None where=None _reached=None", "min", r"\min $x", x=share_of_max,
+     compute=extreme(np.maximum, np.max), residual={"x": find_maxima}, examples=EXTREMES)
+rule(np.min, "x | axis=None keepdims=False initial=None where=None", "min", r"\min $x", x=share_of_max,
      also=(np.amin,),
-     compute=extreme(np.minimum, np.min), residual=find_maxima, examples=EXTREMES)
+     compute=extreme(np.minimum, np.min), residual={"x": find_maxima}, examples=EXTREMES)
 # fmt: on
 
 # ---------------------------------------------------------------- products and running sums

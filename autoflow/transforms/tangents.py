@@ -109,7 +109,7 @@ def is_linear(rule: Rule, k: int) -> bool:
         return True
     last = len(rule.names)
     numbers = {place % (last + 1) for place, what in read if not what}
-    return not numbers & {k, last, last - 1 if rule.residual is not None else last}
+    return rule.residual is None and not numbers & {k, last}
 
 
 def is_multilinear(rule: Rule) -> bool:
