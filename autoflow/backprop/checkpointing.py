@@ -35,7 +35,7 @@ from ..transformed import FunctionOfFunction
 from . import engine
 from .fingerprints import Fingerprint, checksum, sources_and_made
 from .hooks import holder_name
-from .passes import on_arrays, on_nodes, wrap_by_modes
+from .opening import on_arrays, on_nodes, wrap_by_modes
 from .random_states import reachable_generators, states_of
 
 Array = Any

@@ -17,7 +17,8 @@ import numpy as np
 from .. import pytree
 from ..backends.registry import NODE_TYPES
 from ..errors import BatchError, GradientShapeError, lost
-from ..forward.recording import finish, plain_option
+from ..forward.operands import plain_option
+from ..forward.recording import finish
 from ..modes import modes, switched
 from ..nodes.coercion import leaf_array, plain_array
 from ..nodes.nodes import Node, NodeRole, current_record, gradient_target, new_record, read_only, value_of

@@ -22,7 +22,8 @@ import numpy as np
 
 from ..backends.registry import NODE_TYPES
 from ..errors import LostGradientError, lost
-from ..forward.recording import finish, operand
+from ..forward.operands import operand
+from ..forward.recording import finish
 from ..modes import modes, switched
 from ..nodes.coercion import plain_array
 from ..nodes.grads import add_gradients

@@ -88,7 +88,7 @@ def has_scipy_rule(ufunc: Any) -> bool:
     if "scipy.special" not in sys.modules:
         return False
     later("autoflow.rules.special:rule")  # importing the module fills the table
-    later("autoflow.forward.operators:quicken")()
+    later("autoflow.forward.closures:quicken")()
     return ufunc in RULES or ufunc in COMPOSED
 
 

@@ -44,17 +44,8 @@ from ..rules.indexing import getitem, is_basic, setitem
 from ..rules.table import Rule
 from ..rules.versions import set_array_shape
 from .deferring import HOOKS, PLAIN, is_anothers
-from .recording import (
-    FORWARD,
-    announce,
-    apply,
-    call_explained,
-    hidden_batch,
-    history_lost,
-    operand,
-    orphan_numbers,
-    plain_option,
-)
+from .operands import hidden_batch, history_lost, operand, orphan_numbers, plain_option
+from .recording import FORWARD, announce, apply, call_explained
 from .writing import Writing, become_constant, is_unfinished, overwrite, save_overwritten_values
 
 Array = Any

@@ -19,7 +19,7 @@ from ..rules.indexing import put_back
 from ..rules.ordering import along
 from ..rules.shapes import as_array, is_numpys, like_argument, together
 from .inplace import copyto, write, write_item
-from .recording import plain_option
+from .operands import plain_option
 
 Array = Any
 

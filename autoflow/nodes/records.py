@@ -106,7 +106,7 @@ class Record:
         value = self.result
         if type(value) is FreedArray:
             value = value.reference()
-        if isinstance(value, np.generic):  # of a 0-d operation: see forward/operators.py
+        if isinstance(value, np.generic):  # of a 0-d operation: see forward/closures.py
             return np.asarray(value)
         return None if value is None or writer_since(value, self.number) else value
 

@@ -12,20 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from .extremes import Reached, find_maxima, how_many
 from .kernels import broadcast_view
-from .reductions import (
-    Reached,
-    cumprod_x,
-    cumsum_x,
-    find_maxima,
-    how_many,
-    in_dtype,
-    mask_out,
-    mean_x,
-    product_of_others,
-    std_x,
-    var_x,
-)
+from .reductions import cumprod_x, cumsum_x, in_dtype, mask_out, mean_x, product_of_others, std_x, var_x
 from .shapes import Axis, given_keywords, is_numpys, restore_axes
 from .table import of, rule
 

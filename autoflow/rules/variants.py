@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import LostGradientError, NoRuleError
-from .ordering import quantile_x
 from .outside import is_node, public_name
+from .quantiles import quantile_x
 from .reductions import freedom
 from .shapes import Axis, as_array, axes_of, given_keywords, has_gradient, is_given, is_on_host, numbers_of
 from .table import RULES, of, primitive, rule

@@ -8,7 +8,7 @@ A row says how a gradient goes back, Jᵀ g. The same row, read once more, says 
 * in a reduction each element of x is part of one element of z, so Jᵀ 1 holds all of J: Σ (Jᵀ 1) t along the axis;
 * for all other rows the pass of this one row is transposed: ``transposing.py``. It is slower, and always right.
 
-So there is no second table. These readings are tried on every row: tests/transforms/test_forward_mode.py.
+So there is no second table. These readings are tried on every row: tests/transforms/test_forward_pass.py.
 """
 
 from __future__ import annotations
