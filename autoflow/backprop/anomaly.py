@@ -15,7 +15,7 @@ import numpy as np
 from ..errors import AnomalyError
 from ..modes import listening
 from ..nodes.nodes import VariableRole, current_record
-from ..nodes.records import extend
+from ..nodes.records import extend, holder_name
 from ..nodes.versions import caller
 
 
@@ -96,11 +96,9 @@ def wrap_vjp(vjp: Callable[[Any, Any], Any], record: Any, k: int) -> Callable[[A
 
 
 def _describe_sent(record: Any, k: int, found: str) -> AnomalyError:
-    parent = record.parents[k]
-    name = parent.name if isinstance(parent, VariableRole) else parent.node_name
     return AnomalyError(
-        f"{record.rule.name} sent {found} to {name}, though the gradient of {record.node_name} itself is finite. "
-        f"Shapes {shapes(record)}, computed {line_of(record)}."
+        f"{record.rule.name} sent {found} to {holder_name(record.parents[k])}, though the gradient of "
+        f"{record.node_name} itself is finite. Shapes {shapes(record)}, computed {line_of(record)}."
     )
 
 

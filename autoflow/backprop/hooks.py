@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Collection
-from functools import partial
 from itertools import count
 from typing import Any
 
@@ -30,7 +29,7 @@ from ..nodes.nodes import (
     read_only,
     value_of,
 )
-from ..nodes.records import Record, extend
+from ..nodes.records import Record, extend, holder_name
 
 Hook = Callable[[Any], Any]
 SERIAL = count()
@@ -57,13 +56,10 @@ class LeafHooks:
     __slots__ = ("after", "before", "variable")
 
     def __init__(self, variable: Any) -> None:
-        self.variable = weakref.ref(variable, partial(_forget, LEAF_HOOKS, id(variable)))
+        key = id(variable)
+        self.variable = weakref.ref(variable, lambda _: LEAF_HOOKS.pop(key, None))
         self.before: dict[int, Hook] = {}
         self.after: dict[int, Hook] = {}
-
-
-def _forget(table: dict[int, Any], key: int, _: Any) -> None:
-    table.pop(key, None)
 
 
 def leaf_hooks_of(variable: Any) -> LeafHooks:
@@ -188,8 +184,3 @@ def for_hook(g: Any) -> Any:
     if not isinstance(g, NodeRole):
         return value
     return constant_from(value, g.family) if (record := gradient_target(g)) is None else operation_from(value, record)
-
-
-def holder_name(holder: Any) -> str:
-    """The name of the node that a Variable or a record stands for."""
-    return str(holder.name if isinstance(holder, VariableRole) else holder.node_name)

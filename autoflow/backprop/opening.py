@@ -22,10 +22,10 @@ from ..modes import modes, switched
 from ..nodes import versions
 from ..nodes.grads import cast_gradient
 from ..nodes.nodes import NodeRole, VariableRole, operation_from, value_of
-from ..nodes.records import Record
+from ..nodes.records import Record, holder_name
 from . import reuse
 from .deferred_products import GATHERED, Gathering
-from .hooks import holder_name, run_hooks
+from .hooks import run_hooks
 from .saved_values import check, recall_saved
 
 Array = Any

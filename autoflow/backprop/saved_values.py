@@ -12,9 +12,8 @@ from typing import Any
 from ..errors import StaleValueError
 from ..lazy import later
 from ..nodes import versions
-from ..nodes.records import Extras, Record, needs_grad
+from ..nodes.records import Extras, Record, holder_name, needs_grad
 from ..nodes.versions import FreedArray
-from .hooks import holder_name
 
 Array = Any
 

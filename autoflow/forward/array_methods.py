@@ -388,7 +388,7 @@ def guard(family: NodeTypes) -> None:
         **dict.fromkeys(FIXED.split(), refuse),
         "real": write_real,
         "imag": write_imag,
-        "shape": reshape_in_place,
+        "shape": lambda x, shape: later("autoflow.forward.inplace:set_shape")(x, shape),
     }
     for name, setter in setters.items():
         ours = vars(ArrayMethods).get(name)
@@ -407,11 +407,6 @@ def write_imag(x: Any, value: Any) -> None:
     if value_of(x).dtype.kind != "c":
         raise TypeError("array does not have imaginary part to set")
     x.imag[...] = value
-
-
-def reshape_in_place(x: Any, shape: Any) -> None:
-    """``x.shape = ...``."""
-    later("autoflow.forward.inplace:set_shape")(x, shape)
 
 
 def install() -> None:

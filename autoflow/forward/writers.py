@@ -2,6 +2,13 @@
 
 Each of them is ``x[places] = values`` for some places, and that is recorded (``inplace.py``); here the places are
 found. Where values are repeated until there are enough of them, so they are here, by a recorded function.
+
+>>> import autoflow as af
+>>> x, a = af.Variable([1.0, 2.0]), af.zeros(4)
+>>> np.put(a, [0, 3], x * x)
+>>> a.sum().backward()
+>>> x.grad
+array([2., 4.])
 """
 
 from __future__ import annotations
@@ -17,24 +24,11 @@ from ..nodes.nodes import NodeRole, value_of
 from ..rules import RULES
 from ..rules.indexing import put_back
 from ..rules.ordering import along
-from ..rules.shapes import as_array, is_numpys, like_argument, together
+from ..rules.shapes import as_array, as_dtype, is_numpys, like_argument, together
 from .inplace import copyto, write, write_item
 from .operands import plain_option
 
 Array = Any
-
-
-def write_function(function: Any, args: Any, options: dict[str, Any]) -> Any:
-    """A NumPy function whose work is to write into its first argument.
-
-    >>> import autoflow as af
-    >>> x, a = af.Variable([1.0, 2.0]), af.zeros(4)
-    >>> np.put(a, [0, 3], x * x)
-    >>> a.sum().backward()
-    >>> x.grad
-    array([2., 4.])
-    """
-    return WRITERS[function](*args, **options)
 
 
 def node(x: Any, name: str) -> Any:
@@ -139,7 +133,7 @@ def write_at(ufunc: Any, x: Any, i: Any, y: Any = None) -> None:
     places = np.arange(x.size, like=like_argument(x)).reshape(x.shape)[i]
     if ufunc in (np.add, np.subtract):
         values = np.broadcast_to(as_array(y), places.shape)
-        added = put_back(values if values.dtype == x.dtype else np.astype(values, x.dtype), i, x.shape)
+        added = put_back(as_dtype(values, x.dtype), i, x.shape)
         if is_numpys(x):
             write(x, RULES[ufunc], (x, added), lambda memory, a, b: ufunc.at(memory, i, value_of(y)))
         else:  # a library may not take every index here

@@ -141,3 +141,8 @@ class Record:
 def needs_grad(record: Record) -> tuple[bool, ...]:
     """To which operands gradients flow."""
     return tuple([p is not None for p in record.parents])
+
+
+def holder_name(holder: Any) -> str:
+    """The name of the node that a Variable or a record stands for."""
+    return str(getattr(holder, "node_name", None) or holder.name)

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from .parameters import ROOT_PI, near_zero, real, with_parameters
+from .arithmetic import near_zero, over
+from .parameters import ROOT_PI, real, with_parameters
 from .table import COMPOSED, of, primitive, rule
 
 Array = Any
@@ -102,9 +103,9 @@ rule(special.ker,  "x", "ker",  r"\operatorname{ker} $x",  x=lambda g, x: g * sp
 rule(special.kei,  "x", "kei",  r"\operatorname{kei} $x",  x=lambda g, x: g * special.keip(x),
      precedence=3, domain=(0.5, 2.0))
 rule(special.berp, "x", "ber'", r"\operatorname{ber}' $x",
-     x=lambda g, x, z: g * (-special.bei(x) - divide_or_limit(z, x, 0.0)), precedence=3)
+     x=lambda g, x, z: g * (-special.bei(x) - over(z, x, 0.0)), precedence=3)
 rule(special.beip, "x", "bei'", r"\operatorname{bei}' $x",
-     x=lambda g, x, z: g * (special.ber(x) - divide_or_limit(z, x, 0.5)),  precedence=3)
+     x=lambda g, x, z: g * (special.ber(x) - over(z, x, 0.5)),  precedence=3)
 rule(special.kerp, "x", "ker'", r"\operatorname{ker}' $x", x=lambda g, x, z: g * (-special.kei(x) - z / x),
      precedence=3, domain=(0.5, 2.0))
 rule(special.keip, "x", "kei'", r"\operatorname{kei}' $x", x=lambda g, x, z: g * (special.ker(x) - z / x),
@@ -124,11 +125,6 @@ def neighbours(function: Any, n: Any, x: Array, sign: int) -> Array:
 def rest(x: Array, v: Any) -> Array:
     """The additional term in the recurrence of Struve functions: (x/2)ᵛ / (√π Γ(v + 3/2)) (DLMF 11.4.25)."""
     return (x / 2) ** v / (ROOT_PI * special.gamma(v + 1.5))
-
-
-def divide_or_limit(z: Array, x: Array, limit: float) -> Array:
-    """z/x, and its limit at 0."""
-    return np.where(x == 0, limit, z / np.where(x == 0, 1, x))
 
 
 # ---------------------------------------------------------------- functions that come with their derivatives
@@ -213,5 +209,5 @@ add_integrals("itstruve0", lambda x: special.struve(0, x))
 add_integrals("it2struve0", lambda x: -special.struve(0, x) / x)
 add_integrals("itmodstruve0", lambda x: special.modstruve(0, x))
 add_integrals("sici", lambda x: np.sinc(x / math.pi), lambda x: np.cos(x) / x)
-add_integrals("shichi", lambda x: divide_or_limit(np.sinh(x), x, 1.0), lambda x: np.cosh(x) / x)
+add_integrals("shichi", lambda x: over(np.sinh(x), x, 1.0), lambda x: np.cosh(x) / x)
 add_integrals("fresnel", lambda x: np.sin(math.pi / 2 * (x * x)), lambda x: np.cos(math.pi / 2 * (x * x)))

@@ -153,28 +153,18 @@ def irfftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any =
     return np.fft.irfft(x, n, axis, norm)
 
 
-@composed(np.fft.fft2)
-def fft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: Any = None) -> Array:
-    """fft along two axes."""
-    return fftn(a, s, axes, norm)
+def add_plane(theirs: Any, several: Any) -> None:
+    """``np.fft.fft2`` as ``np.fft.fftn`` of two axes, and so on."""
+
+    @composed(theirs)
+    def transform(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: Any = None) -> Array:
+        return several(a, s, axes, norm)
 
 
-@composed(np.fft.ifft2)
-def ifft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: Any = None) -> Array:
-    """ifft along two axes."""
-    return ifftn(a, s, axes, norm)
-
-
-@composed(np.fft.rfft2)
-def rfft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: Any = None) -> Array:
-    """rfftn of two axes."""
-    return rfftn(a, s, axes, norm)
-
-
-@composed(np.fft.irfft2)
-def irfft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: Any = None) -> Array:
-    """irfftn of two axes."""
-    return irfftn(a, s, axes, norm)
+add_plane(np.fft.fft2, fftn)
+add_plane(np.fft.ifft2, ifftn)
+add_plane(np.fft.rfft2, rfftn)
+add_plane(np.fft.irfft2, irfftn)
 
 
 @composed(np.fft.fftshift)

@@ -133,17 +133,12 @@ def refuse_overwrite(overwrite_input: Any) -> None:
         raise NoRuleError("overwrite_input=True would destroy the elements of a node: leave it out")
 
 
-def keepdims_flag(keepdims: Any) -> dict[str, Any]:
-    """``keepdims`` as NumPy's functions want it."""
-    return {} if keepdims is None else {"keepdims": keepdims}
-
-
 def add_median(function: Any) -> None:
     """The row of np.median or np.nanmedian."""
 
     def compute(x: Array, axis: Axis, overwrite_input: Any, keepdims: Any) -> Array:
         refuse_overwrite(overwrite_input)
-        return function(x, axis=axis, **keepdims_flag(keepdims))
+        return function(x, axis=axis, **given_keywords(keepdims=keepdims))
 
     def back(g: Array, x: Array, z: Array, axis: Axis, keepdims: Any) -> Array:
         return quantile_x(g, x, None, z, function.__name__, axis, "", keepdims, None)
@@ -162,7 +157,7 @@ def add_quantile(function: Any, scale: float) -> None:
             raise NoRuleError(
                 f"np.{function.__name__} of a node takes one q or a list of them, not {np.ndim(q)} axes of q"
             )
-        return function(x, q, axis=axis, method=method, **keepdims_flag(keepdims), **given_keywords(weights=weights))
+        return function(x, q, axis=axis, method=method, **given_keywords(keepdims=keepdims, weights=weights))
 
     def back(
         g: Array, x: Array, q: Any, z: Array, axis: Axis, method: str, keepdims: Any, weights: Any

@@ -23,10 +23,10 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from .arithmetic import slope_in_exponent, slope_of_power, zero
+from .arithmetic import near_zero, power_series, slope_in_exponent, slope_of_power, zero
 from .elementary import LN2, LN10
 from .outside import OTHERS
-from .parameters import ROOT_2, ROOT_PI, near_zero, normal, power_series, ratio, real, with_parameters, zeta
+from .parameters import ROOT_2, ROOT_PI, normal, ratio, real, with_parameters, zeta
 from .table import COMPOSED, of, primitive, rule
 
 Array = Any

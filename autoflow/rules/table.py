@@ -56,42 +56,12 @@ MISSING: Any = inspect.Parameter.empty
 LONG = 16  # of longer sequences all contributions are computed together, so that n arrays cost n
 
 
+@dataclass(slots=True, init=False, eq=False, repr=False)
 class Rule(Kind):
-    """One row of the table. Build it with :func:`rule`, which fills in the defaults."""
+    """One row of the table. Build it with :func:`rule`, which fills in the defaults.
 
-    __slots__ = (
-        "_complex",
-        "_must_save",
-        "_of_arity",
-        "_places",
-        "_with_residual",
-        "compute",
-        "defaults",
-        "derivatives",
-        "domain",
-        "elementwise",
-        "examples",
-        "function",
-        "holomorphic",
-        "joint",
-        "label",
-        "latex",
-        "names",
-        "needs",
-        "operands",
-        "operator",
-        "order",
-        "plain",
-        "positional_before_out",
-        "precedence",
-        "required",
-        "residual",
-        "scalar_vjps",
-        "single",
-        "variadic",
-        "view",
-        "vjps",
-    )  # fmt: skip
+    It is a Kind: the operations of one row are counted and named together, ``add_0``, ``add_1``.
+    """
 
     function: Any  # what the user calls, e.g. np.multiply
     compute: Any  # what we call on plain arrays, all arguments by position: the same, or a quicker way to it
@@ -116,6 +86,7 @@ class Rule(Kind):
     positional_before_out: int  # that many may be given by position before NumPy's ``out``
     latex: str
     precedence: int
+    _places: dict[str, int]
     _must_save: dict[tuple[bool, ...], frozenset[int]]
     _of_arity: dict[int, Rule]
     _with_residual: Rule | None
@@ -214,10 +185,10 @@ class Rule(Kind):
     def _variant(self) -> Rule:
         """The same row once more, to be changed; names are counted together."""
         row = Rule.__new__(Rule)
-        for slot in Rule.__slots__:
+        for slot in ("name", *Rule.__slots__):
             if hasattr(self, slot) and slot != "_places":
                 setattr(row, slot, getattr(self, slot))
-        row.name, row.tick = self.name, lambda: self.tick()
+        row.tick = lambda: self.tick()
         row._must_save, row._complex = {}, None
         return row
 
