@@ -161,7 +161,7 @@ def run_hooks(holder: Any, g: Any, hooks: Collection[Callable[[Any], Any]]) -> A
     number = isinstance(g, np.generic)
     g = cast_gradient(np.asarray(g) if number else g, holder.dtype)
     for hook in hooks:
-        new = hook(for_hook(g))
+        new = hook(view_for_hook(g))
         if new is None:
             continue
         if not (isinstance(g, NodeRole) and isinstance(new, NodeRole)):
@@ -177,7 +177,7 @@ def run_hooks(holder: Any, g: Any, hooks: Collection[Callable[[Any], Any]]) -> A
     return g[()] if number and type(g) is np.ndarray else g
 
 
-def for_hook(g: Any) -> Any:
+def view_for_hook(g: Any) -> Any:
     """A read-only view of ``g`` for hooks."""
     value = value_of(g)
     value = read_only(value) if type(value) is np.ndarray else value.copy()  # other array types have no such flag

@@ -127,24 +127,21 @@ def carry_back(
 ) -> list[tuple[Any, Array]]:  # fmt: skip
     """:func:`run_pass`, from the record of ``root``, whose graph was surveyed."""
     g = checked_seed(root, seed, create_graph)
+    if not create_graph:
+        return quietly(pull_back, record, g, False, limit, stop, extra_uses)
+    switches = switched(recording=True, autocast=None)
+    return switches.call(quietly, pull_back, record, g, True, limit, stop, extra_uses)
+
+
+def pull_back(
+    record: Record, g: Array, create_graph: bool, limit: int | None, stop: Collection[Any],
+    extra_uses: dict[Record, int],
+) -> list[tuple[Any, Array]]:  # fmt: skip
+    """The engine's pass, on nodes if it is to be recorded, and the hooks of leaves. On plain arrays products are put
+    aside if a node has many uses and no mode watches each of them."""
     if create_graph:
-        switches = switched(recording=True, autocast=None)
-        return switches.call(quietly, pull_back_nodes, record, g, limit, stop, extra_uses)
-    return quietly(pull_back_arrays, record, g, limit, stop, extra_uses)
-
-
-def pull_back_nodes(
-    record: Record, g: Array, limit: int | None, stop: Collection[Any], extra_uses: dict[Record, int]
-) -> list[tuple[Any, Array]]:
-    """The pass on nodes, which is itself recorded."""
-    open_record = wrap_by_modes(on_nodes(limit))
-    return apply_leaf_hooks(engine.pull_back(record, g, open_record, stop=stop, extra_uses=extra_uses), stop)
-
-
-def pull_back_arrays(
-    record: Record, g: Array, limit: int | None, stop: Collection[Any], extra_uses: dict[Record, int]
-) -> list[tuple[Any, Array]]:
-    """The pass on plain arrays. Products are put aside if a node has many uses and no mode watches each of them."""
+        open_record = wrap_by_modes(on_nodes(limit))
+        return apply_leaf_hooks(engine.pull_back(record, g, open_record, stop=stop, extra_uses=extra_uses), stop)
     gathering = Gathering(extra_uses) if extra_uses and max(extra_uses.values()) >= MANY and not is_watched() else None
     open_record = wrap_by_modes(on_arrays(limit, gathering=gathering))
     pairs = engine.pull_back(record, g, open_record, add=reuse.add_in_place, stop=stop, extra_uses=extra_uses)

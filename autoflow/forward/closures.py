@@ -28,7 +28,7 @@ from ..nodes.records import Extras, Record
 from ..nodes.versions import COPY_BYTES, protect
 from ..rules import RULES
 from ..rules.table import Rule
-from .deferring import HOOKS, PLAIN, is_anothers
+from .deferring import HOOKS, NUMPYS_HOOK, is_anothers
 from .operands import REALS, hidden_batch, one_family, operand
 from .recording import FORWARD, apply, apply_batched, call_explained, explain, finish
 
@@ -181,7 +181,7 @@ def general(rule: Rule, x: Any, y: Any, compute: Any) -> Any:
     """The same for every other kind of operand. One whose class has arithmetic of its own is asked, by Python or
     NumPy, whoever called us."""
     t, u = type(x), type(y)
-    known = getattr(t, "__array_ufunc__", PLAIN) in HOOKS and getattr(u, "__array_ufunc__", PLAIN) in HOOKS
+    known = getattr(t, "__array_ufunc__", NUMPYS_HOOK) in HOOKS and getattr(u, "__array_ufunc__", NUMPYS_HOOK) in HOOKS
     if not known and is_anothers(rule.function, (t, u), (x, y), False):
         return NotImplemented
     (a, p, shown_a, mutable_a), (b, q, shown_b, mutable_b) = operand(x), operand(y)

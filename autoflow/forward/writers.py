@@ -45,7 +45,7 @@ def repeat_values(values: Any, n: int) -> Any:
     return flat if flat.size == n else np.resize(flat, n)
 
 
-def numbers_of(option: Any) -> Array:
+def plain_places(option: Any) -> Array:
     """An index or a mask as an array on the host, where the places are found."""
     return np.asarray(on_host(plain_option(option)))
 
@@ -67,7 +67,7 @@ def write_places(x: Any, places: Array, values: Any) -> None:
 
 def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     """Elements by their numbers."""
-    x, i, n = node(a, "put"), numbers_of(ind), np.size(value_of(a))
+    x, i, n = node(a, "put"), plain_places(ind), np.size(value_of(a))
     if mode == "clip":
         i = np.clip(i, 0, n - 1)
     elif mode == "wrap":
@@ -79,7 +79,7 @@ def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
 
 def place(arr: Any, mask: Any, vals: Any) -> None:
     """The elements at which the mask holds, one after the other."""
-    x, mask = node(arr, "place"), numbers_of(mask).astype(bool)
+    x, mask = node(arr, "place"), plain_places(mask).astype(bool)
     if mask.size != x.size:
         raise ValueError("place: mask and data must be the same size")
     if not np.size(value_of(vals)) and mask.any():
@@ -89,7 +89,7 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
 
 def putmask(a: Any, mask: Any, values: Any) -> None:
     """The elements at which the mask holds; each takes the value that stands at its own place."""
-    x, places = node(a, "putmask"), np.flatnonzero(numbers_of(mask))
+    x, places = node(a, "putmask"), np.flatnonzero(plain_places(mask))
     if places.size and np.size(value_of(values)):
         write_places(x, places, repeat_values(together(x, values)[1], x.size)[places])
 
@@ -104,7 +104,7 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
 
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any = -1) -> None:
     """The twin of take_along_axis."""
-    x, i = node(arr, "put_along_axis"), numbers_of(indices)
+    x, i = node(arr, "put_along_axis"), plain_places(indices)
     places = along(i, x.shape, axis) if axis is not None else np.unravel_index(np.where(i < 0, i + x.size, i), x.shape)
     numbers = np.arange(x.size).reshape(x.shape)[places]
     write_places(x, numbers, np.broadcast_to(together(x, values)[1], numbers.shape))

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import special
 
 from .arithmetic import near_zero, over
-from .parameters import ROOT_PI, real, with_parameters
+from .parameters import ROOT_PI, check_real, with_parameters
 from .table import COMPOSED, of, primitive, rule
 
 Array = Any
@@ -54,14 +54,14 @@ rule(special.k0e, "x", "eˣK₀",  r"e^{$x} K_0\left($x\right)",               x
 rule(special.k1e, "x", "eˣK₁",  r"e^{$x} K_1\left($x\right)",
      x=lambda g, x, z: g * (z - (special.k0e(x) + special.kve(2.0, x)) / 2),        domain=(0.5, 2.0))
 with_parameters(special.ive, "x | v", "e⁻ˣI", r"e^{-\left|$x\right|} I_{$v}\left($x\right)",
-     x=lambda g, x, v, z: g * ((special.ive(v - 1, x) + special.ive(v + 1, x)) / 2 - np.sign(real(x)) * z),
+     x=lambda g, x, v, z: g * ((special.ive(v - 1, x) + special.ive(v + 1, x)) / 2 - np.sign(check_real(x)) * z),
      examples=ORDERS)
 with_parameters(special.kve, "x | v", "eˣK", r"e^{$x} K_{$v}\left($x\right)",
      x=lambda g, x, v, z: g * (z - (special.kve(v - 1, x) + special.kve(v + 1, x)) / 2), examples=ORDERS)
 with_parameters(special.jve, "x | v", "J", r"e^{-\left|\operatorname{Im} $x\right|} J_{$v}\left($x\right)",
-     x=lambda g, x, v: g * ((special.jve(v - 1, real(x)) - special.jve(v + 1, x)) / 2), examples=ORDERS)
+     x=lambda g, x, v: g * ((special.jve(v - 1, check_real(x)) - special.jve(v + 1, x)) / 2), examples=ORDERS)
 with_parameters(special.yve, "x | v", "Y", r"e^{-\left|\operatorname{Im} $x\right|} Y_{$v}\left($x\right)",
-     x=lambda g, x, v: g * ((special.yve(v - 1, real(x)) - special.yve(v + 1, x)) / 2), examples=ORDERS)
+     x=lambda g, x, v: g * ((special.yve(v - 1, check_real(x)) - special.yve(v + 1, x)) / 2), examples=ORDERS)
 with_parameters(special.yn,  "x | n", "Y", r"Y_{$n}\left($x\right)",
      x=lambda g, x, n: g * ((special.yv(n - 1.0, x) - special.yv(n + 1.0, x)) / 2),  examples=WHOLE)
 with_parameters(special.kn,  "x | n", "K", r"K_{$n}\left($x\right)",

@@ -30,10 +30,7 @@ HIGHER = {
     "x": lambda x, y: (x > y).astype(np.int8) + (x >= y),
     "y": lambda x, y: (y > x).astype(np.int8) + (y >= x),
 }
-LOWER = {
-    "x": lambda x, y: (x < y).astype(np.int8) + (x <= y),
-    "y": lambda x, y: (y < x).astype(np.int8) + (y <= x),
-}
+LOWER = {"x": HIGHER["y"], "y": HIGHER["x"]}  # x is below y where y is above x
 # A NaN loses against a number; v != v says that v is NaN.
 HIGHER_NUMBER = {
     "x": lambda x, y: ((x > y) | (y != y)).astype(np.int8) + ((x >= y) | (y != y)),

@@ -21,7 +21,7 @@ ROOT_PI, ROOT_2 = math.sqrt(math.pi), math.sqrt(2.0)
 zeta = special._ufuncs._zeta  # the ufunc behind special.zeta
 
 
-def real(x: Array) -> Array:
+def check_real(x: Array) -> Array:
     """``x`` itself, unless it is complex: SciPy has no complex version of that derivative."""
     if x.dtype.kind == "c":
         raise NoRuleError(
