@@ -82,7 +82,6 @@ def unary(rule: Rule) -> Callable[[Any], Any]:
 
 def binary(rule: Rule, compute: Callable[[Any, Any], Any], numbers: bool = True) -> Callable[[Any, Any], Any]:
     """The quick closure of a function of two arguments. ``compute`` does it; on np.float64 if ``numbers``."""
-    needed = 0 in rule.must_save((False, True)), 1 in rule.must_save((True, False))  # if the other one is a node
 
     def forward(x: Any, y: Any) -> Any:
         plain = None
@@ -142,7 +141,7 @@ def binary(rule: Rule, compute: Callable[[Any, Any], Any], numbers: bool = True)
             return finish(rule, value, (x, y), [a, b], (p, q), {}, () if plain is None else (plain,))
         extra = None
         if plain is not None:
-            a, b, extra = protect_operands(a, b, plain, needed[plain])
+            a, b, extra = protect_operands(rule, a, b, plain)
         node = _view(value, Operation)
         if z is value:  # of a number nothing is read from this array
             set_flags(node, False)
@@ -162,7 +161,7 @@ def binary(rule: Rule, compute: Callable[[Any, Any], Any], numbers: bool = True)
     return forward
 
 
-def protect_operands(a: Any, b: Any, plain: int, needed: bool) -> tuple[Any, Any, Any]:
+def protect_operands(rule: Rule, a: Any, b: Any, plain: int) -> tuple[Any, Any, Any]:
     """The operands as a record keeps them when one is a plain array, which the user may write into: a copy if it is
     small, else, if a derivative needs it, a view and a fingerprint."""
     array = b if plain else a
@@ -171,7 +170,7 @@ def protect_operands(a: Any, b: Any, plain: int, needed: bool) -> tuple[Any, Any
     extra = None
     if array.nbytes <= COPY_BYTES:
         array = array.copy()
-    elif needed:
+    elif plain in rule.must_save((plain == 1, plain == 0)):  # only to the other one gradients flow
         array, mark = protect(array)
         extra = Extras(fingerprints=[(array, mark)])
     return (a, array, extra) if plain else (array, b, extra)
@@ -258,15 +257,15 @@ QUICK: dict[Any, Callable[[Any, Any], Any]] = {
 
 
 def quicken() -> None:
-    """Closures for the ufuncs of the table that have none yet."""
+    """Closures for the ufuncs of the table, but for those whose row has no derivative by one of the operands: they go
+    to ``apply``, also if a user has given such a row to them since."""
     for function, rule in RULES.items():
-        if isinstance(function, np.ufunc) and function.nout == 1 and None not in rule.needs:
-            if function in FORWARD:
-                continue
-            if function.nin == 1:
-                FORWARD[function] = unary(rule)
-            elif function.nin == 2:
-                FORWARD[function] = binary(rule, QUICK.get(function, function))
+        if isinstance(function, np.ufunc) and function.nout == 1 and function.nin <= 2:
+            if None in rule.needs:
+                FORWARD.pop(function, None)
+            elif function not in FORWARD:
+                quick = QUICK.get(function, function)
+                FORWARD[function] = unary(rule) if function.nin == 1 else binary(rule, quick)
 
 
 quicken()

@@ -285,7 +285,8 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
 
 def augmented_operator(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
     """``x += y``. 0-d nodes are rebound, as Python rebinds numbers; others are written into."""
-    rule, forward = RULES[ufunc], FORWARD[ufunc]
+    rule = RULES[ufunc]
+    forward = FORWARD.get(ufunc) or (lambda x, y: apply(rule, (x, y)))
 
     def inplace(x: Any, y: Any) -> Any:
         if not x.shape and not isinstance(x, VariableRole):

@@ -14,9 +14,7 @@ from ..lazy import later
 from ..nodes.nodes import Node, NodeRole, value_of
 from ..rules import RULES
 from .closures import QUICK, binary, quicken, reflected_operator
-from .recording import (
-    FORWARD,
-)
+from .recording import FORWARD, apply
 
 Booleans: TypeAlias = "np.ndarray[tuple[Any, ...], np.dtype[np.bool]]"
 
@@ -28,10 +26,15 @@ def comparison(ufunc: Any) -> Callable[[Any, Any], Any]:
 
 def both_ways(function: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
     """The closures of ``x * y`` and of ``y * x`` where y is no node."""
-    rule, compute, forward = RULES[function], QUICK.get(function, function), FORWARD[function]
-    if rule.operator is not None:
-        compute, forward = rule.operator, binary(rule, rule.operator, numbers=False)
-    pair = forward, reflected_operator(rule, compute, rule.operator is None, forward)
+    rule, compute, forward = RULES[function], QUICK.get(function, function), FORWARD.get(function)
+    pair: tuple[Any, Any]
+    if forward is None:  # a row of a user's, without a derivative by one of the operands
+        pair = (lambda x, y: apply(rule, (x, y))), (lambda y, x: apply(rule, (x, y)))
+    elif rule.operator is None:
+        pair = forward, reflected_operator(rule, compute, True, forward)
+    else:
+        forward = binary(rule, rule.operator, numbers=False)
+        pair = forward, reflected_operator(rule, rule.operator, False, forward)
     for closure in pair:
         vars(closure)["ufunc"] = function
     return pair
