@@ -26,7 +26,7 @@ from ..nodes.records import Record, holder_name
 from . import reuse
 from .deferred_products import GATHERED, Gathering
 from .hooks import run_hooks
-from .saved_values import check, recall_saved
+from .saved_values import check_saved, recall_saved
 
 Array = Any
 DOUBLE = np.dtype(np.float64)
@@ -90,7 +90,7 @@ def on_nodes(limit: int | None, hooks: bool = True) -> Callable[[Any], Any]:
 
 def check_and_run_hooks(record: Record, g: Any, again: dict[Record, Array], with_hooks: bool) -> tuple[Any, Any, Any]:
     """What few records need before their row runs. Returns g, ``saved``, and the new pair (record, g)."""
-    check(record)
+    check_saved(record)
     saved, extra = record.saved, record.extra
     if extra is not None:
         if with_hooks and extra.hooks:

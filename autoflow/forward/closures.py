@@ -2,13 +2,13 @@
 
 What :func:`autoflow.forward.recording.apply` does for every function in about 2 µs, these closures do for the common
 calls in about 0.4: take the plain arrays from the slots, compute, make a view, store nine slots. Everything else
-(Constants, views, large results, ``no_grad``) goes to ``apply`` and ``finish``.
+(Constants, views, large results, ``no_grad``) goes to ``apply`` and ``make_node``.
 
 What each thing saves, measured one at a time: exact types instead of isinstance 40 ns; slots instead of a dict 170 ns;
 writing the stores out instead of calling a function for them 45 ns. A 0-d float64 result keeps the np.float64 beside
 its array (``_operand``), and arithmetic reads that: ``x * 2.0`` takes 0.3 µs less than on 0-d arrays, with the same
 bits. Small results keep all their operands, needed or not, so nothing has to be decided: memory matters only for large
-ones, and for those ``finish`` decides.
+ones, and for those ``make_node`` decides.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ..rules import RULES
 from ..rules.table import Rule
 from .deferring import HOOKS, NUMPYS_HOOK, is_anothers
 from .operands import REALS, hidden_batch, one_family, operand
-from .recording import FORWARD, apply, apply_batched, call_explained, explain, finish
+from .recording import FORWARD, apply, apply_batched, call_explained, explain_error, make_node
 
 asarray, float64, ndarray = np.asarray, np.float64, np.ndarray
 DOUBLE = np.dtype(np.float64)
@@ -60,7 +60,7 @@ def unary(rule: Rule) -> Callable[[Any], Any]:
             if type(z) is not float64:
                 z = value
         if value.size > modes().fast_path_limit:
-            return finish(rule, value, (x,), [a], (parent,), {}, ())
+            return make_node(rule, value, (x,), [a], (parent,), {}, ())
         node = _view(value, Operation)
         if z is value:  # of a number nothing is read from this array
             set_flags(node, False)
@@ -131,14 +131,14 @@ def binary(rule: Rule, compute: Callable[[Any, Any], Any], numbers: bool = True)
                 plain_array(b if plain else a)  # dates, text: says what to do instead
             raise
         except ValueError as error:
-            explain(error, rule, (x, y))
+            explain_error(error, rule, (x, y))
             raise
         if type(z) is not ndarray:
             value = asarray(z)
             if type(z) is not float64:
                 z = value
         if value.size > modes().fast_path_limit:
-            return finish(rule, value, (x, y), [a, b], (p, q), {}, () if plain is None else (plain,))
+            return make_node(rule, value, (x, y), [a, b], (p, q), {}, () if plain is None else (plain,))
         extra = None
         if plain is not None:
             a, b, extra = protect_operands(rule, a, b, plain)
@@ -195,7 +195,7 @@ def general(rule: Rule, x: Any, y: Any, compute: Any) -> Any:
         a, b = one_family(rule, [a, b])
     mutable = (0, 1) if mutable_a and mutable_b else (0,) if mutable_a else (1,) if mutable_b else ()
     z = call_explained(compute, (a, b), rule, (x, y))
-    return finish(rule, z if type(z) in NODE_TYPES else asarray(z), (x, y), [a, b], (p, q), constants, mutable)
+    return make_node(rule, z if type(z) in NODE_TYPES else asarray(z), (x, y), [a, b], (p, q), constants, mutable)
 
 
 def reflected_operator(
@@ -226,7 +226,7 @@ def reflected_operator(
             if type(z) is not float64:
                 z = value
         if value.size > modes().fast_path_limit:
-            return finish(rule, value, (x, y), [x, b], (None, q), {}, ())
+            return make_node(rule, value, (x, y), [x, b], (None, q), {}, ())
         node = _view(value, Operation)
         if z is value:  # of a number nothing is read from this array
             set_flags(node, False)

@@ -45,7 +45,7 @@ from ..rules.table import Rule
 from ..rules.versions import set_array_shape
 from .deferring import HOOKS, NUMPYS_HOOK, is_anothers
 from .operands import hidden_batch, history_lost, operand, orphan_numbers, plain_option
-from .recording import FORWARD, announce, apply, call_explained
+from .recording import FORWARD, announce_node, apply, call_explained
 from .writing import Writing, become_constant, is_unfinished, overwrite, save_overwritten_values
 
 Array = Any
@@ -87,7 +87,7 @@ def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], 
                         Extras(constants, line=versions.caller(), scope=modes().scope))  # fmt: skip
     call_explained(Writing(memory_of_x, region, run, values, x, record).do, (), rule, inputs)
     if modes().listeners:
-        announce(x)
+        announce_node(x)
     return x
 
 

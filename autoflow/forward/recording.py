@@ -90,7 +90,7 @@ def apply(rule: Rule, args: tuple[Any, ...], options: dict[str, Any] = NO_OPTION
     result = call_explained(rule.compute, values, rule, inputs)
     if type(result) not in NODE_TYPES:
         result = plain_array(result)
-    return finish(rule, result, inputs, values, tuple(parents), constants, mutable)
+    return make_node(rule, result, inputs, values, tuple(parents), constants, mutable)
 
 
 def apply_one(rule: Rule, x: Any, parent: Any, inputs: tuple[Any, ...]) -> Any:
@@ -105,7 +105,7 @@ def apply_one(rule: Rule, x: Any, parent: Any, inputs: tuple[Any, ...]) -> Any:
                 if len(NODE_TYPES) > 1 and (batch := hidden_batch(values)) is not None:
                     return apply_batched(batch, rule, inputs, values, [parent], {})
                 result = call_explained(rule.compute, values, rule, inputs)
-                return finish(rule, as_plain(result), inputs, values, (parent,), {}, mutable)
+                return make_node(rule, as_plain(result), inputs, values, (parent,), {}, mutable)
             break
     return compute_one(rule, x, parent, options)
 
@@ -116,13 +116,13 @@ def compute_one(rule: Rule, x: Any, parent: Any, options: tuple[Any, ...]) -> An
     try:
         result = rule.compute(a, *options)
     except FAULTS as error:
-        explain(error, rule, (x, *options))
+        explain_error(error, rule, (x, *options))
         raise
     if type(result) is not ndarray:
         result = as_plain(result)
     limit = modes().fast_path_limit
     if type(result) is not ndarray or a.size > limit or result.size > limit or result.dtype.kind not in "fc":
-        return finish(rule, result, (x, *options), [a, *options], (parent,), {}, ())
+        return make_node(rule, result, (x, *options), [a, *options], (parent,), {}, ())
     record = Record()
     record.rule = rule
     record.parents = (parent,)
@@ -148,11 +148,11 @@ def call_explained(function: Callable[..., Any], values: Sequence[Any], rule: Ru
     try:
         return function(*values)
     except FAULTS as error:
-        explain(error, rule, inputs)
+        explain_error(error, rule, inputs)
         raise
 
 
-def explain(error: BaseException, rule: Rule, inputs: tuple[Any, ...]) -> None:
+def explain_error(error: BaseException, rule: Rule, inputs: tuple[Any, ...]) -> None:
     """Add the operands' names and shapes to an error of NumPy's."""
     later("autoflow.forward.shape_notes:add_note")(
         error, rule.function, inputs[: rule.operands], inputs[rule.operands :]
@@ -166,7 +166,7 @@ def as_plain(result: Any) -> Array:
     return np.asarray(result) if type(result) in REALS else plain_array(result)
 
 
-def finish(
+def make_node(
     rule: Rule, result: Array, inputs: Any, values: list[Any], parents: tuple[Any, ...],
     constants: dict[int, Any], mutable: Any,
 ) -> Any:  # fmt: skip
@@ -205,11 +205,11 @@ def finish(
     if shared:
         node._view = view_link(node._record, inputs[0])
     if switches.listeners:
-        announce(node)
+        announce_node(node)
     return node
 
 
-def announce(node: Any) -> None:
+def announce_node(node: Any) -> None:
     """Tell those who asked (hooks, anomaly mode, checkpointing) that ``node`` was recorded. What they compute with it
     is not told again."""
     listeners = modes().listeners
@@ -235,4 +235,4 @@ def apply_batched(
         return result
     mutable = [k for k in range(rule.operands) if not isinstance(inputs[k], NodeRole) and hasattr(values[k], "run_row")]
     mutable = [k for k in mutable if values[k].flags.writeable]  # arguments of the vmap are not
-    return finish(rule, result, inputs, values, tuple(parents), constants, mutable)
+    return make_node(rule, result, inputs, values, tuple(parents), constants, mutable)
