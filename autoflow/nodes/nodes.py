@@ -266,13 +266,8 @@ class ConstantRole(NodeRole):
 
     def __new__(cls, value: Any, name: str | None = None, *, dtype: Any = None, copy: bool = True) -> Self:
         self: Any = leaf(cls, array := leaf_array(value, dtype, copy, False), name)
-        if (
-            not copy
-            and type(array) is np.ndarray
-            and isinstance(value, np.ndarray)
-            and np.may_share_memory(array, value)
-        ):
-            self._lent = True  # the user may write into it
+        if not copy and is_memory_of(array, value):
+            self._lent = True
         return self
 
     @classmethod
@@ -425,6 +420,11 @@ def leaf(cls: Any, array: Array, name: str | None) -> Any:
     return node
 
 
+def is_memory_of(array: Array, value: Any) -> bool:
+    """Does a Constant made with ``copy=False`` share memory with an array of the user's, who may write into it?"""
+    return type(array) is np.ndarray and isinstance(value, np.ndarray) and np.may_share_memory(array, value)
+
+
 def is_lent(x: Any) -> bool:
     """Can the memory of ``x`` change without our seeing it, because the Constant that it views was made with
     ``copy=False``? (Variables are not checked: they belong to the fast path, which has no time for it.)"""
@@ -443,10 +443,7 @@ def constant_from(array: Array, family: NodeTypes | None = None) -> Any:
 def value_of(x: Any) -> Any:
     """The plain array under a node, also inside tuples, lists and slices; anything else unchanged."""
     if isinstance(x, NodeRole):
-        if hasattr(x, "_value"):
-            return x._value
-        kind: Any = x.family.array_type
-        return kind.view(x, kind)  # NumPy made it in C: its slots are empty
+        return x._value if hasattr(x, "_value") else plain_view(x)
     if type(x) in (tuple, list):
         return type(x)([value_of(v) for v in x])
     return slice(value_of(x.start), value_of(x.stop), value_of(x.step)) if type(x) is slice else x
@@ -459,6 +456,11 @@ def read_only(value: Array) -> Array:
     view = value.view()
     set_flags(view, False)
     return view
+
+
+def plain_view(x: Any) -> Array:
+    """The array under a node that NumPy made in C, whose slots are empty."""
+    return x.family.array_type.view(x, x.family.array_type)
 
 
 def current_record(x: Any) -> Any:
