@@ -41,7 +41,7 @@ class Modes:
     shadow: bool = False  # do nodes show other numbers to those who read their memory past us? See transforms/shadow.py
     autocast: Any = None  # the dtype in which products are computed, see forward/mixed_precision.py
     wrap_open_record: Any = None  # around ``open_record`` of backward passes: by af.compile and af.vmap
-    layer: Any = None  # the innermost af.vmap that is running, see batching/layers.py
+    layer: Any = None  # the innermost af.vmap that is running, see batching/batched.py
     blocks: tuple[tuple[Any, Any], ...] = field(default=(), compare=False, repr=False)  # open: (block, modes before it)
     fast_path_limit: int = field(init=False)  # up to that size the fast path may record by itself; -1 where it may not
 

@@ -11,7 +11,7 @@ from .modes import MODES, Modes, modes, switched
 
 F = TypeVar("F", bound=Callable[..., Any])
 PRESETS = {"default": {"strict": False, "anomaly": False}, "classroom": {"strict": True, "anomaly": True}}
-LOOK = "autoflow.backprop.anomaly:look"  # the listener of af.detect_anomaly()
+LOOK = "autoflow.backprop.anomaly:check_operation"  # the listener of af.detect_anomaly()
 PUBLIC = ("keep", "digits", "strict", "theme", "static", "tables", "max_bytes")
 
 

@@ -319,11 +319,10 @@ def test_import_loads_only_the_core():
     loaded = {name for name in alone(code) if not name.startswith("rules.")}
     assert loaded <= {
         "arrays", "arrays.creation", "backends", "backends.registry", "backprop", "backprop.deferred_products",
-        "backprop.engine", "backprop.hooks", "backprop.passes", "backprop.quietly", "backprop.reuse",
-        "backprop.saved_values", "errors", "forward",
-        "forward.array_methods", "forward.callers", "forward.deferring", "forward.dispatch", "forward.node_methods",
-        "forward.operators",
-        "forward.python_protocols", "forward.recording", "lazy", "modes", "nodes",
+        "backprop.engine", "backprop.hooks", "backprop.opening", "backprop.passes", "backprop.quietly",
+        "backprop.reuse", "backprop.saved_values", "errors", "forward", "forward.array_methods", "forward.callers",
+        "forward.closures", "forward.deferring", "forward.dispatch", "forward.node_methods", "forward.operands",
+        "forward.operators", "forward.python_protocols", "forward.recording", "lazy", "modes", "nodes",
         "nodes.coercion", "nodes.foreign", "nodes.freeing",
         "nodes.grads", "nodes.next_use", "nodes.nodes", "nodes.printing", "nodes.rebinding", "nodes.records",
         "nodes.versions", "numbering", "process", "pytree",

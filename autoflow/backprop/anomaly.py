@@ -15,7 +15,7 @@ import numpy as np
 from ..errors import AnomalyError
 from ..modes import listening
 from ..nodes.nodes import VariableRole, current_record
-from ..nodes.records import extend
+from ..nodes.records import extend, holder_name
 from ..nodes.versions import caller
 
 
@@ -33,10 +33,10 @@ def detect_anomaly() -> listening:
     Traceback (most recent call last):
     autoflow.errors.AnomalyError: sqrt sent inf to x, ...
     """
-    return listening(look, anomaly=True)
+    return listening(check_operation, anomaly=True)
 
 
-def look(node: Any) -> None:
+def check_operation(node: Any) -> None:
     """What anomaly mode does with each new operation: note the line, check the value."""
     record = current_record(node)
     if record.extra is None or record.extra.line is None:
@@ -68,7 +68,7 @@ def wrap_open_record(open_record: Callable[[Any], Any]) -> Callable[[Any], Any]:
         try:
             g, vjps, saved, kept = open_record(pair)
         except Exception as error:
-            note(error, record)
+            add_line(error, record)
             raise
         if (found := first_bad(g)) is not None:
             raise AnomalyError(f"the gradient of {record.node_name} became {found} in a hook of it")
@@ -86,7 +86,7 @@ def wrap_vjp(vjp: Callable[[Any, Any], Any], record: Any, k: int) -> Callable[[A
         except AnomalyError as inner:  # of a pass that is itself recorded: there the rule's steps are operations
             raise _describe_sent(record, k, "what is not finite") from inner
         except Exception as error:
-            note(error, record)
+            add_line(error, record)
             raise
         if (found := first_bad(sent)) is not None:
             raise _describe_sent(record, k, found)
@@ -96,11 +96,9 @@ def wrap_vjp(vjp: Callable[[Any, Any], Any], record: Any, k: int) -> Callable[[A
 
 
 def _describe_sent(record: Any, k: int, found: str) -> AnomalyError:
-    parent = record.parents[k]
-    name = parent.name if isinstance(parent, VariableRole) else parent.node_name
     return AnomalyError(
-        f"{record.rule.name} sent {found} to {name}, though the gradient of {record.node_name} itself is finite. "
-        f"Shapes {shapes(record)}, computed {line_of(record)}."
+        f"{record.rule.name} sent {found} to {holder_name(record.parents[k])}, though the gradient of "
+        f"{record.node_name} itself is finite. Shapes {shapes(record)}, computed {line_of(record)}."
     )
 
 
@@ -139,7 +137,7 @@ def line_of(record: Any) -> str:
     return f"at {line}" if line else "outside this mode (have the forward pass in it too, to see the line)"
 
 
-def note(error: Exception, record: Any) -> None:
+def add_line(error: Exception, record: Any) -> None:
     """Let the error say what was being differentiated."""
     if not isinstance(error, AnomalyError):
         error.add_note(f"while differentiating {record.node_name}, computed {line_of(record)}")

@@ -25,7 +25,7 @@ from ..nodes import versions
 from ..nodes.coercion import plain_array
 from ..nodes.grads import add_gradients
 from ..nodes.nodes import NodeRole, VariableRole, gradient_target, value_of
-from ..nodes.records import Record, extend
+from ..nodes.records import Record, extend, holder_name
 from ..nodes.versions import COPY_BYTES, FreedArray
 from ..numbering import now
 from ..pytree import tree_leaves
@@ -34,8 +34,7 @@ from ..rules.table import Rule
 from ..transformed import FunctionOfFunction
 from . import engine
 from .fingerprints import Fingerprint, checksum, sources_and_made
-from .hooks import holder_name
-from .passes import on_arrays, on_nodes, wrap_by_modes
+from .opening import on_arrays, on_nodes, wrap_by_modes
 from .random_states import reachable_generators, states_of
 
 Array = Any

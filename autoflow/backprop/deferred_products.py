@@ -117,9 +117,9 @@ class Gathering:
                 return vjps[0], self.of(q, Sums).put_aside
             if p in self.many and x.shape == g.shape[1:] and g.ndim == 2:
                 return self.of(p, Sums).put_aside, vjps[1]
-        elif q in self.many and y.ndim == 2 and small(x, g):
+        elif q in self.many and y.ndim == 2 and is_small(x, g):
             return vjps[0], self.of(q, Products).from_right
-        elif p in self.many and x.ndim == 2 and small(y, g):
+        elif p in self.many and x.ndim == 2 and is_small(y, g):
             return self.of(p, Products).from_left, vjps[1]
         return vjps
 
@@ -144,6 +144,6 @@ class Gathering:
             sums.add_up()
 
 
-def small(x: Array, g: Array) -> bool:
+def is_small(x: Array, g: Array) -> bool:
     """Is x the other factor of a small product of matrices (or of a vector and a matrix) whose gradient is g?"""
     return type(x) is np.ndarray and x.ndim == g.ndim <= 2 and x.dtype is g.dtype and x.size <= SMALL

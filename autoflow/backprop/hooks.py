@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Collection
-from functools import partial
 from itertools import count
 from typing import Any
 
@@ -30,7 +29,7 @@ from ..nodes.nodes import (
     read_only,
     value_of,
 )
-from ..nodes.records import Record, extend
+from ..nodes.records import Record, extend, holder_name
 
 Hook = Callable[[Any], Any]
 SERIAL = count()
@@ -57,13 +56,10 @@ class LeafHooks:
     __slots__ = ("after", "before", "variable")
 
     def __init__(self, variable: Any) -> None:
-        self.variable = weakref.ref(variable, partial(_forget, LEAF_HOOKS, id(variable)))
+        key = id(variable)
+        self.variable = weakref.ref(variable, lambda _: LEAF_HOOKS.pop(key, None))
         self.before: dict[int, Hook] = {}
         self.after: dict[int, Hook] = {}
-
-
-def _forget(table: dict[int, Any], key: int, _: Any) -> None:
-    table.pop(key, None)
 
 
 def leaf_hooks_of(variable: Any) -> LeafHooks:
@@ -165,7 +161,7 @@ def run_hooks(holder: Any, g: Any, hooks: Collection[Callable[[Any], Any]]) -> A
     number = isinstance(g, np.generic)
     g = cast_gradient(np.asarray(g) if number else g, holder.dtype)
     for hook in hooks:
-        new = hook(for_hook(g))
+        new = hook(view_for_hook(g))
         if new is None:
             continue
         if not (isinstance(g, NodeRole) and isinstance(new, NodeRole)):
@@ -181,15 +177,10 @@ def run_hooks(holder: Any, g: Any, hooks: Collection[Callable[[Any], Any]]) -> A
     return g[()] if number and type(g) is np.ndarray else g
 
 
-def for_hook(g: Any) -> Any:
+def view_for_hook(g: Any) -> Any:
     """A read-only view of ``g`` for hooks."""
     value = value_of(g)
     value = read_only(value) if type(value) is np.ndarray else value.copy()  # other array types have no such flag
     if not isinstance(g, NodeRole):
         return value
     return constant_from(value, g.family) if (record := gradient_target(g)) is None else operation_from(value, record)
-
-
-def holder_name(holder: Any) -> str:
-    """The name of the node that a Variable or a record stands for."""
-    return str(holder.name if isinstance(holder, VariableRole) else holder.node_name)

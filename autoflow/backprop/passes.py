@@ -1,16 +1,12 @@
-"""Going back: the engine's pass over records, in two ways, and what it leaves in ``.grad``.
+"""Going back: the engine's pass over records, and what it leaves in ``.grad``.
 
-The engine hands each record its cotangent, dL/d(result), and asks how to run its row. :func:`on_arrays` answers with
-plain arrays (fast, nothing recorded); :func:`on_nodes` with nodes, so that NumPy's functions record what the row does,
-and the gradient can be differentiated again. It is the same row.
-
-What few records need (hooks, values to be computed again, watched plain arrays) is in their ``extra``, which is None
-for all others. :func:`check_and_run_hooks` is called only where there is one, so the others pay nothing.
+``engine.py`` walks, ``opening.py`` says what happens at a record; here are the seed, the hooks of leaves, and the
+gradients that Variables have in the end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from itertools import repeat
 from threading import RLock
 from typing import Any
@@ -23,15 +19,15 @@ from ..lazy import later
 from ..modes import modes, switched
 from ..nodes import versions
 from ..nodes.grads import add_gradients, as_gradient_like, cast_gradient
-from ..nodes.nodes import NodeRole, VariableRole, constant_from, gradient_target, operation_from, value_of
+from ..nodes.nodes import NodeRole, VariableRole, constant_from, gradient_target, value_of
 from ..nodes.rebinding import original_of, rebound
 from ..nodes.records import Record
 from ..process import call_without_collector
 from . import engine, reuse
-from .deferred_products import GATHERED, MANY, Gathering
-from .hooks import LEAF_HOOKS, holder_name, leaf_hooks, run_hooks
+from .deferred_products import MANY, Gathering
+from .hooks import LEAF_HOOKS, leaf_hooks, run_hooks
+from .opening import is_watched, on_arrays, on_nodes, wrap_by_modes
 from .quietly import quietly
-from .saved_values import check, recall_saved
 
 Array = Any
 LOCK = RLock()  # adding gradients may run code of the user (a node with hooks), which may run another pass
@@ -131,43 +127,25 @@ def carry_back(
 ) -> list[tuple[Any, Array]]:  # fmt: skip
     """:func:`run_pass`, from the record of ``root``, whose graph was surveyed."""
     g = checked_seed(root, seed, create_graph)
+    if not create_graph:
+        return quietly(pull_back, record, g, False, limit, stop, extra_uses)
+    switches = switched(recording=True, autocast=None)
+    return switches.call(quietly, pull_back, record, g, True, limit, stop, extra_uses)
+
+
+def pull_back(
+    record: Record, g: Array, create_graph: bool, limit: int | None, stop: Collection[Any],
+    extra_uses: dict[Record, int],
+) -> list[tuple[Any, Array]]:  # fmt: skip
+    """The engine's pass, on nodes if it is to be recorded, and the hooks of leaves. On plain arrays products are put
+    aside if a node has many uses and no mode watches each of them."""
     if create_graph:
-        switches = switched(recording=True, autocast=None)
-        return switches.call(quietly, pull_back_nodes, record, g, limit, stop, extra_uses)
-    return quietly(pull_back_arrays, record, g, limit, stop, extra_uses)
-
-
-def pull_back_nodes(
-    record: Record, g: Array, limit: int | None, stop: Collection[Any], extra_uses: dict[Record, int]
-) -> list[tuple[Any, Array]]:
-    """The pass on nodes, which is itself recorded."""
-    open_record = wrap_by_modes(on_nodes(limit))
-    return apply_leaf_hooks(engine.pull_back(record, g, open_record, stop=stop, extra_uses=extra_uses), stop)
-
-
-def pull_back_arrays(
-    record: Record, g: Array, limit: int | None, stop: Collection[Any], extra_uses: dict[Record, int]
-) -> list[tuple[Any, Array]]:
-    """The pass on plain arrays. Products are put aside if a node has many uses and no mode watches each of them."""
+        open_record = wrap_by_modes(on_nodes(limit))
+        return apply_leaf_hooks(engine.pull_back(record, g, open_record, stop=stop, extra_uses=extra_uses), stop)
     gathering = Gathering(extra_uses) if extra_uses and max(extra_uses.values()) >= MANY and not is_watched() else None
     open_record = wrap_by_modes(on_arrays(limit, gathering=gathering))
     pairs = engine.pull_back(record, g, open_record, add=reuse.add_in_place, stop=stop, extra_uses=extra_uses)
     return apply_leaf_hooks(pairs if gathering is None else [gathering.settle(pair) for pair in pairs], stop)
-
-
-def is_watched() -> bool:
-    """Is there a mode that looks at every contribution?"""
-    switches = modes()
-    return switches.anomaly or switches.safe_masking or switches.wrap_open_record is not None
-
-
-def wrap_by_modes(open_record: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """``open_record``, wrapped by the modes that are on: anomaly mode checks gradients, safe_masking keeps zeros."""
-    if modes().wrap_open_record is not None:
-        open_record = modes().wrap_open_record(open_record)
-    if modes().safe_masking:
-        open_record = later("autoflow.backprop.masking:wrap_open_record")(open_record)
-    return later("autoflow.backprop.anomaly:wrap_open_record")(open_record) if modes().anomaly else open_record
 
 
 def apply_leaf_hooks(pairs: list[tuple[Any, Any]], stop: Collection[Any]) -> list[tuple[Any, Any]]:
@@ -212,130 +190,6 @@ def checked_seed(root: Any, seed: Any, create_graph: bool) -> Any:
     if seed.dtype.kind == "c" != value.dtype.kind:
         raise SeedError(f"the seed is complex, but {root.name} is {value.dtype}")
     return value.dtype.type(seed) if not value.ndim and type(value) is np.ndarray else as_gradient_like(seed, value)
-
-
-def on_arrays(limit: int | None, hooks: bool = True, gathering: Gathering | None = None) -> Callable[[Any], Any]:
-    """How the engine runs a record's row on plain arrays, or, where all is 0-d float64, on numbers."""
-    number = np.float64
-    waiting = gathering.waiting if gathering else {}
-    keep_numbers = limit is None or limit > 0
-    again: dict[Record, Array] = {}  # values that were not kept, computed once more in this pass
-
-    def open_record(pair: tuple[Any, Any]) -> Any:
-        if waiting and pair[0] in waiting:
-            pair = gathering.settle(pair)  # type: ignore[union-attr]
-        record, g = pair
-        saved, rule = record.saved, record.rule
-        if gathering is not None and (rule.joint is not None or (record.extra is not None and record.extra.hooks)):
-            gathering.add_up()
-        if record.extra is not None or record.number < versions.latest[0]:
-            g, saved, pair = check_and_run_hooks(record, g, again, hooks)
-        if type(g) is number and rule.joint is None:  # 0-d: nothing broadcasts, and np.float64 is ten times faster
-            return g, rule.scalar_vjps, saved, pair if keep_numbers else None
-        vjps = rule.vjps
-        if g.dtype is not DOUBLE or saved[-1].dtype is not DOUBLE:  # mostly both are float64: nothing to round
-            dtype = saved[-1].dtype
-            g = cast_gradient(g, dtype)
-            if dtype.kind == "c":
-                vjps = rule.complex_vjps()
-        kept = pair if limit is None or g.size <= limit else None
-        if rule.joint is not None:
-            return g, picks(record), switched(recording=False).call(all_at_once, record, g, saved), kept
-        if gathering is not None and GATHERED.get(rule) is vjps:
-            return g, gathering.vjps(record, g, vjps), saved, kept
-        if kept is None and g is pair[1] and g.size > reuse.LARGE and vjps is rule.vjps and reuse.free_to_write(pair):
-            vjps = reuse.vjps_in_place(rule) or vjps
-        return g, vjps, saved, kept
-
-    return open_record
-
-
-def on_nodes(limit: int | None, hooks: bool = True) -> Callable[[Any], Any]:
-    """How the engine runs it when the pass is to be differentiated: the same row, on nodes."""
-    again: dict[Record, Array] = {}
-
-    def open_record(pair: tuple[Any, Any]) -> Any:
-        record, g = pair
-        saved = record.saved
-        if record.extra is not None or record.number < versions.latest[0]:
-            g, saved, pair = check_and_run_hooks(record, g, again, hooks)
-        rule, saved = record.rule, as_nodes(record, saved)
-        if g.dtype != record.dtype:
-            g = cast_gradient(g, record.dtype)
-        kept = pair if limit is None or g.size <= limit else None
-        if rule.joint is not None:
-            return g, picks(record), all_at_once(record, g, saved), kept
-        return g, (rule.complex_vjps() if record.dtype.kind == "c" else rule.vjps), saved, kept
-
-    return open_record
-
-
-def check_and_run_hooks(record: Record, g: Any, again: dict[Record, Array], with_hooks: bool) -> tuple[Any, Any, Any]:
-    """What few records need before their row runs. Returns g, ``saved``, and the new pair (record, g)."""
-    check(record)
-    saved, extra = record.saved, record.extra
-    if extra is not None:
-        if with_hooks and extra.hooks:
-            g = run_hooks(record, g, list(extra.hooks.values()))
-        if extra.recompute_depth is not None:
-            saved = recall_saved(record, again)
-    return g, saved, (record, g)
-
-
-def as_nodes(record: Record, saved: Any) -> tuple[Any, ...]:
-    """``saved`` with nodes where gradients flow: the operands', and the record's own result."""
-    saved = list(saved)
-    for k, parent in enumerate((*record.parents, *[None] * (len(saved) - len(record.parents) - 1), record)):
-        if parent is not None and (type(saved[k]) in NODE_TYPES or isinstance(saved[k], np.generic)):
-            saved[k] = parent if isinstance(parent, VariableRole) else operation_from(saved[k], parent)
-    return tuple(saved)
-
-
-def _pick(k: int) -> Callable[[Any, Any], Any]:
-    return lambda g, sent: sent[k]
-
-
-PICK = tuple([_pick(k) for k in range(64)])
-
-
-def picks(record: Record) -> Any:
-    """For each operand, the function that picks its part of what a joint rule has sent."""
-    n = len(record.parents)
-    return PICK[:n] if n <= len(PICK) else [_pick(k) for k in range(n)]
-
-
-def all_at_once(record: Record, g: Any, saved: tuple[Any, ...]) -> list[Any]:
-    """What a rule that computes all contributions together sends, checked; None becomes zeros.
-
-    The rule gets what it saved, and the record itself after it.
-    """
-    assert record.rule.joint is not None  # noqa: S101
-    sent = record.rule.joint(g, (*saved, record))
-    sent = list(sent) if isinstance(sent, (tuple, list)) else [sent]
-    if not modes().recording:  # a grad_fn may have computed with nodes: what it read as x, not x.value
-        sent = [value_of(s) for s in sent]
-    if len(sent) != len(record.parents):
-        raise GradientShapeError(
-            f"grad_fn of {record.node_name} returned {len(sent)} gradients for {len(record.parents)} operands: one "
-            f"each, in operand order, None where none is needed"
-        )
-    for k, parent in enumerate(record.parents):
-        if parent is None:
-            continue
-        shape, dtype = (parent.shape, parent.dtype)
-        if sent[k] is None:
-            sent[k] = np.zeros(shape, dtype)
-        elif not hasattr(sent[k], "dtype"):
-            sent[k] = np.asarray(sent[k], dtype)
-        if sent[k].shape != shape:
-            name = holder_name(parent)
-            raise GradientShapeError(
-                f"grad_fn of {record.node_name} returned shape {sent[k].shape} for operand {k} ({name}), "
-                f"whose shape is {shape}"
-            )
-        if not isinstance(sent[k], NodeRole):
-            sent[k] = cast_gradient(sent[k], dtype)
-    return sent
 
 
 def send(record: Record, g: Any) -> tuple[Any, ...]:

@@ -12,14 +12,13 @@ from typing import Any
 from ..errors import StaleValueError
 from ..lazy import later
 from ..nodes import versions
-from ..nodes.records import Extras, Record, needs_grad
+from ..nodes.records import Extras, Record, holder_name, needs_grad
 from ..nodes.versions import FreedArray
-from .hooks import holder_name
 
 Array = Any
 
 
-def check(record: Record) -> None:
+def check_saved(record: Record) -> None:
     """Are the values that the derivatives will read still those that the operation used? StaleValueError if not."""
     rule, since, extra = record.rule, record.number, record.extra or Extras()
     if extra.unfinished is not None:
@@ -89,7 +88,7 @@ def value_again(target: Record, again: dict[Record, Array]) -> Array:
 
 def recompute(record: Record, again: dict[Record, Array]) -> Array:
     """One operation, computed again from values that are there."""
-    check(record)
+    check_saved(record)
     values = list(record.saved[:-1])
     for k, parent in enumerate(record.parents):
         if type(values[k]) is FreedArray:

@@ -154,7 +154,7 @@ def _register(
         RULES[function] = row = old
     OWN.add(function)
     if old is not None and function in FORWARD:
-        operators.install()  # quick closures know what the old row needed
+        operators.install()  # without a derivative by each operand there is no quick closure
         if (precision := sys.modules.get("autoflow.forward.mixed_precision")) is not None:
             precision.connect()
     return function

@@ -17,7 +17,8 @@ import numpy as np
 from .. import pytree
 from ..backends.registry import NODE_TYPES
 from ..errors import BatchError, GradientShapeError, lost
-from ..forward.recording import finish, plain_option
+from ..forward.operands import plain_option
+from ..forward.recording import make_node
 from ..modes import modes, switched
 from ..nodes.coercion import leaf_array, plain_array
 from ..nodes.nodes import Node, NodeRole, current_record, gradient_target, new_record, read_only, value_of
@@ -304,7 +305,7 @@ def create_operation(result: Any, opmethod: str, operands: tuple[Any, ...], name
         raise BatchError("Operation.create_node under af.vmap: its value is of one example. Use af.Function")
     values, parents, constants, mutable = split_inputs(inputs)
     array = leaf_array(result, None, True, inexact=True)
-    node = finish(row, array, inputs, values + list(row.defaults[row.operands :]), parents, constants, mutable)
+    node = make_node(row, array, inputs, values + list(row.defaults[row.operands :]), parents, constants, mutable)
     if name is not None:
         node.name = name
     return node

@@ -22,7 +22,8 @@ import numpy as np
 
 from ..backends.registry import NODE_TYPES
 from ..errors import LostGradientError, lost
-from ..forward.recording import finish, operand
+from ..forward.operands import operand
+from ..forward.recording import make_node
 from ..modes import modes, switched
 from ..nodes.coercion import plain_array
 from ..nodes.grads import add_gradients
@@ -81,7 +82,7 @@ _UNKNOWN: dict[int, Rule] = {}  # by number of operands
 
 def recorded_result(record: Record, j: int, value: Array) -> Any:
     """The j-th result of ``record`` as a node."""
-    return finish(RESULT_OF, value, (None,), [NOTHING, j], (record,), {}, ())
+    return make_node(RESULT_OF, value, (None,), [NOTHING, j], (record,), {}, ())
 
 
 def result_in_pass(record: Record, j: int, value: Array) -> Any:
@@ -141,9 +142,9 @@ def record_results(
     if not (modes().recording and any([p is not None for p in parents]) and any(flows)):
         nodes = [constant_from(z, NODE_TYPES[type(z)]) for z in results]
     elif not several:
-        nodes = [finish(row, results[0], (), [*values, *options], parents, constants, mutable)]
+        nodes = [make_node(row, results[0], (), [*values, *options], parents, constants, mutable)]
     else:
-        record = current_record(finish(row, np.zeros(()), (), [*values, *options], parents, constants, mutable))
+        record = current_record(make_node(row, np.zeros(()), (), [*values, *options], parents, constants, mutable))
         record.saved = (*record.saved[:-1], NOTHING)
         nodes = [
             recorded_result(record, j, z) if flows[j] else constant_from(z, NODE_TYPES[type(z)])

@@ -374,7 +374,7 @@ def unknown_names() -> set[str]:
     return there - {*vars(ArrayMethods), *PLAIN.split(), *KEPT.split(), *REFUSED, *vars(NodeMethods)}
 
 
-def guard(family: NodeTypes) -> None:
+def guard_attributes(family: NodeTypes) -> None:
     """Let ``x.dtype = ...`` and its like be refused: they would change the node, but not the array under it. Others
     are writes: ``z.real = v``; and ``x.shape = ...`` is a reshape that x itself becomes."""
 
@@ -388,7 +388,7 @@ def guard(family: NodeTypes) -> None:
         **dict.fromkeys(FIXED.split(), refuse),
         "real": write_real,
         "imag": write_imag,
-        "shape": reshape_in_place,
+        "shape": lambda x, shape: later("autoflow.forward.inplace:set_shape")(x, shape),
     }
     for name, setter in setters.items():
         ours = vars(ArrayMethods).get(name)
@@ -409,11 +409,6 @@ def write_imag(x: Any, value: Any) -> None:
     x.imag[...] = value
 
 
-def reshape_in_place(x: Any, shape: Any) -> None:
-    """``x.shape = ...``."""
-    later("autoflow.forward.inplace:set_shape")(x, shape)
-
-
 def install() -> None:
     """Give nodes all of these."""
     named_as("Node", ArrayMethods)
@@ -427,7 +422,7 @@ def install() -> None:
     for name in sorted(unknown_names()):
         setattr(NodeRole, name, refused_method(name, f"autoflow does not know this method of NumPy {np.__version__}"))
     python_protocols.install()
-    with_every_family(guard)
+    with_every_family(guard_attributes)
 
 
 install()

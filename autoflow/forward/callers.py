@@ -34,6 +34,7 @@ import numpy as np
 from ..errors import LostGradientError
 from ..nodes import versions
 from ..nodes.foreign import wants_numbers
+from ..nodes.next_use import read_once
 from ..rules import RULES
 from ..rules.arithmetic import zero
 from ..rules.outside import public_name
@@ -66,7 +67,6 @@ ATTRIBUTES = {"LOAD_ATTR", "LOAD_METHOD"}
 CALLS = {"CALL", "PRECALL", "CALL_KW", "CALL_FUNCTION_EX"}
 STORES = {"STORE_SUBSCR", "STORE_SLICE"}
 BESIDE = {"PUSH_NULL", "EXTENDED_ARG", "CACHE", "NOP", "COPY_FREE_VARS", "KW_NAMES", "LOAD_CONST"}
-KEPT = 2000  # places that are remembered
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,23 +79,8 @@ class Place:
     is_global: bool = False  # is the first name one of the module or a builtin?
 
 
-PLACES: dict[tuple[int, int], tuple[CodeType, Place]] = {}  # (id of code, instruction) -> the code, and what is there
-
-
-def place_in(frame: FrameType) -> Place:
-    """Where this frame is. (By id, because Python computes the hash of code from all of it. The code is kept, so that
-    no other gets the same id.)"""
-    code, last = frame.f_code, frame.f_lasti
-    known = PLACES.get((id(code), last))
-    if known is None:
-        if len(PLACES) >= KEPT:
-            PLACES.clear()
-        known = PLACES[id(code), last] = code, read_place(code, last)
-    return known[1]
-
-
 def read_place(code: CodeType, last: int) -> Place:
-    """The same, from the instructions."""
+    """What the instruction at ``last`` does."""
     rows = list(dis.get_instructions(code))
     k = next((k for k, row in enumerate(rows) if row.offset == last), None)
     if k is None:
@@ -247,7 +232,7 @@ def check_taker(x: Any, kind: type, strict: bool) -> None:
     ``float(x)`` comes first, because it is called in every training loop.
     """
     frame = sys._getframe(3)
-    place = place_in(frame)
+    place = read_once(read_place, frame)
     function = called_in(frame, place) if place.does == "call" else UNKNOWN
     if place.does == "format" or (isinstance(function, KINDS) and function in ON_PURPOSE):
         return
@@ -286,5 +271,5 @@ def taker(frame: Any, place: Place, function: Any) -> str | None:
         return None
     if (name := name_in_python(code)) is not None:
         return name
-    outer = place_in(frame)
+    outer = read_once(read_place, frame)
     return carries(called_in(frame, outer)) if outer.does == "call" else None

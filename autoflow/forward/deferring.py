@@ -26,8 +26,8 @@ from ..rules.outside import public_name
 from ..rules.shapes import has_gradient
 from ..rules.table import COMPOSED
 
-PLAIN = np.ndarray.__array_ufunc__
-HOOKS: set[Any] = {PLAIN}  # operands with one of these need not be looked at; dispatch.py adds that of nodes
+NUMPYS_HOOK = np.ndarray.__array_ufunc__
+HOOKS: set[Any] = {NUMPYS_HOOK}  # operands with one of these need not be looked at; dispatch.py adds that of nodes
 
 
 def is_anothers(function: Any, kinds: Any, operands: Any, writes: bool, hook: str = "__array_ufunc__") -> bool:

@@ -20,7 +20,7 @@ from ..nodes.foreign import refuse_halfway, wants_numbers
 from ..nodes.nodes import NodeRole, constant_from, value_of
 from ..rules import RULES
 from ..rules.outside import ALLOCATORS, WRITERS, advice, is_plain, public_name
-from ..rules.shapes import as_array, has_gradient
+from ..rules.shapes import as_array, as_dtype, has_gradient
 from ..rules.table import COMPOSED, LISTS, POSITIONAL_BEFORE_OUT
 from ..rules.ufuncs import METHODS
 from ..rules.variants import VARIANTS, along_axes, chosen
@@ -79,7 +79,7 @@ def computed_in(ufunc: Any, inputs: tuple[Any, ...], options: dict[str, Any]) ->
     alike = f"{dtype.char * ufunc.nin}->{dtype.char * ufunc.nout}" in ufunc.types
     if dtype.kind not in "fc" or not alike or not all([np.can_cast(v.dtype, dtype, "same_kind") for v in arrays]):
         return inputs, options
-    cast = [v if v.dtype == dtype else np.astype(v, dtype) for v in arrays]
+    cast = [as_dtype(v, dtype) for v in arrays]
     return tuple(cast), {k: v for k, v in options.items() if k != "dtype"}
 
 
@@ -88,7 +88,7 @@ def has_scipy_rule(ufunc: Any) -> bool:
     if "scipy.special" not in sys.modules:
         return False
     later("autoflow.rules.special:rule")  # importing the module fills the table
-    later("autoflow.forward.operators:quicken")()
+    later("autoflow.forward.closures:quicken")()
     return ufunc in RULES or ufunc in COMPOSED
 
 
@@ -125,7 +125,7 @@ def array_function(self: Any, function: Any, types: Any, args: Any, options: Any
             later("autoflow.forward.shape_notes:add_note")(error, function, args)
             raise
     if function in WRITERS:
-        return later("autoflow.forward.writers:write_function")(function, args, options)
+        return later("autoflow.forward.writers:WRITERS")[function](*args, **options)
     return without_rule(function, function, args, options)
 
 

@@ -43,18 +43,9 @@ from ..rules import RULES
 from ..rules.indexing import getitem, is_basic, setitem
 from ..rules.table import Rule
 from ..rules.versions import set_array_shape
-from .deferring import HOOKS, PLAIN, is_anothers
-from .recording import (
-    FORWARD,
-    announce,
-    apply,
-    call_explained,
-    hidden_batch,
-    history_lost,
-    operand,
-    orphan_numbers,
-    plain_option,
-)
+from .deferring import HOOKS, NUMPYS_HOOK, is_anothers
+from .operands import hidden_batch, history_lost, operand, orphan_numbers, plain_option
+from .recording import FORWARD, announce_node, apply, call_explained
 from .writing import Writing, become_constant, is_unfinished, overwrite, save_overwritten_values
 
 Array = Any
@@ -69,18 +60,11 @@ def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], 
     recording = modes().recording
     check_writable(x, recording)
     old = current_record(x)
-    parents: list[Any] = []
-    values: list[Any] = []
-    constants: dict[int, Any] = {}
-    for k, v in enumerate(inputs):
-        if k >= rule.operands:
-            values.append(plain_option(v, rule, k))
-            continue
-        value, record, shown, _ = operand(v)
-        values.append(value)
-        parents.append(record)
-        if shown is not None and shown is not x:
-            constants[k] = shown
+    n = rule.operands
+    found = [operand(v) for v in inputs[:n]]
+    parents = [v.parent for v in found]
+    values = [v.value for v in found] + [plain_option(v, rule, k) for k, v in enumerate(inputs[n:], n)]
+    constants = {k: v.shown for k, v in enumerate(found) if v.shown is not None and v.shown is not x}
     if len(NODE_TYPES) > 1 and (batch := hidden_batch(values)) is not None and hasattr(x._value, "run_row"):
         batch.lift_operands(rule, inputs, values, parents, constants)
     memory_of_x, region = x._value, written_region(x._value, place)
@@ -97,22 +81,28 @@ def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], 
             f"{x.name} has a history, and under no_grad the write would not be in it. Write while recording, or into "
             f"x.detach().copy()."
         )
-    needed = rule.must_save(tuple([p is not None for p in parents]))
-    kept = list(values)
-    for k, v in enumerate(values[: rule.operands]):
-        if type(v) in NODE_TYPES:
-            overlaps = np.may_share_memory(v, memory_of_x)
-            if k in needed and (overlaps or parents[k] is None):
-                kept[k] = v.copy()
-            elif k not in needed and (overlaps or v.size > modes().keep):
-                kept[k] = versions.FreedArray(v)
+    kept = keep_values(rule, values, parents, memory_of_x)
     save_overwritten_values(x, parents)
     record = new_record(rule, tuple(parents), (*kept, memory_of_x),
                         Extras(constants, line=versions.caller(), scope=modes().scope))  # fmt: skip
     call_explained(Writing(memory_of_x, region, run, values, x, record).do, (), rule, inputs)
     if modes().listeners:
-        announce(x)
+        announce_node(x)
     return x
+
+
+def keep_values(rule: Rule, values: list[Any], parents: list[Any], written: Array) -> list[Any]:
+    """The operands and options as the record keeps them: copies of what derivatives read and the write may change."""
+    needed = rule.must_save(tuple([p is not None for p in parents]))
+    kept = list(values)
+    for k, v in enumerate(values[: rule.operands]):
+        if type(v) in NODE_TYPES:
+            overlaps = np.may_share_memory(v, written)
+            if k in needed and (overlaps or parents[k] is None):
+                kept[k] = v.copy()
+            elif k not in needed and (overlaps or v.size > modes().keep):
+                kept[k] = versions.FreedArray(v)
+    return kept
 
 
 def written_region(memory_of_x: Array, place: Any) -> Array:
@@ -295,12 +285,15 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
 
 def augmented_operator(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
     """``x += y``. 0-d nodes are rebound, as Python rebinds numbers; others are written into."""
-    rule, forward = RULES[ufunc], FORWARD[ufunc]
+    rule = RULES[ufunc]
+    forward = FORWARD.get(ufunc) or (lambda x, y: apply(rule, (x, y)))
 
     def inplace(x: Any, y: Any) -> Any:
         if not x.shape and not isinstance(x, VariableRole):
             return forward(x, y)
-        if getattr(type(y), "__array_ufunc__", PLAIN) not in HOOKS and is_anothers(ufunc, (type(y),), (x, y), True):
+        if getattr(type(y), "__array_ufunc__", NUMPYS_HOOK) not in HOOKS and is_anothers(
+            ufunc, (type(y),), (x, y), True
+        ):
             return NotImplemented
         if not hasattr(x, "_value"):
             write_numbers(x, lambda a: ufunc(a, value_of(y), out=a))

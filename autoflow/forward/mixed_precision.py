@@ -24,7 +24,8 @@ from ..rules import RULES
 from ..rules.shapes import as_array
 from ..rules.table import Rule
 from .deferring import is_anothers
-from .recording import FORWARD, NUMBERS, apply
+from .operands import NUMBERS
+from .recording import FORWARD, apply
 
 Array = Any
 HALF, SINGLE, DOUBLE = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)

@@ -1,262 +1,22 @@
-"""The fast path: ufuncs and operators of Operations, Variables, plain numbers and small plain arrays.
+"""``x * y``, ``2.0 * x``, ``x += y``, ``x < y``: the operators of nodes, each under the name that Python calls.
 
-What :func:`autoflow.forward.recording.apply` does for every function in about 2 µs, these closures do for the common
-calls in about 0.4: take the plain arrays from the slots, compute, make a view, store nine slots. Everything else
-(Constants, views, large results, ``no_grad``) goes to ``apply`` and ``finish``.
-
-What each thing saves, measured one at a time: exact types instead of isinstance 40 ns; slots instead of a dict 170 ns;
-writing the stores out instead of calling a function for them 45 ns. A 0-d float64 result keeps the np.float64 beside
-its array (``_operand``), and arithmetic reads that: ``x * 2.0`` takes 0.3 µs less than on 0-d arrays, with the same
-bits. Small results keep all their operands, needed or not, so nothing has to be decided: memory matters only for large
-ones, and for those ``finish`` decides.
+What they do is in the closures of ``closures.py``; ``inplace.py`` has what ``x += y`` does.
 """
 
 from __future__ import annotations
 
-import operator as python
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 
-from ..backends.registry import NODE_TYPES
 from ..lazy import later
-from ..modes import modes
-from ..nodes.coercion import plain_array
-from ..nodes.freeing import NEW
-from ..nodes.nodes import Node, NodeRole, Operation, Variable, set_flags, value_of
-from ..nodes.records import Extras, Record
-from ..nodes.versions import COPY_BYTES, protect
+from ..nodes.nodes import Node, NodeRole, value_of
 from ..rules import RULES
-from ..rules.table import Rule
-from .deferring import HOOKS, PLAIN, is_anothers
-from .recording import (
-    FORWARD,
-    REALS,
-    apply,
-    apply_batched,
-    call_explained,
-    explain,
-    finish,
-    hidden_batch,
-    one_family,
-    operand,
-)
+from .closures import QUICK, binary, quicken, reflected_operator
+from .recording import FORWARD, apply
 
-asarray, float64, ndarray = np.asarray, np.float64, np.ndarray
 Booleans: TypeAlias = "np.ndarray[tuple[Any, ...], np.dtype[np.bool]]"
-DOUBLE = np.dtype(np.float64)
-_view = np.ndarray.view
-
-
-def unary(rule: Rule) -> Callable[[Any], Any]:
-    """The quick closure of a ufunc of one argument."""
-    ufunc = rule.function
-
-    def forward(x: Any) -> Any:
-        parent: Any
-        try:
-            if type(x) is Operation:
-                a = x._operand
-                parent = x._record
-            elif type(x) is Variable and x._live:
-                a = x._value
-                parent = x
-            else:
-                return apply(rule, (x,))
-        except AttributeError:  # an array that NumPy made of our class, with empty slots: apply says so
-            return apply(rule, (x,))
-        value = z = ufunc(a)
-        if type(z) is not ndarray:
-            value = asarray(z)
-            if type(z) is not float64:
-                z = value
-        if value.size > modes().fast_path_limit:
-            return finish(rule, value, (x,), [a], (parent,), {}, ())
-        node = _view(value, Operation)
-        if z is value:  # of a number nothing is read from this array
-            set_flags(node, False)
-        node._value = value
-        node._operand = z
-        node._record = record = Record()
-        record.rule = rule
-        record.parents = (parent,)
-        record.saved = (a, z)
-        record.number, release = next(NEW)
-        record.count = rule.tick()
-        if release is not None:
-            record.release = release(record.number, record.parents)
-        record.extra = None
-        return node
-
-    return forward
-
-
-def binary(rule: Rule, compute: Callable[[Any, Any], Any], numbers: bool = True) -> Callable[[Any, Any], Any]:
-    """The quick closure of a function of two arguments. ``compute`` does it; on np.float64 if ``numbers``."""
-    needed = 0 in rule.must_save((False, True)), 1 in rule.must_save((True, False))  # if the other one is a node
-
-    def forward(x: Any, y: Any) -> Any:
-        plain = None
-        p: Any
-        q: Any
-        try:
-            if type(x) is Operation:
-                a = x._operand if numbers else x._value
-                p = x._record
-            elif type(x) is Variable and x._live:
-                a = x._value
-                if numbers and not a.ndim and a.dtype is DOUBLE:
-                    a = a[()]
-                p = x
-            elif type(x) in REALS:
-                a = x
-                p = None
-            elif type(x) is ndarray:
-                a = x
-                p = None
-                plain = 0
-            else:
-                return general(rule, x, y, compute)
-            if type(y) is Operation:
-                b = y._operand if numbers else y._value
-                q = y._record
-            elif type(y) is Variable and y._live:
-                b = y._value
-                if numbers and not b.ndim and b.dtype is DOUBLE:
-                    b = b[()]
-                q = y
-            elif type(y) in REALS:
-                b = y
-                q = None
-            elif type(y) is ndarray:
-                b = y
-                q = None
-                plain = 1
-            else:
-                return general(rule, x, y, compute)
-        except AttributeError:
-            return general(rule, x, y, compute)
-        try:
-            value = z = compute(a, b)
-        except (TypeError, AttributeError):
-            if plain is not None:
-                plain_array(b if plain else a)  # dates, text: says what to do instead
-            raise
-        except ValueError as error:
-            explain(error, rule, (x, y))
-            raise
-        if type(z) is not ndarray:
-            value = asarray(z)
-            if type(z) is not float64:
-                z = value
-        if value.size > modes().fast_path_limit:
-            return finish(rule, value, (x, y), [a, b], (p, q), {}, () if plain is None else (plain,))
-        extra = None
-        if plain is not None:
-            a, b, extra = protect_operands(a, b, plain, needed[plain])
-        node = _view(value, Operation)
-        if z is value:  # of a number nothing is read from this array
-            set_flags(node, False)
-        node._value = value
-        node._operand = z
-        node._record = record = Record()
-        record.rule = rule
-        record.parents = (p, q)
-        record.saved = (a, b, z)
-        record.number, release = next(NEW)
-        record.count = rule.tick()
-        if release is not None:
-            record.release = release(record.number, record.parents)
-        record.extra = extra
-        return node
-
-    return forward
-
-
-def protect_operands(a: Any, b: Any, plain: int, needed: bool) -> tuple[Any, Any, Any]:
-    """The operands as a record keeps them when one is a plain array, which the user may write into: a copy if it is
-    small, else, if a derivative needs it, a view and a fingerprint."""
-    array = b if plain else a
-    if array.dtype.kind not in "fciub":
-        plain_array(array)  # says why it cannot be
-    extra = None
-    if array.nbytes <= COPY_BYTES:
-        array = array.copy()
-    elif needed:
-        array, mark = protect(array)
-        extra = Extras(fingerprints=[(array, mark)])
-    return (a, array, extra) if plain else (array, b, extra)
-
-
-def general(rule: Rule, x: Any, y: Any, compute: Any) -> Any:
-    """The same for every other kind of operand. One whose class has arithmetic of its own is asked, by Python or
-    NumPy, whoever called us."""
-    t, u = type(x), type(y)
-    known = getattr(t, "__array_ufunc__", PLAIN) in HOOKS and getattr(u, "__array_ufunc__", PLAIN) in HOOKS
-    if not known and is_anothers(rule.function, (t, u), (x, y), False):
-        return NotImplemented
-    (a, p, shown_a, mutable_a), (b, q, shown_b, mutable_b) = operand(x), operand(y)
-    constants: dict[int, Any] = {}
-    if shown_a is not None:
-        constants[0] = shown_a
-    if shown_b is not None:
-        constants[1] = shown_b
-    if len(NODE_TYPES) > 1:
-        if (batch := hidden_batch((a, b))) is not None:
-            return apply_batched(batch, rule, (x, y), [a, b], [p, q], constants, compute)
-        a, b = one_family(rule, [a, b])
-    mutable = (0, 1) if mutable_a and mutable_b else (0,) if mutable_a else (1,) if mutable_b else ()
-    z = call_explained(compute, (a, b), rule, (x, y))
-    return finish(rule, z if type(z) in NODE_TYPES else asarray(z), (x, y), [a, b], (p, q), constants, mutable)
-
-
-def reflected_operator(
-    rule: Rule, compute: Any, numbers: bool, forward: Callable[[Any, Any], Any]
-) -> Callable[[Any, Any], Any]:
-    """``2.0 * x``: what NumPy and Python leave to the operand on the right, most often with a number on the left."""
-
-    def operate(y: Any, x: Any) -> Any:
-        if type(x) not in REALS or not numbers:
-            return forward(x, y)
-        q: Any
-        try:
-            if type(y) is Operation:
-                b = y._operand
-                q = y._record
-            elif type(y) is Variable and y._live:
-                b = y._value
-                if not b.ndim and b.dtype is DOUBLE:
-                    b = b[()]
-                q = y
-            else:
-                return forward(x, y)
-        except AttributeError:
-            return forward(x, y)
-        value = z = compute(x, b)
-        if type(z) is not ndarray:
-            value = asarray(z)
-            if type(z) is not float64:
-                z = value
-        if value.size > modes().fast_path_limit:
-            return finish(rule, value, (x, y), [x, b], (None, q), {}, ())
-        node = _view(value, Operation)
-        if z is value:  # of a number nothing is read from this array
-            set_flags(node, False)
-        node._value = value
-        node._operand = z
-        node._record = record = Record()
-        record.rule = rule
-        record.parents = (None, q)
-        record.saved = (x, b, z)
-        record.number, release = next(NEW)
-        record.count = rule.tick()
-        if release is not None:
-            record.release = release(record.number, record.parents)
-        record.extra = None
-        return node
-
-    return operate
 
 
 def comparison(ufunc: Any) -> Callable[[Any, Any], Any]:
@@ -264,37 +24,17 @@ def comparison(ufunc: Any) -> Callable[[Any, Any], Any]:
     return lambda x, y: ufunc(value_of(x), value_of(y))
 
 
-# The same bits as the ufunc's on arrays, and five times as fast on np.float64. (Not on complex numbers, whose
-# division has other bits: they take the general way.)
-QUICK: dict[Any, Callable[[Any, Any], Any]] = {
-    np.add: python.add,
-    np.subtract: python.sub,
-    np.multiply: python.mul,
-    np.divide: python.truediv,
-}
-
-
-def quicken() -> None:
-    """Closures for the ufuncs of the table that have none yet."""
-    for function, rule in RULES.items():
-        if isinstance(function, np.ufunc) and function.nout == 1 and None not in rule.needs:
-            if function in FORWARD:
-                continue
-            if function.nin == 1:
-                FORWARD[function] = unary(rule)
-            elif function.nin == 2:
-                FORWARD[function] = binary(rule, QUICK.get(function, function))
-
-
-quicken()
-
-
 def both_ways(function: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
     """The closures of ``x * y`` and of ``y * x`` where y is no node."""
-    rule, compute, forward = RULES[function], QUICK.get(function, function), FORWARD[function]
-    if rule.operator is not None:
-        compute, forward = rule.operator, binary(rule, rule.operator, numbers=False)
-    pair = forward, reflected_operator(rule, compute, rule.operator is None, forward)
+    rule, compute, forward = RULES[function], QUICK.get(function, function), FORWARD.get(function)
+    pair: tuple[Any, Any]
+    if forward is None:  # a row of a user's, without a derivative by one of the operands
+        pair = (lambda x, y: apply(rule, (x, y))), (lambda y, x: apply(rule, (x, y)))
+    elif rule.operator is None:
+        pair = forward, reflected_operator(rule, compute, True, forward)
+    else:
+        forward = binary(rule, rule.operator, numbers=False)
+        pair = forward, reflected_operator(rule, rule.operator, False, forward)
     for closure in pair:
         vars(closure)["ufunc"] = function
     return pair

@@ -1,6 +1,6 @@
 """From a call to a node: run the row on plain arrays, and record how.
 
-:func:`apply` is the general way, for every row, kind of operand and array type; ``operators.py`` writes out what it
+:func:`apply` is the general way, for every row, kind of operand and array type; ``closures.py`` writes out what it
 does for the calls that happen all the time. Both end in a node that has a record, or, where nothing is recorded
 (``no_grad``, Constants only), in a Constant.
 """
@@ -8,17 +8,14 @@ does for the calls that happen all the time. Both end in a node that has a recor
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from ..backends.registry import NODE_TYPES, array_type
-from ..errors import LostGradientError, MixedArraysError, NoRuleError
+from ..backends.registry import NODE_TYPES
 from ..lazy import later
 from ..modes import modes, switched
-from ..nodes import versions
-from ..nodes.coercion import array_of, holds_node, plain_array
-from ..nodes.foreign import content, wants_numbers
+from ..nodes.coercion import plain_array
 from ..nodes.freeing import NEW, view_link
 from ..nodes.nodes import (
     NodeRole,
@@ -28,92 +25,22 @@ from ..nodes.nodes import (
     View,
     constant_from,
     current_record,
-    gradient_target,
-    is_lent,
     new_record,
     on_memory,
     set_flags,
-    value_of,
 )
 from ..nodes.records import Extras, Record, extend
 from ..nodes.versions import FreedArray
-from ..rules.shapes import join_list
 from ..rules.table import Rule
+from .operands import REALS, hidden_batch, one_family, operand, plain_option, protect_operand
 
 Array = Any
 ndarray = np.ndarray
-REALS = frozenset({float, int, bool, np.float64, np.float32, np.float16, np.int64, np.int32, np.bool_})
-NUMBERS = REALS | {complex, np.complex128, np.complex64}
 # Options that cannot hide an array, alone or in a tuple (a shape, axes, an index): nothing is to be done with them.
 SIMPLE = frozenset({type(None), int, bool, str, slice, type(...), float, type, np.int64, np.bool_})
 NO_OPTIONS: dict[str, Any] = {}
 FAULTS = (ValueError, IndexError, TypeError)  # what NumPy raises for operands that do not fit
-FORWARD: dict[Any, Any] = {}  # ufunc -> its quick closure, which does what apply() does; filled by operators.py
-
-
-class Operand(NamedTuple):
-    """What an operation needs of one operand."""
-
-    value: Any  # the plain array or number
-    parent: Any  # what its gradient flows to: a record or a Variable; None where nothing flows
-    shown: Any  # if nothing flows: the leaf that pictures show
-    is_mutable: bool  # its memory may change without our knowing, or is a small view: keep a copy
-
-
-def operand(x: Any) -> Operand:
-    """``x`` as an operand: a node, a number, an array, or another library's box around one of them."""
-    kind = type(x)
-    if isinstance(x, NodeRole):
-        if not hasattr(x, "_value"):
-            again = None if wants_numbers(versions.calling_module()) else as_reshape_of_base(x)
-            return Operand(orphan_numbers(x), None, None, True) if again is None else operand(again)
-        if kind is Operation or (kind is View and x._record.number > versions.latest[0]):  # no write since
-            is_mutable = kind is View and (x._value.nbytes <= versions.COPY_BYTES or is_lent(x))
-            return Operand(x._value, x._record, None, is_mutable)
-        record = gradient_target(x)
-        small_view = getattr(x, "_view", None) is not None and x._value.nbytes <= versions.COPY_BYTES
-        return Operand(x._value, record, x if record is None else None, small_view or is_lent(x))
-    if kind in NUMBERS or x is None:
-        return Operand(x, None, None, False)
-    if kind is not ndarray:
-        if isinstance(inside := content(x), NodeRole):
-            return operand(inside)
-        if isinstance(x, (list, tuple)):
-            return operand(join_list(x) if holds_node(x) else array_of(x))  # as af.array(x)
-    return Operand(plain_array(x), None, None, True)
-
-
-def as_reshape_of_base(x: Any) -> Any:
-    """What NumPy made of a node in C, if it only put axes of length 1 before the node's own, as ``np.c_[x, y]`` and
-    ``np.r_`` do: that is a reshape. Of other arrays made there nothing can be said: None."""
-    base: Any = x.base
-    if isinstance(x, np.ndarray) and hasattr(base, "family") and hasattr(base, "_value"):
-        new = x.ndim - base.ndim
-        same_memory = x.__array_interface__["data"][0] == base.__array_interface__["data"][0]
-        if x.shape == (1,) * new + base.shape and x.strides[new:] == base.strides and same_memory:
-            return np.reshape(base, x.shape)
-    return None
-
-
-def orphan_numbers(x: Any) -> Array:
-    """The numbers of an array of our class that NumPy made in C, so that it has no history.
-
-    If it looks into an array of another class (``masked.data``), the history was given up when that one was made, and
-    to a library that wants numbers it does not matter. Else (``np.array(node, subok=True)``) a gradient would be lost.
-    """
-    another = x.base is not None and type(x.base) not in NODE_TYPES and not isinstance(x.base, NodeRole)
-    if modes().recording and not another and not wants_numbers(versions.calling_module()):
-        raise history_lost(x)
-    return value_of(x)
-
-
-def history_lost(x: Any) -> LostGradientError:
-    """What is said of such an array."""
-    kind = type(x).__name__.replace("View", "Operation")
-    return LostGradientError(
-        f"NumPy made this {kind} of shape {x.shape} from a node without telling us (np.array(node, subok=True) does, "
-        f"and np.vectorize), so its history is lost. Use the node itself, or np.array(x) for a plain copy."
-    )
+FORWARD: dict[Any, Any] = {}  # ufunc -> its quick closure, which does what apply() does; filled by closures.py
 
 
 def apply(rule: Rule, args: tuple[Any, ...], options: dict[str, Any] = NO_OPTIONS) -> Any:
@@ -163,7 +90,7 @@ def apply(rule: Rule, args: tuple[Any, ...], options: dict[str, Any] = NO_OPTION
     result = call_explained(rule.compute, values, rule, inputs)
     if type(result) not in NODE_TYPES:
         result = plain_array(result)
-    return finish(rule, result, inputs, values, tuple(parents), constants, mutable)
+    return make_node(rule, result, inputs, values, tuple(parents), constants, mutable)
 
 
 def apply_one(rule: Rule, x: Any, parent: Any, inputs: tuple[Any, ...]) -> Any:
@@ -178,7 +105,7 @@ def apply_one(rule: Rule, x: Any, parent: Any, inputs: tuple[Any, ...]) -> Any:
                 if len(NODE_TYPES) > 1 and (batch := hidden_batch(values)) is not None:
                     return apply_batched(batch, rule, inputs, values, [parent], {})
                 result = call_explained(rule.compute, values, rule, inputs)
-                return finish(rule, as_plain(result), inputs, values, (parent,), {}, mutable)
+                return make_node(rule, as_plain(result), inputs, values, (parent,), {}, mutable)
             break
     return compute_one(rule, x, parent, options)
 
@@ -189,13 +116,13 @@ def compute_one(rule: Rule, x: Any, parent: Any, options: tuple[Any, ...]) -> An
     try:
         result = rule.compute(a, *options)
     except FAULTS as error:
-        explain(error, rule, (x, *options))
+        explain_error(error, rule, (x, *options))
         raise
     if type(result) is not ndarray:
         result = as_plain(result)
     limit = modes().fast_path_limit
     if type(result) is not ndarray or a.size > limit or result.size > limit or result.dtype.kind not in "fc":
-        return finish(rule, result, (x, *options), [a, *options], (parent,), {}, ())
+        return make_node(rule, result, (x, *options), [a, *options], (parent,), {}, ())
     record = Record()
     record.rule = rule
     record.parents = (parent,)
@@ -221,11 +148,11 @@ def call_explained(function: Callable[..., Any], values: Sequence[Any], rule: Ru
     try:
         return function(*values)
     except FAULTS as error:
-        explain(error, rule, inputs)
+        explain_error(error, rule, inputs)
         raise
 
 
-def explain(error: BaseException, rule: Rule, inputs: tuple[Any, ...]) -> None:
+def explain_error(error: BaseException, rule: Rule, inputs: tuple[Any, ...]) -> None:
     """Add the operands' names and shapes to an error of NumPy's."""
     later("autoflow.forward.shape_notes:add_note")(
         error, rule.function, inputs[: rule.operands], inputs[rule.operands :]
@@ -239,7 +166,7 @@ def as_plain(result: Any) -> Array:
     return np.asarray(result) if type(result) in REALS else plain_array(result)
 
 
-def finish(
+def make_node(
     rule: Rule, result: Array, inputs: Any, values: list[Any], parents: tuple[Any, ...],
     constants: dict[int, Any], mutable: Any,
 ) -> Any:  # fmt: skip
@@ -259,16 +186,9 @@ def finish(
     limit = switches.keep
     fingerprints: list[tuple[Array, bytes]] = []
     if mutable or result.size > limit or not rule.elementwise:  # else all is small: keep it, needed or not
-        if rule.residual is not None:
-            mutable = [k for k in mutable if k != len(values) - 1]
-            values[-1] = rule.residual(*values[:-1], result)
-        elif rule.codes is not None and result.size > limit:
-            codes = [
-                rule.codes[name](*values) if p is not None else None
-                for name, p in zip(rule.names, parents, strict=True)
-            ]
-            rule = node._record.rule = rule.with_codes()
-            values = [*values, *codes]
+        if rule.residual is not None and (result.size > limit or not rule.elementwise):
+            values = rule.append_residual(values, result, parents)
+            rule = node._record.rule = rule.with_residual()
         needed = rule.must_save(tuple([p is not None for p in parents]))
         for k in mutable:
             values[k] = protect_operand(values[k], k in needed, fingerprints)
@@ -285,11 +205,11 @@ def finish(
     if shared:
         node._view = view_link(node._record, inputs[0])
     if switches.listeners:
-        announce(node)
+        announce_node(node)
     return node
 
 
-def announce(node: Any) -> None:
+def announce_node(node: Any) -> None:
     """Tell those who asked (hooks, anomaly mode, checkpointing) that ``node`` was recorded. What they compute with it
     is not told again."""
     listeners = modes().listeners
@@ -298,57 +218,10 @@ def announce(node: Any) -> None:
             listener(node)
 
 
-def protect_operand(value: Any, needed: bool, fingerprints: list[Any]) -> Any:
-    """A value that may change without our knowing, so that it cannot harm us: copied, or watched, or let go."""
-    if isinstance(value, (tuple, list)):
-        return type(value)(
-            [
-                protect_operand(v, True, fingerprints) if isinstance(v, list) or type(v) in NODE_TYPES else v
-                for v in value
-            ]
-        )
-    if type(value) not in NODE_TYPES:
-        return value
-    if value.nbytes > versions.COPY_BYTES and not needed:
-        return FreedArray(value)
-    value, mark = versions.protect(value)
-    if mark is not None:
-        fingerprints.append((value, mark))
-    return value
-
-
 def is_view_of(result: Array, value: Array) -> bool:
     """Is ``result`` a view of ``value`` (a reshape may be a copy)?"""
     base = result.base
     return base is not None and (base is value or base is value.base)
-
-
-def plain_option(option: Any, rule: Rule | None = None, k: int = 0) -> Any:
-    """An option without nodes in it: of ``rule`` its k-th argument. Indices may be nodes, also inside tuples and lists;
-    no gradient flows to them."""
-    if isinstance(option, (NodeRole, tuple, list)) and holds_node(option):
-        what = (
-            "a node with a history stands" if rule is None else f"{rule.name} got a node with a history as its argument"
-        )
-        which = "" if rule is None else f" {rule.names[k]!r},"
-        raise NoRuleError(
-            f"{what}{which} where no derivative is known (as an index, an order, initial=, a shape ...), and its "
-            "gradient would be lost. Use x.value or af.stop_gradient(x) there if that is meant."
-        )
-    option = value_of(option)
-    if type(option) is np.ndarray and not option.ndim and option.dtype.kind in "iu":
-        return int(option)
-    return option
-
-
-def hidden_batch(values: Any) -> Any:
-    """The class of an array among these, or in an index, that hides the batch of an ``af.vmap``; None without one."""
-    for v in values:
-        if hasattr(type(v), "run_row"):
-            return type(v)
-        if type(v) is tuple and (found := hidden_batch(v)) is not None:
-            return found
-    return None
 
 
 def apply_batched(
@@ -362,19 +235,4 @@ def apply_batched(
         return result
     mutable = [k for k in range(rule.operands) if not isinstance(inputs[k], NodeRole) and hasattr(values[k], "run_row")]
     mutable = [k for k in mutable if values[k].flags.writeable]  # arguments of the vmap are not
-    return finish(rule, result, inputs, values, tuple(parents), constants, mutable)
-
-
-def one_family(rule: Rule, values: list[Any]) -> list[Any]:
-    """Arrays of two libraries do not mix; those of a recording (``compiler/trace/traced.py``) adopt NumPy's."""
-    found: set[Any] = {array_type(v) for v in values if array_type(v) is not None}
-    if len(found) > 1:
-        for t in found:
-            if hasattr(t, "adopt") and found == {t, np.ndarray}:
-                return [t.adopt(v, next(v for v in values if type(v) is t)) for v in values]
-        names = " and ".join(sorted(f"{t.__module__}.{t.__name__}" for t in found if t))
-        raise MixedArraysError(
-            f"{rule.name} got arrays of {names}. Bring one side over first: x.to_cpu(), x.to_gpu(), "
-            f"or af.Autodiff(array_type).put(x)."
-        )
-    return values
+    return make_node(rule, result, inputs, values, tuple(parents), constants, mutable)

@@ -23,8 +23,9 @@ from ..backends.registry import NODE_TYPES
 from ..errors import LostGradientError, NoRuleError, StaleValueError
 from ..modes import switched
 from ..nodes.nodes import NodeRole, Variable, VariableRole, gradient_target, value_of
-from ..nodes.records import Extras, Record
+from ..nodes.records import Extras, Record, holder_name
 from ..nodes.versions import FreedArray, fingerprint, writer_since
+from ..rules.shapes import as_dtype
 from .recording import apply
 
 Array = Any
@@ -72,7 +73,9 @@ def replay(record: Any, inputs: Inputs) -> Array:
             if isinstance(r, VariableRole):
                 values[r] = value_of(r) if recording is None else recording.adopt(value_of(r), recording)
                 continue
-            values[r] = run(r, [values[p] if p is not None else plain_operand(r, k) for k, p in enumerate(r.parents)])
+            values[r] = run(
+                r, [values[p] if p is not None else value_of(shown_operand(r, k)) for k, p in enumerate(r.parents)]
+            )
     return np.copy(values[record])
 
 
@@ -99,29 +102,22 @@ def record_again(node: Any, inputs: Inputs) -> tuple[Any, dict[Any, Any]]:
     nodes: dict[Any, Any] = {}
     for r in order:
         if r in given or isinstance(r, VariableRole):
-            name = r.name if isinstance(r, VariableRole) else r.node_name
-            nodes[r] = Variable(check_input(r, given[r]) if r in given else value_of(r), name)
+            nodes[r] = Variable(check_input(r, given[r]) if r in given else value_of(r), holder_name(r))
         else:
             refuse_foreign(r)
             operands = [nodes[p] if p is not None else shown_operand(r, k) for k, p in enumerate(r.parents)]
             with switched(recording=True, scope=r.entered):
                 nodes[r] = again(r, operands)
-            nodes[r].name = given_name(r)
+            nodes[r].name = getattr(r, "_name", None)  # given by the user; None if there is only the running one
     new = [nodes[root] for root in roots]
     return (new if isinstance(node, list) else new[0]), nodes
 
 
 def again(record: Record, operands: list[Any]) -> Any:
     """The operation of ``record`` on other operands, recorded."""
-    rule = record.rule
+    rule = record.rule.plain or record.rule
     with np.errstate(all="ignore"):
-        return apply(rule, (*operands, *record.saved[rule.operands : -1]))
-
-
-def given_name(record: Record) -> str | None:
-    """The name that the user gave, None if there is only the running one."""
-    name = record.node_name
-    return None if name == f"{record.rule.name}_{record.count}" else name
+        return apply(rule, (*operands, *record.saved[rule.operands : len(rule.names)]))
 
 
 def program(roots: list[Any], cut: Inputs) -> list[Any]:
@@ -145,7 +141,7 @@ def run(record: Record, operands: list[Array]) -> Array:
         result = rule.compute(*operands, *record.saved[rule.operands : -1])
     else:  # x**2, whose bits differ from np.power's, and on np.float64 from those on arrays
         result = rule.operator(*[np.asarray(x) if isinstance(x, np.generic) else x for x in operands])
-    return result if result.dtype == record.dtype else result.astype(record.dtype)
+    return as_dtype(result, record.dtype)
 
 
 def refuse_foreign(record: Record) -> None:
@@ -157,14 +153,8 @@ def refuse_foreign(record: Record) -> None:
         )
 
 
-def plain_operand(record: Record, k: int) -> Any:
-    """The value of an operand that no gradient flows to, if it is still what it was."""
-    x = shown_operand(record, k)
-    return value_of(x)
-
-
 def shown_operand(record: Record, k: int) -> Any:
-    """The same, as the Constant that it was, if it was one."""
+    """An operand that no gradient flows to, if it is still what it was: its value, or the Constant that it was."""
     extra = record.extra or Extras()
     x = extra.constants.get(k)
     value = record.saved[k]
@@ -200,10 +190,9 @@ def check_input(r: Any, value: Any) -> Array:
     value = value_of(value)
     value = value if type(value) in NODE_TYPES or hasattr(type(value), "adopt") else np.asarray(value)
     if value.shape != r.shape:
-        name = r.name if isinstance(r, VariableRole) else r.node_name
         raise ValueError(
-            f"{name} was recorded with shape {r.shape} and cannot be given shape {value.shape}: indices and shapes of "
-            f"the graph would not fit. Record it anew with the other shape."
+            f"{holder_name(r)} was recorded with shape {r.shape} and cannot be given shape {value.shape}: indices and "
+            f"shapes of the graph would not fit. Record it anew with the other shape."
         )
     return value.astype(r.dtype, casting="same_kind", copy=False) if value.dtype.kind in "fc" else value.astype(r.dtype)
 
@@ -213,5 +202,6 @@ def check_used(order: list[Any], inputs: Inputs) -> None:
     used = set(order)
     for r in inputs:
         if r not in used:
-            name = r.name if isinstance(r, VariableRole) else r.node_name
-            raise ValueError(f"{name} plays no part in this graph, or only through other nodes that are given as well")
+            raise ValueError(
+                f"{holder_name(r)} plays no part in this graph, or only through other nodes that are given as well"
+            )

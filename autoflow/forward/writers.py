@@ -2,6 +2,13 @@
 
 Each of them is ``x[places] = values`` for some places, and that is recorded (``inplace.py``); here the places are
 found. Where values are repeated until there are enough of them, so they are here, by a recorded function.
+
+>>> import autoflow as af
+>>> x, a = af.Variable([1.0, 2.0]), af.zeros(4)
+>>> np.put(a, [0, 3], x * x)
+>>> a.sum().backward()
+>>> x.grad
+array([2., 4.])
 """
 
 from __future__ import annotations
@@ -17,24 +24,11 @@ from ..nodes.nodes import NodeRole, value_of
 from ..rules import RULES
 from ..rules.indexing import put_back
 from ..rules.ordering import along
-from ..rules.shapes import as_array, is_numpys, like_argument, together
+from ..rules.shapes import as_array, as_dtype, is_numpys, like_argument, together
 from .inplace import copyto, write, write_item
-from .recording import plain_option
+from .operands import plain_option
 
 Array = Any
-
-
-def write_function(function: Any, args: Any, options: dict[str, Any]) -> Any:
-    """A NumPy function whose work is to write into its first argument.
-
-    >>> import autoflow as af
-    >>> x, a = af.Variable([1.0, 2.0]), af.zeros(4)
-    >>> np.put(a, [0, 3], x * x)
-    >>> a.sum().backward()
-    >>> x.grad
-    array([2., 4.])
-    """
-    return WRITERS[function](*args, **options)
 
 
 def node(x: Any, name: str) -> Any:
@@ -51,7 +45,7 @@ def repeat_values(values: Any, n: int) -> Any:
     return flat if flat.size == n else np.resize(flat, n)
 
 
-def numbers_of(option: Any) -> Array:
+def plain_places(option: Any) -> Array:
     """An index or a mask as an array on the host, where the places are found."""
     return np.asarray(on_host(plain_option(option)))
 
@@ -73,7 +67,7 @@ def write_places(x: Any, places: Array, values: Any) -> None:
 
 def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     """Elements by their numbers."""
-    x, i, n = node(a, "put"), numbers_of(ind), np.size(value_of(a))
+    x, i, n = node(a, "put"), plain_places(ind), np.size(value_of(a))
     if mode == "clip":
         i = np.clip(i, 0, n - 1)
     elif mode == "wrap":
@@ -85,7 +79,7 @@ def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
 
 def place(arr: Any, mask: Any, vals: Any) -> None:
     """The elements at which the mask holds, one after the other."""
-    x, mask = node(arr, "place"), numbers_of(mask).astype(bool)
+    x, mask = node(arr, "place"), plain_places(mask).astype(bool)
     if mask.size != x.size:
         raise ValueError("place: mask and data must be the same size")
     if not np.size(value_of(vals)) and mask.any():
@@ -95,7 +89,7 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
 
 def putmask(a: Any, mask: Any, values: Any) -> None:
     """The elements at which the mask holds; each takes the value that stands at its own place."""
-    x, places = node(a, "putmask"), np.flatnonzero(numbers_of(mask))
+    x, places = node(a, "putmask"), np.flatnonzero(plain_places(mask))
     if places.size and np.size(value_of(values)):
         write_places(x, places, repeat_values(together(x, values)[1], x.size)[places])
 
@@ -110,7 +104,7 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
 
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any = -1) -> None:
     """The twin of take_along_axis."""
-    x, i = node(arr, "put_along_axis"), numbers_of(indices)
+    x, i = node(arr, "put_along_axis"), plain_places(indices)
     places = along(i, x.shape, axis) if axis is not None else np.unravel_index(np.where(i < 0, i + x.size, i), x.shape)
     numbers = np.arange(x.size).reshape(x.shape)[places]
     write_places(x, numbers, np.broadcast_to(together(x, values)[1], numbers.shape))
@@ -139,7 +133,7 @@ def write_at(ufunc: Any, x: Any, i: Any, y: Any = None) -> None:
     places = np.arange(x.size, like=like_argument(x)).reshape(x.shape)[i]
     if ufunc in (np.add, np.subtract):
         values = np.broadcast_to(as_array(y), places.shape)
-        added = put_back(values if values.dtype == x.dtype else np.astype(values, x.dtype), i, x.shape)
+        added = put_back(as_dtype(values, x.dtype), i, x.shape)
         if is_numpys(x):
             write(x, RULES[ufunc], (x, added), lambda memory, a, b: ufunc.at(memory, i, value_of(y)))
         else:  # a library may not take every index here

@@ -38,7 +38,7 @@ class Writing:
     """``Writing(memory, region, run, values, x, record).do()`` is ``run(memory, *values)``, writing into ``region``
     (``memory`` or a part of it), and x gets ``record``. Without x only the memory is noted: that of a leaf."""
 
-    __slots__ = ("before", "changes", "made", "memory", "note", "record", "region", "run", "values", "x")
+    __slots__ = ("before", "made", "memory", "note", "record", "region", "run", "values", "x")
 
     def __init__(
         self, memory: Array, region: Array, run: Callable[..., Any], values: Sequence[Any] = (), x: Any = None,
@@ -57,9 +57,9 @@ class Writing:
             return
         where = self.record.extra.unfinished = self.record.extra.line
         self.note = Note(self.region, where)
-        self.changes, self.made = plan_rebinding(self.x, self.record)
-        self.before = [(thing, name, getattr(thing, name, None)) for thing, name, _ in self.changes]
-        set_all(self.changes)
+        changes, self.made = plan_rebinding(self.x, self.record)
+        self.before = [(thing, name, getattr(thing, name, None)) for thing, name, _ in changes]
+        set_all(changes)
 
     def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
         if error is None:
@@ -115,7 +115,7 @@ def own_record(x: Any) -> Any:
     return x._record if isinstance(x, OperationRole) else None
 
 
-def overlap(v: Any, x: Any) -> bool:
+def is_overlapping(v: Any, x: Any) -> bool:
     """May ``v`` share memory with the node ``x``? An array of another library does not, and is not asked."""
     return type(v) is type(x._value) and np.may_share_memory(v, x._value)
 
@@ -147,7 +147,7 @@ def rescue_result(record: Record, x: Any, limit: int) -> None:
     wanted = len(record.saved) - 1 in record.rule.must_save(needs_grad(record)) or (
         type(value) in NODE_TYPES and value.size <= limit
     )
-    if wanted and overlap(value, x) and not versions.writer_since(value, record.number):
+    if wanted and is_overlapping(value, x) and not versions.writer_since(value, record.number):
         record.saved = (*record.saved[:-1], value.copy())
 
 
@@ -159,7 +159,7 @@ def rescue_readers(x: Any, readers: list[Any], since: int) -> None:
     for reader in readers:
         for k in reader.rule.must_save(needs_grad(reader)):
             value = reader.saved[k]
-            if overlap(value, x) and not versions.writer_since(value, reader.number):
+            if is_overlapping(value, x) and not versions.writer_since(value, reader.number):
                 copy = copies.setdefault(id(value), value.copy())
                 reader.saved = (*reader.saved[:k], copy, *reader.saved[k + 1 :])
         more = [p for p in reader.parents if type(p) is Record and p.number > since and p not in readers]

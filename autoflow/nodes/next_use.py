@@ -9,29 +9,34 @@ here, with the same type and a better text.
 from __future__ import annotations
 
 import dis
+from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any
 
 PUSHES = ("LOAD_FAST", "LOAD_CONST", "LOAD_SMALL_INT", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_GLOBAL")
 BESIDE = {"EXTENDED_ARG", "CACHE", "NOP"}
-KEPT = 1000  # places that are remembered
-PLACES: dict[tuple[int, int, str], tuple[CodeType, str | None]] = {}  # by the id of the code: hashing it is slow
+KEPT = 3000  # places that are remembered
+PLACES: dict[tuple[Any, ...], tuple[CodeType, Any]] = {}  # by the id of the code: hashing it is slow
 
 
-def next_operator(frame: FrameType, attribute: str) -> str | None:
-    """The operator (``*``, ``-=``) that takes what reading ``attribute`` gives at this place; None where it is not
-    arithmetic, or cannot be told."""
+def read_once(read: Callable[..., Any], frame: FrameType, *what: Any) -> Any:
+    """``read(code, instruction, *what)`` of the place where this frame is, which stays the same there.
+
+    (The code is kept, so that no other gets the same id.)
+    """
     code, last = frame.f_code, frame.f_lasti
-    known = PLACES.get((id(code), last, attribute))
+    key = (read, id(code), last, *what)
+    known = PLACES.get(key)
     if known is None:
         if len(PLACES) >= KEPT:
             PLACES.clear()
-        known = PLACES[id(code), last, attribute] = code, read_operator(code, last, attribute)
+        known = PLACES[key] = code, read(code, last, *what)
     return known[1]
 
 
 def read_operator(code: CodeType, last: int, attribute: str) -> str | None:
-    """The same, from the instructions of ``code``. ``above`` counts what lies on the stack above the answer."""
+    """The operator (``*``, ``-=``) that takes what reading ``attribute`` gives at this place; None where it is not
+    arithmetic, or cannot be told. ``above`` counts what lies on the stack above the answer."""
     rows = list(dis.get_instructions(code))
     k = max([k for k, row in enumerate(rows) if row.offset <= last], default=None)
     if k is None or rows[k].opname != "LOAD_ATTR" or rows[k].argval != attribute:
@@ -56,7 +61,7 @@ def read_operator(code: CodeType, last: int, attribute: str) -> str | None:
 
 def refuse_missing_grad(node: Any, frame: FrameType) -> None:
     """Raise TypeError, as Python would, if the None of ``node.grad`` is about to be computed with."""
-    if (operator := next_operator(frame, "grad")) is not None:
+    if (operator := read_once(read_operator, frame, "grad")) is not None:
         raise TypeError(
             f"{node.name}.grad is None, and {operator} needs numbers: no backward pass has reached {node.name} yet, or "
             f"zero_grad() came after it. Call loss.backward() first. If it was called, then "
@@ -77,7 +82,7 @@ def reason_for_none(node: Any) -> str:
 
 def refuse_bytes(node: Any, frame: FrameType) -> None:
     """Raise TypeError, as Python would, if the memoryview of ``node.data`` is about to be computed with."""
-    if (operator := next_operator(frame, "data")) is not None:
+    if (operator := read_once(read_operator, frame, "data")) is not None:
         raise TypeError(
             f"{node.name}.data is NumPy's memoryview of the bytes, which {operator} does not take. The numbers are "
             f"{node.name}.value. To change a Variable: with af.no_grad(): {node.name} -= lr * {node.name}.grad"

@@ -5,8 +5,8 @@
     Operation   the result of a NumPy function on Variables; its record (``grad_fn``) says how to go back
 
 Each is an ``ndarray``. Its numbers are also in a plain array on the same memory, the slot ``_value``: arithmetic is
-done on that, and ``forward/recording.py`` wraps the result. This file holds what a node is and shows; operators come
-from ``forward/operators.py``, array methods from ``forward/array_methods.py``, NumPy's hooks from
+done on that, and ``forward/recording.py`` wraps the result. This file holds what a node is and shows, and how one is
+made; operators come from ``forward/operators.py``, array methods from ``forward/array_methods.py``, NumPy's hooks from
 ``forward/dispatch.py``.
 
 The classes below are *roles*: the methods without the array. ``backends/registry.py`` joins each with an array type,

@@ -25,7 +25,8 @@ def numbers(node: Any) -> str:
 def corners(node: Any) -> tuple[Any, bool]:
     """The numbers to print as a NumPy array, and whether it is only what NumPy shows of a large one: the first and last
     three of each axis, and one between them. From a GPU no more than that is copied."""
-    value, family = plain_value(node), node.family
+    family = node.family  # (a node that NumPy made without asking us has no slots)
+    value = node._value if hasattr(node, "_value") else node.view(family.array_type)
     if isinstance(value, np.ndarray):
         return value, False
     if value.size <= PRINTED:
@@ -34,11 +35,6 @@ def corners(node: Any) -> tuple[Any, bool]:
         if n > 7:
             value = np.concatenate([value[(slice(None),) * axis + (part,)] for part in EDGES], axis=axis)
     return family.to_numpy(value), True
-
-
-def plain_value(node: Any) -> Any:
-    """The plain array under a node, also of one that NumPy made without asking us."""
-    return node._value if hasattr(node, "_value") else node.view(node.family.array_type)
 
 
 def node_repr(node: Any) -> str:

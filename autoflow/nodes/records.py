@@ -106,7 +106,7 @@ class Record:
         value = self.result
         if type(value) is FreedArray:
             value = value.reference()
-        if isinstance(value, np.generic):  # of a 0-d operation: see forward/operators.py
+        if isinstance(value, np.generic):  # of a 0-d operation: see forward/closures.py
             return np.asarray(value)
         return None if value is None or writer_since(value, self.number) else value
 
@@ -141,3 +141,8 @@ class Record:
 def needs_grad(record: Record) -> tuple[bool, ...]:
     """To which operands gradients flow."""
     return tuple([p is not None for p in record.parents])
+
+
+def holder_name(holder: Any) -> str:
+    """The name of the node that a Variable or a record stands for."""
+    return str(getattr(holder, "node_name", None) or holder.name)

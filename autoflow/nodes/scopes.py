@@ -1,7 +1,7 @@
 """Scopes: names for parts of a computation, which pictures draw as boxes that fold.
 
 The path of names is one more switch in :class:`~autoflow.modes.Modes`. While there is one, the fast path leaves
-recording to ``recording.finish``, which writes the path into the record. Without scopes this costs nothing.
+recording to ``recording.make_node``, which writes the path into the record. Without scopes this costs nothing.
 """
 
 from __future__ import annotations

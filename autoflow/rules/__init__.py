@@ -5,8 +5,9 @@
     arithmetic.py     operators, powers; elementary.py: exp, sin, tanh ...; comparing.py: maximum, clip, sign
     floats.py         the parts of a floating-point number
     scimath.py        np.emath: complex answers where real ones have none
-    reductions.py     sums, means, extremes; nans.py: the same without NaN; ufuncs.py: np.add.reduce, .outer ...
-    ordering.py       sort, median, quantile, unique
+    reductions.py     sums, means, products; extremes.py: max, min; nans.py: the same without NaN; ufuncs.py:
+                      np.add.reduce, .outer ...
+    ordering.py       sort, unique; quantiles.py: median, percentile
     statistics.py     averages, covariance; counting.py: histograms of weights
     calculus.py       diff, gradient, trapezoid, interp, convolve; fourier.py; polynomials.py
     structure.py      reshape, transpose, diagonals; indexing.py: x[i]
@@ -29,6 +30,7 @@ from . import (
     counting,
     decompositions,
     elementary,
+    extremes,
     floats,
     fourier,
     indexing,
@@ -41,6 +43,7 @@ from . import (
     ordering,
     padding,
     polynomials,
+    quantiles,
     reductions,
     scimath,
     solving,
@@ -52,6 +55,6 @@ from . import (
 from .table import RULES, Example, Rule, of, primitive, rule
 
 __all__ = ["RULES", "Example", "Rule", "arithmetic", "building", "calculus", "comparing", "counting",
-           "decompositions", "elementary", "floats", "fourier", "indexing", "joining", "leastsquares", "linalg",
-           "matrices", "nans", "norms", "of", "ordering", "padding", "polynomials", "primitive", "reductions", "rule",
-           "scimath", "solving", "statistics", "structure", "ufuncs", "variants"]  # fmt: skip
+           "decompositions", "elementary", "extremes", "floats", "fourier", "indexing", "joining", "leastsquares",
+           "linalg", "matrices", "nans", "norms", "of", "ordering", "padding", "polynomials", "primitive", "quantiles",
+           "reductions", "rule", "scimath", "solving", "statistics", "structure", "ufuncs", "variants"]  # fmt: skip

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,13 +24,34 @@ def zero(g: Array) -> Array:
     return np.zeros_like(g)
 
 
-def over(x: Array, r: Array) -> Array:
+def over(x: Array, r: Array, limit: float = 0) -> Array:
     """``x / r``, and 0 where r is 0: a subgradient where a length vanishes, and no NaN in later derivatives either.
+    ``limit``: another value there.
 
     >>> over(np.array([0.0, 3.0]), np.array([0.0, 5.0]))
     array([0. , 0.6])
     """
-    return np.where(r == 0, 0, x / np.where(r == 0, 1, r))
+    return np.where(r == 0, limit, x / np.where(r == 0, 1, r))
+
+
+def near_zero(x: Array, limit: float, series: Callable[[Array], Array], formula: Callable[[Array], Array]) -> Array:
+    """``formula``; for x below ``limit`` in size, where it would subtract equal numbers, its power series.
+
+    Each is computed from harmless numbers where the other one is used, so there is no NaN, not in derivatives either.
+
+    >>> near_zero(np.array([0.0, 1.0]), 0.5, lambda x: 1 + x / 2, lambda x: np.expm1(x) / x)
+    array([1.        , 1.71828183])
+    """
+    near = np.absolute(x) < limit
+    return np.where(near, series(np.where(near, x, 0)), formula(np.where(near, 1, x)))
+
+
+def power_series(x: Array, coefficients: list[float]) -> Array:
+    """Σₖ cₖ xᵏ, by Horner's scheme."""
+    total: Array = coefficients[-1] + 0 * x
+    for c in reversed(coefficients[:-1]):
+        total = total * x + c
+    return total
 
 
 def slope_of_power(x: Array, y: Array) -> Array:

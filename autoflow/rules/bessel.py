@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from .parameters import ROOT_PI, near_zero, real, with_parameters
+from .arithmetic import near_zero, over
+from .parameters import ROOT_PI, check_real, with_parameters
 from .table import COMPOSED, of, primitive, rule
 
 Array = Any
@@ -53,14 +54,14 @@ rule(special.k0e, "x", "eˣK₀",  r"e^{$x} K_0\left($x\right)",               x
 rule(special.k1e, "x", "eˣK₁",  r"e^{$x} K_1\left($x\right)",
      x=lambda g, x, z: g * (z - (special.k0e(x) + special.kve(2.0, x)) / 2),        domain=(0.5, 2.0))
 with_parameters(special.ive, "x | v", "e⁻ˣI", r"e^{-\left|$x\right|} I_{$v}\left($x\right)",
-     x=lambda g, x, v, z: g * ((special.ive(v - 1, x) + special.ive(v + 1, x)) / 2 - np.sign(real(x)) * z),
+     x=lambda g, x, v, z: g * ((special.ive(v - 1, x) + special.ive(v + 1, x)) / 2 - np.sign(check_real(x)) * z),
      examples=ORDERS)
 with_parameters(special.kve, "x | v", "eˣK", r"e^{$x} K_{$v}\left($x\right)",
      x=lambda g, x, v, z: g * (z - (special.kve(v - 1, x) + special.kve(v + 1, x)) / 2), examples=ORDERS)
 with_parameters(special.jve, "x | v", "J", r"e^{-\left|\operatorname{Im} $x\right|} J_{$v}\left($x\right)",
-     x=lambda g, x, v: g * ((special.jve(v - 1, real(x)) - special.jve(v + 1, x)) / 2), examples=ORDERS)
+     x=lambda g, x, v: g * ((special.jve(v - 1, check_real(x)) - special.jve(v + 1, x)) / 2), examples=ORDERS)
 with_parameters(special.yve, "x | v", "Y", r"e^{-\left|\operatorname{Im} $x\right|} Y_{$v}\left($x\right)",
-     x=lambda g, x, v: g * ((special.yve(v - 1, real(x)) - special.yve(v + 1, x)) / 2), examples=ORDERS)
+     x=lambda g, x, v: g * ((special.yve(v - 1, check_real(x)) - special.yve(v + 1, x)) / 2), examples=ORDERS)
 with_parameters(special.yn,  "x | n", "Y", r"Y_{$n}\left($x\right)",
      x=lambda g, x, n: g * ((special.yv(n - 1.0, x) - special.yv(n + 1.0, x)) / 2),  examples=WHOLE)
 with_parameters(special.kn,  "x | n", "K", r"K_{$n}\left($x\right)",
@@ -102,9 +103,9 @@ rule(special.ker,  "x", "ker",  r"\operatorname{ker} $x",  x=lambda g, x: g * sp
 rule(special.kei,  "x", "kei",  r"\operatorname{kei} $x",  x=lambda g, x: g * special.keip(x),
      precedence=3, domain=(0.5, 2.0))
 rule(special.berp, "x", "ber'", r"\operatorname{ber}' $x",
-     x=lambda g, x, z: g * (-special.bei(x) - divide_or_limit(z, x, 0.0)), precedence=3)
+     x=lambda g, x, z: g * (-special.bei(x) - over(z, x, 0.0)), precedence=3)
 rule(special.beip, "x", "bei'", r"\operatorname{bei}' $x",
-     x=lambda g, x, z: g * (special.ber(x) - divide_or_limit(z, x, 0.5)),  precedence=3)
+     x=lambda g, x, z: g * (special.ber(x) - over(z, x, 0.5)),  precedence=3)
 rule(special.kerp, "x", "ker'", r"\operatorname{ker}' $x", x=lambda g, x, z: g * (-special.kei(x) - z / x),
      precedence=3, domain=(0.5, 2.0))
 rule(special.keip, "x", "kei'", r"\operatorname{kei}' $x", x=lambda g, x, z: g * (special.ker(x) - z / x),
@@ -124,11 +125,6 @@ def neighbours(function: Any, n: Any, x: Array, sign: int) -> Array:
 def rest(x: Array, v: Any) -> Array:
     """The additional term in the recurrence of Struve functions: (x/2)ᵛ / (√π Γ(v + 3/2)) (DLMF 11.4.25)."""
     return (x / 2) ** v / (ROOT_PI * special.gamma(v + 1.5))
-
-
-def divide_or_limit(z: Array, x: Array, limit: float) -> Array:
-    """z/x, and its limit at 0."""
-    return np.where(x == 0, limit, z / np.where(x == 0, 1, x))
 
 
 # ---------------------------------------------------------------- functions that come with their derivatives
@@ -213,5 +209,5 @@ add_integrals("itstruve0", lambda x: special.struve(0, x))
 add_integrals("it2struve0", lambda x: -special.struve(0, x) / x)
 add_integrals("itmodstruve0", lambda x: special.modstruve(0, x))
 add_integrals("sici", lambda x: np.sinc(x / math.pi), lambda x: np.cos(x) / x)
-add_integrals("shichi", lambda x: divide_or_limit(np.sinh(x), x, 1.0), lambda x: np.cosh(x) / x)
+add_integrals("shichi", lambda x: over(np.sinh(x), x, 1.0), lambda x: np.cosh(x) / x)
 add_integrals("fresnel", lambda x: np.sin(math.pi / 2 * (x * x)), lambda x: np.cos(math.pi / 2 * (x * x)))

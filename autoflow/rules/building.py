@@ -16,7 +16,18 @@ import numpy as np
 
 from ..errors import NoRuleError
 from .indexing import put_back
-from .shapes import as_array, axes_of, distinct_axes, is_numpys, like_argument, numbers_of, sum_to, together, zeros
+from .shapes import (
+    as_array,
+    as_dtype,
+    axes_of,
+    distinct_axes,
+    is_numpys,
+    like_argument,
+    numbers_of,
+    sum_to,
+    together,
+    zeros,
+)
 from .table import composed, of, primitive, rule
 
 Array = Any
@@ -50,7 +61,7 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Array:
 def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Array:
     """With ``values``, in the dtype of ``arr``, before those places."""
     x, y = together(arr, values)
-    y = y if y.dtype == x.dtype else np.astype(y, x.dtype)
+    y = as_dtype(y, x.dtype)
     return move_elements(lambda numbers, new: np.insert(numbers, numbers_of(obj), new, axis), x, y)
 
 
@@ -105,7 +116,7 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Array:
         if condition.dtype != bool:
             raise TypeError("invalid entry in condlist: should be boolean ndarray")
         z = np.where(condition, choice, z)
-    return z if z.dtype == dtype else np.astype(z, dtype)
+    return as_dtype(z, dtype)
 
 
 @composed(np.choose, sequences="choices")

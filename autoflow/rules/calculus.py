@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .indexing import put_back
-from .shapes import as_array, axes_of, distinct_axes, numbers_of, together, zeros
+from .shapes import as_array, as_dtype, axes_of, distinct_axes, numbers_of, together, zeros
 from .table import composed, of, primitive, rule
 from .versions import NOT_GIVEN
 
@@ -128,7 +128,7 @@ def slope(f: Array, axis: int, d: Any, edge_order: int) -> Array:
         first = _weight_values([at(0), at(1), at(2)], _first_weights(d))
         last = _weight_values([at(-3), at(-2), at(-1)], _last_weights(d))
     z = np.concatenate([np.expand_dims(first, axis), inside, np.expand_dims(last, axis)], axis)
-    return z.astype(f.dtype) if z.dtype != f.dtype else z
+    return as_dtype(z, f.dtype)
 
 
 def _weight_values(values: list[Array], weights: tuple[Any, Any, Any]) -> Array:
@@ -144,11 +144,9 @@ def _first_weights(d: Any) -> tuple[Any, Any, Any]:
 
 
 def _last_weights(d: Any) -> tuple[Any, Any, Any]:
-    """Of the slope at the last of three points."""
-    if np.ndim(d) == 0:
-        return 0.5 / d, -2.0 / d, 1.5 / d
-    d1, d2 = d[-2], d[-1]
-    return d2 / (d1 * (d1 + d2)), -(d2 + d1) / (d1 * d2), (2.0 * d2 + d1) / (d2 * (d1 + d2))
+    """Of the slope at the last of three points: looking back, the first one."""
+    a, b, c = _first_weights(d if np.ndim(d) == 0 else d[::-1])
+    return -c, -b, -a
 
 
 @composed(np.trapezoid)
@@ -185,7 +183,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     period = np.absolute(period)
     x, xp, fp = together(x, xp, fp)
     wanted = float, float, complex if fp.dtype.kind == "c" else float  # NumPy computes in double precision
-    x, xp, fp = (v if v.dtype == dtype else np.astype(v, dtype) for v, dtype in zip((x, xp, fp), wanted, strict=True))
+    x, xp, fp = map(as_dtype, (x, xp, fp), wanted)
     x, xp = x % period, xp % period
     order = np.argsort(xp)
     xp, fp = xp[order], fp[order]

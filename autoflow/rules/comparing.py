@@ -30,10 +30,7 @@ HIGHER = {
     "x": lambda x, y: (x > y).astype(np.int8) + (x >= y),
     "y": lambda x, y: (y > x).astype(np.int8) + (y >= x),
 }
-LOWER = {
-    "x": lambda x, y: (x < y).astype(np.int8) + (x <= y),
-    "y": lambda x, y: (y < x).astype(np.int8) + (y <= x),
-}
+LOWER = {"x": HIGHER["y"], "y": HIGHER["x"]}  # x is below y where y is above x
 # A NaN loses against a number; v != v says that v is NaN.
 HIGHER_NUMBER = {
     "x": lambda x, y: ((x > y) | (y != y)).astype(np.int8) + ((x >= y) | (y != y)),
@@ -53,13 +50,13 @@ def sign_x(g: Array, x: Array, z: Array) -> Array:
 
 
 # fmt: off
-rule(np.maximum,   "x y", "max",  r"\max\left($x, $y\right)", holomorphic=False, codes=HIGHER,
+rule(np.maximum,   "x y", "max",  r"\max\left($x, $y\right)", holomorphic=False, residual=HIGHER,
      x=split_ties, y=split_ties)
-rule(np.minimum,   "x y", "min",  r"\min\left($x, $y\right)", holomorphic=False, codes=LOWER,
+rule(np.minimum,   "x y", "min",  r"\min\left($x, $y\right)", holomorphic=False, residual=LOWER,
      x=split_ties, y=split_ties)
-rule(np.fmax,      "x y", "fmax", r"\max\left($x, $y\right)", holomorphic=False, codes=HIGHER_NUMBER,
+rule(np.fmax,      "x y", "fmax", r"\max\left($x, $y\right)", holomorphic=False, residual=HIGHER_NUMBER,
      x=split_ties, y=split_ties)
-rule(np.fmin,      "x y", "fmin", r"\min\left($x, $y\right)", holomorphic=False, codes=LOWER_NUMBER,
+rule(np.fmin,      "x y", "fmin", r"\min\left($x, $y\right)", holomorphic=False, residual=LOWER_NUMBER,
      x=split_ties, y=split_ties)
 
 rule(np.absolute,  "x",   "abs",  r"\left|$x\right|",         x=lambda g, x: g * np.sign(x), holomorphic=False)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .indexing import put_back
-from .shapes import as_array, has_gradient, is_numpys, like_argument, numbers_of
+from .shapes import as_array, as_dtype, has_gradient, is_numpys, like_argument, numbers_of
 from .table import composed, of, primitive, rule
 
 Array = Any
@@ -24,14 +24,14 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Array:
         return np.bincount(i, numbers_of(weights), minlength)
     w = as_array(weights)
     n = np.bincount(i, minlength=minlength).size
-    return put_back(w if w.dtype == float else w.astype(float), (i,), (n,))
+    return put_back(as_dtype(w, float), (i,), (n,))
 
 
 @primitive
 def histogram_sums(w: Array, a: Any, bins: Any, range: Any = None) -> Array:
     """``np.histogram(a, bins, range, weights=w)[0]``."""
     z = np.histogram(a, bins, range, weights=w)[0]
-    return z if z.dtype == w.dtype else z.astype(w.dtype)  # CuPy's are float64
+    return as_dtype(z, w.dtype)  # CuPy's are float64
 
 
 def edges_of(a: Any, bins: Any, range: Any) -> Array:
@@ -91,7 +91,7 @@ def histogramdd(
     shape = tuple([e.size - 1 for e in edges])
     inside = np.all((places >= 0) & (places < np.asarray(shape, like=like_argument(places))[:, None]), axis=0)
     w = as_array(weights)
-    z = put_back((w if w.dtype == float else w.astype(float))[inside], tuple(places[:, inside]), shape)
+    z = put_back(as_dtype(w, float)[inside], tuple(places[:, inside]), shape)
     if density:
         total = z.sum()
         for axis, e in enumerate(edges):

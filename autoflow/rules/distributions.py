@@ -22,7 +22,6 @@ from .incomplete import (
     beta_tail,
     beta_unit,
     betainc_a,
-    betainc_b,
     gamma_score,
     gamma_tail,
     gamma_unit,
@@ -65,18 +64,12 @@ def moved_beta(a: Array, b: Array, z: Array, of_b: bool = False) -> Array:
     return -(z * (1 - z)) * beta_score(a, b, z, of_b=of_b)
 
 
-def fdtr_m(m: Array, n: Array, x: Array) -> Array:
-    """Of I(m/2, n/2) at w = m x/(n + m x), where dw/dm = n x/(n + m x)²."""
+def fdtr_m(m: Array, n: Array, x: Array, *, of_n: bool = False) -> Array:
+    """Of I(m/2, n/2) at w = m x/(n + m x), where dw/dm = n x/(n + m x)²; or by n, where dw/dn = −m x/(n + m x)²."""
     total = n + m * x
     w = m * x / total
-    return 0.5 * betainc_a(m / 2, n / 2, w) + beta_density(w, m / 2, n / 2) * (n * x) / (total * total)
-
-
-def fdtr_n(m: Array, n: Array, x: Array) -> Array:
-    """The same, where dw/dn = −m x/(n + m x)²."""
-    total = n + m * x
-    w = m * x / total
-    return 0.5 * betainc_b(m / 2, n / 2, w) - beta_density(w, m / 2, n / 2) * (m * x) / (total * total)
+    turn = -(m * x) if of_n else n * x
+    return 0.5 * betainc_a(m / 2, n / 2, w, of_b=of_n) + beta_density(w, m / 2, n / 2) * turn / (total * total)
 
 
 def whole(k: Any) -> Array:
@@ -97,10 +90,10 @@ rule(special.gammaincinv,  "a x", "P⁻¹", r"P^{-1}\left($a, $x\right)", a=lamb
 rule(special.gammainccinv, "a x", "Q⁻¹", r"Q^{-1}\left($a, $x\right)", a=lambda g, a, z: g * (-z * gamma_score(a, z)),
      x=lambda g, z, a: -g / gamma_density(z, a), domain=P, examples=TWO)
 rule(special.betainc,  "a b x", "I", r"I_{$x}\left($a, $b\right)",    a=lambda g, a, b, x: g * betainc_a(a, b, x),
-     b=lambda g, a, b, x: g * betainc_b(a, b, x),  x=lambda g, x, a, b: g * beta_density(x, a, b),
+     b=lambda g, a, b, x: g * betainc_a(a, b, x, of_b=True),  x=lambda g, x, a, b: g * beta_density(x, a, b),
      domain=INSIDE, examples=THREE)
 rule(special.betaincc, "a b x", "Iᶜ", r"I^c_{$x}\left($a, $b\right)", a=lambda g, a, b, x: g * -betainc_a(a, b, x),
-     b=lambda g, a, b, x: g * -betainc_b(a, b, x), x=lambda g, x, a, b: g * -beta_density(x, a, b),
+     b=lambda g, a, b, x: g * -betainc_a(a, b, x, of_b=True), x=lambda g, x, a, b: g * -beta_density(x, a, b),
      domain=INSIDE, examples=THREE)
 rule(special.betaincinv,  "a b x", "I⁻¹", r"I^{-1}_{$x}\left($a, $b\right)",
      a=lambda g, a, b, z: g * moved_beta(a, b, z), b=lambda g, a, b, z: g * moved_beta(a, b, z, True),
@@ -120,10 +113,10 @@ rule(special.chdtri, "v x", "χ²⁻¹", r"\chi^{-2}\left($v, $x\right)",
      v=lambda g, v, z: g * (-0.5 * z * gamma_score(v / 2, z / 2)),
      x=lambda g, z, v: -2 * g / gamma_density(z / 2, v / 2), domain=P, examples=TWO)
 rule(special.fdtr,   "m n x", "F", r"F\left($m, $n, $x\right)",        m=lambda g, m, n, x: g * fdtr_m(m, n, x),
-     n=lambda g, m, n, x: g * fdtr_n(m, n, x),  x=lambda g, x, m, n: g * f_density(x, m, n),
+     n=lambda g, m, n, x: g * fdtr_m(m, n, x, of_n=True),  x=lambda g, x, m, n: g * f_density(x, m, n),
      domain=(0.5, 2.0), examples=THREE)
 rule(special.fdtrc,  "m n x", "Fᶜ", r"F^c\left($m, $n, $x\right)",     m=lambda g, m, n, x: g * -fdtr_m(m, n, x),
-     n=lambda g, m, n, x: g * -fdtr_n(m, n, x), x=lambda g, x, m, n: g * -f_density(x, m, n),
+     n=lambda g, m, n, x: g * -fdtr_m(m, n, x, of_n=True), x=lambda g, x, m, n: g * -f_density(x, m, n),
      domain=(0.5, 2.0), examples=THREE)
 with_parameters(special.fdtri,  "x | m n", "F⁻¹", r"F^{-1}\left($m, $n, $x\right)",
      x=lambda g, z, m, n: g / f_density(z, m, n), at={"m": 3.0, "n": 5.0}, domain=P)

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from .arithmetic import over
+from .arithmetic import near_zero, over, power_series
 from .kernels import one_minus_square
 from .shapes import is_on_host
 from .table import of, primitive, rule
@@ -105,13 +105,10 @@ def slope_of_sinc(x: Array) -> Array:
     There the formula subtracts equal numbers, and at 0 it is 0 / 0; the series (eight terms, |t| < 1/2) is right
     to the last digit, and so are its derivatives: the second one of sinc at 0 is −π²/3.
     """
-    t = math.pi * x
-    near = np.absolute(t) < 0.5
-    small, large = np.where(near, t, 0), np.where(near, 1, t)
-    square, series = small * small, 0.0
-    for k in range(8, 0, -1):  # Σₖ (−1)ᵏ 2k / (2k + 1)! t²ᵏ⁻¹, by Horner's scheme
-        series = series * square + (-1) ** k * 2 * k / math.factorial(2 * k + 1)
-    return math.pi * np.where(near, small * series, (np.cos(large) - np.sin(large) / large) / large)
+    signed = [(-1) ** k * 2 * k / math.factorial(2 * k + 1) for k in range(1, 9)]  # Σₖ (−1)ᵏ 2k / (2k + 1)! t²ᵏ⁻¹
+    return math.pi * near_zero(
+        math.pi * x, 0.5, lambda t: t * power_series(t * t, signed), lambda t: (np.cos(t) - np.sin(t) / t) / t
+    )
 
 
 @primitive

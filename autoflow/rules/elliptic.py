@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from .parameters import near_zero, power_series, with_parameters
+from .arithmetic import near_zero, power_series
+from .parameters import with_parameters
 from .table import COMPOSED, of, primitive, rule
 
 Array = Any

@@ -12,6 +12,7 @@ The transforms of several axes are one after the other, as in NumPy.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -112,30 +113,19 @@ def several(x: Array, s: Any, axes: Any) -> list[tuple[Any, int]]:
     return list(zip(lengths, [int(axis) for axis in axes], strict=True))
 
 
-def one_by_one(function: Any, a: Any, s: Any, axes: Any, norm: Any) -> Array:
+def along_each(function: Any) -> Any:
     """``function`` along each axis, the last one first, as NumPy does it."""
-    x = as_array(a)
-    for n, axis in reversed(several(x, s, axes)):
-        x = function(x, n, axis, norm)
-    return x
+
+    def transform(x: Array, s: Any, axes: Any, norm: Any) -> Array:
+        for n, axis in reversed(several(x, s, axes)):
+            x = function(x, n, axis, norm)
+        return x
+
+    return transform
 
 
-@composed(np.fft.fftn)
-def fftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Array:
-    """fft along several axes."""
-    return one_by_one(np.fft.fft, a, s, axes, norm)
-
-
-@composed(np.fft.ifftn)
-def ifftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Array:
-    """ifft along several axes."""
-    return one_by_one(np.fft.ifft, a, s, axes, norm)
-
-
-@composed(np.fft.rfftn)
-def rfftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Array:
+def real_forward(x: Array, s: Any, axes: Any, norm: Any) -> Array:
     """rfft along the last of several axes, then fft along the others."""
-    x = as_array(a)
     *others, (n, axis) = several(x, s, axes)
     x = np.fft.rfft(x, n, axis, norm)
     for length, other in reversed(others):
@@ -143,38 +133,27 @@ def rfftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = 
     return x
 
 
-@composed(np.fft.irfftn)
-def irfftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Array:
+def real_back(x: Array, s: Any, axes: Any, norm: Any) -> Array:
     """ifft along all axes but the last, then irfft along that."""
-    x = as_array(a)
     *others, (n, axis) = several(x, s, axes)
     for length, other in others:
         x = np.fft.ifft(x, length, other, norm)
     return np.fft.irfft(x, n, axis, norm)
 
 
-@composed(np.fft.fft2)
-def fft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: Any = None) -> Array:
-    """fft along two axes."""
-    return fftn(a, s, axes, norm)
+def add_several(theirs: Any, function: Callable[..., Array], default: Any = None) -> None:
+    """``np.fft.fftn``, of all axes unless they are given; ``np.fft.fft2``, of the last two."""
+
+    @composed(theirs)
+    def transform(a: Any, s: Any = None, axes: Any = default, norm: Any = None, out: Any = None) -> Array:
+        return function(as_array(a), s, axes, norm)
 
 
-@composed(np.fft.ifft2)
-def ifft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: Any = None) -> Array:
-    """ifft along two axes."""
-    return ifftn(a, s, axes, norm)
-
-
-@composed(np.fft.rfft2)
-def rfft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: Any = None) -> Array:
-    """rfftn of two axes."""
-    return rfftn(a, s, axes, norm)
-
-
-@composed(np.fft.irfft2)
-def irfft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: Any = None) -> Array:
-    """irfftn of two axes."""
-    return irfftn(a, s, axes, norm)
+for word, along_several in {
+    "fft": along_each(np.fft.fft), "ifft": along_each(np.fft.ifft), "rfft": real_forward, "irfft": real_back,
+}.items():  # fmt: skip
+    add_several(getattr(np.fft, f"{word}n"), along_several)
+    add_several(getattr(np.fft, f"{word}2"), along_several, (-2, -1))
 
 
 @composed(np.fft.fftshift)

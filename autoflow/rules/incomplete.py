@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from .shapes import like_argument, numbers_of, together
+from .shapes import as_dtype, like_argument, numbers_of, together
 
 Array = Any
 BLOCK = 4096
@@ -58,7 +58,7 @@ def in_blocks(function: Any) -> Any:
 
 def spread(*xs: Array) -> list[Array]:
     """Parameters in double precision, with a last axis for the points."""
-    return [(x if x.dtype == np.float64 else x.astype(np.float64))[..., None] for x in together(*xs)]
+    return [as_dtype(x, np.float64)[..., None] for x in together(*xs)]
 
 
 def made_at(x: Array, points: Array) -> Array:
@@ -195,22 +195,12 @@ def beta_unit(a: Array, b: Array, x: Array) -> Array:
     return special.xlogy(a, x) + special.xlog1py(b, -x) - special.betaln(a, b)
 
 
-def betainc_a(a: Array, b: Array, x: Array) -> Array:
-    """∂I/∂a of I = betainc(a, b, x): ∫ (log t − ψ(a) + ψ(a + b)) of the density.
+def betainc_a(a: Array, b: Array, x: Array, *, of_b: bool = False) -> Array:
+    """∂I/∂a (or by b) of I = betainc(a, b, x): ∫ (log t − ψ(a) + ψ(a + b)) of the density; 0 at both ends.
 
     >>> betainc_a(np.array([1.0]), np.array([1.0]), np.array([0.5])).round(6)  # of xᵃ: x log x
     array([-0.346574])
     """
-    return beta_slope(a, b, x, False)
-
-
-def betainc_b(a: Array, b: Array, x: Array) -> Array:
-    """∂I/∂b of I = betainc(a, b, x)."""
-    return beta_slope(a, b, x, True)
-
-
-def beta_slope(a: Array, b: Array, x: Array, of_b: bool) -> Array:
-    """Either of them; 0 at both ends."""
     inside = (numbers_of(x) > 0) & (numbers_of(x) < 1)
     x = np.where(inside, x, 0.5)
     return np.where(inside, np.exp(beta_unit(a, b, x)) * beta_score(a, b, x, of_b=of_b), 0)

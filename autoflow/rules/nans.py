@@ -12,20 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from .extremes import Reached, find_maxima, how_many
 from .kernels import broadcast_view
-from .reductions import (
-    Reached,
-    cumprod_x,
-    cumsum_x,
-    find_maxima,
-    how_many,
-    in_dtype,
-    mask_out,
-    mean_x,
-    product_of_others,
-    std_x,
-    var_x,
-)
+from .reductions import cumprod_x, cumsum_x, in_dtype, mask_out, mean_x, product_of_others, std_x, var_x
 from .shapes import Axis, given_keywords, is_numpys, restore_axes
 from .table import of, rule
 
@@ -79,11 +68,11 @@ def nanstd_x(
     return mask_out(std_x(g, x, z, axis, dtype, ddof, keepdims, fill_empty_rows(ok, axis), correction), ok)
 
 
-def nanmax_x(g: Array, axis: Axis, keepdims: bool, _reached: Reached) -> Array:
+def nanmax_x(g: Array, reached: Reached) -> Array:
     """Equal entries share evenly; NaN is equal to nothing."""
-    mask, count = _reached
+    mask, count, axis, keepdims = reached
     count = np.maximum(how_many(mask, axis) if count is None else count, 1)
-    g = restore_axes(g, mask.shape, axis, bool(keepdims))
+    g = restore_axes(g, mask.shape, axis, keepdims)
     return mask_out(g / count.astype(np.result_type(g.dtype, np.float32)), mask)
 
 
@@ -100,7 +89,7 @@ def nancumprod_x(g: Array, x: Array, axis: Any, dtype: Any) -> Array:
 
 def by_keyword(function: Any, *names: str) -> Callable[..., Any]:
     """``function(x, axis=..., ...)`` from arguments in the row's order; those not given are left out."""
-    return lambda x, axis, *values: function(x, axis=axis, **given_keywords(**dict(zip(names, values, strict=False))))
+    return lambda x, axis, *values: function(x, axis=axis, **given_keywords(**dict(zip(names, values, strict=True))))
 
 
 def spread_in_dtype(function: Any) -> Callable[..., Any]:
@@ -138,11 +127,11 @@ rule(np.nanvar,  "x | axis=None dtype=None ddof=0 keepdims=None where=None corre
 rule(np.nanstd,  "x | axis=None dtype=None ddof=0 keepdims=None where=None correction=None", "std",
      r"\operatorname{std} $x", x=nanstd_x,
      compute=spread_in_dtype(np.nanstd), holomorphic=False, examples=SPREADS)
-rule(np.nanmax,  "x | axis=None keepdims=None initial=None where=None _reached=None", "max", r"\max $x", x=nanmax_x,
-     residual=find_maxima,
+rule(np.nanmax,  "x | axis=None keepdims=None initial=None where=None", "max", r"\max $x", x=nanmax_x,
+     residual={"x": find_maxima},
      compute=by_keyword(np.nanmax, "keepdims", "initial", "where"), examples=EXTREMES)
-rule(np.nanmin,  "x | axis=None keepdims=None initial=None where=None _reached=None", "min", r"\min $x", x=nanmax_x,
-     residual=find_maxima,
+rule(np.nanmin,  "x | axis=None keepdims=None initial=None where=None", "min", r"\min $x", x=nanmax_x,
+     residual={"x": find_maxima},
      compute=by_keyword(np.nanmin, "keepdims", "initial", "where"), examples=EXTREMES)
 rule(np.nancumsum,  "x | axis=None dtype=None", "Σ…", r"\operatorname{cumsum} $x",  x=nancumsum_x, examples=RUNNING)
 rule(np.nancumprod, "x | axis=None dtype=None", "Π…", r"\operatorname{cumprod} $x", x=nancumprod_x, examples=RUNNING)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .packed import reciprocal
-from .shapes import as_array, axes_of, is_on_host, like_argument, numbers_of, restore_axes
+from .shapes import as_array, as_dtype, axes_of, is_on_host, like_argument, numbers_of, restore_axes
 from .table import composed, of, primitive, rule
 
 Array = Any
@@ -70,7 +70,7 @@ def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> 
         along, other = (row, column) if abs(ord) == 1 else (column, row)
         sums = np.sum(np.abs(x), axis=along)
         z = _largest(sums, other - (other > along)) if ord > 0 else np.min(sums, axis=other - (other > along))
-    return z.reshape([1 if k in axes else n for k, n in enumerate(x.shape)]) if keepdims else z
+    return restore_axes(z, x.shape, axes, not keepdims)
 
 
 def _of_singular_values(s: Array, ord: Any) -> Array:
@@ -97,7 +97,7 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
         z = np.linalg.norm(joined, ord, 0)
     else:
         z = np.linalg.norm(x, ord, axis)
-    return z.reshape([1 if k in axes else n for k, n in enumerate(x.shape)]) if keepdims else z
+    return restore_axes(z, x.shape, axes, not keepdims)
 
 
 @composed(np.linalg.matrix_norm)
@@ -117,13 +117,11 @@ def cond(x: Any, p: Any = None) -> Array:
             r = s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
     else:
         bad = ~np.isfinite(right)[..., None, None]
-        regular = (
-            np.where(bad, np.identity(x.shape[-1], numbers_of(x).dtype, like=like_argument(x)), x) if np.any(bad) else x
-        )
-        double = np.result_type(numbers_of(x).dtype, np.float64)  # in which NumPy inverts
-        regular = regular if regular.dtype == double else np.astype(regular, double)
+        eye = np.identity(x.shape[-1], numbers_of(x).dtype, like=like_argument(x))
+        regular = np.where(bad, eye, x) if np.any(bad) else x
+        regular = as_dtype(regular, np.result_type(eye.dtype, np.float64))  # in which NumPy inverts
         r = np.linalg.norm(x, p, (-2, -1)) * np.linalg.norm(np.linalg.inv(regular), p, (-2, -1))
-        r = r if r.dtype == right.dtype else np.astype(r, right.dtype)
+        r = as_dtype(r, right.dtype)
     lost = ~np.isfinite(right)
     return np.where(lost, right, r) if np.any(lost) else r
 

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from .shapes import given_keywords, has_gradient, numbers_of
+from .shapes import as_dtype, given_keywords, has_gradient, numbers_of
 from .table import composed
 from .versions import functions
 
@@ -62,7 +62,7 @@ def full_like(
         np.copyto(fresh, numbers_of(fill_value), casting="unsafe")
         return fresh
     filled = np.copy(np.broadcast_to(fill_value, fresh.shape), order="C")
-    return filled if filled.dtype == fresh.dtype else np.astype(filled, fresh.dtype)
+    return as_dtype(filled, fresh.dtype)
 
 
 def is_plain(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> bool:
@@ -83,14 +83,8 @@ def is_node(x: Any) -> bool:
 
 DATES = "nodes hold numbers, no dates: use days = (dates - dates[0]) / np.timedelta64(1, 'D')"
 
-# namespace, names, what to do instead; one sentence may do for a family. A function that gets a row leaves its line.
-# fmt: off
-REFUSALS: tuple[tuple[Any, str, str], ...] = (
-    (np, "busday_count busday_offset datetime_as_string is_busday", DATES),
-)
-# fmt: on
-
-REFUSED: dict[Any, str] = {f: instead for space, names, instead in REFUSALS for f in functions(space, names)}
+# Function -> what to do instead. A function that gets a row leaves its line.
+REFUSED: dict[Any, str] = dict.fromkeys(functions(np, "busday_count busday_offset datetime_as_string is_busday"), DATES)
 
 # -- never asked ------------------------------------------------------------------------------------------------------
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ ROOT_PI, ROOT_2 = math.sqrt(math.pi), math.sqrt(2.0)
 zeta = special._ufuncs._zeta  # the ufunc behind special.zeta
 
 
-def real(x: Array) -> Array:
+def check_real(x: Array) -> Array:
     """``x`` itself, unless it is complex: SciPy has no complex version of that derivative."""
     if x.dtype.kind == "c":
         raise NoRuleError(
@@ -41,26 +40,6 @@ def ratio(x: Array, y: Array) -> Array:
 def normal(x: Array) -> Array:
     """The density of the normal distribution, exp(−x²/2) / √2π."""
     return np.exp(-0.5 * (x * x)) / (ROOT_2 * ROOT_PI)
-
-
-def near_zero(x: Array, limit: float, series: Callable[[Array], Array], formula: Callable[[Array], Array]) -> Array:
-    """``formula``; for x below ``limit`` in size, where it would subtract equal numbers, its power series.
-
-    Each is computed from harmless numbers where the other one is used, so there is no NaN, not in derivatives either.
-
-    >>> near_zero(np.array([0.0, 1.0]), 0.5, lambda x: 1 + x / 2, lambda x: np.expm1(x) / x)
-    array([1.        , 1.71828183])
-    """
-    near = np.absolute(x) < limit
-    return np.where(near, series(np.where(near, x, 0)), formula(np.where(near, 1, x)))
-
-
-def power_series(x: Array, coefficients: list[float]) -> Array:
-    """Σₖ cₖ xᵏ, by Horner's scheme."""
-    total: Array = coefficients[-1] + 0 * x
-    for c in reversed(coefficients[:-1]):
-        total = total * x + c
-    return total
 
 
 def with_parameters(

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .shapes import as_array, like_argument, numbers_of, together
+from .shapes import as_array, as_dtype, like_argument, numbers_of, together
 from .table import composed
 
 Array = Any
@@ -34,7 +34,7 @@ def vander(x: Any, N: Any = None, increasing: bool = False) -> Array:  # noqa: N
         raise ValueError("x must be a one-dimensional array or sequence.")
     n = x.shape[0] if N is None else N
     dtype = np.promote_types(x.dtype, int)
-    x = x if x.dtype == dtype else x.astype(dtype)
+    x = as_dtype(x, dtype)
     ones = np.ones((x.shape[0], min(n, 1)), dtype, like=like_argument(x))
     powers = np.cumprod(np.broadcast_to(x[:, None], (x.shape[0], max(n - 1, 0))), axis=1)
     z = np.concatenate([ones, powers], axis=1)
@@ -111,7 +111,7 @@ def polydiv(u: Any, v: Any) -> tuple[Array, Array]:
     u, v = (np.atleast_1d(p) + 0.0 for p in together(u, v))
     n = len(v)
     dtype = (u[0] + v[0]).dtype
-    scale, rest = 1.0 / v[0], u if u.dtype == dtype else u.astype(dtype)
+    scale, rest = 1.0 / v[0], as_dtype(u, dtype)
     quotient = []
     for _ in range(len(u) - n + 1):
         d = scale * rest[0]
@@ -193,7 +193,7 @@ def poly(seq_of_zeros: Any) -> Any:
         raise ValueError("input must be 1d or non-empty square 2d array.")
     else:
         dtype = np.mintypecode(zeros.dtype.char)
-        zeros = zeros if zeros.dtype == dtype else np.astype(zeros, dtype)
+        zeros = as_dtype(zeros, dtype)
     if not len(zeros):
         return 1.0
     a: Any = np.ones(1, zeros.dtype, like=like_argument(zeros))

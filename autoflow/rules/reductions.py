@@ -1,4 +1,4 @@
-"""Functions that reduce many numbers to one: sums, products, means, spreads, extremes; and running ones.
+"""Functions that reduce many numbers to one: sums, products, means, spreads; and running ones. (max: ``extremes.py``.)
 
 Three options mean the same in all of them. ``axis`` and ``keepdims``: :func:`shapes.restore_axes` gives the gradient
 the removed axes back, with length 1, and broadcasting does the rest. ``where``: masked elements are not used, so their
@@ -7,15 +7,13 @@ gradient is zero. ``initial``: one more element, a constant.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from .kernels import FLOATS, broadcast_view, compute_mean, compute_var, reducer
 from .shapes import (
     Axis,
-    axes_of,
     count_along,
     divide_by_count,
     from_last,
@@ -27,11 +25,9 @@ from .shapes import (
     to_last,
 )
 from .table import composed, of, primitive, rule
-from .versions import NOT_GIVEN
 
 Array = Any
 Shape = tuple[int, ...]
-PLAIN = (np.ndarray, np.float64)  # of a pass that is not recorded
 
 
 def mask_out(g: Array, where: Any) -> Array:
@@ -132,92 +128,6 @@ rule(np.std, "x | axis=None dtype=None ddof=0 keepdims=False where=None correcti
      x=std_x, compute=compute_var(np.std), holomorphic=False, examples=SPREADS)
 # fmt: on
 
-# ---------------------------------------------------------------- max, min
-
-
-class Reached(NamedTuple):
-    """The places of the maxima of an array. Its derivatives need no more, so the array may be overwritten or freed.
-
-    mask : is this element equal to its maximum? Of the array's shape.
-    shares : among how many elements each maximum is shared, with the axes kept with length 1; None where the mask tells
-        it, for then it can wait for the pass back.
-    """
-
-    mask: Array
-    shares: Array | None
-
-
-def find_maxima(x: Array, axis: Axis, keepdims: bool, initial: Any, where: Any, z: Array) -> Reached:
-    """The maxima (or minima) z of x along ``axis``, found in x. ``initial`` is one more element.
-
-    >>> find_maxima(np.array([2.0, 1.0, 2.0]), None, False, None, None, np.array(2.0)).mask
-    array([ True, False,  True])
-    """
-    z = restore_axes(z, x.shape, axis, bool(keepdims))
-    mask = x == z if where is None else (x == z) & where
-    return Reached(mask, None if initial is None else how_many(mask, axis) + (z == initial))
-
-
-def how_many(mask: Array, axis: Axis) -> Array:
-    """How many are true along ``axis``, which is kept with length 1."""
-    return mask.sum(axis=axis, keepdims=True)
-
-
-def share_of_max(g: Array, axis: Axis, keepdims: bool, _reached: Reached) -> Array:
-    """Equal entries share the gradient of their maximum (or minimum) evenly. In a row with a NaN nothing is equal to
-    the maximum, and 0 / 0 says so."""
-    mask, count = _reached
-    g = restore_axes(g, mask.shape, axis, bool(keepdims))
-    if count is None and type(g) in PLAIN and is_one_each(mask, axis, g):  # no ties, most often: nothing to divide
-        in_order = axis is None or axes_of(axis, mask.ndim) == (mask.ndim - 1,)
-        return scatter_at_mask(g, mask) if in_order else np.where(mask, g, 0)
-    count = (how_many(mask, axis) if count is None else count).astype(np.result_type(g.dtype, np.float32))
-    return np.where(mask, g / count, 0 / count)
-
-
-def is_one_each(mask: Array, axis: Axis, g: Array) -> bool:
-    """Is there exactly one maximum for each element of g? (A row with a NaN has none.)"""
-    return np.count_nonzero(mask) == g.size and (g.size == 1 or bool(mask.any(axis=axis).all()))
-
-
-def scatter_at_mask(values: Array, mask: Array) -> Array:
-    """Zeros, except for ``values`` where ``mask`` is true, in the order of the elements; quicker than ``np.where``.
-
-    >>> scatter_at_mask(np.array([5.0, 7.0]), np.array([[False, True], [True, False]]))
-    array([[0., 5.],
-           [7., 0.]])
-    """
-    z = np.zeros(mask.shape, values.dtype)
-    z.reshape(-1)[np.flatnonzero(mask)] = values.reshape(-1)
-    return z
-
-
-def extreme(ufunc: np.ufunc, function: Any) -> Callable[..., Any]:
-    """:func:`reducer` of a function without ``dtype``."""
-    compute = reducer(ufunc, function)
-    return lambda x, axis, keepdims, initial, where, _=None: compute(x, axis, None, keepdims, initial, where)
-
-
-@composed(np.ptp)
-def ptp(a: Array, axis: Axis = None, out: Any = None, keepdims: Any = NOT_GIVEN) -> Array:
-    """max - min."""
-    options = given_keywords(axis=axis, keepdims=keepdims)
-    return np.subtract(np.max(a, **options), np.min(a, **options), **given_keywords(out=out))
-
-
-# fmt: off
-EXTREMES = (of((2, 3)), of((2, 3), axis=1), of((2, 3), axis=(0, 1), keepdims=True), of((2, 3, 4), axis=(0, -1)),
-     of((3,)), of(()),
-            of((0, 2), axis=1), of((2, 3), axis=-1, initial=0.1), of((0, 2), axis=0, initial=0.1),
-            of((2, 3), axis=0, initial=0.0, where=np.array([True, False, True])))
-rule(np.max, "x | axis=None keepdims=False initial=None where=None _reached=None", "max", r"\max $x", x=share_of_max,
-     also=(np.amax,),
-     compute=extreme(np.maximum, np.max), residual=find_maxima, examples=EXTREMES)
-rule(np.min, "x | axis=None keepdims=False initial=None where=None _reached=None", "min", r"\min $x", x=share_of_max,
-     also=(np.amin,),
-     compute=extreme(np.minimum, np.min), residual=find_maxima, examples=EXTREMES)
-# fmt: on
-
 # ---------------------------------------------------------------- products and running sums
 
 
@@ -300,32 +210,25 @@ def cumprod_x(g: Array, x: Array, axis: Any, dtype: Any) -> Array:
     return from_last(np.cumprod(shift_right(y), axis=-1) * recur_y(g, y), x.shape, axis)
 
 
-@composed(np.cumulative_sum)
-def cumulative_sum(
-    x: Array, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
-) -> Array:  # fmt: skip
-    """``np.cumsum`` as the array API has it."""
-    return _cumulative(np.cumsum, 0, x, axis, dtype, out, include_initial)
+def add_cumulative(theirs: Any, function: Any, first: int) -> None:
+    """``np.cumulative_sum``: ``np.cumsum`` as the array API has it."""
+
+    @composed(theirs)
+    def cumulative(
+        x: Array, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
+    ) -> Array:  # fmt: skip
+        if axis is None and x.ndim > 1:
+            raise ValueError("For arrays which have more than one dimension ``axis`` argument is required.")
+        axis = 0 if axis is None else axis
+        z = function(np.atleast_1d(x), axis=axis, dtype=dtype)
+        if include_initial:
+            shape = tuple([1 if i == axis % z.ndim else n for i, n in enumerate(z.shape)])
+            z = np.concatenate([np.asarray(np.full(shape, first, z.dtype), like=like_argument(z)), z], axis=axis)
+        return z if out is None else np.positive(z, out=out)
 
 
-@composed(np.cumulative_prod)
-def cumulative_prod(
-    x: Array, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
-) -> Array:  # fmt: skip
-    """``np.cumprod`` as the array API has it."""
-    return _cumulative(np.cumprod, 1, x, axis, dtype, out, include_initial)
-
-
-def _cumulative(function: Any, first: int, x: Array, axis: Any, dtype: Any, out: Any, include_initial: bool) -> Array:
-    if axis is None and x.ndim > 1:
-        raise ValueError("For arrays which have more than one dimension ``axis`` argument is required.")
-    axis = 0 if axis is None else axis
-    z = function(np.atleast_1d(x), axis=axis, dtype=dtype)
-    if include_initial:
-        shape = tuple([1 if i == axis % z.ndim else n for i, n in enumerate(z.shape)])
-        z = np.concatenate([np.asarray(np.full(shape, first, z.dtype), like=like_argument(z)), z], axis=axis)
-    return z if out is None else np.positive(z, out=out)
-
+add_cumulative(np.cumulative_sum, np.cumsum, 0)
+add_cumulative(np.cumulative_prod, np.cumprod, 1)
 
 # fmt: off
 rule(np.prod, "x | axis=None dtype=None keepdims=False initial=None where=None", "Π", r"\prod $x", x=prod_x,

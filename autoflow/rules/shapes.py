@@ -181,6 +181,11 @@ def is_numpys(x: Array) -> bool:
     return isinstance(x, (np.ndarray, np.generic)) or getattr(type(x), "is_numpys", False)
 
 
+def as_dtype(x: Array, dtype: Any) -> Array:
+    """``x`` in that dtype; itself if it has it, as every cast is an operation of the graph."""
+    return x if x.dtype == dtype else x.astype(dtype)
+
+
 def greatest(x: Array) -> Array:
     """The maximum along the last axis, 0 where there is nothing. (CuPy's ``max`` knows no ``initial``.)"""
     return np.max(x, axis=-1) if x.shape[-1] else zeros(x, x.shape[:-1])

@@ -175,12 +175,6 @@ def _slogdet(a: Any) -> Any:
 
 
 SQUARE = of((3, 3), prepare=dominant), of((2, 2, 2), prepare=dominant), of((1, 1), prepare=dominant)
-rule(
-    np.linalg.det,
-    "x",
-    "det",
-    r"\det $x",
-    x=det_x,
-    examples=(of((3, 3)), of((2, 2, 2)), of((1, 1)), of((0, 0)), *SQUARE),
-)
+rule(np.linalg.det, "x", "det", r"\det $x", x=det_x,
+     examples=(of((3, 3)), of((2, 2, 2)), of((1, 1)), of((0, 0)), *SQUARE))  # fmt: skip
 rule(slogdet, "x", "slogdet", r"\log|\det $x|", x=slogdet_x, holomorphic=False, examples=(*SQUARE, of((0, 0))))

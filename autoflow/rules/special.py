@@ -23,10 +23,10 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from .arithmetic import slope_in_exponent, slope_of_power, zero
+from .arithmetic import near_zero, power_series, slope_in_exponent, slope_of_power, zero
 from .elementary import LN2, LN10
 from .outside import OTHERS
-from .parameters import ROOT_2, ROOT_PI, near_zero, normal, power_series, ratio, real, with_parameters, zeta
+from .parameters import ROOT_2, ROOT_PI, check_real, normal, ratio, with_parameters, zeta
 from .table import COMPOSED, of, primitive, rule
 
 Array = Any
@@ -87,7 +87,7 @@ rule(special.gammaln,  "x",   "log Γ",  r"\log \Gamma\left($x\right)",      x=l
      domain=(0.7, 3.0))
 rule(special.loggamma, "x",   "log Γ",  r"\log \Gamma\left($x\right)",      x=lambda g, x: g * special.psi(x),
      domain=(0.7, 3.0))
-rule(special.psi,      "x",   "ψ",      r"\psi\left($x\right)",             x=lambda g, x: g * zeta(2.0, real(x)),
+rule(special.psi,      "x",   "ψ",      r"\psi\left($x\right)",             x=lambda g, x: g * zeta(2.0, check_real(x)),
      domain=(0.7, 3.0))
 rule(special.beta,     "x y", "B",      r"B\left($x, $y\right)",
      x=lambda g, x, y, z: g * (z * (special.psi(x) - special.psi(x + y))),
@@ -96,7 +96,7 @@ rule(special.betaln,   "x y", "log B",  r"\log B\left($x, $y\right)",
      x=lambda g, x, y: g * (special.psi(x) - special.psi(x + y)),
      y=lambda g, x, y: g * (special.psi(y) - special.psi(x + y)),          domain=(0.7, 3.0))
 with_parameters(zeta, "x | s", "ζ", r"\zeta\left($s, $x\right)",
-     x=lambda g, x, s: g * (-s * zeta(s + 1.0, real(x))),   domain=(0.7, 3.0), at={"s": 2.0}, name="zeta")
+     x=lambda g, x, s: g * (-s * zeta(s + 1.0, check_real(x))),   domain=(0.7, 3.0), at={"s": 2.0}, name="zeta")
 rule(special.rgamma,   "x",   "1/Γ",    r"\frac{1}{\Gamma\left($x\right)}", x=lambda g, x: g * slope_of_rgamma(x),
      domain=(0.7, 3.0))
 rule(special.gammasgn, "x",   "sgn Γ",  r"\operatorname{sgn} \Gamma\left($x\right)", x=zero,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .shapes import Axis, as_array, axes_of, given_keywords, together
+from .shapes import Axis, as_array, as_dtype, axes_of, given_keywords, together
 from .table import composed
 from .versions import NOT_GIVEN
 
@@ -30,7 +30,7 @@ def average(
         if np.any(scale == 0):
             raise ZeroDivisionError("Weights sum to zero, can't be normalized")
         product = np.multiply(x, w)
-        z = np.sum(product if product.dtype == dtype else product.astype(dtype), axis, **options) / scale
+        z = np.sum(as_dtype(product, dtype), axis, **options) / scale
     if not returned:
         return z
     return z, (scale if np.shape(scale) == z.shape else np.copy(np.broadcast_to(scale, z.shape)))
@@ -59,7 +59,7 @@ def cov(
     if any([x.ndim > 2 for x in arrays]):
         raise ValueError("m has more than 2 dimensions" if arrays[0].ndim > 2 else "y has more than 2 dimensions")
     dtype = np.result_type(*[x.dtype for x in arrays], np.float64) if dtype is None else dtype
-    rows = [as_rows(x if x.dtype == dtype else x.astype(dtype), rowvar, k) for k, x in enumerate(arrays)]
+    rows = [as_rows(as_dtype(x, dtype), rowvar, k) for k, x in enumerate(arrays)]
     if not rows[0].shape[0]:
         return np.dot(rows[0], rows[0].T)  # of no variables: shape (0, 0), whatever y is
     x = np.concatenate(rows, axis=0) if len(rows) > 1 else rows[0]
@@ -102,7 +102,7 @@ def checked_weights(fweights: Any, aweights: Any, x: Array) -> Any:
             raise ValueError(f"{name} cannot be negative")
         if name == "fweights" and not np.all(w == np.around(w)):
             raise TypeError("fweights must be integer")
-    arrays = [w if w.dtype == float else w.astype(float) for w in found.values()]
+    arrays = [as_dtype(w, float) for w in found.values()]
     if not arrays:
         return None
     return arrays[0] if len(arrays) == 1 else arrays[0] * arrays[1]

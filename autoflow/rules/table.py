@@ -45,7 +45,7 @@ from .vjps import (
     vjp_by_position,
 )
 
-Codes = dict[str, Callable[..., Any]] | None
+Residual = dict[str, Callable[..., Any]] | None
 F = TypeVar("F", bound=Callable[..., Any])
 RULES: dict[Any, Rule] = {}  # function -> its row
 COMPOSED: dict[Any, Callable[..., Any]] = {}  # function -> the same, written with functions that have rows
@@ -56,42 +56,12 @@ MISSING: Any = inspect.Parameter.empty
 LONG = 16  # of longer sequences all contributions are computed together, so that n arrays cost n
 
 
+@dataclass(slots=True, init=False, eq=False, repr=False)
 class Rule(Kind):
-    """One row of the table. Build it with :func:`rule`, which fills in the defaults."""
+    """One row of the table. Build it with :func:`rule`, which fills in the defaults.
 
-    __slots__ = (
-        "_complex",
-        "_must_save",
-        "_of_arity",
-        "_places",
-        "_with_codes",
-        "codes",
-        "compute",
-        "defaults",
-        "derivatives",
-        "domain",
-        "elementwise",
-        "examples",
-        "function",
-        "holomorphic",
-        "joint",
-        "label",
-        "latex",
-        "names",
-        "needs",
-        "operands",
-        "operator",
-        "order",
-        "positional_before_out",
-        "precedence",
-        "required",
-        "residual",
-        "scalar_vjps",
-        "single",
-        "variadic",
-        "view",
-        "vjps",
-    )  # fmt: skip
+    It is a Kind: the operations of one row are counted and named together, ``add_0``, ``add_1``.
+    """
 
     function: Any  # what the user calls, e.g. np.multiply
     compute: Any  # what we call on plain arrays, all arguments by position: the same, or a quicker way to it
@@ -106,8 +76,7 @@ class Rule(Kind):
     vjps: tuple[VJP | None, ...]  # per operand, (g, saved) -> the cotangent sent to it
     scalar_vjps: tuple[VJP | None, ...]  # the same for numbers
     joint: Callable[[Any, tuple[Any, ...]], Sequence[Any]] | None  # (g, saved) -> all cotangents at once
-    residual: Callable[..., Any] | None  # of (*arguments, result): what the derivatives read instead of them
-    codes: Codes  # per operand with a derivative, of the operands: what is kept of large ones instead of them
+    residual: Residual  # per operand with a derivative: what is kept instead of what that would read, see rule()
     single: bool  # one operand, with a derivative and without a residual: the short way of recording
     elementwise: bool  # broadcasting is undone for it
     variadic: bool  # a function of a sequence of arrays
@@ -117,9 +86,11 @@ class Rule(Kind):
     positional_before_out: int  # that many may be given by position before NumPy's ``out``
     latex: str
     precedence: int
+    _places: dict[str, int]
     _must_save: dict[tuple[bool, ...], frozenset[int]]
     _of_arity: dict[int, Rule]
-    _with_codes: Rule | None
+    _with_residual: Rule | None
+    plain: Rule | None  # of with_residual(): the row without it
     _complex: tuple[VJP | None, ...] | None
     domain: tuple[float, float]
     examples: tuple[Example, ...]
@@ -187,32 +158,37 @@ class Rule(Kind):
             self._of_arity[n] = row
         return self._of_arity[n]
 
-    def with_codes(self) -> Rule:
-        """The row of large arrays: the derivative by x reads the code ``_x`` instead of the operands.
+    def with_residual(self) -> Rule:
+        """The row of results that keep the residual: the derivative by x reads it, as ``_x``, and nothing else.
 
-        >>> RULES[np.maximum].with_codes().names
+        >>> RULES[np.maximum].with_residual().names
         ('x', 'y', '_x', '_y')
         """
-        if self._with_codes is None:
-            row, n = self._variant(), self.operands
-            row.names = (*self.names, *["_" + name for name in self.names])
-            row.defaults = (*self.defaults, *[None] * n)
-            compute = self.compute
+        if self._with_residual is None:
+            row, n, compute = self._variant(), len(self.names), self.compute
+            row.names = (*self.names, *["_" + name for name in self.derivatives])
+            row.defaults = (*self.defaults, *[None] * len(self.derivatives))
             row.compute = lambda *values: compute(*values[:n])
-            row.derivatives = {name: d.of_code for name, d in self.derivatives.items()}  # type: ignore[attr-defined]
-            needs = [((n + k, ""),) for k in range(n)]
-            row.vjps = tuple([elementwise_vjp(row.derivatives[self.names[k]], needs[k], k) for k in range(n)])
-            row.needs, row.scalar_vjps = tuple(needs), row.vjps
-            self._with_codes = row
-        return self._with_codes
+            row.derivatives = {name: d.of_residual for name, d in self.derivatives.items()}  # type: ignore[attr-defined]
+            row.needs = tuple([((n + k, ""),) for k in range(self.operands)])
+            _make_vjps(row)
+            self._with_residual, row.plain = row, self
+        return self._with_residual
+
+    def append_residual(self, values: Sequence[Any], result: Any, flows: Sequence[Any]) -> list[Any]:
+        """The arguments, as that row saves them: behind them what is kept, None where nothing flows."""
+        assert self.residual is not None  # noqa: S101
+        saved, pairs = (*values, result), zip(self.residual.values(), flows, strict=True)
+        kept = [None if flowing is None else find(*saved[: find.__code__.co_argcount]) for find, flowing in pairs]
+        return [*values, *kept]
 
     def _variant(self) -> Rule:
         """The same row once more, to be changed; names are counted together."""
         row = Rule.__new__(Rule)
-        for slot in Rule.__slots__:
+        for slot in ("name", *Rule.__slots__):
             if hasattr(self, slot) and slot != "_places":
                 setattr(row, slot, getattr(self, slot))
-        row.name, row.tick = self.name, lambda: self.tick()
+        row.tick = lambda: self.tick()
         row._must_save, row._complex = {}, None
         return row
 
@@ -240,8 +216,7 @@ def rule(
     compute: Any = None, operator: Any = None, name: str = "", elementwise: bool | None = None, view: bool = False,
     holomorphic: bool = True, precedence: int = 9, domain: tuple[float, float] = (-2.0, 2.0),
     examples: tuple[Example, ...] = (), also: tuple[Any, ...] = (),
-    residual: Callable[..., Any] | None = None, codes: Codes = None,
-    **derivatives: Callable[..., Any],
+    residual: Residual = None, **derivatives: Callable[..., Any],
 ) -> Rule:  # fmt: skip
     """Add a row to the table and return it.
 
@@ -256,14 +231,13 @@ def rule(
     holomorphic : False for what is not complex-differentiable (abs, real): its row then handles complex g itself.
     domain, examples : where the generated tests try the row.
     also : other functions with the same row (np.amax).
-    residual : of (*arguments, result): the value of the last option, ``_name=None``, in what is saved. The derivatives
-        read it instead of the operands, which may then be freed or overwritten.
-    codes : the same for elementwise rows. Per operand, of the operands: what the derivative reads instead of them, in
-        few bytes. It is computed and kept if arrays are large; of small ones the operands are kept, which is quicker.
+    residual : per operand, what its derivative is computed from, in few bytes: a function of the arguments and, if it
+        reads that, the result. The derivative is then called with (g, residual). The residual is kept, and operands may
+        be freed or overwritten; only of small elementwise results the operands are kept, which is quicker.
     **derivatives : one per differentiable argument, by its name.
     """
-    if codes:
-        derivatives = {name: read_code(derivative, codes[name]) for name, derivative in derivatives.items()}
+    if residual:
+        derivatives = {name: compute_residual(derivative, residual[name]) for name, derivative in derivatives.items()}
     before, _, behind = arguments.partition("|")
     words = [word.partition("=") for word in (before + behind).split()]
     names = tuple([word.lstrip("*") for word, _, _ in words])
@@ -273,29 +247,29 @@ def rule(
         elementwise=elementwise, variadic=before.startswith("*"), residual=residual,
     )  # fmt: skip
     row.label, row.latex, row.precedence = label, latex, precedence
-    row.operator, row.view, row.holomorphic, row.domain, row.codes = operator, view, holomorphic, domain, codes
+    row.operator, row.view, row.holomorphic, row.domain = operator, view, holomorphic, domain
     row.examples = examples or row.examples
     for key in (function, *also):
         RULES[key] = row
     return row
 
 
-def read_code(of_code: Callable[..., Any], code: Callable[..., Any]) -> Callable[..., Any]:
-    """The derivative ``of_code`` as a function of g and the operands: ``of_code(g, code(x, y))``."""
+def compute_residual(of_residual: Callable[..., Any], residual: Callable[..., Any]) -> Callable[..., Any]:
+    """The derivative ``of_residual`` as a function of g and the arguments: ``of_residual(g, residual(x, y))``."""
 
-    def derivative(g: Any, *operands: Any) -> Any:
-        return of_code(g, code(*operands))
+    def derivative(g: Any, *arguments: Any) -> Any:
+        return of_residual(g, residual(*arguments))
 
-    g, _ = inspect.signature(of_code).parameters.values()
-    derivative.__signature__ = inspect.Signature([g, *inspect.signature(code).parameters.values()])  # type: ignore[attr-defined]
-    derivative.of_code = of_code  # type: ignore[attr-defined]
+    g, _ = inspect.signature(of_residual).parameters.values()
+    derivative.__signature__ = inspect.Signature([g, *inspect.signature(residual).parameters.values()])  # type: ignore[attr-defined]
+    derivative.of_residual = of_residual  # type: ignore[attr-defined]
     return derivative
 
 
 def new_row(
     kind: type[Rule], function: Any, names: tuple[str, ...], defaults: tuple[Any, ...], operands: int,
     derivatives: dict[str, Callable[..., Any]], *, name: str = "", compute: Any = None, elementwise: bool | None = None,
-    variadic: bool = False, result: tuple[str, ...] = ("z",), residual: Callable[..., Any] | None = None,
+    variadic: bool = False, result: tuple[str, ...] = ("z",), residual: Residual = None,
 ) -> Rule:  # fmt: skip
     """A row that is in no table yet, with defaults. The first ``operands`` of ``names`` may be nodes; ``result``: the
     names that derivatives use for the result."""
@@ -313,8 +287,8 @@ def new_row(
     row.derivatives, row.domain = derivatives, (-2.0, 2.0)
     row.label = row.latex = ""
     row.precedence, row.examples = 9, BINARY if operands == 2 else UNARY
-    row.residual, row.single, row.codes = residual, False, None
-    row._must_save, row._of_arity, row._with_codes, row._complex = {}, {}, None, None
+    row.residual, row.single, row.plain = residual, False, None
+    row._must_save, row._of_arity, row._with_residual, row._complex = {}, {}, None, None
     if row.variadic:
         row.needs, row.vjps, row.scalar_vjps = (), (), ()
     else:
@@ -333,22 +307,27 @@ def _place_of_out(function: Any, otherwise: int) -> int:
 def _compile(row: Rule, result: tuple[str, ...] = ("z",)) -> None:
     """Turn the names in each derivative into places in ``saved``. The first one is g, whatever its name."""
     place = {name: k for k, name in enumerate(row.names)} | dict.fromkeys(result, -1)
-    needs: list[Needs | None] = []
-    vjps: list[VJP | None] = []
-    scalar_vjps: list[VJP | None] = []
+    needs: list[Needs | None] = [None] * row.operands
     for k, name in enumerate(row.names[: row.operands]):
-        derivative = row.derivatives.get(name)
-        if derivative is None:
-            needs.append(None), vjps.append(None), scalar_vjps.append(None)  # type: ignore[func-returns-value]
-            continue
-        words = list(inspect.signature(derivative).parameters)[1:]
-        read = tuple([place_of(word, place) for word in words])
-        needs.append(read)
-        broadcasts = row.elementwise and len(row.names) > 1  # one array alone has the shape of its result
-        vjps.append(elementwise_vjp(derivative, read, k) if broadcasts else vjp_by_position(derivative, read))
-        scalar_vjps.append(scalar_vjp(derivative, read) if row.elementwise else vjps[-1])
-    row.needs, row.vjps, row.scalar_vjps = tuple(needs), tuple(vjps), tuple(scalar_vjps)
+        if name in row.derivatives:
+            words = list(inspect.signature(row.derivatives[name]).parameters)[1:]
+            needs[k] = tuple([place_of(word, place) for word in words])
+    row.needs = tuple(needs)
     row.single = row.operands == 1 and needs[0] is not None and row.residual is None
+    _make_vjps(row)
+
+
+def _make_vjps(row: Rule) -> None:
+    """Its vjps, from its derivatives and what they read."""
+    broadcasts = row.elementwise and len(row.names) > 1  # one array alone has the shape of its result
+    vjps: list[VJP | None] = [None] * row.operands
+    scalar_vjps = vjps.copy()
+    for k, needs in enumerate(row.needs):
+        if needs is not None:
+            f = row.derivatives[row.names[k]]
+            vjps[k] = elementwise_vjp(f, needs, k) if broadcasts else vjp_by_position(f, needs)
+            scalar_vjps[k] = scalar_vjp(f, needs) if row.elementwise else vjps[k]
+    row.vjps, row.scalar_vjps = tuple(vjps), tuple(scalar_vjps)
 
 
 def composed(

@@ -118,8 +118,7 @@ def reduce_by_halves(ufunc: np.ufunc, x: Array, axis: Axis, keepdims: bool, init
     if not y.shape[-1]:
         y = zeros(y, (*y.shape[:-1], 1)) + ufunc.identity
     z = y[..., 0] if initial is None else ufunc(y[..., 0], initial)
-    gone = axes_of(axis, x.ndim)
-    return z.reshape([1 if a in gone else n for a, n in enumerate(x.shape)]) if keepdims else z
+    return restore_axes(z, x.shape, axis, not keepdims)
 
 
 NORMS: dict[Any, Callable[..., Any]] = {

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from ..errors import LostGradientError, NoRuleError
-from .ordering import quantile_x
 from .outside import is_node, public_name
+from .quantiles import quantile_x, refuse_overwrite
 from .reductions import freedom
-from .shapes import Axis, as_array, axes_of, given_keywords, has_gradient, is_given, is_on_host, numbers_of
+from .shapes import Axis, as_array, as_dtype, axes_of, given_keywords, has_gradient, is_given, is_on_host, numbers_of
 from .table import RULES, of, primitive, rule
 from .versions import NOT_GIVEN
 
@@ -89,7 +89,7 @@ def average(squares: Array, axis: Axis, dtype: Any, ddof: Any, keepdims: bool, w
     z = np.sum(squares, axis, keepdims=keepdims, **given_keywords(dtype=dtype, where=where))
     n = freedom(squares.shape, axis, ddof, None, where)
     z, dtype = z / (n if np.ndim(n) == 0 else np.reshape(n, z.shape)), z.dtype
-    return z if z.dtype == dtype else np.astype(z, dtype)
+    return as_dtype(z, dtype)
 
 
 @variant(np.std, when=has_mean)
@@ -134,8 +134,7 @@ def add_weighted(function: Any) -> None:
         a: Any, q: Any, axis: Axis = None, out: Any = None, overwrite_input: bool = False, method: str = "linear",
         keepdims: Any = False, *, weights: Any,
     ) -> Array:  # fmt: skip
-        if overwrite_input:
-            raise NoRuleError("overwrite_input=True would destroy the elements of a node: leave it out")
+        refuse_overwrite(overwrite_input)
         z = weighted_quantile(
             as_array(a), as_array(q), weights, function.__name__, axis, keepdims_or_false(keepdims), method
         )
@@ -169,7 +168,7 @@ def chosen(ufunc: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
     targets = out if isinstance(out, tuple) else (out,)
     if c is True or c is NOT_GIVEN:
         return ufunc(*inputs, **options, **({} if out is None else {"out": out}))
-    if None in [*map(type_or_none, targets)]:
+    if any([target is None for target in targets]):
         raise NoRuleError(
             f"{name}(x, where=c) of a node leaves the other elements undefined: say what they are, "
             f"out=np.zeros_like(x), or write np.where(c, {name}(x), 0). For the numbers alone use x.value"
@@ -193,11 +192,6 @@ def clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, **option
     """The same of np.clip, which is not a ufunc itself."""
     bounds = options.pop("min", a_min), options.pop("max", a_max)
     return chosen(np.clip, (a, *bounds), {**options, "out": out})
-
-
-def type_or_none(target: Any) -> Any:
-    """None for None: arrays are compared by element."""
-    return None if target is None else type(target)
 
 
 def tame(x: Any, c: Array, domain: tuple[float, float]) -> Any:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backprop import passes
+from ..backprop import opening
 from ..backprop.quietly import quietly
 from ..extending.joint import NOTHING, RESULT_OF
 from ..modes import modes, switched
@@ -72,9 +72,9 @@ class ForwardPass:
                 continue
             saved, rule = record.saved, record.rule
             if record.extra is not None or record.number < latest:
-                _, saved, _ = passes.check_and_run_hooks(record, None, again, False)
+                _, saved, _ = opening.check_and_run_hooks(record, None, again, False)
             if nested:
-                saved = passes.as_nodes(record, saved)
+                saved = opening.as_nodes(record, saved)
             result, pushes = saved[-1], PUSHES.get(rule)
             dtype = result.dtype
             if dtype is DOUBLE and pushes is not None and pushes.is_simple and pushes.vjps is rule.vjps and not wrap:

@@ -8,7 +8,7 @@ A row says how a gradient goes back, Jᵀ g. The same row, read once more, says 
 * in a reduction each element of x is part of one element of z, so Jᵀ 1 holds all of J: Σ (Jᵀ 1) t along the axis;
 * for all other rows the pass of this one row is transposed: ``transposing.py``. It is slower, and always right.
 
-So there is no second table. These readings are tried on every row: tests/transforms/test_forward_mode.py.
+So there is no second table. These readings are tried on every row: tests/transforms/test_forward_pass.py.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def is_linear(rule: Rule, k: int) -> bool:
         return True
     last = len(rule.names)
     numbers = {place % (last + 1) for place, what in read if not what}
-    return not numbers & {k, last, last - 1 if rule.residual is not None else last}
+    return rule.residual is None and not numbers & {k, last}
 
 
 def is_multilinear(rule: Rule) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backprop import engine, passes
+from ..backprop import engine, opening, passes
 from ..errors import LostGradientError
 from ..extending.joint import Parts
 from ..modes import switched
@@ -50,7 +50,7 @@ def transposed_record(
         leaves = [Variable(ones(like, z)) for z in ([record.saved[-1]] if parts is None else parts.values())]
         g: Any = leaves[0] if parts is None else Parts(dict(zip(parts, leaves, strict=True)))
         if record.rule.joint is not None:
-            sent = passes.all_at_once(record, g, saved)
+            sent = opening.all_at_once(record, g, saved)
         else:
             vjps = record.rule.complex_vjps() if record.dtype.kind == "c" else record.rule.vjps
             sent = [t if t is None else vjp(g, saved) for t, vjp in zip(moved, vjps, strict=True)]
@@ -83,9 +83,9 @@ def transpose(trace: Trace, z: Any) -> tuple[Any, list[Any]]:
     stop = trace.stop(z)
     if stop is None:
         return u, [None] * len(trace.leaves)
-    open_record = passes.on_nodes(-1, hooks=False) if trace.nested else on_values()
+    open_record = opening.on_nodes(-1, hooks=False) if trace.nested else on_values()
     with switched(recording=True, autocast=None), np.errstate(all="ignore"):
-        pairs = engine.pull_back(gradient_target(z), u, passes.wrap_by_modes(open_record), stop=stop)
+        pairs = engine.pull_back(gradient_target(z), u, opening.wrap_by_modes(open_record), stop=stop)
         found = {id(record): g for record, g in pairs}
         sent = [found.get(id(record)) for record in trace.records]
         return u, [g if g is None else cast_gradient(g, x.dtype) for g, x in zip(sent, trace.leaves, strict=True)]
@@ -94,7 +94,7 @@ def transpose(trace: Trace, z: Any) -> tuple[Any, list[Any]]:
 def on_values() -> Callable[[Any], Any]:
     """How rows run when the pass is recorded as a function of its seed alone: ``g`` a node, the rest plain arrays.
 
-    As :func:`autoflow.backprop.passes.on_nodes`, but the function itself is not in the graph, so there is less to go
+    As :func:`autoflow.backprop.opening.on_nodes`, but the function itself is not in the graph, so there is less to go
     back through. Hooks are not called: they need not be linear.
     """
     again: dict[Any, Array] = {}
@@ -103,13 +103,13 @@ def on_values() -> Callable[[Any], Any]:
         record, g = pair
         saved = record.saved
         if record.extra is not None or record.number < versions.latest[0]:
-            g, saved, pair = passes.check_and_run_hooks(record, g, again, False)
+            g, saved, pair = opening.check_and_run_hooks(record, g, again, False)
         rule = record.rule
         if g.dtype != record.dtype:
             g = cast_gradient(g, record.dtype)
         if rule.joint is None:
             return g, (rule.complex_vjps() if record.dtype.kind == "c" else rule.vjps), saved, None
-        return g, passes.picks(record), checked_linear(record, passes.all_at_once(record, g, saved)), None
+        return g, opening.picks(record), checked_linear(record, opening.all_at_once(record, g, saved)), None
 
     return open_record
 

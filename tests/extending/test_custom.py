@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
+from support import row_restored
 
 import autoflow as af
-from autoflow.errors import LostGradientError, NoRuleError
+from autoflow.errors import LostGradientError, NoRuleError, StaleValueError
 from autoflow.rules.table import RULES
 
 
@@ -243,3 +245,29 @@ def test_right_rules_are_differentiated_again() -> None:
     for order, differentiate in ORDERS.items():
         ours, theirs = differentiate(right, x), differentiate(lambda x: np.sum(2 * x**3), x)
         np.testing.assert_allclose(np.asarray(ours), np.asarray(theirs), err_msg=order)
+
+
+def test_a_ufunc_whose_new_row_reads_a_plain_operand_notices_writes_into_it():
+    """Its own row does not read it."""
+    with row_restored(np.subtract):
+        af.register_rule(np.subtract, replace=True, x=lambda g, y: g * y, y=lambda g, x: -g * x)
+        x, plain = af.Variable(np.ones(2000)), np.full(2000, 3.0)
+        z = (x - plain).sum()
+        z.backward()
+        assert x.grad[0] == 3.0
+        plain[:] = 100.0
+        with pytest.raises(StaleValueError, match="has been written into since"):
+            z.backward()
+
+
+@pytest.mark.parametrize("subtract", [np.subtract, operator.sub], ids=["function", "operator"])
+def test_a_ufunc_whose_new_row_lacks_a_derivative_refuses_a_node_there(subtract):
+    x, y = af.Variable([2.0]), af.Variable([3.0])
+    with row_restored(np.subtract):
+        af.register_rule(np.subtract, replace=True, x=lambda g: 2 * g)
+        with pytest.raises(NoRuleError, match="subtract has no derivative by y"):
+            subtract(x, y)
+        subtract(x, 1.0).backward()
+        assert x.grad == 2.0
+    (subtract(x, y)).backward()
+    assert y.grad == -1.0

@@ -10,7 +10,7 @@ from support import row_restored
 
 import autoflow as af
 from autoflow import ops
-from autoflow.backprop.passes import PICK
+from autoflow.backprop.opening import PICK
 from autoflow.errors import GradientShapeError, NoRuleError, StaleValueError
 from autoflow.extending.custom import primitive, register_rule
 from autoflow.extending.function import Function

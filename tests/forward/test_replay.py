@@ -215,3 +215,17 @@ def test_pictures_of_replays_keep_their_boxes_and_need_no_mode():
         other = g.replay({x: np.zeros(2)})
     assert len(other.drawn.nodes) == len(g.drawn.nodes)
     assert len(other.open("box").drawn.nodes) == len(g.open("box").drawn.nodes) > len(g.drawn.nodes)
+
+
+@pytest.mark.parametrize("size", [6, 60_000])
+def test_what_a_row_kept_is_found_anew(size):
+    """Of large arrays maximum keeps which argument won, and max always where its maxima are: not those of before."""
+    x, y = af.Variable(np.arange(float(size))), np.arange(float(size))[::-1].copy()
+    loss = np.maximum(x, y).sum() + np.max(x.reshape(2, -1), axis=0).sum()
+    new, nodes = record_again(loss, {x: -x.value})
+    new.backward()
+    again = af.Variable(-x.value)
+    (np.maximum(again, y).sum() + np.max(again.reshape(2, -1), axis=0).sum()).backward()
+    np.testing.assert_array_equal(nodes[x].grad, again.grad)
+    loss.backward()
+    assert (x.grad != again.grad).any()

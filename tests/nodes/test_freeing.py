@@ -120,7 +120,7 @@ def test_each(work: str) -> None:
 @pytest.mark.skipif(sys.version_info[:2] != (3, 13), reason="another Python does not nest so deeply")
 def test_without_releases_python_dies() -> None:
     """The tests above can fail."""
-    without = "from itertools import *; import autoflow.forward.operators as o; o.NEW = zip(count(), repeat(None))"
+    without = "from itertools import *; import autoflow.forward.closures as o; o.NEW = zip(count(), repeat(None))"
     assert run(without, "chain(0)")[0] != 0
 
 

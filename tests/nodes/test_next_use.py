@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import autoflow as af
-from autoflow.nodes.next_use import next_operator
+from autoflow.nodes.next_use import read_once, read_operator
 
 
 class Asked:
@@ -14,7 +14,7 @@ class Asked:
 
     @property
     def grad(self):
-        self.found = next_operator(sys._getframe(1), "grad")
+        self.found = read_once(read_operator, sys._getframe(1), "grad")
         return 1.0
 
 

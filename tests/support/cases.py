@@ -417,7 +417,7 @@ def rarely(row: Rule, number: int) -> Iterator[dict[str, Any]]:
 
 def forget(row: Any) -> None:
     """What the row has worked out from its derivatives."""
-    row._must_save, row._of_arity, row._with_codes, row._complex = {}, {}, None, None
+    row._must_save, row._of_arity, row._with_residual, row._complex = {}, {}, None, None
 
 
 @contextmanager
@@ -430,6 +430,8 @@ def broken(row: Rule, operand: str, wrong: Callable[[Any, Any], Any], **flags: A
         return wrong(g, right(g, *saved))
 
     derivative.__wrapped__ = right  # type: ignore[attr-defined]  # its signature is that of the right one
+    if row.residual is not None:
+        derivative.of_residual = lambda g, kept: wrong(g, right.of_residual(g, kept))  # type: ignore[attr-defined]
     try:
         row.derivatives = {**row.derivatives, operand: derivative}
         forget(row)
