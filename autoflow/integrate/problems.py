@@ -10,6 +10,7 @@ import numpy as np
 from .. import pytree
 from ..arrays.creation import array
 from ..errors import LostGradientError
+from ..lazy import load_package
 from ..modes import modes
 from ..nodes.coercion import holds_node
 from ..nodes.nodes import NodeRole
@@ -20,11 +21,8 @@ Array = Any
 
 def scipy_integrate() -> Any:
     """The module, imported when it is needed."""
-    try:
-        from scipy import integrate
-    except ImportError as error:
-        raise ImportError("af.integrate computes with SciPy, which is not installed: pip install scipy") from error
-    return integrate
+    missing = "af.integrate computes with SciPy, which is not installed: pip install scipy"
+    return load_package("scipy.integrate", missing)
 
 
 def real_array(x: Any, name: str) -> Array:

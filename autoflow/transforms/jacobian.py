@@ -9,18 +9,16 @@ possible: ``batched_passes.py``.
 from __future__ import annotations
 
 import functools
-import importlib.util
 import math
 import time
-import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from .. import pytree
 from ..errors import SeedError
-from ..lazy import later
+from ..lazy import later, show_bar
 from ..modes import modes, switched
 from ..nodes.grads import cast_gradient
 from ..nodes.nodes import value_of
@@ -309,20 +307,9 @@ def unit(x: Any, i: int) -> Array:
 def show_progress(steps: range) -> Iterable[int]:
     """The steps, with a progress bar (tqdm's, if installed) once they turn out to take longer than ``LONG`` seconds."""
     start = time.perf_counter()
-    for i in steps:
+    for done, i in enumerate(steps, 1):
         yield i
         spent = time.perf_counter() - start
-        if spent > LONG / 10 and spent / (i + 1) * len(steps) > LONG:
-            yield from bar(steps[i + 1 :], len(steps))
+        if spent > LONG / 10 and spent / done * len(steps) > LONG:
+            yield from show_bar(steps[done:], desc="Jacobian", initial=done, total=len(steps))
             return
-
-
-def bar(steps: range, total: int) -> Iterator[int]:
-    """The remaining steps, with a progress bar where tqdm is there to draw one."""
-    if importlib.util.find_spec("tqdm") is None:
-        yield from steps
-        return
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that a notebook has no widgets installed: then the bar is text
-        from tqdm.auto import tqdm
-    yield from tqdm(steps, desc="Jacobian", initial=total - len(steps), total=total)

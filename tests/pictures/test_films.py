@@ -191,7 +191,7 @@ def test_what_is_missing_is_named(monkeypatch, tmp_path):
     with pytest.raises(FileNotFoundError, match=r"pip install autoflow\[video\]"):
         films.to_mp4(iter([]), 1.0)
     with monkeypatch.context() as hidden:
-        hidden.setitem(sys.modules, "PIL", None)
+        hidden.setitem(sys.modules, "PIL.Image", None)
         with pytest.raises(ImportError, match=r"Pillow was not found.*pip install autoflow\[images\]"):
             stepper.save(tmp_path / "a.gif")
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
