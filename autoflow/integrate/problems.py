@@ -69,7 +69,7 @@ def is_real(x: Any) -> bool:
     return isinstance(x, float) or getattr(getattr(x, "dtype", None), "kind", "") == "f"
 
 
-def refuse_hidden(values: Any, name: str) -> None:
+def refuse_hidden(values: Any, name: str, place: str = "args=(...)") -> None:
     """Raise LostGradientError if a function of plain arrays has returned nodes: then it uses others than its arguments.
 
     The integrator would take their numbers, and no gradient would come back to them.
@@ -78,7 +78,7 @@ def refuse_hidden(values: Any, name: str) -> None:
     if found and modes().recording:
         raise LostGradientError(
             f"{name} uses a node that is none of its arguments ({found[0].name} was computed from it), and no gradient "
-            f"would come back to it: hand it over in args=(...), or use node.value if it is fixed"
+            f"would come back to it: hand it over in {place}, or use node.value if it is fixed"
         )
 
 

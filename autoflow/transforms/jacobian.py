@@ -283,13 +283,10 @@ class Table:
         n = len(self.across)
         order = (*range(n, n + len(self.along)), *range(n))
         with switched(recording=self.nested):
-            whole = np.transpose(self.rows() if self.lines or self.blocks or not self.nested else self._empty(), order)
+            whole = np.transpose(self.rows(), order)
         if self.nested or type(whole) is not np.ndarray:
             return whole
         return np.ascontiguousarray(whole).reshape(self.along + self.across)
-
-    def _empty(self) -> Any:
-        return np.zeros(self.across + self.along, self.zero.dtype)
 
 
 def zeros(z: Any, x: Any) -> Array:

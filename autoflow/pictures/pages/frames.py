@@ -17,7 +17,7 @@ from xml.etree import ElementTree
 from ..folding.views import visible_picture
 from ..model.data import GraphData
 from ..model.steps import Step, steps_of
-from ..model.style import THEMES, width
+from ..model.style import THEMES, break_words
 from ..render.shapes import local_name
 from ..render.svg import MARGIN, to_svg
 from .html import frame, pack_file
@@ -40,7 +40,7 @@ def frames(graph: GraphData) -> Iterator[tuple[Step, Any]]:
     told = [frame(shown, step) for step in steps]
     text = to_svg(replace(shown, look=replace(shown.look, engine="built-in")))
     wide = float(ElementTree.fromstring(text).get("width", "1")) - 2 * MARGIN  # noqa: S314 - our own text
-    captions = [wrap(step.caption, wide) for step in steps]
+    captions = [break_words(step.caption, wide, "numbers") for step in steps]
     lines = max(map(len, captions)) + 1
     for k, step in enumerate(steps):
         root = ElementTree.fromstring(text)  # noqa: S314
@@ -143,13 +143,3 @@ def with_caption(root: Any, said: Sequence[str], lines: int) -> Any:
     root.set("height", str(round(height)))
     root.set("viewBox", f"0 0 {root.get('width')} {round(height)}")
     return root
-
-
-def wrap(text: str, widest: float) -> list[str]:
-    """The words of a caption in lines that fit. Blanks between its parts stay."""
-    lines = [""]
-    for word in re.findall(r"\S+\s*", text):
-        if lines[-1] and width((lines[-1] + word).rstrip(), "numbers") > widest:
-            lines.append("")
-        lines[-1] += word
-    return [line.rstrip() for line in lines]
