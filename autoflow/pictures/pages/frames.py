@@ -15,7 +15,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from ..folding.views import visible_picture
-from ..model.data import GraphData
+from ..model.data import GraphData, on_paper
 from ..model.steps import Step, steps_of
 from ..model.style import THEMES, break_words
 from ..render.shapes import local_name
@@ -31,11 +31,9 @@ def frames(graph: GraphData) -> Iterator[tuple[Step, Any]]:
 
     Raises ValueError for a picture with folded boxes, whose parts have no cards to show a step on.
     """
-    shown = visible_picture(graph)
+    shown = on_paper(visible_picture(graph))
     if any([v.fold for v in shown.nodes]):
         raise ValueError("the steps of a folded picture cannot be drawn: node.step().save(...) draws all nodes")
-    if shown.look.theme == "auto":  # a film has no reader whose screen it could follow
-        shown = replace(shown, look=replace(shown.look, theme="light"))
     steps = steps_of(shown)
     told = [frame(shown, step) for step in steps]
     text = to_svg(replace(shown, look=replace(shown.look, engine="built-in")))
