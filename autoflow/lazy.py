@@ -1,10 +1,11 @@
-"""Functions of modules further up, found when they are first needed, so that imports point one way; and where users
-find what a package exports.
+"""What is found when it is first needed: functions of modules further up, so that imports point one way, and packages
+that may not be installed. And where users find what a package exports.
 """
 
 from __future__ import annotations
 
 import importlib
+import warnings
 from collections.abc import Callable, Iterable
 from types import FunctionType
 from typing import Any
@@ -18,6 +19,25 @@ def later(path: str) -> Any:
     """
     module, _, name = path.partition(":")
     return getattr(importlib.import_module(module), name)
+
+
+def load_package(name: str, message: str) -> Any:
+    """The module of this name; if it is not installed, an ImportError with the ``message``, which says what to do."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise ImportError(message) from error
+
+
+def show_bar(steps: Iterable[Any], **how: Any) -> Iterable[Any]:
+    """``steps``, with a progress bar where tqdm is there to draw one."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that a notebook has no widgets installed: then the bar is text
+            from tqdm.auto import tqdm
+    except ImportError:
+        return steps
+    return tqdm(steps, **how)
 
 
 def list_public(public: Iterable[str]) -> Callable[[], list[str]]:

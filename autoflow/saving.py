@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .errors import StateError
+from .lazy import load_package
 
 Array = Any
 SAFETENSORS = ".safetensors"
@@ -72,14 +73,11 @@ def load_state(path: str | Path) -> dict[str, Array]:
 
 def safetensors() -> Any:
     """The package that reads and writes this format."""
-    try:
-        from safetensors import numpy
-    except ImportError as error:
-        raise ImportError(
-            f"{SAFETENSORS} files are read and written by the package safetensors, which is not installed: pip install "
-            f"safetensors, or save the model as .npz"
-        ) from error
-    return numpy
+    return load_package(
+        "safetensors.numpy",
+        f"{SAFETENSORS} files are read and written by the package safetensors, which is not installed: pip install "
+        f"safetensors, or save the model as .npz",
+    )
 
 
 def _with_suffix(path: str | Path) -> Path:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .lazy import list_public
+from .lazy import list_public, load_package
 from .rules import of, primitive, rule
 from .rules.indexing import put_back
 from .rules.shapes import as_array
@@ -23,10 +23,7 @@ __dir__ = list_public(__all__)
 @primitive
 def convolution(x: Array, y: Array, mode: str = "full", method: str = "auto") -> Array:
     """``scipy.signal.convolve``."""
-    try:
-        from scipy import signal
-    except ImportError as error:
-        raise ImportError("af.signal computes with SciPy, which is not installed: pip install scipy") from error
+    signal = load_package("scipy.signal", "af.signal computes with SciPy, which is not installed: pip install scipy")
     if x.dtype == np.float16 and x.ndim > 1:
         raise TypeError("scipy.signal.convolve knows no float16 of several axes: use x.astype(np.float32)")
     return signal.convolve(x, y, mode, method)

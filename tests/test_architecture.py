@@ -31,7 +31,7 @@ MAY_IMPORT = {
     "pytree": set(),
     "process": {"transformed"},
     "threads": set(),
-    "saving": {"errors"},
+    "saving": {"errors", "lazy"},
     "rules": {"errors", "modes", "numbering"},
     "backends": {"errors", "lazy", "rules"},
     "nodes": GROUND | {"rules", "backends"},
@@ -57,7 +57,7 @@ MAY_IMPORT = {
     "parallel": USERS | {"compiler"},
     "train": USERS | {"nn", "optim", "parallel"},
     "lessons": USERS | {"nn"},  # and what a lesson's questions need to know
-    "cli": {"arrays", "errors", "modes", "nodes", "rules", "transforms"},
+    "cli": {"arrays", "errors", "lazy", "modes", "nodes", "rules", "transforms"},
     "__main__": {"cli", "errors", "settings"},
 }
 # Calls upwards: file, the file that it calls, and why. From methods of nodes, and from a report to pictures.

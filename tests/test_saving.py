@@ -88,7 +88,7 @@ def test_what_cannot_be_saved(tmp_path, monkeypatch):
     path = tmp_path / "state.safetensors"
     with pytest.raises(StateError, match=r"holds real numbers and booleans, not w \(complex128\): save \.npz"):
         save_state(path, {"w": np.ones(2, complex)})
-    monkeypatch.setitem(sys.modules, "safetensors", None)
+    monkeypatch.setitem(sys.modules, "safetensors.numpy", None)
     for call in (lambda: save_state(path, STATE), lambda: load_state(path)):
         with pytest.raises(ImportError, match="by the package safetensors, which is not installed: pip install"):
             call()

@@ -6,7 +6,6 @@ To bring an array over is an operation like any other: its gradient is brought b
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -14,6 +13,7 @@ import numpy as np
 
 from ..backends.registry import NODE_TYPES, NodeTypes, array_type, registered_type
 from ..errors import DataError
+from ..lazy import load_package
 from ..nodes.nodes import Node, NodeRole
 from ..pytree import tree_map
 from ..rules.table import of, primitive, rule
@@ -66,12 +66,8 @@ def to_gpu(tree: T) -> T:
 
 def usable_cupy() -> Any:
     """CuPy, on a machine where it can compute."""
-    try:
-        cupy = importlib.import_module("cupy")
-    except ImportError as error:
-        raise ImportError(
-            f"computing on a GPU needs CuPy, which is not installed: {INSTALL}. Everything else works."
-        ) from error
+    missing = f"computing on a GPU needs CuPy, which is not installed: {INSTALL}. Everything else works."
+    cupy = load_package("cupy", missing)
     if not cupy.is_available():
         raise RuntimeError(
             f"CuPy {cupy.__version__} is installed, but finds no GPU (cupy.is_available() is False): is the NVIDIA "

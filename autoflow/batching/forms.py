@@ -125,12 +125,16 @@ def masked(layer: Layer, ufunc: np.ufunc, inputs: Any, options: dict[str, Any], 
 
 def align(layer: Layer, arrays: list[Any]) -> tuple[list[Any], bool]:
     """What is behind the arrays, so that they broadcast as one example's do; and whether one of them has the batch."""
-    found = [open_layer(x, layer) for x in arrays]
-    ndims = [ndim_of(x) - is_mapped for x, is_mapped in found]
-    most = max(ndims)
+    return align_loops(layer, [open_layer(x, layer) for x in arrays], (0,) * len(arrays))
+
+
+def align_loops(layer: Layer, found: list[tuple[Array, bool]], cores: tuple[int, ...]) -> tuple[list[Array], bool]:
+    """The same of arrays whose last ``cores`` axes belong to the function: only those before them broadcast."""
+    loops = [ndim_of(x) - is_mapped - core for (x, is_mapped), core in zip(found, cores, strict=True)]
+    most = max(loops)
     made = [
         x.reshape((layer.size, *(1,) * (most - n), *x.shape[1:])) if is_mapped and n < most else x
-        for (x, is_mapped), n in zip(found, ndims, strict=True)
+        for (x, is_mapped), n in zip(found, loops, strict=True)
     ]
     return made, any([is_mapped for _, is_mapped in found])
 

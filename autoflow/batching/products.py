@@ -13,7 +13,7 @@ import numpy as np
 from ..rules.linalg import dot_axes, explicit, summed_axes
 from .along_axes import any_batched
 from .batched import Layer, open_layer, wrap_batched
-from .forms import FORMS, Form, align, batched, elementwise
+from .forms import FORMS, Form, align, align_loops, batched, elementwise
 from .hidden import sample
 
 Array = Any
@@ -54,23 +54,12 @@ def matmul(layer: Layer, x: Any, y: Any, **options: Any) -> Any:
         tall = a.reshape((math.prod(a.shape[:-1]), a.shape[-1]))
         z = (tall @ b).reshape((*a.shape[:-1], b.shape[-1]))
     else:
-        (a, b), _ = stacks(layer, [(a, a_mapped), (b, b_mapped)], (2, 2))
+        (a, b), _ = align_loops(layer, [(a, a_mapped), (b, b_mapped)], (2, 2))
         z = np.matmul(a, b)
     z = z.reshape(z.shape[:-1]) if column else z
     if row:
         z = z.reshape((*z.shape[:-1],) if column else (*z.shape[:-2], z.shape[-1]))
     return wrap_batched(z, layer)
-
-
-def stacks(layer: Layer, found: list[tuple[Array, bool]], cores: tuple[int, ...]) -> tuple[list[Array], bool]:
-    """Arrays whose last ``cores`` axes belong to the function: the others aligned behind the batch."""
-    loops = [x.ndim - mapped - core for (x, mapped), core in zip(found, cores, strict=True)]
-    most = max(loops)
-    made = [
-        x.reshape((layer.size, *(1,) * (most - n), *x.shape[1:])) if mapped and n < most else x
-        for (x, mapped), n in zip(found, loops, strict=True)
-    ]
-    return made, any([mapped for _, mapped in found])
 
 
 def of_vectors(function: Any, *cores: int) -> Form:
@@ -81,7 +70,7 @@ def of_vectors(function: Any, *cores: int) -> Form:
         found = [(v if hasattr(v, "shape") else np.asarray(v), mapped) for v, mapped in found]
         if options or any([v.ndim - mapped < core for (v, mapped), core in zip(found, cores, strict=True)]):
             return NotImplemented
-        arrays, mapped = stacks(layer, found, cores)
+        arrays, mapped = align_loops(layer, found, cores)
         return wrap_batched(function(*arrays), layer, mapped)
 
     return form
@@ -219,7 +208,7 @@ def solve(layer: Layer, a: Any, b: Any) -> Any:
         found[1] = found[1][0].reshape((*found[1][0].shape, 1)), found[1][1]
     if np.ndim(a) < 2:
         np.linalg.solve(sample(a), sample(b))
-    arrays, mapped = stacks(layer, found, (2, 2))
+    arrays, mapped = align_loops(layer, found, (2, 2))
     z = np.linalg.solve(*arrays)
     return wrap_batched(z.reshape(z.shape[:-1]) if vector else z, layer, mapped)
 

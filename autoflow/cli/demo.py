@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..lazy import show_bar
 from ..modes import no_grad
 from ..nodes.nodes import Node, Variable
 from .listing import nodes_of, print_table
@@ -96,7 +97,7 @@ def learn_digits(images: Array, labels: Array, *, epochs: int = 60, seed: int = 
         return np.tanh(x @ w1 + b1) @ w2 + b2
 
     step = momentum([w1, b1, w2, b2])
-    for _ in bar(range(epochs)):
+    for _ in show_bar(range(epochs), desc="   epochs", file=sys.stderr):
         rng.shuffle(train)
         for batch in np.array_split(train, len(train) // 32):
             loss = cross_entropy(scores(images[batch]), labels[batch])
@@ -133,12 +134,3 @@ def momentum(parameters: Sequence[Variable], rate: float = 0.1, keep: float = 0.
                 p.zero_grad()
 
     return step
-
-
-def bar(steps: Iterable[int]) -> Iterable[int]:
-    """``steps``, with a progress bar if tqdm is installed."""
-    try:
-        from tqdm import tqdm
-    except ImportError:
-        return steps
-    return tqdm(steps, desc="   epochs", file=sys.stderr)

@@ -7,12 +7,9 @@ short way: only shapes and dtypes are compared.
 
 from __future__ import annotations
 
-import copy
 import functools
 import os
-import sys
 import threading
-import types
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable
@@ -24,7 +21,7 @@ from .. import pytree
 from ..errors import CompileError
 from ..modes import modes
 from ..nodes.nodes import Node, gradient_target, value_of
-from ..transformed import public_name
+from ..transformed import FunctionOfFunction
 from .matching import assembler, matcher
 from .passes.batching import join
 from .passes.rematerialise import recompute
@@ -59,12 +56,15 @@ ANOTHER_CLASS = (
 ANOTHER = object()  # the answer of a plan when a call needs another program
 
 
-class Compiled(Generic[P, R]):
-    """What :func:`compile` returns: call it like the function. ``plan()`` shows what it does."""
+class Compiled(FunctionOfFunction, Generic[P, R]):
+    """What :func:`compile` returns: call it like the function. ``plan()`` shows what it does.
 
-    def __init__(self, f: Callable[P, R], *, fallback: bool, verify: bool, limit: int, **how: Any) -> None:
-        functools.update_wrapper(self, f)
-        self.f, self.fallback, self.verify, self.limit, self.how = f, fallback, verify, limit, how
+    A copy, and what comes out of a pickle, has the function and the options, but no recorded program.
+    """
+
+    def __init__(self, f: Callable[P, R], how: dict[str, Any]) -> None:
+        super().__init__(f, how)
+        self.fallback, self.verify, self.limit = how["fallback"], how["verify"], how["limit"]
         self.entries: OrderedDict[Any, Entry | None] = OrderedDict()
         self.latest: Entry | None = None
         self.renewed = 0  # how often something outside had changed
@@ -88,23 +88,6 @@ class Compiled(Generic[P, R]):
             return results if results is not ANOTHER else self.at_length(args, options)
         self.f(*args, **options)  # for its warnings, or its exception
         return results
-
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else types.MethodType(self, instance)
-
-    def __copy__(self) -> Compiled[P, R]:
-        return rebuild_compiled(self.f, self.options())
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Compiled[P, R]:
-        return rebuild_compiled(copy.deepcopy(self.f, memo), self.options())
-
-    def options(self) -> dict[str, Any]:
-        """The options of :func:`compile`. A copy keeps them, but no recorded program."""
-        return {"fallback": self.fallback, "verify": self.verify, "limit": self.limit, **self.how}
-
-    def __reduce__(self) -> Any:
-        """For pickle: the function and the options; of a decorated function its name, under which it is found."""
-        return public_name(self, sys._getframe(1)) or (rebuild_compiled, (self.f, self.options()))
 
     def at_length(self, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
         """A call unlike the last one: look the program up, or record it."""
@@ -225,10 +208,10 @@ class Compiled(Generic[P, R]):
 class CompiledByXla(Compiled[P, R]):
     """With engine="jax": arguments may be arrays of JAX."""
 
-    def __init__(self, f: Callable[P, R], **options: Any) -> None:
+    def __init__(self, f: Callable[P, R], how: dict[str, Any]) -> None:
         from .jax.arguments import call_on_devices
 
-        super().__init__(f, **options)
+        super().__init__(f, how)
         self.call_on_devices = call_on_devices  # an import at every call would take 40 µs
 
     def __call__(self, *args: Any, **options: Any) -> Any:
@@ -241,11 +224,6 @@ class CompiledByXla(Compiled[P, R]):
         from .jax.arguments import fetched
 
         return super().plan(*fetched(args))
-
-
-def rebuild_compiled(f: Callable[P, R], options: dict[str, Any]) -> Compiled[P, R]:
-    """What pickle calls, too."""
-    return (CompiledByXla if options["engine"] == "jax" else Compiled)(f, **options)
 
 
 class Entry:
@@ -416,7 +394,7 @@ def compile(
     """
     if checkpointing not in (None, "balanced"):
         raise ValueError(f'checkpointing is None or "balanced", not {checkpointing!r}')
-    how = {"checkpointing": checkpointing, "watch": watch, "engine": engine}
+    how: dict[str, Any] = {"checkpointing": checkpointing, "watch": watch, "engine": engine}
     if engine == "jax":
         from .jax.engine import check_options
 
@@ -425,4 +403,5 @@ def compile(
         from .llvm.settings import choose
 
         how.update(choose(engine, cache, own_functions))
-    return rebuild_compiled(f, {"fallback": fallback, "verify": verify, "limit": limit, **how})
+    how.update(fallback=fallback, verify=verify, limit=limit)
+    return (CompiledByXla if engine == "jax" else Compiled)(f, how)

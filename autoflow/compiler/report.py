@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..modes import modes
-from .values import CAPTURED, CONSTANT, INPUT, Value
+from .values import CAPTURED, CONSTANT, INPUT, Value, behind_views
 
 UNASKED = ("item", "view", "stack")  # computes nothing
 WIDEST, COLUMN, ROW, LEFT = 60, 18, 22, 96  # columns of the picture; its size in pixels
@@ -77,8 +77,7 @@ class Report:
 
     def __str__(self) -> str:
         calls, buffers = count_phrase(self.calls, "NumPy call"), count_phrase(len(self.buffers), "buffer")
-        first = f"{calls}, {buffers} of {self.bytes:,} bytes"
-        first += " in all"
+        first = f"{calls}, {buffers} of {self.bytes:,} bytes in all"
         if hasattr(self.plan, "title"):
             first = f"{self.calls} {self.plan.title}"
         if not self.rows:
@@ -113,9 +112,7 @@ class Report:
         last: dict[Value, int] = {}
         for k, s in enumerate(self.steps):
             for x in s.value.args:
-                while x.kind == "view":
-                    x = x.args[0]
-                last[x] = k
+                last[behind_views(x)] = k
         return [
             (b, k, max(last.get(s.value, k), k), s.value.name)
             for k, (s, b) in enumerate(zip(self.steps, self.where, strict=True)) if b is not None

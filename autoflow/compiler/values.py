@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any
 from weakref import ref
 
@@ -97,6 +98,13 @@ class Value:
 
     def __repr__(self) -> str:
         return f"<{self.name} {self.dtype} {self.shape}>"
+
+
+def behind_views(x: Any, inside: Container[Value] = ()) -> Any:
+    """What a view looks at, through all views that are not ``inside``; anything else as it is."""
+    while isinstance(x, Value) and x.kind == VIEW and x not in inside:
+        x = x.args[0]
+    return x
 
 
 def describe_value(x: Any) -> tuple[Any, Any]:

@@ -28,7 +28,7 @@ from ..modes import modes, switched
 from ..nodes.coercion import plain_array
 from ..nodes.grads import add_gradients
 from ..nodes.nodes import NodeRole, constant_from, current_record, gradient_target, new_record, operation_from, value_of
-from ..nodes.records import Record
+from ..nodes.records import Record, ancestors
 from ..nodes.versions import FreedArray
 from ..rules.shapes import is_on_host
 from ..rules.table import MISSING, Rule, new_row
@@ -210,15 +210,8 @@ def make_shadowed(x: Any) -> Any:
 
 def is_made_from(record: Any, source: Any) -> bool:
     """Does this record depend on that one? (What is older cannot.)"""
-    seen, queue = {record}, [record]
-    for found in queue:
-        if found is source:
-            return True
-        for parent in found.parents if found is not None else ():
-            if parent is not None and parent not in seen and parent.number >= source.number:
-                seen.add(parent)
-                queue.append(parent)
-    return False
+    newer = () if record is None else ancestors(record, lambda found: found.number > source.number)
+    return any(found is source for found in newer)
 
 
 def own_result(z: Any, inputs: Sequence[Any]) -> Array:

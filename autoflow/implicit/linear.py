@@ -15,6 +15,7 @@ import numpy as np
 from ..errors import ConvergenceError, InputError
 from ..extending.function import Function
 from ..integrate.problems import taken_apart
+from ..lazy import load_package
 from ..modes import modes, switched
 from ..nodes.nodes import NodeRole, value_of
 from ..rules.shapes import is_on_host
@@ -23,6 +24,10 @@ from ..transforms.vjp_jvp import vjp
 from .vectors import Layout, call_on_numbers, refuse_outside, weak_dtype
 
 Array = Any
+NO_SCIPY = (
+    "af.implicit solves large linear systems with SciPy, which is not installed: pip install scipy; or give a "
+    "solver of your own, a function of (product, b)"
+)
 DENSE = 500  # up to that many unknowns a matrix is made, where nothing else is said: 2 MB, and 10 ms to solve
 # The modes in which a solver runs: on plain arrays alone, in full precision, and with trial steps that may give NaN.
 ONE_AT_A_TIME: dict[str, Any] = {
@@ -132,7 +137,7 @@ def solve_by_products(product: Callable[[Array], Array], b: Array, how: How, nam
     elif how.method == "dense":
         x = solve_dense(np.stack([product(e) for e in np.eye(n, dtype=b.dtype)], axis=1), b, name)
     else:
-        sparse = scipy_sparse_linalg()
+        sparse = load_package("scipy.sparse.linalg", NO_SCIPY)
         maxiter = 10 * n + 100 if how.maxiter is None else how.maxiter
         operator = sparse.LinearOperator((n, n), product, dtype=b.dtype)
         more: Any = {} if how.method == "cg" else {"restart": min(n, 100)}
@@ -187,18 +192,6 @@ def is_singular(a: Array) -> bool:
         return not np.linalg.cond(a, 1) < 1 / np.finfo(a.dtype).eps
     except np.linalg.LinAlgError:
         return True
-
-
-def scipy_sparse_linalg() -> Any:
-    """The module, imported when it is needed."""
-    try:
-        from scipy.sparse import linalg
-    except ImportError as error:
-        raise ImportError(
-            "af.implicit solves large linear systems with SciPy, which is not installed: pip install scipy; or give a "
-            "solver of your own, a function of (product, b)"
-        ) from error
-    return linalg
 
 
 def solve_transposed(residual: Callable[..., Array], x: Array, arrays: Any, g: Array, how: How, name: str) -> Array:

@@ -11,6 +11,7 @@ import numpy as np
 from .. import pytree
 from ..errors import BatchError, CompileError, InputError, NoRuleError
 from ..integrate.problems import stack_if_list
+from ..lazy import load_package
 from ..modes import modes, switched
 from ..nodes.nodes import value_of
 from ..rules.shapes import is_on_host
@@ -31,14 +32,11 @@ WITH_PRODUCTS = {"newton-cg", "trust-ncg", "trust-krylov", "trust-constr"}
 
 def scipy_optimize() -> Any:
     """The module, imported when it is needed."""
-    try:
-        from scipy import optimize
-    except ImportError as error:
-        raise ImportError(
-            "af.minimize and af.implicit.argmin search with SciPy, which is not installed: pip install scipy; or give "
-            "af.implicit.argmin a solver of your own"
-        ) from error
-    return optimize
+    return load_package(
+        "scipy.optimize",
+        "af.minimize and af.implicit.argmin search with SciPy, which is not installed: pip install scipy; or give "
+        "af.implicit.argmin a solver of your own",
+    )
 
 
 def minimize(

@@ -11,9 +11,9 @@ import numpy as np
 
 from .. import pytree
 from ..backends.registry import family_of
-from ..errors import BatchError, CompileError, InputError, LostGradientError
-from ..integrate.problems import stack_if_list
-from ..nodes.nodes import NodeRole, value_of
+from ..errors import BatchError, CompileError, InputError
+from ..integrate.problems import refuse_hidden, stack_if_list
+from ..nodes.nodes import value_of
 
 Array = Any
 
@@ -91,12 +91,9 @@ def is_float_array(x: Any) -> bool:
 
 def is_list_of_numbers(x: Any) -> bool:
     """As SciPy's users write a vector: ``[1.0, 2.0]``. (A list of arrays is a container.)"""
-    return isinstance(x, list) and bool(x) and all([isinstance(v, (int, float)) or is_number_list(v) for v in x])
-
-
-def is_number_list(x: Any) -> bool:
-    """A row of a matrix that is written as a list of lists."""
-    return isinstance(x, list) and bool(x) and all([isinstance(v, (int, float)) for v in x])
+    rows = x if isinstance(x, list) else []
+    inside = [v for row in rows for v in (row if isinstance(row, list) and row else [row])]
+    return bool(inside) and all([isinstance(v, (int, float)) for v in inside])
 
 
 def weak_dtype(arrays: Sequence[Any]) -> Any:
@@ -128,13 +125,9 @@ def call_on_numbers(function: Callable[..., Array], arrays: Sequence[Array], nam
 def refuse_outside(values: Any, name: str, recording: bool = True) -> None:
     """Raise an error if a function of plain arrays returns something else: then it uses nodes or traced arrays besides
     its arguments, to which no gradient would come back."""
-    for x in pytree.tree_leaves(values):
-        if recording and isinstance(x, NodeRole) and x.requires_grad:
-            raise LostGradientError(
-                f"{name} uses a node that is not one of its arguments ({x.name} was computed from it), and no gradient "
-                f"would come back to it: pass it in theta, or use node.value if it is fixed"
-            )
-        x = value_of(x)
+    if recording:
+        refuse_hidden(values, name, "theta")
+    for x in map(value_of, pytree.tree_leaves(values)):
         if not isinstance(x, (np.ndarray, np.generic)) and not pytree.is_number(x):
             raise TypeError(f"{name} returned {type(x).__name__}: it returns numbers, arrays, or containers of them")
         if not isinstance(x, (np.ndarray, np.generic, int, float)):

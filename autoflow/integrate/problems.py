@@ -10,6 +10,7 @@ import numpy as np
 from .. import pytree
 from ..arrays.creation import array
 from ..errors import LostGradientError
+from ..lazy import load_package
 from ..modes import modes
 from ..nodes.coercion import holds_node
 from ..nodes.nodes import NodeRole
@@ -20,11 +21,8 @@ Array = Any
 
 def scipy_integrate() -> Any:
     """The module, imported when it is needed."""
-    try:
-        from scipy import integrate
-    except ImportError as error:
-        raise ImportError("af.integrate computes with SciPy, which is not installed: pip install scipy") from error
-    return integrate
+    missing = "af.integrate computes with SciPy, which is not installed: pip install scipy"
+    return load_package("scipy.integrate", missing)
 
 
 def real_array(x: Any, name: str) -> Array:
@@ -71,7 +69,7 @@ def is_real(x: Any) -> bool:
     return isinstance(x, float) or getattr(getattr(x, "dtype", None), "kind", "") == "f"
 
 
-def refuse_hidden(values: Any, name: str) -> None:
+def refuse_hidden(values: Any, name: str, place: str = "args=(...)") -> None:
     """Raise LostGradientError if a function of plain arrays has returned nodes: then it uses others than its arguments.
 
     The integrator would take their numbers, and no gradient would come back to them.
@@ -80,7 +78,7 @@ def refuse_hidden(values: Any, name: str) -> None:
     if found and modes().recording:
         raise LostGradientError(
             f"{name} uses a node that is not one of its arguments ({found[0].name} was computed from it), and no "
-            f"gradient would come back to it: pass it in args=(...), or use node.value if it is fixed"
+            f"gradient would come back to it: pass it in {place}, or use node.value if it is fixed"
         )
 
 

@@ -40,16 +40,17 @@ def floats(who: Any, x: Any) -> None:
 
 def shape_is(who: Any, x: Any, *shape: int | str, what: str = "input") -> None:
     """``shape_is("conv2d", x, "n", 3, "height", "width")``: numbers must be equal, words stand for any size; a
-    first word "..." for any number of axes.
+    first or last word "..." for any number of axes.
 
     >>> shape_is("Linear(3, 2)", np.zeros((5, 4)), "...", 3)
     Traceback (most recent call last):
     autoflow.errors.InputError: Linear(3, 2) expected input of shape (..., 3), got (5, 4)
     """
-    rest = shape[1:] if shape[:1] == ("...",) else shape
-    sizes = x.shape[len(x.shape) - len(rest) :] if len(x.shape) >= len(rest) else None
-    fits = sizes is not None and (rest is not shape or len(x.shape) == len(rest))
-    if not fits or any([isinstance(n, int) and n != m for n, m in zip(rest, sizes or (), strict=True)]):
+    rest = [n for n in shape if n != "..."]
+    more = len(x.shape) - len(rest)
+    sizes = x.shape[max(more, 0) :] if shape[:1] == ("...",) else x.shape  # those that the first of ``rest`` begins
+    fits = more == 0 or (more > 0 and len(rest) < len(shape))
+    if not fits or any([isinstance(n, int) and n != m for n, m in zip(rest, sizes, strict=False)]):
         wanted = ", ".join([str(n) for n in shape]) + ("," if len(shape) == 1 else "")
         raise InputError(f"{who} expected {what} of shape ({wanted}), got {x.shape}")
 

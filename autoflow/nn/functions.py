@@ -123,8 +123,7 @@ def group_norm(x: Array, num_groups: int, weight: Array = None, bias: Array = No
     array([[-1.,  1., -1.,  1.]])
     """
     floats("group_norm", x)
-    if x.ndim < 2:
-        raise InputError(f"group_norm expected input of shape (n, channels, ...), got {x.shape}")
+    shape_is("group_norm", x, "n", "channels", "...")
     n, channels, *size = x.shape
     if num_groups < 1 or channels % num_groups:
         raise InputError(f"group_norm: {channels} channels cannot be shared among {num_groups} groups")
@@ -134,14 +133,17 @@ def group_norm(x: Array, num_groups: int, weight: Array = None, bias: Array = No
         if y is not None:
             shape_is("group_norm", y, channels, what=name)
     weight, bias = [None if y is None else y.reshape((channels, *[1] * len(size))) for y in (weight, bias)]
-    z = z if weight is None else z * weight
-    return z if bias is None else z + bias
+    return scale_and_shift(z, weight, bias)
 
 
 def standardise(x: Array, axis: tuple[int, ...], weight: Array, bias: Array, eps: float) -> Array:
     """Mean 0 and variance 1 along ``axis``, then scaled and shifted."""
     x = x - np.mean(x, axis=axis, keepdims=True)
-    x = x / np.sqrt(np.mean(x * x, axis=axis, keepdims=True) + eps)
+    return scale_and_shift(x / np.sqrt(np.mean(x * x, axis=axis, keepdims=True) + eps), weight, bias)
+
+
+def scale_and_shift(x: Array, weight: Array, bias: Array) -> Array:
+    """x ⊙ weight + bias, without what is None."""
     x = x if weight is None else x * weight
     return x if bias is None else x + bias
 
@@ -161,8 +163,7 @@ def batch_norm(
     [[-1.0], [1.0]]
     """
     floats("batch_norm", x)
-    if x.ndim < 2:
-        raise InputError(f"batch_norm expected input of shape (n, channels, ...), got {x.shape}")
+    shape_is("batch_norm", x, "n", "channels", "...")
     shape = (x.shape[1], *[1] * (x.ndim - 2))  # how what belongs to channels is laid out
     weight, bias = [None if y is None else y.reshape(shape) for y in (weight, bias)]
     axis = (0, *range(2, x.ndim))
@@ -170,9 +171,7 @@ def batch_norm(
         if running_mean is None or running_var is None:
             raise InputError("batch_norm without training needs running_mean and running_var")
         mean, variance = running_mean.reshape(shape), running_var.reshape(shape)
-        x = (x - mean) / np.sqrt(variance + eps)
-        x = x if weight is None else x * weight
-        return x if bias is None else x + bias
+        return scale_and_shift((x - mean) / np.sqrt(variance + eps), weight, bias)
     n = x.size // max(x.shape[1], 1)
     if n < 2:
         raise InputError(f"batch_norm in training needs more than one value per channel, got input of shape {x.shape}")

@@ -157,8 +157,7 @@ class BatchNorm(Module):
     def forward(self, x: Array) -> Node:
         """(n, channels, ...) -> the same shape"""
         floats(self, x)
-        if x.ndim < 2 or x.shape[1] != self.weight.shape[0]:
-            raise InputError(f"{self!r} expected input of shape (n, {self.weight.shape[0]}, ...), got {x.shape}")
+        shape_is(self, x, "n", self.weight.shape[0], "...")
         return batch_norm(
             x, self.running_mean, self.running_var, self.weight, self.bias, self.training, self.momentum, self.eps
         )
@@ -210,8 +209,7 @@ class GroupNorm(Module):
     def forward(self, x: Array) -> Node:
         """(n, channels, ...) -> the same shape"""
         floats(self, x)
-        if x.ndim < 2 or x.shape[1] != self.weight.shape[0]:
-            raise InputError(f"{self!r} expected input of shape (n, {self.weight.shape[0]}, ...), got {x.shape}")
+        shape_is(self, x, "n", self.weight.shape[0], "...")
         return group_norm(x, self.groups, self.weight, self.bias, self.eps)
 
     def __repr__(self) -> str:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InputError
+from ..lazy import load_package
 from ..modes import modes, no_grad
 from .checks import numbers_of, shape_is
 from .module import Module
@@ -39,6 +40,10 @@ DARK = {
     "weights": "#56B4E9", "classes": ("#56B4E9", "#E69F00", "#2FC79A", "#8FA7FF", "#D98E5F", "#9AA7B5"),
 }
 # fmt: on
+NO_MATPLOTLIB = (
+    "this picture is drawn by matplotlib, which is not installed: pip install matplotlib, or "
+    'pip install "autoflow[notebooks]"'
+)
 MARKERS = "os^Dvp"  # a second way to tell classes apart
 NAMED = 12  # at most this many layers are named along the axis
 
@@ -229,13 +234,9 @@ def leads(scores: Array) -> Array:
 def canvas(ax: Any) -> tuple[Any, Any]:
     """The axes to draw into, made if there are none, and the colours for their background."""
     if ax is None:
-        try:
-            from matplotlib import pyplot
-        except ImportError as error:
-            raise ImportError(
-                "this picture is drawn by matplotlib, which is not installed: pip install matplotlib, or "
-                'pip install "autoflow[notebooks]"'
-            ) from error
+        load_package("matplotlib", NO_MATPLOTLIB)
+        from matplotlib import pyplot
+
         with pyplot.style.context("dark_background" if modes().theme == "dark" else {}):
             ax = pyplot.subplots(layout="constrained")[1]
     red, green, blue, alpha = ax.get_facecolor()

@@ -10,7 +10,7 @@ array gets another record, whose first operand is this one. So there are no cycl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -41,6 +41,18 @@ class Extras:
 def extend(record: Record, **changes: Any) -> None:
     """Set some of its extras, of this record alone."""
     record.extra = replace(record.extra or Extras(), **changes)
+
+
+def ancestors(root: Any, into: Callable[[Any], bool] = lambda record: True) -> Iterator[Any]:
+    """A record and what it was computed from, each once, the nearest first. What is behind a record only if ``into``
+    it is to be gone."""
+    seen, queue = {root}, [root]
+    for record in queue:
+        yield record
+        for parent in record.parents if into(record) else ():
+            if parent is not None and parent not in seen:
+                seen.add(parent)
+                queue.append(parent)
 
 
 class Record:

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..errors import AnomalyError, DataError, StateError
 from ..forward.writing import overwrite
+from ..lazy import load_package
 from ..modes import enable_grad
 from ..nodes.nodes import value_of
 from ..rules.shapes import is_on_host
@@ -135,8 +136,6 @@ def write_vector(parameters: list[Any], vector: Array) -> None:
 
 def run_scipy(evaluate: Callable[[Array], tuple[float, Array]], start: Array, **options: Any) -> Any:
     """SciPy's L-BFGS-B."""
-    try:
-        from scipy.optimize import minimize
-    except ImportError as error:
-        raise ImportError("optim.LBFGS computes with SciPy, which is not installed: pip install scipy") from error
+    missing = "optim.LBFGS computes with SciPy, which is not installed: pip install scipy"
+    minimize = load_package("scipy.optimize", missing).minimize
     return minimize(evaluate, start, jac=True, method="L-BFGS-B", options=options)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import pickle
-import warnings
 from collections.abc import Iterable, Iterator
 from concurrent.futures import BrokenExecutor
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
+from ..lazy import show_bar
 from .parts import is_dask
 from .sums import Answer, add_answers, tree_sum
 from .tasks import Part, Task, call
@@ -52,7 +52,8 @@ def run(workers: Any, task: Task, parts: list[Part], together: int, progress: bo
         return by_dask(workers, task, groups)
     if kind == "ranks":
         return over_ranks(workers, task, parts)
-    return tree_sum(bar(answers(workers, task, groups), len(groups)) if progress else answers(workers, task, groups))
+    found: Iterable[Answer] = answers(workers, task, groups)
+    return tree_sum(show_bar(found, desc="parts", total=len(groups), leave=False) if progress else found)
 
 
 # -- maps
@@ -90,17 +91,6 @@ def check_sendable(task: Task, error: Exception) -> None:
             f"data_parallel: f cannot be sent to another process ({reason}). Define it at the top of a module, or use "
             f"loky, Dask or Ray, which send functions by value, or threads"
         ) from error
-
-
-def bar(answers: Iterable[Answer], total: int) -> Iterable[Answer]:
-    """The same with a progress bar, if tqdm is installed."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that a notebook has no widgets installed: then the bar is text
-            from tqdm.auto import tqdm
-    except ImportError:
-        return answers
-    return tqdm(answers, desc="parts", total=total, leave=False)
 
 
 # -- Dask

@@ -28,6 +28,7 @@ from ..errors import InputError, LostGradientError
 from ..lazy import later
 from ..modes import MODES, Modes, modes
 from ..nodes.nodes import NodeRole, gradient_target, value_of
+from ..nodes.records import ancestors
 from ..numbering import now
 from ..transforms.gradient import checked_scalar, value_and_grad
 from ..transforms.vjp_jvp import vjp
@@ -258,17 +259,10 @@ def check_captured(z: Any, start: int, shared: list[Any], cut: list[Any]) -> Non
     if record is None:
         return
     ours = {id(gradient_target(x)) for x in (*shared, *cut) if isinstance(x, NodeRole)}
-    seen, queue = {record}, [record]
-    for r in queue:
-        if id(r) in ours:
-            continue
-        if r.number < start:
+    for r in ancestors(record, lambda r: id(r) not in ours):
+        if r.number < start and id(r) not in ours:
             name = getattr(r, "name", None) or getattr(r, "node_name", "a node")
             raise LostGradientError(
                 f"data_parallel: f uses {name}, a node that is not one of its arguments, so it would get no gradient: "
                 f"make it an argument (of a model with nn.functional_call), or use its numbers, {name}.value"
             )
-        for parent in r.parents:
-            if parent is not None and parent not in seen:
-                seen.add(parent)
-                queue.append(parent)

@@ -6,6 +6,7 @@ looks at no more than 60 nodes, computes gradients of small graphs only, starts 
 
 from __future__ import annotations
 
+import math
 from html import escape
 from typing import Any
 
@@ -81,7 +82,7 @@ def behind(node: Any) -> str:
     found = few(record)
     if found is None:
         return f"<div>graph: more than {MOST} nodes; .graph() draws it</div>"
-    small = sum([size(x) for x in found]) <= ELEMENTS
+    small = sum([math.prod(x.shape) for x in found]) <= ELEMENTS
     graph = picture_of(node, gradients=None if small else False)
     counts = graph.counts().replace(" · ", ", ")
     return f"<details><summary>graph ({escape(counts)})</summary>{image(graph)}</details>"
@@ -104,11 +105,3 @@ def few(record: Any) -> list[Any] | None:
             if hasattr(x, "node_name"):
                 queue.append(x)
     return list(seen.values())
-
-
-def size(x: Any) -> int:
-    """The number of elements of a node's value."""
-    count = 1
-    for length in x.shape:
-        count *= length
-    return count

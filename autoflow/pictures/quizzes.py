@@ -12,7 +12,7 @@ from typing import Any
 from .facade import Graph, facade
 from .folding.results import tidy
 from .lesson import LIMIT, lesson
-from .model.data import Operand, Vertex
+from .model.data import Operand, Vertex, on_paper
 from .model.numbers import Numbers
 from .model.steps import steps_of
 from .pages.exports import SECONDS, bundle, save
@@ -83,8 +83,7 @@ class Quiz:
         """The picture with lines to write on, for ``save("sheet.pdf")``, .svg, .png, .tex, .html, .txt. Values are
         given, and the gradient of the output."""
         nodes = tuple([with_blanks(v) for v in self.graph.nodes])
-        theme = "light" if self.graph.look.theme == "auto" else self.graph.look.theme
-        return facade(replace(self.graph, nodes=nodes, look=replace(self.graph.look, theme=theme), rules=()), Sheet)
+        return facade(replace(on_paper(self.graph), nodes=nodes, rules=()), Sheet)
 
     def answers(self) -> Graph:
         """The same with all numbers."""

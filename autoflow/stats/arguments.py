@@ -26,6 +26,8 @@ class Distribution:
     _of_parameters: tuple[str, ...] = ("mean", "var", "std", "median", "entropy")  # methods that take no point
 
     _drawn_with: int | None = None  # so many parameters rvs takes
+    _cdf: Any
+    _sf: Any
 
     def __call__(self, *args: Any, **named: Any) -> Frozen:
         """The distribution with these parameters."""
@@ -52,6 +54,12 @@ class Distribution:
         return tuple(
             [v if (v := values[name]) is None or isinstance(v, (int, float)) else as_array(v) for name in names]
         )
+
+    def _logcdf(self, x: Array, *shapes: Any) -> Array:
+        return np.log(self._cdf(x, *shapes))
+
+    def _logsf(self, x: Array, *shapes: Any) -> Array:
+        return np.log(self._sf(x, *shapes))
 
 
 class Frozen:

@@ -1,8 +1,9 @@
 """All methods of a distribution on the line, by its standard form: z = (x − loc)/scale.
 
 A subclass says for the standard form, with its shape parameters: ``_support``, ``_logpdf``, ``_cdf``, ``_sf``, ``_ppf``
-and ``_isf`` (the inverses of the last two), ``_mean``, ``_var``, ``_entropy``; and ``_logcdf``, ``_logsf`` where the
-logarithm of ``_cdf``, ``_sf`` would vanish or lose digits. Where loc and scale come in is written here, once.
+and ``_isf`` (the inverses of the last two), ``_mean``, ``_var``, ``_entropy`` (numbers, or functions of the shape
+parameters); and ``_logcdf``, ``_logsf`` where the logarithm of ``_cdf``, ``_sf`` would vanish or lose digits. Where loc
+and scale come in is written here, once.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ class Continuous(Distribution):
     _support: tuple[float, float] = (-math.inf, math.inf)
     _middle = 0.5  # a point inside of every support but that of pareto
     _defaults = ("loc", 0), ("scale", 1)
+    _drawn_by = ""  # SciPy's name of the standard form, if it is not that of the distribution
+    _ppf: Any
+    _isf: Any
 
     def __init_subclass__(cls) -> None:
         cls._parameters = (*cls._shapes, "loc", "scale")
@@ -39,35 +43,10 @@ class Continuous(Distribution):
             ok = ok & (numbers_of(value) > 0)
         return ok
 
-    def _logpdf(self, z: Array, *shapes: Any) -> Array:
-        raise NotImplementedError
-
-    def _cdf(self, z: Array, *shapes: Any) -> Array:
-        raise NotImplementedError
-
-    def _sf(self, z: Array, *shapes: Any) -> Array:
-        raise NotImplementedError
-
-    def _logcdf(self, z: Array, *shapes: Any) -> Array:
-        return np.log(self._cdf(z, *shapes))
-
-    def _logsf(self, z: Array, *shapes: Any) -> Array:
-        return np.log(self._sf(z, *shapes))
-
-    def _ppf(self, q: Array, *shapes: Any) -> Array:
-        raise NotImplementedError
-
-    def _isf(self, q: Array, *shapes: Any) -> Array:
-        raise NotImplementedError
-
-    def _mean(self, *shapes: Any) -> Any:
-        raise NotImplementedError
-
-    def _var(self, *shapes: Any) -> Any:
-        raise NotImplementedError
-
-    def _entropy(self, *shapes: Any) -> Any:
-        raise NotImplementedError
+    def _standard(self, call: str, args: Any, named: Any) -> tuple[list[Any], Any, Any]:
+        """The shape parameters of the standard form, loc and scale."""
+        *shapes, loc, scale = self._bind(call, args, named)
+        return shapes, loc, scale
 
     # -- at a point ----------------------------------------------------------------------------------------------------
 
@@ -75,7 +54,7 @@ class Continuous(Distribution):
         self, method: str, x: Any, args: Any, named: Any, *, closed: bool, below: float, above: float, call: str = ""
     ) -> Array:
         """The standard form's method at z inside of the support, with its ends or without; ``below``, ``above``."""
-        *shapes, loc, scale = self._bind(call or method[1:], args, named)
+        shapes, loc, scale = self._standard(call or method[1:], args, named)
         x = floats(x)
         with np.errstate(all="ignore"):  # outside of the support, and of parameters that make no distribution
             z = x if _is(loc, 0) else x - loc
@@ -118,7 +97,7 @@ class Continuous(Distribution):
 
     def _inverse(self, method: str, q: Any, args: Any, named: Any, ends: tuple[float, float]) -> Array:
         """loc + scale times the standard form's quantile."""
-        *shapes, loc, scale = self._bind(method[1:], args, named)
+        shapes, loc, scale = self._standard(method[1:], args, named)
         q = floats(q)
         with np.errstate(all="ignore"):
             at = numbers_of(q)
@@ -145,10 +124,11 @@ class Continuous(Distribution):
 
     def _moment(self, method: str, args: Any, named: Any) -> tuple[Array, Any, Any]:
         """The standard form's number, loc and scale."""
-        *shapes, loc, scale = self._bind(method[1:], args, named)
+        shapes, loc, scale = self._standard(method[1:], args, named)
+        found = getattr(self, method)
         with np.errstate(all="ignore"):
             ok = self._valid(*shapes) & (numbers_of(scale) > 0)
-            return chosen(ok, getattr(self, method)(*shapes), np.nan, ok), loc, scale
+            return chosen(ok, found(*shapes) if callable(found) else found, np.nan, ok), loc, scale
 
     def mean(self, *args: Any, **named: Any) -> Node:
         """The expectation of x."""
@@ -194,11 +174,11 @@ class Continuous(Distribution):
         places = len(self._parameters)
         if len(args) == places + 1 and size is None:  # SciPy's order: shapes, loc, scale, size
             args, size = args[:-1], args[-1]
-        *shapes, loc, scale = self._bind("rvs", args, named)
+        shapes, loc, scale = self._standard("rvs", args, named)
         if not np.all(self._valid(*shapes) & (numbers_of(scale) >= 0)):
             raise ValueError(f"af.stats.{self._name}.rvs: there is no such distribution (a parameter is out of range)")
         fixed = [numbers_of(v) for v in shapes]
-        z = getattr(scipy.stats, self._name).rvs(
+        z = getattr(scipy.stats, self._drawn_by or self._name).rvs(
             *fixed, size=size_of(size, *shapes, loc, scale), random_state=random_state
         )
         return self._moved(self._follow(z, *shapes), loc, scale)
@@ -212,6 +192,19 @@ class Continuous(Distribution):
         below = lower < 0.5
         low, high = np.where(below, lower, 0.25), np.where(below, 0.25, self._sf(z, *fixed))
         return np.where(below, self._ppf(low, *shapes), self._isf(high, *shapes))
+
+
+class Symmetric(Continuous):
+    """A distribution with its middle at 0: what is above z has the probability of what is below −z."""
+
+    def _sf(self, z: Array, *shapes: Any) -> Array:
+        return self._cdf(-z, *shapes)
+
+    def _logsf(self, z: Array, *shapes: Any) -> Array:
+        return self._logcdf(-z, *shapes)
+
+    def _isf(self, q: Array, *shapes: Any) -> Array:
+        return -self._ppf(q, *shapes)
 
 
 def _is(value: Any, number: int) -> bool:

@@ -1,7 +1,8 @@
 """Distributions of whole numbers. What has derivatives are the parameters; a count is a plain number.
 
-A subclass says with its parameters: ``_low`` and ``_high``, the smallest and the largest count; ``_logpmf``, ``_cdf``,
-``_sf``, ``_logcdf``, ``_logsf`` of a count in between; ``_mean``, ``_var``.
+A subclass says with its parameters: ``_valid``, whether there is such a distribution; ``_low`` and ``_high``, the
+smallest and the largest count; ``_logpmf``, ``_cdf``, ``_sf``, ``_logcdf``, ``_logsf`` of a
+count in between; ``_mean``, ``_var``. The first three get plain parameters.
 """
 
 from __future__ import annotations
@@ -27,38 +28,17 @@ class Counts(Distribution):
     _shapes: tuple[str, ...] = ()
     _low = 0
     _defaults = (("loc", 0),)
+    _valid: Any
+    _logpmf: Any
+    _mean: Any
+    _var: Any
 
     def __init_subclass__(cls) -> None:
         cls._parameters = (*cls._shapes, "loc")
 
-    def _valid(self, *shapes: Any) -> Any:
-        """Is there such a distribution? Plain."""
-        raise NotImplementedError
-
     def _high(self, *shapes: Any) -> Any:
         """The largest count. Plain."""
         return math.inf
-
-    def _logpmf(self, k: Array, *shapes: Any) -> Array:
-        raise NotImplementedError
-
-    def _cdf(self, k: Array, *shapes: Any) -> Array:
-        raise NotImplementedError
-
-    def _sf(self, k: Array, *shapes: Any) -> Array:
-        raise NotImplementedError
-
-    def _logcdf(self, k: Array, *shapes: Any) -> Array:
-        return np.log(self._cdf(k, *shapes))
-
-    def _logsf(self, k: Array, *shapes: Any) -> Array:
-        return np.log(self._sf(k, *shapes))
-
-    def _mean(self, *shapes: Any) -> Any:
-        raise NotImplementedError
-
-    def _var(self, *shapes: Any) -> Any:
-        raise NotImplementedError
 
     # -- at a count ----------------------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from scipy import special
 
 from ..rules.shapes import numbers_of
 from .arguments import Array
-from .continuous import Continuous
+from .continuous import Continuous, Symmetric
 
 LOG_2, EULER = math.log(2), np.euler_gamma
 
@@ -36,6 +36,7 @@ class Uniform(Continuous):
     """``uniform``: from loc to loc + scale."""
 
     _name, _support = "uniform", (0.0, 1.0)
+    _mean, _var, _entropy = 0.5, 1 / 12, 0.0
 
     def _logpdf(self, z: Array) -> Array:
         return 0.0 * z
@@ -55,20 +56,12 @@ class Uniform(Continuous):
     def _isf(self, q: Array) -> Array:
         return 1 - q
 
-    def _mean(self) -> float:
-        return 0.5
-
-    def _var(self) -> float:
-        return 1 / 12
-
-    def _entropy(self) -> float:
-        return 0.0
-
 
 class Exponential(Continuous):
     """``expon``: the density is e⁻ᶻ."""
 
     _name, _support = "expon", (0.0, math.inf)
+    _mean, _var, _entropy = 1.0, 1.0, 1.0
 
     def _logpdf(self, z: Array) -> Array:
         return -z
@@ -90,15 +83,6 @@ class Exponential(Continuous):
 
     def _isf(self, q: Array) -> Array:
         return -np.log(q)
-
-    def _mean(self) -> float:
-        return 1.0
-
-    def _var(self) -> float:
-        return 1.0
-
-    def _entropy(self) -> float:
-        return 1.0
 
 
 class Weibull(Continuous):
@@ -173,10 +157,11 @@ class Pareto(Continuous):
         return 1 + 1.0 / b - np.log(b)
 
 
-class Laplace(Continuous):
+class Laplace(Symmetric):
     """``laplace``: the density is e^(−|z|)/2."""
 
     _name = "laplace"
+    _mean, _var, _entropy = 0.0, 2.0, LOG_2 + 1
 
     def _logpdf(self, z: Array) -> Array:
         return -np.absolute(z) - LOG_2
@@ -184,37 +169,20 @@ class Laplace(Continuous):
     def _cdf(self, z: Array) -> Array:
         return choose_branch(numbers_of(z) < 0, z, lambda z: 0.5 * np.exp(z), lambda z: 1 - 0.5 * np.exp(-z))
 
-    def _sf(self, z: Array) -> Array:
-        return self._cdf(-z)
-
     def _logcdf(self, z: Array) -> Array:
         return choose_branch(numbers_of(z) < 0, z, lambda z: z - LOG_2, lambda z: np.log1p(-0.5 * np.exp(-z)))
-
-    def _logsf(self, z: Array) -> Array:
-        return self._logcdf(-z)
 
     def _ppf(self, q: Array) -> Array:
         near = numbers_of(q) < 0.5
         low, high = np.where(near, q, 0.25), np.where(near, 0.75, q)
         return np.where(near, np.log(2 * low), -np.log(2 * (1 - high)))
 
-    def _isf(self, q: Array) -> Array:
-        return -self._ppf(q)
 
-    def _mean(self) -> float:
-        return 0.0
-
-    def _var(self) -> float:
-        return 2.0
-
-    def _entropy(self) -> float:
-        return LOG_2 + 1
-
-
-class Cauchy(Continuous):
+class Cauchy(Symmetric):
     """``cauchy``: the density is 1/(π (1 + z²)); it has no mean."""
 
     _name = "cauchy"
+    _mean, _var, _entropy = math.nan, math.nan, math.log(4 * math.pi)
 
     def _logpdf(self, z: Array) -> Array:
         return -math.log(math.pi) - np.log1p(z * z)
@@ -222,38 +190,21 @@ class Cauchy(Continuous):
     def _cdf(self, z: Array) -> Array:
         return np.arctan2(1, -z) / math.pi
 
-    def _sf(self, z: Array) -> Array:
-        return np.arctan2(1, z) / math.pi
-
     def _logcdf(self, z: Array) -> Array:
-        return self._logsf(-z)
-
-    def _logsf(self, z: Array) -> Array:
-        """Far out 1/(πz), whose derivative does not need z²."""
-        far = numbers_of(z) > 1e8
-        near, beyond = np.where(far, 0, z), np.where(far, z, 1)
-        return np.where(far, -np.log(math.pi * beyond), np.log(np.arctan2(1, near) / math.pi))
+        """Far out 1/(π|z|), whose derivative does not need z²."""
+        far = numbers_of(z) < -1e8
+        near, beyond = np.where(far, 0, z), np.where(far, z, -1)
+        return np.where(far, -np.log(-math.pi * beyond), np.log(np.arctan2(1, -near) / math.pi))
 
     def _ppf(self, q: Array) -> Array:
-        return -self._isf(q)
-
-    def _isf(self, q: Array) -> Array:
-        return 1 / np.tan(math.pi * q)
-
-    def _mean(self) -> float:
-        return math.nan
-
-    def _var(self) -> float:
-        return math.nan
-
-    def _entropy(self) -> float:
-        return math.log(4 * math.pi)
+        return -1 / np.tan(math.pi * q)
 
 
-class Logistic(Continuous):
+class Logistic(Symmetric):
     """``logistic``: the distribution function is 1/(1 + e⁻ᶻ)."""
 
     _name = "logistic"
+    _mean, _var, _entropy = 0.0, math.pi**2 / 3, 2.0
 
     def _logpdf(self, z: Array) -> Array:
         return special.log_expit(z) + special.log_expit(-z)
@@ -261,35 +212,18 @@ class Logistic(Continuous):
     def _cdf(self, z: Array) -> Array:
         return special.expit(z)
 
-    def _sf(self, z: Array) -> Array:
-        return special.expit(-z)
-
     def _logcdf(self, z: Array) -> Array:
         return special.log_expit(z)
 
-    def _logsf(self, z: Array) -> Array:
-        return special.log_expit(-z)
-
     def _ppf(self, q: Array) -> Array:
         return special.logit(q)
-
-    def _isf(self, q: Array) -> Array:
-        return -special.logit(q)
-
-    def _mean(self) -> float:
-        return 0.0
-
-    def _var(self) -> float:
-        return math.pi**2 / 3
-
-    def _entropy(self) -> float:
-        return 2.0
 
 
 class GumbelRight(Continuous):
     """``gumbel_r``: of a maximum; the distribution function is exp(−e⁻ᶻ)."""
 
     _name = "gumbel_r"
+    _mean, _var, _entropy = EULER, math.pi**2 / 6, EULER + 1
 
     def _logpdf(self, z: Array) -> Array:
         return -z - np.exp(-z)
@@ -314,20 +248,12 @@ class GumbelRight(Continuous):
     def _isf(self, q: Array) -> Array:
         return -np.log(-np.log1p(-q))
 
-    def _mean(self) -> float:
-        return EULER
-
-    def _var(self) -> float:
-        return math.pi**2 / 6
-
-    def _entropy(self) -> float:
-        return EULER + 1
-
 
 class GumbelLeft(GumbelRight):
     """``gumbel_l``: of a minimum; −z has the other one."""
 
     _name = "gumbel_l"
+    _mean = -EULER
 
     def _logpdf(self, z: Array) -> Array:
         return super()._logpdf(-z)
@@ -349,9 +275,6 @@ class GumbelLeft(GumbelRight):
 
     def _isf(self, q: Array) -> Array:
         return -super()._ppf(q)
-
-    def _mean(self) -> float:
-        return -EULER
 
 
 uniform, expon, weibull_min, pareto = Uniform(), Exponential(), Weibull(), Pareto()

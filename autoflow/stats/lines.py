@@ -15,15 +15,16 @@ from scipy import special
 from ..rules.distributions import log_betainc, log_gammainc, log_stdtr
 from ..rules.shapes import as_array, numbers_of
 from .arguments import Array
-from .continuous import Continuous
+from .continuous import Continuous, Symmetric
 
-LOG_2PI, LOG_2 = math.log(2 * math.pi), math.log(2)
+LOG_2PI = math.log(2 * math.pi)
 
 
-class Normal(Continuous):
+class Normal(Symmetric):
     """``norm``: the density is exp(−z²/2)/√2π."""
 
     _name = "norm"
+    _mean, _var, _entropy = 0.0, 1.0, 0.5 * (LOG_2PI + 1)
 
     def _logpdf(self, z: Array) -> Array:
         return -0.5 * (z * z) - 0.5 * LOG_2PI
@@ -31,29 +32,11 @@ class Normal(Continuous):
     def _cdf(self, z: Array) -> Array:
         return special.ndtr(z)
 
-    def _sf(self, z: Array) -> Array:
-        return special.ndtr(-z)
-
     def _logcdf(self, z: Array) -> Array:
         return special.log_ndtr(z)
 
-    def _logsf(self, z: Array) -> Array:
-        return special.log_ndtr(-z)
-
     def _ppf(self, q: Array) -> Array:
         return special.ndtri(q)
-
-    def _isf(self, q: Array) -> Array:
-        return -special.ndtri(q)
-
-    def _mean(self) -> float:
-        return 0.0
-
-    def _var(self) -> float:
-        return 1.0
-
-    def _entropy(self) -> float:
-        return 0.5 * (LOG_2PI + 1)
 
 
 class LogNormal(Continuous):
@@ -131,36 +114,13 @@ class Gamma(Continuous):
 
 
 class ChiSquared(Gamma):
-    """``chi2(df)``: z/2 has the gamma distribution of a = df/2."""
+    """``chi2(df)``: twice what has the gamma distribution of a = df/2."""
 
-    _name, _shapes = "chi2", ("df",)
+    _name, _shapes, _drawn_by = "chi2", ("df",), "gamma"
 
-    def _logpdf(self, z: Array, df: Any) -> Array:
-        return super()._logpdf(z / 2, df / 2) - LOG_2
-
-    def _cdf(self, z: Array, df: Any) -> Array:
-        return super()._cdf(z / 2, df / 2)
-
-    def _sf(self, z: Array, df: Any) -> Array:
-        return super()._sf(z / 2, df / 2)
-
-    def _logcdf(self, z: Array, df: Any) -> Array:
-        return super()._logcdf(z / 2, df / 2)
-
-    def _logsf(self, z: Array, df: Any) -> Array:
-        return super()._logsf(z / 2, df / 2)
-
-    def _ppf(self, q: Array, df: Any) -> Array:
-        return 2 * super()._ppf(q, df / 2)
-
-    def _isf(self, q: Array, df: Any) -> Array:
-        return 2 * super()._isf(q, df / 2)
-
-    def _var(self, df: Any) -> Any:
-        return 2.0 * df
-
-    def _entropy(self, df: Any) -> Array:
-        return super()._entropy(df / 2) + LOG_2
+    def _standard(self, call: str, args: Any, named: Any) -> tuple[list[Any], Any, Any]:
+        (df,), loc, scale = super()._standard(call, args, named)
+        return [df / 2], loc, 2 * scale
 
 
 class Beta(Continuous):
@@ -200,7 +160,7 @@ class Beta(Continuous):
         return special.betaln(a, b) - each + (a + b - 2) * special.psi(a + b)
 
 
-class StudentsT(Continuous):
+class StudentsT(Symmetric):
     """``t(df)``: the density is proportional to (1 + z²/df)^(−(df + 1)/2)."""
 
     _name, _shapes = "t", ("df",)
@@ -212,20 +172,11 @@ class StudentsT(Continuous):
     def _cdf(self, z: Array, df: Any) -> Array:
         return special.stdtr(df, z)
 
-    def _sf(self, z: Array, df: Any) -> Array:
-        return special.stdtr(df, -z)
-
     def _logcdf(self, z: Array, df: Any) -> Array:
         return log_stdtr(as_array(df), z)
 
-    def _logsf(self, z: Array, df: Any) -> Array:
-        return log_stdtr(as_array(df), -z)
-
     def _ppf(self, q: Array, df: Any) -> Array:
         return special.stdtrit(df, q)
-
-    def _isf(self, q: Array, df: Any) -> Array:
-        return -special.stdtrit(df, q)
 
     def _mean(self, df: Any) -> Array:
         return np.where(numbers_of(df) > 1, 0.0, np.inf)

@@ -11,7 +11,7 @@ from scipy import special
 from ..rules.shapes import as_array, is_on_host, numbers_of
 from ..special import multigammaln
 from .arguments import Array, Distribution, chosen
-from .lines import chi2, gamma
+from .lines import gamma
 
 if TYPE_CHECKING:
     from ..nodes.nodes import Node
@@ -19,7 +19,18 @@ if TYPE_CHECKING:
 LOG_2PI = math.log(2 * math.pi)
 
 
-class Dirichlet(Distribution):
+class Vectors(Distribution):
+    """A distribution of vectors, or of matrices."""
+
+    logpdf: Any
+
+    def pdf(self, x: Any, *args: Any, **named: Any) -> Node:
+        """The density."""
+        density: Any = np.exp(self.logpdf(x, *args, **named))
+        return density
+
+
+class Dirichlet(Vectors):
     """``dirichlet(alpha)``: of x (k,) or (k, n) with Σ x = 1 along the first axis, and alpha (k,).
 
     The last element of x may be left out: it is what is missing to 1. Nothing is asked of Σ x, so that x has all of its
@@ -37,11 +48,6 @@ class Dirichlet(Distribution):
             raise ValueError(f"dirichlet: x has {x.shape[0]} elements along its first axis, alpha has {alpha.shape[0]}")
         powers = np.sum(special.xlogy(alpha - 1, x.T), axis=-1)
         return powers + special.gammaln(np.sum(alpha)) - np.sum(special.gammaln(alpha))
-
-    def pdf(self, x: Any, *args: Any, **named: Any) -> Node:
-        """The density."""
-        density: Any = np.exp(self.logpdf(x, *args, **named))
-        return density
 
     def mean(self, *args: Any, **named: Any) -> Node:
         """alpha/Σ alpha."""
@@ -76,7 +82,7 @@ class Dirichlet(Distribution):
         return alpha
 
 
-class MultivariateNormal(Distribution):
+class MultivariateNormal(Vectors):
     """``multivariate_normal(mean, cov)``: of x (..., k), mean (k,), cov (k, k) positive definite.
 
     With ``allow_singular`` the covariance may be of a smaller rank: then the density is that on the space that it
@@ -95,11 +101,6 @@ class MultivariateNormal(Distribution):
         low = np.linalg.cholesky(cov)
         z = np.linalg.solve(low, d[..., None])[..., 0]
         return -0.5 * (np.sum(z * z, axis=-1) + cov.shape[0] * LOG_2PI) - np.sum(np.log(np.diagonal(low)))
-
-    def pdf(self, x: Any, *args: Any, **named: Any) -> Node:
-        """The density."""
-        density: Any = np.exp(self.logpdf(x, *args, **named))
-        return density
 
     def entropy(self, *args: Any, **named: Any) -> Node:
         """½ log det(2πe cov); with ``allow_singular`` of the rank and the values that are not 0."""
@@ -154,7 +155,7 @@ class MultivariateNormal(Distribution):
         return chosen(inside, z, -math.inf, np.asarray(True))
 
 
-class Wishart(Distribution):
+class Wishart(Vectors):
     """``wishart(df, scale)``: of positive definite matrices x (p, p), or (p, p, n), for df > p − 1 and scale (p, p)."""
 
     _name, _parameters = "wishart", ("df", "scale")
@@ -169,11 +170,6 @@ class Wishart(Distribution):
             p * math.log(2) + np.linalg.slogdet(scale)[1]
         )
         return sizes - 0.5 * np.trace(np.linalg.solve(scale, x), axis1=-2, axis2=-1) - multigammaln(df / 2, p)
-
-    def pdf(self, x: Any, *args: Any, **named: Any) -> Node:
-        """The density."""
-        density: Any = np.exp(self.logpdf(x, *args, **named))
-        return density
 
     def mean(self, *args: Any, **named: Any) -> Node:
         """df scale."""
@@ -207,8 +203,8 @@ class Wishart(Distribution):
         flat = x.reshape(*x.shape, 1, 1) if p == 1 else x
         inverse = np.linalg.inv(numbers_of(low))
         a = np.linalg.cholesky(inverse @ flat @ inverse.T)
-        squares = chi2._follow(np.diagonal(a, axis1=-2, axis2=-1) ** 2, df - np.arange(p))
-        a = np.tril(a, -1) + np.sqrt(squares)[..., None] * np.eye(p)
+        halves = gamma._follow(np.diagonal(a, axis1=-2, axis2=-1) ** 2 / 2, (df - np.arange(p)) / 2)  # of chi-squared
+        a = np.tril(a, -1) + np.sqrt(2 * halves)[..., None] * np.eye(p)
         half = low @ a
         z = half @ half.mT
         return z[..., 0, 0] if p == 1 else z

@@ -22,6 +22,7 @@ from ..batching.forms import in_front
 from ..batching.running import batched_over
 from ..modes import modes, switched
 from ..nodes.nodes import gradient_target, value_of
+from ..nodes.records import ancestors
 from ..rules.shapes import is_numpys
 
 Array = Any
@@ -82,8 +83,8 @@ def one_chunk(pullback: Callable[[Any], list[Any]], seeds: Array, size: int) -> 
 
 def graph_bytes(record: Any, stop: Any) -> int | None:
     """How large all gradients between a record and where the pass stops are; None if one of them has a hook."""
-    seen, waiting, total = {record}, [record], 0
-    for r in waiting:
+    total = 0
+    for r in ancestors(record, lambda r: r not in stop):
         if r in stop or not r.parents:
             total += getattr(r, "nbytes", 0)
             if leaf_hooks(r, "before"):
@@ -93,10 +94,6 @@ def graph_bytes(record: Any, stop: Any) -> int | None:
             return None
         value = r.saved[-1]
         total += value.size * value.dtype.itemsize if hasattr(value, "dtype") else 0
-        for parent in r.parents:
-            if parent is not None and parent not in seen:
-                seen.add(parent)
-                waiting.append(parent)
     return total
 
 

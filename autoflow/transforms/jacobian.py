@@ -9,18 +9,16 @@ possible: ``batched_passes.py``.
 from __future__ import annotations
 
 import functools
-import importlib.util
 import math
 import time
-import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from .. import pytree
 from ..errors import SeedError
-from ..lazy import later
+from ..lazy import later, show_bar
 from ..modes import modes, switched
 from ..nodes.grads import cast_gradient
 from ..nodes.nodes import value_of
@@ -285,13 +283,10 @@ class Table:
         n = len(self.across)
         order = (*range(n, n + len(self.along)), *range(n))
         with switched(recording=self.nested):
-            whole = np.transpose(self.rows() if self.lines or self.blocks or not self.nested else self._empty(), order)
+            whole = np.transpose(self.rows(), order)
         if self.nested or type(whole) is not np.ndarray:
             return whole
         return np.ascontiguousarray(whole).reshape(self.along + self.across)
-
-    def _empty(self) -> Any:
-        return np.zeros(self.across + self.along, self.zero.dtype)
 
 
 def zeros(z: Any, x: Any) -> Array:
@@ -309,20 +304,9 @@ def unit(x: Any, i: int) -> Array:
 def show_progress(steps: range) -> Iterable[int]:
     """The steps, with a progress bar (tqdm's, if installed) once they turn out to take longer than ``LONG`` seconds."""
     start = time.perf_counter()
-    for i in steps:
+    for done, i in enumerate(steps, 1):
         yield i
         spent = time.perf_counter() - start
-        if spent > LONG / 10 and spent / (i + 1) * len(steps) > LONG:
-            yield from bar(steps[i + 1 :], len(steps))
+        if spent > LONG / 10 and spent / done * len(steps) > LONG:
+            yield from show_bar(steps[done:], desc="Jacobian", initial=done, total=len(steps))
             return
-
-
-def bar(steps: range, total: int) -> Iterator[int]:
-    """The remaining steps, with a progress bar where tqdm is there to draw one."""
-    if importlib.util.find_spec("tqdm") is None:
-        yield from steps
-        return
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that a notebook has no widgets installed: then the bar is text
-        from tqdm.auto import tqdm
-    yield from tqdm(steps, desc="Jacobian", initial=total - len(steps), total=total)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from autoflow.cli import demo
+from autoflow.lazy import show_bar
 
 
 def derivatives(x, y, z):
@@ -54,7 +55,7 @@ def test_demo_says_what_to_install(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(builtins, "__import__", without)
     assert demo.main(tmp_path) == 1
     assert "pip install scikit-learn tqdm" in capsys.readouterr().err
-    assert list(demo.bar(range(3))) == [0, 1, 2]
+    assert list(show_bar(range(3))) == [0, 1, 2]
 
 
 def test_pictures_that_cannot_be_made_do_not_stop_the_demo(tmp_path, capsys):

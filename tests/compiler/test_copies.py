@@ -53,7 +53,7 @@ def test_a_copy_has_the_function_and_the_options(way):
     compiled(X)
     other = way(compiled)
     assert other is not compiled
-    assert (other.f, other.options(), other.__name__) == (twice, options, "twice")
+    assert (other.f, other.how, other.__name__) == (twice, options, "twice")
     assert not other.entries
     assert compiled.entries
     assert other(X).tolist() == compiled(X).tolist() == [2.0, 4.0]

@@ -479,7 +479,7 @@ def test_own_functions_everywhere(name):
     np.testing.assert_array_equal([alone(x) for x in numbers], vectors)
     (native,) = natives(alone)  # of the numbers
     assert f"call double @{name}.1(" in str(native.schedule.texts[0])
-    assert alone.options()["own_functions"]
+    assert alone.how["own_functions"]
 
 
 def test_own_functions_need_fma(monkeypatch):
@@ -514,7 +514,7 @@ def test_the_default_is_numpy_and_auto_takes_what_is_there():
         compiled(X)
         assert len(natives(compiled)) == found
     compiled = af.compile(np.tanh)
-    assert compiled.options()["engine"] == "numpy"
+    assert compiled.how["engine"] == "numpy"
     with pytest.raises(ValueError, match='engine is "numpy", "llvm", "jax" or "auto", not \'cuda\''):
         af.compile(np.tanh, engine="cuda")
 
@@ -522,7 +522,7 @@ def test_the_default_is_numpy_and_auto_takes_what_is_there():
 def test_copies_have_the_engine():
     compiled = af.compile(np.tanh, engine="llvm")
     for other in (copy.copy(compiled), copy.deepcopy(compiled), pickle.loads(pickle.dumps(compiled))):
-        assert other.options()["engine"] == "llvm"
+        assert other.how["engine"] == "llvm"
 
 
 def test_without_llvmlite_the_error_says_what_to_do(monkeypatch):
@@ -534,7 +534,7 @@ def test_without_llvmlite_the_error_says_what_to_do(monkeypatch):
     try:
         with pytest.raises(ImportError, match=r'pip install "autoflow\[llvm\]"'):
             af.compile(np.tanh, engine="llvm")
-        assert af.compile(np.tanh, engine="auto").options()["engine"] == "numpy"
+        assert af.compile(np.tanh, engine="auto").how["engine"] == "numpy"
     finally:
         monkeypatch.undo()
         engines.machine.cache_clear()

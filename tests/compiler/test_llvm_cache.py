@@ -241,7 +241,7 @@ def test_options_of_loops_need_llvm(tmp_path):
     for options in ({"cache": tmp_path}, {"own_functions": True}):
         with pytest.raises(ValueError, match=f'{next(iter(options))}=.* engine="llvm"'):
             af.compile(f, **options)
-    assert af.compile(f, engine="auto", cache=tmp_path).options()["cache"] == str(tmp_path)
+    assert af.compile(f, engine="auto", cache=tmp_path).how["cache"] == str(tmp_path)
 
 
 def test_without_a_cache_nothing_is_kept(monkeypatch):

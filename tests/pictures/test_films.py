@@ -15,9 +15,9 @@ from graphs import EVIL, lesson, shared
 
 import autoflow as af
 from autoflow.pictures import graph
-from autoflow.pictures.model.style import LIGHT
+from autoflow.pictures.model.style import LIGHT, break_words
 from autoflow.pictures.pages import films
-from autoflow.pictures.pages.frames import frames, step_rules, wrap
+from autoflow.pictures.pages.frames import frames, step_rules
 from autoflow.pictures.render.shapes import Sheet, shapes
 from autoflow.pictures.render.tikz import n, tex_letter, to_tex
 
@@ -106,10 +106,10 @@ def test_frames_of_the_page_are_these(tmp_path):
 
 
 def test_captions_are_broken_where_they_fit():
-    lines = wrap("a3 has gradient 1, sends back   to b: 1 × 2 = 2;   to c: 1 × 3 = 3", 200.0)
+    lines = break_words("a3 has gradient 1, sends back   to b: 1 × 2 = 2;   to c: 1 × 3 = 3", 200.0, "numbers")
     assert len(lines) > 2
     assert " ".join(" ".join(lines).split()) == "a3 has gradient 1, sends back to b: 1 × 2 = 2; to c: 1 × 3 = 3"
-    assert wrap("", 200.0) == [""]
+    assert break_words("", 200.0, "numbers") == [""]
 
 
 def test_folded_pictures_have_no_frames():
@@ -191,7 +191,7 @@ def test_what_is_missing_is_named(monkeypatch, tmp_path):
     with pytest.raises(FileNotFoundError, match=r'pip install "autoflow\[video\]"'):
         films.to_mp4(iter([]), 1.0)
     with monkeypatch.context() as hidden:
-        hidden.setitem(sys.modules, "PIL", None)
+        hidden.setitem(sys.modules, "PIL.Image", None)
         with pytest.raises(ImportError, match=r'Pillow was not found.*pip install "autoflow\[images\]"'):
             stepper.save(tmp_path / "a.gif")
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)

@@ -540,10 +540,17 @@ def test_long_jacobians_show_a_bar(monkeypatch, capfd):
     x = np.arange(30.0)
     same(jacobian(np.sin)(x), np.diag(np.cos(x)))
     assert ("Jacobian" in capfd.readouterr().err) is importable("tqdm")
-    monkeypatch.setitem(sys.modules, "tqdm", None)
-    monkeypatch.setattr(jacobians.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
     same(jacobian(np.sin)(x), np.diag(np.cos(x)))
     assert capfd.readouterr().err == ""
+
+
+def test_a_bar_that_comes_late_leaves_out_no_rows(monkeypatch):
+    """The steps of a Jacobian by blocks are 0, 10, 20, ...: how many are done is not their number."""
+    times = iter([0.0, 0.1, *range(100, 1000, 100)])
+    monkeypatch.setattr(jacobians.time, "perf_counter", lambda: next(times))
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    assert list(jacobians.show_progress(range(0, 100, 10))) == list(range(0, 100, 10))
 
 
 def importable(name):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import itertools
 import sys
 from collections.abc import Sequence
@@ -10,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...lazy import load_package
 from ..program import Program
 from ..run.calls import Step
 from ..run.reports import Watched, callers_state
@@ -25,17 +25,9 @@ VALUES = frozenset({"divide", "over", "invalid"})  # what shows in the results: 
 RUNS = itertools.count(1)
 
 
-def load_jax() -> Any:
-    """The package, or an ImportError that says what to do."""
-    try:
-        return importlib.import_module("jax")
-    except ImportError as error:
-        raise ImportError(MISSING) from error
-
-
 def check_options(checkpointing: Any, cache: Any, own_functions: bool) -> None:
     """Raise ImportError without JAX, and ValueError for what is of other engines."""
-    load_jax()
+    load_package("jax", MISSING)
     if checkpointing is not None:
         raise ValueError('checkpointing is not for engine="jax": there XLA decides what is computed again')
     if cache is not None or own_functions:
@@ -59,7 +51,7 @@ class Executable:
     """A program compiled by XLA, for all threads."""
 
     def __init__(self, program: Program) -> None:
-        self.jax = load_jax()
+        self.jax = load_package("jax", MISSING)
         self.program, self.lowering = program, Lowering(program, self.jax)
         self.run = self.jax.jit(self.lowering.trace)
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ...lazy import load_package
 from .functions import define
 from .objects import Objects, key_of
 from .text import Text
@@ -28,10 +29,7 @@ KINDS = ("divide", "invalid", "over", "under")
 
 def llvmlite() -> Any:
     """The package's binding, or an ImportError that says what to do."""
-    try:
-        return importlib.import_module("llvmlite.binding")
-    except ImportError as error:
-        raise ImportError(MISSING) from error
+    return load_package("llvmlite.binding", MISSING)
 
 
 def is_there() -> bool:

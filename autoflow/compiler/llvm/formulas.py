@@ -15,7 +15,7 @@ import numpy as np
 
 from ..matching import call_written
 from ..trace.written import set_items
-from ..values import CALL, CONSTANT, REDUCE, UFUNC, VIEW, Value
+from ..values import CALL, CONSTANT, REDUCE, UFUNC, VIEW, Value, behind_views
 from .engine import has_fma
 from .functions import HELPERS
 from .text import CODES, Text
@@ -71,8 +71,7 @@ def is_number(x: Any) -> bool:
 
 def number_in(x: Any) -> Any:
     """That number."""
-    while isinstance(x, Value) and x.kind == VIEW:
-        x = x.args[0]
+    x = behind_views(x)
     return x.sample if isinstance(x, Value) else x
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..program import new_value
-from ..values import CALL, PRODUCT, STACK, UFUNC, VIEW, Value
+from ..values import CALL, PRODUCT, STACK, UFUNC, Value, behind_views
 from .formulas import Formula, code, formula_of, is_number, reduction_of, written_at
 from .loops import LoopText, store_many
 from .places import Access, Places
@@ -89,9 +89,7 @@ class Schedule:
         together = formula is not None or reduction_of(v) is not None
         level = 0
         for x in formula.operands if formula is not None else v.args:
-            base = x
-            while isinstance(base, Value) and base.kind == VIEW and base not in inside:
-                base = base.args[0]
+            base = behind_views(x, inside)
             if base in inside:
                 same = together and base is x and x in self.formulas and x.shape == shape
                 level = max(level, self.level[base] + (not same))
@@ -108,9 +106,7 @@ class Schedule:
         stored = set(self.results)
         for v in self.members:
             for x in self.formulas[v].operands if v in self.formulas else v.args:
-                base = x
-                while isinstance(base, Value) and base.kind == VIEW and base not in inside:
-                    base = base.args[0]
+                base = behind_views(x, inside)
                 if base is not x or group.get(x) != group[v]:
                     stored.add(base)
         return stored & inside

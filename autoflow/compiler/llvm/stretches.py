@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import Counter
 
 from ..program import Program, new_value, rebuild_outputs, sort_values
-from ..values import CALL, ITEM, PRODUCT, VIEW, Value
+from ..values import CALL, ITEM, PRODUCT, VIEW, Value, behind_views
 from .formulas import USING_FMA, code
 from .native import Native
 from .places import Places
@@ -103,10 +103,8 @@ def results_of(members: list[Value], order: list[Value], wanted: list[Value]) ->
     results: set[Value] = set()
 
     def note(x: Value) -> None:
-        while x.kind == VIEW and x not in inside:
-            x = x.args[0]
-        if x in inside:
-            results.add(x)
+        if (base := behind_views(x, inside)) in inside:
+            results.add(base)
 
     for v in order:
         if v not in inside and v.kind != VIEW:

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from ..program import Program, new_value
-from ..values import PRODUCT, REDUCE, STACK, UFUNC, VIEW, Value
+from ..values import PRODUCT, REDUCE, STACK, UFUNC, VIEW, Value, behind_views
 
 FEW = 4  # sums with fewer terms are left alone
 
@@ -175,9 +175,7 @@ def is_sum(v: Value) -> bool:
 
 def is_given(x: Value) -> bool:
     """An argument, an array from outside, or a view of one."""
-    while x.kind == VIEW:
-        x = x.args[0]
-    return not x.args
+    return not behind_views(x).args
 
 
 def rows_of(base: Value, values: tuple[Value, ...]) -> list[Value]:

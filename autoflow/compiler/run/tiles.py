@@ -10,8 +10,11 @@ import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from contextvars import copy_context
+from functools import partial
 from itertools import pairwise
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -77,7 +80,7 @@ class Phase:
         if threads == 1:
             self.work(chunks[0], arrays, full, parts)
         else:
-            with one_thread() if self.products else nothing():
+            with one_thread() if self.products else nullcontext():
                 others = [
                     pool().submit(copy_context().run, self.work, chunk, arrays, full, parts) for chunk in chunks[1:]
                 ]
@@ -135,7 +138,8 @@ class Phase:
             options, function = v.options, v.function
             if v.kind == VIEW:
                 options = (v.options[0], shape)
-                function = reshaper(shape) if v.options[0] == "reshape" else broadcaster(shape)
+                cut = v.options[0] == "reshape"
+                function = methodcaller("reshape", shape) if cut else partial(np.broadcast_to, shape=shape)
             if v.kind == PRODUCT and part:
                 x, y = (inner(x, True) for x in sliced)
                 before = v.number - 0.5
@@ -156,16 +160,6 @@ class Phase:
         v = Value(INPUT, None, (), k, None)
         v.shape, v.dtype, v.number = shape, dtype, -1
         return v
-
-
-def reshaper(shape: tuple[int, ...]) -> Any:
-    """The function that reshapes to ``shape``."""
-    return lambda a: a.reshape(shape)
-
-
-def broadcaster(shape: tuple[int, ...]) -> Any:
-    """The function that broadcasts to ``shape``."""
-    return lambda a: np.broadcast_to(a, shape)
 
 
 def combine_parts(v: Value, parts: list[Array]) -> Array:
@@ -191,10 +185,3 @@ def pool() -> ThreadPoolExecutor:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=POOL.clear)  # threads do not live on in a child: it makes its own
-
-
-class nothing:  # noqa: N801 - used like a function
-    """A block without effect."""
-
-    def __enter__(self) -> None: ...
-    def __exit__(self, *exception: object) -> None: ...

@@ -60,8 +60,6 @@ def edges_of(x: Any) -> Iterator[tuple[Any, Any]]:
         yield from ((x, name) for name in ("func", "args", "keywords"))
     elif isinstance(x, property):
         yield x, "fget"
-    elif type(x).__module__ == "autoflow.compiler.compiled":  # another one: its programs are its own business
-        yield x, "f"
     else:
         if isinstance(getattr(x, "__dict__", None), dict):
             yield from ((x.__dict__, name) for name in x.__dict__)

@@ -6,9 +6,11 @@ only those in the ``.grad`` of Variables, one by one or as the size of all those
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ...nodes.nodes import value_of
 from ..model.data import FEW, GraphData, Look, Operand, Vertex
 from ..model.names import word
 from ..model.numbers import numbers
@@ -35,7 +37,7 @@ def fold_huge_graph(walk: Walk, depth: int | None, opened: Sequence[str]) -> Gra
         untangle(skeleton)
         cards = skeleton.visible(closed)
     maker = Maker(walk, records, number, set(skeleton.outputs))
-    contraction = Contraction(skeleton, cards, set(cards), maker.vertex, gathered=False)
+    contraction = Contraction(skeleton, cards, set(cards), functools.cache(maker.vertex), gathered=False)
     nodes = contraction.nodes()
     some = any([v.gradient for v in nodes])
     word = "those that .grad holds" if some else "after backward() those of Variables"
@@ -69,16 +71,9 @@ class Maker:
 
     def __init__(self, walk: Walk, records: Sequence[Any], number: dict[int, int], outputs: set[int]) -> None:
         self.walk, self.records, self.number, self.outputs = walk, records, number, outputs
-        self.made: dict[int, Vertex] = {}
 
     def vertex(self, k: int) -> Vertex:
         """The k-th record as a node."""
-        if k not in self.made:
-            self.made[k] = self.make(k)
-        return self.made[k]
-
-    def make(self, k: int) -> Vertex:
-        """The same, without looking for one that was made before."""
         r, titles = self.records[k], self.walk.titles
         inner = bool(r.parents)
         if inner:
@@ -90,10 +85,5 @@ class Maker:
         return Vertex(
             k, "Operation" if inner else "Variable", titles.of(r), clip(clean(r.node_name if inner else r.name), 200),
             word(r) if inner else "Variable", numbers(r.value, r.shape, r.dtype), operands=tuple(rows),
-            output=k in self.outputs, gradient=None if inner or r.grad is None else numbers(gradient_array(r.grad)),
+            output=k in self.outputs, gradient=None if inner or r.grad is None else numbers(value_of(r.grad)),
         )  # fmt: skip
-
-
-def gradient_array(gradient: Any) -> Any:
-    """A gradient as an array, also one that has a history."""
-    return getattr(gradient, "value", gradient)

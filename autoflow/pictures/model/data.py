@@ -7,7 +7,7 @@ files.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
@@ -206,3 +206,8 @@ class GraphData:
 
 
 Picture = TypeVar("Picture", bound=GraphData)  # what comes in goes out: data, or the facade of users
+
+
+def on_paper(graph: Picture) -> Picture:
+    """The picture for a file or a film, which has no reader whose screen its theme could follow: paper is light."""
+    return replace(graph, look=replace(graph.look, theme="light")) if graph.look.theme == "auto" else graph

@@ -111,18 +111,13 @@ class Titles:
         terms = [(LEFT_OUT, CLOSED) if id(x) in self.long else self.term(x) for x in operands]
         if name in BINARY and all([text == LEFT_OUT for text, _ in terms]):
             return None
-        extra = options(record)
-        if name in BINARY and len(terms) == 2 and not extra:
-            form, strength = BINARY[name]
-            text = form.format(*[_parenthesise(t, strength, place, name) for place, t in enumerate(terms)])
-        elif name in UNARY and not extra:
-            form, strength = UNARY[name]
-            text = form.format(_parenthesise(terms[0], strength, 0, name))
-        elif name == "getitem":
-            strength, text = CLOSED, f"{_parenthesise(terms[0], CLOSED, 0, name)}[{index(record.options['i'])}]"
+        if name == "getitem":
+            found = write_terms(f"getitem [{index(record.options['i'])}]", terms)
+        elif extra := options(record):
+            found = f"{name}({', '.join([t for t, _ in terms] + extra)})", CLOSED
         else:
-            strength, text = CLOSED, f"{name}({', '.join([t for t, _ in terms] + extra)})"
-        return (text, strength) if len(text) <= LONGEST else None
+            found = write_terms(name, terms)
+        return found if len(found[0]) <= LONGEST else None
 
 
 def _parenthesise(term: tuple[str, int], strength: int, place: int, name: str) -> str:
@@ -138,19 +133,23 @@ def write_out(name: str, titles: list[str]) -> str:
     >>> write_out("multiply", ["x + y", "z"]), write_out("sin", ["a2"]), write_out("add", ["a", "b", "-c"])
     ('(x + y)*z', 'sin(a2)', 'a + b + -c')
     """
-    terms = [(text, binding(text)) for text in titles]
+    return write_terms(name, [(text, binding(text)) for text in titles])[0]
+
+
+def write_terms(name: str, terms: list[tuple[str, int]]) -> tuple[str, int]:
+    """The same of texts with how strongly each binds; and how strongly the answer does."""
     if name in BINARY and (len(terms) == 2 or (name in ("add", "multiply") and len(terms) > 2)):
         form, strength = BINARY[name]
         text = _parenthesise(terms[0], strength, 0, name)
         for term in terms[1:]:
             text = form.format(text, _parenthesise(term, strength, 1, name))
-        return text
+        return text, strength
     if name in UNARY and len(terms) == 1:
         form, strength = UNARY[name]
-        return form.format(_parenthesise(terms[0], strength, 0, name))
+        return form.format(_parenthesise(terms[0], strength, 0, name)), strength
     if name.startswith("getitem [") and len(terms) == 1:
-        return _parenthesise(terms[0], CLOSED, 0, name) + name.removeprefix("getitem ")
-    return f"{name}({', '.join(titles)})"
+        return _parenthesise(terms[0], CLOSED, 0, name) + name.removeprefix("getitem "), CLOSED
+    return f"{name}({', '.join([text for text, _ in terms])})", CLOSED
 
 
 def binding(title: str) -> int:

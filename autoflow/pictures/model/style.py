@@ -7,6 +7,7 @@ least 4.5 : 1, every arrow of 3 : 1 (WCAG 2.1, 1.4.3 and 1.4.11), and tests say 
 
 from __future__ import annotations
 
+import re
 import sys
 import unicodedata
 from functools import lru_cache
@@ -127,6 +128,16 @@ def _forbidden(c: str) -> bool:
     return (
         c in BIDI or unicodedata.category(c) in ("Cc", "Cs") or code & 0xFFFE == 0xFFFE or 0xFDD0 <= code <= 0xFDEF
     )  # control characters, halves of characters, and what Unicode calls noncharacters
+
+
+def break_words(text: str, widest: float, style: str) -> list[str]:
+    """The words of ``text`` in lines that fit. Blanks between them stay."""
+    lines = [""]
+    for word in re.findall(r"\S+\s*", text):
+        if lines[-1] and width((lines[-1] + word).rstrip(), style) > widest:
+            lines.append("")
+        lines[-1] += word
+    return [line.rstrip() for line in lines]
 
 
 def clip(text: str, longest: int) -> str:

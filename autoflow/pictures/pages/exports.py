@@ -14,21 +14,7 @@ from ..model.style import clip
 from ..render import dot, svg, text
 from ..render.text_formats import to_json, to_mermaid
 from ..render.tikz import to_tex
-
-
-def page(graph: GraphData) -> str:
-    """The page: see :mod:`.html`, which is imported late because most programs need no page."""
-    from .html import page
-
-    return page(graph)
-
-
-def fragment(graph: GraphData, start: int) -> str:
-    """The HTML of a cell."""
-    from .html import fragment
-
-    return fragment(graph, start)
-
+from .html import fragment, page
 
 Writer = Callable[[GraphData], str]
 WRITERS: dict[str, Writer] = {

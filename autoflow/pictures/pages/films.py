@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ...lazy import load_package
 from ..model.data import GraphData
 from ..render.png import NoMatplotlibError, pixels, sides
 from .frames import frames
@@ -55,11 +56,8 @@ def images(graph: GraphData, form: str) -> Iterator[Array]:
 
 def to_gif(pictures: Iterator[Array], seconds: float) -> bytes:
     """One palette for all frames, so that nothing flickers; without dithering, which would make the file large."""
-    try:
-        from PIL import Image
-    except ImportError:
-        raise ImportError('Pillow was not found: it writes .gif files. pip install "autoflow[images]"') from None
-
+    missing = 'Pillow was not found: it writes .gif files. pip install "autoflow[images]"'
+    Image = load_package("PIL.Image", missing)  # noqa: N806
     drawn = list(pictures)
     sample = Image.fromarray(np.concatenate([drawn[-1], drawn[2 * len(drawn) // 3]]))
     often = sorted(sample.getcolors(sample.width * sample.height), reverse=True)[:EXACT]

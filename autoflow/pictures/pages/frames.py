@@ -15,9 +15,9 @@ from typing import Any
 from xml.etree import ElementTree
 
 from ..folding.views import visible_picture
-from ..model.data import GraphData
+from ..model.data import GraphData, on_paper
 from ..model.steps import Step, steps_of
-from ..model.style import THEMES, width
+from ..model.style import THEMES, break_words
 from ..render.shapes import local_name
 from ..render.svg import MARGIN, to_svg
 from .html import frame, pack_file
@@ -31,16 +31,14 @@ def frames(graph: GraphData) -> Iterator[tuple[Step, Any]]:
 
     Raises ValueError for a picture with folded boxes, whose parts have no cards to show a step on.
     """
-    shown = visible_picture(graph)
+    shown = on_paper(visible_picture(graph))
     if any([v.fold for v in shown.nodes]):
         raise ValueError("the steps of a folded picture cannot be drawn: node.step().save(...) draws all nodes")
-    if shown.look.theme == "auto":  # a film has no reader whose screen it could follow
-        shown = replace(shown, look=replace(shown.look, theme="light"))
     steps = steps_of(shown)
     told = [frame(shown, step) for step in steps]
     text = to_svg(replace(shown, look=replace(shown.look, engine="built-in")))
     wide = float(ElementTree.fromstring(text).get("width", "1")) - 2 * MARGIN  # noqa: S314 - our own text
-    captions = [wrap(step.caption, wide) for step in steps]
+    captions = [break_words(step.caption, wide, "numbers") for step in steps]
     lines = max(map(len, captions)) + 1
     for k, step in enumerate(steps):
         root = ElementTree.fromstring(text)  # noqa: S314
@@ -143,13 +141,3 @@ def with_caption(root: Any, said: Sequence[str], lines: int) -> Any:
     root.set("height", str(round(height)))
     root.set("viewBox", f"0 0 {root.get('width')} {round(height)}")
     return root
-
-
-def wrap(text: str, widest: float) -> list[str]:
-    """The words of a caption in lines that fit. Blanks between its parts stay."""
-    lines = [""]
-    for word in re.findall(r"\S+\s*", text):
-        if lines[-1] and width((lines[-1] + word).rstrip(), "numbers") > widest:
-            lines.append("")
-        lines[-1] += word
-    return [line.rstrip() for line in lines]

@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Any
 from xml.sax.saxutils import escape
 
+from ...lazy import load_package
 from ..folding import views
 from ..layout.layers import ranks, spine
 from ..model.data import Edge, GraphData
@@ -63,10 +64,7 @@ def following_boxes(graph: GraphData) -> list[tuple[int, int]]:
 
 def new_digraph(graph: GraphData, theme: Theme) -> Any:
     """An empty ``graphviz.Digraph`` in our style."""
-    try:
-        import graphviz
-    except ImportError as error:
-        raise ImportError("DOT is written with the Python package graphviz: pip install graphviz") from error
+    graphviz = load_package("graphviz", "DOT is written with the Python package graphviz: pip install graphviz")
     source = graphviz.Digraph("autoflow")
     down = graph.look.direction == "down"
     source.attr("graph", rankdir="TB" if down else "LR", bgcolor=theme["bg"], nodesep="0.28", ranksep="0.75", pad="0.3",

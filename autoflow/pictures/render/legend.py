@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import fsum
 
 from ..model.data import GraphData
-from ..model.style import KINDS, SHORT, width
+from ..model.style import KINDS, SHORT, break_words, width
 from .cards import CardLine, Span, short
 from .spans import draw_span, n
 
@@ -83,7 +83,7 @@ def legend(graph: GraphData, widest: float) -> tuple[list[str], float, float]:
         else:
             rows.append([item])
     for note in graph.notes:
-        rows += [[([(text, "note")], width(text, "note"))] for text in wrap(note, widest)]
+        rows += [[([(text, "note")], width(text, "note"))] for text in break_words(note, widest, "note")]
     wide = max([fsum([w for _, w in row]) + BETWEEN * (len(row) - 1) for row in rows], default=0.0)
     pieces = []
     for k, row in enumerate(rows):
@@ -92,18 +92,6 @@ def legend(graph: GraphData, widest: float) -> tuple[list[str], float, float]:
             pieces.append(_draw(item, x, k * LINE + LINE / 2))
             x += item[1] + BETWEEN
     return pieces, wide, LINE * len(rows)
-
-
-def wrap(text: str, widest: float) -> list[str]:
-    """The words of ``text`` in lines that fit."""
-    lines = [""]
-    for word in text.split():
-        longer = f"{lines[-1]} {word}".strip()
-        if width(longer, "note") > widest and lines[-1]:
-            lines.append(word)
-        else:
-            lines[-1] = longer
-    return lines
 
 
 def _draw(item: Item, x: float, middle: float) -> str:

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import io
 import warnings
-from dataclasses import replace
 from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 
-from ..model.data import GraphData
+from ..model.data import GraphData, on_paper
 from .shapes import Shape, Sheet, number, outline, shapes
 from .svg import to_svg
 
@@ -28,9 +27,7 @@ class NoMatplotlibError(ImportError):
 
 def render(graph: GraphData, form: str) -> bytes:
     """The picture as "png" or "pdf". Raises NoMatplotlibError if matplotlib is not installed."""
-    if graph.look.theme == "auto":  # a file has no reader whose screen it could follow
-        graph = replace(graph, look=replace(graph.look, theme="light"))
-    root = ElementTree.fromstring(to_svg(graph))  # noqa: S314 - our own text
+    root = ElementTree.fromstring(to_svg(on_paper(graph)))  # noqa: S314 - our own text
     file = io.BytesIO()
     sharp = min(SHARPNESS, MOST / max(sides(root)))
     dated = {"Software": None} if form == "png" else {"CreationDate": None, "Creator": None, "Producer": None}

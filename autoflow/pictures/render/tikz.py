@@ -7,11 +7,10 @@ letter for is written in mathematics, or as a question mark.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Any
 from xml.etree import ElementTree
 
-from ..model.data import GraphData
+from ..model.data import GraphData, on_paper
 from .shapes import Shape, Sheet, number, outline, shapes
 from .svg import to_svg
 
@@ -52,9 +51,7 @@ GREEK = dict(zip("αβγδεζηθικλμνξπρστυφχψωΓΔΘΛΞΠΦΨ
 
 def to_tex(graph: GraphData, full: bool = True) -> str:
     """The picture as a file for pdflatex; ``full=False``: the ``tikzpicture`` alone."""
-    if graph.look.theme == "auto":  # paper is light
-        graph = replace(graph, look=replace(graph.look, theme="light"))
-    root = ElementTree.fromstring(to_svg(graph))  # noqa: S314 - our own text
+    root = ElementTree.fromstring(to_svg(on_paper(graph)))  # noqa: S314 - our own text
     wide, high = [float(root.get(side, "1")) for side in ("width", "height")]
     found = list(shapes(root, Sheet(root), (0.0, 0.0), ()))
     lines = [rf"\definecolor{{af{c}}}{{HTML}}{{{c}}}" for c in colours(found)]

@@ -30,7 +30,7 @@ from ..pages.html import PLAIN, ground, image, policy
 from ..walk import graph
 from .javascript import find_row
 from .live import fragment
-from .ranges import Slider, slider, start_of
+from .ranges import Slider, slider, start_of, variables_of
 
 Array = Any
 LARGEST = 2000  # operations that a page computes
@@ -152,8 +152,7 @@ def of_node(root: Any, ranges: dict[str, Any]) -> Explorer:
     if not isinstance(root, Operation):
         raise LostGradientError(f"{root.name} was not computed from Variables: there is nothing to move")
     titles = Titles(bound_names())
-    variables = [r for r in reversed(topological(root.grad_fn)) if not r.parents]
-    variables.sort(key=lambda v: v.number)
+    variables = variables_of(root)
     named = {titles.of(v): v for v in variables}
     if unknown := [name for name in ranges if name not in named]:
         raise ValueError(f"{', '.join(unknown)}: no Variable of the graph is called that; it has {', '.join(named)}")

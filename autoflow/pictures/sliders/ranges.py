@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ...backprop.engine import topological
+
 
 @dataclass(frozen=True, slots=True)
 class Slider:
@@ -17,6 +19,11 @@ class Slider:
     low: float
     high: float
     start: float
+
+
+def variables_of(root: Any) -> list[Any]:
+    """The Variables that a node was computed from, in the order of their creation."""
+    return sorted([r for r in topological(root.grad_fn) if not r.parents], key=lambda v: v.number)
 
 
 def start_of(name: str, spec: Any) -> Any:

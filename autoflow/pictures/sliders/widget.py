@@ -22,7 +22,7 @@ from ..model.style import clean, clip
 from ..render.css import properties
 from ..walk import graph, identity_of
 from .live import script
-from .ranges import Slider, slider
+from .ranges import Slider, slider, variables_of
 
 if TYPE_CHECKING:
     from ..facade import Graph
@@ -86,7 +86,7 @@ def widget(page: Explorer) -> Any:
 
 def elements(page: Explorer) -> list[tuple[Any, int, Slider]]:
     """What moves: the numbers, and the elements of small arrays: (Variable, place in it, slider)."""
-    variables = [v for _, v in sorted(page.f[1].items())] if page.f else page_variables(page)
+    variables = [v for _, v in sorted(page.f[1].items())] if page.f else variables_of(page.root)
     places = []
     for v in variables:
         if v in page.inputs:
@@ -95,17 +95,6 @@ def elements(page: Explorer) -> list[tuple[Any, int, Slider]]:
             names = [f"{clean(v.name)}[{', '.join(map(str, np.unravel_index(k, v.shape)))}]" for k in range(v.size)]
             places += [(v, k, slider(name, None, v.value.reshape(-1)[k])) for k, name in enumerate(names)]
     return places
-
-
-def page_variables(page: Explorer) -> list[Any]:
-    """The Variables of a recorded graph, in the order of their creation."""
-    seen, stack = set(), [page.root.grad_fn]
-    while stack:
-        r = stack.pop()
-        if r is not None and r not in seen:
-            seen.add(r)
-            stack += r.parents
-    return sorted([r for r in seen if not r.parents], key=lambda v: v.number)
 
 
 def root_at(page: Explorer, places: list[tuple[Any, int, Slider]], values: Sequence[float]) -> tuple[Any, Any]:
