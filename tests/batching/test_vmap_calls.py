@@ -97,7 +97,8 @@ CALLS = {
     "cross": lambda x, w: np.cross(x[:, :3], w[:, :3]),
     # places
     "take, wrap": lambda x, w: np.take(x, [5, -1], axis=0, mode="wrap"),
-    "take, clip": lambda x, w: np.take(x, [5, -1], axis=1, mode="clip"),
+    "take, wrap, places of the examples": lambda x, w: np.take(x, np.argsort(x[0]) + 3, axis=0, mode="wrap"),
+    "take, clip, places of the examples": lambda x, w: np.take(w, np.argsort(x[0]) + 2, axis=0, mode="clip"),
     "a shared mask": lambda x, w: x[MASK],
     "where": lambda x, w: np.where(x > 0, x, w),
     # methods
@@ -115,6 +116,9 @@ CALLS = {
     "copyto": written(lambda z, x, w: np.copyto(z, w)),
     "copyto where": written(lambda z, x, w: np.copyto(z, w, where=x > 0)),
     "out=": written(lambda z, x, w: np.exp(x, out=z)),
+    "mean, out=": written(lambda z, x, w: np.mean(x, axis=0, out=z[0])),
+    "concatenate, out=": written(lambda z, x, w: np.concatenate([x[:2], w[2:]], out=z)),
+    "matmul, out=": written(lambda z, x, w: np.matmul(x, w, out=z)),
     "add.at": written(lambda z, x, w: np.add.at(z, [0, 0, 2], x[:3])),
     "negative.at": written(lambda z, x, w: np.negative.at(z, [1])),
     "put_along_axis": written(put_along),
