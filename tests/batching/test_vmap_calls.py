@@ -205,8 +205,8 @@ def test_a_gradient_of_outside_is_not_lost_in_a_plain_array():
 def test_an_empty_batch_has_no_example_to_ask(monkeypatch):
     monkeypatch.setattr(forms, "SAID", set())
     none = np.zeros((0, 4, 4))
-    message = "np.add.reduceat at .* has no batched form, and an empty batch does not say what it returns"
-    with pytest.warns(LoopWarning, match="np.add.reduceat"), pytest.raises(BatchError, match=message):
+    message = "reduceat at .* has no batched form, and an empty batch does not say what it returns"
+    with pytest.warns(LoopWarning, match="reduceat"), pytest.raises(BatchError, match=message):
         af.vmap(lambda x: np.add.reduceat(x, np.argsort(x[0])[:2], 1))(none)
 
 
