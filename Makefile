@@ -50,6 +50,7 @@ nightly: $(VENV)/dev.stamp $(VENV)/types.stamp  ## the full sets
 	AUTOFLOW_NIGHTLY=1 $(PYTEST) -n auto -o faulthandler_timeout=1800
 	PYTHONPATH=.:tests/support:tests/rules $(PY) tests/mutate.py
 	PYTHONPATH=. $(PY) tests/mutate_sources.py --seconds 600
+	$(MAKE) coverage
 	$(MAKE) peers
 	$(MAKE) versions
 	$(MAKE) newest
@@ -60,9 +61,8 @@ peers:  ## gradients and optimisers beside PyTorch, JAX, autograd and MyGrad, on
 engines: $(VENV)/engines.stamp  ## af.data_parallel on loky, Dask, MPI and Zarr
 	AUTOFLOW_NIGHTLY=1 $(PYTEST) -n 0 -m engines tests/test_parallel_engines.py
 
-# Python counts the lines itself from 3.12 on, at hardly any cost: PYTHON=python3.12 VENV=.venv-coverage.
-coverage: $(VENV)/coverage.stamp  ## which lines of autoflow the suite runs
-	COVERAGE_CORE=sysmon $(PYTEST) -n auto --cov --cov-report=term
+coverage:  ## which lines of autoflow the suite runs, by folder; fails below the floor of setup.cfg
+	.ci/coverage
 
 versions:  ## the whole suite on every Python >= 3.11 that is found, and on the oldest NumPy
 	.ci/versions test

@@ -57,9 +57,34 @@ def test_pyproject_says_only_how_to_build():
     assert re.findall(r"^\[.*\]$", text, re.MULTILINE) == ["[build-system]"]
 
 
+def exceptions_of(text):
+    """What coverage does not count, by setup.cfg: each exception, and the line above it."""
+    found, inside, above = [], False, ""
+    for line in text[text.index("[coverage:report]") : text.index("[mypy]")].splitlines():
+        if not line.startswith("    "):
+            inside = line in ("omit =", "exclude_also =")
+        elif inside and not line.strip().startswith("#"):
+            found.append((line.strip(), above))
+        above = line.strip()
+    return found
+
+
+def test_coverage_has_a_floor_and_each_exception_a_reason():
+    assert settings().getfloat("coverage:report", "fail_under") >= 95
+    found = exceptions_of((ROOT / "setup.cfg").read_text(encoding="utf-8"))
+    assert "if TYPE_CHECKING:" in dict(found)
+    assert [exception for exception, above in found if not above.startswith("# ")] == []
+    assert [name for name, _ in found if name.endswith(".py") and not (ROOT / name).exists()] == []
+
+
+def test_an_exception_without_a_reason_is_seen():
+    text = "[coverage:report]\nomit =\n    # Why.\n    a.py\n    b.py\nfail_under = 1\n\n[mypy]\n    c.py\n"
+    assert exceptions_of(text) == [("a.py", "# Why."), ("b.py", "a.py")]
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such bit")
 def test_the_build_machine_can_run_its_scripts():
-    for name in ("run", "peers", "pythons", "versions"):
+    for name in ("coverage", "run", "peers", "pythons", "versions"):
         assert os.access(ROOT / ".ci" / name, os.X_OK), name
 
 

@@ -89,8 +89,6 @@ def run_ufunc(layer: Layer, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...
         result = form(layer, *((function,) if method != "__call__" else ()), *inputs, **options)
         if result is not NotImplemented:
             return result
-    if method == "at":
-        raise BatchError(f"{public_name(ufunc, method)} at {caller()} is not batched: write x[i] = ... or np.where")
     return loop_over_batch(layer, function, inputs, options)
 
 

@@ -44,5 +44,5 @@ def for_all(array: Array) -> Any:
 
 
 def numbers_of(x: Batched) -> Array:
-    """Pictures and texts want numbers."""
-    raise refuse_number("a picture or a text")
+    """Pictures, texts, and np.put on nodes want numbers."""
+    raise refuse_number("a picture, a text, or a function that looks at numbers")

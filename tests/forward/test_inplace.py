@@ -481,3 +481,41 @@ def test_a_long_fill_loop_is_linear_in_memory_and_time():
         out[i] = x[i] * x[i]
     out.sum().backward()
     np.testing.assert_allclose(x.grad, 2 * x.value)
+
+
+def test_numbers_assigned_to_value_have_no_history():
+    x = af.Variable(X)
+    y = x * 2.0
+    y.value = X + 1.0
+    np.testing.assert_array_equal(y, X + 1.0)
+    (y * x).sum().backward()
+    np.testing.assert_array_equal(x.grad, X + 1.0)  # of x alone: the new y was not computed from it
+    filled = af.zeros(4)
+    filled.value = X
+    np.testing.assert_array_equal(filled, X)
+
+
+def test_numbers_assigned_to_value_leave_older_derivatives_as_they_were():
+    x = af.Variable(X)
+    y = np.exp(x)
+    z = y * 3.0
+    y.value = 0.0
+    z.sum().backward()
+    np.testing.assert_allclose(x.grad, 3.0 * np.exp(X), rtol=1e-15)
+
+
+@pytest.mark.parametrize("write", [
+    lambda y: setattr(y, "value", X), lambda y: setattr(y, "shape", (2, 2)), lambda y: np.put(y, [0], [1.0]),
+    lambda y: y + 1.0, lambda y: 2.0 * y, lambda y: abs(y),
+])  # fmt: skip
+def test_an_array_that_numpy_made_of_a_node_has_lost_its_history(write):
+    with pytest.raises(LostGradientError, match=r"NumPy made this Operation of shape .* so its history is lost"):
+        write(np.array(af.Variable(X) * 2.0, subok=True))
+
+
+def test_a_shape_that_is_assigned_again_changes_nothing():
+    y = af.Variable(X) * 2.0
+    before = y.operands
+    y.shape = (4,)
+    assert y.shape == (4,)
+    assert y.operands == before
