@@ -372,7 +372,12 @@ def test_search_finds_names_in_folded_boxes(show, monkeypatch):
     note = "r().querySelector('.left-out').textContent"
     assert one.run(note) == ""  # here every click leads somewhere
     one.run("r().querySelector('.toggle.sco[data-node]').onclick()")
+    assert one.run(note) == ""  # here as well: another box opens alone
+    monkeypatch.setattr(toggling, "PICTURES", 3)
+    one = show(page(graph(y, depth=0)))
     assert "does not have every set of folded boxes" in one.run(note)
+    signs = "[...r().querySelectorAll('.sco[data-node]')].map((e) => [e.matches('.toggle'), e.textContent[0] === '+'])"
+    assert one.run(signs) == [[True, True]] * 2 + [[False, False]] * 4
 
 
 def test_a_click_on_a_card_lights_the_ways_from_it(show):
@@ -496,7 +501,7 @@ def test_a_printed_page_cuts_nothing_off_and_is_light(show):
 
 
 def test_a_wide_picture_scrolls_and_a_button_fits_it(show):
-    one = show(lesson()[0].step().to_html(), width=800)
+    one = show(lesson()[0].step(direction="right").to_html(), width=800)
     frame = "r().querySelector('.picture')"
     wide = f"{frame}.scrollWidth > {frame}.clientWidth"
     assert one.run(wide) is True

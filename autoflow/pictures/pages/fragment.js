@@ -5,8 +5,7 @@
 
 const PACE = 1400; // milliseconds per step while it plays
 const MANY = 10; // cards, from which on there is something to search for; or there are folded boxes
-const LEFT_OUT = "This page does not have every set of folded boxes: some stay as they are. "
-  + "Python draws the others: graph(open=\"name\"), graph(depth=1).";
+const LEFT_OUT = "This page does not have every set of folded boxes. Python draws it: graph(open=\"name\").";
 
 function make(tag, parent, attributes = {}, text = "") {
   const element = document.createElement(tag);
@@ -55,8 +54,9 @@ function within(svg, name) { // all elements with that data- attribute, by what 
 }
 
 // What a step changes, on the elements of one SVG. Steps are told on the first picture; where boxes are folded
-// otherwise, `at` has for each card of the first one the card that stands for it.
-function stage(svg, at) {
+// otherwise, `at` has for each card of the first one the card that stands for it; of a box that is folded there and open
+// here, `parts` has all cards: they have one step.
+function stage(svg, at, parts) {
   const cards = new Map([...within(svg, "node")].map(([id, card]) => [Number(id), card]));
   const edges = within(svg, "edge");
   const here = (id) => (at.length ? at[id] : id);
@@ -65,6 +65,9 @@ function stage(svg, at) {
   const amounts = new Map(); // the texts of the complete gradients
   for (const id of cards.keys()) amounts.set(id, gradients(id).map((text) => text.textContent));
   const classes = ["wait", "dry", "partly", "act", "quiet", "busy", "back", "unsent", "unasked"];
+
+  const together = new Map(Object.entries(parts).map(([id, all]) => [here(id), all]));
+  const group = (id) => together.get(id) ?? [id];
 
   function arrow(name) { // into a folded box there is one arrow from each card
     const [source, target, slot] = name.split("-"), ends = `${here(source)}-${here(target)}-`;
@@ -101,11 +104,12 @@ function stage(svg, at) {
       }
       for (const id of receivers) done ? dry.delete(here(id)) : coming.add(here(id));
     });
-    for (const id of waits) cards.get(id)?.classList.add("wait");
+    for (const id of [...waits].flatMap(group)) cards.get(id)?.classList.add("wait");
+    for (const [id, all] of together) if (!dry.has(id)) all.forEach((id) => dry.delete(id));
     for (const id of cards.keys()) if (folded(id) && coming.has(id)) dry.add(id); // its amount is that of all inside
     for (const id of dry) cards.get(id).classList.add("dry");
     for (const id of cards.keys()) {
-      if (folded(id) || dry.has(id)) continue;
+      if (folded(id) || dry.has(id) || together.has(id)) continue;
       gradients(id).forEach((text, i, all) => {
         const [sum, complete] = sums.get(`${id} ${i}`) ?? ["", all.length === 1];
         if (complete) return;
@@ -118,7 +122,7 @@ function stage(svg, at) {
       if (folded(here(node))) continue;
       cards.get(here(node))?.querySelectorAll(".sent")[product.row]?.classList.add("unsent");
     }
-    cards.get(here(steps[k].node))?.classList.add("act");
+    for (const id of group(here(steps[k].node))) cards.get(id)?.classList.add("act");
     for (const edge of steps[k].inputs || []) arrow(edge)?.classList.add("busy");
     for (const product of steps[k].products || []) {
       arrow(product.edge)?.classList.remove("quiet");
@@ -130,7 +134,7 @@ function stage(svg, at) {
 // Gives what is to be done when another picture comes into the frame.
 function controls(host, page, svg, data) {
   const { steps } = data, last = steps.length - 1;
-  let show = stage(svg, []);
+  let show = stage(svg, [], {});
   const top = make("div", page, { class: "stay" });
   const bar = make("div", top, { class: "bar", role: "group", "aria-label": "steps" });
   const before = make("button", bar, { type: "button", "aria-label": "previous step" }, "◀");
@@ -214,7 +218,7 @@ function controls(host, page, svg, data) {
   };
   go(data.start < 0 ? last : data.start);
   if (data.quiz) predict.start();
-  return (other, at) => { show = stage(other, at); draw(); };
+  return (other, at, parts) => { show = stage(other, at, parts); draw(); };
 }
 
 // Finds cards by what stands on them, and in folded boxes by the names inside.
@@ -277,6 +281,8 @@ function jump(frame, event) {
 function boxes(page, frame, first, folds, changed) {
   const note = make("div", page, { class: "left-out", role: "status" });
   function clickable(element, target, expanded) {
+    // a box whose picture the page does not have has no sign
+    if (target < 0) element?.querySelector(".word").replaceChildren();
     if (!element || target < 0) return;
     const attributes = { class: "toggle", role: "button", tabindex: "0", "aria-expanded": String(expanded) };
     for (const one of element.classList) attributes.class += ` ${one}`;
@@ -291,7 +297,7 @@ function boxes(page, frame, first, folds, changed) {
     };
   }
   function show(k, name) {
-    const svg = k === 0 ? first : parsed(folds[k].svg), { frames, cards, at, inside } = folds[k];
+    const { frames, cards, at, parts, inside } = folds[k], svg = k ? parsed(folds[k].svg) : first;
     frame.style.setProperty("--least", least(svg));
     frame.replaceChildren(svg);
     paths(frame, null);
@@ -301,7 +307,7 @@ function boxes(page, frame, first, folds, changed) {
       clickable(svg.querySelector(`[data-node="${id}"]`), target, false);
     }
     note.textContent = [...frames, ...Object.values(cards)].includes(-1) ? LEFT_OUT : "";
-    for (const follow of changed) follow(svg, k === 0 ? [] : at, inside);
+    for (const follow of changed) follow(svg, at, parts, inside);
     const same = [...svg.querySelectorAll(".toggle")].filter((e) => name && e.textContent.includes(name));
     same[0]?.focus({ preventScroll: true }); // the keyboard stays where it was
   }
@@ -338,7 +344,7 @@ async function render(fragment) {
   }
   if (svg.querySelectorAll("[data-node]").length >= MANY || data.folds.length) {
     const names = search(page, frame);
-    changed.push((_, at, inside) => names(inside));
+    changed.push((_, at, parts, inside) => names(inside));
   }
   page.append(frame);
   fitting(frame);
@@ -359,6 +365,7 @@ async function render(fragment) {
 const own = document.currentScript && document.currentScript.closest(".autoflow-picture");
 for (const fragment of own ? [own] : document.querySelectorAll(".autoflow-picture")) {
   render(fragment).catch((error) => {
-    console.error("autoflow: the picture stays as it is.", error); // the image is still there
+    // the image is still there
+    console.error("autoflow: the picture stays as it is.", error);
   });
 }
