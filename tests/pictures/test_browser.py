@@ -376,7 +376,8 @@ def test_search_finds_names_in_folded_boxes(show, monkeypatch):
     monkeypatch.setattr(toggling, "PICTURES", 3)
     one = show(page(graph(y, depth=0)))
     assert "does not have every set of folded boxes" in one.run(note)
-    signs = "[...r().querySelectorAll('.sco[data-node]')].map((e) => [e.matches('.toggle'), e.querySelector('.word').textContent === '+'])"
+    pair = "[e.matches('.toggle'), e.querySelector('.word').textContent === '+']"
+    signs = f"[...r().querySelectorAll('.sco[data-node]')].map((e) => {pair})"
     assert one.run(signs) == [[True, True]] * 2 + [[False, False]] * 4
 
 
