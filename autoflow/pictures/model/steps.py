@@ -213,7 +213,9 @@ def end(graph: GraphData) -> Step:
     found = [f"{gradient_name(graph, v)} = {amount_text(v.gradient, graph)}" for v in graph.nodes
              if v.kind == "Variable" and v.gradient]  # fmt: skip
     more = f", and {len(found) - NAMED} more" if len(found) > NAMED else ""
-    return Step(0, "end", (", ".join(found[:NAMED]) or "no Variable is drawn") + more)
+    boxes = any([v.fold and v.fold.variables for v in graph.nodes])
+    none = "all Variables are in folded boxes" if boxes else "no Variable is drawn"
+    return Step(0, "end", (", ".join(found[:NAMED]) or none) + more)
 
 
 def seeded_results(v: Vertex) -> list[int | None]:

@@ -3,8 +3,8 @@
 // It computes nothing: html.py wrote down, for each step, what changes. A frame is made from the first step on, so
 // that it is the same whichever way one came there. Texts enter the page as text, never as HTML.
 
-const PACE = 1400; // milliseconds per step while it plays
-const MANY = 10; // cards, from which on there is something to search for; or there are folded boxes
+// milliseconds per step while it plays; cards, from which on there is something to search for
+const PACE = 1400, MANY = 10;
 const LEFT_OUT = "This page does not have every set of folded boxes. Python draws it: graph(open=\"name\").";
 
 function make(tag, parent, attributes = {}, text = "") {
@@ -59,7 +59,7 @@ function within(svg, name) { // all elements with that data- attribute, by what 
 function stage(svg, at, parts) {
   const cards = new Map([...within(svg, "node")].map(([id, card]) => [Number(id), card]));
   const edges = within(svg, "edge");
-  const here = (id) => (at.length ? at[id] : id);
+  const here = (id) => (at.length ? at[id] : Number(id));
   const folded = (id) => cards.get(id)?.classList.contains("sco");
   const gradients = (id) => [...(cards.get(id)?.querySelectorAll(".gradient") ?? [])]; // of several results several
   const amounts = new Map(); // the texts of the complete gradients
@@ -69,10 +69,14 @@ function stage(svg, at, parts) {
   const together = new Map(Object.entries(parts).map(([id, all]) => [here(id), all]));
   const group = (id) => together.get(id) ?? [id];
 
-  function arrow(name) { // into a folded box there is one arrow from each card
-    const [source, target, slot] = name.split("-"), ends = `${here(source)}-${here(target)}-`;
-    if (!folded(here(target))) return edges.get(ends + slot);
-    return [...edges].find(([key]) => key.startsWith(ends))?.[1];
+  // from any card of one box to any of another one; of a single card to its row
+  function arrow(name) {
+    const [source, target, slot] = name.split("-"), from = group(here(source)), to = group(here(target));
+    const any = to.length > 1 || folded(to[0]);
+    return [...edges].find(([key]) => {
+      const [a, b, row] = key.split("-");
+      return from.includes(Number(a)) && to.includes(Number(b)) && (any || row === slot);
+    })?.[1];
   }
   function clear() {
     for (const element of svg.querySelectorAll("." + classes.join(",."))) element.classList.remove(...classes);
@@ -85,10 +89,11 @@ function stage(svg, at, parts) {
     veil(svg, predict && steps[k].phase !== "end");
     if (steps[k].phase === "end") return;
     const waits = new Set(), dry = new Set(cards.keys()), coming = new Set(), sums = new Map();
-    const sent = new Set(), quiet = [];
+    const sent = new Set(), sending = new Set(), quiet = [];
     steps.forEach((step, place) => {
       const done = place < k + !hidden, receivers = step.phase === "seed" ? [step.node] : [];
       if (step.phase === "forward" && !done) waits.add(here(step.node));
+      if (step.phase === "backward" && done) sending.add(here(step.node));
       if (step.phase === "seed" && step.sum !== undefined && done) {
         sums.set(`${here(step.node)} 0`, [step.sum, step.complete]);
       }
@@ -105,7 +110,11 @@ function stage(svg, at, parts) {
       for (const id of receivers) done ? dry.delete(here(id)) : coming.add(here(id));
     });
     for (const id of [...waits].flatMap(group)) cards.get(id)?.classList.add("wait");
-    for (const [id, all] of together) if (!dry.has(id)) all.forEach((id) => dry.delete(id));
+    for (const [id, all] of together) {
+      if (!dry.has(id)) all.forEach((one) => dry.delete(one));
+      if (sending.has(id)) continue;
+      for (const [name, edge] of edges) if (all.includes(Number(name.split("-")[1]))) edge.classList.add("quiet");
+    }
     for (const id of cards.keys()) if (folded(id) && coming.has(id)) dry.add(id); // its amount is that of all inside
     for (const id of dry) cards.get(id).classList.add("dry");
     for (const id of cards.keys()) {
@@ -210,7 +219,8 @@ function controls(host, page, svg, data) {
     if (!(event.key in keys) || event.ctrlKey || event.metaKey || event.altKey) return;
     if (["search", "text"].includes(event.target.type) || event.target.tagName === "SELECT") return;
     if (event.key === " " && event.target !== page) return; // a button, a box: that is meant
-    event.preventDefault(); // the page would scroll, the notebook would go to another cell
+    // the page would scroll, the notebook would go to another cell
+    event.preventDefault();
     event.stopPropagation();
     if (event.key === " ") return toggle();
     stop();
@@ -325,7 +335,8 @@ async function render(fragment) {
   const data = await unpacked(fragment.dataset.autoflow);
   data.answers = fragment.querySelectorAll("details");
   const host = document.createElement("div");
-  host.setAttribute("data-lm-suppress-shortcuts", "true"); // JupyterLab leaves the arrow keys to us
+  // JupyterLab leaves the arrow keys to us
+  host.setAttribute("data-lm-suppress-shortcuts", "true");
   const root = host.attachShadow({ mode: "open" });
   make("style", root, {}, data.css);
   const around = make("div", root);
@@ -357,7 +368,8 @@ async function render(fragment) {
   };
   image.replaceWith(host);
   if (fragment.parentElement === document.body && document.body.children.length === 1) {
-    page.focus({ preventScroll: true }); // a page of one picture: keys go to it
+    // a page of one picture: keys go to it
+    page.focus({ preventScroll: true });
   }
   fragment.querySelector("[hidden]").remove();
 }
