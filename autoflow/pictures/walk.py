@@ -50,7 +50,8 @@ def graph(
     engine : "built-in", or "dot" to let Graphviz arrange the SVG, if it is installed.
     gradients : True shows them, False does not, None does if ``backward()`` has been called. They are computed anew,
         for one pass seeded with ones; nothing is written into the nodes.
-    limit : of a larger graph the nodes nearest to the output are drawn. None: boxes fold instead, or sections of what has none.
+    limit : of a larger graph the nodes nearest to the output are drawn. None: boxes fold instead,
+        or sections of what has none.
     depth : boxes (``af.scope``) inside that many others are folded: 0 folds all. None: as the size asks for.
     open : names of boxes that stay open.
     around, radius : only what is at most ``radius`` arrows away from the node ``around``.
