@@ -18,7 +18,7 @@ from .model.data import GraphData, Look, Vertex
 from .model.gathering import Walk, identity_of
 from .model.numbers import FEW
 from .model.style import clip
-from .render.directions import best_way, fit_picture
+from .render.directions import TIGHTER, best_way, excess, fit_picture
 
 LIMIT = 2000  # nodes whose numbers a picture has by default
 LESSON = 60  # larger graphs are drawn without local derivatives, unless these are asked for
@@ -97,7 +97,12 @@ def build_picture(
     if around is not None:
         walk.keep(around, radius)
     elif walk.hidden and limit is None and fold and (folded := huge.fold_huge_graph(walk, depth, opened)):
-        way = direction or best_way(folded)[0]
+        way, size = best_way(folded)
+        for _, few in () if direction or depth is not None or opened else TIGHTER:
+            if excess(size) > 1.0 and (tried := huge.fold_huge_graph(walk, depth, opened, few)):
+                other, found = best_way(tried)
+                folded, way, size = (tried, other, found) if excess(found) < excess(size) else (folded, way, size)
+        way = direction or way
         return replace(folded, look=Look(detail or "values", way, bool(legend), theme, engine, modes().digits, False))
     notes = walk.go(gradients)
     nodes, outputs = walk.vertices()
