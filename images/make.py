@@ -78,8 +78,8 @@ def network(**options: Any) -> Graph:
 
 
 def network_folded(**options: Any) -> Graph:
-    """The same with folded boxes."""
-    return network(depth=0, **options)
+    """The same with folded boxes, from left to right."""
+    return network(**{"depth": 0, "direction": "right", **options})
 
 
 def recurrent(**options: Any) -> Graph:
@@ -175,7 +175,7 @@ def hostile(**options: Any) -> Graph:
             total = af.Variable(k + 1.0, name=name) * total + 1.0
     total.name = HOSTILE[0]
     total.backward()
-    return af.graph(total, **options)
+    return af.graph(total, **{"fold": False, **options})
 
 
 def gradient(**options: Any) -> Graph:

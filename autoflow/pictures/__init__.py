@@ -6,7 +6,7 @@ Reading order:
                 callers' variables; functions with several results, products with ones; steps of the two passes
     walk.py     node.graph() and its arguments
     folding/    which part of the record is drawn: views; results: a card for several; merging of chains; choose which
-                boxes to fold; repeats; huge graphs of a million nodes
+                boxes to fold; repeats; sections of what has no parts; huge graphs of a million nodes
     layout/     arrange: positions; ordering in ranks; nesting of boxes; turning of boxes that are read downwards; rows
                 for wide pictures; scoring: how well a layout reads
     render/     cards: the contents of a node; placing and directions: which layout is drawn; svg, dot, text,

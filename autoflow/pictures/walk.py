@@ -18,7 +18,7 @@ from .model.data import GraphData, Look, Vertex
 from .model.gathering import Walk, identity_of
 from .model.numbers import FEW
 from .model.style import clip
-from .render.directions import best_way, fit_picture
+from .render.directions import TIGHTER, best_way, excess, fit_picture
 
 LIMIT = 2000  # nodes whose numbers a picture has by default
 LESSON = 60  # larger graphs are drawn without local derivatives, unless these are asked for
@@ -50,7 +50,8 @@ def graph(
     engine : "built-in", or "dot" to let Graphviz arrange the SVG, if it is installed.
     gradients : True shows them, False does not, None shows them if ``backward()`` has been called. They are computed
         anew, in one pass seeded with ones; nothing is written into the nodes.
-    limit : of a larger graph the nodes nearest to the output are drawn. None: boxes fold instead.
+    limit : of a larger graph the nodes nearest to the output are drawn. None: boxes fold instead, or sections of a
+        graph without boxes.
     depth : boxes (``af.scope``) inside this many others are folded; 0 folds all boxes. None: depends on the size.
     open : names of boxes that stay open.
     around, radius : draw only what is at most ``radius`` arrows away from the node ``around``.
@@ -96,7 +97,12 @@ def build_picture(
     if around is not None:
         walk.keep(around, radius)
     elif walk.hidden and limit is None and fold and (folded := huge.fold_huge_graph(walk, depth, opened)):
-        way = direction or best_way(folded)[0]
+        way, size = best_way(folded)
+        for _, few in () if direction or depth is not None or opened else TIGHTER:
+            if excess(size) > 1.0 and (tried := huge.fold_huge_graph(walk, depth, opened, few)):
+                other, found = best_way(tried)
+                folded, way, size = (tried, other, found) if excess(found) < excess(size) else (folded, way, size)
+        way = direction or way
         return replace(folded, look=Look(detail or "values", way, bool(legend), theme, engine, modes().digits, False))
     notes = walk.go(gradients)
     nodes, outputs = walk.vertices()

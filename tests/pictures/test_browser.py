@@ -338,6 +338,40 @@ def test_steps_go_on_while_boxes_are_folded(show):
     assert one.run("r().querySelectorAll('.act').length") == 1
 
 
+def test_a_folded_picture_is_stepped_and_opened_on_the_way(show):
+    """A box is one step; open, all its cards wait for that step, and its arrows for its step back."""
+    x, w = af.Variable(0.5, name="x"), af.Variable(2.0, name="w")
+    y = x
+    for name in ("a", "b"):
+        with af.scope(name):
+            y = np.tanh(y * w) - np.sin(y)
+    z = y * y
+    g = graph(z, depth=0, gradients=True)
+    steps = steps_of(g.drawn)
+    one = show(page(g, 0))
+    wait = "[...r().querySelectorAll('.wait .title')].map((e) => e.textContent)"
+    assert one.run(wait) == ["a", "b", "z"]
+    for k, step in enumerate(steps):
+        one.run(f"slide({k})")
+        assert one.run("caption()") == step.caption
+        assert one.run("r().querySelectorAll('.act').length") == (step.node is not None)
+    one.run("slide(1)")
+    assert one.run("[...r().querySelectorAll('.act .title')].map((e) => e.textContent)") == ["a"]
+    one.run("[...r().querySelectorAll('.toggle')].find((e) => e.querySelector('.title').textContent === 'b').onclick()")
+    assert len(one.run(wait)) == 1 + 4  # z, and the four operations of b
+    one.run("slide(2)")
+    assert one.run(wait) == ["z"]
+    assert one.run("r().querySelectorAll('.act').length") == 4
+    quiet = "r().querySelectorAll('.quiet').length"
+    before = one.run(quiet)
+    (back,) = [s.number for s in steps if s.phase == "backward" and s.title == "b"]
+    one.run(f"slide({back - 1})")
+    still = one.run(quiet)
+    one.run(f"slide({back})")
+    assert before > still > one.run(quiet)
+    assert one.problems() == []
+
+
 def test_search(show):
     one = show(graph(lesson()[0], gradients=True, merge=False).to_html())
     find = "(text) => { const f = r().querySelector('[type=search]'); f.value = text; f.oninput(); }"
@@ -372,7 +406,13 @@ def test_search_finds_names_in_folded_boxes(show, monkeypatch):
     note = "r().querySelector('.left-out').textContent"
     assert one.run(note) == ""  # here every click leads somewhere
     one.run("r().querySelector('.toggle.sco[data-node]').onclick()")
+    assert one.run(note) == ""  # here as well: another box opens alone
+    monkeypatch.setattr(toggling, "PICTURES", 3)
+    one = show(page(graph(y, depth=0)))
     assert "does not have every set of folded boxes" in one.run(note)
+    pair = "[e.matches('.toggle'), e.querySelector('.word').textContent === '+']"
+    signs = f"[...r().querySelectorAll('.sco[data-node]')].map((e) => {pair})"
+    assert one.run(signs) == [[True, True]] * 2 + [[False, False]] * 4
 
 
 def test_a_click_on_a_card_lights_the_ways_from_it(show):
@@ -496,7 +536,7 @@ def test_a_printed_page_cuts_nothing_off_and_is_light(show):
 
 
 def test_a_wide_picture_scrolls_and_a_button_fits_it(show):
-    one = show(lesson()[0].step().to_html(), width=800)
+    one = show(lesson()[0].step(direction="right").to_html(), width=800)
     frame = "r().querySelector('.picture')"
     wide = f"{frame}.scrollWidth > {frame}.clientWidth"
     assert one.run(wide) is True

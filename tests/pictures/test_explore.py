@@ -694,14 +694,14 @@ def test_the_plot_of_the_widget():
     w = af.Variable([1.0, 2.0], name="w")
     loss = (w * w).sum()
     model = widget(explore(loss))
-    assert model.point == {"title": "loss", "value": 5.0, "gradients": [2.0, 4.0]}
+    assert model.point == {"title": "loss", "at": [1.0, 2.0], "value": 5.0, "gradients": [2.0, 4.0]}
     assert model.samples["axes"] == [0, 1]
     grid = np.array(model.samples["grid"])
     assert grid.shape == (LINES + 1, COLUMNS + 1)
     (x, y) = [np.linspace(s["low"], s["high"], n + 1) for s, n in zip(model.inputs, (COLUMNS, LINES), strict=True)]
     np.testing.assert_allclose(grid, x**2 + y[:, None] ** 2, rtol=1e-12, atol=1e-12)
     model.values = [3.0, 4.0]
-    assert model.point == {"title": "loss", "value": 25.0, "gradients": [6.0, 8.0]}
+    assert model.point == {"title": "loss", "at": [3.0, 4.0], "value": 25.0, "gradients": [6.0, 8.0]}
     model.axes = [1, -1]
     np.testing.assert_allclose(model.samples["grid"], [9.0 + np.linspace(y[0], y[-1], SAMPLES + 1) ** 2], rtol=1e-12)
     model.values = [0.0, 4.0]
@@ -724,20 +724,26 @@ PROGRAM.render({ model: window.model, el: document.body });
 """
 
 
-@pytest.mark.browser
-def test_the_widget_in_a_browser(tmp_path, browser):
+def widget_page(browser, tmp_path, model, **options):
     """The module as anywidget loads it, with a model that only remembers."""
-    pytest.importorskip("anywidget", reason="the extra `widget` is not installed")
-    from autoflow.pictures.sliders.widget import ESM, widget
+    from autoflow.pictures.sliders.widget import ESM
 
-    model = widget(explore(lambda x, w: np.tanh(w * x).sum(), x=(-3, 3), w=[1.0, 2.0]))
     names = ("inputs", "values", "picture", "note", "digits", "colours", "point", "axes", "samples")
     state = {name: getattr(model, name) for name in names}
     program = FAKE.replace("MODEL", json.dumps(state).replace("<", "\\u003c"))
     module = script() + ESM.replace("export default", "const PROGRAM =") + ";"
     path = tmp_path / "widget.html"
     path.write_text(f"<!doctype html><body><script>{module}{program}</script></body>", encoding="utf-8")
-    page = browser.open(path)
+    return browser.open(path, **options)
+
+
+@pytest.mark.browser
+def test_the_widget_in_a_browser(tmp_path, browser):
+    pytest.importorskip("anywidget", reason="the extra `widget` is not installed")
+    from autoflow.pictures.sliders.widget import widget
+
+    model = widget(explore(lambda x, w: np.tanh(w * x).sum(), x=(-3, 3), w=[1.0, 2.0]))
+    page = widget_page(browser, tmp_path, model)
     root = "document.querySelector('.autoflow-widget').shadowRoot"
     assert page.run(f"{root}.querySelectorAll('[type=range]').length") == 3
     page.run(f"const one = {root}.querySelector('input'); one.value = 0.5; one.dispatchEvent(new Event('input'))")
@@ -761,4 +767,84 @@ def test_the_widget_in_a_browser(tmp_path, browser):
     assert page.run("model.get('values')[0]") != 0.5
     assert page.run("[...document.querySelectorAll('style')].map((s) => s.textContent).join('')") == model.colours
     assert all([re.search(r"[.]autoflow-widget\s*$", rule) for rule in re.findall("([^{},]+)[{,]--", model.colours)])
+    assert page.problems() == []
+
+
+PARTS = """
+const r = () => document.querySelector('.autoflow-widget').shadowRoot;
+const press = (name) => [...r().querySelectorAll('button')].find((b) => b.textContent === name).click();
+const said = () => r().querySelector('.said').textContent;
+const count = (name) => r().querySelectorAll('.plot ' + name).length;
+function type(label, value) {
+  const field = r().querySelector(`[aria-label="${label}"]`);
+  field.value = value;
+  field.dispatchEvent(new Event("change"));
+}
+"""
+
+
+@pytest.mark.browser
+def test_steps_downhill_in_the_widget(tmp_path, browser):
+    """Python computes: the numbers of a step are those of gradient descent, and it is told when they have come."""
+    pytest.importorskip("anywidget", reason="the extra `widget` is not installed")
+    from autoflow.pictures.sliders.widget import widget
+
+    def f(x, w):
+        return (x**2 + 3 * w).sum()
+
+    model = widget(explore(f, x=(-2, 2, 1.0), w=[0.5]))
+    page = widget_page(browser, tmp_path, model)
+    page.run(PARTS + "0")
+
+    def python():
+        """What Python has to say to the values of the page."""
+        model.values = page.run("model.get('values')")
+        for name in ("picture", "point", "samples"):
+            page.run(f"model.arrive({name!r}, {json.dumps(getattr(model, name))})")
+
+    titles = [s["title"] for s in model.inputs]
+    assert titles == ["w[0]", "x"]
+    page.run("type('learning rate', 0.25); press('Step downhill')")
+    assert page.run("[model.get('values'), said()]") == [[-0.25, 0.5], ""]  # w - 0.25·3, x - 0.25·2x
+    page.run("press('Step downhill')")  # too soon
+    assert page.run("model.saved") == 1
+    python()
+    assert page.run("said()") == f"step 1: {model.point['title']} falls (2.5 → −0.5)"
+    assert page.run("[count('.past'), count('.trail'), count('.next')]") == [1, 1, 1]
+    assert page.run("r().querySelector('.result').textContent").endswith(" = −0.5")
+    page.run("press('Step downhill')")
+    python()
+    assert page.run("model.get('values')") == [-1.0, 0.25]
+    assert page.run("said()").startswith("step 2: ")
+    page.run("press('Reset')")
+    python()
+    assert page.run("[model.get('values'), said(), count('.past')]") == [[0.5, 1], "", 0]
+    page.run("press('Step downhill')")
+    page.run("model.arrive('note', 'ValueError: no')")  # Python could not: the page goes on
+    assert page.run("said()") == ""
+    page.run("type('x, as a number', -1.5)")
+    assert page.run("model.get('values')[1]") == -1.5
+    assert page.problems() == []
+
+
+@pytest.mark.browser
+def test_a_run_in_the_widget_waits_for_python(tmp_path, browser):
+    pytest.importorskip("anywidget", reason="the extra `widget` is not installed")
+    from autoflow.pictures.sliders.widget import widget
+
+    model = widget(explore(lambda x: ((x - 1) ** 2).sum(), x=[2.0]))
+    page = widget_page(browser, tmp_path, model, reduced_motion=False)
+    slow = """
+    model.save_changes = () => setTimeout(() => { // a Python that takes longer than a tick
+      const [x] = model.get("values");
+      window.answers = (window.answers ?? 0) + 1;
+      model.arrive("point", { ...model.get("point"), at: [x], value: (x - 1) ** 2, gradients: [2 * (x - 1)] });
+    }, 250);"""
+    page.run(PARTS + slow + "type('learning rate', 0.5); press('Run')")
+    page.run("new Promise((done) => { const wait = setInterval(() => { if (said().includes('almost 0')) "
+             "{ clearInterval(wait); done(); } }, 20); })")  # fmt: skip
+    assert page.run("[model.get('values')[0], count('.past'), window.answers]") == [1, 2, 1]
+    assert page.run("[...r().querySelectorAll('button')].map((b) => b.textContent)") == [
+        "Step downhill", "Run", "Sweep", "Reset",
+    ]  # fmt: skip
     assert page.problems() == []

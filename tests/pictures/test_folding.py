@@ -183,7 +183,7 @@ def test_loops_without_scopes_fold_into_repeats():
     assert "+148 alike" in str(graph(np.sum(h)))
 
 
-def test_without_any_pattern_the_nearest_are_shown():
+def test_without_any_pattern_there_are_sections():
     rng = np.random.default_rng(0)
     nodes = [af.Variable(float(k), name=f"v{k}") for k in range(9)]
     with np.errstate(all="ignore"):
@@ -191,9 +191,11 @@ def test_without_any_pattern_the_nearest_are_shown():
             a, b = rng.integers(max(0, len(nodes) - 9), len(nodes), 2)
             nodes.append((np.add, np.subtract, np.maximum)[rng.integers(3)](nodes[a], nodes[b]))
     g = graph(nodes[-1]).drawn
-    assert len(g.nodes) <= 60
-    assert "the nearest to the output" in g.notes[0]
-    assert any(row.note == "hidden" for v in g.nodes for row in v.operands)
+    assert len(g.nodes) <= 40
+    assert "sections folded" in g.notes[0]
+    near = graph(nodes[-1], limit=50)
+    assert "showing the 50 nearest to the output" in near.notes[0]
+    assert any(row.note == "hidden" for v in near.drawn.nodes for row in v.operands)
 
 
 def test_a_box_between_its_own_parts_takes_in_what_is_between():

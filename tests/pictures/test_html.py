@@ -23,7 +23,7 @@ from graphs import EVIL, lesson, shared
 import autoflow as af
 from autoflow.pictures import draw, graph, notebook
 from autoflow.pictures.model.steps import steps_of
-from autoflow.pictures.pages import exports, still
+from autoflow.pictures.pages import exports, still, toggling
 from autoflow.pictures.pages.html import LONG, PLAIN, attribute, fragment, pack_file, page, script, style
 from autoflow.pictures.render import png, shapes
 
@@ -223,14 +223,57 @@ def test_every_click_on_a_box_leads_to_a_picture_and_back():
     g = graph(y, gradients=True)
     folds = data_of(fragment(g))["folds"]
     assert folds == data_of(fragment(g))["folds"]
-    assert (len(folds), folds[0]["svg"], len(folds[0]["frames"])) == (16, "", 6)
+    assert (len(folds), folds[0]["svg"], len(folds[0]["frames"])) == (toggling.PICTURES, "", 6)
     for k, one in enumerate(folds):
-        for target in [*one["frames"], *one["cards"].values()]:
-            assert target == -1 or k in [*folds[target]["frames"], *folds[target]["cards"].values()]
-            assert target < len(folds)
+        targets = [*one["frames"], *one["cards"].values()]
+        assert all([0 <= target < len(folds) for target in targets])  # every + and every − works
+        if k < 4:  # all of whose neighbours were drawn
+            assert all([k in [*folds[to]["frames"], *folds[to]["cards"].values()] for to in targets])
         if k:
             ElementTree.fromstring(one["svg"])
     assert data_of(fragment(graph(x * x)))["folds"] == []
+
+
+def test_a_box_opens_alone_where_the_set_was_not_drawn(monkeypatch):
+    x = af.Variable(2.0, name="x")
+    y = x
+    for name in ("a", "b", "c"):
+        with af.scope(name):
+            y = np.tanh(y) * np.exp(-y)
+    monkeypatch.setattr(toggling, "PICTURES", 4)
+    folds = data_of(fragment(graph(y, depth=0)))["folds"]
+    assert sorted(folds[0]["cards"].values()) == [1, 2, 3]
+    for k in (1, 2, 3):  # one box is open; a click on another one opens that instead
+        assert folds[k]["frames"] == [0]
+        assert sorted([k, *folds[k]["cards"].values()]) == [1, 2, 3]
+    monkeypatch.setattr(toggling, "PICTURES", 2)
+    assert sorted(data_of(fragment(graph(y, depth=0)))["folds"][0]["cards"].values()) == [-1, -1, 1]
+
+
+def test_a_folded_picture_is_stepped_box_by_box():
+    x, w = af.Variable([0.5, 0.25], name="x"), af.Variable([2.0, 3.0], name="w")
+    y = x
+    for name in ("a", "b"):
+        with af.scope(name):
+            y = np.tanh(y * w) * w
+    z = np.sum(y)
+    data = data_of(fragment(graph(z, depth=0, gradients=True)))
+    told = [step["caption"] for step in data["steps"] if step["phase"] in ("forward", "backward")]
+    assert told == [
+        "a: 3 operations compute [1.523, 1.905]",
+        "b: 3 operations compute [1.991, 3]",
+        "z = sum(b) = 4.991",
+        "z has gradient 1, sends back   to b: [1, 1]",
+        "b: 3 operations send back   to a: [0.03598, 0.0003901];   to w: [1.023, 1]",
+        "a: 3 operations send back   to w: [0.04252, 0.0004223]   so far [1.065, 1.001]",
+    ]
+    np.testing.assert_allclose(af.gradients(z, [w])[w], [1.065, 1.001], rtol=1e-3)
+    backward = [step for step in data["steps"] if step["phase"] == "backward"]
+    assert [(p["name"], p["complete"]) for step in backward for p in step["products"]] == [
+        ("b", True), ("a", True), ("w", False), ("w", True),
+    ]  # fmt: skip
+    opened = data["folds"][1]
+    assert [len(cards) for cards in opened["parts"].values()] == [4]  # x as well
 
 
 def test_save_html(tmp_path):

@@ -105,7 +105,7 @@ def test_what_is_too_wide_stands_in_rows():
     total = sum(broad)
     assert af.graph(short).look.direction == "right"
     assert af.graph(long, fold=False).look.direction == "rows"
-    assert af.graph(total).look.direction == "down"  # too many arrows would have to turn round
+    assert af.graph(total, fold=False).look.direction == "down"  # too many arrows would have to turn round
 
 
 # ------------------------------------------------------------------ in a browser, with its fonts

@@ -7,7 +7,7 @@ numbers, and each node has a path of boxes around it. Repeats (:mod:`.repeats`) 
     1  depth=, g.open(...)    the user's choice
     2  more than six alike    the first and the last are drawn, the others are one card
     3  above FEW cards        scopes fold from the deepest level, until there are at most that many
-    4  above MANY             repeats fold; if that is not enough, only the cards nearest to the output are shown
+    4  still more             shorter repeats fold, and of what is left sections (:mod:`.sections`)
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..model.data import ALIKE, FEW
 from .repeats import equal_boxes, first_word, runs
 from .skeleton import Path, Skeleton
 
-MANY = 200  # up to this many cards are drawn where nothing can be folded
+MANY = 200  # of more cards, which nobody wanted, only the nearest to the output are drawn
 
 
 def common(a: Path, b: Path) -> Path:
@@ -71,10 +71,10 @@ def choose(
         if graph.count(closed) <= few:
             return closed
         closed |= {box for box in levels if levels[box] == level and box not in stay}
-    if graph.count(closed) <= MANY:
+    if graph.count(closed) <= few:
         return closed
     closed |= equal_boxes(graph, set(levels), stay)
-    if graph.count(closed) > FEW:
+    if graph.count(closed) > few:
         closed |= runs(graph, stay)
     place_leaves(graph, outside)
     return closed

@@ -17,25 +17,26 @@ from ..model.numbers import numbers
 from ..model.style import clean, clip
 from .choose import choose, untangle
 from .skeleton import Skeleton
-from .views import Contraction, check_open, sentence
+from .views import Contraction, add_sections, check_open, sentence
 
 if TYPE_CHECKING:
     from ..model.gathering import Walk
 
 
-def fold_huge_graph(walk: Walk, depth: int | None, opened: Sequence[str]) -> GraphData | None:
+def fold_huge_graph(walk: Walk, depth: int | None, opened: Sequence[str], few: int = FEW) -> GraphData | None:
     """The picture of a large graph in at most FEW cards; None if it has no parts that could be folded."""
     records = sorted(walk.everything, key=lambda r: int(r.number))
     skeleton, number = skeleton_of(walk, records)
     if opened:
         check_open(skeleton, opened)
-    closed = choose(skeleton, depth, opened, [False] * len(records))
+    closed = choose(skeleton, depth, opened, [False] * len(records), few=few)
+    if closed or any(skeleton.paths):
+        untangle(skeleton)
+    if depth is None:
+        closed = add_sections(skeleton, closed, few, opened)
     cards = skeleton.visible(closed)
     if len(set(cards)) > (FEW if not opened and depth is None else len(walk.order)):
         return None
-    if closed or any(skeleton.paths):
-        untangle(skeleton)
-        cards = skeleton.visible(closed)
     maker = Maker(walk, records, number, set(skeleton.outputs))
     contraction = Contraction(skeleton, cards, set(cards), functools.cache(maker.vertex), gathered=False)
     nodes = contraction.nodes()

@@ -21,6 +21,7 @@ from .skeleton import Repeat, Skeleton
 
 LONGEST = 64  # operations in a pattern
 LEAST = 3  # times that a pattern must occur
+WORTH = 9  # operations in a repeat that is folded to save room
 NUMBER = re.compile(r"[\s_.-]*\d+$")
 
 
@@ -139,6 +140,8 @@ def runs(graph: Skeleton, stay: set[int], most: int | None = None) -> set[int]:
             begin += start
             members = stretch[begin : begin + length * times]
             parts = [members[i : i + length] for i in range(0, len(members), length)]
+            if most is None and len(members) < WORTH:
+                continue
             if most is not None and not (times > most and is_chain(graph, parts) and not any(
                 [k in graph.outputs for part in parts[1:-1] for k in part]
             )):  # fmt: skip

@@ -62,6 +62,7 @@ class Skeleton:
     )  # numbered names, of boxes that share their name with a neighbour
     newest: int = 0
     added: set[int] = field(default_factory=set)  # boxes that are ours, not the user's scopes
+    sections: set[int] = field(default_factory=set)  # those among them that have no other reason than their size
 
     def __post_init__(self) -> None:
         self.paths = [path[:DEEPEST] for path in self.paths]
@@ -89,6 +90,14 @@ class Skeleton:
         self.names[number], self.labels[number] = name, label
         self.added.add(number)
         return number
+
+    def forget(self, boxes: set[int], paths: Sequence[Path], newest: int) -> None:
+        """Remove boxes that were tried: the paths and the newest number are those before."""
+        self.paths, self.newest = list(paths), newest
+        for box in boxes:
+            del self.names[box], self.labels[box]
+        self.added -= boxes
+        self.sections -= boxes
 
     def label(self, box: int) -> str:
         """What a box is called in the picture: its name; "step 3" if it is the third of that name in the same box."""

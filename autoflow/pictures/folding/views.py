@@ -6,20 +6,25 @@ nodes lists in ``members`` the recorded nodes that it represents.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from ..model.data import FEW, Fold, Frame, GraphData, Operand, Picture, Vertex
-from ..model.numbers import Numbers
+from ..model.numbers import Numbers, numbers
 from ..model.style import KINDS, clip
-from .choose import MANY, choose, describe, nearest, pool_sizes, untangle
+from .choose import MANY, choose, describe, nearest, open_boxes, pool_sizes, untangle
 from .merging import merge_chains
 from .repeats import NUMBER
 from .results import inline_constants, tidy
+from .sections import by_creation, cut_sections
 from .skeleton import Skeleton
 
+SECTION = re.compile(r"section \d+(\.\d+)*")  # they get their names when they are cut
 Card = tuple[bool, int]  # (True, a closed box) or (False, a node)
 
 
@@ -55,7 +60,7 @@ def alt_text(graph: GraphData) -> str:
 def view(graph: Picture) -> Picture:
     """The graph as it is drawn."""
     whole = as_written(graph)
-    skeleton, closed = fold_boxes(whole)
+    skeleton, closed = boxes_of(graph)
     if graph.look.closed is not None:
         closed = set(graph.look.closed)
     cards = skeleton.visible(closed)
@@ -87,8 +92,17 @@ def with_look(graph: Picture, **changes: Any) -> Picture:
     """The graph with another way to fold it; what does not depend on that is not computed again."""
     other = replace(graph, look=replace(graph.look, **changes))
     whole = replace(as_written(graph), look=other.look)
+    if set(changes) == {"closed"}:
+        other.__dict__["boxes"] = boxes_of(graph)
     other.__dict__["written"] = inline_constants(whole) if other.look.compact and not graph.look.compact else whole
     return other
+
+
+def boxes_of(graph: GraphData) -> tuple[Skeleton, set[int]]:
+    """What :func:`fold_boxes` finds, kept with the graph."""
+    if "boxes" not in graph.__dict__:
+        graph.__dict__["boxes"] = fold_boxes(as_written(graph))
+    return graph.__dict__["boxes"]
 
 
 def fold_boxes(whole: GraphData) -> tuple[Skeleton, set[int]]:
@@ -99,7 +113,15 @@ def fold_boxes(whole: GraphData) -> tuple[Skeleton, set[int]]:
     outside = [v.kind == "Constant" and v.named for v in whole.nodes]
     closed = choose(skeleton, look.depth, look.open, outside, look.fold, look.alike, look.few)
     untangle(skeleton)
+    if look.fold and look.depth is None:
+        closed = add_sections(skeleton, closed, look.few, look.open)
     return skeleton, closed
+
+
+def add_sections(skeleton: Skeleton, closed: set[int], few: int, opened: Sequence[str]) -> set[int]:
+    """What is folded when parts that are still too large are cut into sections."""
+    closed = closed | cut_sections(skeleton, closed, few, open_boxes(skeleton, opened))
+    return closed - open_boxes(skeleton, opened)
 
 
 def skeleton_of(graph: GraphData) -> Skeleton:
@@ -118,7 +140,7 @@ def check_open(skeleton: Skeleton, names: Sequence[str]) -> None:
     paths = {tuple([skeleton.names[box] for box in path]) for path in boxes}
     known = {"/".join(path) for path in paths if path} | {path[-1] for path in paths if path}
     for name in names:
-        if name not in known and name != "repeat":
+        if name not in known and name != "repeat" and not SECTION.fullmatch(name):
             some = ", ".join([repr(clip(word, 30)) for word in sorted(known)[:12]]) or "none: see af.scope"
             raise ValueError(f"there is no scope {clip(repr(name), 40)} in this graph; there are {some}")
 
@@ -138,6 +160,7 @@ class Contraction:
         for k, card in enumerate(cards):
             if card in shown:
                 self.members.setdefault(card, []).append(k)
+        self.members = {card: self.members[card] for card in self.in_order()}
         self.number = {card: k for k, card in enumerate(self.members)}
         self.hidden = len(set(cards)) - len(self.members)
         self.exits: dict[Card, dict[int, None]] = {card: {} for card in self.members if card[0]}
@@ -148,6 +171,18 @@ class Contraction:
         for k in skeleton.outputs:
             if cards[k] in self.exits:
                 self.exits[cards[k]][k] = None
+
+    def in_order(self) -> list[Card]:
+        """The cards in the order of their first nodes, but none before those that it uses."""
+        found = list(self.members)
+        place = {card: k for k, card in enumerate(found)}
+        uses = [dict.fromkeys([place[self.cards[a]] for k in members for a in self.skeleton.sources[k]
+                               if self.cards[a] in place and self.cards[a] != card])
+                for card, members in self.members.items()]  # fmt: skip
+        if all([a < k for k, used in enumerate(uses) for a in used]):
+            return found
+        order = by_creation([[k] for k in range(len(found))], [list(used) for used in uses])
+        return [found[k] for k in order] if len(order) == len(found) else found
 
     def around(self, card: Card) -> tuple[int, ...]:
         """The open boxes around a card."""
@@ -229,20 +264,31 @@ class Contraction:
     def arrows(self, card: Card) -> list[Operand]:
         """One row per source of a folded box."""
         rows: dict[Card, Operand] = {}
+        sent: dict[Card, list[Numbers | None]] = {}
         for k in self.members[card]:
             for place, a in enumerate(self.skeleton.sources[k]):
                 source = self.cards[a]
                 if source == card or source not in self.number:
                     continue
                 found = rows.get(source)
-                if found is not None:
-                    rows[source] = replace(found, sent=None, local=None)
-                    continue
                 known = [r for r in self.vertex(k).operands if r.source is not None] if self.gathered else []
                 flows = bool(self.skeleton.words[a]) or self.skeleton.variables[a]
                 r = known[place] if place < len(known) else Operand(0, "", a, flows)
-                rows[source] = replace(self.row(r, len(rows), source), note="", local=None)
-        return list(rows.values())
+                if found is None:
+                    rows[source] = replace(self.row(r, len(rows), source), note="", local=None)
+                    sent[source] = []
+                else:
+                    rows[source] = replace(found, flows=found.flows or r.flows)
+                sent[source] += [r.sent] if r.flows else []
+        return [self.total(r, source, sent[source]) for source, r in rows.items()]
+
+    def total(self, r: Operand, source: Card, sent: Sequence[Numbers | None]) -> Operand:
+        """The row of a folded box whose nodes send ``sent`` to one source: their sum, if it is known."""
+        if len(sent) < 2:
+            return r
+        if not source[0] and (v := self.vertex(source[1])).of_parts == len(sent) and not (v.output or v.results):
+            return replace(r, sent=v.gradient)  # it gets nothing from elsewhere
+        return replace(r, sent=None if source[0] else sum_of(sent), note=f"{len(sent):,} parts")
 
     def frames(self) -> list[Frame]:
         """The open boxes, the outermost first."""
@@ -256,13 +302,28 @@ class Contraction:
         return [Frame(p, self.title(p[-1]), self.fold(inside[p]), p[-1] in repeats) for p in paths]
 
 
+def sum_of(sent: Sequence[Numbers | None]) -> Numbers | None:
+    """The sum of small arrays of one kind; None of others."""
+    if len({x and (x.shape, x.dtype, bool(x.elements)) for x in sent}) > 1 or not (sent[0] and sent[0].elements):
+        return None
+    with np.errstate(all="ignore"):
+        total = np.sum([np.array(x.elements) for x in sent if x is not None], axis=0).astype(sent[0].dtype)
+    return numbers(total.reshape(sent[0].shape))
+
+
 def sentence(total: int, c: Contraction) -> list[str]:
     """What is hidden, and how to see it; empty if nothing is."""
     closed = [card[1] for card in c.members if card[0]]
     if not closed and not c.hidden:
         return []
     parts = [c.skeleton.repeats[box].between is not None for box in closed if box in c.skeleton.repeats]
-    kinds = [(len(closed) - len(parts), "scope"), (sum(parts), "sequence"), (len(parts) - sum(parts), "repeat")]
+    sections = len(c.skeleton.sections.intersection(closed))
+    kinds = [
+        (len(closed) - len(parts) - sections, "scope"),
+        (sections, "section"),
+        (sum(parts), "sequence"),
+        (len(parts) - sum(parts), "repeat"),
+    ]
     folded = " and ".join([f"{n} {word}{'s' * (n != 1)}" for n, word in kinds if n])
     told = f": {folded} folded" if folded else ""
     if c.hidden:

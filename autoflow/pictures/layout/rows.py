@@ -20,7 +20,7 @@ from itertools import pairwise
 
 from .layers import APART, LANE, Box, Line, Plan, Point
 
-WIDEST = 1640.0  # of a row
+WIDEST = 1500.0  # of a row
 INSIDE = 150.0  # of that for the borders of a box, and what turns round in it
 BACKS, BESIDE = 12.0, 5.0  # between two arrows on their way back, and where they turn round
 ROOM = 26.0  # above and below these

@@ -8,6 +8,7 @@ them.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,6 +21,7 @@ from .numbers import Numbers, numbers
 from .style import readable
 
 NAMED = 6  # gradients in the last caption
+STEPPED = ("Operation", "Scope")  # a folded box is one step
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +32,12 @@ class Product:
     source: int | None  # the node that receives it; None if that is not drawn
     title: str
     local: Numbers | None  # of numbers only
-    sent: Numbers
+    sent: Numbers | None  # None: not known, of a folded box that uses the receiver several times
     place: int = 1  # ordinal of this contribution at its receiver, from 1
     of_places: int = 1
     so_far: Numbers | None = None  # the sum of its contributions up to this one; None of large arrays
     result: int | None = None  # which of several results of the receiver it is for
+    note: str = ""  # instead of what is not known: "28 parts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +72,11 @@ class Record:
 
 def steps_of(graph: GraphData) -> list[Step]:
     """The steps of a picture; without gradients only the forward pass."""
-    found = [begin(graph), *[forward(graph, v) for v in graph.nodes if v.kind == "Operation"]]
+    found = [begin(graph), *[forward(graph, v) for v in graph.nodes if v.kind in STEPPED]]
     if graph.gradients:
         sums = Sums(graph)
         found += [one for k in graph.outputs if graph.nodes[k].gradient for one in seeds(graph, graph.nodes[k])]
-        found += [backward(graph, v, sums) for v in engine_order(graph) if v.kind == "Operation" and v.gradient]
+        found += [backward(graph, v, sums) for v in engine_order(graph) if v.kind in STEPPED and (v.gradient or v.fold)]
     return [replace(step, number=place) for place, step in enumerate([*found, end(graph)])]
 
 
@@ -93,14 +96,17 @@ def engine_order(graph: GraphData) -> list[Vertex]:
 
 def begin(graph: GraphData) -> Step:
     """The leaves, before anything is computed."""
-    leaves = [f"{v.title} = {amount_text(v.value, graph)}" for v in graph.nodes if v.kind != "Operation"
+    leaves = [f"{v.title} = {amount_text(v.value, graph)}" for v in graph.nodes if v.kind not in STEPPED
               and v.title != amount_text(v.value, graph)]  # fmt: skip
     more = f", and {len(leaves) - NAMED} more" if len(leaves) > NAMED else ""
     return Step(0, "start", (", ".join(leaves[:NAMED]) or graph.title) + more)
 
 
 def forward(graph: GraphData, v: Vertex) -> Step:
-    """An operation gets its value."""
+    """An operation gets its value; all that is in a folded box is computed."""
+    if v.fold:
+        said = f"{v.title}: {inside(v)}" + (f" compute {amount_text(v.value, graph)}" if v.fold.exits == 1 else "")
+        return Step(0, "forward", said, v.id, v.title, v.value, question=f"{v.title}: {inside(v)} compute?")
     bare = v.title == v.word.partition(", ")[0]
     said = f"{call(v)} = " if bare else f"{v.title} = " + (f"{call(v)} = " if v.title.isidentifier() else "")
     told = amount_text(v.value, graph)
@@ -108,6 +114,12 @@ def forward(graph: GraphData, v: Vertex) -> Step:
         said = ", ".join([r.title for r in v.results]) + f" = {v.title}: "
         told = ", ".join([amount_text(r.value, graph) for r in v.results])
     return Step(0, "forward", said + told, v.id, v.title, v.value, question=said + "?")
+
+
+def inside(v: Vertex) -> str:
+    """``12 operations``: what a folded box is."""
+    count = v.fold.operations if v.fold else 0
+    return f"{count:,} operation{'s' * (count != 1)}"
 
 
 def call(v: Vertex) -> str:
@@ -143,8 +155,13 @@ def gradient_name(graph: GraphData, v: Vertex) -> str:
 
 def backward(graph: GraphData, v: Vertex, sums: Sums) -> Step:
     """An operation whose gradient is complete sends to each operand what that contributes."""
+    products = tuple([sums.add(row) for row in v.operands if row.sent is not None or (v.fold and row.flows)])
+    if v.fold:
+        said = f"{v.title}: {inside(v)}"
+        told = ";   ".join([say(p, None, graph) for p in products])
+        text = f"{said} send back   {told}" if products else f"{said}, nothing is sent back"
+        return Step(0, "backward", text, v.id, v.title, v.value, v.gradient, products, f"{said} send back?")
     assert v.gradient is not None  # noqa: S101
-    products = tuple([sums.add(row) for row in v.operands if row.sent is not None])
     said = f"{v.title} has gradient {amount_text(v.gradient, graph)}"
     if v.results:
         known = [f"{amount_text(r.gradient, graph)} of {r.title}" for r in v.results if r.gradient is not None]
@@ -160,11 +177,13 @@ def backward(graph: GraphData, v: Vertex, sums: Sums) -> Step:
     )  # fmt: skip
 
 
-def say(p: Product, gradient: Numbers, graph: GraphData, *, ask: bool = False) -> str:
+def say(p: Product, gradient: Numbers | None, graph: GraphData, *, ask: bool = False) -> str:
     """``to a2: 12.25 × 0.5403 = 6.619   so far 9.564``; as a question ``to a2: 12.25 × ? = ?``."""
-    by = f"{amount_text(gradient, graph)} × {'?' if ask else factor(p.local, graph)} = " if p.local else ""
-    text = f"to {p.title}: {by}" + ("?" if ask else amount_text(p.sent, graph))
-    if ask or p.place == 1:
+    by = ""
+    if p.local and gradient is not None:
+        by = f"{amount_text(gradient, graph)} × {'?' if ask else factor(p.local, graph)} = "
+    text = f"to {p.title}: {by}" + ("?" if ask else p.note if p.sent is None else amount_text(p.sent, graph))
+    if ask or p.place == 1 or p.note:
         return text
     known = p.so_far and p.so_far.kept
     return text + (
@@ -194,7 +213,9 @@ def end(graph: GraphData) -> Step:
     found = [f"{gradient_name(graph, v)} = {amount_text(v.gradient, graph)}" for v in graph.nodes
              if v.kind == "Variable" and v.gradient]  # fmt: skip
     more = f", and {len(found) - NAMED} more" if len(found) > NAMED else ""
-    return Step(0, "end", (", ".join(found[:NAMED]) or "no Variable is drawn") + more)
+    boxes = any([v.fold and v.fold.variables for v in graph.nodes])
+    none = "all Variables are in folded boxes" if boxes else "no Variable is drawn"
+    return Step(0, "end", (", ".join(found[:NAMED]) or none) + more)
 
 
 def seeded_results(v: Vertex) -> list[int | None]:
@@ -207,31 +228,37 @@ class Sums:
 
     def __init__(self, graph: GraphData) -> None:
         self.graph = graph
+        self.arrows: Counter[tuple[int | None, int | None]] = Counter()  # of folded pictures, which have fewer
+        if any([v.fold for v in graph.nodes]):
+            self.arrows.update([(r.source, r.result) for v in graph.nodes for r in v.operands if r.flows])
         seeds = [k for k in graph.outputs if graph.nodes[k].gradient]
         places = [(k, j) for k in seeds for j in seeded_results(graph.nodes[k])]
         self.arrived: dict[tuple[int, int | None], int] = dict.fromkeys(places, 1)
+        self.arrows.update(places if self.arrows else ())
         self.total: dict[tuple[int, int | None], Any] = {
             (k, j): np.ones(graph.nodes[k].carried(j).value.shape) for k, j in places
         }
 
     def add(self, row: Operand) -> Product:
         """The contribution along one arrow."""
-        assert row.sent is not None  # noqa: S101
         if row.source is None:
-            return Product(row.slot, None, row.title, row.local, row.sent)
+            return Product(row.slot, None, row.title, row.local, row.sent, note=row.note)
         k = row.source, row.result
         node = self.graph.nodes[row.source].carried(row.result)
         place = self.arrived[k] = self.arrived.get(k, 0) + 1
-        if row.sent.shape != node.value.shape:  # one of several results: they are collected, not added up
-            return Product(row.slot, row.source, row.title, row.local, row.sent, place, max(1, node.of_parts), None,
-                           row.result)  # fmt: skip
+        several = self.arrows.get(k) or max(1, node.of_parts)
+        box = self.graph.nodes[row.source].fold is not None  # its gradient is that of the Variables inside
+        if row.sent is None or box or row.sent.shape != node.value.shape:  # unknown, or collected and not added up
+            self.total[k] = None
+            complete = self.arrows and place >= several and not box
+            return Product(row.slot, row.source, row.title, row.local, row.sent, place, several,
+                           node.gradient if complete else None, row.result, row.note)  # fmt: skip
         total = self.total[k] = plus(self.total.get(k, 0.0), row.sent) if place > 1 else array(row.sent)
-        complete = place >= node.of_parts
+        complete = place >= several
         so_far = node.gradient if complete and node.gradient else numbers(total, row.sent.shape, row.sent.dtype)
         if total is not None and so_far.elements is not None:
             so_far = numbers(total.astype(so_far.dtype))
-        return Product(row.slot, row.source, row.title, row.local, row.sent, place, max(1, node.of_parts), so_far,
-                       row.result)  # fmt: skip
+        return Product(row.slot, row.source, row.title, row.local, row.sent, place, several, so_far, row.result)
 
 
 def array(x: Numbers) -> Any:

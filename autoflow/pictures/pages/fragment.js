@@ -3,10 +3,9 @@
 // It computes nothing: html.py wrote down, for each step, what changes. A frame is made from the first step on, so
 // that it is the same whichever way one came there. Texts enter the page as text, never as HTML.
 
-const PACE = 1400; // milliseconds per step while it plays
-const MANY = 10; // cards, from which on there is something to search for; or there are folded boxes
-const LEFT_OUT = "This page does not have every set of folded boxes: some stay as they are. "
-  + "Python draws the others: graph(open=\"name\"), graph(depth=1).";
+// milliseconds per step while it plays; cards, from which on there is something to search for
+const PACE = 1400, MANY = 10;
+const LEFT_OUT = "This page does not have every set of folded boxes. Python draws it: graph(open=\"name\").";
 
 function make(tag, parent, attributes = {}, text = "") {
   const element = document.createElement(tag);
@@ -55,21 +54,29 @@ function within(svg, name) { // all elements with that data- attribute, by what 
 }
 
 // What a step changes, on the elements of one SVG. Steps are told on the first picture; where boxes are folded
-// otherwise, `at` has for each card of the first one the card that stands for it.
-function stage(svg, at) {
+// otherwise, `at` has for each card of the first one the card that stands for it; of a box that is folded there and open
+// here, `parts` has all cards: they have one step.
+function stage(svg, at, parts) {
   const cards = new Map([...within(svg, "node")].map(([id, card]) => [Number(id), card]));
   const edges = within(svg, "edge");
-  const here = (id) => (at.length ? at[id] : id);
+  const here = (id) => (at.length ? at[id] : Number(id));
   const folded = (id) => cards.get(id)?.classList.contains("sco");
   const gradients = (id) => [...(cards.get(id)?.querySelectorAll(".gradient") ?? [])]; // of several results several
   const amounts = new Map(); // the texts of the complete gradients
   for (const id of cards.keys()) amounts.set(id, gradients(id).map((text) => text.textContent));
   const classes = ["wait", "dry", "partly", "act", "quiet", "busy", "back", "unsent", "unasked"];
 
-  function arrow(name) { // into a folded box there is one arrow from each card
-    const [source, target, slot] = name.split("-"), ends = `${here(source)}-${here(target)}-`;
-    if (!folded(here(target))) return edges.get(ends + slot);
-    return [...edges].find(([key]) => key.startsWith(ends))?.[1];
+  const together = new Map(Object.entries(parts).map(([id, all]) => [here(id), all]));
+  const group = (id) => together.get(id) ?? [id];
+
+  // from any card of one box to any of another one; of a single card to its row
+  function arrow(name) {
+    const [source, target, slot] = name.split("-"), from = group(here(source)), to = group(here(target));
+    const any = to.length > 1 || folded(to[0]);
+    return [...edges].find(([key]) => {
+      const [a, b, row] = key.split("-");
+      return from.includes(Number(a)) && to.includes(Number(b)) && (any || row === slot);
+    })?.[1];
   }
   function clear() {
     for (const element of svg.querySelectorAll("." + classes.join(",."))) element.classList.remove(...classes);
@@ -82,10 +89,11 @@ function stage(svg, at) {
     veil(svg, predict && steps[k].phase !== "end");
     if (steps[k].phase === "end") return;
     const waits = new Set(), dry = new Set(cards.keys()), coming = new Set(), sums = new Map();
-    const sent = new Set(), quiet = [];
+    const sent = new Set(), sending = new Set(), quiet = [];
     steps.forEach((step, place) => {
       const done = place < k + !hidden, receivers = step.phase === "seed" ? [step.node] : [];
       if (step.phase === "forward" && !done) waits.add(here(step.node));
+      if (step.phase === "backward" && done) sending.add(here(step.node));
       if (step.phase === "seed" && step.sum !== undefined && done) {
         sums.set(`${here(step.node)} 0`, [step.sum, step.complete]);
       }
@@ -101,11 +109,16 @@ function stage(svg, at) {
       }
       for (const id of receivers) done ? dry.delete(here(id)) : coming.add(here(id));
     });
-    for (const id of waits) cards.get(id)?.classList.add("wait");
+    for (const id of [...waits].flatMap(group)) cards.get(id)?.classList.add("wait");
+    for (const [id, all] of together) {
+      if (!dry.has(id)) all.forEach((one) => dry.delete(one));
+      if (sending.has(id)) continue;
+      for (const [name, edge] of edges) if (all.includes(Number(name.split("-")[1]))) edge.classList.add("quiet");
+    }
     for (const id of cards.keys()) if (folded(id) && coming.has(id)) dry.add(id); // its amount is that of all inside
     for (const id of dry) cards.get(id).classList.add("dry");
     for (const id of cards.keys()) {
-      if (folded(id) || dry.has(id)) continue;
+      if (folded(id) || dry.has(id) || together.has(id)) continue;
       gradients(id).forEach((text, i, all) => {
         const [sum, complete] = sums.get(`${id} ${i}`) ?? ["", all.length === 1];
         if (complete) return;
@@ -118,7 +131,7 @@ function stage(svg, at) {
       if (folded(here(node))) continue;
       cards.get(here(node))?.querySelectorAll(".sent")[product.row]?.classList.add("unsent");
     }
-    cards.get(here(steps[k].node))?.classList.add("act");
+    for (const id of group(here(steps[k].node))) cards.get(id)?.classList.add("act");
     for (const edge of steps[k].inputs || []) arrow(edge)?.classList.add("busy");
     for (const product of steps[k].products || []) {
       arrow(product.edge)?.classList.remove("quiet");
@@ -130,7 +143,7 @@ function stage(svg, at) {
 // Gives what is to be done when another picture comes into the frame.
 function controls(host, page, svg, data) {
   const { steps } = data, last = steps.length - 1;
-  let show = stage(svg, []);
+  let show = stage(svg, [], {});
   const top = make("div", page, { class: "stay" });
   const bar = make("div", top, { class: "bar", role: "group", "aria-label": "steps" });
   const before = make("button", bar, { type: "button", "aria-label": "previous step" }, "◀");
@@ -206,7 +219,8 @@ function controls(host, page, svg, data) {
     if (!(event.key in keys) || event.ctrlKey || event.metaKey || event.altKey) return;
     if (["search", "text"].includes(event.target.type) || event.target.tagName === "SELECT") return;
     if (event.key === " " && event.target !== page) return; // a button, a box: that is meant
-    event.preventDefault(); // the page would scroll, the notebook would go to another cell
+    // the page would scroll, the notebook would go to another cell
+    event.preventDefault();
     event.stopPropagation();
     if (event.key === " ") return toggle();
     stop();
@@ -214,7 +228,7 @@ function controls(host, page, svg, data) {
   };
   go(data.start < 0 ? last : data.start);
   if (data.quiz) predict.start();
-  return (other, at) => { show = stage(other, at); draw(); };
+  return (other, at, parts) => { show = stage(other, at, parts); draw(); };
 }
 
 // Finds cards by what stands on them, and in folded boxes by the names inside.
@@ -277,6 +291,8 @@ function jump(frame, event) {
 function boxes(page, frame, first, folds, changed) {
   const note = make("div", page, { class: "left-out", role: "status" });
   function clickable(element, target, expanded) {
+    // a box whose picture the page does not have has no sign
+    if (target < 0) element?.querySelector(".word").replaceChildren();
     if (!element || target < 0) return;
     const attributes = { class: "toggle", role: "button", tabindex: "0", "aria-expanded": String(expanded) };
     for (const one of element.classList) attributes.class += ` ${one}`;
@@ -291,7 +307,7 @@ function boxes(page, frame, first, folds, changed) {
     };
   }
   function show(k, name) {
-    const svg = k === 0 ? first : parsed(folds[k].svg), { frames, cards, at, inside } = folds[k];
+    const { frames, cards, at, parts, inside } = folds[k], svg = k ? parsed(folds[k].svg) : first;
     frame.style.setProperty("--least", least(svg));
     frame.replaceChildren(svg);
     paths(frame, null);
@@ -301,7 +317,7 @@ function boxes(page, frame, first, folds, changed) {
       clickable(svg.querySelector(`[data-node="${id}"]`), target, false);
     }
     note.textContent = [...frames, ...Object.values(cards)].includes(-1) ? LEFT_OUT : "";
-    for (const follow of changed) follow(svg, k === 0 ? [] : at, inside);
+    for (const follow of changed) follow(svg, at, parts, inside);
     const same = [...svg.querySelectorAll(".toggle")].filter((e) => name && e.textContent.includes(name));
     same[0]?.focus({ preventScroll: true }); // the keyboard stays where it was
   }
@@ -319,7 +335,8 @@ async function render(fragment) {
   const data = await unpacked(fragment.dataset.autoflow);
   data.answers = fragment.querySelectorAll("details");
   const host = document.createElement("div");
-  host.setAttribute("data-lm-suppress-shortcuts", "true"); // JupyterLab leaves the arrow keys to us
+  // JupyterLab leaves the arrow keys to us
+  host.setAttribute("data-lm-suppress-shortcuts", "true");
   const root = host.attachShadow({ mode: "open" });
   make("style", root, {}, data.css);
   const around = make("div", root);
@@ -338,7 +355,7 @@ async function render(fragment) {
   }
   if (svg.querySelectorAll("[data-node]").length >= MANY || data.folds.length) {
     const names = search(page, frame);
-    changed.push((_, at, inside) => names(inside));
+    changed.push((_, at, parts, inside) => names(inside));
   }
   page.append(frame);
   fitting(frame);
@@ -351,7 +368,8 @@ async function render(fragment) {
   };
   image.replaceWith(host);
   if (fragment.parentElement === document.body && document.body.children.length === 1) {
-    page.focus({ preventScroll: true }); // a page of one picture: keys go to it
+    // a page of one picture: keys go to it
+    page.focus({ preventScroll: true });
   }
   fragment.querySelector("[hidden]").remove();
 }
@@ -359,6 +377,7 @@ async function render(fragment) {
 const own = document.currentScript && document.currentScript.closest(".autoflow-picture");
 for (const fragment of own ? [own] : document.querySelectorAll(".autoflow-picture")) {
   render(fragment).catch((error) => {
-    console.error("autoflow: the picture stays as it is.", error); // the image is still there
+    // the image is still there
+    console.error("autoflow: the picture stays as it is.", error);
   });
 }

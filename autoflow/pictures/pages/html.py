@@ -72,8 +72,8 @@ def policy(*scripts: str) -> str:
 def fragment(graph: GraphData, start: int = LAST, quiz: bool = False) -> str:
     """The contents of the page, or of a notebook's cell. ``quiz``: with *predict first*, backward only."""
     shown = visible_picture(graph)
-    whole = len(shown.nodes) <= STEPPED and not any([v.fold for v in shown.nodes])
-    steps = steps_of(shown) if graph.gradients and whole else []
+    known = len(shown.nodes) <= STEPPED and not (graph.view and any([v.fold for v in graph.nodes]))  # not of huge ones
+    steps = steps_of(shown) if graph.gradients and known else []
     told = [frame(shown, step) for step in steps]
     data = {
         "start": start,
@@ -180,7 +180,8 @@ def frame(graph: GraphData, step: Step) -> dict[str, Any]:
         places = [row.slot for row in node.operands if row.sent is not None]  # of the row's "= 6.619" in the card
         told["products"] = [
             {
-                "edge": arrow(p.source, node, p.slot), "row": places.index(p.slot), "to": p.source,
+                "edge": arrow(p.source, node, p.slot), "to": p.source,
+                "row": places.index(p.slot) if p.slot in places else -1,
                 "sum": p.so_far.text(graph.look.digits) if p.so_far and p.so_far.kept else "…",
                 "complete": p.place >= p.of_places, "name": p.title, "local": answer_of(p.local),
                 "sent": sent_answer(graph, node, p.slot, p.sent), **place_of(graph, p),

@@ -14,7 +14,7 @@ from ..folding import views
 from ..model.data import GraphData, Vertex
 from ..render.svg import to_svg
 
-PICTURES = 16  # as many as four boxes have
+PICTURES = 24  # as many as a picture may have folded boxes
 CARDS = 800  # in all pictures together, to limit the time of their layout
 LETTERS = 1_000_000  # a notebook keeps them all, compressed
 NAMED = 500  # members of a folded box that can be found by their titles
@@ -26,14 +26,16 @@ def toggles(graph: GraphData) -> list[dict[str, Any]]:
     ``frames`` has, for each open box from the first drawn to the last, the number of the picture where it is folded;
     ``cards`` has, for the id of each folded one, that of the picture where it is open; -1 if the page does not have
     it. ``inside`` has the titles in each folded one, to be searched; ``at`` the card that represents each card of
-    the first picture. Nothing without boxes.
+    the first picture, ``parts`` all cards of what is folded there. Nothing without boxes.
+
+    Where a set was not drawn, a click on + opens that box alone, with the others as in the first picture.
     """
     home = views.visible_picture(graph)
     if graph.view or graph.look.engine == "dot" or not (home.frames or any([v.fold for v in home.nodes])):
         return []
     if any([v.fold for v in graph.nodes]):
         return []  # so large that its parts were never gathered
-    start = frozenset(views.fold_boxes(views.as_written(graph))[1])
+    start = frozenset(views.boxes_of(graph)[1])
     known = {start: home}
     texts: dict[frozenset[int], str] = {start: ""}  # that picture is in the page already
     waiting, budget = [start], [CARDS - len(home.nodes), LETTERS]
@@ -49,28 +51,39 @@ def toggles(graph: GraphData) -> list[dict[str, Any]]:
                     waiting.append(other)
     number = {closed: k for k, closed in enumerate(known)}
     titles = [v.title for v in graph.nodes]
-    return [picture_data(drawn, closed, texts[closed], number, home, titles) for closed, drawn in known.items()]
+    return [picture_data(drawn, closed, texts[closed], number, home, titles, start) for closed, drawn in known.items()]
 
 
 def ways(drawn: GraphData, closed: frozenset[int]) -> dict[int, frozenset[int]]:
     """For each box that can be seen the set of folded boxes after a click on it."""
     opened = {v.fold.box: closed - {v.fold.box} for v in drawn.nodes if v.fold}
-    return {f.path[-1]: closed | {f.path[-1]} for f in drawn.frames} | opened
+    return opened | {f.path[-1]: closed | {f.path[-1]} for f in drawn.frames}
+
+
+def alone(drawn: GraphData, box: int, start: frozenset[int]) -> frozenset[int]:
+    """The set at first, but for one box: open if it is folded in ``drawn``, with those around it; or folded."""
+    for v in drawn.nodes:
+        if v.fold and v.fold.box == box:
+            return start - {box, *v.entered}
+    return start | {box}
 
 
 def picture_data(
     drawn: GraphData, closed: frozenset[int], svg: str, number: dict[frozenset[int], int], home: GraphData,
-    titles: list[str],
+    titles: list[str], start: frozenset[int],
 ) -> dict[str, Any]:  # fmt: skip
     """One picture as the script needs it."""
-    to = {box: number.get(other, -1) for box, other in ways(drawn, closed).items()}
+    others = {box: (other, alone(drawn, box, start)) for box, other in ways(drawn, closed).items()}
+    to = {box: next((number[x] for x in some if x in number), -1) for box, some in others.items()}
     card = {member: v.id for v in drawn.nodes for member in v.members}
+    parts = {str(v.id): list(dict.fromkeys([card[m] for m in v.members if m in card])) for v in home.nodes if v.fold}
     return {
         "svg": svg,
         "frames": [to[f.path[-1]] for f in drawn.frames],
         "cards": {str(v.id): to[v.fold.box] for v in drawn.nodes if v.fold},
         "inside": {str(v.id): hidden_titles(v, titles) for v in drawn.nodes if v.fold},
         "at": [card.get(v.members[0], -1) for v in home.nodes],
+        "parts": {k: found for k, found in parts.items() if len(found) > 1},
     }
 
 

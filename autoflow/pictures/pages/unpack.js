@@ -10,10 +10,7 @@ async function unpacked(text) {
 function fitting(frame) {
   const button = document.createElement("button");
   button.type = "button";
-  const say = () => {
-    const fits = frame.classList.contains("fit");
-    button.textContent = fits ? "Full size" : "Fit to the page";
-  };
+  const say = () => { button.textContent = frame.classList.contains("fit") ? "Full size" : "Fit to the page"; };
   button.onclick = () => {
     frame.classList.toggle("fit");
     say();

@@ -12,17 +12,23 @@ from dataclasses import replace
 from math import fsum
 
 from ..folding.views import visible_picture, with_look
-from ..layout.layers import GAP, ranks
+from ..layout.layers import APART, GAP, ranks
 from ..layout.scoring import cost
-from ..model.data import GraphData, Picture, Vertex
+from ..model.data import GraphData, Picture
 from .cards import Card, cards
 from .placing import place
 
-WIDE = 1800.0  # pixels from left to right that one can read without scrolling, when the page makes them a bit smaller
+WIDE = 1560.0  # pixels from left to right that one can read without scrolling, when the page makes them a bit smaller
 TALL = 1490.0  # pixels from top to bottom, above which more is folded; a legend and margins are added to that
-BROAD = 2300.0  # pixels from left to right; a picture within both comes before every other
+PILE = 1000.0  # pixels of cards of one rank; the arrows between them need room as well
+BROAD = 1600.0  # pixels from left to right; a picture within both comes before every other
 SCREEN = 1000.0  # pixels from top to bottom, above which cards get smaller
-TIGHTER = ((3, 40), (3, 24), (3, 12))  # equal parts that are all drawn, and cards, if the picture would be that tall
+TIGHTER = (
+    (3, 40),
+    (3, 28),
+    (3, 18),
+    (3, 10),
+)  # equal parts that are all drawn, and cards, if it would be larger
 TRIED = 150  # cards; trying all layouts of more would take too long
 LONG = 12  # ranks from left to right
 NARROW = 3  # parallel arrows in a picture that can be drawn in rows
@@ -33,40 +39,51 @@ TIME = 2.5  # the worth, in screens, of drawing the parts of a sequence next to 
 
 def fit_picture(graph: Picture) -> Picture:
     """The picture in the direction that reads best. If it is large then, its cards do without values; if it is very
-    tall, sequences and boxes in it fold further."""
+    large, sequences and boxes in it fold further."""
     graph, may = replace(graph, look=replace(graph.look, compact=False)), graph.look.compact is None
     shown = visible_picture(graph)
-    way, height = best_way(shown)
-    if may and graph.look.detail == "arrays" and (height > SCREEN or way == "boxes"):
+    way, size = best_way(shown)
+    if may and graph.look.detail == "arrays" and (size[1] > SCREEN or way == "boxes" or has_sequence(shown)):
         graph = with_look(graph, compact=True)
         shown = visible_picture(graph)
-        way, height = best_way(shown)
+        way, size = best_way(shown)
+    whole = graph
     for alike, few in TIGHTER if graph.look.fold and graph.look.depth is None and not graph.look.open else ():
-        if height <= TALL:
+        if excess(size) <= 1.0:
             break
-        tried = with_look(graph, alike=alike, few=few)
-        if len(visible_picture(tried).nodes) < len(shown.nodes):
-            graph, shown = tried, visible_picture(tried)
-            way, height = best_way(shown)
+        tried = with_look(whole, alike=alike, few=few)
+        drawn = visible_picture(tried)
+        if len(drawn.nodes) < len(shown.nodes):
+            new, found = best_way(drawn)
+            if excess(found) < excess(size):
+                graph, shown, way, size = tried, drawn, new, found
     answer = with_look(graph, direction=way)
     answer.__dict__["drawn"] = replace(shown, look=answer.look)  # need not be looked for again
     return answer
 
 
-def best_way(drawn: GraphData) -> tuple[str, float]:
-    """The direction of what is drawn, for a reader with a page of 1280 × 900, and how high the picture is then."""
+def excess(size: tuple[float, float]) -> float:
+    """How many times as wide or as high as it should be a picture is."""
+    return max(size[0] / BROAD, size[1] / TALL)
+
+
+def best_way(drawn: GraphData) -> tuple[str, tuple[float, float]]:
+    """The direction of what is drawn, for a reader with a page of 1280 × 900, and the width and height that it has
+    then: 0 if it fits anyway."""
     rank = ranks(len(drawn.nodes), [(e.source, e.target) for e in drawn.edges])
     made = cards(drawn)
     room: dict[int, float] = {}
+    pile: dict[int, float] = {}
     for r, card in zip(rank, made, strict=True):
         room[r] = max(room.get(r, 0.0), card.width)
-    if fsum(room.values()) + GAP * len(room) <= WIDE:
-        return "right", 0.0
+        pile[r] = pile.get(r, 0.0) + card.height + APART
+    if fsum(room.values()) + GAP * len(room) <= WIDE and max(pile.values(), default=0.0) <= PILE:
+        return "right", (0.0, 0.0)
     if len(made) > TRIED:
-        return guess(drawn, rank), 0.0
+        return guess(drawn, rank), (0.0, 0.0)
     tried = [(*price(drawn, made, way), way) for way in ((*WAYS, "boxes") if drawn.frames else WAYS)]
-    _, _, height, way = min(tried, key=lambda one: (one[1] > BROAD or one[2] > TALL, one[0]))
-    return way, height
+    _, wide, high, way = min(tried, key=lambda one: (one[1] > BROAD or one[2] > TALL, one[0]))
+    return way, (wide, high)
 
 
 def price(drawn: GraphData, made: Sequence[Card], direction: str) -> tuple[float, float, float]:
@@ -77,15 +94,15 @@ def price(drawn: GraphData, made: Sequence[Card], direction: str) -> tuple[float
     covered = fsum([wide * card.height for wide, card in zip(widths, made, strict=True)])
     down = direction == "down"
     extra = NUMBERED * (down or direction == "boxes")
-    if direction == "boxes" and any([f.sequence for f in drawn.frames] + [is_sequence(v) for v in drawn.nodes]):
+    if direction == "boxes" and has_sequence(drawn):
         extra -= TIME
     wide, high = (plan.across, plan.along) if down else (plan.along, plan.across)
     return cost(plan, [e.source for e in drawn.edges], covered, down) + extra, wide, high
 
 
-def is_sequence(v: Vertex) -> bool:
-    """Is it the card for all but the first and the last part of a sequence?"""
-    return v.fold is not None and v.fold.sequence
+def has_sequence(drawn: GraphData) -> bool:
+    """Are there parts of a sequence, or the card for all but the first and the last of them?"""
+    return any([f.sequence for f in drawn.frames] + [v.fold.sequence for v in drawn.nodes if v.fold])
 
 
 def guess(drawn: GraphData, rank: Sequence[int]) -> str:

@@ -115,6 +115,8 @@ function problemOf(tape, rows, inputs) {
     valueOf: (all) => forward(tape, rows, all)[tape.output],
     at: (some) => problem.valueOf({ ...inputs, ...some }),
     compute: () => (problem.state = run(tape, rows, inputs)),
+    move: (where) => Object.assign(inputs, where),
+    settled: (report) => report(), // the state is that of the inputs
     remember(name, free, make) { // a grid stays as it is while only the two inputs move that it is drawn over
       const fixedInputs = JSON.stringify(Object.entries(inputs).filter(([node]) => !free.includes(Number(node))));
       if (known.get(name)?.[0] !== fixedInputs) known.set(name, [fixedInputs, make()]);
@@ -161,7 +163,8 @@ function plotOf(parent, problem, changed) {
   return show;
 }
 
-// Steps downhill, one or many; a slider that moves by itself; back to the start.
+// Steps downhill, one or many; a slider that moves by itself; back to the start. Where Python computes (`busy`), what a
+// step did is told when its answer has come.
 function walker(parent, host, problem, put, changed) {
   const tools = made("div", "tools"), said = made("div", "said"), { inputs: given } = problem.tape;
   const start = { ...problem.inputs }, calm = matchMedia("(prefers-reduced-motion: reduce)");
@@ -169,7 +172,7 @@ function walker(parent, host, problem, put, changed) {
   let timer = 0;
   function moveTo(where, words) {
     given.forEach((input, i) => { if (input.node in where) put(i, where[input.node]); });
-    Object.assign(problem.inputs, where);
+    problem.move(where);
     changed();
     said.textContent = words;
   }
@@ -180,8 +183,9 @@ function walker(parent, host, problem, put, changed) {
     sweep.textContent = "Sweep";
   }
   function step() { // is there more to do?
+    if (problem.busy) return true;
     const { gradients } = problem.state, before = problem.state.values[problem.tape.output], next = {};
-    for (const { node } of given) next[node] = problem.inputs[node] - problem.rate * gradients[node];
+    for (const { node } of given) next[node] = problem.inputs[node] - problem.rate * (gradients[node] ?? NaN);
     problem.downhill = true;
     if (!Object.values(next).every(Number.isFinite)) {
       said.textContent = "The next step would not be a number: try a smaller learning rate.";
@@ -189,16 +193,19 @@ function walker(parent, host, problem, put, changed) {
     }
     const length = ({ node, low, high }) => Math.abs(next[node] - problem.inputs[node]) / (high - low);
     const small = given.every((input) => length(input) < 1e-6);
-    problem.trail.push({ ...problem.inputs });
+    problem.trail.push({ ...problem.inputs, value: before });
     moveTo(next, "");
-    const after = problem.state.values[problem.tape.output], d = problem.digits, count = problem.trail.length;
-    const word = after < before ? "falls" : after > before ? "rises: a smaller learning rate?" : "stays";
-    const left = ({ node, low, high }) => next[node] < low || next[node] > high;
-    const outside = given.filter(left).map((one) => one.title);
-    said.textContent = `step ${count}: ${problem.title} ${word} (${number(before, d)} → ${number(after, d)})`
-      + (small ? ". The gradient is almost 0 here." : "")
-      + (outside.length ? `. ${outside.join(", ")} left the range of the slider.` : "");
-    return !small && count < STEPS;
+    const count = problem.trail.length, last = small || count >= STEPS;
+    problem.settled(() => {
+      const after = problem.state.values[problem.tape.output], d = problem.digits;
+      const word = after < before ? "falls" : after > before ? "rises: a smaller learning rate?" : "stays";
+      const left = ({ node, low, high }) => next[node] < low || next[node] > high;
+      const outside = given.filter(left).map((one) => one.title);
+      said.textContent = `step ${count}: ${problem.title} ${word} (${number(before, d)} → ${number(after, d)})`
+        + (small ? ". The gradient is almost 0 here." : "")
+        + (outside.length ? `. ${outside.join(", ")} left the range of the slider.` : "");
+    });
+    return !last;
   }
   function repeat(name, action) {
     const running = timer && name.textContent === "Stop";
@@ -217,6 +224,7 @@ function walker(parent, host, problem, put, changed) {
     let k = 0;
     problem.trail.length = 0;
     repeat(sweep, () => { // there and back again, as far as it came
+      if (problem.busy) return true;
       const share = Math.abs(((2 * k) / places + (home - low) / (high - low)) % 2);
       const where = low + (high - low) * (share > 1 ? 2 - share : share);
       moveTo({ [node]: k < places ? where : home }, "");
@@ -294,7 +302,7 @@ function sampled(model, save) {
   };
   const share = ({ low, high }, value, count) => Math.round((1e9 * count * (value - low)) / (high - low)) / 1e9;
   return {
-    tape: { inputs, output: 0 }, trail: [], rate: 0, downhill: false, digits: model.get("digits"),
+    tape: { inputs, output: 0 }, trail: [], rate: 0.1, downhill: false, digits: model.get("digits"), busy: false,
     get title() { return model.get("point").title; },
     get inputs() { return { ...model.get("values") }; },
     get state() { return { values: [model.get("point").value ?? NaN], gradients: model.get("point").gradients }; },
@@ -310,8 +318,21 @@ function sampled(model, save) {
       const rows = grid.map((row) => between(row.map((v) => v ?? NaN), share(inputs[a], some[a], row.length - 1)));
       return b < 0 ? rows[0] : between(rows, share(inputs[b], some[b], rows.length - 1));
     },
-    valueOf: () => model.get("point").value ?? NaN,
+    valueOf: (one) => one.value ?? model.get("point").value ?? NaN, // on the way that was gone, or here
     remember: (name, free, make) => make(),
+    move(where) {
+      const before = model.get("values"), values = inputs.map(({ node }) => where[node] ?? before[node]);
+      this.busy = values.some((value, i) => value !== before[i]); // else Python has nothing to do
+      if (this.busy) save("values", values);
+    },
+    settled(report) {
+      if (this.busy) this.report = report;
+      else report();
+    },
+    answered(report = this.report) { // Python has, or something went wrong there
+      [this.busy, this.report] = [false, undefined];
+      report?.();
+    },
   };
 }
 
@@ -325,21 +346,32 @@ function widget(model, element) {
   };
   top.append(left, right);
   root.append(made("style", "", LOOK), top);
+  const problem = sampled(model, save), result = made("div", "result");
+  result.setAttribute("role", "status");
   const put = sliders(left, model.get("inputs"), model.get("digits"), (i, value) => {
-    save("values", model.get("values").with(i, value));
+    afresh();
+    problem.move({ [i]: value });
   });
-  const problem = sampled(model, save);
+  const afresh = problem.title ? walker(left, host, problem, put, () => { if (!problem.busy) show(); }) : () => {};
   const plot = problem.title ? plotOf(right, problem, (where) => {
-    const values = problem.tape.inputs.map(({ node }) => where[node] ?? problem.inputs[node]);
-    values.forEach((value, i) => put(i, value));
-    save("values", values);
+    afresh();
+    for (const [i, value] of Object.entries(where)) put(Number(i), value);
+    problem.move(where);
   }) : () => {};
+  if (problem.title) left.append(result);
   const show = () => {
     picture.innerHTML = model.get("picture");
     note.textContent = model.get("note");
+    result.textContent = `${problem.title} = ${number(problem.state.values[0], problem.digits)}`;
     plot();
   };
-  for (const name of ["picture", "note", "point", "samples"]) model.on(`change:${name}`, show);
+  const answers = { point: () => problem.answered(), note: () => { if (model.get("note")) problem.answered(null); } };
+  for (const name of ["picture", "note", "point", "samples"]) {
+    model.on(`change:${name}`, () => {
+      show();
+      answers[name]?.();
+    });
+  }
   root.append(picture, note);
   element.append(made("style", "", model.get("colours")), host);
   show();

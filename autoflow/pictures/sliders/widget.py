@@ -2,7 +2,8 @@
 
 The page is the same script as in :mod:`.explore`; the model carries the sliders' values to Python, and a new picture
 back. A recorded graph is recorded once more at the new values, a function is called again. For the plot the model
-carries which sliders it is over, and the output on a grid back.
+carries which sliders it is over, and the output on a grid back. A step downhill moves the sliders against the gradient
+in ``point``; what it did is told when the next one has come.
 """
 
 from __future__ import annotations
@@ -62,7 +63,8 @@ def widget(page: Explorer) -> Any:
     axes = [0, 1 if len(places) == 2 else -1]
     made = model_class()(
         inputs=shown, values=start, digits=page.picture.look.digits, picture=page.picture.to_svg(),
-        colours=properties("autoflow-widget", "auto"), point=point(page, places, page.picture), axes=axes,
+        colours=properties("autoflow-widget", "auto"), point=point(page, places, page.picture, start),
+        axes=axes,
     )  # fmt: skip
 
     known: list[Any] = [None]  # what the grid was computed for
@@ -71,7 +73,7 @@ def widget(page: Explorer) -> Any:
         try:
             if change["name"] == "values":
                 picture = redraw(page, places, made.values)
-                made.picture, made.point, made.note = picture.to_svg(), point(page, places, picture), ""
+                made.picture, made.point, made.note = picture.to_svg(), point(page, places, picture, made.values), ""
             fixed = tuple([x for k, x in enumerate(made.values) if k not in made.axes])
             if made.point and known[0] != (tuple(made.axes), fixed):  # it does not change with the axes' own sliders
                 made.samples = on_grid(page, places, made.values, made.axes)
@@ -116,15 +118,19 @@ def redraw(page: Explorer, places: list[tuple[Any, int, Slider]], values: Sequen
         return graph(root, gradients=True, theme=page.picture.look.theme)
 
 
-def point(page: Explorer, places: list[tuple[Any, int, Slider]], picture: Graph) -> dict[str, Any]:
-    """Where the plot stands: the output, and the gradient of each slider; nothing if the output is not one number."""
+def point(
+    page: Explorer, places: list[tuple[Any, int, Slider]], picture: Graph, values: Sequence[float]
+) -> dict[str, Any]:  # fmt: skip
+    """Where the plot stands: the values, the output, and the gradient of each slider, 0 if the output does not depend
+    on it. Nothing if the output is not one number."""
     output = picture.nodes[picture.outputs[0]]
     if not (output.value.scalar and output.value.elements) or output.value.dtype.startswith("complex"):
         return {}
     known = {v.name: v.gradient.elements for v in picture.nodes if v.kind == "Variable" and v.gradient}
-    slopes = [(known.get(clean(v.name)) or (None,) * (k + 1))[k] for v, k, _ in places]
+    slopes = [(known.get(clean(v.name)) or (0.0,) * (k + 1))[k] for v, k, _ in places]
     value = finite(output.value.elements[0])
-    return {"title": page.picture.title, "value": value, "gradients": [finite(x) for x in slopes]}
+    gradients = [finite(x) for x in slopes]
+    return {"title": page.picture.title, "at": list(values), "value": value, "gradients": gradients}
 
 
 def on_grid(
