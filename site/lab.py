@@ -16,9 +16,15 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import nbformat
 import runtime
 
 ROOT = Path(__file__).parent.parent
+if str(ROOT / "notebooks") not in sys.path:
+    sys.path.append(str(ROOT / "notebooks"))  # at the end: another make.py is in there
+
+import links  # noqa: E402 - found by the line above
+
 PLUGIN = "@jupyterlite/pyodide-kernel-extension:kernel"
 KERNEL = (
     "micropip",
@@ -50,15 +56,54 @@ def build(out: Path, wheel: bytes, version: str) -> str:
     target = out / "lab"
     with tempfile.TemporaryDirectory() as scratch:
         write_settings(Path(scratch))
+        write_notebooks(Path(scratch) / "lessons")
         command = [sys.executable, "-m", "jupyterlite_core", "build", "--lite-dir", scratch, "--no-sourcemaps"]
-        command += ["--contents", str(ROOT / "notebooks"), "--output-dir", str(target), "--apps", "notebooks"]
+        command += ["--contents", str(Path(scratch) / "lessons"), "--output-dir", str(target), "--apps", "notebooks"]
         done = subprocess.run(command, check=False, capture_output=True, encoding="utf-8", cwd=scratch)
         if done.returncode:
             raise RuntimeError(f"jupyter lite build: {done.stderr[-3000:]}")
     for path in target.rglob("*.map"):
         path.unlink()
     write_lock(target, files, wheel, version)
+    write_signposts(target / "files")
     return ""
+
+
+def lessons() -> list[Path]:
+    """The notebooks, in order."""
+    return sorted((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))
+
+
+def signpost(link: str) -> str | None:
+    """The page that a link of a lesson goes to, below JupyterLite's files; None if the site does not have it.
+
+    JupyterLite takes every link for a file of its own, and shows what is there as it is. So a page is there that leads
+    on: to another lesson as a notebook, to documentation as a page of the site.
+    """
+    path = Path(link)
+    if path.suffix == ".md":
+        known = link.startswith("../docs/") and (ROOT / "docs" / path.name).is_file()
+        return f"docs/{path.stem}.html" if known else None
+    return f"{path.stem}.html"
+
+
+def write_notebooks(folder: Path) -> None:
+    """The lessons, with links that work in JupyterLite."""
+    folder.mkdir()
+    for path in lessons():
+        lesson = nbformat.read(path, as_version=4)
+        nbformat.write(links.relink_notebook(lesson, signpost), folder / path.name)
+
+
+def write_signposts(files: Path) -> None:
+    """Pages that lead on from where the links of :func:`signpost` go."""
+    (files / "docs").mkdir()
+    places = {f"{path.stem}.html": f"../notebooks/index.html?path={path.name}" for path in lessons()}
+    places |= {f"docs/{path.stem}.html": f"../../../docs/{path.stem}.html" for path in (ROOT / "docs").glob("*.md")}
+    for name, to in places.items():
+        script = f"location.replace({json.dumps(to)} + location.hash)"
+        page = f'<!doctype html><meta charset="utf-8"><title>autoflow</title><script>{script}</script>'
+        (files / name).write_text(f'{page}<a href="{to}">Go on</a>\n', encoding="utf-8")
 
 
 def write_settings(folder: Path) -> None:

@@ -368,6 +368,26 @@ def test_every_cell_of_every_lesson_runs_in_the_browser(whole, site, browser, na
 
 
 @marked(by_night)
+def test_links_of_a_lesson_in_the_browser_lead_to_pages(whole, site, browser):
+    """A term to its row of the glossary, the last line to the next lesson as a notebook."""
+    if not (whole / "lab").exists():
+        pytest.skip("JupyterLite is not installed")
+    page = Playground(browser)
+    page.call("Page.navigate", url=f"{site}lab/notebooks/index.html?path={LESSONS[21]}")
+    found = "[...document.querySelectorAll('.jp-RenderedMarkdown a')].map((a) => a.href)"
+    device = page.until(f"{found}.find((link) => link.endsWith('#device'))")
+    lesson = page.until(f"{found}.find((link) => link.includes('02_'))")
+    arrived = "document.readyState === 'complete' && location.href"
+    page.call("Page.navigate", url=device)
+    page.until(f"{arrived} === '{site}docs/glossary.html#device'")
+    assert page.run("document.querySelector(':target').parentElement.textContent").startswith("device")
+    page.call("Page.navigate", url=lesson)
+    page.until(f"{arrived} === '{site}lab/notebooks/index.html?path={LESSONS[2]}'")
+    page.until("jupyterapp.shell.currentWidget?.content?.widgets?.length > 1")
+    page.call("Page.close")
+
+
+@marked(by_night)
 def test_links_lead_to_pages(whole):
     for path in whole.rglob("*.html"):
         if not {"api", "lab"} & set(path.parts):
@@ -504,6 +524,21 @@ def test_jupyterlite_asks_nobody(tmp_path):
     assert settings["disablePyPIFallback"] is True
     assert settings["pyodideUrl"] == "./pyodide/pyodide.mjs"
     assert {"ipython", "pyodide-kernel"} <= set(settings["loadPyodideOptions"]["packages"])
+
+
+def test_signposts_stand_where_links_of_lessons_go(tmp_path):
+    """Every link to a lesson or to documentation has one, and each of them leads to what is there."""
+    lab.write_notebooks(tmp_path / "lessons")
+    (tmp_path / "lab" / "files").mkdir(parents=True)
+    lab.write_signposts(tmp_path / "lab" / "files")
+    text = "".join([path.read_text(encoding="utf-8") for path in (tmp_path / "lessons").iterdir()])
+    assert sorted([path.name for path in (tmp_path / "lessons").iterdir()]) == LESSONS
+    found = set(re.findall(r"\]\(([\w./-]+)(?:#[\w-]+)?\)", text))
+    assert {"docs/glossary.html", "docs/scaling.html", "01_micro_engine.html"} <= found
+    assert [link for link in found if not (tmp_path / "lab" / "files" / link).is_file()] == []
+    assert "](../" not in text  # the README of the package is not on the site, so it is no link
+    page = (tmp_path / "lab" / "files" / "docs" / "glossary.html").read_text(encoding="utf-8")
+    assert 'location.replace("../../../docs/glossary.html" + location.hash)' in page
 
 
 def test_without_jupyterlite_the_lessons_are_pages(tmp_path, monkeypatch):
