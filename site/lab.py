@@ -65,7 +65,7 @@ def build(out: Path, wheel: bytes, version: str) -> str:
     for path in target.rglob("*.map"):
         path.unlink()
     write_lock(target, files, wheel, version)
-    write_signposts(target / "files")
+    add_script(target)
     return ""
 
 
@@ -74,17 +74,15 @@ def lessons() -> list[Path]:
     return sorted((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))
 
 
-def signpost(link: str) -> str | None:
-    """The page that a link of a lesson goes to, below JupyterLite's files; None if the site does not have it.
+def place_of(link: str) -> str | None:
+    """Where a link of a lesson leads below JupyterLite's files: to another lesson, or to documentation.
 
-    JupyterLite takes every link for a file of its own, and shows what is there as it is. So a page is there that leads
-    on: to another lesson as a notebook, to documentation as a page of the site.
+    ``page/lab.js`` sends both on. None if the site does not have it.
     """
     path = Path(link)
-    if path.suffix == ".md":
-        known = link.startswith("../docs/") and (ROOT / "docs" / path.name).is_file()
-        return f"docs/{path.stem}.html" if known else None
-    return f"{path.stem}.html"
+    if path.suffix == ".ipynb":
+        return link
+    return f"docs/{path.stem}.html" if link.startswith("../docs/") and (ROOT / "docs" / path.name).is_file() else None
 
 
 def write_notebooks(folder: Path) -> None:
@@ -92,18 +90,17 @@ def write_notebooks(folder: Path) -> None:
     folder.mkdir()
     for path in lessons():
         lesson = nbformat.read(path, as_version=4)
-        nbformat.write(links.relink_notebook(lesson, signpost), folder / path.name)
+        nbformat.write(links.relink_notebook(lesson, place_of), folder / path.name)
 
 
-def write_signposts(files: Path) -> None:
-    """Pages that lead on from where the links of :func:`signpost` go."""
-    (files / "docs").mkdir()
-    places = {f"{path.stem}.html": f"../notebooks/index.html?path={path.name}" for path in lessons()}
-    places |= {f"docs/{path.stem}.html": f"../../../docs/{path.stem}.html" for path in (ROOT / "docs").glob("*.md")}
-    for name, to in places.items():
-        script = f"location.replace({json.dumps(to)} + location.hash)"
-        page = f'<!doctype html><meta charset="utf-8"><title>autoflow</title><script>{script}</script>'
-        (files / name).write_text(f'{page}<a href="{to}">Go on</a>\n', encoding="utf-8")
+def add_script(target: Path) -> None:
+    """The script that sends links on, into the page that shows notebooks. Raises ValueError if that has changed."""
+    path = target / "notebooks" / "index.html"
+    text = path.read_text(encoding="utf-8")
+    if text.count("</head>") != 1:
+        raise ValueError(f"{path} has no one head")
+    shutil.copyfile(Path(__file__).parent / "page" / "lab.js", target / "lab.js")
+    path.write_text(text.replace("</head>", '<script src="../lab.js" defer></script>\n</head>'), encoding="utf-8")
 
 
 def write_settings(folder: Path) -> None:
