@@ -154,6 +154,13 @@ def other_methods(cls: type) -> Iterator[str]:
             yield name
 
 
+def run_masked(ufunc: np.ufunc, inputs: tuple[Any, ...], where: Any, out: tuple[Any, ...], **options: Any) -> Any:
+    """``ufunc(*inputs, where=where, out=out)``, on copies of ``out``: elsewhere their numbers stay."""
+    shape = np.broadcast_shapes(*[np.shape(x) for x in (*inputs, where, *out) if x is not None])
+    copies = [None if x is None else np.broadcast_to(x, shape).copy() for x in out]
+    return ufunc(*inputs, where=where, out=tuple(copies), **options)
+
+
 def store_results(out: tuple[Any, ...], result: Any, store: Callable[[Any, Any], None]) -> Any:
     """``out=``: the arrays named there become the results, by ``store(array, result)``."""
     results = result if isinstance(result, tuple) else (result,)

@@ -19,12 +19,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..errors import LostGradientError, StaleValueError
-from ..extending.joint import NOTHING, Gathered, Parts, joint_row, own_result, record_results
+from ..extending.joint import Gathered, Parts, joined, joint_row, own_result, record_results
 from ..modes import MODES, listening, modes
 from ..nodes import versions
 from ..nodes.coercion import plain_array
 from ..nodes.grads import add_gradients
-from ..nodes.nodes import NodeRole, VariableRole, gradient_target, new_record, value_of
+from ..nodes.nodes import NodeRole, VariableRole, gradient_target, value_of
 from ..nodes.records import Record, extend
 from ..nodes.versions import COPY_BYTES, FreedArray
 from ..numbering import now
@@ -181,8 +181,7 @@ class Segment:
             if j in arrived and gradient_target(z) is not None:
                 roots.append(gradient_target(z))
                 seeds.append(arrived[j])
-        ends = joint_row("results", [f"x{k}" for k in range(len(roots))], joint=lambda g, saved: seeds)
-        root = new_record(ends, tuple(roots), (*[FreedArray(np.empty(r.shape, r.dtype)) for r in roots], NOTHING))
+        root = joined(roots, seeds)
         open_record = wrap_by_modes((on_nodes if modes().recording else on_arrays)(-1))
         pairs = dict(engine.pull_back(root, Parts({}), open_record, add=add_gradients, stop=set(record.parents)))
         return [pairs.get(source) for source in record.parents]

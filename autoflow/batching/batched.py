@@ -28,6 +28,7 @@ from ..modes import modes
 from ..nodes.nodes import NodeRole, gradient_target, value_of
 from ..nodes.versions import caller
 from ..rules.table import Rule
+from ..rules.versions import name_out
 from .hidden import deepest, flat, has_nodes_inside, is_held_by_node, layer_of, sample, shares_memory
 from .methods import BatchedMethods
 from .questions import refuse_number
@@ -138,7 +139,10 @@ class Batched(BatchedMethods):
             return NotImplemented
         layer.check()
         out = options.pop("out", None)
-        result = FORM_OF["ufunc"](layer, ufunc, method, inputs, options)
+        if out is not None and method == "__call__" and options.get("where", True) is not True:
+            result = FORM_OF["masked"](layer, ufunc, inputs, options, out)
+        else:
+            result = FORM_OF["ufunc"](layer, ufunc, method, inputs, options)
         return result if out is None else store_results(out, result, assign)
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
@@ -150,6 +154,7 @@ class Batched(BatchedMethods):
             return shares_memory(*[x.inner if type(x) is Batched else x for x in args[:2]])
         if function in FACTS:
             return function(*[sample(x) for x in args], **{k: sample(v) for k, v in options.items()})
+        args, options = name_out(function, args, options)
         if options.get("out") is not None:
             out = options.pop("out")
             return store_results(out if isinstance(out, tuple) else (out,), function(*args, **options), assign)

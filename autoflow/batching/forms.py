@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import BatchError
+from ..backends.duck_arrays import run_masked
+from ..errors import BatchError, CompileError
 from ..nodes.nodes import NodeRole
 from ..nodes.versions import caller
 from ..rules import RULES
@@ -110,6 +111,16 @@ def elementwise(layer: Layer, function: Any, inputs: tuple[Any, ...], options: d
     arrays, mapped = align(layer, [*inputs, *[options[name] for name in names]])
     options = {**options, **dict(zip(names, arrays[len(inputs) :], strict=True))}
     return wrap_batched(function(*arrays[: len(inputs)], **options), layer, mapped)
+
+
+def masked(layer: Layer, ufunc: np.ufunc, inputs: Any, options: dict[str, Any], out: Any) -> Any:
+    """A ufunc with ``where=`` and ``out=``: the numbers of copies of ``out`` stay where it does not hold."""
+    where = options.pop("where")
+    arrays, mapped = align(layer, [*inputs, where, *out])
+    n = len(inputs)
+    return wrap_batched(
+        run_masked(ufunc, tuple(arrays[:n]), arrays[n], tuple(arrays[n + 1 :]), **options), layer, mapped
+    )
 
 
 def align(layer: Layer, arrays: list[Any]) -> tuple[list[Any], bool]:
@@ -218,7 +229,7 @@ def wrap_open_record(open_record: Callable[[Any], Any]) -> Callable[[Any], Any]:
         def safely(g: Any, saved: Any) -> Any:
             try:
                 return vjp(g, saved)
-            except BatchError:
+            except (BatchError, CompileError):  # for af.compile it is one that looks at numbers, too
                 if isinstance(g, NodeRole):  # a pass that is recorded: it would have to be, for each example
                     raise
                 layer = deepest([g, saved])
@@ -232,4 +243,4 @@ def wrap_open_record(open_record: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return open_guarded
 
 
-FORM_OF.update(ufunc=run_ufunc, function=run_function, row=run_row, loop=loop_over_batch)
+FORM_OF.update(ufunc=run_ufunc, masked=masked, function=run_function, row=run_row, loop=loop_over_batch)

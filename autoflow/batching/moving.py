@@ -9,10 +9,11 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 from numpy.lib.stride_tricks import sliding_window_view
 
+from ..errors import BatchError
 from ..rules.indexing import put_back
 from ..rules.joining import pad as pad_row
 from ..rules.kernels import broadcast_view
-from ..rules.structure import astype, flatten
+from ..rules.structure import astype, constant_with_history, flatten
 from ..rules.versions import functions
 from .along_axes import any_batched, shift_axes
 from .batched import Layer, open_layer, wrap_batched
@@ -143,6 +144,13 @@ def copy(layer: Layer, a: Any, order: Any = "K", subok: bool = False) -> Any:
     return wrap_batched(inner.copy(), layer, mapped)
 
 
+@batched(constant_with_history)
+def keep_history(layer: Layer, x: Any, y: Any) -> Any:
+    """Nodes inside record it."""
+    (inner, mapped), (of, _) = open_layer(x, layer), open_layer(y, layer)
+    return wrap_batched(constant_with_history(inner, of), layer, mapped)
+
+
 @batched(astype)
 def cast(layer: Layer, x: Any, dtype: Any, order: str = "K", casting: str = "unsafe") -> Any:
     """The row of ``x.astype(dtype)``."""
@@ -271,7 +279,9 @@ def pad(layer: Layer, x: Any, pad_width: Any, mode: Any = "constant", constant_v
 def windows(layer: Layer, x: Any, window_shape: Any, axis: Any = None, **options: Any) -> Any:
     """Of the axes of an example."""
     inner, mapped = open_layer(x, layer)
-    if not mapped or options.get("writeable"):
+    if options.get("writeable"):
+        raise BatchError("sliding_window_view(writeable=True): writes into windows that overlap are not batched")
+    if not mapped:
         return NotImplemented
     n = inner.ndim - 1
     axes = range(n) if axis is None else normalize_axis_tuple(axis, n, allow_duplicate=True)

@@ -122,14 +122,14 @@ def read(layer: Layer, x: Any, i: Any) -> Any:
     if is_plain(index):
         if not mapped:
             return wrap_batched(inner[index], layer, False, x)
-        n = inner.ndim - 1
-        if type(index) is not tuple:
-            if not n and index is not ... and index is not None:
-                raise IndexError("too many indices for array: array is 0-dimensional, but 1 were indexed")
-            return wrap_batched(inner[:, index], layer, view_of=x)
-        if len([part for part in index if part is not None and part is not ...]) > n:
-            raise IndexError(f"too many indices for array: array is {n}-dimensional, but {len(index)} were indexed")
-        return wrap_batched(inner[(slice(None), *index)], layer, view_of=x)
+        n, parts = inner.ndim - 1, index if type(index) is tuple else (index,)
+        given = [part for part in parts if part is not None and part is not ...]
+        if len(given) > n:
+            raise IndexError(f"too many indices for array: array is {n}-dimensional, but {len(given)} were indexed")
+        found = inner[(slice(None), *parts)]
+        if found.ndim == 1 and len(given) == len(parts):  # one example's is a number, which no later write changes
+            return wrap_batched(found.copy(), layer)
+        return wrap_batched(found, layer, view_of=x)
     how = Index(layer, index, inner.ndim - mapped, mapped)
     return wrap_batched(how.arranged(inner[how.inside]), layer, mapped or is_mapped(index, layer))
 

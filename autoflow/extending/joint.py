@@ -89,6 +89,13 @@ def result_in_pass(record: Record, j: int, value: Array) -> Any:
     return operation_from(value, new_record(RESULT_OF, (record,), (NOTHING, j, value)))
 
 
+def joined(records: Sequence[Record], seeds: Sequence[Array]) -> Record:
+    """One root for several: its pass sends each of ``records`` the seed that is its own."""
+    row = joint_row("results", [f"x{k}" for k in range(len(records))], joint=lambda g, saved: seeds)
+    operands = [FreedArray(np.empty(r.shape, r.dtype)) for r in records]
+    return new_record(row, tuple(records), (*operands, NOTHING))
+
+
 def opaque_value(record: Record, value: Array) -> Any:
     """``value`` as a node that depends on the operands of ``record`` in an unknown way: its gradients are NaN.
 

@@ -61,10 +61,11 @@ def as_gradient_like(x: Any, value: Array) -> Array:
     """A copy of ``x`` (an array, a list, a number) in ``value``'s dtype, as an array of the same library.
 
     Raises MixedArraysError for an array of a library other than NumPy and ``value``'s: nothing is copied from one
-    device to another unasked, but numbers and NumPy arrays are brought to where they are needed.
+    device to another unasked, but numbers and NumPy arrays are brought to where they are needed. An array that hides a
+    batch (``batching/batched.py``) stands for as many gradients, of values that have one or not.
     """
     kind: Any = array_type(x)
-    if kind is type(value):
+    if kind is type(value) or hasattr(x, "batch_layer"):
         return cast_gradient(x, value.dtype).copy()
     if kind not in (None, np.ndarray):
         raise MixedArraysError(

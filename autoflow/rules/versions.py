@@ -8,6 +8,7 @@ breaks nothing.
 
 from __future__ import annotations
 
+import functools
 import inspect
 from typing import Any
 
@@ -66,6 +67,21 @@ def positional(function: Any) -> list[str]:
             return ["x", "out"] if function.nin == 1 else [*[f"x{k + 1}" for k in range(function.nin)], "out"]
         return IN_C.get(function, "").split()
     return [p.name for p in theirs if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+
+
+_names = functools.cache(positional)
+
+
+def name_out(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments of a call with ``out``, and what follows it, by name: ``np.cumsum(x, 0, None, z)`` writes into z.
+
+    >>> name_out(np.cumsum, (1, 0, None, 4), {}), name_out(np.dot, (1, 2), {})
+    (((1, 0, None), {'out': 4}), ((1, 2), {}))
+    """
+    if len(args) < 3 or isinstance(function, np.ufunc) or "out" not in (names := _names(function)):
+        return args, options
+    k = names.index("out")
+    return args[:k], {**dict(zip(names[k:], args[k:], strict=False)), **options}
 
 
 def set_array_shape(x: Any, shape: Any) -> None:

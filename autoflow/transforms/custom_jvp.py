@@ -23,7 +23,7 @@ from ..nodes.nodes import value_of
 from ..rules.shapes import as_array
 from ..transformed import public_name
 from .evaluation import Trace
-from .vjp_jvp import _total, inner
+from .vjp_jvp import inner, joined_root
 
 Array = Any
 P = ParamSpec("P")
@@ -200,7 +200,7 @@ def transpose_rule(call: Call, primals: Sequence[Any], needed: Sequence[bool], g
     if len(reached) == 1:
         sent = trace.gradients(*reached[0])
     elif reached:
-        sent = trace.gradients(_total([z for z, _ in reached], [g for _, g in reached], trace))
+        sent = trace.gradients(joined_root([z for z, _ in reached], [g for _, g in reached], trace))
     else:
         sent = [None] * len(places)
     ready = trace.to_user_tree(sent)

@@ -24,20 +24,10 @@ from ..nodes.grads import cast_gradient
 from ..nodes.nodes import NodeRole, Variable, VariableRole, gradient_target, value_of
 from ..numbering import now
 from ..rules import versions
-from ..rules.table import of, primitive, rule
+from ..rules.structure import constant_with_history
 
 Array = Any
 Argnum = int | str | tuple[int | str, ...]
-
-
-@primitive
-def constant_with_history(x: Array, y: Array) -> Array:
-    """``x``, declared to depend on ``y`` with derivative zero: for a constant gradient that is differentiated again."""
-    return x.copy()
-
-
-rule(constant_with_history, "x y", "=", r"$x", elementwise=False, x=lambda g: g, y=lambda g, y: np.zeros_like(y),
-     examples=(of((2,), (3,)),))  # fmt: skip
 
 
 class Trace:

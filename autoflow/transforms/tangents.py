@@ -37,6 +37,7 @@ MULTILINEAR = RULES[indexed_sum]  # linear in each operand, though its derivativ
 AFFINE = RULES[interpolate]  # its derivative by fp asks whether left= was given, which is added, not multiplied
 CONJUGATE = RULES[np.conjugate]  # elementwise and linear, but not analytic
 OURS = ("autoflow.rules.", "autoflow.arrays.")
+PLAIN = (np.ndarray, np.generic)
 OFFSETS = ("initial", "constant_values")  # options that are added to what is linear
 
 
@@ -203,10 +204,15 @@ def reduction_push(rule: Rule, k: int) -> Push | None:
         seed = np.ones(z.shape, z.dtype) if type(t) is np.ndarray else np.ones_like(t, z.dtype, shape=z.shape)
         vjp = (rule.complex_vjps() if z.dtype.kind == "c" else rule.vjps)[0]
         assert vjp is not None  # noqa: S101
-        slope = vjp(seed, saved)
-        product = np.conjugate(slope) * t
-        if z.dtype.kind != "c" == product.dtype.kind:
-            product = np.real(product)
-        return np.sum(product, axis=axis, keepdims=bool(is_given(keepdims) and keepdims))
+        slope = np.conjugate(vjp(seed, saved))
+
+        def total(t: Any) -> Any:
+            product = np.real(slope * t) if z.dtype.kind != "c" == t.dtype.kind else slope * t
+            return np.sum(product, axis=axis, keepdims=bool(is_given(keepdims) and keepdims))
+
+        found = total(t)
+        if isinstance(value_of(found), PLAIN) and np.isfinite(value_of(found)).all():
+            return found
+        return total(np.where((slope == 0) & ~np.isfinite(t), 0, t))  # the tangent of a NaN that was left out is NaN
 
     return push

@@ -13,9 +13,10 @@ import numpy as np
 
 from .. import pytree
 from ..errors import SeedError
+from ..extending.joint import joined
 from ..modes import modes, switched
 from ..nodes.grads import as_gradient_like
-from ..nodes.nodes import NodeRole, Operation, Variable, gradient_target, value_of
+from ..nodes.nodes import NodeRole, Operation, Variable, gradient_target, operation_from, value_of
 from ..rules.shapes import as_array, is_on_host
 from .evaluation import Trace, copy_numbers
 from .forward_pass import ForwardPass
@@ -34,7 +35,7 @@ def vjp(
     primals : arrays, numbers, or nested containers of them. The value may be a container of arrays as well.
 
     The pullback takes one cotangent, shaped like the value, and returns a tuple, one gradient per primal. It may be
-    called any number of times.
+    called any number of times; ``af.vmap(pullback)`` takes many cotangents at once.
 
     Raises LostGradientError if the value depends on none of the primals, unless ``allow_unused``; SeedError, in the
     pullback, if the cotangent does not fit the value.
@@ -51,7 +52,7 @@ def vjp(
         seeds = match_leaves(cotangent, trace.z, "cotangent", "value")
         again = modes().depth > 0 or any([gradient_target(g) is not None for g in seeds])
         nested = modes().recording and (trace.nested or again)
-        root, seed = (roots[0], seeds[0]) if len(roots) == 1 else (_total(roots, seeds, trace), None)
+        root, seed = (roots[0], seeds[0]) if len(roots) == 1 else (joined_root(roots, seeds, trace), None)
         return trace.to_user_tree(trace.gradients(root, seed, nested), nested)
 
     return trace.detach_results(trace.z), pullback
@@ -219,11 +220,13 @@ def inner(a: Any, b: Any) -> Any:
     return np.sum(a * b)
 
 
-def _total(roots: list[Any], seeds: list[Any], trace: Trace) -> Any:
-    """One root for several: Σ ⟨seed, root⟩, whose gradient is what these seeds send back together."""
-    with switched(recording=True):
-        parts = [inner(g, z) for g, z in zip(seeds, roots, strict=True) if trace.reaches(z)]
-        return sum(parts[1:], parts[0]) if parts else None
+def joined_root(roots: list[Any], seeds: list[Any], trace: Trace) -> Any:
+    """One root for several, whose gradient is what these seeds send back together."""
+    pairs = [(gradient_target(z), g) for g, z in zip(seeds, roots, strict=True) if trace.reaches(z)]
+    if not pairs:
+        return None
+    records, reached = zip(*pairs, strict=True)
+    return operation_from(np.zeros(()), joined(records, reached))
 
 
 def fits(g: Any, x: Any) -> bool:

@@ -449,6 +449,112 @@ def test_writes_that_would_happen_once_are_refused():
         equal(np.asarray(af.compile(f, fallback=True)(x)), np.asarray(f(x)))
 
 
+COPIES = {  # what gives a new array in NumPy, even where the numbers are those of its argument
+    "x * 1": lambda x: x * 1,
+    "x + 0": lambda x: x + 0,
+    "x / 1": lambda x: x / 1,
+    "+x": lambda x: +x,
+    "x**1": lambda x: x**1,
+    "x.copy()": lambda x: x.copy(),
+    "np.copy(x)": np.copy,
+    "x.astype(float)": lambda x: x.astype(float),
+    "x.flatten()": lambda x: x.flatten(),
+    "x.T.T.copy()": lambda x: x.T.T.copy(),
+    "x[:].copy()": lambda x: x[:].copy(),
+    "np.positive(x)": np.positive,
+    "np.maximum(x, x)": lambda x: np.maximum(x, x),
+    "np.sum(x[None], 0)": lambda x: np.sum(x[None], 0),
+    "np.mean(x[None], 0)": lambda x: np.mean(x[None], 0),
+    "np.where(True, x, x)": lambda x: np.where(True, x, x),
+}
+VIEWS = {  # what is the same memory: a write would be seen in the argument
+    "x": lambda x: x,
+    "x[:]": lambda x: x[:],
+    "x.view()": lambda x: x.view(),
+    "x.T.T": lambda x: x.T.T,
+    "x.squeeze()": lambda x: x.squeeze(),
+    "x.astype(float, copy=False)": lambda x: x.astype(float, copy=False),
+    "np.reshape(x, x.shape)": lambda x: np.reshape(x, x.shape),
+    "np.real(x)": np.real,
+    "np.asarray(x, like=x)": lambda x: np.asarray(x, like=x),
+    "np.atleast_1d(x)": np.atleast_1d,
+}
+
+
+def set_element(z):
+    z[1] = 7.0
+
+
+def add_in_place(z):
+    z += 2.0
+
+
+def add_out(z):
+    np.add(z, z, out=z)
+
+
+def fill(z):
+    z.fill(3.0)
+
+
+def sort(z):
+    z.sort()
+
+
+def partition(z):
+    z.partition(1)
+
+
+def put(z):
+    z.put([0, -1], [5.0, 6.0])
+
+
+WRITES = pytest.mark.parametrize("write", [set_element, add_in_place, add_out, fill, sort, partition, put])
+
+
+@WRITES
+@pytest.mark.parametrize("copy", COPIES.values(), ids=COPIES)
+def test_a_copy_of_an_argument_may_be_written_into(copy, write):
+    def f(x, y):
+        z = copy(x)
+        write(z)
+        return z, z * x, x - y
+
+    x, y = np.array([4.0, 1.0, 2.0]), np.array([0.5, 0.25, 8.0])
+    wanted = f(x.copy(), y)
+    compiled = af.compile(f)
+    for _ in range(2):
+        for found, expected in zip(compiled(x, y), wanted, strict=True):
+            equal(found, expected)
+        equal(x, np.array([4.0, 1.0, 2.0]))
+
+
+@WRITES
+@pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
+def test_the_memory_of_an_argument_is_not_written_into(view, write):
+    def f(x):
+        z = view(x)
+        write(z)
+        return x * 2
+
+    x = np.array([4.0, 1.0, 2.0])
+    with pytest.raises(CompileError, match="writes in"):
+        af.compile(f)(x)
+    equal(x, np.array([4.0, 1.0, 2.0]))
+
+
+@WRITES
+def test_a_copy_of_which_a_view_was_taken_is_not_written_into(write):
+    def f(x):
+        z = x.copy()
+        part = z[1:]
+        write(z)
+        return part
+
+    with pytest.raises(CompileError, match="of which a view was taken"):
+        af.compile(f)(np.ones(3))
+
+
 def test_arrays_with_arithmetic_of_their_own():
     for x in (np.ma.masked_less(np.ones(2), 0), np.ones((2, 2)).view(np.matrix)):
         with pytest.raises(CompileError, match="has arithmetic of its own: pass a plain array"):

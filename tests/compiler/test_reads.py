@@ -140,6 +140,10 @@ INPUT = {
     },
     "__imatmul__": lambda x, m: operator.imatmul(m @ m.T, np.eye(2, dtype=int)),
     "__setitem__": lambda x, m: operator.setitem(z := x * 2, 1, x[0]) or z,
+    "fill": lambda x, m: ((z := x * 1).fill(3.0), z)[1],
+    "sort": lambda x, m: ((z := x * 1).sort(), z)[1],
+    "partition": lambda x, m: ((z := x * 1).partition(1), z)[1],
+    "put": lambda x, m: ((z := x * 1).put([0], 1.0), z)[1],
 }
 
 # Known from the signature.
@@ -174,10 +178,6 @@ REFUSED = {
     "tofile": lambda x, m: (x.tofile("/dev/null"), x)[1],
     "dump": lambda x, m: (x.dump("/dev/null"), x)[1],
     "dumps": lambda x, m: x * len(x.dumps()),
-    "fill": lambda x, m: ((z := x * 1).fill(3.0), z)[1],
-    "sort": lambda x, m: ((z := x * 1).sort(), z)[1],
-    "partition": lambda x, m: ((z := x * 1).partition(1), z)[1],
-    "put": lambda x, m: ((z := x * 1).put([0], 1.0), z)[1],
     "resize": lambda x, m: ((z := x * 1).resize(2), z)[1],
     "setfield": lambda x, m: ((z := x * 1).setfield(1.0, float), z)[1],
     "setflags": lambda x, m: ((z := x * 1).setflags(write=False), z)[1],

@@ -29,7 +29,7 @@ MEMORY = frozenset({np.may_share_memory, np.shares_memory})
 FILLED: dict[Any, Any] = {np.zeros_like: 0, np.ones_like: 1}
 UNWRITTEN = frozenset({np.copyto, np.put, np.place, np.putmask, np.put_along_axis, np.fill_diagonal})
 VALUES = frozenset(["item", "tolist", "tobytes", "tofile", "dump", "dumps"])
-WRITING = frozenset(["fill", "sort", "partition", "put", "resize", "setfield", "setflags", "byteswap"])
+WRITING = frozenset(["resize", "setfield", "setflags", "byteswap"])  # the others are methods of Traced
 ARRAYS = (np.ndarray, np.generic, *NUMBERS)
 SCALAR_POWERS = {2: np.square, 0.5: np.sqrt, -1: np.reciprocal, 1: np.positive}
 

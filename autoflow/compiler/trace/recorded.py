@@ -68,7 +68,7 @@ def record(
         if not is_input(x):
             return x
         value = program.input(value_of(x))
-        return entered.setdefault(id(x), tape.new_traced(value))
+        return entered.setdefault(id(x), tape.borrow(value))
 
     try:
         with (
@@ -123,7 +123,7 @@ def wrap_backward(tape: Tape) -> Callable[[Any], Any]:
 
     def guarded(vjp: Callable[..., Any]) -> Callable[..., Any]:
         def safely(g: Any, saved: Any) -> Any:
-            if isinstance(g, NodeRole):  # a pass that is recorded by nodes as well
+            if isinstance(g, NodeRole) or hasattr(g, "batch_layer"):  # nodes record it too; af.vmap calls us for each
                 return vjp(g, saved)
             try:
                 return vjp(g, saved)
@@ -169,7 +169,7 @@ def on_this_tape(array: Array) -> Any:
     """A NumPy array as part of the program that this thread records."""
     here = threading.get_ident()
     tape = next(tape for tape in reversed(RECORDING.users) if tape.thread == here)
-    return tape.new_traced(tape.value(array))
+    return tape.borrow(tape.value(array))
 
 
 def as_one_call(function: Any, x: Any) -> Any:

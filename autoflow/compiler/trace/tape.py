@@ -87,6 +87,12 @@ class Tape:
             x.under = view_of.under = True
         return x
 
+    def borrow(self, value: Value) -> Traced:
+        """The same for an argument, or an array from outside: what is written into it would be seen there."""
+        x = self.new_traced(value)
+        x.borrowed = True
+        return x
+
     def wrap_result(self, value: Value) -> Any:
         """What a call returned, as its caller expects it: one array, or a tuple of them."""
         result = value.sample

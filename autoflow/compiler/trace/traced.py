@@ -19,12 +19,13 @@ from typing import Any
 
 import numpy as np
 
-from ...backends.duck_arrays import store_results
+from ...backends.duck_arrays import run_masked, store_results
 from ...errors import CompileError
 from ...nodes.nodes import NUMPY, NodeRole
 from ...nodes.versions import caller
+from ...rules.versions import name_out
 from ..matching import Place
-from ..values import CAPTURED, INPUT, VIEW, Value
+from ..values import Value
 from .kinds import (
     FACTS,
     FILLED,
@@ -38,7 +39,7 @@ from .kinds import (
     plain_reduction,
     refuse_number,
 )
-from .traced_methods import TracedMethods, add_methods
+from .traced_methods import TracedMethods, add_methods, assign
 from .written import set_items, update_at, write_down, write_into_copy
 
 Array = Any
@@ -49,7 +50,8 @@ UNKNOWN = "being compiled"  # shown in texts instead of numbers
 class Traced(TracedMethods):
     """An array of which only shape and dtype are known. See the top of this file."""
 
-    __slots__ = ("__weakref__", "expr", "held", "tape", "under")
+    __slots__ = ("__weakref__", "borrowed", "expr", "held", "tape", "under")
+    borrowed: bool  # does its memory belong to the caller, or to somebody outside? Then it is not written into.
     expr: Value  # what it is now: writing in place gives it another
     held: Any  # the recorded array, which lives as long as we do
     tape: Any  # tape.Tape: the recording that we are part of
@@ -58,7 +60,7 @@ class Traced(TracedMethods):
     @staticmethod
     def adopt(x: Any, like: Traced) -> Any:
         """An array of NumPy as one of ours: it meets us in an operation."""
-        return like.tape.new_traced(like.tape.value(x)) if isinstance(x, np.ndarray) else x
+        return like.tape.borrow(like.tape.value(x)) if isinstance(x, np.ndarray) else x
 
     @property
     def __class__(self) -> Any:
@@ -115,7 +117,10 @@ class Traced(TracedMethods):
         if any([isinstance(x, NodeRole) or hasattr(x, "batch_layer") for x in (*inputs, *options.get("out", ()))]):
             return NotImplemented
         out = options.pop("out", None)
-        result = self._ufunc(ufunc, method, inputs, options)
+        if out is not None and method == "__call__" and options.get("where", True) is not True:
+            result = self.tape.call(run_masked, (ufunc, inputs, options.pop("where"), out), options, fixed=True)
+        else:
+            result = self._ufunc(ufunc, method, inputs, options)
         return result if out is None else store_results(out, result, assign)
 
     def _ufunc(self, ufunc: np.ufunc, method: str, inputs: Any, options: Any) -> Any:
@@ -157,6 +162,7 @@ class Traced(TracedMethods):
             if not isinstance(x, Traced):
                 raise into_outside()
             return self._write_by(function, args, options)
+        args, options = name_out(function, args, options)
         if options.get("out") is not None:
             out = options.pop("out")
             return store_results(out if isinstance(out, tuple) else (out,), function(*args, **options), assign)
@@ -192,12 +198,12 @@ class Traced(TracedMethods):
 
     def _become(self, other: Traced) -> None:
         """Become another value: this array has been written into."""
-        if self.expr.kind in (INPUT, CAPTURED):
+        if getattr(self, "borrowed", False):
             raise CompileError(
                 f"{caller()} writes into an argument of a compiled function, or into an array from outside of it: its "
                 f"caller would see that in the first call only. Make a new array: x = x + 1 instead of x += 1."
             )
-        if getattr(self, "under", False) or (self.expr.kind == VIEW and self.expr.options[0] != "broadcast"):
+        if getattr(self, "under", False):
             raise CompileError(
                 f"{caller()} writes in place into a node, into a view, or into an array of which a view was taken. A "
                 f"compiled function would need to know who else looks at this memory: make a new array (a = a + b "
@@ -221,6 +227,22 @@ class Traced(TracedMethods):
         if isinstance(new, NodeRole):
             raise CompileError(f"{caller()} writes a node into a plain array: make that array with af.zeros")
         self._become(self.tape.call(set_items, (self, index, new), fixed=True))
+
+    def fill(self, value: Any) -> None:
+        """As in NumPy."""
+        self[...] = value
+
+    def sort(self, axis: int = -1, **options: Any) -> None:
+        """As in NumPy."""
+        self._assign(np.sort(self, axis, **options))
+
+    def partition(self, kth: Any, axis: int = -1, **options: Any) -> None:
+        """As in NumPy."""
+        self._assign(np.partition(self, kth, axis, **options))
+
+    def put(self, indices: Any, values: Any, mode: Any = "raise") -> None:
+        """As in NumPy."""
+        self._write_by(np.put, (self, indices, values, mode), {})
 
     # -- ndarray's methods
 
@@ -251,13 +273,6 @@ class Traced(TracedMethods):
 def _samples(args: Any) -> Any:
     """Arguments with recorded arrays in place of ours: for questions about shapes and dtypes only."""
     return tuple([x.expr.sample if isinstance(x, Traced) else x for x in args])
-
-
-def assign(x: Any, new: Any) -> None:
-    """``out=x``: the array becomes the result."""
-    if not isinstance(x, Traced):
-        raise into_outside()
-    x._assign(new)
 
 
 add_methods(Traced)

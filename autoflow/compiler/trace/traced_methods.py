@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ...backends.duck_arrays import NP, DuckArray, other_methods, refusing
+from ...backends.duck_arrays import NP, DuckArray, other_methods, refusing, store_results
 from ...errors import CompileError
 from ...nodes.nodes import NodeRole
 from ...nodes.versions import caller
+from ...rules.versions import name_out
 from ..matching import Place
 from ..values import Value
-from .kinds import REDUCTIONS, SCALAR_POWERS, VALUES, VIEWS, WRITING, layout_refused, refuse_number
+from .kinds import REDUCTIONS, SCALAR_POWERS, VALUES, VIEWS, WRITING, into_outside, layout_refused, refuse_number
 from .written import cast, flatten, method_of, write_down
 
 Array = Any
@@ -55,9 +56,9 @@ class TracedMethods(DuckArray):
         """As in NumPy."""
         return self.tape.call(flatten, (self, order), fixed=True)
 
-    def dot(self, other: Any) -> Any:
+    def dot(self, other: Any, out: Any = None) -> Any:
         """As in NumPy."""
-        return NP.dot(self, other)
+        return NP.dot(self, other, out=out)
 
     def __pow__(self, other: Any) -> Any:
         """``x**2`` is a square: NumPy's operator has shortcuts that its function has not."""
@@ -98,6 +99,13 @@ def power_of_arrays(x: Any, y: Any) -> Any:
     return operator.pow(*[np.asarray(v) if isinstance(v, np.generic) else v for v in (x, y)])
 
 
+def assign(x: Any, new: Any) -> None:
+    """``out=x``: the array becomes the result."""
+    if not isinstance(x, TracedMethods):
+        raise into_outside()
+    x._assign(new)
+
+
 class UnknownError(CompileError, AttributeError):
     """For attributes that NumPy looks for."""
 
@@ -120,7 +128,14 @@ def add_methods(cls: type) -> None:
         if function in REDUCTIONS or function in VIEWS:
             return lambda self, *args, **options: function(self, *args, **options)
         method = method_of(name)
-        return lambda self, *args, **options: self.tape.call(method, (self, *args), options, like=function)
+
+        def call(self: Any, *args: Any, **options: Any) -> Any:
+            named, options = name_out(function, (self, *args), options)
+            out = options.pop("out", None)
+            result = self.tape.call(method, named, options, like=function)
+            return result if out is None else store_results((out,), result, assign)
+
+        return call
 
     def asked(name: str) -> Any:
         return refusing(f"x.{name}()")
@@ -128,8 +143,8 @@ def add_methods(cls: type) -> None:
     def written(name: str) -> Any:
         def refuse(self: Any, *_: Any, **__: Any) -> Any:
             raise CompileError(
-                f"x.{name}() writes in place and cannot be compiled (line {caller()}): make a new array, by np.{name} "
-                f"or np.where"
+                f"x.{name}() writes in place and cannot be compiled (line {caller()}): make a new array, or say "
+                f"af.compile(f, fallback=True)."
             )
 
         return refuse

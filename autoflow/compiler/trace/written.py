@@ -38,21 +38,21 @@ def written_call(function: Any, n: int) -> tuple[Any, Any, Any]:
 
 def set_items(x: Array, index: Any, new: Any) -> Array:
     """``x[index] = new``, on a copy."""
-    x = x.copy()
+    x = np.array(x, order="C")
     x[index] = new
     return x
 
 
 def update_at(ufunc: np.ufunc, x: Array, *rest: Any) -> Array:
     """``ufunc.at(x, *rest)``, on a copy."""
-    x = x.copy()
+    x = np.array(x, order="C")
     ufunc.at(x, *rest)
     return x
 
 
 def write_into_copy(function: Callable[..., Any], x: Array, *rest: Any, **options: Any) -> Array:
     """``function(x, *rest)``, which writes into its first argument, on a copy."""
-    x = x.copy()
+    x = np.array(x, order="C")
     function(x, *rest, **options)
     return x
 

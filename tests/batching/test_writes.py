@@ -1,0 +1,166 @@
+"""Functions that write in place, for one example and for all: what is a number in NumPy is one here, too.
+
+``z[0]`` of a vector is a number, and stays what it was when z is written into; ``m[0]`` of a matrix is a view.
+"""
+
+import numpy as np
+import pytest
+
+import autoflow as af
+from autoflow.errors import BatchError, CompileError
+
+POINTS = np.random.default_rng(0).normal(size=(4, 5))
+
+
+def swap(x):
+    z = x * 1
+    z[0], z[1] = z[1], z[0]
+    return z * x
+
+
+def swap_views(x):
+    z = np.outer(x, x)
+    z[0], z[1] = z[1], z[0]
+    return z @ x
+
+
+def swap_copies(x):
+    z = np.outer(x, x)
+    z[[0, 1]] = z[[1, 0]]
+    return z @ x
+
+
+def kept_number(x):
+    z = x * 1
+    first = z[0]
+    z += 1
+    return first * z
+
+
+def kept_number_of_a_matrix(x):
+    z = np.outer(x, x)
+    a, b, c = z[0, 1], z[(2, 3)], z[-1][1]
+    z[:] = x
+    return np.sum(z * a) + b * c
+
+
+def kept_views(x):
+    z = np.outer(x, x)
+    a, b = z[0, 1, ...], z[2:3, 3]
+    z[:] = x
+    return np.sum(z * a) + b
+
+
+def unpacked(x):
+    z = x * 1
+    a, b, *rest = z
+    z[:] = 0
+    return np.stack([a, b, *rest]) + z
+
+
+def insertion_sort(x):
+    z = x * 1
+    for i in range(1, 5):
+        for j in range(i, 0, -1):
+            low, high = np.minimum(z[j - 1], z[j]), np.maximum(z[j - 1], z[j])
+            z[j - 1], z[j] = low, high
+    return z * np.arange(5.0)
+
+
+def running(x):
+    z = x * 1
+    for k in range(1, 5):
+        z[k] = z[k - 1] * 0.5 + z[k]
+    return z
+
+
+def fibonacci(x):
+    a, b = x[0], x[1]
+    for _ in range(5):
+        a, b = b, a + b
+    return a * x
+
+
+def overlapping(x):
+    z = x * 1
+    z[1:] += z[:-1]
+    z[:-1] = z[1:]
+    return z * x
+
+
+def mask(x):
+    return np.exp(x, where=x > 0, out=x * 3)
+
+
+def mask_for_all(x):
+    z = np.zeros_like(x)
+    np.multiply(x, x, out=z, where=np.array([True, False, True, True, False]))
+    return z
+
+
+def mask_of_two_results(x):
+    quotient, rest = x * 0, x * 0 - 3
+    np.divmod(x, 0.35, out=(quotient, rest), where=x > 0)
+    return quotient + rest
+
+
+PROGRAMS = [
+    swap, swap_views, swap_copies, kept_number, kept_number_of_a_matrix, kept_views, unpacked, insertion_sort, running,
+    fibonacci, overlapping, mask, mask_for_all, mask_of_two_results,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("f", PROGRAMS)
+def test_all_examples(f):
+    np.testing.assert_allclose(af.vmap(f)(POINTS), [f(x) for x in POINTS], rtol=1e-14)
+
+
+@pytest.mark.parametrize("f", PROGRAMS)
+def test_differentiated(f):
+    def loss(x):
+        return np.sum(f(x) ** 2)
+
+    wanted = [af.grad(loss)(x) for x in POINTS]
+    np.testing.assert_allclose(af.vmap(af.grad(loss))(POINTS), wanted, rtol=1e-12)
+    np.testing.assert_allclose(af.grad(lambda points: np.sum(af.vmap(loss)(points)))(POINTS), wanted, rtol=1e-12)
+
+
+def result_or_refusal(f, x):
+    try:
+        return f(x)
+    except CompileError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("f", PROGRAMS)
+def test_compiled(f):
+    """The same numbers, or a refusal: a compiled function does not write through views, nor into a batch."""
+    compiled, batched = af.compile(f), af.compile(af.vmap(f))
+    for run, x, wanted in [*[(compiled, x, f(x)) for x in POINTS], *[(batched, POINTS, [f(x) for x in POINTS])] * 2]:
+        found = result_or_refusal(run, x)
+        if isinstance(found, str):
+            assert "writes in place into" in found
+        else:
+            np.testing.assert_allclose(found, wanted, rtol=1e-14)
+
+
+def test_where_needs_no_numbers_elsewhere():
+    """``out=`` keeps its own, also in a compiled function, whose buffers hold those of earlier calls."""
+
+    def f(x):
+        return np.log(x, where=x > 0.5, out=np.full_like(x, -1.0))
+
+    compiled = af.compile(f)
+    for x in np.random.default_rng(1).uniform(0, 1, (20, 50)):
+        np.testing.assert_array_equal(compiled(x), f(x))
+        compiled(x * 3)
+
+
+def test_windows_that_are_written_into_are_refused():
+    def f(x):
+        z = x * 1
+        np.lib.stride_tricks.sliding_window_view(z, 2, writeable=True)[...] = 0
+        return z
+
+    with pytest.raises(BatchError, match="writeable=True"):
+        af.vmap(f)(POINTS)

@@ -1,0 +1,145 @@
+"""``af.vmap`` of what the transforms return: a pullback, a pushforward, a transpose, once for many seeds.
+
+``af.vmap(pullback)(np.eye(n))`` is how one asks JAX for a Jacobian. Here the graph is there before the vmap, and the
+seeds hide a batch: every function below is compared with a loop over the seeds, as it is, differentiated, compiled.
+"""
+
+import numpy as np
+import pytest
+
+import autoflow as af
+
+W = np.random.default_rng(0).normal(size=(3, 4))
+
+
+def shared(p):
+    s = np.tanh(p["u"]) * p["v"]
+    return {"a": s, "b": (s + p["u"], np.sum(s * s))}
+
+
+def twice(p):
+    y = np.sin(p["u"])
+    return [y, y, p["v"] @ y]
+
+
+FUNCTIONS = {
+    "one array": (lambda x: np.tanh(W @ x) * np.sum(x), np.ones(4)),
+    "a number": (lambda x: np.prod(x), np.array([0.5, 2.0, 3.0])),
+    "a container": (shared, {"u": np.linspace(0.1, 1, 4), "v": np.linspace(-1, 1, 4)}),
+    "one result twice": (twice, {"u": np.linspace(0.1, 1, 3), "v": np.arange(3.0)}),
+    "views and writes": (
+        lambda x: (x.reshape(2, 3).T, np.cumsum(x)[::-1], np.sort(x * x)),
+        np.array([3.0, 1, 2, 6, 5, 4]),
+    ),
+    "linear algebra": (lambda a: (np.linalg.inv(a), np.linalg.det(a), np.linalg.eigh(a + a.T)), W @ W.T + np.eye(3)),
+    "single precision": (lambda x: (np.exp(x), x[0] * x), np.array([0.5, 1.5], np.float32)),
+    "complex": (lambda z: (z * z, np.abs(z), np.real(z) * 2), np.array([1 + 2j, 0.5 - 1j])),
+    "not reached": (lambda x: (x * x, np.ones(2)), np.array([1.0, 2.0, 3.0])),
+    "a checkpoint": (lambda x: af.checkpoint(lambda x: np.sin(x) * x)(x), np.array([1.0, 2.0, 3.0])),
+}
+CASES = pytest.mark.parametrize(("f", "x"), FUNCTIONS.values(), ids=FUNCTIONS)
+
+
+def drawn(rng, like, n):
+    """``n`` random trees like this one, and the same as one tree with an axis for them."""
+
+    def one(x):
+        x = np.asarray(x)
+        numbers = rng.normal(size=(n, *x.shape)) + (1j * rng.normal(size=(n, *x.shape)) if x.dtype.kind == "c" else 0)
+        return numbers.astype(x.dtype)
+
+    together = af.tree_map(one, like)
+    return [af.tree_map(lambda g, k=k: g[k], together) for k in range(n)], together
+
+
+def assert_same(together, each):
+    stacked = [np.stack(leaves) for leaves in zip(*[af.tree_leaves(tree) for tree in each], strict=True)]
+    for got, wanted in zip(af.tree_leaves(together), stacked, strict=True):
+        assert got.dtype == wanted.dtype
+        np.testing.assert_allclose(got, wanted, rtol=1e-5 if wanted.dtype == np.float32 else 1e-12, atol=1e-13)
+
+
+@CASES
+def test_vmap_of_a_pullback(f, x):
+    value, pullback = af.vjp(f, x)
+    each, together = drawn(np.random.default_rng(1), value, 5)
+    assert_same(af.vmap(pullback)(together), [pullback(g) for g in each])
+
+
+@CASES
+def test_vmap_of_a_pushforward(f, x):
+    _, pushforward = af.linearize(f, x)
+    each, together = drawn(np.random.default_rng(1), x, 5)
+    assert_same(af.vmap(pushforward)(together), [pushforward(t) for t in each])
+
+
+@CASES
+def test_vmap_of_vmap_of_a_pullback(f, x):
+    value, pullback = af.vjp(f, x)
+    each, together = drawn(np.random.default_rng(2), value, 6)
+    folded = af.tree_map(lambda g: g.reshape(2, 3, *g.shape[1:]), together)
+    flat = af.tree_map(lambda g: g.reshape(6, *g.shape[2:]), af.vmap(af.vmap(pullback))(folded))
+    assert_same(flat, [pullback(g) for g in each])
+
+
+REAL = pytest.mark.parametrize("name", [n for n in FUNCTIONS if n not in ("complex", "single precision")])
+
+
+def size(tree):
+    return sum([np.sum(g**2) for g in af.tree_leaves(tree)])
+
+
+@REAL
+def test_differentiated_through(name):
+    f, x = FUNCTIONS[name]
+    each, together = drawn(np.random.default_rng(3), af.vjp(f, x)[0], 3)
+
+    def mapped(x):
+        return size(af.vmap(af.vjp(f, x)[1])(together))
+
+    def looped(x):
+        pullback = af.vjp(f, x)[1]
+        return sum([size(pullback(g)) for g in each])
+
+    assert_same(af.tree_map(lambda g: g[None], af.grad(mapped)(x)), [af.grad(looped)(x)])
+
+
+@REAL
+def test_differentiated_for_the_seeds(name):
+    f, x = FUNCTIONS[name]
+    value, pullback = af.vjp(f, x)
+    each, together = drawn(np.random.default_rng(4), value, 3)
+    found = af.grad(lambda g: size(af.vmap(pullback)(g)))(together)
+    assert_same(found, [af.grad(lambda g: size(pullback(g)))(g) for g in each])
+
+
+@pytest.mark.filterwarnings("ignore::autoflow.batching.forms.LoopWarning")  # a rule may look at numbers
+@pytest.mark.parametrize("name", [n for n in FUNCTIONS if n != "a checkpoint"])
+def test_compiled(name):
+    f, x = FUNCTIONS[name]
+    each, together = drawn(np.random.default_rng(5), af.vjp(f, x)[0], 3)
+    compiled = af.compile(lambda x, g: af.vmap(af.vjp(f, x)[1])(g))
+    for _ in range(2):
+        assert_same(compiled(x, together), [af.vjp(f, x)[1](g) for g in each])
+
+
+def test_the_jacobian_as_jax_writes_it():
+    f, x = FUNCTIONS["one array"]
+    value, pullback = af.vjp(f, x)
+    (jacobian,) = af.vmap(pullback)(np.eye(value.size))
+    np.testing.assert_allclose(jacobian, af.jacobian(f)(x), rtol=1e-14)
+    columns = af.vmap(af.linearize(f, x)[1], out_axes=1)(np.eye(x.size))
+    np.testing.assert_allclose(columns, af.jacobian(f)(x), rtol=1e-14)
+
+
+def test_vmap_of_a_transpose():
+    np.testing.assert_array_equal(
+        af.vmap(af.linear_transpose(np.diff, np.zeros(3)))(np.eye(2))[0], [[-1, 1, 0], [0, -1, 1]]
+    )
+
+
+def test_inside_of_another_vmap():
+    f, _ = FUNCTIONS["one array"]
+    points = np.random.default_rng(6).normal(size=(5, 4))
+    found = af.vmap(lambda x: af.vmap(af.vjp(f, x)[1])(np.eye(3))[0])(points)
+    np.testing.assert_allclose(found, [af.jacobian(f)(x) for x in points], rtol=1e-12)
