@@ -127,11 +127,19 @@ def without_answers(notebook: Any) -> Any:
 
 
 def write_for_students(folder: Path, chosen: list[Path]) -> None:
-    """The chosen notebooks as a class gets them, in a folder that is made."""
+    """The chosen notebooks as a class gets them, in a folder that is made, and the glossary that they link to."""
+    import links
+
     folder.mkdir(parents=True, exist_ok=True)
+    there = {path.name: path.name for path in chosen}
+    places = {**there, "../docs/glossary.md": "glossary.md"}
     for path in chosen:
-        nbformat.write(without_answers(nbformat.read(path, as_version=4)), folder / path.name)
+        handed = links.relink_notebook(without_answers(nbformat.read(path, as_version=4)), places.get)
+        nbformat.write(handed, folder / path.name)
         print(folder / path.name)
+    text = (HERE.parent / "docs" / "glossary.md").read_text(encoding="utf-8")
+    lessons = {f"../notebooks/{name}": name for name in there}
+    (folder / "glossary.md").write_text(links.relink(text, lessons.get), encoding="utf-8")
 
 
 def write_worksheets(folder: Path, chosen: list[Path]) -> None:

@@ -16,9 +16,15 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import nbformat
 import runtime
 
 ROOT = Path(__file__).parent.parent
+if str(ROOT / "notebooks") not in sys.path:
+    sys.path.append(str(ROOT / "notebooks"))  # at the end: another make.py is in there
+
+import links  # noqa: E402 - found by the line above
+
 PLUGIN = "@jupyterlite/pyodide-kernel-extension:kernel"
 KERNEL = (
     "micropip",
@@ -50,15 +56,51 @@ def build(out: Path, wheel: bytes, version: str) -> str:
     target = out / "lab"
     with tempfile.TemporaryDirectory() as scratch:
         write_settings(Path(scratch))
+        write_notebooks(Path(scratch) / "lessons")
         command = [sys.executable, "-m", "jupyterlite_core", "build", "--lite-dir", scratch, "--no-sourcemaps"]
-        command += ["--contents", str(ROOT / "notebooks"), "--output-dir", str(target), "--apps", "notebooks"]
+        command += ["--contents", str(Path(scratch) / "lessons"), "--output-dir", str(target), "--apps", "notebooks"]
         done = subprocess.run(command, check=False, capture_output=True, encoding="utf-8", cwd=scratch)
         if done.returncode:
             raise RuntimeError(f"jupyter lite build: {done.stderr[-3000:]}")
     for path in target.rglob("*.map"):
         path.unlink()
     write_lock(target, files, wheel, version)
+    add_script(target)
     return ""
+
+
+def lessons() -> list[Path]:
+    """The notebooks, in order."""
+    return sorted((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))
+
+
+def place_of(link: str) -> str | None:
+    """Where a link of a lesson leads below JupyterLite's files: to another lesson, or to documentation.
+
+    ``page/lab.js`` sends both on. None if the site does not have it.
+    """
+    path = Path(link)
+    if path.suffix == ".ipynb":
+        return link
+    return f"docs/{path.stem}.html" if link.startswith("../docs/") and (ROOT / "docs" / path.name).is_file() else None
+
+
+def write_notebooks(folder: Path) -> None:
+    """The lessons, with links that work in JupyterLite."""
+    folder.mkdir()
+    for path in lessons():
+        lesson = nbformat.read(path, as_version=4)
+        nbformat.write(links.relink_notebook(lesson, place_of), folder / path.name)
+
+
+def add_script(target: Path) -> None:
+    """The script that sends links on, into the page that shows notebooks. Raises ValueError if that has changed."""
+    path = target / "notebooks" / "index.html"
+    text = path.read_text(encoding="utf-8")
+    if text.count("</head>") != 1:
+        raise ValueError(f"{path} has no one head")
+    shutil.copyfile(Path(__file__).parent / "page" / "lab.js", target / "lab.js")
+    path.write_text(text.replace("</head>", '<script src="../lab.js" defer></script>\n</head>'), encoding="utf-8")
 
 
 def write_settings(folder: Path) -> None:

@@ -126,12 +126,9 @@ def calls_of_check(source):
     return found
 
 
-@pytest.mark.parametrize("path", [path for path in PATHS if path.stem[3:] != "gpu"], ids=lambda path: path.stem)
+@each
 def test_asks_and_answers_the_questions_of_its_module(path):
-    """Blanks in the text and a check for every exercise; each with an answer, which ``test_lessons.py`` runs.
-
-    The lesson for GPUs is optional and has none.
-    """
+    """Blanks in the text and a check for every exercise; each with an answer, which ``test_lessons.py`` runs."""
     lesson = path.stem[3:]
     questions = questions_of(lesson)
     asked, answered = {}, {}

@@ -11,6 +11,7 @@ pytest.importorskip("nbclient")
 pytest.importorskip("ipykernel")
 pytest.importorskip("matplotlib")
 pytest.importorskip("sklearn")
+import links
 import nbformat
 
 spec = importlib.util.spec_from_file_location("notebooks_make", Path(__file__).parent.parent / "notebooks" / "make.py")
@@ -134,8 +135,8 @@ def test_begins_with_its_number_and_links_to_what_is_there(path):
 @each
 def test_students_get_no_answers_and_no_outputs(path, tmp_path):
     assert make.main(["--students", str(tmp_path / "class"), path.name[:2]]) == 0
-    (made,) = (tmp_path / "class").iterdir()
-    stored, handed = read(path), read(made)
+    (made,) = (tmp_path / "class").glob("*.ipynb")
+    stored, handed = links.relink_notebook(read(path), {"../docs/glossary.md": "glossary.md"}.get), read(made)
     nbformat.validate(handed)
     assert "<details>" not in made.read_text(encoding="utf-8")
     assert make.answers(handed) == []
@@ -144,6 +145,19 @@ def test_students_get_no_answers_and_no_outputs(path, tmp_path):
     questions = [cell.source.partition("<details>")[0].rstrip() for cell in stored.cells if "<details>" in cell.source]
     assert [q for q in questions if q and q not in [cell.source for cell in handed.cells]] == []
     assert all([cell.source.strip() for cell in handed.cells])
+
+
+def test_links_of_students_lead_to_what_they_got(tmp_path):
+    """The glossary, and those lessons that were handed out."""
+    assert make.main(["--students", str(tmp_path), "00", "01"]) == 0
+    places = ["00_backprop_by_hand.ipynb", "01_micro_engine.ipynb", "glossary.md"]
+    assert sorted([path.name for path in tmp_path.iterdir()]) == places
+    text = {name: (tmp_path / name).read_text(encoding="utf-8") for name in places}
+    found = {name: {file for _, file, _ in links.LINK.findall(text[name])} for name in places}
+    assert found == {name: {*places} - {name} for name in places}
+    for _, file, anchor in links.LINK.findall(text[places[0]] + text[places[1]]):
+        assert file != "glossary.md" or f'<a id="{anchor[1:]}"></a>' in text["glossary.md"]
+    assert "notebooks/" not in text["glossary.md"]
 
 
 def test_an_unknown_option_runs_nothing(capsys):

@@ -368,6 +368,37 @@ def test_every_cell_of_every_lesson_runs_in_the_browser(whole, site, browser, na
 
 
 @marked(by_night)
+def test_links_of_a_lesson_in_the_browser_lead_to_pages(whole, site, browser):
+    """A term to its row of the glossary, the last line to the next lesson as a notebook."""
+    if not (whole / "lab").exists():
+        pytest.skip("JupyterLite is not installed")
+    page = Playground(browser)
+    page.call("Page.navigate", url=f"{site}lab/notebooks/index.html?path={LESSONS[21]}")
+    link = "[...document.querySelectorAll('.jp-RenderedMarkdown a')].find((link) => link.href.includes('%s'))"
+    for part, leads_to in (
+        ("/files/docs/glossary.html#device", f"{site}docs/glossary.html#device"),
+        (f"/files/{LESSONS[2]}", f"{site}lab/notebooks/index.html?path={LESSONS[2]}"),
+    ):
+        page.until(f"!!({link % part})")
+        page.run(f"({link % part}).scrollIntoView({{ block: 'center' }})")
+        time.sleep(2)  # cells that come into view are drawn, and move it
+        box = page.run(f"({link % part}).getBoundingClientRect().toJSON()")
+        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        for kind in ("mousePressed", "mouseReleased"):
+            page.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+        end, there = time.monotonic() + 60, []
+        while leads_to not in there and time.monotonic() < end:
+            page.watch()
+            there = [target["url"] for target in browser.call("Target.getTargets")["targetInfos"]]
+        assert leads_to in there
+    glossary = chromium.Page(browser, 800, 600)
+    glossary.go(f"{site}docs/glossary.html#device")
+    assert glossary.run("document.querySelector(':target').parentElement.textContent").startswith("device")
+    for opened in (glossary, page):
+        opened.call("Page.close")
+
+
+@marked(by_night)
 def test_links_lead_to_pages(whole):
     for path in whole.rglob("*.html"):
         if not {"api", "lab"} & set(path.parts):
@@ -504,6 +535,24 @@ def test_jupyterlite_asks_nobody(tmp_path):
     assert settings["disablePyPIFallback"] is True
     assert settings["pyodideUrl"] == "./pyodide/pyodide.mjs"
     assert {"ipython", "pyodide-kernel"} <= set(settings["loadPyodideOptions"]["packages"])
+
+
+def test_links_in_jupyterlite_lead_to_lessons_and_pages(tmp_path):
+    """Those to what the site does not have are words."""
+    lab.write_notebooks(tmp_path / "lessons")
+    text = "".join([path.read_text(encoding="utf-8") for path in (tmp_path / "lessons").iterdir()])
+    assert sorted([path.name for path in (tmp_path / "lessons").iterdir()]) == LESSONS
+    found = set(re.findall(r"\]\(([\w./-]+)(?:#[\w-]+)?\)", text))
+    assert {"docs/glossary.html", "docs/scaling.html", LESSONS[1]} <= found
+    pages_of_docs = {f"docs/{path.stem}.html" for path in (ROOT / "docs").glob("*.md")}
+    assert found <= {*LESSONS, *pages_of_docs}
+    (tmp_path / "notebooks").mkdir()
+    (tmp_path / "notebooks" / "index.html").write_text("<head></head>")
+    lab.add_script(tmp_path)
+    assert '<script src="../lab.js"' in (tmp_path / "notebooks" / "index.html").read_text()
+    (tmp_path / "notebooks" / "index.html").write_text("<body>")
+    with pytest.raises(ValueError, match="no one head"):
+        lab.add_script(tmp_path)
 
 
 def test_without_jupyterlite_the_lessons_are_pages(tmp_path, monkeypatch):

@@ -98,7 +98,7 @@ class Profile(Report):
     def pieces(self) -> list[Piece]:
         """All that is run, in its order."""
         found: list[Piece] = []
-        whole = sum(self.times)
+        whole = sum(self.times) or math.inf  # 0 where the clock is too coarse, as in browsers
         for row, timer in zip(self.rows, self.timers, strict=True):
             share = timer.best / whole
             found += [Piece(f"{row[0]} {row[1]}  {row[2]}", timer.best, 0, share), *within(timer, share)]
@@ -112,7 +112,7 @@ class Profile(Report):
         table = super().__str__().splitlines()
         whole = sum(self.times)
         first += f"; with a clock around each call {in_units(whole)} in the calls"
-        shares = [" " * 16, *[f"{in_units(t):>9} {100 * t / whole:3.0f} % " for t in self.times]]
+        shares = [" " * 16, *[f"{in_units(t):>9} {100 * t / (whole or math.inf):3.0f} % " for t in self.times]]
         lines = [first, *[share + line for share, line in zip(shares, table[1:], strict=True)]]
         for n, timer in enumerate(self.timers, 1):
             inner = within(timer)
@@ -141,7 +141,7 @@ class Profile(Report):
 
         color = THEMES[theme]
         pieces = self.pieces()[:WIDEST] or [Piece("all", self.seconds, 0, 1.0)]
-        longest = max([x.share for x in pieces])
+        longest = max([x.share for x in pieces]) or math.inf
         width, height = LEFT + BAR + 90, 34 + ROW * len(pieces) + 10
         font = 'font-family="system-ui, sans-serif" font-size="11"'
         title = f"{in_units(self.seconds)} a run"
@@ -172,7 +172,7 @@ def within(timer: Timer, share: float = 1.0) -> list[Piece]:
         found = inside.inner.pieces() if inside.inner is not None else []
         return [Piece(x.name, x.seconds, x.depth + 1, x.share * share) for x in found]
     loops = inside.times() if inside is not None else []
-    return [Piece(name.strip(), seconds, 1, share * seconds / timer.best) for name, seconds in loops]
+    return [Piece(name.strip(), seconds, 1, share * seconds / (timer.best or math.inf)) for name, seconds in loops]
 
 
 def in_units(seconds: float) -> str:

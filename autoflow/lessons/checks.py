@@ -117,11 +117,11 @@ def same(answer: Any, right: Any) -> bool:
     """Whole numbers, words and shapes exactly, other numbers to 1 %, sets in any order, arrays entry by entry."""
     if isinstance(right, str):
         return isinstance(answer, str) and answer.strip().casefold() == right.strip().casefold()
-    if isinstance(right, set):
-        return isinstance(answer, (set, list, tuple)) and set(answer) == right
     if isinstance(right, bool):
         return isinstance(answer, (bool, np.bool_)) and bool(answer) == right
     try:
+        if isinstance(right, set):  # lists in the answer are an error
+            return isinstance(answer, (set, list, tuple)) and set(answer) == right
         given, wanted = np.asarray(getattr(answer, "value", answer), float), np.asarray(right, float)
     except (TypeError, ValueError):
         return False

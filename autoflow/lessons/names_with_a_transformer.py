@@ -2,6 +2,9 @@
 
 from .checks import Question
 
+# Names of colours that people gave, and that nobody wants to read in class.
+RUDE = ("poo", "shit", "piss", "puke", "vomit", "barf", "booger", "snot", "crap", "bile", "diarr")
+
 QUESTIONS = {
     "numbers_of_attention": Question(
         9408, "Each of the four maps 48 numbers to 48 numbers: 48 · 48 weights and 48 biases.",

@@ -1,5 +1,6 @@
 """What ``check`` says in the notebooks: right, wrong and why, not answered, no such question."""
 
+import math
 import re
 import sys
 from pathlib import Path
@@ -26,8 +27,22 @@ def test_wrong_answers_are_called_wrong_and_told_why(lesson, name):
         assert not marks
         assert question.hint in str(marks)
         assert callable(mistake) or said in str(marks)
-    for nonsense in (None, float("nan"), [], "no idea", np.ones((7, 7)), lambda *args: None):
-        assert not check(**{name: nonsense})
+    nonsense = (
+        None,
+        math.nan,
+        math.inf,
+        1j,
+        {},
+        [],
+        [None],
+        [[1, 2], [3]],
+        "no idea",
+        b"no idea",
+        np.ones((7, 7)),
+        int,
+    )
+    for answer in (*nonsense, np.array(["a"]), object(), lambda *args: None, af.Variable([1.0, 2.0])):
+        assert not check(**{name: answer})
 
 
 @pytest.mark.parametrize(("lesson", "name"), ALL)

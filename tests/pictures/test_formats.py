@@ -24,7 +24,7 @@ from support import example as lesson
 import autoflow as af
 from autoflow.pictures import draw, graph
 from autoflow.pictures.model.style import STYLES, THEMES, cells, clean, width
-from autoflow.pictures.render import dot
+from autoflow.pictures.render import dot, png
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 SVG = "{http://www.w3.org/2000/svg}"
@@ -271,6 +271,16 @@ def test_png_and_pdf(tmp_path):
     z = graph(square())
     assert z.save(tmp_path / "z.png").read_bytes().startswith(b"\x89PNG")
     assert z.save(tmp_path / "z.PDF").read_bytes().startswith(b"%PDF")
+
+
+def test_a_png_has_a_glyph_for_every_letter():
+    """A long name is told by its number in formulas; matplotlib would warn, and draw a box."""
+    pytest.importorskip("matplotlib")
+    weights = af.Constant(np.arange(8.0).reshape(4, 2), name="weights")
+    z = np.sum(weights * af.Variable(np.ones((4, 2)), name="Z"))
+    z.backward()
+    assert "g ⊙ ①" in graph(z).to_svg()
+    png.figure_of(ElementTree.fromstring(graph(z, theme="light").to_svg())).savefig(io.BytesIO())
 
 
 def without_matplotlib(monkeypatch):

@@ -23,9 +23,9 @@ def test_the_lesson():
     assert str(x.why(a5)) == (
         "∂a5/∂x: 4 paths from x to a5\n"
         "  a5 → a3 → a1**2 → a1 → x     1 × 0.8415 × 7 × 1 = 5.89\n"
+        "  a5 → a4 → a1 → x             −1 × 0.5403 × 1 = −0.5403\n"
         "  a5 → a3 → sin(a2) → a2 → x   1 × 12.25 × 0.5403 × 0.5 = 3.309\n"
         "  a5 → a4 → cos(a2) → a2 → x   −1 × 3.5 × (−0.8415) × 0.5 = 1.473\n"
-        "  a5 → a4 → a1 → x             −1 × 0.5403 × 1 = −0.5403\n"
         "∂a5/∂x = ∂a5/∂a1 · ∂a1/∂x + ∂a5/∂a2 · ∂a2/∂x\n"
         "∂a5/∂x = 5.35 (through a1) + 4.782 (through a2) = 10.13"
     )
@@ -35,9 +35,9 @@ def test_formulas():
     x, _, _, _, a5 = lesson()
     text = x.why(a5).to_latex()
     assert text.splitlines()[1:3] == [  # signs stand in front of a product, as one writes it
-        r"\frac{\partial a_{5}}{\partial x} &= \sin a_{2} \cdot 2 \, a_{1} + a_{1}^{2} \cdot \cos a_{2} \cdot z \cdot y"
-        r" + a_{1} \cdot \sin a_{2} \cdot z \cdot y - \cos a_{2} \\",
-        r"&= 0.8415 \cdot 7 + 12.25 \cdot 0.5403 \cdot 0.5 + 3.5 \cdot 0.8415 \cdot 0.5 - 0.5403 \\",
+        r"\frac{\partial a_{5}}{\partial x} &= \sin a_{2} \cdot 2 \, a_{1} - \cos a_{2}"
+        r" + a_{1}^{2} \cdot \cos a_{2} \cdot z \cdot y + a_{1} \cdot \sin a_{2} \cdot z \cdot y \\",
+        r"&= 0.8415 \cdot 7 - 0.5403 + 12.25 \cdot 0.5403 \cdot 0.5 + 3.5 \cdot 0.8415 \cdot 0.5 \\",
     ]
     assert r"\underbrace{5.35}_{\text{through } a_{1}} + \underbrace{4.782}_{\text{through } a_{2}}" in text
     assert text.endswith("&= 10.13\n\\end{aligned}")
@@ -49,7 +49,7 @@ def test_signs_in_formulas():
     z = a * b - x
     a.name, b.name, z.name = "a", "b", "z"
     rows = x.why(z).to_latex().splitlines()
-    assert rows[1] == r"\frac{\partial z}{\partial x} &= -a \cdot \sin x - 1 - b \\"
+    assert rows[1] == r"\frac{\partial z}{\partial x} &= -b - a \cdot \sin x - 1 \\"
     assert r"\underbrace" in rows[3]
     assert "+ -" not in "".join(rows)
     assert r"\left(-" not in "".join(rows)
@@ -83,10 +83,34 @@ def test_the_paths_add_up_to_the_gradient(seed):
             np.isclose(np.prod([f for f in path.factors if f is not None]), path.product.elements[0])
             or None in path.factors
         )
-    sizes = [abs(p.product.elements[0]) for p in why.paths]
-    assert sizes == sorted(sizes, reverse=True)
+    groups = [[p.product.elements[0] for p in group] for _, group in itertools.groupby(why.paths, lambda p: p.user)]
+    assert np.allclose([sum(group) for group in groups], [t.product.elements[0] for t in why.through])
+    for group in groups:
+        sizes = [abs(size) for size in group]
+        assert sizes == sorted(sizes, reverse=True)
     few = x.why(out, paths=3)
-    assert [abs(p.product.elements[0]) for p in few.paths] == sizes[:3]
+    largest = sorted([abs(p.product.elements[0]) for p in why.paths], reverse=True)[:3]
+    assert sorted([abs(p.product.elements[0]) for p in few.paths], reverse=True) == largest
+
+
+def test_paths_stand_in_the_order_of_the_picture():
+    """And in that of the last line: what one part of the sum adds up stands together."""
+    x = af.Variable(2.0, name="x")
+    a = x + 1.0
+    b = a * x
+    L = b**2
+    a.name, b.name, L.name = "a", "b", "L"
+    assert [path.titles for path in x.why(L).paths] == [("L", "b", "a", "x"), ("L", "b", "x")]  # 24, then 36
+    L.backward()
+    assert "24 (through a) + 36 (through b) = 60" in str(x.why(L))
+    assert "= 24 + 36" in str(L.graph())
+    v = af.Variable([1.0, 2.0], name="v")
+    late, early = v * v, np.exp(v)
+    z = np.sum(early * late)
+    late.name, early.name = "late", "early"
+    through = [t.title for t in v.why(z).through]
+    assert through == ["late", "early"]
+    assert [path.titles[-2] for path in v.why(z).paths] == ["late", "late", "early"]
 
 
 def test_repeated_operands_are_two_paths():

@@ -34,6 +34,7 @@ class Path:
     factors: tuple[float | None, ...]  # the local derivative of each step, None for "…"; empty where there are arrays
     product: Numbers  # what arrives along this path alone
     formula: Term  # the product of the local derivatives
+    user: Any  # the operation at its end, which uses the variable; of sums in sums the whole one
 
 
 def records_between(root: Any, target: Any) -> list[Any]:
@@ -122,7 +123,7 @@ class Chain:
         shown = steps if len(steps) <= LONG else [*steps[:ENDS], [], *steps[-ENDS:]]
         factors = [math.prod([local[step] for step in steps]) if steps else None for steps in shown]
         terms = [product_of(self.formulas(steps)) if steps else DOTS for steps in shown]
-        return Path(self.names(steps), tuple(factors), numbers(np.float64(value)), product_of(terms))
+        return Path(self.names(steps), tuple(factors), numbers(np.float64(value)), product_of(terms), user_of(steps))
 
     def merged(self, steps: Sequence[tuple[Any, int]]) -> list[list[tuple[Any, int]]]:
         """The steps in groups: x + y, which is only there for (x + y) + z, belongs to its step."""
@@ -171,7 +172,8 @@ class Chain:
         while stack and len(found) < limit:
             record, way, g = stack.pop()
             if record is self.target:
-                found.append(Path(self.names(self.merged(unroll(way))), (), numbers(g), DOTS))
+                steps = self.merged(unroll(way))
+                found.append(Path(self.names(steps), (), numbers(g), DOTS, user_of(steps)))
                 continue
             sent = record(with_zeros(g, gradients[record]))
             stack += [(parent, (way, (record, slot)), sent[slot]) for slot, parent in reversed(self.steps[record])]
@@ -194,6 +196,11 @@ def unroll(way: Any) -> list[tuple[Any, int]]:
         way, step = way
         steps.append(step)
     return steps[::-1]
+
+
+def user_of(groups: Sequence[Sequence[tuple[Any, int]]]) -> Any:
+    """What uses the variable at the end of a path in groups; None if the output is the variable itself."""
+    return groups[-1][0][0] if groups else None
 
 
 def inner_links(root: Any, titles: Titles) -> dict[Any, Any]:

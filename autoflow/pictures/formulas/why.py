@@ -2,6 +2,7 @@
 
     ∂a5/∂x: 2 paths from x to a5
       a5 → a3 → a1**2 → a1 → x   1 × 0.8415 × 7 × 1 = 5.89
+      a5 → a4 → a1 → x           −1 × 0.5403 × 1 = −0.5403
       ...
     ∂a5/∂x = 5.35 (through a1) + 4.782 (through a2) = 10.13
 
@@ -59,7 +60,7 @@ class Why:
     output: str
     variable: str
     count: int  # of paths; MANY means that many or more
-    paths: tuple[Path, ...]  # the largest; of arrays the first
+    paths: tuple[Path, ...]  # the largest, of arrays the first; in the order of ``through``
     through: tuple[Through, ...]
     total: Numbers
     symbols: tuple[str, str]  # output and variable in LaTeX
@@ -132,8 +133,9 @@ def why(x: Any, node: Any, *, paths: int = 8) -> Why:
     """The derivative of ``node`` with respect to ``x`` as a sum over paths, and how the sum is factored.
 
     node : the output; of an array the sum of its elements, as in ``backward()``.
-    paths : at most this many are shown, the largest products first. Along a path with arrays the steps are matrices
-        (Jacobians): there the shape and size of what arrives is shown, for the first paths found.
+    paths : at most this many are shown: those with the largest products. Along a path with arrays the steps are
+        matrices (Jacobians): there the shape and size of what arrives is shown, for the first paths found. They stand
+        in the order in which the last line, and the picture, adds up what arrives at ``x``.
 
     Raises LostGradientError if no gradient of ``node`` reaches ``x``, ValueError for complex outputs.
 
@@ -168,12 +170,14 @@ def why(x: Any, node: Any, *, paths: int = 8) -> Why:
         raise ValueError(f"{titles.of(root)} is complex, so it has no gradient: take .real, .imag or np.abs of it")
     walk = Chain(order, root, target, titles)
     gradients = walk.gradients()
-    through = []
-    for r, parts in walk.through(gradients).items():
+    through, users = [], walk.through(gradients)
+    for r, parts in users.items():
         title = "" if r is root else titles.of(r)
         through.append(Through(title, below(r, titles).text, numbers(gradients[r]), numbers(total(parts, target))))
     limit = max(1, paths)
     found = walk.largest_paths(limit) if walk.scalars else walk.first_paths(limit, gradients)
+    places = {user: place for place, user in enumerate([None, *users])}
+    found.sort(key=lambda path: places[path.user])  # those that one part of the sum adds up stand together
     above = result_term(root, (), titles) if root.parents else below(root, titles)
     return Why(
         titles.of(root), titles.of(target), walk.count_paths(), tuple(found), tuple(through),

@@ -18,7 +18,7 @@ from .svg import to_svg
 
 SHARPNESS = 2  # pixels of a PNG per pixel of the SVG
 MOST = 12_000  # pixels on one side of a PNG; larger pictures are made less sharp
-FONTS = {"mono": ["DejaVu Sans Mono"], "sans": ["DejaVu Sans"]}
+FONTS = {"mono": ["DejaVu Sans Mono", "DejaVu Sans"], "sans": ["DejaVu Sans"]}  # the first lacks ①
 
 
 class NoMatplotlibError(ImportError):
