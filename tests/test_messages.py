@@ -41,6 +41,15 @@ def step_in_a_loop():
         optimiser.step()
 
 
+def zero_grad_in_a_loop():
+    w = vector()
+    sgd = optim.SGD([w], lr=0.1)
+    for _ in range(3):
+        sgd.zero_grad()
+        np.sum(w * w).backward()
+        w = w - 0.1 * w.grad
+
+
 def add_to_data():
     p = number("p")
     p.data += -0.1 * 2.0
@@ -238,6 +247,11 @@ ROWS = {
         step_in_a_loop,
         TypeError,
         "SGD.step() changes Variables, and subtract_0 is none any more: w = w - lr * w.grad has",
+    ),
+    "optimiser's zero_grad in a loop": (
+        zero_grad_in_a_loop,
+        TypeError,
+        "is none any more: w = w - lr * w.grad has made an Operation of it",
     ),
     "optimiser in a loop": (
         lambda: in_a_loop(lambda w, _: optim.SGD([w], lr=0.1)),

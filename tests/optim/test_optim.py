@@ -384,3 +384,14 @@ def test_clipping_refuses_nan():
     with pytest.raises(AnomalyError, match="nothing was changed: w"):
         optim.clip_grad_norm([v, w, af.Variable(1.0)], 1.0)
     assert v.grad.tolist() == [9]
+
+
+def test_a_trial_step_under_another_name_is_no_mistake():
+    w = af.Variable(np.ones(2), name="w")
+    sgd = optim.SGD([w], lr=0.1)
+    np.sum(w * w).backward()
+    trial = w - 0.1 * w.grad
+    sgd.zero_grad()
+    np.sum(trial**3).backward()
+    np.testing.assert_allclose(w.grad, 3 * 0.8**2)
+    sgd.step()
