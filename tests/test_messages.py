@@ -42,7 +42,7 @@ def step_in_a_loop():
 
 
 def zero_grad_in_a_loop():
-    w = vector()
+    w = af.Variable(np.ones(3), name="w")
     sgd = optim.SGD([w], lr=0.1)
     for _ in range(3):
         sgd.zero_grad()
@@ -251,7 +251,7 @@ ROWS = {
     "optimiser's zero_grad in a loop": (
         zero_grad_in_a_loop,
         TypeError,
-        "is none any more: w = w - lr * w.grad has made an Operation of it",
+        "SGD.zero_grad() is for Variables, and subtract_0 is none any more: w = w - lr * w.grad has",
     ),
     "optimiser in a loop": (
         lambda: in_a_loop(lambda w, _: optim.SGD([w], lr=0.1)),
