@@ -389,9 +389,9 @@ def test_a_huge_graph():
     y = x
     for _ in range(n):
         y = y * 1.0000001
-    start = time.perf_counter()
+    start = time.process_time()
     g = graph(y, gradients=True)
-    assert time.perf_counter() - start < 30  # 6 s on an idle machine
+    assert time.process_time() - start < 30  # 6 s on an idle machine, 20 on a busy one
     assert [node.title for node in g.nodes] == ["x", "x*1", f"+{n - 2:,} alike", "y"]
     assert f"{n + 1:,} nodes; showing 4: 1 sequence folded" in g.notes[0]
     assert len(g.to_svg()) < 20_000

@@ -164,7 +164,7 @@ def test_pictures_of_any_shape_fit(shape, n):
 def test_pictures_of_any_shape_and_size_fit(shape, n):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
-        for seed in range(6 if n <= 1000 else 2):
+        for seed in range(6 if n <= 500 else 2):
             y = made(shape, seed, n)
             if seed % 2 and not y.shape:
                 y.backward()
