@@ -594,11 +594,11 @@ def test_colours_of_the_plot_are_those_of_the_theme(tmp_path, browser, dark):
 
 @pytest.mark.browser
 def test_a_printed_page_cuts_nothing_off(tmp_path, browser):
-    page = opened(browser, tmp_path, explore(lesson()[0]), width=600)
-    assert page.run("r().querySelector('.picture svg').getBoundingClientRect().width") > 600
+    page = opened(browser, tmp_path, explore(lesson()[0]), width=420)
+    assert page.run("r().querySelector('.picture svg').getBoundingClientRect().width") > 420
     assert page.run("r().querySelector('.picture').previousSibling.textContent") == "Fit to the page"
     page.call("Emulation.setEmulatedMedia", media="print")
-    assert page.run("r().querySelector('.picture svg').getBoundingClientRect().width") <= 600
+    assert page.run("r().querySelector('.picture svg').getBoundingClientRect().width") <= 420
     assert page.run("getComputedStyle(r().querySelector('.tools')).display") == "none"
 
 
