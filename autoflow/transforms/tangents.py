@@ -208,7 +208,7 @@ def reduction_push(rule: Rule, k: int) -> Push | None:
 
         def total(t: Any) -> Any:
             product = np.real(slope * t) if z.dtype.kind != "c" == t.dtype.kind else slope * t
-            return np.sum(product, axis=axis, keepdims=bool(is_given(keepdims) and keepdims))
+            return product.sum(axis=axis, keepdims=bool(is_given(keepdims) and keepdims))
 
         found = total(t)
         if isinstance(value_of(found), PLAIN) and np.isfinite(value_of(found)).all():
