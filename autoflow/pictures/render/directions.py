@@ -30,6 +30,7 @@ TIGHTER = (
     (3, 10),
 )  # equal parts that are all drawn, and cards, if it would be larger
 TRIED = 150  # cards; trying all layouts of more would take too long
+ARROWS = 200  # of pictures with more, crossings would take seconds to count
 LONG = 12  # ranks from left to right
 NARROW = 3  # parallel arrows in a picture that can be drawn in rows
 WAYS = ("right", "rows", "down")
@@ -79,7 +80,7 @@ def best_way(drawn: GraphData) -> tuple[str, tuple[float, float]]:
         pile[r] = pile.get(r, 0.0) + card.height + APART
     if fsum(room.values()) + GAP * len(room) <= WIDE and max(pile.values(), default=0.0) <= PILE:
         return "right", (0.0, 0.0)
-    if len(made) > TRIED:
+    if len(made) > TRIED or len(drawn.edges) > ARROWS:
         return guess(drawn, rank), (0.0, 0.0)
     tried = [(*price(drawn, made, way), way) for way in ((*WAYS, "boxes") if drawn.frames else WAYS)]
     _, wide, high, way = min(tried, key=lambda one: (one[1] > BROAD or one[2] > TALL, one[0]))
