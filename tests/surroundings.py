@@ -90,7 +90,7 @@ BITS = (  # whatever compares bits, or numbers that BLAS, LAPACK or the processo
     "backprop/test_reuse.py",
     "forward/test_replay.py",
     "backprop/test_checkpointing.py",
-    "backprop/test_deferred_products.py",
+    "backprop/test_many_uses.py",
     "forward/test_inplace.py",
     "transforms/test_transforms.py",
     "test_programs.py",

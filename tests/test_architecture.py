@@ -318,7 +318,7 @@ def test_import_loads_only_the_core():
     )
     loaded = {name for name in alone(code) if not name.startswith("rules.")}
     assert loaded <= {
-        "arrays", "arrays.creation", "backends", "backends.registry", "backprop", "backprop.deferred_products",
+        "arrays", "arrays.creation", "backends", "backends.registry", "backprop",
         "backprop.engine", "backprop.hooks", "backprop.opening", "backprop.passes", "backprop.quietly",
         "backprop.reuse", "backprop.saved_values", "errors", "forward", "forward.array_methods", "forward.callers",
         "forward.closures", "forward.deferring", "forward.dispatch", "forward.node_methods", "forward.operands",

@@ -24,7 +24,6 @@ from ..nodes.grads import cast_gradient
 from ..nodes.nodes import NodeRole, VariableRole, operation_from, value_of
 from ..nodes.records import Record, holder_name
 from . import reuse
-from .deferred_products import GATHERED, Gathering
 from .hooks import run_hooks
 from .saved_values import check_saved, recall_saved
 
@@ -32,20 +31,15 @@ Array = Any
 DOUBLE = np.dtype(np.float64)
 
 
-def on_arrays(limit: int | None, hooks: bool = True, gathering: Gathering | None = None) -> Callable[[Any], Any]:
+def on_arrays(limit: int | None, hooks: bool = True) -> Callable[[Any], Any]:
     """How the engine runs a record's row on plain arrays, or, where all is 0-d float64, on numbers."""
     number = np.float64
-    waiting = gathering.waiting if gathering else {}
     keep_numbers = limit is None or limit > 0
     again: dict[Record, Array] = {}  # values that were not kept, computed once more in this pass
 
     def open_record(pair: tuple[Any, Any]) -> Any:
-        if waiting and pair[0] in waiting:
-            pair = gathering.settle(pair)  # type: ignore[union-attr]
         record, g = pair
         saved, rule = record.saved, record.rule
-        if gathering is not None and (rule.joint is not None or (record.extra is not None and record.extra.hooks)):
-            gathering.add_up()
         if record.extra is not None or record.number < versions.latest[0]:
             g, saved, pair = check_and_run_hooks(record, g, again, hooks)
         if type(g) is number and rule.joint is None:  # 0-d: nothing broadcasts, and np.float64 is ten times faster
@@ -59,8 +53,6 @@ def on_arrays(limit: int | None, hooks: bool = True, gathering: Gathering | None
         kept = pair if limit is None or g.size <= limit else None
         if rule.joint is not None:
             return g, picks(record), switched(recording=False).call(all_at_once, record, g, saved), kept
-        if gathering is not None and GATHERED.get(rule) is vjps:
-            return g, gathering.vjps(record, g, vjps), saved, kept
         if kept is None and g is pair[1] and g.size > reuse.LARGE and vjps is rule.vjps and reuse.free_to_write(pair):
             vjps = reuse.vjps_in_place(rule) or vjps
         return g, vjps, saved, kept
@@ -107,12 +99,6 @@ def as_nodes(record: Record, saved: Any) -> tuple[Any, ...]:
         if parent is not None and (type(saved[k]) in NODE_TYPES or isinstance(saved[k], np.generic)):
             saved[k] = parent if isinstance(parent, VariableRole) else operation_from(saved[k], parent)
     return tuple(saved)
-
-
-def is_watched() -> bool:
-    """Is there a mode that looks at every contribution?"""
-    switches = modes()
-    return switches.anomaly or switches.safe_masking or switches.wrap_open_record is not None
 
 
 def wrap_by_modes(open_record: Callable[[Any], Any]) -> Callable[[Any], Any]:

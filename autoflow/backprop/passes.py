@@ -24,9 +24,8 @@ from ..nodes.rebinding import original_of, rebound
 from ..nodes.records import Record
 from ..process import call_without_collector
 from . import engine, reuse
-from .deferred_products import MANY, Gathering
 from .hooks import LEAF_HOOKS, leaf_hooks, run_hooks
-from .opening import is_watched, on_arrays, on_nodes, wrap_by_modes
+from .opening import on_arrays, on_nodes, wrap_by_modes
 from .quietly import quietly
 
 Array = Any
@@ -137,15 +136,10 @@ def pull_back(
     record: Record, g: Array, create_graph: bool, limit: int | None, stop: Collection[Any],
     extra_uses: dict[Record, int],
 ) -> list[tuple[Any, Array]]:  # fmt: skip
-    """The engine's pass, on nodes if it is to be recorded, and the hooks of leaves. On plain arrays products are put
-    aside if a node has many uses and no mode watches each of them."""
-    if create_graph:
-        open_record = wrap_by_modes(on_nodes(limit))
-        return apply_leaf_hooks(engine.pull_back(record, g, open_record, stop=stop, extra_uses=extra_uses), stop)
-    gathering = Gathering(extra_uses) if extra_uses and max(extra_uses.values()) >= MANY and not is_watched() else None
-    open_record = wrap_by_modes(on_arrays(limit, gathering=gathering))
-    pairs = engine.pull_back(record, g, open_record, add=reuse.add_in_place, stop=stop, extra_uses=extra_uses)
-    return apply_leaf_hooks(pairs if gathering is None else [gathering.settle(pair) for pair in pairs], stop)
+    """The engine's pass, on nodes if it is to be recorded, and the hooks of leaves."""
+    open_record = wrap_by_modes((on_nodes if create_graph else on_arrays)(limit))
+    how: dict[str, Any] = {} if create_graph else {"add": reuse.add_in_place}
+    return apply_leaf_hooks(engine.pull_back(record, g, open_record, stop=stop, extra_uses=extra_uses, **how), stop)
 
 
 def apply_leaf_hooks(pairs: list[tuple[Any, Any]], stop: Collection[Any]) -> list[tuple[Any, Any]]:

@@ -74,8 +74,6 @@ def add_in_place(a: Array, b: Array) -> Array:
     """a + b, in the memory of one of them if the pass alone holds it. Only the engine itself may call it."""
     if type(a) is np.float64:  # in graphs of numbers there are many sums
         return a + b
-    if a is None or b is None:  # put aside: deferred_products.py
-        return b if a is None else a
     if type(a) is np.ndarray and a.size > LARGE and type(b) is np.ndarray and a.shape == b.shape:
         if a.dtype != b.dtype or a.dtype == HALF or not (a.flags.carray and b.flags.carray):
             return add_gradients(a, b)

@@ -46,9 +46,7 @@ def flows(order: Sequence[Any], outputs: Sequence[Any], rows: int) -> dict[Any, 
     answer: dict[Any, Flow] = {}
     for record in order:
         arrived = arriving.pop(record, [])
-        g = total(
-            [g for _, g in arrived], record
-        )  # in the engine's order, to the same bits (or: backprop/deferred_products.py)
+        g = total([g for _, g in arrived], record)  # in the engine's order, to the same bits
         parts = [g for _, g in sorted(arrived, key=itemgetter(0))]  # shown in the order in which the value was used
         summed = len(parts) > 1 and not hasattr(g, "grads")
         summaries = tuple([numbers(part) for part in parts[:rows]]) if summed else ()
