@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...nodes.nodes import value_of
-from ..model.data import FEW, GraphData, Look, Operand, Vertex
+from ..model.data import FEW, ROWS, GraphData, Look, Operand, Vertex
 from ..model.names import word
 from ..model.numbers import numbers
 from ..model.style import clean, clip
@@ -79,12 +79,13 @@ class Maker:
         inner = bool(r.parents)
         if inner:
             titles.add(r)
-        rows = []
-        for slot, (x, parent) in enumerate(zip(r.operands, r.parents, strict=True) if inner else ()):
+        rows, operands = [], r.operands if inner else ()
+        for slot, (x, parent) in enumerate(zip(operands[:ROWS], r.parents, strict=False)):
             source = None if parent is None else self.number[id(parent)]
             rows.append(Operand(slot, titles.of(x), source, parent is not None))
         return Vertex(
             k, "Operation" if inner else "Variable", titles.of(r), clip(clean(r.node_name if inner else r.name), 200),
             word(r) if inner else "Variable", numbers(r.value, r.shape, r.dtype), operands=tuple(rows),
-            output=k in self.outputs, gradient=None if inner or r.grad is None else numbers(value_of(r.grad)),
+            more_operands=max(0, len(operands) - ROWS), output=k in self.outputs,
+            gradient=None if inner or r.grad is None else numbers(value_of(r.grad)),
         )  # fmt: skip

@@ -15,6 +15,7 @@ from .numbers import Numbers
 
 ALIKE = 6  # equal parts beside each other that are all drawn
 FEW = 40  # cards above which boxes fold by themselves, and which are left if there are boxes enough
+ROWS = 12  # operands of one operation that get a row of their own
 
 
 @dataclass(frozen=True, slots=True)

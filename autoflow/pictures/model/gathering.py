@@ -19,14 +19,13 @@ from ...modes import modes
 from ...nodes.nodes import Node, Variable
 from ...nodes.versions import FreedArray, writer_since
 from .callers import bound_names
-from .data import Operand, Several, Vertex
+from .data import ROWS, Operand, Several, Vertex
 from .flow import Flow, flows
 from .names import TITLE, Titles, word
 from .numbers import Numbers, numbers
 from .several import Call, calls_of
 from .style import clean, clip
 
-ROWS = 12  # operands of one operation that get a row of their own
 WORK = 50_000_000  # elements of all values; above that, gradients take long and are shown on demand only
 NAME = 200  # characters of a node's own name that data files keep
 
