@@ -56,8 +56,8 @@ class LeafHooks:
     __slots__ = ("after", "before", "variable")
 
     def __init__(self, variable: Any) -> None:
-        key = id(variable)
-        self.variable = weakref.ref(variable, lambda _: LEAF_HOOKS.pop(key, None))
+        key, table = id(variable), LEAF_HOOKS  # its name is gone when Python ends
+        self.variable = weakref.ref(variable, lambda _: table.pop(key, None))
         self.before: dict[int, Hook] = {}
         self.after: dict[int, Hook] = {}
 
