@@ -19,7 +19,10 @@ from autoflow.batching.vmap import vmap
 
 BATCH = 3
 # Rows without a batched form: each example is computed by itself, and a warning says so. No other row may warn.
-LOOPED = {"convolve", "histogram", "interp", "lstsq", "nanpercentile", "nanquantile", "percentile", "quantile"}
+LOOPED = {
+    "convolve", "histogram", "interp", "lstsq", "nanpercentile", "nanquantile", "percentile", "quantile",
+    "weighted_quantile",
+}  # fmt: skip
 ROWS = [row for row in rows(scipys=False) if row.examples]
 EVERY = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 
