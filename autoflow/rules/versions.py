@@ -81,7 +81,10 @@ def name_out(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> t
     if len(args) < 3 or isinstance(function, np.ufunc) or "out" not in (names := _names(function)):
         return args, options
     k = names.index("out")
-    return args[:k], {**dict(zip(names[k:], args[k:], strict=False)), **options}
+    named = dict(zip(names[k:], args[k:], strict=False))
+    if named.get("out") is None:
+        named.pop("out", None)
+    return args[:k], {**named, **options}
 
 
 def set_array_shape(x: Any, shape: Any) -> None:

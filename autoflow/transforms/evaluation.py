@@ -74,15 +74,19 @@ class Trace:
         with switched(recording=True, depth=switches.depth + 1):
             checking = (switches.strict or switches.anomaly) and not switches.shadow
             self.z = later("autoflow.transforms.shadow:checked_run")(run, f, args, options) if checking else run()
+        self.last = now()  # roots that are made later are used once: nothing is remembered of them
 
     def stop(self, z: Any) -> set[Any] | None:
         """Where a pass from ``z`` ends: our leaves, and what does not depend on them. None if it reaches no leaf."""
         record = gradient_target(z)
         if record is None:
             return None
-        if record not in self._stops:
-            self._stops[record] = stop_set(record, set(self.records), self.first)
-        return self._stops[record]
+        if record in self._stops:
+            return self._stops[record]
+        found = stop_set(record, set(self.records), self.first)
+        if record.number < self.last:
+            self._stops[record] = found
+        return found
 
     def reaches(self, z: Any) -> bool:
         """Does ``z`` depend on one of the leaves?"""

@@ -128,3 +128,14 @@ def test_compiled(name, engine):
     compiled = af.compile(f, engine=engine)
     for x in (X, X[::-1].copy()):
         np.testing.assert_allclose(compiled(x), f(x), rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    "name", [n for n in WRITES if n.endswith("by position") and "add." not in n and "matmul" not in n]
+)
+def test_none_by_position_is_no_array(name):
+    def f(x):
+        return WRITES[name](x, None)
+
+    np.testing.assert_allclose(af.vmap(f)(X[None]), f(X)[None], rtol=1e-14)
+    np.testing.assert_allclose(af.compile(f)(X), f(X), rtol=1e-14)

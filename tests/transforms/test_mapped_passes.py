@@ -4,6 +4,9 @@
 seeds hide a batch: every function below is compared with a loop over the seeds, as it is, differentiated, compiled.
 """
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -136,6 +139,17 @@ def test_vmap_of_a_transpose():
     np.testing.assert_array_equal(
         af.vmap(af.linear_transpose(np.diff, np.zeros(3)))(np.eye(2))[0], [[-1, 1, 0], [0, -1, 1]]
     )
+
+
+def test_a_pullback_keeps_no_cotangents():
+    value, pullback = af.vjp(*FUNCTIONS["a container"])
+    (given,), _ = drawn(np.random.default_rng(7), value, 1)
+    given = af.tree_map(np.array, given)
+    held = [weakref.ref(g) for g in af.tree_leaves(given)]
+    pullback(given)
+    del given
+    gc.collect()
+    assert not any(r() is not None for r in held)
 
 
 def test_inside_of_another_vmap():
