@@ -13,7 +13,7 @@ passes/    from a program to a better one
     rematerialise.py   computing once more instead of keeping
     tiling.py          which calls on large arrays can be done block by block
 run/       from a program to numbers
-    tiles.py           how blocks run, in threads (blas.py: the threads of the matrix library would get in the way)
+    tiles.py           how blocks run, in threads
     buffers.py         where results are written (calls.py: by which function, with which arguments)
     scalars.py         programs of numbers: two quicker ways
     reports.py         warnings and errors of NumPy, the same as from eager code

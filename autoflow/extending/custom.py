@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import sys
 from collections.abc import Callable
 from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
@@ -155,8 +154,6 @@ def _register(
     OWN.add(function)
     if old is not None and function in FORWARD:
         operators.install()  # without a derivative by each operand there is no quick closure
-        if (precision := sys.modules.get("autoflow.forward.mixed_precision")) is not None:
-            precision.connect()
     return function
 
 

@@ -42,6 +42,9 @@ def unary(rule: Rule) -> Callable[[Any], Any]:
     ufunc = rule.function
 
     def forward(x: Any) -> Any:
+        switches = modes()
+        if switches.autocast is not None:
+            return apply(rule, (x,))
         parent: Any
         try:
             if type(x) is Operation:
@@ -59,7 +62,7 @@ def unary(rule: Rule) -> Callable[[Any], Any]:
             value = asarray(z)
             if type(z) is not float64:
                 z = value
-        if value.size > modes().fast_path_limit:
+        if value.size > switches.fast_path_limit:
             return make_node(rule, value, (x,), [a], (parent,), {}, ())
         node = _view(value, Operation)
         if z is value:  # of a number nothing is read from this array
@@ -84,6 +87,9 @@ def binary(rule: Rule, compute: Callable[[Any, Any], Any], numbers: bool = True)
     """The quick closure of a function of two arguments. ``compute`` does it; on np.float64 if ``numbers``."""
 
     def forward(x: Any, y: Any) -> Any:
+        switches = modes()
+        if switches.autocast is not None:
+            return general(rule, x, y, compute)
         plain = None
         p: Any
         q: Any
@@ -137,7 +143,7 @@ def binary(rule: Rule, compute: Callable[[Any, Any], Any], numbers: bool = True)
             value = asarray(z)
             if type(z) is not float64:
                 z = value
-        if value.size > modes().fast_path_limit:
+        if value.size > switches.fast_path_limit:
             return make_node(rule, value, (x, y), [a, b], (p, q), {}, () if plain is None else (plain,))
         extra = None
         if plain is not None:
@@ -183,6 +189,8 @@ def general(rule: Rule, x: Any, y: Any, compute: Any) -> Any:
     known = getattr(t, "__array_ufunc__", NUMPYS_HOOK) in HOOKS and getattr(u, "__array_ufunc__", NUMPYS_HOOK) in HOOKS
     if not known and is_anothers(rule.function, (t, u), (x, y), False):
         return NotImplemented
+    if modes().autocast is not None:
+        return apply(rule, (x, y))
     (a, p, shown_a, mutable_a), (b, q, shown_b, mutable_b) = operand(x), operand(y)
     constants: dict[int, Any] = {}
     if shown_a is not None:
@@ -206,6 +214,9 @@ def reflected_operator(
     def operate(y: Any, x: Any) -> Any:
         if type(x) not in REALS or not numbers:
             return forward(x, y)
+        switches = modes()
+        if switches.autocast is not None:
+            return general(rule, x, y, compute)
         q: Any
         try:
             if type(y) is Operation:
@@ -225,7 +236,7 @@ def reflected_operator(
             value = asarray(z)
             if type(z) is not float64:
                 z = value
-        if value.size > modes().fast_path_limit:
+        if value.size > switches.fast_path_limit:
             return make_node(rule, value, (x, y), [x, b], (None, q), {}, ())
         node = _view(value, Operation)
         if z is value:  # of a number nothing is read from this array

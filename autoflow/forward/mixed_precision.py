@@ -4,15 +4,14 @@
 gradients come back in the dtype of the leaf. :class:`GradScaler` multiplies the loss, so that gradients stay above
 the smallest float16 number (6e-8), and divides again before the optimiser sees them.
 
-Who does not use it pays nothing on the fast path: importing this module puts a question in front of the quick
-closures of operations that have a policy, and of no others. ``recording.apply`` asks once per call.
+Under autocast the quick closures leave everything to ``recording.apply``, which calls :func:`cast`.
 
 What it gains. On a GPU time and memory. On a CPU memory only: NumPy computes float16 products slowly, without BLAS.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,12 +19,9 @@ import numpy as np
 from ..backends.registry import NODE_TYPES
 from ..modes import modes, switched
 from ..nodes.nodes import Node, NodeRole, value_of
-from ..rules import RULES
 from ..rules.shapes import as_array
 from ..rules.table import Rule
-from .deferring import is_anothers
 from .operands import NUMBERS
-from .recording import FORWARD, apply
 
 Array = Any
 HALF, SINGLE, DOUBLE = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)
@@ -94,38 +90,6 @@ def _as(x: Any, goal: Any) -> Any:
     if not isinstance(x, (NodeRole, np.generic)) and type(x) not in NODE_TYPES:
         return x
     return x.astype(goal) if x.dtype in (HALF, SINGLE) and x.dtype != goal else x
-
-
-# -- how the operations that have a policy come here
-
-
-def connect() -> None:
-    """Let the operations in LOW and FULL ask for the mode before they compute. (Again after ``operators.install``.)"""
-    for function, forward in FORWARD.items():
-        FORWARD[function] = defer_under_autocast(RULES[function], forward)
-    for name, function in (("matmul", np.matmul), ("pow", np.power)):
-        rule = RULES[function]
-        setattr(NodeRole, f"__{name}__", defer_under_autocast(rule, vars(NodeRole)[f"__{name}__"]))
-        setattr(NodeRole, f"__r{name}__", defer_under_autocast(rule, vars(NodeRole)[f"__r{name}__"], -1))
-
-
-def defer_under_autocast(rule: Rule, forward: Callable[..., Any], step: int = 1) -> Callable[..., Any]:
-    """A quick closure that leaves operations to ``apply`` under autocast. ``step`` -1: its arguments are reversed."""
-    if rule.name not in LOW | FULL or hasattr(forward, "asks"):
-        return forward
-
-    def asked(*xs: Any) -> Any:
-        if modes().autocast is None:
-            return forward(*xs)
-        if len(xs) > 1 and is_anothers(rule.function, [type(x) for x in xs], xs, False):
-            return NotImplemented
-        return apply(rule, xs[::step])
-
-    asked.asks = True  # type: ignore[attr-defined]
-    return asked
-
-
-connect()
 
 
 # -- scaling the loss

@@ -13,7 +13,7 @@ import pytest
 import autoflow as af
 from autoflow import process
 from autoflow.compiler.program import Program
-from autoflow.compiler.run import blas, tiles
+from autoflow.compiler.run import tiles
 from autoflow.compiler.run.buffers import Plan
 from autoflow.compiler.run.scalars import Levels, Slots
 
@@ -298,15 +298,6 @@ def test_errors_in_threads_arrive(large, monkeypatch):
         compiled(*large)
     call.function.work = whole
     compiled(*large)
-
-
-def test_the_matrix_library_gets_its_threads_back():
-    if blas.library() is None:
-        pytest.skip("NumPy's matrix library is not OpenBLAS")
-    before = blas.library()[1]()
-    with blas.one_thread(), blas.one_thread():
-        assert blas.library()[1]() == 1
-    assert blas.library()[1]() == before
 
 
 # -- computing again ----------------------------------------------------------------------------------------------

@@ -50,7 +50,6 @@ REASONS = {
     "no floating-point flags": "no floating-point flags: NumPy raises no such error here",
     "NumPy refuses complex numbers": "NumPy does not have it for complex numbers",
     "this NumPy does not have it": "this NumPy does not have it",
-    "NumPy's matrix library is another one": "NumPy's matrix library is not OpenBLAS",
     "the peer lacks the function": "it has no such function",
     "the example has no numbers": "its operands are no numbers",
     "another system": "Windows has no such bit|glibc only|this C library keeps freed memory by itself"

@@ -5,11 +5,11 @@ Everything here reads the table and nothing else, so a new row needs nothing add
 
 from __future__ import annotations
 
+import copy
 import importlib
 import importlib.util
 import itertools
 import os
-import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -340,18 +340,12 @@ needs_flags = pytest.mark.skipif(not raises_flags(), reason="no floating-point f
 def row_restored(function: Any) -> Iterator[Rule]:
     """A test may replace the row of ``function`` in the block: afterwards it is in every respect what it was."""
     row = RULES[function]
-    before = {slot: getattr(row, slot) for slot in Rule.__slots__ if hasattr(row, slot)}
+    before = copy.copy(row)
     own = function in custom.OWN
     try:
         yield row
     finally:
-        for slot in Rule.__slots__:
-            if slot in before:
-                setattr(row, slot, before[slot])
-            elif hasattr(row, slot):
-                delattr(row, slot)
+        custom._become(row, before)
         if not own:
             custom.OWN.discard(function)
         operators.install()
-        if (precision := sys.modules.get("autoflow.forward.mixed_precision")) is not None:
-            precision.connect()

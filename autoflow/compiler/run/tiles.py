@@ -10,7 +10,6 @@ import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
 from contextvars import copy_context
 from functools import partial
 from itertools import pairwise
@@ -21,7 +20,6 @@ import numpy as np
 
 from ..program import Program, new_value
 from ..values import CONSTANT, INPUT, PRODUCT, VIEW, Value
-from .blas import one_thread, single_threaded
 from .buffers import Plan
 
 Array = Any
@@ -67,28 +65,25 @@ class Phase:
         self.free: dict[int, list[Plan]] = {}
         self.programs: dict[int, tuple[Program, dict[Value, Value]]] = {}
         self.lock = threading.Lock()  # two threads do not make the same program
-        self.products = any([v.kind == PRODUCT for v in members])
+        self.products = any([v.kind == PRODUCT for v in members])  # the matrix library has threads of its own
         self.__name__ = "blocks"
 
     def __call__(self, *arrays: Array) -> list[Array]:
         """All results, in the order of ``results``."""
         full = {v: np.empty(v.shape, v.dtype) for v in self.whole}
         parts: list[Any] = [None] * len(self.edges)
-        threads = min(cores(), len(self.edges)) if not self.products or single_threaded() else 1
+        threads = 1 if self.products else min(cores(), len(self.edges))
         cut = [round(k * len(self.edges) / threads) for k in range(threads + 1)]
         chunks = [range(a, b) for a, b in pairwise(cut)]
         if threads == 1:
             self.work(chunks[0], arrays, full, parts)
         else:
-            with one_thread() if self.products else nullcontext():
-                others = [
-                    pool().submit(copy_context().run, self.work, chunk, arrays, full, parts) for chunk in chunks[1:]
-                ]
-                try:
-                    self.work(chunks[0], arrays, full, parts)
-                finally:
-                    for other in others:
-                        other.result()
+            others = [pool().submit(copy_context().run, self.work, chunk, arrays, full, parts) for chunk in chunks[1:]]
+            try:
+                self.work(chunks[0], arrays, full, parts)
+            finally:
+                for other in others:
+                    other.result()
         summed = {v: combine_parts(v, [part[k] for part in parts]) for k, v in enumerate(self.parts)}
         return [summed[v] if v in summed else full[v] for v in self.results]
 
