@@ -336,3 +336,9 @@ def test_five_thousand_nodes_take_a_fraction_of_what_dot_takes():
     before = os.times().children_user
     subprocess.run([shutil.which("dot"), "-Tsvg"], input=source.encode(), capture_output=True, check=True, timeout=900)
     assert os.times().children_user - before > 20 * ours
+
+
+def test_of_hundreds_of_variables_in_one_operation_the_first_are_drawn():
+    drawn = graph(np.stack([af.Variable(float(i)) for i in range(300)])).drawn
+    assert [v.title for v in drawn.nodes] == [*[f"var_{i}" for i in range(12)], "stack"]
+    assert drawn.notes[0].startswith("301 nodes; showing 13: the nearest to the output; 288 cards are hidden")
