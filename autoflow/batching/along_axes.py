@@ -154,7 +154,6 @@ for function, default in {NP.sort: -1, NP.argsort: -1, NP.cumsum: None, NP.cumpr
                           NP.nancumprod: None, NP.argmax: None, NP.argmin: None, NP.nanargmax: None,
                           NP.nanargmin: None}.items():  # fmt: skip
     FORMS[function] = along(function, default)
-FORMS[np.flip] = along(np.flip, None, after_flattening=as_before)
 for function in (NP.partition, NP.argpartition):
     FORMS[function] = second(function, "kth", -1)
 FORMS[np.repeat] = second(np.repeat, "repeats", None)

@@ -26,7 +26,7 @@ from ..backends.duck_arrays import store_results
 from ..errors import BatchError
 from ..modes import modes
 from ..nodes.nodes import NodeRole, gradient_target, value_of
-from ..nodes.versions import caller
+from ..nodes.versions import Region, caller
 from ..rules.table import Rule
 from ..rules.versions import name_out
 from .hidden import deepest, flat, has_nodes_inside, is_held_by_node, layer_of, sample, shares_memory
@@ -116,7 +116,7 @@ class Batched(BatchedMethods):
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         """Where the batch lies in memory, as ``nodes/versions.py`` asks arrays that are not NumPy's."""
-        interface = getattr(value_of(self.inner), "__array_interface__", None)
+        interface = Region(value_of(self.inner)).__array_interface__
         if not isinstance(interface, dict):
             raise AttributeError("no memory of its own")
         return interface

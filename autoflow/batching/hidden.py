@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..nodes.nodes import NodeRole, gradient_target, value_of
+from ..nodes.versions import owner_of
 
 
 def flat(x: Any) -> list[Any]:
@@ -51,9 +52,9 @@ def sample(x: Any) -> Any:
 def shares_memory(a: Any, b: Any) -> bool:
     """Is one a view of the other, or both of a third?"""
     a, b = value_of(a), value_of(b)
-    if not isinstance(a, np.ndarray) or not isinstance(b, np.ndarray):
-        return hasattr(a, "batch_layer") and hasattr(b, "batch_layer") and shares_memory(a.inner, b.inner)
-    return (a if a.base is None else a.base) is (b if b.base is None else b.base)
+    if hasattr(a, "batch_layer") and hasattr(b, "batch_layer"):
+        return shares_memory(a.inner, b.inner)
+    return owner_of(a) is owner_of(b)
 
 
 def has_nodes_inside(x: Any) -> bool:

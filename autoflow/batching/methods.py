@@ -90,6 +90,8 @@ class BatchedMethods(DuckArray):
         return NP.power(other, self)
 
     def __ipow__(self, other: Any) -> Any:
+        if not self.shape:  # as in update
+            return self**other
         self[...] = self**other  # type: ignore[index]
         return self
 

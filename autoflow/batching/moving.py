@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
+from numpy.lib.array_utils import normalize_axis_tuple
 from numpy.lib.stride_tricks import sliding_window_view
 
 from ..errors import BatchError
@@ -233,22 +233,25 @@ def rot90(layer: Layer, m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
     return wrap_batched(np.rot90(inner, k, axes), layer, mapped, m)
 
 
+@batched(np.flip)
+def flip(layer: Layer, m: Any, axis: Any = None) -> Any:
+    """Some axes, or all, from behind: a view."""
+    inner, mapped = open_layer(m, layer)
+    n = inner.ndim - mapped
+    axes = normalize_axis_tuple(range(n) if axis is None else axis, n)
+    return wrap_batched(np.flip(inner, tuple([a + mapped for a in axes])), layer, mapped, m)
+
+
 @batched(np.fliplr)
 def fliplr(layer: Layer, m: Any) -> Any:
     """Axis 1."""
-    return flip_axis(layer, m, 1)
+    return flip(layer, m, 1)
 
 
 @batched(np.flipud)
 def flipud(layer: Layer, m: Any) -> Any:
     """Axis 0."""
-    return flip_axis(layer, m, 0)
-
-
-def flip_axis(layer: Layer, m: Any, axis: int) -> Any:
-    """One axis from behind."""
-    inner, mapped = open_layer(m, layer)
-    return wrap_batched(np.flip(inner, normalize_axis_index(axis, inner.ndim - mapped) + mapped), layer, mapped, m)
+    return flip(layer, m, 0)
 
 
 # -- repeated and padded

@@ -219,9 +219,9 @@ def announce_node(node: Any) -> None:
 
 
 def is_view_of(result: Array, value: Array) -> bool:
-    """Is ``result`` a view of ``value`` (a reshape may be a copy)?"""
+    """Is ``result`` a view of ``value`` (a reshape may be a copy), or itself (squeeze, with nothing to squeeze)?"""
     base = result.base
-    return base is not None and (base is value or base is value.base)
+    return result is value or (base is not None and (base is value or base is value.base))
 
 
 def apply_batched(

@@ -63,15 +63,14 @@ class Log:
 class Region:
     """Where an array lies, without keeping it alive: NumPy makes an array of it again.
 
-    Arrays on a device say it in the same way (CUDA's array interface); of them only the ends are compared. An array
-    that af.compile records has no memory, and lies nowhere.
+    Arrays on a device say it in the same way (CUDA's array interface), and so do those that af.compile records. Only
+    addresses are compared, so that NumPy can do it for all of them.
     """
 
-    __slots__ = ("__array_interface__", "device")
+    __slots__ = ("__array_interface__",)
 
     def __init__(self, array: Array) -> None:
         interface: Any = getattr(array, "__array_interface__", None)
-        self.device = interface is None
         self.__array_interface__ = interface or getattr(array, "__cuda_array_interface__", None)
 
     def key(self) -> tuple[Any, ...] | None:
@@ -81,27 +80,20 @@ class Region:
             return None
         return interface["data"][0], interface["shape"], interface["strides"], interface["typestr"]
 
+    def is_nowhere(self) -> bool:
+        """Has it no element?"""
+        return self.__array_interface__ is None or 0 in self.__array_interface__["shape"]
+
     def meets(self, array: Array) -> bool:
         """Do they share a byte? Exact where that is cheap, yes where it is not."""
-        if self.device:
-            (first, last), (start, end) = self.span(), Region(array).span()
-            return first < end and start < last
+        other = Region(array)
+        if self.is_nowhere() or other.is_nowhere():
+            return False
         work: Any = 1000
         try:
-            return np.shares_memory(np.asarray(self), array, max_work=work)
+            return np.shares_memory(np.asarray(self), np.asarray(other), max_work=work)
         except np.exceptions.TooHardError:
             return True
-
-    def span(self) -> tuple[int, int]:
-        """The address of the first byte, and of the one behind the last."""
-        start, shape, strides, typestr = self.key() or (0, (0,), None, "|u1")
-        size = int(typestr[2:])
-        if 0 in shape:
-            return start, start
-        if strides is None:  # one element behind the other
-            return start, start + size * math.prod(shape)
-        ends = [step * (n - 1) for n, step in zip(shape, strides, strict=True)]
-        return start + sum([e for e in ends if e < 0]), start + sum([e for e in ends if e > 0]) + size
 
 
 def owner_of(array: Array) -> Array:

@@ -78,12 +78,13 @@ class Tape:
             raise CompileError(f"NumPy was called with {x.item()!r:.60}, which is no number, at {caller()}")
         return self.program.capture(x)
 
-    def new_traced(self, value: Value, view_of: Traced | None = None) -> Traced:
-        """A new array object on that value; on the memory of another one, if it is a view."""
+    def new_traced(self, value: Value, view_of: Traced | None = None, take: Any = None) -> Traced:
+        """A new array object on that value; on the memory of another one, if it is the view ``take(view_of)``."""
         x = Traced()
-        x.expr, x.tape, x.held = value, self, value.sample
+        x.now, x.tape, x.held, x.source = value, self, value.sample, view_of
         self.alive.append(ref(x))
         if view_of is not None:
+            x.seen, x.viewed = view_of.expr, take
             x.under = view_of.under = True
         return x
 
@@ -137,8 +138,9 @@ class Tape:
         value.shares = value.shares or shares
         if value.shares:  # a view after all: no array may be written into from here on
             for x in (*found, *(result if isinstance(result, (tuple, list)) else (result,))):
-                if isinstance(x, Traced):
-                    x.under = True
+                while isinstance(x, Traced):
+                    x.under = x.shared = True
+                    x = x.source
         return result
 
     def item(self, x: Traced, index: Any) -> Any:
@@ -154,17 +156,23 @@ class Tape:
             return self.call(function, (x, *args), options)  # a number stays one
         found: list[Any] = []
         strip((args, options), found)
+
+        def take(a: Array) -> Any:
+            return function(a, *args, **options)
+
         sample: Any = function(np.asarray(value.sample), *args, **options) if not found else None
         if function is np.broadcast_to and not found:
-            return self.new_traced(program.broadcast(value, sample.shape), x)
+            return self.new_traced(program.broadcast(value, sample.shape), x, take)
         if type(sample) is not np.ndarray or not np.may_share_memory(sample, np.asarray(value.sample)):
             return self.call(function, (x, *args), options)
         if sample.dtype == value.dtype and not {*options} - {"shape", "axes", "axis", "order"}:
-            others = [v for v in (*args, options.get("order")) if isinstance(v, str) and v.upper() != "C"]
+            others = {v.upper() for v in (*args, options.get("order")) if isinstance(v, str)} - {"C"}
+            if others & {"A", "K"}:  # which element is where depends on the memory
+                return self.call(function, (x, *args), options, shares=True)
             if function in SAME_ORDER and not others:
-                return self.new_traced(program.reshape(value, sample.shape), x)
+                return self.new_traced(program.reshape(value, sample.shape), x, take)
             if function in PERMUTING and "order" not in options:
                 axes = function(np.empty(range(2, 2 + len(value.shape)), np.int8), *args, **options).shape
-                return self.new_traced(program.transpose(value, tuple([n - 2 for n in axes])), x)
+                return self.new_traced(program.transpose(value, tuple([n - 2 for n in axes])), x, take)
         call = write_down(lambda a: function(a, *args, **options), function, (Place(0), *args), options)
-        return self.new_traced(program.view(value, function.__name__, repr((args, options)), call), x)
+        return self.new_traced(program.view(value, function.__name__, repr((args, options)), call), x, take)

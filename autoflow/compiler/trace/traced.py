@@ -33,6 +33,7 @@ from .kinds import (
     REDUCTIONS,
     UNWRITTEN,
     VIEWS,
+    axes_out_of_order,
     check_caller_is_ours,
     into_outside,
     mean,
@@ -40,7 +41,7 @@ from .kinds import (
     refuse_number,
 )
 from .traced_methods import TracedMethods, add_methods, assign
-from .written import set_items, update_at, write_down, write_into_copy
+from .written import set_items, update_at, write_down, write_into_copy, write_into_view
 
 Array = Any
 CLASS: Any = vars(object)["__class__"]  # what every object has
@@ -50,12 +51,18 @@ UNKNOWN = "being compiled"  # shown in texts instead of numbers
 class Traced(TracedMethods):
     """An array with known shape and dtype, but no numbers yet. See the top of this file."""
 
-    __slots__ = ("__weakref__", "borrowed", "expr", "held", "tape", "under")
+    __slots__ = ("__weakref__", "borrowed", "held", "memory", "now", "seen", "shared", "source", "tape", "under",
+                 "viewed")  # fmt: skip
     borrowed: bool  # does its memory belong to the caller, or to somebody outside? Then it is not written into.
-    expr: Value  # what it is now: writing in place gives it another
     held: Any  # the recorded array, which lives as long as we do
+    memory: Any  # an array of its own, without numbers: where we lie. Made when it is asked for
+    now: Value  # what it was when it was last asked
+    seen: Value  # of a view: of which value of its source ``now`` is a view
+    shared: bool  # does a call look into this memory in a way that we do not know? Then it is not written into.
+    source: Traced | None  # of a view: the array that it looks into
+    viewed: Any  # of a view: the function that takes it, of Traced and other arrays
     tape: Any  # tape.Tape: the recording that we are part of
-    under: bool  # is there a node or view on top of it? Then it is not written into.
+    under: bool  # is there a node or view on top of it?
 
     @staticmethod
     def adopt(x: Any, like: Traced) -> Any:
@@ -74,6 +81,14 @@ class Traced(TracedMethods):
     @__class__.setter
     def __class__(self, kind: type) -> None:
         CLASS.__set__(self, kind)
+
+    @property
+    def expr(self) -> Value:
+        """What it is now: writing in place gives it, and all views of the same memory, another value."""
+        if self.source is not None and (value := self.source.expr) is not self.seen:
+            self.seen, self.now = value, self.viewed(self.source).expr
+            self.held = self.now.sample
+        return self.now
 
     # -- facts
 
@@ -98,8 +113,18 @@ class Traced(TracedMethods):
 
     @property
     def base(self) -> Any:
-        """None, for our own code."""
+        """The array whose memory we look into, for our own code."""
         check_caller_is_ours("x.base")
+        x = self
+        while x.source is not None:
+            x = x.source
+        return None if x is self else x
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """Where we would lie in memory, as ``nodes/versions.py`` asks arrays that are not NumPy's."""
+        check_caller_is_ours("x.__cuda_array_interface__")
+        return place_of(self).__array_interface__
 
     @property
     def flags(self) -> Any:
@@ -154,6 +179,7 @@ class Traced(TracedMethods):
         x = args[0] if args else None
         if function in MEMORY:
             check_caller_is_ours(f"np.{function.__name__}")
+            return function(*[place_of(a) if isinstance(a, Traced) else a for a in args])
         if function is np.min_scalar_type and isinstance(x, Traced) and not x.shape:
             raise refuse_number("np.min_scalar_type of a number")
         if function in FACTS:
@@ -161,7 +187,8 @@ class Traced(TracedMethods):
         if function in UNWRITTEN or (function is np.nan_to_num and not options.get("copy", True)):
             if not isinstance(x, Traced):
                 raise into_outside()
-            return self._write_by(function, args, options)
+            self._write_by(function, args, options)
+            return x if function is np.nan_to_num else None
         args, options = name_out(function, args, options)
         if options.get("out") is not None:
             out = options.pop("out")
@@ -197,19 +224,29 @@ class Traced(TracedMethods):
     # -- writing
 
     def _become(self, other: Traced) -> None:
-        """Become another value: this array has been written into."""
+        """Become another value: this array has been written into. So is what it is a view of."""
         if getattr(self, "borrowed", False):
             raise CompileError(
                 f"{caller()} writes into an argument of a compiled function, or into an array from outside of it: its "
                 f"caller would see that in the first call only. Make a new array: x = x + 1 instead of x += 1."
             )
-        if getattr(self, "under", False):
+        if getattr(self, "shared", False):
             raise CompileError(
-                f"{caller()} writes in place into a node, into a view, or into an array of which a view was taken. A "
-                f"compiled function would need to know who else looks at this memory: make a new array (a = a + b "
-                f"instead of a += b), or say af.compile(f, fallback=True)."
+                f"{caller()} writes in place into an array whose memory a call may still look into, and a compiled "
+                f"function would need to know how: make a new array (a = a + b instead of a += b), or say "
+                f"af.compile(f, fallback=True)."
             )
-        self.expr, self.held = other.expr, other.held
+        if self.source is None and not same_layout(self.held, other.held):
+            other = self.tape.call(set_items, (self, ..., other), fixed=True)
+            if not same_layout(self.held, other.held):
+                raise axes_out_of_order()
+        if self.source is None:
+            place_of(self)
+            self.now, self.held = other.expr, other.held
+        elif self.viewed is itself:
+            self.source._become(other)
+        else:
+            self.source._become(self.tape.call(write_into_view, (self.viewed, self.source, other), fixed=True))
 
     def _assign(self, new: Any) -> None:
         """Become these numbers, in the shape and dtype that the array has."""
@@ -254,7 +291,7 @@ class Traced(TracedMethods):
             if isinstance(sample, np.ndarray):
                 call = write_down(lambda a: a[index], operator.getitem, (Place(0), index), {})
                 value = self.tape.program.view(self.expr, "index", repr(index), call, sample)
-                return self.tape.new_traced(value, self)
+                return self.tape.new_traced(value, self, operator.itemgetter(index))
         return self.tape.item(self, index)
 
     def view(self, *args: Any, **options: Any) -> Any:
@@ -263,11 +300,29 @@ class Traced(TracedMethods):
         kind = args[0] if args else options.get("type")
         if isinstance(kind, type) and issubclass(kind, Traced):
             x = object.__new__(kind)
-            x.expr, x.held, x.tape, x.under = self.expr, self.held, self.tape, True
+            x.now = x.seen = self.expr
+            x.held, x.tape, x.under, x.source, x.viewed = self.held, self.tape, True, self, itself
             return x
         if not args and not options:
-            return self.tape.new_traced(self.expr, self)
+            return self.tape.new_traced(self.expr, self, itself)
         return self.tape.call(np.ndarray.view, (self, *args), options)
+
+
+def itself(x: Array) -> Array:
+    """A view that shows everything as it is."""
+    return x
+
+
+def place_of(x: Traced) -> Array:
+    """An array without numbers that lies where x would lie: views of one memory overlap as they would in eager code."""
+    if not hasattr(x, "memory"):
+        x.memory = np.empty_like(x.held) if x.source is None else x.viewed(place_of(x.source))
+    return x.memory
+
+
+def same_layout(x: Array, y: Array) -> bool:
+    """Do their elements lie in the same order? Whether ``reshape`` makes a copy depends on it."""
+    return np.ndim(x) < 2 or all([s == t for n, s, t in zip(x.shape, x.strides, y.strides, strict=True) if n > 1])
 
 
 def _samples(args: Any) -> Any:

@@ -13,7 +13,6 @@ from ...nodes.nodes import NodeRole
 from ...nodes.versions import caller
 from ...rules.versions import name_out
 from ..matching import Place
-from ..values import Value
 from .kinds import REDUCTIONS, SCALAR_POWERS, VALUES, VIEWS, WRITING, into_outside, layout_refused, refuse_number
 from .written import cast, flatten, method_of, write_down
 
@@ -24,7 +23,7 @@ class TracedMethods(DuckArray):
     """What :class:`~.traced.Traced` has in common with ndarray."""
 
     __slots__ = ()
-    expr: Value
+    expr: Any  # a Value
     tape: Any
     _assign: Any
     refuse_number = staticmethod(refuse_number)
@@ -76,6 +75,8 @@ class TracedMethods(DuckArray):
         return self.tape.call(operator.pow if is_number(self) else power_of_arrays, (other, self), fixed=True)
 
     def __ipow__(self, other: Any) -> Any:
+        if is_number(self):
+            return self**other
         self._assign(self**other)
         return self
 
@@ -84,7 +85,9 @@ class TracedMethods(DuckArray):
         return isinstance(y, NodeRole)
 
     def update(self, name: str, ufunc: np.ufunc, y: Any) -> Any:
-        """``x += y``."""
+        """``x += y``. Numbers are not written into: the name gets another one."""
+        if is_number(self):
+            return ufunc(self, y)
         self._assign(ufunc(self, y))
         return self
 

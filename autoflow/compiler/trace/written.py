@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..matching import Place
+from .kinds import axes_out_of_order
 
 Array = Any
 
@@ -38,22 +39,32 @@ def written_call(function: Any, n: int) -> tuple[Any, Any, Any]:
 
 def set_items(x: Array, index: Any, new: Any) -> Array:
     """``x[index] = new``, on a copy."""
-    x = np.array(x, order="C")
+    x = np.array(x, order="K")
     x[index] = new
     return x
 
 
 def update_at(ufunc: np.ufunc, x: Array, *rest: Any) -> Array:
     """``ufunc.at(x, *rest)``, on a copy."""
-    x = np.array(x, order="C")
+    x = np.array(x, order="K")
     ufunc.at(x, *rest)
     return x
 
 
 def write_into_copy(function: Callable[..., Any], x: Array, *rest: Any, **options: Any) -> Array:
     """``function(x, *rest)``, which writes into its first argument, on a copy."""
-    x = np.array(x, order="C")
+    x = np.array(x, order="K")
     function(x, *rest, **options)
+    return x
+
+
+def write_into_view(take: Callable[[Array], Array], x: Array, new: Array) -> Array:
+    """``take(x)[...] = new``, on a copy, where ``take`` gives a view. CompileError if it gives none of such a copy."""
+    x = np.array(x, order="C")
+    view = take(x)
+    if not np.may_share_memory(view, x):
+        raise axes_out_of_order()
+    view[...] = new
     return x
 
 

@@ -1,0 +1,272 @@
+"""Writes, views and copies in compiled functions: generated programs that look at memory in several ways and write
+through all of them. The compiled function agrees with NumPy, or is refused. Of NumPy comes the truth: the value, and
+central differences.
+"""
+
+import operator
+import os
+import warnings
+
+import numpy as np
+import pytest
+
+import autoflow as af
+from autoflow.errors import BatchError, CompileError, InPlaceError, LostGradientError, NoRuleError, StaleValueError
+
+NIGHTLY = os.environ.get("AUTOFLOW_NIGHTLY") == "1"
+REFUSED = BatchError, CompileError, InPlaceError, LostGradientError, NoRuleError, StaleValueError
+POINTS = np.random.default_rng(5).uniform(0.5, 1.5, (2, 6))
+
+
+def basic_index(rng, shape):
+    """Slices, numbers, None and the ellipsis, that give at least one element."""
+    parts = []
+    for n in shape:
+        kind = rng.integers(4)
+        start, step = int(rng.integers(n)), int(rng.choice([1, 1, 2, -1]))
+        parts.append(
+            int(rng.integers(-n, n)) if kind == 0 else slice(None, None, step) if kind == 1
+            else slice(start, None) if kind == 2 else slice(None)
+        )  # fmt: skip
+    if rng.integers(4) == 0:
+        parts.insert(int(rng.integers(len(parts) + 1)), None)
+    if rng.integers(4) == 0:
+        parts = [*parts[: max(0, len(parts) - 2)], ...]
+    return tuple(parts)
+
+
+LOOKS = {  # most often views
+    "index": lambda rng, z: (basic_index(rng, z.shape), operator.getitem),
+    "T": lambda rng, z: (None, lambda a, _: a.T),
+    "reshape": lambda rng, z: ((-1,) if rng.integers(2) else (1, -1), lambda a, s: a.reshape(s)),
+    "ravel": lambda rng, z: ("CFK"[rng.integers(3)], lambda a, o: np.ravel(a, order=o)),
+    "flip": lambda rng, z: (None, lambda a, _: np.flip(a)),
+    "swap": lambda rng, z: (None, lambda a, _: np.swapaxes(a, 0, -1)),
+    "expand": lambda rng, z: (None, lambda a, _: np.expand_dims(a, 0)),
+    "squeeze": lambda rng, z: (None, lambda a, _: np.squeeze(a)),
+    "real": lambda rng, z: (None, lambda a, _: np.real(a)),
+    "ellipsis": lambda rng, z: (None, lambda a, _: a[...]),
+    "split": lambda rng, z: (None, lambda a, _: np.array_split(a, 2)[0]),
+    "same": lambda rng, z: (None, lambda a, _: a),
+    "diagonal": lambda rng, z: (None, lambda a, _: np.diagonal(a) if a.ndim > 1 else a),
+    "broadcast": lambda rng, z: (None, lambda a, _: np.broadcast_to(a, (2, *a.shape))),
+}
+COPIES = {  # always new memory
+    "copy": lambda a: a.copy(),
+    "copy K": lambda a: a.copy(order="K"),
+    "times": lambda a: a * 1.25,
+    "exp": lambda a: np.exp(0.3 * a),
+    "fancy": lambda a: a[[0, -1]],
+    "sum": lambda a: a.sum(axis=0, keepdims=True) * 0.5,
+    "zeros": lambda a: np.zeros_like(a) + 0.5 * a,
+    "square": lambda a: a * a,
+    "stack": lambda a: np.stack([a, a])[1],
+}
+
+
+def put_where(a, b):
+    a[a > 1.0] = 0.9
+
+
+WRITES = {  # through a, with the numbers of b, which broadcasts against it
+    "+=": lambda a, b: operator.iadd(a, b) if a.ndim else None,
+    "*=": lambda a, b: operator.imul(a, b) if a.ndim else None,
+    "**=": lambda a, b: operator.ipow(a, 2) if a.ndim else None,
+    "all": lambda a, b: operator.setitem(a, ..., b),
+    "first": lambda a, b: operator.setitem(a, 0, 0.5 * b) if a.ndim else None,
+    "half": lambda a, b: operator.setitem(a, slice(None, None, 2), b * b) if a.ndim else None,
+    "own": lambda a, b: operator.setitem(a, slice(1, None), a[:1] * b) if a.ndim == 1 else None,
+    "several": lambda a, b: operator.setitem(a, [0, -1], b) if a.ndim else None,
+    "mask": put_where,
+    "out=": lambda a, b: np.multiply(a, b, out=a),
+    "tanh": lambda a, b: np.tanh(a, out=a),
+    "copyto": lambda a, b: np.copyto(a, np.sin(b)),
+    "at": lambda a, b: np.add.at(a, [0, 0], b) if a.ndim == 1 else None,
+    "element": lambda a, b: operator.setitem(a, 0, a[0] * 1.5) if a.ndim == 1 else None,
+    "swap": lambda a, b: operator.setitem(a, slice(None), a[::-1].copy()) if a.ndim == 1 else None,
+}
+
+
+def program(seed):
+    """A function of six numbers, which looks, copies and writes; of the arrays that it has in the end all count."""
+    rng = np.random.default_rng(seed)
+    plain = [POINTS[0].reshape(2, 3) * 1.0, POINTS[0] * 2.0]
+    steps = []
+    for _ in range(int(rng.integers(4, 10))):
+        kind, k = rng.integers(8), int(rng.integers(len(plain)))
+        if kind < 3:
+            name = rng.choice([*LOOKS])
+            how, run = LOOKS[name](rng, plain[k])
+            steps.append((name, k, how, lambda a, _, h=how, r=run: r(a, h)))
+        elif kind == 3:
+            name = rng.choice([*COPIES])
+            steps.append((name, k, None, lambda a, _, r=COPIES[name]: r(a)))
+        else:
+            name = rng.choice([*WRITES])
+            steps.append((name, k, int(rng.integers(3)), WRITES[name]))
+        try:
+            advance(plain, POINTS[0], *steps[-1])
+        except (ValueError, IndexError, TypeError):  # NumPy refuses it: read-only, no such axis
+            steps.pop()
+            continue
+        if plain[-1].size > 40 or not plain[-1].size:
+            plain.pop()
+            steps.pop()
+
+    def f(x):
+        arrays = [x.reshape(2, 3) * 1.0, x * 2.0]
+        for step in steps:
+            advance(arrays, x, *step)
+        return sum([np.sum(np.cos(a + k) * (k + 1)) for k, a in enumerate(arrays)])
+
+    f.__name__ = " ".join([f"{name}:{k}" for name, k, *_ in steps]) or "nothing"
+    return f
+
+
+def advance(arrays, x, name, k, how, run):
+    if name in WRITES and type(how) is int:
+        run(arrays[k], [0.75, x[1], np.sum(x[:2])][how])
+    else:
+        arrays.append(run(arrays[k], how))
+
+
+def differences(f, x, h=1e-6):
+    return np.array([(f(x + h * e) - f(x - h * e)) / (2 * h) for e in np.eye(len(x))])
+
+
+WAYS = {
+    "value": lambda f: [af.compile(f)(x) for x in POINTS],
+    "gradient": lambda f: [af.compile(af.grad(f))(x) for x in POINTS],
+    "llvm": lambda f: [af.compile(af.grad(f), engine="llvm")(x) for x in POINTS],
+    "batch": lambda f: af.compile(af.vmap(af.grad(f)))(POINTS),
+    "forward": lambda f: [af.compile(af.jacfwd(f))(x) for x in POINTS],
+    "eager": lambda f: [af.grad(f)(x) for x in POINTS],
+    "eager batch": lambda f: af.vmap(af.grad(f))(POINTS),
+}
+
+
+def outcome(f, way):
+    """Is it right, or refused? Raises AssertionError if it is wrong."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            got = np.stack([np.asarray(v) for v in WAYS[way](f)])
+        except REFUSED as error:
+            return type(error).__name__
+    want = np.stack([f(x) if way == "value" else differences(f, x) for x in POINTS])
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4, err_msg=f"{way}: {f.__name__}")
+    return "right"
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("first", range(0, 1000 if NIGHTLY else 20, 20))
+def test_a_program_that_writes_is_right_or_refused(way, first):
+    n = 20 if NIGHTLY or way != "llvm" else 4
+    outcomes = [outcome(program(seed), way) for seed in range(first, first + n)]
+    assert outcomes.count("right") >= 0.6 * n, outcomes
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_who_looks_at_the_memory_sees_the_write(way):
+    def through_everything(x):
+        whole = x.reshape(2, 3) * 1.0
+        flat, turned, part, same = whole.reshape(-1), whole.T, whole[:, 1:], np.squeeze(whole)
+        turned *= x[0]  # one after the other, each through another view
+        part += x[1]
+        flat[::2] = x[:3] ** 2
+        np.tanh(same, out=same)
+        later = whole[0]
+        whole[0, 1] = x[4]
+        return sum([np.sum(np.cos(a + k)) for k, a in enumerate([whole, flat, turned, part, same, later])])
+
+    assert outcome(through_everything, way) == "right"
+
+
+def test_a_value_that_a_derivative_needs_may_not_be_overwritten():
+    def overwritten(x):
+        y = x * 1.0
+        z = y * y
+        y[::2] = 0.0
+        return np.sum(z + y)
+
+    for way in ("eager", "gradient", "llvm", "batch"):
+        assert outcome(overwritten, way) == "StaleValueError"
+
+    def beside(x):  # the halves do not overlap
+        y = x * 1.0
+        z = np.sum(y[::2] * y[::2])
+        y[1::2] = z
+        return np.sum(y)
+
+    for way in WAYS:
+        assert outcome(beside, way) == "right"
+
+
+def test_numbers_taken_from_a_node_see_the_write():
+    def numbers(x):
+        y = x * 1.0
+        before = y.value
+        copy = y.value.copy()
+        with af.no_grad():
+            part = y[1:]
+        y += 1.0
+        return np.sum(y) + np.sum(before) + np.sum(part) + np.sum(copy)
+
+    x = POINTS[0]
+    assert af.compile(lambda x: af.value_and_grad(numbers)(x)[0])(x) == af.value_and_grad(numbers)(x)[0]
+
+
+NUMBERS = {"sum": np.sum, "max": np.max, "x[0]": lambda x: x[0], "x[-1] * 2": lambda x: x[-1] * 2}
+UPDATES = {
+    name: getattr(operator, name)
+    for name in ("iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow")
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("update", UPDATES.values(), ids=UPDATES)
+@pytest.mark.parametrize("number", NUMBERS.values(), ids=NUMBERS)
+def test_a_number_is_not_written_into(number, update):
+    def f(x):
+        s = t = number(x)
+        s = update(s, 2.0)
+        return np.stack([s, t, x[0] * 1.0])
+
+    want = np.stack([f(x) for x in POINTS])
+    for engine in ("numpy", "llvm"):
+        compiled = af.compile(f, engine=engine)
+        np.testing.assert_array_equal([compiled(x) for x in POINTS], want)
+    np.testing.assert_array_equal(af.vmap(f)(POINTS), want)
+    np.testing.assert_array_equal(af.compile(af.vmap(f))(POINTS), want)
+
+
+def test_an_order_that_depends_on_the_memory():
+    def f(x):
+        z = np.exp(x.reshape(2, 3).T)
+        z[0] = 1.0
+        w = z.ravel(order="K")
+        return w * 2.0, z
+
+    def written(x):
+        z = np.exp(x.reshape(2, 3).T)
+        w = z.ravel(order="K")
+        w += 1.0
+        return z
+
+    compiled = af.compile(f)
+    for x in POINTS:
+        for got, want in zip(compiled(x), f(x), strict=True):
+            np.testing.assert_array_equal(got, want)
+    with pytest.raises(CompileError, match="writes in place"):
+        af.compile(written)(POINTS[0])
+
+
+def test_nan_to_num_writes_and_returns():
+    def f(x):
+        z = x * 1.0
+        z[0] = np.nan
+        y = np.nan_to_num(z, copy=False)
+        y += 1.0
+        return z, y
+
+    for got, want in zip(af.compile(f)(POINTS[0]), f(POINTS[0]), strict=True):
+        np.testing.assert_array_equal(got, want)
