@@ -35,8 +35,10 @@ def whole(shape: Any) -> tuple[int, ...]:
 def reshape(layer: Layer, a: Any, /, shape: Any, order: str = "C", *, copy: Any = None) -> Any:
     """``order="F"`` is C order of the axes turned round."""
     inner, mapped = open_layer(a, layer)
+    if not mapped and order != "C":
+        return NotImplemented
     if not mapped:
-        return wrap_batched(inner.reshape(shape), layer, False, a) if order == "C" else NotImplemented
+        return wrap_batched(inner.reshape(shape).copy() if copy else inner.reshape(shape), layer, False, a)
     shape, n = whole(shape), inner.ndim - 1
     if -1 in shape:  # of no elements NumPy would not know, with a batch in front, what is meant
         known = math.prod([k for k in shape if k != -1])
@@ -50,10 +52,21 @@ def reshape(layer: Layer, a: Any, /, shape: Any, order: str = "C", *, copy: Any 
     return wrap_batched(z.copy() if copy else z, layer, view_of=a)
 
 
-@batched(np.ravel, flatten)
+@batched(np.ravel)
 def ravel(layer: Layer, a: Any, order: str = "C") -> Any:
-    """One axis."""
-    return reshape(layer, a, -1, order)
+    """One axis: a view only if the numbers of an example lie one behind the other, as in NumPy."""
+    inner, mapped = open_layer(a, layer)
+    steps = list(zip(inner.shape[mapped:], inner.strides[mapped:], strict=True))
+    size, dense = inner.itemsize, True
+    for n, step in steps if order == "F" else steps[::-1]:
+        dense, size = dense and (n == 1 or step == size), size * n
+    return reshape(layer, a, -1, order, copy=not dense)
+
+
+@batched(flatten)
+def flat_copy(layer: Layer, a: Any, order: str = "C") -> Any:
+    """One axis, always a copy."""
+    return reshape(layer, a, -1, order, copy=True)
 
 
 @batched(np.transpose)

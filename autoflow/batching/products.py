@@ -171,7 +171,8 @@ def einsum(layer: Layer, *operands: Any, out: Any = None, optimize: Any = False,
     mapped = any([m for _, m in found])
     terms = [new + term if m else term for term, (_, m) in zip(inputs.split(","), found, strict=True)]
     subscripts = ",".join(terms) + "->" + (new if mapped else "") + output
-    return wrap_batched(np.einsum(subscripts, *[x for x, _ in found], optimize=optimize, **options), layer, mapped)
+    result = np.einsum(subscripts, *[x for x, _ in found], optimize=optimize, **options)
+    return wrap_batched(result, layer, mapped, arrays[0] if len(arrays) == 1 else None)  # ij->ji is a view
 
 
 # -- linear algebra

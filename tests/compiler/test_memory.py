@@ -50,6 +50,7 @@ LOOKS = {  # most often views
     "same": lambda rng, z: (None, lambda a, _: a),
     "diagonal": lambda rng, z: (None, lambda a, _: np.diagonal(a) if a.ndim > 1 else a),
     "broadcast": lambda rng, z: (None, lambda a, _: np.broadcast_to(a, (2, *a.shape))),
+    "einsum": lambda rng, z: (None, lambda a, _: np.einsum("ij->ji" if a.ndim == 2 else "...->...", a)),
 }
 COPIES = {  # always new memory
     "copy": lambda a: a.copy(),
@@ -61,11 +62,31 @@ COPIES = {  # always new memory
     "zeros": lambda a: np.zeros_like(a) + 0.5 * a,
     "square": lambda a: a * a,
     "stack": lambda a: np.stack([a, a])[1],
+    "flatten": lambda a: a.flatten(),
+    "roll": lambda a: np.roll(a, 1),
+    "where": lambda a: np.where(a > 1.0, a, 0.5),
 }
 
 
 def put_where(a, b):
     a[a > 1.0] = 0.9
+
+
+def every_second(a):
+    """A mask that does not depend on the numbers."""
+    mask = np.zeros(a.shape, bool)
+    mask.reshape(-1)[::2] = True
+    return mask
+
+
+def softmax(a, b):
+    a -= a.max()
+    np.exp(a, out=a)
+    a /= a.sum()
+
+
+def own_slice(a, b):
+    a[1:] += a[:-1]
 
 
 WRITES = {  # through a, with the numbers of b, which broadcasts against it
@@ -84,6 +105,21 @@ WRITES = {  # through a, with the numbers of b, which broadcasts against it
     "at": lambda a, b: np.add.at(a, [0, 0], b) if a.ndim == 1 else None,
     "element": lambda a, b: operator.setitem(a, 0, a[0] * 1.5) if a.ndim == 1 else None,
     "swap": lambda a, b: operator.setitem(a, slice(None), a[::-1].copy()) if a.ndim == 1 else None,
+    "softmax": lambda a, b: softmax(a, b) if a.ndim else None,
+    "own slice": lambda a, b: own_slice(a, b) if a.ndim == 1 else None,
+    "sort": lambda a, b: a.sort(),
+    "partition": lambda a, b: a.partition(0),
+    "put": lambda a, b: np.put(a, [0, -1], b),
+    "a.put": lambda a, b: a.put([0], [b]),
+    "place": lambda a, b: np.place(a, every_second(a), [0.5, 0.25]),
+    "putmask": lambda a, b: np.putmask(a, every_second(a), b),
+    "diagonal=": lambda a, b: np.fill_diagonal(a, b) if a.ndim > 1 else None,
+    "where=": lambda a, b: np.add(a, b, out=a, where=every_second(a)),
+    "fill": lambda a, b: a.fill(b),
+    "clip": lambda a, b: a.clip(0.3, 1.2, out=a),
+    "matmul": lambda a, b: np.matmul(a, np.eye(a.shape[-1]) * 1.5, out=a) if a.ndim == 2 else None,
+    "cumsum": lambda a, b: np.cumsum(a, axis=0, out=a) if a.ndim else None,
+    "multiply.at": lambda a, b: np.multiply.at(a, slice(None, 2), b) if a.ndim == 1 else None,
 }
 
 
@@ -142,6 +178,8 @@ WAYS = {
     "forward": lambda f: [af.compile(af.jacfwd(f))(x) for x in POINTS],
     "eager": lambda f: [af.grad(f)(x) for x in POINTS],
     "eager batch": lambda f: af.vmap(af.grad(f))(POINTS),
+    "forward batch": lambda f: af.vmap(af.jacfwd(f))(POINTS),
+    "checkpoint": lambda f: [af.grad(af.checkpoint(f))(x) for x in POINTS],
 }
 
 

@@ -1,0 +1,115 @@
+"""A result that lies in the memory of an operand is a view of it, which a write into either finds; of every row, and
+of every method and function that takes one array, in its own order and by ``af.vmap``.
+"""
+
+import warnings
+
+import numpy as np
+import pytest
+from support import call, prepare, rows, values_of
+
+import autoflow as af
+from autoflow.errors import BatchError
+from autoflow.nodes.nodes import NodeRole, value_of
+
+
+def nodes_in(x):
+    """All nodes of a result."""
+    if isinstance(x, NodeRole):
+        yield x
+    elif isinstance(x, (tuple, list)):
+        for part in x:
+            yield from nodes_in(part)
+
+
+def memory(x):
+    """The plain array under a node, of a batch that of all examples."""
+    x = value_of(x)
+    while hasattr(x, "batch_layer"):
+        x = value_of(x.inner)
+    return x
+
+
+def looks_into(x, y):
+    """Does the node x know that it is a view of y, of a view of y, ...?"""
+    while x is not y and getattr(x, "_view", None) is not None:
+        x = x._view[1]
+    return x is y
+
+
+def check_memory(result, operands):
+    for z in nodes_in(result):
+        for x in operands:
+            if isinstance(memory(z), np.ndarray) and np.shares_memory(memory(z), memory(x)):
+                assert looks_into(z, x), f"{z.name} lies in the memory of {x.name}, and is no view of it"
+
+
+def eagerly(f, operands):
+    f(*[af.Variable(x) for x in operands])
+
+
+def in_a_batch(f, operands):
+    def differentiated(*xs):
+        f(*xs)
+        return sum([np.sum(x) for x in xs])
+
+    af.vmap(af.grad(differentiated, tuple(range(len(operands)))))(*[np.stack([x, x]) for x in operands])
+
+
+WAYS = pytest.mark.parametrize("way", [eagerly, in_a_batch])
+
+
+@pytest.mark.filterwarnings("ignore::autoflow.batching.forms.LoopWarning")
+@WAYS
+@pytest.mark.parametrize("row", rows(scipys=False), ids=lambda row: row.name)
+def test_results_in_the_memory_of_an_operand(row, way):
+    for example in row.examples:
+        values = values_of(row, example)
+        floats = [k for k, x in enumerate(values) if x is not None and x.dtype.kind == "f"]
+
+        def run(*xs, values=values, floats=floats, example=example):
+            operands = list(values)
+            for k, x in zip(floats, xs, strict=True):
+                operands[k] = x * 1.0
+            result = call(row, prepare(row, operands), example.options)
+            check_memory(result, [operands[k] for k in floats])
+
+        if floats:
+            try:
+                way(run, [values[k] for k in floats])
+            except np.linalg.LinAlgError:  # these numbers are no positive definite matrix
+                assert row.name == "cholesky"
+            except BatchError:  # a row that needs the numbers themselves
+                assert way is in_a_batch
+
+
+ARGUMENTS = [(), (0,), (1,), (float,), ((-1,),), (0, 1), ((0,), (0,))]
+SHAPES = [(4,), (1,), (2, 3), (1, 3), (3, 1), (3, 3), ()]
+NOT_CALLED = {"save", "savez", "savetxt", "savez_compressed", "fromfile", "info", "tofile", "dump", "dumps", "test",
+              "show_config", "show_runtime"}  # fmt: skip
+CALLS = {
+    **{f"x.{name}": (lambda x, *a, _n=name, **o: getattr(x, _n)(*a, **o)) for name in dir(np.ndarray)
+       if not name.startswith("_") and callable(getattr(np.ndarray, name)) and name not in NOT_CALLED},
+    **{f"x.{name}": (lambda x, _n=name: getattr(x, _n)) for name in ("T", "mT", "real", "imag", "flat")},
+    **{f"np.{name}": f for name, f in vars(np).items()
+       if not name.startswith("_") and callable(f) and not isinstance(f, type) and name not in NOT_CALLED},
+}  # fmt: skip
+
+
+@WAYS
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_methods_and_functions_in_the_memory_of_the_array(shape, way):
+    def run(x):
+        for function in CALLS.values():
+            for arguments in ARGUMENTS:
+                for options in ({}, {"copy": False}):
+                    z = x * 1.0
+                    try:
+                        result = function(z, *arguments, **options)
+                    except Exception:  # refused: there is no result
+                        continue
+                    check_memory(result, [z])
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        way(run, [np.random.default_rng(0).uniform(0.5, 1.5, shape)])
