@@ -110,7 +110,7 @@ WRITES = {  # through a, with the numbers of b, which broadcasts against it
     "sort": lambda a, b: a.sort(),
     "partition": lambda a, b: a.partition(0),
     "put": lambda a, b: np.put(a, [0, -1], b),
-    "a.put": lambda a, b: a.put([0], [b]),
+    "a.put": lambda a, b: a.put([0], [b]) if a.ndim else None,
     "place": lambda a, b: np.place(a, every_second(a), [0.5, 0.25]),
     "putmask": lambda a, b: np.putmask(a, every_second(a), b),
     "diagonal=": lambda a, b: np.fill_diagonal(a, b) if a.ndim > 1 else None,
@@ -126,7 +126,7 @@ WRITES = {  # through a, with the numbers of b, which broadcasts against it
 def program(seed):
     """A function of six numbers, which looks, copies and writes; of the arrays that it has in the end all count."""
     rng = np.random.default_rng(seed)
-    plain = [POINTS[0].reshape(2, 3) * 1.0, POINTS[0] * 2.0]
+    plain = [POINTS[0].reshape(2, 3) * 1.0, POINTS[0] * 2.0, np.zeros_like(POINTS[0])]
     steps = []
     for _ in range(int(rng.integers(4, 10))):
         kind, k = rng.integers(8), int(rng.integers(len(plain)))
@@ -150,7 +150,7 @@ def program(seed):
             steps.pop()
 
     def f(x):
-        arrays = [x.reshape(2, 3) * 1.0, x * 2.0]
+        arrays = [x.reshape(2, 3) * 1.0, x * 2.0, np.zeros_like(x)]
         for step in steps:
             advance(arrays, x, *step)
         return sum([np.sum(np.cos(a + k) * (k + 1)) for k, a in enumerate(arrays)])
