@@ -1,7 +1,8 @@
 """A recorded function as a program: ``af.compile``. Reading order, which is also the way of a function:
 
 trace/     from a function to a program
-    traced.py          arrays that write down what NumPy does with them (their methods: traced_methods.py)
+    traced.py          arrays that write down what NumPy does with them (their methods: traced_methods.py; memory.py:
+                       who looks at whose memory)
     tape.py            from each such call to a value of the program (kinds.py: of which kind is a function? written.py:
                        the call as data)
     recorded.py        one call of the function with such arrays, and what can go wrong with it

@@ -33,15 +33,15 @@ from .kinds import (
     REDUCTIONS,
     UNWRITTEN,
     VIEWS,
-    axes_out_of_order,
     check_caller_is_ours,
     into_outside,
     mean,
     plain_reduction,
     refuse_number,
 )
+from .memory import itself, place_of, root, write
 from .traced_methods import TracedMethods, add_methods, assign
-from .written import set_items, update_at, write_down, write_into_copy, write_into_view
+from .written import set_items, update_at, write_down, write_into_copy
 
 Array = Any
 CLASS: Any = vars(object)["__class__"]  # what every object has
@@ -55,12 +55,12 @@ class Traced(TracedMethods):
                  "viewed")  # fmt: skip
     borrowed: bool  # does its memory belong to the caller, or to somebody outside? Then it is not written into.
     held: Any  # the recorded array, which lives as long as we do
-    memory: Any  # an array of its own, without numbers: where we lie. Made when it is asked for
+    memory: Any  # see memory.py: place_of
     now: Value  # what it was when it was last asked
-    seen: Value  # of a view: of which value of its source ``now`` is a view
+    seen: Value  # of a view: of which value of its source that is a view
     shared: bool  # does a call look into this memory in a way that we do not know? Then it is not written into.
     source: Traced | None  # of a view: the array that it looks into
-    viewed: Any  # of a view: the function that takes it, of Traced and other arrays
+    viewed: Any  # of a view: the function that takes it
     tape: Any  # tape.Tape: the recording that we are part of
     under: bool  # is there a node or view on top of it?
 
@@ -115,10 +115,7 @@ class Traced(TracedMethods):
     def base(self) -> Any:
         """The array whose memory we look into, for our own code."""
         check_caller_is_ours("x.base")
-        x = self
-        while x.source is not None:
-            x = x.source
-        return None if x is self else x
+        return None if self.source is None else root(self)
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
@@ -167,7 +164,7 @@ class Traced(TracedMethods):
             target = inputs[0]
             if not isinstance(target, Traced):
                 raise into_outside()
-            target._become(tape.call(update_at, (ufunc, *inputs), fixed=True))
+            write(target, tape.call(update_at, (ufunc, *inputs), fixed=True))
             return None
         fixed = method in ("__call__", "accumulate", "outer")
         return tape.call(ufunc if method == "__call__" else getattr(ufunc, method), inputs, options, fixed=fixed)
@@ -223,47 +220,22 @@ class Traced(TracedMethods):
 
     # -- writing
 
-    def _become(self, other: Traced) -> None:
-        """Become another value: this array has been written into. So is what it is a view of."""
-        if getattr(self, "borrowed", False):
-            raise CompileError(
-                f"{caller()} writes into an argument of a compiled function, or into an array from outside of it: its "
-                f"caller would see that in the first call only. Make a new array: x = x + 1 instead of x += 1."
-            )
-        if getattr(self, "shared", False):
-            raise CompileError(
-                f"{caller()} writes in place into an array whose memory a call may still look into, and a compiled "
-                f"function would need to know how: make a new array (a = a + b instead of a += b), or say "
-                f"af.compile(f, fallback=True)."
-            )
-        if self.source is None and not same_layout(self.held, other.held):
-            other = self.tape.call(set_items, (self, ..., other), fixed=True)
-            if not same_layout(self.held, other.held):
-                raise axes_out_of_order()
-        if self.source is None:
-            place_of(self)
-            self.now, self.held = other.expr, other.held
-        elif self.viewed is itself:
-            self.source._become(other)
-        else:
-            self.source._become(self.tape.call(write_into_view, (self.viewed, self.source, other), fixed=True))
-
     def _assign(self, new: Any) -> None:
         """Become these numbers, in the shape and dtype that the array has."""
         program = self.tape.program
         value = self.tape.value(new)
         if value.dtype is None or value.dtype != self.dtype:
             value = self.tape.new_traced(value).astype(self.dtype, casting="same_kind").expr
-        self._become(self.tape.new_traced(program.broadcast(value, self.shape)))
+        write(self, self.tape.new_traced(program.broadcast(value, self.shape)))
 
     def _write_by(self, function: Any, args: Any, options: Any) -> None:
         """Write down a function that writes into its first argument: on a copy, which we become."""
-        args[0]._become(self.tape.call(write_into_copy, (function, *args), options, fixed=True))
+        write(args[0], self.tape.call(write_into_copy, (function, *args), options, fixed=True))
 
     def __setitem__(self, index: Any, new: Any) -> None:
         if isinstance(new, NodeRole):
             raise CompileError(f"{caller()} writes a node into a plain array: make that array with af.zeros")
-        self._become(self.tape.call(set_items, (self, index, new), fixed=True))
+        write(self, self.tape.call(set_items, (self, index, new), fixed=True))
 
     def fill(self, value: Any) -> None:
         """As in NumPy."""
@@ -306,23 +278,6 @@ class Traced(TracedMethods):
         if not args and not options:
             return self.tape.new_traced(self.expr, self, itself)
         return self.tape.call(np.ndarray.view, (self, *args), options)
-
-
-def itself(x: Array) -> Array:
-    """A view that shows everything as it is."""
-    return x
-
-
-def place_of(x: Traced) -> Array:
-    """An array without numbers that lies where x would lie: views of one memory overlap as they would in eager code."""
-    if not hasattr(x, "memory"):
-        x.memory = np.empty_like(x.held) if x.source is None else x.viewed(place_of(x.source))
-    return x.memory
-
-
-def same_layout(x: Array, y: Array) -> bool:
-    """Do their elements lie in the same order? Whether ``reshape`` makes a copy depends on it."""
-    return np.ndim(x) < 2 or all([s == t for n, s, t in zip(x.shape, x.strides, y.strides, strict=True) if n > 1])
 
 
 def _samples(args: Any) -> Any:
