@@ -20,6 +20,7 @@ SAME_ORDER = frozenset({np.reshape, np.ravel, np.squeeze, np.expand_dims})
 PERMUTING = frozenset({np.transpose, np.matrix_transpose, np.swapaxes, np.moveaxis, np.rollaxis})
 OTHER_VIEWS = {np.broadcast_to, np.flip, np.fliplr, np.flipud, np.rot90, np.diagonal, np.real, np.imag}
 VIEWS = SAME_ORDER | PERMUTING | OTHER_VIEWS
+SLICING = frozenset({np.split, np.array_split, np.hsplit, np.vsplit, np.dsplit})  # written in Python, with slices
 # Attributes that are known without the numbers.
 FACTS = frozenset({
     np.shape, np.ndim, np.size, np.result_type, np.can_cast, np.iscomplexobj, np.isrealobj, np.common_type,

@@ -31,6 +31,7 @@ from .kinds import (
     FILLED,
     MEMORY,
     REDUCTIONS,
+    SLICING,
     UNWRITTEN,
     VIEWS,
     check_caller_is_ours,
@@ -204,6 +205,8 @@ class Traced(TracedMethods):
                     return mean(x, where.get("axis"), where.get("keepdims") is True)
             if function in VIEWS:
                 return tape.view(function, x, args[1:], options)
+            if function in SLICING:
+                return function.__wrapped__(*args, **options)
         return tape.call(function, args, options)
 
     def _filled(self, function: Any, args: Any, options: Any) -> Any:
