@@ -36,9 +36,9 @@ def put(x: Array, library: Any = np.ndarray) -> Array:
     return NODE_TYPES[library].from_numpy(x)
 
 
-rule(fetch, "x | library", "to cpu", "$x", name="to_cpu", x=lambda g, library: put(g, library),
+rule(fetch, "x | library", "to cpu", "$x", name="to_cpu", view=True, x=lambda g, library: put(g, library),
      examples=(of((2, 3), library=np.ndarray),))  # fmt: skip
-rule(put, "x | library", "to gpu", "$x", name="to_gpu", x=lambda g, library: fetch(g, library),
+rule(put, "x | library", "to gpu", "$x", name="to_gpu", view=True, x=lambda g, library: fetch(g, library),
      examples=(of((2, 3), library=np.ndarray),))  # fmt: skip
 
 

@@ -41,7 +41,7 @@ class BatchedMethods(DuckArray):
 
     def copy(self, order: str = "C") -> Any:
         """As in NumPy."""
-        return self.again(self.inner.copy())
+        return self.again(self.inner.copy(order="K" if order == "K" else "C"))
 
     def reshape(self, *shape: Any, order: str = "C", copy: Any = None) -> Any:
         """As in NumPy."""

@@ -47,7 +47,8 @@ def operand(x: Any) -> Operand:
             is_mutable = kind is View and (x._value.nbytes <= versions.COPY_BYTES or is_lent(x))
             return Operand(x._value, x._record, None, is_mutable)
         record = gradient_target(x)
-        small_view = getattr(x, "_view", None) is not None and x._value.nbytes <= versions.COPY_BYTES
+        is_view = getattr(x, "_view", None) is not None and kind is not x.family.Operation  # that is one of a Variable
+        small_view = is_view and x._value.nbytes <= versions.COPY_BYTES
         return Operand(x._value, record, x if record is None else None, small_view or is_lent(x))
     if kind in NUMBERS or x is None:
         return Operand(x, None, None, False)

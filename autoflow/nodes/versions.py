@@ -186,7 +186,7 @@ def protect(array: Array) -> tuple[Array, bytes | None]:
     On a GPU always a copy: it takes no longer than any operation there, while a fingerprint would wait for the device.
     """
     if array.nbytes <= COPY_BYTES or not isinstance(array, np.ndarray):
-        return array.copy(), None
+        return array.copy(order="K"), None
     return array.view(), fingerprint(array)
 
 
