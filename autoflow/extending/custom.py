@@ -137,22 +137,15 @@ def _register(
     names = [p.name for p in parameters]
     if unknown := set(derivatives) - set(names):
         raise TypeError(f"{function.__name__} has no argument {', '.join(sorted(unknown))}; it has {', '.join(names)}")
-    old = RULES.pop(function, None)
-    try:
-        row = _row(function, parameters, derivatives, elementwise)
-    except Exception:
-        if old is not None:
-            RULES[function] = old
-        raise
+    row = _row(function, parameters, derivatives, elementwise)
     operands = ", ".join(["$" + name for name in row.names[: row.operands]])
     row.label, row.domain, row.examples = label or function.__name__, domain, examples or row.examples
     row.latex = latex or rf"\operatorname{{{function.__name__}}}\left({operands}\right)"
-    RULES[function] = row
-    if old is not None:  # in many closures already: let the old row become the new one
+    old = RULES.setdefault(function, row)
+    if old is not row:  # in many closures already: let the old row become the new one
         _become(old, row)
-        RULES[function] = row = old
     OWN.add(function)
-    if old is not None and function in FORWARD:
+    if function in FORWARD:
         operators.install()  # without a derivative by each operand there is no quick closure
     return function
 

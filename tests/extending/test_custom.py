@@ -13,6 +13,7 @@ from support import row_restored
 
 import autoflow as af
 from autoflow.errors import LostGradientError, NoRuleError, StaleValueError
+from autoflow.extending import custom
 from autoflow.rules.table import RULES
 
 
@@ -271,3 +272,11 @@ def test_a_ufunc_whose_new_row_lacks_a_derivative_refuses_a_node_there(subtract)
         assert x.grad == 2.0
     (subtract(x, y)).backward()
     assert y.grad == -1.0
+
+
+def test_a_row_can_be_found_while_it_is_replaced(monkeypatch):
+    found, row_of = [], custom._row
+    monkeypatch.setattr(custom, "_row", lambda *words: (found.append(np.square in RULES), row_of(*words))[1])
+    with row_restored(np.square) as row:
+        af.register_rule(np.square, replace=True, **row.derivatives)
+    assert found == [True]
