@@ -308,3 +308,15 @@ def test_nan_to_num_writes_and_returns():
 
     for got, want in zip(af.compile(f)(POINTS[0]), f(POINTS[0]), strict=True):
         np.testing.assert_array_equal(got, want)
+
+
+def test_a_long_chain_of_views():
+    def f(x):
+        z = w = x * 1.0
+        for _ in range(1500):
+            w = w[...]
+        z += 1.0  # 1500 views see it
+        return np.sum(z * w)
+
+    for x in POINTS:
+        np.testing.assert_allclose(af.compile(af.grad(f))(x), 2 * (x + 1))

@@ -39,6 +39,18 @@ def root(x: Any) -> Any:
     return x
 
 
+def look_again(x: Any) -> None:
+    """Take the view x anew, after those through which it looks, if what it looks at has become another value."""
+    chain = [x]
+    while (x := chain[-1].source) is not None and x.time != x.tape.writes:
+        chain.append(x)
+    for x in reversed(chain):
+        x.time = x.tape.writes
+        if x.source is not None and x.seen is not x.source.now:
+            x.seen, x.now = x.source.now, x.viewed(x.source).now
+            x.held = x.now.sample
+
+
 def write(x: Any, new: Any) -> None:
     """x becomes the value of ``new``, which has its shape and dtype; and so does what it is a view of."""
     if getattr(root(x), "borrowed", False):
@@ -62,12 +74,17 @@ def write(x: Any, new: Any) -> None:
             raise axes_out_of_order()
     place_of(x)  # before: it has the layout of the first value
     x.now, x.held = new.expr, new.held
+    x.tape.writes += 1
 
 
 def place_of(x: Any) -> Array:
     """An array without numbers that lies where x would lie."""
-    if not hasattr(x, "memory"):
-        x.memory = np.empty_like(x.held) if x.source is None else x.viewed(place_of(x.source))
+    chain = [x]
+    while not hasattr(chain[-1], "memory") and chain[-1].source is not None:
+        chain.append(chain[-1].source)
+    for part in reversed(chain):
+        if not hasattr(part, "memory"):
+            part.memory = np.empty_like(part.held) if part.source is None else part.viewed(part.source.memory)
     return x.memory
 
 

@@ -59,6 +59,7 @@ class Tape:
         self.program = Program()
         self.open = True
         self.thread = get_ident()
+        self.writes = 0  # into arrays of ours
         self.alive: list[Any] = []  # weak references to all arrays of ours
         self.replaced: set[int] = set()  # ids of arrays in whose place others were used: see nn.functional_call
 
@@ -81,7 +82,7 @@ class Tape:
     def new_traced(self, value: Value, view_of: Traced | None = None, take: Any = None) -> Traced:
         """A new array object on that value; on the memory of another one, if it is the view ``take(view_of)``."""
         x = Traced()
-        x.now, x.tape, x.held, x.source = value, self, value.sample, view_of
+        x.now, x.tape, x.held, x.source, x.time = value, self, value.sample, view_of, self.writes
         self.alive.append(ref(x))
         if view_of is not None:
             x.seen, x.viewed = view_of.expr, take

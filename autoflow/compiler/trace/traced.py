@@ -40,7 +40,7 @@ from .kinds import (
     plain_reduction,
     refuse_number,
 )
-from .memory import itself, place_of, root, write
+from .memory import itself, look_again, place_of, root, write
 from .traced_methods import TracedMethods, add_methods, assign
 from .written import set_items, update_at, write_down, write_into_copy
 
@@ -52,13 +52,15 @@ UNKNOWN = "being compiled"  # shown in texts instead of numbers
 class Traced(TracedMethods):
     """An array with known shape and dtype, but no numbers yet. See the top of this file."""
 
-    __slots__ = ("__weakref__", "borrowed", "held", "memory", "now", "seen", "shared", "source", "tape", "under",
-                 "viewed")  # fmt: skip
+    __slots__ = (
+        "__weakref__", "borrowed", "held", "memory", "now", "seen", "shared", "source", "tape", "time", "under", "viewed"
+    )  # fmt: skip
     borrowed: bool  # does its memory belong to the caller, or to somebody outside? Then it is not written into.
     held: Any  # the recorded array, which lives as long as we do
     memory: Any  # see memory.py: place_of
     now: Value  # what it was when it was last asked
     seen: Value  # of a view: of which value of its source that is a view
+    time: int  # how many writes there had been in the recording by then
     shared: bool  # does a call look into this memory in a way that we do not know? Then it is not written into.
     source: Traced | None  # of a view: the array that it looks into
     viewed: Any  # of a view: the function that takes it
@@ -86,9 +88,8 @@ class Traced(TracedMethods):
     @property
     def expr(self) -> Value:
         """What it is now: writing in place gives it, and all views of the same memory, another value."""
-        if self.source is not None and (value := self.source.expr) is not self.seen:
-            self.seen, self.now = value, self.viewed(self.source).expr
-            self.held = self.now.sample
+        if self.time != self.tape.writes:
+            look_again(self)
         return self.now
 
     # -- facts
@@ -276,6 +277,7 @@ class Traced(TracedMethods):
         if isinstance(kind, type) and issubclass(kind, Traced):
             x = object.__new__(kind)
             x.now = x.seen = self.expr
+            x.time = self.time
             x.held, x.tape, x.under, x.source, x.viewed = self.held, self.tape, True, self, itself
             return x
         if not args and not options:
