@@ -319,4 +319,4 @@ def test_a_long_chain_of_views():
         return np.sum(z * w)
 
     for x in POINTS:
-        np.testing.assert_allclose(af.compile(af.grad(f))(x), 2 * (x + 1))
+        np.testing.assert_allclose(af.compile(f)(x), np.sum((x + 1) ** 2))

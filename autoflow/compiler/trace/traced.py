@@ -53,7 +53,8 @@ class Traced(TracedMethods):
     """An array with known shape and dtype, but no numbers yet. See the top of this file."""
 
     __slots__ = (
-        "__weakref__", "borrowed", "held", "memory", "now", "seen", "shared", "source", "tape", "time", "under", "viewed"
+        "__weakref__", "borrowed", "held", "memory", "now", "seen", "shared", "source", "tape", "time", "under",
+        "viewed",
     )  # fmt: skip
     borrowed: bool  # does its memory belong to the caller, or to somebody outside? Then it is not written into.
     held: Any  # the recorded array, which lives as long as we do
