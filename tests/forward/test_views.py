@@ -113,3 +113,47 @@ def test_methods_and_functions_in_the_memory_of_the_array(shape, way):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         way(run, [np.random.default_rng(0).uniform(0.5, 1.5, shape)])
+
+
+def arrays_in(x):
+    """All arrays of a result."""
+    if isinstance(x, (tuple, list)):
+        for part in x:
+            yield from arrays_in(part)
+    else:
+        yield x
+
+
+def axes_in_memory(shape, strides):
+    """The longer axes, the outermost in memory first, each with its direction."""
+    axes = [(k, step > 0) for k, (n, step) in enumerate(zip(shape, strides, strict=True)) if n > 1]
+    return sorted(axes, key=lambda axis: -abs(strides[axis[0]]))
+
+
+@pytest.mark.filterwarnings("ignore::autoflow.batching.forms.LoopWarning")
+@pytest.mark.parametrize("row", rows(scipys=False), ids=lambda row: row.name)
+def test_an_example_of_a_batch_lies_as_it_would_alone(row):
+    """Else ``reshape`` would be a view of one and a copy of the other, and a write would be seen or not."""
+    for example in row.examples:
+        values = values_of(row, example)
+        floats = [k for k, x in enumerate(values) if x is not None and x.dtype.kind == "f"]
+        if not floats or 0 in np.shape(values[floats[0]]) or example.options.get("order") == "F":
+            continue
+        found = []
+
+        def run(*xs, values=values, floats=floats, example=example, found=found):
+            operands = list(values)
+            for k, x in zip(floats, xs, strict=True):
+                operands[k] = x
+            found.extend(arrays_in(call(row, prepare(row, operands), example.options)))
+            return xs[0]
+
+        try:
+            alone = list(arrays_in(call(row, prepare(row, values), example.options)))
+            af.vmap(run)(*[np.stack([values[k], values[k]]) for k in floats])
+        except (BatchError, np.linalg.LinAlgError):
+            continue
+        for one, batch in zip(alone, found, strict=True):
+            if hasattr(batch, "batch_layer") and isinstance(memory(batch), np.ndarray):
+                strides = memory(batch).strides[batch.mapped :]
+                assert axes_in_memory(batch.shape, strides) == axes_in_memory(np.shape(one), np.asarray(one).strides)
