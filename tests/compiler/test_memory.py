@@ -203,6 +203,7 @@ def outcome(f, way):
     return "right"
 
 
+@pytest.mark.thorough
 @each_way
 @pytest.mark.parametrize("first", range(0, 1000 if NIGHTLY else 20, 20))
 def test_a_program_that_writes_is_right_or_refused(way, first):

@@ -56,6 +56,7 @@ def in_a_batch(f, operands):
     af.vmap(af.grad(differentiated, tuple(range(len(operands)))))(*[np.stack([x, x]) for x in operands])
 
 
+pytestmark = pytest.mark.thorough
 WAYS = pytest.mark.parametrize("way", [eagerly, in_a_batch])
 
 
