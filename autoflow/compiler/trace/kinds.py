@@ -78,8 +78,8 @@ def check_caller_is_ours(what: str) -> None:
 def axes_out_of_order() -> CompileError:
     """A write that would change which of the functions after it return a view."""
     return CompileError(
-        f"{caller()} writes into an array whose axes do not lie in memory in their order, or through a view of one: "
-        f"write into a copy, x.copy(), make a new array, or say af.compile(f, fallback=True)."
+        f"{caller()} writes into an array whose axes do not lie in memory in their order: write into a copy, x.copy(), "
+        f"make a new array, or say af.compile(f, fallback=True)."
     )
 
 

@@ -21,8 +21,9 @@ import numpy as np
 
 from ...errors import CompileError
 from ...nodes.versions import caller
+from ...rules.indexing import put_view
 from .kinds import axes_out_of_order
-from .written import set_items, write_into_view
+from .written import set_items
 
 Array = Any
 
@@ -66,7 +67,7 @@ def write(x: Any, new: Any) -> None:
         )
     while x.source is not None:
         if x.viewed is not itself:
-            new = x.tape.call(write_into_view, (x.viewed, x.source, new), fixed=True)
+            new = x.tape.call(put_view, (x.source, new, x.viewed), fixed=True)
         x = x.source
     if not same_layout(x.held, new.held):
         new = x.tape.call(set_items, (x, ..., new), fixed=True)

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from ..matching import Place
-from .kinds import axes_out_of_order
 
 Array = Any
 
@@ -55,16 +54,6 @@ def write_into_copy(function: Callable[..., Any], x: Array, *rest: Any, **option
     """``function(x, *rest)``, which writes into its first argument, on a copy."""
     x = np.array(x, order="K")
     function(x, *rest, **options)
-    return x
-
-
-def write_into_view(take: Callable[[Array], Array], x: Array, new: Array) -> Array:
-    """``take(x)[...] = new``, on a copy, where ``take`` gives a view. CompileError if it gives none of such a copy."""
-    x = np.array(x, order="C")
-    view = take(x)
-    if not np.may_share_memory(view, x):
-        raise axes_out_of_order()
-    view[...] = new
     return x
 
 
