@@ -270,6 +270,16 @@ def wrap_batched(result: Any, layer: Layer, mapped: bool = True, view_of: Any = 
     return Batched(result, layer, mapped, base)
 
 
+def one_behind_another(x: Array) -> Array:
+    """A new batch, with the numbers of each example side by side and its axes in the order that they have in memory:
+    whether a ``reshape`` of it is a view is then as of one example alone."""
+    axes = sorted(range(1, x.ndim), key=lambda k: -x.strides[k])
+    sorted_x = x.transpose((0, *axes))
+    if sorted_x.flags.c_contiguous:
+        return x
+    return sorted_x.copy().transpose((0, *[axes.index(k) + 1 for k in range(1, x.ndim)]))
+
+
 def assign(x: Any, new: Any) -> None:
     """``out=x``: the array becomes the result."""
     x[...] = new

@@ -10,7 +10,7 @@ from ..modes import modes
 from ..nodes.nodes import constant_from
 from ..rules.building import spaced
 from .along_axes import any_batched, shift_axes
-from .batched import Batched, Layer, open_layer, wrap_batched
+from .batched import Batched, Layer, one_behind_another, open_layer, wrap_batched
 from .forms import FORMS, Form, align, batched, in_front, ndim_of
 from .moving import whole
 
@@ -101,7 +101,8 @@ def spaced_between(function: Any) -> Form:
     ) -> Any:
         ends, mapped = align(layer, [start, stop])
         axis = shift_axes(axis, max([ndim_of(x) for x in ends]) - mapped + 1) if mapped else axis
-        return wrap_batched(function(*ends, num, endpoint, dtype, axis), layer, mapped)
+        result = function(*ends, num, endpoint, dtype, axis)
+        return wrap_batched(one_behind_another(result) if mapped else result, layer, mapped)
 
     return form
 

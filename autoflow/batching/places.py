@@ -17,7 +17,7 @@ from ..nodes.nodes import NodeRole, gradient_target
 from ..nodes.versions import caller
 from ..rules.indexing import getitem, put_back, put_view, setitem
 from .along_axes import shift_axes
-from .batched import FORM_OF, Batched, Layer, open_layer, wrap_batched
+from .batched import FORM_OF, Batched, Layer, one_behind_another, open_layer, wrap_batched
 from .forms import FORMS, Form, batched, in_front
 from .hidden import flat
 from .questions import refuse_number
@@ -131,7 +131,9 @@ def read(layer: Layer, x: Any, i: Any) -> Any:
             return wrap_batched(found.copy(), layer)
         return wrap_batched(found, layer, view_of=x)
     how = Index(layer, index, inner.ndim - mapped, mapped)
-    return wrap_batched(how.arranged(inner[how.inside]), layer, mapped or is_mapped(index, layer))
+    mapped = mapped or is_mapped(index, layer)
+    found = how.arranged(inner[how.inside])
+    return wrap_batched(one_behind_another(found) if mapped else found, layer, mapped)
 
 
 def is_mapped(index: Any, layer: Layer) -> bool:

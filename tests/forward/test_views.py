@@ -158,3 +158,7 @@ def test_an_example_of_a_batch_lies_as_it_would_alone(row):
             if hasattr(batch, "batch_layer") and isinstance(memory(batch), np.ndarray):
                 strides = memory(batch).strides[batch.mapped :]
                 assert axes_in_memory(batch.shape, strides) == axes_in_memory(np.shape(one), np.asarray(one).strides)
+                steps = [
+                    (a, b) for n, a, b in zip(np.shape(one), strides, np.asarray(one).strides, strict=True) if n > 1
+                ]
+                assert all([a == b for a, b in steps]) or not np.asarray(one).flags.forc
