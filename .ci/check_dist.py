@@ -52,7 +52,7 @@ def compare(what: str, there: set[str], expected: set[str]) -> list[str]:
 
 def check_contents(wheel: Path, sdist: Path) -> list[str]:
     """Exactly these files."""
-    package = package_files("autoflow", ".py", ".css", ".js", ".typed", ".md")
+    package = package_files("autoflow", ".py", ".css", ".js", ".toml", ".typed", ".md")
     with zipfile.ZipFile(wheel) as archive:
         in_wheel = {name for name in archive.namelist() if not re.match(r"autoflow-[\w.]+\.dist-info/", name)}
     with tarfile.open(sdist) as archive:

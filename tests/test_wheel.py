@@ -22,6 +22,8 @@ assert "<svg" in y.graph().to_svg() and "digraph" in y.graph().to_dot()
 from autoflow import nn, optim
 model = nn.Linear(2, 1, rng=np.random.default_rng(0))
 optim.Adam(model.parameters(), 0.1)
+from autoflow.lessons import checker
+assert checker("digits")(p_first=0.25)  # the text files of lessons are in the wheel
 for info in pkgutil.walk_packages(af.__path__, "autoflow."):
     try:
         info.name.endswith("__main__") or importlib.import_module(info.name)

@@ -1,14 +1,14 @@
 """What the notebooks of ``notebooks/`` ask: right answers, hints, and a progress bar.
 
 A lesson begins with ``check = checker("backprop_by_hand")``, its file's name without the number. Its questions are in
-the module of that name here, so the notebook contains no answer, and a student needs no other file.
+the text file of that name here, so the notebook contains no answer, and a student needs no other file.
 
-:mod:`.checks` compares answers, :mod:`.bars` draws the bar; every other module is a lesson's.
+:mod:`.checks` reads them and gives verdicts, :mod:`.comparing` compares answers, and :mod:`.exercises` has what a text
+file cannot say: checks of functions, and wrong functions.
 """
 
 from ..lazy import publish
-from .bars import progress
-from .checks import Marks, Question, checker
+from .checks import Marks, Question, checker, progress
 
 __all__ = ["Marks", "Question", "checker", "progress"]
 

@@ -1,21 +1,40 @@
 """``check(dL_db=12)``: is that right, and if not, which step should one look at?
 
 A lesson's questions are a dict of :class:`Question`, by the names that the notebook uses. ``...`` is an answer that has
-not been given yet.
+not been given yet. They are read from the lesson's text file when a checker is asked for::
+
+    [dL_db]
+    right = 12
+    hint = "Look at the step L = b²: its local derivative is 2b."
+    wrong = [[6, "That is b itself."]]
+
+Numbers, words and true or false are what they are in TOML, and an array is a tuple. All else says its kind, one of
+``KINDS``: ``{ set = [1, -5] }``, ``{ check = "pools" }`` for a function of :mod:`.exercises`.
 """
 
 from __future__ import annotations
 
 import difflib
-import importlib
-import math
-from collections.abc import Callable, Mapping
+import functools
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from importlib import resources
+from typing import Any, TypeVar
 
-import numpy as np
+from . import exercises
+from .comparing import same, shown
 
-TOLERANCE = 0.01  # of numbers that are not whole: two or three digits on paper are enough
+T = TypeVar("T")
+
+# What a text file may say besides plain values: ``{ kind = ... }``, and how it is made from that.
+KINDS: dict[str, Callable[[Any], Any]] = {
+    "set": set,
+    "list": list,
+    "between": lambda ends: exercises.between(*ends),
+    "check": lambda name: getattr(exercises, name),
+    "mistake": lambda name: exercises.MISTAKES[name],
+}
 
 
 @dataclass(frozen=True)
@@ -103,43 +122,46 @@ def checker(lesson: str) -> Callable[..., Marks]:
     return check
 
 
+@functools.cache
 def questions_of(lesson: str) -> dict[str, Question]:
     """The questions of a lesson."""
+    file = resources.files(__package__).joinpath(f"{lesson}.toml")
+    if not (lesson.isidentifier() and file.is_file()):
+        raise ValueError(f"there are no questions for a lesson {lesson!r}")
+    return {name: read_question(**row) for name, row in tomllib.loads(file.read_text(encoding="utf-8")).items()}
+
+
+def read_question(right: Any, hint: str, wrong: list[Any]) -> Question:
+    """A question as its text file has it; ``wrong`` are pairs of a mistake and what to say of it."""
+    return Question(read_value(right), hint, [(read_value(mistake), said) for mistake, said in wrong])
+
+
+def read_value(entry: Any) -> Any:
+    """An answer as its text file has it.
+
+    >>> read_value([2, 1]), read_value({"set": ["a"]}), read_value({"between": [1, 2]})(1.5)
+    ((2, 1), {'a'}, True)
+    """
+    if isinstance(entry, dict):
+        ((kind, content),) = entry.items()
+        return KINDS[kind](content)
+    return tuple([read_value(part) for part in entry]) if isinstance(entry, list) else entry
+
+
+def progress(steps: Iterable[T], words: str) -> Iterable[T]:
+    """``steps``, with a progress bar if tqdm is installed. ``words`` stand before it.
+
+    It is plain text, which every notebook shows, and starts no thread, since browsers have none.
+
+    >>> list(progress(range(3), "training"))
+    [0, 1, 2]
+    """
     try:
-        module = importlib.import_module(f"{__package__}.{lesson}")
-    except ModuleNotFoundError:
-        raise ValueError(f"there are no questions for a lesson {lesson!r}") from None
-    found: dict[str, Question] = module.QUESTIONS
-    return found
+        from tqdm.std import tqdm
+    except ImportError:
+        return steps
 
+    class Bar(tqdm):  # type: ignore[misc]
+        monitor_interval = 0
 
-def same(answer: Any, right: Any) -> bool:
-    """Whole numbers, words and shapes exactly, other numbers to 1 %, sets in any order, arrays entry by entry."""
-    if isinstance(right, str):
-        return isinstance(answer, str) and answer.strip().casefold() == right.strip().casefold()
-    if isinstance(right, bool):
-        return isinstance(answer, (bool, np.bool_)) and bool(answer) == right
-    try:
-        if isinstance(right, set):  # lists in the answer are an error
-            return isinstance(answer, (set, list, tuple)) and set(answer) == right
-        given, wanted = np.asarray(getattr(answer, "value", answer), float), np.asarray(right, float)
-    except (TypeError, ValueError):
-        return False
-    if given.shape != wanted.shape:
-        return False
-    exact = np.asarray(right).dtype.kind == "i"
-    return bool(np.all(np.isclose(given, wanted, rtol=1e-9 if exact else TOLERANCE, atol=1e-9)))
-
-
-def shown(answer: Any) -> str:
-    """An answer in a few words."""
-    if callable(answer):
-        return f"{getattr(answer, '__name__', 'your function')}()"
-    if isinstance(answer, str):
-        return repr(answer)
-    value = getattr(answer, "value", answer)
-    if isinstance(value, (float, int, np.ndarray, np.generic)) and np.ndim(value) == 0 and not isinstance(value, bool):
-        number = float(value)
-        return f"{number:.6g}" if math.isfinite(number) else str(number)
-    text = " ".join(str(value).split())
-    return text if len(text) <= 40 else text[:39] + "…"
+    return Bar(steps, desc=words)

@@ -2,6 +2,7 @@
 
 import math
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -9,11 +10,12 @@ import numpy as np
 import pytest
 
 import autoflow as af
-from autoflow.lessons import Question, checker, progress
-from autoflow.lessons.checks import questions_of, same
+from autoflow.lessons import Question, checker, exercises, progress
+from autoflow.lessons.checks import questions_of, read_value
+from autoflow.lessons.comparing import same
 
 FOLDER = Path(sys.modules["autoflow.lessons"].__file__).parent
-LESSONS = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in ("__init__", "bars", "checks"))
+LESSONS = sorted(path.stem for path in FOLDER.glob("*.toml"))
 ALL = [pytest.param(name, key, id=f"{name}: {key}") for name in LESSONS for key in questions_of(name)]
 
 
@@ -54,6 +56,41 @@ def test_right_answers_are_called_right(lesson, name):
         assert marks
         assert str(marks).endswith("is right")
     assert question.hint.endswith((".", "?"))
+
+
+READING = """
+import sys
+opened = []
+sys.addaudithook(lambda event, args: opened.append(str(args[0])) if event == "open" else None)
+from autoflow import lessons
+for _ in range(3):
+    print(*[name for name in opened if name.endswith(".toml")], sep=", ")
+    lessons.checker("digits")
+"""
+
+
+def test_a_text_file_is_read_once_when_its_checker_is_asked_for():
+    done = subprocess.run(
+        [sys.executable, "-c", READING], capture_output=True, encoding="utf-8", check=True, cwd=FOLDER.parent.parent
+    )
+    digits = str(FOLDER / "digits.toml")
+    assert done.stdout.splitlines() == ["", digits, digits]
+
+
+@pytest.mark.parametrize(("entry", "expected"), [
+    (2, 2), (2.0, 2.0), (True, True), ("a", "a"), ([1, 2.0], (1, 2.0)), ({"set": ["a", "b"]}, {"a", "b"}),
+    ({"list": [1, 2]}, [1, 2]), ([{"list": [1]}, {"mistake": "sum"}], ([1], np.sum)),
+    ({"check": "pools"}, exercises.pools), ({"mistake": "straight"}, exercises.Straight),
+])  # fmt: skip
+def test_text_files_keep_the_types_of_answers(entry, expected):
+    found = read_value(entry)
+    assert found == expected
+    assert type(found) is type(expected)
+
+
+def test_every_mistake_is_asked_for():
+    text = "".join([path.read_text(encoding="utf-8") for path in FOLDER.glob("*.toml")])
+    assert {*re.findall(r'mistake = "(\w+)"', text)} == {*exercises.MISTAKES}
 
 
 def test_blanks_are_no_mistakes():

@@ -1,0 +1,384 @@
+"""What the lessons' text files ask Python for: checks of answers that are functions, and mistakes that are no numbers.
+
+A text file says ``{ check = "pools" }`` for a function of this module that gets an answer and says whether it is right,
+and ``{ mistake = "relu" }`` for an entry of :data:`MISTAKES`. Both are in the order of the lessons.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..extending.function import Function
+from ..nodes.nodes import Variable
+from ..transforms.gradcheck import gradcheck
+from .comparing import same
+
+
+def between(low: float, high: float) -> Callable[[Any], bool]:
+    """Whether a number is between these two: ``{ between = [0.01, 0.5] }`` in a text file."""
+    return lambda number: low < float(number) < high
+
+
+# -- lesson 1: an engine of 40 lines
+
+
+class Number:
+    """Like the lesson's, for functions that go back through numbers."""
+
+    def __init__(self, value: float, parents: Any = (), slopes: Any = ()) -> None:
+        self.value, self.parents, self.slopes, self.grad = value, parents, slopes, 0.0
+
+
+class WrongNumber:
+    """x / y with a sign forgotten."""
+
+    def __init__(self, value: float, slopes: Any = (1.0, -1.0)) -> None:
+        self.value, self.slopes = value, slopes
+
+    def __sub__(self, other: Any) -> Any:
+        return WrongNumber(self.value - other.value)
+
+    def __truediv__(self, other: Any) -> Any:
+        return WrongNumber(self.value / other.value, (1 / other.value, self.value / other.value**2))
+
+
+def has_difference_and_quotient(kind: Any) -> bool:
+    """Whether a class of numbers knows x − y and x / y, and their slopes."""
+    difference, quotient = kind(6.0) - kind(2.0), kind(6.0) / kind(2.0)
+    return all(
+        [difference.value == 4, quotient.value == 3, same(tuple(difference.slopes), (1.0, -1.0)),
+         same(tuple(quotient.slopes), (0.5, -1.5))]
+    )  # fmt: skip
+
+
+def goes_back_twice(backward: Any) -> bool:
+    """Whether the second call adds as much as the first one."""
+    x = Number(2.0)
+    a = Number(4.0, (x, x), (2.0, 2.0))
+    product = Number(8.0, (a, x), (2.0, 4.0))
+    out = Number(12.0, (a, product), (1.0, 1.0))
+    found = []
+    for _ in range(2):
+        backward(out)
+        found.append(x.grad)
+    return found == [16.0, 32.0]
+
+
+def is_trained(answer: Any) -> bool:
+    """Whether w and c are those of tanh(w) = 0.9 and c = 0."""
+    return len(answer) == 2 and abs(float(answer[0]) - 1.472) < 0.02 and abs(float(answer[1])) < 0.01
+
+
+# -- lesson 2: what is remembered
+
+
+def collects_all(function: Any) -> bool:
+    """Whether a function finds the four nodes of x · x + sin x, each once."""
+    x = Variable(0.5)
+    found = list(function(x * x + np.sin(x)))
+    return sorted([node.opmethod for node in found if node is not x]) == ["add", "multiply", "sin"] and len(found) == 4
+
+
+def slope_in_x(y: Any) -> float:
+    """∂L/∂x of L = (x + y) sin(x y) at x = 2."""
+    return math.sin(2 * float(y)) + (2 + float(y)) * float(y) * math.cos(2 * float(y))
+
+
+def makes_x_flat(y: Any) -> bool:
+    """Whether the gradient of x is 0 there."""
+    return abs(float(y)) <= 2 and abs(slope_in_x(y)) < 0.01
+
+
+# -- lesson 3: broadcasting backwards
+
+
+def rows_sum_to_zero(gradient: Any) -> bool:
+    """Whether this is a gradient of shape (3, 4) with rows that sum to 0, and not nothing."""
+    g = np.asarray(gradient, float)
+    return g.shape == (3, 4) and bool(np.allclose(g.sum(axis=1), 0)) and bool(np.any(np.abs(g) > 1e-3))
+
+
+def gives_both_gradients(function: Any) -> bool:
+    """Whether ``function(g, a, b)`` gives the gradients of a and b of the table a[:, None] * b."""
+    g, a, b = np.arange(6.0).reshape(3, 2), np.array([1.0, -2.0, 3.0]), np.array([4.0, 5.0])
+    of_a, of_b = function(g, a, b)
+    return same(of_a, [5.0, 23.0, 41.0]) and same(of_b, [8.0, 10.0])
+
+
+# -- lesson 4: derivatives of derivatives
+
+
+def finds_zeros(zero: Any) -> bool:
+    """Whether ``zero(f, x)`` finds √2 and the golden ratio."""
+    found = float(zero(lambda x: x**2 - 2, 1.0)), float(zero(lambda x: x**2 - x - 1, 2.0))
+    return bool(np.allclose(found, (math.sqrt(2), (1 + math.sqrt(5)) / 2), rtol=1e-12))
+
+
+# -- lesson 5: rules of your own
+
+
+def cubes(function: Any) -> bool:
+    """Whether a function is x³, and its first two derivatives are right."""
+    return same(function(np.array([2.0, -1.0])), [8.0, -1.0]) and gradcheck(function, np.array([-1.0, 2.0]), order=2)
+
+
+def reverses(function: Any) -> bool:
+    """Whether a Function returns what it gets, and turns the sign on the way back."""
+    x = Variable([3.0, -2.0])
+    z = function.apply(x)
+    np.sum(z * np.array([1.0, 4.0])).backward()
+    return same(z, [3.0, -2.0]) and same(x.grad, [-1.0, -4.0])
+
+
+class Straight(Function):
+    """Changes no sign."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x.copy()
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g
+
+
+# -- lesson 6: digits
+
+
+def fools_the_network(answer: Any) -> bool:
+    """Whether what was read, what is read now, and the change are two digits and a small number."""
+    return len(answer) == 3 and int(answer[0]) != int(answer[1]) and 0 < float(answer[2]) < 0.6
+
+
+def swings(path: Any) -> bool:
+    """Whether 100 values of w still go from −1 to 1 in their second half."""
+    return len(path) == 100 and min(path[50:]) < -0.9 and max(path[50:]) > 0.9
+
+
+# -- lesson 7: thirty layers
+
+
+def keeps_and_loses(answer: Any) -> bool:
+    """Whether the first of two factors is 1, and the second one less."""
+    return abs(float(answer[0]) - 1) < 1e-6 and 0 < float(answer[1]) < 0.99
+
+
+# -- lesson 8: a network that writes
+
+
+def writes_on(text: Any) -> bool:
+    """Whether 40 characters follow the words that were given."""
+    return isinstance(text, str) and text.startswith("Zebras are ") and len(text) == 51
+
+
+# -- lesson 9: convolution
+
+
+def pools(function: Any) -> bool:
+    """Whether a function takes the largest of each 2 × 2 field, for any leading axes."""
+    x = np.random.default_rng(4).normal(size=(2, 3, 6, 8))
+    expected = x.reshape(2, 3, 3, 2, 4, 2).max(axis=(3, 5))
+    return np.array_equal(function(x), expected)
+
+
+# -- lesson 10: SciPy
+
+
+def hangs(heights: Any) -> bool:
+    """Whether 19 heights are those of the cable: symmetric, lowest in the middle, at about −1."""
+    h = np.asarray(heights, float)
+    return h.shape == (19,) and -1.1 < h[9] < -0.9 and h.argmin() == 9 and bool(np.allclose(h, h[::-1], atol=0.01))
+
+
+# -- lesson 11: debugging
+
+
+def measures(distance: Any) -> bool:
+    """Whether distances of pairs are right, and their gradients finite at 0."""
+    p = Variable([[0.0, 0.0], [3.0, 4.0]])
+    found = distance(p, np.zeros((2, 2)))
+    np.sum(found).backward()
+    return same(found, [0.0, 5.0]) and bool(np.allclose(p.grad, [[0.0, 0.0], [0.6, 0.8]]))
+
+
+def is_stable(softplus: Any) -> bool:
+    """Whether it is ln(1 + exp x) at 0.3 and does not overflow at 1000, forwards and backwards."""
+    x = Variable([0.3, 1000.0])
+    z = softplus(x)
+    np.sum(z).backward()
+    return bool(np.allclose(z, [0.8543552444685272, 1000.0]) and np.allclose(x.grad, [1 / (1 + np.exp(-0.3)), 1.0]))
+
+
+def is_a_mean(mean: Any) -> bool:
+    """Whether values and gradients of a mean are right."""
+    x = np.array([1.5, 2.5, 4.0, 8.0])
+    return same(mean(x), 4.0) and bool(gradcheck(mean, x))
+
+
+# -- lesson 12: where the time goes
+
+
+def agree(answer: Any) -> bool:
+    """Whether two lists of two gradients, of w and u, are the same."""
+    eager, compiled = answer
+    shapes = [np.shape(g) for g in eager] == [(8, 16), (16, 16)]
+    return shapes and all([np.allclose(a, b, rtol=1e-8, atol=1e-12) for a, b in zip(eager, compiled, strict=True)])
+
+
+def finds_the_root(root: Any) -> bool:
+    """Whether it finds √2 from 1 and from 2, compiled or not."""
+    return bool(np.allclose([float(root(np.array(start))) for start in (1.0, 2.0)], np.sqrt(2), rtol=1e-6))
+
+
+# -- lesson 13: matrix calculus
+
+
+def like(reference: Callable[..., Any], *shapes: tuple[int, ...]) -> Callable[[Any], bool]:
+    """Whether a function gives what ``reference`` gives, of arrays of these shapes: one array, or several."""
+
+    def gives_the_same(function: Any) -> bool:
+        rng = np.random.default_rng(0)
+        arrays = [rng.normal(size=shape) for shape in shapes]
+        given, wanted = function(*arrays), reference(*arrays)
+        if not isinstance(wanted, tuple):
+            given, wanted = (given,), (wanted,)
+        pairs = zip(given, wanted, strict=True)
+        return all([np.shape(a) == b.shape and bool(np.allclose(a, b)) for a, b in pairs])
+
+    return gives_the_same
+
+
+SCORES = (4, 3), (3, 2), (4, 2)  # X, W, g
+
+is_gradient_of_w = like(lambda x, w, g: x.T @ g, *SCORES)
+is_gradient_of_x = like(lambda x, w, g: g @ w.T, *SCORES)
+is_gradient_of_q_and_k = like(lambda q, k, g: (g @ k, g.T @ q), (5, 4), (7, 4), (5, 7))
+is_gradient_of_a_square = like(lambda a, x: (a + a.T) @ x, (3, 3), (3,))
+is_gradient_of_an_inverse = like(lambda b, g: -b.T @ g @ b.T, (3, 3), (3, 3))
+is_gradient_of_the_middle = like(lambda x, a, c, g: (x @ a).T @ (g @ c.T), (9, 3), (3, 4), (5, 2), (9, 2))
+
+
+# -- lesson 14: optimisers
+
+
+def steps_like_nesterov(step: Any) -> bool:
+    """Whether two steps with gradients 1 and 2, learning rate 0.1, land where Nesterov's do."""
+    memory: dict[str, Any] = {}
+    first = step(np.array([5.0]), np.array([1.0]), memory, lr=0.1)
+    second = step(first, np.array([2.0]), memory, lr=0.1)
+    return same(first, [4.81]) and bool(np.allclose(second, [4.81 - 0.1 * (2 + 0.9 * 2.9)]))
+
+
+def momentum_only(x: Any, g: Any, memory: dict[str, Any], lr: float) -> Any:
+    """A usual mistake."""
+    memory["v"] = 0.9 * memory.get("v", 0.0) + g
+    return x - lr * memory["v"]
+
+
+# -- lesson 15: normalisation, backwards
+
+
+def goes_back_through_layer_norm(function: Any) -> bool:
+    """Whether ``function(x, g)`` is the gradient of Σ g ⊙ (x − mean) / std, mean and std of each row."""
+    rng = np.random.default_rng(0)
+    x, g = rng.normal(size=(3, 5)), rng.normal(size=(3, 5))
+    std = x.std(axis=1, keepdims=True)
+    rows = (x - x.mean(axis=1, keepdims=True)) / std
+    share = np.mean(g * rows, axis=1, keepdims=True)
+    given = np.asarray(function(x, g), float)
+    return given.shape == x.shape and bool(np.allclose(given, (g - g.mean(axis=1, keepdims=True) - rows * share) / std))
+
+
+# -- lesson 18: forward mode
+
+
+def quotient_moves(function: Any) -> bool:
+    """Whether ``function(a, da, b, db)`` is the tangent of a / b."""
+    return same(function(6.0, 1.0, 2.0, 0.0), 0.5) and same(function(6.0, 0.5, 2.0, 1.0), -1.25)
+
+
+# -- lesson 20: toolkit
+
+
+def is_product_with_hessian(function: Any) -> bool:
+    """Whether ``function(f, x, v)`` is H v, of f(x) = Σ x³ with the Hessian 6 diag(x)."""
+    x, v = np.array([1.0, 2.0]), np.array([3.0, -1.0])
+    given = np.asarray(function(lambda x: np.sum(x**3), x, v), float)
+    return given.shape == (2,) and bool(np.allclose(given, 6 * x * v))
+
+
+def is_leaky(function: Any) -> bool:
+    """Whether a function of arrays is x above 0 and 0.1 x below."""
+    given = np.asarray(function(np.array([-1.0, 2.0, -3.0])), float)
+    return given.shape == (3,) and bool(np.allclose(given, [-0.1, 2.0, -0.3]))
+
+
+# Wrong answers that a text file cannot hold. What is wrong with each is said there.
+MISTAKES: dict[str, Any] = {
+    # lesson 1
+    "sign_forgotten": WrongNumber,
+    "goes_nowhere": lambda out: None,
+    # lesson 2
+    "node_and_operands": lambda node: [node, *node.operands],
+    "node_alone": lambda node: [node],
+    # lesson 3
+    "ones": np.ones((3, 4)),
+    "zeros": np.zeros((3, 4)),
+    "b_for_both": lambda g, a, b: (g @ b, g @ b),
+    "sums_alone": lambda g, a, b: (g.sum(axis=1), g.sum(axis=0)),
+    # lesson 4
+    "start": lambda f, x: x,
+    "nearly_root_2": lambda f, x: 1.41,
+    # lesson 5
+    "square": lambda x: x * x,
+    "plain_cube": lambda x: np.asarray(x) ** 3,
+    "straight": Straight,
+    # lesson 6
+    "path_with_zero_grad": [0.8**k for k in range(1, 101)],
+    # lesson 9
+    "one_of_four": lambda x: x[..., ::2, ::2],
+    "largest_of_all": lambda x: x.max(),
+    # lesson 10
+    "straight_line": np.zeros(19),
+    "box": -np.ones(19),
+    # lesson 11
+    "one_distance": lambda p, q: np.linalg.norm(p - q),
+    "relu": lambda x: np.maximum(x, 0.0),
+    "sum": np.sum,
+    "plain_mean": lambda x: np.asarray(x).mean(),
+    # lesson 12
+    "gradients_that_differ": (
+        [np.ones((8, 16)), np.ones((16, 16))],
+        [np.ones((8, 16)), np.zeros((16, 16))],
+    ),
+    "one_step": lambda x: x - (x**2 - 2) / (2 * x),
+    # lesson 13
+    "w_transposed": lambda x, w, g: g.T @ x,
+    "w_does_not_fit": lambda x, w, g: x @ g,
+    "x_transposed": lambda x, w, g: w @ g.T,
+    "x_does_not_fit": lambda x, w, g: g @ w,
+    "k_transposed": lambda q, k, g: (g @ k, q.T @ g),
+    "q_alone": lambda q, k, g: g @ k,
+    "symmetric_only": lambda a, x: 2 * a @ x,
+    "half": lambda a, x: a @ x,
+    "not_transposed": lambda b, g: -b @ g @ b,
+    "minus_forgotten": lambda b, g: b.T @ g @ b.T,
+    "middle_transposed": lambda x, a, c, g: (g @ c.T).T @ (x @ a),
+    # lesson 14
+    "momentum_only": momentum_only,
+    "plain_descent": lambda x, g, memory, lr: x - lr * g,
+    # lesson 15
+    "not_normalised": lambda x, g: g,
+    "mean_alone": lambda x, g: (g - g.mean(axis=1, keepdims=True)) / x.std(axis=1, keepdims=True),
+    # lesson 18
+    "quotient_of_tangents": lambda a, da, b, db: da / db,
+    "b_stands_still": lambda a, da, b, db: da / b,
+    # lesson 20
+    "direction": lambda f, x, v: v,
+    "gradient": lambda f, x, v: 3 * x**2 * v,
+    "slope_0_1_everywhere": lambda x: 0.1 * x,
+}
