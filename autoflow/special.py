@@ -18,7 +18,7 @@ import numpy as np
 
 from .lazy import list_public
 from .rules.shapes import Axis, as_array, numbers_of, restore_axes, sum_to
-from .rules.table import of, primitive, rule
+from .rules.table import primitive, rule
 from .rules.ufuncs import share_of_logsumexp
 
 try:
@@ -63,11 +63,8 @@ def exponentials_b(g: Array, x: Array, b: Array, z: Array, axis: Axis, keepdims:
     return sum_to(g * np.exp(x - z), b.shape)
 
 
-NONE: Any = None  # no weights
 rule(sum_of_exponentials, "x b=None | axis=None keepdims=False", "logΣexp", r"\log \sum e^{$x}", name="logsumexp",
-     x=exponentials_x, b=exponentials_b, elementwise=False, domain=(0.2, 2.0),
-     examples=(of((3,), NONE), of((2, 3), NONE, axis=1), of((2, 3), (3,), axis=0),
-               of((2, 3), (2, 1), axis=(0, 1), keepdims=True)))  # fmt: skip
+     x=exponentials_x, b=exponentials_b, elementwise=False, domain=(0.2, 2.0))  # fmt: skip
 
 
 def logsumexp(a: Any, axis: Axis = None, b: Any = None, keepdims: bool = False) -> Node:

@@ -30,6 +30,7 @@ import pytest
 from support import rows
 
 from autoflow.rules.table import Rule
+from examples import examples_of
 
 WANTED = 0.98
 Mutant = tuple[str, str]  # operand, what is done to its derivative
@@ -53,7 +54,7 @@ FLAGS: dict[str, dict[str, Any]] = {"no sum_to": {"elementwise": False}, "no con
 def applies(row: Rule, operand: str, mutant: str) -> bool:
     """Is there anything to forget? What is summed over both axes may be transposed before as well."""
     if mutant == "transposed" and row.elementwise:
-        shapes = [example.shapes[row.names.index(operand)] for example in row.examples]
+        shapes = [example.shapes[row.names.index(operand)] for example in examples_of(row)]
         return any([shape is not None and len(shape) > 1 and shape[-1] == shape[-2] for shape in shapes])
     if mutant == "no sum_to":
         return row.elementwise and row.operands > 1

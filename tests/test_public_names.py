@@ -4,6 +4,8 @@ import importlib
 import inspect
 import pickle
 import pickletools
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +19,11 @@ PUBLIC = {
     *PACKAGES,
     *[f"autoflow.{name}" for name in ("errors", "linalg", "nn.init", "ops", "special", "stats", "train")],
 }
+
+
+STABILITY = Path(__file__).parent.parent / "docs" / "stability.md"
+# Attributes of nodes that only autoflow uses.
+INTERNAL = {"create_node", "family", "parents", "role", "takes_primitives"}
 
 
 def network():
@@ -109,3 +116,30 @@ def test_completion_shows_the_public_names():
     assert all(hasattr(af, name) for name in dir(af))
     assert {"tanh", "multiply", "register_function"} <= {*dir(af.ops)}
     assert all(callable(getattr(af.ops, name)) for name in dir(af.ops))
+
+
+def stable_names(title):
+    """The rows below a line of docs/stability.md: {what is in the first column: names in the second}."""
+    lines = STABILITY.read_text(encoding="utf-8").partition(title)[2].strip().split("\n\n")[0].splitlines()
+    rows = [line.strip("| ").split(" | ") for line in lines[2:]]
+    assert rows
+    return {first.strip("`"): re.findall(r"`(\w+)`", names) for first, names in rows}
+
+
+def test_the_page_of_stable_names_lists_what_modules_export():
+    listed = stable_names("the order of their parameters:")
+    kinds = [name for name, kind in vars(af.errors).items() if inspect.isclass(kind)]
+    for name, names in listed.items():
+        exported_names = getattr(importlib.import_module(name), "__all__", kinds)
+        assert names == sorted(exported_names), name
+    others = stable_names("Of other modules, these:")
+    for name, names in others.items():
+        assert all(hasattr(importlib.import_module(name), shown) for shown in names), name
+    assert {*listed, *others} == {*PUBLIC, "autoflow.lessons", *[f"autoflow.{name}" for name in MODULES]}
+
+
+def test_the_page_of_stable_names_lists_what_nodes_and_options_have():
+    listed = stable_names("Of objects:")
+    public = {name for name in dir(af.Variable) if name[0] != "_" and not hasattr(np.ndarray, name)}
+    assert listed["nodes"] == sorted(public - INTERNAL)
+    assert listed["af.options"] == sorted(dir(af.options))

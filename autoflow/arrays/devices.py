@@ -16,7 +16,7 @@ from ..errors import DataError
 from ..lazy import load_package
 from ..nodes.nodes import Node, NodeRole
 from ..pytree import tree_map
-from ..rules.table import of, primitive, rule
+from ..rules.table import primitive, rule
 from .creation import array
 
 Array = Any
@@ -36,10 +36,8 @@ def put(x: Array, library: Any = np.ndarray) -> Array:
     return NODE_TYPES[library].from_numpy(x)
 
 
-rule(fetch, "x | library", "to cpu", "$x", name="to_cpu", view=True, x=lambda g, library: put(g, library),
-     examples=(of((2, 3), library=np.ndarray),))  # fmt: skip
-rule(put, "x | library", "to gpu", "$x", name="to_gpu", view=True, x=lambda g, library: fetch(g, library),
-     examples=(of((2, 3), library=np.ndarray),))  # fmt: skip
+rule(fetch, "x | library", "to cpu", "$x", name="to_cpu", view=True, x=lambda g, library: put(g, library))
+rule(put, "x | library", "to gpu", "$x", name="to_gpu", view=True, x=lambda g, library: fetch(g, library))
 
 
 def to_cpu(tree: T) -> T:

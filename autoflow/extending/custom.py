@@ -96,7 +96,7 @@ def register_rule(
     label, latex : for pictures; ``$x`` in the LaTeX is an argument.
     arguments : their names, if Python does not know them (ufuncs: the names of the derivatives, else x, y, ...).
     elementwise : arguments broadcast; the default for ufuncs.
-    domain, examples : where the row can be tested, as in ``autoflow.rules.table.rule``.
+    domain, examples : where the row can be tested, and with which calls: ``autoflow.rules.of((2, 3), axis=1)``.
 
     Raises ValueError if the function has a row already, unless ``replace=True``. Then older graphs use the new row,
     too.
@@ -139,7 +139,7 @@ def _register(
         raise TypeError(f"{function.__name__} has no argument {', '.join(sorted(unknown))}; it has {', '.join(names)}")
     row = _row(function, parameters, derivatives, elementwise)
     operands = ", ".join(["$" + name for name in row.names[: row.operands]])
-    row.label, row.domain, row.examples = label or function.__name__, domain, examples or row.examples
+    row.label, row.domain, row.examples = label or function.__name__, domain, examples
     row.latex = latex or rf"\operatorname{{{function.__name__}}}\left({operands}\right)"
     old = RULES.setdefault(function, row)
     if old is not row:  # in many closures already: let the old row become the new one

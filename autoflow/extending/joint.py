@@ -50,7 +50,7 @@ def joint_row(
     defaults = (MISSING,) * n + (None,) * len(options)
     row = new_row(Rule, None, (*operands, *options), defaults, n, {}, name=name, elementwise=False)
     row.label, row.latex = name, rf"\operatorname{{{name}}}"
-    row.joint, row.examples = joint, ()
+    row.joint = joint
     row.needs = (tuple([(place, "") for place in needs]),) * n
     return row
 

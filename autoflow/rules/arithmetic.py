@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .kernels import twice
-from .table import UNARY, composed, of, rule
+from .table import composed, rule
 
 Array = Any
 
@@ -127,8 +127,7 @@ def angle_x(g: Array, x: Array, deg: bool) -> Array:
     return (np.degrees(g) if deg else g) * (1j * over(over(x, r), r))
 
 
-rule(np.angle, "x | deg=False", "arg", r"\arg $x", x=angle_x, holomorphic=False, precedence=3,
-     examples=(*UNARY, of((3,), deg=True)))  # fmt: skip
+rule(np.angle, "x | deg=False", "arg", r"\arg $x", x=angle_x, holomorphic=False, precedence=3)
 
 
 @composed(np.divmod)

@@ -14,14 +14,12 @@ from scipy import special
 
 from .arithmetic import near_zero, over
 from .parameters import ROOT_PI, check_real, with_parameters
-from .table import COMPOSED, of, primitive, rule
+from .table import COMPOSED, primitive, rule
 
 Array = Any
 
 # fmt: off
 # Of order 1 as of every order: j0 - j1 / x would be 0 / 0 at 0.
-ORDERS = of((3,), v=1.5), of((2, 3), v=0.0), of((), v=2.0)
-WHOLE = of((3,), n=2), of((), n=0)
 rule(special.j0, "x", "J₀", r"J_0\left($x\right)", x=lambda g, x: g * -special.j1(x))
 rule(special.j1, "x", "J₁", r"J_1\left($x\right)", x=lambda g, x: g * ((special.j0(x) - special.jv(2.0, x)) / 2))
 rule(special.y0, "x", "Y₀", r"Y_0\left($x\right)", x=lambda g, x: g * -special.y1(x),
@@ -36,13 +34,13 @@ rule(special.k0, "x", "K₀", r"K_0\left($x\right)", x=lambda g, x: g * -special
 rule(special.k1, "x", "K₁", r"K_1\left($x\right)", x=lambda g, x: g * ((special.k0(x) + special.kv(2.0, x)) / -2),
      domain=(0.5, 2.0))
 with_parameters(special.jv, "x | v", "J", r"J_{$v}\left($x\right)",
-     x=lambda g, x, v: g * ((special.jv(v - 1, x) - special.jv(v + 1, x)) / 2),  examples=ORDERS)
+     x=lambda g, x, v: g * ((special.jv(v - 1, x) - special.jv(v + 1, x)) / 2))
 with_parameters(special.yv, "x | v", "Y", r"Y_{$v}\left($x\right)",
-     x=lambda g, x, v: g * ((special.yv(v - 1, x) - special.yv(v + 1, x)) / 2),  examples=ORDERS)
+     x=lambda g, x, v: g * ((special.yv(v - 1, x) - special.yv(v + 1, x)) / 2))
 with_parameters(special.iv, "x | v", "I", r"I_{$v}\left($x\right)",
-     x=lambda g, x, v: g * ((special.iv(v - 1, x) + special.iv(v + 1, x)) / 2),  examples=ORDERS)
+     x=lambda g, x, v: g * ((special.iv(v - 1, x) + special.iv(v + 1, x)) / 2))
 with_parameters(special.kv, "x | v", "K", r"K_{$v}\left($x\right)",
-     x=lambda g, x, v: g * ((special.kv(v - 1, x) + special.kv(v + 1, x)) / -2), examples=ORDERS)
+     x=lambda g, x, v: g * ((special.kv(v - 1, x) + special.kv(v + 1, x)) / -2))
 
 # The same, scaled: i0e(x) = exp(-|x|) i0(x), k0e(x) = exp(x) k0(x).
 rule(special.i0e, "x", "e⁻ˣI₀", r"e^{-\left|$x\right|} I_0\left($x\right)",
@@ -54,46 +52,43 @@ rule(special.k0e, "x", "eˣK₀",  r"e^{$x} K_0\left($x\right)",               x
 rule(special.k1e, "x", "eˣK₁",  r"e^{$x} K_1\left($x\right)",
      x=lambda g, x, z: g * (z - (special.k0e(x) + special.kve(2.0, x)) / 2),        domain=(0.5, 2.0))
 with_parameters(special.ive, "x | v", "e⁻ˣI", r"e^{-\left|$x\right|} I_{$v}\left($x\right)",
-     x=lambda g, x, v, z: g * ((special.ive(v - 1, x) + special.ive(v + 1, x)) / 2 - np.sign(check_real(x)) * z),
-     examples=ORDERS)
+     x=lambda g, x, v, z: g * ((special.ive(v - 1, x) + special.ive(v + 1, x)) / 2 - np.sign(check_real(x)) * z))
 with_parameters(special.kve, "x | v", "eˣK", r"e^{$x} K_{$v}\left($x\right)",
-     x=lambda g, x, v, z: g * (z - (special.kve(v - 1, x) + special.kve(v + 1, x)) / 2), examples=ORDERS)
+     x=lambda g, x, v, z: g * (z - (special.kve(v - 1, x) + special.kve(v + 1, x)) / 2))
 with_parameters(special.jve, "x | v", "J", r"e^{-\left|\operatorname{Im} $x\right|} J_{$v}\left($x\right)",
-     x=lambda g, x, v: g * ((special.jve(v - 1, check_real(x)) - special.jve(v + 1, x)) / 2), examples=ORDERS)
+     x=lambda g, x, v: g * ((special.jve(v - 1, check_real(x)) - special.jve(v + 1, x)) / 2))
 with_parameters(special.yve, "x | v", "Y", r"e^{-\left|\operatorname{Im} $x\right|} Y_{$v}\left($x\right)",
-     x=lambda g, x, v: g * ((special.yve(v - 1, check_real(x)) - special.yve(v + 1, x)) / 2), examples=ORDERS)
+     x=lambda g, x, v: g * ((special.yve(v - 1, check_real(x)) - special.yve(v + 1, x)) / 2))
 with_parameters(special.yn,  "x | n", "Y", r"Y_{$n}\left($x\right)",
-     x=lambda g, x, n: g * ((special.yv(n - 1.0, x) - special.yv(n + 1.0, x)) / 2),  examples=WHOLE)
+     x=lambda g, x, n: g * ((special.yv(n - 1.0, x) - special.yv(n + 1.0, x)) / 2))
 with_parameters(special.kn,  "x | n", "K", r"K_{$n}\left($x\right)",
-     x=lambda g, x, n: g * ((special.kv(n - 1.0, x) + special.kv(n + 1.0, x)) / -2), examples=WHOLE)
+     x=lambda g, x, n: g * ((special.kv(n - 1.0, x) + special.kv(n + 1.0, x)) / -2))
 
 # Hankel functions, H = J ± iY; scaled, h = e^(∓ix) H.
 with_parameters(special.hankel1,  "x | v", "H¹", r"H^{(1)}_{$v}\left($x\right)",
-     x=lambda g, x, v: g * ((special.hankel1(v - 1, x) - special.hankel1(v + 1, x)) / 2),               examples=ORDERS)
+     x=lambda g, x, v: g * ((special.hankel1(v - 1, x) - special.hankel1(v + 1, x)) / 2))
 with_parameters(special.hankel2,  "x | v", "H²", r"H^{(2)}_{$v}\left($x\right)",
-     x=lambda g, x, v: g * ((special.hankel2(v - 1, x) - special.hankel2(v + 1, x)) / 2),               examples=ORDERS)
+     x=lambda g, x, v: g * ((special.hankel2(v - 1, x) - special.hankel2(v + 1, x)) / 2))
 with_parameters(special.hankel1e, "x | v", "H¹", r"e^{-i $x} H^{(1)}_{$v}\left($x\right)",
-     x=lambda g, x, v, z: g * ((special.hankel1e(v - 1, x) - special.hankel1e(v + 1, x)) / 2 - 1j * z), examples=ORDERS)
+     x=lambda g, x, v, z: g * ((special.hankel1e(v - 1, x) - special.hankel1e(v + 1, x)) / 2 - 1j * z))
 with_parameters(special.hankel2e, "x | v", "H²", r"e^{i $x} H^{(2)}_{$v}\left($x\right)",
-     x=lambda g, x, v, z: g * ((special.hankel2e(v - 1, x) - special.hankel2e(v + 1, x)) / 2 + 1j * z), examples=ORDERS)
+     x=lambda g, x, v, z: g * ((special.hankel2e(v - 1, x) - special.hankel2e(v + 1, x)) / 2 + 1j * z))
 
 # Spherical ones, of whole orders. (SciPy's functions are no ufuncs: ``autoflow.special`` has these.)
 spherical_jn: Any = with_parameters(special.spherical_jn, "x | n", "j", r"j_{$n}\left($x\right)",
-     x=lambda g, x, n: g * neighbours(spherical_jn, n, x, -1), examples=WHOLE)
+     x=lambda g, x, n: g * neighbours(spherical_jn, n, x, -1))
 spherical_yn: Any = with_parameters(special.spherical_yn, "x | n", "y", r"y_{$n}\left($x\right)",
-     x=lambda g, x, n: g * neighbours(spherical_yn, n, x, -1), examples=WHOLE, domain=(0.5, 2.0))
+     x=lambda g, x, n: g * neighbours(spherical_yn, n, x, -1), domain=(0.5, 2.0))
 spherical_in: Any = with_parameters(special.spherical_in, "x | n", "i", r"i_{$n}\left($x\right)",
-     x=lambda g, x, n: g * neighbours(spherical_in, n, x, 1),  examples=WHOLE)
+     x=lambda g, x, n: g * neighbours(spherical_in, n, x, 1))
 spherical_kn: Any = with_parameters(special.spherical_kn, "x | n", "k", r"k_{$n}\left($x\right)",
-     x=lambda g, x, n: g * -neighbours(spherical_kn, n, x, 1), examples=WHOLE, domain=(0.5, 2.0))
+     x=lambda g, x, n: g * -neighbours(spherical_kn, n, x, 1), domain=(0.5, 2.0))
 
 # Struve functions.
 with_parameters(special.struve,    "x | v", "H", r"H_{$v}\left($x\right)",
-     x=lambda g, x, v: g * ((special.struve(v - 1, x) - special.struve(v + 1, x) + rest(x, v)) / 2),
-     examples=ORDERS)
+     x=lambda g, x, v: g * ((special.struve(v - 1, x) - special.struve(v + 1, x) + rest(x, v)) / 2))
 with_parameters(special.modstruve, "x | v", "L", r"L_{$v}\left($x\right)",
-     x=lambda g, x, v: g * ((special.modstruve(v - 1, x) + special.modstruve(v + 1, x) + rest(x, v)) / 2),
-     examples=ORDERS)
+     x=lambda g, x, v: g * ((special.modstruve(v - 1, x) + special.modstruve(v + 1, x) + rest(x, v)) / 2))
 
 # Kelvin functions, ber + i bei = J₀(x e^(3πi/4)): of the second derivative x² y'' + x y' = i x² y.
 rule(special.ber,  "x", "ber",  r"\operatorname{ber} $x",  x=lambda g, x: g * special.berp(x), precedence=3)
@@ -141,12 +136,11 @@ def airy_x(g: Array, x: Array, z: Array, k: int) -> Array:
     return g * (x * airy_part(x, k - 1) if k % 2 else airy_part(x, k + 1))
 
 
-rule(airy_part, "x | k", "Ai", r"\operatorname{Airy}_{$k}\left($x\right)", x=airy_x, elementwise=True, name="airy",
-     examples=tuple([of((3,), k=k) for k in range(4)]))  # fmt: skip
+rule(airy_part, "x | k", "Ai", r"\operatorname{Airy}_{$k}\left($x\right)", x=airy_x, elementwise=True, name="airy")
 COMPOSED[special.airy] = lambda x: tuple([airy_part(x, k) for k in range(4)])
 
 
-def add_cylinder(name: str) -> None:
+def add_cylinder(name: str) -> Any:
     """Both results of pbdv, pbvv or pbwa: w, and its derivative w'.
 
     w'' = (x²/4 − v − 1/2) w of Dᵥ and Vᵥ, w'' = (v − x²/4) w of W (DLMF 12.2).
@@ -165,13 +159,12 @@ def add_cylinder(name: str) -> None:
         weight = v - x * x / 4 if name == "pbwa" else x * x / 4 - v - 0.5
         return g * (weight * part(x, v, 0))
 
-    rule(part, "x | v k", "D", r"D_{$v}\left($x\right)", x=cylinder_x, elementwise=True, name=name,
-         examples=tuple([of((3,), v=1.0, k=k) for k in range(2)]))  # fmt: skip
+    rule(part, "x | v k", "D", r"D_{$v}\left($x\right)", x=cylinder_x, elementwise=True, name=name)
     COMPOSED[ufunc] = lambda v, x: tuple([part(x, v, k) for k in range(2)])
+    return part
 
 
-for each in ("pbdv", "pbvv", "pbwa"):
-    add_cylinder(each)
+pbdv, pbvv, pbwa = [add_cylinder(name) for name in ("pbdv", "pbvv", "pbwa")]
 
 # ---------------------------------------------------------------- integrals of them
 

@@ -32,7 +32,7 @@ from .incomplete import (
 )
 from .parameters import ROOT_2, ROOT_PI, normal, with_parameters
 from .shapes import is_on_host
-from .table import of, primitive, rule
+from .table import primitive, rule
 
 Array = Any
 
@@ -79,81 +79,73 @@ def whole(k: Any) -> Array:
 
 # fmt: off
 INSIDE, P = (0.15, 0.85), (0.2, 0.8)
-TWO = of((2, 1), (3,)), of((), ())  # each time all of them, and broadcasting
-THREE = of((2, 1), (), (3,)), of((), (), ())
 rule(special.gammainc,  "a x", "P", r"P\left($a, $x\right)", a=lambda g, a, x: g * gammainc_a(a, x),
-     x=lambda g, a, x: g * gamma_density(x, a),  domain=(0.5, 2.0), examples=TWO)
+     x=lambda g, a, x: g * gamma_density(x, a),  domain=(0.5, 2.0))
 rule(special.gammaincc, "a x", "Q", r"Q\left($a, $x\right)", a=lambda g, a, x: g * -gammainc_a(a, x),
-     x=lambda g, a, x: g * -gamma_density(x, a), domain=(0.5, 2.0), examples=TWO)
+     x=lambda g, a, x: g * -gamma_density(x, a), domain=(0.5, 2.0))
 rule(special.gammaincinv,  "a x", "P⁻¹", r"P^{-1}\left($a, $x\right)", a=lambda g, a, z: g * (-z * gamma_score(a, z)),
-     x=lambda g, z, a: g / gamma_density(z, a),  domain=P, examples=TWO)
+     x=lambda g, z, a: g / gamma_density(z, a),  domain=P)
 rule(special.gammainccinv, "a x", "Q⁻¹", r"Q^{-1}\left($a, $x\right)", a=lambda g, a, z: g * (-z * gamma_score(a, z)),
-     x=lambda g, z, a: -g / gamma_density(z, a), domain=P, examples=TWO)
+     x=lambda g, z, a: -g / gamma_density(z, a), domain=P)
 rule(special.betainc,  "a b x", "I", r"I_{$x}\left($a, $b\right)",    a=lambda g, a, b, x: g * betainc_a(a, b, x),
      b=lambda g, a, b, x: g * betainc_a(a, b, x, of_b=True),  x=lambda g, x, a, b: g * beta_density(x, a, b),
-     domain=INSIDE, examples=THREE)
+     domain=INSIDE)
 rule(special.betaincc, "a b x", "Iᶜ", r"I^c_{$x}\left($a, $b\right)", a=lambda g, a, b, x: g * -betainc_a(a, b, x),
      b=lambda g, a, b, x: g * -betainc_a(a, b, x, of_b=True), x=lambda g, x, a, b: g * -beta_density(x, a, b),
-     domain=INSIDE, examples=THREE)
+     domain=INSIDE)
 rule(special.betaincinv,  "a b x", "I⁻¹", r"I^{-1}_{$x}\left($a, $b\right)",
      a=lambda g, a, b, z: g * moved_beta(a, b, z), b=lambda g, a, b, z: g * moved_beta(a, b, z, True),
-     x=lambda g, z, a, b: g / beta_density(z, a, b),  domain=P, examples=THREE)
+     x=lambda g, z, a, b: g / beta_density(z, a, b),  domain=P)
 rule(special.betainccinv, "a b x", "Iᶜ⁻¹", r"\left(I^c_{$x}\right)^{-1}\left($a, $b\right)",
      a=lambda g, a, b, z: g * moved_beta(a, b, z), b=lambda g, a, b, z: g * moved_beta(a, b, z, True),
-     x=lambda g, z, a, b: -g / beta_density(z, a, b), domain=P, examples=THREE)
+     x=lambda g, z, a, b: -g / beta_density(z, a, b), domain=P)
 
 # χ², F, gamma and t. Of the gamma distribution a is a factor of x.
 rule(special.chdtr,  "v x", "χ²", r"\chi^2\left($v, $x\right)",
      v=lambda g, v, x: g * (0.5 * gammainc_a(v / 2, x / 2)),  x=lambda g, x, v: g * (0.5 * gamma_density(x / 2, v / 2)),
-     domain=(0.5, 2.0), examples=TWO)
+     domain=(0.5, 2.0))
 rule(special.chdtrc, "v x", "χ²ᶜ", r"\chi^{2c}\left($v, $x\right)",
      v=lambda g, v, x: g * (-0.5 * gammainc_a(v / 2, x / 2)),
-     x=lambda g, x, v: g * (-0.5 * gamma_density(x / 2, v / 2)), domain=(0.5, 2.0), examples=TWO)
+     x=lambda g, x, v: g * (-0.5 * gamma_density(x / 2, v / 2)), domain=(0.5, 2.0))
 rule(special.chdtri, "v x", "χ²⁻¹", r"\chi^{-2}\left($v, $x\right)",
      v=lambda g, v, z: g * (-0.5 * z * gamma_score(v / 2, z / 2)),
-     x=lambda g, z, v: -2 * g / gamma_density(z / 2, v / 2), domain=P, examples=TWO)
+     x=lambda g, z, v: -2 * g / gamma_density(z / 2, v / 2), domain=P)
 rule(special.fdtr,   "m n x", "F", r"F\left($m, $n, $x\right)",        m=lambda g, m, n, x: g * fdtr_m(m, n, x),
      n=lambda g, m, n, x: g * fdtr_m(m, n, x, of_n=True),  x=lambda g, x, m, n: g * f_density(x, m, n),
-     domain=(0.5, 2.0), examples=THREE)
+     domain=(0.5, 2.0))
 rule(special.fdtrc,  "m n x", "Fᶜ", r"F^c\left($m, $n, $x\right)",     m=lambda g, m, n, x: g * -fdtr_m(m, n, x),
      n=lambda g, m, n, x: g * -fdtr_m(m, n, x, of_n=True), x=lambda g, x, m, n: g * -f_density(x, m, n),
-     domain=(0.5, 2.0), examples=THREE)
+     domain=(0.5, 2.0))
 with_parameters(special.fdtri,  "x | m n", "F⁻¹", r"F^{-1}\left($m, $n, $x\right)",
-     x=lambda g, z, m, n: g / f_density(z, m, n), at={"m": 3.0, "n": 5.0}, domain=P)
+     x=lambda g, z, m, n: g / f_density(z, m, n), domain=P)
 rule(special.gdtr,   "a b x", "Γ", r"\operatorname{gdtr}\left($a, $b, $x\right)",
      a=lambda g, a, b, x: g * (x * gamma_density(a * x, b)),  b=lambda g, a, b, x: g * gammainc_a(b, a * x),
-     x=lambda g, a, x, b: g * (a * gamma_density(a * x, b)),  domain=(0.5, 2.0), examples=THREE)
+     x=lambda g, a, x, b: g * (a * gamma_density(a * x, b)),  domain=(0.5, 2.0))
 rule(special.gdtrc,  "a b x", "Γᶜ", r"\operatorname{gdtrc}\left($a, $b, $x\right)",
      a=lambda g, a, b, x: g * (-x * gamma_density(a * x, b)), b=lambda g, a, b, x: g * -gammainc_a(b, a * x),
-     x=lambda g, a, x, b: g * (-a * gamma_density(a * x, b)), domain=(0.5, 2.0), examples=THREE)
+     x=lambda g, a, x, b: g * (-a * gamma_density(a * x, b)), domain=(0.5, 2.0))
 rule(special.gdtrix, "a b x", "Γ⁻¹", r"\operatorname{gdtrix}\left($a, $b, $x\right)", a=lambda g, a, z: g * (-z / a),
      b=lambda g, a, b, z: g * (-z * gamma_score(b, a * z)), x=lambda g, a, z, b: g / (a * gamma_density(a * z, b)),
-     domain=P, examples=THREE)
+     domain=P)
 rule(special.stdtr,   "n t", "t", r"t_{$n}\left($t\right)",
      n=lambda g, n, t: g * (np.exp(t_unit(n, t)) * t_score(n, t)), t=lambda g, t, n: g * t_density(t, n),
-     domain=(0.5, 2.0), examples=TWO)
+     domain=(0.5, 2.0))
 rule(special.stdtrit, "n x", "t⁻¹", r"t^{-1}_{$n}\left($x\right)",
-     n=lambda g, n, z: g * (-np.sqrt(n + z * z) * t_score(n, z)), x=lambda g, z, n: g / t_density(z, n),
-     domain=P, examples=(of((3,), (2, 1), prepare=lambda n: n + 2), of((), (), prepare=lambda n: n + 2)))
+     n=lambda g, n, z: g * (-np.sqrt(n + z * z) * t_score(n, z)), x=lambda g, z, n: g / t_density(z, n), domain=P)
 
 # Counts: by the probability p or the mean m. For whole n and k they are incomplete integrals.
-COUNTS = {"k": 2.0, "n": 5.0}
 with_parameters(special.bdtr,   "p | k n", "B", r"\operatorname{bdtr}\left($k, $n, $p\right)",
-     p=lambda g, p, k, n: g * -beta_density(p, whole(k) + 1, n - whole(k)),
-     examples=(of((3,), k=2.0, n=5), of((), k=1.0, n=4)), domain=P)
+     p=lambda g, p, k, n: g * -beta_density(p, whole(k) + 1, n - whole(k)), domain=P)
 with_parameters(special.bdtrc,  "p | k n", "Bᶜ", r"\operatorname{bdtrc}\left($k, $n, $p\right)",
-     p=lambda g, p, k, n: g * beta_density(p, whole(k) + 1, n - whole(k)),
-     examples=(of((3,), k=2.0, n=5), of((), k=1.0, n=4)), domain=P)
+     p=lambda g, p, k, n: g * beta_density(p, whole(k) + 1, n - whole(k)), domain=P)
 with_parameters(special.nbdtr,  "p | k n", "NB", r"\operatorname{nbdtr}\left($k, $n, $p\right)",
-     p=lambda g, p, k, n: g * beta_density(p, n, k + 1),
-     examples=(of((3,), k=2, n=5), of((), k=1, n=4)), domain=P)
+     p=lambda g, p, k, n: g * beta_density(p, n, k + 1), domain=P)
 with_parameters(special.nbdtrc, "p | k n", "NBᶜ", r"\operatorname{nbdtrc}\left($k, $n, $p\right)",
-     p=lambda g, p, k, n: g * -beta_density(p, n, k + 1),
-     examples=(of((3,), k=2, n=5), of((), k=1, n=4)), domain=P)
+     p=lambda g, p, k, n: g * -beta_density(p, n, k + 1), domain=P)
 with_parameters(special.pdtr,   "m | k", "Poisson", r"\operatorname{pdtr}\left($k, $m\right)",
-     m=lambda g, m, k: g * -gamma_density(m, whole(k) + 1), at={"k": 2.0})
+     m=lambda g, m, k: g * -gamma_density(m, whole(k) + 1))
 with_parameters(special.pdtrc,  "m | k", "Poissonᶜ", r"\operatorname{pdtrc}\left($k, $m\right)",
-     m=lambda g, m, k: g * gamma_density(m, whole(k) + 1),  at={"k": 2.0})
+     m=lambda g, m, k: g * gamma_density(m, whole(k) + 1))
 
 # The normal distribution and its relatives.
 rule(special.ndtri_exp, "x", "Φ⁻¹eˣ", r"\Phi^{-1}\left(e^{$x}\right)",
@@ -161,13 +153,12 @@ rule(special.ndtri_exp, "x", "Φ⁻¹eˣ", r"\Phi^{-1}\left(e^{$x}\right)",
 rule(special.owens_t,   "x y", "T", r"T\left($x, $y\right)",
      x=lambda g, x, y: g * (-0.5 * normal(x) * special.erf(x * y / ROOT_2)),
      y=lambda g, x, y: g * (np.exp(-0.5 * (x * x) * (1 + y * y)) / (2 * math.pi * (1 + y * y))))
-rule(special.voigt_profile, "x s c", "Voigt", r"V\left($x; $s, $c\right)",
-     domain=(0.5, 2.0), examples=(of((3,), (3,), (3,)), of((), (2,), ())),
+rule(special.voigt_profile, "x s c", "Voigt", r"V\left($x; $s, $c\right)", domain=(0.5, 2.0),
      x=lambda g, x, s, c: g * np.real(slope_of_voigt(x, s, c)),
      c=lambda g, x, s, c: g * -np.imag(slope_of_voigt(x, s, c)),
      s=lambda g, x, s, c, z: g * -(z + np.real(slope_of_voigt(x, s, c) * (x + 1j * c))) / s)
 with_parameters(special.tklmbda, "x | lam", "Tukey", r"\operatorname{tklmbda}\left($x, $lam\right)",
-     x=lambda g, z, lam: g / (z ** (lam - 1) + (1 - z) ** (lam - 1)), order=(0, 1), at={"lam": 0.5}, domain=(-1.0, 1.0))
+     x=lambda g, z, lam: g / (z ** (lam - 1) + (1 - z) ** (lam - 1)), order=(0, 1), domain=(-1.0, 1.0))
 
 rule(special.kolmogorov, "x", "K", r"K\left($x\right)",         x=lambda g, x: g * density_of_kolmogorov(x),
      domain=(0.6, 1.5))
@@ -257,13 +248,11 @@ def side(upper: bool) -> int:
 
 rule(log_gammainc, "a x | upper=False", "log P", r"\log P\left($a, $x\right)", elementwise=True, domain=(0.5, 2.0),
      a=lambda g, a, x, upper, z: g * (side(upper) * np.exp(gamma_unit(a, x) - z) * gamma_score(a, x)),
-     x=lambda g, a, x, upper, z: g * (side(upper) * np.exp(gamma_unit(a, x) - z) / x),
-     examples=(of((3,), (3,)), of((2, 1), (3,), upper=True), of((), (), upper=True)))  # fmt: skip
+     x=lambda g, a, x, upper, z: g * (side(upper) * np.exp(gamma_unit(a, x) - z) / x))  # fmt: skip
 rule(log_betainc, "a b x | upper=False", "log I", r"\log I_{$x}\left($a, $b\right)", elementwise=True, domain=INSIDE,
      a=lambda g, a, b, x, upper, z: g * (side(upper) * np.exp(beta_unit(a, b, x) - z) * beta_score(a, b, x)),
      b=lambda g, a, b, x, upper, z: g * (side(upper) * np.exp(beta_unit(a, b, x) - z) * beta_score(a, b, x, of_b=True)),
-     x=lambda g, a, b, x, upper, z: g * (side(upper) * np.exp(beta_unit(a, b, x) - z) / (x * (1 - x))),
-     examples=(of((3,), (3,), (3,)), of((2, 1), (), (3,), upper=True), of((), (), (), upper=True)))  # fmt: skip
+     x=lambda g, a, b, x, upper, z: g * (side(upper) * np.exp(beta_unit(a, b, x) - z) / (x * (1 - x))))  # fmt: skip
 rule(log_stdtr, "n t", "log t", r"\log t_{$n}\left($t\right)", elementwise=True, domain=(0.5, 2.0),
      n=lambda g, n, t, z: g * (np.exp(t_unit(n, t) - z) * t_score(n, t)),
-     t=lambda g, n, t, z: g * (np.exp(t_unit(n, t) - z) / np.hypot(np.sqrt(n), t)), examples=TWO)  # fmt: skip
+     t=lambda g, n, t, z: g * (np.exp(t_unit(n, t) - z) / np.hypot(np.sqrt(n), t)))  # fmt: skip

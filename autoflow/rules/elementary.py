@@ -19,7 +19,7 @@ import numpy as np
 from .arithmetic import near_zero, over, power_series
 from .kernels import one_minus_square
 from .shapes import is_on_host
-from .table import of, primitive, rule
+from .table import primitive, rule
 
 Array = Any
 LN2, LN10 = math.log(2.0), math.log(10.0)  # Python floats: they leave float32 alone
@@ -130,7 +130,7 @@ def i0_derivative(x: Array, order: int) -> Array:
     return total / 64
 
 
-rule(np.sinc, "x", "sinc", r"\operatorname{sinc} $x", x=lambda g, x: g * slope_of_sinc(x), precedence=3)  # fmt: skip
-rule(np.i0, "x", "I₀", r"I_0\left($x\right)", x=lambda g, x: g * i0_derivative(x, 1))  # fmt: skip
+rule(np.sinc, "x", "sinc", r"\operatorname{sinc} $x", x=lambda g, x: g * slope_of_sinc(x), precedence=3)
+rule(np.i0, "x", "I₀", r"I_0\left($x\right)", x=lambda g, x: g * i0_derivative(x, 1))
 rule(i0_derivative, "x | order", "I₀⁽ⁿ⁾", r"I_0^{($order)}\left($x\right)",
-     x=lambda g, x, order: g * i0_derivative(x, order + 1), examples=(of((3,), order=1), of((), order=2)))  # fmt: skip
+     x=lambda g, x, order: g * i0_derivative(x, order + 1))  # fmt: skip

@@ -11,7 +11,7 @@ import numpy as np
 
 from .arithmetic import zero
 from .shapes import numbers_of
-from .table import composed, of, primitive, rule
+from .table import composed, primitive, rule
 
 Array = Any
 
@@ -44,8 +44,7 @@ rule(fraction, "x", "frac", r"\operatorname{frac} $x", x=lambda g: g, name="modf
 rule(mantissa, "x", "mantissa", r"\operatorname{mantissa} $x", x=mantissa_x, name="frexp", elementwise=True,
      holomorphic=False, domain=(0.51, 0.99))  # fmt: skip
 rule(times_power, "x | k", "2ᵏ", r"$x \cdot 2^{$k}", x=lambda g, k: np.ldexp(g, k), name="ldexp", elementwise=True,
-     holomorphic=False, precedence=2,
-     examples=(of((), k=3), of((2, 3), k=-1), of((3,), k=np.array([[1], [-2]])), of((0, 2), k=1)))  # fmt: skip
+     holomorphic=False, precedence=2)  # fmt: skip
 rule(np.nextafter, "x y", "next", r"\operatorname{next}\left($x, $y\right)", x=lambda g: g, y=zero, holomorphic=False)
 
 

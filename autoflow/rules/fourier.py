@@ -19,7 +19,7 @@ import numpy as np
 
 from .indexing import put_back
 from .shapes import as_array, like_argument
-from .table import composed, of, rule
+from .table import composed, rule
 
 Array = Any
 Shape = tuple[int, ...]
@@ -76,18 +76,10 @@ def irfft_x(g: Array, x_shape: Shape, axis: int, norm: Any) -> Array:
 
 
 # fmt: off
-LENGTHS = (of((4,)), of((5,)), of((2, 3), axis=0), of((3,), n=5), of((5,), n=2, norm="ortho"),
-     of((2, 3), n=4, axis=-1, norm="forward"), of((1,)), of((0, 3)))
-HALVES = (of((4,)), of((3,)), of((2, 3), axis=0), of((3,), n=4), of((5,), n=5, norm="ortho"),
-     of((2, 3), n=3, axis=-1, norm="forward"), of((2,), n=1), of((0, 3)))
-rule(np.fft.fft,   "x | n=None axis=-1 norm=None", "fft",   r"\mathcal F\, $x",      x=fft_x,
-     holomorphic=False, examples=LENGTHS)
-rule(np.fft.ifft,  "x | n=None axis=-1 norm=None", "ifft",  r"\mathcal F^{-1} $x",   x=ifft_x,
-     holomorphic=False, examples=LENGTHS)
-rule(np.fft.rfft,  "x | n=None axis=-1 norm=None", "rfft",  r"\mathcal F\, $x",      x=rfft_x,
-     holomorphic=False, examples=LENGTHS)
-rule(np.fft.irfft, "x | n=None axis=-1 norm=None", "irfft", r"\mathcal F^{-1} $x",   x=irfft_x,
-     holomorphic=False, examples=HALVES)
+rule(np.fft.fft,   "x | n=None axis=-1 norm=None", "fft",   r"\mathcal F\, $x",      x=fft_x, holomorphic=False)
+rule(np.fft.ifft,  "x | n=None axis=-1 norm=None", "ifft",  r"\mathcal F^{-1} $x",   x=ifft_x, holomorphic=False)
+rule(np.fft.rfft,  "x | n=None axis=-1 norm=None", "rfft",  r"\mathcal F\, $x",      x=rfft_x, holomorphic=False)
+rule(np.fft.irfft, "x | n=None axis=-1 norm=None", "irfft", r"\mathcal F^{-1} $x",   x=irfft_x, holomorphic=False)
 # fmt: on
 
 

@@ -12,7 +12,6 @@ import numpy as np
 from scipy import special
 
 from .parameters import with_parameters
-from .table import of
 
 Array = Any
 
@@ -30,41 +29,35 @@ def gegenbauer(n: Any, alpha: Any, x: Array) -> Array:
 
 # fmt: off
 RANGE = (-0.9, 0.9)
-N = of((3,), n=3), of((), n=0), of((2,), n=1.5)
-WHOLE = of((3,), n=3), of((), n=0), of((2,), n=1)
 with_parameters(special.eval_legendre, "x | n", "P", r"P_{$n}\left($x\right)",
-     x=lambda g, x, n: g * gegenbauer(n, 1.5, x),              examples=N, domain=RANGE)
+     x=lambda g, x, n: g * gegenbauer(n, 1.5, x),                  domain=RANGE)
 with_parameters(special.eval_chebyt,   "x | n", "T", r"T_{$n}\left($x\right)",
-     x=lambda g, x, n: g * (n * lower(special.eval_chebyu, n, x)), examples=N, domain=RANGE)
+     x=lambda g, x, n: g * (n * lower(special.eval_chebyu, n, x)), domain=RANGE)
 with_parameters(special.eval_chebyu,   "x | n", "U", r"U_{$n}\left($x\right)",
-     x=lambda g, x, n: g * (2 * gegenbauer(n, 2.0, x)),        examples=N, domain=RANGE)
+     x=lambda g, x, n: g * (2 * gegenbauer(n, 2.0, x)),            domain=RANGE)
 with_parameters(special.eval_chebyc,   "x | n", "C", r"C_{$n}\left($x\right)",
-     x=lambda g, x, n: g * (n * lower(special.eval_chebys, n, x)), examples=N, domain=RANGE)
+     x=lambda g, x, n: g * (n * lower(special.eval_chebys, n, x)), domain=RANGE)
 with_parameters(special.eval_chebys,   "x | n", "S", r"S_{$n}\left($x\right)",
-     x=lambda g, x, n: g * gegenbauer(n, 2.0, x / 2),          examples=N, domain=RANGE)
+     x=lambda g, x, n: g * gegenbauer(n, 2.0, x / 2),              domain=RANGE)
 with_parameters(special.eval_sh_legendre, "x | n", "P*", r"P^*_{$n}\left($x\right)",
-     x=lambda g, x, n: g * (2 * gegenbauer(n, 1.5, 2 * x - 1)),        examples=N, domain=(0.1, 0.9))
+     x=lambda g, x, n: g * (2 * gegenbauer(n, 1.5, 2 * x - 1)),           domain=(0.1, 0.9))
 with_parameters(special.eval_sh_chebyt,   "x | n", "T*", r"T^*_{$n}\left($x\right)",
-     x=lambda g, x, n: g * (2 * n * lower(special.eval_sh_chebyu, n, x)), examples=N, domain=(0.1, 0.9))
+     x=lambda g, x, n: g * (2 * n * lower(special.eval_sh_chebyu, n, x)), domain=(0.1, 0.9))
 with_parameters(special.eval_sh_chebyu,   "x | n", "U*", r"U^*_{$n}\left($x\right)",
-     x=lambda g, x, n: g * (4 * gegenbauer(n, 2.0, 2 * x - 1)),        examples=N, domain=(0.1, 0.9))
+     x=lambda g, x, n: g * (4 * gegenbauer(n, 2.0, 2 * x - 1)),           domain=(0.1, 0.9))
 with_parameters(special.eval_gegenbauer, "x | n alpha", "C", r"C^{($alpha)}_{$n}\left($x\right)",
-     x=lambda g, x, n, alpha: g * (2 * alpha * gegenbauer(n, alpha + 1, x)),
-                examples=(of((3,), n=3, alpha=0.7), of((), n=0, alpha=1.5)), domain=RANGE)
+     x=lambda g, x, n, alpha: g * (2 * alpha * gegenbauer(n, alpha + 1, x)), domain=RANGE)
 with_parameters(special.eval_jacobi, "x | n a b", "P", r"P^{($a, $b)}_{$n}\left($x\right)",
-     x=lambda g, x, n, a, b: g * ((n + a + b + 1) / 2 * lower(special.eval_jacobi, n, a + 1, b + 1, x)),
-                examples=(of((3,), n=3, a=0.5, b=1.5), of((), n=0, a=0.5, b=1.5)), domain=RANGE)
+     x=lambda g, x, n, a, b: g * ((n + a + b + 1) / 2 * lower(special.eval_jacobi, n, a + 1, b + 1, x)), domain=RANGE)
 with_parameters(special.eval_sh_jacobi, "x | n p q", "G", r"G^{($p, $q)}_{$n}\left($x\right)",
-                x=lambda g, x, n, p, q: g * ((n + p) * lower(special.eval_jacobi, n, p - q + 1, q,
-                2 * x - 1) / special.binom(2 * n + p - 1, n)),
-                examples=(of((3,), n=3, p=2.5, q=1.5), of((), n=0, p=2.5, q=1.5)), domain=(0.1, 0.9))
+     x=lambda g, x, n, p, q: g * ((n + p) * lower(special.eval_jacobi, n, p - q + 1, q, 2 * x - 1)
+                                  / special.binom(2 * n + p - 1, n)), domain=(0.1, 0.9))
 with_parameters(special.eval_laguerre,    "x | n", "L", r"L_{$n}\left($x\right)",
-     x=lambda g, x, n: g * -lower(special.eval_genlaguerre, n, 1.0, x), examples=N)
+     x=lambda g, x, n: g * -lower(special.eval_genlaguerre, n, 1.0, x))
 with_parameters(special.eval_genlaguerre, "x | n alpha", "L", r"L^{($alpha)}_{$n}\left($x\right)",
-     x=lambda g, x, n, alpha: g * -lower(special.eval_genlaguerre, n, alpha + 1, x),
-                examples=(of((3,), n=3, alpha=0.5), of((), n=0, alpha=0.5)))
+     x=lambda g, x, n, alpha: g * -lower(special.eval_genlaguerre, n, alpha + 1, x))
 with_parameters(special.eval_hermite,     "x | n", "H",  r"H_{$n}\left($x\right)",
-     x=lambda g, x, n: g * (2 * n * lower(special.eval_hermite, n, x)), examples=WHOLE)
+     x=lambda g, x, n: g * (2 * n * lower(special.eval_hermite, n, x)))
 with_parameters(special.eval_hermitenorm, "x | n", "He", r"He_{$n}\left($x\right)",
-     x=lambda g, x, n: g * (n * lower(special.eval_hermitenorm, n, x)), examples=WHOLE)
+     x=lambda g, x, n: g * (n * lower(special.eval_hermitenorm, n, x)))
 # fmt: on

@@ -122,15 +122,3 @@ def solve_stack(x: Array, y: Array) -> Array:
 
 def _each(x: Array) -> Sequence[Array]:
     return x.reshape((math.prod(x.shape[:-2]), *x.shape[-2:]))
-
-
-def dominant(x: Array) -> Array:
-    """A matrix with a large diagonal, whose entries differ: positive definite, with gaps between all its values.
-
-    >>> dominant(np.zeros((2, 2)))
-    array([[4., 0.],
-           [0., 7.]])
-    """
-    m, n = x.shape[-2:]
-    one, weights = np.eye(m, n, dtype=x.dtype), (4 + 3 * np.arange(n)).astype(x.dtype)
-    return x / 4 + np.asarray(one * weights, like=like_argument(x))

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import special
 
 from ..errors import NoRuleError
-from .table import COMPOSED, Example, of, primitive, rule
+from .table import COMPOSED, primitive, rule
 
 Array = Any
 ROOT_PI, ROOT_2 = math.sqrt(math.pi), math.sqrt(2.0)
@@ -43,15 +43,13 @@ def normal(x: Array) -> Array:
 
 
 def with_parameters(
-    ufunc: Any, arguments: str, label: str, latex: str, *, at: dict[str, Any] | None = None,
-    examples: tuple[Example, ...] = (), domain: tuple[float, float] = (0.5, 2.0), order: tuple[int, ...] = (),
-    name: str = "", part: int | None = None, **derivatives: Any,
+    ufunc: Any, arguments: str, label: str, latex: str, *, domain: tuple[float, float] = (0.5, 2.0),
+    order: tuple[int, ...] = (), name: str = "", part: int | None = None, **derivatives: Any,
 ) -> Any:  # fmt: skip
     """A row for a ufunc some of whose arguments are options, and the function that has it.
 
     arguments : in the row's order, as for :func:`autoflow.rules.table.rule`.
     order : ``order[i]`` is the place in the row of the ufunc's i-th argument; by default the options come first.
-    at : values of the options for the generated tests.
     part : which of the ufunc's results, where it has several.
     """
     operands, names = len(arguments.partition("|")[0].split()), arguments.replace("|", " ").split()
@@ -64,9 +62,7 @@ def with_parameters(
 
     compute.__name__ = compute.__qualname__ = name or ufunc.__name__
     turned = primitive(compute)
-    shapes = ((3,),) * operands, ((),) * operands, ((2, 1), (3,), (1, 3), ())[:operands]  # one of them broadcasts
-    rule(turned, arguments, label, latex, elementwise=True, domain=domain, name=name, **derivatives,
-         examples=examples or tuple([of(*shape, **(at or {})) for shape in shapes]))  # fmt: skip
+    rule(turned, arguments, label, latex, elementwise=True, domain=domain, name=name, **derivatives)
     if part is None:
         COMPOSED[ufunc] = functools.partial(_turn, turned, order)
     return turned

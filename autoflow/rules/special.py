@@ -27,7 +27,7 @@ from .arithmetic import near_zero, power_series, slope_in_exponent, slope_of_pow
 from .elementary import LN2, LN10
 from .outside import OTHERS
 from .parameters import ROOT_2, ROOT_PI, check_real, normal, ratio, with_parameters, zeta
-from .table import COMPOSED, of, primitive, rule
+from .table import COMPOSED, primitive, rule
 
 Array = Any
 DEGREE = math.pi / 180
@@ -96,7 +96,7 @@ rule(special.betaln,   "x y", "log B",  r"\log B\left($x, $y\right)",
      x=lambda g, x, y: g * (special.psi(x) - special.psi(x + y)),
      y=lambda g, x, y: g * (special.psi(y) - special.psi(x + y)),          domain=(0.7, 3.0))
 with_parameters(zeta, "x | s", "ζ", r"\zeta\left($s, $x\right)",
-     x=lambda g, x, s: g * (-s * zeta(s + 1.0, check_real(x))),   domain=(0.7, 3.0), at={"s": 2.0}, name="zeta")
+     x=lambda g, x, s: g * (-s * zeta(s + 1.0, check_real(x))),   domain=(0.7, 3.0), name="zeta")
 rule(special.rgamma,   "x",   "1/Γ",    r"\frac{1}{\Gamma\left($x\right)}", x=lambda g, x: g * slope_of_rgamma(x),
      domain=(0.7, 3.0))
 rule(special.gammasgn, "x",   "sgn Γ",  r"\operatorname{sgn} \Gamma\left($x\right)", x=zero,
@@ -134,7 +134,7 @@ rule(special.cotdg,   "x",   "cot°",  r"\cot {$x}^\circ",         x=lambda g, z
      precedence=3, domain=(30.0, 80.0))
 rule(special.radian,  "x y w", "radian", r"\operatorname{radian}\left($x, $y, $w\right)",
      x=lambda g, x: g * (DEGREE + 0 * x), y=lambda g, y: g * (DEGREE / 60 + 0 * y),
-     w=lambda g, w: g * (DEGREE / 3600 + 0 * w), examples=(of((3,), (3,), (3,)), of((), (2,), ())))
+     w=lambda g, w: g * (DEGREE / 3600 + 0 * w))
 rule(special.round,   "x",   "round", r"\operatorname{round} $x", x=zero,
      precedence=3, name="scipy_round", domain=(0.6, 1.4))
 rule(special.boxcox,  "x y", "boxcox", r"\frac{$x^{$y} - 1}{$y}", x=lambda g, x, y: g * x ** (y - 1),
@@ -159,7 +159,7 @@ rule(special.pseudo_huber, "x y", "pseudo_huber", r"{$x}^2 \left(\sqrt{1 + \left
 
 # Inverses of z eᶻ and of z + log z.
 rule(lambertw, "x | k=0 tol=1e-08", "W", r"W\left($x\right)", x=lambda g, z: g / (np.exp(z) * (1 + z)),
-     elementwise=True, examples=(of((3,)), of((), k=-1), of((2,), k=1)), domain=(0.5, 2.0))
+     elementwise=True, domain=(0.5, 2.0))
 COMPOSED[special._ufuncs._lambertw] = lambertw
 rule(special.wrightomega, "x", "ω", r"\omega\left($x\right)", x=lambda g, z: g * (z / (1 + z)))
 rule(special.spence,      "x", "Li₂", r"\operatorname{Li}_2\left(1 - $x\right)", x=lambda g, x: g * slope_of_spence(x),

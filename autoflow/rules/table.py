@@ -92,8 +92,8 @@ class Rule(Kind):
     _with_residual: Rule | None
     plain: Rule | None  # of with_residual(): the row without it
     _complex: tuple[VJP | None, ...] | None
-    domain: tuple[float, float]
-    examples: tuple[Example, ...]
+    domain: tuple[float, float]  # where the tests try it
+    examples: tuple[Example, ...]  # of a row that a user has registered, for tests of theirs
 
     def __repr__(self) -> str:
         return f"<rule of {self.name}({', '.join(self.names)})>"
@@ -215,8 +215,7 @@ def rule(
     function: Any, arguments: str, label: str, latex: str, *,
     compute: Any = None, operator: Any = None, name: str = "", elementwise: bool | None = None, view: bool = False,
     holomorphic: bool = True, precedence: int = 9, domain: tuple[float, float] = (-2.0, 2.0),
-    examples: tuple[Example, ...] = (), also: tuple[Any, ...] = (),
-    residual: Residual = None, **derivatives: Callable[..., Any],
+    also: tuple[Any, ...] = (), residual: Residual = None, **derivatives: Callable[..., Any],
 ) -> Rule:  # fmt: skip
     """Add a row to the table and return it.
 
@@ -229,7 +228,7 @@ def rule(
     compute : what to call instead of ``function`` on plain arrays, with all arguments by position.
     view : the result may share memory with x.
     holomorphic : False for what is not complex-differentiable (abs, real): its row then handles complex g itself.
-    domain, examples : where the generated tests try the row.
+    domain : where the generated tests try the row. Their calls are in tests/support/examples.py.
     also : other functions with the same row (np.amax).
     residual : per operand, what its derivative is computed from, in few bytes: a function of the arguments and, if it
         reads that, the result. The derivative is then called with (g, residual). The residual is kept, and operands may
@@ -248,7 +247,6 @@ def rule(
     )  # fmt: skip
     row.label, row.latex, row.precedence = label, latex, precedence
     row.operator, row.view, row.holomorphic, row.domain = operator, view, holomorphic, domain
-    row.examples = examples or row.examples
     for key in (function, *also):
         if key in RULES:
             raise ValueError(f"row of {row.name}: written twice")
@@ -288,7 +286,7 @@ def new_row(
     )
     row.derivatives, row.domain = derivatives, (-2.0, 2.0)
     row.label = row.latex = ""
-    row.precedence, row.examples = 9, BINARY if operands == 2 else UNARY
+    row.precedence, row.examples = 9, ()
     row.residual, row.single, row.plain = residual, False, None
     row._must_save, row._of_arity, row._with_residual, row._complex = {}, {}, None, None
     if row.variadic:
@@ -375,8 +373,8 @@ def primitive(compute: F) -> F:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """Shapes of the operands, and the options, of one generated test. ``prepare`` makes of the first operand what the
-    function needs (a positive definite matrix), with functions that have rows: its derivative takes part."""
+    """Shapes of the operands, and the options, of a call that tests a row. ``prepare`` makes of the first operand what
+    the function needs (a positive definite matrix), with functions that have rows: its derivative takes part."""
 
     shapes: tuple[tuple[int, ...], ...]
     options: dict[str, Any]
@@ -386,16 +384,3 @@ class Example:
 def of(*shapes: tuple[int, ...], prepare: Callable[[Any], Any] | None = None, **options: Any) -> Example:
     """``of((2, 3), axis=1)``: test the row on an operand of shape (2, 3) with ``axis=1``."""
     return Example(shapes, options, prepare)
-
-
-UNARY = of(()), of((3,)), of((2, 3)), of((0, 2))
-BINARY = (
-    of((), ()),
-    of((2, 3), (2, 3)),
-    of((2, 3), (3,)),
-    of((2, 1), (1, 3)),
-    of((), (2, 2)),
-    of((1,), ()),
-    of((4, 1), (3,)),
-    of((0, 2), (2,)),
-)

@@ -11,6 +11,7 @@ from support import call, prepare, rows, values_of
 import autoflow as af
 from autoflow.errors import BatchError
 from autoflow.nodes.nodes import NodeRole, value_of
+from examples import examples_of
 
 
 def nodes_in(x):
@@ -64,7 +65,7 @@ WAYS = pytest.mark.parametrize("way", [eagerly, in_a_batch])
 @WAYS
 @pytest.mark.parametrize("row", rows(scipys=False), ids=lambda row: row.name)
 def test_results_in_the_memory_of_an_operand(row, way):
-    for example in row.examples:
+    for example in examples_of(row):
         values = values_of(row, example)
         floats = [k for k, x in enumerate(values) if x is not None and x.dtype.kind == "f"]
 
@@ -135,7 +136,7 @@ def axes_in_memory(shape, strides):
 @pytest.mark.parametrize("row", rows(scipys=False), ids=lambda row: row.name)
 def test_an_example_of_a_batch_lies_as_it_would_alone(row):
     """Else ``reshape`` would be a view of one and a copy of the other, and a write would be seen or not."""
-    for example in row.examples:
+    for example in examples_of(row):
         values = values_of(row, example)
         floats = [k for k, x in enumerate(values) if x is not None and x.dtype.kind == "f"]
         if not floats or 0 in np.shape(values[floats[0]]) or example.options.get("order") == "F":

@@ -10,6 +10,7 @@ import autoflow as af
 from autoflow.errors import LostGradientError
 from autoflow.pictures.formulas.latex import Formula
 from autoflow.pictures.sliders.javascript import as_javascript
+from examples import examples_of
 
 ELEMENTARY = [row for row in rows() if as_javascript(row)]
 
@@ -45,7 +46,7 @@ def well_formed(text):
 
 @pytest.mark.parametrize("row", rows(), ids=lambda row: row.name)
 def test_every_row_has_formulas(row):
-    for example in row.examples[:3]:
+    for example in examples_of(row)[:3]:
         z = result_of(row, example)
         if z is None:
             continue
@@ -68,7 +69,7 @@ def test_what_undoes_an_index_says_where_and_into_what():
 
 @pytest.mark.parametrize("row", ELEMENTARY, ids=lambda row: row.name)
 def test_derivatives_of_numbers_are_short(row):
-    z = result_of(row, af.rules.table.Example(((),) * row.operands, row.examples[0].options))
+    z = result_of(row, af.rules.table.Example(((),) * row.operands, examples_of(row)[0].options))
     if z is None:
         pytest.skip("its operands are no numbers")
     z.name = "z"

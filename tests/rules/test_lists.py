@@ -19,6 +19,7 @@ from support import differentiable, rows, same_bits
 import autoflow as af
 from autoflow.errors import AutoflowError, LostGradientError
 from autoflow.rules.table import COMPOSED, LISTS
+from examples import examples_of
 
 Array = Any
 # Calls in which the list is first given, alone, to another function (np.abs).
@@ -38,8 +39,8 @@ def listed(x: Any, how: str) -> Any:
 def cases() -> Iterator[Any]:
     """Every example with an array that can be written as a list, and the place of that array."""
     composed = [(each, each.example, each.name, False) for calls in CALLS.values() for each in calls]
-    examples = [(row, e, f"{row.name} {n}", n > 1) for row in rows(scipys=False) for n, e in enumerate(row.examples)]
-    for row, example, name, more in (*examples, *composed):
+    of_rows = [(r, e, f"{r.name} {n}", n > 1) for r in rows(scipys=False) for n, e in enumerate(examples_of(r))]
+    for row, example, name, more in (*of_rows, *composed):
         for k in differentiable(row, example):  # type: ignore[arg-type]
             if example.shapes[k] and 0 not in example.shapes[k] and not (k == 0 and example.prepare):
                 mark = pytest.mark.nightly if more else ()

@@ -21,6 +21,7 @@ from support import FINE, STENCIL, directional, rows
 
 import autoflow as af
 from autoflow.rules.table import RULES, Rule
+from examples import examples_of
 
 # -- the tests -------------------------------------------------------------------------------------------------------
 
@@ -32,7 +33,7 @@ def _name(value: Any) -> str:
 EXAMPLES = [
     pytest.param(row, k, marks=pytest.mark.thorough if k else ())
     for row in rows(scipys=False)
-    for k in range(len(row.examples))
+    for k in range(len(examples_of(row)))
 ]
 
 
@@ -45,7 +46,7 @@ def test_row(row: Rule, number: int) -> None:
 @pytest.mark.parametrize("row", rows(scipys=False), ids=_name)
 def test_row_takes_float64_in_every_example(row: Rule) -> None:
     """So no example is skipped: in the simplest setting it gives a node, with a gradient of every operand."""
-    for example in row.examples:
+    for example in examples_of(row):
         check(Case(row, example), "float64", "C", "Variables", 1, "small")
 
 

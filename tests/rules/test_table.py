@@ -17,6 +17,7 @@ from autoflow.forward.recording import apply
 from autoflow.rules import table, versions
 from autoflow.rules.table import MISSING, RULES, Rule, of, primitive, rule
 from autoflow.rules.versions import since
+from examples import LATE, all_examples, examples_of
 
 Array = Any
 
@@ -54,13 +55,13 @@ def test_row_is_complete(row: Rule) -> None:
     for operand in row.names[: row.operands]:
         if row.latex.count("$") >= row.operands:
             assert f"${operand}" in row.latex or "$" + operand.rstrip("s") in row.latex
-    assert row.examples, "a row without examples is not tested"
+    assert examples_of(row), "a row without examples is not tested"
     assert row.derivatives, "a row without derivatives is a plain result: it belongs into outside.py"
     assert set(row.derivatives) <= set(row.names[: row.operands])
-    assert any(differentiable(row, example) for example in row.examples)
+    assert any(differentiable(row, example) for example in examples_of(row))
     low, high = row.domain
     assert low < high
-    for example in row.examples:
+    for example in examples_of(row):
         assert set(example.options) <= set(row.names), f"{example} names an option that the row does not have"
         assert row.variadic or len(example.shapes) <= row.operands
     assert RULES[row.function] is row
@@ -181,6 +182,13 @@ def test_derivative_of_no_operand_is_refused(scratch: None) -> None:
 def test_derivative_of_something_unknown_is_refused(scratch: None) -> None:
     with pytest.raises(KeyError):
         write(x=lambda g, nonsense: g)
+
+
+def test_examples_are_of_functions_that_have_rows() -> None:
+    """An entry of another function, or of another name of one that has a row, would not be run."""
+    every = [*all_examples(), *[function for late in LATE.values() for function in late()]]
+    assert not [function for function in every if function not in RULES or RULES[function].function is not function]
+    assert all(function.__module__ == home for home, late in LATE.items() for function in late())
 
 
 def test_aliases_share_a_row() -> None:

@@ -1,6 +1,6 @@
 """Calls of the functions that are composed of others, of the methods of arrays and of those of ufuncs.
 
-Rows bring their examples with them. What is here has no row of its own: a function of ``COMPOSED`` is written with
+The calls of rows are in :mod:`examples`. What is here has no row of its own: a function of ``COMPOSED`` is written with
 functions that have one. So its tests need calls as users write them, in which every keyword stands at least once;
 :mod:`test_composed` runs them, and :mod:`test_keywords` says which keyword is missing.
 
@@ -16,9 +16,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from examples_matrices import dominant, dominant_real
 
-from autoflow.rules.decompositions import dominant_real
-from autoflow.rules.packed import dominant
 from autoflow.rules.table import Example
 from autoflow.rules.ufuncs import METHODS
 from autoflow.rules.versions import since

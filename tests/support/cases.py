@@ -40,6 +40,7 @@ from support import (
 import autoflow as af
 from autoflow.rules import table
 from autoflow.rules.table import Example, Rule
+from examples import examples_of
 
 TABLES: list[dict[Any, list[Call]]] = [CALLS, VARIANT_CALLS, ARRAY_METHODS, UFUNC_METHODS]
 EVERY = [each for table in TABLES for calls in table.values() for each in calls]
@@ -389,7 +390,7 @@ def check_row(row: Rule, number: int | None = None) -> None:
     axes: dict[str, Sequence[Any]] = {
         "dtypes": dtypes, "layout": list(LAYOUTS), "kind": kinds_of(row), "order": (1, 2, 3), "keep": list(KEEP),
     }  # fmt: skip
-    for place, example in enumerate(row.examples) if number is None else [(number, row.examples[number])]:
+    for place, example in enumerate(examples_of(row)) if number is None else [(number, examples_of(row)[number])]:
         case = Case(row, example)
         for settings in [*combinations(axes), *([] if NIGHTLY else rarely(row, place))]:
             try:
@@ -403,7 +404,7 @@ def check_row(row: Rule, number: int | None = None) -> None:
 
 def rarely(row: Rule, number: int) -> Iterator[dict[str, Any]]:
     """The rarer dtypes, each on two examples of a row, in layouts and orders that take turns."""
-    several, n = row.variadic or row.operands > 1, len(row.examples)
+    several, n = row.variadic or row.operands > 1, len(examples_of(row))
     layouts, kinds = list(LAYOUTS), kinds_of(row)
     for k, dtypes in enumerate([d for d in RARE if several or " " not in d]):
         if number in (k % n, (k + 1) % n):

@@ -14,6 +14,7 @@ import autoflow as af
 from autoflow import backends, nn, rules  # noqa: F401 - networks have rows, too
 from autoflow.errors import DataError
 from autoflow.rules import decompositions, packed
+from examples import examples_of
 
 INDICES = [
     np.array([0, 2, 2]), [1, 1], (slice(None), np.array([0, 0, 3])), (np.array([[0], [2]]), np.array([1, 1])),
@@ -75,7 +76,7 @@ CASES = [
     pytest.param(Case(row, example), id=f"{row.name}-{k}")
     for row in rows()
     if dispatches(row)
-    for k, example in enumerate(row.examples)
+    for k, example in enumerate(examples_of(row))
 ]
 
 

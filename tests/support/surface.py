@@ -15,6 +15,7 @@ from cases import Case
 from support import differentiable, rows
 
 import autoflow as af
+from examples import examples_of
 
 Array = Any
 Step = Callable[[list[Any]], Any]  # of the pool, to which it adds
@@ -22,7 +23,7 @@ Step = Callable[[list[Any]], Any]  # of the pool, to which it adds
 
 def find_cases(scipys: bool) -> list[tuple[Case, tuple[int, ...]]]:
     """Every example of a row and every call of a composed function, and which of its operands may be nodes."""
-    examples = [(row, example) for row in rows(scipys=scipys) for example in row.examples]
+    examples = [(row, example) for row in rows(scipys=scipys) for example in examples_of(row)]
     composed = [(each, each.example) for calls in CALLS.values() for each in calls]
     found = [(Case(row, e), tuple(differentiable(row, e))) for row, e in (*examples, *composed)]  # type: ignore[arg-type]
     return [(case, live) for case, live in found if live and 0 not in [n for s in case.example.shapes for n in s or ()]]

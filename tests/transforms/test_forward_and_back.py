@@ -21,6 +21,7 @@ from support import NIGHTLY, assert_close, directional, rows
 import autoflow as af
 from autoflow import linalg
 from autoflow.rules.table import RULES
+from examples import examples_of
 
 Array = Any
 RNG = np.random.default_rng(17)
@@ -93,7 +94,7 @@ MATRICES = {"linalg", "solving", "decompositions", "leastsquares", "matrix_funct
 # By day the composed functions and the rows of matrices. (Of the other rows test_transforms compares the two modes.)
 SUBJECTS = [
     *[(each, each.example, f"{each!r}".replace(" ", "-")) for calls in CALLS.values() for each in calls],
-    *[(row, example, f"{row.name}-{k}") for row in rows(SCIPY) for k, example in enumerate(row.examples)
+    *[(row, example, f"{row.name}-{k}") for row in rows(SCIPY) for k, example in enumerate(examples_of(row))
       if NIGHTLY or is_of_matrices(row)],
 ]  # fmt: skip
 MINIMA = [one for one in SUBJECTS if NIGHTLY or one[2].startswith("np.linalg") or one[0] in RULES.values()]

@@ -22,6 +22,7 @@ from autoflow.transforms.evaluation import Trace
 from autoflow.transforms.forward_pass import ForwardPass
 from autoflow.transforms.tangents import pushes_of
 from autoflow.transforms.transposing import transposed_graph
+from examples import examples_of
 
 Array = Any
 SCIPY = importlib.util.find_spec("scipy") is not None
@@ -42,7 +43,7 @@ def direction(x: Array, k: int) -> Array:
 
 def functions_of(row: Any, dtypes: str) -> Any:
     """The row on each of its examples, as functions of the operands that are differentiated, and these."""
-    for example in row.examples:
+    for example in examples_of(row):
         case = Case(row, example)
         values = case.values(dtypes)
         try:

@@ -1,0 +1,143 @@
+"""The calls of the rows that need SciPy, for the generated tests: see :mod:`examples`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from examples_matrices import dominant
+from scipy import special
+
+from autoflow.linalg import banded, cholesky, general, triangular
+from autoflow.rules.bessel import airy_part, pbdv, pbvv, pbwa
+from autoflow.rules.distributions import log_betainc, log_gammainc, log_stdtr
+from autoflow.rules.elliptic import jacobi
+from autoflow.rules.matrix_functions import expm, logm, power, sqrtm, sylvester
+from autoflow.rules.parameters import zeta
+from autoflow.rules.special import lambertw
+from autoflow.rules.table import Example, of
+from autoflow.signal import convolution
+from autoflow.special import sum_of_exponentials
+
+
+def at(**options: Any) -> tuple[Example, ...]:
+    """Vectors, a number, a column, each with these options."""
+    return of((3,), **options), of((), **options), of((2, 1), **options)
+
+
+# fmt: off
+ORDERS = (of((3,), v=1.5), of((2, 3), v=0.0), of((), v=2.0))
+WHOLE_ORDERS = (of((3,), n=2), of((), n=0))
+DEGREES = (of((3,), n=3), of((), n=0), of((2,), n=1.5))
+WHOLE_DEGREES = (of((3,), n=3), of((), n=0), of((2,), n=1))
+TWO = (of((2, 1), (3,)), of((), ()))  # each time all of them, and broadcasting
+THREE = (of((2, 1), (), (3,)), of((), (), ()))
+
+EXAMPLES: dict[Any, tuple[Example, ...]] = {
+    # special
+    zeta: at(s=2.0),
+    special.radian: (of((3,), (3,), (3,)), of((), (2,), ())),
+    lambertw: (of((3,)), of((), k=-1), of((2,), k=1)),
+    # bessel
+    special.jv: ORDERS,
+    special.yv: ORDERS,
+    special.iv: ORDERS,
+    special.kv: ORDERS,
+    special.ive: ORDERS,
+    special.kve: ORDERS,
+    special.jve: ORDERS,
+    special.yve: ORDERS,
+    special.yn: WHOLE_ORDERS,
+    special.kn: WHOLE_ORDERS,
+    special.hankel1: ORDERS,
+    special.hankel2: ORDERS,
+    special.hankel1e: ORDERS,
+    special.hankel2e: ORDERS,
+    special.spherical_jn: WHOLE_ORDERS,
+    special.spherical_yn: WHOLE_ORDERS,
+    special.spherical_in: WHOLE_ORDERS,
+    special.spherical_kn: WHOLE_ORDERS,
+    special.struve: ORDERS,
+    special.modstruve: ORDERS,
+    airy_part: tuple([of((3,), k=k) for k in range(4)]),
+    **dict.fromkeys((pbdv, pbvv, pbwa), (of((3,), v=1.0, k=0), of((3,), v=1.0, k=1))),
+    # elliptic
+    special.hyp0f1: at(v=1.5),
+    special.hyp1f1: at(a=0.5, b=1.5),
+    special.hyp2f1: at(a=0.5, b=1.5, c=2.5),
+    special.hyperu: at(a=0.5, b=1.5),
+    special.wright_bessel: at(a=0.5, b=1.5),
+    special.log_wright_bessel: at(a=0.5, b=1.5),
+    special.expn: (of((3,), n=3), of((), n=1), of((2,), n=0)),
+    jacobi: (*[of((3,), (3,), k=k) for k in range(4)], of((2, 1), (3,), k=0)),
+    # orthogonal
+    special.eval_legendre: DEGREES,
+    special.eval_chebyt: DEGREES,
+    special.eval_chebyu: DEGREES,
+    special.eval_chebyc: DEGREES,
+    special.eval_chebys: DEGREES,
+    special.eval_sh_legendre: DEGREES,
+    special.eval_sh_chebyt: DEGREES,
+    special.eval_sh_chebyu: DEGREES,
+    special.eval_gegenbauer: (of((3,), n=3, alpha=0.7), of((), n=0, alpha=1.5)),
+    special.eval_jacobi: (of((3,), n=3, a=0.5, b=1.5), of((), n=0, a=0.5, b=1.5)),
+    special.eval_sh_jacobi: (of((3,), n=3, p=2.5, q=1.5), of((), n=0, p=2.5, q=1.5)),
+    special.eval_laguerre: DEGREES,
+    special.eval_genlaguerre: (of((3,), n=3, alpha=0.5), of((), n=0, alpha=0.5)),
+    special.eval_hermite: WHOLE_DEGREES,
+    special.eval_hermitenorm: WHOLE_DEGREES,
+    # distributions
+    special.gammainc: TWO,
+    special.gammaincc: TWO,
+    special.gammaincinv: TWO,
+    special.gammainccinv: TWO,
+    special.betainc: THREE,
+    special.betaincc: THREE,
+    special.betaincinv: THREE,
+    special.betainccinv: THREE,
+    special.chdtr: TWO,
+    special.chdtrc: TWO,
+    special.chdtri: TWO,
+    special.fdtr: THREE,
+    special.fdtrc: THREE,
+    special.fdtri: at(m=3.0, n=5.0),
+    special.gdtr: THREE,
+    special.gdtrc: THREE,
+    special.gdtrix: THREE,
+    special.stdtr: TWO,
+    special.stdtrit: (of((3,), (2, 1), prepare=lambda n: n + 2), of((), (), prepare=lambda n: n + 2)),
+    special.bdtr: (of((3,), k=2.0, n=5), of((), k=1.0, n=4)),
+    special.bdtrc: (of((3,), k=2.0, n=5), of((), k=1.0, n=4)),
+    special.nbdtr: (of((3,), k=2, n=5), of((), k=1, n=4)),
+    special.nbdtrc: (of((3,), k=2, n=5), of((), k=1, n=4)),
+    special.pdtr: at(k=2.0),
+    special.pdtrc: at(k=2.0),
+    special.voigt_profile: (of((3,), (3,), (3,)), of((), (2,), ())),
+    special.tklmbda: at(lam=0.5),
+    log_gammainc: (of((3,), (3,)), of((2, 1), (3,), upper=True), of((), (), upper=True)),
+    log_betainc: (of((3,), (3,), (3,)), of((2, 1), (), (3,), upper=True), of((), (), (), upper=True)),
+    log_stdtr: TWO,
+    # matrix_functions
+    expm: (of((3, 3)), of((2, 2, 2)), of((1, 1))),
+    sqrtm: (of((3, 3), prepare=dominant), of((2, 2, 2), prepare=dominant)),
+    logm: (of((3, 3), prepare=dominant), of((2, 2, 2), prepare=dominant)),
+    power: (of((3, 3), (), prepare=dominant), of((2, 2, 2), (), prepare=dominant)),
+    sylvester: (of((3, 3), (2, 2), (3, 2), prepare=dominant), of((2, 3, 3), (2, 2, 2), (2, 3, 2), prepare=dominant)),
+    # linalg
+    general: (of((3, 3), (3,), prepare=dominant), of((2, 2, 2), (2, 2, 3), prepare=dominant, assume_a="gen")),
+    triangular: (of((3, 3), (3,), prepare=dominant), of((3, 3), (3, 2), prepare=dominant, lower=True),
+        of((3, 3), (3, 2), prepare=dominant, trans=1),
+        of((2, 2), (2, 2), prepare=dominant, trans=1, lower=True, unit_diagonal=True),
+        of((2, 2, 2), (2, 2, 3), prepare=dominant)),
+    cholesky: (of((3, 3), prepare=dominant), of((2, 2), prepare=dominant, lower=True)),
+    banded: (of((3, 4), (4,), prepare=lambda x: x + np.array([[0.0], [4.0], [0.0]], x.dtype), below=1, above=1),
+        of((3, 4), (4, 2), prepare=lambda x: x + np.array([[4.0], [0.0], [0.0]], x.dtype), below=2, above=0)),
+    # signal
+    convolution: (of((4,), (2,)), of((2, 3), (3, 2)), of((3, 4), (2, 2), mode="same"),
+        of((3, 4), (2, 3), mode="valid", method="direct"), of((2, 2), (3, 4), mode="valid"),
+        of((2, 3), (3, 3), mode="same", method="direct")),
+    # special
+    sum_of_exponentials: (of((3,), None), of((2, 3), None, axis=1), of((2, 3), (3,), axis=0),
+        of((2, 3), (2, 1), axis=(0, 1), keepdims=True)),
+}
+# fmt: on
