@@ -5,55 +5,43 @@ from typing import TYPE_CHECKING
 
 from .arrays.creation import array, constant, empty, full, ones, stack, stop_gradient, variable, zeros
 from .backprop.passes import backward
+from .base.lazy import list_public, publish
+from .base.modes import enable_grad, is_grad_enabled, no_grad, options, set_grad_enabled
+from .base.numbering import reset
+from .base.process import warn_if_free_threaded
 from .forward import array_methods, dispatch, operators  # give nodes their methods, NumPy's hooks and their operators
-from .lazy import list_public, publish
-from .modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from .nodes.nodes import Constant, Node, Operation, Variable
-from .numbering import reset
-from .settings import options
-from .threads import warn_if_free_threaded
 from .transforms.gradient import elementwise_grad, grad, grad_and_aux, value_and_grad
 
 if TYPE_CHECKING:  # LATER, for editors and checkers of types
-    from . import (
-        backends as backends,
-        errors as errors,
-        implicit,
-        integrate,
-        linalg,
-        nn,
-        ops,
-        optim,
-        signal,
-        special,
-        stats,
-    )
+    from . import backends, implicit, nn, optim
     from .arrays.devices import Autodiff, to_cpu, to_gpu
-    from .backprop.anomaly import detect_anomaly
+    from .backprop.anomaly import detect_anomaly, safe_masking
     from .backprop.checkpointing import checkpoint, checkpointing
     from .backprop.hooks import on_operation
-    from .backprop.masking import safe_masking
+    from .base import errors
+    from .base.pytree import tree_flatten, tree_leaves, tree_map, tree_paths, tree_ravel, tree_reduce, tree_unflatten
     from .batching.vmap import vmap
     from .compiler import compile, gc_paused, warm_allocator
+    from .extending import ops
     from .extending.custom import primitive, register_rule
     from .extending.function import Function
+    from .extending.ops import register_function, register_operation
     from .forward.mixed_precision import GradScaler, autocast
-    from .implicit.minimizer import minimize
+    from .implicit.optima import minimize
+    from .nn.live import watch
     from .nn.plots import plot_boundary, plot_loss, plot_sizes, plot_weights
-    from .nn.watching import watch
-    from .nodes.scopes import scope
-    from .ops import register_function, register_operation
+    from .nn.train import fit
+    from .nodes.records import scope
     from .parallel.node import data_parallel
     from .pictures import draw, graph, to_dot
     from .pictures.sliders.explore import explore
-    from .pytree import tree_flatten, tree_leaves, tree_map, tree_paths, tree_ravel, tree_reduce, tree_unflatten
-    from .train import fit
+    from .scipy import integrate, linalg, signal, special, stats
     from .transforms.custom_jvp import custom_jvp
-    from .transforms.gauss_newton import ggnvp, multigrad, multigrad_dict
     from .transforms.gradcheck import check, gradcheck
-    from .transforms.gradient_table import Gradients, gradients
+    from .transforms.gradient import Gradients, gradients
     from .transforms.jacobian import hessian, jacfwd, jacobian, jacrev
-    from .transforms.vjp_jvp import hvp, jvp, linear_transpose, linearize, vjp
+    from .transforms.vjp_jvp import ggnvp, hvp, jvp, linear_transpose, linearize, multigrad, multigrad_dict, vjp
 
 __version__ = "0.2.0"
 LATER = {  # public name -> the module that has it, imported at first use: unused features cost nothing at import

@@ -21,11 +21,10 @@ from typing import Any
 
 import numpy as np
 
+from .base.errors import AutoflowError
+from .base.modes import options
 from .cli import commandline
-from .cli.commandline import Calculator, Refused
-from .cli.listing import format_value, identity, nodes_of, print_table
-from .errors import AutoflowError
-from .settings import options
+from .cli.commandline import Calculator, Refused, format_value, identity, nodes_of, print_table
 
 EPILOG = """\
 A formula is arithmetic (+ - * / // % ** @), numbers, pi, e, lists, and functions by their NumPy names; parts with a

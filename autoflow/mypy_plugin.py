@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .rules import RULES
-from .rules.table import COMPOSED
+from .table.table import COMPOSED
 
 NODE = "autoflow.nodes.nodes.Node"
 Hook = Callable[[Any], Any]

@@ -5,7 +5,7 @@
 First ten graphs of images/make.py, without boxes, from left to right: both programs get the same cards and arrows.
 Counted are pairs of arrows that cross, unless they begin at one node; the area of the whole; the length of all
 arrows. Targets, in the sum: fewer crossings, less area, at most 1.15 times the length. (A picture has more ways to be
-arranged than that: in rows, downwards, with boxes; see autoflow/pictures/render/directions.py.)
+arranged than that: in rows, downwards, with boxes; see autoflow/pictures/render/placing.py.)
 
 Then time. The graph is random: nodes with two operands each, of the 40 made before them. ``dot`` gets the same arrows
 between plain boxes and arranges them once, since that takes long; autoflow's layout is asked several times, and the
@@ -31,9 +31,8 @@ from typing import Any
 import numpy as np
 from measuring import digits, setting, table
 
-from autoflow.pictures.layout.arrange import arrange
+from autoflow.pictures.layout.arrange import arrange, crossings
 from autoflow.pictures.layout.layers import Box, Line, Point
-from autoflow.pictures.layout.scoring import crossings
 from autoflow.pictures.render.cards import cards
 from autoflow.pictures.render.placing import place
 

@@ -3,7 +3,7 @@
     python docs/make_coverage.py           writes the file
     python docs/make_coverage.py --check   says whether it is up to date (the tests call it)
 
-Everything is read from the table of rules and from the lists of ``autoflow/rules/outside.py``, and counted by
+Everything is read from the table of rules and from the lists of ``autoflow/table/outside.py``, and counted by
 ``docs/probes.py``, so nothing here is written by hand, except for what the peers do: that was read from their sources,
 and counted with the same probes (``docs/peers.json``).
 """
@@ -22,10 +22,11 @@ import probes
 import scipy.special
 
 import autoflow as af
-from autoflow.rules import outside, special
-from autoflow.rules.table import COMPOSED, RULES
+from autoflow.rules import special
 from autoflow.rules.ufuncs import METHODS
-from autoflow.rules.versions import UNTIL
+from autoflow.table import outside
+from autoflow.table.shapes import UNTIL
+from autoflow.table.table import COMPOSED, RULES
 
 HERE = Path(__file__).parent
 PAGE = HERE / "numpy-coverage.md"

@@ -10,7 +10,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-from autoflow.compiler.jax import forms, table
+from autoflow.compiler.jax import lowering, table
 
 PAGE = Path(__file__).parent / "jax.md"
 MARKS = re.compile(r"(<!-- (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -41,7 +41,7 @@ def scipys_table() -> list[str]:
 
 def forms_table() -> list[str]:
     """Where the same name is not enough."""
-    rows = [f"| {what} | {described(function)} |" for what, function in forms.EXPLAINED.items()]
+    rows = [f"| {what} | {described(function)} |" for what, function in lowering.EXPLAINED.items()]
     return ["| written | computed |", "|---|---|", *rows]
 
 

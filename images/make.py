@@ -18,7 +18,7 @@ import numpy as np
 
 import autoflow as af
 from autoflow.cli.demo import example
-from autoflow.nodes.scopes import scope
+from autoflow.nodes.records import scope
 from autoflow.pictures import Graph
 
 HERE = Path(__file__).parent

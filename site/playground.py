@@ -18,9 +18,9 @@ import pages
 import runtime
 
 import autoflow
-from autoflow.nn import fused  # noqa: F401 - has rows
+from autoflow.nn import functions  # noqa: F401 - has rows
 from autoflow.pictures.pages.html import pack_file, safe_json, script
-from autoflow.pictures.render.css import properties
+from autoflow.pictures.render.svg import properties
 from autoflow.pictures.sliders import live
 from autoflow.pictures.sliders.javascript import all_rows
 from examples import EXAMPLES

@@ -21,7 +21,7 @@ from skips import (  # noqa: E402, F401 - hooks: pytest finds them here
 )
 
 import autoflow as af  # noqa: E402
-from autoflow.rules.versions import DEPRECATED  # noqa: E402
+from autoflow.table.shapes import DEPRECATED  # noqa: E402
 
 NIGHTLY = os.environ.get("AUTOFLOW_NIGHTLY") == "1"
 

@@ -29,7 +29,7 @@ import numpy as np
 import pytest
 from support import rows
 
-from autoflow.rules.table import Rule
+from autoflow.table.table import Rule
 from examples import examples_of
 
 WANTED = 0.98

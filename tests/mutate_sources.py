@@ -39,20 +39,20 @@ Mutant = tuple[str, int, str]  # file, number of the place in it, what is done t
 
 # The files, and whose tests are theirs; the examples of the docstrings come first.
 TESTS = {
-    "optim/accumulation.py": ["optim/test_accumulation.py"],
+    "optim/schedules.py": ["optim/test_accumulation.py"],
     "optim/base.py": ["optim/test_optim.py"],
-    "optim/clipping.py": ["optim/test_optim.py"],
-    "optim/lbfgs.py": ["optim/test_lbfgs.py"],
+    "optim/schedules.py": ["optim/test_optim.py"],
+    "optim/optimisers.py": ["optim/test_lbfgs.py"],
     "optim/optimisers.py": ["optim/test_optim.py"],
     "optim/schedules.py": ["optim/test_optim.py"],
-    "nn/attention.py": ["nn/test_attention.py"],
+    "nn/layers.py": ["nn/test_attention.py"],
     "nn/functions.py": ["nn/test_functions.py", "nn/test_layers.py"],
-    "nn/fused.py": ["nn/test_fused.py", "nn/test_functions.py"],
+    "nn/functions.py": ["nn/test_fused.py", "nn/test_functions.py"],
     "nn/init.py": ["nn/test_layers.py"],
     "nn/layers.py": ["nn/test_layers.py"],
     "nn/losses.py": ["nn/test_functions.py", "nn/test_layers.py"],
-    "nn/recurrent.py": ["nn/test_layers.py", "nn/test_attention.py"],
-    "nn/windows.py": ["nn/test_functions.py", "nn/test_layers.py"],
+    "nn/layers.py": ["nn/test_layers.py", "nn/test_attention.py"],
+    "nn/functions.py": ["nn/test_functions.py", "nn/test_layers.py"],
 }
 ELSEWHERE = {"_clipped_there": "for arrays on a device: tests/backends"}  # functions that these tests do not reach
 OPERATORS = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.Pow: ast.Mult}

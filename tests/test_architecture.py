@@ -192,7 +192,7 @@ def test_arrows_of_every_kind_are_seen(tmp_path, monkeypatch):
         from typing import TYPE_CHECKING
         from . import modes
         import autoflow.engine as e
-        from autoflow.lazy import later
+        from autoflow.base.lazy import later
         if TYPE_CHECKING:
             from .grads import added
         LATER = {"fit": "train", "nn": "", "numpy": "numpy"}

@@ -11,7 +11,7 @@ import pytest
 from interrupts import signals
 
 import autoflow as af
-from autoflow.modes import modes
+from autoflow.base.modes import modes
 
 
 def test_no_grad_records_nothing():

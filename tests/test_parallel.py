@@ -11,14 +11,13 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 import numpy as np
 import pytest
 import workers
+from autoflow.errors import AnomalyError, BatchError, CompileError, InputError, LostGradientError
 from hypothesis import given, settings, strategies as st
 from workers import digest, network_loss, problem, squares, step_digest, sum_of_squares
 
 import autoflow as af
 from autoflow import nn, optim
-from autoflow.errors import AnomalyError, BatchError, CompileError, InputError, LostGradientError
-from autoflow.parallel.parts import Rows, cut_places
-from autoflow.parallel.sums import tree_sum
+from autoflow.parallel.tasks import Rows, cut_places, tree_sum
 
 P, BATCH = problem()
 W, X, Y = np.array([0.5, -1.0]), np.linspace(-2.0, 2.0, 26).reshape(13, 2), np.linspace(0.0, 1.0, 13)

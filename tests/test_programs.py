@@ -8,18 +8,11 @@ must agree with differences of the plain program. The refused ones say what to d
 
 import numpy as np
 import pytest
+from autoflow.errors import DataError, InPlaceError, LostGradientError, NoRuleError, SeedError, StaleValueError
 
 import autoflow as af
-from autoflow.errors import (
-    DataError,
-    InPlaceError,
-    LostGradientError,
-    NoRuleError,
-    SeedError,
-    StaleValueError,
-)
 from autoflow.nodes.nodes import NodeRole, value_of
-from autoflow.rules.versions import since
+from autoflow.table.shapes import since
 
 X = np.array([0.5, 1.7, -2.2, 3.1])
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import autoflow as af
-from autoflow import pytree
+from autoflow.base import pytree
 
 Pair = collections.namedtuple("Pair", "left right")
 

@@ -99,7 +99,7 @@ def test_convolution_row():
     import cases
 
     from autoflow import signal
-    from autoflow.rules.table import RULES
+    from autoflow.table.table import RULES
 
     cases.check_row(RULES[signal.convolution])
 

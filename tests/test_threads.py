@@ -7,7 +7,7 @@ import warnings
 import pytest
 
 import autoflow
-from autoflow.threads import warn_if_free_threaded
+from autoflow.base.process import warn_if_free_threaded
 
 
 @pytest.mark.parametrize("lock", [None, True, False])
@@ -27,7 +27,7 @@ def test_without_the_lock_there_is_a_warning(monkeypatch, lock):
 def test_import_warns_once(monkeypatch):
     """``import autoflow`` calls it: here its file is run again under another name."""
     calls = []
-    monkeypatch.setattr("autoflow.threads.warn_if_free_threaded", lambda: calls.append(1))
+    monkeypatch.setattr("autoflow.base.process.warn_if_free_threaded", lambda: calls.append(1))
     spec = importlib.util.spec_from_file_location("autoflow", autoflow.__file__)
     spec.loader.exec_module(importlib.util.module_from_spec(spec))
     assert calls == [1]

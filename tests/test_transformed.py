@@ -17,7 +17,7 @@ from workers import digest, loss_and_more, stretched, tanh_loss
 
 import autoflow as af
 from autoflow import errors, nn, optim
-from autoflow.transformed import FunctionOfFunction
+from autoflow.base.transformed import FunctionOfFunction
 
 X = np.array([0.5, -1.0, 2.0])
 

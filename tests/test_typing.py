@@ -21,7 +21,7 @@ import pytest
 
 import autoflow as af
 from autoflow.forward.array_methods import REFUSED
-from autoflow.forward.python_protocols import BITS
+from autoflow.forward.node_methods import BITS
 from autoflow.nodes.nodes import ROLES
 from autoflow.rules import RULES
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import autoflow as af
-from autoflow.rules import outside, versions
-from autoflow.rules.table import RULES
-from autoflow.rules.versions import DEPRECATED, IN_C, KEYWORDS, UNTIL, since
+from autoflow.table import outside, shapes
+from autoflow.table.shapes import DEPRECATED, IN_C, KEYWORDS, UNTIL, since
+from autoflow.table.table import RULES
 
 LISTS = {"plain": outside.PLAIN, "unseen": outside.BYPASS_DISPATCH}
 
@@ -19,7 +19,7 @@ LISTS = {"plain": outside.PLAIN, "unseen": outside.BYPASS_DISPATCH}
 def test_functions_that_were_taken_away(name):
     last, kind = UNTIL[name]
     there = vars(np).get(name)
-    assert (there is None) == (tuple(map(int, last.split("."))) < versions.INSTALLED)
+    assert (there is None) == (tuple(map(int, last.split("."))) < shapes.INSTALLED)
     assert there is None or there in LISTS[kind]
 
 
@@ -40,7 +40,7 @@ def test_arguments_that_numpy_tells_are_as_recorded(monkeypatch):
     for function in IN_C:
         recorded = IN_C[function].split()
         monkeypatch.setitem(IN_C, function, "")
-        assert versions.positional(function) == (recorded if since("2.4") else [])
+        assert shapes.positional(function) == (recorded if since("2.4") else [])
 
 
 def test_arguments_of_ufuncs_have_names_in_every_version():

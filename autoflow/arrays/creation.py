@@ -8,7 +8,7 @@ import numpy as np
 
 from ..nodes.coercion import holds_node
 from ..nodes.nodes import Constant, Node, NodeRole, Variable, constant_from
-from ..rules.shapes import join_list
+from ..table.shapes import join_list
 
 Array = Any
 T = TypeVar("T")

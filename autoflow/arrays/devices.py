@@ -12,11 +12,11 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..backends.registry import NODE_TYPES, NodeTypes, array_type, registered_type
-from ..errors import DataError
-from ..lazy import load_package
+from ..base.errors import DataError
+from ..base.lazy import load_package
+from ..base.pytree import tree_map
 from ..nodes.nodes import Node, NodeRole
-from ..pytree import tree_map
-from ..rules.table import primitive, rule
+from ..table.table import primitive, rule
 from .creation import array
 
 Array = Any

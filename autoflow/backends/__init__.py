@@ -1,6 +1,6 @@
 """Array types: see ``registry.py``. CuPy registers itself when its first array is met: ``cupy.py``."""
 
-from ..lazy import publish
+from ..base.lazy import publish
 from .registry import NODE_TYPES, families_changed, register
 
 __all__ = ["NODE_TYPES", "families_changed", "register"]

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import NoRuleError
-from ..lazy import later
-from ..rules.indexing import ADD_AT
+from ..base.errors import NoRuleError
+from ..base.lazy import later
+from ..table.indexing import ADD_AT
 
 RENAMED = {"true_divide": "divide", "abs": "absolute"}  # CuPy's name -> NumPy's
 

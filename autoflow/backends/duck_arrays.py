@@ -43,7 +43,7 @@ class DuckArray:
     shape: Any
     dtype: Any
     copy: Any
-    is_numpys = True  # who computes in the end: see rules/shapes.py
+    is_numpys = True  # who computes in the end: see table/shapes.py
     refuse_number: Callable[[str], Exception]  # a staticmethod: the error for those who want a number
 
     def yields_to(self, y: Any) -> bool:

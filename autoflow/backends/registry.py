@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DataError
-from ..lazy import later
+from ..base.errors import DataError
+from ..base.lazy import later
 
 NODE_TYPES: dict[type, NodeTypes] = {}  # array type -> its node classes
 # First part of the module of an array type -> who registers it.

@@ -18,24 +18,23 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..errors import LostGradientError, StaleValueError
+from ..base.errors import LostGradientError, StaleValueError
+from ..base.modes import MODES, listening, modes
+from ..base.numbering import now
+from ..base.pytree import tree_leaves
+from ..base.transformed import FunctionOfFunction
 from ..extending.joint import Gathered, Parts, joined, joint_row, own_result, record_results
-from ..modes import MODES, listening, modes
 from ..nodes import versions
 from ..nodes.coercion import plain_array
 from ..nodes.grads import add_gradients
 from ..nodes.nodes import NodeRole, VariableRole, gradient_target, value_of
 from ..nodes.records import Record, extend, holder_name
 from ..nodes.versions import COPY_BYTES, FreedArray
-from ..numbering import now
-from ..pytree import tree_leaves
 from ..rules.linalg import indexed_sum
-from ..rules.table import Rule
-from ..transformed import FunctionOfFunction
+from ..table.table import Rule
 from . import engine
-from .fingerprints import Fingerprint, checksum, sources_and_made
 from .opening import on_arrays, on_nodes, wrap_by_modes
-from .random_states import reachable_generators, states_of
+from .second_runs import Fingerprint, checksum, reachable_generators, sources_and_made, states_of
 
 Array = Any
 F = TypeVar("F", bound=Callable[..., Any])

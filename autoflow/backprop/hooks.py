@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from ..backends.registry import NODE_TYPES
-from ..errors import GradientShapeError, lost
-from ..modes import listening
+from ..base.errors import GradientShapeError, lost
+from ..base.modes import listening
 from ..nodes.grads import cast_gradient
 from ..nodes.nodes import (
     NodeRole,

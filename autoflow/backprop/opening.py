@@ -6,28 +6,247 @@ and the gradient can be differentiated again. It is the same row.
 
 What few records need (hooks, values to be computed again, watched plain arrays) is in their ``extra``, which is None
 for all others. :func:`check_and_run_hooks` is called only where there is one, so the others pay nothing.
+
+Large gradients written over ones that are not needed any more.
+
+In a backward pass most gradients are read once: ``g`` goes into ``g * y``, and is forgotten. Where the row sends g
+times something that was kept (as ``multiply`` and ``exp`` do) or −g, and where two contributions are added, the result
+can be written into the memory of g. On arrays that do not fit into the cache this saves a third of the traffic, and the
+system need not find new memory. The bits are the same.
+
+The reference count tells whether g is used elsewhere: a variable of the user's, a view, a second operand that has been
+sent the same array, and a gradient that stays with its node each count as one. How many references the pass itself
+holds depends on the version of Python, so it is counted once, in a small pass. NumPy uses the same trick to compute
+``a * b + c`` with one new array instead of two.
+
+Values that derivatives read: check that they have not changed, and compute again those that were not kept.
+
+Under ``af.checkpointing`` a record keeps no value, but a FreedArray of it. A pass that needs one computes it, once,
+from the nearest values that were kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from sys import getrefcount
 from typing import Any
 
 import numpy as np
 
 from ..backends.registry import NODE_TYPES
-from ..errors import GradientShapeError
-from ..lazy import later
-from ..modes import modes, switched
+from ..base.errors import GradientShapeError, StaleValueError
+from ..base.lazy import later
+from ..base.modes import modes, switched
 from ..nodes import versions
-from ..nodes.grads import cast_gradient
+from ..nodes.grads import HALF, add_gradients, cast_gradient
 from ..nodes.nodes import NodeRole, VariableRole, operation_from, value_of
-from ..nodes.records import Record, holder_name
-from . import reuse
+from ..nodes.records import Extras, Record, holder_name, needs_grad
+from ..nodes.versions import FreedArray
+from ..rules import RULES
+from ..table.shapes import sum_to
+from ..table.table import Rule
+from ..table.vjps import VJP
+from . import engine
 from .hooks import run_hooks
-from .saved_values import check_saved, recall_saved
 
 Array = Any
+LARGE = 16_384  # elements: it pays from 128 KB
+
+
+# -- which rows can: those that send every operand g times something that was kept, or -g
+
+OVER_G: dict[Any, VJP] = {  # what is sent to the last operand, written over g
+    np.multiply: lambda g, saved: np.multiply(g, saved[0], out=g),
+    np.exp: lambda g, saved: np.multiply(g, saved[-1], out=g),
+    np.negative: lambda g, saved: np.negative(g, out=g),
+}
+MADE: dict[Rule, tuple[Any, Any]] = {}  # row -> its vjps as they are in the table, and those that write over g
+
+
+def vjps_in_place(rule: Rule) -> tuple[VJP | None, ...] | None:
+    """The vjps of ``rule``, that of the last operand writing over g; None for all rows but those of :data:`OVER_G`.
+
+    ``x - y`` is not among them: it sends g itself to x, so g must stay as it is. If the user has given a row other
+    derivatives, they are not replaced.
+    """
+    vjps, writing = MADE.get(rule, (None, None))
+    return writing if vjps is rule.vjps else None
+
+
+def _build_vjps(rule: Rule, over: VJP) -> tuple[Any, Any]:
+    k = rule.operands - 1
+    return rule.vjps, (*rule.vjps[:k], lambda g, saved: sum_to(over(g, saved), saved[k].shape))
+
+
+MADE.update({RULES[function]: _build_vjps(RULES[function], over) for function, over in OVER_G.items()})
+
+
+# -- when they may
+
+
+def free_to_write(pair: tuple[Any, Array]) -> bool:
+    """Is the gradient in ``pair`` held by the pass alone? The calling ``open_record`` may have a name for it.
+
+    Its elements must be in the order that a new array would have; otherwise later sums would add in another order.
+    """
+    g = pair[1]
+    return type(g) is np.ndarray and g.base is None and g.flags.carray and getrefcount(g) <= IN_STEP
+
+
+def add_in_place(a: Array, b: Array) -> Array:
+    """a + b, in the memory of one of them if the pass alone holds it. Only the engine itself may call it."""
+    if type(a) is np.float64:  # in graphs of numbers there are many sums
+        return a + b
+    if type(a) is np.ndarray and a.size > LARGE and type(b) is np.ndarray and a.shape == b.shape:
+        if a.dtype != b.dtype or a.dtype == HALF or not (a.flags.carray and b.flags.carray):
+            return add_gradients(a, b)
+        if getrefcount(a) <= IN_SUM[0] and a.base is None:
+            return np.add(a, b, out=a)
+        if getrefcount(b) <= IN_SUM[1] and b.base is None:
+            return np.add(a, b, out=b)
+    return add_gradients(a, b)
+
+
+class Toy:
+    """A record of a pass that only counts references."""
+
+    def __init__(self, *parents: Any) -> None:
+        self.parents = parents
+
+
+def calibrate_counts() -> tuple[int, tuple[int, int]]:
+    """References that ``open_record`` sees on an array that only the pass holds, a sum on its two; 0 if not certain."""
+    if sys.gettrace() or sys.getprofile() or not getattr(sys, "_is_gil_enabled", lambda: True)():
+        return 0, (0, 0)  # a debugger that looks at variables holds them too: the count would be too high
+    in_step: list[int] = []
+    in_sum: list[tuple[int, int]] = []
+
+    def count(pair: tuple[Any, Any]) -> int:
+        g = pair[1]
+        return getrefcount(g)
+
+    def open_record(pair: tuple[Any, Any]) -> Any:
+        record, g = pair
+        in_step.append(count(pair))
+        return g, (lambda g, saved: g + 1.0,) * len(record.parents), None, None
+
+    def add(a: Any, b: Any) -> Any:
+        in_sum.append((getrefcount(a), getrefcount(b)))
+        return a + b
+
+    x = Toy()
+    for _ in range(40):  # Python adapts its code while it runs
+        engine.pull_back(Toy(Toy(x), Toy(x)), np.zeros(2) + 1.0, open_record, add=add)
+    del in_step[0::3]  # the first of each pass: the seed, which is held by us as well
+    if len({*in_step}) > 1 or len({*in_sum}) > 1:
+        return 0, (0, 0)
+    return in_step[0], in_sum[0]
+
+
+IN_STEP, IN_SUM = calibrate_counts()
+
+
+# ---------------------------------------------------------------- saved values
+
+
+def check_saved(record: Record) -> None:
+    """Are the values that the derivatives will read still those that the operation used? StaleValueError if not."""
+    rule, since, extra = record.rule, record.number, record.extra or Extras()
+    if extra.unfinished is not None:
+        raise StaleValueError(
+            f"the write into {record.node_name} at {extra.unfinished} failed halfway: an exception cut it short, and "
+            f"its numbers may be old or new. Write all of it again (x[...] = ...), or compute it anew."
+        )
+    for array, mark, taken in watched_arrays(extra):
+        if taken(array) != mark:
+            raise StaleValueError(
+                f"the derivative of {record.node_name} needs a plain array of shape {array.shape} that it was computed "
+                f"from, and that array has been written into since. Give the operation a copy, or an af.Constant."
+            )
+    if since >= versions.latest[0]:
+        return
+    for k in rule.must_save(needs_grad(record)):
+        value = record.saved[k]
+        if where := versions.writer_since(value, since):
+            name = "its result" if k == len(record.saved) - 1 else _name_of(record, k)
+            raise StaleValueError(
+                f"the derivative of {record.node_name} needs the value of {name}, which {where} has overwritten since. "
+                f"Write a = a * b instead of a *= b there, or use a copy: {rule.name}(x.copy(), ...)."
+            )
+
+
+def watched_arrays(extra: Extras) -> Iterator[tuple[Array, Any, Callable[[Array], Any]]]:
+    """The plain arrays of an operation, what was noted of each, and how: samples; all bytes under checkpointing."""
+    yield from ((array, mark, versions.fingerprint) for array, mark in extra.fingerprints)
+    if extra.checksums:
+        checksum = later("autoflow.backprop.second_runs:checksum")
+        yield from ((array, mark, checksum) for array, mark in extra.checksums)
+
+
+def recall_saved(record: Record, again: dict[Record, Array]) -> tuple[Any, ...]:
+    """``record.saved`` with all that its derivatives read. ``again``: what this pass has computed again so far."""
+    saved, n = list(record.saved), len(record.parents)
+    for k in record.rule.must_save(needs_grad(record)):
+        if type(saved[k]) is FreedArray:
+            saved[k] = value_again(record.parents[k] if k < n else record, again)
+    again.pop(record, None)  # all other readers of this value come before this record in the pass
+    return tuple(saved)
+
+
+def value_again(target: Record, again: dict[Record, Array]) -> Array:
+    """The value of ``target``, from the nearest values that were kept. No recursion: chains may be long."""
+    waiting = [target]
+    while waiting:
+        record = waiting[-1]
+        if record not in again:
+            value = record.value
+            if value is None:
+                if type(record.result) is not FreedArray:
+                    raise StaleValueError(f"{_stale(record, record.result, 'its value')}")
+                missing = [
+                    p
+                    for p, x in zip(record.parents, record.saved, strict=False)
+                    if type(x) is FreedArray and p not in again
+                ]
+                if missing:
+                    waiting += missing
+                    continue
+                value = recompute(record, again)
+            again[record] = value
+        waiting.pop()
+    return again[target]
+
+
+def recompute(record: Record, again: dict[Record, Array]) -> Array:
+    """One operation, computed again from values that are there."""
+    check_saved(record)
+    values = list(record.saved[:-1])
+    for k, parent in enumerate(record.parents):
+        if type(values[k]) is FreedArray:
+            values[k] = again[parent]
+        elif versions.writer_since(values[k], record.number):
+            raise StaleValueError(_stale(record, values[k], f"its operand {record.rule.names[k]}"))
+    return (record.rule.operator or record.rule.compute)(*values)
+
+
+def _stale(record: Record, value: Any, what: str) -> str:
+    return (
+        f"{record.node_name} was not kept, and cannot be computed again: {versions.writer_since(value, record.number)} "
+        f"has overwritten {what} since. Write into a copy there, or leave the operation out of af.checkpointing."
+    )
+
+
+def _name_of(record: Record, k: int) -> str:
+    parent = record.parents[k] if k < len(record.parents) else None
+    if parent is None:
+        return f"its operand {record.rule.names[k]}"
+    return holder_name(parent)
+
+
+# ---------------------------------------------------------------- opening
+
+
 DOUBLE = np.dtype(np.float64)
 
 
@@ -53,8 +272,8 @@ def on_arrays(limit: int | None, hooks: bool = True) -> Callable[[Any], Any]:
         kept = pair if limit is None or g.size <= limit else None
         if rule.joint is not None:
             return g, picks(record), switched(recording=False).call(all_at_once, record, g, saved), kept
-        if kept is None and g is pair[1] and g.size > reuse.LARGE and vjps is rule.vjps and reuse.free_to_write(pair):
-            vjps = reuse.vjps_in_place(rule) or vjps
+        if kept is None and g is pair[1] and g.size > LARGE and vjps is rule.vjps and free_to_write(pair):
+            vjps = vjps_in_place(rule) or vjps
         return g, vjps, saved, kept
 
     return open_record
@@ -106,7 +325,7 @@ def wrap_by_modes(open_record: Callable[[Any], Any]) -> Callable[[Any], Any]:
     if modes().wrap_open_record is not None:
         open_record = modes().wrap_open_record(open_record)
     if modes().safe_masking:
-        open_record = later("autoflow.backprop.masking:wrap_open_record")(open_record)
+        open_record = later("autoflow.backprop.anomaly:mask_open_record")(open_record)
     return later("autoflow.backprop.anomaly:wrap_open_record")(open_record) if modes().anomaly else open_record
 
 

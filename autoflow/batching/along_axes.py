@@ -12,10 +12,10 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from ..rules.calculus import interpolate
-from ..rules.norms import norm
+from ..rules.linalg import norm
 from ..rules.reductions import recur
-from ..rules.shapes import is_given
 from ..rules.ufuncs import NORMS
+from ..table.shapes import is_given
 from .batched import Batched, Layer, open_layer, wrap_batched
 from .forms import FORMS, Form, batched, in_front
 

@@ -13,6 +13,8 @@ How this meets derivatives. What is inside may be a node, and a node may have a 
 So what came later is outside. An operation belongs to the deepest layer among its operands. A node of an outer
 layer is an array like any other to it (:func:`lifted`): no gradient of this layer flows there, and its own is recorded
 inside.
+
+Questions about arrays that hide a batch, nodes or not. They are known by their ``batch_layer``.
 """
 
 from __future__ import annotations
@@ -23,15 +25,74 @@ from typing import Any
 import numpy as np
 
 from ..backends.duck_arrays import store_results
-from ..errors import BatchError
-from ..modes import modes
+from ..base.errors import BatchError
+from ..base.modes import modes
 from ..nodes.nodes import NodeRole, gradient_target, value_of
-from ..nodes.versions import Region, caller
-from ..rules.table import Rule
-from ..rules.versions import name_out
-from .hidden import deepest, flat, has_nodes_inside, is_held_by_node, layer_of, sample, shares_memory
-from .methods import BatchedMethods
-from .questions import refuse_number
+from ..nodes.versions import Region, caller, owner_of
+from ..table.shapes import name_out
+from ..table.table import Rule
+from .methods import BatchedMethods, refuse_number
+
+
+def flat(x: Any) -> list[Any]:
+    """The leaves of nested lists, tuples, dicts and slices."""
+    kind = type(x)
+    if kind is slice:
+        return [x.start, x.stop, x.step]
+    if kind is dict:
+        x = list(x.values())
+    elif not isinstance(x, (list, tuple)):
+        return [x]
+    found: list[Any] = []
+    for part in x:
+        if isinstance(part, (list, tuple, dict, slice)):
+            found += flat(part)
+        else:
+            found.append(part)
+    return found
+
+
+def layer_of(x: Any) -> Any:
+    """The layer whose batch ``x`` hides, also if it is a node; None for other arrays."""
+    return getattr(x, "batch_layer", None)
+
+
+def deepest(x: Any) -> Any:
+    """The deepest layer among arrays, which may be in nested lists. There is one."""
+    layers = [x.batch_layer for x in flat(x) if hasattr(x, "batch_layer")]
+    return max(layers, key=lambda layer: layer.depth)
+
+
+def is_held_by_node(x: Any, layer: Any) -> bool:
+    """Is one of these arrays a node of that layer? Then the operation is recorded by nodes."""
+    return any([isinstance(v, NodeRole) and layer_of(v) is layer for v in flat(x)])
+
+
+def sample(x: Any) -> Any:
+    """A plain array of the shape and dtype, for questions about these; no memory."""
+    return np.broadcast_to(np.zeros((), x.dtype), x.shape) if hasattr(x, "batch_layer") else x
+
+
+def shares_memory(a: Any, b: Any) -> bool:
+    """Is one a view of the other, or both of a third?"""
+    a, b = value_of(a), value_of(b)
+    if hasattr(a, "batch_layer") and hasattr(b, "batch_layer"):
+        return shares_memory(a.inner, b.inner)
+    return owner_of(a) is owner_of(b)
+
+
+def has_nodes_inside(x: Any) -> bool:
+    """Is there a node with a history behind this array?"""
+    while hasattr(x, "batch_layer"):
+        x = x.inner
+        if gradient_target(x) is not None:
+            return True
+        x = value_of(x)
+    return False
+
+
+# ---------------------------------------------------------------- batched
+
 
 Array = Any
 FACTS = frozenset({
@@ -84,7 +145,7 @@ class Batched(BatchedMethods):
     mapped: bool  # False: all examples have the same one
     batch_layer: Layer
     base: Any  # the Batched whose memory this one shows, as ndarray.base
-    takes_primitives = True  # see rules/table.py
+    takes_primitives = True  # see table/table.py
 
     def __init__(self, inner: Array, layer: Layer, mapped: bool = True, base: Any = None) -> None:
         self.inner, self.batch_layer, self.mapped, self.base = inner, layer, mapped, base

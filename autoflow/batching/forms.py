@@ -15,15 +15,14 @@ from typing import Any
 import numpy as np
 
 from ..backends.duck_arrays import run_masked
-from ..errors import BatchError, CompileError
+from ..base.errors import BatchError, CompileError
 from ..nodes.nodes import NodeRole
 from ..nodes.versions import caller
 from ..rules import RULES
-from ..rules.outside import public_name
-from ..rules.table import COMPOSED, Rule
 from ..rules.ufuncs import METHODS
-from .batched import FORM_OF, Batched, Layer, open_layer, wrap_batched
-from .hidden import deepest, flat
+from ..table.outside import public_name
+from ..table.table import COMPOSED, Rule
+from .batched import FORM_OF, Batched, Layer, deepest, flat, open_layer, wrap_batched
 
 Array = Any
 Form = Callable[..., Any]

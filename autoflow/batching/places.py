@@ -12,15 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import BatchError
+from ..base.errors import BatchError
 from ..nodes.nodes import NodeRole, gradient_target
 from ..nodes.versions import caller
-from ..rules.indexing import getitem, put_back, put_view, setitem
+from ..table.indexing import getitem, put_back, put_view, setitem
 from .along_axes import shift_axes
-from .batched import FORM_OF, Batched, Layer, one_behind_another, open_layer, wrap_batched
+from .batched import FORM_OF, Batched, Layer, flat, one_behind_another, open_layer, wrap_batched
 from .forms import FORMS, Form, batched, in_front
-from .hidden import flat
-from .questions import refuse_number
+from .methods import refuse_number
 
 Array = Any
 NP: Any = np  # what it is called with are arrays of ours, of which its types know nothing

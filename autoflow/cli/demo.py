@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from ..lazy import show_bar
-from ..modes import no_grad
+from ..base.lazy import show_bar
+from ..base.modes import no_grad
 from ..nodes.nodes import Node, Variable
-from .listing import nodes_of, print_table
+from .commandline import nodes_of, print_table
 
 Array = Any
 PICTURES = ("example.svg", "example.dot", "example.html")

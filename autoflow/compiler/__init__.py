@@ -24,10 +24,10 @@ compiled.py            af.compile: guards, the cache (signature.py: which calls 
                        arguments apart and puts results together)
 report.py              what a plan does, as a table and a picture (profile.py: and how long each piece takes)
 
-Two switches of the process, ``gc_paused`` and ``warm_allocator``, are in ``autoflow/process.py``.
+Two switches of the process, ``gc_paused`` and ``warm_allocator``, are in ``autoflow/base/process.py``.
 """
 
-from ..process import gc_paused, warm_allocator
+from ..base.process import gc_paused, warm_allocator
 from .compiled import compile
 
 __all__ = ["compile", "gc_paused", "warm_allocator"]

@@ -17,21 +17,20 @@ from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
-from .. import pytree
-from ..errors import CompileError
-from ..modes import modes
+from ..base import pytree
+from ..base.errors import CompileError
+from ..base.modes import modes
+from ..base.transformed import FunctionOfFunction
 from ..nodes.nodes import Node, gradient_target, value_of
-from ..transformed import FunctionOfFunction
-from .matching import assembler, matcher
+from .matching import assembler, is_array, key_of_modes, matcher, signature
 from .passes.batching import join
 from .passes.rematerialise import recompute
 from .passes.tiling import tile_program
 from .report import Report, count_phrase
 from .run.buffers import Plan
-from .run.reports import Reported
+from .run.calls import Reported
 from .run.scalars import scalar_plan
-from .signature import is_array, key_of_modes, signature
-from .trace.identity import aliases, check_not_outside
+from .trace.reachable import aliases, check_not_outside
 from .trace.recorded import Recorded, record
 from .trace.traced import Traced
 
@@ -196,7 +195,7 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
         leaves = pytree.tree_leaves([args, {}])
         entry = (self.entries.get(signature(args, {}, leaves)) if args else None) or used[-1]
         if profile:
-            from .profile import profile_entry
+            from .report import profile_entry
 
             return profile_entry(entry, [value_of(x) for x in leaves if is_array(x)] if args else None)
         return Report(entry.free[-1])
@@ -209,7 +208,7 @@ class CompiledByXla(Compiled[P, R]):
     """With engine="jax": arguments may be arrays of JAX."""
 
     def __init__(self, f: Callable[P, R], how: dict[str, Any]) -> None:
-        from .jax.arguments import call_on_devices
+        from .jax.engine import call_on_devices
 
         super().__init__(f, how)
         self.call_on_devices = call_on_devices  # an import at every call would take 40 µs
@@ -221,7 +220,7 @@ class CompiledByXla(Compiled[P, R]):
         """Which calls are in the program, and which NumPy computes and why. Raises ValueError for ``profile``."""
         if profile:
             raise ValueError('engine="jax" is one program of XLA, whose profile jax.profiler.trace(folder) writes')
-        from .jax.arguments import fetched
+        from .jax.engine import fetched
 
         return super().plan(*fetched(args))
 
@@ -255,8 +254,8 @@ class Entry:
         if self.how.get("checkpointing"):
             recompute(self.program)
         if self.how.get("engine") == "llvm":
-            from .llvm.settings import settings_of
-            from .llvm.stretches import use_loops, use_loops_in_block
+            from .llvm.engine import settings_of
+            from .llvm.native import use_loops, use_loops_in_block
 
             settings = settings_of(self.how)
             tile_program(self.program, functools.partial(use_loops_in_block, settings=settings))
@@ -269,7 +268,7 @@ class Entry:
         if self.executable is not None:
             return self.executable.plan()
         if self.how.get("engine") == "llvm":
-            from .llvm.direct import direct_plan
+            from .llvm.native import direct_plan
 
             if (direct := direct_plan(self.program)) is not None:
                 return direct
@@ -400,7 +399,7 @@ def compile(
 
         check_options(checkpointing, cache, own_functions)
     elif engine != "numpy" or cache is not None or own_functions:
-        from .llvm.settings import choose
+        from .llvm.engine import choose
 
         how.update(choose(engine, cache, own_functions))
     how.update(fallback=fallback, verify=verify, limit=limit)

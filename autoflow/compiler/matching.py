@@ -3,6 +3,13 @@
 :func:`matcher` of the arguments of a recording is the function that says whether other arguments are of the same
 signature, and collects their arrays on the way. :func:`assembler` of its result puts arrays into the containers that
 the function returned. For other containers than tuples, lists and dicts there is no matcher: those calls are looked up.
+
+The values of a program: an array that will be computed, and how.
+
+What decides which program is right for a call: containers, shapes, dtypes, layouts, and values other than arrays.
+
+Arguments that are equal need not be alike: ``frozenset({1}) == frozenset({True})``, and a class may call any two of its
+objects equal. So numbers and text count by type and value, and everything else by what it is: the same object.
 """
 
 from __future__ import annotations
@@ -10,15 +17,134 @@ from __future__ import annotations
 import dataclasses
 import enum
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from operator import is_, itemgetter
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
-from .. import pytree
-from ..errors import CompileError
-from ..transformed import FunctionOfFunction
+from ..base import pytree
+from ..base.errors import CompileError
+from ..base.modes import modes
+from ..base.transformed import FunctionOfFunction
+from ..nodes.nodes import NodeRole, value_of
+from .trace.reachable import aliases
+
+INPUT = "input"  # an argument of the compiled function
+CAPTURED = "captured"  # an array that the function found elsewhere: read anew at every call
+CONSTANT = "constant"  # known now, and never changes
+UFUNC = "ufunc"  # element by element: function(*args)
+REDUCE = "reduce"  # function.reduce(x, axis, keepdims)
+PRODUCT = "product"  # the product of two matrices
+VIEW = "view"  # no numbers are computed: another shape, order or part of the same memory
+CALL = "call"  # any other function of NumPy; its result is whatever it returns
+ITEM = "item"  # one of several results of a call
+LARGE = 16_384  # elements; smaller samples are kept until the end of the recording
+STACK = "stack"  # values of one shape as one array: see compiler/passes/batching.py
+
+
+class Value:
+    """One array of a program, and how it is computed.
+
+    kind : one of the words above.
+    function : what is called: a ufunc, or a callable of as many arrays as there are ``args``.
+    args : the values it is called with.
+    options : what else decides the result: an axis, a shape. Hashable; None where calls are never shared.
+    sample : the array of the recording; of constants and captured arrays the array itself.
+    """
+
+    __slots__ = (
+        "_strong", "_weak", "args", "dtype", "function", "kind", "layout", "number", "options", "owned", "parts",
+        "shape", "shares",
+    )  # fmt: skip
+
+    _strong: Any
+    _weak: Any
+
+    def __init__(self, kind: str, function: Any, args: tuple[Value, ...], options: Any, sample: Any) -> None:
+        self.kind, self.function, self.args, self.options = kind, function, args, options
+        self.sample = sample
+        self.shape: tuple[int, ...] = getattr(sample, "shape", ())
+        self.dtype: Any = getattr(sample, "dtype", None)  # None: a Python number, which leaves the other's dtype alone
+        self.layout = layout_of(sample)
+        self.parts: Any = None  # of several arrays: the shape and dtype of each
+        if isinstance(sample, (tuple, list)):
+            self.parts = [describe_value(x) for x in sample]
+        self.number: float = 0
+        self.shares = False  # of calls: does the result look into the memory of an argument?
+        self.owned = False  # of calls: is the result an array that is used nowhere else?
+
+    @property
+    def sample(self) -> Any:
+        """The array of the recording. A large one stays as long as the recorded function holds it, as in eager code; if
+        it is wanted once more, it is computed once more."""
+        if self._strong is not None or self._weak is None:
+            return self._strong
+        sample = self._weak()
+        if sample is None:
+            samples = [x.sample for x in self.args]
+            if self.kind == ITEM:
+                sample = samples[0][self.options]
+            elif self.kind == REDUCE:
+                sample = self.function.reduce(samples[0], self.options[0], keepdims=self.options[1])
+            else:
+                sample = self.function(*samples)
+            self._weak = ref(sample)
+        return sample
+
+    @sample.setter
+    def sample(self, array: Any) -> None:
+        large = type(array) is np.ndarray and array.size > LARGE and self.kind not in (INPUT, CAPTURED, CONSTANT)
+        self._strong, self._weak = (None, ref(array)) if large else (array, None)
+
+    @property
+    def is_dense(self) -> bool:
+        """Is its memory that of a fresh result: without gaps, in forward order, each element once?"""
+        if len(self.shape) < 2 or not (self.kind in (INPUT, CAPTURED, VIEW) or self.shares):
+            return True
+        return bool(np.asarray(self.sample).flags.forc)
+
+    @property
+    def nbytes(self) -> int:
+        """Size in bytes."""
+        return int(np.prod(self.shape)) * (self.dtype.itemsize if self.dtype is not None else 8)
+
+    @property
+    def name(self) -> str:
+        """What it does, in one word."""
+        if self.kind in (REDUCE, UFUNC):
+            return str(self.function.__name__) + (".reduce" if self.kind == REDUCE else "")
+        if self.kind == VIEW:
+            return str(self.options[0] if self.options else "view")
+        return getattr(self.function, "__name__", self.kind) if self.kind == CALL else self.kind
+
+    def __repr__(self) -> str:
+        return f"<{self.name} {self.dtype} {self.shape}>"
+
+
+def behind_views(x: Any, inside: Container[Value] = ()) -> Any:
+    """What a view looks at, through all views that are not ``inside``; anything else as it is."""
+    while isinstance(x, Value) and x.kind == VIEW and x not in inside:
+        x = x.args[0]
+    return x
+
+
+def describe_value(x: Any) -> tuple[Any, Any]:
+    """Shape and dtype; of a Python number its class."""
+    return getattr(x, "shape", ()), getattr(x, "dtype", type(x))
+
+
+def layout_of(sample: Any) -> tuple[int, ...] | None:
+    """The order of the axes in memory, None for C order. Sums add in that order, so it decides their last bits."""
+    if type(sample) is not np.ndarray or sample.flags.c_contiguous or sample.ndim < 2:
+        return None
+    order = sorted(range(sample.ndim), key=lambda a: (-abs(sample.strides[a]), a))
+    return None if order == list(range(sample.ndim)) else tuple(order)
+
+
+# ---------------------------------------------------------------- matching
+
 
 Array = Any
 ndarray = np.ndarray
@@ -195,3 +321,95 @@ def assembler(tree: Any) -> Callable[[list[Array]], Any]:
     if not pytree.is_container(tree):
         return lambda results: tree
     return lambda results: pytree.tree_map(lambda x: results[x.k] if type(x) is Place else x, tree)
+
+
+# ---------------------------------------------------------------- signature
+
+
+BY_VALUE = (int, bool, str, bytes, type(None))
+
+
+class Same:
+    """A key that equals only the key of the same object; it keeps the object alive."""
+
+    __slots__ = ("x",)
+
+    def __init__(self, x: Any) -> None:
+        self.x = x
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Same and other.x is self.x
+
+    def __hash__(self) -> int:
+        return id(self.x)
+
+
+def is_array(x: Any) -> bool:
+    """Is this leaf an input of the program? Arrays are, and NumPy's numbers; Python's numbers are part of it."""
+    return (isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "fciub") or isinstance(x, NodeRole)
+
+
+def key_of_modes() -> Any:
+    """The switches that decide what is computed."""
+    m = modes()
+    return m.recording, m.depth, m.autocast, m.safe_masking, m.anomaly, bool(m.listeners)
+
+
+def signature(args: Any, options: Any, leaves: list[Any]) -> Any:
+    """Equal for calls that share a program."""
+    parts: list[Any] = []
+    for x in leaves:
+        if is_array(x):
+            x = value_of(x)
+            if isinstance(x, (np.ma.MaskedArray, np.matrix)):
+                raise CompileError(f"a {type(x).__name__} has arithmetic of its own: pass a plain array instead")
+            parts.append((np.ndarray, x.shape, x.dtype, layout_key(x)))
+        else:
+            parts.append(key_of(x))
+    return (
+        tuple(pytree.tree_paths([args, options])), shape_of([args, options]), tuple(parts), key_of_modes(),
+        aliases([x for x in leaves if is_array(x)]),
+    )  # fmt: skip
+
+
+def layout_key(x: Array) -> tuple[int, ...] | None:
+    """None for an array in C order without gaps, else its strides. Results lie in memory as arguments do, sums add in
+    that order, ``ravel("K")`` reads in it, and whether ``reshape`` makes a view or a copy depends on it."""
+    return None if x.flags.c_contiguous else x.strides
+
+
+def key_of(x: Any) -> Any:
+    """An argument that is no array, or a key of a dict: by type and value if it is a number or text, else by identity.
+
+    >>> key_of(frozenset({1})) == key_of(frozenset({True})), key_of((2, "a")) == key_of((2, "a"))
+    (False, True)
+    """
+    kind = type(x)
+    if kind in BY_VALUE:
+        return kind, x
+    if kind in (float, complex) or isinstance(x, np.generic):
+        return kind, repr(x)  # 0.0 is not -0.0
+    if kind is frozenset:
+        return kind, frozenset([key_of(v) for v in x])
+    if kind is tuple:
+        return kind, *[key_of(v) for v in x]
+    if kind in (range, slice):
+        return kind, key_of(x.start), key_of(x.stop), key_of(x.step)
+    if kind is types.MethodType:  # a new object at every access
+        return kind, Same(x.__self__), Same(x.__func__)
+    try:
+        hash(x)
+    except TypeError:
+        raise CompileError(
+            f"an argument of a compiled function is a {kind.__name__}, which cannot be compared with those of other "
+            f"calls. Give arrays, numbers, and lists, tuples, dicts or dataclasses of them."
+        ) from None
+    return Same(x)
+
+
+def shape_of(tree: Any) -> Any:
+    """The classes of the containers, and the keys of dicts."""
+    if not pytree.is_container(tree):
+        return None
+    keys = tuple([key_of(key) for key in tree]) if isinstance(tree, dict) else ()
+    return (type(tree), keys, *[shape_of(x) for _, x in pytree.children(tree)])

@@ -19,14 +19,15 @@ from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 import numpy as np
 
-from ..errors import GradientShapeError, NoRuleError
+from ..base.errors import GradientShapeError, NoRuleError
+from ..base.modes import modes
 from ..forward import operators
 from ..forward.recording import FORWARD
-from ..modes import modes
 from ..nodes.nodes import Node, value_of
-from ..rules import RULES, table
-from ..rules.shapes import has_gradient
-from ..rules.table import COMPOSED, MISSING, Example, Rule
+from ..rules import RULES
+from ..table import table
+from ..table.shapes import has_gradient
+from ..table.table import COMPOSED, MISSING, Example, Rule
 from .joint import check_history, check_numbers_read, own_result
 
 Array = Any

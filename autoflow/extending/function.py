@@ -14,17 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from .. import pytree
 from ..backends.registry import NODE_TYPES
-from ..errors import BatchError, GradientShapeError, lost
-from ..forward.operands import plain_option
-from ..forward.recording import make_node
-from ..modes import modes, switched
+from ..base import pytree
+from ..base.errors import BatchError, GradientShapeError, lost
+from ..base.modes import modes, switched
+from ..forward.recording import make_node, plain_option
 from ..nodes.coercion import leaf_array, plain_array
 from ..nodes.nodes import Node, NodeRole, current_record, gradient_target, new_record, read_only, value_of
 from ..nodes.records import Record
 from ..rules import RULES
-from ..rules.table import Rule
+from ..table.table import Rule
 from .joint import (
     Parts,
     check_history,

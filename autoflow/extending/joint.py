@@ -21,17 +21,16 @@ from typing import Any
 import numpy as np
 
 from ..backends.registry import NODE_TYPES
-from ..errors import LostGradientError, lost
-from ..forward.operands import operand
-from ..forward.recording import make_node
-from ..modes import modes, switched
+from ..base.errors import LostGradientError, lost
+from ..base.modes import modes, switched
+from ..forward.recording import make_node, operand
 from ..nodes.coercion import plain_array
 from ..nodes.grads import add_gradients
 from ..nodes.nodes import NodeRole, constant_from, current_record, gradient_target, new_record, operation_from, value_of
 from ..nodes.records import Record, ancestors
 from ..nodes.versions import FreedArray
-from ..rules.shapes import is_on_host
-from ..rules.table import MISSING, Rule, new_row
+from ..table.shapes import is_on_host
+from ..table.table import MISSING, Rule, new_row
 
 Array = Any
 Gathered = tuple[list[Any], tuple[Any, ...], dict[int, Any], list[int]]  # what is known of operands, see gather
@@ -183,7 +182,7 @@ def check_history(sent: Any, gs: Sequence[Any], name: str) -> None:
 def check_numbers_read(again: Callable[[Any], Sequence[Any]], sent: Sequence[Any], given: Any, name: str) -> None:
     """Raise LostGradientError if a derivative that is differentiated again reads numbers of its arguments past us.
 
-    It is run once more with nodes in whose memory other numbers are (``transforms/shadow.py`` says more). ``again``
+    It is run once more with nodes in whose memory other numbers are (``transforms/evaluation.py`` says more). ``again``
     does that; it gets the function that makes such a node of each of its arguments. ``given``: all of them. Of arrays
     that hide a batch, or that are being compiled, no code can read the numbers without asking.
     """

@@ -19,17 +19,17 @@ from typing import TYPE_CHECKING, Any, Never, NoReturn, TypeVar, overload
 import numpy as np
 
 from ..backends.registry import NodeTypes, with_every_family
-from ..errors import InPlaceError, NoRuleError
-from ..lazy import later
-from ..modes import modes
-from ..nodes.foreign import refuse_reader, wants_numbers
-from ..nodes.next_use import refuse_bytes
+from ..base.errors import InPlaceError, NoRuleError
+from ..base.lazy import later
+from ..base.modes import modes
+from ..nodes.coercion import refuse_reader, wants_numbers
+from ..nodes.grads import refuse_bytes
 from ..nodes.nodes import ConstantRole, Node, NodeRole, Operation, named_as, value_of
 from ..rules import RULES
-from ..rules.indexing import getitem
 from ..rules.structure import astype, cast, flatten
-from ..rules.table import OTHERS_WORDS, Rule
-from . import python_protocols
+from ..table.indexing import getitem
+from ..table.table import OTHERS_WORDS, Rule
+from . import node_methods
 from .node_methods import NodeMethods
 from .recording import apply, compute_one
 
@@ -421,7 +421,7 @@ def install() -> None:
         setattr(NodeRole, name, refused_method(name, advice))
     for name in sorted(unknown_names()):
         setattr(NodeRole, name, refused_method(name, f"autoflow does not know this method of NumPy {np.__version__}"))
-    python_protocols.install()
+    node_methods.install_protocols()
     with_every_family(guard_attributes)
 
 

@@ -31,16 +31,16 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import LostGradientError
+from ..base.errors import LostGradientError
 from ..nodes import versions
-from ..nodes.foreign import wants_numbers
-from ..nodes.next_use import read_once
+from ..nodes.coercion import wants_numbers
+from ..nodes.grads import read_once
 from ..rules import RULES
 from ..rules.arithmetic import zero
-from ..rules.outside import public_name
-from ..rules.table import COMPOSED
 from ..rules.ufuncs import METHODS
-from ..rules.versions import functions
+from ..table.outside import public_name
+from ..table.shapes import functions
+from ..table.table import COMPOSED
 from .dispatch import has_scipy_rule
 
 # Constructors whose numbers are those of their arguments; classes, and their methods that take the numbers.

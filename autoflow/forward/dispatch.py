@@ -14,17 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import NoRuleError
-from ..lazy import later
-from ..nodes.foreign import refuse_halfway, wants_numbers
+from ..base.errors import NoRuleError
+from ..base.lazy import later
+from ..nodes.coercion import refuse_halfway, wants_numbers
 from ..nodes.nodes import NodeRole, constant_from, value_of
 from ..rules import RULES
-from ..rules.outside import ALLOCATORS, WRITERS, advice, is_plain, public_name
-from ..rules.shapes import as_array, as_dtype, has_gradient
-from ..rules.table import COMPOSED, LISTS, POSITIONAL_BEFORE_OUT
 from ..rules.ufuncs import METHODS
 from ..rules.variants import VARIANTS, along_axes, chosen
-from .deferring import HOOKS, is_anothers
+from ..table.outside import ALLOCATORS, WRITERS, advice, is_plain, public_name
+from ..table.shapes import as_array, as_dtype, has_gradient
+from ..table.table import COMPOSED, LISTS, POSITIONAL_BEFORE_OUT
+from .closures import HOOKS, is_anothers
 from .recording import FORWARD, apply
 
 AXES = ("axes", "axis", "keepdims")  # keywords of products
@@ -52,7 +52,7 @@ def array_ufunc(self: Any, ufunc: Any, method: str, x: Any, y: Any = None, /, *r
         return apply(RULES[ufunc], inputs, options)
     if method == "at":
         if ufunc in RULES:
-            return later("autoflow.forward.writers:write_at")(ufunc, *inputs)
+            return later("autoflow.forward.inplace:write_at")(ufunc, *inputs)
         raise NoRuleError(f"{public_name(ufunc, method)} into a node is not recorded: {advice(ufunc, method)}")
     if ufunc in METHODS.get(method, ()):
         if "where" in options:  # a condition, to which nothing flows; if it is the only node none is left
@@ -125,7 +125,7 @@ def array_function(self: Any, function: Any, types: Any, args: Any, options: Any
             later("autoflow.forward.shape_notes:add_note")(error, function, args)
             raise
     if function in WRITERS:
-        return later("autoflow.forward.writers:WRITERS")[function](*args, **options)
+        return later("autoflow.forward.inplace:WRITERS")[function](*args, **options)
     return without_rule(function, function, args, options)
 
 

@@ -17,11 +17,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..backends.registry import NODE_TYPES
-from ..modes import modes, switched
+from ..base.modes import modes, switched
 from ..nodes.nodes import Node, NodeRole, value_of
-from ..rules.shapes import as_array
-from ..rules.table import Rule
-from .operands import NUMBERS
+from ..table.shapes import as_array
+from ..table.table import Rule
+from .recording import NUMBERS
 
 Array = Any
 HALF, SINGLE, DOUBLE = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)

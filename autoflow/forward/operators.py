@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 
-from ..lazy import later
+from ..base.lazy import later
 from ..nodes.nodes import Node, NodeRole, value_of
 from ..rules import RULES
 from .closures import QUICK, binary, quicken, reflected_operator

@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 
 from ..backends.registry import NODE_TYPES
-from ..errors import LostGradientError, NoRuleError, StaleValueError
-from ..modes import switched
+from ..base.errors import LostGradientError, NoRuleError, StaleValueError
+from ..base.modes import switched
 from ..nodes.nodes import NodeRole, Variable, VariableRole, gradient_target, value_of
 from ..nodes.records import Extras, Record, holder_name
 from ..nodes.versions import FreedArray, fingerprint, writer_since
-from ..rules.shapes import as_dtype
+from ..table.shapes import as_dtype
 from .recording import apply
 
 Array = Any

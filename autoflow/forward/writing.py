@@ -17,15 +17,14 @@ from typing import Any
 import numpy as np
 
 from ..backends.registry import NODE_TYPES
+from ..base.numbering import CONSTANT, now
 from ..nodes import versions
-from ..nodes.freeing import view_link
 from ..nodes.nodes import ConstantRole, NodeRole, OperationRole, current_record, new_record
 from ..nodes.records import Extras, Record, needs_grad
-from ..nodes.versions import FreedArray, Note
-from ..numbering import CONSTANT, now
+from ..nodes.versions import FreedArray, Note, view_link
 from ..rules import RULES
-from ..rules.indexing import getitem, put_view, setitem
-from ..rules.table import Rule
+from ..table.indexing import getitem, put_view, setitem
+from ..table.table import Rule
 from .recording import apply
 
 Array = Any

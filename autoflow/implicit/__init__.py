@@ -9,10 +9,9 @@ minimizer.py    scipy.optimize.minimize with gradients, Hessian products and tre
 optima.py       argmin, also with equality constraints
 """
 
-from ..lazy import publish
+from ..base.lazy import publish
 from .linear import linear_solve
-from .optima import argmin
-from .points import fixed_point, root
+from .optima import argmin, fixed_point, root
 
 __all__ = ["argmin", "fixed_point", "linear_solve", "root"]
 publish(globals(), __all__)

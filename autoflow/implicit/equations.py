@@ -4,24 +4,41 @@ F stays 0 when θ changes, so ∂F/∂x dx + ∂F/∂θ dθ = 0. What comes back
 with (∂F/∂x)ᵀ u = g: one linear system and one vjp, both at the solution. How it was found does not matter, and nothing
 of the search is kept. Both are made of operations that have derivatives, and x in them is the solution again, so the
 second derivative (and every other) follows in the same way. Source: U. Dini, "Lezioni di analisi infinitesimale", 1878.
+
+Solvers of F(x) = 0 and x = f(x) for plain vectors; and those that users bring.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from ..errors import ConvergenceError
+from ..base import pytree
+from ..base.errors import ConvergenceError, InputError
+from ..base.modes import modes, no_grad, switched
 from ..extending.function import Function
-from ..integrate.problems import taken_apart
-from ..modes import modes, no_grad, switched
-from ..nodes.nodes import value_of
+from ..nodes.nodes import gradient_target, value_of
 from ..transforms.evaluation import numbers_of
-from .linear import ONE_AT_A_TIME, How, any_node, send_to_parameters, solve_transposed
-from .vectors import Layout, call_on_numbers, refuse_outside, weak_dtype
+from ..transforms.jacobian import jacobian
+from ..transforms.vjp_jvp import linearize
+from .linear import (
+    ONE_AT_A_TIME,
+    How,
+    Layout,
+    any_node,
+    call_on_numbers,
+    refuse_outside,
+    send_to_parameters,
+    solve_by_products,
+    solve_transposed,
+    weak_dtype,
+)
+from .problems import taken_apart
 
 Array = Any
 
@@ -129,3 +146,218 @@ class Problem:
         start = self.start if start is None else start
         z = Solution.apply(start, *self.arrays, equation=equation)
         return z if any_node(self.arrays) else value_of(z)
+
+
+# ---------------------------------------------------------------- solvers
+
+
+HALVINGS = 20  # of a step that makes the residual larger
+
+
+def goal(tol: float | None, eps: float) -> float:
+    """How exact a solver of ours is to be: the caller's tolerance, or eps to the power of 2/3 (4e-11 in float64)."""
+    return eps ** (2 / 3) if tol is None else tol
+
+
+def newton(
+    residual: Callable[..., Array], x: Array, arrays: Any, how: How, aim: float, maxiter: int, flat: bool = True
+) -> tuple[Array, str]:  # fmt: skip
+    """Newton's method: x ← x − t d with ∂F/∂x d = F; t is halved while the residual would not become smaller.
+
+    flat : may F be the same for all x? Else that is a LostGradientError: it has left the graph.
+
+    Below ``aim`` it makes up to three more steps while they help: derivatives are as exact as x.
+    """
+
+    def f(x: Array) -> Array:
+        return value_of(residual(x, *arrays))
+
+    value, small, solve = f(x), 4 * float(np.finfo(x.dtype).eps), None
+    below = 0  # steps that began below aim
+    for step in range(maxiter):
+        size, length = greatest(value), float(np.linalg.norm(value))
+        if not np.isfinite(size):
+            return x, f"After {step} steps of Newton's method the residual is not finite."
+        below += size <= aim
+        if not size or below > 3:
+            break
+        is_new = solve is None
+        try:
+            solve = solve or step_solver(residual, x, arrays, how, flat)
+            d = solve(value)
+        except ConvergenceError as error:  # of the linear system
+            return x, str(error) if size > aim else ""
+        moved, new = shortened_step(f, x, d, length, HALVINGS if is_new and size > aim else 1)
+        if moved is not None:
+            x, value = moved, new
+        elif size <= aim:
+            break
+        elif is_new:
+            return x, f"After {step} steps of Newton's method no step makes the residual smaller."
+        if greatest(d) <= small * greatest(x):
+            break
+        if moved is None or np.linalg.norm(new) > 0.1 * length:
+            solve = None  # near the solution the last matrix is good for some steps: a tenth of the cost of a new one
+    else:
+        return x, f"Newton's method has made {maxiter} steps."
+    return x, ""
+
+
+def step_solver(
+    residual: Callable[..., Array], x: Array, arrays: Any, how: How, flat: bool
+) -> Callable[[Array], Array]:  # fmt: skip
+    """The function that takes F to d with ∂F/∂x d = F; where the matrix is singular the shortest of the best d."""
+    if not how.is_dense(x.size):
+        _, push = linearize(lambda x: residual(x, *arrays), x, allow_unused=flat)
+        return lambda value: solve_by_products(lambda v: value_of(push(v)), value, how, "a step of Newton's method")
+    a = value_of(jacobian(residual, allow_unused=flat)(x, *arrays))
+
+    def solve(value: Array) -> Array:
+        try:
+            d = np.linalg.solve(a, value)
+            if np.isfinite(d).all():
+                return d
+        except np.linalg.LinAlgError:
+            pass
+        return np.linalg.lstsq(a, value)[0] if np.isfinite(a).all() else value
+
+    return solve
+
+
+def shortened_step(f: Callable[[Array], Array], x: Array, d: Array, size: float, tries: int) -> tuple[Any, Any]:
+    """x − t d and F there for the largest t of 1, 1/2, 1/4 ... with a smaller residual; None if there is none."""
+    t = 1.0
+    for _ in range(tries):
+        moved = x - x.dtype.type(t) * d
+        with np.errstate(all="ignore"):
+            new = f(moved)
+            if np.linalg.norm(new) < size:  # false for NaN
+                return moved, new
+        t /= 2
+    return None, None
+
+
+def anderson(
+    f: Callable[[Array], Array], x: Array, aim: float, maxiter: int, further: bool = True, memory: int = 10
+) -> tuple[Array, str]:
+    """x = f(x) by iteration: x ← f(x), less the part of f(x) − x that the last steps can explain.
+
+    further : go on below ``aim`` as long as each step halves f(x) − x: derivatives are as exact as x.
+
+    Source: D. G. Anderson, "Iterative procedures for nonlinear integral equations", 1965; as H. F. Walker and P. Ni
+    write it, 2011.
+    """
+    points: list[Array] = []
+    differences: list[Array] = []
+    best, least, unit, eps = x, np.inf, 0.0, float(np.finfo(x.dtype).eps)
+    for step in range(maxiter):
+        value = f(x)
+        r = value - x
+        size = greatest(r)
+        if not np.isfinite(size):
+            return best, f"After {step} steps of the iteration x is not finite."
+        unit = unit or size  # that of the first step
+        within = max(unit, greatest(x))
+        if size <= aim * within and (not further or size > least / 2 or size <= eps * within):
+            return (x, "") if size < least else (best, "")
+        if size < least:
+            best, least = x, size
+        points, differences = [*points[-memory:], value], [*differences[-memory:], r]
+        if len(points) > 1:
+            rises = np.stack([b - a for a, b in pairwise(differences)], axis=1)
+            moves = np.stack([b - a for a, b in pairwise(points)], axis=1)
+            value = value - moves @ np.linalg.lstsq(rises, r)[0]
+        x = value
+    return best, f"The iteration has made {maxiter} steps."  # these may be enough: the caller looks
+
+
+# -- solvers that users bring
+
+
+def is_scipys(solver: Any) -> bool:
+    """Is it a function of SciPy, perhaps with some arguments fixed by functools.partial?"""
+    return (getattr(original(solver), "__module__", None) or "").partition(".")[0] == "scipy"
+
+
+def original(solver: Any) -> Any:
+    """The function under functools.partial."""
+    while isinstance(solver, functools.partial):
+        solver = solver.func
+    return solver
+
+
+def given_options(solver: Any) -> dict[str, Any]:
+    """The keywords that functools.partial fixes."""
+    found: dict[str, Any] = {}
+    while isinstance(solver, functools.partial):
+        found = {**solver.keywords, **found}
+        solver = solver.func
+    return found
+
+
+# SciPy's functions that take a Jacobian: the word for it, methods that do (None: it has none to choose), and options
+# that make it go on: here a solution is wanted to rounding, and whether it is one we see ourselves.
+WITH_JACOBIAN: dict[str, tuple[str, Any, dict[str, Any]]] = {
+    "fsolve": ("fprime", (None,), {"xtol": 1e-12, "full_output": True}),
+    "root": ("jac", (None, "hybr", "lm"), {"tol": 1e-12}),
+    **dict.fromkeys(
+        ("anderson", "broyden1", "broyden2", "diagbroyden", "excitingmixing", "linearmixing", "newton_krylov"),
+        ("", (), {"f_tol": 1e-9}),
+    ),
+    "least_squares": ("jac", (None, "trf", "dogbox", "lm"), {"ftol": 1e-15, "xtol": 1e-15, "gtol": 1e-15}),
+}
+
+
+def call_scipy(
+    solver: Any, f: Callable[[Array], Array], x0: Array, slope: Callable[[Array], Array]
+) -> tuple[Array, str]:  # fmt: skip
+    """A function of scipy.optimize for systems of equations: with the Jacobian, if it takes one."""
+    options = given_options(solver)
+    word, methods, more = WITH_JACOBIAN.get(getattr(original(solver), "__name__", ""), ("", (), {}))
+    more = {name: v for name, v in more.items() if name not in options}
+    if options.get("method") in methods and word not in options:
+        more[word] = lambda x, *_: slope(x.astype(x0.dtype))
+    try:
+        answer = solver(lambda x, *_: f(x.astype(x0.dtype)), np.array(x0, float), **more)
+    except Exception as error:
+        if type(error).__name__ == "NoConvergence":  # of SciPy, with what it has come to
+            return read_answer(error.args[0], x0)[0], "No convergence."
+        if type(error) is RuntimeError:
+            raise ConvergenceError(f"{getattr(original(solver), '__name__', 'the solver')} gave up: {error}") from error
+        raise
+    return read_answer(answer, x0)
+
+
+def call_users(solver: Any, f: Callable[[Any], Any], x0: Array, layout: Layout, *more: Any) -> tuple[Array, str]:
+    """A solver of the user's: of functions of x as he wrote it."""
+    answer = solver(as_numbers(f), layout.unravel(x0), *more)
+    found = answer.x if hasattr(answer, "x") and hasattr(answer, "success") else answer
+    said = as_sentence(getattr(answer, "message", ""))
+    return np.array(value_of(layout.ravel(found, "what the solver returned"))), said
+
+
+def as_numbers(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """``f`` for a solver that may differentiate it: without a history to be kept it returns plain arrays."""
+
+    @functools.wraps(f)
+    def call(x: Any) -> Any:
+        return pytree.tree_map(lambda z: z if gradient_target(z) is not None else value_of(z), f(x))
+
+    return call
+
+
+def as_sentence(message: Any) -> str:
+    """What a solver says, with a full stop."""
+    text = message if isinstance(message, str) else ""
+    return text if text.endswith((".", "!")) or not text else f"{text}."
+
+
+def read_answer(answer: Any, x0: Array) -> tuple[Array, str]:
+    """x and the message of what SciPy's functions return: an object, an array, or a tuple that begins with it."""
+    said = as_sentence(getattr(answer, "message", ""))
+    if isinstance(answer, tuple) and not hasattr(answer, "x"):
+        said, answer = as_sentence(answer[-1]), answer[0]
+    x = np.asarray(getattr(answer, "x", answer))
+    if x.size != x0.size:
+        raise InputError(f"the solver returned shape {x.shape} where x0 has {x0.size} elements")
+    return x.reshape(x0.shape).astype(x0.dtype), said

@@ -7,7 +7,7 @@ the text file of that name here, so the notebook contains no answer, and a stude
 file cannot say: checks of functions, and wrong functions.
 """
 
-from ..lazy import publish
+from ..base.lazy import publish
 from .checks import Marks, Question, checker, progress
 
 __all__ = ["Marks", "Question", "checker", "progress"]

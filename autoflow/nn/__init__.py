@@ -24,24 +24,49 @@ Read in that order. Shapes and names of parameters are PyTorch's, so weights can
 (5, 1)
 """
 
-from ..lazy import publish
+from ..base.lazy import publish
 from . import init
-from .attention import MultiHeadAttention, TransformerBlock
 from .functions import (
+    avg_pool2d,
     batch_norm,
+    conv1d,
+    conv2d,
+    conv_transpose1d,
+    conv_transpose2d,
     dropout,
     elu,
     embedding,
+    erf,
     gelu,
     group_norm,
     layer_norm,
+    leaky_relu,
+    log_softmax,
+    max_pool2d,
+    relu,
     scaled_dot_product_attention,
+    sigmoid,
     silu,
+    softmax,
     softplus,
     tanh,
 )
-from .fused import erf, leaky_relu, log_softmax, relu, sigmoid, softmax
-from .layers import BatchNorm, Conv2d, ConvTranspose2d, Dropout, Embedding, GroupNorm, LayerNorm, Linear, Sequential
+from .layers import (
+    GRU,
+    LSTM,
+    RNN,
+    BatchNorm,
+    Conv2d,
+    ConvTranspose2d,
+    Dropout,
+    Embedding,
+    GroupNorm,
+    LayerNorm,
+    Linear,
+    MultiHeadAttention,
+    Sequential,
+    TransformerBlock,
+)
 from .losses import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
@@ -54,8 +79,6 @@ from .losses import (
     nll_loss,
 )
 from .module import Module, functional_call
-from .recurrent import GRU, LSTM, RNN
-from .windows import avg_pool2d, conv1d, conv2d, conv_transpose1d, conv_transpose2d, max_pool2d
 
 __all__ = [
     "GRU", "LSTM", "RNN", "BatchNorm", "Conv2d", "ConvTranspose2d", "Dropout", "Embedding", "GroupNorm", "LayerNorm",

@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..errors import DataError, InputError
+from ..base.errors import DataError, InputError
 from ..nodes.nodes import value_of
-from ..rules.shapes import is_on_host
+from ..table.shapes import is_on_host
 
 Array = Any
 F = TypeVar("F", bound=Callable[..., Any])

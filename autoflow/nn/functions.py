@@ -2,6 +2,20 @@
 
 They take arrays and nodes, keep float32 as float32, and can be differentiated as often as you like. Those with a row
 of their own (relu, sigmoid, softmax ...) are in ``fused.py``; convolution and pooling in ``windows.py``.
+
+Functions of networks that have rows of their own in the table of derivatives.
+
+All of them could be composed of NumPy's functions. They have rows where that is better: relu and leaky_relu because the
+composed ``np.maximum(x, 0)`` shares the gradient at 0, where 0 is expected; sigmoid, softmax and log_softmax because
+their derivative in terms of their result is the formula that is taught, needs no care for large arguments, and is one
+node in a picture; erf because NumPy has none.
+
+Convolution and pooling: look at an image through a small window at every place.
+
+Instead of moving the window over the image, take for each place *within the window* the slice of the image that it
+sees as the window moves. For a window of 3 × 3 that is nine slices, stacked into one array with an axis for the nine;
+a convolution is then one matrix product with that axis, max pooling is a maximum over it. Everything is a slice, a
+stack or a product, so the derivatives need no further thought.
 """
 
 from __future__ import annotations
@@ -12,13 +26,145 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError
-from ..modes import modes
+from ..backends.registry import family_of
+from ..base.errors import DataError, InputError
+from ..base.modes import modes
 from ..nodes.nodes import Node
+from ..table.table import primitive, rule
 from .checks import floats, generator, labels, numbers_of, probability, shape_is
-from .fused import erf, sigmoid, softmax
 
 Array = Any
+ERF = np.frompyfunc(math.erf, 1, 1)
+
+
+def real(name: str, x: Any) -> None:
+    """Refuse complex numbers: these functions choose by size or sign."""
+    if getattr(x, "dtype", None) is not None and x.dtype.kind == "c":
+        raise DataError(f"{name} is a function of real numbers, got {x.dtype}: take np.abs, np.real or np.imag first")
+
+
+@primitive
+def relu(x: Array, /) -> Node:
+    """max(x, 0), elementwise; any shape. Its derivative is 1 for x > 0, else 0, also at 0.
+
+    Source: Nair and Hinton, ICML 2010.
+
+    >>> relu(np.array([-1.0, 0.0, 2.0]))
+    array([0., 0., 2.])
+    >>> x = af.Variable([-1.0, 0.0, 2.0])
+    >>> relu(x).backward()
+    >>> x.grad
+    array([0., 0., 1.])
+    """
+    real("relu", x)
+    return np.maximum(x, 0)
+
+
+@primitive
+def leaky_relu(x: Array, /, slope: float = 0.01) -> Node:
+    """x for x > 0, else slope · x, elementwise; any shape. Its derivative at 0 is ``slope``.
+
+    Source: Maas, Hannun and Ng, ICML 2013.
+
+    >>> leaky_relu(np.array([-1.0, 0.0, 2.0]))
+    array([-0.01,  0.  ,  2.  ])
+    """
+    real("leaky_relu", x)
+    z: Any = np.where(np.greater(x, 0), x, slope * x)
+    return z
+
+
+@primitive
+def sigmoid(x: Array, /) -> Node:
+    """σ(x) = 1 / (1 + e⁻ˣ), elementwise; any shape. σ'(x) = σ(x) (1 − σ(x)).
+
+    For negative x it is written e^x / (1 + e^x): then the exponential never overflows, and small results keep all
+    their digits.
+
+    >>> sigmoid(np.array([-1000.0, 0.0, 1000.0]))
+    array([0. , 0.5, 1. ])
+    """
+    real("sigmoid", x)
+    e = np.exp(-np.absolute(x))
+    return np.where(np.greater_equal(x, 0), 1, e) / (1 + e)
+
+
+@primitive
+def erf(x: Array, /) -> Node:
+    """The error function (2/√π) ∫₀ˣ e^(−t²) dt, elementwise; any shape. From Python's math module: 60 ns a number.
+
+    >>> erf(np.array([0.0, 1.0]))
+    array([0.        , 0.84270079])
+    """
+    real("erf", x)
+    family = family_of(x)
+    return python_erf(x) if family is None else family.call(python_erf, x)
+
+
+def python_erf(x: Any) -> Array:
+    """Python's erf of every element of a NumPy array."""
+    return np.asarray(ERF(x), getattr(x, "dtype", None) or float)
+
+
+python_erf.__name__ = "erf"  # what it is called in other libraries
+
+
+@primitive
+def softmax(x: Array, /, axis: int = -1) -> Node:
+    """eˣⁱ / Σⱼ eˣʲ along ``axis``: positive numbers that add up to 1; shape of x.
+
+    The largest x is subtracted first, which changes nothing but keeps the exponentials at most 1.
+    ∂zᵢ/∂xⱼ = zᵢ (δᵢⱼ − zⱼ), so the gradient is z ⊙ (g − Σ g ⊙ z).
+
+    >>> softmax(np.array([1000.0, 1000.0, -1000.0]))
+    array([0.5, 0.5, 0. ])
+    """
+    real("softmax", x)
+    e = np.exp(x - np.max(x, axis=axis, keepdims=True))
+    return e / np.sum(e, axis=axis, keepdims=True)
+
+
+@primitive
+def log_softmax(x: Array, /, axis: int = -1) -> Node:
+    """xᵢ − log Σⱼ eˣʲ along ``axis``, the logarithm of :func:`softmax`; shape of x.
+
+    It is right even where the softmax itself would be rounded to 0, because it does not take the logarithm of it.
+
+    >>> log_softmax(np.array([1000.0, -1000.0]))
+    array([    0., -2000.])
+    """
+    real("log_softmax", x)
+    x = x - np.max(x, axis=axis, keepdims=True)
+    return x - np.log(np.sum(np.exp(x), axis=axis, keepdims=True))
+
+
+def softmax_x(g: Array, z: Array, axis: int) -> Array:
+    """What softmax sends back."""
+    return z * (g - np.sum(g * z, axis=axis, keepdims=True))
+
+
+def log_softmax_x(g: Array, z: Array, axis: int) -> Array:
+    """∂zᵢ/∂xⱼ = δᵢⱼ − eᶻʲ: subtracting the sum of g, shared out by the probabilities."""
+    return g - np.exp(z) * np.sum(g, axis=axis, keepdims=True)
+
+
+# fmt: off
+rule(relu,        "x",                "relu",   r"\operatorname{relu} $x", x=lambda g, z: np.where(z > 0, g, 0),
+     elementwise=True, holomorphic=False, precedence=3)
+rule(leaky_relu,  "x | slope=0.01",   "leaky",  r"\operatorname{leaky} $x",
+     x=lambda g, x, slope: np.where(x > 0, g, slope * g), elementwise=True, holomorphic=False, precedence=3)
+rule(sigmoid,     "x",                "σ",      r"\sigma\left($x\right)", x=lambda g, z: g * (z * (1 - z)),
+     elementwise=True, holomorphic=False)
+rule(erf,         "x",                "erf",    r"\operatorname{erf} $x",
+     x=lambda g, x: g * (2 / math.sqrt(math.pi) * np.exp(-x * x)), elementwise=True, holomorphic=False, precedence=3)
+rule(softmax,     "x | axis=-1",      "softmax", r"\operatorname{softmax}\left($x\right)", x=softmax_x,
+     holomorphic=False)
+rule(log_softmax, "x | axis=-1",      "log softmax", r"\log \operatorname{softmax}\left($x\right)", x=log_softmax_x,
+     holomorphic=False)
+# fmt: on
+
+
+# ---------------------------------------------------------------- functions
 
 
 def tanh(x: Array) -> Node:
@@ -229,3 +375,244 @@ def scaled_dot_product_attention(
     else:
         weights = softmax(scores + attn_mask)
     return (dropout(weights, dropout_p, rng=rng) if dropout_p else weights) @ value
+
+
+# ---------------------------------------------------------------- windows
+
+
+Sizes = int | Sequence[int]
+
+
+def windows(who: str, x: Array, kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int]) -> Array:
+    """What each position in the window sees. Shapes: x (n, channels, *size), result (n, channels, places, *out).
+
+    out = (size − dilation (kernel − 1) − 1) // stride + 1 in each direction.
+
+    >>> windows("", np.arange(5.0).reshape(1, 1, 5), [3], [1], [1])[0, 0]
+    array([[0., 1., 2.],
+           [1., 2., 3.],
+           [2., 3., 4.]])
+    """
+    sizes = x.shape[2:]
+    out = [(n - d * (k - 1) - 1) // s + 1 for n, k, s, d in zip(sizes, kernel, stride, dilation, strict=True)]
+    if min(out) < 1:
+        raise InputError(f"{who}: a window of {tuple(kernel)} (dilation {tuple(dilation)}) does not fit into {sizes}")
+    seen = []
+    for place in np.ndindex(*kernel):
+        starts = [k * d for k, d in zip(place, dilation, strict=True)]
+        seen.append(x[(..., *[slice(b, b + (n - 1) * s + 1, s) for b, n, s in zip(starts, out, stride, strict=True)])])
+    return np.stack(seen, axis=2)
+
+
+def conv1d(
+    x: Array, weight: Array, bias: Array = None, stride: Sizes = 1, padding: Sizes | str = 0, dilation: Sizes = 1,
+    groups: int = 1,
+) -> Node:  # fmt: skip
+    """z[n, o, i] = Σ_c Σ_k weight[o, c, k] x[n, c, stride · i + dilation · k] + bias[o].
+
+    Shapes: x (n, channels, length), weight (out, channels / groups, k), bias (out,), result (n, out, length').
+    As everywhere in this field it is a correlation: the window is not reversed. ``padding``: zeros on each side,
+    or "same" (result as long as x) or "valid" (none).
+
+    >>> conv1d(np.array([[[1.0, 2.0, 4.0, 8.0]]]), np.array([[[-1.0, 1.0]]]))
+    array([[[1., 2., 4.]]])
+    """
+    return convolve("conv1d", 1, x, weight, bias, stride, padding, dilation, groups)
+
+
+def conv2d(
+    x: Array, weight: Array, bias: Array = None, stride: Sizes = 1, padding: Sizes | str = 0, dilation: Sizes = 1,
+    groups: int = 1,
+) -> Node:  # fmt: skip
+    """z[n, o, i, j] = Σ_ckl weight[o, c, k, l] x[n, c, s · i + d · k, s · j + d · l] + bias[o]; see :func:`conv1d`.
+
+    Shapes: x (n, channels, height, width), weight (out, channels / groups, k, l), bias (out,), result
+    (n, out, height', width'). Source: LeCun et al., Neural Computation 1, 1989.
+
+    >>> conv2d(np.ones((1, 1, 3, 3)), np.ones((1, 1, 2, 2)))
+    array([[[[4., 4.],
+             [4., 4.]]]])
+    """
+    return convolve("conv2d", 2, x, weight, bias, stride, padding, dilation, groups)
+
+
+def convolve(
+    who: str, dims: int, x: Array, weight: Array, bias: Array, stride: Sizes, padding: Sizes | str, dilation: Sizes,
+    groups: int,
+) -> Array:  # fmt: skip
+    """Convolution in any number of directions: windows, and one product of matrices per example and group."""
+    floats(who, x)
+    size = ("length",) if dims == 1 else ("height", "width")
+    shape_is(who, weight, "out", "channels", *["k"] * dims, what="weight")
+    out, channels, *kernel = weight.shape
+    shape_is(who, x, "n", channels * groups, *size)
+    if groups < 1 or out % groups:
+        raise InputError(f"{who}: {out} channels out cannot be shared among {groups} groups")
+    stride, dilation = each(who, "stride", stride, dims, 1), each(who, "dilation", dilation, dims, 1)
+    x = pad_windows(who, x, padding, kernel, stride, dilation)
+    seen = windows(who, x, kernel, stride, dilation)
+    n, sizes, inner = x.shape[0], seen.shape[3:], channels * math.prod(kernel)
+    columns = seen.reshape((n, groups, inner, math.prod(sizes)))
+    z = weight.reshape((groups, out // groups, inner)) @ columns
+    z = z.reshape((n, out, *sizes))
+    if bias is None:
+        return z
+    shape_is(who, bias, out, what="bias")
+    return z + bias.reshape((out, *[1] * dims))
+
+
+def conv_transpose1d(
+    x: Array, weight: Array, bias: Array = None, stride: Sizes = 1, padding: Sizes = 0, output_padding: Sizes = 0,
+    groups: int = 1, dilation: Sizes = 1,
+) -> Node:  # fmt: skip
+    """z[n, o, stride · i + dilation · k − padding] += Σ_c weight[c, o, k] x[n, c, i], then + bias[o].
+
+    The gradient of :func:`conv1d` with respect to its input, as a function of its own: it makes an image larger, where
+    a convolution makes it smaller. Shapes: x (n, channels, length), weight (channels, out / groups, k), bias (out,),
+    result (n, out, (length − 1) stride − 2 padding + dilation (k − 1) + output_padding + 1). ``output_padding``:
+    positions that are added at the end, fewer than stride or dilation. Source: Zeiler et al., CVPR 2010.
+
+    >>> conv_transpose1d(np.array([[[1.0, 2.0, 3.0]]]), np.array([[[1.0, 10.0]]]), stride=2)
+    array([[[ 1., 10.,  2., 20.,  3., 30.]]])
+    """
+    return spread("conv_transpose1d", 1, x, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+def conv_transpose2d(
+    x: Array, weight: Array, bias: Array = None, stride: Sizes = 1, padding: Sizes = 0, output_padding: Sizes = 0,
+    groups: int = 1, dilation: Sizes = 1,
+) -> Node:  # fmt: skip
+    """The transpose of :func:`conv2d`; see :func:`conv_transpose1d`, in two directions.
+
+    Shapes: x (n, channels, height, width), weight (channels, out / groups, k, l), bias (out,), result
+    (n, out, height', width').
+
+    >>> conv_transpose2d(np.ones((1, 1, 2, 2)), np.ones((1, 1, 2, 2)))
+    array([[[[1., 2., 1.],
+             [2., 4., 2.],
+             [1., 2., 1.]]]])
+    """
+    return spread("conv_transpose2d", 2, x, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+def spread(
+    who: str, dims: int, x: Array, weight: Array, bias: Array, stride: Sizes, padding: Sizes, output_padding: Sizes,
+    groups: int, dilation: Sizes,
+) -> Array:  # fmt: skip
+    """Transposed convolution in any number of directions.
+
+    The places of the result whose number leaves the same remainder, divided by the stride, get their values from the
+    same entries of the weight: a convolution of stride 1. So there is one for each remainder, and no zeros are
+    multiplied; their results are laid between each other.
+    """
+    floats(who, x)
+    shape_is(who, weight, "channels", "out", *["k"] * dims, what="weight")
+    channels, out, *kernel = weight.shape
+    shape_is(who, x, "n", channels, *(("length",) if dims == 1 else ("height", "width")))
+    if groups < 1 or channels % groups:
+        raise InputError(f"{who}: {channels} channels in cannot be shared among {groups} groups")
+    steps, apart = each(who, "stride", stride, dims, 1), each(who, "dilation", dilation, dims, 1)
+    less, more = each(who, "padding", padding, dims, 0), each(who, "output_padding", output_padding, dims, 0)
+    if any([m >= max(s, d) for m, s, d in zip(more, steps, apart, strict=True)]):
+        raise InputError(f"{who}: output_padding {tuple(more)} must be less than stride or dilation")
+    whole = [(n - 1) * s + d * (k - 1) + 1 + m
+             for n, s, d, k, m in zip(x.shape[2:], steps, apart, kernel, more, strict=True)]  # fmt: skip
+    sizes = [n - 2 * p for n, p in zip(whole, less, strict=True)]
+    if min(sizes) < 1:
+        raise InputError(f"{who}: with padding {tuple(less)} nothing is left of {tuple(whole)}")
+    w: Any = weight.reshape((groups, channels // groups, out, *kernel)).swapaxes(1, 2)
+    w = w.reshape((groups * out, channels // groups, *kernel))[(..., *[slice(None, None, -1)] * dims)]
+    laid = [-(-n // s) for n, s in zip(whole, steps, strict=True)]  # places for each remainder
+    parts = [values_at_remainder(who, x, w, groups, steps, apart, laid, place) for place in np.ndindex(*steps)]
+    z: Any = np.stack(parts, axis=-1).reshape((x.shape[0], groups * out, *laid, *steps))
+    order = [axis for k in range(dims) for axis in (2 + k, 2 + dims + k)]
+    z = z.transpose((0, 1, *order)).reshape((*z.shape[:2], *[n * s for n, s in zip(laid, steps, strict=True)]))
+    z = z[(..., *[slice(p, p + n) for p, n in zip(less, sizes, strict=True)])]
+    if bias is None:
+        return z
+    shape_is(who, bias, groups * out, what="bias")
+    return z + bias.reshape((groups * out, *[1] * dims))
+
+
+def values_at_remainder(
+    who: str, x: Array, w: Array, groups: int, stride: Sequence[int], dilation: Sequence[int], laid: Sequence[int],
+    place: Sequence[int],
+) -> Array:  # fmt: skip
+    """The values at s · m + ``place``, m = 0 ... ``laid`` − 1: Σ w[k] x[m − (d k − place) / s] over all k for which
+    that is a whole number. ``w``: (out, channels / groups, *kernel), reversed."""
+    taken, width, apart = [], [], []
+    for n, k, s, d, m, r in zip(x.shape[2:], w.shape[2:], stride, dilation, laid, place, strict=True):
+        fits = [j for j in range(k) if d * j % s == r]
+        if not fits:
+            return np.zeros((x.shape[0], w.shape[0], *laid), np.result_type(x, w))
+        first, step, common = fits[0], s // math.gcd(s, d), math.gcd(s, d)
+        taken.append(slice((k - 1 - first) % step, None, step))
+        shift = (d * first - r) // s
+        width.append((shift + (len(fits) - 1) * (d // common), m - n - shift))
+        apart.append(d // common)
+    around = np.pad(x, [(0, 0), (0, 0), *width])
+    return convolve(who, len(laid), around, w[(..., *taken)], None, 1, 0, apart, groups)
+
+
+def pad_windows(
+    who: str, x: Array, padding: Sizes | str, kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int],
+    fill: float = 0.0,
+) -> Array:  # fmt: skip
+    """x with ``fill`` around it. "same" needs d (k − 1) more places; an odd one goes behind, as in PyTorch."""
+    if padding == "same":
+        if max(stride) > 1:
+            raise InputError(f"{who}: padding 'same' needs stride 1")
+        more = [d * (k - 1) for k, d in zip(kernel, dilation, strict=True)]
+        width = [(m // 2, m - m // 2) for m in more]
+    elif padding == "valid":
+        return x
+    else:
+        width = [(p, p) for p in each(who, "padding", padding, len(kernel), 0)]
+    if not any([max(w) for w in width]):
+        return x
+    return np.pad(x, [(0, 0), (0, 0), *width], constant_values=fill)
+
+
+def each(who: str, what: str, number: Any, dims: int, least: int) -> list[int]:
+    """One integer for each direction."""
+    sizes = [number] * dims if isinstance(number, int) else list(number) if isinstance(number, (tuple, list)) else []
+    if len(sizes) != dims or not all([isinstance(n, int) and n >= least for n in sizes]):
+        raise InputError(f"{who}: {what} is an integer of at least {least}, or {dims} of them, not {number!r}")
+    return sizes
+
+
+def max_pool2d(x: Array, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0) -> Node:
+    """The largest value in each window. Shapes: x (n, channels, height, width), result (n, channels, height', width').
+
+    Windows lie side by side unless a ``stride`` is given; padding counts as −∞. Equal largest values share the
+    gradient (PyTorch gives it to the first).
+
+    >>> max_pool2d(np.arange(16.0).reshape(1, 1, 4, 4), 2)
+    array([[[[ 5.,  7.],
+             [13., 15.]]]])
+    """
+    z: Any = np.max(pooling_windows("max_pool2d", x, kernel_size, stride, padding, -np.inf), axis=2)
+    return z
+
+
+def avg_pool2d(x: Array, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0) -> Node:
+    """The mean of each window. Shapes as :func:`max_pool2d`; padding counts as zeros.
+
+    >>> avg_pool2d(np.arange(16.0).reshape(1, 1, 4, 4), 2)
+    array([[[[ 2.5,  4.5],
+             [10.5, 12.5]]]])
+    """
+    z: Any = np.mean(pooling_windows("avg_pool2d", x, kernel_size, stride, padding, 0.0), axis=2)
+    return z
+
+
+def pooling_windows(who: str, x: Array, kernel_size: Sizes, stride: Sizes | None, padding: Sizes, fill: float) -> Array:
+    """The windows that pooling looks through."""
+    floats(who, x)
+    shape_is(who, x, "n", "channels", "height", "width")
+    kernel = each(who, "kernel_size", kernel_size, 2, 1)
+    steps = kernel if stride is None else each(who, "stride", stride, 2, 1)
+    around = each(who, "padding", padding, 2, 0)
+    if any([2 * p > k for p, k in zip(around, kernel, strict=True)]):
+        raise InputError(f"{who}: padding {tuple(around)} is more than half of the window {tuple(kernel)}")
+    return windows(who, pad_windows(who, x, around, kernel, steps, [1, 1], fill), kernel, steps, [1, 1])

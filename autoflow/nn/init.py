@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError
-from ..lazy import list_public
+from ..base.errors import InputError
+from ..base.lazy import list_public
 from .checks import generator
 
 Array = Any

@@ -2,6 +2,16 @@
 
 Every layer with random numbers takes ``rng``, one Generator for all; ``dtype=np.float32`` saves memory, and time on a
 GPU. Names and shapes of the parameters are PyTorch's.
+
+Recurrent layers: one step of a sequence after the other, with a memory of what came before.
+
+The whole sequence is multiplied by the input weights in one product, (n, time, inputs) @ (inputs, hidden). The rest is
+a loop in Python, because each step needs the memory that the step before has left.
+
+Attention in several heads, and the block from which transformers are built.
+
+Names and shapes of the parameters are those of PyTorch's ``MultiheadAttention`` and ``TransformerEncoderLayer``. A mask
+says what *may* be seen, as in :func:`~autoflow.nn.scaled_dot_product_attention` (in PyTorch's layers, what may not).
 """
 
 from __future__ import annotations
@@ -11,13 +21,23 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError
+from ..base.errors import InputError
 from ..nodes.nodes import Node, Variable
 from . import init as initialisers
 from .checks import explain_missing_rng, floats, generator, labels, probability, shape_is
-from .functions import batch_norm, dropout, group_norm, layer_norm
+from .functions import (
+    batch_norm,
+    conv2d,
+    conv_transpose2d,
+    dropout,
+    each,
+    gelu,
+    group_norm,
+    layer_norm,
+    scaled_dot_product_attention,
+    sigmoid,
+)
 from .module import Module, walk
-from .windows import conv2d, conv_transpose2d, each
 
 Array = Any
 Initialiser = Callable[..., Array]
@@ -298,3 +318,266 @@ class Sequential(Module):
     def __repr__(self) -> str:
         names = [getattr(f, "__name__", repr(f)) if not isinstance(f, Module) else repr(f) for f in self.layers]
         return f"Sequential({', '.join(names)})"
+
+
+# ---------------------------------------------------------------- recurrent
+
+
+class Recurrent(Module):
+    """What RNN, LSTM and GRU share: weights for ``gates`` vectors of size ``hidden``, and checks."""
+
+    def __init__(self, inputs: int, hidden: int, gates: int, rng: np.random.Generator, dtype: Any) -> None:
+        who = type(self).__name__
+        positive(who, inputs=inputs, hidden=hidden)
+        rng = generator(who, rng)
+        square = [initialisers.orthogonal(rng, (hidden, hidden), dtype) for _ in range(gates)]
+        into = [initialisers.glorot_uniform(rng, (hidden, inputs), dtype) for _ in range(gates)]
+        self.weight_ih = Variable(np.concatenate(into), copy=False)
+        self.weight_hh = Variable(np.concatenate(square), copy=False)
+        self.bias = Variable(np.zeros(gates * hidden, dtype), copy=False)
+
+    @property
+    def hidden(self) -> int:
+        """The size of the memory."""
+        return int(self.weight_hh.shape[1])
+
+    def inputs(self, x: Array) -> Array:
+        """What the sequence adds at each step. (n, time, inputs) -> (n, time, gates * hidden)"""
+        floats(self, x)
+        shape_is(self, x, "n", "time", self.weight_ih.shape[1])
+        return x @ self.weight_ih.T + self.bias
+
+    def memory(self, x: Array, h: Array, what: str = "memory") -> Array:
+        """The memory to start with: zeros, unless one is given."""
+        if h is None:
+            return np.zeros((x.shape[0], self.hidden), x.dtype)
+        shape_is(self, h, x.shape[0], self.hidden, what=what)
+        return h
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.weight_ih.shape[1]}, {self.hidden})"
+
+
+def in_time(steps: list[Array], x: Array, hidden: int) -> Array:
+    """All steps as one array (n, time, hidden), also if there are none."""
+    return np.stack(steps, axis=1) if steps else np.zeros((x.shape[0], 0, hidden), x.dtype)
+
+
+class RNN(Recurrent):
+    """hₜ = tanh(xₜ Wᵀ + hₜ₋₁ Uᵀ + b), h₋₁ = 0. Source: Elman, Cognitive Science 14, 1990.
+
+    Shapes: x (n, time, inputs); results: all h (n, time, hidden), and the last one (n, hidden), with which a longer
+    sequence can be continued: ``layer(x, h)``. W, U, b are ``weight_ih`` (hidden, inputs), ``weight_hh`` (hidden,
+    hidden) and ``bias`` (hidden,), PyTorch's two biases in one.
+
+    >>> from autoflow import nn
+    >>> layer = nn.RNN(3, 4, rng=np.random.default_rng(0))
+    >>> outputs, h = layer(np.ones((2, 5, 3)))
+    >>> outputs.shape, h.shape
+    ((2, 5, 4), (2, 4))
+    """
+
+    @explain_missing_rng
+    def __init__(self, inputs: int, hidden: int, *, rng: np.random.Generator, dtype: Any = float) -> None:
+        super().__init__(inputs, hidden, 1, rng, dtype)
+
+    def forward(self, x: Array, h: Array = None) -> tuple[Node, Node]:
+        """(n, time, inputs) -> (n, time, hidden), (n, hidden)"""
+        into, h = self.inputs(x), self.memory(x, h)
+        steps, u = [], self.weight_hh.T
+        for t in range(x.shape[1]):
+            h = np.tanh(into[:, t] + h @ u)
+            steps.append(h)
+        return in_time(steps, x, self.hidden), h
+
+
+class LSTM(Recurrent):
+    """A state c to which each step adds, through gates i, f, o between 0 and 1, so that gradients survive many steps.
+
+    i, f, g, o = xₜ Wᵀ + hₜ₋₁ Uᵀ + b;  cₜ = σ(f) ⊙ cₜ₋₁ + σ(i) ⊙ tanh(g);  hₜ = σ(o) ⊙ tanh(cₜ).
+
+    Shapes as :class:`RNN`, with ``weight_ih`` (4 hidden, inputs), ``weight_hh`` (4 hidden, hidden), ``bias``
+    (4 hidden,) in PyTorch's order i, f, g, o; the last result is the pair (h, c). Source: Hochreiter and Schmidhuber,
+    Neural Computation 9, 1997; Gers, Schmidhuber and Cummins 2000 for f. The bias of f starts at 1 (Jozefowicz,
+    Zaremba and Sutskever, ICML 2015), so that nothing is forgotten at first.
+
+    >>> from autoflow import nn
+    >>> layer = nn.LSTM(3, 4, rng=np.random.default_rng(0))
+    >>> outputs, (h, c) = layer(np.ones((2, 5, 3)))
+    >>> outputs.shape, h.shape, c.shape
+    ((2, 5, 4), (2, 4), (2, 4))
+    """
+
+    @explain_missing_rng
+    def __init__(self, inputs: int, hidden: int, *, rng: np.random.Generator, dtype: Any = float) -> None:
+        super().__init__(inputs, hidden, 4, rng, dtype)
+        self.bias.value[hidden : 2 * hidden] = 1.0
+
+    def forward(self, x: Array, state: tuple[Array, Array] | None = None) -> tuple[Node, tuple[Node, Node]]:
+        """(n, time, inputs) -> (n, time, hidden), ((n, hidden), (n, hidden))"""
+        into, n = self.inputs(x), self.hidden
+        h, c = (None, None) if state is None else state
+        h, c = self.memory(x, h), self.memory(x, c, "cell memory")
+        steps, u = [], self.weight_hh.T
+        for t in range(x.shape[1]):
+            z = into[:, t] + h @ u
+            keep, add, show = sigmoid(z[:, n : 2 * n]), sigmoid(z[:, :n]), sigmoid(z[:, 3 * n :])
+            c = keep * c + add * np.tanh(z[:, 2 * n : 3 * n])
+            h = show * np.tanh(c)
+            steps.append(h)
+        return in_time(steps, x, n), (h, c)
+
+
+class GRU(Recurrent):
+    """A state h that moves towards a new value n, as far as the gate z allows; the gate r says how much of h enters n.
+
+    r, z = σ(xₜ Wᵀ + b + hₜ₋₁ Uᵀ + d);  n = tanh(xₜ Wᵀ + b + r ⊙ (hₜ₋₁ Uᵀ + d));  hₜ = (1 − z) ⊙ n + z ⊙ hₜ₋₁.
+
+    Shapes as :class:`RNN`, with ``weight_ih`` (3 hidden, inputs), ``weight_hh`` (3 hidden, hidden), ``bias`` and
+    ``bias_hh``, both (3 hidden,), in PyTorch's order r, z, n. Two biases are not the same as one here, since r
+    multiplies the second. Source: Cho et al., EMNLP 2014, in the form of PyTorch and cuDNN.
+
+    >>> from autoflow import nn
+    >>> layer = nn.GRU(3, 4, rng=np.random.default_rng(0))
+    >>> outputs, h = layer(np.ones((2, 5, 3)))
+    >>> outputs.shape, h.shape
+    ((2, 5, 4), (2, 4))
+    """
+
+    @explain_missing_rng
+    def __init__(self, inputs: int, hidden: int, *, rng: np.random.Generator, dtype: Any = float) -> None:
+        super().__init__(inputs, hidden, 3, rng, dtype)
+        self.bias_hh = Variable(np.zeros(3 * hidden, dtype), copy=False)
+
+    def forward(self, x: Array, h: Array = None) -> tuple[Node, Node]:
+        """(n, time, inputs) -> (n, time, hidden), (n, hidden)"""
+        into, h, n = self.inputs(x), self.memory(x, h), self.hidden
+        steps, u = [], self.weight_hh.T
+        for t in range(x.shape[1]):
+            i, m = into[:, t], h @ u + self.bias_hh
+            see, keep = sigmoid(i[:, :n] + m[:, :n]), sigmoid(i[:, n : 2 * n] + m[:, n : 2 * n])
+            new = np.tanh(i[:, 2 * n :] + see * m[:, 2 * n :])
+            h = new + keep * (h - new)
+            steps.append(h)
+        return in_time(steps, x, n), h
+
+
+# ---------------------------------------------------------------- attention
+
+
+class MultiHeadAttention(Module):
+    """Each of ``heads`` heads has size / heads features of its own: softmax(Qₕ Kₕᵀ / √d + mask) Vₕ. Then one more
+    matrix mixes all of them. Q, K, V are query, key, value times the three squares of ``in_proj_weight``.
+
+    Shapes: query (..., l, size), key and value (..., s, size), by default the query itself; result (..., l, size).
+    ``attn_mask``: broadcasts to (..., l, s), the same for all heads; boolean (True: may be seen) or floats that are
+    added. To hide the padding of short sequences, give (n, 1, s). ``in_proj_weight`` is (3 size, size),
+    ``in_proj_bias`` (3 size,), ``out_proj`` a Linear. ``dropout``: probability with which an attention weight is set to
+    0, in training. Source: Vaswani et al., NIPS 2017.
+
+    >>> from autoflow import nn
+    >>> layer = nn.MultiHeadAttention(8, 2, rng=np.random.default_rng(0))
+    >>> layer(np.ones((5, 3, 8)), is_causal=True).shape
+    (5, 3, 8)
+    """
+
+    @explain_missing_rng
+    def __init__(
+        self, size: int, heads: int, dropout: float = 0.0, bias: bool = True, *, rng: np.random.Generator,
+        dtype: Any = float,
+    ) -> None:  # fmt: skip
+        positive("MultiHeadAttention", size=size, heads=heads)
+        if size % heads:
+            raise InputError(f"MultiHeadAttention: size {size} cannot be shared among {heads} heads")
+        self.rng = generator("MultiHeadAttention", rng)
+        squares = [initialisers.glorot_uniform(rng, (size, size), dtype) for _ in range(3)]
+        self.in_proj_weight = Variable(np.concatenate(squares), copy=False)
+        self.in_proj_bias = Variable(np.zeros(3 * size, dtype), copy=False) if bias else None
+        self.out_proj = Linear(size, size, bias, rng=rng, dtype=dtype)
+        self.heads, self.dropout = heads, probability("MultiHeadAttention", dropout)
+
+    @property
+    def size(self) -> int:
+        """The number of features."""
+        return int(self.in_proj_weight.shape[1])
+
+    def forward(
+        self, query: Array, key: Array = None, value: Array = None, attn_mask: Array = None, is_causal: bool = False
+    ) -> Node:
+        """(..., l, size), twice (..., s, size) -> (..., l, size)"""
+        key = query if key is None else key
+        value = key if value is None else value
+        for name, x in (("query", query), ("key", key), ("value", value)):
+            floats(self, x)
+            shape_is(self, x, "...", "length", self.size, what=name)
+        if attn_mask is not None and np.ndim(attn_mask) > 2:
+            attn_mask = np.expand_dims(attn_mask, -3)  # for the heads
+        q, k, v = [self.split(x, part) for part, x in enumerate((query, key, value))]
+        p = self.dropout if self.training else 0.0
+        z = scaled_dot_product_attention(q, k, v, attn_mask, p, is_causal, rng=self.rng)
+        z = z.swapaxes(-2, -3)
+        return self.out_proj(z.reshape((*z.shape[:-2], self.size)))
+
+    def split(self, x: Array, part: int) -> Node:
+        """Q, K or V, with an axis for the heads: (..., l, size) -> (..., heads, l, size / heads)"""
+        rows = slice(part * self.size, (part + 1) * self.size)
+        z = x @ self.in_proj_weight[rows].T
+        z = z if self.in_proj_bias is None else z + self.in_proj_bias[rows]
+        return z.reshape((*z.shape[:-1], self.heads, self.size // self.heads)).swapaxes(-2, -3)
+
+    def __repr__(self) -> str:
+        return f"MultiHeadAttention({self.size}, {self.heads})"
+
+
+class TransformerBlock(Module):
+    """x + attention(norm(x)), followed by the same with a small network: x + W₂ a(W₁ norm(x)). A transformer is many of
+    these blocks.
+
+    Shapes: x (..., length, size), result the same. ``hidden``: the size within the network, 4 size by default.
+    ``norm_first=False`` takes the norm of each sum instead, as in Vaswani et al., NIPS 2017 (and PyTorch's
+    ``TransformerEncoderLayer`` by default, with relu); the norm within, which trains more easily, is that of Xiong et
+    al., ICML 2020. Dropout acts on the weights of the attention, within the network, and on what is added.
+
+    >>> from autoflow import nn
+    >>> block = nn.TransformerBlock(8, 2, rng=np.random.default_rng(0))
+    >>> block(np.ones((5, 3, 8)), is_causal=True).shape
+    (5, 3, 8)
+    """
+
+    @explain_missing_rng
+    def __init__(
+        self, size: int, heads: int, hidden: int | None = None, dropout: float = 0.0,
+        activation: Callable[[Array], Array] = gelu, norm_first: bool = True, *, rng: np.random.Generator,
+        dtype: Any = float,
+    ) -> None:  # fmt: skip
+        hidden = 4 * size if hidden is None else hidden
+        self.self_attn = MultiHeadAttention(size, heads, dropout, rng=rng, dtype=dtype)
+        self.linear1 = Linear(size, hidden, rng=rng, dtype=dtype)
+        self.linear2 = Linear(hidden, size, rng=rng, dtype=dtype)
+        self.norm1, self.norm2 = LayerNorm(size, dtype=dtype), LayerNorm(size, dtype=dtype)
+        self.activation, self.norm_first = activation, norm_first
+
+    def forward(self, x: Array, attn_mask: Array = None, is_causal: bool = False) -> Node:
+        """(..., length, size) -> the same shape"""
+        floats(self, x)
+        shape_is(self, x, "...", "length", self.self_attn.size)
+
+        def attend(y: Array) -> Array:
+            return self.drop(self.self_attn(y, attn_mask=attn_mask, is_causal=is_causal))
+
+        if self.norm_first:
+            x = x + attend(self.norm1(x))
+            return x + self.network(self.norm2(x))
+        x = self.norm1(x + attend(x))
+        return self.norm2(x + self.network(x))
+
+    def network(self, x: Array) -> Node:
+        """W₂ a(W₁ x), with dropout."""
+        return self.drop(self.linear2(self.drop(self.activation(self.linear1(x)))))
+
+    def drop(self, x: Array) -> Node:
+        """Dropout, of the same probability everywhere."""
+        return dropout(x, self.self_attn.dropout, self.training, rng=self.self_attn.rng)
+
+    def __repr__(self) -> str:
+        return f"TransformerBlock({self.self_attn.size}, {self.self_attn.heads})"

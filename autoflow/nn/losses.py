@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError
+from ..base.errors import InputError
 from ..nodes.nodes import Node
-from ..rules.shapes import is_on_host
+from ..table.shapes import is_on_host
 from .checks import find_outside_labels, floats, labels, numbers_of, same_shape
-from .functions import softplus
-from .fused import log_softmax, relu
+from .functions import log_softmax, relu, softplus
 
 Array = Any
 

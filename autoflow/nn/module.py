@@ -16,14 +16,14 @@ import numpy as np
 
 from ..arrays.devices import Autodiff, usable_cupy
 from ..backends.registry import NODE_TYPES, on_host
-from ..errors import StateError
+from ..base.errors import StateError
+from ..base.modes import modes
+from ..base.pytree import tree_leaves, tree_map
+from ..base.saving import check_state, load_state, save_state
 from ..forward.writing import overwrite
-from ..modes import modes
 from ..nodes.grads import as_gradient_like, forget_grads
 from ..nodes.nodes import Constant, Variable, VariableRole, value_of
-from ..nodes.scopes import scope
-from ..pytree import tree_leaves, tree_map
-from ..saving import check_state, load_state, save_state
+from ..nodes.records import scope
 
 Array = Any
 Self = TypeVar("Self", bound="Module")

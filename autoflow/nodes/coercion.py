@@ -1,13 +1,131 @@
-"""What can become a node: numbers, lists, arrays. And what cannot, and why."""
+"""What can become a node: numbers, lists, arrays. And what cannot, and why.
+
+Other people's classes and code: which want numbers, which lose a gradient halfway, which keep a node as it is.
+
+Most libraries begin with ``np.asarray``: they have the numbers, and nothing is left to be done. Those below keep the
+array that they were given and go on with it, through NumPy's hooks and past them. What they want are numbers (a plot, a
+table, an optimum), and a history would only be in their way: kept alive as long as a figure, or joined to rows that
+have none. So their calls of NumPy's functions, and of the few methods with which they begin, are answered with plain
+arrays. Operators, ``x[0]`` and ``x[1:]`` do not ask who calls: that would cost every user's operation 0.1 µs.
+
+Everything else, SciPy's functions written with NumPy among them, is differentiated as if the user had written it.
+
+A class with a hook of its own (``__array_ufunc__``) adds something to numbers: a unit, coordinates, laziness. Beside a
+node it may answer if it keeps the node, history and all. Whether it does cannot be seen from here, so a class says it:
+``__carries_nodes__`` is the name of the attribute in which its objects keep the array that they were given (``""`` if
+they keep none, as a unit alone). For libraries that do not know us the table below says so, and tests try each.
+"""
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 
 from ..backends.registry import NODE_TYPES, array_type
-from ..errors import LOST, DataError, LostGradientError
+from ..base.errors import LOST, DataError, LostGradientError, MixedArraysError, NoRuleError
+from ..base.modes import modes
+
+# Module or package -> why it gets numbers.
+NUMBERS = {
+    "matplotlib": "it draws numbers, and a figure would keep the graph alive",
+    "mpl_toolkits": "as matplotlib",
+    "pandas": "a Series copies, aligns and caches its array, often in C",
+    "numpy.ma": "a masked array is an array of another class over the same numbers",
+    "numpy.testing": "it compares numbers",
+    "scipy.integrate._ivp": "only the starting point would have a history, the steps are written into plain arrays",
+    "scipy.optimize": "it iterates in arrays of its own; give it the gradient by jac=af.grad(f)",
+}
+# Module -> what to use instead: it copies the numbers halfway, so that what it answers would have half a gradient.
+HALFWAY = {
+    "scipy.special._logsumexp": "use af.special.logsumexp",
+}
+
+# Package and class (or a base of it) -> its ``__carries_nodes__``. None of them is a subclass of ndarray: such an array
+# has memory of its own and keeps the numbers only.
+CARRIERS = {
+    "pint.PlainQuantity": "magnitude",
+    "pint.PlainUnit": "",
+    "xarray.DataArray": "data",
+    "xarray.Dataset": "",
+    "xarray.Variable": "data",
+}
+# Module -> why: it takes the numbers of a node (``node.value``, ``node.view(cls)``) where it should ask the node.
+READERS = {
+    "astropy.units.quantity": "a Quantity takes the value of whatever has one, and views arrays as Quantities",
+}
+
+
+@functools.cache
+def carries_nodes(module: str | None) -> bool:
+    """Is the module of that name in a package of :data:`CARRIERS`?
+
+    >>> carries_nodes("xarray.core.variable"), carries_nodes("copy")
+    (True, False)
+    """
+    return module is not None and module.partition(".")[0] in {name.partition(".")[0] for name in CARRIERS}
+
+
+@functools.cache
+def wants_numbers(module: str | None) -> bool:
+    """Is the module of that name, or a package that it is in, in one of the tables?
+
+    Who calls is ``sys._getframe(1).f_globals.get("__name__")``; to ask takes 0.1 µs.
+
+    >>> wants_numbers("matplotlib.axes"), wants_numbers("matplot"), wants_numbers("__main__")
+    (True, False, False)
+    """
+    return module is not None and any([f"{module}.".startswith(f"{name}.") for name in (*NUMBERS, *HALFWAY)])
+
+
+def refuse_halfway(module: str | None, gradient: bool) -> None:
+    """Raise NoRuleError in code that would lose a gradient halfway, if there is one to lose."""
+    if gradient and module in HALFWAY:
+        name = module.replace("._", ".")
+        raise NoRuleError(
+            f"{name} of a node copies its numbers halfway, so the gradient would be wrong: {HALFWAY[module]}"
+        )
+
+
+def refuse_reader(module: str | None, node: Any, gradient: bool) -> None:
+    """Raise MixedArraysError in code that takes the numbers of a node into an object of its own. (In the middle of an
+    operation it says then that it does not know how to go on, and NumPy asks us.)"""
+    if module in READERS and gradient and modes().recording:
+        raise MixedArraysError(
+            f"{module} would take the numbers of {node.name}, and the history would be lost. Give it x.value if that "
+            f"is meant."
+        )
+
+
+def kept_in(kind: type) -> str | None:
+    """The attribute in which objects of this class keep an array, a node as well; None if nothing is known of it.
+
+    >>> class Length:
+    ...     "A class of a library of units."
+    ...     __carries_nodes__ = "metres"
+    >>> kept_in(Length), kept_in(float)
+    ('metres', None)
+    """
+    declared: str | None = getattr(kind, "__carries_nodes__", None)
+    return listed_attribute(kind) if declared is None else declared
+
+
+@functools.lru_cache(256)
+def listed_attribute(kind: type) -> str | None:
+    """The same, of the table."""
+    names = [f"{cls.__module__.partition('.')[0]}.{cls.__name__}" for cls in kind.__mro__]
+    return next((CARRIERS[name] for name in names if name in CARRIERS), None)
+
+
+def content(x: Any) -> Any:
+    """The array that an object of such a class keeps; None of anything else."""
+    name = kept_in(type(x))
+    return getattr(x, name) if name else None
+
+
+# ---------------------------------------------------------------- coercion
+
 
 Array = Any
 DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.float32)

@@ -23,25 +23,21 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 import numpy as np
 
 from ..backends.registry import NODE_TYPES, NodeTypes, view_as
-from ..errors import InPlaceError
-from ..lazy import later
-from ..modes import modes
-from ..numbering import CONSTANT, VARIABLE, now
-from ..rules.table import Rule
+from ..base.errors import InPlaceError
+from ..base.lazy import later
+from ..base.modes import modes
+from ..base.numbering import CONSTANT, VARIABLE, now
+from ..table.table import Rule
 from . import printing, versions
-from .coercion import leaf_array
-from .foreign import READERS, refuse_reader, wants_numbers
-from .freeing import NEW, view_link
-from .grads import checked_grad, read_grad
-from .next_use import refuse_missing_grad
+from .coercion import READERS, leaf_array, refuse_reader, wants_numbers
+from .grads import checked_grad, read_grad, refuse_missing_grad
 from .records import Extras, Record, extend
-from .versions import FreedArray
+from .versions import NEW, FreedArray, view_link
 
 if TYPE_CHECKING:
     from ..forward.array_methods import ArrayMethods
-    from ..forward.node_methods import NodeMethods, VariableMethods
+    from ..forward.node_methods import NodeMethods, Protocol, VariableMethods
     from ..forward.operators import Operators
-    from ..forward.python_protocols import Protocol
 
 Array = Any
 MaybeNone: TypeAlias = Any  # of what is None before a pass: a checker that asked for that would ask in every line
@@ -66,7 +62,7 @@ class NodeRole:
 
     __slots__ = ()
     __hash__ = object.__hash__  # by identity: a graph is made of objects, not of values
-    takes_primitives = True  # functions of ours ask us, as NumPy's do: rules/table.py
+    takes_primitives = True  # functions of ours ask us, as NumPy's do: table/table.py
     family: NodeTypes
     _value: Array  # the plain array; node and plain array share their memory
     _operand: Any  # of Operations: what arithmetic reads, the plain array or, if 0-d float64, the number in it
@@ -395,7 +391,7 @@ def on_memory(array: Array, cls: Any) -> Any:
 
 
 def shadow_of(array: Array) -> Array:
-    """Other numbers of the same signs and nearly the same size: see ``transforms/shadow.py``."""
+    """Other numbers of the same signs and nearly the same size: see ``transforms/evaluation.py``."""
     if type(array) is not np.ndarray or array.dtype.kind not in "fc":
         return array
     shadow = np.empty_like(array)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..modes import modes
+from ..base.modes import modes
 
 LONGEST = 1600  # characters of a repr
 PRINTED = 200  # elements; of larger arrays NumPy shows the corners

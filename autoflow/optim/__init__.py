@@ -18,13 +18,20 @@
 True
 """
 
-from ..lazy import publish
-from .accumulation import Accumulation
+from ..base.lazy import publish
 from .base import Optimiser
-from .clipping import clip_grad_norm, clip_grad_value
-from .lbfgs import LBFGS
-from .optimisers import SGD, Adagrad, Adam, AdamW, RMSprop
-from .schedules import Schedule, cosine, inverse_square_root, linear, step_decay, warm_up
+from .optimisers import LBFGS, SGD, Adagrad, Adam, AdamW, RMSprop
+from .schedules import (
+    Accumulation,
+    Schedule,
+    clip_grad_norm,
+    clip_grad_value,
+    cosine,
+    inverse_square_root,
+    linear,
+    step_decay,
+    warm_up,
+)
 
 __all__ = [
     "LBFGS", "SGD", "Accumulation", "Adagrad", "Adam", "AdamW", "Optimiser", "RMSprop", "Schedule", "clip_grad_norm",

@@ -18,14 +18,14 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import AnomalyError, DataError, StateError
+from ..base.errors import AnomalyError, DataError, StateError
+from ..base.numbering import now
+from ..base.saving import check_state, load_state, save_state
 from ..nodes.grads import forget_grads
 from ..nodes.nodes import NodeRole, VariableRole, value_of
 from ..nodes.rebinding import original_of, rebound
 from ..nodes.versions import Note, caller, user_frame
-from ..numbering import now
-from ..rules.shapes import is_on_host
-from ..saving import check_state, load_state, save_state
+from ..table.shapes import is_on_host
 
 Array = Any
 NOTHING = (

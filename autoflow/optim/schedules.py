@@ -3,14 +3,25 @@
 A schedule is a function of the number of steps made (or epochs: you decide when to call ``step``). It returns the
 factor for the learning rate with which the optimiser started. Any function will do:
 ``Schedule(sgd, lambda t: 1 / (1 + t))``.
+
+Gradients of several small batches as that of a large one, where the large one does not fit into memory.
+
+Gradients that are too large, made smaller in place: between ``backward()`` and ``step()``.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import repeat
+from typing import Any
 
-from .base import Optimiser
+import numpy as np
+
+from ..base.errors import AnomalyError
+from ..nodes.nodes import value_of
+from ..table.shapes import is_on_host
+from .base import Optimiser, not_negative, variables
 
 Factor = Callable[[int], float]
 
@@ -111,3 +122,140 @@ def at_least_one(who: str, name: str, n: int) -> None:
     """Refuse a number of steps below 1."""
     if n < 1:
         raise ValueError(f"{who}: {name} must be at least 1, not {n}")
+
+
+# ---------------------------------------------------------------- accumulation
+
+
+class Accumulation:
+    """An optimiser that makes one step for every ``every`` calls of ``step``, with the mean of their gradients.
+
+    The loop stays as it is: ``backward()``, ``step()``, ``zero_grad()`` for each batch. Gradients add up until the step
+    is made; then they are divided by the number of batches, and cleared. If the loss is a mean and all batches are
+    equally large, that is the step of one batch ``every`` times as large. ``flush()`` makes a step with the remaining
+    batches at the end. Clip gradients before ``step()`` if ``is_due``; give a Schedule the optimiser inside.
+
+    >>> from autoflow import optim
+    >>> w = af.Variable(1.0)
+    >>> sgd = optim.Accumulation(optim.SGD([w], lr=0.1), every=2)
+    >>> for x in (1.0, 3.0):
+    ...     (w * x).backward()
+    ...     made = sgd.step()
+    ...     sgd.zero_grad()
+    ...     print(made, w.value)
+    False 1.0
+    True 0.8
+    """
+
+    def __init__(self, optimiser: Optimiser, every: int) -> None:
+        if not isinstance(optimiser, Optimiser):
+            raise TypeError(f"Accumulation takes an optimiser, not {type(optimiser).__name__}")
+        if every < 1:
+            raise ValueError(f"Accumulation: every must be at least 1, not {every}")
+        self.optimiser, self.every, self.pending = optimiser, int(every), 0
+
+    @property
+    def parameters(self) -> list[Any]:
+        """Those of the optimiser."""
+        return self.optimiser.parameters
+
+    @property
+    def is_due(self) -> bool:
+        """Does the next call of ``step`` make one?"""
+        return self.pending + 1 >= self.every
+
+    def step(self) -> bool:
+        """Count one more batch; True if the optimiser made its step. After an error of the optimiser nothing is
+        changed, and this batch does not count."""
+        if not self.is_due:
+            self.pending += 1
+            return False
+        self._step(self.pending + 1)
+        return True
+
+    def flush(self) -> bool:
+        """Make a step with the batches since the last one; False if there were none."""
+        if not self.pending:
+            return False
+        self._step(self.pending)
+        return True
+
+    def _step(self, batches: int) -> None:
+        sums = [p.grad for p in self.parameters]
+        try:
+            for p, g in zip(self.parameters, sums, strict=True):
+                if g is not None:
+                    p.grad = value_of(g) / batches
+            self.optimiser.step()
+        except BaseException:
+            for p, g in zip(self.parameters, sums, strict=True):
+                p.grad = g
+            raise
+        self.pending = 0
+        self.optimiser.zero_grad()
+
+    def zero_grad(self) -> None:
+        """Clear the gradients, unless they belong to a step that is still to be made."""
+        if not self.pending:
+            self.optimiser.zero_grad()
+
+    def __repr__(self) -> str:
+        return f"Accumulation({self.optimiser!r}, every={self.every})"
+
+
+# ---------------------------------------------------------------- clipping
+
+
+Array = Any
+
+
+def clip_grad_value(parameters: Any, bound: float) -> None:
+    """Limit every element of every gradient to −bound ... bound.
+
+    >>> w = af.Variable([1.0, 2.0])
+    >>> w.grad = np.array([5.0, -0.5])
+    >>> clip_grad_value([w], 1.0)
+    >>> w.grad
+    array([ 1. , -0.5])
+    """
+    bound = not_negative("clip_grad_value", "bound", bound)
+    grads = [value_of(p.grad) for p in variables(parameters) if p.grad is not None]
+    clipped = [np.clip(g, -bound, bound) for g in grads]
+    list(map(np.copyto, grads, clipped))  # one call in C: Ctrl-C leaves all of them or none
+
+
+def clip_grad_norm(parameters: Any, max_norm: float) -> float:
+    """Multiply all gradients by one number, so that their norm, as one long vector, is at most ``max_norm``.
+
+    The direction stays. Returns the norm that they had. Raises AnomalyError, and changes nothing, if that is not
+    finite. On a GPU no value is read: the norm is a 0-d array there, and if it is not finite, all gradients become NaN.
+    Source: Pascanu, Mikolov and Bengio, ICML 2013.
+
+    >>> w = af.Variable([1.0, 2.0])
+    >>> w.grad = np.array([3.0, 4.0])
+    >>> clip_grad_norm([w], 1.0)
+    5.0
+    >>> w.grad.round(3)
+    array([0.6, 0.8])
+    """
+    max_norm = not_negative("clip_grad_norm", "max_norm", max_norm)
+    found = [(p, value_of(p.grad)) for p in variables(parameters) if p.grad is not None]
+    if not all([is_on_host(g) for _, g in found]):
+        return _clipped_there([g for _, g in found], max_norm)
+    total = math.hypot(*[float(np.linalg.norm(g)) for _, g in found])
+    if not math.isfinite(total):
+        wrong = [p.name for p, g in found if not np.isfinite(g).all()]
+        raise AnomalyError(f"clip_grad_norm: gradients with NaN or infinity, nothing was changed: {', '.join(wrong)}")
+    if total + 1e-6 > max_norm:
+        grads = [g for _, g in found]
+        factor = max_norm / (total + 1e-6)  # the 1e-6 is PyTorch's
+        list(map(np.multiply, grads, repeat(factor), grads))
+    return total
+
+
+def _clipped_there(grads: list[Array], max_norm: float) -> Array:
+    """The same without bringing a number to the host."""
+    total = np.sqrt(sum([np.sum(np.square(np.abs(g))) for g in grads]))
+    factor = np.minimum(max_norm / (total + 1e-6), 1.0)
+    list(map(np.multiply, grads, [factor.astype(g.dtype) for g in grads], grads))
+    return total

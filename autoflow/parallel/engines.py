@@ -15,11 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError
-from ..lazy import show_bar
-from .parts import is_dask
-from .sums import Answer, add_answers, tree_sum
-from .tasks import Part, Task, call
+from ..base.errors import InputError
+from ..base.lazy import show_bar
+from .tasks import Answer, Part, Task, add_answers, call, is_dask, tree_sum
 
 Array = Any
 RETRIES = 2  # of Dask: how often a part that failed is tried again

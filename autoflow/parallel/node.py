@@ -13,16 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from .. import pytree
-from ..errors import BatchError, CompileError, InputError
+from ..base import pytree
+from ..base.errors import BatchError, CompileError, InputError
+from ..base.modes import modes
 from ..extending.joint import Parts, joint_row, record_results, split_inputs
-from ..modes import modes
 from ..nodes.nodes import NodeRole, gradient_target, value_of
-from ..rules.table import Rule
+from ..table.table import Rule
 from ..transforms.evaluation import place
 from . import engines
-from .parts import Rows, places_of
-from .tasks import Loss, Part, Pullback, Slot, Task, ValueAndGradient, Wanted, own_generators
+from .tasks import Loss, Part, Pullback, Rows, Slot, Task, ValueAndGradient, Wanted, own_generators, places_of
 
 Array = Any
 ROWS: dict[int, Rule] = {}  # by number of operands

@@ -4,38 +4,169 @@ A program takes the shared arrays and the rows of one part, and returns two list
 what is not, gradients of rows for example. The derivative of such a thing is such a thing again: a gradient of shared
 arrays is summed, the cotangent of a sum is shared, and those of pieces are cut as the rows are. So derivatives of all
 orders are made of the same three classes.
+
+Sums in a fixed order. Rounding depends on the order, so a sum in order of arrival would be another in every run.
+
+Here the order is that of a binary tree, ((0+1) + (2+3)) + ..., whose shape depends on the number of parts alone. Groups
+of 2, 4, 8 ... parts are subtrees of it, so it does not matter how many a worker adds up before it answers.
+
+Parts of the data. To a worker travels where the rows are, if a file has them, and otherwise these rows alone.
 """
 
 from __future__ import annotations
 
 import hashlib
 import importlib
+import mmap
 import pickle
 import random
 import sys
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from .. import pytree
 from ..backprop.anomaly import detect_anomaly
-from ..backprop.random_states import reachable_generators, states_of
-from ..errors import InputError, LostGradientError
-from ..lazy import later
-from ..modes import MODES, Modes, modes
+from ..backprop.second_runs import reachable_generators, states_of
+from ..base import pytree
+from ..base.errors import InputError, LostGradientError
+from ..base.lazy import later
+from ..base.modes import MODES, Modes, modes
+from ..base.numbering import now
 from ..nodes.nodes import NodeRole, gradient_target, value_of
 from ..nodes.records import ancestors
-from ..numbering import now
 from ..transforms.gradient import checked_scalar, value_and_grad
 from ..transforms.vjp_jvp import vjp
-from .parts import Rows
-from .sums import Answer, tree_sum
 
 Array = Any
+Answer = tuple[list[Array], list[list[Array]]]  # of some parts: what is summed; of what is not, the pieces in order
+
+
+def add_answers(a: Answer, b: Answer) -> Answer:
+    """The answer of both, b being right behind a.
+
+    >>> add_answers(([1.0], [["a"]]), ([2.0], [["b"]]))
+    ([3.0], [['a', 'b']])
+    """
+    return [x + y for x, y in zip(a[0], b[0], strict=True)], [[*x, *y] for x, y in zip(a[1], b[1], strict=True)]
+
+
+def tree_sum(items: Iterable[Any], add: Callable[[Any, Any], Any] = add_answers) -> Any:
+    """The sum in the order of the tree. Of n items at most log₂ n sums are held at a time.
+
+    >>> tree_sum("abcdef", lambda a, b: f"({a}{b})")
+    '(((ab)(cd))(ef))'
+    """
+    held: list[tuple[int, Any]] = []  # level, sum of 2^level items
+    for item in items:
+        held.append((0, item))
+        while len(held) > 1 and held[-1][0] == held[-2][0]:
+            level, b = held.pop()
+            held[-1] = level + 1, add(held[-1][1], b)
+    total = held.pop()[1]
+    while held:
+        total = add(held.pop()[1], total)
+    return total
+
+
+# ---------------------------------------------------------------- parts
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows first ... last − 1 of something that can be sliced: an array, a memmap, a Zarr array, a Dask array."""
+
+    source: Any
+    first: int
+    last: int
+
+    def load(self) -> Array:
+        """These rows as a NumPy array; those of a memmap stay in the file until they are read."""
+        return np.asarray(self.source[self.first : self.last])
+
+    def __reduce__(self) -> Any:
+        x = self.source
+        if is_whole_file(x):
+            return rows_of_file, (str(x.filename), x.dtype.str, x.offset, x.shape, self.first, self.last)
+        if isinstance(x, np.ndarray):
+            return Rows, (x[self.first : self.last].view(np.ndarray), 0, self.last - self.first)
+        return Rows, (x, self.first, self.last)
+
+
+def is_whole_file(x: Any) -> bool:
+    """Is it a memmap (no slice of one) whose numbers are those of its file? Then the file can be opened elsewhere."""
+    shared = isinstance(x, np.memmap) and isinstance(x.base, mmap.mmap) and x.mode != "c"
+    return shared and x.filename is not None and x.flags.c_contiguous and x.dtype.names is None
+
+
+@lru_cache(8)
+def open_file(name: str, dtype: str, offset: int, shape: tuple[int, ...]) -> Array:
+    """The memmap, opened once in a process."""
+    return np.memmap(name, dtype, "r", offset, shape)
+
+
+def rows_of_file(name: str, dtype: str, offset: int, shape: tuple[int, ...], first: int, last: int) -> Rows:
+    """What pickle calls."""
+    return Rows(open_file(name, dtype, offset, shape), first, last)
+
+
+def cut_places(n: int, chunks: int) -> list[int]:
+    """Where n rows are cut into parts that differ by at most one row; as many parts as rows, if these are fewer.
+
+    >>> cut_places(10, 3)
+    [0, 3, 6, 10]
+    """
+    chunks = min(chunks, n)
+    return [n * k // chunks for k in range(chunks + 1)]
+
+
+def is_dask(x: Any) -> bool:
+    """A dask.array? Nothing is imported to find out."""
+    return type(x).__module__.partition(".")[0] == "dask" and hasattr(x, "to_delayed")
+
+
+def block_places(name: str, x: Any) -> list[int]:
+    """Where a Dask array is cut already, along its first axis."""
+    if any([len(sizes) > 1 for sizes in x.chunks[1:]]):
+        axes = ", ".join([f"{axis}: -1" for axis in range(1, x.ndim)])
+        raise InputError(
+            f"data_parallel: {name} is a Dask array of chunks {x.chunks}; a part must hold whole examples: "
+            f"x.rechunk({{{axes}}})"
+        )
+    if any([size != size for size in x.chunks[0]]):
+        raise InputError(
+            f"data_parallel: {name} is a Dask array whose chunk sizes are not known: x.compute_chunk_sizes()"
+        )
+    return [0, *np.cumsum([size for size in x.chunks[0] if size]).tolist()]
+
+
+def places_of(cut: list[tuple[str, Any]], chunks: int) -> list[int]:
+    """Where all of these arrays, given by name, are cut. Raises InputError if they do not have the same rows."""
+    for name, x in cut:
+        if not np.shape(x) and not getattr(x, "shape", ()):
+            raise InputError(f"data_parallel: {name} is to be divided, but it has no rows (a {type(x).__name__})")
+    given = {tuple(block_places(name, x)) for name, x in cut if is_dask(x)}
+    lengths = {name: int(x.shape[0]) for name, x in cut}
+    if len(set(lengths.values())) > 1:
+        said = ", ".join([f"{name} of shape {tuple(x.shape)}" for name, x in cut])
+        raise InputError(f"data_parallel: the arguments that are divided have different lengths: {said}")
+    n = next(iter(lengths.values()), 0)
+    if not n:
+        raise InputError("data_parallel: there are no rows to work on")
+    if len(given) > 1:
+        raise InputError(
+            "data_parallel: the chunks of the Dask arrays end at different rows: x.rechunk({0: y.chunks[0]})"
+        )
+    return list(given.pop()) if given else cut_places(n, chunks)
+
+
+# ---------------------------------------------------------------- tasks
+
+
 TRAVELLING = (
     "recording",
     "keep",

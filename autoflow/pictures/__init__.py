@@ -22,18 +22,13 @@ Reading order:
 tables of networks; ``notebook`` is how a cell shows a node; ``facade`` has the class that users see: Graph.
 """
 
-from ..lazy import publish
-from .facade import Graph
-from .lesson import step, steps
-from .model.data import Edge, Fold, Frame, Look, Operand, Several, Vertex
-from .model.numbers import Numbers
+from ..base.lazy import publish
+from .model.data import Edge, Fold, Frame, Look, Numbers, Operand, Several, Vertex
 from .model.steps import Product, Step
-from .notebook import node_bundle
 from .pages.stepper import Stepper
-from .quizzes import Quiz, quiz
+from .quizzes import Quiz, quiz, step, steps, wrong_queue_steps
 from .summaries import Line, Summary, summary
-from .walk import draw, graph, to_dot
-from .wrong_queue import wrong_queue_steps
+from .walk import Graph, draw, graph, node_bundle, to_dot
 
 __all__ = [
     "Edge", "Fold", "Frame", "Graph", "Line", "Look", "Numbers", "Operand", "Product", "Quiz", "Several", "Step",

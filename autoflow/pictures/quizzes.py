@@ -1,23 +1,86 @@
-"""``node.quiz()``: the steps of the backward pass as questions, to be answered in a page or on paper."""
+"""``node.quiz()``: the steps of the backward pass as questions, to be answered in a page or on paper.
+
+``node.step()`` and ``node.steps()``: a node's own computation, one step at a time.
+
+A lesson: backpropagation with a queue that does not wait, next to the engine's.
+
+A record is ready when the last of its consumers has sent its part: that is Kahn's algorithm, and :mod:`.lesson` shows
+it. The two obvious shorter programs go through the same graph here, and lose gradients or send them twice.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from html import escape
 from pathlib import Path
 from typing import Any
 
-from .facade import Graph, facade
 from .folding.results import tidy
-from .lesson import LIMIT, lesson
-from .model.data import Operand, Vertex, on_paper
-from .model.numbers import Numbers
-from .model.steps import steps_of
+from .formulas.chain import rules
+from .model.data import GraphData, Numbers, Operand, Vertex, numbers, on_paper
+from .model.steps import Product, Step, amount_text, gradient_name, say, steps_of
 from .pages.exports import SECONDS, bundle, save
 from .pages.html import fragment, image, page, policy
-from .pages.still import show
+from .pages.stepper import Stepper, show
+from .walk import Graph, facade, graph as picture_of
+
+LIMIT = 400  # nodes; more are too many to step through
+
+
+def steps(node: Any, *, limit: int = LIMIT) -> list[Step]:
+    """The steps that lead to ``node`` and back from it, with ones as the seed: what ``backward()`` does, and its order.
+
+    Whether ``backward()`` has been called makes no difference, and no node is changed. Of a large graph the ``limit``
+    nodes nearest to the output.
+
+    >>> import autoflow as af
+    >>> x = af.Variable(2.0, name="x")
+    >>> a = x * x
+    >>> out = a + a * x
+    >>> a.name, out.name = "a", "out"
+    >>> for step in steps(out): print(step)
+      0  start     x = 2
+      1  forward   a = x*x = 4
+      2  forward   a*x = 8
+      3  forward   out = a + a*x = 12
+      4  seed      ∂out/∂out = 1
+      5  backward  out has gradient 1, sends back   to a: 1 × 1 = 1;   to a*x: 1 × 1 = 1
+      6  backward  a*x has gradient 1, sends back   to a: 1 × 2 = 2   so far 3;   to x: 1 × 4 = 4
+      7  backward  a has gradient 3, sends back   to x: 3 × 2 = 6   so far 10;   to x: 3 × 2 = 6   so far 16
+      8  end       ∂out/∂x = 16
+    """
+    return steps_of(tidy(lesson(node, limit=limit)))
+
+
+def lesson(node: Any, **options: Any) -> Graph:
+    """The picture that is stepped through: with all numbers, and a card for every operation that was recorded."""
+    picture = picture_of(node, "lesson", gradients=True, merge=False, fold=False, **options)
+    return replace(picture, rules=rules(node if isinstance(node, (list, tuple)) else [node], picture))
+
+
+def step(node: Any, *, limit: int = LIMIT, **options: Any) -> Stepper:
+    """Step through the forward and the backward pass of ``node``: ◀ ▶ in a notebook, text in a terminal.
+
+    Each step shows the products of the chain rule and the sums so far, in the order of ``backward()``; *predict
+    first* hides each product until you ask. The last step is the picture that ``node.graph()`` draws. Options:
+    ``direction``, ``constants``, ``legend``, ``theme`` as for ``node.graph()``.
+
+    >>> import autoflow as af
+    >>> x = af.Variable(3.0, name="x")
+    >>> print(step(x * x))
+      0  start     x = 3
+      1  forward   x*x = 9
+      2  seed      gradient of x*x = 1
+      3  backward  x*x has gradient 1, sends back   to x: 1 × 3 = 3;   to x: 1 × 3 = 3   so far 6
+      4  end       gradient of x = 6
+    """
+    return Stepper(lesson(node, limit=limit, **options))
+
+
+# ---------------------------------------------------------------- quizzes
+
 
 LINE = "_____"
 ASKED = (
@@ -154,3 +217,75 @@ def quiz(node: Any, *, limit: int = LIMIT, **options: Any) -> Quiz:
     '_____'
     """
     return Quiz(lesson(node, limit=limit, **options))
+
+
+# ---------------------------------------------------------------- wrong queue
+
+
+def wrong_queue_steps(node: Any, *, visited: bool = True) -> list[Step]:
+    """The same lesson with a plain queue, which does not wait: how it goes wrong, next to :func:`~.lesson.steps`.
+
+    visited : True is a queue with a set of nodes that were seen: ``a`` is processed once, but before all of its
+        consumers have sent their part, and what comes later is lost. False is a stack without such a set: ``a`` waits
+        once per consumer, and sends its gradient once each.
+
+    Only for graphs of numbers; else ValueError.
+
+    >>> import autoflow as af
+    >>> x = af.Variable(2.0, name="x")
+    >>> a = x * x
+    >>> out = a + a * x
+    >>> a.name, out.name = "a", "out"
+    >>> for step in wrong_queue_steps(out)[4:]: print(step)
+      4  seed      ∂out/∂out = 1
+      5  backward  out has gradient 1, sends back   to a: 1 × 1 = 1;   to a*x: 1 × 1 = 1
+      6  backward  a has gradient 1, sends back   to x: 1 × 2 = 2;   to x: 1 × 2 = 2   so far 4
+      7  backward  a*x has gradient 1, sends back   to a: 1 × 2 = 2   so far 3, too late;   to x: 1 × 4 = 4   so far 8
+      8  end       ∂out/∂x = 8, but right is 16
+    >>> for how in (out.steps(), wrong_queue_steps(out), wrong_queue_steps(out, visited=False)): print(how[-1].caption)
+    ∂out/∂x = 16
+    ∂out/∂x = 8, but right is 16
+    ∂out/∂x = 28, but right is 16
+    """
+    graph = lesson(node)
+    if any([not v.value.scalar for v in graph.nodes]) or len(graph.outputs) != 1 or not graph.gradients:
+        raise ValueError("this lesson is for graphs of numbers: shapes () only, one output, with a gradient")
+    right = steps_of(graph)
+    found = [step for step in right if step.phase in ("start", "forward", "seed")]
+    sums: dict[int, float] = {graph.outputs[0]: 1.0}
+    found += list(wrong_order(graph, sums, visited))
+    told = [f"{gradient_name(graph, v)} = {numbers(sums.get(v.id, 0.0)).text(graph.look.digits)}, but right is "
+            f"{amount_text(v.gradient, graph)}" if sums.get(v.id, 0.0) != v.gradient.elements[0] else
+            f"{gradient_name(graph, v)} = {amount_text(v.gradient, graph)}, which is right"
+            for v in graph.nodes if v.kind == "Variable" and v.gradient and v.gradient.elements]  # fmt: skip
+    found.append(Step(0, "end", ", ".join(told)))
+    return [replace(step, number=place) for place, step in enumerate(found)]
+
+
+def wrong_order(graph: GraphData, sums: dict[int, float], visited: bool) -> Iterator[Step]:
+    """The backward steps of a queue with a visited set, or of a stack without one. Fills ``sums``."""
+    waiting, seen, done = list(graph.outputs), set(graph.outputs), set()
+    while waiting:
+        v = graph.nodes[waiting.pop(0 if visited else -1)]
+        if v.kind != "Operation":
+            continue
+        done.add(v.id)
+        g = numbers(sums[v.id])
+        told = []
+        for row in v.operands:
+            if not row.flows or row.local is None or row.local.elements is None or row.source is None:
+                continue
+            part = sums[v.id] * row.local.elements[0]
+            more = row.source in sums
+            sums[row.source] = sums.get(row.source, 0.0) + part
+            late = visited and row.source in done
+            product = Product(
+                row.slot, row.source, row.title, row.local, numbers(part), 2 if more else 1, 2,
+                numbers(sums[row.source]),
+            )  # fmt: skip
+            told.append(say(product, g, graph) + ", too late" * late)
+            if not visited or row.source not in seen:
+                seen.add(row.source)
+                waiting.append(row.source)
+        said = f"{v.title} has gradient {amount_text(g, graph)}, sends back   "
+        yield Step(0, "backward", said + ";   ".join(told), v.id, v.title, v.value, g)

@@ -9,10 +9,9 @@ from typing import Any
 from .folding import views
 from .folding.choose import MANY, pool_sizes
 from .folding.repeats import first_word
-from .model.data import GraphData, Vertex
-from .model.numbers import number
+from .model.data import GraphData, Vertex, number
 from .model.style import clip, readable
-from .render.tables import align_columns
+from .render.cards import align_columns
 from .walk import graph
 
 

@@ -1,24 +1,221 @@
-"""``node.graph()`` and its arguments: a :class:`~.facade.Graph` of one walk over the records behind a node."""
+"""``node.graph()`` and its arguments: a :class:`~.facade.Graph` of one walk over the records behind a node.
+
+The picture as users see it: :class:`Graph`, which shows itself and knows every format.
+
+Its data hold no array and no node. For :meth:`Graph.replay` it keeps a reference to the nodes, and so to their
+arrays. (A copy or a pickle does not.)
+
+What a notebook shows of a node: its numbers, then what it is; the picture is one click away.
+
+A node is an array, and debuggers and notebooks print arrays all the time. So this is cheap, however large the graph: it
+looks at no more than 60 nodes, computes gradients of small graphs only, starts no program, and never raises.
+"""
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..errors import LOST, LostGradientError
+from ..base.errors import LOST, LostGradientError
+from ..base.modes import modes
+from ..forward.naming import bound_names
 from ..forward.replay import key_of, record_again
-from ..modes import modes
-from ..nodes.nodes import Node, OperationRole
-from .facade import Graph, facade
-from .folding import huge
-from .formulas.sent_back import rules_of
-from .model.data import GraphData, Look, Vertex
+from ..nodes.nodes import Node, OperationRole, Variable
+from .folding import views
+from .formulas.chain import rules_of
+from .model.data import (
+    FEW_NUMBERS,
+    Frame,  # noqa: F401 - of inherited fields
+    GraphData,  # noqa: F401 - of inherited fields
+    Look,  # noqa: F401 - of inherited fields
+    Several,  # noqa: F401 - of inherited fields
+    Vertex,  # noqa: F401 - of inherited fields
+    numbers,
+)
 from .model.gathering import Walk, identity_of
-from .model.numbers import FEW
-from .model.style import clip
-from .render.directions import TIGHTER, best_way, excess, fit_picture
+from .model.names import Titles
+from .model.style import clean, clip
+from .pages.exports import wanted_kinds
+from .pages.html import PLAIN, image
+from .render.placing import TIGHTER, best_way, excess, fit_picture
+
+if TYPE_CHECKING:
+    from .pages.stepper import Stepper
+
+
+@dataclass(frozen=True)
+class Graph(GraphData):
+    """A picture of how values were computed and how gradients flow back. ``node.graph()`` makes it.
+
+    It shows itself in a notebook, and as a tree in a terminal; ``save("figure.svg")`` writes a file. ``nodes`` and
+    ``edges`` are plain data.
+
+    >>> import autoflow as af
+    >>> x = af.Variable(3.0, name="x")
+    >>> print(af.graph(x * x))
+    x*x  multiply = 9
+    ├─① x  Variable = 3
+    └─② x  (shown above)
+    1 Variable · 1 Operation
+    call backward() to see gradients
+    """
+
+    again: Callable[[Any], Graph] | None = field(default=None, repr=False, compare=False)  # for other inputs
+
+    def __getstate__(self) -> dict[str, Any]:
+        kept = {field.name for field in fields(self)} | {"drawn"}
+        return {name: x for name, x in self.__dict__.items() if name in kept} | {"again": None}
+
+    @property
+    def drawn(self) -> Graph:
+        """The picture as it is drawn: chains of + or of * on one card, boxes folded. ``members`` of its nodes are ids
+        of this
+        graph's nodes."""
+        return views.visible_picture(self)
+
+    def replay(self, inputs: Mapping[Any, Any]) -> Graph:
+        """The picture of the same graph with other values: ``g.replay({x: 4.0})``. Nothing in the nodes changes.
+
+        inputs : as for ``node.replay``, whose errors it raises.
+
+        >>> import autoflow as af
+        >>> x = af.Variable(3.0, name="x")
+        >>> g = af.graph(x * x)
+        >>> [v.value.elements for v in g.replay({x: 4.0}).nodes]
+        [(4.0,), (16.0,)]
+        """
+        if self.again is None:
+            raise ValueError("this picture is a copy or was unpickled, so it has no nodes: draw it again, node.graph()")
+        return self.again(inputs)
+
+    def open(self, *names: str) -> Graph:
+        """The same picture with these boxes open: ``g.open("encoder")``, ``g.open("encoder/layer")``."""
+        if any([v.fold for v in self.nodes]):
+            raise ValueError(f"this picture does not have all nodes. Draw it again: node.graph(open={names!r:.60})")
+        views.check_open(views.skeleton_of(self), names)
+        return replace(self, look=replace(self.look, open=(*self.look.open, *names)))
+
+    def counts(self) -> str:
+        """``3 Variables · 8 Operations``."""
+        return views.counts(self)
+
+    def table(self, *, ascii: bool = False) -> str:
+        """One line per node: number, title, operation, shape, value, gradient, operands."""
+        from .render.cards import table
+
+        return table(self, ascii=ascii)
+
+    def summary(self) -> str:
+        """One sentence for readers who cannot see the picture."""
+        return views.alt_text(self)
+
+    def to_svg(self) -> str:
+        """The picture as SVG: one text without scripts, links or fonts, the same for the same graph."""
+        from .render.svg import to_svg
+
+        return to_svg(self)
+
+    def to_html(self, *, full: bool = True) -> str:
+        """A page that needs nothing else: the picture, controls that step through it, all steps as a table.
+
+        full : False gives the content of its body, for a page of your own: its styles and names clash with no others,
+            and one page may hold several.
+        """
+        from .pages.html import fragment, page
+
+        return page(self) if full else fragment(self)
+
+    def step(self) -> Stepper:
+        """Step through this picture, as ``node.step()`` does."""
+        from .pages.stepper import Stepper
+
+        return Stepper(self)
+
+    def to_dot(self) -> str:
+        """The picture in Graphviz's language (needs the Python package ``graphviz``, not the program)."""
+        from .render.dot import to_dot
+
+        return to_dot(self)
+
+    def to_tex(self, *, full: bool = True) -> str:
+        """The picture in TikZ. full : False gives the ``tikzpicture`` alone, for a document that has ``tikz``."""
+        from .render.tikz import to_tex
+
+        return to_tex(self, full)
+
+    def to_mermaid(self) -> str:
+        """A flowchart for Markdown files: GitHub and GitLab draw it."""
+        from .render.text import to_mermaid
+
+        return to_mermaid(self)
+
+    def to_json(self) -> str:
+        """Everything in the picture, for programs."""
+        from .render.text import to_json
+
+        return to_json(self)
+
+    def to_text(self, *, ascii: bool = False) -> str:
+        """A tree of lines, from the output down to the leaves."""
+        from .render.text import to_text
+
+        return to_text(self, ascii)
+
+    def save(self, path: Any, *, seconds: float = 1.4) -> Path:
+        """Write a file in the format that its name ends with: .svg .html .png .pdf .tex .dot .mmd .json .txt, or
+        a film of its steps: .gif .mp4. Returns the path.
+
+        seconds : how long a film shows each step.
+
+        PNG and PDF are drawn by matplotlib, pygraphviz or Graphviz's program ``dot``; one of them must be installed.
+        A film needs matplotlib, and Pillow (extra ``images``) or ffmpeg (extra ``video``). Raises ImportError or
+        FileNotFoundError, which say what to install, and ValueError for other names.
+        """
+        from .pages.exports import save
+
+        return save(self, path, seconds=seconds)
+
+    def __str__(self) -> str:
+        from .render.text import to_text
+
+        return to_text(self)
+
+    __repr__ = __str__
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """What notebooks show. An exception here would print a traceback into the page, so there is none."""
+        from .pages.exports import bundle
+
+        return bundle(self, include, exclude)
+
+    def _ipython_display_(self) -> None:
+        """What notebooks show under ``af.options.static``: see :mod:`~.pages.still`."""
+        from .pages.stepper import show
+        from .render.cards import table_rows
+
+        show(self, lambda: table_rows(self.drawn))
+
+
+Kind = TypeVar("Kind", bound="Graph")
+
+
+def facade(data: GraphData, kind: type[Kind] = Graph, **more: Any) -> Kind:  # type: ignore[assignment]
+    """The data as a picture that shows itself, with what is drawn of it if that is known."""
+    made = kind(**{field.name: getattr(data, field.name) for field in fields(data)} | more)
+    if "drawn" in data.__dict__:
+        made.__dict__["drawn"] = facade(data.__dict__["drawn"], kind)
+    if "written" in data.__dict__:  # need not be computed again
+        made.__dict__["written"] = data.__dict__["written"]
+    return made
+
+
+# ---------------------------------------------------------------- walk
+
 
 LIMIT = 2000  # nodes whose numbers a picture has by default
 LESSON = 60  # larger graphs are drawn without local derivatives, unless these are asked for
@@ -96,10 +293,10 @@ def build_picture(
     walk = Walk(roots, constants == "nodes", limit or LIMIT)
     if around is not None:
         walk.keep(around, radius)
-    elif walk.hidden and limit is None and fold and (folded := huge.fold_huge_graph(walk, depth, opened)):
+    elif walk.hidden and limit is None and fold and (folded := views.fold_huge_graph(walk, depth, opened)):
         way, size = best_way(folded)
         for _, few in () if direction or depth is not None or opened else TIGHTER:
-            if excess(size) > 1.0 and (tried := huge.fold_huge_graph(walk, depth, opened, few)):
+            if excess(size) > 1.0 and (tried := views.fold_huge_graph(walk, depth, opened, few)):
                 other, found = best_way(tried)
                 folded, way, size = (tried, other, found) if excess(found) < excess(size) else (folded, way, size)
         way = direction or way
@@ -108,7 +305,7 @@ def build_picture(
     nodes, outputs = walk.vertices()
     chosen = detail is None
     if detail is None:
-        large = any([n.value.size > FEW for n in nodes])
+        large = any([n.value.size > FEW_NUMBERS for n in nodes])
         detail = "arrays" if large else "lesson" if walk.flow and len(nodes) <= LESSON else "values"
     if detail == "arrays" and walk.flow and len(nodes) <= LIMIT:
         nodes = with_rules(nodes, walk)
@@ -195,3 +392,93 @@ def to_dot(node: Any, detail: str | None = None, **options: Any) -> str:
 
 
 __all__ = ["draw", "graph", "identity_of", "to_dot"]
+
+
+# ---------------------------------------------------------------- notebook
+
+
+MOST = 60  # nodes that are drawn without being asked for
+ELEMENTS = 100_000  # in all of them; going back through more takes noticeable time
+
+
+def node_bundle(node: Any, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+    """What IPython shows for a node: the text of ``repr``, and HTML.
+
+    >>> import autoflow as af
+    >>> x = af.Variable(3.0, name="x")
+    >>> bundle = node_bundle(x * x)
+    >>> bundle["text/plain"]
+    '9.0  Operation multiply_0 = multiply(x, x)'
+    >>> "<summary>graph (1 Variable, 1 Operation)</summary>" in bundle["text/html"]
+    True
+    """
+    answer: dict[str, Any] = {}
+    for kind in wanted_kinds(["text/plain"] if modes().static else ["text/plain", "text/html"], include, exclude):
+        try:
+            answer[kind] = repr(node) if kind == "text/plain" else html(node, repr(node))
+        except Exception as error:
+            if kind == "text/plain":
+                answer[kind] = f"<{type(node).__name__}, which cannot be shown: {type(error).__name__}>"
+    return answer
+
+
+def html(node: Any, text: str) -> str:
+    """Numbers, a line about the node, and what can be unfolded."""
+    body, _, _ = text.rpartition("\n" if "\n" in text else "  ")
+    lines = f"<pre>{escape(body or text)}</pre>"
+    if not hasattr(node, "name"):  # NumPy made it from a node
+        return lines
+    try:
+        return f'<div class="{PLAIN}">{lines}<div>{escape(node_title(node))}</div>{behind(node)}</div>'
+    except Exception:  # a rule of the user's, a value that is gone: the numbers are still right
+        return lines
+
+
+def node_title(node: Any) -> str:
+    """``a5: Operation subtract · gradient 1``."""
+    record = node.grad_fn
+    name = Titles(bound_names()).name(node if record is None else record) or node.name
+    words = [type(node).__name__.replace("View", "Operation")]
+    if record is not None:
+        words[0] += f" {record.rule.name}"
+    if node.shape or node.dtype != "float64":
+        words.append(f"{numbers(None, node.shape, node.dtype).shape_text()}".strip())
+    if isinstance(node, Variable) and not node.requires_grad:
+        words.append("frozen")
+    gradient = node.grad
+    if gradient is not None:
+        words.append(f"gradient {numbers(getattr(gradient, 'value', gradient)).text(modes().digits)}")
+    return f"{clip(clean(name), 60)}: " + " · ".join(words)
+
+
+def behind(node: Any) -> str:
+    """The picture, folded away; of a large graph how to draw it."""
+    record = identity_of(node)
+    if record is None or not record.parents:
+        return ""
+    found = few(record)
+    if found is None:
+        return f"<div>graph: more than {MOST} nodes; .graph() draws it</div>"
+    small = sum([math.prod(x.shape) for x in found]) <= ELEMENTS
+    graph = graph(node, gradients=None if small else False)
+    counts = graph.counts().replace(" · ", ", ")
+    return f"<details><summary>graph ({escape(counts)})</summary>{image(graph)}</details>"
+
+
+def few(record: Any) -> list[Any] | None:
+    """The nodes behind a record, itself included; None if there are many. Looks at no more than it needs to."""
+    seen = {id(record): record}
+    queue = [record]
+    for one in queue:
+        operands = getattr(one, "operands", ()) if len(getattr(one, "parents", ())) <= MOST else None
+        if operands is None:
+            return None
+        for x in operands:
+            if id(x) in seen or not (isinstance(x, Node) or hasattr(x, "node_name")):
+                continue
+            seen[id(x)] = x
+            if len(seen) > MOST:
+                return None
+            if hasattr(x, "node_name"):
+                queue.append(x)
+    return list(seen.values())

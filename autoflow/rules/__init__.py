@@ -22,37 +22,26 @@ e^x and √x of matrices. And outside.py is about NumPy's functions that have no
 versions.py about what differs between the versions of NumPy.
 """
 
+from ..table import indexing
+from ..table.table import RULES, Example, Rule, of, primitive, rule
 from . import (
     arithmetic,
     building,
     calculus,
-    comparing,
-    counting,
     decompositions,
-    elementary,
-    extremes,
-    floats,
     fourier,
-    indexing,
     joining,
-    leastsquares,
     linalg,
     matrices,
-    nans,
-    norms,
     ordering,
-    padding,
     polynomials,
-    quantiles,
     reductions,
-    scimath,
     solving,
     statistics,
     structure,
     ufuncs,
     variants,
 )
-from .table import RULES, Example, Rule, of, primitive, rule
 
 __all__ = ["RULES", "Example", "Rule", "arithmetic", "building", "calculus", "comparing", "counting",
            "decompositions", "elementary", "extremes", "floats", "fourier", "indexing", "joining", "leastsquares",

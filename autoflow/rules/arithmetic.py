@@ -2,6 +2,26 @@
 
 No row mentions broadcasting: the table undoes it for all of them. Every derivative here is taught in school, except at
 the edges, as ``x**y`` at x = 0. The rows say what is computed there, the functions below why.
+
+Elementary functions: roots, exponentials and logarithms, trigonometric, hyperbolic, and their inverses.
+
+How to read a row: ``x=lambda g, z: g * z`` says that exp is its own derivative, and that only its result is kept.
+Where a derivative can be written with x or with z, the row takes what needs less memory, then less work. An inverse
+function has one over the derivative of the function, taken at the result: arccosh z' = 1 / sinh z. That form is
+also right on the whole complex plane, where √(x² − 1) would be on the wrong branch for half of it.
+
+At the ends of a domain the derivative is the true limit: roots at 0, arcsin and arctanh at ±1, arccosh at 1 are
+infinitely steep. At the origin hypot and arctan2 have no direction, and their derivative is 0 (:func:`over`).
+
+Functions that choose, round or look at the sign. They have kinks and jumps, where calculus has no answer.
+
+The answers here, the same everywhere: equal arguments of maximum and minimum share the gradient; inside means inside
+the closed interval; at a jump the derivative is 0, as it is on both sides; the derivative of the absolute value at 0
+is the mean of its two sides, 0. In every case what goes to all operands together is the gradient that came in.
+
+The parts of a floating-point number: whole and fraction, mantissa and exponent, the next number there is.
+
+Each part that moves with x has a row; each that jumps (the whole part, the exponent) has the derivative 0 or is plain.
 """
 
 from __future__ import annotations
@@ -13,8 +33,10 @@ from typing import Any
 
 import numpy as np
 
-from .kernels import twice
-from .table import composed, rule
+from ..base.errors import NoRuleError
+from ..table.kernels import one_minus_square, twice
+from ..table.shapes import CLIP, functions, is_on_host, numbers_of
+from ..table.table import composed, primitive, rule
 
 Array = Any
 
@@ -134,3 +156,300 @@ rule(np.angle, "x | deg=False", "arg", r"\arg $x", x=angle_x, holomorphic=False,
 def divmod_(x: Array, y: Array) -> tuple[Array, Array]:
     """``np.divmod``: two operations, each with its own row."""
     return x // y, x % y
+
+
+# ---------------------------------------------------------------- elementary
+
+
+LN2, LN10 = math.log(2.0), math.log(10.0)  # Python floats: they leave float32 alone
+
+
+def share_of_logaddexp(g: Array, x: Array, y: Array, z: Array, exp: Any) -> Array:
+    """∂ log(eˣ + eʸ)/∂x = eˣ⁻ᶻ, which never overflows. All of it to the x that is z; half each if both are.
+
+    x = z happens when x is infinite (then x − z would be NaN), or so much larger than y that y does not count. That is
+    rare, so it is checked first.
+    """
+    if is_on_host(z) and not (x == z).any():
+        return g * exp(x - z)
+    return np.where((x == z) & (y == z), 0.5 * g, g) * exp(np.where(x == z, 0, x - z))
+
+
+# fmt: off
+rule(np.sqrt,       "x",   "√",       r"\sqrt{$x}",             x=lambda g, z: g / (2 * z), domain=(0.5, 2.0))
+rule(np.cbrt,       "x",   "∛",       r"\sqrt[3]{$x}",          x=lambda g, z: g / (3 * (z * z)), domain=(0.5, 2.0))
+rule(np.hypot,      "x y", "hypot",   r"\sqrt{{$x}^2 + {$y}^2}", x=lambda g, x, z: g * over(x, z),
+                                                                y=lambda g, y, z: g * over(y, z),
+     domain=(0.5, 2.0))
+
+rule(np.exp,        "x",   "exp",     r"e^{$x}",                x=lambda g, z: g * z, precedence=4)
+rule(np.exp2,       "x",   "2^",      r"2^{$x}",                x=lambda g, z: g * (LN2 * z), precedence=4)
+rule(np.expm1,      "x",   "expm1",   r"e^{$x} - 1",            x=lambda g, z: g * (z + 1), precedence=1)
+rule(np.log,        "x",   "log",     r"\log $x",               x=lambda g, x: g / x, precedence=3, domain=(0.5, 2.0))
+rule(np.log2,       "x",   "log2",    r"\log_2 $x",             x=lambda g, x: g / (LN2 * x),
+     precedence=3, domain=(0.5, 2.0))
+rule(np.log10,      "x",   "log10",   r"\log_{10} $x",          x=lambda g, x: g / (LN10 * x),
+     precedence=3, domain=(0.5, 2.0))
+rule(np.log1p,      "x",   "log1p",   r"\log\left(1 + $x\right)", x=lambda g, x: g / (1 + x), domain=(-0.5, 2.0))
+rule(np.logaddexp,  "x y", "logaddexp", r"\log\left(e^{$x} + e^{$y}\right)",
+     x=lambda g, x, y, z: share_of_logaddexp(g, x, y, z, np.exp),
+     y=lambda g, x, y, z: share_of_logaddexp(g, y, x, z, np.exp))
+rule(np.logaddexp2, "x y", "logaddexp2", r"\log_2\left(2^{$x} + 2^{$y}\right)",
+     x=lambda g, x, y, z: share_of_logaddexp(g, x, y, z, np.exp2),
+     y=lambda g, x, y, z: share_of_logaddexp(g, y, x, z, np.exp2))
+
+rule(np.sin,        "x",   "sin",     r"\sin $x",               x=lambda g, x: g * np.cos(x), precedence=3)
+rule(np.cos,        "x",   "cos",     r"\cos $x",               x=lambda g, x: g * -np.sin(x), precedence=3)
+rule(np.tan,        "x",   "tan",     r"\tan $x",               x=lambda g, z: g * (1 + z * z),
+     precedence=3, domain=(-1.2, 1.2))
+rule(np.arcsin,     "x",   "arcsin",  r"\arcsin $x",            x=lambda g, x: g / cosine_of_arcsine(x),
+     precedence=3, domain=(-0.9, 0.9))
+rule(np.arccos,     "x",   "arccos",  r"\arccos $x",            x=lambda g, x: -g / cosine_of_arcsine(x),
+     precedence=3, domain=(-0.9, 0.9))
+rule(np.arctan,     "x",   "arctan",  r"\arctan $x",            x=lambda g, x: g / (1 + x * x), precedence=3)
+rule(np.arctan2,    "x y", "arctan2", r"\operatorname{arctan2}\left($x, $y\right)",
+     x=lambda g, x, y: g * slope_of_angle(y, x), y=lambda g, x, y: g * -slope_of_angle(x, y),
+     domain=(0.5, 2.0))
+
+rule(np.sinh,       "x",   "sinh",    r"\sinh $x",              x=lambda g, x: g * np.cosh(x), precedence=3)
+rule(np.cosh,       "x",   "cosh",    r"\cosh $x",              x=lambda g, x: g * np.sinh(x), precedence=3)
+rule(np.tanh,       "x",   "tanh",    r"\tanh $x",              x=lambda g, z: g * one_minus_square(z), precedence=3)
+rule(np.arcsinh,    "x",   "arcsinh", r"\operatorname{arsinh} $x", x=lambda g, z: g / np.cosh(z), precedence=3)
+rule(np.arccosh,    "x",   "arccosh", r"\operatorname{arcosh} $x", x=lambda g, z: g / np.sinh(z),
+     precedence=3, domain=(1.2, 3.0))
+rule(np.arctanh,    "x",   "arctanh", r"\operatorname{artanh} $x", x=lambda g, x: g / ((1 - x) * (1 + x)),
+     precedence=3, domain=(-0.9, 0.9))
+
+rule(np.degrees,    "x",   "deg",     r"\tfrac{180}{\pi} $x",   x=lambda g: np.degrees(g),
+     precedence=2, also=(np.rad2deg,), domain=(-0.05, 0.05))
+rule(np.radians,    "x",   "rad",     r"\tfrac{\pi}{180} $x",   x=lambda g: np.radians(g),
+     precedence=2, also=(np.deg2rad,))
+# fmt: on
+
+
+def cosine_of_arcsine(x: Array) -> Array:
+    """√(1 − x²): accurate near ±1 if x is real, and of the right sign on the branch cuts if it is complex."""
+    return np.cos(np.arcsin(x)) if np.iscomplexobj(x) else np.sqrt((1 - x) * (1 + x))
+
+
+def slope_of_angle(x: Array, y: Array) -> Array:
+    """x / (x² + y²), without squares that overflow; 0 at the origin, where there is no direction."""
+    r = np.hypot(x, y)
+    return over(over(x, r), r)
+
+
+def slope_of_sinc(x: Array) -> Array:
+    """The derivative of sin(t) / t with t = πx, by x: π (cos t − sin(t) / t) / t; near t = 0 its power series.
+
+    There the formula subtracts equal numbers, and at 0 it is 0 / 0; the series (eight terms, |t| < 1/2) is right
+    to the last digit, and so are its derivatives: the second one of sinc at 0 is −π²/3.
+    """
+    signed = [(-1) ** k * 2 * k / math.factorial(2 * k + 1) for k in range(1, 9)]  # Σₖ (−1)ᵏ 2k / (2k + 1)! t²ᵏ⁻¹
+    return math.pi * near_zero(
+        math.pi * x, 0.5, lambda t: t * power_series(t * t, signed), lambda t: (np.cos(t) - np.sin(t) / t) / t
+    )
+
+
+@primitive
+def i0_derivative(x: Array, order: int) -> Array:
+    """The derivative of that order of the Bessel function I₀, np.i0. The first one is I₁.
+
+    I₀(x) is the mean of exp(x cos θ) over a half turn, so each derivative brings down another cos θ. The mean over
+    128 equal steps is exact to the last digit for every x that does not overflow; two steps at ±cos θ make a cosh or
+    a sinh. (DLMF 10.32.1; convergence: Trefethen and Weideman, SIAM Review 56, 2014.)
+
+    >>> i0_derivative(np.array([0.0, 1.0]), 1)
+    array([0.       , 0.5651591])
+    """
+    pair = np.sinh if order % 2 else np.cosh
+    total = np.zeros_like(x)
+    for k in range(64):
+        c = math.cos(math.pi * (k + 0.5) / 128)
+        total = total + c**order * pair(c * x)
+    return total / 64
+
+
+rule(np.sinc, "x", "sinc", r"\operatorname{sinc} $x", x=lambda g, x: g * slope_of_sinc(x), precedence=3)
+rule(np.i0, "x", "I₀", r"I_0\left($x\right)", x=lambda g, x: g * i0_derivative(x, 1))
+rule(i0_derivative, "x | order", "I₀⁽ⁿ⁾", r"I_0^{($order)}\left($x\right)",
+     x=lambda g, x, order: g * i0_derivative(x, order + 1))  # fmt: skip
+
+
+# ---------------------------------------------------------------- comparing
+
+
+def split_ties(g: Array, halves: Array) -> Array:
+    """``g`` for the argument that wins, half of it for each of two that are equal."""
+    return 0.5 * g * halves
+
+
+# How many halves go to an argument: 2 if it is above the other, 1 if it is level with it, else 0, as where there is a
+# NaN. Counted in bytes, which is faster than np.where.
+HIGHER = {
+    "x": lambda x, y: (x > y).astype(np.int8) + (x >= y),
+    "y": lambda x, y: (y > x).astype(np.int8) + (y >= x),
+}
+LOWER = {"x": HIGHER["y"], "y": HIGHER["x"]}  # x is below y where y is above x
+# A NaN loses against a number; v != v says that v is NaN.
+HIGHER_NUMBER = {
+    "x": lambda x, y: ((x > y) | (y != y)).astype(np.int8) + ((x >= y) | (y != y)),
+    "y": lambda x, y: ((y > x) | (x != x) & (y == y)).astype(np.int8) + ((y >= x) | (x != x) & (y == y)),
+}
+LOWER_NUMBER = {
+    "x": lambda x, y: ((x < y) | (y != y)).astype(np.int8) + ((x <= y) | (y != y)),
+    "y": lambda x, y: ((y < x) | (x != x) & (y == y)).astype(np.int8) + ((y <= x) | (x != x) & (y == y)),
+}
+
+
+def sign_x(g: Array, x: Array, z: Array) -> Array:
+    """0; for complex x the sign is x / |x|, and what turns it is the part of g across it, over |x|."""
+    if x.dtype.kind != "c":
+        return zero(g)
+    return over(g - z * np.real(np.conjugate(z) * g), np.absolute(x))
+
+
+# fmt: off
+rule(np.maximum,   "x y", "max",  r"\max\left($x, $y\right)", holomorphic=False, residual=HIGHER,
+     x=split_ties, y=split_ties)
+rule(np.minimum,   "x y", "min",  r"\min\left($x, $y\right)", holomorphic=False, residual=LOWER,
+     x=split_ties, y=split_ties)
+rule(np.fmax,      "x y", "fmax", r"\max\left($x, $y\right)", holomorphic=False, residual=HIGHER_NUMBER,
+     x=split_ties, y=split_ties)
+rule(np.fmin,      "x y", "fmin", r"\min\left($x, $y\right)", holomorphic=False, residual=LOWER_NUMBER,
+     x=split_ties, y=split_ties)
+
+rule(np.absolute,  "x",   "abs",  r"\left|$x\right|",         x=lambda g, x: g * np.sign(x), holomorphic=False)
+rule(np.fabs,      "x",   "abs",  r"\left|$x\right|",         x=lambda g, x: g * np.sign(x), holomorphic=False)
+rule(np.copysign,  "x y", "copysign", r"\left|$x\right| \operatorname{sgn} $y", precedence=2, holomorphic=False,
+     x=lambda g, x, z: g * (np.sign(x) * np.sign(z)), y=zero)
+rule(np.sign,      "x",   "sign", r"\operatorname{sgn} $x",   x=sign_x, precedence=3, holomorphic=False)
+rule(np.heaviside, "x y", "step", r"\operatorname{H}\left($x\right)", x=zero, y=lambda g, x: g * (x == 0),
+     holomorphic=False)
+
+rule(np.floor,     "x",   "⌊ ⌋",   r"\left\lfloor $x \right\rfloor", x=zero, domain=(0.1, 0.9))
+rule(np.ceil,      "x",   "⌈ ⌉",   r"\left\lceil $x \right\rceil",   x=zero, domain=(0.1, 0.9))
+rule(np.trunc,     "x",   "trunc", r"\operatorname{trunc} $x", x=zero, precedence=3, domain=(0.1, 0.9))
+for fix in functions(np, "fix"):  # NumPy 2.5 warns of it: the same as trunc
+    rule(fix,      "x",   "fix",   r"\operatorname{trunc} $x", x=zero,
+         precedence=3, domain=(0.1, 0.9), compute=np.trunc)
+rule(np.rint,      "x",   "rint",  r"\operatorname{round} $x", x=zero,
+     precedence=3, domain=(0.6, 1.4), holomorphic=False)
+rule(np.round,     "x | decimals=0", "round", r"\operatorname{round} $x", x=zero,
+     precedence=3, domain=(0.6, 1.4), holomorphic=False, also=(np.around,))
+# fmt: on
+
+
+# The next three are the derivatives of clip, whose operands are called as in NumPy: clip(x, min=0, max=1).
+
+
+def clip_x(g: Array, x: Array, min: Array, max: Array) -> Array:
+    """1 inside the closed interval, exact zeros outside: what follows may be infinite there, as the root of 0 is."""
+    inside = (True if min is None else x >= min) & (True if max is None else x <= max)
+    return np.where(inside, g, 0)
+
+
+def clip_min(g: Array, x: Array, min: Array, max: Array) -> Array:
+    """Below the interval the result is its lower bound; if the bounds are in the wrong order it is always the upper."""
+    return np.where((x < min) & (True if max is None else min <= max), g, 0)
+
+
+def clip_max(g: Array, x: Array, min: Array, max: Array) -> Array:
+    """Above the interval the result is its upper bound."""
+    return np.where((x > max) | (False if min is None else min > max), g, 0)
+
+
+rule(np.clip, "x min=None max=None", "clip", r"\operatorname{clip}\left($x, $min, $max\right)",
+     x=clip_x, min=clip_min, max=clip_max, elementwise=True, holomorphic=False, also=(CLIP,))  # fmt: skip
+
+
+def where_x(g: Array, c: Array) -> Array:
+    """g where the condition holds, exact zeros elsewhere: what was not chosen has no part in the result.
+
+    That alone does not keep NaN away. In ``where(x > 0, log(x), 0)`` the logarithm receives 0 at x = 0, and sends
+    on 0 · log'(0) = 0 · ∞ = NaN: the chain rule has it so. Choose before the logarithm as well as after it,
+    or go back ``with af.safe_masking():``, in which a zero gradient stays zero.
+
+    >>> import autoflow as af
+    >>> x = af.Variable([0.0, 2.0])
+    >>> positive = x > 0
+    >>> af.backward(np.where(positive, np.log(np.where(positive, x, 1.0)), 0.0))
+    >>> x.grad
+    array([0. , 0.5])
+    """
+    return np.where(c, g, 0)
+
+
+rule(np.where, "c x y", "where", r"\begin{cases} $x & $c \\ $y & \text{else} \end{cases}",
+     x=where_x, y=lambda g, c: np.where(c, 0, g), elementwise=True)  # fmt: skip
+
+
+def without_nan(x: Array, copy: bool, nan: Any, posinf: Any, neginf: Any) -> Array:
+    """``np.nan_to_num``; in place it is refused, as every write into an operand is."""
+    if not copy:
+        raise NoRuleError("nan_to_num(x, copy=False) would write into x: write x = np.nan_to_num(x)")
+    return np.nan_to_num(x, nan=nan, posinf=posinf, neginf=neginf)
+
+
+def nan_to_num_x(g: Array, x: Array) -> Array:
+    """1 at the numbers, 0 where one was put in; real and imaginary parts each for themselves."""
+    if x.dtype.kind != "c":
+        return np.where(np.isfinite(x), g, 0)
+    real = np.where(np.isfinite(np.real(x)), np.real(g), 0)
+    return real + 1j * np.where(np.isfinite(np.imag(x)), np.imag(g), 0)
+
+
+rule(np.nan_to_num, "x | copy=True nan=0.0 posinf=None neginf=None", "nan→0", r"\operatorname{num} $x",
+     compute=without_nan, x=nan_to_num_x, precedence=3, holomorphic=False)  # fmt: skip
+
+
+# ---------------------------------------------------------------- floats
+
+
+@primitive
+def fraction(x: Array) -> Array:
+    """``np.modf(x)[0]``: the fractional part, with the sign of x."""
+    return np.modf(x)[0]
+
+
+@primitive
+def mantissa(x: Array) -> Array:
+    """``np.frexp(x)[0]``: x = mantissa · 2ᵉ with a mantissa from 1/2 to 1."""
+    return np.frexp(x)[0]
+
+
+@primitive
+def times_power(x: Array, k: Any) -> Array:
+    """``np.ldexp(x, k)`` = x · 2ᵏ; the exponent is an integer and has no derivative."""
+    return np.ldexp(x, k)
+
+
+def mantissa_x(g: Array, x: Array) -> Array:
+    """2⁻ᵉ, with the exponent of x."""
+    return np.ldexp(g, -np.frexp(numbers_of(x))[1])
+
+
+rule(fraction, "x", "frac", r"\operatorname{frac} $x", x=lambda g: g, name="modf", elementwise=True, holomorphic=False,
+     domain=(0.1, 0.9))  # fmt: skip
+rule(mantissa, "x", "mantissa", r"\operatorname{mantissa} $x", x=mantissa_x, name="frexp", elementwise=True,
+     holomorphic=False, domain=(0.51, 0.99))  # fmt: skip
+rule(times_power, "x | k", "2ᵏ", r"$x \cdot 2^{$k}", x=lambda g, k: np.ldexp(g, k), name="ldexp", elementwise=True,
+     holomorphic=False, precedence=2)  # fmt: skip
+rule(np.nextafter, "x y", "next", r"\operatorname{next}\left($x, $y\right)", x=lambda g: g, y=zero, holomorphic=False)
+
+
+@composed(np.modf)
+def modf(x: Array) -> tuple[Array, Array]:
+    """The fraction and the whole part."""
+    return fraction(x), np.trunc(x)
+
+
+@composed(np.frexp)
+def frexp(x: Array) -> tuple[Array, Array]:
+    """The mantissa, and the exponent as a plain array."""
+    return mantissa(x), np.frexp(numbers_of(x))[1]
+
+
+@composed(np.ldexp)
+def ldexp(x: Any, k: Any) -> Array:
+    """x · 2ᵏ."""
+    return times_power(x, numbers_of(k))

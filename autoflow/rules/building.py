@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import NoRuleError
-from .indexing import put_back
-from .shapes import (
+from ..base.errors import NoRuleError
+from ..table.indexing import put_back
+from ..table.shapes import (
     as_array,
     as_dtype,
     axes_of,
@@ -28,7 +28,7 @@ from .shapes import (
     together,
     zeros,
 )
-from .table import composed, primitive, rule
+from ..table.table import composed, primitive, rule
 
 Array = Any
 Shape = tuple[int, ...]

@@ -26,10 +26,10 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import NoRuleError
-from .packed import adjoint, diagonal, fold, inverse_gaps, mask, pack, reciprocal, solve, unpack
-from .shapes import as_array, greatest, like_argument, numbers_of
-from .table import composed, primitive, rule
+from ..base.errors import NoRuleError
+from ..table.shapes import as_array, greatest, like_argument, numbers_of
+from ..table.table import composed, primitive, rule
+from ..table.vjps import adjoint, diagonal, fold, inverse_gaps, mask, pack, reciprocal, solve, unpack
 
 Array = Any
 Shape = tuple[int, ...]

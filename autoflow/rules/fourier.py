@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from .indexing import put_back
-from .shapes import as_array, like_argument
-from .table import composed, rule
+from ..table.indexing import put_back
+from ..table.shapes import as_array, like_argument
+from ..table.table import composed, rule
 
 Array = Any
 Shape = tuple[int, ...]

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from .indexing import put_back
-from .shapes import as_array, axes_of, given_keywords, like_argument, together, total
-from .table import composed, primitive, rule
-from .vjps import Shapes
+from ..table.indexing import put_back
+from ..table.shapes import as_array, axes_of, given_keywords, like_argument, together, total
+from ..table.table import composed, primitive, rule
+from ..table.vjps import Shapes
 
 Array = Any
 Shape = tuple[int, ...]

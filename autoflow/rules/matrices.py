@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .shapes import as_array, like_argument
-from .table import composed
-from .versions import since
+from ..table.shapes import as_array, like_argument, since
+from ..table.table import composed
 
 Array = Any
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from .shapes import as_array, as_dtype, like_argument, numbers_of, together
-from .table import composed
+from ..table.shapes import as_array, as_dtype, like_argument, numbers_of, together
+from ..table.table import composed
 
 Array = Any
 

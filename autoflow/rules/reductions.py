@@ -3,28 +3,42 @@
 Three options mean the same in all of them. ``axis`` and ``keepdims``: :func:`shapes.restore_axes` gives the gradient
 the removed axes back, with length 1, and broadcasting does the rest. ``where``: masked elements are not used, so their
 gradient is zero. ``initial``: one more element, a constant.
+
+Largest and smallest elements: max, min, ptp.
+
+Equal ones share the gradient. What a row keeps is where they are, not the elements, which may be overwritten or freed.
+
+The twins of sum, mean, max, ... that leave out NaN.
+
+A NaN has not been used, so its gradient is zero: exactly as with ``where=~np.isnan(x)``, and that is how it is
+computed here, by the derivatives of ``reductions.py``. Every NaN is replaced before anything is multiplied
+by it, so that derivatives of the derivatives stay free of NaN as well. Where all elements are NaN, all gradients are 0.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from .kernels import FLOATS, broadcast_view, compute_mean, compute_var, reducer
-from .shapes import (
+from ..table.kernels import FLOATS, broadcast_view, compute_mean, compute_var, reducer
+from ..table.shapes import (
+    NOT_GIVEN,
     Axis,
+    axes_of,
     count_along,
     divide_by_count,
     from_last,
     given_keywords,
+    is_numpys,
     is_on_host,
     like_argument,
     restore_axes,
     sum_to,
     to_last,
 )
-from .table import composed, primitive, rule
+from ..table.table import composed, primitive, rule
 
 Array = Any
 Shape = tuple[int, ...]
@@ -219,4 +233,195 @@ rule(np.prod, "x | axis=None dtype=None keepdims=False initial=None where=None",
 rule(np.cumsum, "x | axis=None dtype=None", "Σ…", r"\operatorname{cumsum} $x", x=cumsum_x)
 rule(np.cumprod, "x | axis=None dtype=None", "Π…", r"\operatorname{cumprod} $x", x=cumprod_x)
 rule(recur, "x y", "recur", r"\operatorname{recur}($x, $y)", elementwise=False, x=recur_x, y=recur_y)
+# fmt: on
+
+
+# ---------------------------------------------------------------- extremes
+
+
+PLAIN = (np.ndarray, np.float64)  # of a pass that is not recorded
+
+
+class Reached(NamedTuple):
+    """The places of the maxima of an array. Its derivatives need no more, so the array may be overwritten or freed.
+
+    mask : is this element equal to its maximum? Of the array's shape.
+    shares : among how many elements each maximum is shared, with the axes kept with length 1; None where the mask tells
+        it, for then it can wait for the pass back.
+    axis, keepdims : along which axes the maxima were taken, and whether the result has them.
+    """
+
+    mask: Array
+    shares: Array | None
+    axis: Axis
+    keepdims: bool
+
+
+def find_maxima(x: Array, axis: Axis, keepdims: bool, initial: Any, where: Any, z: Array) -> Reached:
+    """The maxima (or minima) z of x along ``axis``, found in x. ``initial`` is one more element.
+
+    >>> find_maxima(np.array([2.0, 1.0, 2.0]), None, False, None, None, np.array(2.0)).mask
+    array([ True, False,  True])
+    """
+    keepdims = bool(keepdims)
+    z = restore_axes(z, x.shape, axis, keepdims)
+    mask = x == z if where is None else (x == z) & where
+    shares = None if initial is None else how_many(mask, axis) + (z == initial)
+    return Reached(mask, shares, axis, keepdims)
+
+
+def how_many(mask: Array, axis: Axis) -> Array:
+    """How many are true along ``axis``, which is kept with length 1."""
+    return mask.sum(axis=axis, keepdims=True)
+
+
+def share_of_max(g: Array, reached: Reached) -> Array:
+    """Equal entries share the gradient of their maximum (or minimum) evenly. In a row with a NaN nothing is equal to
+    the maximum, and 0 / 0 says so."""
+    mask, count, axis, keepdims = reached
+    g = restore_axes(g, mask.shape, axis, keepdims)
+    if count is None and type(g) in PLAIN and is_one_each(mask, axis, g):  # no ties, most often: nothing to divide
+        in_order = axis is None or axes_of(axis, mask.ndim) == (mask.ndim - 1,)
+        return scatter_at_mask(g, mask) if in_order else np.where(mask, g, 0)
+    count = (how_many(mask, axis) if count is None else count).astype(np.result_type(g.dtype, np.float32))
+    return np.where(mask, g / count, 0 / count)
+
+
+def is_one_each(mask: Array, axis: Axis, g: Array) -> bool:
+    """Is there exactly one maximum for each element of g? (A row with a NaN has none.)"""
+    return np.count_nonzero(mask) == g.size and (g.size == 1 or bool(mask.any(axis=axis).all()))
+
+
+def scatter_at_mask(values: Array, mask: Array) -> Array:
+    """Zeros, except for ``values`` where ``mask`` is true, in the order of the elements; quicker than ``np.where``.
+
+    >>> scatter_at_mask(np.array([5.0, 7.0]), np.array([[False, True], [True, False]]))
+    array([[0., 5.],
+           [7., 0.]])
+    """
+    z = np.zeros(mask.shape, values.dtype)
+    z.reshape(-1)[np.flatnonzero(mask)] = values.reshape(-1)
+    return z
+
+
+def extreme(ufunc: np.ufunc, function: Any) -> Callable[..., Any]:
+    """:func:`reducer` of a function without ``dtype``."""
+    compute = reducer(ufunc, function)
+    return lambda x, axis, keepdims, initial, where: compute(x, axis, None, keepdims, initial, where)
+
+
+@composed(np.ptp)
+def ptp(a: Array, axis: Axis = None, out: Any = None, keepdims: Any = NOT_GIVEN) -> Array:
+    """max - min."""
+    options = given_keywords(axis=axis, keepdims=keepdims)
+    return np.subtract(np.max(a, **options), np.min(a, **options), **given_keywords(out=out))
+
+
+# fmt: off
+rule(np.max, "x | axis=None keepdims=False initial=None where=None", "max", r"\max $x", x=share_of_max,
+     also=(np.amax,), compute=extreme(np.maximum, np.max), residual={"x": find_maxima})
+rule(np.min, "x | axis=None keepdims=False initial=None where=None", "min", r"\min $x", x=share_of_max,
+     also=(np.amin,), compute=extreme(np.minimum, np.min), residual={"x": find_maxima})
+# fmt: on
+
+
+# ---------------------------------------------------------------- nans
+
+
+def numbers(x: Array, where: Any) -> Array:
+    """True where an element is used."""
+    ok = ~np.isnan(x)
+    return ok if where is None else ok & where
+
+
+def fill_empty_rows(ok: Array, axis: Axis) -> Array:
+    """``ok``, but True throughout a row that has no True: the mean of that row, though unused, is then finite."""
+    return ok | ~ok.any(axis=axis, keepdims=True)
+
+
+def nansum_x(g: Array, x: Array, axis: Axis, keepdims: bool, where: Any) -> Array:
+    """Every number receives its sum's gradient."""
+    return mask_out(broadcast_view(restore_axes(g, x.shape, axis, keepdims), x.shape), numbers(x, where))
+
+
+def nanprod_x(g: Array, x: Array, axis: Axis, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Array:
+    """Every number receives the product of the others."""
+    ok = numbers(x, where)
+    g = restore_axes(g if initial is None else g * initial, x.shape, axis, keepdims)
+    return mask_out(g * product_of_others(np.where(ok, in_dtype(x, dtype), 1), axis), ok)
+
+
+def nanmean_x(g: Array, x: Array, axis: Axis, keepdims: bool, where: Any) -> Array:
+    """Every number receives its share of its mean's gradient."""
+    ok = numbers(x, where)
+    return mask_out(mean_x(g, x.shape, axis, keepdims, fill_empty_rows(ok, axis)), ok)
+
+
+def nanvar_x(
+    g: Array, x: Array, axis: Axis, dtype: Any, ddof: Any, keepdims: bool, where: Any, correction: Any
+) -> Array:  # fmt: skip
+    """2 (x − m) / n at the numbers."""
+    ok = numbers(x, where)
+    return mask_out(
+        var_x(g, np.where(ok, x, 0), axis, dtype, ddof, keepdims, fill_empty_rows(ok, axis), correction), ok
+    )
+
+
+def nanstd_x(
+    g: Array, x: Array, z: Array, axis: Axis, dtype: Any, ddof: Any, keepdims: bool, where: Any, correction: Any
+) -> Array:  # fmt: skip
+    """(x − m) / (n z) at the numbers; 0 where all of them are equal."""
+    ok, x, z = numbers(x, where), np.where(numbers(x, where), x, 0), np.where(np.isnan(z), 0, z)
+    return mask_out(std_x(g, x, z, axis, dtype, ddof, keepdims, fill_empty_rows(ok, axis), correction), ok)
+
+
+def nanmax_x(g: Array, reached: Reached) -> Array:
+    """Equal entries share evenly; NaN is equal to nothing."""
+    mask, count, axis, keepdims = reached
+    count = np.maximum(how_many(mask, axis) if count is None else count, 1)
+    g = restore_axes(g, mask.shape, axis, keepdims)
+    return mask_out(g / count.astype(np.result_type(g.dtype, np.float32)), mask)
+
+
+def nancumsum_x(g: Array, x: Array, axis: Any) -> Array:
+    """The running sum from behind, at the numbers."""
+    return mask_out(cumsum_x(g, x.shape, axis), numbers(x, None))
+
+
+def nancumprod_x(g: Array, x: Array, axis: Any, dtype: Any) -> Array:
+    """As the derivative of cumprod, with 1 at NaN."""
+    ok = numbers(x, None)
+    return mask_out(cumprod_x(g, np.where(ok, x, 1), axis, dtype), ok)
+
+
+def by_keyword(function: Any, *names: str) -> Callable[..., Any]:
+    """``function(x, axis=..., ...)`` from arguments in the row's order; those not given are left out."""
+    return lambda x, axis, *values: function(x, axis=axis, **given_keywords(**dict(zip(names, values, strict=True))))
+
+
+def spread_in_dtype(function: Any) -> Callable[..., Any]:
+    """np.nanvar or np.nanstd. CuPy's compute in the precision of x, whatever ``dtype`` says: so x gets that dtype."""
+    compute = by_keyword(function, "dtype", "ddof", "keepdims", "where", "correction")
+    return lambda x, axis, dtype, *rest: compute(
+        x if dtype is None or is_numpys(x) or x.dtype.kind == "c" else x.astype(dtype), axis, dtype, *rest
+    )
+
+
+# fmt: off
+rule(np.nansum,  "x | axis=None dtype=None keepdims=None initial=None where=None", "Σ", r"\sum $x", x=nansum_x,
+     compute=by_keyword(np.nansum, "dtype", "keepdims", "initial", "where"))
+rule(np.nanprod, "x | axis=None dtype=None keepdims=None initial=None where=None", "Π", r"\prod $x", x=nanprod_x,
+     compute=by_keyword(np.nanprod, "dtype", "keepdims", "initial", "where"))
+rule(np.nanmean, "x | axis=None dtype=None keepdims=None where=None", "mean", r"\operatorname{mean} $x", x=nanmean_x,
+     compute=by_keyword(np.nanmean, "dtype", "keepdims", "where"))
+rule(np.nanvar,  "x | axis=None dtype=None ddof=0 keepdims=None where=None correction=None", "var",
+     r"\operatorname{var} $x", x=nanvar_x, compute=spread_in_dtype(np.nanvar), holomorphic=False)
+rule(np.nanstd,  "x | axis=None dtype=None ddof=0 keepdims=None where=None correction=None", "std",
+     r"\operatorname{std} $x", x=nanstd_x, compute=spread_in_dtype(np.nanstd), holomorphic=False)
+rule(np.nanmax,  "x | axis=None keepdims=None initial=None where=None", "max", r"\max $x", x=nanmax_x,
+     residual={"x": find_maxima}, compute=by_keyword(np.nanmax, "keepdims", "initial", "where"))
+rule(np.nanmin,  "x | axis=None keepdims=None initial=None where=None", "min", r"\min $x", x=nanmax_x,
+     residual={"x": find_maxima}, compute=by_keyword(np.nanmin, "keepdims", "initial", "where"))
+rule(np.nancumsum,  "x | axis=None dtype=None", "Σ…", r"\operatorname{cumsum} $x",  x=nancumsum_x)
+rule(np.nancumprod, "x | axis=None dtype=None", "Π…", r"\operatorname{cumprod} $x", x=nancumprod_x)
 # fmt: on

@@ -3,19 +3,43 @@
 Notation as in ``decompositions.py``: ⟨a, b⟩ = Re tr(aᴴ b). Rows that are holomorphic write the transpose where the
 formula for complex numbers has the adjoint; the table conjugates for them. The source of what is not derived here is
 M. B. Giles, "Collected matrix derivative results for forward and reverse mode algorithmic differentiation", 2008.
+
+The pseudo-inverse and least squares. Both hold for a rank that does not change under small steps.
+
+⟨a, b⟩ = Re tr(aᴴ b), as in ``decompositions.py``.
+
+Functions of a matrix in SciPy's sense: e^x, √x, log x, x^t, for ``autoflow.linalg``.
+
+The derivative of a matrix function f in the direction e is no product: it is the linear map e ↦ df of N. J. Higham,
+"Functions of Matrices", 2008, chapter 3 (there: the Fréchet derivative). Backwards it is the same map at xᵀ.
+
+Of the exponential, which is one function on the whole plane, it is a corner of e^[x e; 0 x]. That block matrix has each
+eigenvalue twice. Where a function has a branch cut, rounding may put the two copies of an eigenvalue on different sides
+of it, so √, log and powers go another way, from the *result* z, which has chosen its branch:
+
+    √      z z = x, so z dz + dz z = dx: a Sylvester equation.
+    log    x^(1/2ᵏ) = e^(z/2ᵏ): k Sylvester equations lead to a root r near 1, where
+           d log r = ∫ (1 + t (r − 1))⁻¹ dr (1 + t (r − 1))⁻¹ dt from 0 to 1 has no cut nearby.
+    x^t    = e^(t log x), by the chain rule.
+
+They hold for repeated, defective, negative and complex eigenvalues. Where two eigenvalues of √x add up to 0 (x has the
+eigenvalue 0 twice, or −1 with both of its roots) there is no derivative: NaN.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..table.shapes import as_array, axes_of, given_keywords, greatest, like_argument, numbers_of, sum_to
+from ..table.table import composed, primitive, rule
+from ..table.vjps import adjoint, fold, mask, pack, solve, solve_stack, unpack
 from .decompositions import is_vanishing
-from .packed import adjoint, solve, solve_stack
-from .shapes import as_array, axes_of, greatest, like_argument, numbers_of, sum_to
-from .table import composed, primitive, rule
+
+if TYPE_CHECKING:
+    from ..nodes.nodes import Node
 
 Array = Any
 Shape = tuple[int, ...]
@@ -170,3 +194,258 @@ def _slogdet(a: Any) -> Any:
 
 rule(np.linalg.det, "x", "det", r"\det $x", x=det_x)
 rule(slogdet, "x", "slogdet", r"\log|\det $x|", x=slogdet_x, holomorphic=False)
+
+
+# ---------------------------------------------------------------- leastsquares
+
+
+def pinv_x(g: Array, x: Array, z: Array, hermitian: bool) -> Array:
+    """dz = -z dx z + z zᴴ dxᴴ (1 - x z) + (1 - z x) dxᴴ zᴴ z, for a rank that does not change; and so backwards
+
+    dL/dx = -zᴴ g zᴴ + (1 - x z) gᴴ z zᴴ + zᴴ z gᴴ (1 - z x).  Of a Hermitian x the lower triangle is read.
+    Source: G. H. Golub and V. Pereyra, "The differentiation of pseudo-inverses", 1973.
+    """
+    if hermitian:
+        low = x * mask(x.shape[-1], x)
+        return fold(pinv_x(g, low + adjoint(low), z, False), "L")
+    gh, zh = adjoint(g), adjoint(z)
+    return (gh - x @ (z @ gh)) @ (z @ zh) + (zh @ z) @ (gh - (gh @ z) @ x) - zh @ g @ zh
+
+
+def compute_pinv(x: Array, rcond: Any, hermitian: bool, rtol: Any) -> Array:
+    """NumPy distinguishes rtol=None from a missing rtol."""
+    options = {"hermitian": True} if hermitian else {}
+    return np.linalg.pinv(
+        x, **given_keywords(rcond=rcond), **options, **({} if isinstance(rtol, str) else {"rtol": rtol})
+    )
+
+
+rule(np.linalg.pinv, "x | rcond=None hermitian=False rtol='unset'", "pinv", r"$x^{+}", x=pinv_x,
+     compute=compute_pinv, holomorphic=False)  # fmt: skip
+
+
+@primitive
+def lstsq(x: Array, y: Array, rcond: Any = None) -> Array:
+    """All that np.linalg.lstsq returns, packed; sums of squares that it does not compute are zeros."""
+    z, residuals, rank, s = np.linalg.lstsq(x, y, rcond)
+    columns = math.prod(y.shape[1:])
+    residuals = residuals if residuals.size else np.zeros(columns, s.dtype, like=like_argument(s))
+    return pack((z, z.ndim), (residuals, 1), ((np.zeros_like(s, shape=1) + rank).astype(s.dtype), 1), (s, 1))
+
+
+def lstsq_parts(z: Array, x: Shape, y: Shape) -> list[Array]:
+    """Solution, always with columns, sums of squares, rank, singular values."""
+    columns = math.prod(y[1:])
+    return unpack(z, (x[1], columns), (columns,), (1,), (min(x),))
+
+
+def lstsq_y(g: Array, x: Array, y: Array, z: Array, rcond: Any) -> Array:
+    """z = x⁺ y, so dL/dy = x⁺ᴴ gz; and the sums of squares of r = y - x z send 2 r g."""
+    solution, *_ = lstsq_parts(z, x.shape, y.shape)
+    gz, gr, *_ = lstsq_parts(g, x.shape, y.shape)
+    r = _columns(y) - x @ solution
+    return (adjoint(_pinv(x, y, rcond)) @ gz + 2 * r * np.real(gr)).reshape(y.shape)
+
+
+def lstsq_x(g: Array, x: Array, y: Array, z: Array, rcond: Any) -> Array:
+    """dL/dx = -w zᴴ + r (p w)ᴴ + (pᴴ z) (gz - (p x) gz)ᴴ with p = x⁺, w = pᴴ gz: see :func:`pinv_x`.
+
+    The sums of squares send -2 r g zᴴ: they are smallest at z, so a small change of z does not matter.
+    """
+    solution, *_ = lstsq_parts(z, x.shape, y.shape)
+    gz, gr, _, gs = lstsq_parts(g, x.shape, y.shape)
+    p = _pinv(x, y, rcond)
+    w, r = adjoint(p) @ gz, _columns(y) - x @ solution
+    sent = r @ adjoint(p @ w) - (w + 2 * r * np.real(gr)) @ adjoint(solution)
+    sent = sent + (adjoint(p) @ solution) @ adjoint(gz - p @ (x @ gz))
+    if np.any(numbers_of(gs)) or getattr(gs, "requires_grad", False):  # differentiated again, a g of 0 counts as well
+        u, _, vh = np.linalg.svd(x, full_matrices=False)
+        sent = sent + (u * np.real(gs)) @ vh
+    return sent
+
+
+def _columns(y: Array) -> Array:
+    return y if y.ndim > 1 else y[:, None]
+
+
+def _pinv(x: Array, y: Array, rcond: Any) -> Array:
+    """The pseudo-inverse with the singular values that lstsq uses."""
+    eps = np.finfo(np.result_type(numbers_of(x), numbers_of(y))).eps
+    return np.linalg.pinv(x, eps * max(x.shape) if rcond is None else max(rcond, eps))
+
+
+@composed(np.linalg.lstsq)
+def _lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
+    """``np.linalg.lstsq``: solution, sums of squares, rank (a plain number), singular values."""
+    x, y = as_array(a), as_array(b)
+    z = lstsq(x, y, rcond)
+    solution, residuals, rank, s = lstsq_parts(z, x.shape, y.shape)
+    number = np.int32(int(np.real(numbers_of(rank))[0]))
+    if number != x.shape[1] or x.shape[0] <= x.shape[1]:
+        residuals = residuals[:0]
+    if z.dtype.kind == "c":
+        residuals, s = np.real(residuals), np.real(s)
+    return solution.reshape((x.shape[1], *y.shape[1:])), residuals, number, s
+
+
+rule(lstsq, "x y | rcond=None", "lstsq", r"$x^{+} $y", x=lstsq_x, y=lstsq_y, holomorphic=False)
+
+
+# ---------------------------------------------------------------- matrix functions
+
+
+_X, _W = np.polynomial.legendre.leggauss(8)
+NODES, WEIGHTS = ((_X + 1) / 2).tolist(), (_W / 2).tolist()  # on (0, 1)
+NEAR = 0.25  # how far log r may be from 0 for that integral: 8 points then give 16 digits
+
+
+def scipy_linalg(*arrays: Array) -> tuple[Any, list[Array]]:
+    """scipy.linalg, imported when it is needed, and these operands as it takes them.
+
+    LAPACK computes in single and double precision. Half precision becomes single here: SciPy has always returned that,
+    but from 1.18 on the caller has to cast. For long double SciPy is inconsistent: some functions round, some fail.
+    """
+    if any([x.dtype.char in "gG" for x in arrays]):
+        raise TypeError("scipy.linalg computes in single and double precision: use x.astype(np.float64)")
+    try:
+        import scipy.linalg
+    except ImportError as error:
+        raise ImportError("af.linalg computes with SciPy, which is not installed: pip install scipy") from error
+    return scipy.linalg, [x.astype(np.float32) if x.dtype == np.float16 else x for x in arrays]
+
+
+@primitive
+def expm(A: Array) -> Node:  # noqa: N803 - SciPy's name
+    """The exponential of a matrix, 1 + A + A²/2 + ..., or of every matrix of a stack.
+
+    >>> import autoflow as af
+    >>> from autoflow import linalg
+    >>> x = af.Variable([[0.0, 1.0], [0.0, 0.0]])
+    >>> linalg.expm(x).backward()
+    >>> x.grad
+    array([[1.5       , 1.        ],
+           [2.16666667, 1.5       ]])
+    """
+    scipy, (A,) = scipy_linalg(A)  # noqa: N806
+    return scipy.expm(A)
+
+
+@primitive
+def sqrtm(A: Array) -> Node:  # noqa: N803
+    """The square root of a matrix, z z = A; complex if A has negative eigenvalues. NaN may come back for a singular A.
+
+    >>> from autoflow import linalg
+    >>> linalg.sqrtm(np.diag([4.0, 9.0]))
+    array([[2., 0.],
+           [0., 3.]])
+    """
+    scipy, (A,) = scipy_linalg(A)  # noqa: N806
+    return scipy.sqrtm(A)
+
+
+@primitive
+def logm(A: Array) -> Node:  # noqa: N803
+    """The principal logarithm of a matrix, e^z = A; complex if A has negative eigenvalues. A must not be singular.
+
+    >>> from autoflow import linalg
+    >>> linalg.logm(linalg.expm(np.array([[0.5, 1.0], [0.0, 0.25]]))).round(6)
+    array([[0.5 , 1.  ],
+           [0.  , 0.25]])
+    """
+    scipy, (A,) = scipy_linalg(A)  # noqa: N806
+    return each(lambda a: in_double(scipy.logm, a), A)
+
+
+@primitive
+def power(x: Array, t: Array) -> Array:
+    """scipy.linalg.fractional_matrix_power."""
+    scipy, (x,) = scipy_linalg(x)
+    return each(lambda a: in_double(lambda b: scipy.fractional_matrix_power(b, float(t)), a), x)
+
+
+def in_double(function: Any, x: Array) -> Array:
+    """The function in double precision, rounded once: SciPy's loses half of the digits of single ones, and says so."""
+    if x.dtype.char not in "fF":
+        return function(x)
+    z = function(x.astype(np.result_type(x, np.float64)))
+    return z.astype(np.complex64 if z.dtype.kind == "c" else np.float32)
+
+
+def each(function: Any, x: Array) -> Array:
+    """The function of every matrix of a stack."""
+    if x.ndim < 3:
+        return function(x)
+    found = [function(x[i]) for i in np.ndindex(x.shape[:-2])]
+    return np.stack(found).reshape(x.shape) if found else x
+
+
+@primitive
+def sylvester(a: Array, b: Array, q: Array) -> Array:
+    """The x with a x + x b = q, also for stacks of one shape; NaN where none of a's eigenvalues may be added to b's."""
+    scipy, operands = scipy_linalg(*[np.asarray(x, np.result_type(a, b, q)) for x in (a, b, q)])
+    z = np.empty_like(operands[2])
+    for i in np.ndindex(z.shape[:-2]):
+        a, b, q = [x[i] for x in operands]
+        sums = np.abs(np.linalg.eigvals(a)[:, None] + np.linalg.eigvals(b))
+        singular = sums.size and np.min(sums) <= len(a) * np.finfo(z.dtype).eps * np.max(sums)
+        z[i] = np.nan if singular or not np.isfinite(q).all() else scipy.solve_sylvester(a, b, q)
+    return z
+
+
+def sylvester_q(g: Array, a: Array, b: Array) -> Array:
+    """The adjoint equation, aᴴ y + y bᴴ = g: dL/dq = y, dL/da = -y xᴴ, dL/db = -xᴴ y."""
+    return sylvester(adjoint(a), adjoint(b), g)
+
+
+def expm_slope(g: Array, x: Array) -> Array:
+    """The derivative of eˣ at x in direction g, in both senses; R. Mathias, "A chain rule for matrix functions and
+    applications", 1996. g is made as small as x first: a large one would have eˣ computed of x/2ᵏ with a large k."""
+    n = x.shape[-1]
+    size = largest(g) / np.maximum(largest(x), 1)
+    size = np.where(size > 0, size, 1)
+    upper, lower = np.concatenate([x, g / size], axis=-1), np.concatenate([0 * x, x], axis=-1)
+    return size * expm(np.concatenate([upper, lower], axis=-2))[..., :n, n:]
+
+
+def largest(x: Array) -> Array:
+    """The largest number of every matrix, in size: (..., 1, 1), plain."""
+    return np.max(np.abs(numbers_of(x)), axis=(-2, -1), keepdims=True, initial=0.0)
+
+
+def sqrtm_slope(g: Array, z: Array) -> Array:
+    """dz of z z = x."""
+    return sylvester(z, z, g)
+
+
+def logm_slope(g: Array, z: Array) -> Array:
+    """dz of e^z = x in direction g."""
+    norm = float(np.max(np.sum(np.abs(numbers_of(z)), axis=-2), initial=0.0))
+    halvings = 0 if not norm > NEAR or norm == np.inf else int(np.ceil(np.log2(norm / NEAR)))
+    roots = [expm(z / 2**k) for k in range(1, halvings + 1)]
+    for root in roots:
+        g = sylvester(root, root, g)
+    eye = np.identity(z.shape[-1], z.dtype, like=like_argument(z))
+    far = (roots[-1] if roots else expm(z)) - eye
+    total: Any = 0.0
+    for t, weight in zip(NODES, WEIGHTS, strict=True):
+        inverse = np.linalg.inv(eye + t * far)
+        total = total + weight * (inverse @ g @ inverse)
+    return 2**halvings * total
+
+
+def power_x(g: Array, x: Array, t: Array) -> Array:
+    """x^t = e^(t log x), backwards: at the transposed matrices, the exponential first."""
+    log = logm(x.mT)
+    return t * logm_slope(expm_slope(g, t * log), log)
+
+
+# fmt: off
+rule(expm, "x", "expm", r"e^{$x}", x=lambda g, x: expm_slope(g, x.mT), domain=(-1.0, 1.0))
+rule(sqrtm, "x", "sqrtm", r"$x^{1/2}", x=lambda g, z: sqrtm_slope(g, z.mT))
+rule(logm, "x", "logm", r"\log $x", x=lambda g, z: logm_slope(g, z.mT))
+rule(power, "x t", "x^t", r"{$x}^{$t}", x=power_x, t=lambda g, x, z: np.sum(g * (logm(x) @ z)),
+     name="fractional_matrix_power", precedence=4, elementwise=False, domain=(0.3, 0.8))
+rule(sylvester, "a b q", "sylvester", r"\operatorname{sylvester}($a, $b, $q)", domain=(-1.0, 1.0), holomorphic=False,
+     q=sylvester_q, a=lambda g, a, b, z: -sylvester_q(g, a, b) @ adjoint(z),
+     b=lambda g, a, b, z: -adjoint(z) @ sylvester_q(g, a, b))
+# fmt: on

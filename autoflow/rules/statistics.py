@@ -1,4 +1,10 @@
-"""Averages with weights, covariance, correlation: written as NumPy writes them, so every step is recorded."""
+"""Averages with weights, covariance, correlation: written as NumPy writes them, so every step is recorded.
+
+Median, percentile, quantile, and their twins for NaN: elements by their rank, or means of two neighbours.
+
+Let y be the elements in order. A quantile is (1 − t) y[j] + t y[j + 1], and j stays the same under a small change of x
+(see ``ordering.py``): so each gradient goes back to where these two came from. t moves with q.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +13,22 @@ from typing import Any
 
 import numpy as np
 
-from .shapes import Axis, as_array, as_dtype, axes_of, given_keywords, together
-from .table import composed
-from .versions import NOT_GIVEN
+from ..base.errors import NoRuleError
+from ..table.indexing import put_back
+from ..table.shapes import (
+    NOT_GIVEN,
+    Axis,
+    as_array,
+    as_dtype,
+    axes_of,
+    from_last,
+    given_keywords,
+    like_argument,
+    numbers_of,
+    to_last,
+    together,
+)
+from ..table.table import composed, rule
 
 Array = Any
 
@@ -120,3 +139,168 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -
     if c.dtype.kind != "c":
         return np.clip(c, -1, 1)
     return np.clip(np.real(c), -1, 1) + 1j * np.clip(np.imag(c), -1, 1)
+
+
+# ---------------------------------------------------------------- quantiles
+
+
+def ranks(name: str, y: Array, q: Any, method: str) -> Array:
+    """Between which elements of y (sorted along its last axis) the quantile lies: 2.25 is a quarter from rank 2 to 3.
+
+    NumPy's function itself says so, when it is given the ranks 0, 1, 2, ... instead of the elements: for every method
+    a quantile is one element or a mean of two neighbours. One rank for each q; with NaN, for each q and row of y.
+    """
+    function, n = getattr(np, name), y.shape[-1]
+    options = {} if q is None else {"q": q, "method": method}
+    if not name.startswith("nan"):
+        return as_array(function(np.arange(float(n), like=like_argument(y)), **options))
+    numbers = np.where(np.isnan(y), np.nan, np.arange(float(n), like=like_argument(y)))
+    numbers[..., :1] = 0.0  # rows without any number have a rank too; their gradient is dropped
+    return as_array(function(numbers, axis=y.ndim - 1, **options))
+
+
+def rank_of_value(y: Array, z: Array) -> Array:
+    """The rank of results that are elements of y, as with weights: the number of smaller elements in the row."""
+    flat = np.reshape(z, (-1, *y.shape[:-1]))
+    return np.reshape(np.stack([np.sum(y < row[..., None], axis=-1) for row in flat]), np.shape(z))
+
+
+# Where the quantile q of n elements lies, n q + α + q (1 − α − β) − 1, in the methods that draw lines between them.
+# Source: R. J. Hyndman and Y. Fan, "Sample quantiles in statistical packages", 1996. The other methods have steps.
+LINES: dict[str, tuple[float, float]] = {
+    "linear": (1, 1), "interpolated_inverted_cdf": (0, 1), "hazen": (0.5, 0.5), "weibull": (0, 0),
+    "median_unbiased": (1 / 3, 1 / 3), "normal_unbiased": (3 / 8, 3 / 8),
+}  # fmt: skip
+
+
+def steepness(name: str, q: Array, n: Array, method: str) -> Array:
+    """∂rank/∂q, for each q and number n of elements; 0 beyond the first and the last element, and on steps."""
+    if method not in LINES:
+        return np.zeros_like(q * n, dtype=float)
+    alpha, beta = LINES[method]
+    scale = 0.01 if name.endswith("percentile") else 1.0
+    slope = n + 1 - alpha - beta
+    rank = q * scale * slope + alpha - 1
+    return np.where((rank >= 0) & (rank <= n - 1), slope * scale, 0)
+
+
+def quantile_x(
+    g: Array, x: Array, q: Any, z: Array, name: str, axis: Axis, method: str, keepdims: Any, weights: Any
+) -> Array:  # fmt: skip
+    """z = (1 − t) y[j] + t y[j + 1], y being x in order: these two receive (1 − t) g and t g.
+
+    Shapes: x (rows, n) once the axes are brought together; z and g (q, rows).
+    """
+    q_shape, numbers = np.shape(q), numbers_of(q)
+    values = to_last(numbers_of(x), axis)
+    order = np.argsort(values, axis=-1, kind="stable")
+    y = np.take_along_axis(values, order, -1)
+    rows = y.shape[:-1]
+    g = g.reshape(q_shape + rows)
+    if weights is None:
+        rank = ranks(name, y, numbers, method)
+    else:
+        rank = rank_of_value(y, np.reshape(numbers_of(z), q_shape + rows))
+    rank = np.broadcast_to(rank.reshape(rank.shape + (1,) * (g.ndim - rank.ndim)), g.shape)
+    low = np.floor(rank).astype(int)
+    t: Any = (rank - low).astype(np.finfo(g.dtype).dtype)
+    if q is not numbers and weights is None:  # a node: 0 is added, which has the derivative of t
+        t = t + (per_row(q, g.ndim) - per_row(numbers, g.ndim)) * slopes(name, y, numbers, method)
+    if name.startswith("nan"):
+        g = np.where(np.isnan(y[..., 0]), 0, g)  # sorted, so the whole row is NaN
+    sent = to_rank(g * (1 - t), low, order) + to_rank(g * t, np.minimum(low + 1, y.shape[-1] - 1), order)
+    return from_last(sent, np.shape(x), axis)
+
+
+def quantile_q(g: Array, x: Array, q: Any, name: str, axis: Axis, method: str, weights: Any) -> Array:
+    """z = (1 − t) y[j] + t y[j + 1], and t grows with q: dz/dq = (y[j + 1] − y[j]) ∂rank/∂q. Where q meets an
+    element exactly it is the slope of the line to its right; at the last one, of the line to its left."""
+    q_shape, numbers = np.shape(q), numbers_of(q)
+    if weights is not None:
+        return np.zeros_like(numbers, dtype=float)
+    values = to_last(as_array(x), axis)
+    order = np.argsort(numbers_of(values), axis=-1, kind="stable")
+    values = np.take_along_axis(values, order, -1)
+    y = numbers_of(values)
+    rows, ndim = y.shape[:-1], len(q_shape) + y.ndim - 1
+    rank = ranks(name, y, numbers, method)
+    last = np.maximum(y.shape[-1] - 1 - np.sum(np.isnan(y), axis=-1), 0)
+    low = np.floor(np.broadcast_to(rank.reshape(rank.shape + (1,) * (ndim - rank.ndim)), q_shape + rows)).astype(int)
+    low = np.minimum(low, np.maximum(last - 1, 0))
+    grid = [np.broadcast_to(i, low.shape) for i in np.meshgrid(*[np.arange(n) for n in rows], indexing="ij")]
+    step = values[(*grid, np.minimum(low + 1, last))] - values[(*grid, low)]
+    sent = g.reshape(q_shape + rows) * step * slopes(name, y, numbers, method)
+    return sent.sum(tuple(range(len(q_shape), ndim)))
+
+
+def per_row(q: Any, ndim: int) -> Array:
+    """``q`` with axes for the rows behind its own."""
+    q = as_array(q)
+    return q.reshape(q.shape + (1,) * (ndim - q.ndim))
+
+
+def slopes(name: str, y: Array, q: Any, method: str) -> Array:
+    """:func:`steepness` for each q and row of y, which may have NaN at its end."""
+    n = np.sum(~np.isnan(y), axis=-1) if name.startswith("nan") else np.full_like(y[..., 0], y.shape[-1], dtype=int)
+    return steepness(name, per_row(q, np.ndim(q) + n.ndim), n, method)
+
+
+def to_rank(g: Array, rank: Array, order: Array) -> Array:
+    """``g`` (q, rows) sent to the elements (rows, n) that have those ranks."""
+    rows = order.shape[:-1]
+    axes = np.meshgrid(*[np.arange(n) for n in rows], indexing="ij")
+    grid = [np.broadcast_to(i, rank.shape) for i in axes]
+    return put_back(g, (*grid, order[(*grid, rank)]), order.shape)
+
+
+def refuse_overwrite(overwrite_input: Any) -> None:
+    """``overwrite_input=True`` lets NumPy write into x, whose values derivatives may need."""
+    if overwrite_input:
+        raise NoRuleError("overwrite_input=True would destroy the elements of a node: leave it out")
+
+
+def add_median(function: Any) -> None:
+    """The row of np.median or np.nanmedian."""
+
+    def compute(x: Array, axis: Axis, overwrite_input: Any, keepdims: Any) -> Array:
+        refuse_overwrite(overwrite_input)
+        return function(x, axis=axis, **given_keywords(keepdims=keepdims))
+
+    def back(g: Array, x: Array, z: Array, axis: Axis, keepdims: Any) -> Array:
+        return quantile_x(g, x, None, z, function.__name__, axis, "", keepdims, None)
+
+    rule(function, "x | axis=None overwrite_input=False keepdims=None", "med",
+         rf"\operatorname{{{function.__name__}}} $x", x=back, compute=compute)  # fmt: skip
+
+
+def add_quantile(function: Any, scale: float) -> None:
+    """The row of np.quantile, np.percentile (``scale`` 100) or one of their twins for NaN."""
+
+    def compute(x: Array, q: Any, axis: Axis, overwrite_input: Any, method: str, keepdims: Any, weights: Any) -> Array:
+        refuse_overwrite(overwrite_input)
+        if np.ndim(q) > 1 and function.__name__.startswith("nan"):  # NumPy puts such results into the wrong places
+            raise NoRuleError(
+                f"np.{function.__name__} of a node takes one q or a list of them, not {np.ndim(q)} axes of q"
+            )
+        return function(x, q, axis=axis, method=method, **given_keywords(keepdims=keepdims, weights=weights))
+
+    def back(
+        g: Array, x: Array, q: Any, z: Array, axis: Axis, method: str, keepdims: Any, weights: Any
+    ) -> Array:  # fmt: skip
+        return quantile_x(g, x, q, z, function.__name__, axis, method, keepdims, weights)
+
+    def back_to_q(g: Array, x: Array, q: Any, axis: Axis, method: str, weights: Any) -> Array:
+        return quantile_q(g, x, q, function.__name__, axis, method, weights)
+
+    domain = (0.05, 0.95) if scale == 1 else (2, 30)  # percents: their cubes fit into half precision
+    rule(function, "x q | axis=None overwrite_input=False method='linear' keepdims=None weights=None", "quantile",
+         rf"\operatorname{{{function.__name__}}} $x", x=back, q=back_to_q, compute=compute, elementwise=False,
+         domain=domain)  # fmt: skip
+
+
+add_median(np.median)
+add_median(np.nanmedian)
+add_quantile(np.quantile, 1.0)
+add_quantile(np.nanquantile, 1.0)
+add_quantile(np.percentile, 100.0)
+add_quantile(np.nanpercentile, 100.0)

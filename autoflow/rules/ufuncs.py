@@ -12,11 +12,21 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import NoRuleError
+from ..base.errors import NoRuleError
+from ..table.indexing import put_back
+from ..table.shapes import (
+    Axis,
+    as_array,
+    axes_of,
+    given_keywords,
+    is_numpys,
+    like_argument,
+    restore_axes,
+    to_last,
+    zeros,
+)
+from ..table.table import RULES, primitive, rule
 from .arithmetic import over
-from .indexing import put_back
-from .shapes import Axis, as_array, axes_of, given_keywords, is_numpys, like_argument, restore_axes, to_last, zeros
-from .table import RULES, primitive, rule
 
 Array = Any
 Shape = tuple[int, ...]
@@ -85,7 +95,7 @@ def every_pair(ufunc: np.ufunc) -> Callable[..., Any]:
 
 def share_of_logsumexp(g: Array, x: Array, z: Array, axis: Axis, keepdims: bool, exp: Any) -> Array:
     """z = log Σ eˣ, so dz/dx = eˣ⁻ᶻ, the softmax: never more than 1. Entries equal to z (infinite ones, or so large
-    that the others do not count) share evenly what comes in, as in :func:`autoflow.rules.elementary.share`."""
+    that the others do not count) share evenly what comes in, as in :func:`autoflow.rules.arithmetic.share`."""
     g, z = restore_axes(g, x.shape, axis, keepdims), restore_axes(z, x.shape, axis, keepdims)
     hit = x == z
     count = np.maximum(hit.sum(axis=axis, keepdims=True), 1).astype(g.dtype)

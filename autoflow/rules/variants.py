@@ -12,13 +12,23 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import LostGradientError, NoRuleError
-from .outside import is_node, public_name
-from .quantiles import quantile_x, refuse_overwrite
+from ..base.errors import LostGradientError, NoRuleError
+from ..table.outside import is_node, public_name
+from ..table.shapes import (
+    NOT_GIVEN,
+    Axis,
+    as_array,
+    as_dtype,
+    axes_of,
+    given_keywords,
+    has_gradient,
+    is_given,
+    is_on_host,
+    numbers_of,
+)
+from ..table.table import RULES, primitive, rule
 from .reductions import freedom
-from .shapes import Axis, as_array, as_dtype, axes_of, given_keywords, has_gradient, is_given, is_on_host, numbers_of
-from .table import RULES, primitive, rule
-from .versions import NOT_GIVEN
+from .statistics import quantile_x, refuse_overwrite
 
 Array = Any
 VARIANTS: dict[Any, tuple[Callable[[Any, Any], bool], Callable[..., Any]]] = {}  # function -> is it such a call, answer

@@ -16,12 +16,12 @@ from typing import Any, Generic, ParamSpec, TypeVar
 
 import numpy as np
 
-from .. import pytree
-from ..errors import GradientShapeError, LostGradientError, NoRuleError
+from ..base import pytree
+from ..base.errors import GradientShapeError, LostGradientError, NoRuleError
+from ..base.transformed import public_name
 from ..extending.function import Function
 from ..nodes.nodes import value_of
-from ..rules.shapes import as_array
-from ..transformed import public_name
+from ..table.shapes import as_array
 from .evaluation import Trace
 from .vjp_jvp import inner, joined_root
 

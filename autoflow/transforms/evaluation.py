@@ -4,27 +4,198 @@ Each call gives its function fresh leaves in place of the arguments (a copy outs
 another transform), and its pass stops there. Otherwise ``f`` could not tell its argument from the same number captured
 by a closure, and in ``grad(lambda x: x * grad(lambda y: x + y)(1.0))`` the inner derivative would be 2 instead of 1
 ("perturbation confusion": Siskind and Pearlmutter, 2005).
+
+Numbers that NumPy reads past us: found by a second run, in which there are other numbers to be read.
+
+``np.array([v, v])`` of vectors, ``np.full(n, node)``, ``plain.dot(node)``, ``np.asarray(node)`` read the memory of a
+node, and call nothing of ours. But a node has its numbers twice: in its own memory, which is what others see, and in
+the plain array with which we compute (``node._value``). Usually both are the same memory. In a shadow run every new
+node lies on memory of its own with slightly other numbers. All that asks nodes computes what it did before, to the bit,
+so if the result is another one, then numbers were read past us: the gradient through them is lost.
+
+Numbers that leave on purpose, by ``x.value``, ``float(x)``, ``af.stop_gradient(x)``, are the right ones in either run.
+The function runs twice, and its random generators start the second run as they started the first.
+
+What editors and checkers of types know of transformed functions. Nothing here runs, and nothing imports it to run.
+
+``af.grad(f)`` takes what f takes. Its result depends on the first argument of f: an array for a number, a node or an
+array (whose dtype it keeps), the same container for a container. A lambda says nothing of its arguments; it is taken
+to be a function of an array. Of other arguments than the first (``argnum``) only the value is known.
 """
 
 from __future__ import annotations
 
+import contextlib
 import inspect
+import sys
+import zlib
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, Protocol, Required, TypedDict, TypeVar, overload
 
 import numpy as np
 
-from .. import pytree
+from ..backends.registry import NODE_TYPES
 from ..backprop import passes
 from ..backprop.hooks import leaf_hooks
-from ..errors import lost
-from ..lazy import later
-from ..modes import modes, switched
+from ..backprop.second_runs import reachable_generators, states_of
+from ..base import pytree
+from ..base.errors import LostGradientError, lost
+from ..base.lazy import later
+from ..base.modes import modes, switched
+from ..base.numbering import now
 from ..nodes.grads import cast_gradient
-from ..nodes.nodes import NodeRole, Variable, VariableRole, gradient_target, value_of
-from ..numbering import now
-from ..rules import versions
+from ..nodes.nodes import Node, NodeRole, Variable, VariableRole, current_record, gradient_target, value_of
+from ..nodes.versions import caller
 from ..rules.structure import constant_with_history
+from ..table import shapes
+
+Run = Callable[[], Any]
+PAST_US = (
+    "np.array([v, v]) of arrays, np.full(n, node), plain.dot(node) and np.asarray(node) read the memory of a node and "
+    "ask nobody. Use af.array([...]), np.stack, af.full; or x.value, float(x) or af.stop_gradient(x), if only the "
+    "numbers are meant."
+)
+
+
+def checked_run(run: Run, *roots: Any) -> Any:
+    """The result of ``run()``. Raises LostGradientError if numbers of nodes reach it past us.
+
+    roots : where to look for random generators: the function and its arguments.
+
+    >>> import autoflow as af
+    >>> x = af.Variable(2.0)
+    >>> float(checked_run(lambda: np.sum(af.full(3, np.square(x)) * x * float(x))))
+    48.0
+    >>> checked_run(lambda: np.sum(np.full(3, np.square(x)) * x))  # doctest: +IGNORE_EXCEPTION_DETAIL
+    Traceback (most recent call last):
+    autoflow.errors.LostGradientError: numbers of nodes reach the result without a gradient ...
+    """
+    states = states_of(reachable_generators(*roots, run))
+
+    def again(**modes: Any) -> Any:
+        for state in states:
+            state.write(state.state)
+        with switched(**{"listeners": (), **modes}):
+            return run()
+
+    shadow = None
+    with contextlib.suppress(Exception):  # it may come of the other numbers; if not, it comes again
+        shadow = array_under(again(shadow=True))
+    for state in states:
+        state.write(state.state)
+    result = run()
+    if shadow is not None and same(array_under(result), shadow):
+        return result
+    if same(array_under(result), array_under(again())):
+        raise LostGradientError(message(again))
+    for state in states:  # it gives another result each time, so nothing can be said
+        state.write(state.state)
+    return run()
+
+
+def message(again: Callable[..., Any]) -> str:
+    """What is said, with the line that first computes with such numbers: the two runs are compared once more."""
+    runs: list[list[Any]] = []
+    for shadow in (False, True):
+        runs.append([])
+        with contextlib.suppress(Exception):
+            again(shadow=shadow, keep=sys.maxsize, listeners=(lambda node: runs[-1].append(operands_read(node)),))
+    place = next((f" (first used in {a[0]}, at {a[1]})" for a, b in zip(*runs, strict=False) if a != b), "")
+    return f"numbers of nodes reach the result without a gradient{place}: {PAST_US}"
+
+
+def operands_read(node: Any) -> tuple[str, str, list[int]]:
+    """Of an operation that was just recorded: its name, the line, checksums of its operands."""
+    record = current_record(node)
+    values = [v for v in record.saved[:-1] if type(v) in NODE_TYPES or np.isscalar(v)]
+    sums = [zlib.crc32(np.ascontiguousarray(v).tobytes()) for v in values]
+    return record.rule.name, caller(), sums
+
+
+def array_under(z: Any) -> list[Any]:
+    """The numbers of the results that have a gradient."""
+    return [np.array(value_of(x)) for x in pytree.tree_leaves(z) if gradient_target(x) is not None]
+
+
+def same(a: list[Any], b: list[Any]) -> bool:
+    """Bit for bit, but for NaNs."""
+    return len(a) == len(b) and all([np.array_equal(x, y, equal_nan=True) for x, y in zip(a, b, strict=True)])
+
+
+# ---------------------------------------------------------------- signatures
+
+
+P = ParamSpec("P")  # the other arguments
+A = TypeVar("A")  # the first argument
+N = TypeVar("N", bound=np.ndarray)
+C = TypeVar("C", contravariant=True)
+X = TypeVar("X", covariant=True)
+OfFirst = Callable[Concatenate[A, P], Any]  # f
+
+
+class How(TypedDict, total=False):
+    """The options of grad and its like."""
+
+    allow_unused: bool
+    holomorphic: bool
+
+
+class HowBy(How, total=False):
+    """Those and the other name of argnum."""
+
+    argnums: Required[Argnum]
+
+
+class Gradient(Protocol[A, P]):
+    """Of ``grad`` and ``elementwise_grad``."""
+
+    @overload
+    def __call__(
+        self: Gradient[float, P] | Gradient[complex, P] | Gradient[Node, P],
+        x: A, /, *args: P.args, **options: P.kwargs,
+    ) -> np.ndarray: ...  # fmt: skip
+    @overload
+    def __call__(self, x: A, /, *args: P.args, **options: P.kwargs) -> A: ...
+
+
+class ValueAndGradient(Protocol[A, P]):
+    """Of ``value_and_grad``."""
+
+    @overload
+    def __call__(
+        self: ValueAndGradient[float, P] | ValueAndGradient[complex, P] | ValueAndGradient[Node, P],
+        x: A, /, *args: P.args, **options: P.kwargs,
+    ) -> tuple[np.ndarray, np.ndarray]: ...  # fmt: skip
+    @overload
+    def __call__(self, x: A, /, *args: P.args, **options: P.kwargs) -> tuple[np.ndarray, A]: ...
+
+
+class GradientAndAux(Protocol[A, P, X]):
+    """Of ``grad_and_aux``."""
+
+    @overload
+    def __call__(
+        self: GradientAndAux[float, P, X] | GradientAndAux[complex, P, X] | GradientAndAux[Node, P, X],
+        x: A, /, *args: P.args, **options: P.kwargs,
+    ) -> tuple[np.ndarray, X]: ...  # fmt: skip
+    @overload
+    def __call__(self, x: A, /, *args: P.args, **options: P.kwargs) -> tuple[A, X]: ...
+
+
+class Jacobian(Protocol[C, P]):
+    """Of ``jacobian`` and ``hessian``: of containers it is containers in containers."""
+
+    @overload
+    def __call__(
+        self: Jacobian[float, P] | Jacobian[complex, P] | Jacobian[Node, P] | Jacobian[np.ndarray, P],
+        x: C, /, *args: P.args, **options: P.kwargs,
+    ) -> np.ndarray: ...  # fmt: skip
+    @overload
+    def __call__(self, x: C, /, *args: P.args, **options: P.kwargs) -> Any: ...
+
+
+# ---------------------------------------------------------------- evaluation
+
 
 Array = Any
 Argnum = int | str | tuple[int | str, ...]
@@ -73,7 +244,7 @@ class Trace:
 
         with switched(recording=True, depth=switches.depth + 1):
             checking = (switches.strict or switches.anomaly) and not switches.shadow
-            self.z = later("autoflow.transforms.shadow:checked_run")(run, f, args, options) if checking else run()
+            self.z = later("autoflow.transforms.evaluation:checked_run")(run, f, args, options) if checking else run()
         self.last = now()  # roots that are made later are used once: nothing is remembered of them
 
     def stop(self, z: Any) -> set[Any] | None:
@@ -247,7 +418,7 @@ def place(f: Callable[..., Any], k: Any, args: tuple[Any, ...], options: dict[st
     if not isinstance(k, str) and -len(args) <= k < len(args):
         return int(k) % len(args)
     parameters = parameters_of(f)
-    positional = versions.positional(f)
+    positional = shapes.positional(f)
     name = positional[k] if not isinstance(k, str) and 0 <= k < len(positional) else k
     if name in options:
         return name

@@ -6,31 +6,364 @@ the way back is what the way forward needs, too, so nothing else is recorded; an
 directions (``af.linearize``), also many at once, as a hidden batch (``af.jacfwd``).
 
 If the function is itself inside another transform, the rows run on nodes, so tangents can be differentiated again.
+
+The transposed trick: J t from two passes back (J. Townsend, "A new trick for calculating Jacobian vector products",
+2017).
+
+The pass back is a linear function of its seed u, w(u) = Jᵀ u, and the derivative of a linear function transposes it. So
+record the pass on a seed that is a leaf, and go back from ⟨w(u), t⟩ to u: that gives J t, exactly, from rows that only
+know the way back. ``forward_pass.py`` does so for single rows that it cannot read forward, and for the whole graph
+where a mode watches passes back.
+
+How one row of the table carries tangents forward: from the change of its operands to the change of its result.
+
+A row says how a gradient goes back, Jᵀ g. The same row, read once more, says how a tangent goes forward, J t:
+
+* an elementwise function has a diagonal J, and Jᵀ = J: its derivative, with t in place of g;
+* if the derivative by x reads no number of x or z, the function is linear in x: the function itself, applied to t
+  (the other operands as they are if the derivative reads them, as in a product; else zero, as in a concatenation);
+* in a reduction each element of x is part of one element of z, so Jᵀ 1 holds all of J: Σ (Jᵀ 1) t along the axis;
+* for all other rows the pass of this one row is transposed: ``transposing.py``. It is slower, and always right.
+
+So there is no second table. These readings are tried on every row: tests/transforms/test_forward_pass.py.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..backprop import opening
-from ..backprop.quietly import quietly
-from ..extending.joint import NOTHING, RESULT_OF
-from ..modes import modes, switched
+from ..backprop import engine, opening, passes
+from ..backprop.passes import quietly
+from ..base.errors import LostGradientError
+from ..base.modes import modes, switched
+from ..extending.joint import NOTHING, RESULT_OF, Parts
+from ..forward.recording import apply
 from ..nodes import versions
-from ..nodes.grads import cast_gradient
-from ..nodes.nodes import gradient_target
-from .evaluation import Trace
-from .tangents import PUSHES, pushes_of
-from .transposing import add, transposed_graph, transposed_record
+from ..nodes.grads import add_gradients, cast_gradient
+from ..nodes.nodes import NodeRole, Variable, gradient_target, value_of
+from ..rules import RULES
+from ..rules.arithmetic import i0_derivative
+from ..rules.calculus import interpolate
+from ..rules.linalg import indexed_sum
+from ..table.shapes import is_given, is_on_host
+from ..table.table import Rule
+from ..table.vjps import vjp_by_position
+from .evaluation import Trace, stop_set
 
 Array = Any
+
+
+def transposed_graph(trace: Trace, z: Any, tangents: Sequence[Any], nested: bool) -> Any:
+    """J t for one result ``z`` of a trace, ``tangents`` one per leaf; None where it is zero."""
+    u, back = transpose(trace, z)
+    total = None
+    for w, t in zip(back, tangents, strict=True):
+        total = add(total, None if t is None else pulled_to(u, w, t, nested))
+    return total if total is None else cast_gradient(total, z.dtype)  # halves were added in single precision
+
+
+def transposed_record(
+    record: Any, moved: Sequence[Any], saved: tuple[Any, ...], nested: bool, layer: Any,
+    parts: dict[int, Any] | None = None,
+) -> list[Any]:  # fmt: skip
+    """J t for one record, ``moved`` one per operand (None: it does not move): one tangent, or one for each of the
+    results in ``parts``, a dict of arrays of their shapes by place. None where it is zero.
+
+    ``layer``: the af.vmap in which the record was made. The pass belongs there, also if the tangents are many at once.
+    """
+    like = next(value_of(t) for t in moved if t is not None)
+    with switched(recording=True, autocast=None, layer=layer):
+        leaves = [Variable(ones(like, z)) for z in ([record.saved[-1]] if parts is None else parts.values())]
+        g: Any = leaves[0] if parts is None else Parts(dict(zip(parts, leaves, strict=True)))
+        if record.rule.joint is not None:
+            sent = opening.all_at_once(record, g, saved)
+        else:
+            vjps = record.rule.complex_vjps() if record.dtype.kind == "c" else record.rule.vjps
+            sent = [t if t is None else vjp(g, saved) for t, vjp in zip(moved, vjps, strict=True)]
+        checked_linear(record, sent)
+    answers: list[Any] = [None] * len(leaves)
+    for t, w, parent in zip(moved, sent, record.parents, strict=True):
+        if t is None or gradient_target(w) is None:
+            continue
+        with switched(recording=True):
+            w = cast_gradient(w, parent.dtype)
+        answers = [add(total, pulled_to(u, w, t, nested)) for total, u in zip(answers, leaves, strict=True)]
+    return answers
+
+
+def add(a: Any, b: Any) -> Any:
+    """The sum of two tangents, where None is zero."""
+    return b if a is None else a if b is None else add_gradients(a, b)
+
+
+def ones(like: Array, z: Any) -> Array:
+    """An array of the shape and dtype of ``z`` where ``like`` is; without its hidden batch, if it has one."""
+    if hasattr(like, "batch_layer") or isinstance(like, np.generic):
+        return np.ones(z.shape, z.dtype)
+    return np.ones_like(like, z.dtype, shape=z.shape)
+
+
+def transpose(trace: Trace, z: Any) -> tuple[Any, list[Any]]:
+    """A leaf u like ``z``, and Jᵀu for each leaf of the trace as recorded operations on u; None where it is zero."""
+    u = Variable(np.ones_like(value_of(z))) if isinstance(z, NodeRole) else None
+    stop = trace.stop(z)
+    if stop is None:
+        return u, [None] * len(trace.leaves)
+    open_record = opening.on_nodes(-1, hooks=False) if trace.nested else on_values()
+    with switched(recording=True, autocast=None), np.errstate(all="ignore"):
+        pairs = engine.pull_back(gradient_target(z), u, opening.wrap_by_modes(open_record), stop=stop)
+        found = {id(record): g for record, g in pairs}
+        sent = [found.get(id(record)) for record in trace.records]
+        return u, [g if g is None else cast_gradient(g, x.dtype) for g, x in zip(sent, trace.leaves, strict=True)]
+
+
+def on_values() -> Callable[[Any], Any]:
+    """How rows run when the pass is recorded as a function of its seed alone: ``g`` a node, the rest plain arrays.
+
+    As :func:`autoflow.backprop.opening.on_nodes`, but the function itself is not in the graph, so there is less to go
+    back through. Hooks are not called: they need not be linear.
+    """
+    again: dict[Any, Array] = {}
+
+    def open_record(pair: tuple[Any, Any]) -> Any:
+        record, g = pair
+        saved = record.saved
+        if record.extra is not None or record.number < versions.latest[0]:
+            g, saved, pair = opening.check_and_run_hooks(record, g, again, False)
+        rule = record.rule
+        if g.dtype != record.dtype:
+            g = cast_gradient(g, record.dtype)
+        if rule.joint is None:
+            return g, (rule.complex_vjps() if record.dtype.kind == "c" else rule.vjps), saved, None
+        return g, opening.picks(record), checked_linear(record, opening.all_at_once(record, g, saved)), None
+
+    return open_record
+
+
+def checked_linear(record: Any, sent: list[Any]) -> list[Any]:
+    """What a joint rule sends, checked: it must be a recorded function of ``g``."""
+    for parent, g in zip(record.parents, sent, strict=True):
+        lost = gradient_target(g) is None and is_on_host(g) and np.any(value_of(g))  # linear and constant: zero
+        if parent is not None and lost:
+            raise LostGradientError(
+                f"the rule of {record.node_name} computes on plain arrays, so it has no forward mode: write it with "
+                f"NumPy functions of g, or use the reverse mode (af.jacobian(f, mode='reverse'), af.vjp)"
+            )
+    return sent
+
+
+def pulled_to(u: Any, root: Any, seed: Any, nested: bool) -> Any:
+    """dL/du, given dL/d(root); None if ``root`` does not depend on the leaf ``u``."""
+    source = gradient_target(root)
+    stop = None if source is None else stop_set(source, {u}, u.number)
+    if stop is None:
+        return None
+    pairs = passes.run_pass(root, seed, create_graph=nested, stop=stop)
+    return next((cast_gradient(g, u.dtype) for holder, g in pairs if holder is u), None)
+
+
+# ---------------------------------------------------------------- tangents
+
+
+Push = Callable[[Any, tuple[Any, ...]], Any]  # (t, saved) -> what the operand that moves by t adds to the tangent of z
+DIAGONAL = frozenset([
+    RULES[f] for f in (np.round, np.fix, np.unwrap, np.nan_to_num, np.sinc, np.i0, i0_derivative)
+])  # elementwise as well, though no ufuncs  # fmt: skip
+MULTILINEAR = RULES[indexed_sum]  # linear in each operand, though its derivative is given all of them
+AFFINE = RULES[interpolate]  # its derivative by fp asks whether left= was given, which is added, not multiplied
+CONJUGATE = RULES[np.conjugate]  # elementwise and linear, but not analytic
+OURS = ("autoflow.rules.", "autoflow.arrays.")
+PLAIN = (np.ndarray, np.generic)
+OFFSETS = ("initial", "constant_values")  # options that are added to what is linear
+
+
+class Pushes:
+    """How a row goes forward.
+
+    is_simple : has each operand a push, with complex numbers as well?
+    each : per operand (t, saved) -> its part of the tangent; None where the row's pass must be transposed.
+    scalars : the same for numbers; None where ``each`` is as good.
+    together : for a function that is linear in all operands at once: (tangents, saved) -> the tangent; else None.
+    """
+
+    __slots__ = ("each", "is_simple", "scalars", "together", "vjps")
+
+    def __init__(self, rule: Rule) -> None:
+        self.vjps = rule.vjps
+        n = rule.operands
+        self.together: Callable[[Sequence[Any], tuple[Any, ...]], Any] | None = None
+        self.scalars: Sequence[Push | None] | None = None
+        if not is_ours(rule):
+            self.each: list[Push | None] = [None] * n
+        elif rule.elementwise or rule in DIAGONAL:
+            self.each = [diagonal_push(rule, k) for k in range(n)]
+            self.scalars = rule.scalar_vjps if rule.elementwise else None
+        elif n > 1 and all([is_linear(rule, k) and not reads_operands(rule, k) for k in range(n)]):
+            self.each = [None] * n
+            self.together = linear_together(rule)
+        else:
+            self.each = [linear_push(rule, k) or reduction_push(rule, k) for k in range(n)]
+        flowing = [push for push, read in zip(self.each, rule.needs, strict=True) if read is not None]
+        self.is_simple = rule.holomorphic and None not in flowing
+
+
+PUSHES: dict[Rule, Pushes] = {}
+_COMPLEX: dict[Rule, Pushes] = {}
+
+
+def pushes_of(rule: Rule, is_complex: bool = False) -> Pushes:
+    """How the row goes forward, read once; a user may have given it other derivatives since.
+
+    ``is_complex``: with complex numbers. A row that is not analytic (abs, angle) has no diagonal J then.
+    """
+    known = _COMPLEX if is_complex and not rule.holomorphic else PUSHES
+    found = known.get(rule)
+    if found is None or found.vjps is not rule.vjps:
+        found = known[rule] = Pushes(rule)
+        if known is _COMPLEX and (rule.elementwise or rule in DIAGONAL):
+            found.each, found.scalars = [linear_push(rule, 0) if rule is CONJUGATE else None] * rule.operands, None
+    return found
+
+
+def is_ours(rule: Rule) -> bool:
+    """Is the row one of the package, with a derivative for each operand? A user's may say anything: that the derivative
+    of a rounding is 1."""
+    return bool(rule.derivatives) and all([f.__module__.startswith(OURS) for f in rule.derivatives.values()])
+
+
+def diagonal_push(rule: Rule, k: int) -> Push | None:
+    """The row's derivative with t in place of g. Broadcasting is not undone: it is what happens."""
+    derivative, read = rule.derivatives.get(rule.names[k]), rule.needs[k]
+    return None if derivative is None or read is None else vjp_by_position(derivative, read)
+
+
+def is_linear(rule: Rule, k: int) -> bool:
+    """Is z an affine function of operand k? Its derivative reads neither it nor z, nor what was kept of them."""
+    read = rule.needs[k]
+    if read is None or rule in DIAGONAL or rule is AFFINE:
+        return False
+    if is_multilinear(rule):
+        return True
+    last = len(rule.names)
+    numbers = {place % (last + 1) for place, what in read if not what}
+    return rule.residual is None and not numbers & {k, last}
+
+
+def is_multilinear(rule: Rule) -> bool:
+    """Is it the row of einsum, for some number of operands?"""
+    return rule.derivatives is MULTILINEAR.derivatives
+
+
+def reads_operands(rule: Rule, k: int) -> set[int]:
+    """The operands whose numbers the derivative by operand k reads."""
+    return {place for place, what in rule.needs[k] or () if not what and 0 <= place < rule.operands}
+
+
+def linear_push(rule: Rule, k: int) -> Push | None:
+    """The function itself, applied to t, with the operands that the derivative reads, and zeros for others."""
+    if not is_linear(rule, k):
+        return None
+    n, read, options = rule.operands, reads_operands(rule, k) - {k}, options_of(rule)
+    if n == 1:
+        compute = rule.compute
+        return lambda t, saved: (
+            compute(t, *options(saved)) if type(t) is np.ndarray else run(rule, [t, *options(saved)])
+        )
+    if n == 2 and read == {1 - k} and len(rule.names) == 2:
+        return factor_push(rule, k)
+
+    def push(t: Any, saved: tuple[Any, ...]) -> Any:
+        operands = [t if j == k else saved[j] if j in read else no_change(saved[j]) for j in range(n)]
+        return run(rule, [*operands, *options(saved)])
+
+    return push
+
+
+def factor_push(rule: Rule, k: int) -> Push:
+    """The same for a product of two operands without options: the quickest way to matmul."""
+    compute, other = rule.compute, 1 - k
+
+    def push(t: Any, saved: tuple[Any, ...]) -> Any:
+        y = saved[other]
+        if type(t) is np.ndarray is type(y):
+            return compute(y, t) if k else compute(t, y)
+        return run(rule, [y, t] if k else [t, y])
+
+    return push
+
+
+def linear_together(rule: Rule) -> Callable[[Sequence[Any], tuple[Any, ...]], Any]:
+    """The same where all operands are linear at once: n arrays are joined in one call."""
+    options = options_of(rule)
+
+    def push(tangents: Sequence[Any], saved: tuple[Any, ...]) -> Any:
+        moved = [no_change(x) if t is None else t for t, x in zip(tangents, saved, strict=False)]
+        return run(rule, [*moved, *options(saved)])
+
+    return push
+
+
+def options_of(rule: Rule) -> Callable[[tuple[Any, ...]], Any]:
+    """The options of a call, from ``saved``; what would be added to z is zero."""
+    n = rule.operands
+    places = [k for k, name in enumerate(rule.names) if k >= n and name in OFFSETS]
+    if not places:
+        return lambda saved: saved[n:-1]
+    return lambda saved: [0 if k in places and is_given(v) else v for k, v in enumerate(saved[:-1])][n:]
+
+
+def no_change(x: Any) -> Any:
+    """The tangent of an operand that does not move; None stays None."""
+    if x is None:
+        return None
+    return np.zeros(x.shape, x.dtype) if hasattr(x, "dtype") else 0.0
+
+
+def run(rule: Rule, values: list[Any]) -> Any:
+    """The row's function; recorded if tangents are nodes."""
+    n = rule.operands
+    operands = [np.asarray(v) if isinstance(v, np.generic) else v for v in values[:n]]
+    if all([type(v) is np.ndarray for v in operands]):
+        return rule.compute(*operands, *values[n:])
+    z = apply(rule, (*operands, *values[n:]))
+    return z if any([isinstance(v, NodeRole) for v in operands]) else value_of(z)
+
+
+def reduction_push(rule: Rule, k: int) -> Push | None:
+    """Σ (Jᵀ 1) t along the axes that the function reduces; None if it is not a reduction."""
+    if rule.operands > 1 or not {"axis", "keepdims"} <= set(rule.names) or rule.needs[0] is None:
+        return None
+    axis_place, keepdims_place = rule.names.index("axis"), rule.names.index("keepdims")
+
+    def push(t: Any, saved: tuple[Any, ...]) -> Any:
+        z, axis, keepdims = saved[-1], saved[axis_place], saved[keepdims_place]
+        seed = np.ones(z.shape, z.dtype) if type(t) is np.ndarray else np.ones_like(t, z.dtype, shape=z.shape)
+        vjp = (rule.complex_vjps() if z.dtype.kind == "c" else rule.vjps)[0]
+        assert vjp is not None  # noqa: S101
+        slope = np.conjugate(vjp(seed, saved))
+
+        def total(t: Any) -> Any:
+            product = np.real(slope * t) if z.dtype.kind != "c" == t.dtype.kind else slope * t
+            return product.sum(axis=axis, keepdims=bool(is_given(keepdims) and keepdims))
+
+        found = total(t)
+        if isinstance(value_of(found), PLAIN) and np.isfinite(value_of(found)).all():
+            return found
+        return total(np.where((slope == 0) & ~np.isfinite(t), 0, t))  # the tangent of a NaN that was left out is NaN
+
+    return push
+
+
+# ---------------------------------------------------------------- forward pass
+
+
 DOUBLE = np.dtype(np.float64)
 NUMBER = operator.attrgetter("number")
-LARGE = 16_384  # elements: as in backprop/reuse.py
+LARGE = 16_384  # elements: as in backprop/opening.py
 
 
 class ForwardPass:

@@ -17,13 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from ..backprop.quietly import quietly
-from ..errors import InputError
+from ..backprop.passes import quietly
+from ..base.errors import InputError
 from ..nodes.grads import cast_gradient
 from ..nodes.nodes import gradient_target, value_of
-from .batched_passes import batched_passes
 from .evaluation import Trace
 from .forward_pass import ForwardPass
+from .jacobian import batched_passes
 
 Array = Any
 

@@ -20,13 +20,13 @@ cupy = pytest.importorskip("cupy", reason="CuPy is not installed (extra gpu-test
 import cases  # noqa: E402
 import devices  # noqa: E402
 import standin  # noqa: E402
+from autoflow.errors import MixedArraysError, NoRuleError  # noqa: E402
 from cases import Case  # noqa: E402
 
 import autoflow as af  # noqa: E402
 from autoflow.backends import registry  # noqa: E402
-from autoflow.errors import MixedArraysError, NoRuleError  # noqa: E402
 from autoflow.forward import dispatch  # noqa: E402
-from autoflow.rules import indexing  # noqa: E402
+from autoflow.table import indexing  # noqa: E402
 
 NUMBERS = np.array([[1.0, 2.0], [3.0, 4.0]])
 

@@ -8,8 +8,8 @@ import pytest
 from interrupts import signals
 
 import autoflow as af
-from autoflow import process
 from autoflow.backprop import passes
+from autoflow.base import process
 
 
 @pytest.fixture(autouse=True)

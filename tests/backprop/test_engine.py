@@ -29,7 +29,7 @@ from interrupts import signals
 
 import autoflow as af
 from autoflow.backprop import engine, passes
-from autoflow.modes import modes
+from autoflow.base.modes import modes
 
 # -- on plain Python objects -----------------------------------------------------------------------------------------
 

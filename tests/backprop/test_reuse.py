@@ -8,14 +8,14 @@ import pytest
 from programs import random_program
 
 import autoflow as af
-from autoflow.backprop import reuse
+from autoflow.backprop import opening
 from autoflow.rules import RULES
 
 
 @pytest.fixture
 def everywhere(monkeypatch):
     """Also for small arrays."""
-    monkeypatch.setattr(reuse, "LARGE", -1)
+    monkeypatch.setattr(opening, "LARGE", -1)
 
 
 def results(f, arrays):
@@ -33,9 +33,9 @@ def test_random_programs(first, monkeypatch):
     for seed in range(first, first + 50):
         f, arrays = random_program(seed)
         before = [a.copy() for a in arrays]
-        monkeypatch.setattr(reuse, "LARGE", 1 << 40)
+        monkeypatch.setattr(opening, "LARGE", 1 << 40)
         expected = results(f, arrays)
-        monkeypatch.setattr(reuse, "LARGE", -1)
+        monkeypatch.setattr(opening, "LARGE", -1)
         for a, b in zip(expected, results(f, arrays), strict=True):
             np.testing.assert_array_equal(a, b, f"seed {seed}", strict=True)
         for a, b in zip(arrays, before, strict=True):
@@ -43,18 +43,18 @@ def test_random_programs(first, monkeypatch):
 
 
 def test_references_were_counted():
-    assert reuse.IN_STEP > 0
-    assert min(reuse.IN_SUM) > 0
+    assert opening.IN_STEP > 0
+    assert min(opening.IN_SUM) > 0
 
 
 def test_which_rows_do():
-    assert {row.name for row in reuse.MADE} == {"multiply", "negative", "exp"}
+    assert {row.name for row in opening.MADE} == {"multiply", "negative", "exp"}
 
 
 def test_it_happens(everywhere, monkeypatch):
     answers = []
-    ask = reuse.free_to_write
-    monkeypatch.setattr(reuse, "free_to_write", lambda pair: answers.append(ask(pair)) or answers[-1])
+    ask = opening.free_to_write
+    monkeypatch.setattr(opening, "free_to_write", lambda pair: answers.append(ask(pair)) or answers[-1])
     x = af.Variable(np.ones(100))
     y = x * x
     for _ in range(5):
@@ -153,7 +153,7 @@ def test_nothing_is_counted_under_a_debugger():
 
 def test_what_is_written_over_g_is_what_the_row_sends():
     rng = np.random.default_rng(0)
-    for function, over in reuse.OVER_G.items():
+    for function, over in opening.OVER_G.items():
         rule = RULES[function]
         operands = rng.standard_normal((rule.operands, 2, 3))
         saved, g = (*operands, function(*operands)), rng.standard_normal((2, 3))
@@ -173,7 +173,7 @@ def test_layouts(everywhere, monkeypatch):
 
     found = []
     for large in (-1, 1 << 60):
-        monkeypatch.setattr(reuse, "LARGE", large)
+        monkeypatch.setattr(opening, "LARGE", large)
         found.append(af.grad(loss, (0, 1, 2))(x, w, b))
     for ours, plain in zip(*found, strict=True):
         np.testing.assert_array_equal(ours, plain)

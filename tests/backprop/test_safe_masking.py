@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import autoflow as af
-from autoflow.backprop.masking import safe_masking
+from autoflow.backprop.anomaly import safe_masking
 
 
 def masked(x):

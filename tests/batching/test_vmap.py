@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from autoflow.errors import BatchError, InputError
 from support import Split
 
 import autoflow as af
@@ -14,9 +15,8 @@ from autoflow import nn
 from autoflow.backends.registry import NODE_TYPES
 from autoflow.batching import forms
 from autoflow.batching.forms import LoopWarning
-from autoflow.errors import BatchError, InputError
 from autoflow.extending.custom import OWN
-from autoflow.rules.table import RULES
+from autoflow.table.table import RULES
 
 RNG = np.random.default_rng(0)
 X, W = RNG.normal(size=(6, 4)), RNG.normal(size=(5, 4))

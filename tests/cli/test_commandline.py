@@ -13,8 +13,7 @@ import pytest
 import autoflow as af
 from autoflow.__main__ import main, protect_minus_signs
 from autoflow.cli import commandline
-from autoflow.cli.commandline import Calculator, Refused
-from autoflow.cli.listing import format_value, nodes_of, print_table
+from autoflow.cli.commandline import Calculator, Refused, format_value, nodes_of, print_table
 
 EXAMPLE = "a1 = x + y + z; a2 = x*y*z; a1**2 * sin(a2) - a1*cos(a2)"
 POINT = ["x=3", "y=5", "z=4"]

@@ -5,8 +5,8 @@ import builtins
 import numpy as np
 import pytest
 
+from autoflow.base.lazy import show_bar
 from autoflow.cli import demo
-from autoflow.lazy import show_bar
 
 
 def derivatives(x, y, z):
@@ -17,7 +17,7 @@ def derivatives(x, y, z):
 
 
 def leaves(root):
-    from autoflow.cli.listing import nodes_of
+    from autoflow.cli.commandline import nodes_of
 
     return {node.name: node for node in nodes_of(root)}
 

@@ -18,13 +18,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from autoflow.errors import CompileError
 from support import rows, values_of
 
 import autoflow as af
-from autoflow.compiler.jax import table, words
-from autoflow.compiler.trace.fixed_shape import FIXED
-from autoflow.errors import CompileError
-from autoflow.rules.table import COMPOSED, RULES
+from autoflow.compiler.jax import table
+from autoflow.compiler.trace.kinds import FIXED
+from autoflow.table.table import COMPOSED, RULES
 from examples import examples_of
 
 ROOT = Path(__file__).parent.parent.parent
@@ -88,7 +88,7 @@ def test_missing(monkeypatch):
 
 
 def test_import_does_not_load_jax():
-    code = "import sys, autoflow, autoflow.compiler.jax.arguments; assert 'jax' not in sys.modules"
+    code = "import sys, autoflow, autoflow.compiler.jax.engine; assert 'jax' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
@@ -96,10 +96,10 @@ def test_import_does_not_load_jax():
 def test_words(dtype):
     """Of 64 bits: there and back with the same bits."""
     x = np.array([[0.0, 1.5, 3.0], [2.0, 7.0, 1e9]]).astype(dtype)
-    there = words.to_host(x)
-    assert (there.shape, there.dtype) == words.described(x.shape, x.dtype)
-    np.testing.assert_array_equal(words.from_host(there, x.shape, x.dtype), x, strict=True)
-    assert words.to_host(np.ones(2, np.float32)).dtype == np.float32
+    there = table.to_host(x)
+    assert (there.shape, there.dtype) == table.described(x.shape, x.dtype)
+    np.testing.assert_array_equal(table.from_host(there, x.shape, x.dtype), x, strict=True)
+    assert table.to_host(np.ones(2, np.float32)).dtype == np.float32
 
 
 # -- with JAX

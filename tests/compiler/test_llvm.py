@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import autoflow as af
-from autoflow.compiler.llvm import engine as engines, settings, stretches
+from autoflow.compiler.llvm import engine, engine as engines, native
 from autoflow.compiler.llvm.native import Native
 from autoflow.compiler.program import sort_values
 from autoflow.compiler.run import tiles
@@ -24,7 +24,7 @@ pytestmark = needs_llvm
 @pytest.fixture
 def everything_in_loops(monkeypatch):
     """Also single calls."""
-    monkeypatch.setattr(stretches, "FEW", 1)
+    monkeypatch.setattr(native, "FEW", 1)
 
 
 def natives(compiled):
@@ -483,7 +483,7 @@ def test_own_functions_everywhere(name):
 
 
 def test_own_functions_need_fma(monkeypatch):
-    monkeypatch.setattr(settings, "has_fma", lambda: False)
+    monkeypatch.setattr(engine, "has_fma", lambda: False)
     with pytest.raises(RuntimeError, match="multiplies and adds in one"):
         af.compile(np.exp, engine="llvm", own_functions=True)
 

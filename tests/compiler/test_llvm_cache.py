@@ -15,10 +15,11 @@ import pytest
 
 pytest.importorskip("llvmlite")
 
-import autoflow as af
-from autoflow.compiler.llvm import engine, objects, settings
-from autoflow.compiler.llvm.native import Native
 from autoflow.errors import CompileError
+
+import autoflow as af
+from autoflow.compiler.llvm import engine
+from autoflow.compiler.llvm.native import Native
 
 X = np.linspace(-1.0, 1.0, 37)
 
@@ -26,7 +27,7 @@ X = np.linspace(-1.0, 1.0, 37)
 @pytest.fixture(autouse=True)
 def folders_as_in_a_new_process():
     """Each test looks at its folders anew."""
-    settings.objects_in.cache_clear()
+    engine.objects_in.cache_clear()
 
 
 def f(x):
@@ -99,7 +100,7 @@ def test_all_that_machine_code_depends_on_is_in_the_name(tmp_path, monkeypatch):
             patch.setattr(engine, name, lambda value=value: value)
             assert not was_kept(tmp_path)
     assert len(files(tmp_path)) == 5
-    assert objects.key_of("ab", "c") != objects.key_of("a", "bc")
+    assert engine.key_of("ab", "c") != engine.key_of("a", "bc")
 
 
 @pytest.mark.parametrize("change", [
@@ -131,9 +132,9 @@ def test_folders_that_others_can_write_are_refused(tmp_path, mode):
 
 def test_folders_of_other_users_are_refused(tmp_path, monkeypatch):
     was_kept(tmp_path)
-    settings.objects_in.cache_clear()
+    engine.objects_in.cache_clear()
     me = os.geteuid()
-    monkeypatch.setattr(objects.os, "geteuid", lambda: me + 1)
+    monkeypatch.setattr(engine.os, "geteuid", lambda: me + 1)
     with pytest.raises(PermissionError, match="it belongs to another user"):
         af.compile(f, engine="llvm", cache=tmp_path)
 
@@ -159,8 +160,8 @@ def test_files_that_others_can_write_are_not_read(tmp_path):
 
 def test_files_of_other_users_are_not_read(tmp_path, monkeypatch):
     was_kept(tmp_path)
-    look = objects.what_is_wrong
-    monkeypatch.setattr(objects, "what_is_wrong", lambda opened: look(opened) or (
+    look = engine.what_is_wrong
+    monkeypatch.setattr(engine, "what_is_wrong", lambda opened: look(opened) or (
         "" if stat.S_ISDIR(os.fstat(opened).st_mode) else "it belongs to another user"
     ))  # fmt: skip
     assert not was_kept(tmp_path)
@@ -189,7 +190,7 @@ def test_a_disk_that_takes_nothing(tmp_path, monkeypatch, error):
     def refuse(*names, **places):
         raise OSError(error, os.strerror(error))
 
-    monkeypatch.setattr(objects.os, "replace", refuse)
+    monkeypatch.setattr(engine.os, "replace", refuse)
     with pytest.warns(RuntimeWarning, match=f"machine code was not kept in .*: {os.strerror(error)}") as told:
         was_kept(tmp_path)
     was_kept(tmp_path, lambda x: np.tanh(x * 2.0) + 1.0)  # is told nothing more: warnings are errors
@@ -215,17 +216,17 @@ def test_a_folder_that_is_gone(tmp_path):
 
 def write_often(folder, key, code):
     """In a process, or a thread."""
-    kept = objects.Objects(folder)
+    kept = engine.Objects(folder)
     for _ in range(200):
         kept.write(key, code)
 
 
 def test_two_that_write_and_one_that_reads(tmp_path):
     """Whoever reads finds all of it: a file is renamed when it is whole."""
-    key, code = objects.key_of("x"), bytes(range(256)) * 400
+    key, code = engine.key_of("x"), bytes(range(256)) * 400
     process = multiprocessing.get_context("spawn").Process(target=write_often, args=(str(tmp_path), key, code))
     thread = threading.Thread(target=write_often, args=(str(tmp_path), key, code))
-    kept = objects.Objects(tmp_path)
+    kept = engine.Objects(tmp_path)
     kept.write(key, code)
     process.start()
     thread.start()
@@ -245,6 +246,6 @@ def test_options_of_loops_need_llvm(tmp_path):
 
 
 def test_without_a_cache_nothing_is_kept(monkeypatch):
-    monkeypatch.setattr(objects.Objects, "write", lambda *args: pytest.fail("something was written"))
+    monkeypatch.setattr(engine.Objects, "write", lambda *args: pytest.fail("something was written"))
     with warnings.catch_warnings():
         assert not was_kept(None)

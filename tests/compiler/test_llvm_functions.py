@@ -9,7 +9,7 @@ pytest.importorskip("llvmlite")
 
 from autoflow.compiler.llvm import engine
 from autoflow.compiler.llvm.engine import Library, module_text
-from autoflow.compiler.llvm.text import Text, type_of
+from autoflow.compiler.llvm.functions import Text, type_of
 from autoflow.compiler.llvm.words import ROWS
 
 NAMES = ("exp", "log", "tanh", "sin", "cos")
@@ -87,9 +87,9 @@ def test_odd_numbers(name):
 
 def test_machines_without_fma_leave_them_to_numpy(monkeypatch):
     import autoflow as af
-    from autoflow.compiler.llvm import formulas
+    from autoflow.compiler.llvm import words
 
-    monkeypatch.setattr(formulas, "has_fma", lambda: False)
+    monkeypatch.setattr(words, "has_fma", lambda: False)
     compiled = af.compile(lambda x: np.exp(x * 2.0 + 1.0) * 3.0 - x, engine="llvm")
     np.testing.assert_allclose(compiled(np.ones(3)), np.exp(np.full(3, 3.0)) * 3.0 - 1.0, rtol=1e-15)
     assert "exp" in str(compiled.plan())

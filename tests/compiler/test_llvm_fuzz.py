@@ -8,9 +8,10 @@ from seeds import make_seed_tests
 
 pytest.importorskip("llvmlite")
 
-import autoflow as af
-from autoflow.compiler.llvm import native, stretches
 from autoflow.errors import CompileError
+
+import autoflow as af
+from autoflow.compiler.llvm import native
 
 FEW, MANY, CHUNK = 60, 10_000, 20
 
@@ -18,7 +19,7 @@ FEW, MANY, CHUNK = 60, 10_000, 20
 @pytest.fixture(autouse=True)
 def everything_in_loops(monkeypatch):
     """Also single calls; and little effort of LLVM's for machine code, so that more programs fit into a second."""
-    monkeypatch.setattr(stretches, "FEW", 1)
+    monkeypatch.setattr(native, "FEW", 1)
     monkeypatch.setattr(native, "LEVEL", 0)
 
 

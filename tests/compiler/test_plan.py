@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import autoflow as af
-from autoflow import process
+from autoflow.base import process
 from autoflow.compiler.program import Program
 from autoflow.compiler.run import tiles
 from autoflow.compiler.run.buffers import Plan

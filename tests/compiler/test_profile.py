@@ -4,17 +4,17 @@ import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
+from autoflow.errors import CompileError
 
 import autoflow as af
-from autoflow.compiler import profile
+from autoflow.compiler import report
 from autoflow.compiler.run import tiles
-from autoflow.errors import CompileError
 
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch):
     """A few runs are enough to see what is measured."""
-    monkeypatch.setattr(profile, "SECONDS", 0.01)
+    monkeypatch.setattr(report, "SECONDS", 0.01)
 
 
 def test_each_call_has_its_time():
@@ -26,7 +26,7 @@ def test_each_call_has_its_time():
     assert all(0 < t < 1 for t in found.times)
     assert found.times[0] > found.times[1]  # a tanh takes longer than a product
     lines = str(found).splitlines()
-    assert lines[0].startswith(profile.in_units(found.seconds) + " a run (the least of ")
+    assert lines[0].startswith(report.in_units(found.seconds) + " a run (the least of ")
     assert "tanh        (20000,)" in lines[2]
     assert lines[2].split()[2].isdigit()  # per cent
     assert str(f.plan()) == "\n".join([str(f.plan()).splitlines()[0], *[line[16:] for line in lines[1:]]])
@@ -120,12 +120,12 @@ def test_the_picture_has_a_bar_for_each_piece():
     widths = [float(bar.get("width")) for bar in bars]
     longest = max(found.times)
     for width, seconds in zip(widths, found.times, strict=True):
-        assert width == pytest.approx(max(seconds / longest * profile.BAR, 1.0), abs=0.1)
+        assert width == pytest.approx(max(seconds / longest * report.BAR, 1.0), abs=0.1)
     assert "<svg" in found._repr_html_()
 
 
 def test_units():
-    assert [profile.in_units(t) for t in (2e-8, 1.234e-5, 1.5e-4, 0.01234, 0.5)] == [
+    assert [report.in_units(t) for t in (2e-8, 1.234e-5, 1.5e-4, 0.01234, 0.5)] == [
         "0.02 µs", "12.3 µs", "150 µs", "12.3 ms", "500 ms"
     ]  # fmt: skip
 

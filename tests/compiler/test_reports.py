@@ -10,7 +10,7 @@ import pytest
 
 import autoflow as af
 from autoflow.compiler.passes import tiling
-from autoflow.compiler.run import reports, tiles
+from autoflow.compiler.run import calls, tiles
 from autoflow.compiler.run.buffers import Plan
 from autoflow.compiler.run.scalars import Levels, Slots
 
@@ -162,4 +162,4 @@ def test_eager_code_runs_again_only_if_there_is_something_to_report():
 
 def test_looking_at_the_callers_state_costs_nothing():
     """0.04 µs when it was written; the bound leaves room for slow machines."""
-    assert min(timeit.repeat(reports.callers_state, number=10_000, repeat=5)) / 10_000 < 2e-7
+    assert min(timeit.repeat(calls.callers_state, number=10_000, repeat=5)) / 10_000 < 2e-7

@@ -13,21 +13,21 @@ import weakref
 
 import numpy as np
 import pytest
+from autoflow.errors import InPlaceError, LostGradientError, NoRuleError
 from checks import check
 from signatures import signature_of
 from support import same_bits
 
 import autoflow as af
-from autoflow import numbering
-from autoflow.errors import InPlaceError, LostGradientError, NoRuleError
-from autoflow.forward import array_methods, python_protocols
+from autoflow.base import numbering
+from autoflow.forward import array_methods, node_methods
 from autoflow.nodes.nodes import NodeRole
 
 A = np.array([[1.5, -2.0, 0.5], [3.0, 0.25, -1.0]])
 ARITHMETIC = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul")
 OPERATORS = {f"__{r}{name}__" for name in ARITHMETIC for r in ("", "r", "i")}
 OPERATORS |= {f"__{name}__" for name in ("neg", "pos", "abs", "lt", "le", "gt", "ge", "eq", "ne", "divmod", "rdivmod")}
-BITS = {f"__{r}{name}__" for name in python_protocols.BITS for r in ("", "r", "i")}
+BITS = {f"__{r}{name}__" for name in node_methods.BITS for r in ("", "r", "i")}
 # fmt: off
 # Special methods that are right as ndarray has them, or that every Python object has.
 INHERITED = {
@@ -50,7 +50,7 @@ FULL_RO = 0x11C  # inspect.BufferFlags.FULL_RO, which Python 3.11 does not have
 
 def test_every_name_of_ndarray_is_classified_once():
     recorded = {n for n in vars(array_methods.ArrayMethods) if n == "__getitem__" or not n.startswith("__")}
-    special = {n for n, member in vars(python_protocols.Protocol).items() if callable(member)}
+    special = {n for n, member in vars(node_methods.Protocol).items() if callable(member)}
     classes = [recorded, set(array_methods.PLAIN.split()), set(array_methods.KEPT.split()), set(array_methods.REFUSED), OPERATORS,
                BITS, special, INHERITED, NODES, {"__setitem__"}, UNNAMED & array_methods.unknown_names()]  # fmt: skip
     for name in NAMES:
@@ -112,7 +112,7 @@ HARMLESS = {
     "__dlpack_device__": lambda a, b: a.__dlpack_device__() == b.__dlpack_device__(),
     "__doc__": lambda a, b: isinstance(a.__doc__, str) or sys.flags.optimize == 2,
     "__getattribute__": lambda a, b: a.__getattribute__("shape") == b.shape,
-    "__getstate__": lambda a, b: a.__reduce_ex__(2)[0] is python_protocols.restore,  # pickle and copy do not ask for it
+    "__getstate__": lambda a, b: a.__reduce_ex__(2)[0] is node_methods.restore,  # pickle and copy do not ask for it
     "__init__": lambda a, b: a.__init__() is None and (a.value == b).all(),
     "__init_subclass__": lambda a, b: issubclass(type("Mine", (af.Variable,), {}), af.Node),
     "__len__": lambda a, b: len(a) == len(b),
@@ -494,7 +494,7 @@ def test_a_pickle_names_nothing_but_our_constructor_and_arrays():
     Names(io.BytesIO(pickle.dumps(af.Variable(A) * 2))).load()
     assert ("autoflow", "restore") in found
     assert {module for module, _ in found} <= {"autoflow", "numpy"}
-    assert af.Variable(A).__reduce__()[0] is python_protocols.restore
+    assert af.Variable(A).__reduce__()[0] is node_methods.restore
 
 
 def test_a_state_from_outside_is_refused():

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from autoflow.errors import DataError, LostGradientError
 
 import autoflow as af
-from autoflow.errors import DataError, LostGradientError
 from autoflow.forward import callers
-from autoflow.nodes import next_use
+from autoflow.nodes import grads
 
 # Calls in which NumPy asks nobody, and the name that the error says. n is a 0-d node, plain a vector of two.
 REFUSED = {
@@ -229,11 +229,11 @@ def test_without_places_in_the_code_direct_calls_are_as_they_were() -> None:
 
 def test_places_are_remembered_but_not_for_ever() -> None:
     x = af.Variable(1.5) * 1.0
-    code = [compile(f"float(x) # {k}", "<many>", "eval") for k in range(next_use.KEPT + 10)]
+    code = [compile(f"float(x) # {k}", "<many>", "eval") for k in range(grads.KEPT + 10)]
     for each in code:
         assert eval(each, {"x": x}) == 1.5
-    assert len(next_use.PLACES) <= next_use.KEPT
-    assert all([key[1] == id(code) for key, (code, _) in next_use.PLACES.items()])
+    assert len(grads.PLACES) <= grads.KEPT
+    assert all([key[1] == id(code) for key, (code, _) in grads.PLACES.items()])
 
 
 def test_whose_code_it_is() -> None:

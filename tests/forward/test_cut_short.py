@@ -7,13 +7,13 @@ import warnings
 
 import numpy as np
 import pytest
+from autoflow.errors import LostGradientError, StaleValueError
 from interrupts import interrupt, places
 
 import autoflow as af
-from autoflow.errors import LostGradientError, StaleValueError
+from autoflow.base.numbering import now
 from autoflow.forward.inplace import write
 from autoflow.nodes import versions
-from autoflow.numbering import now
 from autoflow.rules import RULES
 
 # Python prints and drops what is raised while it closes a generator or runs a finalizer.

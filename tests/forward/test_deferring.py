@@ -5,11 +5,11 @@ import warnings
 
 import numpy as np
 import pytest
+from autoflow.errors import DataError, MixedArraysError, NoRuleError
 
 import autoflow as af
-from autoflow.errors import DataError, MixedArraysError, NoRuleError
-from autoflow.forward.deferring import has_own_hook
-from autoflow.nodes import foreign
+from autoflow.forward.closures import has_own_hook
+from autoflow.nodes import coercion
 
 
 class Quantity(np.lib.mixins.NDArrayOperatorsMixin):
@@ -291,7 +291,7 @@ def test_code_that_would_take_the_numbers_of_a_node_is_refused(node, read):
         return eval(read, {"__name__": module, "node": node, "Logged": Logged})
 
     copy = np.array(node, subok=True)  # made in C, its slots are empty
-    for module, reason in foreign.READERS.items():
+    for module, reason in coercion.READERS.items():
         for live in (node, copy) if "view" in read else (node,):
             with pytest.raises(MixedArraysError, match=rf"^{module} would take the numbers of .*Give it x\.value"):
                 read_in(module, live)
@@ -307,9 +307,9 @@ def test_the_table_is_read_by_package_and_class():
     DataArray = type("DataArray", (), {"__module__": "xarray.core.somewhere"})
     Mine = type("Mine", (DataArray,), {})
     Other = type("DataArray", (), {"__module__": "xarrays"})
-    assert [foreign.kept_in(kind) for kind in (DataArray, Mine, Other)] == ["data", "data", None]
+    assert [coercion.kept_in(kind) for kind in (DataArray, Mine, Other)] == ["data", "data", None]
     Mine.__carries_nodes__ = "inside"
-    assert foreign.kept_in(Mine) == "inside"
+    assert coercion.kept_in(Mine) == "inside"
 
 
 # -- libraries

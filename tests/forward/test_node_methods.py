@@ -8,8 +8,8 @@ import re
 import pytest
 
 import autoflow as af
+from autoflow.base.lazy import later
 from autoflow.forward import node_methods
-from autoflow.lazy import later
 
 METHODS = {
     f"{cls.__name__}.{name}": (name, method)

@@ -4,10 +4,10 @@
 
 import numpy as np
 import pytest
+from autoflow.errors import InPlaceError, LostGradientError, NoRuleError
 
 import autoflow as af
-from autoflow.errors import InPlaceError, LostGradientError, NoRuleError
-from autoflow.forward.writers import WRITERS, write_at
+from autoflow.forward.inplace import WRITERS, write_at
 from autoflow.nodes.nodes import NodeRole
 
 A = np.array([[1.5, -2.0, 0.5], [3.0, 0.25, -1.0]])
@@ -83,6 +83,6 @@ def test_errors(call, error, match):
 
 
 def test_every_writer_of_numpy_is_here():
-    from autoflow.rules import outside
+    from autoflow.table import outside
 
     assert set(WRITERS) == outside.WRITERS

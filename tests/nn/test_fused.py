@@ -5,15 +5,15 @@ They are in the table once autoflow.nn is imported; test_rules.py has those of N
 
 import numpy as np
 import pytest
+from autoflow.errors import DataError
 from cases import Case, check, check_row
 
 import autoflow as af
-from autoflow.errors import DataError
-from autoflow.nn import fused
-from autoflow.rules.table import RULES
+from autoflow.nn import functions
+from autoflow.table.table import RULES
 from examples import examples_of
 
-OURS = [row for function, row in RULES.items() if vars(fused).get(getattr(function, "__name__", "")) is function]
+OURS = [row for function, row in RULES.items() if vars(functions).get(getattr(function, "__name__", "")) is function]
 CASES = [(row, k) for row in OURS for k in range(len(examples_of(row)))]
 
 
@@ -42,14 +42,14 @@ def slope(f, at, **options):
 
 
 def test_kinks():
-    assert slope(fused.relu, [0.0, -0.0, 1e-300]).tolist() == [0, 0, 1]
-    assert slope(fused.leaky_relu, [0.0, 1.0], slope=0.25).tolist() == [0.25, 1]
-    assert slope(lambda x: fused.relu(np.sqrt(x) * 0), [4.0]).tolist() == [0]
+    assert slope(functions.relu, [0.0, -0.0, 1e-300]).tolist() == [0, 0, 1]
+    assert slope(functions.leaky_relu, [0.0, 1.0], slope=0.25).tolist() == [0.25, 1]
+    assert slope(lambda x: functions.relu(np.sqrt(x) * 0), [4.0]).tolist() == [0]
 
 
 def test_relu_sends_exact_zeros():
     x = af.Variable([-1.0])
-    fused.relu(x).backward(np.array([np.inf]))
+    functions.relu(x).backward(np.array([np.inf]))
     assert x.grad.tolist() == [0]
 
 
@@ -67,5 +67,5 @@ def test_large_arguments(f, dtype):
 
 
 def test_small_probabilities_keep_their_digits():
-    assert fused.sigmoid(np.array(-700.0)) == pytest.approx(np.exp(-700), rel=1e-13, abs=0)
-    assert fused.log_softmax(np.array([0.0, -800.0]))[1] == -800
+    assert functions.sigmoid(np.array(-700.0)) == pytest.approx(np.exp(-700), rel=1e-13, abs=0)
+    assert functions.log_softmax(np.array([0.0, -800.0]))[1] == -800

@@ -13,7 +13,7 @@ import pytest
 from interrupts import interrupt
 
 import autoflow as af
-from autoflow.nodes import freeing
+from autoflow.nodes import versions
 
 PROGRAMS = """
     import gc, sys, threading
@@ -132,7 +132,7 @@ def test_nothing_waits_when_all_is_freed() -> None:
         y = y * 1.0
     del x, y
     assert here() is None
-    assert not freeing.FREED.waiting
+    assert not versions.FREED.waiting
 
 
 def test_200_000_operations_are_freed() -> None:
@@ -146,7 +146,7 @@ def test_200_000_operations_are_freed() -> None:
     here = weakref.ref(x)
     del x, y
     assert here() is None
-    assert not freeing.FREED.waiting
+    assert not versions.FREED.waiting
 
 
 def test_an_interrupt_while_a_graph_is_freed_stops_no_later_freeing() -> None:
@@ -164,7 +164,7 @@ def test_an_interrupt_while_a_graph_is_freed_stops_no_later_freeing() -> None:
         for place in range(interrupt(graph().clear, sys.maxsize)):
             interrupt(graph().clear, place)
             graph().clear()
-            assert not freeing.FREED.waiting, place
+            assert not versions.FREED.waiting, place
     finally:
         sys.unraisablehook = hook
     assert unseen
@@ -181,7 +181,7 @@ def test_what_the_collector_finds_goes_at_once() -> None:
     del x, y, around
     gc.collect()
     assert here() is None
-    assert freeing.FREED.after_collection not in gc.callbacks
+    assert versions.FREED.after_collection not in gc.callbacks
 
 
 def test_a_finalizer_that_reads_a_graph_of_its_cycle_finds_it_whole() -> None:

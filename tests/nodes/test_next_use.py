@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import autoflow as af
-from autoflow.nodes.next_use import read_once, read_operator
+from autoflow.nodes.grads import read_once, read_operator
 
 
 class Asked:

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import autoflow as af
-from autoflow.modes import modes
-from autoflow.nodes.scopes import scope
+from autoflow.base.modes import modes
+from autoflow.nodes.records import scope
 
 
 def test_operations_of_every_door_know_their_scope():

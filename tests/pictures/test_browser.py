@@ -15,10 +15,10 @@ from graphs import EVIL, lesson, shared
 
 import autoflow as af
 from autoflow.pictures import graph
-from autoflow.pictures.model.numbers import number
+from autoflow.pictures.model.data import number
 from autoflow.pictures.model.steps import steps_of
 from autoflow.pictures.model.style import DARK, LIGHT
-from autoflow.pictures.pages import toggling
+from autoflow.pictures.pages import html
 from autoflow.pictures.pages.html import fragment, page
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.xdist_group("browser")]
@@ -392,7 +392,7 @@ def test_search(show):
 
 
 def test_search_finds_names_in_folded_boxes(show, monkeypatch):
-    monkeypatch.setattr(toggling, "PICTURES", 8)
+    monkeypatch.setattr(html, "PICTURES", 8)
     x = af.Variable(2.0, name="x")
     y = x
     for k in range(6):
@@ -407,7 +407,7 @@ def test_search_finds_names_in_folded_boxes(show, monkeypatch):
     assert one.run(note) == ""  # here every click leads somewhere
     one.run("r().querySelector('.toggle.sco[data-node]').onclick()")
     assert one.run(note) == ""  # here as well: another box opens alone
-    monkeypatch.setattr(toggling, "PICTURES", 3)
+    monkeypatch.setattr(html, "PICTURES", 3)
     one = show(page(graph(y, depth=0)))
     assert "does not have every set of folded boxes" in one.run(note)
     pair = "[e.matches('.toggle'), e.querySelector('.word').textContent === '+']"

@@ -14,15 +14,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from autoflow.errors import LostGradientError
 from support import rows
 
 import autoflow as af
-from autoflow.errors import LostGradientError
 from autoflow.forward.replay import record_again
 from autoflow.pictures.sliders.explore import Explorer, explore
 from autoflow.pictures.sliders.javascript import as_javascript
-from autoflow.pictures.sliders.live import jsonable, mark, script
-from autoflow.pictures.sliders.ranges import Slider
+from autoflow.pictures.sliders.live import Slider, jsonable, mark, script
 
 NODE = shutil.which("node")
 POINTS = 20
@@ -160,7 +159,7 @@ def test_the_rows_of_the_elementary_files_have_javascript():
 def test_numbers_are_printed_as_in_python():
     if NODE is None:
         pytest.skip("node is not installed")
-    from autoflow.pictures.model.numbers import number
+    from autoflow.pictures.model.data import number
 
     rng = np.random.default_rng(1)
     values = [0.0, -0.0, 1.0, -2.0, 12345.0, 1e7, 0.1, -0.00001234, 99999.0, 123456.7, 0.00012345, 1e300, 999999.5]
@@ -367,7 +366,7 @@ return {
 
 @pytest.mark.browser
 def test_a_slider_moves_values_and_gradients(tmp_path, browser):
-    from autoflow.pictures.model.numbers import number
+    from autoflow.pictures.model.data import number
 
     a5, (x, y, z) = lesson()
     page = browser.open(explore(a5, x=(-3, 3), y=(-1, 2), z=(-1, 2)).save(tmp_path / "page.html"))

@@ -12,11 +12,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 import autoflow as af
-from autoflow.nodes.scopes import scope
+from autoflow.nodes.records import scope
 from autoflow.pictures import graph
 from autoflow.pictures.folding.choose import untangle
-from autoflow.pictures.folding.repeats import pattern
-from autoflow.pictures.folding.skeleton import Repeat, Skeleton
+from autoflow.pictures.folding.repeats import Repeat, Skeleton, pattern
 from autoflow.pictures.layout.arrange import arrange
 from autoflow.pictures.layout.layers import Box, Line
 
@@ -299,7 +298,7 @@ def test_what_takes_long_is_not_done_unasked(monkeypatch):
 
 def test_the_same_program_gives_the_same_bytes_in_every_process():
     code = (
-        "import autoflow as af, numpy as np, hashlib\nfrom autoflow.nodes.scopes import scope\n"
+        "import autoflow as af, numpy as np, hashlib\nfrom autoflow.nodes.records import scope\n"
         "h = af.Variable(np.ones(2), name='h')\n"
         "for k in range(90):\n"
         "    with scope(f'a{k % 7}'), scope('b'): h = np.tanh(h * h) + np.exp(-h)\n"

@@ -27,7 +27,7 @@ from gallery import SVG, make
 
 import autoflow as af
 from autoflow.pictures.render import dot
-from autoflow.pictures.render.css import style_sheet
+from autoflow.pictures.render.svg import style_sheet
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "gallery"
 MADE = {

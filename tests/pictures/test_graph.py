@@ -18,8 +18,8 @@ from support import example as lesson
 
 import autoflow as af
 from autoflow.pictures import Graph, draw, graph, to_dot
-from autoflow.pictures.layout import arrange, layers as ranking, ordering
-from autoflow.pictures.model.numbers import number, numbers
+from autoflow.pictures.layout import arrange, layers as ranking
+from autoflow.pictures.model.data import number, numbers
 from autoflow.pictures.render.cards import cards
 
 
@@ -220,8 +220,8 @@ def test_a_notebook_has_the_first_word(monkeypatch):
 
 
 def test_names_are_looked_up_once_per_drawing(monkeypatch):
+    from autoflow.forward.naming import Bound
     from autoflow.pictures.model import gathering
-    from autoflow.pictures.model.callers import Bound
 
     calls = []
     monkeypatch.setattr(gathering, "bound_names", lambda: calls.append(1) or Bound(()))
@@ -509,17 +509,17 @@ def test_crossings_are_removed():
     lines = [ranking.Line(0, 3, 0), ranking.Line(1, 2, 0), ranking.Line(0, 3, 1)]
     layers = ranking.Layers(boxes, lines)
     layers.rows = [[0, 1], [2, 3]]
-    assert ordering.crossings(layers) == 2
-    ordering.reorder(layers)
-    assert ordering.crossings(layers) == 0
+    assert layers.crossings(layers) == 2
+    layers.reorder(layers)
+    assert layers.crossings(layers) == 0
 
 
 def test_neighbours_change_places_where_averages_do_not_help():
     boxes = [ranking.Box(10, 10, (5.0,), 5.0) for _ in range(4)]
     layers = ranking.Layers(boxes, [ranking.Line(0, 3, 0), ranking.Line(1, 2, 0)])
     layers.rows = [[0, 1], [2, 3]]
-    ordering.swap_neighbours(layers, {0: 0, 1: 1, 2: 0, 3: 1})
-    assert ordering.crossings(layers) == 0
+    layers.swap_neighbours(layers, {0: 0, 1: 1, 2: 0, 3: 1})
+    assert layers.crossings(layers) == 0
 
 
 @given(st.lists(st.tuples(st.floats(-100, 100), st.floats(0.1, 10)), min_size=1, max_size=12), st.floats(0, 30))

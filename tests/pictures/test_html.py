@@ -21,11 +21,11 @@ import pytest
 from graphs import EVIL, lesson, shared
 
 import autoflow as af
-from autoflow.pictures import draw, graph, notebook
+from autoflow.pictures import draw, graph, walk
 from autoflow.pictures.model.steps import steps_of
-from autoflow.pictures.pages import exports, still, toggling
+from autoflow.pictures.pages import exports, html, stepper
 from autoflow.pictures.pages.html import LONG, PLAIN, attribute, fragment, pack_file, page, script, style
-from autoflow.pictures.render import png, shapes
+from autoflow.pictures.render import png
 
 PNG = b"\x89PNG\r\n"
 
@@ -223,7 +223,7 @@ def test_every_click_on_a_box_leads_to_a_picture_and_back():
     g = graph(y, gradients=True)
     folds = data_of(fragment(g))["folds"]
     assert folds == data_of(fragment(g))["folds"]
-    assert (len(folds), folds[0]["svg"], len(folds[0]["frames"])) == (toggling.PICTURES, "", 6)
+    assert (len(folds), folds[0]["svg"], len(folds[0]["frames"])) == (html.PICTURES, "", 6)
     for k, one in enumerate(folds):
         targets = [*one["frames"], *one["cards"].values()]
         assert all([0 <= target < len(folds) for target in targets])  # every + and every − works
@@ -240,13 +240,13 @@ def test_a_box_opens_alone_where_the_set_was_not_drawn(monkeypatch):
     for name in ("a", "b", "c"):
         with af.scope(name):
             y = np.tanh(y) * np.exp(-y)
-    monkeypatch.setattr(toggling, "PICTURES", 4)
+    monkeypatch.setattr(html, "PICTURES", 4)
     folds = data_of(fragment(graph(y, depth=0)))["folds"]
     assert sorted(folds[0]["cards"].values()) == [1, 2, 3]
     for k in (1, 2, 3):  # one box is open; a click on another one opens that instead
         assert folds[k]["frames"] == [0]
         assert sorted([k, *folds[k]["cards"].values()]) == [1, 2, 3]
-    monkeypatch.setattr(toggling, "PICTURES", 2)
+    monkeypatch.setattr(html, "PICTURES", 2)
     assert sorted(data_of(fragment(graph(y, depth=0)))["folds"][0]["cards"].values()) == [-1, -1, 1]
 
 
@@ -316,8 +316,8 @@ def test_an_image_is_shown_as_wide_as_the_picture():
         pytest.skip("nothing here draws PNG")
     wide = int(re.search(r'width="(\d+)"', picture.to_svg())[1])
     assert int.from_bytes(bundle["image/png"][16:20], "big") > 1.5 * wide
-    assert still.size(bundle) == {"image/png": {"width": pytest.approx(wide, abs=1)}}
-    assert still.size({"image/svg+xml": ""}) == {}
+    assert stepper.size(bundle) == {"image/png": {"width": pytest.approx(wide, abs=1)}}
+    assert stepper.size({"image/svg+xml": ""}) == {}
 
 
 def test_without_any_png_writer_static_cells_have_svg(monkeypatch):
@@ -358,7 +358,7 @@ def test_nothing_of_a_large_graph_is_laid_out(monkeypatch):
     def never(*_, **__):
         raise AssertionError("too much for a repr")
 
-    monkeypatch.setattr(notebook, "picture_of", never)
+    monkeypatch.setattr(walk, "picture_of", never)
     y = af.Variable(1.0, name="x")
     for _ in range(100):
         y = y * 1.0
@@ -371,8 +371,8 @@ def test_nothing_of_a_large_graph_is_laid_out(monkeypatch):
 
 def test_the_size_of_a_repr_does_not_depend_on_the_graph(monkeypatch):
     looked = []
-    found = notebook.few
-    monkeypatch.setattr(notebook, "few", lambda record: looked.append(found(record)) or looked[-1])
+    found = walk.few
+    monkeypatch.setattr(walk, "few", lambda record: looked.append(found(record)) or looked[-1])
     y = af.Variable(1.0, name="x")
     for _ in range(200_000):
         y = y * 1.0
@@ -382,8 +382,8 @@ def test_the_size_of_a_repr_does_not_depend_on_the_graph(monkeypatch):
 
 def test_gradients_of_large_arrays_are_not_computed_for_a_repr(monkeypatch):
     asked = []
-    draw_it = notebook.picture_of
-    monkeypatch.setattr(notebook, "picture_of", lambda *a, **k: asked.append(k["gradients"]) or draw_it(*a, **k))
+    draw_it = walk.picture_of
+    monkeypatch.setattr(walk, "picture_of", lambda *a, **k: asked.append(k["gradients"]) or draw_it(*a, **k))
     for n, expected in ((10, None), (200_000, False)):
         np.sum(af.Variable(np.ones(n)) * 2.0)._repr_mimebundle_()
         assert asked[-1] is expected
@@ -403,11 +403,11 @@ def test_a_repr_never_raises(monkeypatch):
         raise ZeroDivisionError
 
     out, _ = shared()
-    monkeypatch.setattr(notebook, "picture_of", broken)
+    monkeypatch.setattr(walk, "picture_of", broken)
     assert out._repr_mimebundle_()["text/html"] == "<pre>12.0</pre>"
-    monkeypatch.setattr(notebook, "html", broken)
+    monkeypatch.setattr(walk, "html", broken)
     assert set(out._repr_mimebundle_()) == {"text/plain"}
-    monkeypatch.setattr(notebook, "repr", broken, raising=False)
+    monkeypatch.setattr(walk, "repr", broken, raising=False)
     assert "cannot be shown" in out._repr_mimebundle_()["text/plain"]
 
 
@@ -433,7 +433,7 @@ def test_odd_nodes_are_shown_too():
         af.Variable(np.nan), x.copy(),
     ]  # fmt: skip
     for node in nodes:
-        bundle = notebook.node_bundle(node)
+        bundle = walk.node_bundle(node)
         assert bundle["text/plain"]
         assert "<pre>" in bundle["text/html"]
 
@@ -505,7 +505,7 @@ def test_matplotlib_draws_at_the_right_place_in_the_right_colour():
     g = graph(lesson()[0], gradients=True, theme="dark", constants="nodes")
     pixels = (image.imread(io.BytesIO(png.render(g, "png")), format="png") * 255).round()
     svg = ElementTree.fromstring(g.to_svg())
-    sheet = shapes.Sheet(svg)
+    sheet = png.Sheet(svg)
     fills = 0
     for group in [e for e in svg.iter() if e.get("data-node")]:
         x, y = [float(v) for v in re.findall(r"[-\d.]+", group.get("transform"))]
@@ -521,28 +521,28 @@ def test_matplotlib_draws_at_the_right_place_in_the_right_colour():
 
 
 def test_what_matplotlib_draws_is_all_that_an_svg_has():
-    """Elements and properties that pictures/render/shapes.py does not know would be missing in PNGs only."""
+    """Elements and properties that pictures/render/png.py does not know would be missing in PNGs only."""
     known = {"fill", "stroke", "stroke-width", "stroke-dasharray", "font-size", "font-family", "font-weight", "opacity"}
     for g in pictures():
         if g.look.theme == "auto":
             continue
         svg = ElementTree.fromstring(g.to_svg())
-        tags = {shapes.local_name(e) for e in svg.iter()}
-        assert set(png.DRAW) == set(shapes.TAGS)
-        assert tags <= {*shapes.TAGS, "svg", "g", "title", "desc", "style"}
-        for _, body in shapes.Sheet(svg).rules:
+        tags = {png.local_name(e) for e in svg.iter()}
+        assert set(png.DRAW) == set(png.TAGS)
+        assert tags <= {*png.TAGS, "svg", "g", "title", "desc", "style"}
+        for _, body in png.Sheet(svg).rules:
             assert set(body) <= known | {"color-scheme"}
         for e in svg.iter():
-            if shapes.local_name(e) == "path":
-                shapes.outline(e.get("d"))
+            if png.local_name(e) == "path":
+                png.outline(e.get("d"))
 
 
 def test_paths():
-    points, codes = shapes.outline("M0 0L2 0h-1v3C1 1 2 2 3 3V9z")
+    points, codes = png.outline("M0 0L2 0h-1v3C1 1 2 2 3 3V9z")
     assert codes == [1, 2, 2, 2, 4, 4, 4, 2, 79]
     assert points[-2:] == [(3.0, 9.0), (0.0, 0.0)]
     with pytest.raises(ValueError, match="does not know"):
-        shapes.outline("M0 0A1 1 0 0 0 2 2")
+        png.outline("M0 0A1 1 0 0 0 2 2")
 
 
 def test_without_any_program_it_is_said_what_to_install(monkeypatch, tmp_path):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import autoflow as af
-from autoflow.pictures.folding import huge
+from autoflow.pictures.folding import views
 
 
 @pytest.fixture
@@ -55,8 +55,8 @@ def leaves_of(node):
 
 def test_only_what_is_drawn_becomes_data(network, monkeypatch):
     made = []
-    make = huge.Maker.vertex
-    monkeypatch.setattr(huge.Maker, "vertex", lambda self, k: made.append(k) or make(self, k))
+    make = views.Maker.vertex
+    monkeypatch.setattr(views.Maker, "vertex", lambda self, k: made.append(k) or make(self, k))
     for options in ({}, {"open": "layer3"}, {"depth": 1}):
         made.clear()
         g = network.graph(**options)

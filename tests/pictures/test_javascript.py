@@ -10,7 +10,7 @@ import autoflow as af
 from autoflow.pictures.sliders.explore import explore
 from autoflow.pictures.sliders.javascript import TEMPLATES, Letter, all_rows, as_javascript, literal
 from autoflow.pictures.sliders.live import tape
-from autoflow.rules.table import RULES
+from autoflow.table.table import RULES
 
 
 def test_a_row_is_written_as_it_is_in_the_table():

@@ -4,10 +4,10 @@ import re
 
 import numpy as np
 import pytest
+from autoflow.errors import LostGradientError
 from support import rows, values_of
 
 import autoflow as af
-from autoflow.errors import LostGradientError
 from autoflow.pictures.formulas.latex import Formula
 from autoflow.pictures.sliders.javascript import as_javascript
 from examples import examples_of

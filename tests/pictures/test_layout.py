@@ -12,9 +12,9 @@ import pytest
 from gallery import make
 
 import autoflow as af
+from autoflow.pictures.layout.arrange import PAGE, cost, crossings
 from autoflow.pictures.layout.layers import Box, Line, Plan
 from autoflow.pictures.layout.rows import wrap_rows
-from autoflow.pictures.layout.scoring import PAGE, cost, crossings
 
 
 def network():
@@ -121,9 +121,9 @@ def test_no_box_is_crossed_by_a_foreign_arrow(name):
 
 
 def test_small_pictures_are_not_tried_out(monkeypatch):
-    from autoflow.pictures.render import directions
+    from autoflow.pictures.render import placing
 
-    monkeypatch.setattr(directions, "price", None)  # would raise
+    monkeypatch.setattr(placing, "price", None)  # would raise
     assert make.lesson().look.direction == "right"
     assert make.square().look.direction == "right"
 
@@ -297,7 +297,7 @@ def test_an_opened_sequence_shows_its_parts_as_cards_beside_each_other():
     (box,) = [v.fold.box for v in g.drawn.nodes if v.fold]
     closed = {v.fold.box for v in g.open("step").drawn.nodes if v.fold}
     assert not closed  # who asks by name gets everything
-    from autoflow.pictures.folding.merging import merge_chains
+    from autoflow.pictures.folding.repeats import merge_chains
     from autoflow.pictures.folding.views import fold_boxes
 
     opened = replace(g, look=replace(g.look, closed=tuple(fold_boxes(merge_chains(g))[1] - {box})))

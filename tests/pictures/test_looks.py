@@ -12,7 +12,7 @@ from graphs import luminance
 
 import autoflow as af
 from autoflow.pictures.model.style import THEMES as COLOURS
-from autoflow.pictures.render.shapes import Sheet, shapes
+from autoflow.pictures.render.png import Sheet, shapes
 
 READABLE, VISIBLE = 4.5, 3.0  # contrast of a text, and of a line: WCAG 2.1, 1.4.3 and 1.4.11 (AA)
 THEMES = ("light", "dark")

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import autoflow as af
+from autoflow.forward.naming import LISTED, SMALL, Bound
 from autoflow.pictures import graph
-from autoflow.pictures.formulas.sent_back import rules_of
-from autoflow.pictures.model.callers import LISTED, SMALL, Bound
+from autoflow.pictures.formulas.chain import rules_of
 from autoflow.pictures.model.names import Titles
 
 

@@ -15,8 +15,7 @@ from graphs import EVIL, lesson, shared
 
 import autoflow as af
 from autoflow.pictures.model.steps import steps_of
-from autoflow.pictures.pages.answers import answer_of, formula_choice, sent_answer
-from autoflow.pictures.pages.html import fragment, named_values, pack_file
+from autoflow.pictures.pages.html import answer_of, formula_choice, fragment, named_values, pack_file, sent_answer
 from autoflow.pictures.quizzes import LINE, Quiz, quiz
 
 NODE = shutil.which("node")

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 import autoflow as af
-from autoflow.nodes.scopes import scope
+from autoflow.nodes.records import scope
 from autoflow.pictures import graph
-from autoflow.pictures.folding.sections import by_creation, cut, cut_sections, depth_first, lengths, prices
-from autoflow.pictures.folding.skeleton import Skeleton
+from autoflow.pictures.folding.choose import by_creation, cut, cut_sections, depth_first, lengths, prices
+from autoflow.pictures.folding.repeats import Skeleton
 from autoflow.pictures.folding.views import boxes_of, with_look
 from autoflow.pictures.model.steps import steps_of
 

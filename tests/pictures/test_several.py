@@ -7,7 +7,7 @@ from gallery import make
 
 import autoflow as af
 from autoflow.pictures.folding.results import tidy
-from autoflow.pictures.model.several import PACKED
+from autoflow.pictures.model.names import PACKED
 
 
 class Pair(af.Function):

@@ -11,9 +11,9 @@ import pytest
 from support import rows
 
 import autoflow as af
-from autoflow.rules.table import COMPOSED, RULES
 from autoflow.rules.ufuncs import METHODS
 from autoflow.rules.variants import VARIANTS
+from autoflow.table.table import COMPOSED, RULES
 
 A = np.sqrt(np.arange(24.0)).reshape(2, 3, 4) + 0.1
 FUNCTIONS = {

@@ -10,9 +10,10 @@ import pytest
 
 special = pytest.importorskip("scipy.special")
 
-import autoflow as af  # noqa: E402
 from autoflow.errors import NoRuleError  # noqa: E402
-from autoflow.rules.incomplete import beta_score, gamma_score, psi_difference  # noqa: E402
+
+import autoflow as af  # noqa: E402
+from autoflow.rules.distributions import beta_score, gamma_score, psi_difference  # noqa: E402
 
 Array = Any
 GOLDEN = np.load(Path(__file__).parent.parent / "golden" / "incomplete.npz")  # see make_incomplete.py there

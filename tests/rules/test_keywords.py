@@ -20,8 +20,8 @@ from support import call, rows, same_bits, values_of
 
 import autoflow as af
 from autoflow.forward.dispatch import METHODS
-from autoflow.rules.outside import WRITERS
-from autoflow.rules.table import COMPOSED, RULES, Rule
+from autoflow.table.outside import WRITERS
+from autoflow.table.table import COMPOSED, RULES, Rule
 from examples import all_examples, examples_of
 
 Array = Any

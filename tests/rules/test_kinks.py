@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from autoflow.errors import NoRuleError
 
 import autoflow as af
-from autoflow.errors import NoRuleError
-from autoflow.rules.table import COMPOSED
+from autoflow.table.table import COMPOSED
 
 Array = Any
 INF, NAN = np.inf, np.nan

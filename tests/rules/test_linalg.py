@@ -6,12 +6,12 @@ from contextlib import nullcontext
 
 import numpy as np
 import pytest
+from autoflow.errors import NoRuleError
 from checks import check
 from support import assert_close, central, same_bits
 
 import autoflow as af
-from autoflow.errors import NoRuleError
-from autoflow.rules.versions import since
+from autoflow.table.shapes import since
 
 RNG = np.random.default_rng(11)
 A = RNG.normal(size=(3, 3)) + np.diag([3.0, 5.0, 8.0])

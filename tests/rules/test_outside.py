@@ -1,4 +1,4 @@
-"""Every public callable of NumPy is in exactly one list of ``rules/outside.py``, and does there what the list says."""
+"""Every public callable of NumPy is in exactly one list of ``table/outside.py``, and does there what the list says."""
 
 import inspect
 import io
@@ -6,14 +6,14 @@ import types
 
 import numpy as np
 import pytest
+from autoflow.errors import LostGradientError, NoRuleError
 
 import autoflow as af
-from autoflow import numbering
-from autoflow.errors import LostGradientError, NoRuleError
+from autoflow.base import numbering
 from autoflow.forward.dispatch import METHODS
 from autoflow.nodes.nodes import NodeRole, value_of
-from autoflow.rules import outside
-from autoflow.rules.outside import (
+from autoflow.table import outside
+from autoflow.table.outside import (
     ALLOCATORS,
     BYPASS_DISPATCH,
     CONSTRUCTORS,
@@ -24,8 +24,8 @@ from autoflow.rules.outside import (
     advice,
     public_name,
 )
-from autoflow.rules.table import COMPOSED, RULES
-from autoflow.rules.versions import since
+from autoflow.table.shapes import since
+from autoflow.table.table import COMPOSED, RULES
 
 WALKED = [np, np.linalg, np.fft, np.emath, np.lib.stride_tricks, np.lib.array_utils]
 LISTS = {
@@ -52,9 +52,9 @@ def problems(space):
     for name, function in callables(space).items():
         found = [title for title, members in LISTS.items() if function in members]
         if not found:
-            yield f"{short}.{name} is new: give it a row, compose it, or list it in rules/outside.py"
+            yield f"{short}.{name} is new: give it a row, compose it, or list it in table/outside.py"
         if len(found) > 1:
-            yield f"{short}.{name} is {' and '.join(found)}: take it out of all but one, in rules/outside.py"
+            yield f"{short}.{name} is {' and '.join(found)}: take it out of all but one, in table/outside.py"
 
 
 def ordered(functions):
@@ -85,14 +85,14 @@ def test_unseen_are_those_that_numpy_does_not_ask_about(space):
 def test_a_new_function_is_noticed(monkeypatch):
     monkeypatch.setattr(np.linalg, "brand_new", lambda x: x, raising=False)
     assert list(problems(np.linalg)) == [
-        "np.linalg.brand_new is new: give it a row, compose it, or list it in rules/outside.py"
+        "np.linalg.brand_new is new: give it a row, compose it, or list it in table/outside.py"
     ]
 
 
 def test_a_row_for_a_refused_function_is_noticed(monkeypatch):
     monkeypatch.setitem(LISTS, "REFUSED", {**REFUSED, np.sin: ""})
     assert list(problems(np)) == [
-        "np.sin is a row and REFUSED: take it out of all but one, in rules/outside.py",
+        "np.sin is a row and REFUSED: take it out of all but one, in table/outside.py",
     ]
 
 
@@ -107,7 +107,7 @@ def namespaces(space=np):
 def test_every_namespace_is_walked_or_out_of_scope():
     walked = {space.__name__ for space in WALKED}
     new = set(namespaces()) - walked - set(OUT_OF_SCOPE)
-    assert not new, f"{new} is new: walk it here, or list it with a reason in OUT_OF_SCOPE of rules/outside.py"
+    assert not new, f"{new} is new: walk it here, or list it with a reason in OUT_OF_SCOPE of table/outside.py"
     assert not walked & set(OUT_OF_SCOPE)
 
 

@@ -4,11 +4,11 @@
 
 import numpy as np
 import pytest
+from autoflow.errors import NoRuleError
 from checks import check
 
 import autoflow as af
-from autoflow.errors import NoRuleError
-from autoflow.rules.versions import since
+from autoflow.table.shapes import since
 
 V = np.array([0.5, -1.0, 2.0, 0.25])
 A = np.array([[1.5, -2.0, 0.5], [3.0, 0.25, -1.0]])

@@ -20,7 +20,7 @@ from cases import VICTIMS, Case, broken, check, check_row
 from support import FINE, STENCIL, directional, rows
 
 import autoflow as af
-from autoflow.rules.table import RULES, Rule
+from autoflow.table.table import RULES, Rule
 from examples import examples_of
 
 # -- the tests -------------------------------------------------------------------------------------------------------

@@ -4,12 +4,12 @@
 
 import numpy as np
 import pytest
+from autoflow.errors import InPlaceError, NoRuleError
 from checks import check
 from support import same_bits
 
 import autoflow as af
-from autoflow.errors import InPlaceError, NoRuleError
-from autoflow.rules.versions import since
+from autoflow.table.shapes import since
 
 A = np.array([[1.5, -2.0, 0.5], [3.0, 0.25, -1.0]])
 V = np.array([0.5, -1.0, 2.0])

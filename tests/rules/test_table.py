@@ -1,4 +1,4 @@
-"""How a row is written, looked up and called: :mod:`autoflow.rules.table`. What the rows say: test_rules.py."""
+"""How a row is written, looked up and called: :mod:`autoflow.table.table`. What the rows say: test_rules.py."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from autoflow.errors import NoRuleError
 from support import differentiable, rows
 
 import autoflow as af
 from autoflow import nn
-from autoflow.errors import NoRuleError
 from autoflow.forward.recording import apply
-from autoflow.rules import table, versions
-from autoflow.rules.table import MISSING, RULES, Rule, of, primitive, rule
-from autoflow.rules.versions import since
+from autoflow.table import shapes, table
+from autoflow.table.shapes import since
+from autoflow.table.table import MISSING, RULES, Rule, of, primitive, rule
 from examples import LATE, all_examples, examples_of
 
 Array = Any
@@ -97,7 +97,7 @@ def test_options_have_numpys_names_and_defaults(row: Rule) -> None:
     """So that a keyword means the same with and without nodes."""
     theirs = signature(row)
     for name, default in list(zip(row.names, row.defaults, strict=True))[1 if row.variadic else row.operands :]:
-        if not since(versions.KEYWORDS.get((row.name, name), "2.3")) or name.startswith("_"):
+        if not since(shapes.KEYWORDS.get((row.name, name), "2.3")) or name.startswith("_"):
             continue
         assert name in theirs, f"{row.name} has no argument {name!r}"
         their = theirs[name].default

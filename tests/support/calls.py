@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from examples_matrices import dominant, dominant_real
 
-from autoflow.rules.table import Example
 from autoflow.rules.ufuncs import METHODS
-from autoflow.rules.versions import since
+from autoflow.table.shapes import since
+from autoflow.table.table import Example
 
 Array = Any
 

@@ -38,8 +38,8 @@ from support import (
 )
 
 import autoflow as af
-from autoflow.rules import table
-from autoflow.rules.table import Example, Rule
+from autoflow.table import table
+from autoflow.table.table import Example, Rule
 from examples import examples_of
 
 TABLES: list[dict[Any, list[Call]]] = [CALLS, VARIANT_CALLS, ARRAY_METHODS, UFUNC_METHODS]

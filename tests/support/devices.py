@@ -6,14 +6,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from autoflow.errors import DataError
 from cases import Case, go_back
 from standin import COPIES
 from support import plain, rows
 
 import autoflow as af
 from autoflow import backends, nn, rules  # noqa: F401 - networks have rows, too
-from autoflow.errors import DataError
-from autoflow.rules import decompositions, packed
+from autoflow.rules import decompositions
+from autoflow.table import vjps
 from examples import examples_of
 
 INDICES = [
@@ -126,13 +127,13 @@ def chosen_as(case: Case, ours: Array, theirs: Array) -> Array:
         return theirs.astype(ours.dtype) if ours.dtype.kind == "c" else theirs if theirs.size else theirs.real
     if name == "eigh":
         n = x_shape[-1]
-        (_, v), (w, theirs_v) = packed.unpack(ours, (n,), (n, n)), packed.unpack(theirs, (n,), (n, n))
-        return packed.pack((w, 1), (theirs_v * same_signs(v, theirs_v), 2))
+        (_, v), (w, theirs_v) = vjps.unpack(ours, (n,), (n, n)), vjps.unpack(theirs, (n,), (n, n))
+        return vjps.pack((w, 1), (theirs_v * same_signs(v, theirs_v), 2))
     if name == "svd":
         shapes = decompositions.svd_shapes(x_shape, case.example.options.get("full_matrices", True))
-        (u, *_), (theirs_u, s, vh) = packed.unpack(ours, *shapes), packed.unpack(theirs, *shapes)
+        (u, *_), (theirs_u, s, vh) = vjps.unpack(ours, *shapes), vjps.unpack(theirs, *shapes)
         signs = same_signs(u, theirs_u)
-        return packed.pack((theirs_u * signs, 2), (s, 1), (vh * signs.mT, 2))
+        return vjps.pack((theirs_u * signs, 2), (s, 1), (vh * signs.mT, 2))
     return theirs
 
 

@@ -16,20 +16,19 @@ from typing import Any
 import examples_matrices
 import numpy as np
 
+from autoflow.rules.arithmetic import i0_derivative, times_power
 from autoflow.rules.building import spaced
 from autoflow.rules.calculus import interpolate
-from autoflow.rules.counting import histogram_sums
-from autoflow.rules.elementary import i0_derivative
-from autoflow.rules.floats import times_power
-from autoflow.rules.indexing import getitem, put_back, put_view, setitem
 from autoflow.rules.joining import pad
-from autoflow.rules.kernels import broadcast_view
+from autoflow.rules.ordering import histogram_sums
 from autoflow.rules.reductions import recur
 from autoflow.rules.structure import astype, constant_with_history, flatten
-from autoflow.rules.table import COMPOSED, Example, Rule, of
 from autoflow.rules.ufuncs import NORMS, sums_at
 from autoflow.rules.variants import weighted_quantile
-from autoflow.rules.versions import since
+from autoflow.table.indexing import getitem, put_back, put_view, setitem
+from autoflow.table.kernels import broadcast_view
+from autoflow.table.shapes import since
+from autoflow.table.table import COMPOSED, Example, Rule, of
 
 Array = Any
 Examples = dict[Any, tuple[Example, ...]]
@@ -242,7 +241,7 @@ EXAMPLES: Examples = {
 @functools.cache
 def of_networks() -> Examples:
     """Those of autoflow.nn."""
-    from autoflow.nn.fused import leaky_relu, log_softmax, softmax
+    from autoflow.nn.functions import leaky_relu, log_softmax, softmax
 
     along = (of((3,)), of((2, 3)), of((2, 3), axis=0), of((2, 1, 3), axis=1), of((0, 2)))
     return {
@@ -280,7 +279,7 @@ def all_examples() -> Examples:
 
 
 def function_of_row(function: Any) -> Any:
-    """The function itself; or that with the arguments turned round: see autoflow/rules/parameters.py."""
+    """The function itself; or that with the arguments turned round: see autoflow/table/table.py."""
     turned = COMPOSED.get(function)
     return turned.args[0] if isinstance(turned, functools.partial) else function
 
@@ -289,7 +288,7 @@ def examples_of(row: Rule) -> tuple[Example, ...]:
     """The calls with which the row is tested. Those of a user's row were given with it."""
     home = getattr(row.function, "__module__", "")
     entry = LATE.get(home, all_examples)().get(row.function, row.examples)
-    if not entry and home == "autoflow.rules.parameters":
+    if not entry and home == "autoflow.table.table":
         from examples_scipy import at
 
         return at()

@@ -7,12 +7,10 @@ from typing import Any
 import numpy as np
 
 from autoflow.rules.decompositions import eig, eigh, qr, svd
-from autoflow.rules.leastsquares import lstsq
-from autoflow.rules.linalg import indexed_sum
-from autoflow.rules.norms import norm
-from autoflow.rules.shapes import like_argument
-from autoflow.rules.solving import slogdet
-from autoflow.rules.table import Example, of
+from autoflow.rules.linalg import indexed_sum, norm
+from autoflow.rules.solving import lstsq, slogdet
+from autoflow.table.shapes import like_argument
+from autoflow.table.table import Example, of
 
 Array = Any
 

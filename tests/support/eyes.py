@@ -4,7 +4,7 @@ import re
 from itertools import combinations, pairwise
 from xml.etree import ElementTree
 
-from autoflow.pictures.render.shapes import outline
+from autoflow.pictures.render.png import outline
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -21,10 +21,10 @@ import pytest
 
 import autoflow as af
 from autoflow.cli import demo
-from autoflow.cli.listing import nodes_of
+from autoflow.cli.commandline import nodes_of
 from autoflow.extending import custom
 from autoflow.forward import operators
-from autoflow.rules.table import RULES, Example, Rule
+from autoflow.table.table import RULES, Example, Rule
 
 # All rows are there before a test asks for them, whichever test is collected first.
 SCIPYS = {f"autoflow.{name}" for name in ("linalg", "signal", "special", "stats", "integrate")} | {

@@ -20,7 +20,7 @@ from support import NIGHTLY, assert_close, directional, rows
 
 import autoflow as af
 from autoflow import linalg
-from autoflow.rules.table import RULES
+from autoflow.table.table import RULES
 from examples import examples_of
 
 Array = Any

@@ -11,17 +11,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from autoflow.errors import AnomalyError, LostGradientError, NoRuleError, StaleValueError
 from cases import Case
 from support import NIGHTLY, assert_close, rows
 
 import autoflow as af
-from autoflow.errors import AnomalyError, LostGradientError, NoRuleError, StaleValueError
 from autoflow.rules import RULES
 from autoflow.transforms import forward_pass
 from autoflow.transforms.evaluation import Trace
-from autoflow.transforms.forward_pass import ForwardPass
-from autoflow.transforms.tangents import pushes_of
-from autoflow.transforms.transposing import transposed_graph
+from autoflow.transforms.forward_pass import ForwardPass, pushes_of, transposed_graph
 from examples import examples_of
 
 Array = Any

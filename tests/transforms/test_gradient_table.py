@@ -4,10 +4,10 @@ import pickle
 
 import numpy as np
 import pytest
+from autoflow.errors import GradientShapeError, LostGradientError
 
 import autoflow as af
-from autoflow.errors import GradientShapeError, LostGradientError
-from autoflow.transforms.gradient_table import Gradients, gradients
+from autoflow.transforms.gradient import Gradients, gradients
 
 
 @pytest.fixture

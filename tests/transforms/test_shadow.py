@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from autoflow.errors import GradcheckError, LostGradientError
 
 import autoflow as af
-from autoflow.errors import GradcheckError, LostGradientError
-from autoflow.modes import switched
+from autoflow.base.modes import switched
 from autoflow.nodes.nodes import value_of
-from autoflow.rules.table import RULES
+from autoflow.table.table import RULES
 
 V = np.array([1.5, -0.7, 0.4])
 

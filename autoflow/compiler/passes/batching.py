@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
+from ..matching import PRODUCT, REDUCE, STACK, UFUNC, VIEW, Value, behind_views
 from ..program import Program, new_value
-from ..values import PRODUCT, REDUCE, STACK, UFUNC, VIEW, Value, behind_views
 
 FEW = 4  # sums with fewer terms are left alone
 

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import math
 
+from ..matching import UFUNC, Value
 from ..program import Program, new_value
-from ..values import UFUNC, Value
 
 PAUSE = 0.1  # of the length of the program
 SMALL = 1024  # bytes; smaller values are kept

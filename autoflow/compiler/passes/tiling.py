@@ -29,10 +29,9 @@ from typing import Any
 
 import numpy as np
 
-from ..matching import call_written
+from ..matching import CALL, ITEM, PRODUCT, REDUCE, UFUNC, VIEW, Value, call_written
 from ..program import Program, new_value
 from ..run.tiles import Improve, Phase
-from ..values import CALL, ITEM, PRODUCT, REDUCE, UFUNC, VIEW, Value
 
 Array = Any
 LARGE = 100_000  # with at least this many elements blocks pay

@@ -20,12 +20,14 @@ from typing import Any
 
 import numpy as np
 
+from ..matching import CALL, CAPTURED, CONSTANT, INPUT, ITEM, REDUCE, STACK, UFUNC, VIEW, Value
 from ..program import Program, sort_values
-from ..values import CALL, CAPTURED, CONSTANT, INPUT, ITEM, REDUCE, STACK, UFUNC, VIEW, Value
 from .calls import (
     Fixed,
     Step,
+    Watched,
     call_of,
+    callers_state,
     checked_call,
     copying_call,
     fitting_number,
@@ -35,7 +37,6 @@ from .calls import (
     view_of,
     writes,
 )
-from .reports import Watched, callers_state
 
 Array = Any
 NEVER = 1 << 60

@@ -22,10 +22,9 @@ from typing import Any
 
 import numpy as np
 
+from ..matching import CALL, CAPTURED, CONSTANT, INPUT, UFUNC, Value
 from ..program import Program
-from ..values import CALL, CAPTURED, CONSTANT, INPUT, UFUNC, Value
-from .calls import checked_call, take_nothing, take_places
-from .reports import Watched, callers_state
+from .calls import Watched, callers_state, checked_call, take_nothing, take_places
 
 Array = Any
 DOUBLE, BOOL = np.dtype(np.float64), np.dtype(np.bool_)

@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from ..matching import CONSTANT, INPUT, PRODUCT, VIEW, Value
 from ..program import Program, new_value
-from ..values import CONSTANT, INPUT, PRODUCT, VIEW, Value
 from .buffers import Plan
 
 Array = Any

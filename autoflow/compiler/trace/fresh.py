@@ -21,9 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import CompileError
-from .identity import asks
-from .reachable import is_the_users, names_in
+from ...base.errors import CompileError
+from .reachable import asks, is_the_users, names_in
 
 GENERATORS = (
     np.random.Generator, np.random.RandomState, np.random.BitGenerator, np.random.SeedSequence, random.Random,

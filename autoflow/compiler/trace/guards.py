@@ -24,14 +24,25 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import CompileError
+from ...base.errors import CompileError
+from ...base.transformed import FunctionOfFunction
 from ...nodes.nodes import NodeRole
-from ...transformed import FunctionOfFunction
+from ..matching import CAPTURED
 from ..program import Program
-from ..values import CAPTURED
-from .contents import BUFFERS, COLLECTIONS, elements_of, has_elements, is_equal, reader
 from .fresh import GENERATORS, is_iterator, is_shared, place_of, state_of
-from .reachable import NUMBERS, builtins_in, edges_of, follow, foreign
+from .reachable import (
+    BUFFERS,
+    COLLECTIONS,
+    NUMBERS,
+    builtins_in,
+    edges_of,
+    elements_of,
+    follow,
+    foreign,
+    has_elements,
+    is_equal,
+    reader,
+)
 
 FUNCTIONS = (
     types.FunctionType, FunctionOfFunction, types.MethodType, types.BuiltinFunctionType, np.ufunc, np.dtype, type,

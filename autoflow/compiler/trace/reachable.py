@@ -1,20 +1,41 @@
-"""What can be reached from a function: closures, globals, attributes, elements, as edges from object to object."""
+"""What can be reached from a function: closures, globals, attributes, elements, as edges from object to object.
+
+Functions that ask for an array's identity or class: ``x is y``, ``id(x)``, ``type(x)``.
+
+While a function is recorded its arguments are not arrays, and these three cannot be intercepted. (``isinstance(x,
+np.ndarray)`` and ``x.__class__`` can.) So functions that use them are found by their code. Comparing with a constant
+(``x is None``) is harmless. For the others
+
+* an array that is passed twice is one object during the recording, and which arguments are the same array belongs to
+  the signature, as does that none of them is an array from outside;
+* the first result is compared with that of eager code, which shows what else they decide: ``type(x)``, or whether
+  ``x.real is x``, is the same in all calls of one signature.
+
+The contents of an array, a buffer or a collection from outside, compared in full with what they were.
+
+An array that the program reads is read again at every call. But one of its numbers may also have ended up, unseen, in
+something that the program takes for constant: ``x @ (a + b)``, ``x * float(a[0])``, ``if a[0] > 0``. So
+every element is compared before every run. The price: time, and memory for a copy.
+"""
 
 from __future__ import annotations
 
+import array
 import builtins
 import dis
 import sys
 import threading
 import types
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, partial
+from operator import is_
 from typing import Any
 
 import numpy as np
 
-from ...transformed import FunctionOfFunction
+from ...base.errors import CompileError
+from ...base.transformed import FunctionOfFunction
 
 NUMBERS = (int, float, complex, str, bool, type(None), np.generic)
 SEARCHED = {"__main__", "builtins", "types", "functools", "collections", "enum"}  # parts of Python that hold the user's
@@ -143,3 +164,122 @@ def foreign(x: Any) -> bool:
     module = str(type(x).__module__)
     root = module.partition(".")[0]
     return (root in sys.stdlib_module_names and root not in SEARCHED) or module.startswith("autoflow.rules")
+
+
+# ---------------------------------------------------------------- identity
+
+
+ASKING = frozenset({"type", "id", "is_", "is_not"})  # builtins, and functions of the module operator
+LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_ATTR", "LOAD_METHOD")
+
+
+@lru_cache(maxsize=10_000)
+def asks(code: types.CodeType) -> bool:
+    """Does this function, or one that is defined in it, compare objects by ``is``, or ask for a class or an id?
+
+    >>> asks((lambda x: x is None).__code__), asks((lambda x, y: x is y).__code__), asks((lambda x: type(x)).__code__)
+    (False, True, True)
+    """
+    for part in code_in(code):
+        before = ""
+        for instruction in dis.get_instructions(part):
+            name = instruction.opname
+            if name == "IS_OP" and not before.startswith("LOAD_CONST"):
+                return True
+            if name in LOADS and instruction.argval in ASKING:
+                return True
+            before = name
+    return False
+
+
+def aliases(arrays: Iterable[Any]) -> tuple[int, ...]:
+    """Which of them are the same object: the index of each one's first occurrence. Empty if all are different.
+
+    >>> a, b = [], []
+    >>> aliases([a, b]), aliases([a, b, a])
+    ((), (0, 1, 0))
+    """
+    ids = [id(x) for x in arrays]
+    return () if len(set(ids)) == len(ids) else tuple([ids.index(k) for k in ids])
+
+
+def check_not_outside(arrays: Iterable[Any], outside: frozenset[int]) -> None:
+    """Raise CompileError if an argument is an array that the function also finds outside."""
+    if not outside.isdisjoint([id(x) for x in arrays]):
+        raise CompileError(
+            "an argument of the compiled function is an array that it also finds outside, and it compares objects by "
+            "`is` or `id`: pass a copy, or say af.compile(f, fallback=True)."
+        )
+
+
+# ---------------------------------------------------------------- contents
+
+
+SMALL = 4096  # bytes that are compared as one bytes object
+CHUNK = 65_536  # words that are compared at a time
+BUFFERS = (bytearray, array.array, memoryview)
+COLLECTIONS = (list, dict, set, deque)
+
+
+def elements_of(container: Any) -> list[Any]:
+    """The elements of a list, a set or a deque, the keys and values of a dict."""
+    return [*container.keys(), *container.values()] if isinstance(container, dict) else [*container]
+
+
+def is_equal(now: Any, before: Any) -> bool:
+    """The same object, the same number, or a tuple of such?"""
+    if now is before or type(now) is not type(before):
+        return now is before
+    if type(before) is tuple:
+        return len(now) == len(before) and all(map(is_equal, now, before))
+    return isinstance(before, NUMBERS) and repr(now) == repr(before)
+
+
+def has_elements(container: Any, elements: list[Any]) -> bool:
+    """Are these the elements, in this order?"""
+    now = container if isinstance(container, list) else elements_of(container)
+    if len(now) != len(elements):
+        return False
+    return all(map(is_, now, elements)) or all(map(is_equal, now, elements))
+
+
+def reader(x: Any) -> tuple[Callable[[], Any], Any]:
+    """A function without arguments, and what it returns while the contents of ``x`` are what they are now.
+
+    >>> a = np.zeros(10_000)
+    >>> read, mark = reader(a)
+    >>> a[4321] = 7
+    >>> read() == mark
+    False
+    """
+    if not isinstance(x, np.ndarray):
+        read: Callable[[], Any] = x.tobytes if hasattr(x, "tobytes") else lambda: bytes(x)
+    elif x.dtype.hasobject:
+        elements = x.ravel().tolist()
+        return lambda: has_elements(x.ravel().tolist(), elements), True
+    elif x.nbytes <= SMALL:
+        read = x.tobytes
+    else:
+        return large_reader(x), True
+    return read, read()
+
+
+def large_reader(x: np.ndarray) -> Callable[[], bool]:
+    """A function that says whether every byte of a large array is unchanged."""
+    before = words(x).copy()
+
+    def is_unchanged() -> bool:
+        now = words(x)
+        if now.shape != before.shape:
+            return False
+        return all([
+            np.array_equal(now[k : k + CHUNK], before[k : k + CHUNK]) for k in range(0, before.size, CHUNK)
+        ])  # fmt: skip
+
+    return is_unchanged
+
+
+def words(x: np.ndarray) -> np.ndarray:
+    """The memory of an array as a vector of integers; of one with gaps a copy. (NaN is itself, 0.0 is not -0.0.)"""
+    x = x if x.flags.c_contiguous else x.T if x.flags.f_contiguous else np.ascontiguousarray(x)
+    return x.reshape(-1).view(np.uint8 if x.itemsize % 8 else np.uint64)

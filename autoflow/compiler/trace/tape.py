@@ -14,15 +14,13 @@ from weakref import ref
 
 import numpy as np
 
-from ...errors import CompileError
+from ...base.errors import CompileError
 from ...nodes.versions import caller
-from ..matching import Place
+from ..matching import CALL, Place, Value
 from ..program import NUMBERS, Program
-from ..values import CALL, Value
-from .fixed_shape import has_fixed_places, has_fixed_shape
-from .kinds import ARRAYS, PERMUTING, SAME_ORDER
+from .kinds import ARRAYS, PERMUTING, SAME_ORDER, has_fixed_places, has_fixed_shape
+from .memory import write_down
 from .traced import Traced
-from .written import write_down
 
 Array = Any
 

@@ -6,18 +6,142 @@ whether the parts use the same Variables again, or have each its own.
 
 Long sequences (more than ALIKE parts) fold in every picture: the first part is drawn, the last one, and a card for
 those between them ("+28 alike").
+
+What folding knows about a graph: nodes without their values, and the boxes around them.
+
+Chains of + or of * as one card: ``x + y + z`` is drawn as one, though Python computes it in two steps.
+
+Only inner results that have no name and are used once disappear, so no information is lost: local derivatives of the
+chain are products of those of its steps, and each operand receives the same gradient. The recorded nodes remain in
+``graph.nodes``, in the tree and in JSON.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from .skeleton import Repeat, Skeleton
+from ..model.data import Numbers, Operand, Picture, Vertex, numbers
+
+DEEPEST = 20  # boxes around a node that are drawn
+NAMES = 4  # Variables of a repeated part that are listed by name
+Path = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """How many equal parts, and how many different sets of Variables they use.
+
+    ``between``: the names of the first and last part in this box, if it is the middle of a long sequence.
+    """
+
+    parts: int
+    sets: int
+    between: tuple[str, str] | None = None
+
+    def text(self) -> str:
+        """As it is written behind the name.
+
+        >>> Repeat(5, 1).text(), Repeat(28, 28, ("step 2", "step 29")).text()
+        ('×5', '+28 alike')
+        """
+        return f"×{self.parts}" if self.between is None else f"+{self.parts:,} alike"
+
+    def words(self, names: Sequence[str]) -> list[str]:
+        """What a reader should know about the parts, and about their Variables called ``names``.
+
+        >>> Repeat(12, 12).words(["W", "b"]), Repeat(28, 1, ("step 2", "step 29")).words(["W"])
+        (['each with its own W, b'], ['step 2 … step 29', 'all with the same W'])
+        >>> Repeat(4, 2).words(["W"]), Repeat(3, 3).words(list("abcdef"))
+        (['2 different sets of Variables'], ['each with its own Variables'])
+        """
+        told = [] if self.between is None else [" … ".join(self.between)]
+        if not names:
+            return told
+        called = ", ".join(names) if len(names) <= NAMES else "Variables"
+        if self.sets in (1, self.parts):
+            return [*told, ("all with the same " if self.sets == 1 else "each with its own ") + called]
+        return [*told, f"{self.sets} different sets of Variables"]
+
+
+@dataclass(slots=True)
+class Skeleton:
+    """A graph without its values: all that folding needs to know. Nodes are in the order of their creation."""
+
+    sources: list[Sequence[int]]  # the operands of each node
+    paths: list[Path]  # the boxes around each node, the outermost first
+    names: dict[int, str]  # of boxes
+    words: list[str]  # the operations; "" for leaves
+    variables: list[bool]
+    outputs: Sequence[int]
+    repeats: dict[int, Repeat] = field(default_factory=dict)  # boxes that hold equal parts
+    labels: dict[int, str] = field(
+        default_factory=dict
+    )  # numbered names, of boxes that share their name with a neighbour
+    newest: int = 0
+    added: set[int] = field(default_factory=set)  # boxes that are ours, not the user's scopes
+    sections: set[int] = field(default_factory=set)  # those among them that have no other reason than their size
+
+    def __post_init__(self) -> None:
+        self.paths = [path[:DEEPEST] for path in self.paths]
+
+    def visible(self, closed: set[int]) -> list[tuple[bool, int]]:
+        """What represents each node: (True, a closed box) or (False, itself)."""
+        if not closed:
+            return [(False, k) for k in range(len(self.paths))]
+        known: dict[Path, int | None] = {}
+        answer = []
+        for k, path in enumerate(self.paths):
+            if path not in known:
+                known[path] = next((box for box in path if box in closed), None)
+            box = known[path]
+            answer.append((False, k) if box is None else (True, box))
+        return answer
+
+    def count(self, closed: set[int]) -> int:
+        """How many cards there would be."""
+        return len(set(self.visible(closed)))
+
+    def new_box(self, name: str, label: str) -> int:
+        """Add a box, and return its number."""
+        self.newest = number = 1 + (self.newest or max(self.names, default=0))
+        self.names[number], self.labels[number] = name, label
+        self.added.add(number)
+        return number
+
+    def forget(self, boxes: set[int], paths: Sequence[Path], newest: int) -> None:
+        """Remove boxes that were tried: the paths and the newest number are those before."""
+        self.paths, self.newest = list(paths), newest
+        for box in boxes:
+            del self.names[box], self.labels[box]
+        self.added -= boxes
+        self.sections -= boxes
+
+    def label(self, box: int) -> str:
+        """What a box is called in the picture: its name; "step 3" if it is the third of that name in the same box."""
+        if box not in self.labels:
+            alike: dict[tuple[Path, str], dict[int, None]] = {}
+            for path in dict.fromkeys(self.paths):
+                for level, one in enumerate(path):
+                    alike.setdefault((path[:level], self.names[one]), {})[one] = None
+            for (_, name), found in alike.items():
+                for number, one in enumerate(found, 1):
+                    self.labels.setdefault(one, f"{name} {number}" if len(found) > 1 else name)
+            self.labels.setdefault(box, self.names[box])
+        return self.labels[box]
+
+    def boxes(self) -> dict[int, int]:
+        """All boxes and how deep they are."""
+        return {box: level for path in dict.fromkeys(self.paths) for level, box in enumerate(path)}
+
+
+# ---------------------------------------------------------------- repeats
+
 
 LONGEST = 64  # operations in a pattern
 LEAST = 3  # times that a pattern must occur
@@ -194,3 +318,80 @@ def pattern(codes: Any) -> tuple[int, int, int]:
             if times >= LEAST and length * times > best[1] * best[2]:
                 best = (begin, length, times)
     return best
+
+
+# ---------------------------------------------------------------- merging
+
+
+CHAINS = ("add", "multiply")
+ROWS = 12  # operands of one card
+
+
+def merge_chains(graph: Picture) -> Picture:
+    """The same graph with one card per chain."""
+    uses = [0] * len(graph.nodes)
+    for edge in graph.edges:
+        uses[edge.source] += 1
+    cards: dict[int, Vertex] = {}  # by the number of the chain's last node
+    gone: set[int] = set()
+    for node in sorted(graph.nodes, key=lambda v: v.id):
+        card = replace(node, members=node.members or (node.id,))
+        for row in node.operands if node.word in CHAINS else ():
+            inner = cards.get(row.source) if row.source is not None else None
+            if inner is None or uses[inner.id] != 1 or not joins(inner, node):
+                continue
+            if len(card.operands) + len(inner.operands) - 1 <= ROWS:
+                card = join_cards(card, row, inner)
+                gone.add(inner.id)
+        cards[node.id] = card
+    left = [cards[v.id] for v in graph.nodes if v.id not in gone]
+    number = {v.id: k for k, v in enumerate(left)}
+    return renumber_graph(graph, left, number)
+
+
+def joins(inner: Vertex, outer: Vertex) -> bool:
+    """May ``inner`` disappear in the card of ``outer``?"""
+    return (
+        inner.word == outer.word
+        and not (inner.named or inner.output or inner.more_operands or inner.notes)
+        and inner.entered == outer.entered
+        and (inner.value.shape, inner.value.dtype) == (outer.value.shape, outer.value.dtype)
+    )
+
+
+def join_cards(card: Vertex, row: Operand, inner: Vertex) -> Vertex:
+    """``card`` with the operands of ``inner`` in place of ``row``."""
+    place = next(i for i, r in enumerate(card.operands) if r.source == row.source)
+    middle = [
+        replace(r, local=product(row.local, r.local), rule=r.rule if row.rule == "g" else "") for r in inner.operands
+    ]
+    operands = [*card.operands[:place], *middle, *card.operands[place + 1 :]]
+    return replace(
+        card,
+        operands=tuple([replace(r, slot=slot) for slot, r in enumerate(operands)]),
+        members=tuple(sorted((*inner.members, *card.members))),
+    )
+
+
+def product(a: Numbers | None, b: Numbers | None) -> Numbers | None:
+    """The product of two local derivatives of numbers, by the chain rule."""
+    if a is None or b is None or not a.elements or not b.elements:
+        return None
+    return replace(numbers(a.elements[0] * b.elements[0]), dtype=a.dtype)
+
+
+def renumber_graph(graph: Picture, nodes: list[Vertex], number: dict[int, int]) -> Picture:
+    """The graph of these nodes, with ids from 0; arrows from other nodes are dropped."""
+    new = []
+    for v in nodes:
+        rows = [r if r.source is None else move_row(r, number.get(r.source)) for r in v.operands]
+        new.append(replace(v, id=number[v.id], operands=tuple(rows)))
+    return replace(
+        graph, nodes=tuple(new), outputs=tuple([number[k] for k in graph.outputs if k in number]),
+        faded=tuple([number[k] for k in graph.faded if k in number]),
+    )  # fmt: skip
+
+
+def move_row(row: Operand, source: int | None) -> Operand:
+    """The row after its operand got another number, or was hidden."""
+    return replace(row, source=source, note=row.note if source is not None else "hidden")

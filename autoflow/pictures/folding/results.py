@@ -12,9 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Generic
 
-from ..model.data import Operand, Picture, Result, Several, Vertex
-from ..model.numbers import Numbers
-from .merging import renumber_graph
+from ..model.data import Numbers, Operand, Picture, Result, Several, Vertex
+from .repeats import renumber_graph
 
 
 def tidy(graph: Picture) -> Picture:
@@ -163,7 +162,7 @@ def inline_constants(graph: Picture) -> Picture:
 def disjoint_sum(parts: Sequence[Numbers]) -> Numbers | None:
     """The sum of arrays of one shape, at most one of which is nonzero at each place.
 
-    >>> from autoflow.pictures.model.numbers import numbers
+    >>> from autoflow.pictures.model.data import numbers
     >>> import numpy as np
     >>> disjoint_sum([numbers(np.array([1.0, 0.0])), numbers(np.array([0.0, 2.0]))]).elements
     (1.0, 2.0)

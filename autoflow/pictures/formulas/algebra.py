@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from ..model.data import number
 from ..model.names import index, options
-from ..model.numbers import number
 from ..model.style import clean, clip
 
 SUM, PRODUCT, SIGN, POWER, CLOSED = 1, 2, 3, 4, 9

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from ...backprop.engine import topological
-from ...errors import LostGradientError
+from ...base.errors import LostGradientError
+from ...base.modes import switched
+from ...forward.naming import bound_names
 from ...forward.replay import again, shown_operand
-from ...modes import switched
 from ...nodes.nodes import Node, Variable
 from ...nodes.versions import FreedArray
-from ..model.callers import bound_names
 from ..model.names import Titles
 from . import algebra
 from .algebra import Term, literal, symbol

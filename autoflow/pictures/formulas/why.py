@@ -20,13 +20,13 @@ from functools import reduce
 from typing import Any
 
 from ...backprop.engine import topological
-from ...errors import LOST, LostGradientError
-from ...modes import modes
+from ...base.errors import LOST, LostGradientError
+from ...base.modes import modes
+from ...forward.naming import bound_names
 from ...nodes.nodes import Node, Variable
-from ..model.callers import bound_names
-from ..model.flow import total
+from ..model.data import Numbers, number, numbers
+from ..model.gathering import total
 from ..model.names import Titles
-from ..model.numbers import Numbers, number, numbers
 from ..model.style import readable
 from .algebra import DOTS, Term, literal, negate, plus, product_of
 from .chain import MANY, Chain, Path, records_between

@@ -10,18 +10,151 @@ structures", IEEE Trans. SMC 11(2), 1981:
 
 Nothing is drawn here, and nothing is random: equal graphs get equal layouts. ``along`` is the direction in which the
 data flows, ``across`` the other one; the renderer decides which of them is x.
+
+How easy a finished layout is to read, as one number: the cost for a reader, in screens to scroll.
+
+    size       screens of 1280 × 900 after the first, once the picture is made as narrow as the page
+    text       how much smaller that makes the text
+    crossings  pairs of arrows that cross
+    arrows     how far the eye must follow them: their length, in widths of the page
+    stubs      values whose arrow is cut, so that one has to look for its other end
+    emptiness  the part of the picture that is empty
+
+The weights are a judgement: they rank pictures as people who looked at them did.
+
+A box with a direction of its own: it is read downwards, while the data outside flow to the right.
+
+The box was arranged by itself, from top to bottom, so its arrows enter above and leave below. Around it they run from
+left to right. So each arrow gets a lane: from the left border below the headline to the place where it goes down, or
+below the nodes to the right border. The lanes are ordered so that no arrow crosses the lane of another.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from math import fsum
 
-from .layers import DOWN, GAP, Box, Layers, Line, Plan
-from .ordering import LARGE, SWEEPS, reorder
+from .layers import DOWN, GAP, LARGE, SWEEPS, Box, Layers, Line, Plan, Point, Value, reorder
+
+PAGE = (1280.0, 900.0)  # what a reader sees without scrolling
+SMALLER, CROSSING, LENGTH, STUB, EMPTY = 2.0, 0.15, 0.25, 0.1, 0.5  # prices, in screens
+Segment = tuple[Point, Point]
+
+
+def cost(plan: Plan, sources: Sequence[int], covered: float, down: bool) -> float:
+    """The price of a plan. ``sources`` says where each arrow begins, ``covered`` how much area cards have."""
+    wide, high = (plan.across, plan.along) if down else (plan.along, plan.across)
+    scale = min(1.0, PAGE[0] / max(wide, 1.0))
+    pieces = {(k, a, b) for k, path in zip(sources, plan.paths, strict=True) for a, b in pairwise(path)}
+    long = math.fsum([math.dist(a, b) for _, a, b in pieces])  # where arrows of one node run together, they are one
+    return (
+        max(0.0, high * scale / PAGE[1] - 1.0)
+        + SMALLER * (1.0 / scale - 1.0)
+        + CROSSING * crossings(plan.paths, sources)
+        + LENGTH * long * scale / PAGE[0]
+        + STUB * len({(sources[i], plan.paths[i][0]) for i in plan.stubs})
+        + EMPTY * max(0.0, 1.0 - covered / max(wide * high, 1.0))
+    )
+
+
+def crossings(paths: Sequence[Sequence[Point]], sources: Sequence[int]) -> int:
+    """How many pairs of arrows cross, not counting pairs that begin at the same node.
+
+    >>> crossings([[(0, 0), (2, 2)], [(0, 2), (2, 0)], [(0, 3), (2, 3)]], [0, 1, 2])
+    1
+    """
+    pieces = sorted(
+        [
+            (min(a[0], b[0]), max(a[0], b[0]), min(a[1], b[1]), max(a[1], b[1]), i, (a, b))
+            for i, path in enumerate(paths)
+            for a, b in pairwise(path)
+            if a != b
+        ]
+    )
+    found = set()
+    for k, (_, right, low, high, i, one) in enumerate(pieces):
+        for left, _, bottom, top, j, other in pieces[k + 1 :]:
+            if left > right:
+                break
+            if bottom <= high and low <= top and sources[i] != sources[j] and meet(one, other):
+                found.add((min(i, j), max(i, j)))
+    return len({(sources[i], sources[j], paths[i][-1], paths[j][-1]) for i, j in found})
+
+
+def meet(one: Segment, other: Segment) -> bool:
+    """Do two pieces cross, each strictly inside the other?"""
+    return side(one, other[0]) * side(one, other[1]) < 0 and side(other, one[0]) * side(other, one[1]) < 0
+
+
+def side(piece: Segment, point: Point) -> float:
+    """On which side of a piece a point is: the sign tells."""
+    (ax, ay), (bx, by) = piece
+    return (bx - ax) * (point[1] - ay) - (by - ay) * (point[0] - ax)
+
+
+# ---------------------------------------------------------------- turning
+
+
+LANES = 12.0  # between two of them
+BELOW = 10.0  # between the nodes and the first lane
+Path = tuple[int, ...]
+
+
+@dataclass(slots=True)
+class Nested:
+    """What is inside one box, arranged: places relative to the box, which is ``along`` by ``across`` large."""
+
+    along: float
+    across: float
+    corners: dict[int, Point] = field(default_factory=dict)
+    frames: dict[Path, tuple[float, float, float, float]] = field(default_factory=dict)  # along, across, and sizes
+    paths: dict[int, list[Point]] = field(default_factory=dict)  # per line: the part of it inside the box
+    inputs: dict[Value, float] = field(default_factory=dict)  # what enters -> offset across
+    outputs: dict[Value, float] = field(default_factory=dict)
+    starts: list[float] = field(default_factory=list)
+    stubs: set[int] = field(default_factory=set)  # lines that begin anew in here
+
+
+def turn_box(box: Nested, head: float, entering: dict[int, Value], leaving: dict[int, Value]) -> Nested:
+    """The box as a node for what is around it. ``head``: how far down its nodes may begin; ``entering`` and
+    ``leaving``:
+    the values of the lines that have only one end inside."""
+    above, below = lanes(box.inputs, head), len(box.outputs) * LANES
+    added = len(above) * LANES
+    foot = box.along + added - 2.0
+    places = {value: foot + y for value, y in lanes(box.outputs, 0.0).items()}
+    answer = Nested(box.across, box.along + added + below + BELOW * bool(places), starts=[], stubs=set(box.stubs))
+    answer.corners = {k: (b, a + added) for k, (a, b) in box.corners.items()}
+    answer.frames = {p: (b, a + added, h, w) for p, (a, b, w, h) in box.frames.items()}
+    answer.inputs, answer.outputs = above, places
+    for i, path in box.paths.items():
+        points = [(b, a + added) for a, b in path]
+        if i in entering:
+            x, y = points[0][0], above[entering[i]]
+            points = [(0.0, y), (x, y), (x, y), *points[1:]]
+        if i in leaving:
+            x, y = points[-1][0], places[leaving[i]]
+            points = [*points[:-1], (x, y), (x, y), (answer.along, y)]
+        answer.paths[i] = points
+    return answer
+
+
+def lanes(ports: dict[Value, float], start: float) -> dict[Value, float]:
+    """The heights of the lanes to or from these ports; the lane of the leftmost port is next to the nodes.
+
+    >>> lanes({(7, None): 100.0, (8, None): 50.0}, 30.0)
+    {(7, None): 30.0, (8, None): 42.0}
+    """
+    order = sorted(ports, key=ports.__getitem__, reverse=True)
+    return {value: start + LANES * order.index(value) for value in ports}
+
+
+# ---------------------------------------------------------------- arrange
+
 
 REMEMBERED = 300  # lines of a question whose answer is kept
 BORDER = 0.45  # of the room between ranks, where one of them is the border of a box

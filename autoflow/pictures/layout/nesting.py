@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 
-from .arrange import AROUND, COLUMN, DOWNWARDS, RIGHT, arrange
+from .arrange import AROUND, COLUMN, DOWNWARDS, RIGHT, Nested, arrange, turn_box
 from .layers import Box, Line, Plan, Point, Value
 from .rows import WIDEST, wrap_rows
-from .turning import Nested, turn_box
 
 EDGE = 16.0  # between the border of a box and what is in it
 BOXES = 2300.0  # the widest row of boxes that one reads downwards

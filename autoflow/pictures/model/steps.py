@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 
 from ...backprop.engine import topological
-from .data import GraphData, Operand, Vertex
+from .data import GraphData, Numbers, Operand, Vertex, numbers
 from .names import write_out
-from .numbers import Numbers, numbers
 from .style import readable
 
 NAMED = 6  # gradients in the last caption

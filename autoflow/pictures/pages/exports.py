@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ...modes import modes
+from ...base.modes import modes
 from ..model.data import GraphData
 from ..model.style import clip
 from ..render import dot, svg, text
-from ..render.text_formats import to_json, to_mermaid
+from ..render.text import to_json, to_mermaid
 from ..render.tikz import to_tex
 from .html import fragment, page
 
@@ -39,7 +39,7 @@ def save(
     if suffix in DRAWN:
         target.write_bytes(rasterise(graph, suffix[1:]))
     elif suffix in FILMS:
-        from .films import film
+        from .frames import film
 
         target.write_bytes(film(graph, suffix[1:], seconds))
     elif suffix in known:

@@ -8,6 +8,20 @@
 
 No ids, no links, nothing from the network, no ``eval``. What a user wrote is escaped, and the script treats it as text;
 MathJax, which notebooks run over all outputs, is told to leave it alone.
+
+What *predict first* can ask for, and what the right answer is, as ``predict.js`` gets it.
+
+a number               a real, finite number; answers may be off by 1 %
+{"entries": [...]}     an array of at most six numbers: all of them, in order
+{"choices", "right"}   of larger arrays the formula of what is sent back, among others of the picture
+{"shape": [...]}       where there is no formula
+
+Boxes that fold and open on a click, in a page without any Python behind it.
+
+The page gets the picture once for each set of folded boxes, drawn here by the same layout: a click only exchanges
+pictures. There are 2ⁿ such sets for n boxes, so those which need the fewest clicks are drawn, up to a limit; a box
+whose click would lead further stays as it is. The limits count cards and letters, not seconds: equal graphs give
+equal pages.
 """
 
 from __future__ import annotations
@@ -15,6 +29,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import math
 import zlib
 from collections.abc import Sequence
 from functools import cache
@@ -22,16 +37,138 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
+from ..folding import views
 from ..folding.results import tidy
 from ..folding.views import alt_text, visible_picture
-from ..model.data import GraphData, Vertex
+from ..model.data import GraphData, Numbers, Vertex
 from ..model.steps import Product, Step, steps_of
 from ..model.style import DARK, LIGHT
-from ..render import tables
+from ..render import cards
 from ..render.svg import to_svg
 from ..render.text import to_text
-from .answers import answer_of, sent_answer
-from .toggling import toggles
+
+OTHERS = 2  # wrong formulas beside the right one
+
+
+def answer_of(x: Numbers | None) -> Any:
+    """A number, or the entries of a small array; None for what is not known or cannot be typed.
+
+    >>> from autoflow.pictures.model.data import numbers
+    >>> import numpy as np
+    >>> answer_of(numbers(2.5)), answer_of(numbers(np.ones(3))), answer_of(numbers(np.ones(99)))
+    (2.5, {'entries': [1.0, 1.0, 1.0]}, None)
+    """
+    if x is None or not x.elements:
+        return None
+    found = [float(v) for v in x.elements if isinstance(v, (int, float)) and math.isfinite(v)]
+    if len(found) < len(x.elements):
+        return None
+    return found[0] if x.scalar else {"entries": found}
+
+
+def sent_answer(graph: GraphData, node: Vertex, slot: int, sent: Numbers | None) -> Any:
+    """What is sent back to an operand: numbers, or its formula, or its shape."""
+    known = answer_of(sent)
+    if known is not None or sent is None or sent.scalar or sent.elements is not None:
+        return known
+    return formula_choice(graph, node, slot) or {"shape": list(sent.shape)}
+
+
+def formula_choice(graph: GraphData, node: Vertex, slot: int) -> dict[str, Any] | None:
+    """The formula of what is sent back, and others: those of the same card first. None if there are no others."""
+    rules = {row.slot: row.rule for row in node.operands}
+    right = rules.get(slot, "")
+    pool = [*rules.values(), *[row.rule for v in graph.nodes for row in v.operands]]
+    others = [rule for rule in dict.fromkeys(pool) if rule and rule != right][:OTHERS]
+    if not right or not others:
+        return None
+    choices = sorted([right, *others])
+    return {"choices": choices, "right": choices.index(right)}
+
+
+# ---------------------------------------------------------------- toggling
+
+
+PICTURES = 24  # as many as a picture may have folded boxes
+CARDS = 800  # in all pictures together, to limit the time of their layout
+LETTERS = 1_000_000  # a notebook keeps them all, compressed
+NAMED = 500  # members of a folded box that can be found by their titles
+
+
+def toggles(graph: GraphData) -> list[dict[str, Any]]:
+    """For each set of folded boxes its picture, and where a click leads; the picture as it stands comes first.
+
+    ``frames`` has, for each open box from the first drawn to the last, the number of the picture where it is folded;
+    ``cards`` has, for the id of each folded one, that of the picture where it is open; -1 if the page does not have
+    it. ``inside`` has the titles in each folded one, to be searched; ``at`` the card that represents each card of
+    the first picture, ``parts`` all cards of what is folded there. Nothing without boxes.
+
+    Where a set was not drawn, a click on + opens that box alone, with the others as in the first picture.
+    """
+    home = views.visible_picture(graph)
+    if graph.view or graph.look.engine == "dot" or not (home.frames or any([v.fold for v in home.nodes])):
+        return []
+    if any([v.fold for v in graph.nodes]):
+        return []  # so large that its parts were never gathered
+    start = frozenset(views.boxes_of(graph)[1])
+    known = {start: home}
+    texts: dict[frozenset[int], str] = {start: ""}  # that picture is in the page already
+    waiting, budget = [start], [CARDS - len(home.nodes), LETTERS]
+    for closed in waiting:
+        for other in ways(known[closed], closed).values():
+            if other not in known and len(known) < PICTURES and min(budget) > 0:
+                drawn = views.visible_picture(views.with_look(graph, closed=tuple(sorted(other))))
+                budget[0] -= len(drawn.nodes)
+                text = to_svg(drawn) if budget[0] > 0 else ""
+                budget[1] -= len(text)
+                if min(budget) > 0:
+                    known[other], texts[other] = drawn, text
+                    waiting.append(other)
+    number = {closed: k for k, closed in enumerate(known)}
+    titles = [v.title for v in graph.nodes]
+    return [picture_data(drawn, closed, texts[closed], number, home, titles, start) for closed, drawn in known.items()]
+
+
+def ways(drawn: GraphData, closed: frozenset[int]) -> dict[int, frozenset[int]]:
+    """For each box that can be seen the set of folded boxes after a click on it."""
+    opened = {v.fold.box: closed - {v.fold.box} for v in drawn.nodes if v.fold}
+    return opened | {f.path[-1]: closed | {f.path[-1]} for f in drawn.frames}
+
+
+def alone(drawn: GraphData, box: int, start: frozenset[int]) -> frozenset[int]:
+    """The set at first, but for one box: open if it is folded in ``drawn``, with those around it; or folded."""
+    for v in drawn.nodes:
+        if v.fold and v.fold.box == box:
+            return start - {box, *v.entered}
+    return start | {box}
+
+
+def picture_data(
+    drawn: GraphData, closed: frozenset[int], svg: str, number: dict[frozenset[int], int], home: GraphData,
+    titles: list[str], start: frozenset[int],
+) -> dict[str, Any]:  # fmt: skip
+    """One picture as the script needs it."""
+    others = {box: (other, alone(drawn, box, start)) for box, other in ways(drawn, closed).items()}
+    to = {box: next((number[x] for x in some if x in number), -1) for box, some in others.items()}
+    card = {member: v.id for v in drawn.nodes for member in v.members}
+    parts = {str(v.id): list(dict.fromkeys([card[m] for m in v.members if m in card])) for v in home.nodes if v.fold}
+    return {
+        "svg": svg,
+        "frames": [to[f.path[-1]] for f in drawn.frames],
+        "cards": {str(v.id): to[v.fold.box] for v in drawn.nodes if v.fold},
+        "inside": {str(v.id): hidden_titles(v, titles) for v in drawn.nodes if v.fold},
+        "at": [card.get(v.members[0], -1) for v in home.nodes],
+        "parts": {k: found for k, found in parts.items() if len(found) > 1},
+    }
+
+
+def hidden_titles(v: Vertex, titles: list[str]) -> str:
+    """The titles of what a folded box holds, each once."""
+    return " ".join(dict.fromkeys([titles[k] for k in v.members[:NAMED]]))
+
+
+# ---------------------------------------------------------------- html
+
 
 STEPPED = 200  # nodes; larger pictures cannot be stepped through in the page
 LAST = -1
@@ -107,7 +244,7 @@ def image(graph: GraphData) -> str:
 def table(graph: GraphData, steps: list[Step]) -> str:
     """The steps as a table; of a picture that is not stepped through, the nodes."""
     if not steps:
-        text = escape(tables.table(visible_picture(graph)))
+        text = escape(cards.table(visible_picture(graph)))
         return f"<details><summary>all nodes as text</summary><pre>{text}</pre></details>"
     return f"<details><summary>all steps as text</summary>{html_table(step_rows(steps, graph), RULE)}</details>"
 

@@ -6,6 +6,10 @@
     ∂a5/∂a3          0.5 + 0.5 = 1     the foot: the contributions that arrived, and their sum
 
 A Variable has a head and a foot, a Constant a head and a remark. The level of detail decides which lines there are.
+
+Pieces of SVG: numbers, text, lines of a card.
+
+The table of a graph, one row per node: ``graph.table()``.
 """
 
 from __future__ import annotations
@@ -13,10 +17,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from xml.sax.saxutils import escape
 
-from ..model.data import Fold, GraphData, Result, Vertex
-from ..model.numbers import Numbers, number
-from ..model.style import SHORT, clip, width
+from ..model.data import Fold, GraphData, Numbers, Result, Vertex, number
+from ..model.style import BLOCK, CIRCLE, SHORT, STYLES, cells, clip, to_ascii, width
 
 PAD = 10.0  # left and right of a line's text
 SPACE = 7.0  # between two pieces of text
@@ -288,3 +293,97 @@ def flow_levels(graph: GraphData) -> list[float | None]:
             arrays = graph.look.detail == "arrays"
             levels.append(e.sent.blocks() / 6 if arrays else min(1.0, math.log1p(size) / scale))
     return levels
+
+
+# ---------------------------------------------------------------- spans
+
+
+@lru_cache(8192)
+def n(x: float) -> str:
+    """A coordinate, with at most one digit behind the point.
+
+    >>> n(12.04), n(-0.01), n(3.25)
+    ('12', '0', '3.2')
+    """
+    text = f"{x:.1f}".removesuffix(".0")
+    return "0" if text == "-0" else text
+
+
+def draw_line(line: CardLine, middle: float, wide: float) -> str:
+    """The spans of a line; ``middle`` is its height."""
+    text, x = "", PAD
+    for s in line.left:
+        text += draw_span(s, x, middle, line, "start")
+        x += s.room + SPACE
+    x = wide - PAD
+    for s in reversed(line.right):
+        text += draw_span(s, x, middle, line, "end")
+        x -= s.room + SPACE
+    return text
+
+
+def draw_span(s: Span, x: float, middle: float, line: CardLine, anchor: str) -> str:
+    """One piece of text; numbers in circles and the six blocks are shapes, since not every font has them."""
+    size = STYLES[s.style][1]
+    if s.style == "slot":
+        radius = CIRCLE / 2
+        where = f'x="{n(x + radius)}" y="{n(middle + 0.36 * size)}" text-anchor="middle"'
+        ring = f'<circle class="ring" cx="{n(x + radius)}" cy="{n(middle)}" r="{radius}"/>'
+        return f'{ring}<text class="slot" {where}>{escape(s.text)}</text>'
+    if s.style == "blocks":
+        names = ["full"] * line.blocks + ["empty"] * (6 - line.blocks)
+        places = [f"M{n(x + i * BLOCK + 2)} {n(middle - 3.5)}h6l-2 7h-6z" for i in range(6)]
+        return "".join([f'<path class="{name}" d="{place}"/>' for name, place in zip(names, places, strict=True)])
+    where = f' text-anchor="{anchor}"' if anchor != "start" else ""
+    return (
+        f'<text class="{s.style}" x="{n(x)}" y="{n(middle + 0.35 * size)}"{where}>{escape(s.text)}</text>'
+        if s.text
+        else ""
+    )
+
+
+# ---------------------------------------------------------------- tables
+
+
+def table(picture: GraphData, *, ascii: bool = False) -> str:
+    """One row per node of a Graph: number, title, operation, shape, value, gradient, operands.
+
+    >>> import autoflow as af
+    >>> x = af.Variable(3.0, name="x")
+    >>> print(table(af.graph(x * x, gradients=True)))
+    node  title  operation  shape  value  gradient  operands
+    0     x      Variable          3      6
+    1     x*x    multiply          9      1         0 0
+    """
+    rows = table_rows(picture)
+    return "\n".join(align_columns([[to_ascii(cell) for cell in row] for row in rows] if ascii else rows))
+
+
+def table_rows(picture: GraphData) -> list[list[str]]:
+    """The same as rows of texts, the headlines first."""
+    digits = picture.look.digits
+    rows = [["node", "title", "operation", "shape", "value", "gradient", "operands"]]
+    for v in picture.nodes:
+        gradient = v.gradient.text(digits) if v.gradient else ""
+        shown = [v.value.shape_text(), v.value.text(digits), gradient]
+        if v.results:
+            sent = [f"{r.title}: {r.gradient.text(digits)}" for r in v.results if r.gradient is not None]
+            shown = [v.several, "  ".join([f"{r.title} = {r.value.text(digits)}" for r in v.results]), "  ".join(sent)]
+        rows.append([
+            str(v.id), v.title, v.word, *shown,
+            " ".join([row.title if row.source is None else str(row.source) for row in v.operands]),
+        ])  # fmt: skip
+    return rows
+
+
+def align_columns(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> list[str]:
+    """Lines with columns below each other; those in ``right`` end below each other."""
+    wide = [max([sum(map(cells, text)) for text in column]) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        pieces = []
+        for k, text in enumerate(row):
+            blanks = " " * (wide[k] - sum(map(cells, text)))
+            pieces.append(blanks + text if k in right else text + blanks)
+        lines.append("  ".join(pieces).rstrip())
+    return lines

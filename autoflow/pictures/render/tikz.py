@@ -11,7 +11,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from ..model.data import GraphData, on_paper
-from .shapes import Shape, Sheet, number, outline, shapes
+from .png import Shape, Sheet, number, outline, shapes
 from .svg import to_svg
 
 POINT = 0.75  # big points per pixel

@@ -18,19 +18,18 @@ from typing import Any
 import numpy as np
 
 from ...backprop.engine import topological
-from ...errors import LostGradientError
+from ...base.errors import LostGradientError
+from ...base.modes import modes
+from ...forward.naming import bound_names, names_of
 from ...forward.replay import replay_node
-from ...modes import modes
 from ...nodes.nodes import Node, Operation, Variable
-from ..model.callers import bound_names, names_of
 from ..model.names import Titles
 from ..model.style import clean, clip
 from ..pages.exports import bundle, wanted_kinds
 from ..pages.html import PLAIN, ground, image, policy
 from ..walk import graph
 from .javascript import find_row
-from .live import fragment
-from .ranges import Slider, slider, start_of, variables_of
+from .live import Slider, fragment, slider, start_of, variables_of
 
 Array = Any
 LARGEST = 2000  # operations that a page computes
@@ -118,7 +117,7 @@ class Explorer:
 
     def _ipython_display_(self) -> None:
         """What notebooks show under ``af.options.static``, where nothing moves: see :mod:`~..pages.still`."""
-        from ..pages.still import show
+        from ..pages.stepper import show
 
         show(self.picture)
 

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from ...rules.elementary import i0_derivative
-from ...rules.table import RULES
-from ...rules.versions import CLIP, functions
+from ...rules.arithmetic import i0_derivative
+from ...table.shapes import CLIP, functions
+from ...table.table import RULES
 
 FEW = 5  # operands that elementwise rows have at most
 LONG = 24  # characters: a longer expression becomes a constant, so that one that is used twice is computed once

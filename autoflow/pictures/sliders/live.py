@@ -1,4 +1,7 @@
-"""The page behind ``af.explore``: the tape, the script, and a picture whose numbers the script fills in."""
+"""The page behind ``af.explore``: the tape, the script, and a picture whose numbers the script fills in.
+
+From ``x=(-3, 3)`` to a slider: its two ends and its first position.
+"""
 
 from __future__ import annotations
 
@@ -6,23 +9,72 @@ import json
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 from ...backprop.engine import topological
-from ...modes import modes
+from ...base.modes import modes
+from ...forward.naming import names_of
 from ...nodes.nodes import Node
-from ..model.callers import names_of
-from ..model.data import Operand, Vertex
+from ..model.data import Numbers, Operand, Vertex
 from ..model.names import Titles
-from ..model.numbers import Numbers
 from ..pages.html import PLAIN, attribute, html_table, image, instead, pack_file, wrap_script
-from ..render.css import properties
-from ..render.svg import to_svg
-from ..render.tables import table_rows
+from ..render.cards import table_rows
+from ..render.svg import properties, to_svg
 from ..walk import graph
 from .javascript import find_row
+
+
+@dataclass(frozen=True, slots=True)
+class Slider:
+    """One input: the ends of its slider, and its first position."""
+
+    title: str
+    low: float
+    high: float
+    start: float
+
+
+def variables_of(root: Any) -> list[Any]:
+    """The Variables that a node was computed from, in the order of their creation."""
+    return sorted([r for r in topological(root.grad_fn) if not r.parents], key=lambda v: v.number)
+
+
+def start_of(name: str, spec: Any) -> Any:
+    """The first value of an argument."""
+    if isinstance(spec, tuple):
+        low, high, start = limits(name, spec)
+        return (low + high) / 2 if start is None else start
+    return spec
+
+
+def slider(name: str, spec: Any, value: Any) -> Slider:
+    """The slider of an input whose value is ``value``."""
+    start = float(value)
+    if isinstance(spec, tuple):
+        low, high, _ = limits(name, spec)
+        return Slider(name, min(low, start), max(high, start), start)
+    if spec is not None:
+        start = float(spec)
+    room = 2 * abs(start) or 1.0
+    return Slider(name, start - room, start + room, start)
+
+
+def limits(name: str, spec: tuple[Any, ...]) -> tuple[float, float, float | None]:
+    """``(low, high)`` or ``(low, high, start)``, checked."""
+    numbers = [float(v) for v in spec if isinstance(v, (int, float, np.number)) and math.isfinite(v)]
+    if len(numbers) != len(spec) or len(spec) not in (2, 3) or not numbers[0] < numbers[1]:
+        raise ValueError(f"{name}={spec!r}: a range is (low, high) or (low, high, start), with low < high")
+    if len(numbers) == 3 and not numbers[0] <= numbers[2] <= numbers[1]:
+        raise ValueError(f"{name}={spec!r}: the start is not between {numbers[0]:g} and {numbers[1]:g}")
+    return numbers[0], numbers[1], numbers[2] if len(numbers) == 3 else None
+
+
+# ---------------------------------------------------------------- live
+
 
 DRAWN = 200  # nodes of a live picture; larger graphs get a table
 TOKEN = re.compile("\ue000([a-z][0-9.]+)\ue002*\ue001")

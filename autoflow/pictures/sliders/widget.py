@@ -15,18 +15,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...forward.naming import names_of
 from ...forward.replay import record_again
 from ...nodes.nodes import Variable
-from ..model.callers import names_of
-from ..model.numbers import FEW
+from ..model.data import FEW_NUMBERS
 from ..model.style import clean, clip
-from ..render.css import properties
+from ..render.svg import properties
 from ..walk import graph, identity_of
-from .live import script
-from .ranges import Slider, slider, variables_of
+from .live import Slider, script, slider, variables_of
 
 if TYPE_CHECKING:
-    from ..facade import Graph
+    from ..walk import Graph
     from .explore import Explorer
 
 SAMPLES, COLUMNS, LINES = 80, 24, 16  # places of a curve, of contours
@@ -93,7 +92,7 @@ def elements(page: Explorer) -> list[tuple[Any, int, Slider]]:
     for v in variables:
         if v in page.inputs:
             places.append((v, 0, page.inputs[v]))
-        elif v.size <= FEW and v.dtype.kind == "f":
+        elif v.size <= FEW_NUMBERS and v.dtype.kind == "f":
             names = [f"{clean(v.name)}[{', '.join(map(str, np.unravel_index(k, v.shape)))}]" for k in range(v.size)]
             places += [(v, k, slider(name, None, v.value.reshape(-1)[k])) for k, name in enumerate(names)]
     return places

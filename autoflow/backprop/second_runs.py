@@ -1,0 +1,239 @@
+"""The random generators that a function can reach, and their states. A second run needs them to draw the same numbers.
+
+Python's garbage collector knows what an object refers to (``gc.get_referents``), so closures, attributes, slots,
+elements and bound methods are all found in the same way, without running code of the user's. Functions, classes and
+modules are special: of the globals around them, only those that they name count.
+
+Does a second run equal the first? What a run of a checkpointed function computed, in a few bytes.
+
+Its gradients follow from three things: the operations, in their order; their inputs from outside (plain arrays,
+Constants, numbers, indices); and the sources, to which gradients flow. The results follow from the same. So different
+results show that something has changed, but equal results do not show that nothing has: |x − c| may be the same while
+its slope is not. So all of it is compared: the bytes of whole arrays by a checksum (4 GB/s, as fast as one np.tanh),
+and of each operation its name and its shape.
+"""
+
+from __future__ import annotations
+
+import gc
+import random
+import sys
+import types
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..nodes.nodes import NodeRole, VariableRole
+from ..nodes.records import Record
+from ..nodes.versions import FreedArray
+
+LIMIT = 20_000  # objects; a function that reaches more is not searched further
+ATOMS = (
+    int, float, complex, str, bytes, type(None), np.generic, np.ndarray, np.dtype, np.ufunc, types.CodeType, NodeRole,
+    Record,
+)  # fmt: skip
+LIBRARIES = (sys.stdlib_module_names | {"numpy", "scipy", "autoflow"}) - {"__main__"}
+CONTAINERS = {"builtins", "collections", "functools", "itertools", "types", "weakref"}  # of Python; hold the user's
+
+
+class RandomState:
+    """One generator, and how its state is read and written."""
+
+    def __init__(self, generator: Any) -> None:
+        self.generator = generator
+        self.read, self.write = _reader_and_writer(generator)
+        self.state = self.read()
+
+    def has_changed(self) -> bool:
+        """Have numbers been drawn since?"""
+        return not _equal(self.read(), self.state)
+
+
+def states_of(generators: Iterable[Any]) -> list[RandomState]:
+    """The states that can be read: not that of ``random.SystemRandom``, which has none."""
+    found = []
+    for generator in generators:
+        try:
+            found.append(RandomState(generator))
+        except NotImplementedError:
+            continue
+    return found
+
+
+def is_generator(x: Any) -> bool:
+    """Does it draw random numbers?"""
+    return isinstance(x, (np.random.Generator, np.random.BitGenerator, np.random.RandomState, random.Random))
+
+
+def reachable_generators(*roots: Any) -> list[Any]:
+    """NumPy's and Python's own generators, and all that can be reached from ``roots``."""
+    found: dict[int, Any] = {id(x): x for x in (np.random, random)}
+    queue = [x for x in roots if not isinstance(x, ATOMS)]
+    seen = {id(x) for x in queue}
+    for x in queue:
+        if is_generator(x):
+            source = x.bit_generator if isinstance(x, np.random.Generator) else x
+            found[id(source)] = source
+            continue
+        for child in _referents(x):
+            if id(child) not in seen and not isinstance(child, ATOMS) and len(queue) < LIMIT:
+                seen.add(id(child))
+                queue.append(child)
+    return list(found.values())
+
+
+def _referents(x: Any) -> Iterator[Any]:
+    """What ``x`` refers to, as far as generators may be behind it."""
+    if isinstance(x, types.FunctionType):
+        yield from (x.__closure__, x.__defaults__, x.__kwdefaults__, x.__dict__)
+        if not _of_library(x.__module__):
+            names = set(_names_in(x.__code__))
+            yield from _objects_named(x.__globals__, names)
+    elif isinstance(x, type):
+        if not _of_library(x.__module__):
+            yield from (*x.__mro__, *vars(x).values())
+    elif isinstance(x, types.ModuleType):
+        return
+    elif not _of_library(type(x).__module__) or isinstance(x, types.MethodType) or _holds(x):
+        yield type(x)
+        yield from gc.get_referents(x)[:LIMIT]
+
+
+def _holds(x: Any) -> bool:
+    """Is it of Python or of this package, and holds what the user put into it: a dict, a partial, a layer?"""
+    root = str(type(x).__module__).partition(".")[0]
+    return root in CONTAINERS or root == "autoflow"
+
+
+def _of_library(module: str | None) -> bool:
+    return str(module).partition(".")[0] in LIBRARIES  # Cython has types whose module is no text
+
+
+def _objects_named(namespace: dict[str, Any], names: set[str]) -> Iterator[Any]:
+    """What code may mean by these names, also behind modules: ``config.rng``."""
+    for name in names & namespace.keys():
+        value = namespace[name]
+        if not isinstance(value, types.ModuleType):
+            yield value
+        elif not _of_library(value.__name__) and value.__dict__ is not namespace:
+            yield from _objects_named(value.__dict__, names - {name})
+
+
+def _names_in(code: types.CodeType) -> Iterator[str]:
+    """The globals and attributes that a function may read, and those of functions inside it."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _names_in(constant)
+
+
+def _reader_and_writer(generator: Any) -> tuple[Callable[[], Any], Callable[[Any], Any]]:
+    """How to read and how to write the state."""
+    if generator is np.random or isinstance(generator, np.random.RandomState):
+        return lambda: generator.get_state(legacy=False), generator.set_state
+    if generator is random or isinstance(generator, random.Random):
+        return generator.getstate, generator.setstate
+    source = generator.bit_generator if isinstance(generator, np.random.Generator) else generator
+    return lambda: source.state, lambda state: setattr(source, "state", state)
+
+
+def _equal(a: Any, b: Any) -> bool:
+    """Are two states the same? Dicts and tuples of numbers and arrays."""
+    if isinstance(a, dict):
+        return all([_equal(a[key], b[key]) for key in a])
+    return np.array_equal(a, b) if isinstance(a, np.ndarray) else a == b
+
+
+# ---------------------------------------------------------------- fingerprints
+
+
+Array = Any
+PLAIN = (int, float, complex, bool, str, type(None), slice, type(...), np.generic)
+
+
+def checksum(array: Array) -> int:
+    """The checksum of the bytes of all elements. Equal arrays of one layout have the same one."""
+    if array.dtype.hasobject:
+        return 0
+    return zlib.crc32(np.ravel(array, order="K").view(np.uint8).data)
+
+
+def mark(x: Any) -> Any:
+    """What is compared of a value: equal for equal values of one type. Values on a device are not read."""
+    if type(x) is np.ndarray:
+        return x.shape, x.dtype.str, checksum(x)
+    if isinstance(x, (tuple, list)):
+        return tuple([mark(v) for v in x])
+    if isinstance(x, PLAIN):
+        return repr(x)
+    return type(x).__name__, str(getattr(x, "shape", "")), str(getattr(x, "dtype", ""))
+
+
+class Fingerprint:
+    """Of one run: what it was computed from, and how."""
+
+    def __init__(self, roots: Sequence[Any], start: int, results: Sequence[Array]) -> None:
+        """``start``: the creation number before the run, so that the sources are what is older."""
+        self.sources, made = sources_and_made(roots, start)
+        made.sort(key=lambda record: record.number)
+        self.steps: list[int] = []  # of each operation, with its operands and options from outside
+        self.fleeting: list[int | None] = []  # of large operands that no derivative needs: None if they are gone
+        for record in made:
+            self.add(record)
+        self.results = [mark(z) for z in results]
+
+    def add(self, record: Any) -> None:
+        """One operation, or a Variable that the run has made."""
+        if isinstance(record, VariableRole):
+            self.steps.append(hash(("variable", mark(record._value))))
+            return
+        n, outside = len(record.parents), []
+        for k, x in enumerate(record.saved[:-1]):
+            if k < n and record.parents[k] is not None:
+                continue
+            if type(x) is FreedArray:
+                array = x.reference()
+                self.fleeting.append(checksum(array) if type(array) is np.ndarray else None)
+            else:
+                outside.append(mark(x))
+        self.steps.append(hash((record.rule.name, record.shape, *outside)))
+
+    def difference(self, other: Fingerprint) -> str:
+        """What differs in ``other``, the fingerprint of the second run; the empty string if nothing does."""
+        if len(self.results) != len(other.results):
+            return f"it returned {len(other.results)} results, and {len(self.results)} the first time"
+        for j, (first, second) in enumerate(zip(self.results, other.results, strict=True)):
+            which = f"result {j}" if len(self.results) > 1 else "its result"
+            if first[:2] != second[:2]:
+                return f"{which} was {_kind(first)} the first time, and is {_kind(second)} now"
+            if first != second:
+                return f"the values of {which} ({_kind(first)}) differ"
+        if len(self.steps) != len(other.steps):
+            return f"the results are the same, but it took {len(other.steps)} operations instead of {len(self.steps)}"
+        fleeting = any([a != b for a, b in zip(self.fleeting, other.fleeting, strict=False) if a is not None is not b])
+        if self.steps != other.steps or fleeting:
+            return "the results are the same, but not what they were computed from, so the slopes may differ"
+        return ""
+
+
+def sources_and_made(roots: Sequence[Any], start: int) -> tuple[list[Any], list[Any]]:
+    """The Variables and records from before ``start`` from which ``roots`` were computed, and those made since."""
+    found, made = [], []
+    waiting = list(dict.fromkeys([root for root in roots if root is not None]))
+    seen = set(waiting)
+    for record in waiting:
+        if record.number <= start:
+            found.append(record)
+            continue
+        made.append(record)
+        fresh = {p: None for p in record.parents if p is not None and p not in seen}
+        seen |= fresh.keys()
+        waiting += fresh
+    return found, made
+
+
+def _kind(mark: Any) -> str:
+    shape, dtype, *_ = mark
+    return f"{np.dtype(dtype)} of shape {shape}"

@@ -1,0 +1,412 @@
+"""Switches: is the graph being recorded, how much is kept, how deep are we in transforms.
+
+All of them live in ONE context variable that holds one frozen :class:`Modes`. So they are per thread and
+per task, nest, survive exceptions, and cost every operation a single read (about 15 ns).
+
+``af.options``: the switches of :class:`~autoflow.base.modes.Modes` that a user may change, by name and checked.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from contextvars import ContextVar
+from dataclasses import dataclass, field, fields, replace
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from .lazy import later
+from .transformed import FunctionOfFunction
+
+T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Modes:
+    """Every switch. ``af.options`` shows the public ones to users: ``settings.py``."""
+
+    recording: bool = True  # do operations on Variables record how they were made?
+    depth: int = 0  # how many transforms (grad in grad) are running around us
+    keep: int = 4096  # values and gradients of at most that many elements stay with the graph
+    digits: int = 4  # significant digits in pictures
+    strict: bool = False  # refuse numbers that leave the graph
+    theme: str = "auto"  # of pictures: auto, light or dark
+    static: bool = False  # pictures as images only, for places that run no scripts
+    tables: bool = False  # then also the numbers of each picture as a table below it
+    max_bytes: int = 2**30  # larger Jacobians are refused
+    scope: tuple[tuple[str, int], ...] = ()  # the named blocks around us, each with the number of its entering
+    listeners: tuple[Callable[[Any], None], ...] = ()  # called with every operation that is recorded
+    anomaly: bool = False  # look for NaN and infinity, forward (by a listener) and backward
+    safe_masking: bool = False  # in backward passes 0 · inf = 0, see backprop/anomaly.py
+    repeating: bool = False  # is a checkpointed function running for the second time? Then statistics stay as they are
+    shadow: bool = (
+        False  # do nodes show other numbers to those who read their memory past us? See transforms/evaluation.py
+    )
+    autocast: Any = None  # the dtype in which products are computed, see forward/mixed_precision.py
+    wrap_open_record: Any = None  # around ``open_record`` of backward passes: by af.compile and af.vmap
+    layer: Any = None  # the innermost af.vmap that is running, see batching/batched.py
+    blocks: tuple[tuple[Any, Any], ...] = field(default=(), compare=False, repr=False)  # open: (block, modes before it)
+    fast_path_limit: int = field(init=False)  # up to that size the fast path may record by itself; -1 where it may not
+
+    def __post_init__(self) -> None:
+        limit = self.keep if self.recording and not (self.scope or self.listeners or self.shadow) else -1
+        object.__setattr__(self, "fast_path_limit", limit)
+
+
+SETTERS = {f.name: Modes.__dict__[f.name].__set__ for f in fields(Modes) if f.init}
+READ = attrgetter(*SETTERS)
+
+
+def replace(before: Modes, **changes: Any) -> Modes:
+    """A copy with other switches: ``dataclasses.replace`` in a third of its 4 µs, which each transform waits for."""
+    made: Modes = object.__new__(Modes)
+    for setter, value in zip(SETTERS.values(), READ(before), strict=True):
+        setter(made, value)
+    for name, value in changes.items():
+        if name not in SETTERS:
+            raise TypeError(f"there is no switch {name!r}")
+        SETTERS[name](made, value)
+    made.__post_init__()
+    return made
+
+
+MODES: ContextVar[Modes] = ContextVar("autoflow_modes", default=Modes())  # noqa: B039 - it is frozen
+modes = MODES.get
+
+
+class switched:  # noqa: N801 - used like a function
+    """``with switched(recording=False):`` changes some switches for the block, and only there.
+
+    An instance may be entered again, also inside itself.
+    """
+
+    def __init__(self, **changes: Any) -> None:
+        self.changes = changes
+
+    def __enter__(self) -> switched:
+        before = modes()
+        try:
+            MODES.set(replace(before, blocks=(*before.blocks, (self, before)), **self.changes_to(before)))
+        except BaseException:  # Ctrl-C
+            MODES.set(before)
+            raise
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        blocks = modes().blocks
+        if blocks and blocks[-1][0] is self:
+            MODES.set(blocks[-1][1])
+        else:
+            self.close_between(blocks)
+
+    def call(self, function: Callable[..., T], *arguments: Any, **options: Any) -> T:
+        """``function`` with these switches. Unlike a with statement, which Ctrl-C may hit on its way into
+        ``__exit__``, it leaves none of them switched: no signal is handled between the block and the call in C that
+        restores."""
+        before = modes()
+        try:
+            MODES.set(replace(before, **self.changes_to(before)))
+            return function(*arguments, **options)
+        finally:
+            MODES.set(before)
+
+    def close_between(self, blocks: tuple[tuple[Any, Any], ...]) -> None:
+        """Leave a block in which others were entered that are still open, as generators that take turns do: undo its
+        changes, and theirs stay. A block that was entered elsewhere (another thread or task) changes nothing here."""
+        place = next((k for k in reversed(range(len(blocks))) if blocks[k][0] is self), None)
+        if place is None:
+            return
+        now = blocks[place][1]
+        for block, _ in blocks[place + 1 :]:
+            now = replace(now, blocks=(*now.blocks, (block, now)), **block.changes_to(now))
+        MODES.set(now)
+
+    def changes_to(self, before: Modes) -> dict[str, Any]:
+        """The switches that are others inside the block, given those outside."""
+        return self.changes
+
+    def again(self) -> switched:
+        """A new one of the same kind, for each call of a decorated function."""
+        return switched(**self.changes)
+
+    def __call__(self, function: F) -> F:
+        """As a decorator: the switches hold inside ``function``; of a generator in its body, and not where it is used.
+
+        (A with statement with a yield in it cannot do that: Python leaves it open while the caller goes on.)
+        """
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            return in_pieces(self, function)  # type: ignore[return-value]
+        if inspect.iscoroutinefunction(function):
+
+            @functools.wraps(function)
+            async def awaiting(*args: Any, **options: Any) -> Any:
+                with self.again():
+                    return await function(*args, **options)
+
+            return awaiting  # type: ignore[return-value]
+
+        return SwitchedFunction(function, {"block": self})  # type: ignore[return-value]
+
+
+class SwitchedFunction(FunctionOfFunction):
+    """A function in which the switches hold."""
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """The function's arguments."""
+        block: switched = self.how["block"]
+        return block.call(self.f, *args, **options)
+
+
+def in_pieces(block: switched, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A generator function in whose body the switches hold, from each step to the next yield."""
+
+    @functools.wraps(function)
+    def generating(*args: Any, **options: Any) -> Any:
+        body = function(*args, **options)
+        step, sent = body.send, None
+        while True:
+            with block.again():
+                try:
+                    given = step(sent)
+                except StopIteration as stop:
+                    return stop.value
+            try:
+                step, sent = body.send, (yield given)
+            except GeneratorExit:
+                with block.again():
+                    body.close()
+                raise
+            except BaseException as error:
+                step, sent = body.throw, error
+
+    @functools.wraps(function)
+    async def generating_async(*args: Any, **options: Any) -> Any:
+        body = function(*args, **options)
+        step, sent = body.asend, None
+        while True:
+            with block.again():
+                try:
+                    given = await step(sent)
+                except StopAsyncIteration:
+                    return
+            try:
+                step, sent = body.asend, (yield given)
+            except GeneratorExit:
+                with block.again():
+                    await body.aclose()
+                raise
+            except BaseException as error:
+                step, sent = body.athrow, error
+
+    return generating_async if inspect.isasyncgenfunction(function) else generating
+
+
+@overload
+def no_grad(function: None = None) -> switched: ...
+@overload
+def no_grad(function: F) -> F: ...
+def no_grad(function: Any = None) -> Any:
+    """Record nothing: every result is a Constant, and Variables may be written in place.
+
+    A context manager and a decorator, with or without parentheses. For generators use the decorator: a ``with`` that is
+    open at a ``yield`` holds for the caller, too, until the generator continues.
+
+    >>> import autoflow as af
+    >>> w = af.Variable([1.0, 2.0], name="w")
+    >>> with af.no_grad():
+    ...     w -= 0.5
+    >>> w
+    [0.5, 1.5]  Variable w
+    """
+    return switched(recording=False) if function is None else switched(recording=False)(function)
+
+
+@overload
+def enable_grad(function: None = None) -> switched: ...
+@overload
+def enable_grad(function: F) -> F: ...
+def enable_grad(function: Any = None) -> Any:
+    """Record again inside a ``no_grad`` block. Used like :func:`no_grad`.
+
+    >>> import autoflow as af
+    >>> x = af.Variable(3.0)
+    >>> with af.no_grad(), af.enable_grad():
+    ...     y = x * x
+    >>> y.requires_grad
+    True
+    """
+    return switched(recording=True) if function is None else switched(recording=True)(function)
+
+
+class listening(switched):  # noqa: N801 - used like a function
+    """``with listening(f):`` calls ``f(node)`` for every operation that is recorded in the block."""
+
+    def __init__(self, listener: Callable[[Any], None], **changes: Any) -> None:
+        super().__init__(**changes)
+        self.listener = listener
+
+    def changes_to(self, before: Modes) -> dict[str, Any]:
+        """One listener more."""
+        return {"listeners": (*before.listeners, self.listener), **self.changes}
+
+    def again(self) -> listening:
+        """The same once more."""
+        return listening(self.listener, **self.changes)
+
+
+class set_grad_enabled(switched):  # noqa: N801 - PyTorch's name
+    """Turn recording on or off: at once, and until the end of the block if used with ``with``.
+
+    >>> import autoflow as af
+    >>> with af.set_grad_enabled(False):
+    ...     af.is_grad_enabled()
+    False
+    """
+
+    def __init__(self, mode: bool) -> None:
+        super().__init__(recording=bool(mode))
+        self.before = modes().recording
+        MODES.set(replace(modes(), **self.changes))
+
+    def __enter__(self) -> set_grad_enabled:
+        MODES.set(replace(modes(), recording=self.before))
+        super().__enter__()
+        return self
+
+    def __call__(self, function: F) -> F:
+        """As a decorator, which leaves the caller's mode alone."""
+        MODES.set(replace(modes(), recording=self.before))
+        return self.again()(function)
+
+
+def is_grad_enabled() -> bool:
+    """Are operations being recorded at this point?
+
+    >>> import autoflow as af
+    >>> af.is_grad_enabled()
+    True
+    """
+    return modes().recording
+
+
+# ---------------------------------------------------------------- settings
+
+
+PRESETS = {"default": {"strict": False, "anomaly": False}, "classroom": {"strict": True, "anomaly": True}}
+LOOK = "autoflow.backprop.anomaly:check_operation"  # the listener of af.detect_anomaly()
+PUBLIC = ("keep", "digits", "strict", "theme", "static", "tables", "max_bytes")
+
+
+class preset(switched):  # noqa: N801 - used like a function
+    """``af.options(preset="classroom")``: several switches at once; with ``with`` until the end of the block."""
+
+    def __init__(self, name: str, **changes: Any) -> None:
+        if name not in PRESETS:
+            raise ValueError(f"there is no preset {name!r}; there are {', '.join(PRESETS)}")
+        super().__init__(**changes)
+        self.name, self.before = name, modes()
+        MODES.set(replace(self.before, **self.changes_to(self.before)))
+
+    def changes_to(self, before: Modes) -> dict[str, Any]:
+        """The preset, and what was given beside it."""
+        look = later(LOOK)
+        others = tuple([listener for listener in before.listeners if listener is not look])
+        listeners = (*others, look) if PRESETS[self.name]["anomaly"] else others
+        return {**PRESETS[self.name], "listeners": listeners, **self.changes}
+
+    def __enter__(self) -> preset:
+        MODES.set(self.before)
+        super().__enter__()
+        return self
+
+    def again(self) -> preset:
+        """The same once more."""
+        made = preset(self.name, **self.changes)
+        MODES.set(made.before)
+        return made
+
+    def __call__(self, function: F) -> F:
+        """As a decorator, which leaves the caller's modes alone."""
+        MODES.set(self.before)
+        return super().__call__(function)
+
+
+class Options:
+    """The settings that a user may change: as attributes, or for a block with ``with af.options(keep=0):``.
+
+    They hold in the current thread or task. ``keep``: values and intermediate gradients of at most that many
+    elements stay with the graph (4096). ``digits``: significant digits in pictures. ``strict``: refuse numbers that
+    leave the graph, except for ``float(node)`` and printing; and transforms such as ``af.grad`` run f twice, and refuse
+    numbers that NumPy has read without asking the node. ``theme``: "auto", "light", "dark". ``static``: pictures
+    without scripts. ``tables``: a table below each picture. ``max_bytes``: larger Jacobians are refused (2**30, 1 GiB).
+
+    ``preset`` sets several. "classroom": strict, and every value and gradient is checked, so that the first NaN or
+    infinity is an error that names its line (``af.detect_anomaly()``); slower, for learning. "default" is what
+    ``import autoflow`` begins with. Called with a preset, ``af.options(preset="classroom")`` holds at once, and with
+    ``with`` until the end of the block.
+
+    >>> import autoflow as af
+    >>> with af.options(digits=6):
+    ...     af.options.digits
+    6
+    >>> with af.options(preset="classroom"):
+    ...     af.options.preset, af.options.strict
+    ('classroom', True)
+    """
+
+    if TYPE_CHECKING:
+        keep: int
+        digits: int
+        strict: bool
+        theme: str
+        static: bool
+        tables: bool
+        max_bytes: int
+        preset: str
+    else:  # to checkers every name would be one
+
+        def __getattr__(self, name: str) -> Any:
+            if name == "preset":
+                return "classroom" if modes().strict and modes().anomaly else "default"
+            _check_name(name)
+            return getattr(modes(), name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "preset":
+            preset(value)
+        else:
+            MODES.set(replace(modes(), **{name: _check_value(name, value)}))
+
+    def __call__(self, **changes: Any) -> switched:
+        """Change some of them for a block. With ``preset`` they hold at once, and with ``with`` for the block."""
+        name = changes.pop("preset", None)
+        checked = {name: _check_value(name, value) for name, value in changes.items()}
+        return switched(**checked) if name is None else preset(name, **checked)
+
+    def __dir__(self) -> tuple[str, ...]:
+        return (*PUBLIC, "preset")
+
+    def __repr__(self) -> str:
+        return "options(" + ", ".join(f"{name}={getattr(modes(), name)!r}" for name in PUBLIC) + ")"
+
+
+def _check_name(name: str) -> None:
+    if name not in PUBLIC:
+        raise AttributeError(f"there is no option {name!r}; the options are {', '.join(PUBLIC)}")
+
+
+def _check_value(name: str, value: Any) -> Any:
+    """``value`` if an option of that name may have it."""
+    _check_name(name)
+    kind: Any = {field.name: type(field.default) for field in fields(Modes)}[name]
+    if type(value) is not kind or (name == "theme" and value not in ("auto", "light", "dark")):
+        words = "one of 'auto', 'light', 'dark'" if name == "theme" else f"of type {kind.__name__}"
+        raise TypeError(f"af.options.{name} must be {words}, not {value!r}")
+    if kind is int and value < 0:
+        raise ValueError(f"af.options.{name} is a number of things, so it cannot be {value}")
+    return value
+
+
+options = Options()

@@ -1,0 +1,129 @@
+"""Two switches of the process, not of autoflow: Python's collector of cycles, and the C library's allocator.
+
+Both can make large graphs and large arrays several times as fast. Neither is touched unless you ask, but for one case:
+a backward pass through a large graph pauses the collector for as long as it takes (:func:`call_without_collector`).
+
+Python without its global lock (3.13t, 3.14t): one warning, because nothing here was made for it.
+
+The tables that several threads write into are safe under the global lock alone: what is noted of writes
+(``nodes/versions.py``), running numbers of names, hooks of leaves, rows for sequences (``table/table.py``) and for
+checkpoints, programs of compiled functions.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+import warnings
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from .transformed import FunctionOfFunction
+
+F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
+LOCK = threading.RLock()  # when the collector runs again it may call a finalizer, which may pause it, too
+PAUSES = [0]  # how many blocks and passes want the collector to rest
+WAS_ON = [False]  # did it run before the first of them?
+
+
+class gc_paused:  # noqa: N801 - used like a function
+    """``with af.gc_paused():`` Python's cyclic garbage collector is off inside the block. Also a decorator.
+
+    Whenever many objects have been made, Python searches all live objects for reference cycles. While a graph of a
+    million nodes is built it does so again and again, and finds nothing: graphs have no cycles, they are freed by
+    reference counting. Blocks nest, also across threads: the collector is switched on again, if it was on before, when
+    the last block has ended.
+
+    >>> import autoflow as af
+    >>> with af.gc_paused():
+    ...     gc.isenabled()
+    False
+    """
+
+    def __enter__(self) -> gc_paused:
+        with LOCK:
+            if not PAUSES[0]:
+                WAS_ON[0] = gc.isenabled()
+                gc.disable()
+            PAUSES[0] += 1
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        with LOCK:
+            PAUSES[0] -= 1
+            if not PAUSES[0] and WAS_ON[0]:
+                gc.enable()
+
+    def __call__(self, function: F) -> F:
+        """As a decorator."""
+        return PausedFunction(function, {})  # type: ignore[return-value]
+
+
+class PausedFunction(FunctionOfFunction):
+    """A function in which Python does not look for cycles."""
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """The function's arguments."""
+        with gc_paused():
+            return self.f(*args, **options)
+
+
+def call_without_collector(function: Callable[..., T], *args: Any, **options: Any) -> T:
+    """``function(*args, **options)`` while Python does not look for cycles; blocks of :class:`gc_paused` count, too.
+
+    A pass makes one tuple for each record, and after some thousands of them Python looks through the whole graph.
+    Ctrl-C restores the collector wherever it comes: Python looks for signals when it enters a function of Python and
+    when a call in C has returned, and there is neither between a change of the count and the call that belongs to it.
+
+    >>> call_without_collector(gc.isenabled), gc.isenabled()
+    (False, True)
+    """
+    is_counted = False
+    try:
+        with LOCK:
+            is_on = gc.isenabled()
+            if not PAUSES[0]:
+                WAS_ON[0] = is_on
+            PAUSES[0] += 1
+            is_counted = True
+            gc.disable()
+        return function(*args, **options)
+    finally:
+        with LOCK:
+            if is_counted:
+                PAUSES[0] -= 1
+                if not PAUSES[0] and WAS_ON[0]:
+                    gc.enable()
+
+
+def warm_allocator() -> None:
+    """Let the C library keep freed memory, as it does in any process that has worked for a while.
+
+    In a fresh process glibc returns each freed block of more than 128 KB to the system, so every large temporary
+    array causes page faults anew: NumPy on 100,000 elements then takes six times as long (measured: 2.9
+    against 0.49 ms for a chain of six functions). Making and freeing one block of just under 32 MB, which is never
+    touched, raises that limit to 32 MB for good; the process may then hold up to 64 MB that it does not use. Compiled
+    functions do not need it, because their buffers stay. With other C libraries nothing happens.
+
+    >>> import autoflow as af
+    >>> af.warm_allocator()
+    """
+    np.empty(2**22 - 1024)
+
+
+# ---------------------------------------------------------------- threads
+
+
+def warn_if_free_threaded() -> None:
+    """RuntimeWarning if this Python runs threads side by side. ``PYTHON_GIL=1`` gives it its lock back."""
+    if not getattr(sys, "_is_gil_enabled", lambda: True)():  # False on free-threaded builds alone, from 3.13 on
+        warnings.warn(
+            "autoflow relies on Python's global lock, and this Python runs without it: use one thread, or start Python "
+            "with PYTHON_GIL=1. With several threads a gradient may be wrong.",
+            RuntimeWarning,
+            stacklevel=3,
+        )

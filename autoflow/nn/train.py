@@ -1,0 +1,318 @@
+"""``fit``: the training loop that everybody writes, once. It can be left out: :func:`train_on` is all there is to it.
+
+for each epoch:                             every example once, in a new order
+    for each batch:                         some examples at a time
+        loss(model(x), y).backward()        which way is down?
+        optimiser.step()                    go there
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..base.errors import AnomalyError, InputError
+from ..base.modes import modes, no_grad
+from ..forward.writing import overwrite
+from ..optim import Optimiser, Schedule
+from ..parallel.node import data_parallel
+from .checks import explain_missing_rng, generator, numbers_of
+from .layers import BatchNorm
+from .live import Live, layer_sizes
+from .module import Module, functional_call
+from .plots import line_chart, plot_loss, sparkline
+
+Array = Any
+Measure = Callable[[Array, Array], Any]
+
+
+class History:
+    """What happened, epoch by epoch: ``history["loss"]`` is a list, ``history.plot()`` a picture.
+
+    It shows itself: at the end of a notebook's cell as curves, printed as a line for each measure.
+
+    >>> history = History()
+    >>> history.add({"loss": 0.5, "val_loss": 0.6})
+    >>> history.add({"loss": 0.25, "val_loss": 0.4})
+    >>> history["loss"]
+    [0.5, 0.25]
+    >>> history
+    2 epochs: loss 0.25, val_loss 0.4
+    >>> print(history)
+    2 epochs
+    loss      █▁  0.5 -> 0.25
+    val_loss  █▁  0.6 -> 0.4
+    """
+
+    def __init__(self) -> None:
+        self.epochs: list[dict[str, float]] = []
+        self.best = -1  # the epoch whose parameters the model has now
+        self.gradients: list[dict[str, float]] = []  # their sizes by layer, under fit(..., view=True)
+
+    def add(self, measured: dict[str, float]) -> None:
+        """One more epoch."""
+        self.epochs.append(measured)
+        self.best = len(self.epochs) - 1
+
+    def __getitem__(self, name: str) -> list[float]:
+        return [measured[name] for measured in self.epochs]
+
+    def __len__(self) -> int:
+        return len(self.epochs)
+
+    def __repr__(self) -> str:
+        last = self.epochs[-1] if self.epochs else {}
+        return f"{len(self)} epochs: " + ", ".join([f"{name} {value:.4g}" for name, value in last.items()])
+
+    def __str__(self) -> str:
+        lines = self.lines()
+        longest = max([len(name) for name in lines], default=0)
+        rows = [f"{name:{longest}}  {sparkline(x)}  {x[0]:.4g} -> {x[-1]:.4g}" for name, x in lines.items()]
+        return "\n".join([f"{len(self)} epochs", *rows])
+
+    def _repr_html_(self) -> str | None:
+        """What notebooks show; under ``af.options.static``, and before the first epoch, the text."""
+        return line_chart(self.lines()) if self.epochs and not modes().static else None
+
+    def lines(self) -> dict[str, list[float]]:
+        """Each measure over the epochs, by name."""
+        return {name: self[name] for name in (self.epochs[0] if self.epochs else ())}
+
+    def plot(self, axes: Any = None) -> Any:
+        """Every measure over the epochs, with matplotlib; returns the axes."""
+        return plot_loss(self, ax=axes)
+
+
+@explain_missing_rng
+def fit(
+    model: Callable[[Array], Array], x: Array, y: Array, *, loss: Measure, optimiser: Optimiser,
+    rng: np.random.Generator, epochs: int = 10, batch_size: int = 32,
+    validation: tuple[Array, Array] | None = None, metrics: dict[str, Measure] | None = None,
+    schedule: Schedule | None = None, patience: int | None = None, progress: bool = True, view: bool = False,
+    workers: Any = None, chunks: int | None = None,
+) -> History:  # fmt: skip
+    """Train ``model`` on examples x (n, ...) and targets y (n, ...); returns the :class:`History`.
+
+    loss, metrics : functions of (predictions, targets); the loss a mean over the batch, metrics by name.
+    rng : generator for the order of the examples.
+    validation : (x, y) that are not used for training; losses and metrics on them, after each epoch, are ``val_...``.
+    schedule : makes a step after each epoch.
+    patience : stop when the validation loss (or, without validation, the loss) has not become smaller for this many
+        epochs, and go back to the best parameters.
+    progress : show a progress bar, if tqdm is installed.
+    view : instead of the bar, draw during the training: losses, the size of each layer's gradients, and for points of
+        the plane (n, 2) with classes (n,) the boundary between these. In a notebook it is a figure, in a terminal
+        lines.
+    workers, chunks : compute each batch in ``chunks`` parts (16 if only workers are given), by these workers; both as
+        in :func:`autoflow.data_parallel`. The loss must be a mean. Layers that look at the whole batch (BatchNorm) or
+        draw random numbers (Dropout) are refused. Metrics are then measured on the validation data only.
+
+    Raises InputError for data that are empty, of different lengths or not finite; AnomalyError if the loss becomes
+    NaN or infinite, with the parameters as they were before that batch.
+
+    >>> from autoflow import nn, optim
+    >>> from autoflow.train import fit
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=(200, 2))
+    >>> y = (x[:, 0] > x[:, 1]).astype(int)
+    >>> model = nn.Linear(2, 2, rng=rng)
+    >>> history = fit(model, x, y, loss=nn.cross_entropy, optimiser=optim.Adam(model, lr=0.1), rng=rng,
+    ...               metrics={"accuracy": accuracy}, progress=False)
+    >>> history["accuracy"][-1] > 0.95
+    True
+    """
+    x, y = check_data("the data", x, y)
+    held = None if validation is None else check_data("the validation data", *validation)
+    for name, number in (("epochs", epochs), ("batch_size", batch_size)):
+        if number < 1:
+            raise InputError(f"fit: {name} must be at least 1, not {number}")
+    generator("fit", rng)
+    metrics, history, best = metrics or {}, History(), Best(model, optimiser)
+    compute, training_metrics = in_one_piece(model, loss), metrics
+    if workers is not None or chunks is not None:
+        compute, training_metrics = in_parts(model, loss, workers, 16 if chunks is None else chunks), {}
+        if metrics and held is None:
+            raise InputError("fit: with workers or chunks metrics are measured on validation=(x, y) alone: give it")
+    live = Live() if view else None
+    for _ in bar(range(epochs), history) if progress and live is None else range(epochs):
+        switch(model, training=True)
+        rows = [train_on(compute, x[b], y[b], optimiser, training_metrics) for b in batches(len(x), batch_size, rng)]
+        measured = mean_of(rows)
+        if held is not None:
+            measured |= {f"val_{name}": v for name, v in evaluate(model, *held, loss, metrics, batch_size).items()}
+        history.add(measured)
+        if live is not None:
+            history.gradients.append(layer_sizes(model, optimiser.parameters))
+            live.draw(history.lines(), history.gradients, (model, x, y))
+        if schedule is not None:
+            schedule.step()
+        if patience is not None and best.epochs_waited(measured, len(history) - 1) >= patience:
+            break
+    if patience is not None:
+        history.best = best.restore()
+    switch(model, training=False)
+    if live is not None:
+        live.draw(history.lines(), history.gradients, (model, x, y), last=True)
+    return history
+
+
+Compute = Callable[[Array, Array], tuple[Any, Any]]  # of a batch: the loss, and the predictions if they are here
+
+
+def in_one_piece(model: Any, loss: Measure) -> Compute:
+    """The loss of a batch."""
+
+    def compute(x: Array, y: Array) -> tuple[Any, Any]:
+        predictions = model(x)
+        return loss(predictions, y), predictions
+
+    return compute
+
+
+def in_parts(model: Any, loss: Measure, workers: Any, chunks: int) -> Compute:
+    """The same by ``af.data_parallel``. Raises TypeError or InputError for a model that cannot be cut."""
+    if not isinstance(model, Module):
+        raise TypeError(f"fit(workers=, chunks=) trains an nn.Module, whose parameters it can send, not {model!r:.60}")
+    whole = [type(m).__name__ for m in model.modules() if isinstance(m, BatchNorm)]
+    if whole:
+        raise InputError(
+            f"fit: {whole[0]} looks at the whole batch, and in parts it would see a part: train without workers and "
+            f"chunks, or with LayerNorm"
+        )
+    total = data_parallel(partial(loss_of_model, model, loss), over=(1, 2), workers=workers, chunks=chunks)
+    return lambda x, y: (total(model.named_parameters(), x, y), None)
+
+
+def loss_of_model(model: Module, loss: Measure, parameters: dict[str, Any], x: Array, y: Array) -> Any:
+    """As a function of the parameters."""
+    return loss(functional_call(model, parameters, x), y)
+
+
+def train_on(
+    compute: Compute, x: Array, y: Array, optimiser: Optimiser, metrics: dict[str, Measure]
+) -> dict[str, float]:  # fmt: skip
+    """One batch: forward, backward, one step. Returns what was measured, and on how many examples."""
+    error, predictions = compute(x, y)
+    if not np.isfinite(numbers_of(error)).all():
+        raise AnomalyError(
+            f"the loss of a batch is {float(numbers_of(error))}; the parameters are as they were before it. Lower "
+            f"lr={optimiser.lr:g}, or look for log(0), 0/0 and overflows in the model (af.detect_anomaly() finds them)."
+        )
+    optimiser.zero_grad()
+    error.backward()
+    optimiser.step()
+    measured = {name: float(numbers_of(f(numbers_of(predictions), y))) for name, f in metrics.items()}
+    return {"loss": float(numbers_of(error)), **measured, "n": len(x)}
+
+
+@no_grad
+def evaluate(
+    model: Any, x: Array, y: Array, loss: Measure, metrics: dict[str, Measure] | None = None, batch_size: int = 256
+) -> dict[str, float]:  # fmt: skip
+    """Loss and metrics on examples that are only looked at: ``{"loss": ..., "accuracy": ...}``."""
+    switch(model, training=False)
+    rows = []
+    for b in batches(len(x), batch_size):
+        predictions = numbers_of(model(x[b]))
+        measured = {
+            name: float(numbers_of(f(predictions, y[b]))) for name, f in {"loss": loss, **(metrics or {})}.items()
+        }
+        rows.append({**measured, "n": len(predictions)})
+    return mean_of(rows)
+
+
+def accuracy(scores: Array, labels: Array) -> float:
+    """The share of examples whose largest score is that of their class. Shapes: scores (n, classes), labels (n,).
+
+    >>> accuracy(np.array([[0.1, 0.9], [0.8, 0.2]]), np.array([1, 1]))
+    0.5
+    """
+    return float(np.mean(np.argmax(numbers_of(scores), axis=1) == numbers_of(labels)))
+
+
+class Best:
+    """The parameters of the best epoch so far."""
+
+    def __init__(self, model: Any, optimiser: Optimiser) -> None:
+        self.model, self.optimiser = model, optimiser
+        self.epoch, self.lowest, self.kept = 0, np.inf, self.copies()
+
+    def copies(self) -> Any:
+        """Everything that training changes: of a Module the buffers as well."""
+        if hasattr(self.model, "state_dict"):
+            return self.model.state_dict()
+        return [p.value.copy() for p in self.optimiser.parameters]
+
+    def epochs_waited(self, measured: dict[str, float], epoch: int) -> int:
+        """For how many epochs has it not become better?"""
+        error = measured.get("val_loss", measured["loss"])
+        if error < self.lowest:
+            self.epoch, self.lowest, self.kept = epoch, error, self.copies()
+        return epoch - self.epoch
+
+    def restore(self) -> int:
+        """Go back to the best epoch, and say which it was."""
+        if hasattr(self.model, "state_dict"):
+            self.model.load_state_dict(self.kept)
+        else:
+            overwrite([p.value for p in self.optimiser.parameters], self.kept)
+        return self.epoch
+
+
+def batches(n: int, size: int, rng: np.random.Generator | None = None) -> list[Array]:
+    """The numbers 0 ... n − 1 in parts of at most ``size``, all about as long: none is left with one example.
+
+    >>> [b.tolist() for b in batches(5, 2)]
+    [[0, 1], [2, 3], [4]]
+    """
+    order = np.arange(n) if rng is None else rng.permutation(n)
+    return np.array_split(order, -(-n // size))
+
+
+def mean_of(rows: Sequence[dict[str, float]]) -> dict[str, float]:
+    """The mean over all examples, of what was measured on batches of ``n``."""
+    n = sum([row["n"] for row in rows])
+    return {name: math.fsum([row[name] * row["n"] for row in rows]) / n for name in rows[0] if name != "n"}
+
+
+def check_data(who: str, x: Any, y: Any) -> tuple[Array, Array]:
+    """Examples and targets as plain arrays: as many of the one as of the other, not none, all finite."""
+    x, y = numbers_of(x), numbers_of(y)
+    if not x.ndim or not y.ndim or len(x) != len(y):
+        raise InputError(f"fit: {who} has inputs of shape {x.shape} and targets of shape {y.shape}: not as many")
+    if not len(x):
+        raise InputError(f"fit: {who} is empty")
+    for what, array in (("input", x), ("target", y)):
+        if array.dtype.kind in "fc":
+            bad = ~np.isfinite(array.reshape(len(array), -1)).all(axis=1)
+            if bad.any():
+                raise InputError(
+                    f"fit: {who} contains NaN or infinity in {bad.sum()} of {len(x)} examples, first in {what} "
+                    f"{int(np.argmax(bad))}"
+                )
+    return x, y
+
+
+def switch(model: Any, *, training: bool) -> None:
+    """Tell a Module whether it is being trained; plain functions have no such thing."""
+    if hasattr(model, "train"):
+        model.train(training)
+
+
+def bar(epochs: range, history: History) -> Iterator[int]:
+    """The epochs with a progress bar that shows what was measured last, if tqdm is installed."""
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        yield from epochs
+        return
+    with tqdm(epochs, desc="epochs", file=sys.stderr) as shown:
+        for epoch in shown:
+            yield epoch
+            if len(history):
+                shown.set_postfix({name: f"{value:.4g}" for name, value in history.epochs[-1].items()})

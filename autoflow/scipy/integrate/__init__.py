@@ -1,0 +1,13 @@
+"""scipy.integrate for nodes, which SciPy's own functions would not record. Reading order:
+
+problems.py     arguments in lists and dicts; nodes that a function uses besides its arguments are refused
+odes.py         odeint and solve_ivp: the adjoint equation; events, and the solution between the steps
+quadrature.py   areas under functions (quad, fixed_quad) and under samples (trapezoid, simpson)
+"""
+
+from ...base.lazy import publish
+from .odes import odeint, solve_ivp
+from .quadrature import cumulative_trapezoid, fixed_quad, quad, simpson, trapezoid
+
+__all__ = ["cumulative_trapezoid", "fixed_quad", "odeint", "quad", "simpson", "solve_ivp", "trapezoid"]
+publish(globals(), __all__)

@@ -1,0 +1,292 @@
+"""scipy.integrate.odeint and solve_ivp for nodes: the solution of y' = f(y, t), differentiated by its adjoint equation.
+
+SciPy's solvers take steps that no graph could follow (nor should it: there are thousands). But what a small change of
+the solution at time t does to the loss, λ(t), itself solves an equation, backwards in time: λ' = −λ ∂f/∂y. Solving it
+from the last time to the first gives the gradient of the starting point; the parameters of f collect −∫ λ ∂f/∂θ on the
+way. Source: L. S. Pontryagin et al., "The mathematical theory of optimal processes", 1962.
+
+An event is where e(t, y(t)) = 0. That holds also after a small change, so dt = −de / (∂e/∂t + ∂e/∂y f).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ...extending.function import Function
+from ...implicit.problems import plain_arrays, real_array, refuse_hidden, scipy_integrate, stack_if_list, taken_apart
+from ...nodes.nodes import Node, value_of
+from ...table.shapes import has_gradient
+from ...transforms.vjp_jvp import vjp
+
+Array = Any
+
+
+@dataclass(frozen=True)
+class Problem:
+    """An equation and a way to solve it.
+
+    slope : of (y, t, *arrays), dy/dt of y's shape (n,).
+    solve : of (slope, y0, t, arrays), all of them plain: the solution at the times t, of shape (m, n).
+    """
+
+    slope: Callable[..., Any]
+    solve: Callable[..., Any]
+
+    def at(self, y: Array, t: Any, arrays: Any) -> Array:
+        """dy/dt, however the user's function gives it: as a list, as an array."""
+        return np.reshape(stack_if_list(self.slope(y, t, *arrays)), y.shape)
+
+
+def odeint(
+    func: Callable[..., Any], y0: Any, t: Any, args: Any = (), *, tfirst: bool = False, **options: Any
+) -> Node:  # fmt: skip
+    """The solution of y' = func(y, t, *args) at the times t, the first of which belongs to y0.
+
+    Shapes: y0 (n,), or a number; t (m,), rising or falling; the result (m, n). ``args`` are arrays and numbers, also in
+    lists, tuples, dicts and dataclasses, and any other arguments of func. Gradients flow to y0, t and all floats in
+    args; other nodes that func uses are refused (LostGradientError). ``tfirst``: func(t, y, *args). ``options`` are
+    those of scipy.integrate.odeint that set the accuracy (rtol, atol, mxstep, hmax ...); the backward pass uses the
+    same.
+
+    >>> import autoflow as af
+    >>> model = {"rate": af.Variable(-0.5)}
+    >>> y = odeint(lambda y, t, m: m["rate"] * y, 1.0, [0.0, 2.0], (model,), rtol=1e-10, atol=1e-10)
+    >>> y[-1].backward()
+    >>> round(float(model["rate"].grad), 6)  # y(2) = exp(2 rate), so dy/drate = 2 exp(-1)
+    0.735759
+    """
+    unknown = set(options) - {"rtol", "atol", "mxstep", "mxhnil", "hmax", "hmin", "h0", "mxordn", "mxords"}
+    if unknown:
+        raise TypeError(f"af.integrate.odeint does not know {', '.join(sorted(unknown))}: use scipy.integrate.odeint")
+    arrays, put = taken_apart(args if isinstance(args, tuple) else (args,))
+
+    def slope(y: Array, t: Any, *values: Array) -> Any:
+        return func(t, y, *put(values)) if tfirst else func(y, t, *put(values))
+
+    def solve(problem: Problem, y0: Array, t: Array, values: Any) -> Array:
+        return scipy_integrate().odeint(lambda y, s: value_of(problem.at(y, s, values)), y0, t, **options)
+
+    y0, t = np.atleast_1d(real_array(y0, "y0")), real_array(t, "t")
+    problem = Problem(slope, solve)
+    start, first, *plain = plain_arrays([y0, t, *arrays])
+    refuse_hidden(slope(start, first.flat[0], *plain), "func of af.integrate.odeint")
+    return Trajectory.apply(y0, t, *arrays, problem=problem)
+
+
+class Trajectory(Function):
+    """The values at all times, and the adjoint equation. ``values``: the solution, if it is known already."""
+
+    @staticmethod
+    def forward(ctx: Any, y0: Array, t: Array, *arrays: Array, problem: Problem, values: Any = None) -> Array:
+        z = problem.solve(problem, y0, t, arrays) if values is None else values
+        ctx.problem = problem
+        ctx.save_for_backward(z, t, *arrays)
+        return z
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Array) -> tuple[Any, ...]:
+        """From each time to the one before it: y, λ and what the parameters have collected, as one vector."""
+        problem, (z, t, *arrays), (g,) = ctx.problem, ctx.saved_tensors, grads
+        ends = np.cumsum([0, *[x.size for x in arrays]])
+        n, numbers = z.shape[1], value_of(t)
+
+        def changes(state: Array, time: Any, *values: Array) -> Array:
+            """d(y, λ, collected)/dt."""
+            y, adjoint = state[:n], state[n : 2 * n]
+            slope, pullback = vjp(lambda y, *v: problem.at(y, time, v), y, *values, allow_unused=True)
+            back = [-np.reshape(part, -1) for part in pullback(adjoint)]
+            return np.concatenate([slope, *back])
+
+        adjoint, collected = g[-1], np.zeros(ends[-1])
+        times: list[Array] = [np.sum(g[-1] * problem.at(z[-1], t[-1], arrays))]  # later by dt, y is further by f dt
+        for i in range(z.shape[0] - 1, 0, -1):
+            if numbers[i] != numbers[i - 1]:
+                state = np.concatenate([z[i], adjoint, collected])
+                pair = np.stack([t[i], t[i - 1]])
+                state = Trajectory.apply(state, pair, *arrays, problem=Problem(changes, problem.solve))[-1]
+                adjoint, collected = state[n : 2 * n], state[2 * n :]
+            slope = problem.at(z[i - 1], t[i - 1], arrays)
+            times.append(np.sum(g[i - 1] * slope) if i > 1 else -np.sum(adjoint * slope))
+            adjoint = adjoint + g[i - 1]
+        parts = [collected[a:b].reshape(x.shape) for a, b, x in zip(ends, ends[1:], arrays, strict=False)]
+        return (adjoint, np.stack(times[::-1]) if len(times) > 1 else np.zeros(1), *parts)
+
+
+# ---------------------------------------------------------------- solve_ivp
+
+TOLERANCES = {"rtol", "atol", "max_step"}  # what the way back uses as well
+OTHERS = {"first_step", "jac", "lband", "min_step", "uband"}
+
+
+def solve_ivp(
+    fun: Callable[..., Any], t_span: Any, y0: Any, method: Any = "RK45", t_eval: Any = None, dense_output: bool = False,
+    events: Any = None, vectorized: bool = False, args: Any = None, **options: Any,
+) -> Any:  # fmt: skip
+    """The solution of y' = fun(t, y, *args) from t_span[0] to t_span[1], or to a terminal event.
+
+    Arguments and result are those of scipy.integrate.solve_ivp. Gradients flow to y0, both ends of t_span, t_eval and
+    all floats in ``args`` (in lists, dicts and so on) from ``y``, ``t``, ``t_events``, ``y_events`` and ``sol(t)``. The
+    steps that the solver chooses are constants. y0 is real. The backward pass uses the same method and tolerances.
+
+    >>> import autoflow as af
+    >>> def height(t, y, g): return y[0]
+    >>> height.terminal, height.direction = True, -1
+    >>> g = af.Variable(10.0)
+    >>> fall = solve_ivp(lambda t, y, g: [y[1], -g], (0.0, 9.0), [0.0, 20.0], events=height, args=(g,), rtol=1e-9)
+    >>> fall.t_events[0].backward()  # it is back after t = 2 v / g = 4, so dt/dg = -t / g
+    >>> round(float(g.grad), 6)
+    -0.4
+    """
+    unknown = set(options) - TOLERANCES - OTHERS
+    if unknown:
+        raise TypeError(f"af.integrate.solve_ivp does not know {', '.join(sorted(unknown))}: use SciPy's")
+    arrays, put = taken_apart(() if args is None else args if isinstance(args, tuple) else (args,))
+    t0, t1 = [real_array(t, "t_span") for t in t_span]
+    y0 = real_array(y0, "y0")
+    problem = Problem(lambda y, t, *values: fun(t, y, *put(values)), Stepping(method, options))
+    tests = [] if events is None else [events] if callable(events) else list(events)
+    questions = [question(event, put) for event in tests]
+    start, first, *plain = plain_arrays([y0, t0, *arrays])
+    refuse_hidden(problem.slope(start, float(first), *plain), "fun of af.integrate.solve_ivp")
+    refuse_hidden([ask(float(first), start, *plain) for ask in questions], "an event of af.integrate.solve_ivp")
+    found = scipy_integrate().solve_ivp(
+        lambda t, y: value_of(problem.at(y, t, plain)), (float(t0), float(t1)), start, method, value_of(t_eval),
+        dense_output, [as_scipy(event, ask, plain) for event, ask in zip(tests, questions, strict=True)] or None,
+        **plain_jacobian(options, put(plain)),
+    )  # fmt: skip
+    if not has_gradient([t0, t1, y0, t_eval, *arrays]):
+        return found
+    return on_nodes(found, problem, questions, (y0, t0, t1, t_eval), arrays)
+
+
+class Stepping:
+    """How to solve with solve_ivp: the ``solve`` of a Problem."""
+
+    def __init__(self, method: Any, options: dict[str, Any]) -> None:
+        self.method, self.options = method, {k: v for k, v in options.items() if k in TOLERANCES}
+        if np.ndim(self.options.get("atol", 0.0)):
+            self.options["atol"] = float(np.min(self.options["atol"]))  # the adjoint state is longer than y
+
+    def __call__(self, problem: Problem, y0: Array, t: Array, values: Any) -> Array:
+        def slope(s: float, y: Array) -> Array:
+            return value_of(problem.at(y, s, values))
+
+        solve = scipy_integrate().solve_ivp
+        parts = [y0]
+        for start, end in pairwise(t):
+            if start != end:
+                found = solve(slope, (start, end), parts[-1], self.method, [end], **self.options)
+                if not found.success:
+                    raise RuntimeError(f"af.integrate.solve_ivp: {found.message}")
+            parts.append(found.y[:, -1] if start != end else parts[-1])
+        return np.stack(parts)
+
+
+def plain_jacobian(options: dict[str, Any], args: Any) -> dict[str, Any]:
+    """The options for SciPy; a function ``jac(t, y, *args)`` gets its arguments here."""
+    jac = options.get("jac")
+    return {**options, "jac": lambda t, y: value_of(stack_if_list(jac(t, y, *args)))} if callable(jac) else options
+
+
+def question(event: Callable[..., Any], put: Callable[..., Any]) -> Callable[..., Any]:
+    """An event as a function of (t, y, *arrays) with one number as its answer."""
+    return lambda t, y, *values: np.reshape(stack_if_list(event(t, y, *put(values))), ())
+
+
+def as_scipy(event: Any, ask: Callable[..., Any], plain: list[Array]) -> Any:
+    """The same for SciPy, with the attributes that say when it counts."""
+
+    def asked(t: float, y: Array) -> float:
+        return float(value_of(ask(t, y, *plain)))
+
+    vars(asked).update({k: getattr(event, k) for k in ("terminal", "direction") if hasattr(event, k)})
+    return asked
+
+
+def on_nodes(found: Any, problem: Problem, questions: list[Any], given: tuple[Any, ...], arrays: list[Array]) -> Any:
+    """SciPy's answer with nodes in it."""
+    y0, t0, t1, t_eval = given
+
+    def states(times: Array, values: Array) -> Array:
+        """The solution at these times, in the order of time, whose values are known: (m, n)."""
+        grid = np.concatenate([np.reshape(t0, 1), times])
+        z = np.concatenate([value_of(y0)[None], values])
+        return Trajectory.apply(y0, grid, *arrays, problem=problem, values=z)[1:]
+
+    for k, ask in enumerate(questions):
+        if len(times := found.t_events[k]):
+            values = np.reshape(found.y_events[k], (len(times), -1))
+            node = EventTimes.apply(y0, t0, *arrays, problem=problem, ask=ask, times=times)
+            found.t_events[k], found.y_events[k] = node, states(node, values)
+    if t_eval is not None:
+        times = stack_if_list(t_eval)[: len(found.t)]
+    else:
+        last: Any = found.t[-1]
+        if found.status == 0:
+            last = t1
+        elif found.status == 1:
+            (last,) = [times[-1] for times in found.t_events if len(times) and value_of(times[-1]) == found.t[-1]][:1]
+        times = np.concatenate([np.reshape(t0, 1), found.t[1:-1], np.reshape(last, 1)])
+    if len(found.t):
+        found.t, found.y = times, states(times, found.y.T).T
+    if found.sol is not None:
+        found.sol = Between(found.sol, states)
+    return found
+
+
+class Between:
+    """``sol(t)``: the solution at any times between the first and the last one.
+
+    Shapes: t () gives (n,), t (m,) gives (n, m).
+    """
+
+    def __init__(self, sol: Any, states: Callable[..., Any]) -> None:
+        self.sol, self.states, self.t_min, self.t_max = sol, states, sol.t_min, sol.t_max
+
+    def __call__(self, t: Any) -> Array:
+        """Raises ValueError outside of these times, where nothing was solved."""
+        t = real_array(t, "t")
+        numbers = np.atleast_1d(value_of(t))
+        if numbers.size and not (self.t_min <= numbers.min() and numbers.max() <= self.t_max):
+            raise ValueError(f"the solution is known from t = {self.t_min:g} to {self.t_max:g}")
+        order = np.argsort(numbers if self.sol.ascending else -numbers, kind="stable")
+        flat = np.reshape(t, -1)[order]
+        z = self.states(flat, self.sol(value_of(flat)).T)[np.argsort(order)].T
+        return z if t.ndim else z[:, 0]
+
+
+class EventTimes(Function):
+    """When e(t, y(t)) is 0: known from SciPy, and differentiated as an equation that stays true."""
+
+    @staticmethod
+    def forward(ctx: Any, y0: Array, t0: Array, *arrays: Array, problem: Problem, ask: Any, times: Array) -> Array:
+        ctx.problem, ctx.ask = problem, ask
+        z = times.copy()
+        ctx.save_for_backward(z, y0, t0, *arrays)
+        return z
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Array) -> tuple[Any, ...]:
+        """dt = −de / ė, with de at a fixed time, and ė = ∂e/∂t + ∂e/∂y f."""
+        problem, ask, (t, y0, t0, *arrays), (g,) = ctx.problem, ctx.ask, ctx.saved_tensors, grads
+
+        def states(y0: Array, t0: Array, values: Any) -> Array:
+            grid = np.concatenate([np.reshape(t0, 1), t])
+            return Trajectory.apply(y0, grid, *values, problem=problem)[1:]
+
+        def residuals(y0: Array, t0: Array, *values: Array) -> Array:
+            y = states(y0, t0, values)
+            return np.stack([ask(t[k], y[k], *values) for k in range(len(t))])
+
+        y, rates = states(y0, t0, arrays), []
+        for k in range(len(t)):
+            _, pullback = vjp(lambda s, y: ask(s, y, *arrays), t[k], y[k], allow_unused=True)
+            by_time, by_state = pullback(1.0)
+            rates.append(by_time + np.sum(by_state * problem.at(y[k], t[k], arrays)))
+        _, pullback = vjp(residuals, y0, t0, *arrays, allow_unused=True)
+        return pullback(-g / np.stack(rates))

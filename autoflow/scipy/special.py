@@ -1,0 +1,189 @@
+"""scipy.special for nodes: the functions that do not ask a node.
+
+SciPy's special functions are ufuncs, and those of nodes are differentiated under their own names:
+``scipy.special.erf(x)``. Some are written in Python and turn a node into plain numbers without asking it, or copy the
+numbers halfway. Those are here, with SciPy's names, arguments and values.
+
+    from autoflow import special
+    special.logsumexp(x, axis=1), special.polygamma(1, x), special.spherical_jn(2, x)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..base.lazy import list_public
+from ..rules.ufuncs import share_of_logsumexp
+from ..table.shapes import Axis, as_array, numbers_of, restore_axes, sum_to
+from ..table.table import primitive, rule
+
+try:
+    from scipy import special as scipy_special
+except ImportError as error:
+    raise ImportError("af.special computes with SciPy, which is not installed: pip install scipy") from error
+from ..rules import bessel
+from ..rules.special import lambertw as lambert
+
+if TYPE_CHECKING:
+    from ..nodes.nodes import Node
+
+Array = Any
+__all__ = [
+    "diric", "factorial", "lambertw", "log_softmax", "logsumexp", "multigammaln", "polygamma", "softmax",
+    "spherical_in", "spherical_jn", "spherical_kn", "spherical_yn",
+]  # fmt: skip
+__dir__ = list_public(__all__)
+
+# ---------------------------------------------------------------- sums of exponentials
+
+
+@primitive
+def sum_of_exponentials(x: Array, b: Array, axis: Axis = None, keepdims: bool = False) -> Array:
+    """``scipy.special.logsumexp``."""
+    return scipy_special.logsumexp(x, axis=axis, b=b, keepdims=keepdims)
+
+
+def exponentials_x(g: Array, x: Array, b: Array, z: Array, axis: Axis, keepdims: bool) -> Array:
+    """z = log Σ b eˣ, so dz/dx = b eˣ⁻ᶻ. Without weights it is the softmax: :func:`autoflow.rules.ufuncs.shares`."""
+    if b is None:
+        return share_of_logsumexp(g, x, z, axis, keepdims, np.exp)
+    shape = np.broadcast_shapes(x.shape, np.shape(b))
+    g, z = restore_axes(g, shape, axis, keepdims), restore_axes(z, shape, axis, keepdims)
+    return sum_to(g * b * np.exp(x - z), x.shape)
+
+
+def exponentials_b(g: Array, x: Array, b: Array, z: Array, axis: Axis, keepdims: bool) -> Array:
+    """dz/db = eˣ⁻ᶻ."""
+    shape = np.broadcast_shapes(x.shape, b.shape)
+    g, z = restore_axes(g, shape, axis, keepdims), restore_axes(z, shape, axis, keepdims)
+    return sum_to(g * np.exp(x - z), b.shape)
+
+
+rule(sum_of_exponentials, "x b=None | axis=None keepdims=False", "logΣexp", r"\log \sum e^{$x}", name="logsumexp",
+     x=exponentials_x, b=exponentials_b, elementwise=False, domain=(0.2, 2.0))  # fmt: skip
+
+
+def logsumexp(a: Any, axis: Axis = None, b: Any = None, keepdims: bool = False) -> Node:
+    """log Σ b eᵃ, which does not overflow. Shapes: as of a sum of ``a``; ``b`` broadcasts.
+
+    >>> import autoflow as af
+    >>> from autoflow import special
+    >>> x = af.Variable([1000.0, 1000.0])
+    >>> special.logsumexp(x).backward()
+    >>> x.grad
+    array([0.5, 0.5])
+    """
+    return sum_of_exponentials(as_array(a), None if b is None else as_array(b), axis, keepdims)
+
+
+def softmax(x: Any, axis: Axis = None) -> Node:
+    """eˣ / Σ eˣ, over all elements unless ``axis`` says along which.
+
+    >>> from autoflow import special
+    >>> special.softmax([0.0, 0.0])
+    array([0.5, 0.5])
+    """
+    x = as_array(x)
+    e = np.exp(x - np.max(numbers_of(x), axis=axis, keepdims=True))
+    return e / np.sum(e, axis=axis, keepdims=True)
+
+
+def log_softmax(x: Any, axis: Axis = None) -> Node:
+    """x − log Σ eˣ, over all elements unless ``axis`` says along which.
+
+    >>> from autoflow import special
+    >>> special.log_softmax([0.0, 0.0]).round(4)
+    array([-0.6931, -0.6931])
+    """
+    x = as_array(x)
+    shifted = x - np.max(numbers_of(x), axis=axis, keepdims=True)
+    return shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True))
+
+
+# ---------------------------------------------------------------- gamma
+
+
+def polygamma(n: int, x: Any) -> Node:
+    """The n-th derivative of ψ: (−1)ⁿ⁺¹ n! ζ(n + 1, x) (DLMF 25.11.12). Real x.
+
+    >>> from autoflow import special
+    >>> special.polygamma(1, [1.0, 2.0]).round(4)  # π²/6, and 1 less
+    array([1.6449, 0.6449])
+    """
+    if n == 0:
+        return scipy_special.psi(as_array(x))
+    return ((-1.0) ** (n + 1) * math.factorial(n)) * scipy_special.zeta(n + 1.0, as_array(x))
+
+
+def multigammaln(a: Any, d: int) -> Node:
+    """log of the multivariate gamma function, Σⱼ log Γ(a + (1 − j)/2) + d(d − 1)/4 log π for j = 1 ... d.
+
+    >>> from autoflow import special
+    >>> float(special.multigammaln(2.0, 1))  # log Γ(2)
+    0.0
+    """
+    a = as_array(a)
+    if np.any(numbers_of(a) <= 0.5 * (d - 1)):
+        raise ValueError(f"multigammaln: a must be greater than (d - 1)/2 = {0.5 * (d - 1)}")
+    z: Array = d * (d - 1) / 4 * math.log(math.pi)
+    for j in range(1, d + 1):
+        z = z + scipy_special.gammaln(a - (j - 1) / 2)
+    return z
+
+
+def factorial(x: Any) -> Node:
+    """Γ(x + 1), and 0 for negative x, as ``scipy.special.factorial(x, extend="zero")``.
+
+    >>> from autoflow import special
+    >>> special.factorial([-1.0, 0.0, 3.0])
+    array([0., 1., 6.])
+    """
+    x = as_array(x)
+    z: Any = np.where(x < 0, 0, scipy_special.gamma(np.where(x < 0, 0, x) + 1))
+    return z
+
+
+def lambertw(z: Any, k: int = 0, tol: float = 1e-8) -> Node:
+    """The k-th branch of the inverse of w eʷ; complex.
+
+    >>> from autoflow import special
+    >>> special.lambertw([0.0, np.e])
+    array([0.+0.j, 1.+0.j])
+    """
+    return lambert(as_array(z), k, tol)
+
+
+# ---------------------------------------------------------------- others
+
+
+def diric(x: Any, n: int) -> Node:
+    """sin(nx/2) / (n sin(x/2)); ±1 where both are 0.
+
+    >>> from autoflow import special
+    >>> special.diric([0.0, 1.0], 3).round(4)
+    array([1.    , 0.6935])
+    """
+    half = as_array(x) / 2
+    pole = np.absolute(np.sin(half)) < 1e-7
+    sign = (-1.0) ** np.round(half * (n - 1) / math.pi)
+    z: Any = np.where(pole, sign, np.sin(n * half) / (n * np.where(pole, 1, np.sin(half))))
+    return z
+
+
+def _spherical(function: Any) -> Callable[[Any, Any], Node]:
+    """A spherical Bessel function with SciPy's order of arguments."""
+
+    def spherical(n: Any, z: Any) -> Node:
+        return function(as_array(z), n)
+
+    spherical.__name__ = spherical.__qualname__ = function.__name__
+    spherical.__doc__ = f"The spherical Bessel function of order n, as ``scipy.special.{function.__name__}``."
+    return spherical
+
+
+spherical_jn, spherical_yn = _spherical(bessel.spherical_jn), _spherical(bessel.spherical_yn)
+spherical_in, spherical_kn = _spherical(bessel.spherical_in), _spherical(bessel.spherical_kn)

@@ -1,0 +1,343 @@
+"""All methods of a distribution on the line, by its standard form: z = (x − loc)/scale.
+
+A subclass says for the standard form, with its shape parameters: ``_support``, ``_logpdf``, ``_cdf``, ``_sf``, ``_ppf``
+and ``_isf`` (the inverses of the last two), ``_mean``, ``_var``, ``_entropy`` (numbers, or functions of the shape
+parameters); and ``_logcdf``, ``_logsf`` where the logarithm of ``_cdf``, ``_sf`` would vanish or lose digits. Where loc
+and scale come in is written here, once.
+
+What a call of a distribution means: shape parameters, then ``loc`` (and ``scale``), by position or by name.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...base.errors import NoRuleError
+from ...table.shapes import as_array, is_on_host, numbers_of
+
+if TYPE_CHECKING:
+    from ...nodes.nodes import Node
+
+Array = Any
+
+
+class Distribution:
+    """What all distributions share. A subclass says the names of its ``_parameters``, in SciPy's order, and the
+    ``_defaults`` of the last ones; its methods are those of SciPy.
+
+    Calling it freezes it: ``norm(1.0, 2.0).logpdf(x)`` is ``norm.logpdf(x, 1.0, 2.0)``.
+    """
+
+    _name: str
+    _parameters: tuple[str, ...]
+    _defaults: tuple[tuple[str, Any], ...] = ()
+    _of_parameters: tuple[str, ...] = ("mean", "var", "std", "median", "entropy")  # methods that take no point
+
+    _drawn_with: int | None = None  # so many parameters rvs takes
+    _cdf: Any
+    _sf: Any
+
+    def __call__(self, *args: Any, **named: Any) -> Frozen:
+        """The distribution with these parameters."""
+        return Frozen(self, self._bind("", args, named))
+
+    def __repr__(self) -> str:
+        return f"<af.stats.{self._name}({', '.join(self._parameters)})>"
+
+    def _bind(self, method: str, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+        """The parameters in order. What has no place raises TypeError: no keyword is ignored."""
+        call, names = f"af.stats.{self._name}{'.' if method else ''}{method}", self._parameters
+        if len(args) > len(names):
+            raise TypeError(f"{call} takes the parameters {', '.join(names)}, but was given {len(args)} by position")
+        values = dict(zip(names, args, strict=False))
+        for name, value in named.items():
+            if name not in names:
+                raise TypeError(f"{call} does not know {name}=. Its parameters are {', '.join(names)}")
+            if name in values:
+                raise TypeError(f"{call} was given {name} twice, by position and by name")
+            values[name] = value
+        values = {**dict(self._defaults), **values}
+        if missing := [name for name in names if name not in values]:
+            raise TypeError(f"{call} needs {', '.join(missing)} as well")
+        return tuple(
+            [v if (v := values[name]) is None or isinstance(v, (int, float)) else as_array(v) for name in names]
+        )
+
+    def _logcdf(self, x: Array, *shapes: Any) -> Array:
+        return np.log(self._cdf(x, *shapes))
+
+    def _logsf(self, x: Array, *shapes: Any) -> Array:
+        return np.log(self._sf(x, *shapes))
+
+
+class Frozen:
+    """A distribution with its parameters: ``norm(1.0, 2.0)`` has the methods of ``norm``, without these arguments.
+
+    >>> from autoflow import stats
+    >>> stats.norm(1.0, 2.0).cdf(1.0)
+    np.float64(0.5)
+    """
+
+    __slots__ = ("args", "dist")
+
+    def __init__(self, dist: Any, args: tuple[Any, ...]) -> None:
+        self.dist, self.args = dist, args
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name.startswith("_") or not callable(method := getattr(self.dist, name, None)):
+            raise AttributeError(f"af.stats.{self.dist._name} has no method {name!r}")
+        if name in self.dist._of_parameters:
+            return lambda: method(*self.args)
+        if name == "rvs":
+            return self._draws
+        return lambda x: method(x, *self.args)
+
+    def _draws(self, size: Any = None, random_state: Any = None) -> Array:
+        given = {} if size is None else {"size": size}
+        return self.dist.rvs(*self.args[: self.dist._drawn_with], random_state=random_state, **given)
+
+    def __dir__(self) -> list[str]:
+        return [name for name in dir(self.dist) if not name.startswith("_")]
+
+    def __repr__(self) -> str:
+        return f"<af.stats.{self.dist._name}({', '.join([str(numbers_of(v)) for v in self.args])})>"
+
+
+def floats(x: Any) -> Array:
+    """An array or node; of whole numbers floats."""
+    x = as_array(x)
+    return x.astype(np.float64) if x.dtype.kind in "iub" else x
+
+
+def chosen(inside: Array, z: Array, otherwise: Any, ok: Array) -> Array:
+    """z where ``inside``; elsewhere ``otherwise``; NaN where the parameters are not ``ok``."""
+    inside = inside & ok
+    if is_on_host(inside) and np.all(inside):
+        return z
+    return np.where(inside, z, np.where(ok, otherwise, np.nan))
+
+
+def harmless(inside: Array, z: Array, middle: float) -> Array:
+    """z; where it is not ``inside``, a number from which everything can be computed, so that no NaN arises there."""
+    return z if is_on_host(inside) and np.all(inside) else np.where(inside, z, middle)
+
+
+def has_history(*xs: Any) -> bool:
+    """Do gradients flow to any of these?"""
+    return any([getattr(x, "requires_grad", False) is True for x in xs])
+
+
+def refuse_history(name: str, parameters: tuple[str, ...], values: tuple[Any, ...], instead: str) -> None:
+    """Draws that do not move with their parameters would lose the gradient."""
+    held = [word for word, value in zip(parameters, values, strict=True) if has_history(value)]
+    if held:
+        raise NoRuleError(
+            f"draws of af.stats.{name} do not move with {', '.join(held)}, so the gradient of the node there would be "
+            f"lost. Draw with {held[0]}.value, and {instead}"
+        )
+
+
+def size_of(size: Any, *values: Any) -> tuple[int, ...]:
+    """The shape of the draws: ``size``, or that of the parameters."""
+    if size is None:
+        return np.broadcast_shapes(*[np.shape(numbers_of(v)) for v in values])
+    return (int(size),) if np.ndim(size) == 0 else tuple([int(n) for n in size])
+
+
+# ---------------------------------------------------------------- continuous
+
+
+class Continuous(Distribution):
+    """A distribution of real numbers."""
+
+    _shapes: tuple[str, ...] = ()
+    _support: tuple[float, float] = (-math.inf, math.inf)
+    _middle = 0.5  # a point inside of every support but that of pareto
+    _defaults = ("loc", 0), ("scale", 1)
+    _drawn_by = ""  # SciPy's name of the standard form, if it is not that of the distribution
+    _ppf: Any
+    _isf: Any
+
+    def __init_subclass__(cls) -> None:
+        cls._parameters = (*cls._shapes, "loc", "scale")
+
+    # -- the standard form ---------------------------------------------------------------------------------------------
+
+    def _valid(self, *shapes: Any) -> Any:
+        """Is there such a distribution? Plain."""
+        ok: Any = True
+        for value in shapes:
+            ok = ok & (numbers_of(value) > 0)
+        return ok
+
+    def _standard(self, call: str, args: Any, named: Any) -> tuple[list[Any], Any, Any]:
+        """The shape parameters of the standard form, loc and scale."""
+        *shapes, loc, scale = self._bind(call, args, named)
+        return shapes, loc, scale
+
+    # -- at a point ----------------------------------------------------------------------------------------------------
+
+    def _at(
+        self, method: str, x: Any, args: Any, named: Any, *, closed: bool, below: float, above: float, call: str = ""
+    ) -> Array:
+        """The standard form's method at z inside of the support, with its ends or without; ``below``, ``above``."""
+        shapes, loc, scale = self._standard(call or method[1:], args, named)
+        x = floats(x)
+        with np.errstate(all="ignore"):  # outside of the support, and of parameters that make no distribution
+            z = x if _is(loc, 0) else x - loc
+            z = z if _is(scale, 1) else z / scale
+            at, (low, high) = numbers_of(z), self._support
+            ok = self._valid(*shapes) & (numbers_of(scale) > 0) & (at == at)
+            inside = (at >= low) & (at <= high) if closed else (at > low) & (at < high)
+            if not closed or not (math.isinf(low) and math.isinf(high)):
+                z = harmless(inside, z, self._middle)
+            value = getattr(self, method)(z, *shapes)
+            if method == "_logpdf" and not _is(scale, 1):
+                value = value - np.log(scale)
+            otherwise: Any = below if below == above else np.where(at < high, below, above)
+            return chosen(inside, value, otherwise, ok)
+
+    def logpdf(self, x: Any, *args: Any, **named: Any) -> Node:
+        """The logarithm of the density; −∞ outside of the support. Shapes broadcast."""
+        return self._at("_logpdf", x, args, named, closed=True, below=-math.inf, above=-math.inf)
+
+    def pdf(self, x: Any, *args: Any, **named: Any) -> Node:
+        """The density; 0 outside of the support."""
+        minus = -math.inf
+        return np.exp(self._at("_logpdf", x, args, named, closed=True, below=minus, above=minus, call="pdf"))
+
+    def cdf(self, x: Any, *args: Any, **named: Any) -> Node:
+        """The probability of at most x."""
+        return self._at("_cdf", x, args, named, closed=False, below=0.0, above=1.0)
+
+    def sf(self, x: Any, *args: Any, **named: Any) -> Node:
+        """The probability of more than x, exact where 1 − cdf is 0."""
+        return self._at("_sf", x, args, named, closed=False, below=1.0, above=0.0)
+
+    def logcdf(self, x: Any, *args: Any, **named: Any) -> Node:
+        """The logarithm of cdf."""
+        return self._at("_logcdf", x, args, named, closed=False, below=-math.inf, above=0.0)
+
+    def logsf(self, x: Any, *args: Any, **named: Any) -> Node:
+        """The logarithm of sf."""
+        return self._at("_logsf", x, args, named, closed=False, below=0.0, above=-math.inf)
+
+    def _inverse(self, method: str, q: Any, args: Any, named: Any, ends: tuple[float, float]) -> Array:
+        """loc + scale times the standard form's quantile."""
+        shapes, loc, scale = self._standard(method[1:], args, named)
+        q = floats(q)
+        with np.errstate(all="ignore"):
+            at = numbers_of(q)
+            ok = self._valid(*shapes) & (numbers_of(scale) > 0) & (at >= 0) & (at <= 1)
+            inside = (at > 0) & (at < 1)
+            z = getattr(self, method)(harmless(inside, q, 0.5), *shapes)
+            z = chosen(inside, z, np.where(at == 0, *ends), ok)
+            return self._moved(z, loc, scale)
+
+    def ppf(self, q: Any, *args: Any, **named: Any) -> Node:
+        """The quantile: the x with cdf(x) = q. NaN where q is no probability."""
+        return self._inverse("_ppf", q, args, named, self._support)
+
+    def isf(self, q: Any, *args: Any, **named: Any) -> Node:
+        """The x with sf(x) = q."""
+        return self._inverse("_isf", q, args, named, self._support[::-1])
+
+    @staticmethod
+    def _moved(z: Array, loc: Any, scale: Any) -> Array:
+        z = z if _is(scale, 1) else z * scale
+        return z if _is(loc, 0) else z + loc
+
+    # -- of the parameters ---------------------------------------------------------------------------------------------
+
+    def _moment(self, method: str, args: Any, named: Any) -> tuple[Array, Any, Any]:
+        """The standard form's number, loc and scale."""
+        shapes, loc, scale = self._standard(method[1:], args, named)
+        found = getattr(self, method)
+        with np.errstate(all="ignore"):
+            ok = self._valid(*shapes) & (numbers_of(scale) > 0)
+            return chosen(ok, found(*shapes) if callable(found) else found, np.nan, ok), loc, scale
+
+    def mean(self, *args: Any, **named: Any) -> Node:
+        """The expectation of x."""
+        return as_array(self._moved(*self._moment("_mean", args, named)))
+
+    def var(self, *args: Any, **named: Any) -> Node:
+        """The variance."""
+        z, _, scale = self._moment("_var", args, named)
+        return as_array(z * scale * scale)
+
+    def std(self, *args: Any, **named: Any) -> Node:
+        """The standard deviation."""
+        z, _, scale = self._moment("_var", args, named)
+        return as_array(np.sqrt(z) * scale)
+
+    def entropy(self, *args: Any, **named: Any) -> Node:
+        """The expectation of −logpdf(x)."""
+        z, _, scale = self._moment("_entropy", args, named)
+        return as_array(z + np.log(scale))
+
+    def median(self, *args: Any, **named: Any) -> Node:
+        """The quantile of 1/2."""
+        return self.ppf(0.5, *args, **named)
+
+    # -- draws ---------------------------------------------------------------------------------------------------------
+
+    def rvs(self, *args: Any, size: Any = None, random_state: Any = None, **named: Any) -> Node:
+        """Draws: SciPy's, for the same parameters and ``random_state``, and they move with nodes among the parameters.
+
+        x = loc + scale z moves with loc and scale. With a shape parameter a draw z moves so that its cdf stays as it
+        is: it is computed again as the quantile of its own probability, equal up to rounding.
+
+        >>> import autoflow as af
+        >>> from autoflow import stats
+        >>> scale = af.Variable(2.0)
+        >>> x = stats.expon.rvs(0.0, scale, size=3, random_state=0)
+        >>> x.sum().backward()
+        >>> bool(scale.grad == x.sum().value / 2)
+        True
+        """
+        import scipy.stats
+
+        places = len(self._parameters)
+        if len(args) == places + 1 and size is None:  # SciPy's order: shapes, loc, scale, size
+            args, size = args[:-1], args[-1]
+        shapes, loc, scale = self._standard("rvs", args, named)
+        if not np.all(self._valid(*shapes) & (numbers_of(scale) >= 0)):
+            raise ValueError(f"af.stats.{self._name}.rvs: there is no such distribution (a parameter is out of range)")
+        fixed = [numbers_of(v) for v in shapes]
+        z = getattr(scipy.stats, self._drawn_by or self._name).rvs(
+            *fixed, size=size_of(size, *shapes, loc, scale), random_state=random_state
+        )
+        return self._moved(self._follow(z, *shapes), loc, scale)
+
+    def _follow(self, z: Array, *shapes: Any) -> Array:
+        """Draws of the standard form as quantiles that move with the shape parameters."""
+        if not has_history(*shapes):
+            return z
+        z, fixed = as_array(z), [numbers_of(v) for v in shapes]
+        lower = self._cdf(z, *fixed)
+        below = lower < 0.5
+        low, high = np.where(below, lower, 0.25), np.where(below, 0.25, self._sf(z, *fixed))
+        return np.where(below, self._ppf(low, *shapes), self._isf(high, *shapes))
+
+
+class Symmetric(Continuous):
+    """A distribution with its middle at 0: what is above z has the probability of what is below −z."""
+
+    def _sf(self, z: Array, *shapes: Any) -> Array:
+        return self._cdf(-z, *shapes)
+
+    def _logsf(self, z: Array, *shapes: Any) -> Array:
+        return self._logcdf(-z, *shapes)
+
+    def _isf(self, q: Array, *shapes: Any) -> Array:
+        return -self._ppf(q, *shapes)
+
+
+def _is(value: Any, number: int) -> bool:
+    """Is it the default? Then nothing is computed with it, and a picture of the graph has a box less."""
+    return type(value) is int and value == number

@@ -1,0 +1,465 @@
+"""Distributions of real numbers whose functions are exponentials, logarithms and powers.
+
+Each by its standard form: see ``continuous.py`` for what a class says. p, q stand for what ``_cdf`` and ``_sf`` give.
+Tails are written so that neither end is a difference from 1: ``_sf`` is never 1 − ``_cdf``, and the logarithms reach as
+far as numbers do.
+
+Distributions of real numbers by the error function and the incomplete integrals: normal, gamma, beta and t.
+
+Each by its standard form: see ``continuous.py`` for what a class says. Where a tail is too small for a number, its
+logarithm is that of ``rules/distributions.py``.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from ...rules.distributions import log_betainc, log_gammainc, log_stdtr
+from ...table.shapes import as_array, numbers_of
+from .continuous import Array, Continuous, Symmetric
+
+LOG_2, EULER = math.log(2), np.euler_gamma
+
+
+def log1mexp(x: Array) -> Array:
+    """log(1 − e⁻ˣ) for x > 0, exact at both ends: M. Mächler, "Accurately computing log(1 − exp(−|a|))", 2012."""
+    near = numbers_of(x) < LOG_2
+    low, high = np.where(near, x, 1), np.where(near, 1, x)
+    return np.where(near, np.log(-np.expm1(-low)), np.log1p(-np.exp(-high)))
+
+
+def choose_branch(near: Array, z: Array, f: Any, g: Any) -> Array:
+    """f(z) where ``near``, else g(z), and each is computed of harmless numbers where it does not count."""
+    return np.where(near, f(np.where(near, z, -1)), g(np.where(near, 1, z)))
+
+
+class Uniform(Continuous):
+    """``uniform``: from loc to loc + scale."""
+
+    _name, _support = "uniform", (0.0, 1.0)
+    _mean, _var, _entropy = 0.5, 1 / 12, 0.0
+
+    def _logpdf(self, z: Array) -> Array:
+        return 0.0 * z
+
+    def _cdf(self, z: Array) -> Array:
+        return 1.0 * z
+
+    def _sf(self, z: Array) -> Array:
+        return 1 - z
+
+    def _logsf(self, z: Array) -> Array:
+        return np.log1p(-z)
+
+    def _ppf(self, q: Array) -> Array:
+        return 1.0 * q
+
+    def _isf(self, q: Array) -> Array:
+        return 1 - q
+
+
+class Exponential(Continuous):
+    """``expon``: the density is e⁻ᶻ."""
+
+    _name, _support = "expon", (0.0, math.inf)
+    _mean, _var, _entropy = 1.0, 1.0, 1.0
+
+    def _logpdf(self, z: Array) -> Array:
+        return -z
+
+    def _cdf(self, z: Array) -> Array:
+        return -np.expm1(-z)
+
+    def _sf(self, z: Array) -> Array:
+        return np.exp(-z)
+
+    def _logcdf(self, z: Array) -> Array:
+        return log1mexp(z)
+
+    def _logsf(self, z: Array) -> Array:
+        return -z
+
+    def _ppf(self, q: Array) -> Array:
+        return -np.log1p(-q)
+
+    def _isf(self, q: Array) -> Array:
+        return -np.log(q)
+
+
+class Weibull(Continuous):
+    """``weibull_min(c)``: zᶜ is exponential."""
+
+    _name, _shapes, _support = "weibull_min", ("c",), (0.0, math.inf)
+
+    def _logpdf(self, z: Array, c: Any) -> Array:
+        return np.log(c) + special.xlogy(c - 1.0, z) - z**c
+
+    def _cdf(self, z: Array, c: Any) -> Array:
+        return -np.expm1(-(z**c))
+
+    def _sf(self, z: Array, c: Any) -> Array:
+        return np.exp(-(z**c))
+
+    def _logcdf(self, z: Array, c: Any) -> Array:
+        return log1mexp(z**c)
+
+    def _logsf(self, z: Array, c: Any) -> Array:
+        return -(z**c)
+
+    def _ppf(self, q: Array, c: Any) -> Array:
+        return (-np.log1p(-q)) ** (1.0 / c)
+
+    def _isf(self, q: Array, c: Any) -> Array:
+        return (-np.log(q)) ** (1.0 / c)
+
+    def _mean(self, c: Any) -> Array:
+        return special.gamma(1 + 1.0 / c)
+
+    def _var(self, c: Any) -> Array:
+        return special.gamma(1 + 2.0 / c) - special.gamma(1 + 1.0 / c) ** 2
+
+    def _entropy(self, c: Any) -> Array:
+        return EULER - EULER / c - np.log(c) + 1
+
+
+class Pareto(Continuous):
+    """``pareto(b)``: log z is exponential with the rate b, z ≥ 1."""
+
+    _name, _shapes, _support, _middle = "pareto", ("b",), (1.0, math.inf), 2.0
+
+    def _logpdf(self, z: Array, b: Any) -> Array:
+        return np.log(b) - (b + 1) * np.log(z)
+
+    def _cdf(self, z: Array, b: Any) -> Array:
+        return -np.expm1(-b * np.log(z))
+
+    def _sf(self, z: Array, b: Any) -> Array:
+        return z**-b
+
+    def _logcdf(self, z: Array, b: Any) -> Array:
+        return log1mexp(b * np.log(z))
+
+    def _logsf(self, z: Array, b: Any) -> Array:
+        return -b * np.log(z)
+
+    def _ppf(self, q: Array, b: Any) -> Array:
+        return np.exp(-np.log1p(-q) / b)
+
+    def _isf(self, q: Array, b: Any) -> Array:
+        return q ** (-1.0 / b)
+
+    def _mean(self, b: Any) -> Array:
+        return np.where(numbers_of(b) > 1, b / (b - 1.0), np.inf)
+
+    def _var(self, b: Any) -> Array:
+        return np.where(numbers_of(b) > 2, b / ((b - 2.0) * (b - 1.0) ** 2), np.inf)
+
+    def _entropy(self, b: Any) -> Array:
+        return 1 + 1.0 / b - np.log(b)
+
+
+class Laplace(Symmetric):
+    """``laplace``: the density is e^(−|z|)/2."""
+
+    _name = "laplace"
+    _mean, _var, _entropy = 0.0, 2.0, LOG_2 + 1
+
+    def _logpdf(self, z: Array) -> Array:
+        return -np.absolute(z) - LOG_2
+
+    def _cdf(self, z: Array) -> Array:
+        return choose_branch(numbers_of(z) < 0, z, lambda z: 0.5 * np.exp(z), lambda z: 1 - 0.5 * np.exp(-z))
+
+    def _logcdf(self, z: Array) -> Array:
+        return choose_branch(numbers_of(z) < 0, z, lambda z: z - LOG_2, lambda z: np.log1p(-0.5 * np.exp(-z)))
+
+    def _ppf(self, q: Array) -> Array:
+        near = numbers_of(q) < 0.5
+        low, high = np.where(near, q, 0.25), np.where(near, 0.75, q)
+        return np.where(near, np.log(2 * low), -np.log(2 * (1 - high)))
+
+
+class Cauchy(Symmetric):
+    """``cauchy``: the density is 1/(π (1 + z²)); it has no mean."""
+
+    _name = "cauchy"
+    _mean, _var, _entropy = math.nan, math.nan, math.log(4 * math.pi)
+
+    def _logpdf(self, z: Array) -> Array:
+        return -math.log(math.pi) - np.log1p(z * z)
+
+    def _cdf(self, z: Array) -> Array:
+        return np.arctan2(1, -z) / math.pi
+
+    def _logcdf(self, z: Array) -> Array:
+        """Far out 1/(π|z|), whose derivative does not need z²."""
+        far = numbers_of(z) < -1e8
+        near, beyond = np.where(far, 0, z), np.where(far, z, -1)
+        return np.where(far, -np.log(-math.pi * beyond), np.log(np.arctan2(1, -near) / math.pi))
+
+    def _ppf(self, q: Array) -> Array:
+        return -1 / np.tan(math.pi * q)
+
+
+class Logistic(Symmetric):
+    """``logistic``: the distribution function is 1/(1 + e⁻ᶻ)."""
+
+    _name = "logistic"
+    _mean, _var, _entropy = 0.0, math.pi**2 / 3, 2.0
+
+    def _logpdf(self, z: Array) -> Array:
+        return special.log_expit(z) + special.log_expit(-z)
+
+    def _cdf(self, z: Array) -> Array:
+        return special.expit(z)
+
+    def _logcdf(self, z: Array) -> Array:
+        return special.log_expit(z)
+
+    def _ppf(self, q: Array) -> Array:
+        return special.logit(q)
+
+
+class GumbelRight(Continuous):
+    """``gumbel_r``: of a maximum; the distribution function is exp(−e⁻ᶻ)."""
+
+    _name = "gumbel_r"
+    _mean, _var, _entropy = EULER, math.pi**2 / 6, EULER + 1
+
+    def _logpdf(self, z: Array) -> Array:
+        return -z - np.exp(-z)
+
+    def _cdf(self, z: Array) -> Array:
+        return np.exp(-np.exp(-z))
+
+    def _sf(self, z: Array) -> Array:
+        return -np.expm1(-np.exp(-z))
+
+    def _logcdf(self, z: Array) -> Array:
+        return -np.exp(-z)
+
+    def _logsf(self, z: Array) -> Array:
+        """Far out 1 − exp(−u) is u = e⁻ᶻ, which may be too small for a number."""
+        far = numbers_of(z) > 37
+        return np.where(far, -z, log1mexp(np.exp(-np.where(far, 0, z))))
+
+    def _ppf(self, q: Array) -> Array:
+        return -np.log(-np.log(q))
+
+    def _isf(self, q: Array) -> Array:
+        return -np.log(-np.log1p(-q))
+
+
+class GumbelLeft(GumbelRight):
+    """``gumbel_l``: of a minimum; −z has the other one."""
+
+    _name = "gumbel_l"
+    _mean = -EULER
+
+    def _logpdf(self, z: Array) -> Array:
+        return super()._logpdf(-z)
+
+    def _cdf(self, z: Array) -> Array:
+        return super()._sf(-z)
+
+    def _sf(self, z: Array) -> Array:
+        return super()._cdf(-z)
+
+    def _logcdf(self, z: Array) -> Array:
+        return super()._logsf(-z)
+
+    def _logsf(self, z: Array) -> Array:
+        return super()._logcdf(-z)
+
+    def _ppf(self, q: Array) -> Array:
+        return -super()._isf(q)
+
+    def _isf(self, q: Array) -> Array:
+        return -super()._ppf(q)
+
+
+uniform, expon, weibull_min, pareto = Uniform(), Exponential(), Weibull(), Pareto()
+laplace, cauchy, logistic, gumbel_r, gumbel_l = Laplace(), Cauchy(), Logistic(), GumbelRight(), GumbelLeft()
+
+
+# ---------------------------------------------------------------- lines
+
+
+LOG_2PI = math.log(2 * math.pi)
+
+
+class Normal(Symmetric):
+    """``norm``: the density is exp(−z²/2)/√2π."""
+
+    _name = "norm"
+    _mean, _var, _entropy = 0.0, 1.0, 0.5 * (LOG_2PI + 1)
+
+    def _logpdf(self, z: Array) -> Array:
+        return -0.5 * (z * z) - 0.5 * LOG_2PI
+
+    def _cdf(self, z: Array) -> Array:
+        return special.ndtr(z)
+
+    def _logcdf(self, z: Array) -> Array:
+        return special.log_ndtr(z)
+
+    def _ppf(self, q: Array) -> Array:
+        return special.ndtri(q)
+
+
+class LogNormal(Continuous):
+    """``lognorm(s)``: log z is normal with deviation s."""
+
+    _name, _shapes, _support = "lognorm", ("s",), (0.0, math.inf)
+
+    def _logpdf(self, z: Array, s: Any) -> Array:
+        zero = numbers_of(z) == 0
+        log = np.log(np.where(zero, 1, z))
+        return np.where(zero, -np.inf, -0.5 * (log / s) ** 2 - np.log(s) - log - 0.5 * LOG_2PI)
+
+    def _cdf(self, z: Array, s: Any) -> Array:
+        return special.ndtr(np.log(z) / s)
+
+    def _sf(self, z: Array, s: Any) -> Array:
+        return special.ndtr(-np.log(z) / s)
+
+    def _logcdf(self, z: Array, s: Any) -> Array:
+        return special.log_ndtr(np.log(z) / s)
+
+    def _logsf(self, z: Array, s: Any) -> Array:
+        return special.log_ndtr(-np.log(z) / s)
+
+    def _ppf(self, q: Array, s: Any) -> Array:
+        return np.exp(s * special.ndtri(q))
+
+    def _isf(self, q: Array, s: Any) -> Array:
+        return np.exp(-s * special.ndtri(q))
+
+    def _mean(self, s: Any) -> Array:
+        return np.exp(s * s / 2)
+
+    def _var(self, s: Any) -> Array:
+        return np.expm1(s * s) * np.exp(s * s)
+
+    def _entropy(self, s: Any) -> Array:
+        return 0.5 * (1 + LOG_2PI) + np.log(s)
+
+
+class Gamma(Continuous):
+    """``gamma(a)``: the density is zᵃ⁻¹ e⁻ᶻ/Γ(a)."""
+
+    _name, _shapes, _support = "gamma", ("a",), (0.0, math.inf)
+
+    def _logpdf(self, z: Array, a: Any) -> Array:
+        return special.xlogy(a - 1.0, z) - z - special.gammaln(a)
+
+    def _cdf(self, z: Array, a: Any) -> Array:
+        return special.gammainc(a, z)
+
+    def _sf(self, z: Array, a: Any) -> Array:
+        return special.gammaincc(a, z)
+
+    def _logcdf(self, z: Array, a: Any) -> Array:
+        return log_gammainc(as_array(a), z)
+
+    def _logsf(self, z: Array, a: Any) -> Array:
+        return log_gammainc(as_array(a), z, True)
+
+    def _ppf(self, q: Array, a: Any) -> Array:
+        return special.gammaincinv(a, q)
+
+    def _isf(self, q: Array, a: Any) -> Array:
+        return special.gammainccinv(a, q)
+
+    def _mean(self, a: Any) -> Any:
+        return 1.0 * a
+
+    def _var(self, a: Any) -> Any:
+        return 1.0 * a
+
+    def _entropy(self, a: Any) -> Array:
+        return a + special.gammaln(a) + (1 - a) * special.psi(a)
+
+
+class ChiSquared(Gamma):
+    """``chi2(df)``: twice what has the gamma distribution of a = df/2."""
+
+    _name, _shapes, _drawn_by = "chi2", ("df",), "gamma"
+
+    def _standard(self, call: str, args: Any, named: Any) -> tuple[list[Any], Any, Any]:
+        (df,), loc, scale = super()._standard(call, args, named)
+        return [df / 2], loc, 2 * scale
+
+
+class Beta(Continuous):
+    """``beta(a, b)``: the density is zᵃ⁻¹ (1 − z)ᵇ⁻¹/B(a, b)."""
+
+    _name, _shapes, _support = "beta", ("a", "b"), (0.0, 1.0)
+
+    def _logpdf(self, z: Array, a: Any, b: Any) -> Array:
+        return special.xlogy(a - 1.0, z) + special.xlog1py(b - 1.0, -z) - special.betaln(a, b)
+
+    def _cdf(self, z: Array, a: Any, b: Any) -> Array:
+        return special.betainc(a, b, z)
+
+    def _sf(self, z: Array, a: Any, b: Any) -> Array:
+        return special.betaincc(a, b, z)
+
+    def _logcdf(self, z: Array, a: Any, b: Any) -> Array:
+        return log_betainc(as_array(a), as_array(b), z)
+
+    def _logsf(self, z: Array, a: Any, b: Any) -> Array:
+        return log_betainc(as_array(a), as_array(b), z, True)
+
+    def _ppf(self, q: Array, a: Any, b: Any) -> Array:
+        return special.betaincinv(a, b, q)
+
+    def _isf(self, q: Array, a: Any, b: Any) -> Array:
+        return special.betainccinv(a, b, q)
+
+    def _mean(self, a: Any, b: Any) -> Any:
+        return a / (a + b)
+
+    def _var(self, a: Any, b: Any) -> Any:
+        return a * b / ((a + b) ** 2 * (a + b + 1))
+
+    def _entropy(self, a: Any, b: Any) -> Array:
+        each = (a - 1) * special.psi(a) + (b - 1) * special.psi(b)
+        return special.betaln(a, b) - each + (a + b - 2) * special.psi(a + b)
+
+
+class StudentsT(Symmetric):
+    """``t(df)``: the density is proportional to (1 + z²/df)^(−(df + 1)/2)."""
+
+    _name, _shapes = "t", ("df",)
+
+    def _logpdf(self, z: Array, df: Any) -> Array:
+        top = special.gammaln((df + 1) / 2) - special.gammaln(df / 2) - 0.5 * np.log(df * math.pi)
+        return top - (df + 1) / 2 * np.log1p(z * z / df)
+
+    def _cdf(self, z: Array, df: Any) -> Array:
+        return special.stdtr(df, z)
+
+    def _logcdf(self, z: Array, df: Any) -> Array:
+        return log_stdtr(as_array(df), z)
+
+    def _ppf(self, q: Array, df: Any) -> Array:
+        return special.stdtrit(df, q)
+
+    def _mean(self, df: Any) -> Array:
+        return np.where(numbers_of(df) > 1, 0.0, np.inf)
+
+    def _var(self, df: Any) -> Array:
+        heavy = np.where(numbers_of(df) > 1, np.inf, np.nan)
+        return np.where(numbers_of(df) > 2, df / np.where(numbers_of(df) > 2, df - 2.0, 1), heavy)
+
+    def _entropy(self, df: Any) -> Array:
+        half, more = df / 2, (df + 1) / 2
+        return more * (special.psi(more) - special.psi(half)) + 0.5 * np.log(df) + special.betaln(half, 0.5)
+
+
+norm, lognorm, gamma, chi2, beta, t = Normal(), LogNormal(), Gamma(), ChiSquared(), Beta(), StudentsT()

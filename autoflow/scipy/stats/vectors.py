@@ -1,0 +1,222 @@
+"""Distributions of vectors and of matrices."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import special
+
+from ...table.shapes import as_array, is_on_host, numbers_of
+from ..special import multigammaln
+from .continuous import Array, Distribution, chosen
+from .elementary import gamma
+
+if TYPE_CHECKING:
+    from ...nodes.nodes import Node
+
+LOG_2PI = math.log(2 * math.pi)
+
+
+class Vectors(Distribution):
+    """A distribution of vectors, or of matrices."""
+
+    logpdf: Any
+
+    def pdf(self, x: Any, *args: Any, **named: Any) -> Node:
+        """The density."""
+        density: Any = np.exp(self.logpdf(x, *args, **named))
+        return density
+
+
+class Dirichlet(Vectors):
+    """``dirichlet(alpha)``: of x (k,) or (k, n) with Σ x = 1 along the first axis, and alpha (k,).
+
+    The last element of x may be left out: it is what is missing to 1. Nothing is asked of Σ x, so that x has all of its
+    partial derivatives.
+    """
+
+    _name, _parameters = "dirichlet", ("alpha",)
+
+    def logpdf(self, x: Any, *args: Any, **named: Any) -> Node:
+        """The logarithm of the density."""
+        x, alpha = as_array(x), self._alpha("logpdf", args, named)
+        if x.shape[0] == alpha.shape[0] - 1:
+            x = np.concatenate([x, 1 - np.sum(x, axis=0, keepdims=True)])
+        if x.shape[0] != alpha.shape[0]:
+            raise ValueError(f"dirichlet: x has {x.shape[0]} elements along its first axis, alpha has {alpha.shape[0]}")
+        powers = np.sum(special.xlogy(alpha - 1, x.T), axis=-1)
+        return powers + special.gammaln(np.sum(alpha)) - np.sum(special.gammaln(alpha))
+
+    def mean(self, *args: Any, **named: Any) -> Node:
+        """alpha/Σ alpha."""
+        alpha = self._alpha("mean", args, named)
+        return alpha / np.sum(alpha)
+
+    def var(self, *args: Any, **named: Any) -> Node:
+        """m (1 − m)/(1 + Σ alpha) of the means m."""
+        alpha = self._alpha("var", args, named)
+        total = np.sum(alpha)
+        return alpha * (total - alpha) / (total * total * (total + 1))
+
+    def entropy(self, *args: Any, **named: Any) -> Node:
+        """The expectation of −logpdf(x)."""
+        alpha = self._alpha("entropy", args, named)
+        total = np.sum(alpha)
+        front = np.sum(special.gammaln(alpha)) - special.gammaln(total) + (total - len(alpha)) * special.psi(total)
+        return front - np.sum((alpha - 1) * special.psi(alpha))
+
+    def rvs(self, alpha: Any, size: Any = 1, random_state: Any = None) -> Node:
+        """Draws (*size, k): gamma variables, divided by their sum; they move with alpha."""
+        alpha = self._alpha("rvs", (alpha,), {})
+        size = () if size is None else (size,) if np.ndim(size) == 0 else tuple(size)
+        z = gamma.rvs(alpha, size=(*size, *alpha.shape), random_state=random_state)
+        return z / np.sum(z, axis=-1, keepdims=True)
+
+    def _alpha(self, method: str, args: Any, named: Any) -> Array:
+        (alpha,) = self._bind(method, args, named)
+        alpha = as_array(alpha)
+        if alpha.ndim != 1 or (is_on_host(alpha) and not np.all(numbers_of(alpha) > 0)):
+            raise ValueError("dirichlet: alpha is a vector of positive numbers")
+        return alpha
+
+
+class MultivariateNormal(Vectors):
+    """``multivariate_normal(mean, cov)``: of x (..., k), mean (k,), cov (k, k) positive definite.
+
+    With ``allow_singular`` the covariance may be of a smaller rank: then the density is that on the space that it
+    spans (its logarithm is −∞ elsewhere), and it is differentiated for a rank that stays.
+    """
+
+    _name, _parameters = "multivariate_normal", ("mean", "cov", "allow_singular")
+    _defaults = ("mean", 0), ("cov", 1), ("allow_singular", False)
+    _drawn_with = 2
+
+    def logpdf(self, x: Any, *args: Any, **named: Any) -> Node:
+        """The logarithm of the density, by the Cholesky factor of cov."""
+        d, cov, singular = self._given("logpdf", x, args, named)
+        if singular:
+            return self._on_subspace(d, cov)
+        low = np.linalg.cholesky(cov)
+        z = np.linalg.solve(low, d[..., None])[..., 0]
+        return -0.5 * (np.sum(z * z, axis=-1) + cov.shape[0] * LOG_2PI) - np.sum(np.log(np.diagonal(low)))
+
+    def entropy(self, *args: Any, **named: Any) -> Node:
+        """½ log det(2πe cov); with ``allow_singular`` of the rank and the values that are not 0."""
+        _, cov, singular = self._given("entropy", 0, args, named)
+        if singular:
+            values, _, rank = self._spanned(cov)
+            logdet: Any = np.sum(np.log(values))
+            return 0.5 * (rank * (LOG_2PI + 1) + logdet)
+        return 0.5 * (cov.shape[0] * (LOG_2PI + 1) + np.linalg.slogdet(cov)[1])
+
+    def rvs(self, mean: Any = 0, cov: Any = 1, size: Any = 1, random_state: Any = None) -> Node:
+        """Draws (*size, k): SciPy's, which move as mean + l ε with the Cholesky factor l of cov. cov is regular."""
+        import scipy.stats
+
+        _, cov, _ = self._given("rvs", 0, (mean, cov), {})
+        mean = as_array(mean) + np.zeros(cov.shape[0])
+        draw = scipy.stats.multivariate_normal.rvs
+        x = np.asarray(draw(numbers_of(mean), numbers_of(cov), size=size, random_state=random_state))
+        scalar = cov.shape[0] == 1
+        d = (x[..., None] if scalar else x) - numbers_of(mean)
+        noise = np.linalg.solve(np.linalg.cholesky(numbers_of(cov)), d[..., None])
+        z = mean + (np.linalg.cholesky(cov) @ noise)[..., 0]
+        return z[..., 0] if scalar else z
+
+    def _given(self, method: str, x: Any, args: Any, named: Any) -> tuple[Array, Array, bool]:
+        """x − mean with k as the last axis, cov as a matrix, and whether it may be singular."""
+        mean, cov, singular = self._bind(method, args, named)
+        cov, mean = as_array(cov), 0 if numbers_of(mean) is None else mean
+        if cov.ndim == 0 and np.ndim(numbers_of(mean)) == 1:
+            cov = cov * np.eye(np.shape(numbers_of(mean))[0])
+        cov = cov if cov.ndim == 2 else np.diag(cov) if cov.ndim == 1 else cov.reshape(1, 1)
+        d = as_array(x) - mean
+        return (d if d.ndim and d.shape[-1] == cov.shape[0] else d[..., None]), cov, bool(singular)
+
+    def _spanned(self, cov: Array) -> tuple[Array, Array, int]:
+        """The eigenvalues of cov that are not 0, their vectors, and how many. What counts as 0 is SciPy's."""
+        values, vectors = np.linalg.eigh(cov)
+        size = np.abs(numbers_of(values))
+        limit = 1e6 * np.finfo(size.dtype).eps * size.max()
+        if np.min(numbers_of(values)) < -limit:
+            raise ValueError("multivariate_normal: the covariance has a negative eigenvalue")
+        kept = numbers_of(values) > limit
+        return values[kept], vectors[:, kept], int(kept.sum())
+
+    def _on_subspace(self, d: Array, cov: Array) -> Array:
+        values, vectors, rank = self._spanned(cov)
+        along = d @ vectors
+        quadratic = np.sum(d * (d @ np.linalg.pinv(cov, hermitian=True, rcond=1e6 * np.finfo(cov.dtype).eps)), axis=-1)
+        z = -0.5 * (quadratic + rank * LOG_2PI + np.sum(np.log(values)))
+        rest = numbers_of(d) - numbers_of(along) @ numbers_of(vectors).T
+        inside = np.linalg.norm(rest, axis=-1) < 1e3 * 1e6 * np.finfo(cov.dtype).eps
+        return chosen(inside, z, -math.inf, np.asarray(True))
+
+
+class Wishart(Vectors):
+    """``wishart(df, scale)``: of positive definite matrices x (p, p), or (p, p, n), for df > p − 1 and scale (p, p)."""
+
+    _name, _parameters = "wishart", ("df", "scale")
+
+    def logpdf(self, x: Any, *args: Any, **named: Any) -> Node:
+        """The logarithm of the density."""
+        df, scale, p = self._given("logpdf", args, named)
+        x = as_array(x)
+        x = x if x.ndim >= 2 else x[None, None, ...]
+        x = np.moveaxis(x, (0, 1), (-2, -1))
+        sizes = 0.5 * (df - p - 1) * np.linalg.slogdet(x)[1] - 0.5 * df * (
+            p * math.log(2) + np.linalg.slogdet(scale)[1]
+        )
+        return sizes - 0.5 * np.trace(np.linalg.solve(scale, x), axis1=-2, axis2=-1) - multigammaln(df / 2, p)
+
+    def mean(self, *args: Any, **named: Any) -> Node:
+        """df scale."""
+        df, scale, p = self._given("mean", args, named)
+        return df * (scale if p > 1 else scale[0, 0])
+
+    def var(self, *args: Any, **named: Any) -> Node:
+        """df (Sᵢⱼ² + Sᵢᵢ Sⱼⱼ) of each element."""
+        df, scale, p = self._given("var", args, named)
+        d = np.diagonal(scale)
+        z = df * (scale * scale + d[:, None] * d)
+        return z if p > 1 else z[0, 0]
+
+    def entropy(self, *args: Any, **named: Any) -> Node:
+        """The expectation of −logpdf(x)."""
+        df, scale, p = self._given("entropy", args, named)
+        digammas = np.sum(special.psi(0.5 * (df - np.arange(p))))
+        front = 0.5 * (p + 1) * np.linalg.slogdet(scale)[1] + 0.5 * p * (p + 1) * math.log(2)
+        return front + multigammaln(df / 2, p) - 0.5 * (df - p - 1) * digammas + 0.5 * df * p
+
+    def rvs(self, df: Any, scale: Any, size: Any = 1, random_state: Any = None) -> Node:
+        """Draws (*size, p, p): SciPy's, which move as l a aᵀ lᵀ with the Cholesky factor l of scale. In the
+        triangular a (Bartlett's) the squares on the diagonal are χ² variables of df, df − 1 ...: these move with df."""
+        import scipy.stats
+
+        df, scale, p = self._given("rvs", (df, scale), {})
+        low = np.linalg.cholesky(scale)
+        x = np.asarray(
+            scipy.stats.wishart.rvs(float(numbers_of(df)), numbers_of(scale), size=size, random_state=random_state)
+        )
+        flat = x.reshape(*x.shape, 1, 1) if p == 1 else x
+        inverse = np.linalg.inv(numbers_of(low))
+        a = np.linalg.cholesky(inverse @ flat @ inverse.T)
+        halves = gamma._follow(np.diagonal(a, axis1=-2, axis2=-1) ** 2 / 2, (df - np.arange(p)) / 2)  # of chi-squared
+        a = np.tril(a, -1) + np.sqrt(2 * halves)[..., None] * np.eye(p)
+        half = low @ a
+        z = half @ half.mT
+        return z[..., 0, 0] if p == 1 else z
+
+    def _given(self, method: str, args: Any, named: Any) -> tuple[Array, Array, int]:
+        """df, scale as a matrix, and how many rows it has."""
+        df, scale = [as_array(v) for v in self._bind(method, args, named)]
+        scale = scale if scale.ndim == 2 else np.diag(scale) if scale.ndim == 1 else scale.reshape(1, 1)
+        p = scale.shape[0]
+        if is_on_host(df) and not numbers_of(df) > p - 1:
+            raise ValueError(f"wishart: df is greater than p - 1 = {p - 1}")
+        return df, scale, p
+
+
+dirichlet, multivariate_normal, wishart = Dirichlet(), MultivariateNormal(), Wishart()

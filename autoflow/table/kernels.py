@@ -1,0 +1,106 @@
+"""What NumPy computes, in a quicker way: the only places in ``rules/`` where speed comes before clarity.
+
+Each gives NumPy's bits, and is NumPy's own function for what it does not know (nodes, other libraries, rare options).
+How much each of them saves: benchmarks/README.md, "Rows that are written out".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .shapes import DOUBLE, NEW_ARRAY, Axis, given_keywords, is_numpys
+from .table import primitive
+
+Array = Any
+Shape = tuple[int, ...]
+FLOATS = (np.float64, np.float32)
+ONE = np.array(1.0)
+
+
+def twice(x: Array) -> Array:
+    """``2 * x``; of arrays as x + x: the same bits, without converting a number."""
+    return x + x if type(x) is np.ndarray else 2 * x
+
+
+def one_minus_square(z: Array) -> Array:
+    """``1 - z * z``; of arrays in one new array instead of two, and without converting Python's 1."""
+    square = z * z
+    if type(square) is not np.ndarray:
+        return 1 - square
+    return np.subtract(ONE if square.dtype is DOUBLE else 1, square, square)
+
+
+def product(a: Array, b: Array) -> Array:
+    """``a @ b`` of two matrices.
+
+    ``dot`` has less overhead than a ufunc. On contiguous arrays the bits are the same, except for (1, 1) matrices:
+    ``dot`` treats those as numbers, and 0 times NaN is 0 then.
+    """
+    if (
+        type(a) is np.ndarray and type(b) is np.ndarray and a.dtype is DOUBLE and b.dtype is DOUBLE
+        and a.size > 1 and b.size > 1 and a.flags.forc and b.flags.forc
+    ):  # fmt: skip
+        return a.dot(b)
+    return a @ b
+
+
+@primitive
+def broadcast_view(x: Array, shape: Shape) -> Array:
+    """``np.broadcast_to``; where only strides have to change, in a quicker way.
+
+    >>> broadcast_view(np.float64(2.0), (2, 2))
+    array([[2., 2.],
+           [2., 2.]])
+    """
+    if type(x) in FLOATS:
+        return np.ndarray(shape, x.dtype, x, 0, (0,) * len(shape))  # read-only, as the number is
+    if type(x) is not np.ndarray or (x.ndim and (x.ndim != len(shape) or not x.size or not x.flags.c_contiguous)):
+        return np.broadcast_to(x, shape)
+    strides = tuple([0 if n == 1 else step for n, step in zip(x.shape, x.strides, strict=True)])
+    z = np.ndarray(shape, x.dtype, x, 0, strides or (0,) * len(shape))
+    z.setflags(write=False)  # quicker than z.flags.writeable = False
+    return z
+
+
+def axis_of(x: Array, axis: Axis) -> Axis:
+    """``axis``; of a number NumPy takes 0 and -1 too, CuPy does not."""
+    return None if axis in (0, -1) and not x.ndim and not is_numpys(x) else axis
+
+
+def reducer(ufunc: np.ufunc, function: Any) -> Callable[..., Any]:
+    """``function`` as NumPy computes it; without rare options by the quick path."""
+    reduce = ufunc.reduce
+
+    def compute(x: Array, axis: Axis, dtype: Any, keepdims: Any, initial: Any, where: Any) -> Array:
+        if type(x) is np.ndarray and initial is None and where is None:
+            return reduce(x, axis, dtype, out=NEW_ARRAY, keepdims=keepdims)
+        axis = axis_of(x, axis)
+        return function(x, axis=axis, keepdims=keepdims, **given_keywords(dtype=dtype, initial=initial, where=where))
+
+    return compute
+
+
+def compute_mean(x: Array, axis: Axis, dtype: Any, keepdims: Any, where: Any) -> Array:
+    """``np.mean``; for float64 written out, which is quicker."""
+    if type(x) is np.ndarray and x.dtype == np.float64 and x.size and dtype is None and where is None:
+        z = np.add.reduce(x, axis, out=NEW_ARRAY, keepdims=keepdims)
+        return np.divide(z, x.size // z.size, out=NEW_ARRAY)
+    return np.mean(x, axis=axis_of(x, axis), keepdims=keepdims, **given_keywords(dtype=dtype, where=where))
+
+
+def compute_var(function: Any) -> Callable[..., Any]:
+    """np.var or np.std, with arguments in the row's order; for float64 written out, which is quicker."""
+
+    def compute(x: Array, axis: Axis, dtype: Any, ddof: Any, keepdims: Any, where: Any, correction: Any) -> Array:
+        usual = dtype is None and ddof == 0 and where is None and correction is None
+        if usual and type(x) is np.ndarray and x.dtype == np.float64 and x.ndim and x.size:
+            d = x - compute_mean(x, axis, None, True, None)
+            z = compute_mean(np.multiply(d, d, out=d), axis, None, keepdims, None)
+            return np.sqrt(z, out=NEW_ARRAY) if function is np.std else z
+        options = given_keywords(where=where, correction=correction)
+        return function(x, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, **options)
+
+    return compute

@@ -1,0 +1,306 @@
+"""Helpers of the rows: arithmetic of shapes, each the transpose of something simple; and where arrays are.
+
+Of the second kind are :func:`numbers_of`, :func:`like_argument`, :func:`is_on_host` and :func:`is_numpys`, which a row
+asks before it makes an array or looks at a number: its operands may be on a GPU.
+
+Differences between the versions of NumPy, tested with 2.3 to 2.5; the rest of the code asks here.
+
+What NumPy removes is silently absent from the lists and the table. What it adds is refused by name until it has an
+answer here: a function that is in no list (``outside.py``), a keyword that is not in the row (``table.py``) or
+in the composed function (``forward/dispatch.py``), a method of ndarray (``forward/array_methods.py``). So a newer NumPy
+breaks nothing.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+INSTALLED = tuple([int(part) for part in np.__version__.split(".")[:2]])
+
+# Both are in every version, but not in the type stubs of all.
+NOT_GIVEN: Any = vars(np)["_NoValue"]  # the default of NumPy's own functions where None says something
+CLIP: Any = getattr(vars(np)["_core"].umath, "clip", None)  # the ufunc that ``plain.clip(node, 1.0)`` asks us for
+NEW_ARRAY: Any = ...  # as out=: an array also where the result has no axes
+
+
+def since(version: str) -> bool:
+    """Is this NumPy that version, or a newer one?
+
+    >>> since("2.3"), since("99.0")
+    (True, False)
+    """
+    return tuple([int(part) for part in version.split(".")]) <= INSTALLED
+
+
+def functions(namespace: Any, names: str) -> set[Any]:
+    """The functions of these names, as far as this version of NumPy has them.
+
+    >>> functions(np, "isnan not_in_this_version")
+    {<ufunc 'isnan'>}
+    """
+    there = vars(namespace)  # getattr would warn of deprecated names
+    return {there[name] for name in names.split() if name in there}
+
+
+# Functions that not every version has: the last one that has it, and what it does there with a node.
+UNTIL = {"in1d": ("2.3", "plain"), "trapz": ("2.3", "unseen"), "row_stack": ("2.4", "unseen")}
+
+# Keywords that not every version has.
+KEYWORDS = {("sort", "descending"): "2.5"}
+
+# Deprecated in NumPy: nothing of ours may call them.
+DEPRECATED = {"fix": "2.5"}
+
+# NumPy knows the arguments of functions in C from 2.4 on. Here are those whose rows have named arguments.
+IN_C: dict[Any, str] = {np.concatenate: "arrays axis out", np.dot: "a b out"}
+
+
+def positional(function: Any) -> list[str]:
+    """The names of the arguments that may be given by position; none if they are not known.
+
+    >>> positional(np.dot), positional(np.exp)
+    (['a', 'b', 'out'], ['x', 'out'])
+    """
+    try:
+        theirs = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        if isinstance(function, np.ufunc):
+            return ["x", "out"] if function.nin == 1 else [*[f"x{k + 1}" for k in range(function.nin)], "out"]
+        return IN_C.get(function, "").split()
+    return [p.name for p in theirs if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+
+
+_names = functools.cache(positional)
+
+
+def name_out(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments of a call with ``out``, and what follows it, by name: ``np.cumsum(x, 0, None, z)`` writes into z.
+
+    >>> name_out(np.cumsum, (1, 0, None, 4), {}), name_out(np.dot, (1, 2), {})
+    (((1, 0, None), {'out': 4}), ((1, 2), {}))
+    """
+    if len(args) < 3 or isinstance(function, np.ufunc) or "out" not in (names := _names(function)):
+        return args, options
+    k = names.index("out")
+    named = dict(zip(names[k:], args[k:], strict=False))
+    if named.get("out") is None:
+        named.pop("out", None)
+    return args[:k], {**named, **options}
+
+
+def set_array_shape(x: Any, shape: Any) -> None:
+    """``x.shape = shape``, which NumPy 2.5 deprecates: a reshaped view would be a new object, x must remain itself."""
+    if hasattr(np.ndarray, "_set_shape"):
+        np.ndarray._set_shape(x, shape)
+    else:
+        vars(np.ndarray)["shape"].__set__(x, shape)
+
+
+# ---------------------------------------------------------------- shapes
+
+
+Array = Any
+Axis = int | tuple[int, ...] | None
+DOUBLE = np.dtype(np.float64)
+
+
+def sum_to(g: Array, shape: tuple[int, ...]) -> Array:
+    """Sum ``g`` over the axes along which an array of ``shape`` was broadcast.
+
+    Using one number n times means that its derivative is the sum of n derivatives:
+    broadcasting forwards is summing backwards.
+
+    >>> sum_to(np.ones((2, 3)), (2, 1))
+    array([[3.],
+           [3.]])
+    """
+    if g.shape == shape:
+        return g
+    new = g.ndim - len(shape)
+    if new and g.shape[new:] == shape:  # the common case: a bias, a number
+        return total(g, 0 if new == 1 else tuple(range(new)))
+    stretched = tuple([new + i for i, n in enumerate(shape) if n == 1 and g.shape[new + i] != 1])
+    return total(g, (*range(new), *stretched)).reshape(shape)
+
+
+def total(g: Array, axis: Axis) -> Array:
+    """``g.sum(axis)``; half precision is added up in single precision and rounded once."""
+    if type(g) is np.ndarray and g.dtype is DOUBLE:  # faster for small arrays
+        return np.add.reduce(g, axis)
+    if g.dtype != np.float16:
+        return g.sum(axis)
+    return g.astype(np.float32).sum(axis).astype(np.float16)
+
+
+def divide_by_count(g: Array, n: Any) -> Array:
+    """``g / n`` for a count ``n``, which half precision may be too small to hold."""
+    return g / n if g.dtype != np.float16 else g / np.float32(n)
+
+
+def axes_of(axis: Axis, ndim: int) -> tuple[int, ...]:
+    """The axes as non-negative numbers; None means all of them. Of a number 0 and -1 are axes, too.
+
+    Raises AxisError where there is no such axis, as NumPy does.
+
+    >>> axes_of(None, 3), axes_of(-1, 3), axes_of((0, -1), 3)
+    ((0, 1, 2), (2,), (0, 2))
+    """
+    if axis is None:
+        return tuple(range(ndim))
+    n = ndim or 1
+    axes = [operator.index(a) for a in (axis if isinstance(axis, (tuple, list)) else (axis,))]
+    return tuple([a % n if -n <= a < n else no_axis(a, ndim) for a in axes])
+
+
+def distinct_axes(axis: Axis, ndim: int) -> tuple[int, ...]:
+    """The same; ValueError if one is named twice."""
+    axes = axes_of(axis, ndim)
+    if len(set(axes)) < len(axes):
+        raise ValueError("repeated axis")
+    return axes
+
+
+def no_axis(axis: int, ndim: int) -> int:
+    """The AxisError for an array with ``ndim`` axes."""
+    raise np.exceptions.AxisError(axis, ndim)
+
+
+def restore_axes(g: Array, shape: tuple[int, ...], axis: Axis, keepdims: bool) -> Array:
+    """Give ``g`` back, with length 1, the axes that a reduction of an array of ``shape`` removed."""
+    if keepdims or not shape or (axis is None and not g.ndim):
+        return g
+    gone = axes_of(axis, len(shape))
+    return g.reshape(tuple([1 if i in gone else n for i, n in enumerate(shape)]))
+
+
+def count_along(shape: tuple[int, ...], axis: Axis) -> int:
+    """How many elements one element of a reduction over ``axis`` was made from.
+
+    >>> count_along((2, 3, 4), (0, 2))
+    8
+    """
+    return math.prod([shape[a] for a in axes_of(axis, len(shape))]) if shape else 1
+
+
+def inverse(axes: Sequence[int]) -> tuple[int, ...]:
+    """The permutation that undoes ``axes``: what transposes the gradient of a transpose.
+
+    >>> inverse((2, 0, -2))
+    (1, 2, 0)
+    """
+    order = axes_of(tuple(axes), len(axes))
+    return tuple([order.index(i) for i in range(len(order))])
+
+
+def to_last(x: Array, axis: Axis) -> Array:
+    """``x`` with the given axes made into one, the last. Undone by :func:`from_last`.
+
+    >>> to_last(np.ones((2, 3, 4)), (0, 2)).shape
+    (3, 8)
+    """
+    gone = axes_of(axis, x.ndim)
+    kept = tuple([a for a in range(x.ndim) if a not in gone])
+    return x.transpose(kept + gone).reshape((*[x.shape[a] for a in kept], count_along(x.shape, axis)))
+
+
+def from_last(y: Array, shape: tuple[int, ...], axis: Axis) -> Array:
+    """The array of ``shape`` whose :func:`to_last` is ``y``."""
+    gone = axes_of(axis, len(shape))
+    order = tuple([a for a in range(len(shape)) if a not in gone]) + gone
+    return y.reshape(tuple([shape[a] for a in order])).transpose(inverse(order))
+
+
+def has_gradient(x: Any) -> bool:
+    """Do gradients flow to it, or to an element of it if it is a list?"""
+    return any([has_gradient(v) for v in x]) if isinstance(x, (list, tuple)) else getattr(x, "requires_grad", False)
+
+
+def as_array(x: Any) -> Array:
+    """Arrays and nodes as they are, numbers and lists as arrays; a list that has nodes in it as an array of nodes."""
+    return x if hasattr(x, "ndim") else join_list(x) if has_gradient(x) else np.asarray(x)
+
+
+def join_list(parts: Sequence[Any]) -> Array:
+    """Nested lists with nodes in them as one array, through which gradients flow. (``np.asarray`` takes the numbers.)
+
+    >>> import autoflow as af
+    >>> x = af.Variable(3.0)
+    >>> join_list([x, x * x])
+    [3., 9.]  Operation stack_0 = stack(var_0, multiply_0)
+    """
+    return np.stack(together(*parts))
+
+
+def together(*xs: Any) -> list[Array]:
+    """Arrays and nodes as they are; numbers and lists as arrays where the first array is, on a GPU for example."""
+    place = next((like_argument(x) for x in xs if like_argument(x) is not None), None)
+    if place is None or is_numpys(place):
+        return [as_array(x) for x in xs]
+    xs = tuple([join_list(x) if isinstance(x, (list, tuple)) and has_gradient(x) else x for x in xs])
+    return [np.asarray(x, like=place) if like_argument(x) is None else x for x in xs]
+
+
+def numbers_of(x: Any) -> Any:
+    """The numbers of an array or node, for decisions that are not differentiated."""
+    return getattr(x, "value", x)
+
+
+def like_argument(x: Array) -> Any:
+    """The plain array under x, for ``np.identity(n, like=like_argument(x))``: arrays of a rule are made where x is.
+
+    On a GPU the identity matrix that meets x must be there, too. None, which means NumPy, where x is a number.
+    """
+    x = numbers_of(x)
+    return x if hasattr(x, "__array_function__") else None
+
+
+def is_on_host(x: Array) -> bool:
+    """May we look at these numbers at no cost? On a GPU that would wait for the device, and copy."""
+    return isinstance(numbers_of(x), (np.ndarray, np.generic))
+
+
+def is_numpys(x: Array) -> bool:
+    """Does NumPy compute with x? Also of an array that is being compiled; other libraries may lack what NumPy has."""
+    x = numbers_of(x)
+    return isinstance(x, (np.ndarray, np.generic)) or getattr(type(x), "is_numpys", False)
+
+
+def as_dtype(x: Array, dtype: Any) -> Array:
+    """``x`` in that dtype; itself if it has it, as every cast is an operation of the graph."""
+    return x if x.dtype == dtype else x.astype(dtype)
+
+
+def greatest(x: Array) -> Array:
+    """The maximum along the last axis, 0 where there is nothing. (CuPy's ``max`` knows no ``initial``.)"""
+    return np.max(x, axis=-1) if x.shape[-1] else zeros(x, x.shape[:-1])
+
+
+def zeros(x: Array, shape: tuple[int, ...], dtype: Any = None) -> Array:
+    """Zeros of ``shape`` where x is, in the memory order of ``np.zeros_like``, but quicker.
+
+    (Of an empty ``shape`` CuPy's zeros_like thinks that none was given.)
+    """
+    if type(x) is np.ndarray and x.flags.c_contiguous:
+        return np.zeros(shape, dtype or x.dtype)
+    return np.zeros_like(x, dtype, shape=shape) if shape else np.zeros((), dtype or x.dtype, like=like_argument(x))
+
+
+def is_given(option: Any) -> bool:
+    """Was this keyword given? None and NumPy's own mark for "not given" mean no."""
+    return option is not None and option is not NOT_GIVEN
+
+
+def given_keywords(**options: Any) -> dict[str, Any]:
+    """The keywords that were given.
+
+    >>> given_keywords(dtype=None, initial=0.0)
+    {'initial': 0.0}
+    """
+    return {name: value for name, value in options.items() if is_given(value)}

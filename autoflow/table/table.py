@@ -1,0 +1,458 @@
+r"""The table of derivatives: one row per function, and everything that is known about it.
+
+    rule(np.multiply, "x y", "×", r"$x \odot $y",  x=lambda g, y: g * y,  y=lambda g, x: g * x)
+
+``x``, ``y`` are the arguments, by the names given in the row; ``z`` is the result; ``g`` is dL/dz, its cotangent.
+``x=lambda ...`` is the vjp by x: it gives dL/dx, of the shape of x. A derivative names only what it uses: ``lambda g,
+y`` says at a glance that the derivative of a product needs the other factor kept in memory, and ``lambda g, x_shape``
+that a sum needs to know how long its argument was, but not its values.
+
+How a row is run. An operation saves one tuple, ``saved = (x, y, ..., options, ..., z)``: its arguments in the
+row's order and its result last (of what no derivative reads only the shape). The names of each derivative are
+read once, when the row is written, and turned into places in that tuple; from then on the derivative is called
+by position. Backwards over plain arrays ``saved`` holds arrays; when the backward pass is itself recorded, it
+holds nodes, and NumPy's functions in the very same derivative record what they do.
+
+How rows of scipy.special are written: functions with arguments that have no derivative.
+
+In a row operands come first and options behind, and to options no gradient flows: a node there is refused by its name.
+SciPy has them in another order (``jv(v, x)``), so the row is that of a function with the arguments turned round.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import math
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import numpy as np
+from scipy import special
+
+from ..base.errors import NoRuleError
+from ..base.numbering import Kind
+from .shapes import NOT_GIVEN, has_gradient, positional
+from .vjps import (
+    VJP,
+    Lists,
+    Needs,
+    conjugate_vjp,
+    elementwise_vjp,
+    first_node,
+    needs_of_sequence,
+    place_of,
+    scalar_vjp,
+    sequence_joint,
+    sequence_values,
+    sequence_vjp,
+    vjp_by_position,
+)
+
+Residual = dict[str, Callable[..., Any]] | None
+F = TypeVar("F", bound=Callable[..., Any])
+RULES: dict[Any, Rule] = {}  # function -> its row
+COMPOSED: dict[Any, Callable[..., Any]] = {}  # function -> the same, written with functions that have rows
+POSITIONAL_BEFORE_OUT: dict[Any, int] = {}  # function of COMPOSED -> how many arguments precede a positional ``out``
+LISTS: dict[Any, Lists] = {}  # function of COMPOSED -> what a list means in each of its arguments
+OTHERS_WORDS = {"dim": "axis", "dims": "axis", "keepdim": "keepdims", "input": "a"}  # PyTorch's -> NumPy's
+MISSING: Any = inspect.Parameter.empty
+LONG = 16  # of longer sequences all contributions are computed together, so that n arrays cost n
+
+
+@dataclass(slots=True, init=False, eq=False, repr=False)
+class Rule(Kind):
+    """One row of the table. Build it with :func:`rule`, which fills in the defaults.
+
+    It is a Kind: the operations of one row are counted and named together, ``add_0``, ``add_1``.
+    """
+
+    function: Any  # what the user calls, e.g. np.multiply
+    compute: Any  # what we call on plain arrays, all arguments by position: the same, or a quicker way to it
+    operator: Any  # what the Python operator computes, where its bits differ from the function's (x**2)
+    label: str  # inside the node of a picture
+    names: tuple[str, ...]  # of all arguments, operands first
+    order: tuple[str, ...]  # of those that may be given by position, as they are given: see extending/custom.py
+    operands: int  # that many may be nodes, and gradients flow to them
+    defaults: tuple[Any, ...]  # one per argument, MISSING where there is none
+    derivatives: dict[str, Callable[..., Any]]  # operand -> as written in the row
+    needs: tuple[Needs | None, ...]  # per operand, what its derivative reads; None where there is no derivative
+    vjps: tuple[VJP | None, ...]  # per operand, (g, saved) -> the cotangent sent to it
+    scalar_vjps: tuple[VJP | None, ...]  # the same for numbers
+    joint: Callable[[Any, tuple[Any, ...]], Sequence[Any]] | None  # (g, saved) -> all cotangents at once
+    residual: Residual  # per operand with a derivative: what is kept instead of what that would read, see rule()
+    single: bool  # one operand, with a derivative and without a residual: the short way of recording
+    elementwise: bool  # broadcasting is undone for it
+    variadic: bool  # a function of a sequence of arrays
+    view: bool  # the result may share memory with the operand
+    holomorphic: bool  # the derivative is g times something complex-differentiable: see complex_vjps
+    required: int  # that many arguments have no default
+    positional_before_out: int  # that many may be given by position before NumPy's ``out``
+    latex: str
+    precedence: int
+    _places: dict[str, int]
+    _must_save: dict[tuple[bool, ...], frozenset[int]]
+    _of_arity: dict[int, Rule]
+    _with_residual: Rule | None
+    plain: Rule | None  # of with_residual(): the row without it
+    _complex: tuple[VJP | None, ...] | None
+    domain: tuple[float, float]  # where the tests try it
+    examples: tuple[Example, ...]  # of a row that a user has registered, for tests of theirs
+
+    def __repr__(self) -> str:
+        return f"<rule of {self.name}({', '.join(self.names)})>"
+
+    def bind(self, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, ...]:
+        """The call as one tuple in the row's order. Nothing is ignored: what has no place is refused.
+
+        >>> RULES[np.sum].bind((7.0,), {"keepdims": True})
+        (7.0, None, None, True, None, None)
+        """
+        n = len(args)
+        if not options and self.required <= n <= len(self.names):
+            return args if n == len(self.names) else (*args, *self.defaults[n:])
+        given = [*args, *self.defaults[n:]]
+        wrong = [] if n <= len(self.names) else [f"{n} positional arguments"]
+        for name, value in () if wrong else options.items():
+            if value is NOT_GIVEN:  # what NumPy's own functions pass for "not given"
+                continue
+            place = self._place(name)
+            if place is None or place < n:
+                wrong.append(f"{name}=" if place is None else f"{name}= given twice")
+            else:
+                given[place] = value
+        if not wrong:
+            wrong = [name for name, value in zip(self.names, given, strict=True) if value is MISSING]
+        if wrong:
+            meant = [f"{w} is called {OTHERS_WORDS[w[:-1]]}= here. " for w in wrong if w[:-1] in OTHERS_WORDS]
+            raise NoRuleError(
+                f"{self.name} of a node is differentiated as {self.signature()}; not with {', '.join(wrong)}. "
+                f"{''.join(meant)}Write it without, or leave the graph on purpose with x.value."
+            )
+        return tuple(given)
+
+    def _place(self, name: str) -> int | None:
+        """Where the argument of that name stands: by the row's names or by NumPy's own (``a`` for ``x``)."""
+        if not hasattr(self, "_places"):
+            self._places = {name: k for k, name in enumerate(self.names) if not name.startswith("_")}
+            for k, (theirs, _) in enumerate(zip(positional(self.function), self.names, strict=False)):
+                self._places.setdefault(theirs, k)
+        return self._places.get(name)
+
+    def signature(self) -> str:
+        """``sum(x, axis=None, keepdims=False)``: what the row differentiates."""
+        pairs = [(n, d) for n, d in zip(self.names, self.defaults, strict=True) if not n.startswith("_")]
+        words = [n if d is MISSING else f"{n}={d!r}" for n, d in pairs]
+        return f"{self.name}({', '.join(words)})"
+
+    def of_arity(self, n: int) -> Rule:
+        """The row of a function of a sequence (concatenate) for ``n`` arrays; made once per ``n``."""
+        if n not in self._of_arity:
+            names = tuple([f"{self.names[0]}{k}" for k in range(n)]) + self.names[1:]
+            (derivative,) = self.derivatives.values()
+            row = self._variant()
+            row.names, row.operands, row.defaults = names, n, (MISSING,) * n + self.defaults[1:]
+            row.required, row.positional_before_out, row.variadic = n, len(names), False
+            compute = self.compute
+            row.compute = lambda *values: compute(values[:n], *values[n:])
+            row.needs = (needs_of_sequence(derivative, n, self.names),) * n
+            values = sequence_values(derivative, n, self.names)
+            row.vjps = row.scalar_vjps = tuple([sequence_vjp(derivative, values, k) for k in range(n)])
+            row.joint = sequence_joint(derivative, values) if n > LONG else None
+            self._of_arity[n] = row
+        return self._of_arity[n]
+
+    def with_residual(self) -> Rule:
+        """The row of results that keep the residual: the derivative by x reads it, as ``_x``, and nothing else.
+
+        >>> RULES[np.maximum].with_residual().names
+        ('x', 'y', '_x', '_y')
+        """
+        if self._with_residual is None:
+            row, n, compute = self._variant(), len(self.names), self.compute
+            row.names = (*self.names, *["_" + name for name in self.derivatives])
+            row.defaults = (*self.defaults, *[None] * len(self.derivatives))
+            row.compute = lambda *values: compute(*values[:n])
+            row.derivatives = {name: d.of_residual for name, d in self.derivatives.items()}  # type: ignore[attr-defined]
+            row.needs = tuple([((n + k, ""),) for k in range(self.operands)])
+            _make_vjps(row)
+            self._with_residual, row.plain = row, self
+        return self._with_residual
+
+    def append_residual(self, values: Sequence[Any], result: Any, flows: Sequence[Any]) -> list[Any]:
+        """The arguments, as that row saves them: behind them what is kept, None where nothing flows."""
+        assert self.residual is not None  # noqa: S101
+        saved, pairs = (*values, result), zip(self.residual.values(), flows, strict=True)
+        kept = [None if flowing is None else find(*saved[: find.__code__.co_argcount]) for find, flowing in pairs]
+        return [*values, *kept]
+
+    def _variant(self) -> Rule:
+        """The same row once more, to be changed; names are counted together."""
+        row = Rule.__new__(Rule)
+        for slot in ("name", *Rule.__slots__):
+            if hasattr(self, slot) and slot != "_places":
+                setattr(row, slot, getattr(self, slot))
+        row.tick = lambda: self.tick()
+        row._must_save, row._complex = {}, None
+        return row
+
+    def must_save(self, flows: tuple[bool, ...]) -> frozenset[int]:
+        """The places in ``saved`` whose values must stay in memory if gradients flow to these operands."""
+        if flows not in self._must_save:
+            last = len(self.names)
+            read = [r for r, flowing in zip(self.needs, flows, strict=True) if flowing and r]
+            self._must_save[flows] = frozenset([last if i < 0 else i for r in read for i, what in r if not what])
+        return self._must_save[flows]
+
+    def complex_vjps(self) -> tuple[VJP | None, ...]:
+        r"""The vjps for a complex ``g``.
+
+        The gradient of a real L is dL/da + i dL/db, the direction of steepest ascent. With z = f(x) analytic it is
+        g · conj(f'(x)): conjugate g on the way in, let the row multiply by f'(x), conjugate on the way out.
+        """
+        if self._complex is None:
+            self._complex = tuple([vjp and conjugate_vjp(vjp) for vjp in self.vjps]) if self.holomorphic else self.vjps
+        return self._complex
+
+
+def rule(
+    function: Any, arguments: str, label: str, latex: str, *,
+    compute: Any = None, operator: Any = None, name: str = "", elementwise: bool | None = None, view: bool = False,
+    holomorphic: bool = True, precedence: int = 9, domain: tuple[float, float] = (-2.0, 2.0),
+    also: tuple[Any, ...] = (), residual: Residual = None, **derivatives: Callable[..., Any],
+) -> Rule:  # fmt: skip
+    """Add a row to the table and return it.
+
+    arguments : names in NumPy's order; what stands behind the bar are options, which are never nodes:
+        ``"x | axis=None keepdims=False"``; ``"*xs | axis=0"`` for a function of a sequence, whose derivative is
+        called with (g, k, and what it names: xs_shape is the tuple of all shapes). An option whose name begins with
+        _ is for the derivatives alone.
+    label, latex : inside the node of a picture; the formula, ``$x`` standing for an argument, and how strongly
+        it binds (``precedence``: 1 sum, 2 product, 3 sign, 4 power, 9 closed).
+    compute : what to call instead of ``function`` on plain arrays, with all arguments by position.
+    view : the result may share memory with x.
+    holomorphic : False for what is not complex-differentiable (abs, real): its row then handles complex g itself.
+    domain : where the generated tests try the row. Their calls are in tests/support/examples.py.
+    also : other functions with the same row (np.amax).
+    residual : per operand, what its derivative is computed from, in few bytes: a function of the arguments and, if it
+        reads that, the result. The derivative is then called with (g, residual). The residual is kept, and operands may
+        be freed or overwritten; only of small elementwise results the operands are kept, which is quicker.
+    **derivatives : one per differentiable argument, by its name.
+    """
+    if residual:
+        derivatives = {name: compute_residual(derivative, residual[name]) for name, derivative in derivatives.items()}
+    before, _, behind = arguments.partition("|")
+    words = [word.partition("=") for word in (before + behind).split()]
+    names = tuple([word.lstrip("*") for word, _, _ in words])
+    defaults = tuple([ast.literal_eval(text) if equals else MISSING for _, equals, text in words])
+    row = new_row(
+        Rule, function, names, defaults, len(before.split()), derivatives, name=name, compute=compute,
+        elementwise=elementwise, variadic=before.startswith("*"), residual=residual,
+    )  # fmt: skip
+    row.label, row.latex, row.precedence = label, latex, precedence
+    row.operator, row.view, row.holomorphic, row.domain = operator, view, holomorphic, domain
+    for key in (function, *also):
+        if key in RULES:
+            raise ValueError(f"row of {row.name}: written twice")
+        RULES[key] = row
+    return row
+
+
+def compute_residual(of_residual: Callable[..., Any], residual: Callable[..., Any]) -> Callable[..., Any]:
+    """The derivative ``of_residual`` as a function of g and the arguments: ``of_residual(g, residual(x, y))``."""
+
+    def derivative(g: Any, *arguments: Any) -> Any:
+        return of_residual(g, residual(*arguments))
+
+    g, _ = inspect.signature(of_residual).parameters.values()
+    derivative.__signature__ = inspect.Signature([g, *inspect.signature(residual).parameters.values()])  # type: ignore[attr-defined]
+    derivative.of_residual = of_residual  # type: ignore[attr-defined]
+    return derivative
+
+
+def new_row(
+    kind: type[Rule], function: Any, names: tuple[str, ...], defaults: tuple[Any, ...], operands: int,
+    derivatives: dict[str, Callable[..., Any]], *, name: str = "", compute: Any = None, elementwise: bool | None = None,
+    variadic: bool = False, result: tuple[str, ...] = ("z",), residual: Residual = None,
+) -> Rule:  # fmt: skip
+    """A row that is in no table yet, with defaults. The first ``operands`` of ``names`` may be nodes; ``result``: the
+    names that derivatives use for the result."""
+    row = kind(name or function.__name__)  # NumPy's name: in node names, errors, test ids
+    row.names, row.defaults, row.operands, row.order = names, defaults, operands, names
+    if set(derivatives) - set(names[:operands]):
+        raise ValueError(f"row of {row.name}: a derivative of no operand")
+    row.function, row.compute, row.operator = function, compute or getattr(function, "compute", function), None
+    row.required = defaults.count(MISSING)
+    row.positional_before_out = _place_of_out(function, len(names))
+    row.variadic, row.view, row.holomorphic, row.joint = variadic, False, True, None
+    row.elementwise = (
+        isinstance(function, np.ufunc) and function.signature is None if elementwise is None else elementwise
+    )
+    row.derivatives, row.domain = derivatives, (-2.0, 2.0)
+    row.label = row.latex = ""
+    row.precedence, row.examples = 9, ()
+    row.residual, row.single, row.plain = residual, False, None
+    row._must_save, row._of_arity, row._with_residual, row._complex = {}, {}, None, None
+    if row.variadic:
+        row.needs, row.vjps, row.scalar_vjps = (), (), ()
+    else:
+        _compile(row, result)
+    return row
+
+
+def _place_of_out(function: Any, otherwise: int) -> int:
+    """The number of arguments of a NumPy function that come before ``out`` by position."""
+    if isinstance(function, np.ufunc) or hasattr(function, "compute"):
+        return otherwise
+    names = positional(function)
+    return min(names.index("out"), otherwise) if "out" in names else otherwise
+
+
+def _compile(row: Rule, result: tuple[str, ...] = ("z",)) -> None:
+    """Turn the names in each derivative into places in ``saved``. The first one is g, whatever its name."""
+    place = {name: k for k, name in enumerate(row.names)} | dict.fromkeys(result, -1)
+    needs: list[Needs | None] = [None] * row.operands
+    for k, name in enumerate(row.names[: row.operands]):
+        if name in row.derivatives:
+            words = list(inspect.signature(row.derivatives[name]).parameters)[1:]
+            needs[k] = tuple([place_of(word, place) for word in words])
+    row.needs = tuple(needs)
+    row.single = row.operands == 1 and needs[0] is not None and row.residual is None
+    _make_vjps(row)
+
+
+def _make_vjps(row: Rule) -> None:
+    """Its vjps, from its derivatives and what they read."""
+    broadcasts = row.elementwise and len(row.names) > 1  # one array alone has the shape of its result
+    vjps: list[VJP | None] = [None] * row.operands
+    scalar_vjps = vjps.copy()
+    for k, needs in enumerate(row.needs):
+        if needs is not None:
+            f = row.derivatives[row.names[k]]
+            vjps[k] = elementwise_vjp(f, needs, k) if broadcasts else vjp_by_position(f, needs)
+            scalar_vjps[k] = scalar_vjp(f, needs) if row.elementwise else vjps[k]
+    row.vjps, row.scalar_vjps = tuple(vjps), tuple(scalar_vjps)
+
+
+def composed(
+    *functions: Any, sequences: str = "", untouched: str = ""
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """``@composed(np.vsplit)``: for nodes the decorated function replaces NumPy's.
+
+    It has NumPy's signature, and is written with functions that have rows, so it needs no derivative of its own.
+    Its values must be NumPy's to the bit.
+
+    A list with nodes in it becomes an array of nodes before the function is called (:class:`Lists`), but for the
+    arguments named here, separated by blanks. ``sequences``: a list of arrays stays one, and lists in it become arrays.
+    ``untouched``: lists there are left as they are.
+    """
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        lists = Lists(function, sequences.split(), untouched.split())
+        for key in functions:
+            COMPOSED[key], POSITIONAL_BEFORE_OUT[key], LISTS[key] = function, _place_of_out(key, sys.maxsize), lists
+        return function
+
+    return register
+
+
+def primitive(compute: F) -> F:
+    """A function of ours that nodes override like NumPy's: the protocol of NEP 18, by hand."""
+
+    @functools.wraps(compute)
+    def function(*args: Any, **options: Any) -> Any:
+        for x in (*args, *options.values()) if options else args:
+            if type(x) in (list, tuple) and has_gradient(x):
+                x = first_node(x)
+            if hasattr(type(x), "takes_primitives"):  # a node, of whatever array type, or an array that hides a batch
+                z = x.__array_function__(function, (type(x),), args, options)
+                if z is not NotImplemented:  # else a node among the others is asked
+                    return z
+        return compute(*args, **options)
+
+    made: Any = function
+    made.compute = compute
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """Shapes of the operands, and the options, of a call that tests a row. ``prepare`` makes of the first operand what
+    the function needs (a positive definite matrix), with functions that have rows: its derivative takes part."""
+
+    shapes: tuple[tuple[int, ...], ...]
+    options: dict[str, Any]
+    prepare: Callable[[Any], Any] | None = field(default=None, repr=False, compare=False)
+
+
+def of(*shapes: tuple[int, ...], prepare: Callable[[Any], Any] | None = None, **options: Any) -> Example:
+    """``of((2, 3), axis=1)``: test the row on an operand of shape (2, 3) with ``axis=1``."""
+    return Example(shapes, options, prepare)
+
+
+# ---------------------------------------------------------------- parameters
+
+
+Array = Any
+ROOT_PI, ROOT_2 = math.sqrt(math.pi), math.sqrt(2.0)
+zeta = special._ufuncs._zeta  # the ufunc behind special.zeta
+
+
+def check_real(x: Array) -> Array:
+    """``x`` itself, unless it is complex: SciPy has no complex version of that derivative."""
+    if x.dtype.kind == "c":
+        raise NoRuleError(
+            "this derivative is known for real numbers only: SciPy has no complex version of it. "
+            "If the numbers are real, take np.real(x) first"
+        )
+    return x
+
+
+def ratio(x: Array, y: Array) -> Array:
+    """x / y, and 0 where x is 0, whatever y is: so log's pole at 0 does not count where nothing is multiplied by it."""
+    nothing = x == 0
+    return np.where(nothing, 0, x / np.where(nothing, 1, y))
+
+
+def normal(x: Array) -> Array:
+    """The density of the normal distribution, exp(−x²/2) / √2π."""
+    return np.exp(-0.5 * (x * x)) / (ROOT_2 * ROOT_PI)
+
+
+def with_parameters(
+    ufunc: Any, arguments: str, label: str, latex: str, *, domain: tuple[float, float] = (0.5, 2.0),
+    order: tuple[int, ...] = (), name: str = "", part: int | None = None, **derivatives: Any,
+) -> Any:  # fmt: skip
+    """A row for a ufunc some of whose arguments are options, and the function that has it.
+
+    arguments : in the row's order, as for :func:`autoflow.table.table.rule`.
+    order : ``order[i]`` is the place in the row of the ufunc's i-th argument; by default the options come first.
+    part : which of the ufunc's results, where it has several.
+    """
+    operands, names = len(arguments.partition("|")[0].split()), arguments.replace("|", " ").split()
+    order = order or (*range(operands, len(names)), *range(operands))
+
+    def compute(*given: Any, **named: Any) -> Array:
+        values = (*given, *[named[word] for word in names[len(given) :]])
+        z = ufunc(*[values[place] for place in order])
+        return z if part is None else z[part]
+
+    compute.__name__ = compute.__qualname__ = name or ufunc.__name__
+    turned = primitive(compute)
+    rule(turned, arguments, label, latex, elementwise=True, domain=domain, name=name, **derivatives)
+    if part is None:
+        COMPOSED[ufunc] = functools.partial(_turn, turned, order)
+    return turned
+
+
+def _turn(turned: Any, order: tuple[int, ...], *args: Any, **options: Any) -> Any:
+    """Call the row's function with the ufunc's arguments."""
+    if options:
+        raise NoRuleError(
+            f"scipy.special.{turned.__name__} of a node is not differentiated with {', '.join(options)}=. Write it "
+            f"without, or leave the graph on purpose with x.value."
+        )
+    return turned(*[args[order.index(k)] for k in range(len(order))])

@@ -1,0 +1,318 @@
+"""From a derivative in a row to a function of (g, saved): names become places in ``saved``.
+
+Lists with nodes in place of arrays: in which arguments they become arrays of nodes.
+
+Functions with several results, and helpers for derivatives of stacks of matrices.
+
+A row has one result. A function with several, such as ``q, r = np.linalg.qr(x)``, is a row whose result is all of them
+side by side in one array, :func:`pack`, and the results are slices of it, :func:`unpack`. Slices have rows, so what
+flows back through them adds up by itself, an unused one sends zeros, and the row's derivative unpacks ``g`` and ``z``
+in the same way. The price is one copy; in return, the engine need not know of second results.
+
+Hermitian matrices: LAPACK reads one triangle of x and never looks at the other. So do our derivatives: everything
+that arrives is folded onto that triangle, :func:`fold`, and the other one receives zeros. For a matrix that was
+computed symmetric (``x @ x.T``, ``y + y.T``) nothing changes; for a Variable (g + gᵀ)/2 is the symmetric gradient.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import itertools
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .shapes import greatest, has_gradient, is_numpys, is_on_host, join_list, like_argument, numbers_of, sum_to
+
+
+class Lists:
+    """What lists and tuples with nodes in them become in a call of a composed function: arrays of nodes.
+
+    Python makes it easy to write ``np.append(x, [y, z])``, and ``np.asarray([y, z])`` would take the numbers.
+    """
+
+    def __init__(self, function: Callable[..., Any], sequences: list[str], untouched: list[str]) -> None:
+        parameters = inspect.signature(function).parameters.values()
+        kinds = {p.name: 2 if p.name in untouched else 1 if p.name in sequences else 0 for p in parameters}
+        if wrong := {*sequences, *untouched} - set(kinds):
+            raise ValueError(f"{function.__name__} has no argument {', '.join(sorted(wrong))}")
+        self.positional = [kinds[p.name] for p in parameters if p.kind not in (p.KEYWORD_ONLY, p.VAR_KEYWORD)]
+        self.named = kinds
+        self.unnamed = next((kinds[p.name] for p in parameters if p.kind is p.VAR_KEYWORD), 0)
+
+    def in_call(self, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments with arrays in place of lists.
+
+        >>> import autoflow as af
+        >>> x = af.Variable(2.0)
+        >>> Lists(lambda arr, values: None, [], []).in_call(([1.0, 3.0], [x, x]), {})[0]
+        ([1.0, 3.0], [2., 2.]  Operation stack_0 = stack(var_0, var_0))
+        """
+        for k, x in enumerate(args):
+            if type(x) is list or type(x) is tuple:
+                kind = self.positional[k] if k < len(self.positional) else self.positional[-1]  # *args stands last
+                args = (*args[:k], self.arranged(x, kind), *args[k + 1 :])
+        for name, x in options.items():
+            if type(x) is list or type(x) is tuple:
+                options = {**options, name: self.arranged(x, self.named.get(name, self.unnamed))}
+        return args, options
+
+    @staticmethod
+    def arranged(x: Any, kind: int) -> Any:
+        """A list, or an array in its place; kind 1: in place of its parts; kind 2: as it is."""
+        if kind == 0:
+            return join_list(x) if has_gradient(x) else x
+        if kind == 1 and any([type(v) is list or type(v) is tuple for v in x]):
+            return type(x)([join_list(v) if type(v) in (list, tuple) and has_gradient(v) else v for v in x])
+        return x
+
+
+def first_node(x: Any) -> Any:
+    """The first node with a gradient in nested lists."""
+    while isinstance(x, (list, tuple)):
+        x = next(part for part in x if has_gradient(part))
+    return x
+
+
+# ---------------------------------------------------------------- packed
+
+
+Array = Any
+Shape = tuple[int, ...]
+
+
+def pack(*parts: tuple[Array, int]) -> Array:
+    """Results side by side in one array. Given: each array, and how many of its last axes belong to one matrix.
+
+    >>> pack((np.ones((5, 2, 3)), 2), (np.ones((5, 4)), 1)).shape
+    (5, 10)
+    """
+    flat = [x.reshape((*x.shape[: x.ndim - n], math.prod(x.shape[x.ndim - n :]))) for x, n in parts]
+    return np.concatenate(flat, axis=-1)
+
+
+def unpack(z: Array, *shapes: Shape) -> list[Array]:
+    """The results out of :func:`pack`, each of its shape behind the axes of the stack.
+
+    >>> [part.tolist() for part in unpack(np.arange(6), (2, 2), (2,))]
+    [[[0, 1], [2, 3]], [4, 5]]
+    """
+    parts, start = [], 0
+    for shape in shapes:
+        stop = start + math.prod(shape)
+        part = z[..., start:stop]
+        parts.append(part if len(shape) == 1 else part.reshape((*z.shape[:-1], *shape)))
+        start = stop
+    return parts
+
+
+def adjoint(x: Array) -> Array:
+    """xᴴ, the conjugate transpose of every matrix of a stack."""
+    return np.conjugate(x).mT if x.dtype.kind == "c" else x.mT
+
+
+def diagonal(x: Array) -> Array:
+    """The diagonal of every matrix."""
+    return np.diagonal(x, axis1=-2, axis2=-1)
+
+
+def mask(n: int, like: Array, uplo: str = "L") -> Array:
+    """Ones in one triangle, and halves on the diagonal, in the precision of ``like``.
+
+    >>> mask(2, np.ones(2))
+    array([[0.5, 0. ],
+           [1. , 0.5]])
+    """
+    lower = _mask(n, np.zeros((), like.dtype).real.dtype, uplo)
+    return lower if is_on_host(like) else np.asarray(lower, like=like_argument(like))
+
+
+@functools.lru_cache(16)
+def _mask(n: int, dtype: Any, uplo: str) -> Array:
+    lower = (np.tri(n, k=-1) + 0.5 * np.eye(n)).astype(dtype)
+    lower.flags.writeable = False
+    return lower if uplo == "L" else lower.T
+
+
+def fold(g: Array, uplo: str) -> Array:
+    """dL/dx of a Hermitian matrix x whose one triangle is read, from ``g`` for the whole matrix.
+
+    An element below the diagonal is used at two places of the matrix, so two contributions add up, the second one
+    conjugated; the diagonal is real.
+    """
+    return (g + adjoint(g)) * mask(g.shape[-1], g, uplo)
+
+
+def inverse_gaps(x: Array) -> Array:
+    """Fᵢⱼ = 1/(xⱼ - xᵢ), and 0 for i = j and wherever xᵢ and xⱼ are the same number up to rounding."""
+    gaps = x[..., None, :] - x[..., :, None]
+    size, scale = np.abs(numbers_of(gaps)), greatest(np.abs(numbers_of(x)))[..., None, None]
+    return reciprocal(gaps, size <= 4 * x.shape[-1] * np.finfo(x.dtype).eps * scale)
+
+
+def reciprocal(x: Array, zero: Array) -> Array:
+    """1/x, and 0 where ``zero`` says so, without dividing by it: derivatives of any order are then 0 there, not NaN."""
+    one = np.asarray(np.ones((), numbers_of(x).dtype), like=like_argument(x))
+    return np.where(zero, 0 * one, one / np.where(zero, one, x))
+
+
+def solve(x: Array, y: Array) -> Array:
+    """x⁻¹ y for matrices; NaN where an x is singular: backward does not raise what forward did not."""
+    try:
+        return solve_stack(x, y)
+    except np.linalg.LinAlgError:
+        singular = np.stack([np.linalg.matrix_rank(a) < len(a) for a in _each(numbers_of(x))])
+        singular = singular.reshape((*x.shape[:-2], 1, 1))
+        nan = np.asarray(np.full((), np.nan, y.dtype), like=like_argument(y))
+        eye = np.identity(x.shape[-1], x.dtype, like=like_argument(x))
+        return np.where(singular, nan, solve_stack(np.where(singular, eye, x), y))
+
+
+def solve_stack(x: Array, y: Array) -> Array:
+    """``np.linalg.solve``, and stacks are broadcast here for libraries that do not, as CuPy."""
+    if y.ndim > 1 and not is_numpys(x) and x.shape[:-2] != y.shape[:-2]:
+        stack = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+        x, y = np.broadcast_to(x, stack + x.shape[-2:]), np.broadcast_to(y, stack + y.shape[-2:])
+    return np.linalg.solve(x, y)
+
+
+def _each(x: Array) -> Sequence[Array]:
+    return x.reshape((math.prod(x.shape[:-2]), *x.shape[-2:]))
+
+
+# ---------------------------------------------------------------- vjps
+
+
+VJP = Callable[[Any, tuple[Any, ...]], Any]
+Needs = tuple[tuple[int, str], ...]  # what a derivative reads: (place in ``saved``, "", "shape" or "dtype")
+
+
+def place_of(word: str, place: dict[str, int]) -> tuple[int, str]:
+    """``"x_shape"`` -> (place of x, "shape")."""
+    if word in place:
+        return place[word], ""
+    name, _, what = word.rpartition("_")
+    return place[name], what
+
+
+def vjp_by_position(derivative: Callable[..., Any], needs: Needs) -> VJP:
+    """``derivative`` as a function of (g, saved). One closure per number of values: no loop, no names."""
+    match needs:
+        case ():
+            return lambda g, saved: derivative(g)
+        case ((i, ""),):
+            return lambda g, saved: derivative(g, saved[i])
+        case ((i, ""), (j, "")):
+            return lambda g, saved: derivative(g, saved[i], saved[j])
+        case ((i, "shape"), (j, "")):
+            return lambda g, saved: derivative(g, saved[i].shape, saved[j])
+        case ((i, ""), (j, "shape")):
+            return lambda g, saved: derivative(g, saved[i], saved[j].shape)
+        case ((i, "shape"), *rest) if len(rest) > 1 and not any([what for _, what in rest]):
+            options = operator.itemgetter(*[j for j, _ in rest])
+            return lambda g, saved: derivative(g, saved[i].shape, *options(saved))
+    return lambda g, saved: derivative(g, *[getattr(saved[i], what) if what else saved[i] for i, what in needs])
+
+
+def elementwise_vjp(derivative: Callable[..., Any], needs: Needs, k: int) -> VJP:
+    """The same, with broadcasting undone: here, once, for every elementwise row. ``k`` is the operand's place."""
+    match needs:
+        case ():
+
+            def vjp(g: Any, saved: tuple[Any, ...]) -> Any:  # fmt: skip
+                shape = saved[k].shape  # nothing but g is read, so sum first: the derivative has less to do
+                return derivative(g if g.shape == shape else sum_to(g, shape))
+        case ((i, ""),):
+
+            def vjp(g: Any, saved: tuple[Any, ...]) -> Any:  # fmt: skip
+                sent, shape = derivative(g, saved[i]), saved[k].shape
+                return sent if sent.shape == shape else sum_to(sent, shape)
+        case _:
+            plain = vjp_by_position(derivative, needs)
+
+            def vjp(g: Any, saved: tuple[Any, ...]) -> Any:
+                return sum_to(plain(g, saved), saved[k].shape)
+
+    return vjp
+
+
+def scalar_vjp(derivative: Callable[..., Any], needs: Needs) -> VJP:
+    """The same for numbers, which never broadcast: np.float64, whose arithmetic is faster than that of 0-d arrays."""
+    match needs:
+        case ():
+            return lambda g, saved: derivative(g)
+        case ((i, ""),):
+            return lambda g, saved: derivative(g, saved[i][()] if type(saved[i]) is np.ndarray else saved[i])
+    return lambda g, saved: derivative(
+        g, *[getattr(saved[i], what) if what else saved[i][()] if type(saved[i]) is np.ndarray else saved[i]
+             for i, what in needs]
+    )  # fmt: skip
+
+
+def needs_of_sequence(derivative: Callable[..., Any], n: int, names: tuple[str, ...]) -> Needs:
+    """What the derivative of each array of a sequence reads, as places in the flat ``saved``."""
+    first, *options = names
+    place = {name: n + i for i, name in enumerate(options)} | {"z": -1}
+    needs: list[tuple[int, str]] = []
+    for word in list(inspect.signature(derivative).parameters)[2:]:
+        if word == first:
+            needs += [(i, "") for i in range(n)]
+        elif not word.startswith(first + "_"):
+            needs.append(place_of(word, place))
+    return tuple(needs)
+
+
+class Shapes(tuple[tuple[int, ...], ...]):
+    """The shapes of a sequence of arrays, and where each begins if they are joined."""
+
+    def ends(self, axis: int | None) -> list[int]:
+        """0, and where each array ends along ``axis``; if that is None, of all of them flattened."""
+        known: dict[Any, list[int]] = self.__dict__.setdefault("known", {})
+        if axis not in known:  # once for all arrays: to add them up for each again is quadratic
+            lengths = [math.prod(shape) if axis is None else shape[axis] for shape in self]
+            known[axis] = [0, *itertools.accumulate(lengths)]
+        return known[axis]
+
+
+def sequence_values(derivative: Callable[..., Any], n: int, names: tuple[str, ...]) -> Callable[[Any], list[Any]]:
+    """What the derivatives of a sequence of n arrays read, as a function of ``saved``."""
+    first, *options = names
+    place = {name: n + i for i, name in enumerate(options)} | {"z": n + len(options)}
+    words = list(inspect.signature(derivative).parameters)[2:]
+    whole = {first: (-2, ""), first + "_shape": (-2, "shape")}  # of all arrays; the rest is as in any row
+    needs = [whole[word] if word in whole else place_of(word, place) for word in words]
+
+    def values(saved: tuple[Any, ...]) -> list[Any]:
+        found: list[Any] = []
+        for i, what in needs:
+            if i == -2:
+                found.append(Shapes([x.shape for x in saved[:n]]) if what else saved[:n])
+            else:
+                found.append(getattr(saved[i], what) if what else saved[i])
+        return found
+
+    return values
+
+
+def sequence_vjp(derivative: Callable[..., Any], values: Callable[[Any], list[Any]], k: int) -> VJP:
+    """The derivative of a sequence's k-th array as a function of (g, saved)."""
+    return lambda g, saved: derivative(g, k, *values(saved))
+
+
+def sequence_joint(derivative: Callable[..., Any], values: Callable[[Any], list[Any]]) -> VJP:
+    """All of them at once, for long sequences: what they read is found once, and not once for each array."""
+
+    def joint(g: Any, saved: tuple[Any, ...]) -> list[Any]:
+        read, record = values(saved), saved[-1]
+        return [None if p is None else derivative(g, k, *read) for k, p in enumerate(record.parents)]
+
+    return joint
+
+
+def conjugate_vjp(vjp: VJP) -> VJP:
+    """g is conjugated on the way in, the answer on the way out."""
+    return lambda g, saved: np.conjugate(vjp(np.conjugate(g), saved))
