@@ -1,11 +1,11 @@
 """autoflow: NumPy arrays that remember how they were computed."""
 
-from importlib import import_module
+import sys
 from typing import TYPE_CHECKING
 
 from .arrays.creation import array, constant, empty, full, ones, stack, stop_gradient, variable, zeros
 from .backprop.passes import backward
-from .base.lazy import list_public, publish
+from .base.lazy import LATER, Moved, find_public, list_public, publish
 from .base.modes import enable_grad, is_grad_enabled, no_grad, options, set_grad_enabled
 from .base.numbering import reset
 from .base.process import warn_if_free_threaded
@@ -14,12 +14,11 @@ from .nodes.nodes import Constant, Node, Operation, Variable
 from .transforms.gradient import elementwise_grad, grad, grad_and_aux, value_and_grad
 
 if TYPE_CHECKING:  # LATER, for editors and checkers of types
-    from . import backends, implicit, nn, optim
+    from . import backends as backends, errors as errors, implicit, nn, optim
     from .arrays.devices import Autodiff, to_cpu, to_gpu
     from .backprop.anomaly import detect_anomaly, safe_masking
     from .backprop.checkpointing import checkpoint, checkpointing
     from .backprop.hooks import on_operation
-    from .base import errors
     from .base.pytree import tree_flatten, tree_leaves, tree_map, tree_paths, tree_ravel, tree_reduce, tree_unflatten
     from .batching.vmap import vmap
     from .compiler import compile, gc_paused, warm_allocator
@@ -44,26 +43,6 @@ if TYPE_CHECKING:  # LATER, for editors and checkers of types
     from .transforms.vjp_jvp import ggnvp, hvp, jvp, linear_transpose, linearize, multigrad, multigrad_dict, vjp
 
 __version__ = "0.2.0"
-LATER = {  # public name -> the module that has it, imported at first use: unused features cost nothing at import
-    "Autodiff": "arrays.devices", "Function": "extending.function", "GradScaler": "forward.mixed_precision",
-    "Gradients": "transforms.gradient_table", "autocast": "forward.mixed_precision", "check": "transforms.gradcheck",
-    "checkpoint": "backprop.checkpointing", "checkpointing": "backprop.checkpointing", "compile": "compiler",
-    "custom_jvp": "transforms.custom_jvp", "data_parallel": "parallel.node", "detect_anomaly": "backprop.anomaly",
-    "draw": "pictures", "explore": "pictures.sliders.explore", "fit": "train", "gc_paused": "compiler",
-    "ggnvp": "transforms.gauss_newton", "gradcheck": "transforms.gradcheck", "gradients": "transforms.gradient_table",
-    "graph": "pictures", "hessian": "transforms.jacobian", "hvp": "transforms.vjp_jvp", "implicit": "", "integrate": "",
-    "jacfwd": "transforms.jacobian", "jacobian": "transforms.jacobian", "jacrev": "transforms.jacobian",
-    "jvp": "transforms.vjp_jvp", "linalg": "", "linear_transpose": "transforms.vjp_jvp",
-    "linearize": "transforms.vjp_jvp", "minimize": "implicit.minimizer",
-    "multigrad": "transforms.gauss_newton", "multigrad_dict": "transforms.gauss_newton", "nn": "",
-    "on_operation": "backprop.hooks", "ops": "", "optim": "", "plot_boundary": "nn.plots", "plot_loss": "nn.plots",
-    "plot_sizes": "nn.plots", "plot_weights": "nn.plots", "primitive": "extending.custom", "register_function": "ops",
-    "register_operation": "ops", "register_rule": "extending.custom", "safe_masking": "backprop.masking",
-    "scope": "nodes.scopes", "signal": "", "special": "", "stats": "", "to_cpu": "arrays.devices", "to_dot": "pictures",
-    "to_gpu": "arrays.devices", "tree_flatten": "pytree", "tree_leaves": "pytree", "tree_map": "pytree",
-    "tree_paths": "pytree", "tree_ravel": "pytree", "tree_reduce": "pytree", "tree_unflatten": "pytree",
-    "vjp": "transforms.vjp_jvp", "vmap": "batching.vmap", "warm_allocator": "compiler", "watch": "nn.watching",
-}  # fmt: skip
 __all__ = [
     "Autodiff", "Constant", "Function", "GradScaler", "Gradients", "Node", "Operation", "Variable", "array", "autocast",
     "backward", "check", "checkpoint", "checkpointing", "compile", "constant", "custom_jvp", "data_parallel",
@@ -76,26 +55,11 @@ __all__ = [
     "to_cpu", "to_dot", "to_gpu", "tree_flatten", "tree_leaves", "tree_map", "tree_paths", "tree_ravel", "tree_reduce",
     "tree_unflatten", "value_and_grad", "variable", "vjp", "vmap", "warm_allocator", "watch", "zeros",
 ]  # fmt: skip
-# Not listed, but found: pickles name them.
-IN_PICKLES = {
-    "Report": "transforms.gradcheck", "Row": "transforms.gradcheck", "Watched": "nn.watching",
-    "_restored": "transforms.gradient_table", "restore": "forward.python_protocols",
-}  # fmt: skip
+sys.meta_path.append(Moved)
 publish(globals(), [name for name in __all__ if name not in LATER])
 __dir__ = list_public([*__all__, "__version__", "backends", "errors"])
 warn_if_free_threaded()
-del array_methods, dispatch, operators, publish, list_public, warn_if_free_threaded
-
+del Moved, array_methods, dispatch, list_public, operators, publish, sys, warn_if_free_threaded
 
 if not TYPE_CHECKING:  # else every name would be one
-
-    def __getattr__(name: str) -> object:
-        """``af.draw`` and everything else that is imported at its first use."""
-        path = LATER.get(name, IN_PICKLES.get(name))
-        if path is None:
-            raise AttributeError(f"module 'autoflow' has no attribute {name!r}")
-        if not path:
-            return import_module(f"autoflow.{name}")
-        found = getattr(import_module(f"autoflow.{path}"), name)
-        found.__module__ = "autoflow"
-        return found
+    __getattr__ = find_public  # ``af.draw`` and everything else that is imported at its first use

@@ -9,6 +9,7 @@ write ``np.where(node, ...)``, which computes on the GPU all the same.
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -16,18 +17,17 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import NoRuleError
-from ..base.lazy import later
 from ..table.indexing import ADD_AT
 
 RENAMED = {"true_divide": "divide", "abs": "absolute"}  # CuPy's name -> NumPy's
 
 
-def register_cupy(join: Callable[..., Any]) -> None:
+def make_family(join: Callable[..., Any]) -> None:
     """Make the node classes of ``cupy.ndarray``. Called by the registry when it meets the first CuPy array."""
     cupy = sys.modules["cupy"]
     family = join(cupy.ndarray, from_numpy=cupy.asarray, to_numpy=cupy.asnumpy)
     family.Node.__cupy_override_elementwise_kernel__ = elementwise
-    family.call = lambda function, x: later(f"cupyx.scipy.special:{function.__name__}")(x)
+    family.call = lambda function, x: getattr(importlib.import_module("cupyx.scipy.special"), function.__name__)(x)
     ADD_AT[cupy.ndarray] = cupy.add.at  # of any index; np.add.at, which asks CuPy, takes arrays only
 
 

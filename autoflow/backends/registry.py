@@ -17,11 +17,8 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import DataError
-from ..base.lazy import later
 
 NODE_TYPES: dict[type, NodeTypes] = {}  # array type -> its node classes
-# First part of the module of an array type -> who registers it.
-KNOWN = {"cupy": "autoflow.backends.cupy:register_cupy"}
 CHANGE = Lock()  # one thread may register a library while a recording ends in another
 COMPLETIONS: list[Callable[[NodeTypes], None]] = []  # what is done to every family when it is made
 
@@ -165,6 +162,17 @@ def cannot_view(array: Array, what: str) -> DataError:
     )
 
 
+def register_cupy(join: Callable[..., Any]) -> None:
+    """CuPy's arrays, when the first of them is met."""
+    from .cupy import make_family
+
+    make_family(join)
+
+
+# First part of the module of an array type -> what registers it, given join().
+KNOWN = {"cupy": register_cupy}
+
+
 def array_type(x: Any) -> type | None:
     """The registered array type of ``x``, its class or a base of it; None if there is none."""
     return registered_type(type(x))
@@ -178,7 +186,7 @@ def registered_type(kind: type) -> type | None:
     register_library = KNOWN.pop(kind.__module__.partition(".")[0], None)
     if register_library is None:
         return None
-    later(register_library)(join)
+    register_library(join)
     return registered_type(kind)
 
 

@@ -36,7 +36,6 @@ import numpy as np
 
 from ..backends.registry import NODE_TYPES
 from ..base.errors import GradientShapeError, StaleValueError
-from ..base.lazy import later
 from ..base.modes import modes, switched
 from ..nodes import versions
 from ..nodes.grads import HALF, add_gradients, cast_gradient
@@ -180,7 +179,8 @@ def watched_arrays(extra: Extras) -> Iterator[tuple[Array, Any, Callable[[Array]
     """The plain arrays of an operation, what was noted of each, and how: samples; all bytes under checkpointing."""
     yield from ((array, mark, versions.fingerprint) for array, mark in extra.fingerprints)
     if extra.checksums:
-        checksum = later("autoflow.backprop.second_runs:checksum")
+        from .second_runs import checksum
+
         yield from ((array, mark, checksum) for array, mark in extra.checksums)
 
 
@@ -324,9 +324,12 @@ def wrap_by_modes(open_record: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """``open_record``, wrapped by the modes that are on: anomaly mode checks gradients, safe_masking keeps zeros."""
     if modes().wrap_open_record is not None:
         open_record = modes().wrap_open_record(open_record)
-    if modes().safe_masking:
-        open_record = later("autoflow.backprop.anomaly:mask_open_record")(open_record)
-    return later("autoflow.backprop.anomaly:wrap_open_record")(open_record) if modes().anomaly else open_record
+    if modes().safe_masking or modes().anomaly:
+        from .anomaly import mask_open_record, wrap_open_record
+
+        open_record = mask_open_record(open_record) if modes().safe_masking else open_record
+        open_record = wrap_open_record(open_record) if modes().anomaly else open_record
+    return open_record
 
 
 def _pick(k: int) -> Callable[[Any, Any], Any]:

@@ -18,7 +18,6 @@ import numpy as np
 
 from ..backends.registry import NODE_TYPES
 from ..base.errors import GradientShapeError, SeedError, lost
-from ..base.lazy import later
 from ..base.modes import modes, switched
 from ..base.process import call_without_collector
 from ..nodes import versions
@@ -194,7 +193,9 @@ def pull_back(
 def apply_leaf_hooks(pairs: list[tuple[Any, Any]], stop: Collection[Any]) -> list[tuple[Any, Any]]:
     """The engine's answer after the hooks of leaves: of all Variables or, if there was a stop set, of those in it."""
     if modes().anomaly:
-        later("autoflow.backprop.anomaly:check_sums")(pairs)
+        from .anomaly import check_sums
+
+        check_sums(pairs)
     if stop:
         asked = [(holder, leaf_hooks(holder, "before") if holder in stop else ()) for holder, _ in pairs]
     elif LEAF_HOOKS:

@@ -1,24 +1,129 @@
-"""What is found when it is first needed: functions of modules further up, so that imports point one way, and packages
-that may not be installed. And where users find what a package exports.
+"""What is found when it is first needed: public names, functions of modules further up (so that imports point one way),
+modules by the names that they had before, and packages that may not be installed. And where users find what a package
+exports.
+
+Modules are named in strings in this file only; :func:`later` takes the name of a function.
 """
 
 from __future__ import annotations
 
 import importlib
+import sys
 import warnings
 from collections.abc import Callable, Iterable
-from types import FunctionType
+from importlib.machinery import ModuleSpec
+from types import FunctionType, ModuleType
 from typing import Any
 
 
-def later(path: str) -> Any:
-    """``"autoflow.backprop.passes:backward"`` -> that function.
+def owners(table: dict[str, str]) -> dict[str, str]:
+    """``{"room.file": "f g"}`` -> ``{"f": "room.file", "g": "room.file"}``."""
+    return {name: module for module, names in table.items() for name in names.split()}
 
-    >>> later("autoflow.backprop.passes:backward").__name__
-    'backward'
+
+# Public names of autoflow that are imported at their first use: unused features cost nothing at import.
+LATER = owners({
+    "": "implicit nn optim", "arrays.devices": "Autodiff to_cpu to_gpu", "backprop.anomaly": "detect_anomaly safe_masking",
+    "backprop.checkpointing": "checkpoint checkpointing", "backprop.hooks": "on_operation",
+    "base.pytree": "tree_flatten tree_leaves tree_map tree_paths tree_ravel tree_reduce tree_unflatten",
+    "batching.vmap": "vmap", "compiler": "compile gc_paused warm_allocator", "extending": "ops",
+    "extending.custom": "primitive register_rule", "extending.function": "Function",
+    "extending.ops": "register_function register_operation", "forward.mixed_precision": "GradScaler autocast",
+    "implicit.optima": "minimize", "nn.live": "watch", "nn.plots": "plot_boundary plot_loss plot_sizes plot_weights",
+    "nn.train": "fit", "nodes.records": "scope", "parallel.node": "data_parallel", "pictures": "draw graph to_dot",
+    "pictures.sliders.explore": "explore", "scipy": "integrate linalg signal special stats",
+    "transforms.custom_jvp": "custom_jvp", "transforms.gradcheck": "check gradcheck",
+    "transforms.gradient": "Gradients gradients", "transforms.jacobian": "hessian jacfwd jacobian jacrev",
+    "transforms.vjp_jvp": "ggnvp hvp jvp linear_transpose linearize multigrad multigrad_dict vjp",
+})  # fmt: skip
+# Not listed, but found: pickles name them.
+IN_PICKLES = owners({
+    "transforms.gradcheck": "Report Row", "nn.live": "Watched", "transforms.gradient": "_restored",
+    "forward.node_methods": "restore",
+})  # fmt: skip
+# What is called by name: functions further up, and those of which most programs need none.
+CALLED = owners({
+    "arrays.devices": "to_cpu to_gpu", "backprop.anomaly": "check_operation",
+    "backprop.hooks": "register_hook register_post_accumulate_hook", "backprop.passes": "backward send zero_grad",
+    "extending.function": "create_operation set_grad_fn",
+    "forward.inplace": "assign set_shape set_value write_item write_out", "forward.mixed_precision": "cast",
+    "forward.replay": "replay_node", "pictures": "graph node_bundle quiz step steps summary",
+    "pictures.formulas.latex": "derivative_formula formula", "pictures.formulas.why": "why",
+})  # fmt: skip
+# Modules by the names that they had during the making of 0.2.0, each with the one that holds its code now.
+MOVED = owners({
+    "backprop.anomaly": "backprop.masking", "backprop.opening": "backprop.reuse", "base.lazy": "lazy",
+    "base.modes": "modes", "base.numbering": "numbering", "base.process": "process threads", "base.pytree": "pytree",
+    "base.saving": "saving", "base.transformed": "transformed", "cli.commandline": "cli.listing",
+    "compiler.jax.engine": "compiler.jax.arguments", "compiler.jax.lowering": "compiler.jax.forms",
+    "compiler.jax.table": "compiler.jax.words", "compiler.llvm.engine": "compiler.llvm.objects compiler.llvm.settings",
+    "compiler.llvm.functions": "compiler.llvm.text", "compiler.llvm.native": "compiler.llvm.stretches",
+    "compiler.llvm.words": "compiler.llvm.formulas", "compiler.report": "compiler.profile",
+    "compiler.run.calls": "compiler.run.reports", "compiler.trace.kinds": "compiler.trace.fixed_shape",
+    "compiler.trace.reachable": "compiler.trace.identity", "forward.callers": "pictures.model.callers",
+    "forward.closures": "forward.deferring", "forward.inplace": "forward.writers",
+    "forward.node_methods": "forward.python_protocols", "implicit.equations": "implicit.solvers",
+    "implicit.linear": "implicit.vectors", "implicit.optima": "implicit.minimizer", "nn.functions": "nn.fused",
+    "nn.plots": "nn.charts", "nodes.coercion": "nodes.foreign", "nodes.grads": "nodes.next_use",
+    "nodes.records": "nodes.scopes", "nodes.versions": "nodes.freeing",
+    "parallel.tasks": "parallel.parts parallel.sums", "pictures.folding.choose": "pictures.folding.sections",
+    "pictures.folding.repeats": "pictures.folding.merging pictures.folding.skeleton",
+    "pictures.folding.views": "pictures.folding.huge", "pictures.formulas.chain": "pictures.formulas.sent_back",
+    "pictures.layout.arrange": "pictures.layout.scoring", "pictures.layout.layers": "pictures.layout.ordering",
+    "pictures.model.data": "pictures.model.numbers", "pictures.model.names": "pictures.model.several",
+    "pictures.pages.frames": "pictures.pages.films",
+    "pictures.pages.html": "pictures.pages.answers pictures.pages.toggling",
+    "pictures.pages.stepper": "pictures.pages.still", "pictures.render.placing": "pictures.render.directions",
+    "pictures.render.png": "pictures.render.shapes", "pictures.render.svg": "pictures.render.css",
+    "pictures.sliders.live": "pictures.sliders.ranges", "pictures.walk": "pictures.notebook",
+    "rules.distributions": "rules.incomplete", "rules.solving": "rules.matrix_functions",
+    "scipy.integrate": "integrate", "scipy.linalg": "linalg", "scipy.signal": "signal", "scipy.special": "special",
+    "scipy.stats": "stats", "table.indexing": "rules.indexing", "table.outside": "rules.outside",
+    "table.shapes": "rules.versions", "table.table": "rules.table", "table.ufuncs": "rules.ufuncs",
+    "table.vjps": "rules.packed", "transforms.forward_pass": "transforms.tangents transforms.transposing",
+    "transforms.gradient": "transforms.gradient_table", "transforms.jacobian": "transforms.batched_passes",
+})  # fmt: skip
+
+
+def later(name: str) -> Any:
+    """A function of :data:`CALLED`.
+
+    >>> later("backward").__module__
+    'autoflow'
     """
-    module, _, name = path.partition(":")
-    return getattr(importlib.import_module(module), name)
+    return getattr(importlib.import_module(f"autoflow.{CALLED[name]}"), name)
+
+
+def find_public(name: str) -> Any:
+    """A public name of autoflow that is imported at its first use. AttributeError if there is none."""
+    path = LATER.get(name, IN_PICKLES.get(name))
+    if path is None:
+        raise AttributeError(f"module 'autoflow' has no attribute {name!r}")
+    if not path:
+        return importlib.import_module(f"autoflow.{name}")
+    found = getattr(importlib.import_module(f"autoflow.{path}"), name)
+    if not isinstance(found, ModuleType):
+        found.__module__ = "autoflow"
+    return found
+
+
+class Moved:
+    """Lets ``import autoflow.linalg`` give the module ``autoflow.scipy.linalg`` itself: an entry of ``sys.meta_path``,
+    asked when no file has that name, and then the loader of that import."""
+
+    @classmethod
+    def find_spec(cls, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        """The name of a module of :data:`MOVED`, or of one inside such a package."""
+        package, _, inside = name.partition(".")
+        return ModuleSpec(name, cls()) if package == "autoflow" and inside in MOVED else None  # type: ignore[arg-type]
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        """Python makes an empty module, for which :meth:`exec_module` puts the right one in."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        """The module that is meant stands in ``sys.modules`` by both names."""
+        name = module.__name__
+        sys.modules[name] = importlib.import_module(f"autoflow.{MOVED[name.partition('.')[2]]}")
 
 
 def load_package(name: str, message: str) -> Any:

@@ -12,7 +12,7 @@ import functools
 import inspect
 from collections.abc import Callable
 from contextvars import ContextVar
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
@@ -295,7 +295,6 @@ def is_grad_enabled() -> bool:
 
 
 PRESETS = {"default": {"strict": False, "anomaly": False}, "classroom": {"strict": True, "anomaly": True}}
-LOOK = "autoflow.backprop.anomaly:check_operation"  # the listener of af.detect_anomaly()
 PUBLIC = ("keep", "digits", "strict", "theme", "static", "tables", "max_bytes")
 
 
@@ -311,7 +310,7 @@ class preset(switched):  # noqa: N801 - used like a function
 
     def changes_to(self, before: Modes) -> dict[str, Any]:
         """The preset, and what was given beside it."""
-        look = later(LOOK)
+        look = later("check_operation")  # the listener of af.detect_anomaly()
         others = tuple([listener for listener in before.listeners if listener is not look])
         listeners = (*others, look) if PRESETS[self.name]["anomaly"] else others
         return {**PRESETS[self.name], "listeners": listeners, **self.changes}

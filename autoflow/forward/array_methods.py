@@ -388,7 +388,7 @@ def guard_attributes(family: NodeTypes) -> None:
         **dict.fromkeys(FIXED.split(), refuse),
         "real": write_real,
         "imag": write_imag,
-        "shape": lambda x, shape: later("autoflow.forward.inplace:set_shape")(x, shape),
+        "shape": lambda x, shape: later("set_shape")(x, shape),
     }
     for name, setter in setters.items():
         ours = vars(ArrayMethods).get(name)

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import NoRuleError
-from ..base.lazy import later
 from ..nodes.coercion import refuse_halfway, wants_numbers
 from ..nodes.nodes import NodeRole, constant_from, value_of
 from ..rules import RULES
@@ -52,7 +51,9 @@ def array_ufunc(self: Any, ufunc: Any, method: str, x: Any, y: Any = None, /, *r
         return apply(RULES[ufunc], inputs, options)
     if method == "at":
         if ufunc in RULES:
-            return later("autoflow.forward.inplace:write_at")(ufunc, *inputs)
+            from .inplace import write_at
+
+            return write_at(ufunc, *inputs)
         raise NoRuleError(f"{public_name(ufunc, method)} into a node is not recorded: {advice(ufunc, method)}")
     if ufunc in METHODS.get(method, ()):
         if "where" in options:  # a condition, to which nothing flows; if it is the only node none is left
@@ -61,7 +62,9 @@ def array_ufunc(self: Any, ufunc: Any, method: str, x: Any, y: Any = None, /, *r
     if method == "__call__" and ufunc in COMPOSED:
         inputs = tuple([as_array(x) if isinstance(x, (list, tuple)) else x for x in inputs])
         if "out" in options:
-            return later("autoflow.forward.inplace:write_composed")(ufunc, inputs, options)
+            from .inplace import write_composed
+
+            return write_composed(ufunc, inputs, options)
         return COMPOSED[ufunc](*inputs, **options)
     if ufunc not in RULES and ufunc not in COMPOSED and has_scipy_rule(ufunc):
         return array_ufunc(self, ufunc, method, *inputs, **options)
@@ -87,8 +90,10 @@ def has_scipy_rule(ufunc: Any) -> bool:
     """Is it one of SciPy's, and has it a row? Those rows are read when the first such function meets a node."""
     if "scipy.special" not in sys.modules:
         return False
-    later("autoflow.rules.special:rule")  # importing the module fills the table
-    later("autoflow.forward.closures:quicken")()
+    from ..rules import special  # noqa: F401 - fills the table
+    from .closures import quicken
+
+    quicken()
     return ufunc in RULES or ufunc in COMPOSED
 
 
@@ -115,17 +120,23 @@ def array_function(self: Any, function: Any, types: Any, args: Any, options: Any
             options, args = {**options, "out": args[place]}, (*args[:place], None, *args[place + 1 :])
         args, options = LISTS[function].in_call(args, options)
         if options.get("out") is not None:
-            return later("autoflow.forward.inplace:write_composed")(function, args, options)
+            from .inplace import write_composed
+
+            return write_composed(function, args, options)
         try:
             return COMPOSED[function](*args, **options)
         except TypeError:
             refuse_new_arguments(function, args, options)
             raise
         except (ValueError, IndexError) as error:
-            later("autoflow.forward.shape_notes:add_note")(error, function, args)
+            from .shape_notes import add_note
+
+            add_note(error, function, args)
             raise
     if function in WRITERS:
-        return later("autoflow.forward.inplace:WRITERS")[function](*args, **options)
+        from .inplace import WRITERS
+
+        return WRITERS[function](*args, **options)
     return without_rule(function, function, args, options)
 
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 
-from ..base.lazy import later
 from ..nodes.nodes import Node, NodeRole, value_of
 from ..rules import RULES
 from .closures import QUICK, binary, quicken, reflected_operator
@@ -46,7 +45,9 @@ def in_place(function: np.ufunc) -> Callable[[Any, Any], Any]:
 
     def method(self: Any, other: Any) -> Any:
         if not made:
-            made.append(later("autoflow.forward.inplace:augmented_operator")(function))
+            from .inplace import augmented_operator
+
+            made.append(augmented_operator(function))
         return made[0](self, other)
 
     return method

@@ -192,10 +192,10 @@ def apply(rule: Rule, args: tuple[Any, ...], options: dict[str, Any] = NO_OPTION
     if "out" in options:
         options = dict(options)
         if (out := options.pop("out")) is not None:
-            return later("autoflow.forward.inplace:write_out")(rule, args, options, out)
+            return later("write_out")(rule, args, options, out)
     inputs = rule.bind(args, options)
     if modes().autocast is not None:
-        inputs = later("autoflow.forward.mixed_precision:cast")(rule, inputs)
+        inputs = later("cast")(rule, inputs)
     if rule.single:
         x = inputs[0]
         if type(x) is Operation and hasattr(x, "_record"):
@@ -298,9 +298,9 @@ def call_explained(function: Callable[..., Any], values: Sequence[Any], rule: Ru
 
 def explain_error(error: BaseException, rule: Rule, inputs: tuple[Any, ...]) -> None:
     """Add the operands' names and shapes to an error of NumPy's."""
-    later("autoflow.forward.shape_notes:add_note")(
-        error, rule.function, inputs[: rule.operands], inputs[rule.operands :]
-    )
+    from .shape_notes import add_note
+
+    add_note(error, rule.function, inputs[: rule.operands], inputs[rule.operands :])
 
 
 def as_plain(result: Any) -> Array:

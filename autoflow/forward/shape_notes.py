@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import AutoflowError
-from ..base.lazy import later
 from ..nodes.nodes import NodeRole, current_record
+from .naming import bound_names
 
 Shape = tuple[int, ...]
 Named = list[tuple[str, Shape]]
@@ -56,7 +56,7 @@ def named_shapes(inputs: list[Any]) -> Named:
             arrays += [part for part in x if hasattr(part, "shape")]  # a sequence of arrays
         elif hasattr(x, "shape") or isinstance(x, (list, tuple)):
             arrays.append(x)
-    bound = later("autoflow.forward.naming:bound_names")()
+    bound = bound_names()
     places = {1: ["the array"], 2: ["the left operand", "the right operand"]}.get(len(arrays))
     places = places or [f"operand {k}" for k in range(1, len(arrays) + 1)]
     shapes = [x.shape if hasattr(x, "shape") else np.shape(x) for x in arrays]

@@ -82,7 +82,7 @@ class NodeRole:
 
     @value.setter
     def value(self, new: Any) -> None:
-        later("autoflow.forward.inplace:set_value")(self, new)
+        later("set_value")(self, new)
 
     @property
     def name(self) -> str:
@@ -308,7 +308,7 @@ class OperationRole(NodeRole):
         >>> x.grad
         array(6.)
         """
-        make = later("autoflow.extending.function:create_operation")
+        make = later("create_operation")
         return make(result, opmethod, (operand_a, operand_b, operand_c), name)
 
     @property
@@ -318,7 +318,7 @@ class OperationRole(NodeRole):
 
     @grad_fn.setter
     def grad_fn(self, f: Any) -> None:
-        later("autoflow.extending.function:set_grad_fn")(self, f)
+        later("set_grad_fn")(self, f)
 
     @property
     def grad(self) -> np.ndarray | MaybeNone:

@@ -160,7 +160,7 @@ class Record:
 
     def __call__(self, g: Array) -> tuple[Array | None, ...]:
         """What is sent to each operand, given ``g``, the gradient of this value. If it is a node, recorded."""
-        return later("autoflow.backprop.passes:send")(self, g)
+        return later("send")(self, g)
 
     @property
     def node_name(self) -> str:

@@ -34,7 +34,6 @@ from ..backprop.anomaly import detect_anomaly
 from ..backprop.second_runs import reachable_generators, states_of
 from ..base import pytree
 from ..base.errors import InputError, LostGradientError
-from ..base.lazy import later
 from ..base.modes import MODES, Modes, modes
 from ..base.numbering import now
 from ..nodes.nodes import NodeRole, gradient_target, value_of
@@ -324,7 +323,9 @@ class Task:
             key = hashlib.sha256(pickled(self.program)).digest()
             self.ready = COMPILED.get(key)
             if self.ready is None:
-                self.ready = COMPILED[key] = later("autoflow.compiler:compile")(self.program)
+                from ..compiler import compile
+
+                self.ready = COMPILED[key] = compile(self.program)
                 while len(COMPILED) > KEPT:
                     COMPILED.popitem(last=False)
         return self.ready

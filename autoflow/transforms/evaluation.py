@@ -40,7 +40,6 @@ from ..backprop.hooks import leaf_hooks
 from ..backprop.second_runs import reachable_generators, states_of
 from ..base import pytree
 from ..base.errors import LostGradientError, lost
-from ..base.lazy import later
 from ..base.modes import modes, switched
 from ..base.numbering import now
 from ..nodes.grads import cast_gradient
@@ -244,7 +243,7 @@ class Trace:
 
         with switched(recording=True, depth=switches.depth + 1):
             checking = (switches.strict or switches.anomaly) and not switches.shadow
-            self.z = later("autoflow.transforms.evaluation:checked_run")(run, f, args, options) if checking else run()
+            self.z = checked_run(run, f, args, options) if checking else run()
         self.last = now()  # roots that are made later are used once: nothing is remembered of them
 
     def stop(self, z: Any) -> set[Any] | None:

@@ -28,7 +28,7 @@ import numpy as np
 from ..backprop.hooks import leaf_hooks
 from ..base import pytree
 from ..base.errors import SeedError
-from ..base.lazy import later, show_bar
+from ..base.lazy import show_bar
 from ..base.modes import modes, switched
 from ..base.transformed import FunctionOfFunction
 from ..batching import vmap
@@ -191,7 +191,9 @@ def jacobian_at(
     """The Jacobian of ``f`` at these arguments."""
     trace = Trace(f, argnum, args, options)
     if sparsity is not None:
-        return later("autoflow.transforms.sparse_jacobian:sparse_jacobian")(trace, sparsity, mode)
+        from .sparse_jacobian import sparse_jacobian
+
+        return sparse_jacobian(trace, sparsity, mode)
     outputs = [z for z in pytree.tree_leaves(trace.z) if pytree.is_number(z)]
     check_size(outputs, trace.leaves)
     trace.checked_reach(outputs, allow_unused)

@@ -83,7 +83,7 @@ class Another(np.ndarray):
 @pytest.mark.parametrize("leaf", [af.Variable, af.Constant])
 def test_so_is_a_type_of_a_library_that_is_registered_when_it_is_met(monkeypatch, leaf):
     """Then nothing is tried before the first array of it becomes a node."""
-    monkeypatch.setitem(registry.KNOWN, Stubborn.__module__.partition(".")[0], f"{__name__}:join_stubborn")
+    monkeypatch.setitem(registry.KNOWN, Stubborn.__module__.partition(".")[0], join_stubborn)
     try:
         for _ in range(2):
             with pytest.raises(DataError, match=r"Stubborn gives a Stubborn, so there can be no nodes of it"):
