@@ -28,8 +28,8 @@ if TYPE_CHECKING:  # LATER, for editors and checkers of types
     from .extending.ops import register_function, register_operation
     from .forward.mixed_precision import GradScaler, autocast
     from .implicit.optima import minimize
-    from .nn.live import watch
-    from .nn.plots import plot_boundary, plot_loss, plot_sizes, plot_weights
+    from .nn.live import plot_sizes, watch
+    from .nn.plots import plot_boundary, plot_loss, plot_weights
     from .nn.train import fit
     from .nodes.records import scope
     from .parallel.node import data_parallel

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from .base.lazy import NODE
 from .rules import RULES
 from .table.table import COMPOSED
 
-NODE = "autoflow.nodes.nodes.Node"
 Hook = Callable[[Any], Any]
 
 

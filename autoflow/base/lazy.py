@@ -29,7 +29,7 @@ LATER = owners({
     "batching.vmap": "vmap", "compiler": "compile gc_paused warm_allocator", "extending": "ops",
     "extending.custom": "primitive register_rule", "extending.function": "Function",
     "extending.ops": "register_function register_operation", "forward.mixed_precision": "GradScaler autocast",
-    "implicit.optima": "minimize", "nn.live": "watch", "nn.plots": "plot_boundary plot_loss plot_sizes plot_weights",
+    "implicit.optima": "minimize", "nn.live": "plot_sizes watch", "nn.plots": "plot_boundary plot_loss plot_weights",
     "nn.train": "fit", "nodes.records": "scope", "parallel.node": "data_parallel", "pictures": "draw graph to_dot",
     "pictures.sliders.explore": "explore", "scipy": "integrate linalg signal special stats",
     "transforms.custom_jvp": "custom_jvp", "transforms.gradcheck": "check gradcheck",
@@ -83,6 +83,11 @@ MOVED = owners({
     "table.vjps": "rules.packed", "transforms.forward_pass": "transforms.tangents transforms.transposing",
     "transforms.gradient": "transforms.gradient_table", "transforms.jacobian": "transforms.batched_passes",
 })  # fmt: skip
+
+ROWS = ("autoflow.rules", "autoflow.table")  # code of the table: it may read numbers where a user's may not
+WITH_ROWS = (*ROWS, "autoflow.arrays")  # and a file of its own, of rows for moving arrays
+NODE = "autoflow.nodes.nodes.Node"  # as checkers of types name it
+NN_MODULE = "autoflow.nn.module"  # who has no networks loaded has none to look at
 
 
 def later(name: str) -> Any:

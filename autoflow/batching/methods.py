@@ -13,6 +13,7 @@ import numpy as np
 
 from ..backends.duck_arrays import NP, QUESTIONS, DuckArray, other_methods, refusing
 from ..base.errors import BatchError
+from ..base.lazy import ROWS
 from ..nodes.nodes import NodeRole, value_of
 from ..nodes.versions import caller, user_frame
 
@@ -48,7 +49,7 @@ def refusing_method(word: str, convert: Any) -> Any:
             numbers = value_of(numbers) if isinstance(numbers, NodeRole) else numbers.inner
         if not x.shape and isinstance(numbers, np.ndarray) and numbers.size:
             shared = x.mapped is False and type(x.inner) is np.ndarray
-            ours = sys._getframe(1).f_globals.get("__name__", "").startswith("autoflow.rules")
+            ours = sys._getframe(1).f_globals.get("__name__", "").startswith(ROWS)
             if shared or (ours and np.all(numbers == numbers.flat[0])):
                 return convert(numbers.flat[0])
         raise refuse_number(word)

@@ -314,9 +314,6 @@ def windows(layer: Layer, x: Any, window_shape: Any, axis: Any = None, **options
 # ---------------------------------------------------------------- making
 
 
-NP: Any = np  # what it is called with are arrays of ours, of which its types know nothing
-
-
 # -- several arrays
 
 

@@ -20,7 +20,7 @@ from ..base.transformed import FunctionOfFunction
 from ..nodes.nodes import NUMPY, NodeRole, gradient_target, value_of
 from . import (
     along_axes,  # noqa: F401 - fill the table of forms
-    forms,  # noqa: F401 - fill the table of forms
+    forms,
     moving,  # noqa: F401 - fill the table of forms
     places,  # noqa: F401 - fill the table of forms
     products,  # noqa: F401 - fill the table of forms

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -25,9 +25,6 @@ from ..base.lazy import load_package
 from ..base.modes import modes, no_grad
 from .checks import numbers_of, shape_is
 from .module import Module
-
-if TYPE_CHECKING:
-    from .live import Watched
 
 Array = Any
 LEVELS = "▁▂▃▄▅▆▇█"
@@ -157,46 +154,6 @@ NAMED = 12  # at most this many layers are named along the axis
 
 
 # -- sizes, layer by layer -------------------------------------------------------------------------------------------
-
-
-def plot_sizes(watched: Watched, of: str = "gradients", *, along: str = "steps", ax: Any = None) -> Any:
-    """The sizes that ``af.watch`` recorded, on a logarithmic axis.
-
-    of : "gradients" or "activations".
-    along : "steps", a line for each layer, the last layer's most intense; or "layers", a line for the first call and
-        one for the last.
-
-    >>> from autoflow import nn
-    >>> from autoflow.nn.live import watch
-    >>> rng = np.random.default_rng(0)
-    >>> watched = watch(nn.Sequential(nn.Linear(2, 3, rng=rng), nn.tanh, nn.Linear(3, 1, rng=rng)))
-    >>> watched(np.ones((5, 2))).sum().backward()
-    >>> plot_sizes(watched, along="layers").get_ylabel()
-    'gradients (root mean square)'
-    """
-    word("of", of, "gradients", "activations")
-    word("along", along, "steps", "layers")
-    layers, rows = watched.layers, getattr(watched, of)
-    if not rows:
-        raise InputError("nothing was recorded yet: call the watched model, outside of af.no_grad(), then plot")
-    sizes = np.array([[row.get(name, np.nan) for name in layers] for row in rows])
-    if not np.any(sizes > 0):
-        raise InputError(f"all {of} are zero, NaN or not there: was backward() called on what the model returned?")
-    ax, theme = canvas(ax)
-    if along == "steps":
-        lines = dict(zip(layers, sizes.T, strict=True))
-        ax.set_xlabel("step")
-    else:
-        lines = {"first step": sizes[0]} if len(sizes) == 1 else {"first step": sizes[0], "last step": sizes[-1]}
-        name_layers(ax, layers)
-    first, last = theme[of]
-    shades = blend_colours(first, last, len(lines))
-    for shade, (label, line) in zip(shades, lines.items(), strict=True):
-        marker = "." if along == "layers" or len(line) == 1 else None
-        ax.plot(range(1, len(line) + 1), line, color=shade, marker=marker, label=label)
-    ax.set_yscale("log")
-    ax.set_ylabel(f"{of} (root mean square)")
-    return add_legend(ax, ends_only=len(lines) > 6) if len(lines) > 1 else tidy(ax)
 
 
 def name_layers(ax: Any, layers: list[str]) -> None:

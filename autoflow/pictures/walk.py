@@ -31,10 +31,10 @@ from .formulas.chain import rules_of
 from .model.data import (
     FEW_NUMBERS,
     Frame,  # noqa: F401 - of inherited fields
-    GraphData,  # noqa: F401 - of inherited fields
-    Look,  # noqa: F401 - of inherited fields
+    GraphData,
+    Look,
     Several,  # noqa: F401 - of inherited fields
-    Vertex,  # noqa: F401 - of inherited fields
+    Vertex,
     numbers,
 )
 from .model.gathering import Walk, identity_of
@@ -460,9 +460,9 @@ def behind(node: Any) -> str:
     if found is None:
         return f"<div>graph: more than {MOST} nodes; .graph() draws it</div>"
     small = sum([math.prod(x.shape) for x in found]) <= ELEMENTS
-    graph = graph(node, gradients=None if small else False)
-    counts = graph.counts().replace(" · ", ", ")
-    return f"<details><summary>graph ({escape(counts)})</summary>{image(graph)}</details>"
+    picture = graph(node, gradients=None if small else False)
+    counts = picture.counts().replace(" · ", ", ")
+    return f"<details><summary>graph ({escape(counts)})</summary>{image(picture)}</details>"
 
 
 def few(record: Any) -> list[Any] | None:

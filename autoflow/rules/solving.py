@@ -29,7 +29,7 @@ eigenvalue 0 twice, or −1 with both of its roots) there is no derivative: NaN.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -37,9 +37,6 @@ from ..table.shapes import as_array, axes_of, given_keywords, greatest, like_arg
 from ..table.table import composed, primitive, rule
 from ..table.vjps import adjoint, fold, mask, pack, solve, solve_stack, unpack
 from .decompositions import is_vanishing
-
-if TYPE_CHECKING:
-    from ..nodes.nodes import Node
 
 Array = Any
 Shape = tuple[int, ...]
@@ -315,7 +312,7 @@ def scipy_linalg(*arrays: Array) -> tuple[Any, list[Array]]:
 
 
 @primitive
-def expm(A: Array) -> Node:  # noqa: N803 - SciPy's name
+def expm(A: Array) -> Array:  # noqa: N803 - SciPy's name
     """The exponential of a matrix, 1 + A + A²/2 + ..., or of every matrix of a stack.
 
     >>> import autoflow as af
@@ -331,7 +328,7 @@ def expm(A: Array) -> Node:  # noqa: N803 - SciPy's name
 
 
 @primitive
-def sqrtm(A: Array) -> Node:  # noqa: N803
+def sqrtm(A: Array) -> Array:  # noqa: N803
     """The square root of a matrix, z z = A; complex if A has negative eigenvalues. NaN may come back for a singular A.
 
     >>> from autoflow import linalg
@@ -344,7 +341,7 @@ def sqrtm(A: Array) -> Node:  # noqa: N803
 
 
 @primitive
-def logm(A: Array) -> Node:  # noqa: N803
+def logm(A: Array) -> Array:  # noqa: N803
     """The principal logarithm of a matrix, e^z = A; complex if A has negative eigenvalues. A must not be singular.
 
     >>> from autoflow import linalg

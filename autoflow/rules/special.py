@@ -36,8 +36,8 @@ from scipy import special
 from ..table.outside import OTHERS
 from ..table.table import COMPOSED, ROOT_2, ROOT_PI, check_real, normal, primitive, ratio, rule, with_parameters, zeta
 from . import (
-    bessel,  # noqa: E402, F401 - they fill the table
-    distributions,  # noqa: E402, F401 - they fill the table
+    bessel,  # noqa: F401 - they fill the table
+    distributions,  # noqa: F401 - they fill the table
 )
 from .arithmetic import LN2, LN10, near_zero, power_series, slope_in_exponent, slope_of_power, zero
 

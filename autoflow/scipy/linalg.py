@@ -11,7 +11,7 @@ SciPy is imported at the first call. What NumPy has as well (inv, det, svd ...) 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,12 +20,19 @@ from ..base.lazy import list_public
 from ..nodes.nodes import Node
 from ..rules import primitive, rule
 from ..rules.decompositions import cholesky_x
-from ..rules.solving import expm, logm, power, scipy_linalg, solve_x, solve_y, sqrtm, sylvester
+from ..rules.solving import power, scipy_linalg, solve_x, solve_y, sylvester
 from ..table.shapes import as_array, sum_to
 from ..table.vjps import adjoint, mask
 
 Array = Any
 Shape = tuple[int, ...]
+if TYPE_CHECKING:  # of rows, what comes out is Any
+
+    def expm(A: Array) -> Node: ...
+    def logm(A: Array) -> Node: ...
+    def sqrtm(A: Array) -> Node: ...
+else:
+    from ..rules.solving import expm, logm, sqrtm
 __all__ = [
     "block_diag", "cho_factor", "cho_solve", "cholesky", "expm", "fractional_matrix_power", "logm", "solve",
     "solve_banded", "solve_sylvester", "solve_triangular", "sqrtm",

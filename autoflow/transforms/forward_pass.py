@@ -39,6 +39,7 @@ import numpy as np
 from ..backprop import engine, opening, passes
 from ..backprop.passes import quietly
 from ..base.errors import LostGradientError
+from ..base.lazy import WITH_ROWS
 from ..base.modes import modes, switched
 from ..extending.joint import NOTHING, RESULT_OF, Parts
 from ..forward.recording import apply
@@ -176,7 +177,6 @@ DIAGONAL = frozenset([
 MULTILINEAR = RULES[indexed_sum]  # linear in each operand, though its derivative is given all of them
 AFFINE = RULES[interpolate]  # its derivative by fp asks whether left= was given, which is added, not multiplied
 CONJUGATE = RULES[np.conjugate]  # elementwise and linear, but not analytic
-OURS = ("autoflow.rules.", "autoflow.arrays.")
 PLAIN = (np.ndarray, np.generic)
 OFFSETS = ("initial", "constant_values")  # options that are added to what is linear
 
@@ -232,7 +232,7 @@ def pushes_of(rule: Rule, is_complex: bool = False) -> Pushes:
 def is_ours(rule: Rule) -> bool:
     """Is the row one of the package, with a derivative for each operand? A user's may say anything: that the derivative
     of a rounding is 1."""
-    return bool(rule.derivatives) and all([f.__module__.startswith(OURS) for f in rule.derivatives.values()])
+    return bool(rule.derivatives) and all([f.__module__.startswith(WITH_ROWS) for f in rule.derivatives.values()])
 
 
 def diagonal_push(rule: Rule, k: int) -> Push | None:

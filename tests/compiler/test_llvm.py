@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import autoflow as af
-from autoflow.compiler.llvm import engine, engine as engines, native
+from autoflow.compiler.llvm import engine as engines, native
 from autoflow.compiler.llvm.native import Native
 from autoflow.compiler.program import sort_values
 from autoflow.compiler.run import tiles

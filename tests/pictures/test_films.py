@@ -16,7 +16,7 @@ from graphs import EVIL, lesson, shared
 import autoflow as af
 from autoflow.pictures import graph
 from autoflow.pictures.model.style import LIGHT, break_words
-from autoflow.pictures.pages import frames
+from autoflow.pictures.pages import frames as films
 from autoflow.pictures.pages.frames import frames, step_rules
 from autoflow.pictures.render.png import Sheet, shapes
 from autoflow.pictures.render.tikz import n, tex_letter, to_tex
@@ -139,7 +139,7 @@ def test_a_gif_has_a_frame_for_each_step(tmp_path):
     assert film.info["duration"] == 1500
     whole = np.asarray(film.convert("RGB")).astype(int)
     (*_, (_, root)) = frames(stepper.graph)
-    exact = frames.pixels(root, frames.SHARP)[: whole.shape[0], : whole.shape[1]]
+    exact = films.pixels(root, films.SHARP)[: whole.shape[0], : whole.shape[1]]
     assert abs(whole[: len(exact), : exact.shape[1]] - exact).max(axis=-1).mean() < 1.0
 
 
@@ -163,20 +163,20 @@ def fake_ffmpeg(monkeypatch, tmp_path, code=0):
 def test_ffmpeg_gets_all_frames(monkeypatch, tmp_path):
     fake_ffmpeg(monkeypatch, tmp_path)
     pictures = [np.full((4, 6, 3), k, np.uint8) for k in range(5)]
-    size, amount, *words = frames.to_mp4(iter(pictures), 0.5).decode().split()
+    size, amount, *words = films.to_mp4(iter(pictures), 0.5).decode().split()
     assert size == "6x4"
-    assert int(amount) == 4 * 6 * 3 * (5 + frames.REST - 1)
+    assert int(amount) == 4 * 6 * 3 * (5 + films.REST - 1)
     assert words[words.index("-framerate") + 1] == "2.000000"
     fake_ffmpeg(monkeypatch, tmp_path, code=1)
     with pytest.raises(OSError, match=r"could not write an \.mp4 file"):
-        frames.to_mp4(iter(pictures), 0.5)
+        films.to_mp4(iter(pictures), 0.5)
 
 
 @pytest.mark.slow
 def test_an_mp4(tmp_path):
     pytest.importorskip("matplotlib")
     try:
-        frames.ffmpeg()
+        films.ffmpeg()
     except FileNotFoundError:
         pytest.skip("ffmpeg is not installed")
     data = shared()[0].step().save(tmp_path / "a.mp4", seconds=0.2).read_bytes()
@@ -189,27 +189,27 @@ def test_what_is_missing_is_named(monkeypatch, tmp_path):
     monkeypatch.setattr(shutil, "which", lambda name: None)
     monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
     with pytest.raises(FileNotFoundError, match=r'pip install "autoflow\[video\]"'):
-        frames.to_mp4(iter([]), 1.0)
+        films.to_mp4(iter([]), 1.0)
     with monkeypatch.context() as hidden:
         hidden.setitem(sys.modules, "PIL.Image", None)
         with pytest.raises(ImportError, match=r'Pillow was not found.*pip install "autoflow\[images\]"'):
             stepper.save(tmp_path / "a.gif")
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(ImportError, match=r"matplotlib was not found: it draws the frames of a \.gif file"):
-        next(frames.images(stepper.graph, "gif"))
+        next(films.images(stepper.graph, "gif"))
     for seconds in (0, 1e4):
         with pytest.raises(ValueError, match=r"from 0\.02 to 600 seconds"):
             stepper.save(tmp_path / "a.gif", seconds=seconds)
     own = types.ModuleType("imageio_ffmpeg")
     own.get_ffmpeg_exe = lambda: "/there/ffmpeg"
     monkeypatch.setitem(sys.modules, "imageio_ffmpeg", own)
-    assert frames.ffmpeg() == "/there/ffmpeg"
+    assert films.ffmpeg() == "/there/ffmpeg"
 
 
 def test_sides_of_frames_are_even(monkeypatch):
     pytest.importorskip("matplotlib")
-    monkeypatch.setattr(frames, "pixels", lambda root, sharp: np.zeros((7, 5, 3), np.uint8))
-    assert next(frames.images(shared()[0].step().graph, "mp4")).shape == (8, 6, 3)
+    monkeypatch.setattr(films, "pixels", lambda root, sharp: np.zeros((7, 5, 3), np.uint8))
+    assert next(films.images(shared()[0].step().graph, "mp4")).shape == (8, 6, 3)
 
 
 # ------------------------------------------------------------------ TeX

@@ -11,7 +11,7 @@ import support
 from autoflow.errors import DataError, LostGradientError, SeedError
 
 import autoflow as af
-from autoflow.transforms import evaluation, jacobian, jacobian as jacobians
+from autoflow.transforms import evaluation, jacobian as jacobians
 from autoflow.transforms.gradient import elementwise_grad, grad, grad_and_aux, value_and_grad
 from autoflow.transforms.jacobian import hessian, jacobian
 from autoflow.transforms.vjp_jvp import hvp, jvp, vjp

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ...base.errors import CompileError
+from ...forward import array_methods, dispatch
 from ...nodes.versions import caller
 from ...table.shapes import NOT_GIVEN
 from ..matching import Place
@@ -155,7 +156,7 @@ def layout_refused(what: str) -> CompileError:
 def check_caller_is_ours(what: str) -> None:
     """Raise CompileError if the user asks where numbers lie in memory, also by way of a node."""
     module = sys._getframe(2).f_globals.get("__name__", "")
-    asked_by_node = "autoflow.forward.dispatch" if what.startswith("np.") else "autoflow.forward.array_methods"
+    asked_by_node = (dispatch if what.startswith("np.") else array_methods).__name__
     if not module.startswith("autoflow.") or module == asked_by_node:
         raise layout_refused(what)
 

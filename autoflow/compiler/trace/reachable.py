@@ -35,6 +35,7 @@ from typing import Any
 import numpy as np
 
 from ...base.errors import CompileError
+from ...base.lazy import ROWS
 from ...base.transformed import FunctionOfFunction
 
 NUMBERS = (int, float, complex, str, bool, type(None), np.generic)
@@ -158,12 +159,12 @@ def foreign(x: Any) -> bool:
     if isinstance(x, (types.FunctionType, type)):
         module = str(getattr(x, "__module__", None) or "")
         libraries = ("numpy", "scipy", "functools", "itertools")
-        return module.partition(".")[0] in libraries or module.startswith("autoflow.rules")
+        return module.partition(".")[0] in libraries or module.startswith(ROWS)
     if isinstance(x, (deque, threading.local)):
         return False
     module = str(type(x).__module__)
     root = module.partition(".")[0]
-    return (root in sys.stdlib_module_names and root not in SEARCHED) or module.startswith("autoflow.rules")
+    return (root in sys.stdlib_module_names and root not in SEARCHED) or module.startswith(ROWS)
 
 
 # ---------------------------------------------------------------- identity

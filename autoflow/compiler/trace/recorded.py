@@ -31,6 +31,7 @@ from ...backends.duck_arrays import Registration
 from ...backends.registry import NodeTypes
 from ...base import pytree
 from ...base.errors import CompileError
+from ...base.lazy import NN_MODULE
 from ...base.modes import switched
 from ...nodes.nodes import NUMPY, NodeRole, value_of
 from ...nodes.versions import owner_of
@@ -82,7 +83,7 @@ def read_attribute(self: Any, name: str) -> Any:
 @contextmanager
 def noting_readers() -> Iterator[Readers | None]:
     """Note who reads attributes of modules; None if there are no modules in this process."""
-    file = sys.modules.get("autoflow.nn.module")
+    file = sys.modules.get(NN_MODULE)
     if file is None:
         yield None
         return
@@ -103,7 +104,7 @@ def only_stood_in(edges: list[Any], replaced: set[int], readers: Readers | None)
     """The ids of replaced arrays that decide nothing: reachable only as an attribute that was not read."""
     if readers is None or not replaced:
         return set()
-    Module = sys.modules["autoflow.nn.module"].Module  # noqa: N806 - a class
+    Module = sys.modules[NN_MODULE].Module  # noqa: N806 - a class
     plain: Any = object.__getattribute__
     modules = {id(vars(x)): x for *_, x, _ in edges if isinstance(x, Module)}
     modules |= {id(vars(x)): x for x in (getattr(c, "__self__", None) for c, *_ in edges) if isinstance(x, Module)}

@@ -26,8 +26,8 @@ from .live import Slider, script, slider, variables_of
 
 if TYPE_CHECKING:
     from ..walk import Graph
-    from .explore import Explorer
 
+Page = Any  # an Explorer: explore.py imports this file
 SAMPLES, COLUMNS, LINES = 80, 24, 16  # places of a curve, of contours
 SECONDS = 0.4  # for all of them; a slow function gets fewer
 ESM = "export default { render({ model, el }) { widget(model, el); } }"
@@ -54,7 +54,7 @@ def model_class() -> Any:
     return Sliders
 
 
-def widget(page: Explorer) -> Any:
+def widget(page: Page) -> Any:
     """The widget of a page of sliders; it draws again whenever a slider moves."""
     places = elements(page)
     shown = [{"title": s.title, "low": s.low, "high": s.high, "start": s.start} for _, _, s in places]
@@ -85,7 +85,7 @@ def widget(page: Explorer) -> Any:
     return made
 
 
-def elements(page: Explorer) -> list[tuple[Any, int, Slider]]:
+def elements(page: Page) -> list[tuple[Any, int, Slider]]:
     """What moves: the numbers, and the elements of small arrays: (Variable, place in it, slider)."""
     variables = [v for _, v in sorted(page.f[1].items())] if page.f else variables_of(page.root)
     places = []
@@ -98,7 +98,7 @@ def elements(page: Explorer) -> list[tuple[Any, int, Slider]]:
     return places
 
 
-def root_at(page: Explorer, places: list[tuple[Any, int, Slider]], values: Sequence[float]) -> tuple[Any, Any]:
+def root_at(page: Page, places: list[tuple[Any, int, Slider]], values: Sequence[float]) -> tuple[Any, Any]:
     """The output at other values, and what its nodes are called."""
     moved: dict[Any, Any] = {}
     for (v, k, _), value in zip(places, values, strict=True):
@@ -110,7 +110,7 @@ def root_at(page: Explorer, places: list[tuple[Any, int, Slider]], values: Seque
     return root, page.bound.kept({id(old): id(identity_of(node)) for old, node in new.items()})
 
 
-def redraw(page: Explorer, places: list[tuple[Any, int, Slider]], values: Sequence[float]) -> Graph:
+def redraw(page: Page, places: list[tuple[Any, int, Slider]], values: Sequence[float]) -> Graph:
     """The picture at other values."""
     root, bound = root_at(page, places, values)
     with names_of(bound):
@@ -118,7 +118,7 @@ def redraw(page: Explorer, places: list[tuple[Any, int, Slider]], values: Sequen
 
 
 def point(
-    page: Explorer, places: list[tuple[Any, int, Slider]], picture: Graph, values: Sequence[float]
+    page: Page, places: list[tuple[Any, int, Slider]], picture: Graph, values: Sequence[float]
 ) -> dict[str, Any]:  # fmt: skip
     """Where the plot stands: the values, the output, and the gradient of each slider, 0 if the output does not depend
     on it. Nothing if the output is not one number."""
@@ -133,7 +133,7 @@ def point(
 
 
 def on_grid(
-    page: Explorer, places: list[tuple[Any, int, Slider]], values: Sequence[float], axes: Sequence[int]
+    page: Page, places: list[tuple[Any, int, Slider]], values: Sequence[float], axes: Sequence[int]
 ) -> dict[str, Any]:
     """The output over one slider or two, the others where they are: rows of numbers.
 
@@ -159,7 +159,7 @@ def on_grid(
     return {"axes": list(axes), "grid": grid}
 
 
-def at(page: Explorer, places: list[tuple[Any, int, Slider]], values: Sequence[float]) -> float:
+def at(page: Page, places: list[tuple[Any, int, Slider]], values: Sequence[float]) -> float:
     """The output at other values, alone."""
     with np.errstate(all="ignore"):
         return float(root_at(page, places, values)[0])
