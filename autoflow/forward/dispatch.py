@@ -134,9 +134,9 @@ def array_function(self: Any, function: Any, types: Any, args: Any, options: Any
             add_note(error, function, args)
             raise
     if function in WRITERS:
-        from .inplace import WRITERS
+        from . import inplace
 
-        return WRITERS[function](*args, **options)
+        return inplace.WRITERS[function](*args, **options)
     return without_rule(function, function, args, options)
 
 
