@@ -39,20 +39,13 @@ Mutant = tuple[str, int, str]  # file, number of the place in it, what is done t
 
 # The files, and whose tests are theirs; the examples of the docstrings come first.
 TESTS = {
-    "optim/schedules.py": ["optim/test_accumulation.py"],
     "optim/base.py": ["optim/test_optim.py"],
-    "optim/schedules.py": ["optim/test_optim.py"],
-    "optim/optimisers.py": ["optim/test_lbfgs.py"],
-    "optim/optimisers.py": ["optim/test_optim.py"],
-    "optim/schedules.py": ["optim/test_optim.py"],
-    "nn/layers.py": ["nn/test_attention.py"],
-    "nn/functions.py": ["nn/test_functions.py", "nn/test_layers.py"],
-    "nn/functions.py": ["nn/test_fused.py", "nn/test_functions.py"],
+    "optim/optimisers.py": ["optim/test_optim.py", "optim/test_lbfgs.py"],
+    "optim/schedules.py": ["optim/test_optim.py", "optim/test_accumulation.py"],
+    "nn/functions.py": ["nn/test_functions.py", "nn/test_fused.py", "nn/test_layers.py"],
     "nn/init.py": ["nn/test_layers.py"],
-    "nn/layers.py": ["nn/test_layers.py"],
-    "nn/losses.py": ["nn/test_functions.py", "nn/test_layers.py"],
     "nn/layers.py": ["nn/test_layers.py", "nn/test_attention.py"],
-    "nn/functions.py": ["nn/test_functions.py", "nn/test_layers.py"],
+    "nn/losses.py": ["nn/test_functions.py", "nn/test_layers.py"],
 }
 ELSEWHERE = {"_clipped_there": "for arrays on a device: tests/backends"}  # functions that these tests do not reach
 OPERATORS = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.Pow: ast.Mult}

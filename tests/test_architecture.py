@@ -246,7 +246,9 @@ def test_the_rooms_are_few_and_the_tour_names_them():
     rooms = {path.name for path in PACKAGE.iterdir()} - {"__pycache__", "README.md", "py.typed"}
     assert len(rooms) <= 31
     plan = re.search(r"```text\n(.*?)```", (PACKAGE / "README.md").read_text(encoding="utf-8"), re.DOTALL)[1]
-    assert re.findall(r"^(\w+(?:\.py|/))", plan, re.MULTILINE) == [*dict.fromkeys(re.findall(r"^(\w+(?:\.py|/))", plan, re.MULTILINE))]
+    assert re.findall(r"^(\w+(?:\.py|/))", plan, re.MULTILINE) == [
+        *dict.fromkeys(re.findall(r"^(\w+(?:\.py|/))", plan, re.MULTILINE))
+    ]
     assert {name.rstrip("/") for name in re.findall(r"^(\w+(?:\.py|/))", plan, re.MULTILINE)} == rooms
 
 

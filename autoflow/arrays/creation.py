@@ -10,7 +10,6 @@ from ..nodes.coercion import holds_node
 from ..nodes.nodes import Constant, Node, NodeRole, Variable, constant_from
 from ..table.shapes import join_list
 
-Array = Any
 T = TypeVar("T")
 
 

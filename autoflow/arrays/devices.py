@@ -15,11 +15,10 @@ from ..backends.registry import NODE_TYPES, NodeTypes, array_type, registered_ty
 from ..base.errors import DataError
 from ..base.lazy import load_package
 from ..base.pytree import tree_map
-from ..nodes.nodes import Node, NodeRole
+from ..nodes.nodes import Array, Node, NodeRole
 from ..table.table import primitive, rule
 from .creation import array
 
-Array = Any
 T = TypeVar("T")
 INSTALL = "pip install autoflow[gpu] brings it for CUDA 12 (for others see CuPy's installation guide)"
 

@@ -36,7 +36,6 @@ from . import engine
 from .opening import on_arrays, on_nodes, wrap_by_modes
 from .second_runs import Fingerprint, checksum, reachable_generators, sources_and_made, states_of
 
-Array = Any
 F = TypeVar("F", bound=Callable[..., Any])
 _ROWS: dict[int, Rule] = {}  # of checkpoints, by number of operands
 IN_A_ROW = 12  # after this many operations without a kept value one is kept, else a recurrent network is computed again

@@ -43,13 +43,12 @@ from ..nodes.nodes import NodeRole, VariableRole, operation_from, value_of
 from ..nodes.records import Extras, Record, holder_name, needs_grad
 from ..nodes.versions import FreedArray
 from ..rules import RULES
-from ..table.shapes import sum_to
+from ..table.shapes import Array, sum_to
 from ..table.table import Rule
 from ..table.vjps import VJP
 from . import engine
 from .hooks import run_hooks
 
-Array = Any
 LARGE = 16_384  # elements: it pays from 128 KB
 
 

@@ -22,7 +22,7 @@ from ..base.modes import modes, switched
 from ..base.process import call_without_collector
 from ..nodes import versions
 from ..nodes.grads import add_gradients, as_gradient_like, cast_gradient
-from ..nodes.nodes import NodeRole, VariableRole, constant_from, gradient_target, value_of
+from ..nodes.nodes import Array, NodeRole, VariableRole, constant_from, gradient_target, value_of
 from ..nodes.rebinding import original_of, rebound
 from ..nodes.records import Record
 from . import engine, opening
@@ -76,7 +76,6 @@ if SWITCH is None:  # another NumPy: the slow way
 # ---------------------------------------------------------------- passes
 
 
-Array = Any
 LOCK = RLock()  # adding gradients may run code of the user (a node with hooks), which may run another pass
 DOUBLE = np.dtype(np.float64)
 LARGE_GRAPH = 10_000  # records; from here on it pays to pause Python's collector of cycles: docs/speed.md

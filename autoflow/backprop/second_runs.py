@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from ..nodes.nodes import NodeRole, VariableRole
+from ..nodes.nodes import Array, NodeRole, VariableRole
 from ..nodes.records import Record
 from ..nodes.versions import FreedArray
 
@@ -149,7 +149,6 @@ def _equal(a: Any, b: Any) -> bool:
 # ---------------------------------------------------------------- fingerprints
 
 
-Array = Any
 PLAIN = (int, float, complex, bool, str, type(None), slice, type(...), np.generic)
 
 

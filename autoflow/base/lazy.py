@@ -23,8 +23,9 @@ def owners(table: dict[str, str]) -> dict[str, str]:
 
 # Public names of autoflow that are imported at their first use: unused features cost nothing at import.
 LATER = owners({
-    "": "implicit nn optim", "arrays.devices": "Autodiff to_cpu to_gpu", "backprop.anomaly": "detect_anomaly safe_masking",
-    "backprop.checkpointing": "checkpoint checkpointing", "backprop.hooks": "on_operation",
+    "": "implicit nn optim", "arrays.devices": "Autodiff to_cpu to_gpu",
+    "backprop.anomaly": "detect_anomaly safe_masking", "backprop.checkpointing": "checkpoint checkpointing",
+    "backprop.hooks": "on_operation",
     "base.pytree": "tree_flatten tree_leaves tree_map tree_paths tree_ravel tree_reduce tree_unflatten",
     "batching.vmap": "vmap", "compiler": "compile gc_paused warm_allocator", "extending": "ops",
     "extending.custom": "primitive register_rule", "extending.function": "Function",
@@ -60,10 +61,11 @@ MOVED = owners({
     "compiler.llvm.functions": "compiler.llvm.text", "compiler.llvm.native": "compiler.llvm.stretches",
     "compiler.llvm.words": "compiler.llvm.formulas", "compiler.report": "compiler.profile",
     "compiler.run.calls": "compiler.run.reports", "compiler.trace.kinds": "compiler.trace.fixed_shape",
-    "compiler.trace.reachable": "compiler.trace.identity", "forward.callers": "pictures.model.callers",
+    "compiler.trace.reachable": "compiler.trace.identity", "forward.naming": "pictures.model.callers",
     "forward.closures": "forward.deferring", "forward.inplace": "forward.writers",
     "forward.node_methods": "forward.python_protocols", "implicit.equations": "implicit.solvers",
-    "implicit.linear": "implicit.vectors", "implicit.optima": "implicit.minimizer", "nn.functions": "nn.fused",
+    "implicit.linear": "implicit.vectors", "implicit.optima": "implicit.minimizer",
+    "lessons.exercises": "lessons.names_with_a_transformer", "nn.functions": "nn.fused",
     "nn.plots": "nn.charts", "nodes.coercion": "nodes.foreign", "nodes.grads": "nodes.next_use",
     "nodes.records": "nodes.scopes", "nodes.versions": "nodes.freeing",
     "parallel.tasks": "parallel.parts parallel.sums", "pictures.folding.choose": "pictures.folding.sections",
@@ -79,9 +81,9 @@ MOVED = owners({
     "rules.distributions": "rules.incomplete", "rules.solving": "rules.matrix_functions",
     "scipy.integrate": "integrate", "scipy.linalg": "linalg", "scipy.signal": "signal", "scipy.special": "special",
     "scipy.stats": "stats", "table.indexing": "rules.indexing", "table.outside": "rules.outside",
-    "table.shapes": "rules.versions", "table.table": "rules.table", "table.ufuncs": "rules.ufuncs",
+    "table.shapes": "rules.versions", "table.table": "rules.table",
     "table.vjps": "rules.packed", "transforms.forward_pass": "transforms.tangents transforms.transposing",
-    "transforms.gradient": "transforms.gradient_table", "transforms.jacobian": "transforms.batched_passes",
+    "transforms.gradient": "transforms.gradient_table",
 })  # fmt: skip
 
 ROWS = ("autoflow.rules", "autoflow.table")  # code of the table: it may read numbers where a user's may not

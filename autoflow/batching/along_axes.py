@@ -15,11 +15,10 @@ from ..rules.calculus import interpolate
 from ..rules.linalg import norm
 from ..rules.reductions import recur
 from ..rules.ufuncs import NORMS
-from ..table.shapes import is_given
+from ..table.shapes import Array, is_given
 from .batched import Batched, Layer, open_layer, wrap_batched
 from .forms import FORMS, Form, batched, in_front
 
-Array = Any
 NP: Any = np  # a table of functions of any kind is too much for NumPy's types
 MISSING: Any = object()
 

@@ -29,7 +29,7 @@ from ..base.errors import BatchError
 from ..base.modes import modes
 from ..nodes.nodes import NodeRole, gradient_target, value_of
 from ..nodes.versions import Region, caller, owner_of
-from ..table.shapes import name_out
+from ..table.shapes import Array, name_out
 from ..table.table import Rule
 from .methods import BatchedMethods, refuse_number
 
@@ -94,7 +94,6 @@ def has_nodes_inside(x: Any) -> bool:
 # ---------------------------------------------------------------- batched
 
 
-Array = Any
 FACTS = frozenset({
     np.shape, np.ndim, np.size, np.result_type, np.can_cast, np.iscomplexobj, np.isrealobj, np.common_type,
     np.min_scalar_type,

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..backends.duck_arrays import run_masked
 from ..base.errors import BatchError, CompileError
-from ..nodes.nodes import NodeRole
+from ..nodes.nodes import Array, NodeRole
 from ..nodes.versions import caller
 from ..rules import RULES
 from ..rules.ufuncs import METHODS
@@ -24,7 +24,6 @@ from ..table.outside import public_name
 from ..table.table import COMPOSED, Rule
 from .batched import FORM_OF, Batched, Layer, deepest, flat, open_layer, wrap_batched
 
-Array = Any
 Form = Callable[..., Any]
 FORMS: dict[Any, Form] = {}  # function -> form(layer, *arguments); NotImplemented: not for these arguments
 SAID: set[str] = set()  # functions of which a loop has been announced

@@ -14,7 +14,7 @@ import numpy as np
 from ..backends.duck_arrays import NP, QUESTIONS, DuckArray, other_methods, refusing
 from ..base.errors import BatchError
 from ..base.lazy import ROWS
-from ..nodes.nodes import NodeRole, value_of
+from ..nodes.nodes import Array, NodeRole, value_of
 from ..nodes.versions import caller, user_frame
 
 
@@ -58,9 +58,6 @@ def refusing_method(word: str, convert: Any) -> Any:
 
 
 # ---------------------------------------------------------------- methods
-
-
-Array = Any
 
 
 class BatchedMethods(DuckArray):

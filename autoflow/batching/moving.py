@@ -20,12 +20,11 @@ from ..rules.joining import pad as pad_row
 from ..rules.structure import astype, constant_with_history, flatten
 from ..table.indexing import put_back
 from ..table.kernels import broadcast_view
-from ..table.shapes import functions
+from ..table.shapes import Array, functions
 from .along_axes import any_batched, shift_axes
 from .batched import Batched, Layer, one_behind_another, open_layer, wrap_batched
 from .forms import FORMS, Form, align, batched, in_front, ndim_of
 
-Array = Any
 NP: Any = np  # what it is called with are arrays of ours, of which its types know nothing
 
 

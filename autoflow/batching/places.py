@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import BatchError
-from ..nodes.nodes import NodeRole, gradient_target
+from ..nodes.nodes import Array, NodeRole, gradient_target
 from ..nodes.versions import caller
 from ..table.indexing import getitem, put_back, put_view, setitem
 from .along_axes import shift_axes
@@ -21,7 +21,6 @@ from .batched import FORM_OF, Batched, Layer, flat, one_behind_another, open_lay
 from .forms import FORMS, Form, batched, in_front
 from .methods import refuse_number
 
-Array = Any
 NP: Any = np  # what it is called with are arrays of ours, of which its types know nothing
 
 

@@ -17,7 +17,7 @@ from ..base import pytree
 from ..base.errors import InputError
 from ..base.modes import modes, switched
 from ..base.transformed import FunctionOfFunction
-from ..nodes.nodes import NUMPY, NodeRole, gradient_target, value_of
+from ..nodes.nodes import NUMPY, Array, NodeRole, gradient_target, value_of
 from . import (
     along_axes,  # noqa: F401 - fill the table of forms
     forms,
@@ -27,8 +27,6 @@ from . import (
 )
 from .batched import FORM_OF, Batched, Layer
 from .methods import refuse_number
-
-Array = Any
 
 
 def make_types() -> NodeTypes:

@@ -15,10 +15,9 @@ import numpy as np
 
 from ..base.lazy import show_bar
 from ..base.modes import no_grad
-from ..nodes.nodes import Node, Variable
+from ..nodes.nodes import Array, Node, Variable
 from .commandline import nodes_of, print_table
 
-Array = Any
 PICTURES = ("example.svg", "example.dot", "example.html")
 
 

@@ -21,7 +21,7 @@ from ..base import pytree
 from ..base.errors import CompileError
 from ..base.modes import modes
 from ..base.transformed import FunctionOfFunction
-from ..nodes.nodes import Node, gradient_target, value_of
+from ..nodes.nodes import Array, Node, gradient_target, value_of
 from .matching import assembler, is_array, key_of_modes, matcher, signature
 from .passes.batching import join
 from .passes.rematerialise import recompute
@@ -34,7 +34,6 @@ from .trace.reachable import aliases, check_not_outside
 from .trace.recorded import Recorded, record
 from .trace.traced import Traced
 
-Array = Any
 P = ParamSpec("P")
 R = TypeVar("R")
 MANY = 8

@@ -28,7 +28,7 @@ from ..base import pytree
 from ..base.errors import CompileError
 from ..base.modes import modes
 from ..base.transformed import FunctionOfFunction
-from ..nodes.nodes import NodeRole, value_of
+from ..nodes.nodes import Array, NodeRole, value_of
 from .trace.reachable import aliases
 
 INPUT = "input"  # an argument of the compiled function
@@ -146,7 +146,6 @@ def layout_of(sample: Any) -> tuple[int, ...] | None:
 # ---------------------------------------------------------------- matching
 
 
-Array = Any
 ndarray = np.ndarray
 NUMBERS_AND_TEXT = (bool, int, float, complex, str, bytes, range, type(None), type(...))
 NEVER_CHANGED = (enum.Enum, np.generic, np.dtype, np.ufunc, types.ModuleType)

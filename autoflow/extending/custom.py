@@ -30,7 +30,6 @@ from ..table.shapes import has_gradient
 from ..table.table import COMPOSED, MISSING, Example, Rule
 from .joint import check_history, check_numbers_read, own_result
 
-Array = Any
 Derivative = Callable[..., Any]
 P = ParamSpec("P")
 F = TypeVar("F", bound=Callable[..., Any])

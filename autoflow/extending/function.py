@@ -37,8 +37,6 @@ from .joint import (
     split_inputs,
 )
 
-Array = Any
-
 
 class Context:
     """What a Function keeps between forward and backward: ``ctx``. Set any attribute; save the arrays you need.

@@ -29,10 +29,9 @@ from ..nodes.grads import add_gradients
 from ..nodes.nodes import NodeRole, constant_from, current_record, gradient_target, new_record, operation_from, value_of
 from ..nodes.records import Record, ancestors
 from ..nodes.versions import FreedArray
-from ..table.shapes import is_on_host
+from ..table.shapes import Array, is_on_host
 from ..table.table import MISSING, Rule, new_row
 
-Array = Any
 Gathered = tuple[list[Any], tuple[Any, ...], dict[int, Any], list[int]]  # what is known of operands, see gather
 NOTHING = FreedArray(np.empty(0))  # stands for the value of a record that has several results: no number, so no scalar
 

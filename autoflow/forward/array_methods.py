@@ -36,7 +36,6 @@ from .recording import apply, compute_one
 if TYPE_CHECKING:
     from numpy._core.multiarray import flagsobj
 
-Array = Any
 A = TypeVar("A", bound=np.ndarray)
 NONE: dict[str, Any] = {}
 AXES = (type(None), int)

@@ -54,7 +54,7 @@ from ..nodes.records import Extras
 from ..rules import RULES
 from ..rules.ordering import along
 from ..table.indexing import getitem, is_basic, put_back, setitem
-from ..table.shapes import as_array, as_dtype, is_numpys, like_argument, set_array_shape, together
+from ..table.shapes import Array, as_array, as_dtype, is_numpys, like_argument, set_array_shape, together
 from ..table.table import Rule
 from .closures import HOOKS, NUMPYS_HOOK, is_anothers
 from .recording import (
@@ -69,8 +69,6 @@ from .recording import (
     plain_option,
 )
 from .writing import Writing, become_constant, is_unfinished, overwrite, save_overwritten_values
-
-Array = Any
 
 
 def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], place: Any = ...) -> Any:

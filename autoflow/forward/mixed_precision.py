@@ -23,7 +23,6 @@ from ..table.shapes import as_array
 from ..table.table import Rule
 from .recording import NUMBERS
 
-Array = Any
 HALF, SINGLE, DOUBLE = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)
 
 # Per row, by name. All others follow their operands, as NumPy promotes them: half with single gives single.

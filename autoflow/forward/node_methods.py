@@ -23,7 +23,7 @@ from ..base.errors import InPlaceError, LostGradientError
 from ..base.lazy import later
 from ..base.modes import modes
 from ..nodes.coercion import carries_nodes, wants_numbers
-from ..nodes.nodes import Constant, Node, NodeRole, Variable, VariableRole, named_as, value_of
+from ..nodes.nodes import Array, Constant, Node, NodeRole, Variable, VariableRole, named_as, value_of
 from .callers import check_taker
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from ..pictures.formulas.why import Why
     from .replay import Inputs
 
-Array = Any
 PANDAS = 5000  # that of a DataFrame is 4000
 BITS = {
     "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "lshift": np.left_shift,

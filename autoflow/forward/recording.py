@@ -40,10 +40,9 @@ from ..nodes.nodes import (
 )
 from ..nodes.records import Extras, Record, extend
 from ..nodes.versions import NEW, FreedArray, view_link
-from ..table.shapes import join_list
+from ..table.shapes import Array, join_list
 from ..table.table import Rule
 
-Array = Any
 ndarray = np.ndarray
 REALS = frozenset({float, int, bool, np.float64, np.float32, np.float16, np.int64, np.int32, np.bool_})
 NUMBERS = REALS | {complex, np.complex128, np.complex64}

@@ -25,10 +25,9 @@ from ..base.modes import switched
 from ..nodes.nodes import NodeRole, Variable, VariableRole, gradient_target, value_of
 from ..nodes.records import Extras, Record, holder_name
 from ..nodes.versions import FreedArray, fingerprint, writer_since
-from ..table.shapes import as_dtype
+from ..table.shapes import Array, as_dtype
 from .recording import apply
 
-Array = Any
 Inputs = Mapping[Any, Any]
 
 

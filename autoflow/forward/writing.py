@@ -19,7 +19,7 @@ import numpy as np
 from ..backends.registry import NODE_TYPES
 from ..base.numbering import CONSTANT, now
 from ..nodes import versions
-from ..nodes.nodes import ConstantRole, NodeRole, OperationRole, current_record, new_record
+from ..nodes.nodes import Array, ConstantRole, NodeRole, OperationRole, current_record, new_record
 from ..nodes.records import Extras, Record, needs_grad
 from ..nodes.versions import FreedArray, Note, view_link
 from ..rules import RULES
@@ -27,7 +27,6 @@ from ..table.indexing import getitem, put_view, setitem
 from ..table.table import Rule
 from .recording import apply
 
-Array = Any
 WRITES = RULES[setitem], RULES[put_view]
 READERS = 32  # so many operations behind a written value are asked whether they read the old one: softmax has 4
 SMALL = 16  # old values of at most that many elements are copied, so that pictures of small programs show them

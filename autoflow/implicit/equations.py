@@ -22,7 +22,7 @@ from ..base import pytree
 from ..base.errors import ConvergenceError, InputError
 from ..base.modes import modes, no_grad, switched
 from ..extending.function import Function
-from ..nodes.nodes import gradient_target, value_of
+from ..nodes.nodes import Array, gradient_target, value_of
 from ..transforms.evaluation import numbers_of
 from ..transforms.jacobian import jacobian
 from ..transforms.vjp_jvp import linearize
@@ -39,8 +39,6 @@ from .linear import (
     weak_dtype,
 )
 from .problems import taken_apart
-
-Array = Any
 
 
 @dataclass(frozen=True)

@@ -23,12 +23,10 @@ from ..base.lazy import load_package
 from ..base.modes import modes, switched
 from ..extending.function import Function
 from ..nodes.nodes import NodeRole, value_of
-from ..table.shapes import is_on_host
+from ..table.shapes import Array, is_on_host
 from ..transforms.jacobian import jacobian
 from ..transforms.vjp_jvp import vjp
 from .problems import refuse_hidden, stack_if_list, taken_apart
-
-Array = Any
 
 
 class Layout:

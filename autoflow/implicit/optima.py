@@ -18,7 +18,7 @@ from ..base.errors import BatchError, CompileError, ConvergenceError, InputError
 from ..base.lazy import load_package
 from ..base.modes import modes, no_grad, switched
 from ..nodes.nodes import value_of
-from ..table.shapes import is_on_host
+from ..table.shapes import Array, is_on_host
 from ..transforms.evaluation import numbers_of
 from ..transforms.gradient import grad, value_and_grad
 from ..transforms.jacobian import hessian, jacobian
@@ -40,8 +40,6 @@ from .equations import (
 )
 from .linear import DENSE, ONE_AT_A_TIME, How, Layout, refuse_outside
 from .problems import stack_if_list
-
-Array = Any
 
 
 def root(

@@ -14,9 +14,7 @@ from ..base.lazy import load_package
 from ..base.modes import modes
 from ..nodes.coercion import holds_node
 from ..nodes.nodes import NodeRole
-from ..table.shapes import as_array
-
-Array = Any
+from ..table.shapes import Array, as_array
 
 
 def scipy_integrate() -> Any:

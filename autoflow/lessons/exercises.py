@@ -382,3 +382,6 @@ MISTAKES: dict[str, Any] = {
     "gradient": lambda f, x, v: 3 * x**2 * v,
     "slope_0_1_everywhere": lambda x: 0.1 * x,
 }
+
+# What lesson 17 leaves out of its list: names of colours that people gave, and that nobody wants to read in class.
+RUDE = ("poo", "shit", "piss", "puke", "vomit", "barf", "booger", "snot", "crap", "bile", "diarr")

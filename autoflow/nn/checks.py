@@ -13,9 +13,8 @@ import numpy as np
 
 from ..base.errors import DataError, InputError
 from ..nodes.nodes import value_of
-from ..table.shapes import is_on_host
+from ..table.shapes import Array, is_on_host
 
-Array = Any
 F = TypeVar("F", bound=Callable[..., Any])
 
 

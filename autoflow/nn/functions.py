@@ -29,11 +29,10 @@ import numpy as np
 from ..backends.registry import family_of
 from ..base.errors import DataError, InputError
 from ..base.modes import modes
-from ..nodes.nodes import Node
+from ..nodes.nodes import Array, Node
 from ..table.table import primitive, rule
 from .checks import floats, generator, labels, numbers_of, probability, shape_is
 
-Array = Any
 ERF = np.frompyfunc(math.erf, 1, 1)
 
 

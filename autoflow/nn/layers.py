@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import InputError
-from ..nodes.nodes import Node, Variable
+from ..nodes.nodes import Array, Node, Variable
 from . import init as initialisers
 from .checks import explain_missing_rng, floats, generator, labels, probability, shape_is
 from .functions import (
@@ -39,7 +39,6 @@ from .functions import (
 )
 from .module import Module, walk
 
-Array = Any
 Initialiser = Callable[..., Array]
 
 

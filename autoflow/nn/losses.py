@@ -13,11 +13,9 @@ import numpy as np
 
 from ..base.errors import InputError
 from ..nodes.nodes import Node
-from ..table.shapes import is_on_host
+from ..table.shapes import Array, is_on_host
 from .checks import find_outside_labels, floats, labels, numbers_of, same_shape
 from .functions import log_softmax, relu, softplus
-
-Array = Any
 
 
 def reduce_loss(who: str, z: Array, reduction: str, count: Any = None) -> Array:

@@ -25,7 +25,6 @@ from ..nodes.grads import as_gradient_like, forget_grads
 from ..nodes.nodes import Constant, Variable, VariableRole, value_of
 from ..nodes.records import scope
 
-Array = Any
 Self = TypeVar("Self", bound="Module")
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)

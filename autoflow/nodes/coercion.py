@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backends.registry import NODE_TYPES, array_type
+from ..backends.registry import NODE_TYPES, Array, array_type
 from ..base.errors import LOST, DataError, LostGradientError, MixedArraysError, NoRuleError
 from ..base.modes import modes
 
@@ -127,7 +127,6 @@ def content(x: Any) -> Any:
 # ---------------------------------------------------------------- coercion
 
 
-Array = Any
 DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.float32)
 WHY = {
     "O": "Python objects have no arithmetic that NumPy knows. Convert them: np.array(x, dtype=float)",

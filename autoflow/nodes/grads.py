@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backends.registry import array_type, family_of
+from ..backends.registry import Array, array_type, family_of
 from ..base.errors import GradientShapeError, MixedArraysError
 
 PUSHES = ("LOAD_FAST", "LOAD_CONST", "LOAD_SMALL_INT", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_GLOBAL")
@@ -104,7 +104,6 @@ def refuse_bytes(node: Any, frame: FrameType) -> None:
 # ---------------------------------------------------------------- grads
 
 
-Array = Any
 HALF = np.dtype(np.float16)
 
 

@@ -25,9 +25,8 @@ from ..nodes.grads import forget_grads
 from ..nodes.nodes import NodeRole, VariableRole, value_of
 from ..nodes.rebinding import original_of, rebound
 from ..nodes.versions import Note, caller, user_frame
-from ..table.shapes import is_on_host
+from ..table.shapes import Array, is_on_host
 
-Array = Any
 NOTHING = (
     "{}.step() changes nothing: none of its {} parameters has a gradient. Call zero_grad(), then loss.backward(), then "
     "step(), in this order"

@@ -23,10 +23,8 @@ from ..base.lazy import load_package
 from ..base.modes import enable_grad
 from ..forward.writing import overwrite
 from ..nodes.nodes import value_of
-from ..table.shapes import is_on_host
+from ..table.shapes import Array, is_on_host
 from .base import Optimiser
-
-Array = Any
 
 
 def add_decay(g: Array, x: Array, decay: float, out: Array) -> Array:

@@ -20,7 +20,7 @@ import numpy as np
 
 from ..base.errors import AnomalyError
 from ..nodes.nodes import value_of
-from ..table.shapes import is_on_host
+from ..table.shapes import Array, is_on_host
 from .base import Optimiser, not_negative, variables
 
 Factor = Callable[[int], float]
@@ -204,9 +204,6 @@ class Accumulation:
 
 
 # ---------------------------------------------------------------- clipping
-
-
-Array = Any
 
 
 def clip_grad_value(parameters: Any, bound: float) -> None:

@@ -17,13 +17,12 @@ from ..base import pytree
 from ..base.errors import BatchError, CompileError, InputError
 from ..base.modes import modes
 from ..extending.joint import Parts, joint_row, record_results, split_inputs
-from ..nodes.nodes import NodeRole, gradient_target, value_of
+from ..nodes.nodes import Array, NodeRole, gradient_target, value_of
 from ..table.table import Rule
 from ..transforms.evaluation import place
 from . import engines
 from .tasks import Loss, Part, Pullback, Rows, Slot, Task, ValueAndGradient, Wanted, own_generators, places_of
 
-Array = Any
 ROWS: dict[int, Rule] = {}  # by number of operands
 
 

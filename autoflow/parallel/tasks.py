@@ -36,12 +36,11 @@ from ..base import pytree
 from ..base.errors import InputError, LostGradientError
 from ..base.modes import MODES, Modes, modes
 from ..base.numbering import now
-from ..nodes.nodes import NodeRole, gradient_target, value_of
+from ..nodes.nodes import Array, NodeRole, gradient_target, value_of
 from ..nodes.records import ancestors
 from ..transforms.gradient import checked_scalar, value_and_grad
 from ..transforms.vjp_jvp import vjp
 
-Array = Any
 Answer = tuple[list[Array], list[list[Array]]]  # of some parts: what is summed; of what is not, the pieces in order
 
 

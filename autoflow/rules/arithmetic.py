@@ -35,10 +35,8 @@ import numpy as np
 
 from ..base.errors import NoRuleError
 from ..table.kernels import one_minus_square, twice
-from ..table.shapes import CLIP, functions, is_on_host, numbers_of
+from ..table.shapes import CLIP, Array, functions, is_on_host, numbers_of
 from ..table.table import composed, primitive, rule
-
-Array = Any
 
 
 def zero(g: Array) -> Array:

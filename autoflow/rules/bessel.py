@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from ..table.table import COMPOSED, ROOT_PI, check_real, primitive, rule, with_parameters
+from ..table.parameters import ROOT_PI, check_real, with_parameters
+from ..table.table import COMPOSED, primitive, rule
 from .arithmetic import near_zero, over
 
 Array = Any

@@ -16,10 +16,9 @@ from typing import Any
 import numpy as np
 
 from ..table.indexing import put_back
-from ..table.shapes import NOT_GIVEN, as_array, as_dtype, axes_of, distinct_axes, numbers_of, together, zeros
+from ..table.shapes import NOT_GIVEN, Array, as_array, as_dtype, axes_of, distinct_axes, numbers_of, together, zeros
 from ..table.table import composed, primitive, rule
 
-Array = Any
 Shape = tuple[int, ...]
 
 # ---------------------------------------------------------------- differences

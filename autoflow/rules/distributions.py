@@ -38,10 +38,10 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from ..table.shapes import as_dtype, is_on_host, like_argument, numbers_of, together
-from ..table.table import ROOT_2, ROOT_PI, normal, primitive, rule, with_parameters
+from ..table.parameters import ROOT_2, ROOT_PI, normal, with_parameters
+from ..table.shapes import Array, as_dtype, is_on_host, like_argument, numbers_of, together
+from ..table.table import primitive, rule
 
-Array = Any
 BLOCK = 4096
 PLAIN = {np.ndarray, np.float64, np.float32, float, int}
 _U = np.arange(-53, 68) / 16

@@ -8,11 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..table.shapes import as_array, like_argument, since
+from ..table.shapes import Array, as_array, like_argument, since
 from ..table.table import composed
-
-Array = Any
-
 
 # ---------------------------------------------------------------- products
 

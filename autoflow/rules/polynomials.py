@@ -10,10 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..table.shapes import as_array, as_dtype, like_argument, numbers_of, together
+from ..table.shapes import Array, as_array, as_dtype, like_argument, numbers_of, together
 from ..table.table import composed
-
-Array = Any
 
 
 @composed(np.polyval)

@@ -34,7 +34,8 @@ import numpy as np
 from scipy import special
 
 from ..table.outside import OTHERS
-from ..table.table import COMPOSED, ROOT_2, ROOT_PI, check_real, normal, primitive, ratio, rule, with_parameters, zeta
+from ..table.parameters import ROOT_2, ROOT_PI, check_real, normal, ratio, with_parameters, zeta
+from ..table.table import COMPOSED, primitive, rule
 from . import (
     bessel,  # noqa: F401 - they fill the table
     distributions,  # noqa: F401 - they fill the table

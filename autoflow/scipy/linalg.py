@@ -21,16 +21,15 @@ from ..nodes.nodes import Node
 from ..rules import primitive, rule
 from ..rules.decompositions import cholesky_x
 from ..rules.solving import power, scipy_linalg, solve_x, solve_y, sylvester
-from ..table.shapes import as_array, sum_to
+from ..table.shapes import Array, as_array, sum_to
 from ..table.vjps import adjoint, mask
 
-Array = Any
 Shape = tuple[int, ...]
 if TYPE_CHECKING:  # of rows, what comes out is Any
 
-    def expm(A: Array) -> Node: ...
-    def logm(A: Array) -> Node: ...
-    def sqrtm(A: Array) -> Node: ...
+    def expm(A: Array) -> Node: ...  # noqa: N803
+    def logm(A: Array) -> Node: ...  # noqa: N803
+    def sqrtm(A: Array) -> Node: ...  # noqa: N803
 else:
     from ..rules.solving import expm, logm, sqrtm
 __all__ = [

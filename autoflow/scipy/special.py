@@ -18,7 +18,7 @@ import numpy as np
 
 from ..base.lazy import list_public
 from ..rules.ufuncs import share_of_logsumexp
-from ..table.shapes import Axis, as_array, numbers_of, restore_axes, sum_to
+from ..table.shapes import Array, Axis, as_array, numbers_of, restore_axes, sum_to
 from ..table.table import primitive, rule
 
 try:
@@ -31,7 +31,6 @@ from ..rules.special import lambertw as lambert
 if TYPE_CHECKING:
     from ..nodes.nodes import Node
 
-Array = Any
 __all__ = [
     "diric", "factorial", "lambertw", "log_softmax", "logsumexp", "multigammaln", "polygamma", "softmax",
     "spherical_in", "spherical_jn", "spherical_kn", "spherical_yn",

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from .shapes import is_numpys, is_on_host, like_argument, sum_to, zeros
+from .shapes import Array, is_numpys, is_on_host, like_argument, sum_to, zeros
 from .table import primitive, rule
 
-Array = Any
 ADD_AT: dict[type, Any] = {}  # array type of another library -> its own function for add_at
 
 

@@ -20,11 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from .shapes import as_dtype, functions, given_keywords, has_gradient, numbers_of
+from .shapes import Array, as_dtype, functions, given_keywords, has_gradient, numbers_of
 from .table import composed
-
-Array = Any
-
 
 # -- answered ---------------------------------------------------------------------------------------------------------
 

@@ -12,11 +12,6 @@ row's order and its result last (of what no derivative reads only the shape). Th
 read once, when the row is written, and turned into places in that tuple; from then on the derivative is called
 by position. Backwards over plain arrays ``saved`` holds arrays; when the backward pass is itself recorded, it
 holds nodes, and NumPy's functions in the very same derivative record what they do.
-
-How rows of scipy.special are written: functions with arguments that have no derivative.
-
-In a row operands come first and options behind, and to options no gradient flows: a node there is refused by its name.
-SciPy has them in another order (``jv(v, x)``), so the row is that of a function with the arguments turned round.
 """
 
 from __future__ import annotations
@@ -24,14 +19,12 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
-import math
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
-from scipy import special
 
 from ..base.errors import NoRuleError
 from ..base.numbering import Kind
@@ -391,68 +384,3 @@ class Example:
 def of(*shapes: tuple[int, ...], prepare: Callable[[Any], Any] | None = None, **options: Any) -> Example:
     """``of((2, 3), axis=1)``: test the row on an operand of shape (2, 3) with ``axis=1``."""
     return Example(shapes, options, prepare)
-
-
-# ---------------------------------------------------------------- parameters
-
-
-Array = Any
-ROOT_PI, ROOT_2 = math.sqrt(math.pi), math.sqrt(2.0)
-zeta = special._ufuncs._zeta  # the ufunc behind special.zeta
-
-
-def check_real(x: Array) -> Array:
-    """``x`` itself, unless it is complex: SciPy has no complex version of that derivative."""
-    if x.dtype.kind == "c":
-        raise NoRuleError(
-            "this derivative is known for real numbers only: SciPy has no complex version of it. "
-            "If the numbers are real, take np.real(x) first"
-        )
-    return x
-
-
-def ratio(x: Array, y: Array) -> Array:
-    """x / y, and 0 where x is 0, whatever y is: so log's pole at 0 does not count where nothing is multiplied by it."""
-    nothing = x == 0
-    return np.where(nothing, 0, x / np.where(nothing, 1, y))
-
-
-def normal(x: Array) -> Array:
-    """The density of the normal distribution, exp(−x²/2) / √2π."""
-    return np.exp(-0.5 * (x * x)) / (ROOT_2 * ROOT_PI)
-
-
-def with_parameters(
-    ufunc: Any, arguments: str, label: str, latex: str, *, domain: tuple[float, float] = (0.5, 2.0),
-    order: tuple[int, ...] = (), name: str = "", part: int | None = None, **derivatives: Any,
-) -> Any:  # fmt: skip
-    """A row for a ufunc some of whose arguments are options, and the function that has it.
-
-    arguments : in the row's order, as for :func:`autoflow.table.table.rule`.
-    order : ``order[i]`` is the place in the row of the ufunc's i-th argument; by default the options come first.
-    part : which of the ufunc's results, where it has several.
-    """
-    operands, names = len(arguments.partition("|")[0].split()), arguments.replace("|", " ").split()
-    order = order or (*range(operands, len(names)), *range(operands))
-
-    def compute(*given: Any, **named: Any) -> Array:
-        values = (*given, *[named[word] for word in names[len(given) :]])
-        z = ufunc(*[values[place] for place in order])
-        return z if part is None else z[part]
-
-    compute.__name__ = compute.__qualname__ = name or ufunc.__name__
-    turned = primitive(compute)
-    rule(turned, arguments, label, latex, elementwise=True, domain=domain, name=name, **derivatives)
-    if part is None:
-        COMPOSED[ufunc] = functools.partial(_turn, turned, order)
-    return turned
-
-
-def _turn(turned: Any, order: tuple[int, ...], *args: Any, **options: Any) -> Any:
-    """Call the row's function with the ufunc's arguments."""
-    if options:
-        raise NoRuleError(
-            f"scipy.special.{turned.__name__} of a node is not differentiated with {', '.join(options)}=. Write it "
-            f"without, or leave the graph on purpose with x.value."
-        )
-    return turned(*[args[order.index(k)] for k in range(len(order))])

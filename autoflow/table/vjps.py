@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from .shapes import greatest, has_gradient, is_numpys, is_on_host, join_list, like_argument, numbers_of, sum_to
+from .shapes import Array, greatest, has_gradient, is_numpys, is_on_host, join_list, like_argument, numbers_of, sum_to
 
 
 class Lists:
@@ -81,7 +81,6 @@ def first_node(x: Any) -> Any:
 # ---------------------------------------------------------------- packed
 
 
-Array = Any
 Shape = tuple[int, ...]
 
 

@@ -25,7 +25,6 @@ from ..table.shapes import as_array
 from .evaluation import Trace
 from .vjp_jvp import inner, joined_root
 
-Array = Any
 P = ParamSpec("P")
 R = TypeVar("R")
 PLAIN = (np.ndarray, int, float, complex)  # what has no history, and is of no other library

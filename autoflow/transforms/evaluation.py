@@ -43,7 +43,7 @@ from ..base.errors import LostGradientError, lost
 from ..base.modes import modes, switched
 from ..base.numbering import now
 from ..nodes.grads import cast_gradient
-from ..nodes.nodes import Node, NodeRole, Variable, VariableRole, current_record, gradient_target, value_of
+from ..nodes.nodes import Array, Node, NodeRole, Variable, VariableRole, current_record, gradient_target, value_of
 from ..nodes.versions import caller
 from ..rules.structure import constant_with_history
 from ..table import shapes
@@ -196,7 +196,6 @@ class Jacobian(Protocol[C, P]):
 # ---------------------------------------------------------------- evaluation
 
 
-Array = Any
 Argnum = int | str | tuple[int | str, ...]
 
 

@@ -50,12 +50,10 @@ from ..rules import RULES
 from ..rules.arithmetic import i0_derivative
 from ..rules.calculus import interpolate
 from ..rules.linalg import indexed_sum
-from ..table.shapes import is_given, is_on_host
+from ..table.shapes import Array, is_given, is_on_host
 from ..table.table import Rule
 from ..table.vjps import vjp_by_position
 from .evaluation import Trace, stop_set
-
-Array = Any
 
 
 def transposed_graph(trace: Trace, z: Any, tangents: Sequence[Any], nested: bool) -> Any:

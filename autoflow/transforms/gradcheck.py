@@ -34,12 +34,11 @@ from ..base import pytree
 from ..base.errors import LOST, AutoflowError, GradcheckError, LostGradientError
 from ..base.modes import modes, switched
 from ..nodes.nodes import Variable, value_of
-from ..table.shapes import positional
+from ..table.shapes import Array, positional
 from .evaluation import checked_run
 from .gradient import value_gradient_and_aux
 from .vjp_jvp import vjp
 
-Array = Any
 IMAGINARY = 1e-30
 
 

@@ -23,15 +23,13 @@ from ..base.modes import switched
 from ..base.transformed import FunctionOfFunction
 from ..nodes.grads import add_gradients, cast_gradient, checked_grad
 from ..nodes.nodes import Node, NodeRole, Variable, VariableRole, gradient_target, value_of
-from ..table.shapes import as_array
+from ..table.shapes import Array, as_array
 from .evaluation import Argnum, Trace, chosen_argnum, copy_numbers, stop_set
 
 if TYPE_CHECKING:
     from typing import Concatenate, Unpack
 
     from .evaluation import A, Gradient, GradientAndAux, How, HowBy, N, OfFirst, P, ValueAndGradient, X
-
-Array = Any
 
 
 class Gradients:

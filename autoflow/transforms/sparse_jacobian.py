@@ -20,12 +20,10 @@ import numpy as np
 from ..backprop.passes import quietly
 from ..base.errors import InputError
 from ..nodes.grads import cast_gradient
-from ..nodes.nodes import gradient_target, value_of
+from ..nodes.nodes import Array, gradient_target, value_of
+from .batched_passes import batched_passes
 from .evaluation import Trace
 from .forward_pass import ForwardPass
-from .jacobian import batched_passes
-
-Array = Any
 
 
 def sparse_jacobian(trace: Trace, sparsity: Any, mode: str) -> Any:

@@ -26,7 +26,6 @@ from .evaluation import Trace, copy_numbers, parameters_of
 from .forward_pass import ForwardPass
 from .gradient import grad
 
-Array = Any
 PLAIN_NODES = (Variable, Operation)  # on NumPy's arrays
 T = TypeVar("T")
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from autoflow.errors import DataError, MixedArraysError
 
 import autoflow as af
 from autoflow.backends import registry
+from autoflow.errors import DataError, MixedArraysError
 from autoflow.nodes.nodes import ROLES, SLOTS
 
 

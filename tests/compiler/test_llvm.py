@@ -483,7 +483,7 @@ def test_own_functions_everywhere(name):
 
 
 def test_own_functions_need_fma(monkeypatch):
-    monkeypatch.setattr(engine, "has_fma", lambda: False)
+    monkeypatch.setattr(engines, "has_fma", lambda: False)
     with pytest.raises(RuntimeError, match="multiplies and adds in one"):
         af.compile(np.exp, engine="llvm", own_functions=True)
 

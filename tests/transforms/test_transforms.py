@@ -8,9 +8,9 @@ import textwrap
 import numpy as np
 import pytest
 import support
-from autoflow.errors import DataError, LostGradientError, SeedError
 
 import autoflow as af
+from autoflow.errors import DataError, LostGradientError, SeedError
 from autoflow.transforms import evaluation, jacobian as jacobians
 from autoflow.transforms.gradient import elementwise_grad, grad, grad_and_aux, value_and_grad
 from autoflow.transforms.jacobian import hessian, jacobian

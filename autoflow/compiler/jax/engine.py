@@ -19,14 +19,13 @@ import numpy as np
 from ...base import pytree
 from ...base.lazy import load_package
 from ...base.modes import modes
-from ...nodes.nodes import gradient_target, value_of
+from ...nodes.nodes import Array, gradient_target, value_of
 from ..matching import CAPTURED, CONSTANT, INPUT, ITEM, is_array, signature
 from ..program import Program
 from ..run.calls import Reported, Step, Watched, callers_state
 from ..trace.traced import Traced
 from .lowering import Lowering
 
-Array = Any
 MISSING = (
     'af.compile(f, engine="jax") computes with JAX, which is not installed: pip install "autoflow[jax]" (for a GPU or '
     'TPU see docs.jax.dev/en/latest/installation.html), or leave engine="numpy".'

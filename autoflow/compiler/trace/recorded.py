@@ -33,7 +33,7 @@ from ...base import pytree
 from ...base.errors import CompileError
 from ...base.lazy import NN_MODULE
 from ...base.modes import switched
-from ...nodes.nodes import NUMPY, NodeRole, value_of
+from ...nodes.nodes import NUMPY, Array, NodeRole, value_of
 from ...nodes.versions import owner_of
 from ..matching import Place, check_result, has_dtype
 from ..program import Program
@@ -129,9 +129,6 @@ def only_stood_in(edges: list[Any], replaced: set[int], readers: Readers | None)
 
 
 # ---------------------------------------------------------------- recorded
-
-
-Array = Any
 
 
 class Recorded:

@@ -60,8 +60,6 @@ from .memory import (
     write_into_copy,
 )
 
-Array = Any
-
 
 class TracedMethods(DuckArray):
     """What :class:`~.traced.Traced` has in common with ndarray."""

@@ -19,13 +19,12 @@ from ...base.errors import LostGradientError
 from ...base.modes import switched
 from ...forward.naming import bound_names
 from ...forward.replay import again, shown_operand
-from ...nodes.nodes import Node, Variable
+from ...nodes.nodes import Array, Node, Variable
 from ...nodes.versions import FreedArray
 from ..model.names import Titles
 from . import algebra
 from .algebra import Term, literal, symbol
 
-Array = Any
 LONGEST = 1500  # characters; a longer part of a formula is replaced by its node's name
 SHORT = 80  # characters of an operand without a name, below the ∂
 SAMPLES = 6  # elements of an array at which the derivative of an elementwise function is evaluated

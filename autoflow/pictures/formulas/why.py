@@ -32,8 +32,6 @@ from .algebra import DOTS, Term, literal, negate, plus, product_of
 from .chain import MANY, Chain, Path, records_between
 from .latex import below, partial, result_term
 
-Array = Any
-
 
 @dataclass(frozen=True, slots=True)
 class Through:

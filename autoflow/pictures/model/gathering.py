@@ -25,13 +25,11 @@ import numpy as np
 from ...backprop.engine import topological
 from ...base.modes import modes
 from ...forward.naming import bound_names
-from ...nodes.nodes import Node, Variable
+from ...nodes.nodes import Array, Node, Variable
 from ...nodes.versions import FreedArray, writer_since
 from .data import ROWS, Numbers, Operand, Several, Vertex, numbers
 from .names import TITLE, Call, Titles, calls_of, word
 from .style import clean, clip
-
-Array = Any
 
 
 @dataclass(frozen=True, slots=True)

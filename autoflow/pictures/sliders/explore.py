@@ -31,7 +31,6 @@ from ..walk import graph
 from .javascript import find_row
 from .live import Slider, fragment, slider, start_of, variables_of
 
-Array = Any
 LARGEST = 2000  # operations that a page computes
 TRIES = 8  # other inputs at which the recorded graph must agree with the function
 

@@ -17,12 +17,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...base.errors import NoRuleError
-from ...table.shapes import as_array, is_on_host, numbers_of
+from ...table.shapes import Array, as_array, is_on_host, numbers_of
 
 if TYPE_CHECKING:
     from ...nodes.nodes import Node
-
-Array = Any
 
 
 class Distribution:
