@@ -25,6 +25,7 @@ if str(ROOT / "notebooks") not in sys.path:
 
 import links  # noqa: E402 - found by the line above
 
+PACKAGES = ("jupyterlite_core", "jupyterlite_pyodide_kernel", "jupyter_server")  # of the extra lab
 PLUGIN = "@jupyterlite/pyodide-kernel-extension:kernel"
 KERNEL = (
     "micropip",
@@ -47,8 +48,8 @@ NEEDS = {  # what wheels say in words that Pyodide does not read
 
 def build(out: Path, wheel: bytes, version: str) -> str:
     """Write ``out/lab``; return why not, or the empty text. ``wheel``: autoflow's own, of that version."""
-    if any([importlib.util.find_spec(name) is None for name in ("jupyterlite_core", "jupyterlite_pyodide_kernel")]):
-        return "JupyterLite is not installed (extra lab)"
+    if absent := [name for name in PACKAGES if importlib.util.find_spec(name) is None]:
+        return f"JupyterLite is not installed (extra lab): no {', '.join(absent)}"
     try:
         files = runtime.bring("playground", "lessons")
     except runtime.UnavailableError as reason:
@@ -59,14 +60,19 @@ def build(out: Path, wheel: bytes, version: str) -> str:
         write_notebooks(Path(scratch) / "lessons")
         command = [sys.executable, "-m", "jupyterlite_core", "build", "--lite-dir", scratch, "--no-sourcemaps"]
         command += ["--contents", str(Path(scratch) / "lessons"), "--output-dir", str(target), "--apps", "notebooks"]
-        done = subprocess.run(command, check=False, capture_output=True, encoding="utf-8", cwd=scratch)
-        if done.returncode:
-            raise RuntimeError(f"jupyter lite build: {done.stderr[-3000:]}")
+        run_tool(command, Path(scratch))
     for path in target.rglob("*.map"):
         path.unlink()
     write_lock(target, files, wheel, version)
     add_script(target)
     return ""
+
+
+def run_tool(command: list[str], folder: Path) -> None:
+    """Run a program in a folder. Raises RuntimeError with what it printed if it fails."""
+    done = subprocess.run(command, check=False, capture_output=True, encoding="utf-8", errors="replace", cwd=folder)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command)}: exit status {done.returncode}\n{runtime.printed(done, 3000)}")
 
 
 def lessons() -> list[Path]:

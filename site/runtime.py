@@ -95,7 +95,7 @@ def from_npm(rows: dict[str, dict[str, str]], scratch: Path) -> Iterator[tuple[s
     if packages and npm is None:
         raise OSError("there is no npm")
     for package in packages:
-        command(str(npm), "pack", "--silent", package, "--pack-destination", str(scratch))
+        command(str(npm), "pack", "--loglevel=error", "--pack-destination", str(scratch), package)
         with tarfile.open(scratch / f"{package.replace('@', '-')}.tgz") as archive:
             for name, row in rows.items():
                 if row.get("npm", "").startswith(f"{package}/"):
@@ -132,8 +132,14 @@ def command(*words: str) -> None:
     """Run a program; an error says what it printed."""
     done = subprocess.run(words, check=False, capture_output=True, encoding="utf-8", errors="replace")
     if done.returncode:
-        last = re.sub(r"\s+", " ", done.stderr)[-300:]
+        last = re.sub(r"\s+", " ", printed(done, 300))
         raise subprocess.CalledProcessError(done.returncode, f"{Path(words[0]).name} ... {words[-1]}: {last}")
+
+
+def printed(done: subprocess.CompletedProcess[str], length: int) -> str:
+    """The ends of what a program printed. Some tell the reason of a failure on stdout, and only warnings on stderr."""
+    texts = {"stdout": done.stdout.strip(), "stderr": done.stderr.strip()}
+    return "\n".join([f"{name}: {text[-length:]}" for name, text in texts.items() if text])
 
 
 def pip(*words: str) -> None:

@@ -26,14 +26,16 @@ def tried() -> list[str]:
     return re.findall(r"Python :: (3\.\d+)", setting()["metadata"]["classifiers"])
 
 
-def required() -> set[str]:
-    """Names of all packages that setup.cfg asks for, of all extras."""
-    parser = setting()
-    lines = [parser["options"]["install_requires"], *parser["options.extras_require"].values()]
-    names = {
-        re.match(r"[\w.-]+", line.strip())[0].lower() for text in lines for line in text.split("\n") if line.strip()
-    }
-    return names - {"autoflow"}
+def required(extras: list[str]) -> set[str]:
+    """Names of all packages that setup.cfg asks for, of these extras and those that they name."""
+    parser, todo = setting(), list(extras)
+    texts = [parser["options"]["install_requires"]]
+    while todo:
+        texts.append(parser["options.extras_require"][todo.pop()])
+        for named in re.findall(r"autoflow\[(.+)\]", texts[-1]):
+            todo += named.split(",")
+    lines = "\n".join(texts).split("\n")
+    return {re.match(r"[\w.-]+", line.strip())[0].lower() for line in lines if line.strip()} - {"autoflow"}
 
 
 def pins(name: str) -> dict[str, str]:
@@ -44,7 +46,14 @@ def pins(name: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("version", tried())
 def test_every_package_of_every_extra_is_pinned(version: str) -> None:
-    assert required() | {"pip", "setuptools"} <= set(pins(version))
+    assert required(list(setting()["options.extras_require"])) | {"pip", "setuptools"} <= set(pins(version))
+
+
+def test_with_the_oldest_numpy_every_package_of_dev_is_pinned() -> None:
+    """So that `make versions`, which runs everything there, does not change with the day."""
+    asked = required(["dev"])
+    assert {"numpy", "pytest", "ruff", "jupyterlab", "pdoc", "scikit-learn"} <= asked
+    assert asked | {"pip", "setuptools"} <= set(pins("oldest"))
 
 
 def test_there_is_a_file_for_each_python_that_is_named_and_no_other() -> None:

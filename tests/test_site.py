@@ -557,7 +557,8 @@ def test_links_in_jupyterlite_lead_to_lessons_and_pages(tmp_path):
 
 def test_without_jupyterlite_the_lessons_are_pages(tmp_path, monkeypatch):
     monkeypatch.setattr(lab.importlib.util, "find_spec", lambda name: None)
-    assert lab.build(tmp_path, b"", "1") == "JupyterLite is not installed (extra lab)"
+    reason = "JupyterLite is not installed (extra lab): no jupyterlite_core, jupyterlite_pyodide_kernel, jupyter_server"
+    assert lab.build(tmp_path, b"", "1") == reason
     notebook = ROOT / "notebooks" / LESSONS[0]
     known = {f"notebooks/{notebook.name}": f"lessons/{notebook.stem}.html"}
     for there, said in ((False, "Read here"), (True, "Run this lesson in the browser")):
@@ -567,6 +568,18 @@ def test_without_jupyterlite_the_lessons_are_pages(tmp_path, monkeypatch):
         assert ("../lab/" in text) is there
         assert "a = 3, b = 6, L = 36" in text
         assert text.count('src="data:image/png') == notebook.read_text(encoding="utf-8").count('"image/png": "') >= 2
+
+
+def test_a_tool_that_fails_shows_both_of_its_outputs(tmp_path):
+    """JupyterLite tells the reason on stdout, npm and pip on stderr."""
+    program = "import sys; print('the reason'); print('a warning', file=sys.stderr); sys.exit('z' * %d)"
+    lab.run_tool([sys.executable, "-c", "print('well')"], tmp_path)
+    with pytest.raises(RuntimeError, match=r"(?s)exit status 1\nstdout: the reason\nstderr: a warning\nz$"):
+        lab.run_tool([sys.executable, "-c", program % 1], tmp_path)
+    with pytest.raises(RuntimeError, match=r"(?s)stdout: the reason\nstderr: z{3000}$"):
+        lab.run_tool([sys.executable, "-c", program % 10_000], tmp_path)
+    with pytest.raises(subprocess.CalledProcessError, match=r"python.* the end: stdout: the reason stderr: a warning"):
+        runtime.command(sys.executable, "-c", program % 1, "the end")
 
 
 def test_markdown_links_to_pages_of_the_site_and_no_further():
