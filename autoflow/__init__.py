@@ -14,7 +14,7 @@ from .nodes.nodes import Constant, Node, Operation, Variable
 from .transforms.gradient import elementwise_grad, grad, grad_and_aux, value_and_grad
 
 if TYPE_CHECKING:  # LATER, for editors and checkers of types
-    from . import backends as backends, errors as errors, implicit, nn, optim
+    from . import backends as backends, errors as errors, implicit, nn, ops, optim
     from .arrays.devices import Autodiff, to_cpu, to_gpu
     from .backprop.anomaly import detect_anomaly, safe_masking
     from .backprop.checkpointing import checkpoint, checkpointing
@@ -22,7 +22,6 @@ if TYPE_CHECKING:  # LATER, for editors and checkers of types
     from .base.pytree import tree_flatten, tree_leaves, tree_map, tree_paths, tree_ravel, tree_reduce, tree_unflatten
     from .batching.vmap import vmap
     from .compiler import compile, gc_paused, warm_allocator
-    from .extending import ops
     from .extending.custom import primitive, register_rule
     from .extending.function import Function
     from .extending.ops import register_function, register_operation

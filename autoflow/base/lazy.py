@@ -23,11 +23,11 @@ def owners(table: dict[str, str]) -> dict[str, str]:
 
 # Public names of autoflow that are imported at their first use: unused features cost nothing at import.
 LATER = owners({
-    "": "implicit nn optim", "arrays.devices": "Autodiff to_cpu to_gpu",
+    "": "implicit nn ops optim", "arrays.devices": "Autodiff to_cpu to_gpu",
     "backprop.anomaly": "detect_anomaly safe_masking", "backprop.checkpointing": "checkpoint checkpointing",
     "backprop.hooks": "on_operation",
     "base.pytree": "tree_flatten tree_leaves tree_map tree_paths tree_ravel tree_reduce tree_unflatten",
-    "batching.vmap": "vmap", "compiler": "compile gc_paused warm_allocator", "extending": "ops",
+    "batching.vmap": "vmap", "compiler": "compile gc_paused warm_allocator",
     "extending.custom": "primitive register_rule", "extending.function": "Function",
     "extending.ops": "register_function register_operation", "forward.mixed_precision": "GradScaler autocast",
     "implicit.optima": "minimize", "nn.live": "plot_sizes watch", "nn.plots": "plot_boundary plot_loss plot_weights",

@@ -1,8 +1,8 @@
 """``python -m autoflow --check program.py``: numbers that a whole program reads past us.
 
-``af.check(f)`` and strict mode run a function twice (``transforms/evaluation.py`` says how and why). ``backward()`` in
-a program has no function to run again, but the program can be run again. It is run three times, each in a process of its
-own: as it is, once more, and with other numbers in the memory of nodes. Each run writes a line for each operation: its
+``af.check(f)`` and strict mode run a function twice (``transforms/shadow.py`` says how and why). ``backward()`` in
+a program has no function to run again, but the program can be run again. It is run three times, each in a process of
+its own: as it is, once more, and with other numbers in the memory of nodes. Each run writes a line for each operation: its
 name, its place, checksums of its operands. The first line that only the third run has otherwise is where numbers came
 in that were read past us.
 """
@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from ..base.modes import switched
-from ..transforms.evaluation import PAST_US, operands_read
+from ..transforms.shadow import PAST_US, operands_read
 
 START = f"import sys; from {__name__} import run_program; run_program(*sys.argv[1:])"
 RUNS = {"first": False, "again": False, "shadow": True}  # log -> do nodes show other numbers?

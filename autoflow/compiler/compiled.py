@@ -22,7 +22,7 @@ from ..base.errors import CompileError
 from ..base.modes import modes
 from ..base.transformed import FunctionOfFunction
 from ..nodes.nodes import Array, Node, gradient_target, value_of
-from .matching import assembler, is_array, key_of_modes, matcher, signature
+from .matching import assembler, matcher
 from .passes.batching import join
 from .passes.rematerialise import recompute
 from .passes.tiling import tile_program
@@ -30,6 +30,7 @@ from .report import Report, count_phrase
 from .run.buffers import Plan
 from .run.calls import Reported
 from .run.scalars import scalar_plan
+from .signature import is_array, key_of_modes, signature
 from .trace.reachable import aliases, check_not_outside
 from .trace.recorded import Recorded, record
 from .trace.traced import Traced

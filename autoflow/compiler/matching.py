@@ -5,11 +5,6 @@ signature, and collects their arrays on the way. :func:`assembler` of its result
 the function returned. For other containers than tuples, lists and dicts there is no matcher: those calls are looked up.
 
 The values of a program: an array that will be computed, and how.
-
-What decides which program is right for a call: containers, shapes, dtypes, layouts, and values other than arrays.
-
-Arguments that are equal need not be alike: ``frozenset({1}) == frozenset({True})``, and a class may call any two of its
-objects equal. So numbers and text count by type and value, and everything else by what it is: the same object.
 """
 
 from __future__ import annotations
@@ -26,10 +21,7 @@ import numpy as np
 
 from ..base import pytree
 from ..base.errors import CompileError
-from ..base.modes import modes
 from ..base.transformed import FunctionOfFunction
-from ..nodes.nodes import Array, NodeRole, value_of
-from .trace.reachable import aliases
 
 INPUT = "input"  # an argument of the compiled function
 CAPTURED = "captured"  # an array that the function found elsewhere: read anew at every call
@@ -146,6 +138,7 @@ def layout_of(sample: Any) -> tuple[int, ...] | None:
 # ---------------------------------------------------------------- matching
 
 
+Array = Any
 ndarray = np.ndarray
 NUMBERS_AND_TEXT = (bool, int, float, complex, str, bytes, range, type(None), type(...))
 NEVER_CHANGED = (enum.Enum, np.generic, np.dtype, np.ufunc, types.ModuleType)
@@ -320,95 +313,3 @@ def assembler(tree: Any) -> Callable[[list[Array]], Any]:
     if not pytree.is_container(tree):
         return lambda results: tree
     return lambda results: pytree.tree_map(lambda x: results[x.k] if type(x) is Place else x, tree)
-
-
-# ---------------------------------------------------------------- signature
-
-
-BY_VALUE = (int, bool, str, bytes, type(None))
-
-
-class Same:
-    """A key that equals only the key of the same object; it keeps the object alive."""
-
-    __slots__ = ("x",)
-
-    def __init__(self, x: Any) -> None:
-        self.x = x
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is Same and other.x is self.x
-
-    def __hash__(self) -> int:
-        return id(self.x)
-
-
-def is_array(x: Any) -> bool:
-    """Is this leaf an input of the program? Arrays are, and NumPy's numbers; Python's numbers are part of it."""
-    return (isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "fciub") or isinstance(x, NodeRole)
-
-
-def key_of_modes() -> Any:
-    """The switches that decide what is computed."""
-    m = modes()
-    return m.recording, m.depth, m.autocast, m.safe_masking, m.anomaly, bool(m.listeners)
-
-
-def signature(args: Any, options: Any, leaves: list[Any]) -> Any:
-    """Equal for calls that share a program."""
-    parts: list[Any] = []
-    for x in leaves:
-        if is_array(x):
-            x = value_of(x)
-            if isinstance(x, (np.ma.MaskedArray, np.matrix)):
-                raise CompileError(f"a {type(x).__name__} has arithmetic of its own: pass a plain array instead")
-            parts.append((np.ndarray, x.shape, x.dtype, layout_key(x)))
-        else:
-            parts.append(key_of(x))
-    return (
-        tuple(pytree.tree_paths([args, options])), shape_of([args, options]), tuple(parts), key_of_modes(),
-        aliases([x for x in leaves if is_array(x)]),
-    )  # fmt: skip
-
-
-def layout_key(x: Array) -> tuple[int, ...] | None:
-    """None for an array in C order without gaps, else its strides. Results lie in memory as arguments do, sums add in
-    that order, ``ravel("K")`` reads in it, and whether ``reshape`` makes a view or a copy depends on it."""
-    return None if x.flags.c_contiguous else x.strides
-
-
-def key_of(x: Any) -> Any:
-    """An argument that is no array, or a key of a dict: by type and value if it is a number or text, else by identity.
-
-    >>> key_of(frozenset({1})) == key_of(frozenset({True})), key_of((2, "a")) == key_of((2, "a"))
-    (False, True)
-    """
-    kind = type(x)
-    if kind in BY_VALUE:
-        return kind, x
-    if kind in (float, complex) or isinstance(x, np.generic):
-        return kind, repr(x)  # 0.0 is not -0.0
-    if kind is frozenset:
-        return kind, frozenset([key_of(v) for v in x])
-    if kind is tuple:
-        return kind, *[key_of(v) for v in x]
-    if kind in (range, slice):
-        return kind, key_of(x.start), key_of(x.stop), key_of(x.step)
-    if kind is types.MethodType:  # a new object at every access
-        return kind, Same(x.__self__), Same(x.__func__)
-    try:
-        hash(x)
-    except TypeError:
-        raise CompileError(
-            f"an argument of a compiled function is a {kind.__name__}, which cannot be compared with those of other "
-            f"calls. Give arrays, numbers, and lists, tuples, dicts or dataclasses of them."
-        ) from None
-    return Same(x)
-
-
-def shape_of(tree: Any) -> Any:
-    """The classes of the containers, and the keys of dicts."""
-    if not pytree.is_container(tree):
-        return None
-    keys = tuple([key_of(key) for key in tree]) if isinstance(tree, dict) else ()
-    return (type(tree), keys, *[shape_of(x) for _, x in pytree.children(tree)])

@@ -5,17 +5,6 @@ another transform), and its pass stops there. Otherwise ``f`` could not tell its
 by a closure, and in ``grad(lambda x: x * grad(lambda y: x + y)(1.0))`` the inner derivative would be 2 instead of 1
 ("perturbation confusion": Siskind and Pearlmutter, 2005).
 
-Numbers that NumPy reads past us: found by a second run, in which there are other numbers to be read.
-
-``np.array([v, v])`` of vectors, ``np.full(n, node)``, ``plain.dot(node)``, ``np.asarray(node)`` read the memory of a
-node, and call nothing of ours. But a node has its numbers twice: in its own memory, which is what others see, and in
-the plain array with which we compute (``node._value``). Usually both are the same memory. In a shadow run every new
-node lies on memory of its own with slightly other numbers. All that asks nodes computes what it did before, to the bit,
-so if the result is another one, then numbers were read past us: the gradient through them is lost.
-
-Numbers that leave on purpose, by ``x.value``, ``float(x)``, ``af.stop_gradient(x)``, are the right ones in either run.
-The function runs twice, and its random generators start the second run as they started the first.
-
 What editors and checkers of types know of transformed functions. Nothing here runs, and nothing imports it to run.
 
 ``af.grad(f)`` takes what f takes. Its result depends on the first argument of f: an array for a number, a node or an
@@ -25,104 +14,22 @@ to be a function of an array. Of other arguments than the first (``argnum``) onl
 
 from __future__ import annotations
 
-import contextlib
 import inspect
-import sys
-import zlib
 from collections.abc import Callable, Iterable
 from typing import Any, Concatenate, ParamSpec, Protocol, Required, TypedDict, TypeVar, overload
 
 import numpy as np
 
-from ..backends.registry import NODE_TYPES
 from ..backprop import passes
 from ..backprop.hooks import leaf_hooks
-from ..backprop.second_runs import reachable_generators, states_of
 from ..base import pytree
-from ..base.errors import LostGradientError, lost
+from ..base.errors import lost
 from ..base.modes import modes, switched
 from ..base.numbering import now
 from ..nodes.grads import cast_gradient
-from ..nodes.nodes import Array, Node, NodeRole, Variable, VariableRole, current_record, gradient_target, value_of
-from ..nodes.versions import caller
+from ..nodes.nodes import Array, Node, NodeRole, Variable, VariableRole, gradient_target, value_of
 from ..rules.structure import constant_with_history
 from ..table import shapes
-
-Run = Callable[[], Any]
-PAST_US = (
-    "np.array([v, v]) of arrays, np.full(n, node), plain.dot(node) and np.asarray(node) read the memory of a node and "
-    "ask nobody. Use af.array([...]), np.stack, af.full; or x.value, float(x) or af.stop_gradient(x), if only the "
-    "numbers are meant."
-)
-
-
-def checked_run(run: Run, *roots: Any) -> Any:
-    """The result of ``run()``. Raises LostGradientError if numbers of nodes reach it past us.
-
-    roots : where to look for random generators: the function and its arguments.
-
-    >>> import autoflow as af
-    >>> x = af.Variable(2.0)
-    >>> float(checked_run(lambda: np.sum(af.full(3, np.square(x)) * x * float(x))))
-    48.0
-    >>> checked_run(lambda: np.sum(np.full(3, np.square(x)) * x))  # doctest: +IGNORE_EXCEPTION_DETAIL
-    Traceback (most recent call last):
-    autoflow.errors.LostGradientError: numbers of nodes reach the result without a gradient ...
-    """
-    states = states_of(reachable_generators(*roots, run))
-
-    def again(**modes: Any) -> Any:
-        for state in states:
-            state.write(state.state)
-        with switched(**{"listeners": (), **modes}):
-            return run()
-
-    shadow = None
-    with contextlib.suppress(Exception):  # it may come of the other numbers; if not, it comes again
-        shadow = array_under(again(shadow=True))
-    for state in states:
-        state.write(state.state)
-    result = run()
-    if shadow is not None and same(array_under(result), shadow):
-        return result
-    if same(array_under(result), array_under(again())):
-        raise LostGradientError(message(again))
-    for state in states:  # it gives another result each time, so nothing can be said
-        state.write(state.state)
-    return run()
-
-
-def message(again: Callable[..., Any]) -> str:
-    """What is said, with the line that first computes with such numbers: the two runs are compared once more."""
-    runs: list[list[Any]] = []
-    for shadow in (False, True):
-        runs.append([])
-        with contextlib.suppress(Exception):
-            again(shadow=shadow, keep=sys.maxsize, listeners=(lambda node: runs[-1].append(operands_read(node)),))
-    place = next((f" (first used in {a[0]}, at {a[1]})" for a, b in zip(*runs, strict=False) if a != b), "")
-    return f"numbers of nodes reach the result without a gradient{place}: {PAST_US}"
-
-
-def operands_read(node: Any) -> tuple[str, str, list[int]]:
-    """Of an operation that was just recorded: its name, the line, checksums of its operands."""
-    record = current_record(node)
-    values = [v for v in record.saved[:-1] if type(v) in NODE_TYPES or np.isscalar(v)]
-    sums = [zlib.crc32(np.ascontiguousarray(v).tobytes()) for v in values]
-    return record.rule.name, caller(), sums
-
-
-def array_under(z: Any) -> list[Any]:
-    """The numbers of the results that have a gradient."""
-    return [np.array(value_of(x)) for x in pytree.tree_leaves(z) if gradient_target(x) is not None]
-
-
-def same(a: list[Any], b: list[Any]) -> bool:
-    """Bit for bit, but for NaNs."""
-    return len(a) == len(b) and all([np.array_equal(x, y, equal_nan=True) for x, y in zip(a, b, strict=True)])
-
-
-# ---------------------------------------------------------------- signatures
-
 
 P = ParamSpec("P")  # the other arguments
 A = TypeVar("A")  # the first argument
@@ -242,7 +149,12 @@ class Trace:
 
         with switched(recording=True, depth=switches.depth + 1):
             checking = (switches.strict or switches.anomaly) and not switches.shadow
-            self.z = checked_run(run, f, args, options) if checking else run()
+            if checking:
+                from .shadow import checked_run
+
+                self.z = checked_run(run, f, args, options)
+            else:
+                self.z = run()
         self.last = now()  # roots that are made later are used once: nothing is remembered of them
 
     def stop(self, z: Any) -> set[Any] | None:

@@ -35,8 +35,8 @@ from ..base.errors import LOST, AutoflowError, GradcheckError, LostGradientError
 from ..base.modes import modes, switched
 from ..nodes.nodes import Variable, value_of
 from ..table.shapes import Array, positional
-from .evaluation import checked_run
 from .gradient import value_gradient_and_aux
+from .shadow import checked_run
 from .vjp_jvp import vjp
 
 IMAGINARY = 1e-30

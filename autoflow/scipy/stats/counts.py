@@ -14,8 +14,8 @@ import numpy as np
 from scipy import special
 
 from ...rules.distributions import log_betainc, log_gammainc
-from ...table.shapes import as_array, numbers_of
-from .continuous import Array, Distribution, chosen, harmless, refuse_history, size_of
+from ...table.shapes import Array, as_array, numbers_of
+from .continuous import Distribution, chosen, harmless, refuse_history, size_of
 from .elementary import log1mexp
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ import numpy as np
 from scipy import special
 
 from ...rules.distributions import log_betainc, log_gammainc, log_stdtr
-from ...table.shapes import as_array, numbers_of
-from .continuous import Array, Continuous, Symmetric
+from ...table.shapes import Array, as_array, numbers_of
+from .continuous import Continuous, Symmetric
 
 LOG_2, EULER = math.log(2), np.euler_gamma
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import special
 
-from ...table.shapes import as_array, is_on_host, numbers_of
+from ...table.shapes import Array, as_array, is_on_host, numbers_of
 from ..special import multigammaln
-from .continuous import Array, Distribution, chosen
+from .continuous import Distribution, chosen
 from .elementary import gamma
 
 if TYPE_CHECKING:

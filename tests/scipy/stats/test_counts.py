@@ -9,11 +9,11 @@ import pytest
 
 scipy_stats = pytest.importorskip("scipy.stats")
 
-from autoflow.errors import NoRuleError  # noqa: E402
 from distributions import COUNTS, check_gradients, points  # noqa: E402
 
 import autoflow as af  # noqa: E402
 from autoflow import stats  # noqa: E402
+from autoflow.errors import NoRuleError  # noqa: E402
 
 AT_COUNTS = ["pmf", "logpmf", "cdf", "logcdf", "sf", "logsf"]
 WHOLE = {"binom": 1}  # that many parameters are whole numbers
