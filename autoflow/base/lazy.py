@@ -78,7 +78,7 @@ MOVED = owners({
     "pictures.pages.stepper": "pictures.pages.still", "pictures.render.placing": "pictures.render.directions",
     "pictures.render.png": "pictures.render.shapes", "pictures.render.svg": "pictures.render.css",
     "pictures.sliders.live": "pictures.sliders.ranges", "pictures.walk": "pictures.notebook",
-    "rules.distributions": "rules.incomplete", "rules.solving": "rules.matrix_functions",
+    "rules.distributions": "rules.incomplete",
     "scipy.integrate": "integrate", "scipy.linalg": "linalg", "scipy.signal": "signal", "scipy.special": "special",
     "scipy.stats": "stats", "table.indexing": "rules.indexing", "table.outside": "rules.outside",
     "table.shapes": "rules.versions", "table.table": "rules.table",

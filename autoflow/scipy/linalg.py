@@ -20,7 +20,8 @@ from ..base.lazy import list_public
 from ..nodes.nodes import Node
 from ..rules import primitive, rule
 from ..rules.decompositions import cholesky_x
-from ..rules.solving import power, scipy_linalg, solve_x, solve_y, sylvester
+from ..rules.matrix_functions import power, scipy_linalg, sylvester
+from ..rules.solving import solve_x, solve_y
 from ..table.shapes import Array, as_array, sum_to
 from ..table.vjps import adjoint, mask
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:  # of rows, what comes out is Any
     def logm(A: Array) -> Node: ...  # noqa: N803
     def sqrtm(A: Array) -> Node: ...  # noqa: N803
 else:
-    from ..rules.solving import expm, logm, sqrtm
+    from ..rules.matrix_functions import expm, logm, sqrtm
 __all__ = [
     "block_diag", "cho_factor", "cho_solve", "cholesky", "expm", "fractional_matrix_power", "logm", "solve",
     "solve_banded", "solve_sylvester", "solve_triangular", "sqrtm",

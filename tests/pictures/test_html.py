@@ -5,7 +5,6 @@ In a browser it is tested in test_browser.py.
 
 import base64
 import hashlib
-import html.parser
 import io
 import json
 import re
@@ -14,6 +13,7 @@ import subprocess
 import sys
 import types
 import zlib
+from html.parser import HTMLParser
 from xml.etree import ElementTree
 
 import numpy as np
@@ -30,7 +30,7 @@ from autoflow.pictures.render import png
 PNG = b"\x89PNG\r\n"
 
 
-class Reader(html.parser.HTMLParser):
+class Reader(HTMLParser):
     """All tags with their attributes, and the texts of elements."""
 
     def __init__(self, text):

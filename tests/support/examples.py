@@ -279,7 +279,7 @@ def all_examples() -> Examples:
 
 
 def function_of_row(function: Any) -> Any:
-    """The function itself; or that with the arguments turned round: see autoflow/table/table.py."""
+    """The function itself; or that with the arguments turned round: see autoflow/table/parameters.py."""
     turned = COMPOSED.get(function)
     return turned.args[0] if isinstance(turned, functools.partial) else function
 
@@ -288,7 +288,7 @@ def examples_of(row: Rule) -> tuple[Example, ...]:
     """The calls with which the row is tested. Those of a user's row were given with it."""
     home = getattr(row.function, "__module__", "")
     entry = LATE.get(home, all_examples)().get(row.function, row.examples)
-    if not entry and home == "autoflow.table.table":
+    if not entry and home == "autoflow.table.parameters":
         from examples_scipy import at
 
         return at()

@@ -13,9 +13,10 @@ from scipy import special
 
 from autoflow.rules.bessel import airy_part, pbdv, pbvv, pbwa
 from autoflow.rules.distributions import log_betainc, log_gammainc, log_stdtr
-from autoflow.rules.solving import expm, logm, power, sqrtm, sylvester
+from autoflow.rules.matrix_functions import expm, logm, power, sqrtm, sylvester
 from autoflow.rules.special import jacobi, lambertw
-from autoflow.table.table import Example, of, zeta
+from autoflow.table.parameters import zeta
+from autoflow.table.table import Example, of
 
 
 def at(**options: Any) -> tuple[Example, ...]:
