@@ -5,6 +5,8 @@ Each class is an :class:`AutoflowError` and also the built-in exception that a N
 missing argument is a plain AttributeError or TypeError, as anywhere in Python.)
 """
 
+from .lazy import ERRORS
+
 
 class AutoflowError(Exception):
     """Base class: ``except AutoflowError`` catches everything below."""
@@ -84,3 +86,7 @@ LOST = """The usual causes:
 def lost(what: str) -> LostGradientError:
     """A LostGradientError that lists the usual causes."""
     return LostGradientError(f"{what}\n{LOST}")
+
+
+for _error in (AutoflowError, *AutoflowError.__subclasses__()):
+    _error.__module__ = ERRORS

@@ -37,10 +37,10 @@ LATER = owners({
     "transforms.gradient": "Gradients gradients", "transforms.jacobian": "hessian jacfwd jacobian jacrev",
     "transforms.vjp_jvp": "ggnvp hvp jvp linear_transpose linearize multigrad multigrad_dict vjp",
 })  # fmt: skip
-# Not listed, but found: pickles name them.
+# Not listed, but found: modules, and what pickles name.
 IN_PICKLES = owners({
-    "transforms.gradcheck": "Report Row", "nn.live": "Watched", "transforms.gradient": "_restored",
-    "forward.node_methods": "restore",
+    "": "errors pytree train", "transforms.gradcheck": "Report Row", "nn.live": "Watched",
+    "transforms.gradient": "_restored", "forward.node_methods": "restore",
 })  # fmt: skip
 # What is called by name: functions further up, and those of which most programs need none.
 CALLED = owners({
@@ -88,6 +88,7 @@ MOVED = owners({
 
 ROWS = ("autoflow.rules", "autoflow.table")  # code of the table: it may read numbers where a user's may not
 WITH_ROWS = (*ROWS, "autoflow.arrays")  # and a file of its own, of rows for moving arrays
+ERRORS = "autoflow.errors"  # where users find them, and what tracebacks say
 NODE = "autoflow.nodes.nodes.Node"  # as checkers of types name it
 NN_MODULE = "autoflow.nn.module"  # who has no networks loaded has none to look at
 

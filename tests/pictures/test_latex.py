@@ -4,10 +4,10 @@ import re
 
 import numpy as np
 import pytest
-from autoflow.errors import LostGradientError
 from support import rows, values_of
 
 import autoflow as af
+from autoflow.errors import LostGradientError
 from autoflow.pictures.formulas.latex import Formula
 from autoflow.pictures.sliders.javascript import as_javascript
 from examples import examples_of
@@ -69,7 +69,7 @@ def test_what_undoes_an_index_says_where_and_into_what():
 
 @pytest.mark.parametrize("row", ELEMENTARY, ids=lambda row: row.name)
 def test_derivatives_of_numbers_are_short(row):
-    z = result_of(row, af.rules.table.Example(((),) * row.operands, examples_of(row)[0].options))
+    z = result_of(row, af.rules.Example(((),) * row.operands, examples_of(row)[0].options))
     if z is None:
         pytest.skip("its operands are no numbers")
     z.name = "z"

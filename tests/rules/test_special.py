@@ -9,22 +9,24 @@ import pytest
 special = pytest.importorskip("scipy.special")
 
 import cases  # noqa: E402
-from autoflow.errors import NoRuleError  # noqa: E402
 from support import is_scipys, rows  # noqa: E402
 
 import autoflow as af  # noqa: E402
+from autoflow.errors import NoRuleError  # noqa: E402
 from autoflow.rules import special as ours  # noqa: E402
 from autoflow.table.outside import advice  # noqa: E402
 from autoflow.table.table import COMPOSED, RULES  # noqa: E402
 
 # Rows for SciPy whose generated checks stand elsewhere: (name, home of the derivative) -> file.
 LINALG = {
-    *((name, "autoflow.linalg") for name in ("cholesky", "solve_banded", "solve_triangular")),
-    *((name, "autoflow.rules.solving")
+    *((name, "autoflow.scipy.linalg") for name in ("cholesky", "solve_banded", "solve_triangular")),
+    *((name, "autoflow.rules.matrix_functions")
       for name in ("expm", "fractional_matrix_power", "logm", "sqrtm", "sylvester")),
     ("solve", "autoflow.rules.solving"),
 }  # fmt: skip
-ELSEWHERE = dict.fromkeys(LINALG, "test_scipy_linalg.py") | {("convolve", "autoflow.signal"): "test_scipy_twins.py"}
+ELSEWHERE = dict.fromkeys(LINALG, "test_scipy_linalg.py") | {
+    ("convolve", "autoflow.scipy.signal"): "test_scipy_twins.py"
+}
 
 
 def home(row):
