@@ -1,4 +1,5 @@
-"""Write the tables of ``docs/jax.md``, between their marks, from ``autoflow/compiler/jax/table.py`` and ``forms.py``.
+"""Write the tables of ``docs/jax.md``, between their marks, from ``table.py`` and ``lowering.py`` of
+``autoflow/compiler/jax``.
 
 python docs/make_jax.py
 """

@@ -1,1 +1,3 @@
-"""Arrays that can be recorded: how they are made, and brought from one library to another."""
+"""Arrays that can be recorded: how they are made (``creation.py``), and brought from one library to another
+(``devices.py``).
+"""

@@ -25,7 +25,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class Modes:
-    """Every switch. ``af.options`` shows the public ones to users: ``settings.py``."""
+    """Every switch. ``af.options`` shows the public ones to users."""
 
     recording: bool = True  # do operations on Variables record how they were made?
     depth: int = 0  # how many transforms (grad in grad) are running around us

@@ -1,28 +1,30 @@
 """A recorded function as a program: ``af.compile``. Reading order, which is also the way of a function:
 
 trace/     from a function to a program
-    traced.py          arrays that write down what NumPy does with them (their methods: traced_methods.py; memory.py:
-                       who looks at whose memory)
-    tape.py            from each such call to a value of the program (kinds.py: of which kind is a function? written.py:
-                       the call as data)
+    traced.py          arrays that write down what NumPy does with them
+    memory.py          who looks at whose memory; each call as data
+    tape.py            from each such call to a value of the program
+    kinds.py           which functions have results of a fixed shape, which are reductions or views
     recorded.py        one call of the function with such arrays, and what can go wrong with it
-    guards.py          what the function sees besides its arguments must not change (reachable.py finds it)
-values.py, program.py  the program as data: values, and how each is computed
-simplify.py            which calls can be saved without changing a bit
+    guards.py          what the function sees besides its arguments must not change
+    reachable.py       finds that: closures, globals, attributes, and the contents of arrays
+    fresh.py           what differs from call to call: the time, iterators, unseeded generators
+matching.py            the values of a program; takes arguments apart and puts results together
+program.py             the program as data, and which calls can be saved without changing a bit
 passes/    from a program to a better one
     batching.py        many small products as one large one
     rematerialise.py   computing once more instead of keeping
     tiling.py          which calls on large arrays can be done block by block
 run/       from a program to numbers
+    buffers.py         where results are written
+    calls.py           by which function, with which arguments; NumPy's warnings, the same as from eager code
     tiles.py           how blocks run, in threads
-    buffers.py         where results are written (calls.py: by which function, with which arguments)
     scalars.py         programs of numbers: two quicker ways
-    reports.py         warnings and errors of NumPy, the same as from eager code
 llvm/      engine="llvm": from a program to loops of our own, as machine code
 jax/       engine="jax": from a program to XLA, by the names in jax.numpy
-compiled.py            af.compile: guards, the cache (signature.py: which calls share a program; matching.py: takes
-                       arguments apart and puts results together)
-report.py              what a plan does, as a table and a picture (profile.py: and how long each piece takes)
+signature.py           which calls share a program
+compiled.py            af.compile: guards, and the cache
+report.py              what a plan does and how long each piece takes, as a table and a picture
 
 Two switches of the process, ``gc_paused`` and ``warm_allocator``, are in ``autoflow/base/process.py``.
 """

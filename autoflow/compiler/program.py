@@ -1,8 +1,8 @@
 """What a compiled function does, as data: a list of NumPy calls, each on values that were made before it.
 
-A :class:`~.values.Value` is an array that will be computed: by a function, from other values. A
+A :class:`~.matching.Value` is an array that will be computed: by a function, from other values. A
 :class:`Program` makes them. It has one constructor for each kind, and these are *smart*: they return an old value
-instead of a new one wherever both are equal bit for bit. So the program is clean from the start (``simplify.py``: 1 · x
+instead of a new one wherever both are equal bit for bit. So the program is clean from the start (the rules below: 1 · x
 is x; the same call is made once; constants are computed now). Unused values are simply not reached from the
 results.
 

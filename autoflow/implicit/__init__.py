@@ -1,12 +1,9 @@
 """Solutions of equations, and how they change with the parameters of the equations. Reading order:
 
-vectors.py      unknowns in containers as one vector; a search as one call
-linear.py       linear systems, by a matrix or by products alone: linear_solve
-equations.py    the implicit function theorem
-solvers.py      Newton, Anderson, and the solvers that users bring
-points.py       root and fixed_point
-minimizer.py    scipy.optimize.minimize with gradients, Hessian products and trees: af.minimize
-optima.py       argmin, also with equality constraints
+equations.py  the implicit function theorem; Newton, Anderson, and the solvers that users bring
+linear.py     linear systems, by a matrix or by products alone: linear_solve; unknowns in containers as one vector
+optima.py     root and fixed_point; argmin, also with equality constraints; af.minimize, by scipy.optimize
+problems.py   arguments in lists and dicts; nodes that a function uses besides its arguments are refused
 """
 
 from ..base.lazy import publish

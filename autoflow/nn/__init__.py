@@ -1,19 +1,15 @@
 """Neural networks in NumPy expressions: functions, losses, layers, initialisers.
 
-    functions.py   sigmoid, gelu, softmax, dropout, layer_norm, attention ... each a formula
-    windows.py     convolution and pooling, from slices
-    losses.py      what training minimises, with PyTorch's names and reductions
-    fused.py       the six functions that have rows of their own in the table of derivatives, and why
-    init.py        the random numbers to start from
-    module.py      Module: something with parameters that can be called, saved and loaded
-    layers.py      Linear, Conv2d, BatchNorm ...: a function and its parameters
-    recurrent.py   RNN, LSTM, GRU
-    attention.py   MultiHeadAttention, TransformerBlock
-    checks.py      checks of inputs, and their errors
-    plots.py       pictures of training: af.plot_sizes and others
-    charts.py      pictures that need no library: text, SVG
-    live.py        training while it happens, drawn again and again
-    watching.py    af.watch: a model that notes the sizes of its layers
+    functions.py  sigmoid, gelu, softmax, dropout, layer_norm, attention ... each a formula; six have rows of their own
+                  in the table of derivatives, and it says why; convolution and pooling, from slices
+    losses.py     what training minimises, with PyTorch's names and reductions
+    init.py       the random numbers to start from
+    module.py     Module: something with parameters that can be called, saved and loaded
+    layers.py     Linear, Conv2d, BatchNorm ...: a function and its parameters; RNN, LSTM, GRU; attention
+    checks.py     checks of inputs, and their errors
+    train.py      fit: the training loop
+    plots.py      pictures of training: af.plot_loss and others; those that need no library: text, SVG
+    live.py       training while it happens, drawn again and again; af.watch notes the sizes of layers
 
 Read in that order. Shapes and names of parameters are PyTorch's, so weights can be exchanged unchanged.
 

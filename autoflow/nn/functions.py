@@ -1,7 +1,7 @@
 """The functions that networks are made of, each a formula in NumPy.
 
-They take arrays and nodes, keep float32 as float32, and can be differentiated as often as you like. Those with a row
-of their own (relu, sigmoid, softmax ...) are in ``fused.py``; convolution and pooling in ``windows.py``.
+They take arrays and nodes, keep float32 as float32, and can be differentiated as often as you like. Some have a row of
+their own (relu, sigmoid, softmax ...); convolution and pooling come last.
 
 Functions of networks that have rows of their own in the table of derivatives.
 

@@ -5,7 +5,7 @@ it is a figure (matplotlib, if installed), in a terminal lines that are written 
 
 ``af.watch``: a model that notes how large the result and the gradient of each layer are, and draws the training.
 
-``plot_sizes`` of :mod:`.plots` draws the notes afterwards, :meth:`Watched.draw` meanwhile.
+``plot_sizes`` draws the notes afterwards, :meth:`Watched.draw` meanwhile.
 """
 
 from __future__ import annotations

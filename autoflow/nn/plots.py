@@ -1,6 +1,5 @@
 """Plots of training: small pictures with matplotlib. Each function draws into ``ax`` (or a new figure) and returns it.
 
-    plot_sizes         sizes of activations and gradients, over the steps or over the layers: vanishing, exploding
     plot_loss          losses over time
     plot_weights       a histogram of each parameter
     plot_boundary      the class that a classifier gives to each point of the plane
@@ -8,6 +7,8 @@
 The colours are those of autoflow's other pictures: parameters blue, results of operations orange, gradients purple and
 nothing else. They follow the background of the axes, so ``plt.style.use("dark_background")`` is all that a dark figure
 needs; new figures follow ``af.options.theme``.
+
+Sizes of activations and gradients are drawn by ``plot_sizes`` of ``live.py``.
 
 Pictures of training that need no library: lines of text for terminals, and a small SVG for notebooks.
 """

@@ -1,1 +1,10 @@
-"""Nodes: arrays that remember, the records they point at, and what is kept of their values."""
+"""Nodes: arrays that remember, the records they point at, and what is kept of their values. Reading order:
+
+records.py    what is remembered of an operation, and the scopes that name parts of a computation
+nodes.py      Variable, Constant, Operation
+coercion.py   what can become a node, and which classes and libraries are an exception
+grads.py      what is in .grad
+versions.py   has a value changed since it was used? And how deep graphs are freed
+rebinding.py  w = w - lr * w.grad: a mistake that is found
+printing.py   how a node prints
+"""

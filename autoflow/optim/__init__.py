@@ -1,11 +1,8 @@
 """Optimisers: small steps down the gradient.
 
-    base.py         Optimiser: what all of them share, and how a step stays safe
-    optimisers.py   SGD, Adagrad, RMSprop, Adam, AdamW: an update rule each
-    lbfgs.py        LBFGS, whose step takes a closure
-    schedules.py    the size of the steps over time
-    accumulation.py gradients of several batches
-    clipping.py     gradients that are too large
+    base.py        Optimiser: what all of them share, and how a step stays safe
+    optimisers.py  SGD, Adagrad, RMSprop, Adam, AdamW: an update rule each; LBFGS, whose step takes a closure
+    schedules.py   the size of the steps over time; gradients of several batches; gradients that are too large
 
 >>> from autoflow import optim
 >>> w = af.Variable([1.0, -2.0], name="w")

@@ -1,2 +1,2 @@
-"""A loss over many examples in parts, on any engine. Read ``parts.py``, ``sums.py``, ``tasks.py``, ``engines.py``, and
+"""A loss over many examples in parts, on any engine. Read ``tasks.py``, what a worker does, then ``engines.py``, and
 ``node.py``, which has ``af.data_parallel``."""

@@ -2,24 +2,22 @@
 
 Reading order:
 
-    model/      what a picture knows: data; gathering from nodes to data; flow of gradients; names, also those of the
-                callers' variables; functions with several results, products with ones; steps of the two passes
-    walk.py     node.graph() and its arguments
-    folding/    which part of the record is drawn: views; results: a card for several; merging of chains; choose which
-                boxes to fold; repeats; sections of what has no parts; huge graphs of a million nodes
-    layout/     arrange: positions; ordering in ranks; nesting of boxes; turning of boxes that are read downwards; rows
-                for wide pictures; scoring: how well a layout reads
-    render/     cards: the contents of a node; placing and directions: which layout is drawn; svg, dot, text,
-                text_formats, tables; shapes: our SVG read again by png and tikz
-    pages/      html with fragment.js: the page that replays the steps; predict.js: it asks before it shows; stepper;
-                toggling: boxes that fold on a click; still: where no scripts run; frames and films: GIF, MP4; exports:
-                files
-    formulas/   LaTeX of nodes and derivatives, and the chain rule written out
-    sliders/    explore with live, explore.js, plots.js, controls.js; javascript: rows traced to it; widget: sliders
-                that ask Python
-
-``lesson`` steps through the passes, ``quizzes`` asks for them, ``wrong_queue`` through wrong ones; ``summaries`` are
-tables of networks; ``notebook`` is how a cell shows a node; ``facade`` has the class that users see: Graph.
+    model/        what a picture knows: data; gathering from nodes to data, with the flow of gradients; names, also of
+                  functions with several results; steps of the two passes; style: colours, fonts, widths of text
+    walk.py       node.graph() and its arguments; Graph, the class that users see; how a notebook shows a node
+    folding/      which part of the record is drawn: views, also of huge graphs; results: a card for several; choose
+                  which boxes to fold, and sections of what has no parts; repeats, and merging of chains
+    layout/       arrange: positions, how well a layout reads, and boxes that are read downwards; layers: ranks, and the
+                  order in them; nesting of boxes; rows for wide pictures
+    render/       cards: the contents of a node, and the table of a graph; placing: where cards go, in which direction;
+                  svg and its style sheet; dot and the legend; text, JSON, Mermaid; png and tikz, which read our SVG
+    pages/        html with fragment.js: the page that replays the steps, with boxes that fold on a click; predict.js
+                  asks before it shows; stepper, also where no scripts run; frames: GIF, MP4; exports: files
+    formulas/     latex of nodes and derivatives, by algebra of terms; chain and why: the chain rule written out
+    sliders/      explore with live, explore.js, plots.js, controls.js; javascript: rows traced to it; widget: sliders
+                  that ask Python
+    quizzes.py    node.step(), node.steps(), node.quiz(): the steps of the passes, as questions too; wrong queues
+    summaries.py  tables of networks
 """
 
 from ..base.lazy import publish

@@ -4,7 +4,7 @@
 
 A lesson: backpropagation with a queue that does not wait, next to the engine's.
 
-A record is ready when the last of its consumers has sent its part: that is Kahn's algorithm, and :mod:`.lesson` shows
+A record is ready when the last of its consumers has sent its part: that is Kahn's algorithm, and a lesson shows
 it. The two obvious shorter programs go through the same graph here, and lose gradients or send them twice.
 """
 

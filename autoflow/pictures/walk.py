@@ -1,4 +1,4 @@
-"""``node.graph()`` and its arguments: a :class:`~.facade.Graph` of one walk over the records behind a node.
+"""``node.graph()`` and its arguments: a :class:`Graph` of one walk over the records behind a node.
 
 The picture as users see it: :class:`Graph`, which shows itself and knows every format.
 
@@ -194,7 +194,7 @@ class Graph(GraphData):
         return bundle(self, include, exclude)
 
     def _ipython_display_(self) -> None:
-        """What notebooks show under ``af.options.static``: see :mod:`~.pages.still`."""
+        """What notebooks show under ``af.options.static``: see :mod:`~.pages.stepper`."""
         from .pages.stepper import show
         from .render.cards import table_rows
 

@@ -1,25 +1,24 @@
-"""The table of derivatives. Importing this package fills it: one module per family of functions.
+"""The table of derivatives. Importing this package fills it: one module for each family of functions.
 
-    table.py          how a row is written, and run; vjps.py: its derivatives by position; shapes.py: shared helpers;
-                      kernels.py: those that are there for speed; lists.py: lists in place of arrays
-    arithmetic.py     operators, powers; elementary.py: exp, sin, tanh ...; comparing.py: maximum, clip, sign
-    floats.py         the parts of a floating-point number
-    scimath.py        np.emath: complex answers where real ones have none
-    reductions.py     sums, means, products; extremes.py: max, min; nans.py: the same without NaN; ufuncs.py:
-                      np.add.reduce, .outer ...
-    ordering.py       sort, unique; quantiles.py: median, percentile
-    statistics.py     averages, covariance; counting.py: histograms of weights
-    calculus.py       diff, gradient, trapezoid, interp, convolve; fourier.py; polynomials.py
-    structure.py      reshape, transpose, diagonals; indexing.py: x[i]
-    joining.py        concatenate, split, repeat; building.py: select, insert, linspace; padding.py
-    linalg.py         matmul, einsum; matrices.py; solving.py: inv, solve, det; norms.py; leastsquares.py
-    variants.py       calls that a row does not cover: where= of ufuncs, std(x, mean=m)
-    decompositions.py eigenvalues, singular values, QR; packed.py: functions with several results
+    arithmetic.py      operators and powers; exp, sin, tanh ...; maximum, clip, sign; parts of a floating-point number
+    reductions.py      sums, means, products; max and min; the same without NaN
+    ufuncs.py          np.add.reduce, .outer ...
+    ordering.py        sort, unique; histograms of weights
+    statistics.py      averages, covariance; median, percentile
+    calculus.py        diff, gradient, trapezoid, interp, convolve; np.emath
+    fourier.py         np.fft
+    polynomials.py     vectors of coefficients
+    structure.py       reshape, transpose, diagonals; pad
+    joining.py         concatenate, split, repeat
+    building.py        select, insert, linspace
+    linalg.py          matmul, einsum; norms
+    matrices.py        powers and products of matrices
+    solving.py         inv, solve, det; least squares
+    decompositions.py  eigenvalues, singular values, QR
+    variants.py        calls that a row does not cover: where= of ufuncs, std(x, mean=m)
 
-Read when the first function of SciPy meets a node: special.py, with parameters.py (how its rows are written),
-bessel.py, elliptic.py, orthogonal.py, distributions.py with incomplete.py; with autoflow.linalg: matrix_functions.py,
-e^x and √x of matrices. And outside.py is about NumPy's functions that have no row,
-versions.py about what differs between the versions of NumPy.
+Read when the first function of SciPy meets a node: special.py, bessel.py, distributions.py; with ``autoflow.linalg``:
+matrix_functions.py, e^x and √x of matrices. How a row is written is in ``autoflow/table/``: begin with ``table.py``.
 """
 
 from ..table import indexing

@@ -1,13 +1,13 @@
 """Distribution functions, the incomplete integrals they are made of, and their inverses.
 
 The derivative of a distribution function is the density (DLMF 8.8.13, 8.17.1), taken by logarithms so that no power
-overflows; that of an inverse is one over the density at the result. Derivatives by parameters are integrals of
-``incomplete.py``, which says how exact they are; of an inverse at fixed probability dz/da = −(∂F/∂a)/density. Counts
-(k of pdtr, k and n of bdtr) are options: a node there is refused.
+overflows; that of an inverse is one over the density at the result. Derivatives by parameters are integrals:
+see below, also for how exact they are. Of an inverse at fixed probability dz/da = −(∂F/∂a)/density. Counts (k of pdtr,
+k and n of bdtr) are options: a node there is refused.
 
 The logarithms at the end have no names in SciPy: ``autoflow.stats`` uses them for tails that are below 1e-308.
 
-The incomplete gamma and beta integrals and Student's t by their parameters, for the rows of ``distributions.py``.
+The incomplete gamma and beta integrals and Student's t by their parameters.
 
 A distribution function is F(x) = ∫ p from the left end to x, so its derivative by a parameter a is ∫ s p, where
 s = ∂ log p/∂a is the *score*. Over everything the score integrates to zero; hence the same derivative is −∫ s p from x

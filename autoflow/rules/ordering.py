@@ -1,4 +1,4 @@
-"""Functions that put elements in order: sort, partition, unique. (Median and quantiles: ``quantiles.py``.)
+"""Functions that put elements in order: sort, partition, unique. (Median and quantiles: ``statistics.py``.)
 
 Where no two elements are equal the order does not change under a small change of x, so a result is the same few
 elements of x as before: the derivative sends each gradient back to where its element came from. Equal elements keep

@@ -1,4 +1,4 @@
-"""Functions that reduce many numbers to one: sums, products, means, spreads; and running ones. (max: ``extremes.py``.)
+"""Functions that reduce many numbers to one: sums, products, means, spreads; and running ones.
 
 Three options mean the same in all of them. ``axis`` and ``keepdims``: :func:`shapes.restore_axes` gives the gradient
 the removed axes back, with length 1, and broadcasting does the rest. ``where``: masked elements are not used, so their
@@ -11,7 +11,7 @@ Equal ones share the gradient. What a row keeps is where they are, not the eleme
 The twins of sum, mean, max, ... that leave out NaN.
 
 A NaN has not been used, so its gradient is zero: exactly as with ``where=~np.isnan(x)``, and that is how it is
-computed here, by the derivatives of ``reductions.py``. Every NaN is replaced before anything is multiplied
+computed here, by the derivatives above. Every NaN is replaced before anything is multiplied
 by it, so that derivatives of the derivatives stay free of NaN as well. Where all elements are NaN, all gradients are 0.
 """
 

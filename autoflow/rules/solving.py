@@ -5,8 +5,6 @@ formula for complex numbers has the adjoint; the table conjugates for them. The 
 M. B. Giles, "Collected matrix derivative results for forward and reverse mode algorithmic differentiation", 2008.
 
 The pseudo-inverse and least squares. Both hold for a rank that does not change under small steps.
-
-⟨a, b⟩ = Re tr(aᴴ b), as in ``decompositions.py``.
 """
 
 from __future__ import annotations

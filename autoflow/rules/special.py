@@ -5,14 +5,14 @@ those of the NIST Digital Library of Mathematical Functions, cited as (DLMF 7.10
 written with functions that have rows themselves, so they can be differentiated again.
 
 Orders and counts (``v`` of jv, ``k`` of pdtr) are options: a node there is refused, by the names of function and
-argument. The parameters of the incomplete integrals (``a`` of gammainc) do have derivatives: ``incomplete.py``. Some
+argument. The parameters of the incomplete integrals (``a`` of gammainc) do have derivatives: ``distributions.py``. Some
 functions of SciPy are no ufuncs and turn nodes into plain arrays before anybody is asked (softmax, log_softmax,
 polygamma, multigammaln), or copy the numbers halfway and are refused (logsumexp): ``autoflow.special`` has them for
 nodes.
 
-Here are elementary functions, error functions, entropies and gamma; the rest is in ``bessel.py`` (Bessel, Airy, Struve,
-Kelvin), ``elliptic.py`` (elliptic and other integrals, hypergeometric functions), ``orthogonal.py`` (polynomials) and
-``distributions.py`` with ``incomplete.py``. :data:`WITHOUT` says why some have no row.
+Here are elementary functions, error functions, entropies and gamma, elliptic and other integrals, hypergeometric
+functions, and orthogonal polynomials; ``bessel.py`` has Bessel, Airy, Struve, Kelvin and their relatives,
+``distributions.py`` the distribution functions. :data:`WITHOUT` says why some have no row.
 
 Elliptic integrals and functions, hypergeometric functions, exponential integrals.
 

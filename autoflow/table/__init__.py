@@ -1,7 +1,10 @@
-"""What the rows of ``rules`` are made of.
+"""What the rows of ``rules`` are made of. Reading order:
 
-:mod:`.table`, how a row is written and run; :mod:`.vjps`, derivatives by position, lists in place of arrays, functions
-with several results; :mod:`.shapes`, shapes, axes, and what differs between versions of NumPy; :mod:`.kernels`,
-functions that are there for speed; :mod:`.indexing`, ``x[i]``; :mod:`.parameters`, how rows of SciPy are written;
-:mod:`.outside`, NumPy's functions that have no row, and why.
+table.py       how a row is written, and run
+vjps.py        from a row to derivatives by position; lists in place of arrays; functions with several results
+shapes.py      shapes and axes, undoing broadcasting; what differs between the versions of NumPy
+kernels.py     functions that are there for speed
+indexing.py    x[i], read and written
+parameters.py  how rows of SciPy's functions are written
+outside.py     NumPy's functions that have no row, and why
 """

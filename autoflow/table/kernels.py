@@ -1,7 +1,7 @@
-"""What NumPy computes, in a quicker way: the only places in ``rules/`` where speed comes before clarity.
+"""What NumPy computes, in a quicker way: the only places of the table where speed comes before clarity.
 
 Each gives NumPy's bits, and is NumPy's own function for what it does not know (nodes, other libraries, rare options).
-How much each of them saves: benchmarks/README.md, "Rows that are written out".
+How much each of them saves: ``benchmarks/README.md``, "Figures behind decisions in the code".
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ PLAIN = functions(np, """
 # The positions of these arguments. (Signatures that NumPy can tell are not complete.)
 OUT = dict.fromkeys(functions(np, "all any argmax argmin nanargmax nanargmin"), 2) | {np.isneginf: 1, np.isposinf: 1}
 
-OTHERS: dict[Any, str] = {}  # functions of other libraries without a row -> why; ``special.py`` writes SciPy's
+OTHERS: dict[Any, str] = {}  # functions of other libraries without a row -> why; ``rules/special.py`` writes SciPy's
 
 
 @composed(np.full_like)

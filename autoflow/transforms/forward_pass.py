@@ -1,7 +1,7 @@
 """Forward mode: tangents pushed through a graph that was recorded, in the order in which it was computed.
 
 The function has run, and its records say what was done to what. Each record gets the tangents of its operands, and
-``tangents.py`` says what becomes of them: about the work of the function itself, once more or twice. What was kept for
+its row says what becomes of them: about the work of the function itself, once more or twice. What was kept for
 the way back is what the way forward needs, too, so nothing else is recorded; and one graph serves any number of
 directions (``af.linearize``), also many at once, as a hidden batch (``af.jacfwd``).
 
@@ -12,7 +12,7 @@ The transposed trick: J t from two passes back (J. Townsend, "A new trick for ca
 
 The pass back is a linear function of its seed u, w(u) = Jᵀ u, and the derivative of a linear function transposes it. So
 record the pass on a seed that is a leaf, and go back from ⟨w(u), t⟩ to u: that gives J t, exactly, from rows that only
-know the way back. ``forward_pass.py`` does so for single rows that it cannot read forward, and for the whole graph
+know the way back. Forward mode does so for single rows that it cannot read forward, and for the whole graph
 where a mode watches passes back.
 
 How one row of the table carries tangents forward: from the change of its operands to the change of its result.
@@ -23,7 +23,7 @@ A row says how a gradient goes back, Jᵀ g. The same row, read once more, says 
 * if the derivative by x reads no number of x or z, the function is linear in x: the function itself, applied to t
   (the other operands as they are if the derivative reads them, as in a product; else zero, as in a concatenation);
 * in a reduction each element of x is part of one element of z, so Jᵀ 1 holds all of J: Σ (Jᵀ 1) t along the axis;
-* for all other rows the pass of this one row is transposed: ``transposing.py``. It is slower, and always right.
+* for all other rows the pass of this one row is transposed, as said above. It is slower, and always right.
 
 So there is no second table. These readings are tried on every row: tests/transforms/test_forward_pass.py.
 """

@@ -14,14 +14,11 @@ counterpart, a result whose shape depends on values) is computed by NumPy on the
 
 The names are the easy half. The other half is where the same name means something else: dtypes are promoted in another
 way, an index that is out of range counts as the last one, a division of integers by zero is not 0, NaN comes where
-NumPy raises an error. ``forms.py`` has these, each with what it does about it.
+NumPy raises an error. ``lowering.py`` has these, each with what it does about it.
 
 Read in this order:
 
-table.py      function -> its counterpart, or why NumPy keeps it
-forms.py      where the same name is not enough
-lowering.py   from a program to one function of JAX, value by value; what does not work out is left to NumPy
-words.py      how numbers of 64 bits reach NumPy from inside a program
-engine.py     JAX itself: imported late, 64 bits without touching the user's switch; the plan of a program
-arguments.py  arrays of JAX as arguments: they stay on their devices, and so do the results
+table.py      function -> its counterpart, or why NumPy keeps it; numbers of 64 bits on their way to NumPy and back
+lowering.py   from a program to one function of JAX, value by value; where the same name is not enough
+engine.py     JAX itself, imported late, with 64 bits; the plan of a program; arrays of JAX as arguments
 """

@@ -7,7 +7,7 @@ makes of a call can be checked here; a call that JAX refuses, or answers with an
 
 Where the same name is not enough: JAX has other conventions, or no function of that kind at all.
 
-Each row is called with the :class:`~.lowering.Lowering` first. ``trace.np`` is jax.numpy. An *alarm* is a number
+Each row is called with the :class:`Lowering` first. ``trace.np`` is jax.numpy. An *alarm* is a number
 that is True if NumPy would raise an error for these values: the run then ends with eager code, which raises it.
 """
 

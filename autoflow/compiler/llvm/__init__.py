@@ -20,7 +20,7 @@ and the one loop that it becomes. Only the sum is written; y and z never leave t
     ['multiply add square add.reduce']
 
 As LLVM's text: a loop over vectors of eight numbers, which adds up eight sums, then a loop over the three numbers that
-are left. Every name is given once; a *phi* is what changes from round to round (``text.py``). A part of it:
+are left. Every name is given once; a *phi* is what changes from round to round (``functions.py``). A part of it:
 
     >>> text = next(iter(schedule.kernels))
     >>> print("\\n".join(text.splitlines()[4:17]))
@@ -38,24 +38,15 @@ are left. Every name is given once; a *phi* is what changes from round to round 
       %v12 = fadd <8 x double> %v2, %v11
       %i1.next = add i64 %i1, 8
 
-What one has to believe for this to be right: that a row of ``words.py`` gives NumPy's bits; that ``places.py`` says
+What one has to believe for this to be right: that a row of ``words.py`` gives NumPy's bits; that ``loops.py`` knows
 where an element lies; that ``schedule.py`` computes operands before results. Each of the three can be read by itself.
 
 Read in this order:
 
-text.py        names, constants, loops: how LLVM's text is written
-words.py       one row for each elementwise function of NumPy
-functions.py   exp, log, tanh, sin and cos, without a branch, eight at a time
-formulas.py    what a value of the program is for one element
-places.py      where it lies: views are offsets and strides
-loops.py       one loop, and the reductions that end it
-products.py    small products of matrices
-schedule.py    which values share a loop, and in which order loops run
-native.py      all loops as one function, which NumPy arrays go into and come out of
-direct.py      the plan of a program that is nothing else
-stretches.py   what becomes loops, and what stays a call of NumPy
-engine.py      LLVM itself, by llvmlite
-objects.py     machine code kept on disk
-settings.py    what the user chooses
-timing.py      a clock between the loops
+functions.py   how LLVM's text is written; exp, log, tanh, sin and cos, without a branch, eight at a time
+words.py       one row for each elementwise function of NumPy; what a value of the program is for one element
+loops.py       one loop, and the reductions that end it; where values lie: views are offsets and strides
+schedule.py    which values share a loop, and in which order loops run; small products of matrices
+native.py      what becomes loops, and what stays a call of NumPy; the loops as one function, with a clock if wanted
+engine.py      LLVM itself, by llvmlite; machine code kept on disk; what the user chooses
 """

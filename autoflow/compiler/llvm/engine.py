@@ -243,7 +243,7 @@ class Library:
     LLVM's passes over the text are left out: it is written in vectors as it is to run, so they save nothing (measured
     on chains and networks: 0 to 1 %) and take twice the time of making machine code.
 
-    Machine code that is kept on disk (objects.py) is not made again; reading it takes 1 ms.
+    Machine code that is kept on disk (:class:`Objects`) is not made again; reading it takes 1 ms.
     """
 
     def __init__(self, text: str, level: int, objects: Objects | None = None) -> None:

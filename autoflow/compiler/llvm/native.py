@@ -3,7 +3,7 @@
 The function gets a tuple of arrays (what it reads, then new arrays for its results) and a block of memory of its own.
 It finds the addresses itself (``engine.check_layout``), calls the loops one after the other, and returns which
 floating-point flags they have raised: where the caller does not ignore that, NumPy's eager code is asked again, as
-after any run of a program (``run/reports.py``). It returns −1 where an argument is no plain array.
+after any run of a program (``run/calls.py``). It returns −1 where an argument is no plain array.
 
 Which values of a program become loops, and how it is cut where others lie between them.
 

@@ -137,7 +137,7 @@ class Recorded:
     program : what to compute.
     tree : what the function returned, with places in ``program.outputs`` where arrays stood.
     guards : what it found outside, and must find again.
-    identity : does it ask which object an array is? See ``identity.py``.
+    identity : does it ask which object an array is? See ``reachable.py``.
     outside : the ids of arrays outside, if it does.
     """
 

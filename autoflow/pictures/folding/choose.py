@@ -7,7 +7,7 @@ numbers, and each node has a path of boxes around it. Repeats (:mod:`.repeats`) 
     1  depth=, g.open(...)    the user's choice
     2  more than six alike    the first and the last are drawn, the others are one card
     3  above FEW cards        scopes fold from the deepest level, until there are at most that many
-    4  still more             shorter repeats fold, and of what is left sections (:mod:`.sections`)
+    4  still more             shorter repeats fold, and of what is left sections (see below)
 
 Sections: parts of a graph that has no parts of its own.
 

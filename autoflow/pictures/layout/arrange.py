@@ -5,7 +5,7 @@ structures", IEEE Trans. SMC 11(2), 1981:
 
     ranks       every node comes one rank after the last of its operands; leaves just before their first use (layers.py)
     Layers      an arrow across several ranks gets a waypoint in each, shared by all arrows from the same node
-    reorder     the neighbours' average places decide the order in a rank, while that removes crossings (ordering.py)
+    reorder     the neighbours' average places decide the order in a rank, while that removes crossings (layers.py)
     settle      every node moves as near to its neighbours' heights as order and spacing allow
 
 Nothing is drawn here, and nothing is random: equal graphs get equal layouts. ``along`` is the direction in which the

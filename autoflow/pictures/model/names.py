@@ -1,7 +1,7 @@
 """The titles of nodes in a picture, found when it is drawn and stored nowhere.
 
 The name it was given; else a name that the variables of the notebook (or of the caller) have for it, also for plain
-arrays (see :mod:`.callers`); else how it was computed, if that is short (``a1**2``, ``sin(a2)``); else the same with
+arrays (``forward/naming.py``); else how it was computed, if that is short (``a1**2``, ``sin(a2)``); else the same with
 dots for long parts (``… @ W``), or the bare operation. Never an automatic number (``add_0``).
 
 Products with 1 that are not in the user's formula: the backward pass begins with ones, and multiplies them.

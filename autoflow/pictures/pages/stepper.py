@@ -104,7 +104,7 @@ class Stepper:
         return bundle(self.graph, include, exclude, start=0, text=lambda _: str(self))
 
     def _ipython_display_(self) -> None:
-        """What notebooks show under ``af.options.static``: see :mod:`.still`."""
+        """What notebooks show under ``af.options.static``, where nothing moves."""
         show(self.graph, lambda: step_rows(self.steps, self.graph), math=RULE)
 
 

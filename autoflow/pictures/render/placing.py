@@ -5,7 +5,7 @@ The layout knows only sizes and the ends of arrows; here they are taken from the
 Which way a picture is drawn: every way is tried, and the one that reads best is taken.
 
 What fits on a page from left to right is drawn so, as one reads, and nothing is tried: most pictures are small. Of
-larger ones all directions are laid out, and :mod:`~..layout.scoring` says what each would cost a reader.
+larger ones all directions are laid out, and :func:`~..layout.arrange.cost` says what each would cost a reader.
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
 """PNG and PDF without Graphviz: matplotlib draws our own SVG.
 
-It knows what :mod:`.shapes` finds in that SVG.
-
 Our own SVG read again: elements with their style and place, for formats that are drawn from it.
 
 So a picture has one layout and one style sheet, whatever the format. It is no general reader: it knows the few
-elements and properties that :mod:`.svg` and :mod:`.css` write, and the test says when they begin to write others.
+elements and properties that :mod:`.svg` writes, and the test says when they begin to write others.
 """
 
 from __future__ import annotations

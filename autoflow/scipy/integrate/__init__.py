@@ -1,8 +1,9 @@
 """scipy.integrate for nodes, which SciPy's own functions would not record. Reading order:
 
-problems.py     arguments in lists and dicts; nodes that a function uses besides its arguments are refused
 odes.py         odeint and solve_ivp: the adjoint equation; events, and the solution between the steps
 quadrature.py   areas under functions (quad, fixed_quad) and under samples (trapezoid, simpson)
+
+How arguments in lists and dicts are taken apart is in ``autoflow/implicit/problems.py``.
 """
 
 from ...base.lazy import publish

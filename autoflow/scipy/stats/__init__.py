@@ -16,9 +16,9 @@ Draws are SciPy's for the same ``random_state``, and follow their parameters: ``
 mean + 2 ε (what is called the reparametrisation trick), and of a shape parameter a draw is a quantile that moves.
 Counts do not move: there ``rvs`` refuses nodes.
 
-    arguments.py   what a call means: shapes, loc, scale; frozen distributions
-    continuous.py  all methods, once, by what a distribution says of its standard form
-    elementary.py  such distributions: exponential, logistic, Pareto's ...; lines.py: normal, gamma, beta, t
+    continuous.py  what a call means: shapes, loc, scale, frozen distributions; and all methods, once, by what a
+                   distribution says of its standard form
+    elementary.py  such distributions: exponential, logistic, Pareto's ..., normal, gamma, beta, t
     counts.py      of whole numbers
     vectors.py     of vectors and matrices
 """

@@ -6,7 +6,7 @@ far as numbers do.
 
 Distributions of real numbers by the error function and the incomplete integrals: normal, gamma, beta and t.
 
-Each by its standard form: see ``continuous.py`` for what a class says. Where a tail is too small for a number, its
+Where a tail is too small for a number, its
 logarithm is that of ``rules/distributions.py``.
 """
 
