@@ -54,7 +54,7 @@ __all__ = [
     "to_cpu", "to_dot", "to_gpu", "tree_flatten", "tree_leaves", "tree_map", "tree_paths", "tree_ravel", "tree_reduce",
     "tree_unflatten", "value_and_grad", "variable", "vjp", "vmap", "warm_allocator", "watch", "zeros",
 ]  # fmt: skip
-sys.meta_path.append(Moved)
+sys.meta_path.insert(0, Moved)
 publish(globals(), [name for name in __all__ if name not in LATER])
 __dir__ = list_public([*__all__, "__version__", "backends", "errors"])
 warn_if_free_threaded()

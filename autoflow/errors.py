@@ -1,8 +1,4 @@
-"""``autoflow.errors``: everything that can go wrong, in :mod:`autoflow.base.errors`, which is the same module."""
+"""``autoflow.errors`` is the module :mod:`autoflow.base.errors`: everything that can go wrong. Python finds it there (``base/lazy.py``), checkers
+of types read this file."""
 
-import sys
-
-from .base import errors
-from .base.errors import *  # noqa: F403 - for checkers of types
-
-sys.modules[__name__] = errors
+from .base.errors import *  # noqa: F403

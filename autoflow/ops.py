@@ -1,8 +1,5 @@
-"""``autoflow.ops``: operations by name, in :mod:`autoflow.extending.ops`, which is the same module."""
+"""``autoflow.ops`` is the module :mod:`autoflow.extending.ops`: operations by name. Python finds it there (``base/lazy.py``), checkers
+of types read this file."""
 
-import sys
-
-from .extending import ops
-from .extending.ops import *  # noqa: F403 - for checkers of types
-
-sys.modules[__name__] = ops
+from .extending.ops import *  # noqa: F403
+from .extending.ops import __getattr__ as __getattr__

@@ -1,8 +1,4 @@
-"""``autoflow.train``: the training loop, in :mod:`autoflow.nn.train`, which is the same module."""
+"""``autoflow.train`` is the module :mod:`autoflow.nn.train`: the training loop. Python finds it there (``base/lazy.py``), checkers
+of types read this file."""
 
-import sys
-
-from .nn import train
-from .nn.train import *  # noqa: F403 - for checkers of types
-
-sys.modules[__name__] = train
+from .nn.train import *  # noqa: F403

@@ -45,11 +45,9 @@ MAY_IMPORT = {
     "lessons": USERS | {"nn"},  # and what a lesson's questions need to know
     "cli": {"base", "table", "rules", "nodes", "arrays", "transforms"},
     "__main__": {"base", "cli"},
-    # Names that stay, each the module that it imports.
-    "errors": {"base"},
-    "ops": {"extending"},
-    "train": {"nn"},
 }
+# Names that stay, for checkers of types: each file imports all of the module that Python finds.
+STAY = {"errors", "integrate", "linalg", "ops", "signal", "special", "stats", "train"}
 # Calls upwards: file, the room or the file that it calls, and why. Most are methods of nodes.
 UPWARDS = [
     ("base.modes", "backprop.anomaly", "af.options(preset='classroom') looks for the first NaN"),
@@ -59,6 +57,7 @@ UPWARDS = [
     ("forward.node_methods", "backprop", "x.backward(), x.zero_grad(), x.register_hook(f)"),
     ("forward.node_methods", "arrays.devices", "x.to_gpu(), x.to_cpu()"),
     ("forward.node_methods", "pictures", "x.graph(), x.step(), x.formula(), x.why(w), what a notebook shows"),
+    ("rules.matrix_functions", "nodes.nodes", "checkers of types see what af.linalg.expm gives; nothing is called"),
     ("forward.recording", "forward.inplace", "np.add(x, y, out=z) is a write"),
     ("forward.recording", "forward.mixed_precision", "under af.autocast operands are cast before they are recorded"),
 ]
@@ -75,7 +74,7 @@ DOORLESS = {
     "pictures.model", "pictures.folding", "pictures.layout", "pictures.render", "pictures.pages", "pictures.formulas",
     "pictures.sliders",
 }  # fmt: skip
-FILES = sorted(p for p in PACKAGE.rglob("*.py") if p != PACKAGE / "__init__.py")
+FILES = sorted(p for p in PACKAGE.rglob("*.py") if p not in [PACKAGE / f"{name}.py" for name in ("__init__", *STAY)])
 
 
 def room_of(path):
@@ -228,13 +227,16 @@ def test_what_is_called_by_name_is_there():
             assert path == "" or hasattr(importlib.import_module(f"autoflow.{path}"), name), name
 
 
-@pytest.mark.parametrize("name", [*lazy.MOVED, "errors", "ops", "train"])
+@pytest.mark.parametrize("name", lazy.MOVED)
 def test_modules_have_their_old_names_too(name):
     """One module by both names, so that what a program changes in one is changed in the other."""
-    path = lazy.MOVED.get(name) or {"errors": "base.errors", "ops": "extending.ops", "train": "nn.train"}[name]
-    assert importlib.import_module(f"autoflow.{name}") is importlib.import_module(f"autoflow.{path}")
-    assert not PACKAGE.joinpath(*name.split(".")).is_dir()
-    assert importlib.import_module(f"autoflow.{path}").__spec__.name == f"autoflow.{path}"
+    home = f"autoflow.{lazy.MOVED[name]}"
+    assert importlib.import_module(f"autoflow.{name}") is importlib.import_module(home)
+    assert importlib.import_module(home).__spec__.name == home
+    file = PACKAGE.joinpath(*name.split(".")).with_suffix(".py")
+    assert file.exists() == (name in STAY)
+    if name in STAY:
+        assert f"from .{lazy.MOVED[name]} import *" in file.read_text(encoding="utf-8")
 
 
 def test_a_module_by_its_old_name_in_a_new_process():
@@ -248,12 +250,12 @@ def test_a_module_by_its_old_name_in_a_new_process():
 def test_the_rooms_are_few_and_the_tour_names_them():
     """As many as the plan in autoflow/README.md, in its order."""
     rooms = {path.name for path in PACKAGE.iterdir()} - {"__pycache__", "README.md", "py.typed"}
-    assert len(rooms) <= 31
+    assert len(rooms) <= 31 + len(STAY)
     plan = re.search(r"```text\n(.*?)```", (PACKAGE / "README.md").read_text(encoding="utf-8"), re.DOTALL)[1]
     named = re.findall(r"^(\w+)(?:\.py|/)", plan, re.MULTILINE)
     assert len(named) == len(set(named))
     assert set(named) == {path.removesuffix(".py") for path in rooms}
-    assert set(MAY_IMPORT) == set(named) - {"__init__"}
+    assert set(MAY_IMPORT) == set(named) - {"__init__"} - STAY
 
 
 def test_no_public_name_hides_a_module():

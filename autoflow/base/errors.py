@@ -90,3 +90,4 @@ def lost(what: str) -> LostGradientError:
 
 for _error in (AutoflowError, *AutoflowError.__subclasses__()):
     _error.__module__ = ERRORS
+del _error

@@ -53,7 +53,7 @@ CALLED = owners({
 })  # fmt: skip
 # Modules by the names that they had during the making of 0.2.0, each with the one that holds its code now.
 MOVED = owners({
-    "backprop.anomaly": "backprop.masking", "backprop.opening": "backprop.reuse", "base.lazy": "lazy",
+    "backprop.anomaly": "backprop.masking", "backprop.opening": "backprop.reuse", "base.errors": "errors", "base.lazy": "lazy",
     "base.modes": "modes", "base.numbering": "numbering", "base.process": "process threads", "base.pytree": "pytree",
     "base.saving": "saving", "base.transformed": "transformed", "cli.commandline": "cli.listing",
     "compiler.jax.engine": "compiler.jax.arguments", "compiler.jax.lowering": "compiler.jax.forms",
@@ -61,12 +61,12 @@ MOVED = owners({
     "compiler.llvm.functions": "compiler.llvm.text", "compiler.llvm.native": "compiler.llvm.stretches",
     "compiler.llvm.words": "compiler.llvm.formulas", "compiler.report": "compiler.profile",
     "compiler.run.calls": "compiler.run.reports", "compiler.trace.kinds": "compiler.trace.fixed_shape",
-    "compiler.trace.reachable": "compiler.trace.identity", "forward.naming": "pictures.model.callers",
+    "compiler.trace.reachable": "compiler.trace.identity", "extending.ops": "ops", "forward.naming": "pictures.model.callers",
     "forward.closures": "forward.deferring", "forward.inplace": "forward.writers",
     "forward.node_methods": "forward.python_protocols", "implicit.equations": "implicit.solvers",
     "implicit.linear": "implicit.vectors", "implicit.optima": "implicit.minimizer",
     "lessons.exercises": "lessons.names_with_a_transformer", "nn.functions": "nn.fused",
-    "nn.plots": "nn.charts", "nodes.coercion": "nodes.foreign", "nodes.grads": "nodes.next_use",
+    "nn.plots": "nn.charts", "nn.train": "train", "nodes.coercion": "nodes.foreign", "nodes.grads": "nodes.next_use",
     "nodes.records": "nodes.scopes", "nodes.versions": "nodes.freeing",
     "parallel.tasks": "parallel.parts parallel.sums", "pictures.folding.choose": "pictures.folding.sections",
     "pictures.folding.repeats": "pictures.folding.merging pictures.folding.skeleton",
@@ -116,14 +116,15 @@ def find_public(name: str) -> Any:
 
 
 class Moved:
-    """Lets ``import autoflow.linalg`` give the module ``autoflow.scipy.linalg`` itself: an entry of ``sys.meta_path``,
-    asked when no file has that name, and then the loader of that import."""
+    """Lets ``import autoflow.linalg`` give the module ``autoflow.scipy.linalg`` itself: the first entry of
+    ``sys.meta_path``, and the loader of such imports. (A file ``autoflow/linalg.py`` is read by checkers of types only.)
+    """
 
     @classmethod
     def find_spec(cls, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         """The name of a module of :data:`MOVED`, or of one inside such a package."""
-        package, _, inside = name.partition(".")
-        return ModuleSpec(name, cls()) if package == "autoflow" and inside in MOVED else None  # type: ignore[arg-type]
+        moved = name.startswith("autoflow.") and new_name(name.partition(".")[2])
+        return ModuleSpec(name, cls()) if moved else None  # type: ignore[arg-type]
 
     def create_module(self, spec: ModuleSpec) -> None:
         """Python makes an empty module, for which :meth:`exec_module` puts the right one in."""
@@ -131,7 +132,17 @@ class Moved:
     def exec_module(self, module: ModuleType) -> None:
         """The module that is meant stands in ``sys.modules`` by both names."""
         name = module.__name__
-        sys.modules[name] = importlib.import_module(f"autoflow.{MOVED[name.partition('.')[2]]}")
+        sys.modules[name] = importlib.import_module(f"autoflow.{new_name(name.partition('.')[2])}")
+
+
+def new_name(name: str) -> str:
+    """What a module of :data:`MOVED` is called now, or one inside such a package; empty if it has not moved.
+
+    >>> new_name("linalg"), new_name("stats.continuous"), new_name("nodes")
+    ('scipy.linalg', 'scipy.stats.continuous', '')
+    """
+    package, dot, inside = name.partition(".")
+    return MOVED.get(name) or (f"{MOVED[package]}.{inside}" if dot and package in MOVED else "")
 
 
 def load_package(name: str, message: str) -> Any:

@@ -42,7 +42,8 @@ from . import (
     variants,
 )
 
-__all__ = ["RULES", "Example", "Rule", "arithmetic", "building", "calculus", "comparing", "counting",
-           "decompositions", "elementary", "extremes", "floats", "fourier", "indexing", "joining", "leastsquares",
-           "linalg", "matrices", "nans", "norms", "of", "ordering", "padding", "polynomials", "primitive", "quantiles",
-           "reductions", "rule", "scimath", "solving", "statistics", "structure", "ufuncs", "variants"]  # fmt: skip
+__all__ = [
+    "RULES", "Example", "Rule", "arithmetic", "building", "calculus", "decompositions", "fourier", "indexing",
+    "joining", "linalg", "matrices", "of", "ordering", "polynomials", "primitive", "reductions", "rule", "solving",
+    "statistics", "structure", "ufuncs", "variants",
+]  # fmt: skip

@@ -18,13 +18,16 @@ eigenvalue 0 twice, or −1 with both of its roots) there is no derivative: NaN.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..table.shapes import Array, like_argument, numbers_of
 from ..table.table import primitive, rule
 from ..table.vjps import adjoint
+
+if TYPE_CHECKING:
+    from ..nodes.nodes import Node
 
 _X, _W = np.polynomial.legendre.leggauss(8)
 NODES, WEIGHTS = ((_X + 1) / 2).tolist(), (_W / 2).tolist()  # on (0, 1)
@@ -47,7 +50,7 @@ def scipy_linalg(*arrays: Array) -> tuple[Any, list[Array]]:
 
 
 @primitive
-def expm(A: Array) -> Array:  # noqa: N803 - SciPy's name
+def expm(A: Array) -> Node:  # noqa: N803 - SciPy's name
     """The exponential of a matrix, 1 + A + A²/2 + ..., or of every matrix of a stack.
 
     >>> import autoflow as af
@@ -63,7 +66,7 @@ def expm(A: Array) -> Array:  # noqa: N803 - SciPy's name
 
 
 @primitive
-def sqrtm(A: Array) -> Array:  # noqa: N803
+def sqrtm(A: Array) -> Node:  # noqa: N803
     """The square root of a matrix, z z = A; complex if A has negative eigenvalues. NaN may come back for a singular A.
 
     >>> from autoflow import linalg
@@ -76,7 +79,7 @@ def sqrtm(A: Array) -> Array:  # noqa: N803
 
 
 @primitive
-def logm(A: Array) -> Array:  # noqa: N803
+def logm(A: Array) -> Node:  # noqa: N803
     """The principal logarithm of a matrix, e^z = A; complex if A has negative eigenvalues. A must not be singular.
 
     >>> from autoflow import linalg

@@ -11,7 +11,7 @@ SciPy is imported at the first call. What NumPy has as well (inv, det, svd ...) 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,19 +20,12 @@ from ..base.lazy import list_public
 from ..nodes.nodes import Node
 from ..rules import primitive, rule
 from ..rules.decompositions import cholesky_x
-from ..rules.matrix_functions import power, scipy_linalg, sylvester
+from ..rules.matrix_functions import expm, logm, power, scipy_linalg, sqrtm, sylvester
 from ..rules.solving import solve_x, solve_y
 from ..table.shapes import Array, as_array, sum_to
 from ..table.vjps import adjoint, mask
 
 Shape = tuple[int, ...]
-if TYPE_CHECKING:  # of rows, what comes out is Any
-
-    def expm(A: Array) -> Node: ...  # noqa: N803
-    def logm(A: Array) -> Node: ...  # noqa: N803
-    def sqrtm(A: Array) -> Node: ...  # noqa: N803
-else:
-    from ..rules.matrix_functions import expm, logm, sqrtm
 __all__ = [
     "block_diag", "cho_factor", "cho_solve", "cholesky", "expm", "fractional_matrix_power", "logm", "solve",
     "solve_banded", "solve_sylvester", "solve_triangular", "sqrtm",
