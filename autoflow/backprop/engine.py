@@ -158,7 +158,7 @@ def pull_back(
                     partial[parent] = sent
                     continue
             queue.append((parent, sent))
-        g = sent = None  # reuse.py counts references: the loop must not hold one
+        g = sent = None  # opening.py counts references: the loop must not hold one
     left = [pair for pair in queue if pair is not None]
     left += partial.items()
     return left

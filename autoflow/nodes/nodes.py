@@ -69,7 +69,7 @@ class NodeRole:
     _record: Record  # of Operations
     _lent: bool  # of Constants on memory of the user's
     _view: tuple[Record, Any]  # of basic views of other nodes: the record of taking the view, and the node. In that
-    # order: a tuple is freed from its end, see freeing.py
+    # order: a tuple is freed from its end, see versions.py
 
     @property
     def value(self) -> np.ndarray:

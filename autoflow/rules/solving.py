@@ -1,17 +1,14 @@
-"""Inverses, linear systems and determinants, also of stacks of matrices.
+"""Inverses, linear systems, determinants, least squares and functions of a matrix; also of stacks of matrices.
 
 Notation as in ``decompositions.py``: ⟨a, b⟩ = Re tr(aᴴ b). Rows that are holomorphic write the transpose where the
 formula for complex numbers has the adjoint; the table conjugates for them. The source of what is not derived here is
 M. B. Giles, "Collected matrix derivative results for forward and reverse mode algorithmic differentiation", 2008.
 
-The pseudo-inverse and least squares. Both hold for a rank that does not change under small steps.
+The pseudo-inverse and least squares hold for a rank that does not change under small steps.
 
-⟨a, b⟩ = Re tr(aᴴ b), as in ``decompositions.py``.
-
-Functions of a matrix in SciPy's sense: e^x, √x, log x, x^t, for ``autoflow.linalg``.
-
-The derivative of a matrix function f in the direction e is no product: it is the linear map e ↦ df of N. J. Higham,
-"Functions of Matrices", 2008, chapter 3 (there: the Fréchet derivative). Backwards it is the same map at xᵀ.
+Functions of a matrix in SciPy's sense (e^x, √x, log x, x^t) are those of ``autoflow.linalg``. The derivative of
+such a function f in the direction e is no product: it is the linear map e ↦ df of N. J. Higham, "Functions of
+Matrices", 2008, chapter 3 (there: the Fréchet derivative). Backwards it is the same map at xᵀ.
 
 Of the exponential, which is one function on the whole plane, it is a corner of e^[x e; 0 x]. That block matrix has each
 eigenvalue twice. Where a function has a branch cut, rounding may put the two copies of an eigenvalue on different sides
@@ -192,7 +189,7 @@ rule(np.linalg.det, "x", "det", r"\det $x", x=det_x)
 rule(slogdet, "x", "slogdet", r"\log|\det $x|", x=slogdet_x, holomorphic=False)
 
 
-# ---------------------------------------------------------------- leastsquares
+# ---------------------------------------------------------------- the pseudo-inverse, and least squares
 
 
 def pinv_x(g: Array, x: Array, z: Array, hermitian: bool) -> Array:
@@ -287,7 +284,7 @@ def _lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
 rule(lstsq, "x y | rcond=None", "lstsq", r"$x^{+} $y", x=lstsq_x, y=lstsq_y, holomorphic=False)
 
 
-# ---------------------------------------------------------------- matrix functions
+# ---------------------------------------------------------------- functions of a matrix: e^x, √x, log x, x^t
 
 
 _X, _W = np.polynomial.legendre.leggauss(8)

@@ -9,7 +9,7 @@ Afterwards
 * the edges that lead to arrays, functions and numbers are watched, and arrays and collections in full: if one of them
   is not what it was at a later call, the function is recorded again.
 
-Parameters in whose place ``nn.functional_call`` has put others are left out (``stand_ins.py``). With
+Parameters in whose place ``nn.functional_call`` has put others are left out (``recorded.py``). With
 ``af.compile(f, watch=False)`` so are the contents of arrays that the program reads at every run.
 """
 
