@@ -5,10 +5,10 @@ equation's parameters and over its starting point.
 """
 
 import numpy as np
-from autoflow.integrate import odeint
 from scipy.optimize import minimize
 
 import autoflow as af
+from autoflow.integrate import odeint
 
 rng = np.random.default_rng(0)
 time = np.linspace(0.0, 10.0, 21)

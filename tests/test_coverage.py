@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from autoflow.errors import LostGradientError
 
 import autoflow as af
+from autoflow.errors import LostGradientError
 
 pytest.importorskip("scipy")  # its functions are on the page
 DOCS = Path(af.__file__).parent.parent / "docs"

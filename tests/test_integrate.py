@@ -7,10 +7,10 @@ import dataclasses
 
 import numpy as np
 import pytest
-from autoflow.errors import LostGradientError
 from support import assert_close
 
 import autoflow as af
+from autoflow.errors import LostGradientError
 
 pytest.importorskip("scipy", reason="SciPy is not installed")
 from scipy import integrate as theirs

@@ -13,10 +13,10 @@ import weakref
 
 import numpy as np
 import pytest
-from autoflow.errors import LostGradientError, NoRuleError, StaleValueError
 
 import autoflow as af
 from autoflow.base.modes import listening
+from autoflow.errors import LostGradientError, NoRuleError, StaleValueError
 
 
 @pytest.fixture

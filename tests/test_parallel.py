@@ -11,12 +11,12 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 import numpy as np
 import pytest
 import workers
-from autoflow.errors import AnomalyError, BatchError, CompileError, InputError, LostGradientError
 from hypothesis import given, settings, strategies as st
 from workers import digest, network_loss, problem, squares, step_digest, sum_of_squares
 
 import autoflow as af
 from autoflow import nn, optim
+from autoflow.errors import AnomalyError, BatchError, CompileError, InputError, LostGradientError
 from autoflow.parallel.tasks import Rows, cut_places, tree_sum
 
 P, BATCH = problem()

@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import workers
-from autoflow.errors import DataError, InputError
 from workers import digest, network_loss, problem, step_digest
 
 import autoflow as af
+from autoflow.errors import DataError, InputError
 
 P, BATCH = problem()
 SUPPORT = str(Path(workers.__file__).parent)

@@ -8,9 +8,9 @@ must agree with differences of the plain program. The refused ones say what to d
 
 import numpy as np
 import pytest
-from autoflow.errors import DataError, InPlaceError, LostGradientError, NoRuleError, SeedError, StaleValueError
 
 import autoflow as af
+from autoflow.errors import DataError, InPlaceError, LostGradientError, NoRuleError, SeedError, StaleValueError
 from autoflow.nodes.nodes import NodeRole, value_of
 from autoflow.table.shapes import since
 

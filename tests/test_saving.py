@@ -4,11 +4,11 @@ import sys
 
 import numpy as np
 import pytest
-from autoflow.errors import StateError
 
 import autoflow as af
 from autoflow import nn, optim
 from autoflow.base.saving import load_state, save_state
+from autoflow.errors import StateError
 
 STATE = {
     "w": np.arange(6, dtype=np.float32).reshape(2, 3).T, "steps": np.array([1, 2]), "lr": np.array(0.1),

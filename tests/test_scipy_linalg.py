@@ -13,10 +13,9 @@ from support import assert_close, same_bits
 
 scipy = pytest.importorskip("scipy.linalg")
 
-from autoflow.errors import NoRuleError  # noqa: E402
-
 import autoflow as af  # noqa: E402 - after SciPy, without which there is nothing to test
 from autoflow import linalg  # noqa: E402
+from autoflow.errors import NoRuleError  # noqa: E402
 from autoflow.table.table import RULES  # noqa: E402
 
 RNG = np.random.default_rng(3)

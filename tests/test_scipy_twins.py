@@ -133,8 +133,9 @@ def pendulum(y, t, length, push):
 
 def test_odeint():
     """y0, times and parameters, against differences of SciPy's solver; several losses along the way."""
-    from autoflow.integrate import odeint as ours
     from scipy.integrate import odeint as theirs
+
+    from autoflow.integrate import odeint as ours
 
     y0, t, length, push = np.array([0.5, 0.1]), np.array([0.0, 0.4, 1.0, 1.7]), np.array(0.8), np.array([0.3, 2.0])
     weights = np.arange(8.0).reshape(4, 2) - 2.5

@@ -7,12 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from autoflow.errors import AnomalyError
-from autoflow.train import History, accuracy, batches, evaluate, fit
 
 import autoflow as af
 from autoflow import nn, optim
+from autoflow.errors import AnomalyError
 from autoflow.nn.checks import InputError
+from autoflow.train import History, accuracy, batches, evaluate, fit
 
 
 def blobs(n=300, seed=0):

@@ -74,7 +74,7 @@ def test_classes_are_declared_that_are_made():
         assert bases[-1].removeprefix("np.") == made[0]
     installed = [getattr(sys.modules[f"autoflow.forward.{module}"], cls) for module, cls in (
         ("operators", "Operators"), ("array_methods", "ArrayMethods"), ("node_methods", "NodeMethods"),
-        ("python_protocols", "Protocol"),
+        ("node_methods", "Protocol"),
     )]  # fmt: skip
     assert declared["Node"][1:-1] == [cls.__name__ for cls in installed]
     seen = set().union(*[vars(cls) for cls in (*installed, af.nodes.nodes.NodeRole)], dir(np.ndarray), REFUSED)

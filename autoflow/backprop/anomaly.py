@@ -1,16 +1,15 @@
-"""Anomaly mode: where did the first NaN, or the first infinity, come from?
+"""Two modes against NaN: ``af.detect_anomaly`` finds where the first one came from, ``af.safe_masking`` keeps zeros.
 
-Forward, a listener to every recorded operation (see ``hooks.on_operation``) writes the user's line into the record and
-looks at the value. Backward, every contribution is looked at as soon as a rule has sent it. Both cost about as much
-as the computation itself, so it is a mode for looking for errors, not for training.
+Anomaly mode. Forward, a listener to every recorded operation (see ``hooks.on_operation``) writes the user's line into
+the record and looks at the value: is it NaN or infinite? Backward, every contribution is looked at as soon as a rule
+has sent it. Both cost about as much as the computation itself, so it is a mode for looking for errors, not for
+training.
 
-``with af.safe_masking():`` a zero gradient stays zero in a backward pass, whatever the local derivative.
-
-``np.where(x > 0, np.log(x), 0.0)`` sends log a zero gradient where x <= 0, and log multiplies it by 1/x: at x = 0 that
-is 0 · ∞ = NaN. Calculus has no better answer, but what was masked away should often stay away. In this mode it does:
-the contribution of an elementwise row is 0 wherever the incoming gradient is 0.
-
-It costs nothing when it is off: the pass looks once, at its start, and then wraps its ``open_record``.
+Safe masking: a zero gradient stays zero in a backward pass, whatever the local derivative. ``np.where(x > 0, np.log(x),
+0.0)`` sends log a zero gradient where x <= 0, and log multiplies it by 1/x: at x = 0 that is 0 · ∞ = NaN. Calculus has
+no better answer, but what was masked away should often stay away. In this mode it does: the contribution of an
+elementwise row is 0 wherever the incoming gradient is 0. It costs nothing when it is off: the pass looks once, at its
+start, and then wraps its ``open_record``.
 """
 
 from __future__ import annotations
@@ -28,6 +27,8 @@ from ..nodes.versions import caller
 from ..table.shapes import sum_to
 from ..table.table import Rule
 from ..table.vjps import conjugate_vjp, vjp_by_position
+
+# ---------------------------------------------------------------- anomaly mode: the first NaN or infinity
 
 
 def detect_anomaly() -> listening:
@@ -154,7 +155,7 @@ def add_line(error: Exception, record: Any) -> None:
         error.add_note(f"while differentiating {record.node_name}, computed {line_of(record)}")
 
 
-# ---------------------------------------------------------------- masking
+# ---------------------------------------------------------------- safe masking: zeros stay zero
 
 
 F = TypeVar("F", bound=Callable[..., Any])

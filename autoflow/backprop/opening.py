@@ -2,27 +2,22 @@
 
 The engine hands each record its cotangent, dL/d(result), and asks how to run its row. :func:`on_arrays` answers with
 plain arrays (fast, nothing recorded); :func:`on_nodes` with nodes, so that NumPy's functions record what the row does,
-and the gradient can be differentiated again. It is the same row.
+and the gradient can be differentiated again. It is the same row. These two stand in the last section; what they use
+comes before them.
+
+Gradients in place. In a backward pass most gradients are read once: ``g`` goes into ``g * y``, and is forgotten. Where
+the row sends g times something that was kept (as ``multiply`` and ``exp`` do) or −g, and where two contributions are
+added, the result can be written into the memory of g. On arrays that do not fit into the cache this saves a third of
+the traffic, and the system need not find new memory. The bits are the same. The reference count tells whether g is used
+elsewhere: a variable of the user's, a view, a second operand that has been sent the same array, and a gradient that
+stays with its node each count as one. How many references the pass itself holds depends on the version of Python, so it
+is counted once, in a small pass. NumPy uses the same trick to compute ``a * b + c`` with one new array instead of two.
+
+Saved values: what derivatives read must not have changed. Under ``af.checkpointing`` a record keeps no value, but a
+FreedArray of it. A pass that needs one computes it, once, from the nearest values that were kept.
 
 What few records need (hooks, values to be computed again, watched plain arrays) is in their ``extra``, which is None
 for all others. :func:`check_and_run_hooks` is called only where there is one, so the others pay nothing.
-
-Large gradients written over ones that are not needed any more.
-
-In a backward pass most gradients are read once: ``g`` goes into ``g * y``, and is forgotten. Where the row sends g
-times something that was kept (as ``multiply`` and ``exp`` do) or −g, and where two contributions are added, the result
-can be written into the memory of g. On arrays that do not fit into the cache this saves a third of the traffic, and the
-system need not find new memory. The bits are the same.
-
-The reference count tells whether g is used elsewhere: a variable of the user's, a view, a second operand that has been
-sent the same array, and a gradient that stays with its node each count as one. How many references the pass itself
-holds depends on the version of Python, so it is counted once, in a small pass. NumPy uses the same trick to compute
-``a * b + c`` with one new array instead of two.
-
-Values that derivatives read: check that they have not changed, and compute again those that were not kept.
-
-Under ``af.checkpointing`` a record keeps no value, but a FreedArray of it. A pass that needs one computes it, once,
-from the nearest values that were kept.
 """
 
 from __future__ import annotations
@@ -48,6 +43,8 @@ from ..table.table import Rule
 from ..table.vjps import VJP
 from . import engine
 from .hooks import run_hooks
+
+# ---------------------------------------------------------------- gradients in place: over one that is read no more
 
 LARGE = 16_384  # elements: it pays from 128 KB
 
@@ -145,7 +142,7 @@ def calibrate_counts() -> tuple[int, tuple[int, int]]:
 IN_STEP, IN_SUM = calibrate_counts()
 
 
-# ---------------------------------------------------------------- saved values
+# ---------------------------------------------------------------- saved values: unchanged, or computed again
 
 
 def check_saved(record: Record) -> None:
@@ -243,7 +240,7 @@ def _name_of(record: Record, k: int) -> str:
     return holder_name(parent)
 
 
-# ---------------------------------------------------------------- opening
+# ---------------------------------------------------------------- opening a record: on arrays, or on nodes
 
 
 DOUBLE = np.dtype(np.float64)

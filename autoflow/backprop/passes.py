@@ -1,9 +1,8 @@
 """Going back: the engine's pass over records, and what it leaves in ``.grad``.
 
-``engine.py`` walks, ``opening.py`` says what happens at a record; here are the seed, the hooks of leaves, and the
-gradients that Variables have in the end.
-
-Calls without NumPy's warnings, in a fifth of the time of ``np.errstate``, which counts in small training steps.
+``engine.py`` walks, ``opening.py`` says what happens at a record. Here is first how NumPy's warnings are switched off,
+in a fifth of the time of ``np.errstate``, which counts in small training steps; then the pass itself: the seed, the
+hooks of leaves, and the gradients that Variables have in the end.
 """
 
 from __future__ import annotations
@@ -28,6 +27,8 @@ from ..nodes.records import Record
 from . import engine, opening
 from .hooks import LEAF_HOOKS, leaf_hooks, run_hooks
 from .opening import on_arrays, on_nodes, wrap_by_modes
+
+# ---------------------------------------------------------------- calls without NumPy's warnings
 
 T = TypeVar("T")
 
@@ -73,7 +74,7 @@ if SWITCH is None:  # another NumPy: the slow way
             return function(*arguments)
 
 
-# ---------------------------------------------------------------- passes
+# ---------------------------------------------------------------- the pass: seed, engine, hooks of leaves, .grad
 
 
 LOCK = RLock()  # adding gradients may run code of the user (a node with hooks), which may run another pass

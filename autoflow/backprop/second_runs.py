@@ -1,16 +1,15 @@
-"""The random generators that a function can reach, and their states. A second run needs them to draw the same numbers.
+"""What a second run of a function needs to equal the first: the same random numbers, and a comparison.
 
-Python's garbage collector knows what an object refers to (``gc.get_referents``), so closures, attributes, slots,
-elements and bound methods are all found in the same way, without running code of the user's. Functions, classes and
-modules are special: of the globals around them, only those that they name count.
+Random states: a second run draws the same numbers if the generators that the function can reach are set back. Python's
+garbage collector knows what an object refers to (``gc.get_referents``), so closures, attributes, slots, elements and
+bound methods are all found in the same way, without running code of the user's. Functions, classes and modules are
+special: of the globals around them, only those that they name count.
 
-Does a second run equal the first? What a run of a checkpointed function computed, in a few bytes.
-
-Its gradients follow from three things: the operations, in their order; their inputs from outside (plain arrays,
-Constants, numbers, indices); and the sources, to which gradients flow. The results follow from the same. So different
-results show that something has changed, but equal results do not show that nothing has: |x − c| may be the same while
-its slope is not. So all of it is compared: the bytes of whole arrays by a checksum (4 GB/s, as fast as one np.tanh),
-and of each operation its name and its shape.
+Fingerprints: what a run of a checkpointed function computed, in a few bytes. Its gradients follow from three things:
+the operations, in their order; their inputs from outside (plain arrays, Constants, numbers, indices); and the sources,
+to which gradients flow. The results follow from the same. So different results show that something has changed, but
+equal results do not show that nothing has: |x − c| may be the same while its slope is not. So all of it is compared:
+the bytes of whole arrays by a checksum (4 GB/s, as fast as one np.tanh), and of each operation its name and its shape.
 """
 
 from __future__ import annotations
@@ -28,6 +27,8 @@ import numpy as np
 from ..nodes.nodes import Array, NodeRole, VariableRole
 from ..nodes.records import Record
 from ..nodes.versions import FreedArray
+
+# ---------------------------------------------------------------- random states: what a second run draws
 
 LIMIT = 20_000  # objects; a function that reaches more is not searched further
 ATOMS = (
@@ -146,7 +147,7 @@ def _equal(a: Any, b: Any) -> bool:
     return np.array_equal(a, b) if isinstance(a, np.ndarray) else a == b
 
 
-# ---------------------------------------------------------------- fingerprints
+# ---------------------------------------------------------------- fingerprints: what a run computed
 
 
 PLAIN = (int, float, complex, bool, str, type(None), slice, type(...), np.generic)

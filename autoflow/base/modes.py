@@ -1,9 +1,8 @@
-"""Switches: is the graph being recorded, how much is kept, how deep are we in transforms.
+"""Switches: is the graph being recorded, how much of it is kept, how deep in transforms are we? And ``af.options``.
 
-All of them live in ONE context variable that holds one frozen :class:`Modes`. So they are per thread and
-per task, nest, survive exceptions, and cost every operation a single read (about 15 ns).
-
-``af.options``: the switches of :class:`~autoflow.base.modes.Modes` that a user may change, by name and checked.
+All of them live in one context variable that holds one frozen :class:`Modes`. So they are per thread and per task,
+nest, survive exceptions, and cost every operation a single read (about 15 ns). First come the switches and the ways to
+change them for a block (``no_grad`` and its like), then those that a user may change by name, each value checked.
 """
 
 from __future__ import annotations
@@ -19,13 +18,15 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from .lazy import later
 from .transformed import FunctionOfFunction
 
+# ---------------------------------------------------------------- switches: one frozen Modes, and how it is changed
+
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
 class Modes:
-    """Every switch. ``af.options`` shows the public ones to users."""
+    """Every switch. ``af.options`` shows the public ones to users: :class:`Options`."""
 
     recording: bool = True  # do operations on Variables record how they were made?
     depth: int = 0  # how many transforms (grad in grad) are running around us
@@ -291,7 +292,7 @@ def is_grad_enabled() -> bool:
     return modes().recording
 
 
-# ---------------------------------------------------------------- settings
+# ---------------------------------------------------------------- af.options: the switches that a user may change
 
 
 PRESETS = {"default": {"strict": False, "anomaly": False}, "classroom": {"strict": True, "anomaly": True}}

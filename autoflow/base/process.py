@@ -1,13 +1,13 @@
-"""Two switches of the process, not of autoflow: Python's collector of cycles, and the C library's allocator.
+"""What holds for the whole process: Python's collector of cycles, the C library's allocator, and threads.
 
-Both can make large graphs and large arrays several times as fast. Neither is touched unless you ask, but for one case:
-a backward pass through a large graph pauses the collector for as long as it takes (:func:`call_without_collector`).
+The first two are switches that can make large graphs and large arrays several times as fast. Neither is touched unless
+you ask, with one exception: a backward pass through a large graph pauses the collector for as long as it takes
+(:func:`call_without_collector`).
 
-Python without its global lock (3.13t, 3.14t): one warning, because nothing here was made for it.
-
-The tables that several threads write into are safe under the global lock alone: what is noted of writes
-(``nodes/versions.py``), running numbers of names, hooks of leaves, rows for sequences (``table/table.py``) and for
-checkpoints, programs of compiled functions.
+Threads: Python without its global lock (3.13t, 3.14t) gets one warning, because nothing here was made for it. The
+tables that several threads write into are safe under that lock alone: what is noted of writes (``nodes/versions.py``),
+running numbers of names, hooks of leaves, rows for sequences (``table/table.py``) and for checkpoints, programs of
+compiled functions.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from .transformed import FunctionOfFunction
+
+# ---------------------------------------------------------------- the collector of cycles, and the allocator
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -115,7 +117,7 @@ def warm_allocator() -> None:
     np.empty(2**22 - 1024)
 
 
-# ---------------------------------------------------------------- threads
+# ---------------------------------------------------------------- threads: a warning where there is no global lock
 
 
 def warn_if_free_threaded() -> None:

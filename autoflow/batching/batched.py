@@ -11,10 +11,10 @@ How this meets derivatives. What is inside may be a node, and a node may have a 
                                          pass back run as always, on arrays that happen to hide a batch
 
 So what came later is outside. An operation belongs to the deepest layer among its operands. A node of an outer
-layer is an array like any other to it (:func:`lifted`): no gradient of this layer flows there, and its own is recorded
-inside.
+layer is an array like any other to it (:meth:`Layer.lifted`): no gradient of this layer flows there, and its own is
+recorded inside.
 
-Questions about arrays that hide a batch, nodes or not. They are known by their ``batch_layer``.
+The first section has questions about such arrays, nodes or not. They are known by their ``batch_layer``.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ from ..nodes.versions import Region, caller, owner_of
 from ..table.shapes import Array, name_out
 from ..table.table import Rule
 from .methods import BatchedMethods, refuse_number
+
+# ---------------------------------------------------------------- questions about arrays that hide a batch
 
 
 def flat(x: Any) -> list[Any]:
@@ -91,7 +93,7 @@ def has_nodes_inside(x: Any) -> bool:
     return False
 
 
-# ---------------------------------------------------------------- batched
+# ---------------------------------------------------------------- layers, and the arrays that hide a batch
 
 
 FACTS = frozenset({

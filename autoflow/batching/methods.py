@@ -1,6 +1,7 @@
-"""The methods and operators of ndarray, for arrays that hide their batch. Each says which function it is.
+"""The methods and operators of ndarray, for arrays that hide their batch.
 
-What Python may not ask of an array that stands for many.
+First what Python may not ask of an array that stands for many: a number that differs between examples. Then the
+methods; each says which function it is.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from ..base.errors import BatchError
 from ..base.lazy import ROWS
 from ..nodes.nodes import Array, NodeRole, value_of
 from ..nodes.versions import caller, user_frame
+
+# ---------------------------------------------------------------- what Python may not ask
 
 
 def refuse_number(what: str) -> BatchError:
@@ -57,7 +60,7 @@ def refusing_method(word: str, convert: Any) -> Any:
     return answer
 
 
-# ---------------------------------------------------------------- methods
+# ---------------------------------------------------------------- methods and operators
 
 
 class BatchedMethods(DuckArray):

@@ -1,7 +1,4 @@
-"""Batched forms of functions that only move elements, or repeat them.
-
-Batched forms of functions that put arrays together, or make new ones.
-"""
+"""Batched forms of functions that move elements or repeat them, put arrays together, or make new ones."""
 
 from __future__ import annotations
 
@@ -24,6 +21,8 @@ from ..table.shapes import Array, functions
 from .along_axes import any_batched, shift_axes
 from .batched import Batched, Layer, one_behind_another, open_layer, wrap_batched
 from .forms import FORMS, Form, align, batched, in_front, ndim_of
+
+# ---------------------------------------------------------------- moving and repeating elements
 
 NP: Any = np  # what it is called with are arrays of ours, of which its types know nothing
 
@@ -310,7 +309,7 @@ def windows(layer: Layer, x: Any, window_shape: Any, axis: Any = None, **options
     return wrap_batched(sliding_window_view(inner, window_shape, axis), layer)
 
 
-# ---------------------------------------------------------------- making
+# ---------------------------------------------------------------- putting arrays together, making new ones
 
 
 # -- several arrays

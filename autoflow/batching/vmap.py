@@ -1,6 +1,7 @@
 """``af.vmap``: a function written for one example, run on a batch, without a loop. See ``batched.py``.
 
-While a vmap runs: its layer, and nodes on top of Batched arrays.
+First what there is while a vmap runs: its layer, and the classes of nodes on top of Batched arrays. Then the function
+of a batch: which axis of each argument, how long it is, what goes in and what comes out.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ from . import (
 )
 from .batched import FORM_OF, Batched, Layer
 from .methods import refuse_number
+
+# ---------------------------------------------------------------- while a vmap runs: layer, nodes on Batched arrays
 
 
 def make_types() -> NodeTypes:
@@ -61,7 +64,7 @@ def numbers_of(x: Batched) -> Array:
     raise refuse_number("a picture, a text, or a function that looks at numbers")
 
 
-# ---------------------------------------------------------------- vmap
+# ---------------------------------------------------------------- af.vmap: the function of a batch
 
 
 Axes = Any  # an int, None, or a tree of them

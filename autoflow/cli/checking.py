@@ -1,10 +1,10 @@
 """``python -m autoflow --check program.py``: numbers that a whole program reads past us.
 
-``af.check(f)`` and strict mode run a function twice (``transforms/shadow.py`` says how and why). ``backward()`` in a
-program has no function to run again, but the program can be run again. It is run three times, each in a process of
-its own: as it is, once more, and with other numbers in the memory of nodes. Each run writes a line for each
-operation: its name, its place, checksums of its operands. The first line that only the third run has otherwise is
-where numbers came in that were read past us.
+``af.check(f)`` and strict mode run a function twice (``transforms/shadow.py`` says how and why). ``backward()`` in
+a program has no function to run again, but the program can be run again. It is run three times, each in a process of
+its own: as it is, once more, and with other numbers in the memory of nodes. Each run writes a line for each operation:
+its name, its place, checksums of its operands. The first line that only the third run has otherwise is where numbers
+came in that were read past us.
 """
 
 from __future__ import annotations

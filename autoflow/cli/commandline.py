@@ -1,11 +1,11 @@
-"""Formulas as text: what ``python -m autoflow "x*y + sin(x)" x=3 y=5`` computes.
+"""Formulas as text: what ``python -m autoflow "x*y + sin(x)" x=3 y=5`` computes, and the table that it prints.
 
 The text is parsed by Python's own parser, and the tree is walked by :class:`Calculator`. Nothing is ever handed to
 ``eval``: a tree holds only what the ``match`` in :meth:`Calculator.value` names, so there is no way from a formula
 to a file, an attribute or an import. What is left to abuse is size, and that is bounded: of the text, of the
 tree, of exponents, and of all results together.
 
-Nodes as lines of a table: name, value, gradient. For the command line and the demo.
+The table has a line for each node: name, value, gradient. The demo prints the same.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ from ..base.errors import AutoflowError
 from ..nodes.nodes import Operation, Variable
 from ..rules import RULES
 from ..table.table import COMPOSED
+
+# ---------------------------------------------------------------- formulas: parsed, checked, computed
 
 Value = Any  # a number or a node
 LONGEST, DEEPEST, EXPONENT, NUMBERS = 10_000, 100, 1_000, 10_000_000
@@ -270,7 +272,7 @@ def literal(formula: ast.expr) -> Any:
         raise Refused(f"the option {ast.unparse(formula)[:60]!r} must be written out, as axis=0") from error
 
 
-# ---------------------------------------------------------------- listing
+# ---------------------------------------------------------------- the table: name, value and gradient of each node
 
 
 def nodes_of(root: Any) -> list[Any]:

@@ -1,10 +1,11 @@
-"""Take arguments apart and put results together, for one signature, by closures that are made once.
+"""The values of a program; and how the arguments of a call become some of them, and values its result.
 
+A :class:`Value` is an array that will be computed, and how. It comes first.
+
+Then arguments are taken apart and results put together, for one signature, by closures that are made once.
 :func:`matcher` of the arguments of a recording is the function that says whether other arguments are of the same
 signature, and collects their arrays on the way. :func:`assembler` of its result puts arrays into the containers that
 the function returned. For other containers than tuples, lists and dicts there is no matcher: those calls are looked up.
-
-The values of a program: an array that will be computed, and how.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ import numpy as np
 from ..base import pytree
 from ..base.errors import CompileError
 from ..base.transformed import FunctionOfFunction
+
+# ---------------------------------------------------------------- values: arrays that will be computed
 
 INPUT = "input"  # an argument of the compiled function
 CAPTURED = "captured"  # an array that the function found elsewhere: read anew at every call
@@ -135,7 +138,7 @@ def layout_of(sample: Any) -> tuple[int, ...] | None:
     return None if order == list(range(sample.ndim)) else tuple(order)
 
 
-# ---------------------------------------------------------------- matching
+# ---------------------------------------------------------------- matching arguments, assembling results
 
 
 Array = Any

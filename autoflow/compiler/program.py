@@ -1,22 +1,18 @@
 """What a compiled function does, as data: a list of NumPy calls, each on values that were made before it.
 
-A :class:`~.matching.Value` is an array that will be computed: by a function, from other values. A
-:class:`Program` makes them. It has one constructor for each kind, and these are *smart*: they return an old value
-instead of a new one wherever both are equal bit for bit. So the program is clean from the start (the rules below: 1 · x
-is x; the same call is made once; constants are computed now). Unused values are simply not reached from the
-results.
+A :class:`~.matching.Value` is an array that will be computed: by a function, from other values. A :class:`Program`
+makes them. It has one constructor for each kind, and these are *smart*: they return an old value instead of a new one
+wherever both are equal bit for bit. So the program is clean from the start (1 · x is x; the same call is made once;
+constants are computed now). Unused values are simply not reached from the results.
 
 While recording, each value also has a ``sample``: the array that the call gave for the arguments of the first call. It
 says shapes and dtypes, and lets NumPy's own functions run; it never decides anything.
 
-Rules that keep a program small: a call is saved where another value has the same bits.
-
-A recorded backward pass does much that a person would not write down: it multiplies by ones, changes a sign twice,
-makes an array of equal numbers to multiply with. Each rule here removes one such thing, and each is exact: no
-rule changes a bit of the result, not even of NaN and infinity (a zero may change its sign). So 0 · x is not 0 here
-(x may be infinite), and (2x) · 3 is not 6x (it is rounded twice).
-
-What they save is in ``benchmarks/README.md``.
+The second section has the rules that keep a program small: where another value has the same bits, a call is saved. A
+recorded backward pass does much that a person would not write down: it multiplies by ones, changes a sign twice, makes
+an array of equal numbers to multiply with. Each rule removes one such thing, and each is exact: no rule changes a bit
+of the result, not even of NaN and infinity (a zero may change its sign). So 0 · x is not 0 here (x may be infinite),
+and (2x) · 3 is not 6x (it is rounded twice). What they save is in ``benchmarks/README.md``.
 """
 
 from __future__ import annotations
@@ -29,6 +25,8 @@ from typing import Any
 import numpy as np
 
 from .matching import CALL, CAPTURED, CONSTANT, INPUT, ITEM, PRODUCT, REDUCE, UFUNC, VIEW, Value, layout_of
+
+# ---------------------------------------------------------------- programs: values in order, each made once
 
 Array = Any
 NUMBERS = (bool, int, float, complex)
@@ -276,7 +274,7 @@ def rebuild_outputs(outputs: list[Value], new: dict[Value, Value]) -> list[Value
     return outputs
 
 
-# ---------------------------------------------------------------- simplify
+# ---------------------------------------------------------------- simpler values with the same bits
 
 
 IDENTITIES = frozenset({np.add, np.multiply, np.maximum, np.minimum})  # of one number they give that number

@@ -1,12 +1,12 @@
-"""What a plan does: the table that ``compiled.plan()`` prints, and a picture of which value uses which memory when.
+"""What a plan does: its table, its picture, and with ``profile=True`` where the time goes.
 
-In the picture time goes from left to right, one column per call, and each row is a buffer; a bar is a value in it,
-from the call that writes it to the last one that reads it.
+``compiled.plan()`` prints the table. The picture shows which value uses which memory when: time goes from left to
+right, one column per call, and each row is a buffer; a bar is a value in it, from the call that writes it to the last
+one that reads it.
 
-Where the time of a compiled step goes: ``compiled.plan(*args, profile=True)``.
-
-The step runs as often as fits into some time, once as it is and once with a clock around each of its calls. Of each
-piece the least time counts: a machine is disturbed by others, and only ever becomes slower by that.
+``compiled.plan(*args, profile=True)`` also measures. The step runs as often as fits into some time, once as it is and
+once with a clock around each of its calls. Of each piece the least time counts: a machine is disturbed by others, and
+only ever becomes slower by that.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ from ..base.modes import modes
 from .matching import CAPTURED, CONSTANT, INPUT, Value, behind_views
 from .run.buffers import Plan, shape_buffer
 from .run.tiles import Phase
+
+# ---------------------------------------------------------------- the plan: a table, and a picture of its memory
 
 UNASKED = ("item", "view", "stack")  # computes nothing
 WIDEST, COLUMN, ROW, LEFT = 60, 18, 22, 96  # columns of the picture; its size in pixels
@@ -176,7 +178,7 @@ def count_phrase(n: int, what: str) -> str:
     return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
-# ---------------------------------------------------------------- profile
+# ---------------------------------------------------------------- the profile: how long each call takes
 
 
 Array = Any

@@ -53,7 +53,7 @@ def primitive(
 @overload
 def primitive(function: Callable[P, Any]) -> Primitive[P]: ...
 def primitive(function: Any = None, *, label: str = "", latex: str = "", elementwise: bool = False) -> Any:
-    """Make ``function`` one operation of the graph, whose derivatives :func:`defvjp` gives. A decorator.
+    """Make ``function`` one operation of the graph, whose derivatives :meth:`Primitive.defvjp` gives. A decorator.
 
     The function gets plain arrays and returns one. Parameters with a derivative may be nodes; the others, wherever they
     stand, may be anything: functions, texts, None, plain arrays. ``label`` and ``latex`` (with ``$x`` for an argument)

@@ -6,8 +6,7 @@
     REFUSED        refused, with advice (resize, byteswap)
 
 and a test says so. Operators are in ``operators.py``, Python's protocols (float, copy, pickle) in
-``node_methods.py``. Methods of modules further up (backward, drawing, replaying) are found at the first call, by
-``base/lazy.py``.
+``node_methods.py``, as are methods whose functions are in modules further up (backward, drawing, replaying).
 """
 
 from __future__ import annotations

@@ -10,13 +10,12 @@ its array (``_operand``), and arithmetic reads that: ``x * 2.0`` takes 0.3 µs l
 bits. Small results keep all their operands, needed or not, so nothing has to be decided: memory matters only for large
 ones, and for those ``make_node`` decides.
 
-Another class beside a node: who computes?
-
-A Quantity, a labelled array, a lazy one have NumPy's hooks as nodes have, and the one that is asked first may say
-NotImplemented: then the other one is asked. We say it only where no gradient is lost. That is so if the class keeps the
-array that it is given (``nodes/coercion.py`` knows which do), and if there is no history. A class that would take the
-numbers of a node is refused, because the other way round, a node that takes the numbers of a Quantity, loses the unit
-without a word. Libraries for which a node is its numbers (pandas) are data for us as they always were.
+Before the closures comes a question: who computes if there is another class beside a node? A Quantity, a labelled
+array, a lazy one have NumPy's hooks as nodes have, and the one that is asked first may say NotImplemented: then the
+other one is asked. We say it only where no gradient is lost. That is so if the class keeps the array that it is given
+(``nodes/coercion.py`` knows which do), and if there is no history. A class that would take the numbers of a node is
+refused, because the other way round, a node that takes the numbers of a Quantity, loses the unit without a word.
+Libraries for which a node is its numbers (pandas) are data for us as they always were.
 
 Where NumPy itself asks nobody (``node[...] = quantity``, ``node.dot(quantity)``, ``np.concatenate([node, labelled])``
 if ``labelled`` has no ``__array_function__``) an object is the array that it keeps, a node included, or its numbers.
@@ -53,6 +52,8 @@ from .recording import (
     one_family,
     operand,
 )
+
+# ---------------------------------------------------------------- another class beside a node: who computes?
 
 NUMPYS_HOOK = np.ndarray.__array_ufunc__
 HOOKS: set[Any] = {NUMPYS_HOOK}  # operands with one of these need not be looked at; dispatch.py adds that of nodes
@@ -104,7 +105,7 @@ def not_kept(kind: type, call: str, writes: bool) -> MixedArraysError:
     )
 
 
-# ---------------------------------------------------------------- closures
+# ---------------------------------------------------------------- the closures
 
 
 asarray, float64, ndarray = np.asarray, np.float64, np.ndarray

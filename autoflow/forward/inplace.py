@@ -13,10 +13,9 @@ compares the times of reads and writes (``nodes/versions.py``) and raises StaleV
 A view (``v = u[1:]``) knows its base. Writing through it is also recorded on the base, as ``base[index] = view``;
 and a view whose base got a new record takes itself again when it is used next (``nodes.current_record``).
 
-NumPy's functions that write into their first argument: put, place, putmask, fill_diagonal, and ``np.add.at``.
-
-Each of them is ``x[places] = values`` for some places, and that is recorded (``inplace.py``); here the places are
-found. Where values are repeated until there are enough of them, so they are here, by a recorded function.
+The last section has NumPy's functions that write into their first argument: put, place, putmask, fill_diagonal, and
+``np.add.at``. Each of them is ``x[places] = values`` for some places, and is recorded as that; the places are found
+there. Where NumPy repeats values until there are enough of them, a recorded function does so.
 
 >>> import autoflow as af
 >>> x, a = af.Variable([1.0, 2.0]), af.zeros(4)
@@ -69,6 +68,8 @@ from .recording import (
     plain_option,
 )
 from .writing import Writing, become_constant, is_unfinished, overwrite, save_overwritten_values
+
+# ---------------------------------------------------------------- writing: into memory, and into the history
 
 
 def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], place: Any = ...) -> Any:
@@ -323,7 +324,7 @@ def augmented_operator(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
     return inplace
 
 
-# ---------------------------------------------------------------- writers
+# ---------------------------------------------------------------- functions that write into their first argument
 
 
 def node(x: Any, name: str) -> Any:

@@ -1,12 +1,11 @@
-"""What a node can do that an array cannot: go back, draw itself, explain itself. Each method is a function of another
-room, which is loaded when it is first called, and takes the node as its first argument.
+"""What a node can do that an array cannot, and what Python itself asks of an array.
 
-``tests/forward/test_node_methods.py`` compares the parameters with those of the functions.
+Python asks for a float, a truth value, a copy, a pickle, bits. All answers are plain. The one that deserves care is
+``float(node)``: NumPy calls it in ``plain[i] = node``, which is how gradients get lost most often.
 
-What Python itself asks of an array: a float, a truth value, a copy, a pickle, bits.
-
-All answers are plain. The one that deserves care is ``float(node)``: NumPy calls it in ``plain[i] = node``, which is
-how gradients get lost most often.
+A node can go back, draw itself, explain itself. Each of these methods is a function of another room, which is loaded
+when it is first called, and takes the node as its first argument. ``tests/forward/test_node_methods.py`` compares the
+parameters with those of the functions.
 """
 
 from __future__ import annotations
@@ -34,6 +33,9 @@ if TYPE_CHECKING:
     from ..pictures.formulas.latex import Formula
     from ..pictures.formulas.why import Why
     from .replay import Inputs
+
+
+# ---------------------------------------------------------------- what Python asks: a float, a copy, a pickle, bits
 
 PANDAS = 5000  # that of a DataFrame is 4000
 BITS = {
@@ -176,7 +178,7 @@ def install_protocols() -> None:
         bit_operator(name, ufunc)
 
 
-# ---------------------------------------------------------------- node methods
+# ---------------------------------------------------------------- what only a node can do
 
 
 found: Callable[[str], Any] = cache(later)  # to look a function up takes 1 µs

@@ -1,13 +1,12 @@
 """From a call to a node: run the row on plain arrays, and record how.
 
+Operands come first: what an operation needs to know of each argument is its plain value, what its gradient flows to,
+and what may change. :func:`operand` looks at arguments that may be nodes, :func:`plain_option` at the others (an axis,
+a shape, an index).
+
 :func:`apply` is the general way, for every row, kind of operand and array type; ``closures.py`` writes out what it
-does for the calls that happen all the time. Both end in a node that has a record, or, where nothing is recorded
-(``no_grad``, Constants only), in a Constant.
-
-What an operation needs to know of each argument: its plain value, what its gradient flows to, what may change.
-
-:func:`operand` looks at arguments that may be nodes, :func:`plain_option` at the others (an axis, a shape, an index).
-``closures.py`` does the same for the commonest kinds by itself.
+does for the calls that happen all the time, the look at the operands included. Both end in a node that has a record,
+or, where nothing is recorded (``no_grad``, Constants only), in a Constant.
 """
 
 from __future__ import annotations
@@ -42,6 +41,8 @@ from ..nodes.records import Extras, Record, extend
 from ..nodes.versions import NEW, FreedArray, view_link
 from ..table.shapes import Array, join_list
 from ..table.table import Rule
+
+# ---------------------------------------------------------------- operands: what an operation needs of each argument
 
 ndarray = np.ndarray
 REALS = frozenset({float, int, bool, np.float64, np.float32, np.float16, np.int64, np.int32, np.bool_})
@@ -176,7 +177,7 @@ def one_family(rule: Rule, values: list[Any]) -> list[Any]:
     return values
 
 
-# ---------------------------------------------------------------- recording
+# ---------------------------------------------------------------- recording: from the call to the node
 
 
 # Options that cannot hide an array, alone or in a tuple (a shape, axes, an index): nothing is to be done with them.

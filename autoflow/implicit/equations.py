@@ -1,11 +1,11 @@
-"""The implicit function theorem: how the solution of F(x, θ) = 0 changes with θ.
+"""The implicit function theorem: how the solution of F(x, θ) = 0 changes with θ. And solvers that find it.
 
 F stays 0 when θ changes, so ∂F/∂x dx + ∂F/∂θ dθ = 0. What comes back to θ, given g = dL/dx, is therefore −(∂F/∂θ)ᵀ u
 with (∂F/∂x)ᵀ u = g: one linear system and one vjp, both at the solution. How it was found does not matter, and nothing
 of the search is kept. Both are made of operations that have derivatives, and x in them is the solution again, so the
 second derivative (and every other) follows in the same way. Source: U. Dini, "Lezioni di analisi infinitesimale", 1878.
 
-Solvers of F(x) = 0 and x = f(x) for plain vectors; and those that users bring.
+The solvers, of F(x) = 0 and of x = f(x), work on plain vectors: ours, SciPy's, and those that users bring.
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ from .linear import (
     weak_dtype,
 )
 from .problems import taken_apart
+
+# ---------------------------------------------------------------- equations: the solution and its derivative
 
 
 @dataclass(frozen=True)
@@ -146,7 +148,7 @@ class Problem:
         return z if any_node(self.arrays) else value_of(z)
 
 
-# ---------------------------------------------------------------- solvers
+# ---------------------------------------------------------------- solvers: ours, SciPy's, the user's
 
 
 HALVINGS = 20  # of a step that makes the residual larger

@@ -1,9 +1,10 @@
 """Linear systems A x = b: by a matrix, or by products A v alone; and their derivatives.
 
-dA x + A dx = db, so what comes back to b is u with Aᵀ u = g, and what comes back to A is −u xᵀ: a system with the
-transposed matrix, whose products are those of a vjp. That system is differentiated in the same way, to any order.
+First trees of arrays as one vector, which is what solvers work on; and a search as one call, on numbers alone.
 
-Trees of arrays as one vector, which is what solvers work on; and a search as one call, on numbers alone.
+Then the systems. dA x + A dx = db, so what comes back to b is u with Aᵀ u = g, and what comes back to A is −u xᵀ: a
+system with the transposed matrix, whose products are those of a vjp. That system is differentiated in the same way, to
+any order.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ from ..table.shapes import Array, is_on_host
 from ..transforms.jacobian import jacobian
 from ..transforms.vjp_jvp import vjp
 from .problems import refuse_hidden, stack_if_list, taken_apart
+
+# ---------------------------------------------------------------- vectors: trees of arrays as one
 
 
 class Layout:
@@ -149,7 +152,7 @@ def refuse_outside(values: Any, name: str, recording: bool = True) -> None:
             )
 
 
-# ---------------------------------------------------------------- linear
+# ---------------------------------------------------------------- linear systems
 
 
 NO_SCIPY = (

@@ -1,8 +1,10 @@
-"""Minima: where the gradient is zero; with constraints, where that of the Lagrangian is.
+"""Roots, fixed points and minima, as users call them; how they are differentiated is in ``equations.py``.
 
 Roots and fixed points: where F(x, θ) = 0, and where x = f(x, θ).
 
-scipy.optimize.minimize with gradients, Hessian products and trees of parameters filled in.
+``minimize`` is scipy.optimize.minimize with gradients, Hessian products and trees of parameters filled in.
+
+Minima as functions of θ: where the gradient is zero; with constraints, where that of the Lagrangian is.
 """
 
 from __future__ import annotations
@@ -40,6 +42,8 @@ from .equations import (
 )
 from .linear import DENSE, ONE_AT_A_TIME, How, Layout, refuse_outside
 from .problems import stack_if_list
+
+# ---------------------------------------------------------------- roots and fixed points
 
 
 def root(
@@ -139,7 +143,7 @@ def fixed_point(
     return layout.unravel(problem.solve(residual, search, how=How(linear), tol=tol, scale=relative_to_x))
 
 
-# ---------------------------------------------------------------- minimizer
+# ---------------------------------------------------------------- minimize: SciPy's, with derivatives filled in
 
 
 # What scipy.optimize.minimize gets, by method in lower case; of others and of the user's own all but a matrix.
@@ -346,7 +350,7 @@ def on_trees(callback: Callable[..., Any], layout: Layout) -> Callable[..., Any]
     return lambda xk, *rest: callback(layout.unravel(np.asarray(xk, layout.dtype)), *rest)
 
 
-# ---------------------------------------------------------------- optima
+# ---------------------------------------------------------------- argmin: minima as functions of θ
 
 
 # Options of scipy.optimize.minimize that make it go on, for methods where "gtol" is not the word; those without one.

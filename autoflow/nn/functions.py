@@ -1,21 +1,17 @@
 """The functions that networks are made of, each a formula in NumPy.
 
-They take arrays and nodes, keep float32 as float32, and can be differentiated as often as you like. Some have a row of
-their own (relu, sigmoid, softmax ...); convolution and pooling come last.
+They take arrays and nodes, keep float32 as float32, and can be differentiated as often as you like.
 
-Functions of networks that have rows of their own in the table of derivatives.
+First those with a row of their own. All of them could be composed of NumPy's functions. They have rows where that is
+better: relu and leaky_relu because the composed ``np.maximum(x, 0)`` shares the gradient at 0, where 0 is expected;
+sigmoid, softmax and log_softmax because their derivative in terms of their result is the formula that is taught, needs
+no care for large arguments, and is one node in a picture; erf because NumPy has none. Then those composed of others.
 
-All of them could be composed of NumPy's functions. They have rows where that is better: relu and leaky_relu because the
-composed ``np.maximum(x, 0)`` shares the gradient at 0, where 0 is expected; sigmoid, softmax and log_softmax because
-their derivative in terms of their result is the formula that is taught, needs no care for large arguments, and is one
-node in a picture; erf because NumPy has none.
-
-Convolution and pooling: look at an image through a small window at every place.
-
-Instead of moving the window over the image, take for each place *within the window* the slice of the image that it
-sees as the window moves. For a window of 3 × 3 that is nine slices, stacked into one array with an axis for the nine;
-a convolution is then one matrix product with that axis, max pooling is a maximum over it. Everything is a slice, a
-stack or a product, so the derivatives need no further thought.
+Convolution and pooling look at an image through a small window at every place. Instead of moving the window over the
+image, take for each place *within the window* the slice of the image that it sees as the window moves. For a window of
+3 × 3 that is nine slices, stacked into one array with an axis for the nine; a convolution is then one matrix product
+with that axis, max pooling is a maximum over it. Everything is a slice, a stack or a product, so the derivatives need
+no further thought.
 """
 
 from __future__ import annotations
@@ -32,6 +28,8 @@ from ..base.modes import modes
 from ..nodes.nodes import Array, Node
 from ..table.table import primitive, rule
 from .checks import floats, generator, labels, numbers_of, probability, shape_is
+
+# ---------------------------------------------------------------- functions with a row of their own
 
 ERF = np.frompyfunc(math.erf, 1, 1)
 
@@ -163,7 +161,7 @@ rule(log_softmax, "x | axis=-1",      "log softmax", r"\log \operatorname{softma
 # fmt: on
 
 
-# ---------------------------------------------------------------- functions
+# ---------------------------------------------------------------- functions composed of others
 
 
 def tanh(x: Array) -> Node:
@@ -376,7 +374,7 @@ def scaled_dot_product_attention(
     return (dropout(weights, dropout_p, rng=rng) if dropout_p else weights) @ value
 
 
-# ---------------------------------------------------------------- windows
+# ---------------------------------------------------------------- windows: convolution and pooling
 
 
 Sizes = int | Sequence[int]

@@ -1,17 +1,15 @@
 """Layers: a function and its parameters. The function's docstring says what is computed.
 
 Every layer with random numbers takes ``rng``, one Generator for all; ``dtype=np.float32`` saves memory, and time on a
-GPU. Names and shapes of the parameters are PyTorch's.
+GPU. Names and shapes of the parameters are PyTorch's, also those of its ``MultiheadAttention`` and
+``TransformerEncoderLayer``.
 
-Recurrent layers: one step of a sequence after the other, with a memory of what came before.
+Recurrent layers take one step of a sequence after the other, with a memory of what came before. The whole sequence is
+multiplied by the input weights in one product, (n, time, inputs) @ (inputs, hidden). The rest is a loop in Python,
+because each step needs the memory that the step before has left.
 
-The whole sequence is multiplied by the input weights in one product, (n, time, inputs) @ (inputs, hidden). The rest is
-a loop in Python, because each step needs the memory that the step before has left.
-
-Attention in several heads, and the block from which transformers are built.
-
-Names and shapes of the parameters are those of PyTorch's ``MultiheadAttention`` and ``TransformerEncoderLayer``. A mask
-says what *may* be seen, as in :func:`~autoflow.nn.scaled_dot_product_attention` (in PyTorch's layers, what may not).
+Attention in several heads, and the block from which transformers are built: a mask says what *may* be seen, as in
+:func:`~autoflow.nn.scaled_dot_product_attention` (in PyTorch's layers, what may not).
 """
 
 from __future__ import annotations
@@ -38,6 +36,8 @@ from .functions import (
     sigmoid,
 )
 from .module import Module, walk
+
+# ---------------------------------------------------------------- layers without a memory
 
 Initialiser = Callable[..., Array]
 
@@ -319,7 +319,7 @@ class Sequential(Module):
         return f"Sequential({', '.join(names)})"
 
 
-# ---------------------------------------------------------------- recurrent
+# ---------------------------------------------------------------- recurrent layers
 
 
 class Recurrent(Module):
@@ -461,7 +461,7 @@ class GRU(Recurrent):
         return in_time(steps, x, n), h
 
 
-# ---------------------------------------------------------------- attention
+# ---------------------------------------------------------------- attention, and the block of a transformer
 
 
 class MultiHeadAttention(Module):

@@ -1,11 +1,10 @@
 """Training while it happens: losses, sizes of gradients, the decision boundary, drawn again and again in one place.
 
-``fit(..., view=True)`` draws so after each epoch, ``af.watch(model).draw(loss)`` in a loop of your own. In a notebook
-it is a figure (matplotlib, if installed), in a terminal lines that are written over, in a file one picture at the end.
+``af.watch`` makes a model that notes how large the result and the gradient of each layer are. :func:`plot_sizes` draws
+the notes afterwards, :meth:`Watched.draw` meanwhile.
 
-``af.watch``: a model that notes how large the result and the gradient of each layer are, and draws the training.
-
-``plot_sizes`` draws the notes afterwards, :meth:`Watched.draw` meanwhile.
+``fit(..., view=True)`` draws after each epoch, ``af.watch(model).draw(loss)`` in a loop of your own. In a notebook it
+is a figure (matplotlib, if installed), in a terminal lines that are written over, in a file one picture at the end.
 """
 
 from __future__ import annotations
@@ -38,6 +37,8 @@ from .plots import (
     tidy,
     word,
 )
+
+# ---------------------------------------------------------------- af.watch: a model that takes notes
 
 Array = Any
 
@@ -161,7 +162,7 @@ def root_mean_square(x: Array) -> float:
     return float(np.sqrt(np.mean(x * x))) if x.size else float("nan")
 
 
-# ---------------------------------------------------------------- live
+# ---------------------------------------------------------------- the picture that is drawn again
 
 
 EVERY = 0.5  # seconds between two pictures; the first and the last are always drawn

@@ -1,16 +1,19 @@
-"""Plots of training: small pictures with matplotlib. Each function draws into ``ax`` (or a new figure) and returns it.
+"""Plots of training: lines of text and a small SVG, which need no library, and pictures with matplotlib.
+
+The first kind is for terminals and notebooks; ``live.py`` draws with it. Each function of the second kind draws into
+``ax`` (or a new figure) and returns it:
 
     plot_loss          losses over time
     plot_weights       a histogram of each parameter
     plot_boundary      the class that a classifier gives to each point of the plane
 
+and in ``live.py``
+
+    plot_sizes         sizes of activations and gradients, over the steps or over the layers: vanishing, exploding
+
 The colours are those of autoflow's other pictures: parameters blue, results of operations orange, gradients purple and
 nothing else. They follow the background of the axes, so ``plt.style.use("dark_background")`` is all that a dark figure
 needs; new figures follow ``af.options.theme``.
-
-Sizes of activations and gradients are drawn by ``plot_sizes`` of ``live.py``.
-
-Pictures of training that need no library: lines of text for terminals, and a small SVG for notebooks.
 """
 
 from __future__ import annotations
@@ -26,6 +29,8 @@ from ..base.lazy import load_package
 from ..base.modes import modes, no_grad
 from .checks import numbers_of, shape_is
 from .module import Module
+
+# ---------------------------------------------------------------- pictures that need no library
 
 Array = Any
 LEVELS = "▁▂▃▄▅▆▇█"
@@ -131,7 +136,7 @@ def is_validation(name: str, others: Mapping[str, Any]) -> bool:
     return name.startswith("val_") and name[4:] in others
 
 
-# ---------------------------------------------------------------- plots
+# ---------------------------------------------------------------- pictures with matplotlib
 
 
 # fmt: off
@@ -154,7 +159,7 @@ MARKERS = "os^Dvp"  # a second way to tell classes apart
 NAMED = 12  # at most this many layers are named along the axis
 
 
-# -- sizes, layer by layer -------------------------------------------------------------------------------------------
+# -- sizes, layer by layer
 
 
 def name_layers(ax: Any, layers: list[str]) -> None:
@@ -164,7 +169,7 @@ def name_layers(ax: Any, layers: list[str]) -> None:
         ax.set_xticks(range(1, len(layers) + 1), layers, rotation=30, ha="right")
 
 
-# -- losses, weights, decisions --------------------------------------------------------------------------------------
+# -- losses, weights, decisions
 
 
 def plot_loss(losses: Any, *, ax: Any = None) -> Any:
@@ -294,7 +299,7 @@ def leads(scores: Array) -> Array:
     return scores - np.where(scores == first, second, first)
 
 
-# -- what they share -------------------------------------------------------------------------------------------------
+# -- what they share
 
 
 def canvas(ax: Any) -> tuple[Any, Any]:

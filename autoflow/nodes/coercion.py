@@ -1,19 +1,18 @@
 """What can become a node: numbers, lists, arrays. And what cannot, and why.
 
-Other people's classes and code: which want numbers, which lose a gradient halfway, which keep a node as it is.
-
-Most libraries begin with ``np.asarray``: they have the numbers, and nothing is left to be done. Those below keep the
-array that they were given and go on with it, through NumPy's hooks and past them. What they want are numbers (a plot, a
-table, an optimum), and a history would only be in their way: kept alive as long as a figure, or joined to rows that
-have none. So their calls of NumPy's functions, and of the few methods with which they begin, are answered with plain
-arrays. Operators, ``x[0]`` and ``x[1:]`` do not ask who calls: that would cost every user's operation 0.1 µs.
-
-Everything else, SciPy's functions written with NumPy among them, is differentiated as if the user had written it.
+Before that come other people's classes and code: some want numbers, some lose a gradient halfway, some keep a node as
+it is. Most libraries begin with ``np.asarray``: they have the numbers, and nothing is left to be done. Those in the
+tables keep the array that they were given and go on with it, through NumPy's hooks and past them. What they want are
+numbers (a plot, a table, an optimum), and a history would only be in their way: kept alive as long as a figure, or
+joined to rows that have none. So their calls of NumPy's functions, and of the few methods with which they begin, are
+answered with plain arrays. Operators, ``x[0]`` and ``x[1:]`` do not ask who calls: that would cost every user's
+operation 0.1 µs. Everything else, SciPy's functions written with NumPy among them, is differentiated as if the user had
+written it.
 
 A class with a hook of its own (``__array_ufunc__``) adds something to numbers: a unit, coordinates, laziness. Beside a
 node it may answer if it keeps the node, history and all. Whether it does cannot be seen from here, so a class says it:
 ``__carries_nodes__`` is the name of the attribute in which its objects keep the array that they were given (``""`` if
-they keep none, as a unit alone). For libraries that do not know us the table below says so, and tests try each.
+they keep none, as a unit alone). For libraries that do not know us a table says so, and tests try each.
 """
 
 from __future__ import annotations
@@ -26,6 +25,8 @@ import numpy as np
 from ..backends.registry import NODE_TYPES, Array, array_type
 from ..base.errors import LOST, DataError, LostGradientError, MixedArraysError, NoRuleError
 from ..base.modes import modes
+
+# ---------------------------------------------------------------- other people's classes and code
 
 # Module or package -> why it gets numbers.
 NUMBERS = {
@@ -124,7 +125,7 @@ def content(x: Any) -> Any:
     return getattr(x, name) if name else None
 
 
-# ---------------------------------------------------------------- coercion
+# ---------------------------------------------------------------- what can become a node
 
 
 DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.float32)

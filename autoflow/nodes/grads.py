@@ -1,14 +1,13 @@
-"""What is in ``.grad``, and what a user may put there.
+"""What is in ``.grad``, what a user may put there, and a better error where he computes with a None.
 
-A backward pass leaves gradients as they come: some are views, some are shared between two nodes, some are numbers.
-What the user reads shares memory with nothing else, so the first read copies, unless the array has no other holder.
+The next use: ``w.grad`` is None before a backward pass, and ``w.data`` is NumPy's memoryview. Both are right answers,
+and Python's message about ``0.1 * None`` names neither ``w`` nor what to do. Python asks None, not us. So, where the
+answer is None or a memoryview, the instructions of the user's program that follow are looked at: if the next operator
+takes the answer, the error is raised here, with the same type and a better text.
 
-What the caller is about to do with what an attribute gave him, read from his program.
-
-``w.grad`` is None before a backward pass, and ``w.data`` is NumPy's memoryview. Both are right answers, and Python's
-message about ``0.1 * None`` names neither ``w`` nor what to do. Python asks None, not us. So, where the answer is None
-or a memoryview, the instructions that follow are looked at: if the next operator takes the answer, the error is raised
-here, with the same type and a better text.
+Gradients: a backward pass leaves them as they come. Some are views, some are shared between two nodes, some are
+numbers. What the user reads shares memory with nothing else, so the first read copies, unless the array has no other
+holder.
 """
 
 from __future__ import annotations
@@ -24,6 +23,8 @@ import numpy as np
 
 from ..backends.registry import Array, array_type, family_of
 from ..base.errors import GradientShapeError, MixedArraysError
+
+# ---------------------------------------------------------------- the next use of a None or a memoryview
 
 PUSHES = ("LOAD_FAST", "LOAD_CONST", "LOAD_SMALL_INT", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_GLOBAL")
 BESIDE = {"EXTENDED_ARG", "CACHE", "NOP"}
@@ -101,7 +102,7 @@ def refuse_bytes(node: Any, frame: FrameType) -> None:
         )
 
 
-# ---------------------------------------------------------------- grads
+# ---------------------------------------------------------------- gradients: read, added, set
 
 
 HALF = np.dtype(np.float16)

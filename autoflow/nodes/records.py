@@ -4,13 +4,11 @@ A record holds the row of the table, the records of the operands (a Variable is 
 derivatives will read, and when it was made. It does not hold its array: an intermediate array whose value no
 derivative reads is freed as soon as the user drops it. And it never changes when its array is written into: the
 array gets another record, whose first operand is this one. So there are no cycles, and no other history changes.
-
 ``node.grad_fn`` is the node's record.
 
-Scopes: names for parts of a computation, which pictures draw as boxes that fold.
-
-The path of names is one more switch in :class:`~autoflow.base.modes.Modes`. While there is one, the fast path leaves
-recording to ``recording.make_node``, which writes the path into the record. Without scopes this costs nothing.
+Before the records come scopes: names for parts of a computation, which pictures draw as boxes that fold. The path of
+names is one more switch in :class:`~autoflow.base.modes.Modes`. While there is one, the fast path leaves recording to
+``recording.make_node``, which writes the path into the record. Without scopes this costs nothing.
 """
 
 from __future__ import annotations
@@ -27,6 +25,8 @@ from ..base.modes import modes, switched
 from ..base.numbering import now
 from ..table.table import Rule
 from .versions import FreedArray, Release, writer_since
+
+# ---------------------------------------------------------------- scopes: names for parts of a computation
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])

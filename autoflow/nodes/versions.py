@@ -1,6 +1,13 @@
-"""Have values changed since they were used? What a derivative needs must still be what it was.
+"""Have values changed since they were used? What a derivative needs must be as it was. And how graphs are freed.
 
-There are three cases.
+Freeing a deep graph without a deep stack. When the last name of a graph goes, Python frees the newest record, with it
+the records of its operands, and so on, each call inside the other. Python 3.13 nests up to 10,000 of them, 1.5 MB of
+stack: a thread or a browser may have less, and the process dies. So about one record in a hundred holds a
+:class:`Release`, which hands the record's operands to a list. The first Release that is reached empties the list; the
+others only add to it. Those records are spread evenly over all operations, not along one path. On the Pythons that were
+tried, some 1,500 records fit into 256 KB.
+
+Versions: there are three cases.
 
 * Arrays that the user may write into without our seeing it (plain arrays, index arrays, views): :func:`protect`
   copies small ones and takes a fingerprint of large ones.
@@ -10,16 +17,6 @@ There are three cases.
   before the write, which may be cut short (Ctrl-C, warnings as errors), and once more after it: a read between the
   two may have found old numbers or new ones.
 * Values that no derivative needs are not kept alive: a :class:`FreedArray` knows their shape and dtype.
-
-Freeing a deep graph without a deep stack.
-
-When the last name of a graph goes, Python frees the newest record, with it the records of its operands, and so on,
-each call inside the other. Python 3.13 nests up to 10,000 of them, 1.5 MB of stack: a thread or a browser may have
-less, and the process dies. So about one record in a hundred holds a :class:`Release`, which hands the record's
-operands to a list. The first Release that is reached empties the list; the others only add to it.
-
-Those records are spread evenly over all operations, not along one path. On the Pythons that were tried, some 1,500
-records fit into 256 KB.
 """
 
 from __future__ import annotations
@@ -38,6 +35,8 @@ from typing import Any
 import numpy as np
 
 from ..base.numbering import CREATION, now
+
+# ---------------------------------------------------------------- freeing a deep graph
 
 
 class Freed(threading.local):
@@ -121,7 +120,7 @@ def view_link(record: Any, base: Any) -> tuple[Any, Any]:
 NEW: Iterator[tuple[int, type[Release] | None]] = zip(CREATION, cycle(marks()))
 
 
-# ---------------------------------------------------------------- versions
+# ---------------------------------------------------------------- versions: who has written where, and when
 
 
 Array = Any

@@ -3,9 +3,8 @@
 Formulas, defaults and results are PyTorch's (the same to 1e-12 after 100 steps). ``weight_decay`` λ adds λx to the
 gradient, the derivative of λ|x|²/2; in AdamW it shrinks x itself.
 
-L-BFGS: steps that know how the slope has changed. The method is SciPy's; here parameters become its vector.
-
-For problems where all data fit into one loss without randomness: fits, small networks, images that are optimised. It
+L-BFGS takes steps that know how the slope has changed. The method is SciPy's; here parameters become its vector. It is
+for problems where all data fit into one loss without randomness: fits, small networks, images that are optimised. It
 needs far fewer evaluations there than a method of gradients. With batches its picture of the curvature is wrong: take
 Adam.
 """
@@ -25,6 +24,8 @@ from ..forward.writing import overwrite
 from ..nodes.nodes import value_of
 from ..table.shapes import Array, is_on_host
 from .base import Optimiser
+
+# ---------------------------------------------------------------- methods of gradients
 
 
 def add_decay(g: Array, x: Array, decay: float, out: Array) -> Array:
@@ -226,7 +227,7 @@ class AdamW(Adam):
         super().__init__(parameters, lr, betas, eps, weight_decay)
 
 
-# ---------------------------------------------------------------- lbfgs
+# ---------------------------------------------------------------- L-BFGS
 
 
 class LBFGS(Optimiser):

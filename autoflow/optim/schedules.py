@@ -1,12 +1,12 @@
-"""Schedules: the learning rate over time.
+"""Around an optimiser: a learning rate that changes, one step for several small batches, gradients made smaller.
 
 A schedule is a function of the number of steps made (or epochs: you decide when to call ``step``). It returns the
 factor for the learning rate with which the optimiser started. Any function will do:
 ``Schedule(sgd, lambda t: 1 / (1 + t))``.
 
-Gradients of several small batches as that of a large one, where the large one does not fit into memory.
+Accumulation: gradients of several small batches are as that of a large one, which may not fit into memory.
 
-Gradients that are too large, made smaller in place: between ``backward()`` and ``step()``.
+Clipping: gradients that are too large are made smaller in place, between ``backward()`` and ``step()``.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from ..base.errors import AnomalyError
 from ..nodes.nodes import value_of
 from ..table.shapes import Array, is_on_host
 from .base import Optimiser, not_negative, variables
+
+# ---------------------------------------------------------------- schedules: the learning rate over time
 
 Factor = Callable[[int], float]
 
@@ -124,7 +126,7 @@ def at_least_one(who: str, name: str, n: int) -> None:
         raise ValueError(f"{who}: {name} must be at least 1, not {n}")
 
 
-# ---------------------------------------------------------------- accumulation
+# ---------------------------------------------------------------- accumulation: several small batches, one step
 
 
 class Accumulation:
@@ -203,7 +205,7 @@ class Accumulation:
         return f"Accumulation({self.optimiser!r}, every={self.every})"
 
 
-# ---------------------------------------------------------------- clipping
+# ---------------------------------------------------------------- clipping: gradients that are too large
 
 
 def clip_grad_value(parameters: Any, bound: float) -> None:

@@ -1,16 +1,16 @@
 """What a worker does: some parts of the data in, the sum over them out.
 
-A program takes the shared arrays and the rows of one part, and returns two lists: what is summed over the parts, and
-what is not, gradients of rows for example. The derivative of such a thing is such a thing again: a gradient of shared
-arrays is summed, the cotangent of a sum is shared, and those of pieces are cut as the rows are. So derivatives of all
-orders are made of the same three classes.
+Sums in a fixed order. Rounding depends on the order, so a sum in order of arrival would be another in every run. Here
+the order is that of a binary tree, ((0+1) + (2+3)) + ..., whose shape depends on the number of parts alone. Groups of
+2, 4, 8 ... parts are subtrees of it, so it does not matter how many a worker adds up before it answers.
 
-Sums in a fixed order. Rounding depends on the order, so a sum in order of arrival would be another in every run.
+Parts of the data: what travels to a worker is the place of its rows, if a file has them, and otherwise these rows
+alone.
 
-Here the order is that of a binary tree, ((0+1) + (2+3)) + ..., whose shape depends on the number of parts alone. Groups
-of 2, 4, 8 ... parts are subtrees of it, so it does not matter how many a worker adds up before it answers.
-
-Parts of the data. To a worker travels where the rows are, if a file has them, and otherwise these rows alone.
+Programs. A program takes the shared arrays and the rows of one part, and returns two lists: what is summed over the
+parts, and what is not, gradients of rows for example. The derivative of such a thing is such a thing again: a gradient
+of shared arrays is summed, the cotangent of a sum is shared, and those of pieces are cut as the rows are. So
+derivatives of all orders are made of the same three classes.
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ from ..nodes.nodes import Array, NodeRole, gradient_target, value_of
 from ..nodes.records import ancestors
 from ..transforms.gradient import checked_scalar, value_and_grad
 from ..transforms.vjp_jvp import vjp
+
+# ---------------------------------------------------------------- sums in the order of a tree
 
 Answer = tuple[list[Array], list[list[Array]]]  # of some parts: what is summed; of what is not, the pieces in order
 
@@ -71,7 +73,7 @@ def tree_sum(items: Iterable[Any], add: Callable[[Any, Any], Any] = add_answers)
     return total
 
 
-# ---------------------------------------------------------------- parts
+# ---------------------------------------------------------------- parts: which rows a worker gets
 
 
 @dataclass(frozen=True)
@@ -162,7 +164,7 @@ def places_of(cut: list[tuple[str, Any]], chunks: int) -> list[int]:
     return list(given.pop()) if given else cut_places(n, chunks)
 
 
-# ---------------------------------------------------------------- tasks
+# ---------------------------------------------------------------- programs, their derivatives, the task of a worker
 
 
 TRAVELLING = (

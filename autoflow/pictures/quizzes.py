@@ -1,11 +1,11 @@
-"""``node.quiz()``: the steps of the backward pass as questions, to be answered in a page or on paper.
+"""A lesson of a node's own computation: step by step, as questions, and with a queue that gets it wrong.
 
-``node.step()`` and ``node.steps()``: a node's own computation, one step at a time.
+``node.step()`` and ``node.steps()`` go one step at a time. ``node.quiz()`` asks for the steps of the backward pass, to
+be answered in a page or on paper.
 
-A lesson: backpropagation with a queue that does not wait, next to the engine's.
-
-A record is ready when the last of its consumers has sent its part: that is Kahn's algorithm, and a lesson shows
-it. The two obvious shorter programs go through the same graph here, and lose gradients or send them twice.
+Last, backpropagation with a queue that does not wait, next to the engine's. A record is ready when the last of its
+consumers has sent its part: that is Kahn's algorithm, and :func:`steps` shows it. The two obvious shorter programs go
+through the same graph here, and lose gradients or send them twice.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from .pages.exports import SECONDS, bundle, save
 from .pages.html import fragment, image, page, policy
 from .pages.stepper import Stepper, show
 from .walk import Graph, facade, graph as picture_of
+
+# ---------------------------------------------------------------- steps: one at a time
 
 LIMIT = 400  # nodes; more are too many to step through
 
@@ -79,7 +81,7 @@ def step(node: Any, *, limit: int = LIMIT, **options: Any) -> Stepper:
     return Stepper(lesson(node, limit=limit, **options))
 
 
-# ---------------------------------------------------------------- quizzes
+# ---------------------------------------------------------------- questions, in a page or on paper
 
 
 LINE = "_____"
@@ -113,7 +115,7 @@ class Sheet(Graph):
         )
 
     def save(self, path: Any, *, seconds: float = SECONDS) -> Path:
-        """Write a file, as :meth:`~.facade.Graph.save` does. (A film would show the lines at every step.)"""
+        """Write a file, as :meth:`~.walk.Graph.save` does. (A film would show the lines at every step.)"""
         return save(self, path, writers={".html": lambda _: self.to_html()}, seconds=seconds)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
@@ -219,11 +221,11 @@ def quiz(node: Any, *, limit: int = LIMIT, **options: Any) -> Quiz:
     return Quiz(lesson(node, limit=limit, **options))
 
 
-# ---------------------------------------------------------------- wrong queue
+# ---------------------------------------------------------------- a queue that does not wait
 
 
 def wrong_queue_steps(node: Any, *, visited: bool = True) -> list[Step]:
-    """The same lesson with a plain queue, which does not wait: how it goes wrong, next to :func:`~.lesson.steps`.
+    """The same lesson with a plain queue, which does not wait: how it goes wrong, next to :func:`steps`.
 
     visited : True is a queue with a set of nodes that were seen: ``a`` is processed once, but before all of its
         consumers have sent their part, and what comes later is lost. False is a stack without such a set: ``a`` waits

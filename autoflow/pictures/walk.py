@@ -1,14 +1,13 @@
-"""``node.graph()`` and its arguments: a :class:`Graph` of one walk over the records behind a node.
+"""The picture as users see it: :class:`Graph`, the functions that make it, and what a notebook shows of a node.
 
-The picture as users see it: :class:`Graph`, which shows itself and knows every format.
+A Graph shows itself and knows every format. Its data hold no array and no node. For :meth:`Graph.replay` it keeps a
+reference to the nodes, and so to their arrays. (A copy or a pickle does not.)
 
-Its data hold no array and no node. For :meth:`Graph.replay` it keeps a reference to the nodes, and so to their
-arrays. (A copy or a pickle does not.)
+``node.graph()`` makes it of one walk over the records behind a node; its arguments are explained there.
 
-What a notebook shows of a node: its numbers, then what it is; the picture is one click away.
-
-A node is an array, and debuggers and notebooks print arrays all the time. So this is cheap, however large the graph: it
-looks at no more than 60 nodes, computes gradients of small graphs only, starts no program, and never raises.
+A notebook shows of a node its numbers, then what it is; the picture is one click away. A node is an array, and
+debuggers and notebooks print arrays all the time. So this is cheap, however large the graph: it looks at no more than
+60 nodes, computes gradients of small graphs only, starts no program, and never raises.
 """
 
 from __future__ import annotations
@@ -46,6 +45,9 @@ from .render.placing import TIGHTER, best_way, excess, fit_picture
 
 if TYPE_CHECKING:
     from .pages.stepper import Stepper
+
+
+# ---------------------------------------------------------------- Graph: it shows itself and knows every format
 
 
 @dataclass(frozen=True)
@@ -194,7 +196,7 @@ class Graph(GraphData):
         return bundle(self, include, exclude)
 
     def _ipython_display_(self) -> None:
-        """What notebooks show under ``af.options.static``: see :mod:`~.pages.stepper`."""
+        """What notebooks show under ``af.options.static``: see :func:`~.pages.stepper.show`."""
         from .pages.stepper import show
         from .render.cards import table_rows
 
@@ -214,7 +216,7 @@ def facade(data: GraphData, kind: type[Kind] = Graph, **more: Any) -> Kind:  # t
     return made
 
 
-# ---------------------------------------------------------------- walk
+# ---------------------------------------------------------------- node.graph(): from a node to its picture
 
 
 LIMIT = 2000  # nodes whose numbers a picture has by default
@@ -394,7 +396,7 @@ def to_dot(node: Any, detail: str | None = None, **options: Any) -> str:
 __all__ = ["draw", "graph", "identity_of", "to_dot"]
 
 
-# ---------------------------------------------------------------- notebook
+# ---------------------------------------------------------------- what a notebook shows of a node
 
 
 MOST = 60  # nodes that are drawn without being asked for

@@ -1,27 +1,25 @@
-"""Arithmetic: operators, powers, and the parts of complex numbers.
+"""Elementwise functions of one or two numbers: arithmetic, elementary functions, comparisons, parts of a float.
 
-No row mentions broadcasting: the table undoes it for all of them. Every derivative here is taught in school, except at
-the edges, as ``x**y`` at x = 0. The rows say what is computed there, the functions below why.
+No row mentions broadcasting: the table undoes it for all of them. The derivatives are taught in school, except at the
+edges, such as ``x**y`` at x = 0. The rows say what is computed there, the functions beside them why. Read a row like
+this: ``x=lambda g, z: g * z`` says that exp is its own derivative, and that only its result is kept. Where a derivative
+can be written with x or with z, the row takes what needs less memory, then less work.
 
-Elementary functions: roots, exponentials and logarithms, trigonometric, hyperbolic, and their inverses.
+Arithmetic: operators, powers, and the parts of complex numbers.
 
-How to read a row: ``x=lambda g, z: g * z`` says that exp is its own derivative, and that only its result is kept.
-Where a derivative can be written with x or with z, the row takes what needs less memory, then less work. An inverse
-function has one over the derivative of the function, taken at the result: arccosh z' = 1 / sinh z. That form is
-also right on the whole complex plane, where √(x² − 1) would be on the wrong branch for half of it.
+Elementary functions: roots, exponentials and logarithms, trigonometric and hyperbolic functions, and their inverses.
+The derivative of an inverse is one over the derivative of the function, taken at the result: arccosh z' = 1 / sinh z.
+That form is also right on the whole complex plane, where √(x² − 1) would be on the wrong branch for half of it. At the
+ends of a domain the derivative is the true limit: roots at 0, arcsin and arctanh at ±1, arccosh at 1 are infinitely
+steep. At the origin hypot and arctan2 have no direction, and their derivative is 0 (:func:`over`).
 
-At the ends of a domain the derivative is the true limit: roots at 0, arcsin and arctanh at ±1, arccosh at 1 are
-infinitely steep. At the origin hypot and arctan2 have no direction, and their derivative is 0 (:func:`over`).
+Functions that choose, round or look at the sign have kinks and jumps, where calculus has no answer. The answers here
+are the same everywhere: equal arguments of maximum and minimum share the gradient; inside means inside the closed
+interval; at a jump the derivative is 0, as it is on both sides; the derivative of the absolute value at 0 is the mean
+of its two sides, 0. In every case what goes to all operands together is the gradient that came in.
 
-Functions that choose, round or look at the sign. They have kinks and jumps, where calculus has no answer.
-
-The answers here, the same everywhere: equal arguments of maximum and minimum share the gradient; inside means inside
-the closed interval; at a jump the derivative is 0, as it is on both sides; the derivative of the absolute value at 0
-is the mean of its two sides, 0. In every case what goes to all operands together is the gradient that came in.
-
-The parts of a floating-point number: whole and fraction, mantissa and exponent, the next number there is.
-
-Each part that moves with x has a row; each that jumps (the whole part, the exponent) has the derivative 0 or is plain.
+Parts of a floating-point number (whole and fraction, mantissa and exponent, the next number there is): a part that
+moves with x has a row; one that jumps (the whole part, the exponent) has the derivative 0 or is plain.
 """
 
 from __future__ import annotations
@@ -37,6 +35,8 @@ from ..base.errors import NoRuleError
 from ..table.kernels import one_minus_square, twice
 from ..table.shapes import CLIP, Array, functions, is_on_host, numbers_of
 from ..table.table import composed, primitive, rule
+
+# ---------------------------------------------------------------- arithmetic
 
 
 def zero(g: Array) -> Array:
@@ -156,7 +156,7 @@ def divmod_(x: Array, y: Array) -> tuple[Array, Array]:
     return x // y, x % y
 
 
-# ---------------------------------------------------------------- elementary
+# ---------------------------------------------------------------- elementary functions
 
 
 LN2, LN10 = math.log(2.0), math.log(10.0)  # Python floats: they leave float32 alone
@@ -273,7 +273,7 @@ rule(i0_derivative, "x | order", "I₀⁽ⁿ⁾", r"I_0^{($order)}\left($x\right
      x=lambda g, x, order: g * i0_derivative(x, order + 1))  # fmt: skip
 
 
-# ---------------------------------------------------------------- comparing
+# ---------------------------------------------------------------- functions that choose, round or look at the sign
 
 
 def split_ties(g: Array, halves: Array) -> Array:
@@ -400,7 +400,7 @@ rule(np.nan_to_num, "x | copy=True nan=0.0 posinf=None neginf=None", "nan→0", 
      compute=without_nan, x=nan_to_num_x, precedence=3, holomorphic=False)  # fmt: skip
 
 
-# ---------------------------------------------------------------- floats
+# ---------------------------------------------------------------- parts of a floating-point number
 
 
 @primitive

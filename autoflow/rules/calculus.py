@@ -1,12 +1,11 @@
-"""Calculus on samples: differences, slopes, areas, lines between points, and the sliding products of convolution.
+"""Calculus on samples: differences, slopes, areas, lines between points, sliding products; and ``np.emath``.
 
 What NumPy writes with operators is written here in the same way, so that each step is recorded and the numbers are
 NumPy's to the bit. interp, convolve, correlate and unwrap are loops in C: they have rows.
 
-``np.emath``: functions that answer with complex numbers where real ones have no answer, √−1 = i.
-
-Whether the result is complex depends on all elements together, so it is decided from the values; then the operation is
-one of ``np`` itself, on x or on x made complex.
+``np.emath`` answers with complex numbers where real ones have no answer, √−1 = i. Whether the result is complex depends
+on all elements together, so it is decided from the values; then the operation is one of ``np`` itself, on x or on x
+made complex.
 """
 
 from __future__ import annotations
@@ -300,7 +299,7 @@ rule(np.correlate, "x y | mode='valid'", "⋆", r"$x \star $y",  x=correlate_x, 
 # fmt: on
 
 
-# ---------------------------------------------------------------- scimath
+# ---------------------------------------------------------------- np.emath: complex where real numbers have no answer
 
 
 SINGLE = "fbhBHF"  # dtypes whose numbers fit into complex64

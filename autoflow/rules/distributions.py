@@ -1,18 +1,15 @@
-"""Distribution functions, the incomplete integrals they are made of, and their inverses.
+"""Distribution functions, the incomplete integrals that they are made of, and their inverses.
 
 The derivative of a distribution function is the density (DLMF 8.8.13, 8.17.1), taken by logarithms so that no power
-overflows; that of an inverse is one over the density at the result. Derivatives by parameters are integrals:
-see below, also for how exact they are. Of an inverse at fixed probability dz/da = −(∂F/∂a)/density. Counts (k of pdtr,
-k and n of bdtr) are options: a node there is refused.
+overflows; that of an inverse is one over the density at the result. Derivatives by parameters are integrals, which come
+first here: of gamma, beta and Student's t; of an inverse at fixed probability dz/da = −(∂F/∂a)/density. Then the rows:
+counts (k of pdtr, k and n of bdtr) are options, and a node there is refused. The logarithms at the end have no names in
+SciPy: ``autoflow.stats`` uses them for tails that are below 1e-308.
 
-The logarithms at the end have no names in SciPy: ``autoflow.stats`` uses them for tails that are below 1e-308.
-
-The incomplete gamma and beta integrals and Student's t by their parameters.
-
-A distribution function is F(x) = ∫ p from the left end to x, so its derivative by a parameter a is ∫ s p, where
-s = ∂ log p/∂a is the *score*. Over everything the score integrates to zero; hence the same derivative is −∫ s p from x
-to the right end. Of gamma and beta the score grows (or falls) all the way, so on the side of x that is away from the
-middle it has one sign: nothing cancels there. That side is integrated, numerically.
+The integrals. A distribution function is F(x) = ∫ p from the left end to x, so its derivative by a parameter a is
+∫ s p, where s = ∂ log p/∂a is the *score*. Over everything the score integrates to zero; hence the same derivative is
+−∫ s p from x to the right end. Of gamma and beta the score grows (or falls) all the way, so on the side of x that is
+away from the middle it has one sign: nothing cancels there. That side is integrated, numerically.
 
 Which variable? In y = log t (gamma), y = logit t (beta) and t = √n sinh θ (Student's t) the density is exp(h) with a
 concave h, and without poles at the ends. From x outwards h only falls. Then s = L exp(u − e⁻ᵘ), with L where h has
@@ -41,6 +38,8 @@ from scipy import special
 from ..table.parameters import ROOT_2, ROOT_PI, normal, with_parameters
 from ..table.shapes import Array, as_dtype, is_on_host, like_argument, numbers_of, together
 from ..table.table import primitive, rule
+
+# ---------------------------------------------------------------- integrals by a parameter: points and weights
 
 BLOCK = 4096
 PLAIN = {np.ndarray, np.float64, np.float32, float, int}
@@ -109,7 +108,7 @@ def psi_difference(a: Array, b: Array) -> Array:
     return total
 
 
-# ---------------------------------------------------------------- gamma
+# ---------------------------------------------------------------- integrals by a parameter: gamma
 
 
 def gamma_exponent(s: Array, a: Array, x: Array, sign: Array) -> Array:
@@ -168,7 +167,7 @@ def gammainc_a(a: Array, x: Array) -> Array:
     return np.where(inside, np.exp(gamma_unit(a, x)) * gamma_score(a, x), 0)
 
 
-# ---------------------------------------------------------------- beta
+# ---------------------------------------------------------------- integrals by a parameter: beta
 
 
 def beta_exponent(s: Array, a: Array, b: Array, y: Array, sign: Array) -> Array:
@@ -216,7 +215,7 @@ def betainc_a(a: Array, b: Array, x: Array, *, of_b: bool = False) -> Array:
     return np.where(inside, np.exp(beta_unit(a, b, x)) * beta_score(a, b, x, of_b=of_b), 0)
 
 
-# ---------------------------------------------------------------- Student's t
+# ---------------------------------------------------------------- integrals by a parameter: Student's t
 
 
 def log_cosh(x: Array) -> Array:
@@ -269,7 +268,7 @@ def t_score(n: Array, t: Array) -> Array:
     return side * np.sum(0.5 * score * np.exp(t_exponent(s, n, x)) * w, axis=-1)
 
 
-# ---------------------------------------------------------------- distributions
+# ---------------------------------------------------------------- the rows: densities, distribution functions, inverses
 
 
 def gamma_density(x: Array, a: Any) -> Array:
@@ -421,7 +420,7 @@ def density_of_kolmogorov(x: Array) -> Array:
     return np.where(near, math.sqrt(2 * math.pi) * close, -8 * t * far)
 
 
-# ---------------------------------------------------------------- logarithms
+# ---------------------------------------------------------------- logarithms of distribution functions, for their tails
 
 
 def careful_log(p: Array, rest: Array, otherwise: Callable[[], Array]) -> Array:

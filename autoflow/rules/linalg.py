@@ -1,12 +1,10 @@
-"""Products that sum over axes: matmul, dot, inner, outer, tensordot, einsum.
+"""Products that sum over axes (matmul, dot, inner, outer, tensordot, einsum), and norms.
 
-All are bilinear: z is a sum of products x y. So dL/dx is the same kind of sum, of products g y, in which the axes that
-x shared with z stay where they are, and those that only y and z have are summed over instead.
+All products are bilinear: z is a sum of products x y. So dL/dx is the same kind of sum, of products g y, in which the
+axes that x shared with z stay where they are, and those that only y and z have are summed over instead.
 
-Norms of vectors and matrices, and the condition number.
-
-Where a norm has a kink its derivative is one of the slopes there: 0 for the norm of zeros, an even split where several
-elements are the largest.
+Norms of vectors and matrices, and the condition number: where a norm has a kink its derivative is one of the slopes
+there, 0 for the norm of zeros, an even split where several elements are the largest.
 """
 
 from __future__ import annotations
@@ -284,7 +282,7 @@ rule(indexed_sum, "*xs | call letters optimize=False dtype=None order='K' castin
 # fmt: on
 
 
-# ---------------------------------------------------------------- norms
+# ---------------------------------------------------------------- norms, and the condition number
 
 
 EUCLIDEAN = (None, "fro", "f", 2)

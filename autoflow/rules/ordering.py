@@ -1,13 +1,12 @@
-"""Functions that put elements in order: sort, partition, unique. (Median and quantiles: ``statistics.py``.)
+"""Functions that put elements in order (sort, partition, unique), and histograms, which put them into bins.
 
 Where no two elements are equal the order does not change under a small change of x, so a result is the same few
 elements of x as before: the derivative sends each gradient back to where its element came from. Equal elements keep
 their order in x (a stable sort), so each of them receives the gradient of one place, and together they receive all of
-it. The ranks of the elements are computed again from x in the backward pass.
+it. The ranks of the elements are computed again from x in the backward pass. (Median and quantiles: ``statistics.py``.)
 
-Histograms of weights: how many there are in each bin is plain, but sums of weights have a gradient.
-
-Which bin an element is in has no derivative; a weight receives the gradient of the bin that it was added to.
+How many numbers are in each bin of a histogram is plain, but sums of weights have a gradient: the bin of a number has
+no derivative, and a weight receives the gradient of the bin that it was added to.
 """
 
 from __future__ import annotations
@@ -194,7 +193,7 @@ def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Array:
     return kept_values(np.concatenate([x, y], axis=None), found)
 
 
-# ---------------------------------------------------------------- counting
+# ---------------------------------------------------------------- histograms: counts, and sums of weights
 
 
 @composed(np.bincount)
@@ -248,7 +247,7 @@ def histogram(
     return (n / np.diff(edges).astype(float) / n.sum() if density else n), edges
 
 
-# ---------------------------------------------------------------- in several dimensions
+# ---------------------------------------------------------------- histograms in several dimensions
 
 
 @composed(np.histogramdd, sequences="sample bins range")

@@ -1,18 +1,16 @@
-"""Functions that reduce many numbers to one: sums, products, means, spreads; and running ones.
+"""Functions that reduce many numbers to one: sums, products, means, spreads, extremes; running ones; twins for NaN.
 
-Three options mean the same in all of them. ``axis`` and ``keepdims``: :func:`shapes.restore_axes` gives the gradient
-the removed axes back, with length 1, and broadcasting does the rest. ``where``: masked elements are not used, so their
-gradient is zero. ``initial``: one more element, a constant.
+Three options mean the same in all of them. ``axis`` and ``keepdims``: :func:`~autoflow.table.shapes.restore_axes` gives
+the gradient the removed axes back, with length 1, and broadcasting does the rest. ``where``: masked elements are not
+used, so their gradient is zero. ``initial``: one more element, a constant.
 
-Largest and smallest elements: max, min, ptp.
+The largest and the smallest elements (max, min, ptp): equal ones share the gradient. A row keeps where they are, not
+the elements, which may be overwritten or freed.
 
-Equal ones share the gradient. What a row keeps is where they are, not the elements, which may be overwritten or freed.
-
-The twins of sum, mean, max, ... that leave out NaN.
-
-A NaN has not been used, so its gradient is zero: exactly as with ``where=~np.isnan(x)``, and that is how it is
-computed here, by the derivatives above. Every NaN is replaced before anything is multiplied
-by it, so that derivatives of the derivatives stay free of NaN as well. Where all elements are NaN, all gradients are 0.
+The twins of sum, mean, max, ... that leave out NaN: a NaN has not been used, so its gradient is zero, exactly as with
+``where=~np.isnan(x)``, and that is how it is computed here, by the derivatives above. Every NaN is replaced before
+anything is multiplied by it, so that derivatives of the derivatives stay free of NaN as well. Where all elements are
+NaN, all gradients are 0.
 """
 
 from __future__ import annotations
@@ -236,7 +234,7 @@ rule(recur, "x y", "recur", r"\operatorname{recur}($x, $y)", elementwise=False, 
 # fmt: on
 
 
-# ---------------------------------------------------------------- extremes
+# ---------------------------------------------------------------- the largest and the smallest: max, min, ptp
 
 
 PLAIN = (np.ndarray, np.float64)  # of a pass that is not recorded
@@ -325,7 +323,7 @@ rule(np.min, "x | axis=None keepdims=False initial=None where=None", "min", r"\m
 # fmt: on
 
 
-# ---------------------------------------------------------------- nans
+# ---------------------------------------------------------------- the twins that leave out NaN
 
 
 def numbers(x: Array, where: Any) -> Array:

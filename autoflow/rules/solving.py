@@ -1,10 +1,10 @@
-"""Inverses, linear systems and determinants, also of stacks of matrices.
+"""Inverses, linear systems, determinants, least squares and functions of a matrix; also of stacks of matrices.
 
 Notation as in ``decompositions.py``: ⟨a, b⟩ = Re tr(aᴴ b). Rows that are holomorphic write the transpose where the
 formula for complex numbers has the adjoint; the table conjugates for them. The source of what is not derived here is
 M. B. Giles, "Collected matrix derivative results for forward and reverse mode algorithmic differentiation", 2008.
 
-The pseudo-inverse and least squares. Both hold for a rank that does not change under small steps.
+The pseudo-inverse and least squares hold for a rank that does not change under small steps.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ rule(np.linalg.det, "x", "det", r"\det $x", x=det_x)
 rule(slogdet, "x", "slogdet", r"\log|\det $x|", x=slogdet_x, holomorphic=False)
 
 
-# ---------------------------------------------------------------- leastsquares
+# ---------------------------------------------------------------- the pseudo-inverse, and least squares
 
 
 def pinv_x(g: Array, x: Array, z: Array, hermitian: bool) -> Array:

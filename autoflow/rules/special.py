@@ -5,24 +5,21 @@ those of the NIST Digital Library of Mathematical Functions, cited as (DLMF 7.10
 written with functions that have rows themselves, so they can be differentiated again.
 
 Orders and counts (``v`` of jv, ``k`` of pdtr) are options: a node there is refused, by the names of function and
-argument. The parameters of the incomplete integrals (``a`` of gammainc) do have derivatives: ``distributions.py``. Some
-functions of SciPy are no ufuncs and turn nodes into plain arrays before anybody is asked (softmax, log_softmax,
-polygamma, multigammaln), or copy the numbers halfway and are refused (logsumexp): ``autoflow.special`` has them for
-nodes.
+argument. Some functions of SciPy are no ufuncs and turn nodes into plain arrays before anybody is asked (softmax,
+log_softmax, polygamma, multigammaln), or copy the numbers halfway and are refused (logsumexp): ``autoflow.special`` has
+them for nodes.
 
-Here are elementary functions, error functions, entropies and gamma, elliptic and other integrals, hypergeometric
-functions, and orthogonal polynomials; ``bessel.py`` has Bessel, Airy, Struve, Kelvin and their relatives,
-``distributions.py`` the distribution functions. :data:`WITHOUT` says why some have no row.
+Here are elementary functions, error functions, entropies and gamma; :data:`WITHOUT`, which says why some functions have
+no row; and the two families below. Bessel, Airy, Struve and Kelvin are in ``bessel.py``; distributions, and the
+incomplete integrals with derivatives by their parameters (``a`` of gammainc), in ``distributions.py``.
 
-Elliptic integrals and functions, hypergeometric functions, exponential integrals.
+Elliptic integrals and functions, hypergeometric functions, exponential integrals: the elliptic ones are by the
+parameter m = k². All derivatives by m are written with D = (K − E)/m, which stays finite at m = 0 where K and E meet
+(DLMF 19.4): E' = −D/2, K' = (K − D) / (2 (1 − m)).
 
-Elliptic integrals are by the parameter m = k². All derivatives by m are written with D = (K − E)/m, which stays finite
-at m = 0 where K and E meet (DLMF 19.4): E' = −D/2, K' = (K − D) / (2 (1 − m)).
-
-Orthogonal polynomials: the derivative of one of degree n is one of another family, of degree n − 1 (DLMF 18.9).
-
-All of them come from two: those of Gegenbauer, C' = 2α C⁽ᵅ⁺¹⁾, and of Jacobi. So the derivative is right at the ends ±1
-too, where formulas with a division by 1 − x² are not. Degree and parameters are options; the degree may be a fraction.
+Orthogonal polynomials: the derivative of one of degree n is one of another family, of degree n − 1 (DLMF 18.9). All of
+them come from two: those of Gegenbauer, C' = 2α C⁽ᵅ⁺¹⁾, and of Jacobi. So the derivative is right at the ends ±1 too,
+where formulas with a division by 1 − x² are not. Degree and parameters are options; the degree may be a fraction.
 """
 
 from __future__ import annotations
@@ -41,6 +38,8 @@ from . import (
     distributions,  # noqa: F401 - they fill the table
 )
 from .arithmetic import LN2, LN10, near_zero, power_series, slope_in_exponent, slope_of_power, zero
+
+# ---------------------------------------------------------------- elementary, error functions, entropies, gamma
 
 Array = Any
 DEGREE = math.pi / 180
@@ -225,7 +224,7 @@ def slope_of_rgamma(x: Array) -> Array:
     return np.where(left, reflected, -special.psi(t) * special.rgamma(t))
 
 
-# ---------------------------------------------------------------- without a row
+# ---------------------------------------------------------------- functions without a row, and why
 
 NO_FORMULA = "its derivative has no formula in known functions"
 WITHOUT: dict[str, str] = {
@@ -248,7 +247,7 @@ WITHOUT: dict[str, str] = {
 OTHERS.update({getattr(special, name): why for name, why in WITHOUT.items()})
 
 
-# ---------------------------------------------------------------- elliptic
+# ---------------------------------------------------------------- elliptic, hypergeometric and exponential integrals
 
 
 SMALL = 0.25  # of m: below it D is taken from its power series
@@ -377,7 +376,7 @@ rule(jacobi, "u m | k", "sn", r"\operatorname{ellipj}_{$k}\left($u, $m\right)", 
 COMPOSED[special.ellipj] = lambda u, m: tuple([jacobi(u, m, k) for k in range(4)])
 
 
-# ---------------------------------------------------------------- orthogonal
+# ---------------------------------------------------------------- orthogonal polynomials
 
 
 def lower(polynomial: Any, n: Any, *rest: Any) -> Array:

@@ -1,9 +1,10 @@
-"""Averages with weights, covariance, correlation: written as NumPy writes them, so every step is recorded.
+"""Averages with weights, covariance, correlation; and quantiles.
 
-Median, percentile, quantile, and their twins for NaN: elements by their rank, or means of two neighbours.
+The first three are written as NumPy writes them, so every step is recorded.
 
-Let y be the elements in order. A quantile is (1 − t) y[j] + t y[j + 1], and j stays the same under a small change of x
-(see ``ordering.py``): so each gradient goes back to where these two came from. t moves with q.
+Median, percentile, quantile and their twins for NaN are elements by their rank, or means of two neighbours. Let y be
+the elements in order. A quantile is (1 − t) y[j] + t y[j + 1], and j stays the same under a small change of x (as in
+``ordering.py``): so each gradient goes back to where these two came from. t moves with q.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ from ..table.shapes import (
     together,
 )
 from ..table.table import composed, rule
+
+# ---------------------------------------------------------------- averages, covariance, correlation
 
 Array = Any
 
@@ -141,7 +144,7 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -
     return np.clip(np.real(c), -1, 1) + 1j * np.clip(np.imag(c), -1, 1)
 
 
-# ---------------------------------------------------------------- quantiles
+# ---------------------------------------------------------------- quantiles: elements by their rank
 
 
 def ranks(name: str, y: Array, q: Any, method: str) -> Array:

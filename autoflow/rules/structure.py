@@ -1,12 +1,10 @@
-"""Functions that only move elements: new shapes, other orders of axes, diagonals and triangles.
+"""Functions that only move elements (new shapes, other orders of axes, diagonals, triangles), and ``np.pad``.
 
 Every derivative here moves the gradient back the same way.
 
-``np.pad`` in every mode but one's own function.
-
-Constants, and modes that copy elements (edge, reflect, symmetric, wrap), are one operation with a row in
-``joining.py``. The others are computed along one axis after the other, as NumPy does it: what is put before and behind
-an axis is an expression of the array so far, joined to it.
+``np.pad`` in every mode but a function of one's own: constants, and modes that copy elements (edge, reflect, symmetric,
+wrap), are one operation with a row in ``joining.py``. The others are computed along one axis after the other, as NumPy
+does it: what is put before and behind an axis is an expression of the array so far, joined to it.
 """
 
 from __future__ import annotations
@@ -205,7 +203,7 @@ rule(np.triu, "x | k=0", "triu", r"\operatorname{triu} $x", x=lambda g, x_shape,
 # fmt: on
 
 
-# ---------------------------------------------------------------- padding
+# ---------------------------------------------------------------- np.pad, along one axis after the other
 
 
 Sides = tuple[Any, Any]  # before and behind
@@ -297,7 +295,7 @@ def reflect_edge(x: Array, axis: int, width: tuple[int, int], with_edge: bool) -
     return x
 
 
-# ---------------------------------------------------------------- pairs: one per axis, before and behind
+# ---------------------------------------------------------------- np.pad: pairs of widths and values, one for each axis
 
 
 def pairs(value: Any, ndim: int) -> list[Sides]:

@@ -95,7 +95,7 @@ def every_pair(ufunc: np.ufunc) -> Callable[..., Any]:
 
 def share_of_logsumexp(g: Array, x: Array, z: Array, axis: Axis, keepdims: bool, exp: Any) -> Array:
     """z = log Σ eˣ, so dz/dx = eˣ⁻ᶻ, the softmax: never more than 1. Entries equal to z (infinite ones, or so large
-    that the others do not count) share evenly what comes in, as in :func:`autoflow.rules.arithmetic.share`."""
+    that the others do not count) share evenly what comes in: :func:`~autoflow.rules.arithmetic.share_of_logaddexp`."""
     g, z = restore_axes(g, x.shape, axis, keepdims), restore_axes(z, x.shape, axis, keepdims)
     hit = x == z
     count = np.maximum(hit.sum(axis=axis, keepdims=True), 1).astype(g.dtype)

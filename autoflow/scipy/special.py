@@ -47,7 +47,7 @@ def sum_of_exponentials(x: Array, b: Array, axis: Axis = None, keepdims: bool = 
 
 
 def exponentials_x(g: Array, x: Array, b: Array, z: Array, axis: Axis, keepdims: bool) -> Array:
-    """z = log Σ b eˣ, so dz/dx = b eˣ⁻ᶻ. Without weights it is the softmax: :func:`autoflow.rules.ufuncs.shares`."""
+    """z = log Σ b eˣ, so dz/dx = b eˣ⁻ᶻ. Without weights it is the softmax: :func:`share_of_logsumexp`."""
     if b is None:
         return share_of_logsumexp(g, x, z, axis, keepdims, np.exp)
     shape = np.broadcast_shapes(x.shape, np.shape(b))

@@ -48,7 +48,7 @@ def with_parameters(
 ) -> Any:  # fmt: skip
     """A row for a ufunc some of whose arguments are options, and the function that has it.
 
-    arguments : in the row's order, as for :func:`autoflow.table.table.rule`.
+    arguments : in the row's order, as for :func:`~autoflow.table.table.rule`.
     order : ``order[i]`` is the place in the row of the ufunc's i-th argument; by default the options come first.
     part : which of the ufunc's results, where it has several.
     """

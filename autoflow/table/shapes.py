@@ -1,14 +1,14 @@
-"""Helpers of the rows: arithmetic of shapes, each the transpose of something simple; and where arrays are.
+"""Helpers of the rows: what differs between versions of NumPy, arithmetic of shapes, and where arrays are.
 
-Of the second kind are :func:`numbers_of`, :func:`like_argument`, :func:`is_on_host` and :func:`is_numpys`, which a row
-asks before it makes an array or looks at a number: its operands may be on a GPU.
+Versions of NumPy, tested with 2.3 to 2.5: the rest of the code asks here. What NumPy removes is silently absent from
+the lists and the table. What it adds is refused by name until it has an answer here: a function that is in no list
+(``outside.py``), a keyword that is not in the row (``table.py``) or in the composed function
+(``forward/dispatch.py``), a method of ndarray (``forward/array_methods.py``). So a newer NumPy breaks nothing.
 
-Differences between the versions of NumPy, tested with 2.3 to 2.5; the rest of the code asks here.
+Arithmetic of shapes: each helper is the transpose of something simple.
 
-What NumPy removes is silently absent from the lists and the table. What it adds is refused by name until it has an
-answer here: a function that is in no list (``outside.py``), a keyword that is not in the row (``table.py``) or
-in the composed function (``forward/dispatch.py``), a method of ndarray (``forward/array_methods.py``). So a newer NumPy
-breaks nothing.
+Where arrays are: :func:`numbers_of`, :func:`like_argument`, :func:`is_on_host` and :func:`is_numpys`, which a row asks
+before it makes an array or looks at a number: its operands may be on a GPU.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+
+# ---------------------------------------------------------------- versions of NumPy
 
 INSTALLED = tuple([int(part) for part in np.__version__.split(".")[:2]])
 
@@ -103,7 +105,7 @@ def set_array_shape(x: Any, shape: Any) -> None:
         vars(np.ndarray)["shape"].__set__(x, shape)
 
 
-# ---------------------------------------------------------------- shapes
+# ---------------------------------------------------------------- shapes, and where arrays are
 
 
 Array = Any

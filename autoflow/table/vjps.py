@@ -1,17 +1,18 @@
-"""From a derivative in a row to a function of (g, saved): names become places in ``saved``.
+"""What rows are read with: lists of nodes, results packed into one array, derivatives as functions of (g, saved).
 
 Lists with nodes in place of arrays: in which arguments they become arrays of nodes.
 
-Functions with several results, and helpers for derivatives of stacks of matrices.
+Packed results. A row has one result. A function with several, such as ``q, r = np.linalg.qr(x)``, is a row whose result
+is all of them side by side in one array, :func:`pack`, and the results are slices of it, :func:`unpack`. Slices have
+rows, so what flows back through them adds up by itself, an unused one sends zeros, and the row's derivative unpacks
+``g`` and ``z`` in the same way. The price is one copy; in return, the engine need not know of second results.
 
-A row has one result. A function with several, such as ``q, r = np.linalg.qr(x)``, is a row whose result is all of them
-side by side in one array, :func:`pack`, and the results are slices of it, :func:`unpack`. Slices have rows, so what
-flows back through them adds up by itself, an unused one sends zeros, and the row's derivative unpacks ``g`` and ``z``
-in the same way. The price is one copy; in return, the engine need not know of second results.
+Beside them stand helpers for stacks of matrices. Of Hermitian matrices LAPACK reads one triangle of x and never looks
+at the other. So do our derivatives: everything that arrives is folded onto that triangle, :func:`fold`, and the other
+one receives zeros. For a matrix that was computed symmetric (``x @ x.T``, ``y + y.T``) nothing changes; for a Variable
+(g + gᵀ)/2 is the symmetric gradient.
 
-Hermitian matrices: LAPACK reads one triangle of x and never looks at the other. So do our derivatives: everything
-that arrives is folded onto that triangle, :func:`fold`, and the other one receives zeros. For a matrix that was
-computed symmetric (``x @ x.T``, ``y + y.T``) nothing changes; for a Variable (g + gᵀ)/2 is the symmetric gradient.
+From a derivative in a row to a function of (g, saved): names become places in ``saved``.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ from typing import Any
 import numpy as np
 
 from .shapes import Array, greatest, has_gradient, is_numpys, is_on_host, join_list, like_argument, numbers_of, sum_to
+
+# ---------------------------------------------------------------- lists with nodes
 
 
 class Lists:
@@ -78,7 +81,7 @@ def first_node(x: Any) -> Any:
     return x
 
 
-# ---------------------------------------------------------------- packed
+# ---------------------------------------------------------------- packed results, and stacks of matrices
 
 
 Shape = tuple[int, ...]
@@ -183,7 +186,7 @@ def _each(x: Array) -> Sequence[Array]:
     return x.reshape((math.prod(x.shape[:-2]), *x.shape[-2:]))
 
 
-# ---------------------------------------------------------------- vjps
+# ---------------------------------------------------------------- derivatives as functions of (g, saved)
 
 
 VJP = Callable[[Any, tuple[Any, ...]], Any]

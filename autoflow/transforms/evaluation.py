@@ -1,15 +1,14 @@
 """One evaluation of a function on leaves of its own: what ``grad``, ``vjp``, ``jacobian`` ... begin with.
 
-Each call gives its function fresh leaves in place of the arguments (a copy outside, an identity operation inside
-another transform), and its pass stops there. Otherwise ``f`` could not tell its argument from the same number captured
-by a closure, and in ``grad(lambda x: x * grad(lambda y: x + y)(1.0))`` the inner derivative would be 2 instead of 1
-("perturbation confusion": Siskind and Pearlmutter, 2005).
+First what editors and checkers of types know of transformed functions. ``af.grad(f)`` takes what f takes. Its result
+depends on the first argument of f: an array for a number, a node or an array (whose dtype it keeps), the same container
+for a container. A lambda says nothing of its arguments; it is taken to be a function of an array. Of other arguments
+than the first (``argnum``) only the value is known.
 
-What editors and checkers of types know of transformed functions. Nothing here runs, and nothing imports it to run.
-
-``af.grad(f)`` takes what f takes. Its result depends on the first argument of f: an array for a number, a node or an
-array (whose dtype it keeps), the same container for a container. A lambda says nothing of its arguments; it is taken
-to be a function of an array. Of other arguments than the first (``argnum``) only the value is known.
+Then the evaluation. Each call gives its function fresh leaves in place of the arguments (a copy outside, an identity
+operation inside another transform), and its pass stops there. Otherwise ``f`` could not tell its argument from the same
+number captured by a closure, and in ``grad(lambda x: x * grad(lambda y: x + y)(1.0))`` the inner derivative would be 2
+instead of 1 ("perturbation confusion": Siskind and Pearlmutter, 2005).
 """
 
 from __future__ import annotations
@@ -30,6 +29,8 @@ from ..nodes.grads import cast_gradient
 from ..nodes.nodes import Array, Node, NodeRole, Variable, VariableRole, gradient_target, value_of
 from ..rules.structure import constant_with_history
 from ..table import shapes
+
+# ---------------------------------------------------------------- types of transformed functions: nothing here runs
 
 P = ParamSpec("P")  # the other arguments
 A = TypeVar("A")  # the first argument
@@ -100,7 +101,7 @@ class Jacobian(Protocol[C, P]):
     def __call__(self, x: C, /, *args: P.args, **options: P.kwargs) -> Any: ...
 
 
-# ---------------------------------------------------------------- evaluation
+# ---------------------------------------------------------------- the evaluation
 
 
 Argnum = int | str | tuple[int | str, ...]
@@ -294,7 +295,7 @@ def copy_numbers(x: Any) -> Array:
     return np.array(value) if isinstance(value, np.generic) or not hasattr(value, "dtype") else value.copy()
 
 
-# -- which argument ----------------------------------------------------------------------------------------------------
+# -- which argument
 
 
 def check_function(f: Any) -> None:

@@ -1,29 +1,25 @@
 """Forward mode: tangents pushed through a graph that was recorded, in the order in which it was computed.
 
-The function has run, and its records say what was done to what. Each record gets the tangents of its operands, and
-its row says what becomes of them: about the work of the function itself, once more or twice. What was kept for
-the way back is what the way forward needs, too, so nothing else is recorded; and one graph serves any number of
-directions (``af.linearize``), also many at once, as a hidden batch (``af.jacfwd``).
+The function has run, and its records say what was done to what. Each record gets the tangents of its operands, and its
+row says what becomes of them: about the work of the function itself, once more or twice. What was kept for the way back
+is what the way forward needs, too, so nothing else is recorded; and one graph serves any number of directions
+(``af.linearize``), also many at once, as a hidden batch (``af.jacfwd``). If the function is itself inside another
+transform, the rows run on nodes, so tangents can be differentiated again.
 
-If the function is itself inside another transform, the rows run on nodes, so tangents can be differentiated again.
-
-The transposed trick: J t from two passes back (J. Townsend, "A new trick for calculating Jacobian vector products",
-2017).
-
-The pass back is a linear function of its seed u, w(u) = Jᵀ u, and the derivative of a linear function transposes it. So
-record the pass on a seed that is a leaf, and go back from ⟨w(u), t⟩ to u: that gives J t, exactly, from rows that only
-know the way back. Forward mode does so for single rows that it cannot read forward, and for the whole graph
+The transposed trick, J t from two passes back (J. Townsend, "A new trick for calculating Jacobian vector products",
+2017), comes first. The pass back is a linear function of its seed u, w(u) = Jᵀ u, and the derivative of a linear
+function transposes it. So record the pass on a seed that is a leaf, and go back from ⟨w(u), t⟩ to u: that gives J t,
+exactly, from rows that only know the way back. It serves single rows that cannot be read forward, and the whole graph
 where a mode watches passes back.
 
-How one row of the table carries tangents forward: from the change of its operands to the change of its result.
-
-A row says how a gradient goes back, Jᵀ g. The same row, read once more, says how a tangent goes forward, J t:
+How one row carries tangents forward. A row says how a gradient goes back, Jᵀ g. The same row, read once more, says how
+a tangent goes forward, J t:
 
 * an elementwise function has a diagonal J, and Jᵀ = J: its derivative, with t in place of g;
 * if the derivative by x reads no number of x or z, the function is linear in x: the function itself, applied to t
   (the other operands as they are if the derivative reads them, as in a product; else zero, as in a concatenation);
 * in a reduction each element of x is part of one element of z, so Jᵀ 1 holds all of J: Σ (Jᵀ 1) t along the axis;
-* for all other rows the pass of this one row is transposed, as said above. It is slower, and always right.
+* for all other rows the pass of this one row is transposed. It is slower, and always right.
 
 So there is no second table. These readings are tried on every row: tests/transforms/test_forward_pass.py.
 """
@@ -54,6 +50,8 @@ from ..table.shapes import Array, is_given, is_on_host
 from ..table.table import Rule
 from ..table.vjps import vjp_by_position
 from .evaluation import Trace, stop_set
+
+# ---------------------------------------------------------------- the transposed trick
 
 
 def transposed_graph(trace: Trace, z: Any, tangents: Sequence[Any], nested: bool) -> Any:
@@ -165,7 +163,7 @@ def pulled_to(u: Any, root: Any, seed: Any, nested: bool) -> Any:
     return next((cast_gradient(g, u.dtype) for holder, g in pairs if holder is u), None)
 
 
-# ---------------------------------------------------------------- tangents
+# ---------------------------------------------------------------- rows, read forward
 
 
 Push = Callable[[Any, tuple[Any, ...]], Any]  # (t, saved) -> what the operand that moves by t adds to the tangent of z
@@ -356,7 +354,7 @@ def reduction_push(rule: Rule, k: int) -> Push | None:
     return push
 
 
-# ---------------------------------------------------------------- forward pass
+# ---------------------------------------------------------------- the forward pass, record by record
 
 
 DOUBLE = np.dtype(np.float64)

@@ -11,11 +11,8 @@ or mixes up two places, would go unnoticed with equal ones. Then each entry of e
 If the slopes to the left and to the right differ, and still differ for a smaller step, there is a kink at x: then no
 number can be right, and the report says so.
 
-A derivative without any rule: one entry of one input is moved a little, and the results are compared.
-
-How, and how a kink is noticed, is said at the top of ``gradcheck.py``.
-
-What ``af.check`` found, as text and as a table for notebooks.
+The file goes from a single difference to the report, which is text, or a table in a notebook, and then to the functions
+that users call.
 """
 
 from __future__ import annotations
@@ -38,6 +35,8 @@ from ..table.shapes import Array, positional
 from .gradient import value_gradient_and_aux
 from .shadow import checked_run
 from .vjp_jvp import vjp
+
+# ---------------------------------------------------------------- differences: one entry of one input is moved a little
 
 IMAGINARY = 1e-30
 
@@ -178,7 +177,7 @@ def complex_step(point: Point, k: int, place: tuple[int, ...], weights: list[Arr
     return float(sum([np.sum(w * np.imag(z)) for w, z in zip(weights, values, strict=True)]) / IMAGINARY)
 
 
-# ---------------------------------------------------------------- check report
+# ---------------------------------------------------------------- the report of a check
 
 
 SHOWN = 30  # rows of a table
@@ -266,10 +265,10 @@ class Report:
         return "\n".join(parts)
 
 
-# ---------------------------------------------------------------- gradcheck
+# ---------------------------------------------------------------- af.gradcheck and af.check
 
 
-# -- what the user calls ---------------------------------------------------------------------------------------------
+# -- what the user calls
 
 
 def gradcheck(
@@ -353,7 +352,7 @@ def _input_names(f: Any, inputs: tuple[Any, ...]) -> list[str]:
     return [path for name, x in zip(first, inputs, strict=True) for path in pytree.tree_paths(x, name)]
 
 
-# -- what goes wrong before any derivative ---------------------------------------------------------------------------
+# -- what goes wrong before any derivative
 
 
 def problems_of_inputs(leaves: list[Any], names: list[str], checked: list[int]) -> list[str]:
@@ -383,7 +382,7 @@ def overlaps_itself(x: Array) -> bool:
     return bool(len(np.unique(addresses)) < x.size)
 
 
-# -- comparing ------------------------------------------------------------------------------------------------------
+# -- comparing
 
 
 def compare(point: Point, report: Report, order: int) -> None:

@@ -1,12 +1,12 @@
-"""Functions of functions: ``grad(f)`` is the gradient of ``f``, as a function. Pure: no ``.grad`` is touched.
+"""Gradients that leave ``.grad`` alone: ``af.gradients(loss)`` in a container, ``grad(f)`` as a function.
 
-All of them, and those in ``vjp_jvp.py`` and ``jacobian.py``, are a few lines on top of one evaluation of ``f`` on
-leaves of its own: :class:`autoflow.transforms.evaluation.Trace`. That is why they can be nested.
+``gx, gw = af.gradients(loss, [x, w])`` unpacks the container. Two workers, two losses, or an optimiser that looks at
+gradients before it applies them: each has its own container. Nothing accumulates automatically; to accumulate, add
+containers.
 
-Gradients in a container of their own, which leaves ``.grad`` alone: ``grads = af.gradients(loss)``.
-
-``gx, gw = af.gradients(loss, [x, w])`` unpacks it. Two workers, two losses, or an optimiser that looks at gradients
-before it applies them: each has its own container. Nothing accumulates automatically; to accumulate, add containers.
+``grad(f)`` is the gradient of ``f``, as a function. All functions of functions, here and in ``vjp_jvp.py`` and
+``jacobian.py``, are a few lines on top of one evaluation of ``f`` on leaves of its own:
+:class:`autoflow.transforms.evaluation.Trace`. That is why they can be nested.
 """
 
 from __future__ import annotations
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from typing import Concatenate, Unpack
 
     from .evaluation import A, Gradient, GradientAndAux, How, HowBy, N, OfFirst, P, ValueAndGradient, X
+
+
+# ---------------------------------------------------------------- af.gradients: a container
 
 
 class Gradients:
@@ -239,7 +242,7 @@ def _name_of(x: Any) -> str:
     return str(x.name) if isinstance(x, NodeRole) else f"a {type(x).__name__}"
 
 
-# ---------------------------------------------------------------- gradient
+# ---------------------------------------------------------------- grad and its like: functions of functions
 
 
 @overload

@@ -1,9 +1,8 @@
 """Products with the Jacobian J = ∂z/∂x, without making it: ``vjp`` is gᵀJ, ``jvp`` is J t, ``hvp`` is H v.
 
 A vjp is a pass back, which the engine does; a jvp a pass forward: ``forward_pass.py``. Both run f once, record it, and
-go through its records.
-
-Gauss-Newton products, and gradients of several arguments: what users of HIPS autograd know by these names.
+go through its records. At the end are Gauss-Newton products, and gradients of several arguments: what users of HIPS
+autograd know by these names.
 """
 
 from __future__ import annotations
@@ -25,6 +24,8 @@ from ..table.shapes import as_array, is_on_host
 from .evaluation import Trace, copy_numbers, parameters_of
 from .forward_pass import ForwardPass
 from .gradient import grad
+
+# ---------------------------------------------------------------- vjp, jvp, linearize, linear_transpose, hvp
 
 PLAIN_NODES = (Variable, Operation)  # on NumPy's arrays
 T = TypeVar("T")
@@ -264,7 +265,7 @@ def match_leaves(given: Any, like: Any, what: str, of: str) -> list[Any]:
     return made
 
 
-# ---------------------------------------------------------------- gauss newton
+# ---------------------------------------------------------------- names of HIPS autograd: ggnvp, multigrad
 
 
 def half_square(z: Any) -> Any:

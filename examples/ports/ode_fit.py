@@ -5,10 +5,10 @@ results into an array. Needs SciPy.
 """
 
 import numpy as np  # was: import autograd.numpy as np
-from autoflow.integrate import odeint  # was: from autograd.scipy.integrate import odeint
 from scipy.optimize import minimize
 
 from autoflow import value_and_grad  # was: from autograd import value_and_grad
+from autoflow.integrate import odeint  # was: from autograd.scipy.integrate import odeint
 
 # was: from autograd.builtins import tuple
 

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 import standin
-from autoflow.errors import DataError, MixedArraysError, StaleValueError
 from devices import INDICES
 from standin import COPIES, Device, put
 
 import autoflow as af
 from autoflow import backends, nn, optim
+from autoflow.errors import DataError, MixedArraysError, StaleValueError
 
 
 @pytest.fixture(autouse=True)

@@ -20,11 +20,11 @@ cupy = pytest.importorskip("cupy", reason="CuPy is not installed (extra gpu-test
 import cases  # noqa: E402
 import devices  # noqa: E402
 import standin  # noqa: E402
-from autoflow.errors import MixedArraysError, NoRuleError  # noqa: E402
 from cases import Case  # noqa: E402
 
 import autoflow as af  # noqa: E402
 from autoflow.backends import registry  # noqa: E402
+from autoflow.errors import MixedArraysError, NoRuleError  # noqa: E402
 from autoflow.forward import dispatch  # noqa: E402
 from autoflow.table import indexing  # noqa: E402
 

@@ -6,10 +6,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from autoflow.errors import AnomalyError
 
 import autoflow as af
 from autoflow.backprop.anomaly import detect_anomaly
+from autoflow.errors import AnomalyError
 from autoflow.extending.function import Function
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")

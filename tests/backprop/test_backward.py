@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from autoflow.errors import LostGradientError, SeedError
 
 import autoflow as af
+from autoflow.errors import LostGradientError, SeedError
 
 
 def example():

@@ -5,10 +5,10 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from autoflow.errors import LostGradientError, StaleValueError
 
 import autoflow as af
 from autoflow.backprop.checkpointing import Balanced, checkpoint, checkpointing
+from autoflow.errors import LostGradientError, StaleValueError
 from autoflow.rules.linalg import indexed_sum
 
 N = 5000  # more than af.options.keep

@@ -6,10 +6,10 @@ import weakref
 
 import numpy as np
 import pytest
-from autoflow.errors import GradientShapeError, LostGradientError
 
 import autoflow as af
 from autoflow.backprop.hooks import LEAF_HOOKS, on_operation
+from autoflow.errors import GradientShapeError, LostGradientError
 
 
 def test_a_hook_sees_the_complete_gradient_once():

@@ -9,10 +9,10 @@ import types
 
 import numpy as np
 import pytest
-from autoflow.errors import StaleValueError
 
 import autoflow as af
 from autoflow.backprop.checkpointing import checkpoint, checkpointing
+from autoflow.errors import StaleValueError
 
 N = 5000  # more than af.options.keep
 

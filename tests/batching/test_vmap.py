@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from autoflow.errors import BatchError, InputError
 from support import Split
 
 import autoflow as af
@@ -15,6 +14,7 @@ from autoflow import nn
 from autoflow.backends.registry import NODE_TYPES
 from autoflow.batching import forms
 from autoflow.batching.forms import LoopWarning
+from autoflow.errors import BatchError, InputError
 from autoflow.extending.custom import OWN
 from autoflow.table.table import RULES
 

@@ -8,11 +8,11 @@ import warnings
 
 import numpy as np
 import pytest
-from autoflow.errors import BatchError
 
 import autoflow as af
 from autoflow.batching import forms
 from autoflow.batching.forms import LoopWarning
+from autoflow.errors import BatchError
 
 RNG = np.random.default_rng(3)
 X, W = RNG.normal(size=(3, 4, 4)), RNG.normal(size=(4, 4))

@@ -5,9 +5,9 @@
 
 import numpy as np
 import pytest
-from autoflow.errors import BatchError, CompileError
 
 import autoflow as af
+from autoflow.errors import BatchError, CompileError
 
 POINTS = np.random.default_rng(0).normal(size=(4, 5))
 

@@ -6,9 +6,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from autoflow.errors import CompileError
 
 import autoflow as af
+from autoflow.errors import CompileError
 
 X = np.array([1.0, 2.0])
 

@@ -9,11 +9,11 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 import support
-from autoflow.errors import CompileError
 
 import autoflow as af
 from autoflow import nn
 from autoflow.compiler.trace.reachable import is_the_users
+from autoflow.errors import CompileError
 
 
 def equal(a, b):

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from autoflow.errors import CompileError
 from programs import make_blocks_small, random_hostile, random_program, random_recurrent, random_scalars
 from seeds import make_seed_tests
 
 import autoflow as af
 from autoflow.compiler.passes import rematerialise
+from autoflow.errors import CompileError
 
 CHUNK = 50
 FEW, MANY = 500, 10_000

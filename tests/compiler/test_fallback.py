@@ -8,10 +8,10 @@ import warnings
 
 import numpy as np
 import pytest
-from autoflow.errors import CompileError
 from support import NIGHTLY
 
 import autoflow as af
+from autoflow.errors import CompileError
 
 # Nothing that writes files, reads from the keyboard, or is another thing at each call. (np.bmat asks whether its
 # argument is an ndarray, which cannot be seen.)

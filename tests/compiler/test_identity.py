@@ -8,10 +8,10 @@ import operator
 
 import numpy as np
 import pytest
-from autoflow.errors import CompileError
 
 import autoflow as af
 from autoflow.compiler.trace.reachable import asks
+from autoflow.errors import CompileError
 
 W = np.array([1.0, 2.0, 3.0])
 SENTINEL = object()

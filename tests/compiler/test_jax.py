@@ -18,12 +18,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from autoflow.errors import CompileError
 from support import rows, values_of
 
 import autoflow as af
 from autoflow.compiler.jax import table
 from autoflow.compiler.trace.kinds import FIXED
+from autoflow.errors import CompileError
 from autoflow.table.table import COMPOSED, RULES
 from examples import examples_of
 

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from autoflow.errors import CompileError
 from distances import distance, largest, outcome, results
 from programs import random_hostile, random_program, random_recurrent, random_scalars
 
 import autoflow as af
+from autoflow.errors import CompileError
 
 pytestmark = pytest.mark.peers
 pytest.importorskip("jax")

@@ -15,11 +15,10 @@ import pytest
 
 pytest.importorskip("llvmlite")
 
-from autoflow.errors import CompileError
-
 import autoflow as af
 from autoflow.compiler.llvm import engine
 from autoflow.compiler.llvm.native import Native
+from autoflow.errors import CompileError
 
 X = np.linspace(-1.0, 1.0, 37)
 

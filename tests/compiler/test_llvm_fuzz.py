@@ -8,10 +8,9 @@ from seeds import make_seed_tests
 
 pytest.importorskip("llvmlite")
 
-from autoflow.errors import CompileError
-
 import autoflow as af
 from autoflow.compiler.llvm import native
+from autoflow.errors import CompileError
 
 FEW, MANY, CHUNK = 60, 10_000, 20
 

@@ -9,10 +9,10 @@ import warnings
 
 import numpy as np
 import pytest
-from autoflow.errors import BatchError, CompileError, InPlaceError, LostGradientError, NoRuleError, StaleValueError
 
 import autoflow as af
 from autoflow.compiler.llvm import engine as engines
+from autoflow.errors import BatchError, CompileError, InPlaceError, LostGradientError, NoRuleError, StaleValueError
 
 NIGHTLY = os.environ.get("AUTOFLOW_NIGHTLY") == "1"
 REFUSED = BatchError, CompileError, InPlaceError, LostGradientError, NoRuleError, StaleValueError

@@ -6,10 +6,10 @@ import warnings
 
 import numpy as np
 import pytest
-from autoflow.errors import CompileError
 
 import autoflow as af
 from autoflow.compiler.run.scalars import Levels, Slots
+from autoflow.errors import CompileError
 
 UNARY = (
     np.sin, np.exp, np.tanh, np.abs, np.negative, np.square, np.sqrt, np.real, np.imag, np.conj, np.sign, np.floor,

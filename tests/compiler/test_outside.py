@@ -17,11 +17,11 @@ from types import FunctionType, SimpleNamespace
 
 import numpy as np
 import pytest
-from autoflow.errors import CompileError
 
 import autoflow as af
 from autoflow import nn
 from autoflow.compiler.trace import guards
+from autoflow.errors import CompileError
 
 
 def equal(a, b):

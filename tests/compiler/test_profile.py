@@ -4,11 +4,11 @@ import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
-from autoflow.errors import CompileError
 
 import autoflow as af
 from autoflow.compiler import report
 from autoflow.compiler.run import tiles
+from autoflow.errors import CompileError
 
 
 @pytest.fixture(autouse=True)

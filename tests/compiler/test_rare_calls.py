@@ -5,12 +5,12 @@ Each function gives what eager code gives, recorded and again with other numbers
 
 import numpy as np
 import pytest
-from autoflow.errors import CompileError
 
 import autoflow as af
 from autoflow.base import pytree
 from autoflow.compiler.compiled import check_equal
 from autoflow.compiler.llvm import engine as llvm
+from autoflow.errors import CompileError
 
 ENGINES = [
     "numpy",

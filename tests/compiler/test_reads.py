@@ -12,9 +12,9 @@ from math import trunc
 
 import numpy as np
 import pytest
-from autoflow.errors import CompileError
 
 import autoflow as af
+from autoflow.errors import CompileError
 
 # Computed anew in every call: name -> what is done with a vector, or with a matrix m of integers.
 INPUT = {

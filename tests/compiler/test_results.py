@@ -12,9 +12,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from autoflow.errors import CompileError
 
 import autoflow as af
+from autoflow.errors import CompileError
 
 
 class Box:

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from autoflow.errors import CompileError
 
 import autoflow as af
+from autoflow.errors import CompileError
 
 CALLS = {
     "mean of a mask": lambda x: x[x > 2].mean(),

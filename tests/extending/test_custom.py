@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from autoflow.errors import LostGradientError, NoRuleError, StaleValueError
 from support import row_restored
 
 import autoflow as af
+from autoflow.errors import LostGradientError, NoRuleError, StaleValueError
 from autoflow.extending import custom
 from autoflow.table.table import RULES
 

@@ -6,12 +6,12 @@ import weakref
 
 import numpy as np
 import pytest
-from autoflow.errors import GradientShapeError, NoRuleError, StaleValueError
 from support import row_restored
 
 import autoflow as af
 from autoflow import ops
 from autoflow.backprop.opening import PICK
+from autoflow.errors import GradientShapeError, NoRuleError, StaleValueError
 from autoflow.extending.custom import primitive, register_rule
 from autoflow.extending.function import Function
 from autoflow.table import table

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from autoflow.errors import LostGradientError
 
 import autoflow as af
+from autoflow.errors import LostGradientError
 
 
 @pytest.mark.parametrize("leave", [lambda g: g.value, np.asarray, lambda g: g.detach(), af.stop_gradient])

@@ -13,13 +13,13 @@ import weakref
 
 import numpy as np
 import pytest
-from autoflow.errors import InPlaceError, LostGradientError, NoRuleError
 from checks import check
 from signatures import signature_of
 from support import same_bits
 
 import autoflow as af
 from autoflow.base import numbering
+from autoflow.errors import InPlaceError, LostGradientError, NoRuleError
 from autoflow.forward import array_methods, node_methods
 from autoflow.nodes.nodes import NodeRole
 

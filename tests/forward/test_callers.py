@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from autoflow.errors import DataError, LostGradientError
 
 import autoflow as af
+from autoflow.errors import DataError, LostGradientError
 from autoflow.forward import callers
 from autoflow.nodes import grads
 

@@ -7,11 +7,11 @@ import warnings
 
 import numpy as np
 import pytest
-from autoflow.errors import LostGradientError, StaleValueError
 from interrupts import interrupt, places
 
 import autoflow as af
 from autoflow.base.numbering import now
+from autoflow.errors import LostGradientError, StaleValueError
 from autoflow.forward.inplace import write
 from autoflow.nodes import versions
 from autoflow.rules import RULES

@@ -5,9 +5,9 @@ import warnings
 
 import numpy as np
 import pytest
-from autoflow.errors import DataError, MixedArraysError, NoRuleError
 
 import autoflow as af
+from autoflow.errors import DataError, MixedArraysError, NoRuleError
 from autoflow.forward.closures import has_own_hook
 from autoflow.nodes import coercion
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from autoflow.errors import InPlaceError, LostGradientError, StaleValueError
 from support import needs_flags
 
 import autoflow as af
+from autoflow.errors import InPlaceError, LostGradientError, StaleValueError
 
 X = np.array([0.3, -0.7, 1.1, 0.4])
 W = np.array([[0.2, -0.3, 0.5, 0.1], [0.4, 0.6, -0.2, 0.3], [-0.1, 0.2, 0.7, -0.4], [0.3, 0.1, -0.6, 0.2]])

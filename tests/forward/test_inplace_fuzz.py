@@ -4,9 +4,9 @@ import os
 
 import numpy as np
 import pytest
-from autoflow.errors import StaleValueError
 
 import autoflow as af
+from autoflow.errors import StaleValueError
 
 COUNT = 5000 if os.environ.get("AUTOFLOW_NIGHTLY") else 1500
 

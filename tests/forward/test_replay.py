@@ -4,10 +4,10 @@ import pickle
 
 import numpy as np
 import pytest
-from autoflow.errors import LostGradientError, NoRuleError, StaleValueError
 from support import rows, values_of
 
 import autoflow as af
+from autoflow.errors import LostGradientError, NoRuleError, StaleValueError
 from autoflow.forward.replay import record_again, replay
 from examples import examples_of
 

@@ -6,10 +6,10 @@ import warnings
 
 import numpy as np
 import pytest
-from autoflow.errors import BatchError
 from support import call, prepare, rows, values_of
 
 import autoflow as af
+from autoflow.errors import BatchError
 from autoflow.nodes.nodes import NodeRole, value_of
 from examples import examples_of
 

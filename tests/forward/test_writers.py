@@ -4,9 +4,9 @@
 
 import numpy as np
 import pytest
-from autoflow.errors import InPlaceError, LostGradientError, NoRuleError
 
 import autoflow as af
+from autoflow.errors import InPlaceError, LostGradientError, NoRuleError
 from autoflow.forward.inplace import WRITERS, write_at
 from autoflow.nodes.nodes import NodeRole
 

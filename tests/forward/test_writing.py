@@ -4,10 +4,10 @@ import operator
 
 import numpy as np
 import pytest
-from autoflow.errors import StaleValueError
 from support import assert_close, central
 
 import autoflow as af
+from autoflow.errors import StaleValueError
 from autoflow.forward import writing
 
 A = np.array([[0.3, 1.2, 0.7, 0.9], [1.5, 0.4, 1.1, 0.2], [0.8, 1.4, 0.5, 1.0]])

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from autoflow.errors import ConvergenceError, InputError, LostGradientError
 
 import autoflow as af
 from autoflow.batching import forms
+from autoflow.errors import ConvergenceError, InputError, LostGradientError
 from autoflow.implicit import linear_solve, root
 from autoflow.implicit.linear import is_singular, solve_dense
 

@@ -4,10 +4,10 @@ import dataclasses
 
 import numpy as np
 import pytest
-from autoflow.errors import BatchError, CompileError, ConvergenceError, InputError, LostGradientError, NoRuleError
 
 import autoflow as af
 from autoflow.batching import forms
+from autoflow.errors import BatchError, CompileError, ConvergenceError, InputError, LostGradientError, NoRuleError
 from autoflow.implicit.optima import WITH_MATRIX, WITH_PRODUCTS, WITHOUT_SLOPES
 
 optimize = pytest.importorskip("scipy.optimize", reason="SciPy is not installed")

@@ -4,10 +4,10 @@ import functools
 
 import numpy as np
 import pytest
-from autoflow.errors import ConvergenceError, InputError
 
 import autoflow as af
 from autoflow.batching import forms
+from autoflow.errors import ConvergenceError, InputError
 from autoflow.implicit import argmin, root
 
 optimize = pytest.importorskip("scipy.optimize", reason="SciPy is not installed")

@@ -5,12 +5,12 @@ import dataclasses
 
 import numpy as np
 import pytest
-from autoflow.errors import BatchError, CompileError, ConvergenceError, InputError, LostGradientError
 from standin import Device, put
 
 import autoflow as af
 from autoflow import backends
 from autoflow.batching import forms
+from autoflow.errors import BatchError, CompileError, ConvergenceError, InputError, LostGradientError
 from autoflow.implicit import fixed_point, root
 
 RNG = np.random.default_rng(3)

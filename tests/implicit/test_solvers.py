@@ -4,9 +4,9 @@ import functools
 
 import numpy as np
 import pytest
-from autoflow.errors import ConvergenceError, InputError
 
 import autoflow as af
+from autoflow.errors import ConvergenceError, InputError
 from autoflow.implicit import fixed_point, root
 from autoflow.implicit.equations import anderson, newton
 from autoflow.implicit.linear import How

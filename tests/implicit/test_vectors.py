@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from autoflow.errors import InputError
 
 import autoflow as af
 from autoflow.batching import forms
+from autoflow.errors import InputError
 from autoflow.implicit.linear import Layout, call_on_numbers, weak_dtype
 
 TREE = {"a": np.arange(4, dtype=np.float32).reshape(2, 2), "b": [1.5, (np.array([7, 8]),)]}

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from autoflow.errors import DataError, InputError
 from frozen import check_frozen
 
 import autoflow as af
 from autoflow import nn, optim
+from autoflow.errors import DataError, InputError
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "layers.npz"
 LENGTHS = np.array([[True, True, True, False], [True, True, False, False]])  # of two sequences, filled up to 4

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from autoflow.errors import DataError
 from frozen import check_frozen
 
 import autoflow as af
 from autoflow import nn
+from autoflow.errors import DataError
 from autoflow.nn.checks import InputError
 
 RNG = np.random.default_rng(7)

@@ -5,10 +5,10 @@ They are in the table once autoflow.nn is imported; test_rules.py has those of N
 
 import numpy as np
 import pytest
-from autoflow.errors import DataError
 from cases import Case, check, check_row
 
 import autoflow as af
+from autoflow.errors import DataError
 from autoflow.nn import functions
 from autoflow.table.table import RULES
 from examples import examples_of

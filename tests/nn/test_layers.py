@@ -6,12 +6,12 @@ import threading
 
 import numpy as np
 import pytest
-from autoflow.errors import DataError
 
 import autoflow as af
 from autoflow import nn, optim
 from autoflow.base.saving import StateError
 from autoflow.compiler import compiled as compiling
+from autoflow.errors import DataError
 from autoflow.nn.checks import InputError
 
 

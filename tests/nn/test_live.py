@@ -8,12 +8,12 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from autoflow.train import History, fit
 
 import autoflow as af
 from autoflow import nn, optim
 from autoflow.nn import live
 from autoflow.nn.plots import LEVELS, line_chart, region_rows, size_bars, sparkline
+from autoflow.train import History, fit
 
 
 class Terminal(io.StringIO):

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from autoflow.errors import LostGradientError, NoRuleError
 
 import autoflow as af
+from autoflow.errors import LostGradientError, NoRuleError
 from autoflow.nodes import coercion
 from autoflow.nodes.nodes import NodeRole
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from autoflow.errors import AutoflowError, DataError, GradientShapeError, LostGradientError, NoRuleError
 
 import autoflow as af
+from autoflow.errors import AutoflowError, DataError, GradientShapeError, LostGradientError, NoRuleError
 
 
 def test_a_node_is_an_array():

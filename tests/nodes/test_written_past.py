@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import scipy.linalg.blas
 import scipy.ndimage
-from autoflow.errors import StaleValueError
 
 import autoflow as af
+from autoflow.errors import StaleValueError
 
 
 @pytest.mark.parametrize("n", [4, 5000])

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from autoflow.errors import AnomalyError
 
 import autoflow as af
 from autoflow import nn, optim
+from autoflow.errors import AnomalyError
 
 X, Y = np.random.default_rng(0).normal(size=(12, 3)), np.random.default_rng(1).normal(size=(12, 1))
 

@@ -6,12 +6,12 @@ import contextlib
 
 import numpy as np
 import pytest
-from autoflow.errors import StaleValueError, StateError
-from autoflow.train import fit
 from interrupts import interrupt, places
 
 import autoflow as af
 from autoflow import nn, optim
+from autoflow.errors import StaleValueError, StateError
+from autoflow.train import fit
 
 # Python prints and drops what is raised while it closes a generator or runs a finalizer.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

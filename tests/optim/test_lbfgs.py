@@ -4,10 +4,10 @@ import sys
 
 import numpy as np
 import pytest
-from autoflow.errors import AnomalyError, StaleValueError, StateError
 
 import autoflow as af
 from autoflow import nn, optim
+from autoflow.errors import AnomalyError, StaleValueError, StateError
 
 pytest.importorskip("scipy")
 

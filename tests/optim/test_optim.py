@@ -6,12 +6,12 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from autoflow.errors import AnomalyError, DataError, StaleValueError
 from optimisers import CASES, GOLDEN, IDS, LIMITS, SHOWN, gradient, pytorch, start
 
 import autoflow as af
 from autoflow import optim
 from autoflow.base.saving import StateError
+from autoflow.errors import AnomalyError, DataError, StaleValueError
 
 every_case = pytest.mark.parametrize(("name", "options"), CASES, ids=IDS)
 

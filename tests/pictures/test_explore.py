@@ -14,10 +14,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from autoflow.errors import LostGradientError
 from support import rows
 
 import autoflow as af
+from autoflow.errors import LostGradientError
 from autoflow.forward.replay import record_again
 from autoflow.pictures.sliders.explore import Explorer, explore
 from autoflow.pictures.sliders.javascript import as_javascript

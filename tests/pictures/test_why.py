@@ -4,11 +4,11 @@ import itertools
 
 import numpy as np
 import pytest
-from autoflow.errors import LostGradientError
 from support import Split, example
 
 import autoflow as af
 from autoflow.cli.commandline import nodes_of
+from autoflow.errors import LostGradientError
 from autoflow.pictures.formulas.chain import MANY
 
 

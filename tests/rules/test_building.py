@@ -4,11 +4,11 @@
 
 import numpy as np
 import pytest
-from autoflow.errors import NoRuleError
 from checks import check
 from support import same_bits
 
 import autoflow as af
+from autoflow.errors import NoRuleError
 
 V = np.array([0.5, -1.0, 2.0, 0.25, 1.5])
 A = np.array([[1.5, -2.0, 0.5], [3.0, 0.25, -1.0]])

@@ -10,9 +10,8 @@ import pytest
 
 special = pytest.importorskip("scipy.special")
 
-from autoflow.errors import NoRuleError  # noqa: E402
-
 import autoflow as af  # noqa: E402
+from autoflow.errors import NoRuleError  # noqa: E402
 from autoflow.rules.distributions import beta_score, gamma_score, psi_difference  # noqa: E402
 
 Array = Any

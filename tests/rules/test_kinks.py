@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from autoflow.errors import NoRuleError
 
 import autoflow as af
+from autoflow.errors import NoRuleError
 from autoflow.table.table import COMPOSED
 
 Array = Any

@@ -6,11 +6,11 @@ from contextlib import nullcontext
 
 import numpy as np
 import pytest
-from autoflow.errors import NoRuleError
 from checks import check
 from support import assert_close, central, same_bits
 
 import autoflow as af
+from autoflow.errors import NoRuleError
 from autoflow.table.shapes import since
 
 RNG = np.random.default_rng(11)

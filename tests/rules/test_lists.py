@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from autoflow.errors import AutoflowError, LostGradientError
 from calls import CALLS
 from cases import Case
 from support import differentiable, rows, same_bits
 
 import autoflow as af
+from autoflow.errors import AutoflowError, LostGradientError
 from autoflow.table.table import COMPOSED, LISTS
 from examples import examples_of
 

@@ -6,10 +6,10 @@ import types
 
 import numpy as np
 import pytest
-from autoflow.errors import LostGradientError, NoRuleError
 
 import autoflow as af
 from autoflow.base import numbering
+from autoflow.errors import LostGradientError, NoRuleError
 from autoflow.forward.dispatch import METHODS
 from autoflow.nodes.nodes import NodeRole, value_of
 from autoflow.table import outside

@@ -4,10 +4,10 @@
 
 import numpy as np
 import pytest
-from autoflow.errors import NoRuleError
 from checks import check
 
 import autoflow as af
+from autoflow.errors import NoRuleError
 from autoflow.table.shapes import since
 
 V = np.array([0.5, -1.0, 2.0, 0.25])

@@ -4,11 +4,11 @@
 
 import numpy as np
 import pytest
-from autoflow.errors import InPlaceError, NoRuleError
 from checks import check
 from support import same_bits
 
 import autoflow as af
+from autoflow.errors import InPlaceError, NoRuleError
 from autoflow.table.shapes import since
 
 A = np.array([[1.5, -2.0, 0.5], [3.0, 0.25, -1.0]])

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from autoflow.errors import NoRuleError
 from support import differentiable, rows
 
 import autoflow as af
 from autoflow import nn
+from autoflow.errors import NoRuleError
 from autoflow.forward.recording import apply
 from autoflow.table import shapes, table
 from autoflow.table.shapes import since

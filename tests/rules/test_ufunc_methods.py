@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from autoflow.errors import NoRuleError
 from checks import check
 
 import autoflow as af
+from autoflow.errors import NoRuleError
 from autoflow.rules.ufuncs import METHODS
 
 X = np.array([[1.1, 0.6, 1.4], [0.9, 1.7, 0.8], [1.3, 0.7, 1.2], [0.5, 1.6, 1.9]])

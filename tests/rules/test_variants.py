@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from autoflow.errors import LostGradientError, NoRuleError
 from support import assert_close, is_scipys, rows, same_bits
 
 import autoflow as af
+from autoflow.errors import LostGradientError, NoRuleError
 from autoflow.table.table import COMPOSED, RULES
 
 A = np.array([[1.5, -2.0, 0.5], [3.0, 0.25, -1.0]])

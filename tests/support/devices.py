@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from autoflow.errors import DataError
 from cases import Case, go_back
 from standin import COPIES
 from support import plain, rows
 
 import autoflow as af
 from autoflow import backends, nn, rules  # noqa: F401 - networks have rows, too
+from autoflow.errors import DataError
 from autoflow.rules import decompositions
 from autoflow.table import vjps
 from examples import examples_of

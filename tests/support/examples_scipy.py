@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from autoflow.linalg import banded, cholesky, general, triangular
-from autoflow.signal import convolution
-from autoflow.special import sum_of_exponentials
 from examples_matrices import dominant
 from scipy import special
 
+from autoflow.linalg import banded, cholesky, general, triangular
 from autoflow.rules.bessel import airy_part, pbdv, pbvv, pbwa
 from autoflow.rules.distributions import log_betainc, log_gammainc, log_stdtr
 from autoflow.rules.matrix_functions import expm, logm, power, sqrtm, sylvester
 from autoflow.rules.special import jacobi, lambertw
+from autoflow.signal import convolution
+from autoflow.special import sum_of_exponentials
 from autoflow.table.parameters import zeta
 from autoflow.table.table import Example, of
 

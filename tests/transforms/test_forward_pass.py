@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from autoflow.errors import AnomalyError, LostGradientError, NoRuleError, StaleValueError
 from cases import Case
 from support import NIGHTLY, assert_close, rows
 
 import autoflow as af
+from autoflow.errors import AnomalyError, LostGradientError, NoRuleError, StaleValueError
 from autoflow.rules import RULES
 from autoflow.transforms import forward_pass
 from autoflow.transforms.evaluation import Trace

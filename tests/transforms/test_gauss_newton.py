@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from autoflow.errors import LostGradientError, SeedError
 
 import autoflow as af
+from autoflow.errors import LostGradientError, SeedError
 
 INPUTS = np.arange(6.0).reshape(2, 3) / 5
 P, V = {"w": np.array([0.3, -0.2]), "b": 0.1}, {"w": np.array([1.0, 2.0]), "b": -1.0}

@@ -4,9 +4,9 @@ import itertools
 
 import numpy as np
 import pytest
-from autoflow.errors import GradcheckError
 
 import autoflow as af
+from autoflow.errors import GradcheckError
 from autoflow.transforms.gradcheck import check, gradcheck
 
 RNG = np.random.default_rng(8)

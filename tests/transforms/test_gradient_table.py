@@ -4,9 +4,9 @@ import pickle
 
 import numpy as np
 import pytest
-from autoflow.errors import GradientShapeError, LostGradientError
 
 import autoflow as af
+from autoflow.errors import GradientShapeError, LostGradientError
 from autoflow.transforms.gradient import Gradients, gradients
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from autoflow.errors import GradcheckError, LostGradientError
 
 import autoflow as af
 from autoflow.base.modes import switched
+from autoflow.errors import GradcheckError, LostGradientError
 from autoflow.nodes.nodes import value_of
 from autoflow.table.table import RULES
 

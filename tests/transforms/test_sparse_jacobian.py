@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from autoflow.errors import InputError
 
 import autoflow as af
+from autoflow.errors import InputError
 
 sparse = pytest.importorskip("scipy.sparse")
 from autoflow.transforms import sparse_jacobian  # noqa: E402 - after the question whether SciPy is there

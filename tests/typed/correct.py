@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any, TypeAlias, assert_type
 
 import numpy as np
-from autoflow.errors import InputError, LostGradientError
 
 import autoflow as af
 from autoflow import nn, optim
+from autoflow.errors import InputError, LostGradientError
 from autoflow.pictures import Graph, Quiz, Step, Stepper, Summary
 
 Array: TypeAlias = np.ndarray

@@ -1,10 +1,9 @@
 """JAX itself: imported late, and with 64 bits, whatever the user's switch says; the plan of a program.
 
-Arrays of JAX as arguments of a compiled function: they stay on their devices, and so do the results.
-
-The program is looked up as for NumPy's arrays of these shapes and dtypes; if there is none, one is recorded with the
-numbers, which are fetched for it. Where an array lies, and whether its rows are spread over many devices, is JAX's
-matter: XLA divides the program as its inputs are divided.
+Arrays of JAX may be arguments of a compiled function: they stay on their devices, and so do the results. The program is
+looked up as for NumPy's arrays of these shapes and dtypes; if there is none, one is recorded with the numbers, which
+are fetched for it. Where an array lies, and whether its rows are spread over many devices, is JAX's matter: XLA divides
+the program as its inputs are divided.
 """
 
 from __future__ import annotations
@@ -26,6 +25,8 @@ from ..run.calls import Reported, Step, Watched, callers_state
 from ..signature import is_array, signature
 from ..trace.traced import Traced
 from .lowering import Lowering
+
+# ---------------------------------------------------------------- JAX with 64 bits, and the plan of a program
 
 MISSING = (
     'af.compile(f, engine="jax") computes with JAX, which is not installed: pip install "autoflow[jax]" (for a GPU or '
@@ -114,7 +115,7 @@ class XlaPlan(Watched):
         return [f"{k} is NumPy's: {left[s.value]}" for k, s in enumerate(self.steps, 1) if s.value in left]
 
 
-# ---------------------------------------------------------------- arguments
+# ---------------------------------------------------------------- arrays of JAX as arguments
 
 
 def call_on_devices(compiled: Any, call: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:

@@ -5,10 +5,10 @@ recorded a second time, by JAX. Each value has the shape and dtype that NumPy ga
 makes of a call can be checked here; a call that JAX refuses, or answers with another shape, is left to NumPy, by
 ``jax.pure_callback``: XLA hands the operands to the host and waits for the result.
 
-Where the same name is not enough: JAX has other conventions, or no function of that kind at all.
-
-Each row is called with the :class:`Lowering` first. ``trace.np`` is jax.numpy. An *alarm* is a number
-that is True if NumPy would raise an error for these values: the run then ends with eager code, which raises it.
+For most functions their name is enough (``table.py``). First come the others: JAX has another convention for them, or
+no such function at all. Each of these rows is called with the :class:`Lowering` first. ``trace.np`` is jax.numpy. An
+*alarm* is a number that is True if NumPy would raise an error for these values: the run then ends with eager code,
+which raises it.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ from ..trace.tape import fill_slots
 from ..trace.traced import power_of_arrays
 from . import table
 from .table import LeftToNumPy, counterpart
+
+# ---------------------------------------------------------------- functions for which the same name is not enough
 
 Array = Any
 
@@ -220,7 +222,7 @@ EXPLAINED: dict[str, Callable[..., Any]] = {
 }
 
 
-# ---------------------------------------------------------------- lowering
+# ---------------------------------------------------------------- the program, value by value
 
 
 LARGE = 1000  # elements; a constant array of more is passed to XLA as an argument, so that it is not folded

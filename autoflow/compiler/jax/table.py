@@ -1,13 +1,12 @@
-"""Function -> its counterpart in JAX, or why NumPy keeps it.
+"""Function -> its counterpart in JAX, or why NumPy keeps it; and numbers of 64 bits on their way between the two.
 
 The rule: ``numpy.linalg.solve`` is ``jax.numpy.linalg.solve``, ``scipy.special.erf`` is ``jax.scipy.special.erf``. Here
 are the exceptions, so that the table can be printed without JAX; where JAX is, a test looks whether it is true. A JAX
 that lacks a name (an older one) leaves that function to NumPy, too.
 
-Numbers of 64 bits on their way between XLA and NumPy: as words of 32 bits.
-
 ``jax.pure_callback`` may call its function in a thread of XLA's, and whether JAX has 64 bits is a switch of the
-thread: there it is off, and float64 would arrive as float32. Words of 32 bits arrive as they are.
+thread: there it is off, and float64 would arrive as float32. So they travel as words of 32 bits, which arrive as they
+are.
 
 >>> x = np.array([1.5, -0.0, np.nan])
 >>> there = to_host(x)
@@ -24,6 +23,8 @@ import sys
 from typing import Any
 
 import numpy as np
+
+# ---------------------------------------------------------------- counterparts
 
 NAMESPACES = ("numpy", "numpy.linalg", "numpy.fft", "scipy.special")
 OTHER_NAMES = {
@@ -98,7 +99,7 @@ def counterpart(function: Any) -> str:
     return f"jax.{name}"
 
 
-# ---------------------------------------------------------------- words
+# ---------------------------------------------------------------- numbers of 64 bits as words of 32
 
 
 Array = Any

@@ -1,16 +1,14 @@
 """LLVM by llvmlite: from text to functions that can be called. The only file that imports llvmlite, and that late.
 
-Machine code kept on disk, for later processes: ``af.compile(f, engine="llvm", cache=folder)``.
+Machine code may be kept on disk, for later processes: ``af.compile(f, engine="llvm", cache=folder)``. Anyone who can
+write into the folder decides what is run. So it belongs to the user, and no one else may write into it or into one of
+its files. That is asked of what has been opened, not of a path, which may soon be another thing. The name of a file is
+a digest of all that machine code depends on (the program's text, LLVM's version, the processor), so a change of any of
+them is another file. Its first 32 bytes are a digest of the rest: a file that was cut off or has changed is compiled
+anew. A file is written under another name and then renamed, so that a process finds all of it or nothing, and of two
+that write at once the last one wins, with the same bytes.
 
-Anyone who can write into the folder decides what is run. So it belongs to the user, and no one else may write into it
-or into one of its files. That is asked of what has been opened, not of a path, which may soon be another thing.
-
-The name of a file is a digest of all that machine code depends on (the program's text, LLVM's version, the processor),
-so a change of any of them is another file. Its first 32 bytes are a digest of the rest: a file that was cut off or has
-changed is compiled anew. A file is written under another name and then renamed, so that a process finds all of it or
-nothing, and of two that write at once the last one wins, with the same bytes.
-
-What the user chooses about loops of our own: the options of ``af.compile`` that are theirs alone.
+Then the compiler itself, and the options of ``af.compile`` that only this engine has.
 """
 
 from __future__ import annotations
@@ -33,6 +31,8 @@ import numpy as np
 
 from ...base.lazy import load_package
 from .functions import Text, define
+
+# ---------------------------------------------------------------- machine code on disk
 
 UNSAFE = (
     "af.compile(f, cache={folder!r}): machine code would be run that others can write: {why}. Take a folder of your "
@@ -144,7 +144,7 @@ def key_of(*parts: str) -> str:
     return digest.hexdigest()
 
 
-# ---------------------------------------------------------------- engine
+# ---------------------------------------------------------------- the compiler: from text to functions
 
 
 MISSING = (
@@ -285,7 +285,7 @@ def module_text(functions: list[str], texts: list[Text]) -> str:
     return "\n".join([*sorted(declared), *defined, *functions, ATTRIBUTES])
 
 
-# ---------------------------------------------------------------- settings
+# ---------------------------------------------------------------- settings: the options of this engine
 
 
 ONLY_LLVM = 'af.compile(f, {name}=...) is an option of loops of our own: say engine="llvm" as well.'

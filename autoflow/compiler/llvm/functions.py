@@ -1,18 +1,9 @@
-"""exp, log, tanh, sin and cos without a branch: so that eight numbers go through them at once.
+"""LLVM's text, line by line; and exp, log, tanh, sin and cos, written in it without a branch.
 
-Each is a polynomial on a short interval and an exact way to get there. Multiplication and addition in one (``fma``,
-rounded once) are written out where they are wanted, so the bits are the same on every machine; processors without
-that instruction leave these functions to NumPy. Errors against mpmath, in units of the last place (ulp), over the whole
-range with subnormal numbers: exp 0.9, log 0.9, tanh 1.7, sin and cos 0.9 (tests/compiler/test_llvm_functions.py: below
-2). NaN, infinities, zeros and their signs are NumPy's.
-
-The coefficients are Chebyshev fits (``mpmath.chebyfit``) of what is named beside them.
-
-LLVM's text, line by line: names, constants, loops. What is computed in them is decided elsewhere.
-
-In LLVM's text every name is given once (static single assignment), and a block of lines ends in a jump. A value that
-changes from one round of a loop to the next is a *phi* at the head of the block: "what it was before the loop, or what
-the round before has made of it, depending on where we come from".
+The text: names, constants, loops. What is computed in them is decided elsewhere. Every name is given once (static
+single assignment), and a block of lines ends in a jump. A value that changes from one round of a loop to the next is a
+*phi* at the head of the block: "what it was before the loop, or what the round before has made of it, depending on
+where we come from".
 
     >>> t = Text()
     >>> loop = t.begin_for(0, 10, 1, [("double", "0.0")])
@@ -27,6 +18,13 @@ the round before has made of it, depending on where we come from".
       %i1.more = icmp ult i64 %i1.next, 10
       br i1 %i1.more, label %loop1, label %after1
     after1:
+
+The functions have no branch, so that eight numbers go through them at once. Each is a polynomial on a short interval
+and an exact way to get there. Multiplication and addition in one (``fma``, rounded once) are written out where they are
+wanted, so the bits are the same on every machine; processors without that instruction leave these functions to NumPy.
+Errors against mpmath, in units of the last place (ulp), over the whole range with subnormal numbers: exp 0.9, log 0.9,
+tanh 1.7, sin and cos 0.9 (tests/compiler/test_llvm_functions.py: below 2). NaN, infinities, zeros and their signs are
+NumPy's. The coefficients are Chebyshev fits (``mpmath.chebyfit``) of what is named beside them.
 """
 
 from __future__ import annotations
@@ -37,6 +35,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+# ---------------------------------------------------------------- LLVM's text: names, constants, loops
 
 LANES = 8  # numbers that a vector holds, on every machine: so sums add in the same order on every machine
 # fmt: off
@@ -164,7 +164,7 @@ class Text:
         self.block = f"after{k}"
 
 
-# ---------------------------------------------------------------- functions
+# ---------------------------------------------------------------- exp, log, tanh, sin, cos without a branch
 
 
 # fmt: off

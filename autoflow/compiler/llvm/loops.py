@@ -6,15 +6,14 @@ is one loop over the elements. Its body reads x, w and b, computes, keeps z in a
 somebody else wants it), and adds z² to a sum. The body is written twice: for vectors of eight numbers, and for the
 numbers that are left over.
 
-Axes are put together where memory allows: a matrix without gaps is a row. The innermost axis is the one along which
-most operands lie side by side. A sum along it stays in a register; one across it is added up in memory. Of long rows
-blocks of 1,024 are summed, then their sums by 64, and then those sums: as NumPy's pairwise summation that keeps
-rounding errors small.
+First, where values lie. A view is no code: it is another offset and other strides of the same memory. NumPy says which:
+the views of the program are taken once of arrays that lie as the real ones will, and their addresses and strides are
+read off.
 
-Where values lie. A view is no code: it is another offset and other strides of the same memory.
-
-NumPy says which: the views of the program are taken once of arrays that lie as the real ones will, and their addresses
-and strides are read off.
+Then the text of a loop. Axes are put together where memory allows: a matrix without gaps is a row. The innermost axis
+is the one along which most operands lie side by side. A sum along it stays in a register; one across it is added up in
+memory. Of long rows blocks of 1,024 are summed, then their sums by 64, and then those sums: as NumPy's pairwise
+summation that keeps rounding errors small.
 """
 
 from __future__ import annotations
@@ -31,6 +30,8 @@ from ..program import axes_of
 from ..run.buffers import shape_buffer
 from .functions import CODES, LANES, Text, constant, number, type_of
 from .words import Formula, Reduction, cast, is_number, number_in
+
+# ---------------------------------------------------------------- where values lie: offsets and strides
 
 Array = Any
 
@@ -119,7 +120,7 @@ def address(array: Array) -> int:
     return int(array.__array_interface__["data"][0])
 
 
-# ---------------------------------------------------------------- loops
+# ---------------------------------------------------------------- the text of a loop
 
 
 SHORT = 256  # numbers; of longer rows what is left over is too little for a third text

@@ -1,27 +1,22 @@
-"""Some values of a program as one compiled function: how it is called, and where its results and its memory are.
+"""Some values of a program (a stretch) as one compiled function; which values become one, and how long its loops take.
 
 The function gets a tuple of arrays (what it reads, then new arrays for its results) and a block of memory of its own.
 It finds the addresses itself (``engine.check_layout``), calls the loops one after the other, and returns which
 floating-point flags they have raised: where the caller does not ignore that, NumPy's eager code is asked again, as
 after any run of a program (``run/calls.py``). It returns −1 where an argument is no plain array.
 
-Which values of a program become loops, and how it is cut where others lie between them.
+Stretches: which values become loops, and how a program is cut where others lie between them. A value without a loop (a
+solver, an index, a large product) stays a call of NumPy. Everything with one is computed as early as it can be: the
+*stage* of a value is the number of NumPy's calls that must have been made one after the other before it. All values of
+a stage with loops become one call of the program, a :class:`Native`; so none can wait for another, and nothing is
+refused that NumPy's engine takes. Large arrays go block by block through the threads (``passes/tiling.py``). The
+program of a block is cut in the same way, and its loops write into the rows of the results that the block is for.
 
-A value without a loop (a solver, an index, a large product) stays a call of NumPy. Everything with one is computed as
-early as it can be: the *stage* of a value is the number of NumPy's calls that must have been made one after the other
-before it. All values of a stage with loops become one call of the program, a :class:`~.native.Native`; so none can wait
-for another, and nothing is refused that NumPy's engine takes.
+Times: the same stretch once more, with a look at the clock after each loop. Two looks at the clock lie 20 to 40 ns
+apart, so the times of loops of a few numbers are times of the clock.
 
-Large arrays go block by block through the threads (``passes/tiling.py``). The program of a block is cut in the same
-way, and its loops write into the rows of the results that the block is for.
-
-How long each loop of a stretch takes: the same stretch once more, with a look at the clock after each loop.
-
-Two looks at the clock lie 20 to 40 ns apart, so the times of loops of a few numbers are times of the clock.
-
-A program that is one stretch of loops and nothing else: called without the list of places that other plans keep.
-
-Of a step of 9 µs (a chain of elementwise functions on 1,000 numbers) that saves 2.
+A program that is one stretch and nothing else is called directly, without the list of places that other plans keep. Of
+a step of 9 µs (a chain of elementwise functions on 1,000 numbers) that saves 2.
 """
 
 from __future__ import annotations
@@ -46,6 +41,8 @@ from .functions import Text
 from .loops import Access, Places
 from .schedule import ALIGNED, MANY, Schedule, has_loop
 from .words import USING_FMA, code
+
+# ---------------------------------------------------------------- a stretch as one function: its results and its memory
 
 Array = Any
 QUICK = 20_000  # numbers computed; above other threads of Python may run meanwhile
@@ -234,7 +231,7 @@ def padded(v: Value) -> int:
     return WORD if not v.shape else -(-size // ALIGNED) * ALIGNED
 
 
-# ---------------------------------------------------------------- stretches
+# ---------------------------------------------------------------- stretches: which values become loops
 
 
 Targets = dict[Value, Value]
@@ -347,7 +344,7 @@ def native_call(members: list[Value], results: list[Value], settings: Settings, 
     return new
 
 
-# ---------------------------------------------------------------- timing
+# ---------------------------------------------------------------- times: a clock after each loop
 
 
 CLOCK = "clock_gettime"
@@ -390,7 +387,7 @@ class Timed(Native):
         return [*zip(self.describe(), totals.values(), strict=True)]
 
 
-# ---------------------------------------------------------------- direct
+# ---------------------------------------------------------------- a program that is one stretch
 
 
 class Direct(Watched):

@@ -1,15 +1,16 @@
 """From the values of a stretch to loops in an order, and memory for what passes from one to the next.
 
+Products of small matrices are written out: z[i, j] = Σ x[i, k] y[k, j], kept in registers for some rows and eight
+columns at a time. Large ones are NumPy's: its matrix library knows the caches. Small ones are quicker here, because a
+call of NumPy alone takes as long as 10,000 multiplications. Rows of y must lie side by side; where they do not
+(x @ y.T), y is copied before, once for all products that read it.
+
+Words of the schedule:
+
 level    how many loops must have ended before a value can be computed; values of one level and shape share a loop
 stored   values that are read outside their loop; the others stay in registers
 kernels  loops with equal text are one function, called with other pointers: a recurrent network of 100 steps is
          406 calls of 8 functions
-
-Products of small matrices: z[i, j] = Σ x[i, k] y[k, j], kept in registers for some rows and eight columns at a time.
-
-Large ones are NumPy's: its matrix library knows the caches. Small ones are quicker here, because a call of NumPy alone
-takes as long as 10,000 multiplications. Rows of y must lie side by side; where they do not (x @ y.T), y is copied
-before, once for all products that read it.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from .engine import has_fma
 from .functions import LANES, Text, constant, suffix_of, type_of
 from .loops import Access, LoopText, Places, store_many
 from .words import Formula, code, formula_of, is_float, is_number, reduction_of, written_at
+
+# ---------------------------------------------------------------- products of small matrices
 
 MOST = 70_000  # multiplications that are written out
 ROWS = 4  # rows at a time: each number of y that is read is used for all of them
@@ -93,7 +96,7 @@ class ProductText:
             t.say(f"store {kind} {total}, ptr {row}, align 1")
 
 
-# ---------------------------------------------------------------- schedule
+# ---------------------------------------------------------------- the schedule: which loops, in which order
 
 
 PIECE = 100  # values of one loop; of a long function making machine code takes too long

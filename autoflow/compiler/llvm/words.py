@@ -1,12 +1,12 @@
-"""NumPy's elementwise functions in LLVM's words: one row each, for numbers and for vectors of them.
+"""NumPy's elementwise functions in LLVM's words, and what one value of a program is for one element.
 
-A row says for which kinds of dtype it holds ("f" floats, "i" integers, "b" booleans) and writes the lines. Each gives
-what NumPy gives, bit for bit but for exp, log, tanh, sin, cos (``functions.py``); no row lets LLVM reorder or contract.
+The rows, one for each function, for numbers and for vectors of them: a row says for which kinds of dtype it holds ("f"
+floats, "i" integers, "b" booleans) and writes the lines. Each gives what NumPy gives, bit for bit but for exp, log,
+tanh, sin, cos (``functions.py``); no row lets LLVM reorder or contract.
 
-What one value of a program is for one element: a row of ``words.py``, its operands, and in which types it computes.
-
-NumPy says the types itself (``np.ufunc.resolve_dtypes``), Python's numbers included: 2 · x of float32 is float32. What
-has no formula here (a function without a row, complex numbers, float to integer) stays NumPy's call.
+The formula of a value: a row, its operands, and in which types it computes. NumPy says the types itself
+(``np.ufunc.resolve_dtypes``), Python's numbers included: 2 · x of float32 is float32. What has no formula here (a
+function without a row, complex numbers, float to integer) stays NumPy's call.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from ..matching import CALL, CONSTANT, REDUCE, UFUNC, VIEW, Value, behind_views,
 from ..trace.memory import set_items
 from .engine import has_fma
 from .functions import CODES, HELPERS, Text, constant, suffix_of, type_of
+
+# ---------------------------------------------------------------- rows: the lines of each function
 
 Row = Callable[[Text, str, int, list[str]], str]  # text, scalar type, width, operands -> the result
 ROWS: dict[Any, tuple[str, Row]] = {}
@@ -211,7 +213,7 @@ def can_cast(old: str, new: str) -> bool:
     return is_float(new) or (not is_float(old) and new != "i1" and int(old[1:]) <= int(new[1:])) or old == new
 
 
-# ---------------------------------------------------------------- formulas
+# ---------------------------------------------------------------- formulas: a row, its operands, their types
 
 
 USING_FMA = {getattr(np, name) for name in HELPERS}

@@ -1,13 +1,12 @@
-"""The calls of a plan: which function of NumPy computes a value, with which arguments, and where it writes.
+"""The calls of a plan, one by one; and how a run notices that NumPy had something to report.
 
-Warnings and errors of NumPy: a program runs silently, and notes that there was something to report.
+Reports come first. Which operations warn or raise, with which words and in which line, eager code knows best: it runs
+backward passes silently, and ``with np.errstate(...)`` inside the function counts. So a program runs silently and only
+notes whether something happened that its caller does not ignore; then the function itself runs once more, in the
+caller's context. That is NumPy's own mechanism: in the context of a program each kind of error that the caller does not
+ignore is set to "call", and the function that is called notes it. So nothing has to be checked after each call.
 
-Which operations warn or raise, with which words and in which line, eager code knows best: it runs backward passes
-silently, and ``with np.errstate(...)`` inside the function counts. So a program only notes whether something happened
-that its caller does not ignore, and then the function itself runs once more, in the caller's context.
-
-That is NumPy's own mechanism: in the context of a program each kind of error that the caller does not ignore is set to
-"call", and the function that is called notes it. So nothing has to be checked after each call.
+Then the calls: which function of NumPy computes a value, with which arguments, and where it writes.
 """
 
 from __future__ import annotations
@@ -24,6 +23,8 @@ import numpy as np
 from ...backprop.passes import SWITCH
 from ...base.errors import CompileError
 from ..matching import CALL, PRODUCT, REDUCE, UFUNC, Value, describe_value
+
+# ---------------------------------------------------------------- reports: NumPy's warnings and errors are noted
 
 callers_state: Callable[[], Any] = SWITCH[0].get if SWITCH else object  # of an unknown NumPy: a new one at every call
 
@@ -73,7 +74,7 @@ class Watched:
             whole("part", 0)
 
 
-# ---------------------------------------------------------------- calls
+# ---------------------------------------------------------------- calls: the function, its arguments, where it writes
 
 
 Array = Any

@@ -1,9 +1,8 @@
 """The kinds of NumPy functions in a program, and the messages for what cannot be recorded.
 
-Calls whose result has a shape and dtype that follow from the shapes and dtypes of their arrays alone.
-
-The shape of every other call may depend on values: ``x[x > 2]``, ``np.nonzero(x)``, ``np.repeat(x, counts)``; so may
-the dtype of ``np.linalg.eig(x)``. While a function is recorded shapes are known, so Python may have counted, divided or
+First the calls whose result has a shape and dtype that follow from the shapes and dtypes of their arrays alone. The
+shape of every other call may depend on values: ``x[x > 2]``, ``np.nonzero(x)``, ``np.repeat(x, counts)``; so may the
+dtype of ``np.linalg.eig(x)``. While a function is recorded shapes are known, so Python may have counted, divided or
 branched by them, and it is not known where that went. Such a call is therefore made in every run, needed or not, and
 its result is compared with the recording (``run/calls.py``). A function that is missing here is only called more often.
 """
@@ -21,6 +20,8 @@ from ...nodes.versions import caller
 from ...table.shapes import NOT_GIVEN
 from ..matching import Place
 from ..program import NUMBERS
+
+# ---------------------------------------------------------------- calls with a shape that does not depend on values
 
 # The number of leading arguments that may be arrays or lists of arrays.
 POSITIONS: dict[int, str] = {
@@ -95,7 +96,7 @@ def has_fixed_places(index: Any, arrays: list[Any]) -> bool:
     ])  # fmt: skip
 
 
-# ---------------------------------------------------------------- kinds
+# ---------------------------------------------------------------- kinds of functions, and what is refused
 
 
 REDUCTIONS: dict[Any, Any] = {

@@ -1,8 +1,13 @@
-"""Who looks at whose memory: what a write into an array that is being recorded changes.
+"""Writes in a recording: calls that write, as data; and which arrays look at the memory that is written into.
 
-A program knows values, which never change; NumPy has memory, and views of it. So an array that is written into becomes
-another value, and a view knows its source and how it was taken: it is taken again when the source has become another
-value, and a write through it is one into the source.
+Calls as data. ``np.sum(x, axis=0)`` is recorded as a function of the array x. NumPy's engine only runs that function;
+other engines look at what it says of itself: ``written`` is the function, its arguments with a
+:class:`~..matching.Place` for each array, and its options. So what writes in place is a function here that returns a
+new array, and has a name.
+
+Memory. A program knows values, which never change; NumPy has memory, and views of it. So an array that is written into
+becomes another value, and a view knows its source and how it was taken: it is taken again when the source has become
+another value, and a write through it is one into the source.
 
     z = x * 1        z is v1
     part = z[1:]     part is v2 = v1[1:], taken of z
@@ -11,12 +16,6 @@ value, and a write through it is one into the source.
 
 Where arrays would lie, empty arrays tell that are taken in the same way: so ``nodes/versions.py`` finds values that a
 derivative needs and that have been overwritten, as in eager code.
-
-Calls as data, and the functions behind those calls that NumPy has no function for.
-
-``np.sum(x, axis=0)`` is recorded as a function of the array x. NumPy's engine only runs that function; other engines
-look at what it says of itself: ``written`` is the function, its arguments with a :class:`~..matching.Place` for each
-array, and its options. So what writes in place is a function here that returns a new array, and has a name.
 """
 
 from __future__ import annotations
@@ -31,6 +30,8 @@ from ...nodes.versions import caller
 from ...table.indexing import put_view
 from ..matching import Place
 from .kinds import axes_out_of_order
+
+# ---------------------------------------------------------------- calls as data, also those that write
 
 Array = Any
 
@@ -97,7 +98,7 @@ def method_of(name: str) -> Callable[..., Any]:
     return call
 
 
-# ---------------------------------------------------------------- memory
+# ---------------------------------------------------------------- memory: views, and writes through them
 
 
 def itself(x: Array) -> Array:

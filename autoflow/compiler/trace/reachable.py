@@ -1,21 +1,20 @@
-"""What can be reached from a function: closures, globals, attributes, elements, as edges from object to object.
+"""What a function can reach, whether it asks for identities, and whether what it reads has changed.
 
-Functions that ask for an array's identity or class: ``x is y``, ``id(x)``, ``type(x)``.
+Reachable objects: closures, globals, attributes, elements, as edges from object to object.
 
-While a function is recorded its arguments are not arrays, and these three cannot be intercepted. (``isinstance(x,
-np.ndarray)`` and ``x.__class__`` can.) So functions that use them are found by their code. Comparing with a constant
-(``x is None``) is harmless. For the others
+Identity: ``x is y``, ``id(x)``, ``type(x)``. While a function is recorded its arguments are not arrays, and these three
+cannot be intercepted. (``isinstance(x, np.ndarray)`` and ``x.__class__`` can.) So functions that use them are found by
+their code. Comparing with a constant (``x is None``) is harmless. For the others
 
 * an array that is passed twice is one object during the recording, and which arguments are the same array belongs to
   the signature, as does that none of them is an array from outside;
 * the first result is compared with that of eager code, which shows what else they decide: ``type(x)``, or whether
   ``x.real is x``, is the same in all calls of one signature.
 
-The contents of an array, a buffer or a collection from outside, compared in full with what they were.
-
-An array that the program reads is read again at every call. But one of its numbers may also have ended up, unseen, in
-something that the program takes for constant: ``x @ (a + b)``, ``x * float(a[0])``, ``if a[0] > 0``. So
-every element is compared before every run. The price: time, and memory for a copy.
+Contents: an array, a buffer or a collection from outside is compared in full with what it was. An array that the
+program reads is read again at every call. But one of its numbers may also have ended up, unseen, in something that the
+program takes for constant: ``x @ (a + b)``, ``x * float(a[0])``, ``if a[0] > 0``. So every element is compared before
+every run. The price: time, and memory for a copy.
 """
 
 from __future__ import annotations
@@ -37,6 +36,8 @@ import numpy as np
 from ...base.errors import CompileError
 from ...base.lazy import ROWS
 from ...base.transformed import FunctionOfFunction
+
+# ---------------------------------------------------------------- reachable objects, edge by edge
 
 NUMBERS = (int, float, complex, str, bool, type(None), np.generic)
 SEARCHED = {"__main__", "builtins", "types", "functools", "collections", "enum"}  # parts of Python that hold the user's
@@ -167,7 +168,7 @@ def foreign(x: Any) -> bool:
     return (root in sys.stdlib_module_names and root not in SEARCHED) or module.startswith(ROWS)
 
 
-# ---------------------------------------------------------------- identity
+# ---------------------------------------------------------------- identity: functions that ask which object an array is
 
 
 ASKING = frozenset({"type", "id", "is_", "is_not"})  # builtins, and functions of the module operator
@@ -213,7 +214,7 @@ def check_not_outside(arrays: Iterable[Any], outside: frozenset[int]) -> None:
         )
 
 
-# ---------------------------------------------------------------- contents
+# ---------------------------------------------------------------- contents: compared with what they were
 
 
 SMALL = 4096  # bytes that are compared as one bytes object

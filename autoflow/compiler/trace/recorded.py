@@ -8,12 +8,11 @@ Three things can go wrong beyond what ``traced.py`` refuses, and all three are l
   ours may live on after the recording, so those that do are found.
 * The function changes something, or draws random numbers: ``guards.py``.
 
-Parameters that a function has seen only through the stand-ins that ``nn.functional_call`` puts in their place.
-
-An optimiser writes into the model's own parameters between the calls of a compiled step that gets them as an argument.
-That need not matter, but it does if the function also looks at ``model.weight`` itself. So while a function is
-recorded, ``Module`` reports who reads an attribute. A parameter does not matter if it was not read outside of
-``functional_call``, and if its memory cannot be reached otherwise.
+The first section is about parameters that a function has seen only because ``nn.functional_call`` has put others in
+their place. An optimiser writes into the model's own parameters between the calls of a compiled step that gets them as
+an argument. That need not matter, but it does if the function also looks at ``model.weight`` itself. So while a
+function is recorded, ``Module`` reports who reads an attribute. A parameter does not matter if it was not read outside
+of ``functional_call``, and if its memory cannot be reached otherwise.
 """
 
 from __future__ import annotations
@@ -42,6 +41,8 @@ from .guards import Guards
 from .kinds import refuse_number
 from .tape import Tape
 from .traced import UNKNOWN, Traced
+
+# ---------------------------------------------------------------- parameters in whose place others were put
 
 LOCK = threading.Lock()
 READERS: list[Readers] = []  # of recordings that run
@@ -128,7 +129,7 @@ def only_stood_in(edges: list[Any], replaced: set[int], readers: Readers | None)
     return {array for owner, arrays in fine.items() if owner not in others for array in arrays}
 
 
-# ---------------------------------------------------------------- recorded
+# ---------------------------------------------------------------- the recording, and what must not be left of it
 
 
 class Recorded:
@@ -246,7 +247,7 @@ def check_nothing_stays(tape: Tape) -> None:
     tape.alive.clear()
 
 
-# -- nodes on top of Traced arrays -------------------------------------------------------------------------------------
+# -- nodes on top of Traced arrays
 
 
 def make_types() -> NodeTypes:

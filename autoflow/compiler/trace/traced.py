@@ -9,7 +9,8 @@ masks too: what a graph of records would take for constant is computed anew in e
 What cannot be written down is the value itself. Python asks for it in ``if x > 0``, ``float(x)``, ``np.asarray(x)``,
 ``plain[i] = x``: since a Traced is no ndarray, all of these arrive here, and are refused with the line.
 
-The methods and operators of ndarray, for arrays that write down what is done with them. None computes anything.
+First come the methods and operators that a Traced has in common with ndarray, each recorded or refused; none computes
+anything. Then the class itself.
 """
 
 from __future__ import annotations
@@ -60,9 +61,11 @@ from .memory import (
     write_into_copy,
 )
 
+# ---------------------------------------------------------------- the methods and operators of ndarray
+
 
 class TracedMethods(DuckArray):
-    """What :class:`~.traced.Traced` has in common with ndarray."""
+    """What :class:`Traced` has in common with ndarray."""
 
     __slots__ = ()
     expr: Any  # a Value
@@ -211,7 +214,7 @@ def add_methods(cls: type) -> None:
         setattr(cls, name, make(name))
 
 
-# ---------------------------------------------------------------- traced
+# ---------------------------------------------------------------- Traced: an array that writes down its calls
 
 
 CLASS: Any = vars(object)["__class__"]  # what every object has

@@ -1,23 +1,20 @@
 """Which boxes of a picture are open, and what a folded one says.
 
 A graph of thousands of nodes cannot be read. Scopes (``with af.scope("encoder"):``) divide it into parts. A folded
-part is one card that counts its contents. Folding is decided on a :class:`Skeleton`, in which nodes and boxes are
-numbers, and each node has a path of boxes around it. Repeats (:mod:`.repeats`) are boxes that we add.
+part is one card that counts its contents. Folding is decided on a :class:`~.repeats.Skeleton`, in which nodes and boxes
+are numbers, and each node has a path of boxes around it. Repeats (:mod:`.repeats`) are boxes that we add.
 
     1  depth=, g.open(...)    the user's choice
     2  more than six alike    the first and the last are drawn, the others are one card
     3  above FEW cards        scopes fold from the deepest level, until there are at most that many
-    4  still more             shorter repeats fold, and of what is left sections (see below)
+    4  still more             shorter repeats fold, and of what is left sections
 
-Sections: parts of a graph that has no parts of its own.
-
-Boxes (``af.scope``) and repeats tell how to fold. A graph without them, say of 150 different operations, is cut into
-sections, like a text into paragraphs: stretches of its order, so that no section is both before and after another.
-The order is that of the program, or depth first from the output, whichever is cheaper to cut. The price of a cut is
-how many values are carried over it, and sections of uneven lengths cost a little more. What is nearest to the output
-stays as it is.
-
-A section of many operations has sections in it, so opening one shows a picture that can be read, again.
+Sections are parts of a graph that has no parts of its own. A graph without boxes and repeats, say of 150 different
+operations, is cut into them, like a text into paragraphs: stretches of its order, so that no section is both before and
+after another. The order is that of the program, or depth first from the output, whichever is cheaper to cut. The price
+of a cut is how many values are carried over it, and sections of uneven lengths cost a little more. What is nearest to
+the output stays as it is. A section of many operations has sections in it, so opening one shows a picture that can be
+read, again.
 """
 
 from __future__ import annotations
@@ -33,6 +30,8 @@ import numpy as np
 
 from ..model.data import ALIKE, FEW
 from .repeats import Path, Skeleton, equal_boxes, first_word, runs
+
+# ---------------------------------------------------------------- boxes: which are open
 
 MANY = 200  # of more cards, which nobody wanted, only the nearest to the output are drawn
 
@@ -193,7 +192,7 @@ def pool_sizes(sizes: Sequence[tuple[int, float | None]]) -> float | None:
     return math.sqrt(math.fsum([n * rms * rms for n, rms in known]) / total) if total else None
 
 
-# ---------------------------------------------------------------- sections
+# ---------------------------------------------------------------- sections: what is cut, and into how many
 
 
 Array = Any
@@ -306,7 +305,7 @@ def inside(graph: Skeleton, around: Path) -> tuple[Items, dict[int, list[int]]]:
     return list(items.values()), leaves
 
 
-# ------------------------------------------------------------------ orders
+# ---------------------------------------------------------------- sections: the order in which to cut
 
 
 def links(graph: Skeleton, items: Items, place: dict[int, int]) -> list[list[int]]:
@@ -355,7 +354,7 @@ def depth_first(items: Items, uses: list[list[int]]) -> list[int]:
     return order
 
 
-# ------------------------------------------------------------------ where to cut
+# ---------------------------------------------------------------- sections: where to cut
 
 
 def prices(uses: list[list[int]], order: Sequence[int]) -> Array:

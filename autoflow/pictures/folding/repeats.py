@@ -1,19 +1,16 @@
-"""Equal parts of a graph: a layer that is used again, the steps of a loop.
+"""Equal parts of a graph (a layer that is used again, the steps of a loop), and chains of + or of * as one card.
 
-There are two kinds: neighbouring boxes with the same name and content and, where there are no boxes, a stretch of
-operations that repeats a pattern. Either becomes a box around all of them, which can be folded. A picture says
-whether the parts use the same Variables again, or have each its own.
+The skeleton is what folding knows about a graph: nodes without their values, and the boxes around them.
 
-Long sequences (more than ALIKE parts) fold in every picture: the first part is drawn, the last one, and a card for
-those between them ("+28 alike").
+There are two kinds of repeats: neighbouring boxes with the same name and content and, where there are no boxes, a
+stretch of operations that repeats a pattern. Either becomes a box around all of them, which can be folded. A picture
+says whether the parts use the same Variables again, or have each its own. Long sequences (more than ALIKE parts) fold
+in every picture: the first part is drawn, the last one, and a card for those between them ("+28 alike").
 
-What folding knows about a graph: nodes without their values, and the boxes around them.
-
-Chains of + or of * as one card: ``x + y + z`` is drawn as one, though Python computes it in two steps.
-
-Only inner results that have no name and are used once disappear, so no information is lost: local derivatives of the
-chain are products of those of its steps, and each operand receives the same gradient. The recorded nodes remain in
-``graph.nodes``, in the tree and in JSON.
+Chains: ``x + y + z`` is drawn as one card, though Python computes it in two steps. Only inner results that have no name
+and are used once disappear, so no information is lost: local derivatives of the chain are products of those of its
+steps, and each operand receives the same gradient. The recorded nodes remain in ``graph.nodes``, in the tree and in
+JSON.
 """
 
 from __future__ import annotations
@@ -27,6 +24,8 @@ from typing import Any
 import numpy as np
 
 from ..model.data import Numbers, Operand, Picture, Vertex, numbers
+
+# ---------------------------------------------------------------- the skeleton: nodes without values, boxes around them
 
 DEEPEST = 20  # boxes around a node that are drawn
 NAMES = 4  # Variables of a repeated part that are listed by name
@@ -140,7 +139,7 @@ class Skeleton:
         return {box: level for path in dict.fromkeys(self.paths) for level, box in enumerate(path)}
 
 
-# ---------------------------------------------------------------- repeats
+# ---------------------------------------------------------------- repeats: equal boxes, patterns of operations
 
 
 LONGEST = 64  # operations in a pattern
@@ -320,7 +319,7 @@ def pattern(codes: Any) -> tuple[int, int, int]:
     return best
 
 
-# ---------------------------------------------------------------- merging
+# ---------------------------------------------------------------- chains of + or of * as one card
 
 
 CHAINS = ("add", "multiply")

@@ -3,10 +3,9 @@
 ``graph.nodes`` is what was recorded; ``drawn(graph)`` is what a renderer draws, data of the same kind. Each of its
 nodes lists in ``members`` the recorded nodes that it represents.
 
-Graphs that are too large to read every number: a folded picture, made directly from the records.
-
-Only the cards that are drawn are turned into data. Gradients would need a whole backward pass, so the picture shows
-only those in the ``.grad`` of Variables, one by one or as the size of all those in a folded box.
+Of graphs that are too large to read every number, a folded picture is made directly from the records. Only the cards
+that are drawn are turned into data. Gradients would need a whole backward pass, so the picture shows only those in the
+``.grad`` of Variables, one by one or as the size of all those in a folded box.
 """
 
 from __future__ import annotations
@@ -30,6 +29,9 @@ from .results import inline_constants, tidy
 
 if TYPE_CHECKING:
     from ..model.gathering import Walk
+
+
+# ---------------------------------------------------------------- views: merged and folded
 
 SECTION = re.compile(r"section \d+(\.\d+)*")  # they get their names when they are cut
 Card = tuple[bool, int]  # (True, a closed box) or (False, a node)
@@ -345,7 +347,7 @@ def sentence(total: int, c: Contraction) -> list[str]:
     return [f"{total:,} nodes; showing {len(c.members)}{told}. More: {', '.join([*more, 'graph(around=w, radius=2)'])}"]
 
 
-# ---------------------------------------------------------------- huge
+# ---------------------------------------------------------------- huge graphs, directly from the records
 
 
 def fold_huge_graph(walk: Walk, depth: int | None, opened: Sequence[str], few: int = FEW) -> GraphData | None:

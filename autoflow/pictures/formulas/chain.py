@@ -1,15 +1,14 @@
-"""The paths between an output and a variable: how many there are, and which are the largest.
+"""Derivatives as a picture shows them: the rule of each operation, what is sent back, and the paths of the chain rule.
 
-There may be more than atoms in the universe, so they are counted without being walked (:meth:`Chain.count_paths`), and
-only the best of them are built (:meth:`Chain.largest_paths`).
+The local derivatives of a picture's operations, in LaTeX, are for the table and the tooltips of a page.
 
-The local derivatives of a picture's operations in LaTeX, for the table and the tooltips of a page.
+What is sent back to an operand stands in its row, in a few letters: ``g Wᵀ``, ``Xᵀ g``, ``g ⊙ (1 − h²)``,
+``g, summed``. For single numbers a card shows the local derivative and the product. For arrays neither fits, but the
+rule does: that of :func:`~.latex.derivative_formula`, in plain letters, with g for the gradient of the card. A rule
+that cannot be written like that is left out; the formula itself still shows it.
 
-What is sent back to an operand, in a few letters for its row: ``g Wᵀ``, ``Xᵀ g``, ``g ⊙ (1 − h²)``, ``g, summed``.
-
-For single numbers a card shows the local derivative and the product. For arrays neither fits, but the rule does: that
-of :func:`~.latex.derivative_formula`, in plain letters, with g for the gradient of the card. A rule that cannot be
-written like that is left out; the formula itself still shows it.
+The paths between an output and a variable: there may be more than atoms in the universe, so they are counted without
+being walked (:meth:`Chain.count_paths`), and only the best of them are built (:meth:`Chain.largest_paths`).
 """
 
 from __future__ import annotations
@@ -30,6 +29,8 @@ from ..model.gathering import total
 from ..model.names import Titles
 from .algebra import DOTS, Term, product_of
 from .latex import below, equations, local_is_a_number, local_terms, one_run, operand_terms, partial, result_term
+
+# ---------------------------------------------------------------- local derivatives in LaTeX
 
 MOST = 60  # operations; each is derived again, which is slow
 
@@ -67,7 +68,7 @@ def write_equations(record: Any, titles: Titles) -> str:
         return ""
 
 
-# ---------------------------------------------------------------- sent back
+# ---------------------------------------------------------------- what is sent back, in a few letters
 
 
 LONGEST = 26  # characters
@@ -201,7 +202,7 @@ def mention_sum(text: str, record: Any, slot: int) -> str:
     return f"{text}, summed over {times}" if times > 1 else text
 
 
-# ---------------------------------------------------------------- chain
+# ---------------------------------------------------------------- the paths between an output and a variable
 
 
 Array = Any

@@ -1,17 +1,18 @@
-"""The positions of nodes: a layered drawing of a directed graph, in plain Python.
+"""The positions of nodes: a layered drawing of a directed graph, in plain Python; and how easy it is to read.
 
 The four steps of K. Sugiyama, S. Tagawa and M. Toda, "Methods for visual understanding of hierarchical system
-structures", IEEE Trans. SMC 11(2), 1981:
+structures", IEEE Trans. SMC 11(2), 1981. The first three are in ``layers.py``, the last is at the end of this file:
 
-    ranks       every node comes one rank after the last of its operands; leaves just before their first use (layers.py)
+    ranks       every node comes one rank after the last of its operands; leaves just before their first use
     Layers      an arrow across several ranks gets a waypoint in each, shared by all arrows from the same node
-    reorder     the neighbours' average places decide the order in a rank, while that removes crossings (layers.py)
+    reorder     the neighbours' average places decide the order in a rank, while that removes crossings
     settle      every node moves as near to its neighbours' heights as order and spacing allow
 
 Nothing is drawn here, and nothing is random: equal graphs get equal layouts. ``along`` is the direction in which the
 data flows, ``across`` the other one; the renderer decides which of them is x.
 
-How easy a finished layout is to read, as one number: the cost for a reader, in screens to scroll.
+The cost of a finished layout for a reader is one number, in screens to scroll. Its weights are a judgement: they rank
+pictures as people who looked at them did.
 
     size       screens of 1280 × 900 after the first, once the picture is made as narrow as the page
     text       how much smaller that makes the text
@@ -20,13 +21,10 @@ How easy a finished layout is to read, as one number: the cost for a reader, in 
     stubs      values whose arrow is cut, so that one has to look for its other end
     emptiness  the part of the picture that is empty
 
-The weights are a judgement: they rank pictures as people who looked at them did.
-
-A box with a direction of its own: it is read downwards, while the data outside flow to the right.
-
-The box was arranged by itself, from top to bottom, so its arrows enter above and leave below. Around it they run from
-left to right. So each arrow gets a lane: from the left border below the headline to the place where it goes down, or
-below the nodes to the right border. The lanes are ordered so that no arrow crosses the lane of another.
+A box may have a direction of its own: it is read downwards, while the data outside flow to the right. It was arranged
+by itself, from top to bottom, so its arrows enter above and leave below. Around it they run from left to right. So
+each arrow gets a lane: from the left border below the headline to the place where it goes down, or below the nodes to
+the right border. The lanes are ordered so that no arrow crosses the lane of another.
 """
 
 from __future__ import annotations
@@ -39,6 +37,8 @@ from itertools import accumulate, pairwise
 from math import fsum
 
 from .layers import DOWN, GAP, LARGE, SWEEPS, Box, Layers, Line, Plan, Point, Value, reorder
+
+# ---------------------------------------------------------------- cost: how easy a layout is to read
 
 PAGE = (1280.0, 900.0)  # what a reader sees without scrolling
 SMALLER, CROSSING, LENGTH, STUB, EMPTY = 2.0, 0.15, 0.25, 0.1, 0.5  # prices, in screens
@@ -96,7 +96,7 @@ def side(piece: Segment, point: Point) -> float:
     return (bx - ax) * (point[1] - ay) - (by - ay) * (point[0] - ax)
 
 
-# ---------------------------------------------------------------- turning
+# ---------------------------------------------------------------- turned boxes: lanes for their arrows
 
 
 LANES = 12.0  # between two of them
@@ -153,7 +153,7 @@ def lanes(ports: dict[Value, float], start: float) -> dict[Value, float]:
     return {value: start + LANES * order.index(value) for value in ports}
 
 
-# ---------------------------------------------------------------- arrange
+# ---------------------------------------------------------------- arranging: the four steps
 
 
 REMEMBERED = 300  # lines of a question whose answer is kept

@@ -1,9 +1,9 @@
-"""Nodes in ranks: the boxes to be placed, their ranks, and the waypoints of lines that pass.
+"""Nodes in ranks, and their order there: the first three steps of :mod:`.arrange`, after Sugiyama, Tagawa and Toda.
 
-The order of nodes in their ranks: the second step of :mod:`.arrange`, after Sugiyama, Tagawa and Toda.
+First the boxes to be placed, their ranks, and the waypoints of lines that pass.
 
-Finding the fewest crossings is a hard problem, so two simple steps alternate: sort each rank by the average place of
-the neighbours, and exchange neighbours where that helps.
+Then the order of nodes in their ranks. Finding the fewest crossings is a hard problem, so two simple steps alternate:
+sort each rank by the average place of the neighbours, and exchange neighbours where that helps.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import fsum
+
+# ---------------------------------------------------------------- ranks, and waypoints of lines that pass
 
 GAP = 54.0  # between ranks
 DOWN = 24.0  # the same from top to bottom
@@ -272,7 +274,7 @@ class Layers:
         return place
 
 
-# ---------------------------------------------------------------- ordering
+# ---------------------------------------------------------------- order in a rank: few crossings
 
 
 SWEEPS = 24

@@ -1,12 +1,9 @@
 """A picture as plain data, which every renderer reads and none changes.
 
-A :class:`GraphData` holds no array and no node: it does not change while the program continues, two equal programs
-give equal data, and it can be pickled. :mod:`~..walk` makes it; the modules of ``render`` and ``pages`` turn it into
-files.
-
-The numbers of an array as a picture needs them: few, plain, and made once.
-
-A :class:`Numbers` holds no array: so a picture does not change with arrays, can be pickled, and keeps no memory.
+:class:`Numbers` are what a picture needs of an array: few, plain, and made once. A :class:`GraphData` has them, and
+cards, arrows and boxes. Neither holds an array or a node: the picture does not change while the program continues, two
+equal programs give equal data, it can be pickled, and it keeps no memory. :mod:`~..walk` makes it; the modules of
+``render`` and ``pages`` turn it into files.
 """
 
 from __future__ import annotations
@@ -17,6 +14,8 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
+
+# ---------------------------------------------------------------- numbers: what a picture needs of an array
 
 Array = Any
 FEW_NUMBERS = 6  # arrays of at most that many elements are printed in full
@@ -169,7 +168,7 @@ def nest_words(words: list[str], shape: tuple[int, ...]) -> str:
     return words[0]
 
 
-# ---------------------------------------------------------------- data
+# ---------------------------------------------------------------- cards, arrows and boxes
 
 
 ALIKE = 6  # equal parts beside each other that are all drawn
@@ -325,7 +324,7 @@ class Look:
 
 @dataclass(frozen=True)
 class GraphData:
-    """How values were computed and how gradients flow back. Users have it as a :class:`~..facade.Graph`."""
+    """How values were computed and how gradients flow back. Users have it as a :class:`~..walk.Graph`."""
 
     nodes: tuple[Vertex, ...]
     outputs: tuple[int, ...]

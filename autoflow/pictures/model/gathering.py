@@ -1,14 +1,13 @@
-"""From records to the nodes of a picture: what is shown, what it is called, what flowed through it.
+"""From records to the nodes of a picture: what flowed through each, what is shown, what it is called.
+
+Flow: the gradients along every arrow, from one pass from the outputs, computed again from the rules. ``backward()``
+keeps only sums. A picture shows the parts: at each operand the local derivative and what is sent back, at each node the
+contributions that arrived and their sum. So each record is asked again, in the engine's order, and the answers are
+written down. ``.grad``, which may hold several passes, is never read for that.
 
 The walk is iterative, so nothing can be too deep for it. A picture has the numbers of some thousand nodes; of a larger
 graph they are those nearest to the outputs, in the engine's order. Then all consumers of a shown node are shown, so
 all sums of gradients are complete, and what is hidden behind them costs nothing but the walk.
-
-The gradients along every arrow: one pass from the outputs, computed again from the rules.
-
-``backward()`` keeps only sums. A picture shows the parts: at each operand the local derivative and what is sent back,
-at each node the contributions that arrived and their sum. So this module asks each record again, in the engine's
-order, and writes down the answers. It never reads ``.grad``, which may hold several passes.
 """
 
 from __future__ import annotations
@@ -30,6 +29,8 @@ from ...nodes.versions import FreedArray, writer_since
 from .data import ROWS, Numbers, Operand, Several, Vertex, numbers
 from .names import TITLE, Call, Titles, calls_of, word
 from .style import clean, clip
+
+# ---------------------------------------------------------------- flow: the gradients along every arrow
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +123,7 @@ def stored_gradient(leaf: Any, g: Array) -> dict[str, Any]:
         }
 
 
-# ---------------------------------------------------------------- gathering
+# ---------------------------------------------------------------- the walk: which nodes are shown
 
 
 WORK = 50_000_000  # elements of all values; above that, gradients take long and are shown on demand only

@@ -1,13 +1,8 @@
-"""The titles of nodes in a picture, found when it is drawn and stored nowhere.
+"""What the nodes of a picture are called, found when it is drawn and stored nowhere; and which of them are one.
 
-The name it was given; else a name that the variables of the notebook (or of the caller) have for it, also for plain
-arrays (``forward/naming.py``); else how it was computed, if that is short (``a1**2``, ``sin(a2)``); else the same with
-dots for long parts (``… @ W``), or the bare operation. Never an automatic number (``add_0``).
-
-Products with 1 that are not in the user's formula: the backward pass begins with ones, and multiplies them.
-
-The picture of a gradient has a card for each operation of that pass. ``1*cos(x)`` is ``cos(x)``: such a product is
-called like its other factor, and is not drawn (:mod:`~..folding.results`). What has a name is drawn.
+Products with 1 are not in the user's formula: the backward pass begins with ones, and multiplies them. The picture of a
+gradient has a card for each operation of that pass. ``1*cos(x)`` is ``cos(x)``: such a product is called like its other
+factor, and is not drawn. What has a name is drawn.
 
 Functions with several results: which recorded operations are one function, and which of them are its results.
 
@@ -16,7 +11,12 @@ Functions with several results: which recorded operations are one function, and 
     a, b = np.split(x, 2)      recorded as x[0:n], x[n:2*n]
     a, b = np.unstack(x)       recorded as moveaxis, x[0], x[1]
 
-A picture draws each of them as one card with a row per result (:mod:`~..folding.results`).
+A picture draws each of them as one card with a row per result. (Both kinds: :mod:`~..folding.results`.)
+
+The title of a node is the name it was given; else a name that the variables of the notebook (or of the caller) have for
+it, also for plain arrays (see :mod:`autoflow.forward.naming`); else how it was computed, if that is short (``a1**2``,
+``sin(a2)``); else the same with dots for long parts (``… @ W``), or the bare operation. Never an automatic number
+(``add_0``).
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ from ...nodes.nodes import Constant, Node
 from ...nodes.versions import FreedArray
 from .data import number
 from .style import clean, clip
+
+# ---------------------------------------------------------------- products with 1
 
 LOOKED = 100_000  # elements of an array that are compared with 1
 
@@ -66,7 +68,7 @@ def is_one(x: Any) -> bool:
     return bool(np.ravel(value)[0] == 1 and np.all(value == 1))  # the first element settles it for most arrays
 
 
-# ---------------------------------------------------------------- several
+# ---------------------------------------------------------------- functions with several results
 
 
 # name of a row whose result is several packed ones (table/vjps.py) -> how many last axes each of these has
@@ -195,7 +197,7 @@ def covers(pieces: Sequence[tuple[int, int | slice] | None], shape: tuple[int, .
     return meet and (ends[0][0], ends[-1][1]) == (0, length)
 
 
-# ---------------------------------------------------------------- names
+# ---------------------------------------------------------------- titles
 
 
 RUNNING = re.compile(r"(var|const)_\d+")

@@ -90,7 +90,7 @@ def engine_order(graph: GraphData) -> list[Vertex]:
     return [record.node for record in topological(top)[1:]]
 
 
-# ------------------------------------------------------------------ what the steps say
+# ---------------------------------------------------------------- what the steps say
 
 
 def begin(graph: GraphData) -> Step:

@@ -1,13 +1,11 @@
-"""The picture at each of its steps, as SVG: what ``fragment.js`` shows in a page, for formats that run no script.
+"""The picture at each of its steps, as SVG, and the film that these frames are: an animated GIF, or an MP4 (H.264).
 
-A frame is made as there: from the first step on, cards that wait are pale, numbers that are not there yet are hidden,
-the card at work has a thick outline. The rules for that are those of ``fragment.css``. Above the picture stands what
-the step says.
+A frame shows without a script what ``fragment.js`` shows in a page, and is made in the same way: from the first step
+on, cards that wait are pale, numbers that are not there yet are hidden, the card at work has a thick outline. The rules
+for that are those of ``fragment.css``. Above the picture stands what the step says.
 
-The steps as a film: an animated GIF, or an MP4 (H.264).
-
-The frames are those of :mod:`.frames`, drawn by matplotlib. Pillow puts a GIF together; the program ``ffmpeg``, or the
-one that the package imageio-ffmpeg brings, an MP4.
+For a film matplotlib draws the frames. Pillow puts a GIF together; the program ``ffmpeg``, or the one that the package
+imageio-ffmpeg brings, an MP4.
 """
 
 from __future__ import annotations
@@ -34,6 +32,8 @@ from ..model.style import THEMES, break_words
 from ..render.png import NoMatplotlibError, local_name, pixels, sides
 from ..render.svg import MARGIN, to_svg
 from .html import frame, pack_file
+
+# ---------------------------------------------------------------- frames: an SVG for each step
 
 LINE = 19.0  # of the caption
 SVG = "{http://www.w3.org/2000/svg}"
@@ -156,7 +156,7 @@ def with_caption(root: Any, said: Sequence[str], lines: int) -> Any:
     return root
 
 
-# ---------------------------------------------------------------- films
+# ---------------------------------------------------------------- films: GIF and MP4
 
 
 Array = Any

@@ -9,19 +9,18 @@
 No ids, no links, nothing from the network, no ``eval``. What a user wrote is escaped, and the script treats it as text;
 MathJax, which notebooks run over all outputs, is told to leave it alone.
 
-What *predict first* can ask for, and what the right answer is, as ``predict.js`` gets it.
+The first two sections make parts of the data. Answers are what *predict first* can ask for, and what the right answer
+is, as ``predict.js`` gets it:
 
 a number               a real, finite number; answers may be off by 1 %
 {"entries": [...]}     an array of at most six numbers: all of them, in order
 {"choices", "right"}   of larger arrays the formula of what is sent back, among others of the picture
 {"shape": [...]}       where there is no formula
 
-Boxes that fold and open on a click, in a page without any Python behind it.
-
-The page gets the picture once for each set of folded boxes, drawn here by the same layout: a click only exchanges
-pictures. There are 2ⁿ such sets for n boxes, so those which need the fewest clicks are drawn, up to a limit; a box
-whose click would lead further stays as it is. The limits count cards and letters, not seconds: equal graphs give
-equal pages.
+Boxes fold and open on a click, in a page without any Python behind it. The page gets the picture once for each set of
+folded boxes, drawn here by the same layout: a click only exchanges pictures. There are 2ⁿ such sets for n boxes, so
+those which need the fewest clicks are drawn, up to a limit; a box whose click would lead further stays as it is. The
+limits count cards and letters, not seconds: equal graphs give equal pages.
 """
 
 from __future__ import annotations
@@ -46,6 +45,8 @@ from ..model.style import DARK, LIGHT
 from ..render import cards
 from ..render.svg import to_svg
 from ..render.text import to_text
+
+# ---------------------------------------------------------------- answers to what a page asks
 
 OTHERS = 2  # wrong formulas beside the right one
 
@@ -86,7 +87,7 @@ def formula_choice(graph: GraphData, node: Vertex, slot: int) -> dict[str, Any] 
     return {"choices": choices, "right": choices.index(right)}
 
 
-# ---------------------------------------------------------------- toggling
+# ---------------------------------------------------------------- boxes that fold and open
 
 
 PICTURES = 24  # as many as a picture may have folded boxes
@@ -167,7 +168,7 @@ def hidden_titles(v: Vertex, titles: list[str]) -> str:
     return " ".join(dict.fromkeys([titles[k] for k in v.members[:NAMED]]))
 
 
-# ---------------------------------------------------------------- html
+# ---------------------------------------------------------------- the page and the fragment
 
 
 STEPPED = 200  # nodes; larger pictures cannot be stepped through in the page
@@ -293,7 +294,7 @@ def safe_json(data: Any) -> str:
     return text
 
 
-# ------------------------------------------------------------------ what the script gets
+# ---------------------------------------------------------------- what the script gets
 
 
 def frame(graph: GraphData, step: Step) -> dict[str, Any]:

@@ -1,9 +1,8 @@
-"""The object that steps through a picture: a page in a notebook, lines of text in a terminal.
+"""The object that steps through a picture: a page in a notebook, lines of text in a terminal, an image without scripts.
 
-Cells for places that run no scripts, under ``af.options.static``: an image, and under ``tables`` a table below it.
-
+For places that run no scripts (``af.options.static``) a cell shows an image, and under ``tables`` a table below it.
 Programs choose one form of each output, and those that remove scripts choose HTML and then cut the picture out of it.
-So these are two outputs: an image, and HTML that has nothing but rows and cells.
+So these are two outputs: an image, and HTML that has nothing but rows and cells. They come first.
 """
 
 from __future__ import annotations
@@ -20,6 +19,8 @@ from ..model.style import readable
 from ..render.cards import align_columns
 from .exports import SECONDS, bundle, save, wanted_kinds
 from .html import PLAIN, RULE, fragment, html_table, page, step_rows
+
+# ---------------------------------------------------------------- cells for places that run no scripts
 
 INCH = 0.0254  # metres, in which a PNG counts
 SCREEN = 96  # pixels per inch, as pages count
@@ -52,7 +53,7 @@ def size(image: dict[str, Any]) -> dict[str, Any]:
     return {"image/png": {"width": round(pixels / (per_metre * INCH) * SCREEN)}}
 
 
-# ---------------------------------------------------------------- stepper
+# ---------------------------------------------------------------- the stepper
 
 
 class Stepper:
@@ -95,7 +96,7 @@ class Stepper:
 
     def save(self, path: Any, *, seconds: float = SECONDS) -> Path:
         """Write the page (.html), the lines (.txt), a film (.gif, .mp4) that shows each step for some ``seconds``, or
-        the picture in another format. Returns the path. Errors: those of :meth:`~..facade.Graph.save`."""
+        the picture in another format. Returns the path. Errors: those of :meth:`~..walk.Graph.save`."""
         writers = {".html": lambda _: self.to_html(), ".txt": lambda _: f"{self.to_text()}\n"}
         return save(self.graph, path, writers=writers, seconds=seconds)
 
@@ -104,7 +105,7 @@ class Stepper:
         return bundle(self.graph, include, exclude, start=0, text=lambda _: str(self))
 
     def _ipython_display_(self) -> None:
-        """What notebooks show under ``af.options.static``, where nothing moves."""
+        """What notebooks show under ``af.options.static``: see :func:`show`."""
         show(self.graph, lambda: step_rows(self.steps, self.graph), math=RULE)
 
 

@@ -1,4 +1,4 @@
-"""The contents of each node, line by line: the visual language, before it is SVG or DOT.
+"""The contents of each node, line by line: the visual language, before it is SVG or DOT. And two things made of them.
 
     a3  multiply             10.31     the head: name, operation, value (or shape)
     ① a1**2    ×0.8415  =  0.8415     a row per operand: local derivative, what is sent back
@@ -6,10 +6,7 @@
     ∂a5/∂a3          0.5 + 0.5 = 1     the foot: the contributions that arrived, and their sum
 
 A Variable has a head and a foot, a Constant a head and a remark. The level of detail decides which lines there are.
-
-Pieces of SVG: numbers, text, lines of a card.
-
-The table of a graph, one row per node: ``graph.table()``.
+Then the lines of a card as pieces of SVG, and the table of a graph, one row per node: ``graph.table()``.
 """
 
 from __future__ import annotations
@@ -23,6 +20,8 @@ from xml.sax.saxutils import escape
 from ..model.data import Fold, GraphData, Numbers, Result, Vertex, number
 from ..model.style import BLOCK, CIRCLE, SHORT, STYLES, cells, clip, to_ascii, width
 
+# ---------------------------------------------------------------- cards: the lines of each node
+
 PAD = 10.0  # left and right of a line's text
 SPACE = 7.0  # between two pieces of text
 AIR = 16.0  # at least, between the left and the right of a line
@@ -34,7 +33,7 @@ WIDE = 26  # characters of an array that is printed in full on a line with other
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A piece of text in one of the styles of :data:`.style.STYLES`, and the room it takes."""
+    """A piece of text in one of the styles of :data:`~..model.style.STYLES`, and the room it takes."""
 
     text: str
     style: str
@@ -295,7 +294,7 @@ def flow_levels(graph: GraphData) -> list[float | None]:
     return levels
 
 
-# ---------------------------------------------------------------- spans
+# ---------------------------------------------------------------- spans: numbers, text and lines as SVG
 
 
 @lru_cache(8192)
@@ -342,7 +341,7 @@ def draw_span(s: Span, x: float, middle: float, line: CardLine, anchor: str) -> 
     )
 
 
-# ---------------------------------------------------------------- tables
+# ---------------------------------------------------------------- the table: graph.table()
 
 
 def table(picture: GraphData, *, ascii: bool = False) -> str:

@@ -1,9 +1,9 @@
-"""The picture in Graphviz's language, and what its program ``dot`` makes of it.
+"""The picture in Graphviz's language, and what its program ``dot`` makes of it. Before that, the legend.
 
-The cards are the same as in SVG, as tables. What a user wrote never becomes part of the language: nodes are called
-``n0``, ``n1``, ..., and every text is escaped character by character.
+The legend of a picture's signs, and notes for the reader, stand below it, in SVG as well.
 
-Below the picture: the legend of its signs, and notes for the reader.
+In Graphviz's language the cards are the same as in SVG, as tables. What a user wrote never becomes part of the
+language: nodes are called ``n0``, ``n1``, ..., and every text is escaped character by character.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from ..layout.layers import ranks, spine
 from ..model.data import Edge, GraphData
 from ..model.style import DARK, KINDS, LIGHT, SHORT, STYLES, Theme, break_words, width
 from .cards import Card, CardLine, Span, cards, draw_span, flow_levels, n, short
+
+# ---------------------------------------------------------------- the legend
 
 LINE = 26.0
 BETWEEN = 22.0  # items
@@ -134,7 +136,7 @@ def _swatch(kind: str, short: str, x: float, middle: float, wide: float) -> str:
     )
 
 
-# ---------------------------------------------------------------- dot
+# ---------------------------------------------------------------- Graphviz's language, and its program
 
 
 NODES = 500  # what dot arranges in a fraction of a second; 5,000 take it most of a minute

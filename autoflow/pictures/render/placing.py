@@ -1,11 +1,11 @@
-"""The positions of cards and boxes: the question to the layout, and its answer.
+"""The positions of cards and boxes, and the direction in which a picture is drawn.
 
-The layout knows only sizes and the ends of arrows; here they are taken from the cards.
+Positions: the question to the layout, and its answer. The layout knows only sizes and the ends of arrows; here they are
+taken from the cards.
 
-Which way a picture is drawn: every way is tried, and the one that reads best is taken.
-
-What fits on a page from left to right is drawn so, as one reads, and nothing is tried: most pictures are small. Of
-larger ones all directions are laid out, and :func:`~..layout.arrange.cost` says what each would cost a reader.
+Directions: what fits on a page from left to right is drawn so, as one reads, and nothing is tried: most pictures are
+small. Of larger ones all directions are laid out, and :func:`~..layout.arrange.cost` says what each would cost a
+reader. The one that reads best is taken.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from ..layout.nesting import Nesting, Room, is_down
 from ..model.data import Frame, GraphData, Picture
 from ..model.style import clip
 from .cards import Card, CardLine, cards, span
+
+# ---------------------------------------------------------------- positions: the question to the layout, and its answer
 
 STRAIGHT = 1000.0  # how much more than others the arrows of the longest way want to be straight
 HEADLINE = 26.0  # of an open box
@@ -109,7 +111,7 @@ def centre(c: Card, slot: int) -> float:
     return math.fsum([line.height for line in c.lines[:row]]) + c.lines[row].height / 2
 
 
-# ---------------------------------------------------------------- directions
+# ---------------------------------------------------------------- directions: every way is tried
 
 
 WIDE = 1560.0  # pixels from left to right that one can read without scrolling, when the page makes them a bit smaller

@@ -1,9 +1,8 @@
-"""PNG and PDF without Graphviz: matplotlib draws our own SVG.
+"""PNG and PDF without Graphviz: our own SVG, read again and drawn by matplotlib.
 
-Our own SVG read again: elements with their style and place, for formats that are drawn from it.
-
-So a picture has one layout and one style sheet, whatever the format. It is no general reader: it knows the few
-elements and properties that :mod:`.svg` writes, and the test says when they begin to write others.
+So a picture has one layout and one style sheet, whatever the format. The reader comes first: it finds the elements with
+their style and place. It is no general reader: it knows the few elements and properties that :mod:`.svg` writes, and
+the test says when that begins to write others. Then matplotlib draws what was found.
 """
 
 from __future__ import annotations
@@ -19,6 +18,8 @@ import numpy as np
 
 from ..model.data import GraphData, on_paper
 from .svg import to_svg
+
+# ---------------------------------------------------------------- shapes: the SVG, read again
 
 Shape = dict[str, Any]
 Style = dict[str, str]
@@ -127,7 +128,7 @@ def outline(d: str) -> tuple[list[tuple[float, float]], list[int]]:
 COUNTS = {"M": 2, "L": 2, "l": 2, "C": 6, "H": 1, "h": 1, "V": 1, "v": 1, "z": 0}
 
 
-# ---------------------------------------------------------------- png
+# ---------------------------------------------------------------- files, pixels, figures
 
 
 SHARPNESS = 2  # pixels of a PNG per pixel of the SVG
@@ -186,7 +187,7 @@ def sides(root: Any) -> tuple[float, float]:
     return float(root.get("width", "1")), float(root.get("height", "1"))
 
 
-# ------------------------------------------------------------------ drawing
+# ---------------------------------------------------------------- drawing, one function for each tag
 
 
 def paint(shape: Shape) -> dict[str, Any]:

@@ -1,12 +1,9 @@
 """The picture as SVG: one self-contained text, without scripts, links, fonts or ids.
 
-The class that the style sheet hangs on is made from the content: equal pictures are equal texts.
-
-The style sheet of an SVG picture.
-
-Colours are CSS custom properties, so that one file can follow the reader's light or dark screen; in front of each
-is the plain light colour, for programs that do not know such properties. All rules begin with one class, so that
-pictures on one page do not disturb each other.
+The style sheet comes first. Colours are CSS custom properties, so that one file can follow the reader's light or dark
+screen; in front of each is the plain light colour, for programs that do not know such properties. All rules begin with
+one class, so that pictures on one page do not disturb each other. That class is made from the content: equal pictures
+are equal texts.
 """
 
 from __future__ import annotations
@@ -26,6 +23,8 @@ from ..model.style import DARK, LIGHT, MONO, SANS, SHORT, STYLES, THEMES, clip, 
 from .cards import Card, cards, draw_line, flow_levels, n
 from .dot import legend
 from .placing import HEADLINE, Area, Path, boxes_across, downward, frame_line, place, share
+
+# ---------------------------------------------------------------- the style sheet
 
 
 def style_sheet(name: str, theme: str) -> str:
@@ -78,7 +77,7 @@ def properties(name: str, theme: str) -> str:
     )
 
 
-# ---------------------------------------------------------------- svg
+# ---------------------------------------------------------------- the picture: boxes, arrows, cards
 
 
 FITS = 'style="max-width:100%;height:auto"'  # in a narrow page the picture shrinks, and is not cut off

@@ -1,9 +1,7 @@
-"""The picture as a tree of lines, for terminals, logs and screen readers.
+"""The picture as text: a tree of lines for terminals, logs and screen readers; JSON for programs; Mermaid for Markdown.
 
-From the output down to the leaves, operands in order. A node that is used several times is shown once, and then by
-name. A column per number: the gradient, the local derivative, the contributions whose sum the gradient is.
-
-Two formats that are text: JSON for programs, Mermaid for Markdown files.
+The tree runs from the output down to the leaves, operands in order. A node that is used several times is shown once,
+and then by name. A column per number: the gradient, the local derivative, the contributions whose sum the gradient is.
 """
 
 from __future__ import annotations
@@ -22,6 +20,8 @@ from ..folding.views import counts, visible_picture
 from ..model.data import GraphData, Operand, Vertex
 from ..model.style import LIGHT, SHORT, cells, shows_boxes, to_ascii
 from .cards import sum_text
+
+# ---------------------------------------------------------------- the tree
 
 DEEP = 14  # levels; deeper parts continue in a tree of their own
 
@@ -215,7 +215,7 @@ class Tree:
         return Row(text, shown, local, parts)
 
 
-# ---------------------------------------------------------------- text formats
+# ---------------------------------------------------------------- JSON and Mermaid
 
 
 def to_json(graph: GraphData) -> str:

@@ -115,7 +115,7 @@ class Explorer:
         return answer
 
     def _ipython_display_(self) -> None:
-        """What notebooks show under ``af.options.static``, where nothing moves: see :mod:`~..pages.stepper`."""
+        """What notebooks show under ``af.options.static``, where nothing moves: see :func:`~..pages.stepper.show`."""
         from ..pages.stepper import show
 
         show(self.picture)

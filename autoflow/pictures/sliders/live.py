@@ -1,6 +1,6 @@
 """The page behind ``af.explore``: the tape, the script, and a picture whose numbers the script fills in.
 
-From ``x=(-3, 3)`` to a slider: its two ends and its first position.
+First the sliders: from ``x=(-3, 3)`` to two ends and a first position.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ from ..render.cards import table_rows
 from ..render.svg import properties, to_svg
 from ..walk import graph
 from .javascript import find_row
+
+# ---------------------------------------------------------------- sliders: their ends and first positions
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,7 @@ def limits(name: str, spec: tuple[Any, ...]) -> tuple[float, float, float | None
     return numbers[0], numbers[1], numbers[2] if len(numbers) == 3 else None
 
 
-# ---------------------------------------------------------------- live
+# ---------------------------------------------------------------- the page: tape, script, picture
 
 
 DRAWN = 200  # nodes of a live picture; larger graphs get a table

@@ -1,11 +1,11 @@
 """All methods of a distribution on the line, by its standard form: z = (x − loc)/scale.
 
-A subclass says for the standard form, with its shape parameters: ``_support``, ``_logpdf``, ``_cdf``, ``_sf``, ``_ppf``
-and ``_isf`` (the inverses of the last two), ``_mean``, ``_var``, ``_entropy`` (numbers, or functions of the shape
-parameters); and ``_logcdf``, ``_logsf`` where the logarithm of ``_cdf``, ``_sf`` would vanish or lose digits. Where loc
-and scale come in is written here, once.
+First what all distributions share: a call means shape parameters, then ``loc`` (and ``scale``), by position or by name.
 
-What a call of a distribution means: shape parameters, then ``loc`` (and ``scale``), by position or by name.
+A distribution of real numbers says for the standard form, with its shape parameters: ``_support``, ``_logpdf``,
+``_cdf``, ``_sf``, ``_ppf`` and ``_isf`` (the inverses of the last two), ``_mean``, ``_var``, ``_entropy`` (numbers, or
+functions of the shape parameters); and ``_logcdf``, ``_logsf`` where the logarithm of ``_cdf``, ``_sf`` would vanish or
+lose digits. Where loc and scale come in is written here, once.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ from ...table.shapes import Array, as_array, is_on_host, numbers_of
 
 if TYPE_CHECKING:
     from ...nodes.nodes import Node
+
+
+# ---------------------------------------------------------------- what a call of a distribution means
 
 
 class Distribution:
@@ -146,7 +149,7 @@ def size_of(size: Any, *values: Any) -> tuple[int, ...]:
     return (int(size),) if np.ndim(size) == 0 else tuple([int(n) for n in size])
 
 
-# ---------------------------------------------------------------- continuous
+# ---------------------------------------------------------------- distributions of real numbers
 
 
 class Continuous(Distribution):

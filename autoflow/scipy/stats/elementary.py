@@ -1,13 +1,11 @@
-"""Distributions of real numbers whose functions are exponentials, logarithms and powers.
+"""Distributions of real numbers, each by its standard form: see ``continuous.py`` for what a class says.
 
-Each by its standard form: see ``continuous.py`` for what a class says. p, q stand for what ``_cdf`` and ``_sf`` give.
+First those whose functions are exponentials, logarithms and powers. p, q stand for what ``_cdf`` and ``_sf`` give.
 Tails are written so that neither end is a difference from 1: ``_sf`` is never 1 − ``_cdf``, and the logarithms reach as
 far as numbers do.
 
-Distributions of real numbers by the error function and the incomplete integrals: normal, gamma, beta and t.
-
-Where a tail is too small for a number, its
-logarithm is that of ``rules/distributions.py``.
+Then those by the error function and the incomplete integrals: normal, gamma, beta and t. Where a tail is too small for
+a number, its logarithm is that of ``rules/distributions.py``.
 """
 
 from __future__ import annotations
@@ -21,6 +19,8 @@ from scipy import special
 from ...rules.distributions import log_betainc, log_gammainc, log_stdtr
 from ...table.shapes import Array, as_array, numbers_of
 from .continuous import Continuous, Symmetric
+
+# ---------------------------------------------------------------- by exponentials, logarithms and powers
 
 LOG_2, EULER = math.log(2), np.euler_gamma
 
@@ -286,7 +286,7 @@ uniform, expon, weibull_min, pareto = Uniform(), Exponential(), Weibull(), Paret
 laplace, cauchy, logistic, gumbel_r, gumbel_l = Laplace(), Cauchy(), Logistic(), GumbelRight(), GumbelLeft()
 
 
-# ---------------------------------------------------------------- lines
+# ---------------------------------------------------------------- by the error function and the incomplete integrals
 
 
 LOG_2PI = math.log(2 * math.pi)
