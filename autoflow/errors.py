@@ -1,4 +1,3 @@
-"""``autoflow.errors`` is the module :mod:`autoflow.base.errors`: everything that can go wrong. Python finds it there (``base/lazy.py``), checkers
-of types read this file."""
+"""For checkers of types only: Python finds the module :mod:`autoflow.base.errors`, as ``base/lazy.py`` says."""
 
 from .base.errors import *  # noqa: F403

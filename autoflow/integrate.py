@@ -1,4 +1,3 @@
-"""``autoflow.integrate`` is the module :mod:`autoflow.scipy.integrate`: differential equations and integrals. Python finds it there (``base/lazy.py``), checkers
-of types read this file."""
+"""For checkers of types only: Python finds the module :mod:`autoflow.scipy.integrate`, as ``base/lazy.py`` says."""
 
 from .scipy.integrate import *  # noqa: F403

@@ -1,4 +1,3 @@
-"""``autoflow.linalg`` is the module :mod:`autoflow.scipy.linalg`: linear algebra. Python finds it there (``base/lazy.py``), checkers
-of types read this file."""
+"""For checkers of types only: Python finds the module :mod:`autoflow.scipy.linalg`, as ``base/lazy.py`` says."""
 
 from .scipy.linalg import *  # noqa: F403

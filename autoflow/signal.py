@@ -1,4 +1,3 @@
-"""``autoflow.signal`` is the module :mod:`autoflow.scipy.signal`: convolution. Python finds it there (``base/lazy.py``), checkers
-of types read this file."""
+"""For checkers of types only: Python finds the module :mod:`autoflow.scipy.signal`, as ``base/lazy.py`` says."""
 
 from .scipy.signal import *  # noqa: F403

@@ -1,4 +1,3 @@
-"""``autoflow.special`` is the module :mod:`autoflow.scipy.special`: special functions. Python finds it there (``base/lazy.py``), checkers
-of types read this file."""
+"""For checkers of types only: Python finds the module :mod:`autoflow.scipy.special`, as ``base/lazy.py`` says."""
 
 from .scipy.special import *  # noqa: F403

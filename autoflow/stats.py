@@ -1,4 +1,3 @@
-"""``autoflow.stats`` is the module :mod:`autoflow.scipy.stats`: distributions. Python finds it there (``base/lazy.py``), checkers
-of types read this file."""
+"""For checkers of types only: Python finds the module :mod:`autoflow.scipy.stats`, as ``base/lazy.py`` says."""
 
 from .scipy.stats import *  # noqa: F403

@@ -1,4 +1,3 @@
-"""``autoflow.train`` is the module :mod:`autoflow.nn.train`: the training loop. Python finds it there (``base/lazy.py``), checkers
-of types read this file."""
+"""For checkers of types only: Python finds the module :mod:`autoflow.nn.train`, as ``base/lazy.py`` says."""
 
 from .nn.train import *  # noqa: F403

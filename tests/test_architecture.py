@@ -63,7 +63,8 @@ UPWARDS = [
 ]
 # Modules that are public names of their package. (Of autoflow.rules all are.)
 MODULES_BY_DESIGN = {
-    "autoflow.implicit", "autoflow.nn", "autoflow.nn.init", "autoflow.ops", "autoflow.optim", "autoflow.pictures",
+    "autoflow.implicit", "autoflow.integrate", "autoflow.linalg", "autoflow.nn", "autoflow.nn.init", "autoflow.ops",
+    "autoflow.optim", "autoflow.pictures", "autoflow.signal", "autoflow.special", "autoflow.stats",
     "autoflow.scipy.integrate", "autoflow.scipy.linalg", "autoflow.scipy.signal", "autoflow.scipy.special",
     "autoflow.scipy.stats",
 }  # fmt: skip

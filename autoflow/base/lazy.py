@@ -53,21 +53,22 @@ CALLED = owners({
 })  # fmt: skip
 # Modules by the names that they had during the making of 0.2.0, each with the one that holds its code now.
 MOVED = owners({
-    "backprop.anomaly": "backprop.masking", "backprop.opening": "backprop.reuse", "base.errors": "errors", "base.lazy": "lazy",
-    "base.modes": "modes", "base.numbering": "numbering", "base.process": "process threads", "base.pytree": "pytree",
-    "base.saving": "saving", "base.transformed": "transformed", "cli.commandline": "cli.listing",
-    "compiler.jax.engine": "compiler.jax.arguments", "compiler.jax.lowering": "compiler.jax.forms",
-    "compiler.jax.table": "compiler.jax.words", "compiler.llvm.engine": "compiler.llvm.objects compiler.llvm.settings",
+    "backprop.anomaly": "backprop.masking", "backprop.opening": "backprop.reuse", "base.errors": "errors",
+    "base.lazy": "lazy", "base.modes": "modes", "base.numbering": "numbering", "base.process": "process threads",
+    "base.pytree": "pytree", "base.saving": "saving", "base.transformed": "transformed",
+    "cli.commandline": "cli.listing", "compiler.jax.engine": "compiler.jax.arguments",
+    "compiler.jax.lowering": "compiler.jax.forms", "compiler.jax.table": "compiler.jax.words",
+    "compiler.llvm.engine": "compiler.llvm.objects compiler.llvm.settings",
     "compiler.llvm.functions": "compiler.llvm.text", "compiler.llvm.native": "compiler.llvm.stretches",
     "compiler.llvm.words": "compiler.llvm.formulas", "compiler.report": "compiler.profile",
     "compiler.run.calls": "compiler.run.reports", "compiler.trace.kinds": "compiler.trace.fixed_shape",
-    "compiler.trace.reachable": "compiler.trace.identity", "extending.ops": "ops", "forward.naming": "pictures.model.callers",
+    "compiler.trace.reachable": "compiler.trace.identity", "extending.ops": "ops",
     "forward.closures": "forward.deferring", "forward.inplace": "forward.writers",
-    "forward.node_methods": "forward.python_protocols", "implicit.equations": "implicit.solvers",
-    "implicit.linear": "implicit.vectors", "implicit.optima": "implicit.minimizer",
-    "lessons.exercises": "lessons.names_with_a_transformer", "nn.functions": "nn.fused",
-    "nn.plots": "nn.charts", "nn.train": "train", "nodes.coercion": "nodes.foreign", "nodes.grads": "nodes.next_use",
-    "nodes.records": "nodes.scopes", "nodes.versions": "nodes.freeing",
+    "forward.naming": "pictures.model.callers", "forward.node_methods": "forward.python_protocols",
+    "implicit.equations": "implicit.solvers", "implicit.linear": "implicit.vectors",
+    "implicit.optima": "implicit.minimizer", "lessons.exercises": "lessons.names_with_a_transformer",
+    "nn.functions": "nn.fused", "nn.plots": "nn.charts", "nn.train": "train", "nodes.coercion": "nodes.foreign",
+    "nodes.grads": "nodes.next_use", "nodes.records": "nodes.scopes", "nodes.versions": "nodes.freeing",
     "parallel.tasks": "parallel.parts parallel.sums", "pictures.folding.choose": "pictures.folding.sections",
     "pictures.folding.repeats": "pictures.folding.merging pictures.folding.skeleton",
     "pictures.folding.views": "pictures.folding.huge", "pictures.formulas.chain": "pictures.formulas.sent_back",
@@ -78,10 +79,9 @@ MOVED = owners({
     "pictures.pages.stepper": "pictures.pages.still", "pictures.render.placing": "pictures.render.directions",
     "pictures.render.png": "pictures.render.shapes", "pictures.render.svg": "pictures.render.css",
     "pictures.sliders.live": "pictures.sliders.ranges", "pictures.walk": "pictures.notebook",
-    "rules.distributions": "rules.incomplete",
-    "scipy.integrate": "integrate", "scipy.linalg": "linalg", "scipy.signal": "signal", "scipy.special": "special",
-    "scipy.stats": "stats", "table.indexing": "rules.indexing", "table.outside": "rules.outside",
-    "table.shapes": "rules.versions", "table.table": "rules.table",
+    "rules.distributions": "rules.incomplete", "scipy.integrate": "integrate", "scipy.linalg": "linalg",
+    "scipy.signal": "signal", "scipy.special": "special", "scipy.stats": "stats", "table.indexing": "rules.indexing",
+    "table.outside": "rules.outside", "table.shapes": "rules.versions", "table.table": "rules.table",
     "table.vjps": "rules.packed", "transforms.forward_pass": "transforms.tangents transforms.transposing",
     "transforms.gradient": "transforms.gradient_table",
 })  # fmt: skip
@@ -117,7 +117,7 @@ def find_public(name: str) -> Any:
 
 class Moved:
     """Lets ``import autoflow.linalg`` give the module ``autoflow.scipy.linalg`` itself: the first entry of
-    ``sys.meta_path``, and the loader of such imports. (A file ``autoflow/linalg.py`` is read by checkers of types only.)
+    ``sys.meta_path``, and the loader of such imports. (Only checkers of types read the file ``autoflow/linalg.py``.)
     """
 
     @classmethod
