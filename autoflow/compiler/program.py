@@ -24,11 +24,10 @@ from typing import Any
 
 import numpy as np
 
-from .matching import CALL, CAPTURED, CONSTANT, INPUT, ITEM, PRODUCT, REDUCE, UFUNC, VIEW, Value, layout_of
+from .matching import CALL, CAPTURED, CONSTANT, INPUT, ITEM, PRODUCT, REDUCE, UFUNC, VIEW, Array, Value, layout_of
 
 # ---------------------------------------------------------------- programs: values in order, each made once
 
-Array = Any
 NUMBERS = (bool, int, float, complex)
 
 

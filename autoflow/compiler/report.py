@@ -24,7 +24,7 @@ import numpy as np
 
 from ..base.errors import CompileError
 from ..base.modes import modes
-from .matching import CAPTURED, CONSTANT, INPUT, Value, behind_views
+from .matching import CAPTURED, CONSTANT, INPUT, Array, Value, behind_views
 from .run.buffers import Plan, shape_buffer
 from .run.tiles import Phase
 
@@ -181,7 +181,6 @@ def count_phrase(n: int, what: str) -> str:
 # ---------------------------------------------------------------- the profile: how long each call takes
 
 
-Array = Any
 SECONDS = 0.3  # for which a step is measured, and as long again its pieces
 MOST = 1000  # runs
 TABLE_ROW, TABLE_LEFT, BAR = 20, 290, 360  # pixels of the picture

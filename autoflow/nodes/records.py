@@ -24,7 +24,7 @@ from ..base.lazy import later
 from ..base.modes import modes, switched
 from ..base.numbering import now
 from ..table.table import Rule
-from .versions import FreedArray, Release, writer_since
+from .versions import Array, FreedArray, Release, writer_since
 
 # ---------------------------------------------------------------- scopes: names for parts of a computation
 
@@ -94,9 +94,6 @@ def scope(name: Any) -> Any:
 
 
 # ---------------------------------------------------------------- records
-
-
-Array = Any
 
 
 @dataclass(slots=True)

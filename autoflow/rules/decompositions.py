@@ -27,11 +27,10 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import NoRuleError
-from ..table.shapes import Array, as_array, greatest, like_argument, numbers_of
+from ..table.shapes import Array, Shape, as_array, greatest, like_argument, numbers_of
 from ..table.table import composed, primitive, rule
 from ..table.vjps import adjoint, diagonal, fold, inverse_gaps, mask, pack, reciprocal, solve, unpack
 
-Shape = tuple[int, ...]
 ONE = np.eye(1)
 EighResult, EigResult = type(np.linalg.eigh(ONE)), type(np.linalg.eig(ONE))
 QRResult, SVDResult = type(np.linalg.qr(ONE)), type(np.linalg.svd(ONE))

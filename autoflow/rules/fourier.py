@@ -18,10 +18,9 @@ from typing import Any
 import numpy as np
 
 from ..table.indexing import put_back
-from ..table.shapes import Array, as_array, like_argument
+from ..table.shapes import Array, Shape, as_array, like_argument
 from ..table.table import composed, rule
 
-Shape = tuple[int, ...]
 # The norm of the way back.
 BACK: dict[Any, Any] = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}
 

@@ -14,12 +14,9 @@ from typing import Any
 import numpy as np
 
 from ..table.indexing import put_back
-from ..table.shapes import Array, as_array, axes_of, given_keywords, like_argument, together, total
+from ..table.shapes import Array, Shape, as_array, axes_of, given_keywords, like_argument, together, total
 from ..table.table import composed, primitive, rule
 from ..table.vjps import Shapes
-
-Shape = tuple[int, ...]
-
 
 # ---------------------------------------------------------------- joining
 

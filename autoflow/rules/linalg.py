@@ -30,10 +30,9 @@ from ..table.shapes import (
     sum_to,
 )
 from ..table.table import composed, primitive, rule
-from ..table.vjps import reciprocal
+from ..table.vjps import Shape, reciprocal
 
 Array = Any
-Shape = tuple[int, ...]
 
 
 # ---------------------------------------------------------------- matmul

@@ -14,12 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from ..table.shapes import Array, as_array, axes_of, given_keywords, greatest, like_argument, numbers_of, sum_to
+from ..table.shapes import Array, Shape, as_array, axes_of, given_keywords, greatest, like_argument, numbers_of, sum_to
 from ..table.table import composed, primitive, rule
 from ..table.vjps import adjoint, fold, mask, pack, solve, solve_stack, unpack
 from .decompositions import is_vanishing
 
-Shape = tuple[int, ...]
 SlogdetResult = type(np.linalg.slogdet(np.eye(1)))
 
 

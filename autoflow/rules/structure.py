@@ -16,13 +16,10 @@ import numpy as np
 
 from ..base.errors import NoRuleError
 from ..table.indexing import put_back
-from ..table.shapes import Array, as_array, given_keywords, has_gradient, inverse, numbers_of, sum_to
+from ..table.shapes import Array, Shape, as_array, given_keywords, has_gradient, inverse, numbers_of, sum_to
 from ..table.table import composed, primitive, rule
 from .calculus import cut
 from .joining import MAPPED, pad
-
-Shape = tuple[int, ...]
-
 
 # ---------------------------------------------------------------- shapes
 

@@ -22,10 +22,9 @@ from ..rules import primitive, rule
 from ..rules.decompositions import cholesky_x
 from ..rules.matrix_functions import expm, logm, power, scipy_linalg, sqrtm, sylvester
 from ..rules.solving import solve_x, solve_y
-from ..table.shapes import Array, as_array, sum_to
+from ..table.shapes import Array, Shape, as_array, sum_to
 from ..table.vjps import adjoint, mask
 
-Shape = tuple[int, ...]
 __all__ = [
     "block_diag", "cho_factor", "cho_solve", "cholesky", "expm", "fractional_matrix_power", "logm", "solve",
     "solve_banded", "solve_sylvester", "solve_triangular", "sqrtm",

@@ -9,12 +9,11 @@ import numpy as np
 from ..base.lazy import list_public, load_package
 from ..rules import primitive, rule
 from ..table.indexing import put_back
-from ..table.shapes import Array, as_array
+from ..table.shapes import Array, Shape, as_array
 
 if TYPE_CHECKING:
     from ..nodes.nodes import Node
 
-Shape = tuple[int, ...]
 __all__ = ["convolve"]
 __dir__ = list_public(__all__)
 

@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from .shapes import DOUBLE, NEW_ARRAY, Array, Axis, given_keywords, is_numpys
+from .shapes import DOUBLE, NEW_ARRAY, Array, Axis, Shape, given_keywords, is_numpys
 from .table import primitive
 
-Shape = tuple[int, ...]
 FLOATS = (np.float64, np.float32)
 ONE = np.array(1.0)
 

@@ -109,6 +109,7 @@ def set_array_shape(x: Any, shape: Any) -> None:
 
 
 Array = Any
+Shape = tuple[int, ...]
 Axis = int | tuple[int, ...] | None
 DOUBLE = np.dtype(np.float64)
 

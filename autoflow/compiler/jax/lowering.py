@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from ...base.errors import CompileError
-from ..matching import CALL, CAPTURED, CONSTANT, INPUT, ITEM, PRODUCT, REDUCE, STACK, UFUNC, VIEW, Value
+from ..matching import CALL, CAPTURED, CONSTANT, INPUT, ITEM, PRODUCT, REDUCE, STACK, UFUNC, VIEW, Array, Value
 from ..program import Program
 from ..run.buffers import shape_buffer
 from ..run.calls import checked_call
@@ -32,8 +32,6 @@ from . import table
 from .table import LeftToNumPy, counterpart
 
 # ---------------------------------------------------------------- functions for which the same name is not enough
-
-Array = Any
 
 
 def parts_of(index: Any) -> tuple[Any, ...]:

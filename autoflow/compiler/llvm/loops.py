@@ -21,19 +21,16 @@ from __future__ import annotations
 import math
 from collections.abc import Container
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from ..matching import VIEW, Value
+from ..matching import VIEW, Array, Value
 from ..program import axes_of
 from ..run.buffers import shape_buffer
 from .functions import CODES, LANES, Text, constant, number, type_of
 from .words import Formula, Reduction, cast, is_number, number_in
 
 # ---------------------------------------------------------------- where values lie: offsets and strides
-
-Array = Any
 
 
 @dataclass(frozen=True)

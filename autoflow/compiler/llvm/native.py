@@ -32,7 +32,7 @@ from typing import Any
 
 import numpy as np
 
-from ..matching import CALL, CAPTURED, CONSTANT, INPUT, ITEM, PRODUCT, VIEW, Value, behind_views
+from ..matching import CALL, CAPTURED, CONSTANT, INPUT, ITEM, PRODUCT, VIEW, Array, Value, behind_views
 from ..program import Program, new_value, rebuild_outputs, sort_values
 from ..run.buffers import shape_buffer
 from ..run.calls import Step, Watched, callers_state
@@ -44,7 +44,6 @@ from .words import USING_FMA, code
 
 # ---------------------------------------------------------------- a stretch as one function: its results and its memory
 
-Array = Any
 QUICK = 20_000  # numbers computed; above other threads of Python may run meanwhile
 WORD = 8
 empty = np.empty

@@ -25,7 +25,6 @@ for work for a while and take the time of others: a program with large products 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -33,7 +32,6 @@ from ..matching import CALL, ITEM, PRODUCT, REDUCE, UFUNC, VIEW, Value, call_wri
 from ..program import Program, new_value
 from ..run.tiles import Improve, Phase
 
-Array = Any
 LARGE = 100_000  # with at least this many elements blocks pay
 FEW = 3  # fewer calls on large arrays are left alone
 PASSES = 4  # per array that later phases need whole: with fewer calls, allocating it costs what threads save

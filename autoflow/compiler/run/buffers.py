@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ..matching import CALL, CAPTURED, CONSTANT, INPUT, ITEM, REDUCE, STACK, UFUNC, VIEW, Value
+from ..matching import CALL, CAPTURED, CONSTANT, INPUT, ITEM, REDUCE, STACK, UFUNC, VIEW, Array, Value
 from ..program import Program, sort_values
 from .calls import (
     Fixed,
@@ -38,7 +38,6 @@ from .calls import (
     writes,
 )
 
-Array = Any
 NEVER = 1 << 60
 MOVED = frozenset({"reshape", "transpose"})  # views that show all of their memory, once
 COPY_RATE = 1200  # bytes; copying them takes as long as looking one argument up

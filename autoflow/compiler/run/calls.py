@@ -22,7 +22,7 @@ import numpy as np
 
 from ...backprop.passes import SWITCH
 from ...base.errors import CompileError
-from ..matching import CALL, PRODUCT, REDUCE, UFUNC, Value, describe_value
+from ..matching import CALL, PRODUCT, REDUCE, UFUNC, Array, Value, describe_value
 
 # ---------------------------------------------------------------- reports: NumPy's warnings and errors are noted
 
@@ -75,9 +75,6 @@ class Watched:
 
 
 # ---------------------------------------------------------------- calls: the function, its arguments, where it writes
-
-
-Array = Any
 
 
 class Step:

@@ -18,11 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from ..matching import CONSTANT, INPUT, PRODUCT, VIEW, Value
+from ..matching import CONSTANT, INPUT, PRODUCT, VIEW, Array, Value
 from ..program import Program, new_value
 from .buffers import Plan
 
-Array = Any
 Needs = dict[Value, tuple[list[Value], list[Value], bool]]
 Improve = Callable[[Program, dict[Value, Value]], dict[Value, Value]]
 BLOCK = 65_536  # elements per block

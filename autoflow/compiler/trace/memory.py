@@ -26,14 +26,12 @@ from typing import Any
 import numpy as np
 
 from ...base.errors import CompileError
-from ...nodes.versions import caller
+from ...nodes.versions import Array, caller
 from ...table.indexing import put_view
 from ..matching import Place
 from .kinds import axes_out_of_order
 
 # ---------------------------------------------------------------- calls as data, also those that write
-
-Array = Any
 
 
 def write_down(run: Callable[..., Any], function: Any, args: Any, options: Any) -> Callable[..., Any]:

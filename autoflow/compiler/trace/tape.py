@@ -15,14 +15,12 @@ from weakref import ref
 import numpy as np
 
 from ...base.errors import CompileError
-from ...nodes.versions import caller
+from ...nodes.versions import Array, caller
 from ..matching import CALL, Place, Value
 from ..program import NUMBERS, Program
 from .kinds import ARRAYS, PERMUTING, SAME_ORDER, has_fixed_places, has_fixed_shape
 from .memory import write_down
 from .traced import Traced
-
-Array = Any
 
 
 def strip(x: Any, found: list[Any]) -> Any:

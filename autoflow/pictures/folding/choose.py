@@ -24,11 +24,10 @@ import math
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
-from ..model.data import ALIKE, FEW
+from ..model.data import ALIKE, FEW, Array
 from .repeats import Path, Skeleton, equal_boxes, first_word, runs
 
 # ---------------------------------------------------------------- boxes: which are open
@@ -195,7 +194,6 @@ def pool_sizes(sizes: Sequence[tuple[int, float | None]]) -> float | None:
 # ---------------------------------------------------------------- sections: what is cut, and into how many
 
 
-Array = Any
 LENGTH = 12  # cards in a section, if there need not be more
 INNER = 24  # cards of an opened section, above which it has sections of its own
 LEAST = 4  # items that are worth a section

@@ -24,7 +24,7 @@ import numpy as np
 
 from ...backprop.engine import topological
 from ...forward.naming import bound_names
-from ..model.data import GraphData, Numbers, numbers
+from ..model.data import Array, GraphData, Numbers, numbers
 from ..model.gathering import total
 from ..model.names import Titles
 from .algebra import DOTS, Term, product_of
@@ -205,7 +205,6 @@ def mention_sum(text: str, record: Any, slot: int) -> str:
 # ---------------------------------------------------------------- the paths between an output and a variable
 
 
-Array = Any
 MANY = 10**18  # counts of paths stop there
 LONG, ENDS = 14, 6  # of a path with more steps only both ends are shown
 

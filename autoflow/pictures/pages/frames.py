@@ -26,7 +26,7 @@ import numpy as np
 
 from ...base.lazy import load_package
 from ..folding.views import visible_picture
-from ..model.data import GraphData, on_paper
+from ..model.data import Array, GraphData, on_paper
 from ..model.steps import Step, steps_of
 from ..model.style import THEMES, break_words
 from ..render.png import NoMatplotlibError, local_name, pixels, sides
@@ -159,7 +159,6 @@ def with_caption(root: Any, said: Sequence[str], lines: int) -> Any:
 # ---------------------------------------------------------------- films: GIF and MP4
 
 
-Array = Any
 SHARP = 1.5  # pixels of a frame per pixel of the SVG, as far as ...
 WIDEST, HIGHEST = 1600, 1600  # ... no frame gets larger than that
 REST = 3  # as many steps long stands the last frame
