@@ -1,13 +1,20 @@
 """What is saved of a model or an optimiser: a dictionary of plain arrays, checked as a whole before anything is loaded.
 
 Files are npz archives of arrays and nothing else, or, if they are called so, safetensors: reading one runs no code (no
-pickle).
+pickle). A new file is written beside the old one, read again and compared; only then does it take the old one's place.
 """
 
 from __future__ import annotations
 
+import io
+import json
+import os
+import shutil
+import zipfile
+import zlib
+from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -16,10 +23,14 @@ from .lazy import load_package
 
 Array = Any
 SAFETENSORS = ".safetensors"
+CHECKSUM = "autoflow.crc32"  # npz has checksums of its own, safetensors has none: ours is a line of its header
 
 
-def check_state(who: str, own: dict[str, Array], given: dict[str, Any]) -> dict[str, Array]:
-    """``given`` as arrays, if it has exactly the entries of ``own``, of their shapes and of dtypes that cast to theirs.
+def check_state(
+    who: str, own: dict[str, Array], given: dict[str, Any], sizes: Collection[str] = ()
+) -> dict[str, Array]:
+    """``given`` as arrays, if it has exactly the entries of ``own``, of their shapes, with numbers that their dtypes
+    can hold. Arrays that are one in ``own`` must be equal. ``sizes`` are entries that must be finite and at least 0.
 
     Raises StateError that lists every difference.
 
@@ -29,46 +40,162 @@ def check_state(who: str, own: dict[str, Array], given: dict[str, Any]) -> dict[
       missing: w
       unexpected: v
     """
-    arrays = {name: np.asarray(value) if np.isscalar(value) else value for name, value in given.items()}
-    wrong = [f"missing: {name}" for name in own if name not in arrays]
-    wrong += [f"unexpected: {name}" for name in arrays if name not in own]
-    for name in own.keys() & arrays.keys():
-        mine, new = own[name], arrays[name]
-        if mine.shape != new.shape:
+    wrong = [f"missing: {name}" for name in own if name not in given]
+    wrong += [f"unexpected: {name}" for name in given if name not in own]
+    arrays: dict[str, Array] = {}
+    paths: dict[int, str] = {}
+    for name in [name for name in own if name in given]:
+        mine, new = own[name], given[name]
+        new = arrays[name] = np.asarray(new) if np.isscalar(new) or isinstance(new, np.memmap) else new
+        other = arrays[paths.setdefault(id(mine), name)]
+        if not isinstance(getattr(new, "dtype", None), np.dtype) or (
+            isinstance(new, np.ndarray) and type(new) is not np.ndarray
+        ):
+            wrong.append(f"{name}: expected a plain array, got {type(new).__name__}")
+        elif mine.shape != new.shape:
             wrong.append(f"{name}: expected shape {mine.shape}, got {new.shape}")
         elif not np.can_cast(new.dtype, mine.dtype, "same_kind"):
             wrong.append(f"{name}: expected {mine.dtype}, got {new.dtype}")
+        elif not fits(new, mine.dtype):
+            wrong.append(f"{name}: expected {mine.dtype}, got numbers that are too large for it")
+        elif name in sizes and not ((new >= 0) & (new < np.inf)).all():
+            wrong.append(f"{name}: expected finite numbers of at least 0, got {new}")
+        elif not getattr(mine.flags, "writeable", True):
+            wrong.append(f"{name}: the array to load into is read-only")
+        elif other is not new and (other.dtype != new.dtype or other.tobytes() != new.tobytes()):
+            wrong.append(f"{name}: expected the numbers of {paths[id(mine)]}, which is the same array")
     if wrong:
         raise StateError("\n  ".join([f"this state does not fit {who}, which is unchanged:", *sorted(wrong)]))
     return arrays
+
+
+def fits(x: Array, dtype: Any) -> bool:
+    """Does no number of x become infinite, or another whole number or text, as this dtype?"""
+    if np.can_cast(x.dtype, dtype):
+        return True
+    with np.errstate(all="ignore"):
+        cast = x.astype(dtype)
+    return bool((np.isfinite(cast) | ~np.isfinite(x) if dtype.kind in "fc" else cast == x).all())
 
 
 def save_state(path: str | Path, state: dict[str, Array]) -> Path:
     """Write the arrays to ``path`` (with .npz appended if it has no suffix) and return where they are.
 
     A path that ends in ``.safetensors`` is written in that format, with the package of this name (ImportError without
-    it). Raises StateError for arrays that it cannot hold: complex ones.
+    it). An exception, Ctrl-C or a full disk (OSError) leaves the old file as it was. Raises StateError for arrays and
+    names that the format cannot hold, such as objects, and complex numbers in safetensors.
     """
     path = _with_suffix(path)
+    write, read, kinds = write_npz, read_npz, "biufcmMSUV"
     if path.suffix == SAFETENSORS:
-        wrong = [f"{name} ({x.dtype})" for name, x in state.items() if x.dtype.kind not in "fiub"]
-        if wrong:
-            raise StateError(f"a {SAFETENSORS} file holds real numbers and booleans, not {', '.join(wrong)}: save .npz")
-        safetensors().save_file({name: np.asarray(x, order="C") for name, x in state.items()}, path)
-        return path
-    with path.open("wb") as file:
-        np.savez(file, allow_pickle=False, **state)
+        safetensors()
+        write, read, kinds = write_safetensors, read_safetensors, "biuf"
+    wrong = [f"{name} ({x.dtype})" for name, x in state.items() if x.dtype.kind not in kinds or x.dtype.hasobject]
+    if wrong:
+        advice = "real numbers and booleans, not {}: save .npz" if kinds == "biuf" else "no Python objects: {}"
+        raise StateError(f"a {path.suffix} file holds {advice.format(', '.join(wrong))}")
+
+    def fill(file: BinaryIO) -> None:
+        try:
+            write(file, state)
+            file.seek(0)
+            if checksum(read(file)) != checksum(state):
+                raise ValueError("the names or numbers in the file are not those that were written")
+        except (OSError, MemoryError):
+            raise
+        except Exception as error:
+            raise StateError(f"this state cannot be saved in {path}, which is unchanged: {error}") from error
+
+    replace_file(path, fill)
     return path
 
 
+def replace_file(path: Path, fill: Callable[[BinaryIO], None]) -> None:
+    """Let ``fill`` write a new file beside ``path``, and put it there at once: an exception at any line leaves the
+    old file or the new one."""
+    path = Path(os.path.realpath(path))  # a link stays a link
+    if path.exists():
+        if not path.is_file():
+            raise StateError(f"{path} is a folder or a device: a state is saved in a file")
+        path.open("r+b").close()  # PermissionError for a file that must not be changed
+    beside = path.with_name(f".{os.urandom(8).hex()}.part")
+    try:
+        with beside.open("x+b") as file:
+            fill(file)
+            os.fsync(file.fileno())
+        if path.exists():
+            shutil.copymode(path, beside)
+        os.replace(beside, path)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+
+
 def load_state(path: str | Path) -> dict[str, Array]:
-    """The arrays in an npz or safetensors file. Pickled objects are refused."""
+    """The arrays in an npz or safetensors file. Pickled objects are refused.
+
+    Raises StateError for a file that is damaged, cut off, or of another format.
+    """
     path = _with_suffix(path)
+    read = read_npz
     if path.suffix == SAFETENSORS:
-        arrays: dict[str, Array] = safetensors().load_file(path)
-        return arrays
-    with np.load(path, allow_pickle=False) as file:
-        return {name: file[name] for name in file.files}
+        safetensors()
+        read = read_safetensors
+    with path.open("rb") as file:
+        try:
+            return read(file)
+        except Exception as error:
+            kind = type(error).__name__
+            raise StateError(
+                f"{path} is damaged, cut off, or no {path.suffix} file of arrays ({kind}: {error}): load another copy"
+            ) from error
+
+
+def write_npz(file: BinaryIO, state: dict[str, Array]) -> None:
+    """As ``np.savez``, for which an array called "file" would be a keyword."""
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, x in state.items():
+            entry = io.BytesIO()
+            np.lib.format.write_array(entry, x, allow_pickle=False)
+            archive.writestr(name + ".npy", entry.getvalue())  # at once: an open entry would hide Ctrl-C's exception
+
+
+def read_npz(file: BinaryIO) -> dict[str, Array]:
+    """Each entry is read to its end, where zipfile compares its checksum."""
+    arrays: dict[str, Array] = {}
+    with zipfile.ZipFile(file) as archive:
+        for info in archive.infolist():
+            name = info.filename.removesuffix(".npy")
+            with archive.open(info) as entry:
+                x = np.lib.format.read_array(entry, allow_pickle=False)
+                if entry.read(1) or arrays.setdefault(name, x) is not x:
+                    raise ValueError(f"{info.filename} holds more than one array")
+    return arrays
+
+
+def write_safetensors(file: BinaryIO, state: dict[str, Array]) -> None:
+    """The format, with our checksum."""
+    arrays = {name: np.asarray(x, order="C") for name, x in state.items()}
+    file.write(safetensors().save(arrays, metadata={CHECKSUM: str(checksum(state))}))
+
+
+def read_safetensors(file: BinaryIO) -> dict[str, Array]:
+    """The arrays, compared with our checksum if there is one."""
+    content = file.read()
+    arrays: dict[str, Array] = safetensors().load(content)
+    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+    if header.get("__metadata__", {}).get(CHECKSUM) not in (None, str(checksum(arrays))):
+        raise ValueError("the checksum differs")
+    return arrays
+
+
+def checksum(arrays: dict[str, Array]) -> int:
+    """One number for names, dtypes, shapes and bytes, whatever the order of bytes and entries."""
+    total = 0
+    for name, x in sorted(arrays.items()):
+        little = np.asarray(x, x.dtype.newbyteorder("<"))
+        total = zlib.crc32(repr((name, little.dtype.str, x.shape)).encode() + little.tobytes(), total)
+    return total
 
 
 def safetensors() -> Any:

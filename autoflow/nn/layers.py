@@ -14,7 +14,7 @@ Attention in several heads, and the block from which transformers are built: a m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,7 @@ from .functions import (
     scaled_dot_product_attention,
     sigmoid,
 )
-from .module import Module, walk
+from .module import Module
 
 # ---------------------------------------------------------------- layers without a memory
 
@@ -303,10 +303,10 @@ class Sequential(Module):
             x = layer(x)
         return x
 
-    def _walk(self, path: str) -> Iterator[tuple[str, Any]]:
-        """Parts are named by their numbers, as in PyTorch: ``"0.weight"``."""
-        for k, layer in enumerate(self.layers):
-            yield from walk(f"{path}{k}", layer)
+    def _parts(self) -> Iterable[tuple[Any, Any]]:
+        """Layers are named by their numbers, as in PyTorch: ``"0.weight"``."""
+        others = [(name, value) for name, value in super()._parts() if name != "layers"]
+        return [*enumerate(vars(self).get("layers", ())), *others]
 
     def __getitem__(self, k: int) -> Any:
         return self.layers[k]

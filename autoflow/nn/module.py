@@ -7,8 +7,9 @@ dictionaries. Attributes that begin with an underscore do not count.
 
 from __future__ import annotations
 
+import reprlib
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ParamSpec, Protocol, TypeVar
 
@@ -74,12 +75,15 @@ class Module:
             value.label = name
         if isinstance(value, VariableRole) and getattr(value, "_name", None) is None:
             value.name = name
+        dotted = any(["." in other for other in (*vars(self), name)])
+        if not name.startswith("_") and (dotted or isinstance(value, (list, tuple, dict))):
+            entries({**(dict(self._parts()) if dotted else {}), name: value})  # a collision is an error here already
         super().__setattr__(name, value)
 
     def named_parameters(self) -> dict[str, Variable]:
         """Variables by path, such as ``"hidden.weight"``; a Variable that is used twice has its first path."""
         found: dict[int, tuple[str, Any]] = {}
-        for path, value in self._walk(""):
+        for path, value in self._state().items():
             if is_parameter(value):
                 found.setdefault(id(value), (path, value))
         return dict(found.values())
@@ -94,17 +98,11 @@ class Module:
 
     def modules(self) -> list[Module]:
         """This module and all modules in it, at any depth, each once."""
-        found = {id(self): self}
-        for _, value in self._walk(""):
-            if isinstance(value, Module):
-                found.setdefault(id(value), value)
-        return list(found.values())
+        return list({id(value): value for _, value in walk("", self) if isinstance(value, Module)}.values())
 
-    def _walk(self, path: str) -> Iterator[tuple[str, Any]]:
-        """Everything in the module, with its path."""
-        for name, value in vars(self).items():
-            if not name.startswith("_"):
-                yield from walk(path + name, value)
+    def _parts(self) -> Iterable[tuple[Any, Any]]:
+        """What the module consists of, with the names that begin its paths."""
+        return [(name, value) for name, value in vars(self).items() if not name.startswith("_")]
 
     def train(self: Self, mode: bool = True) -> Self:
         """Behave as in training (dropout is active, batch norm uses the batch), in all parts; returns the module."""
@@ -121,7 +119,7 @@ class Module:
         forget_grads([p for p in self.named_parameters().values() if isinstance(p, VariableRole)])
 
     def _state(self) -> dict[str, Any]:
-        return {p: v for p, v in self._walk("") if is_parameter(v) or type(v) in NODE_TYPES}
+        return entries(self)
 
     def state_dict(self) -> dict[str, np.ndarray]:
         """Copies of all parameters and buffers as plain NumPy arrays, by path.
@@ -182,22 +180,41 @@ class Module:
         self.load_state_dict(load_state(path))
         return self
 
+    @reprlib.recursive_repr()
     def __repr__(self) -> str:
         parts = [f"{name}={value!r}" for name, value in vars(self).items() if isinstance(value, Module)]
         return f"{type(self).__name__}({', '.join(parts)})"
 
 
-def walk(path: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """A value with its path, and everything in it."""
+def walk(path: str, value: Any, inside: tuple[Any, ...] = ()) -> Iterator[tuple[str, Any]]:
+    """A value with its path, and everything in it. ``inside``: what is being walked, which parts may know."""
     yield path, value
+    if any([value is whole for whole in inside]):
+        return
+    parts: Iterable[tuple[Any, Any]] = ()
     if isinstance(value, Module):
-        yield from value._walk(path + ".")
+        parts = value._parts()
     elif isinstance(value, (list, tuple)):
-        for k, part in enumerate(value):
-            yield from walk(f"{path}.{k}", part)
+        parts = enumerate(value)
     elif isinstance(value, dict):
-        for key, part in value.items():
-            yield from walk(f"{path}.{key}", part)
+        parts = value.items()
+    for name, part in parts:
+        yield from walk(f"{path}.{name}" if inside else str(name), part, (*inside, value))
+
+
+def entries(tree: Any) -> dict[str, Any]:
+    """The parameters and buffers in it, by path.
+
+    Raises StateError if two have the same path: one of them would be neither trained nor saved.
+    """
+    found: dict[str, Any] = {}
+    for path, value in walk("", tree):
+        if (is_parameter(value) or type(value) in NODE_TYPES) and found.setdefault(path, value) is not value:
+            raise StateError(
+                f"two parameters or buffers are called {path!r}: a dot in a name reads as a part, and 1 as '1'; rename "
+                f"one of them"
+            )
+    return found
 
 
 SWAPPING = threading.RLock()

@@ -12,16 +12,16 @@ import math
 import sys
 import warnings
 from collections.abc import Iterable
-from itertools import repeat
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ..backends.registry import on_host
 from ..base.errors import AnomalyError, DataError, StateError
 from ..base.numbering import now
 from ..base.saving import check_state, load_state, save_state
-from ..nodes.grads import forget_grads
+from ..nodes.grads import as_gradient_like, forget_grads
 from ..nodes.nodes import NodeRole, VariableRole, value_of
 from ..nodes.rebinding import original_of, rebound
 from ..nodes.versions import Note, caller, user_frame
@@ -170,20 +170,18 @@ class Optimiser:
         >>> optim.SGD([af.Variable([1.0, 2.0])], lr=0.1, momentum=0.9).state_dict()
         {'lr': array(0.1), 'steps': array([0]), '0.velocity': array([0., 0.])}
         """
-        return {name: array.copy() for name, array in self._state().items()}
+        return {name: np.array(on_host(array)) for name, array in self._state().items()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue where :meth:`state_dict` was taken. Raises StateError, and changes nothing, if it does not fit."""
-        own = self._state()
-        arrays = check_state(type(self).__name__, own, state)
-        names = [name for name in own if name not in ("lr", "steps")]
-        memory, new = [own[name] for name in names], [np.asarray(arrays[name]) for name in names]
-        lr, steps = not_negative("load_state_dict", "lr", float(arrays["lr"])), [int(t) for t in arrays["steps"]]
-        self.unfinished = "loading its state was cut short"
-        copy: Any = np.copyto
-        list(map(copy, memory, new, repeat("same_kind")))
-        self.lr = lr
-        self.steps, self.unfinished = steps, ""
+        given = {name: value_of(value) for name, value in state.items()}
+        arrays = check_state(type(self).__name__, self._state(), given, sizes=("lr", "steps"))
+        memory = [
+            {name: as_gradient_like(arrays[f"{k}.{name}"], array) for name, array in own.items()}
+            for k, own in enumerate(self.memory)
+        ]
+        lr, steps = float(arrays["lr"]), [int(t) for t in arrays["steps"]]
+        self._lr, self.steps, self.memory, self.unfinished = lr, steps, memory, ""  # no call: Ctrl-C comes before it
 
     def save(self, path: str | Path) -> Path:
         """Write :meth:`state_dict` to an npz file, or to one that ends in ``.safetensors``; returns its path."""

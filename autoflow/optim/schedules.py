@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import AnomalyError
+from ..base.saving import check_state
 from ..nodes.nodes import value_of
 from ..table.shapes import Array, is_on_host
 from .base import Optimiser, not_negative, variables
@@ -55,9 +56,12 @@ class Schedule:
         return {"lr": self.lr, "steps": self.steps}
 
     def load_state_dict(self, state: dict[str, float]) -> None:
-        """Continue where :meth:`state_dict` was taken."""
-        self.lr, self.steps = float(state["lr"]), int(state["steps"])
-        self.optimiser.lr = self.lr * self.factor(self.steps)
+        """Continue where :meth:`state_dict` was taken. Raises StateError, and changes nothing, if it does not fit."""
+        own: dict[str, Any] = {name: np.array(value) for name, value in self.state_dict().items()}
+        found = check_state("Schedule", own, state, sizes=own)
+        lr, steps = float(found["lr"]), int(found["steps"])
+        now = not_negative("Schedule", "lr", lr * self.factor(steps))
+        self.lr, self.steps, self.optimiser._lr = lr, steps, now  # no call: Ctrl-C comes before it
 
 
 def step_decay(every: int, factor: float = 0.1) -> Factor:
