@@ -42,7 +42,6 @@ ELSEWHERE = {
     "nn/checks.py": ("nn/test_functions.py nn/test_layers.py", "messages of the functions and layers that call it"),
     "nn/init.py": ("nn/test_layers.py", "the numbers with which layers begin"),
     "nn/losses.py": ("nn/test_functions.py", "functions of networks are in one table there"),
-    "nn/module.py": ("nn/test_layers.py", "the base of all layers there"),
     "nn/train.py": ("test_train.py", "the training loop, under the name that stays"),
     "nodes/coercion.py": ("nodes/test_nodes.py", "how anything becomes a node"),
     "nodes/grads.py": ("nodes/test_nodes.py backprop/test_backward.py", "grad is an attribute of nodes"),

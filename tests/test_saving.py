@@ -127,7 +127,7 @@ def test_an_exception_at_any_line_leaves_the_old_file_or_the_new_one(suffix, the
     if there == "a link":
         path.symlink_to(elsewhere)
     seen = set()
-    for k in places(lambda: lambda: save_state(path, STATE), by_day=150):
+    for k in places(lambda: lambda: save_state(path, STATE), by_day=80):
         path.unlink(missing_ok=there == "nothing") if there != "a link" else None
         if there != "nothing":
             save_state(path, EARLIER)
@@ -191,7 +191,7 @@ NAMES = ["file", "allow_pickle", "args", "kwds", "self", "arr_0", "a.b", "a/b", 
 DTYPES = ["?", "i1", "u8", "f2", ">f4", "f8", "g", ">i2", "c8", "G", "U3", "S2", "M8[s]", "O", "f4,i2", "O,i2", "V3"]
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(20))
 def test_names_and_dtypes_come_back_or_are_refused(suffix, seed, tmp_path):
     rng = np.random.default_rng(seed)
     refused = 0
@@ -223,7 +223,7 @@ def test_parameters_with_any_name(name, tmp_path):
 
 
 def test_what_the_formats_cannot_hold(tmp_path):
-    with pytest.raises(StateError, match=r"a \.npz file holds no Python objects: w \(object\)"):
+    with pytest.raises(StateError, match=r"cannot be saved in .*, which is unchanged: Object arrays cannot be saved"):
         save_state(tmp_path / "state", {"w": np.array([{}])})
     with pytest.raises(StateError, match=r"cannot be saved in .*, which is unchanged: .*not those that were written"):
         save_state(tmp_path / "state", {"a\0b": np.ones(1)})
@@ -269,7 +269,7 @@ def saved(suffix, tmp_path):
 def test_files_that_were_cut_off(saved):
     path, *rest = saved
     content = path.read_bytes()
-    for end in range(0, len(content), 7):
+    for end in range(0, len(content), 1 if interrupts.NIGHTLY else 17):
         assert check_damaged(path, content[:end], *rest), end
         assert check_damaged(path, content[end + 1 :], *rest) or path.suffix == ".npz", end
         assert check_damaged(path, content[:end] + bytes(len(content) - end), *rest) or not any(content[end:]), end
@@ -279,10 +279,26 @@ def test_files_with_a_byte_that_is_another(saved):
     path, *rest = saved
     content, rng = path.read_bytes(), np.random.default_rng(0)
     refused = 0
-    for k in range(len(content)) if interrupts.NIGHTLY else rng.choice(len(content), 700):
+    for k in range(len(content)) if interrupts.NIGHTLY else rng.choice(len(content), 300):
         bits = int(rng.integers(1, 256))
         refused += check_damaged(path, content[:k] + bytes([content[k] ^ bits]) + content[k + 1 :], *rest)
-    assert refused > 300
+    assert refused > 100
+
+
+def test_headers_that_ask_for_less_than_there_is(saved):
+    """Another dtype or shape, of fewer bytes: what was not asked for is not forgotten."""
+    path, *rest = saved
+    content = path.read_bytes()
+    for old, new in [(b"<f8", b"<f4"), (b"<f8", b"<i8"), (b"F64", b"F32"), (b"F64", b"I64"), (b"(3, 2)", b"(2, 2)")]:
+        for k in range(len(content)):
+            if content[k:].startswith(old):
+                assert check_damaged(path, content[:k] + new + content[k + len(old) :], *rest)
+    large = save_state(path, {"w": np.ones(5000)}).read_bytes()  # zipfile reads it in several parts
+    for old, new in [(b"<f8", b"<f4"), (b"(5000,)", b"(4000,)"), (b"F64", b"I64"), (b"[5000]", b"[4000]")]:
+        if old in large:
+            path.write_bytes(large.replace(old, new))
+            with pytest.raises(StateError, match="is damaged"):
+                load_state(path)
 
 
 def test_files_of_other_formats(saved):

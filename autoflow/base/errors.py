@@ -21,7 +21,8 @@ class InputError(AutoflowError, ValueError):
 
 
 class StateError(AutoflowError, ValueError):
-    """A saved state does not fit: entries are missing, too many, or of another shape or dtype."""
+    """A saved state does not fit (entries are missing, too many, or of another shape or dtype), a file is damaged, or
+    two entries would have one name."""
 
 
 class LostGradientError(AutoflowError, TypeError):

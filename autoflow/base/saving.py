@@ -43,14 +43,11 @@ def check_state(
     wrong = [f"missing: {name}" for name in own if name not in given]
     wrong += [f"unexpected: {name}" for name in given if name not in own]
     arrays: dict[str, Array] = {}
-    paths: dict[int, str] = {}
-    for name in [name for name in own if name in given]:
+    for name in own.keys() & given.keys():
         mine, new = own[name], given[name]
         new = arrays[name] = np.asarray(new) if np.isscalar(new) or isinstance(new, np.memmap) else new
-        other = arrays[paths.setdefault(id(mine), name)]
-        if not isinstance(getattr(new, "dtype", None), np.dtype) or (
-            isinstance(new, np.ndarray) and type(new) is not np.ndarray
-        ):
+        foreign = not isinstance(new, np.ndarray) and isinstance(getattr(new, "dtype", None), np.dtype)
+        if type(new) is not np.ndarray and not foreign:
             wrong.append(f"{name}: expected a plain array, got {type(new).__name__}")
         elif mine.shape != new.shape:
             wrong.append(f"{name}: expected shape {mine.shape}, got {new.shape}")
@@ -62,8 +59,10 @@ def check_state(
             wrong.append(f"{name}: expected finite numbers of at least 0, got {new}")
         elif not getattr(mine.flags, "writeable", True):
             wrong.append(f"{name}: the array to load into is read-only")
-        elif other is not new and (other.dtype != new.dtype or other.tobytes() != new.tobytes()):
-            wrong.append(f"{name}: expected the numbers of {paths[id(mine)]}, which is the same array")
+    first = {id(x): name for name, x in reversed(own.items())}
+    for name, other in [(name, first[id(x)]) for name, x in own.items() if not wrong and first[id(x)] != name]:
+        if arrays[name].astype(own[name].dtype).tobytes() != arrays[other].astype(own[name].dtype).tobytes():
+            wrong.append(f"{name}: expected the numbers of {other}, which is the same array")
     if wrong:
         raise StateError("\n  ".join([f"this state does not fit {who}, which is unchanged:", *sorted(wrong)]))
     return arrays
@@ -86,22 +85,17 @@ def save_state(path: str | Path, state: dict[str, Array]) -> Path:
     names that the format cannot hold, such as objects, and complex numbers in safetensors.
     """
     path = _with_suffix(path)
-    write, read, kinds = write_npz, read_npz, "biufcmMSUV"
-    if path.suffix == SAFETENSORS:
-        safetensors()
-        write, read, kinds = write_safetensors, read_safetensors, "biuf"
-    wrong = [f"{name} ({x.dtype})" for name, x in state.items() if x.dtype.kind not in kinds or x.dtype.hasobject]
-    if wrong:
-        advice = "real numbers and booleans, not {}: save .npz" if kinds == "biuf" else "no Python objects: {}"
-        raise StateError(f"a {path.suffix} file holds {advice.format(', '.join(wrong))}")
+    wrong = [f"{name} ({x.dtype})" for name, x in state.items() if x.dtype.kind not in "fiub"]
+    if wrong and path.suffix == SAFETENSORS:
+        raise StateError(f"a {SAFETENSORS} file holds real numbers and booleans, not {', '.join(wrong)}: save .npz")
 
     def fill(file: BinaryIO) -> None:
         try:
-            write(file, state)
+            write_arrays(file, state, path.suffix)
             file.seek(0)
-            if checksum(read(file)) != checksum(state):
+            if checksum(read_arrays(file, path.suffix)) != checksum(state):
                 raise ValueError("the names or numbers in the file are not those that were written")
-        except (OSError, MemoryError):
+        except (OSError, MemoryError, ImportError):
             raise
         except Exception as error:
             raise StateError(f"this state cannot be saved in {path}, which is unchanged: {error}") from error
@@ -137,22 +131,23 @@ def load_state(path: str | Path) -> dict[str, Array]:
     Raises StateError for a file that is damaged, cut off, or of another format.
     """
     path = _with_suffix(path)
-    read = read_npz
     if path.suffix == SAFETENSORS:
-        safetensors()
-        read = read_safetensors
+        safetensors()  # ImportError, whatever the file
     with path.open("rb") as file:
         try:
-            return read(file)
+            return read_arrays(file, path.suffix)
         except Exception as error:
-            kind = type(error).__name__
             raise StateError(
-                f"{path} is damaged, cut off, or no {path.suffix} file of arrays ({kind}: {error}): load another copy"
+                f"{path} is damaged, cut off, or no {path.suffix} file of arrays: load another copy ({error!r})"
             ) from error
 
 
-def write_npz(file: BinaryIO, state: dict[str, Array]) -> None:
-    """As ``np.savez``, for which an array called "file" would be a keyword."""
+def write_arrays(file: BinaryIO, state: dict[str, Array], suffix: str) -> None:
+    """In the format of files with this suffix. For ``np.savez`` an array called "file" would be a keyword."""
+    if suffix == SAFETENSORS:
+        arrays = {name: np.asarray(x, order="C") for name, x in state.items()}
+        file.write(safetensors().save(arrays, metadata={CHECKSUM: str(checksum(state))}))
+        return
     with zipfile.ZipFile(file, "w") as archive:
         for name, x in state.items():
             entry = io.BytesIO()
@@ -160,32 +155,22 @@ def write_npz(file: BinaryIO, state: dict[str, Array]) -> None:
             archive.writestr(name + ".npy", entry.getvalue())  # at once: an open entry would hide Ctrl-C's exception
 
 
-def read_npz(file: BinaryIO) -> dict[str, Array]:
-    """Each entry is read to its end, where zipfile compares its checksum."""
+def read_arrays(file: BinaryIO, suffix: str) -> dict[str, Array]:
+    """What :func:`write_arrays` wrote, and what other programs write; checksums are compared."""
     arrays: dict[str, Array] = {}
+    if suffix == SAFETENSORS:
+        content = file.read()
+        arrays = safetensors().load(content)
+        header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+        if header.get("__metadata__", {}).get(CHECKSUM) not in (None, str(checksum(arrays))):
+            raise ValueError("the checksum differs")
+        return arrays
     with zipfile.ZipFile(file) as archive:
         for info in archive.infolist():
-            name = info.filename.removesuffix(".npy")
             with archive.open(info) as entry:
                 x = np.lib.format.read_array(entry, allow_pickle=False)
-                if entry.read(1) or arrays.setdefault(name, x) is not x:
-                    raise ValueError(f"{info.filename} holds more than one array")
-    return arrays
-
-
-def write_safetensors(file: BinaryIO, state: dict[str, Array]) -> None:
-    """The format, with our checksum."""
-    arrays = {name: np.asarray(x, order="C") for name, x in state.items()}
-    file.write(safetensors().save(arrays, metadata={CHECKSUM: str(checksum(state))}))
-
-
-def read_safetensors(file: BinaryIO) -> dict[str, Array]:
-    """The arrays, compared with our checksum if there is one."""
-    content = file.read()
-    arrays: dict[str, Array] = safetensors().load(content)
-    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
-    if header.get("__metadata__", {}).get(CHECKSUM) not in (None, str(checksum(arrays))):
-        raise ValueError("the checksum differs")
+                if entry.read(1) or arrays.setdefault(info.filename.removesuffix(".npy"), x) is not x:
+                    raise ValueError(f"{info.filename} holds more than one array")  # zipfile compares at the end only
     return arrays
 
 

@@ -66,7 +66,7 @@ def named(plan, path=""):
     return [leaf for key, part in parts.items() for leaf in named(part, f"{path}.{key}")]
 
 
-@pytest.mark.parametrize("seed", range(300))
+@pytest.mark.parametrize("seed", range(150))
 def test_each_parameter_is_named_trained_and_saved_or_the_model_is_refused(seed, tmp_path):
     rng, numbers = np.random.default_rng(seed), itertools.count(1)
     plan = "part", {str(KEYS[k]): drawn(rng, 3, numbers) for k in rng.choice(12, 3, replace=False)}
@@ -115,7 +115,7 @@ def test_a_name_for_two_that_comes_later_is_found_at_the_next_use():
             use()
 
 
-@pytest.mark.parametrize("seed", range(100))
+@pytest.mark.parametrize("seed", range(50))
 def test_parts_that_know_their_whole(seed):
     """A tree of modules and containers, with attributes that lead back up: what is found does not change."""
     rng = np.random.default_rng(seed)
