@@ -18,7 +18,7 @@ import numpy as np
 from ..backends.registry import NODE_TYPES
 from ..base.errors import GradientShapeError, lost
 from ..base.modes import listening
-from ..nodes.grads import cast_gradient
+from ..nodes.grads import cast_gradient, check_numbers
 from ..nodes.nodes import (
     NodeRole,
     VariableRole,
@@ -44,6 +44,9 @@ class Handle:
     def __init__(self, hooks: dict[int, Hook], hook: Hook) -> None:
         self._hooks, self._key = hooks, next(SERIAL)
         hooks[self._key] = hook  # dicts keep the order of registration
+
+    def __reduce__(self) -> Any:
+        raise TypeError("the handle of a hook is part of a graph, which is not pickled: register the hook again")
 
     def remove(self) -> None:
         """Never call the hook again."""
@@ -164,6 +167,7 @@ def run_hooks(holder: Any, g: Any, hooks: Collection[Callable[[Any], Any]]) -> A
         new = hook(view_for_hook(g))
         if new is None:
             continue
+        check_numbers(new, holder.dtype, f"what a hook of {holder_name(holder)} returned", "the gradient")
         if not (isinstance(g, NodeRole) and isinstance(new, NodeRole)):
             new = value_of(new)
             new = new.copy() if type(new) in NODE_TYPES else np.array(new, holder.dtype)

@@ -33,7 +33,7 @@ from ..backends.registry import NODE_TYPES
 from ..base.errors import GradientShapeError, StaleValueError
 from ..base.modes import modes, switched
 from ..nodes import versions
-from ..nodes.grads import HALF, add_gradients, cast_gradient
+from ..nodes.grads import HALF, add_gradients, cast_gradient, check_numbers
 from ..nodes.nodes import NodeRole, VariableRole, operation_from, value_of
 from ..nodes.records import Extras, Record, holder_name, needs_grad
 from ..nodes.versions import FreedArray
@@ -356,9 +356,13 @@ def all_at_once(record: Record, g: Any, saved: tuple[Any, ...]) -> list[Any]:
             f"grad_fn of {record.node_name} returned {len(sent)} gradients for {len(record.parents)} operands: one "
             f"each, in operand order, None where none is needed"
         )
+    parts: Any = getattr(g, "grads", {0: g}).values()
+    is_complex = any([part.dtype.kind == "c" for part in parts])  # then a real operand is sent the real part
     for k, parent in enumerate(record.parents):
         if parent is None:
             continue
+        if sent[k] is not None and not is_complex:
+            check_numbers(sent[k], parent.dtype, f"what {record.rule.name} sends back", holder_name(parent))
         shape, dtype = (parent.shape, parent.dtype)
         if sent[k] is None:
             sent[k] = np.zeros(shape, dtype)

@@ -20,7 +20,7 @@ from ..base.errors import GradientShapeError, SeedError, lost
 from ..base.modes import modes, switched
 from ..base.process import call_without_collector
 from ..nodes import versions
-from ..nodes.grads import add_gradients, as_gradient_like, cast_gradient
+from ..nodes.grads import add_gradients, as_gradient_like, cast_gradient, check_numbers
 from ..nodes.nodes import Array, NodeRole, VariableRole, constant_from, gradient_target, value_of
 from ..nodes.rebinding import original_of, rebound
 from ..nodes.records import Record
@@ -226,13 +226,10 @@ def checked_seed(root: Any, seed: Any, create_graph: bool) -> Any:
         return cast_gradient(seed, value.dtype)  # many seeds at once: transforms/jacobian.py
     if not hasattr(seed, "dtype"):
         seed = np.asarray(seed)
-    if seed.dtype.kind not in "biufc":
-        raise SeedError(f"the seed is {seed.dtype}: it is dL/d({root.name}), one number per element")
+    check_numbers(seed, value.dtype, "the seed", root.name, SeedError)
     if create_graph:
         return seed if isinstance(seed, NodeRole) else constant_from(as_gradient_like(seed, value), root.family)
     seed = value_of(seed)
-    if seed.dtype.kind == "c" != value.dtype.kind:
-        raise SeedError(f"the seed is complex, but {root.name} is {value.dtype}")
     return value.dtype.type(seed) if not value.ndim and type(value) is np.ndarray else as_gradient_like(seed, value)
 
 
@@ -242,6 +239,7 @@ def send(record: Record, g: Any) -> tuple[Any, ...]:
     if not recorded:
         value = record.result
         family = NODE_TYPES.get(value.library if type(value) is versions.FreedArray else type(value))
+        check_numbers(g, record.dtype, "the gradient", record.node_name)
         if not hasattr(g, "dtype"):
             g = np.asarray(g, record.dtype)
         if family is not None and type(g) is np.ndarray:

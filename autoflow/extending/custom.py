@@ -3,6 +3,7 @@
     @af.primitive                                a function that you write
     def cube(x): return x**3
     cube.defvjp(x=lambda g, x: g * 3 * x**2)
+    cube.defjvp(x=lambda t, x: t * 3 * x**2)     if forward mode is to have its own; else the vjp is transposed
 
     af.register_rule(f, x=lambda g, x: ...)      a function of another library
 
@@ -19,15 +20,19 @@ from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 import numpy as np
 
+from ..backends.registry import NODE_TYPES
+from ..base import pytree
 from ..base.errors import GradientShapeError, NoRuleError
 from ..base.modes import modes
 from ..forward import operators
 from ..forward.recording import FORWARD
-from ..nodes.nodes import Node, value_of
+from ..nodes.grads import check_numbers
+from ..nodes.nodes import Node, read_only, value_of
 from ..rules import RULES
 from ..table import table
 from ..table.shapes import has_gradient
 from ..table.table import COMPOSED, MISSING, Example, Rule
+from ..table.vjps import place_of, vjp_by_position
 from .joint import check_history, check_numbers_read, own_result
 
 Derivative = Callable[..., Any]
@@ -45,19 +50,28 @@ class Primitive(Protocol[P]):
     def defvjp(self, **derivatives: Derivative) -> Primitive[P]:
         """Give it its derivatives: one function per argument, by its name. More can be added later."""
 
+    def defjvp(self, **tangents: Derivative) -> Primitive[P]:
+        """The same for forward mode, after :meth:`defvjp`: ``x=lambda t, y: t * y``, the tangent of the result that x
+        causes with its tangent t. Arguments that are not named go on by the transpose of their vjp."""
+
 
 @overload
 def primitive(
-    *, label: str = "", latex: str = "", elementwise: bool = False
+    *, label: str = "", latex: str = "", elementwise: bool = False, writable: bool = False
 ) -> Callable[[Callable[P, Any]], Primitive[P]]: ...
 @overload
 def primitive(function: Callable[P, Any]) -> Primitive[P]: ...
-def primitive(function: Any = None, *, label: str = "", latex: str = "", elementwise: bool = False) -> Any:
+def primitive(
+    function: Any = None, *, label: str = "", latex: str = "", elementwise: bool = False, writable: bool = False
+) -> Any:  # fmt: skip
     """Make ``function`` one operation of the graph, whose derivatives :meth:`Primitive.defvjp` gives. A decorator.
 
-    The function gets plain arrays and returns one. Parameters with a derivative may be nodes; the others, wherever they
-    stand, may be anything: functions, texts, None, plain arrays. ``label`` and ``latex`` (with ``$x`` for an argument)
-    are for pictures. ``elementwise=True``: arguments broadcast, and the table undoes that in the derivatives.
+    The function gets plain arrays and returns one. Parameters with a derivative may be nodes, and arrive read-only; the
+    others, wherever they stand, may be anything: functions, texts, None, plain arrays. ``label`` and ``latex`` (with
+    ``$x`` for an argument) are for pictures. ``elementwise=True``: arguments broadcast, and the table undoes that in
+    the derivatives.
+    ``writable=True``: the function gets copies of arrays, for one that writes into them, or is in Cython and takes no
+    read-only array.
 
     >>> import autoflow as af
     >>> @primitive
@@ -70,10 +84,23 @@ def primitive(function: Any = None, *, label: str = "", latex: str = "", element
     array(10.)
     """
     if function is None:
-        return functools.partial(primitive, label=label, latex=latex, elementwise=elementwise)
-    new = table.primitive(function)
-    new.defvjp = functools.partial(_defvjp, new, {"label": label, "latex": latex, "elementwise": elementwise})
+        return functools.partial(primitive, label=label, latex=latex, elementwise=elementwise, writable=writable)
+    new = table.primitive(with_copies(function) if writable else function)
+    words = {"label": label, "latex": latex, "elementwise": elementwise}
+    new.tangents = {}
+    new.defvjp, new.defjvp = functools.partial(_defvjp, new, words), functools.partial(_defjvp, new, words)
     return new
+
+
+def with_copies(function: Any) -> Any:
+    """``function``, which gets arrays of its own."""
+
+    @functools.wraps(function)
+    def copying(*args: Any, **options: Any) -> Any:
+        given, named = pytree.tree_map(lambda x: x.copy() if type(x) in NODE_TYPES else x, (args, options))
+        return function(*given, **named)
+
+    return copying
 
 
 def _defvjp(function: Any, words: dict[str, Any], /, **derivatives: Derivative) -> Any:
@@ -81,6 +108,15 @@ def _defvjp(function: Any, words: dict[str, Any], /, **derivatives: Derivative) 
     old = RULES.get(function)
     _register(function, {**(old.derivatives if old else {}), **derivatives}, replace=True, **words)
     return function
+
+
+def _defjvp(function: Any, words: dict[str, Any], /, **tangents: Derivative) -> Any:
+    """Give a primitive its tangents: one function per argument that has a derivative."""
+    old = RULES.get(function)
+    if missing := tangents.keys() - (old.derivatives if old else {}).keys():
+        raise NoRuleError(f"{function.__name__} has no vjp by {', '.join(sorted(missing))}: give it with defvjp first")
+    function.tangents.update(tangents)
+    return _defvjp(function, words)
 
 
 def register_rule(
@@ -213,8 +249,19 @@ def _row(
     keywords = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
 
     def compute(*values: Any) -> Any:
+        values = (*map(read_only, values[: len(first)]), *values[len(first) :])  # memory of nodes, or of the user
         arguments = [values[place[name]] for name in positional]
-        return own_result(plain(*arguments, **{name: values[place[name]] for name in keywords}), values)
+        try:
+            return own_result(plain(*arguments, **{name: values[place[name]] for name in keywords}), values)
+        except ValueError as error:
+            pairs = zip(names, values, strict=True)
+            fixed = [name for name, v in pairs if type(v) is np.ndarray and not v.flags.writeable]
+            if fixed and "read-only" in str(error):
+                error.add_note(
+                    f"{function.__name__} gets read-only arrays as {', '.join(fixed)}. If it writes into them, or is "
+                    f"in Cython and takes no const, af.primitive(writable=True) gives it copies."
+                )
+            raise
 
     default = {p.name: MISSING if p.default is p.empty else p.default for p in parameters}
     row = table.new_row(
@@ -224,7 +271,19 @@ def _row(
     row.order = tuple(positional)
     row.vjps = tuple([vjp and _checked_vjp(vjp, row, k) for k, vjp in enumerate(row.vjps)])
     row.scalar_vjps = tuple([vjp and _checked_vjp(vjp, row, k) for k, vjp in enumerate(row.scalar_vjps)])
+    for name, tangent in getattr(function, "tangents", {}).items():
+        _add_push(row, names.index(name), checked_derivative(function.__name__, name, tangent, names, result), result)
     return row
+
+
+def _add_push(row: Rule, k: int, tangent: Derivative, result: tuple[str, ...]) -> None:
+    """Let the row go forward by ``tangent``, and keep what it reads as well."""
+    words = list(inspect.signature(tangent).parameters)[1:]
+    places = {name: j for j, name in enumerate(row.names)} | dict.fromkeys(result, -1)
+    needs = tuple([place_of(word, places) for word in words])
+    pushes = row.pushes or (None,) * row.operands
+    row.pushes = (*pushes[:k], _checked_vjp(vjp_by_position(tangent, needs), row, k, of=-1), *pushes[k + 1 :])
+    row.needs = (*row.needs[:k], (*(row.needs[k] or ()), *needs), *row.needs[k + 1 :])
 
 
 def checked_derivative(
@@ -260,16 +319,20 @@ def checked_derivative(
     return without_others
 
 
-def _checked_vjp(vjp: Any, row: Rule, k: int) -> Any:
-    """A user's derivative, whose result is checked."""
+def _checked_vjp(vjp: Any, row: Rule, k: int, of: int | None = None) -> Any:
+    """A user's derivative by operand k, whose result is checked: it is like that operand, or like ``saved[of]``."""
+    of, like = (k, row.names[k]) if of is None else (of, "the result")
 
     def pulling(g: Any, saved: tuple[Any, ...]) -> Any:
-        sent, shape = vjp(g, saved), np.shape(saved[k]) if not hasattr(saved[k], "shape") else saved[k].shape
+        sent, shape = vjp(g, saved), np.shape(saved[of]) if not hasattr(saved[of], "shape") else saved[of].shape
+        if g.dtype.kind != "c":  # else a real argument is sent the real part
+            dtype = getattr(saved[of], "dtype", g.dtype)
+            check_numbers(sent, dtype, f"the derivative of {row.name} by {row.names[k]}", like)
         if not hasattr(sent, "dtype"):
             sent = np.asarray(sent, g.dtype)
         if sent.shape != shape:
             raise GradientShapeError(
-                f"the derivative of {row.name} by {row.names[k]} returned shape {sent.shape}, but {row.names[k]} has "
+                f"the derivative of {row.name} by {row.names[k]} returned shape {sent.shape}, but {like} has "
                 f"shape {shape}"
             )
         check_history(sent, [g], row.name)

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from ..backends.registry import Array, array_type, family_of
-from ..base.errors import GradientShapeError, MixedArraysError
+from ..base.errors import DataError, GradientShapeError, MixedArraysError
 
 # ---------------------------------------------------------------- the next use of a None or a memoryview
 
@@ -165,12 +165,23 @@ def as_gradient_like(x: Any, value: Array) -> Array:
     return (family.from_numpy if family else np.asarray)(np.array(x, value.dtype))
 
 
+def check_numbers(g: Any, dtype: Any, what: str, of: str, error: type[Exception] = DataError) -> None:
+    """Raise ``error`` for a gradient from a user that is text, or complex where ``of`` is real: half would be lost."""
+    given = np.asarray(g).dtype if not hasattr(g, "dtype") else g.dtype
+    if given.kind not in "biufc" and given != dtype:
+        raise error(f"{what} is {given}: it needs one number per element of {of}, which is {dtype}")
+    if given.kind == "c" != dtype.kind:
+        raise error(f"{what} is complex, but {of} is {dtype}: if its real part is meant, give np.real of it")
+
+
 def checked_grad(node: Any, g: Any) -> Any:
     """A gradient that the user sets: None, a node, or an array of the node's shape."""
-    if g is None or hasattr(g, "family"):
+    if g is None:
         return g
     value = node.value
-    g = cast_gradient(g, value.dtype) if type(g) is type(value) else as_gradient_like(g, value)
+    check_numbers(g, value.dtype, "the gradient", node.name)
+    if not hasattr(g, "family"):
+        g = cast_gradient(g, value.dtype) if type(g) is type(value) else as_gradient_like(g, value)
     if g.shape != value.shape:
         raise GradientShapeError(f"the gradient of {node.name} has its shape {value.shape}; this one has {g.shape}")
     return g

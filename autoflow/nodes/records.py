@@ -221,6 +221,9 @@ class Record:
     def __repr__(self) -> str:
         return f"<{self.name} of {self.node_name}>"
 
+    def __reduce__(self) -> Any:
+        raise TypeError(f"{self!r} is part of a graph, which is not pickled: pickle the node, whose numbers are")
+
 
 def needs_grad(record: Record) -> tuple[bool, ...]:
     """To which operands gradients flow."""

@@ -40,7 +40,12 @@ from ..base.numbering import CREATION, now
 
 
 class Freed(threading.local):
-    """The operands that wait to be let go in this thread."""
+    """The operands that wait to be let go in this thread.
+
+    What is called when an object goes uses no name of a module: when Python ends, these may be None before.
+    """
+
+    callbacks, is_finalized, number = gc.callbacks, staticmethod(gc.is_finalized), itemgetter(0)
 
     def __init__(self) -> None:
         self.waiting: list[tuple[int, tuple[Any, ...]]] = []  # creation number of a record, and its parents
@@ -64,8 +69,8 @@ class Freed(threading.local):
         """The garbage collector has finished: what it found is held by us alone. The newest goes first, so that the
         list still holds the records that come next."""
         if phase == "stop":
-            gc.callbacks.remove(self.after_collection)
-            self.waiting.sort(key=itemgetter(0))
+            self.callbacks.remove(self.after_collection)
+            self.waiting.sort(key=self.number)
             self.empty()
 
 
@@ -85,14 +90,13 @@ class Release:
         self.number = number
         self.parents = parents
 
-    # Defaults, because at exit the names of the module may be gone.
-    def __del__(self, freed: Freed = FREED, gc: Any = gc) -> None:
+    def __del__(self, freed: Freed = FREED) -> None:
         freed.waiting.append((self.number, self.parents))
-        if not gc.is_finalized(self):
+        if not freed.is_finalized(self):
             self.parents = ()
             freed.empty()
-        elif freed.after_collection not in gc.callbacks:  # the record is part of a cycle, and not yet let go
-            gc.callbacks.append(freed.after_collection)
+        elif freed.after_collection not in freed.callbacks:  # the record is part of a cycle, and not yet let go
+            freed.callbacks.append(freed.after_collection)
 
 
 def marks(period: int = 2039, among: int = 21) -> list[type[Release] | None]:
@@ -154,8 +158,8 @@ class Log:
     __slots__ = ("owner", "writes")
 
     def __init__(self, owner: Array) -> None:
-        key = id(owner)
-        self.owner = weakref.ref(owner, lambda _: _logs.pop(key, None))
+        key, logs = id(owner), _logs  # see Freed
+        self.owner = weakref.ref(owner, lambda _: logs.pop(key, None))
         self.writes: dict[Any, tuple[int, Region, str]] = {}  # one per region: creation number, file and line
 
 
@@ -196,9 +200,9 @@ class Region:
 
 
 def owner_of(array: Array) -> Array:
-    """The array that owns the memory which ``array`` looks into."""
-    while hasattr(array.base, "strides"):
-        array = array.base
+    """The array that owns the memory which ``array`` looks into. (The base may be another object with memory.)"""
+    while hasattr(base := array.base, "strides") and hasattr(base, "base"):
+        array = base
     return array
 
 

@@ -2,7 +2,7 @@
 
 A schedule is a function of the number of steps made (or epochs: you decide when to call ``step``). It returns the
 factor for the learning rate with which the optimiser started. Any function will do:
-``Schedule(sgd, lambda t: 1 / (1 + t))``.
+``Schedule(sgd, lambda t: 1 / (1 + t))``. (Those that are made here are partials of functions, which can be pickled.)
 
 Accumulation: gradients of several small batches are as that of a large one, which may not fit into memory.
 
@@ -11,6 +11,7 @@ Clipping: gradients that are too large are made smaller in place, between ``back
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from itertools import repeat
@@ -71,7 +72,11 @@ def step_decay(every: int, factor: float = 0.1) -> Factor:
     [1.0, 1.0, 0.1]
     """
     at_least_one("step_decay", "every", every)
-    return lambda t: float(factor) ** (t // every)
+    return functools.partial(_step_decay, every, factor)
+
+
+def _step_decay(every: int, factor: float, t: int) -> float:
+    return float(factor) ** (t // every)
 
 
 def cosine(steps: int, end: float = 0.0) -> Factor:
@@ -81,7 +86,11 @@ def cosine(steps: int, end: float = 0.0) -> Factor:
     [1.0, 0.85, 0.5, 0.15, 0.0, 0.0]
     """
     at_least_one("cosine", "steps", steps)
-    return lambda t: end + (1 - end) * 0.5 * (1 + math.cos(math.pi * min(t, steps) / steps))
+    return functools.partial(_cosine, steps, end)
+
+
+def _cosine(steps: int, end: float, t: int) -> float:
+    return end + (1 - end) * 0.5 * (1 + math.cos(math.pi * min(t, steps) / steps))
 
 
 def linear(steps: int, end: float = 0.0) -> Factor:
@@ -93,7 +102,11 @@ def linear(steps: int, end: float = 0.0) -> Factor:
     [0.0, 0.5, 1.0, 0.67, 0.33, 0.0]
     """
     at_least_one("linear", "steps", steps)
-    return lambda t: 1 + (end - 1) * min(t, steps) / steps
+    return functools.partial(_linear, steps, end)
+
+
+def _linear(steps: int, end: float, t: int) -> float:
+    return 1 + (end - 1) * min(t, steps) / steps
 
 
 def inverse_square_root(steps: int) -> Factor:
@@ -105,7 +118,11 @@ def inverse_square_root(steps: int) -> Factor:
     [0.25, 0.5, 1.0, 0.5, 0.25]
     """
     at_least_one("inverse_square_root", "steps", steps)
-    return lambda t: min((t + 1) / steps, math.sqrt(steps / (t + 1)))
+    return functools.partial(_inverse_square_root, steps)
+
+
+def _inverse_square_root(steps: int, t: int) -> float:
+    return min((t + 1) / steps, math.sqrt(steps / (t + 1)))
 
 
 def warm_up(steps: int, then: Factor | None = None, start: float = 0.0) -> Factor:
@@ -115,13 +132,13 @@ def warm_up(steps: int, then: Factor | None = None, start: float = 0.0) -> Facto
     [0.0, 0.5, 1.0, 0.85, 0.5, 0.15, 0.0]
     """
     at_least_one("warm_up", "steps", steps)
+    return functools.partial(_warm_up, steps, then, start)
 
-    def factor(t: int) -> float:
-        if t < steps:
-            return start + (1 - start) * t / steps
-        return 1.0 if then is None else then(t - steps)
 
-    return factor
+def _warm_up(steps: int, then: Factor | None, start: float, t: int) -> float:
+    if t < steps:
+        return start + (1 - start) * t / steps
+    return 1.0 if then is None else then(t - steps)
 
 
 def at_least_one(who: str, name: str, n: int) -> None:

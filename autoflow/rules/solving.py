@@ -4,7 +4,7 @@ Notation as in ``decompositions.py``: ⟨a, b⟩ = Re tr(aᴴ b). Rows that are 
 formula for complex numbers has the adjoint; the table conjugates for them. The source of what is not derived here is
 M. B. Giles, "Collected matrix derivative results for forward and reverse mode algorithmic differentiation", 2008.
 
-The pseudo-inverse and least squares hold for a rank that does not change under small steps.
+The pseudo-inverse and least squares hold while no singular value crosses the bound below which they are left out.
 """
 
 from __future__ import annotations
@@ -180,12 +180,56 @@ def pinv_x(g: Array, x: Array, z: Array, hermitian: bool) -> Array:
 
     dL/dx = -zᴴ g zᴴ + (1 - x z) gᴴ z zᴴ + zᴴ z gᴴ (1 - z x).  Of a Hermitian x the lower triangle is read.
     Source: G. H. Golub and V. Pereyra, "The differentiation of pseudo-inverses", 1973.
+
+    That is if only zeros are left out. If other singular values are, :func:`pinv_x_beside` has the rest.
     """
     if hermitian:
         low = x * mask(x.shape[-1], x)
         return fold(pinv_x(g, low + adjoint(low), z, False), "L")
+    plain = numbers_of(x)
+    rank = np.round(np.real(np.trace(numbers_of(z) @ plain, axis1=-2, axis2=-1)))
+    return pinv_x_with(g, x, z, *gap(np.linalg.svdvals(plain), rank))
+
+
+def gap(s: Array, rank: Array) -> tuple[Array, Array]:
+    """The largest singular value that is left out, as a part of the least one that is not; and that. (..., 1, 1)."""
+    order = np.cumsum(np.ones_like(s), axis=-1) - rank[..., None]
+    left, least = greatest(np.where(order == 1, s, 0)), greatest(np.where(order == 0, s, 0))
+    least = np.where(rank > 0, least, 2 * left)  # if all are left out, what is above them does not matter
+    least = np.where(least > 0, least, 1)
+    return (left / least)[..., None, None], least[..., None, None]
+
+
+def pinv_x_with(g: Array, x: Array, z: Array, ratio: Array, least: Array) -> Array:
+    """:func:`pinv_x`, given what :func:`gap` returns."""
+    if np.any(ratio > np.finfo(ratio.dtype).eps):
+        return pinv_x_beside(g / least, x / least, z * least, ratio) / least
     gh, zh = adjoint(g), adjoint(z)
     return (gh - x @ (z @ gh)) @ (z @ zh) + (zh @ z) @ (gh - (gh @ z) @ x) - zh @ g @ zh
+
+
+def pinv_x_beside(g: Array, x: Array, z: Array, ratio: Array) -> Array:
+    """:func:`pinv_x` where singular values σ ≤ ``ratio`` are left out, and those that are not are s ≥ 1.
+
+    Between the two, dL/dx is (gᴴ + r g zᴴ)/(s² - σ²) and (gᴴ + zᴴ g r)/(s² - σ²), where r = x - x z x is what is left
+    out: for σ = 0 the formula there. 1/(s² - σ²) = Σ σ²ᵏ/s²ᵏ⁺² is summed by doubling: R. A. Smith, "Matrix equation
+    XA + BX = C", 1968. There are only products, so it can be differentiated again, at equal values too. NaN for σ = s.
+    """
+    if x.shape[-2] < x.shape[-1]:  # powers of the smaller matrices
+        return adjoint(pinv_x_beside(adjoint(g), adjoint(x), adjoint(z), ratio))
+    eps = np.finfo(ratio.dtype).eps
+    ratio = np.where(ratio < 1, np.maximum(ratio, eps), np.nan)
+    gh, zh, r = adjoint(g), adjoint(z), x - x @ (z @ x)
+    kept, left = z @ zh, adjoint(r) @ r / ratio
+    rows = (gh - x @ (z @ gh) + r @ g @ zh) @ kept
+    columns = z @ (gh - (gh @ z) @ x + zh @ g @ r)
+    kept, power = kept * ratio, ratio**2  # now both are at most ``ratio``
+    more_rows, more_columns = adjoint(r) @ rows @ kept / ratio, kept @ columns @ left
+    while np.any(power > eps):
+        more_rows = more_rows + left @ more_rows @ kept
+        more_columns = more_columns + kept @ more_columns @ left
+        kept, left, power = kept @ kept, left @ left, power**2
+    return rows + r @ more_rows + zh @ (columns + more_columns) - zh @ g @ zh
 
 
 def compute_pinv(x: Array, rcond: Any, hermitian: bool, rtol: Any) -> Array:
@@ -215,25 +259,29 @@ def lstsq_parts(z: Array, x: Shape, y: Shape) -> list[Array]:
     return unpack(z, (x[1], columns), (columns,), (1,), (min(x),))
 
 
-def lstsq_y(g: Array, x: Array, y: Array, z: Array, rcond: Any) -> Array:
+def lstsq_y(g: Array, x: Array, y: Array, z: Array) -> Array:
     """z = x⁺ y, so dL/dy = x⁺ᴴ gz; and the sums of squares of r = y - x z send 2 r g."""
     solution, *_ = lstsq_parts(z, x.shape, y.shape)
     gz, gr, *_ = lstsq_parts(g, x.shape, y.shape)
     r = _columns(y) - x @ solution
-    return (adjoint(_pinv(x, y, rcond)) @ gz + 2 * r * np.real(gr)).reshape(y.shape)
+    return (adjoint(_pinv(x, z, y)[0]) @ gz + 2 * r * np.real(gr)).reshape(y.shape)
 
 
-def lstsq_x(g: Array, x: Array, y: Array, z: Array, rcond: Any) -> Array:
+def lstsq_x(g: Array, x: Array, y: Array, z: Array) -> Array:
     """dL/dx = -w zᴴ + r (p w)ᴴ + (pᴴ z) (gz - (p x) gz)ᴴ with p = x⁺, w = pᴴ gz: see :func:`pinv_x`.
 
     The sums of squares send -2 r g zᴴ: they are smallest at z, so a small change of z does not matter.
     """
     solution, *_ = lstsq_parts(z, x.shape, y.shape)
     gz, gr, _, gs = lstsq_parts(g, x.shape, y.shape)
-    p = _pinv(x, y, rcond)
-    w, r = adjoint(p) @ gz, _columns(y) - x @ solution
-    sent = r @ adjoint(p @ w) - (w + 2 * r * np.real(gr)) @ adjoint(solution)
-    sent = sent + (adjoint(p) @ solution) @ adjoint(gz - p @ (x @ gz))
+    p, ratio, least = _pinv(x, z, y)
+    r = _columns(y) - x @ solution
+    if np.any(ratio > np.finfo(ratio.dtype).eps):  # there are no sums of squares
+        sent = pinv_x_with(gz @ adjoint(_columns(y)), x, p, ratio, least)
+    else:
+        w = adjoint(p) @ gz
+        sent = r @ adjoint(p @ w) - (w + 2 * r * np.real(gr)) @ adjoint(solution)
+        sent = sent + (adjoint(p) @ solution) @ adjoint(gz - p @ (x @ gz))
     if np.any(numbers_of(gs)) or getattr(gs, "requires_grad", False):  # differentiated again, a g of 0 counts as well
         u, _, vh = np.linalg.svd(x, full_matrices=False)
         sent = sent + (u * np.real(gs)) @ vh
@@ -244,10 +292,14 @@ def _columns(y: Array) -> Array:
     return y if y.ndim > 1 else y[:, None]
 
 
-def _pinv(x: Array, y: Array, rcond: Any) -> Array:
-    """The pseudo-inverse with the singular values that lstsq uses."""
-    eps = np.finfo(np.result_type(numbers_of(x), numbers_of(y))).eps
-    return np.linalg.pinv(x, eps * max(x.shape) if rcond is None else max(rcond, eps))
+def _pinv(x: Array, z: Array, y: Array) -> tuple[Array, Array, Array]:
+    """The pseudo-inverse with the singular values that lstsq has used, and their :func:`gap`."""
+    *_, rank, s = lstsq_parts(numbers_of(z), x.shape, y.shape)
+    rank, s = np.real(rank[0]), np.real(s)
+    ratio, least = gap(s, rank)
+    largest = greatest(s)
+    between = np.where(rank > 0, least * (1 + ratio) / 2, 2 * largest) / np.where(largest > 0, largest, 1)
+    return np.linalg.pinv(x, between[0, 0]), ratio, least
 
 
 @composed(np.linalg.lstsq)

@@ -75,6 +75,7 @@ class Rule(Kind):
     needs: tuple[Needs | None, ...]  # per operand, what its derivative reads; None where there is no derivative
     vjps: tuple[VJP | None, ...]  # per operand, (g, saved) -> the cotangent sent to it
     scalar_vjps: tuple[VJP | None, ...]  # the same for numbers
+    pushes: tuple[VJP | None, ...] | None  # per operand, (tangent, saved) -> its part of the result's; given by a user
     joint: Callable[[Any, tuple[Any, ...]], Sequence[Any]] | None  # (g, saved) -> all cotangents at once
     residual: Residual  # per operand with a derivative: what is kept instead of what that would read, see rule()
     single: bool  # one operand, with a derivative and without a residual: the short way of recording
@@ -280,7 +281,7 @@ def new_row(
     row.function, row.compute, row.operator = function, compute or getattr(function, "compute", function), None
     row.required = defaults.count(MISSING)
     row.positional_before_out = _place_of_out(function, len(names))
-    row.variadic, row.view, row.holomorphic, row.joint = variadic, False, True, None
+    row.variadic, row.view, row.holomorphic, row.joint, row.pushes = variadic, False, True, None, None
     row.elementwise = (
         isinstance(function, np.ufunc) and function.signature is None if elementwise is None else elementwise
     )

@@ -194,7 +194,7 @@ class Pushes:
         self.together: Callable[[Sequence[Any], tuple[Any, ...]], Any] | None = None
         self.scalars: Sequence[Push | None] | None = None
         if not is_ours(rule):
-            self.each: list[Push | None] = [None] * n
+            self.each: list[Push | None] = list(rule.pushes or [None] * n)
         elif rule.elementwise or rule in DIAGONAL:
             self.each = [diagonal_push(rule, k) for k in range(n)]
             self.scalars = rule.scalar_vjps if rule.elementwise else None

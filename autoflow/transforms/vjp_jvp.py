@@ -18,7 +18,7 @@ from ..base.errors import SeedError
 from ..base.modes import modes, switched
 from ..base.transformed import FunctionOfFunction
 from ..extending.joint import joined
-from ..nodes.grads import as_gradient_like
+from ..nodes.grads import as_gradient_like, check_numbers
 from ..nodes.nodes import NodeRole, Operation, Variable, gradient_target, operation_from, value_of
 from ..table.shapes import as_array, is_on_host
 from .evaluation import Trace, copy_numbers, parameters_of
@@ -245,7 +245,8 @@ def match_leaves(given: Any, like: Any, what: str, of: str) -> list[Any]:
         return list(given)  # as most often, and the rest would find the same
     if not pytree.same_shape(given, like):
         raise SeedError(f"the {what}s do not have the containers of the {of}s: one {what} per {of}, nested alike")
-    made = []
+    made: list[Any] = []
+    paths: Any = ()
     targets = pytree.tree_leaves(like)
     parts = [given] if not pytree.is_container(like) else pytree.tree_leaves(given)
     for k, (target, g) in enumerate(zip(targets, parts, strict=True)):
@@ -254,13 +255,10 @@ def match_leaves(given: Any, like: Any, what: str, of: str) -> list[Any]:
             continue
         if not pytree.is_number(target):
             continue
-        value = as_array(value_of(target))
+        value, paths = as_array(value_of(target)), paths or pytree.tree_paths(like, of)
         if np.shape(g) != value.shape:
-            path = pytree.tree_paths(like, of)[k]
-            raise SeedError(f"the {what} for {path} has shape {np.shape(g)}, but its shape is {value.shape}")
-        if as_array(value_of(g)).dtype.kind == "c" != value.dtype.kind:
-            path = pytree.tree_paths(like, of)[k]
-            raise SeedError(f"the {what} for {path} is complex, but it is {value.dtype}")
+            raise SeedError(f"the {what} for {paths[k]} has shape {np.shape(g)}, but its shape is {value.shape}")
+        check_numbers(g, value.dtype, f"the {what} for {paths[k]}", paths[k], SeedError)
         made.append(g if gradient_target(g) is not None else as_gradient_like(value_of(g), value))
     return made
 

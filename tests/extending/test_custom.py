@@ -12,7 +12,7 @@ import pytest
 from support import row_restored
 
 import autoflow as af
-from autoflow.errors import LostGradientError, NoRuleError, StaleValueError
+from autoflow.errors import DataError, GradientShapeError, LostGradientError, NoRuleError, StaleValueError
 from autoflow.extending import custom
 from autoflow.table.table import RULES
 
@@ -280,3 +280,111 @@ def test_a_row_can_be_found_while_it_is_replaced(monkeypatch):
     with row_restored(np.square) as row:
         af.register_rule(np.square, replace=True, **row.derivatives)
     assert found == [True]
+
+
+# -- a vjp and a jvp; read-only arguments -----------------------------------------------------------------------------
+
+
+def with_both(jvp=None):
+    """x² y, which says how often each of its derivatives ran."""
+    ran = []
+
+    @af.primitive
+    def own(x, y, scale=1.0):
+        return scale * x**2 * y
+
+    own.defvjp(
+        x=lambda g, x, y, scale: ran.append("vjp") or g * scale * 2 * x * y, y=lambda g, x, scale: g * scale * x**2
+    )
+    own.defjvp(x=jvp or (lambda t, x, y, z, scale: ran.append("jvp") or t * scale * 2 * x * y))
+    return own, ran
+
+
+@pytest.mark.parametrize("kind", [float, complex, np.float32])
+def test_forward_mode_uses_the_jvp(kind):
+    own, ran = with_both()
+    x, y, t = np.array([1.0, 2.0], kind), np.array([3.0, 4.0], kind), np.array([1.0, -1.0], kind)
+    value, tangent = af.jvp(lambda x: own(x, y, scale=2.0), x, t)
+    assert ran == ["jvp"]
+    np.testing.assert_allclose(value, 2 * x**2 * y)
+    np.testing.assert_allclose(tangent, t * 4 * x * y)
+    assert tangent.dtype == x.dtype
+    np.testing.assert_allclose(af.jvp(own, (x, y), (t, t))[1], t * (2 * x * y + x**2))  # y by the transpose of its vjp
+
+
+def test_both_modes_agree_in_all_orders():
+    own, ran = with_both()
+    x, y = np.array([1.0, 2.0]), np.array([3.0, 4.0])
+    f = lambda x: np.sum(own(x, y) * x)  # noqa: E731
+    plain = lambda x: np.sum(x**3 * y)  # noqa: E731
+    np.testing.assert_allclose(af.grad(f)(x), af.grad(plain)(x))
+    assert ran == ["vjp"]
+    np.testing.assert_allclose(af.hessian(f)(x), af.hessian(plain)(x))
+    np.testing.assert_allclose(af.jacfwd(af.grad(f))(x), af.hessian(plain)(x))
+    np.testing.assert_allclose(af.grad(lambda x: af.jvp(f, x, x)[1])(x), af.grad(lambda x: af.jvp(plain, x, x)[1])(x))
+    np.testing.assert_allclose(af.jacfwd(lambda x: own(x, y))(x), np.diag(2 * x * y))
+    own.defvjp(x=lambda g, x, y, scale: g * scale * 2 * x * y)  # the jvp stays
+    ran.clear()
+    af.jvp(lambda x: own(x, y), x, x)
+    assert ran == ["jvp"]
+
+
+def test_a_jvp_is_checked():
+    def tangent(jvp):
+        own, _ = with_both(jvp)
+        return af.jvp(lambda x: own(x, 1.0), np.ones(2), np.ones(2))[1]
+
+    with pytest.raises(GradientShapeError, match=r"by x returned shape \(\), but the result has shape \(2,\)"):
+        tangent(lambda t: np.sum(t))
+    with pytest.raises(DataError, match="by x is complex, but the result is float64"):
+        tangent(lambda t: t * 1j)
+    with pytest.raises(TypeError, match="reads what"):
+        tangent(lambda t, what: t)
+    with pytest.raises(NoRuleError, match="no vjp by x: give it with defvjp first"):
+        af.primitive(lambda x: x).defjvp(x=lambda t: t)
+
+
+def write_into(x, y):
+    x += y
+    return x
+
+
+def only_writable(x, y):
+    """As a function of Cython with arguments ``double[:] x``."""
+    if not x.flags.writeable:
+        raise ValueError("buffer source array is read-only")
+    return x + y
+
+
+@pytest.mark.parametrize("function", [write_into, only_writable])
+def test_read_only_arguments_are_named(function):
+    own = af.primitive(function)
+    own.defvjp(x=lambda g: g, y=lambda g: g)
+    x = af.Variable([1.0, 2.0])
+    with pytest.raises(ValueError, match="read-only") as caught:
+        own(x * 1.0, np.ones(2))
+    assert f"{function.__name__} gets read-only arrays as x, y." in caught.value.__notes__[0]
+    assert "af.primitive(writable=True)" in caught.value.__notes__[0]
+
+
+@pytest.mark.parametrize("function", [write_into, only_writable])
+def test_writable_gives_copies(function):
+    own = af.primitive(function, writable=True)
+    own.defvjp(x=lambda g: g, y=lambda g: g)
+    x, mine = af.Variable([1.0, 2.0]), np.ones(2)
+    y = x * 1.0
+    z = own(y, y)
+    np.testing.assert_array_equal(z, [2.0, 4.0])
+    np.testing.assert_array_equal(y, [1.0, 2.0])
+    z.backward(np.ones(2))
+    np.testing.assert_array_equal(x.grad, [2.0, 2.0])
+    own(mine, y=mine)
+    np.testing.assert_array_equal(mine, np.ones(2))
+
+
+def test_other_errors_get_no_note():
+    own = af.primitive(lambda x: x.reshape(7))
+    own.defvjp(x=lambda g: g)
+    with pytest.raises(ValueError, match="reshape") as caught:
+        own(af.Variable([1.0, 2.0]) * 1.0)
+    assert "read-only" not in str(getattr(caught.value, "__notes__", ""))

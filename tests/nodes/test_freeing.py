@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import gc
 import subprocess
 import sys
 import textwrap
 import weakref
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -204,3 +206,60 @@ def test_a_finalizer_that_reads_a_graph_of_its_cycle_finds_it_whole() -> None:
         Trainer()
         gc.collect()
     assert found == [3.0] * 5
+
+
+# ---------------------------------------------------------------- when Python ends, names of modules are None
+
+KEPT_BY = {
+    "a module in C": "import math; math.kept = y", "numpy": "np.kept = y", "sys": "import sys; sys.kept = y",
+    "a cycle": "import math, gc; gc.disable(); math.kept = kept = [y]; kept.append(kept)",
+    "a log of writes": "import math; math.kept = af.Variable(np.ones(3)); math.kept += 1.0",
+    "a hook": "import math; math.kept = v = af.Variable(1.0); v.register_hook(lambda g: g)",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("keeper", KEPT_BY)
+def test_nothing_is_said_when_python_ends(keeper):
+    program = f"""
+        import numpy as np
+        import autoflow as af
+        y = af.Variable(1.0)
+        for _ in range(3000):
+            y = y * 1.0
+        with af.no_grad():
+            {KEPT_BY[keeper]}
+    """
+    ended = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, check=True)
+    assert ended.stderr == ""
+
+
+def names_of_modules(tree):
+    """The names of their module that are used by ``__del__``, by what weak references call, and by Freed."""
+    top = {word.id for s in tree.body if isinstance(s, ast.Assign) for word in s.targets if isinstance(word, ast.Name)}
+    top |= {alias.asname or alias.name for s in tree.body if hasattr(s, "names") for alias in s.names}
+    top |= {s.name for s in tree.body if isinstance(s, (ast.FunctionDef, ast.ClassDef))}
+    top |= {s.target.id for s in tree.body if isinstance(s, ast.AnnAssign)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node.name == "__del__":
+            bodies = node.body
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) in ("weakref.ref", "weakref.finalize"):
+            bodies = node.args[1:]
+        elif isinstance(node, ast.ClassDef) and node.name == "Freed":
+            bodies = [
+                s for f in node.body[1:] if isinstance(f, ast.FunctionDef) and f.name != "__init__" for s in f.body
+            ]
+        else:
+            continue
+        yield from [n.id for body in bodies for n in ast.walk(body) if isinstance(n, ast.Name) and n.id in top]
+
+
+def test_finalizers_use_no_name_of_their_module():
+    paths = list(Path(af.__file__).parent.rglob("*.py"))
+    found = {path.name: list(names_of_modules(ast.parse(path.read_text(encoding="utf-8")))) for path in paths}
+    assert len(found) > 100
+    assert {name: words for name, words in found.items() if words} == {}
+
+
+def test_a_name_in_a_finalizer_is_found():
+    program = "import gc\nclass A:\n    def __del__(self): gc.collect()\nf = weakref.ref(x, lambda _: f)"
+    assert list(names_of_modules(ast.parse(program))) == ["gc", "f"]

@@ -1,6 +1,8 @@
 """Numbers written past the package: into memory of a Constant's user (``copy=False``), and by ways that nobody sees."""
 
+import array
 import contextlib
+import ctypes
 import io
 
 import numpy as np
@@ -106,3 +108,25 @@ def test_variables_lend_their_memory(past):
     assert not np.array_equal(w.value, before)
     z.backward()
     assert not np.array_equal(w.grad, 2.0 * before)
+
+
+BUFFERS = {
+    "memoryview": lambda: memoryview(np.ones(3)), "a part of one": lambda: memoryview(np.ones(6))[::2],
+    "array.array": lambda: array.array("d", [1.0, 1.0, 1.0]), "ctypes": lambda: (ctypes.c_double * 3)(1.0, 1.0, 1.0),
+    "bytearray": lambda: memoryview(bytearray(np.ones(3))).cast("d"), "array": lambda: np.ones(3)[:],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", BUFFERS)
+def test_arrays_over_memory_of_other_objects(kind):
+    """They have a base that is no array: ``np.asarray(memoryview(...)).base`` has strides, but no base."""
+    a, x = np.asarray(BUFFERS[kind]()), af.Variable(np.ones(3))
+    z = np.sum(x * a)
+    v = af.Variable(a, copy=False)
+    w = np.sum(v * v)
+    with af.no_grad():
+        v += 1.0
+    z.backward()
+    np.testing.assert_array_equal(x.grad, np.ones(3))
+    with pytest.raises(StaleValueError):
+        w.backward()

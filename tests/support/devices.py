@@ -52,7 +52,7 @@ def is_refused(row, example, dtypes="float64"):
 Array = Any
 # Rows that decide by the numbers how to go on: is this matrix singular? They wait for the device, as the checks of a
 # decomposition for errors do anyway.
-LOOKS = {"det", "lstsq", "eigvals", "erf"}  # erf: a library has its own, which this one has not said
+LOOKS = {"det", "lstsq", "eigvals", "pinv", "erf"}  # erf: a library has its own, which this one has not said
 # Calls of composed functions that wait for the device: which zeros are at the end, is a number negative?
 WAITS = {f"np.{name} {k}" for name, numbers in {
     "trim_zeros": "012", "choose": "0", "gradient": "23", "average": "1", "cov": "2", "polymul": "0", "polyfit": "012",

@@ -89,7 +89,9 @@ class Frozen:
         self.dist, self.args = dist, args
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        if name.startswith("_") or not callable(method := getattr(self.dist, name, None)):
+        if name.startswith("_") or name in self.__slots__:  # slots are empty while it is copied or unpickled
+            raise AttributeError(f"a frozen distribution has no attribute {name!r}")
+        if not callable(method := getattr(self.dist, name, None)):
             raise AttributeError(f"af.stats.{self.dist._name} has no method {name!r}")
         if name in self.dist._of_parameters:
             return lambda: method(*self.args)
