@@ -17,11 +17,14 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..backends.registry import NODE_TYPES
+from ..base.errors import StateError
 from ..base.modes import modes, switched
+from ..nodes.grads import cast_gradient, plan_grads
 from ..nodes.nodes import Node, NodeRole, value_of
 from ..table.shapes import as_array
 from ..table.table import Rule
 from .recording import NUMBERS
+from .writing import run_or_undo, set_all
 
 HALF, SINGLE, DOUBLE = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)
 
@@ -93,6 +96,13 @@ def _as(x: Any, goal: Any) -> Any:
 
 # -- scaling the loss
 
+SMALLEST, LARGEST = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
+
+
+def is_scale(x: float) -> bool:
+    """Can a float32 loss be multiplied by it, and gradients be divided by it?"""
+    return SMALLEST <= x <= LARGEST
+
 
 class Optimizer(Protocol):
     """What :class:`GradScaler` asks of an optimiser: its Variables, and a step that uses their ``grad``."""
@@ -110,7 +120,11 @@ class GradScaler:
     growth, interval : after ``interval`` steps in a row without overflow the scale is multiplied by ``growth``.
     backoff : after a step with an infinite or NaN gradient, which is skipped, the scale is multiplied by this.
 
-    ``optimizer`` is any object with ``parameters`` (an iterable of Variables) and ``step()``.
+    ``optimizer`` is any object with ``parameters`` (an iterable of Variables) and ``step()``. It is kept until
+    :meth:`update`. All methods do the whole of their work or nothing, also if Ctrl-C cuts them short.
+
+    Gradients of several batches add up scaled, by one scale: ``scaler.scale(loss / n)`` for each of n batches, then
+    ``step``, ``update`` and ``zero_grad`` once. So an ``optim.Accumulation`` is refused with TypeError.
 
     >>> import autoflow as af
     >>> class Descent:
@@ -132,58 +146,80 @@ class GradScaler:
     def __init__(
         self, scale: float = 2.0**16, *, growth: float = 2.0, backoff: float = 0.5, interval: int = 2000
     ) -> None:
-        if not (scale > 0 and growth > 1 and 0 < backoff < 1 and interval >= 1):
-            raise ValueError("GradScaler needs scale > 0, growth > 1, 0 < backoff < 1 and interval >= 1")
+        if not (is_scale(scale) and growth > 1 and 0 < backoff < 1 and interval >= 1):
+            raise ValueError("GradScaler needs a finite scale > 0, growth > 1, 0 < backoff < 1 and interval >= 1")
         self.factor, self.growth, self.backoff, self.interval = float(scale), growth, backoff, interval
         self.good_steps = 0  # since the scale last changed
-        self._finite: dict[int, bool] = {}  # of the optimisers whose gradients have been unscaled: were they finite?
+        # Since update(): optimisers whose gradients were unscaled; were they finite, and has step() been called?
+        self._checked: list[tuple[Optimizer, bool, bool]] = []
 
     def scale(self, loss: Any) -> Node:
         """``loss`` times the scale; a float16 loss is multiplied in float32, so that it does not overflow."""
         return loss.astype(np.float32) * self.factor if loss.dtype == HALF else loss * self.factor
 
     def unscale_(self, optimizer: Optimizer) -> None:
-        """Divide the gradients by the scale, to look at them or to clip them before :meth:`step`. Call it once per
-        step.
+        """Divide the gradients by the scale, to look at them or to clip them before :meth:`step`.
+
+        Raises RuntimeError for a second call, and for one after :meth:`step`, without :meth:`update` between them.
         """
-        if id(optimizer) in self._finite:
-            raise RuntimeError("unscale_ has been called for this optimizer since the last update()")
-        finite = True
-        for p in optimizer.parameters:
-            if p.grad is None:
-                continue
-            g = value_of(p.grad)
-            finite = finite and bool(np.isfinite(g).all())
-            wide = g.astype(np.float32) if g.dtype == HALF else g
-            p.grad = (wide / self.factor).astype(g.dtype)
-        self._finite[id(optimizer)] = finite
+        if self._find(optimizer):
+            raise RuntimeError("unscale_ or step has been called for this optimizer since the last update()")
+        finite, changes = self._plan_unscaling(optimizer)
+        set_all([*changes, (self, "_checked", [*self._checked, (optimizer, finite, False)])])
 
     def step(self, optimizer: Optimizer) -> bool:
-        """``optimizer.step()``, unless a gradient is infinite or NaN. Returns whether the step was made."""
-        if id(optimizer) not in self._finite:
-            self.unscale_(optimizer)
-        if self._finite[id(optimizer)]:
-            optimizer.step()
-        return self._finite[id(optimizer)]
+        """``optimizer.step()``, unless a gradient is infinite or NaN. Returns whether the step was made.
+
+        Raises RuntimeError for a second call without :meth:`update` between them.
+        """
+        known = self._find(optimizer)
+        if known and known[0][2]:
+            raise RuntimeError("step has been called for this optimizer since the last update(): call update() first")
+        finite, changes = (known[0][1], []) if known else self._plan_unscaling(optimizer)
+        others = [row for row in self._checked if row[0] is not optimizer]
+        checked = [(self, "_checked", [*others, (optimizer, finite, True)])]
+        memory = [value_of(p) for p in optimizer.parameters]
+        run_or_undo([*changes, *checked], optimizer.step if finite else bool, memory, checked)
+        return finite
 
     def update(self) -> None:
-        """Choose the next scale. Call it after the steps of all optimisers."""
-        if not self._finite:
+        """Choose the next scale. Call it after the steps of all optimisers. The scale stays where float32 has no next
+        one. Raises RuntimeError if no gradient has been checked since the last call."""
+        if not self._checked:
             raise RuntimeError("update() comes after step(): no gradient has been checked")
-        if not all(self._finite.values()):
-            self.factor *= self.backoff
-            self.good_steps = 0
-        else:
-            self.good_steps += 1
-            if self.good_steps == self.interval:
-                self.factor *= self.growth
-                self.good_steps = 0
-        self._finite.clear()
+        good = self.good_steps + 1 if all([finite for _, finite, _ in self._checked]) else 0
+        grows = good >= self.interval
+        factor = self.factor * (self.growth if grows else 1.0 if good else self.backoff)
+        self._set(factor if is_scale(factor) else self.factor, 0 if grows else good, [])
 
     def state(self) -> dict[str, float]:
         """What a saved training run needs: the arguments of :meth:`restore`."""
         return {"factor": self.factor, "good_steps": self.good_steps}
 
     def restore(self, factor: float, good_steps: int) -> None:
-        """Continue from a :meth:`state`."""
-        self.factor, self.good_steps = factor, good_steps
+        """Continue from a :meth:`state`. Raises StateError, and changes nothing, for what is none."""
+        if not (is_scale(factor) and good_steps >= 0):
+            raise StateError(f"GradScaler: {factor} is no scale, or {good_steps} no number of steps")
+        self._set(float(factor), int(good_steps), self._checked)
+
+    def _set(self, factor: float, good_steps: int, checked: list[tuple[Optimizer, bool, bool]]) -> None:
+        set_all([(self, "factor", factor), (self, "good_steps", good_steps), (self, "_checked", checked)])
+
+    def _find(self, optimizer: Optimizer) -> list[tuple[Optimizer, bool, bool]]:
+        """What is known of an optimiser since update(): one row, or none."""
+        if hasattr(optimizer, "is_due"):  # it would add scaled gradients to others that were divided by the scale
+            raise TypeError(
+                f"GradScaler takes no {type(optimizer).__name__}: gradients stay scaled until all batches are "
+                "added up. Give it the optimiser itself: scaler.scale(loss / n).backward() for each of n batches, then "
+                "scaler.step(optimiser), scaler.update() and optimiser.zero_grad() once"
+            )
+        return [row for row in self._checked if row[0] is optimizer]
+
+    def _plan_unscaling(self, optimizer: Optimizer) -> tuple[bool, list[tuple[Any, str, Any]]]:
+        """Are the gradients finite, and what is to be set so that they are divided by the scale?"""
+        found = [p for p in optimizer.parameters if p.grad is not None]
+        grads = []
+        for g in [value_of(p.grad) for p in found]:
+            wide = g.astype(np.float32) if g.dtype == HALF else g
+            grads.append(cast_gradient(wide / self.factor, g.dtype))
+        return all([bool(np.isfinite(g).all()) for g in grads]), plan_grads(found, grads)

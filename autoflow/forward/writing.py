@@ -52,9 +52,11 @@ class Writing:
     def __enter__(self) -> None:
         if self.record is None:
             self.note = Note(self.region, versions.caller())
+            self.note.stamp(now())
             return
         where = self.record.extra.unfinished = self.record.extra.line
         self.note = Note(self.region, where)
+        self.note.stamp(now())
         changes, self.made = plan_rebinding(self.x, self.record)
         self.before = [(thing, name, getattr(thing, name, None)) for thing, name, _ in changes]
         set_all(changes)
@@ -80,7 +82,28 @@ class Writing:
 
 def set_all(changes: list[tuple[Any, str, Any]]) -> None:
     """Set attributes in one call in C: not even KeyboardInterrupt leaves some set and others not."""
-    list(map(setattr, *zip(*changes, strict=True)))
+    if changes:
+        list(map(setattr, *zip(*changes, strict=True)))
+
+
+def run_or_undo(
+    changes: list[tuple[Any, str, Any]],
+    run: Callable[[], Any],
+    memory: Sequence[Array],
+    after: list[tuple[Any, str, Any]],
+) -> None:
+    """Set attributes as ``changes`` says, ``run()``, and set attributes as ``after`` says: all of it or nothing.
+
+    An exception takes the changes back, unless ``run`` has written into ``memory`` by then, as its notes tell.
+    """
+    before, since = [(thing, name, getattr(thing, name)) for thing, name, _ in changes], now()
+    try:
+        set_all(changes)
+        run()
+        set_all(after)
+    except BaseException:
+        set_all(after if any([versions.writer_since(array, since) for array in memory]) else before)
+        raise
 
 
 def is_refused(error: BaseException, memory: Array, run: Callable[..., Any], values: Sequence[Any]) -> bool:
@@ -205,6 +228,8 @@ def overwrite(targets: Sequence[Array], sources: Sequence[Array]) -> None:
             raise TypeError(f"Cannot cast from {new.dtype!r} to {memory.dtype!r} according to the rule 'same_kind'")
     where = versions.caller()
     notes = [Note(memory, where) for memory in targets]
+    for note in notes:
+        note.stamp(now())
     pairs = [(memory, new) for memory, new in zip(targets, sources, strict=True) if memory is not new]
     copy: Callable[..., None] = np.copyto
     list(map(copy, [memory for memory, _ in pairs], [new for _, new in pairs], repeat("same_kind")))

@@ -318,10 +318,14 @@ def batch_norm(
     n = x.size // max(x.shape[1], 1)
     if n < 2:
         raise InputError(f"batch_norm in training needs more than one value per channel, got input of shape {x.shape}")
+    z = standardise(x, axis, weight, bias, eps)
     if running_mean is not None and running_var is not None and not modes().repeating:
-        running_mean += momentum * (np.mean(numbers_of(x), axis=axis) - running_mean)
-        running_var += momentum * (np.var(numbers_of(x), axis=axis, ddof=1) - running_var)
-    return standardise(x, axis, weight, bias, eps)
+        old, numbers = (running_mean, running_var), numbers_of(x)
+        found = np.mean(numbers, axis=axis), np.var(numbers, axis=axis, ddof=1)
+        new = [(a + momentum * (b - a)).astype(a.dtype) for a, b in zip(old, found, strict=True)]
+        copy: Any = np.copyto
+        list(map(copy, old, new))  # one call in C: Ctrl-C leaves both of them moved or neither
+    return z
 
 
 def embedding(x: Array, weight: Array) -> Node:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import reprlib
 import threading
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import repeat
 from pathlib import Path
 from typing import Any, ParamSpec, Protocol, TypeVar
 
@@ -106,8 +107,7 @@ class Module:
 
     def train(self: Self, mode: bool = True) -> Self:
         """Behave as in training (dropout is active, batch norm uses the batch), in all parts; returns the module."""
-        for module in self.modules():
-            module.training = bool(mode)
+        list(map(dict.update, map(vars, self.modules()), repeat({"training": bool(mode)})))  # one call in C
         return self
 
     def eval(self: Self) -> Self:
@@ -164,10 +164,11 @@ class Module:
                 return AF.Constant(on_host(value_of(x)), x.name)
             return AF.put(on_host(x)) if type(x) in NODE_TYPES else x
 
-        for module in self.modules():
-            for name, value in vars(module).items():
-                if not name.startswith("_"):
-                    vars(module)[name] = tree_map(moved, value)
+        public = [
+            {name: x for name, x in vars(module).items() if not name.startswith("_")} for module in self.modules()
+        ]
+        new = [{name: tree_map(moved, x) for name, x in attributes.items()} for attributes in public]
+        list(map(dict.update, map(vars, self.modules()), new))  # one call in C: all of them or none
         return self
 
     def save(self, path: str | Path) -> Path:
@@ -258,21 +259,21 @@ def functional_call(model: Forward[P, R], values: Mapping[str, Any], *args: P.ar
     whole: Any = model  # a Module; for checkers of types, anything with a forward
     with SWAPPING:
         new = stand_ins(whole, values)
-        modules = whole.modules()
-        before = [dict(vars(module)) for module in modules]
+        owners = [vars(module) for module in whole.modules()]
+        before = [{name: value for name, value in own.items() if holds(value, new)} for own in owners]
+        inside = [tree_map(lambda leaf: new.get(id(leaf), leaf), attributes) for attributes in before]
         outer: frozenset[int] = getattr(STANDING_IN, "ids", frozenset())
         variables = {id(p) for p in whole.named_parameters().values()}
-        STANDING_IN.ids = outer | {id(value) for key, value in new.items() if key in variables}
+        owners, before = [vars(STANDING_IN), *owners], [{"ids": outer}, *before]
+        inside = [{"ids": outer | {id(value) for key, value in new.items() if key in variables}}, *inside]
         try:
-            for module, attributes in zip(modules, before, strict=True):
-                for name, value in attributes.items():
-                    if holds(value, new):
-                        vars(module)[name] = tree_map(lambda leaf: new.get(id(leaf), leaf), value)
-            return whole(*args, **options)
-        finally:
-            STANDING_IN.ids = outer
-            for module, attributes in zip(modules, before, strict=True):
-                vars(module).update({name: v for name, v in attributes.items() if holds(v, new)})
+            try:
+                list(map(dict.update, owners, inside))  # one call in C
+                return whole(*args, **options)
+            finally:
+                list(map(dict.update, owners, before))
+        finally:  # Ctrl-C may come when the line above is reached, and not yet done
+            list(map(dict.update, owners, before))
 
 
 def stand_ins(model: Module, values: Mapping[str, Any]) -> dict[int, Any]:

@@ -13,7 +13,7 @@ holder.
 from __future__ import annotations
 
 import dis
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import repeat
 from sys import getrefcount
 from types import CodeType, FrameType
@@ -144,6 +144,12 @@ def forget_grads(variables: list[Any]) -> None:
     """Clear all gradients in one call in C: otherwise Ctrl-C could leave some, and the next pass would add to them."""
     slots = ["_raw_grad"] * len(variables) + ["_shown_grad"] * len(variables)
     list(map(setattr, [*variables, *variables], slots, repeat(None)))
+
+
+def plan_grads(variables: Iterable[Any], grads: Iterable[Any]) -> list[tuple[Any, str, Any]]:
+    """What is to be set so that the Variables have these gradients: triples for ``set_all`` of forward/writing.py."""
+    checked = [(p, checked_grad(p, g)) for p, g in zip(variables, grads, strict=True)]
+    return [row for p, g in checked for row in ((p, "_raw_grad", None), (p, "_shown_grad", g))]
 
 
 def as_gradient_like(x: Any, value: Array) -> Array:

@@ -34,7 +34,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.numbering import CREATION, now
+from ..base.numbering import CREATION
 
 # ---------------------------------------------------------------- freeing a deep graph
 
@@ -225,12 +225,14 @@ def log_of(owner: Array) -> Log:
 
 
 class Note:
-    """``array`` is about to be written into, by the line ``where``. Then :meth:`was_written`, or :meth:`undo` if
-    it was not; if neither is reached, the memory counts as written into.
+    """The line ``where`` will write into ``array``. :meth:`stamp` comes before the write, then :meth:`was_written`, or
+    :meth:`undo` if there was none; if neither is reached, the memory counts as written into.
 
+    >>> from autoflow.base.numbering import now
     >>> a = np.zeros(3)
     >>> before = now()
     >>> note = Note(a, "example.py:1")
+    >>> note.stamp(now())
     >>> writer_since(a, before)
     'example.py:1'
     >>> note.undo()
@@ -246,7 +248,6 @@ class Note:
         self.key = self.region.key()
         self.whole = array.size == owner.size
         self.before = self.log.writes.get(self.key)
-        self.stamp(now())
 
     def stamp(self, number: int) -> None:
         """Written into at the time ``number``."""

@@ -101,6 +101,8 @@ class Optimiser:
         list(map(np.copyto, kept, live))
         names = ", ".join([self.parameters[k].name for k in moving])
         try:
+            for note in notes:
+                note.stamp(now())
             self.unfinished = f"a step at {where} was cut short, and so was taking it back: {names} may hold half of it"
             for k, g in moving.items():
                 x = value_of(self.parameters[k])

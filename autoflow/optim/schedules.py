@@ -6,7 +6,7 @@ factor for the learning rate with which the optimiser started. Any function will
 
 Accumulation: gradients of several small batches are as that of a large one, which may not fit into memory.
 
-Clipping: gradients that are too large are made smaller in place, between ``backward()`` and ``step()``.
+Clipping: gradients that are too large are made smaller, between ``backward()`` and ``step()``.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from itertools import repeat
 from typing import Any
 
 import numpy as np
 
 from ..base.errors import AnomalyError
 from ..base.saving import check_state
+from ..forward.writing import run_or_undo, set_all
+from ..nodes.grads import plan_grads
 from ..nodes.nodes import value_of
 from ..table.shapes import Array, is_on_host
 from .base import Optimiser, not_negative, variables
@@ -49,8 +50,8 @@ class Schedule:
 
     def step(self) -> None:
         """Count one more step, and set the learning rate."""
-        self.steps += 1
-        self.optimiser.lr = self.lr * self.factor(self.steps)
+        lr = self.lr * self.factor(self.steps + 1)
+        self.optimiser.lr, self.steps = lr, self.steps + 1
 
     def state_dict(self) -> dict[str, float]:
         """What :meth:`load_state_dict` needs to continue."""
@@ -156,7 +157,8 @@ class Accumulation:
     The loop stays as it is: ``backward()``, ``step()``, ``zero_grad()`` for each batch. Gradients add up until the step
     is made; then they are divided by the number of batches, and cleared. If the loss is a mean and all batches are
     equally large, that is the step of one batch ``every`` times as large. ``flush()`` makes a step with the remaining
-    batches at the end. Clip gradients before ``step()`` if ``is_due``; give a Schedule the optimiser inside.
+    batches at the end. Clip gradients before ``step()`` if ``is_due``; give a Schedule the optimiser inside. With a
+    GradScaler do without this class, as its docstring says.
 
     >>> from autoflow import optim
     >>> w = af.Variable(1.0)
@@ -188,8 +190,8 @@ class Accumulation:
         return self.pending + 1 >= self.every
 
     def step(self) -> bool:
-        """Count one more batch; True if the optimiser made its step. After an error of the optimiser nothing is
-        changed, and this batch does not count."""
+        """Count one more batch; True if the optimiser made its step. After an error, or Ctrl-C, either nothing is
+        changed and this batch does not count, or all is done."""
         if not self.is_due:
             self.pending += 1
             return False
@@ -204,18 +206,10 @@ class Accumulation:
         return True
 
     def _step(self, batches: int) -> None:
-        sums = [p.grad for p in self.parameters]
-        try:
-            for p, g in zip(self.parameters, sums, strict=True):
-                if g is not None:
-                    p.grad = value_of(g) / batches
-            self.optimiser.step()
-        except BaseException:
-            for p, g in zip(self.parameters, sums, strict=True):
-                p.grad = g
-            raise
-        self.pending = 0
-        self.optimiser.zero_grad()
+        means = [None if p.grad is None else value_of(p.grad) / batches for p in self.parameters]
+        cleared = [*plan_grads(self.parameters, [None] * len(means)), (self, "pending", 0)]
+        memory = [value_of(p) for p in self.parameters]
+        run_or_undo(plan_grads(self.parameters, means), self.optimiser.step, memory, cleared)
 
     def zero_grad(self) -> None:
         """Clear the gradients, unless they belong to a step that is still to be made."""
@@ -239,9 +233,8 @@ def clip_grad_value(parameters: Any, bound: float) -> None:
     array([ 1. , -0.5])
     """
     bound = not_negative("clip_grad_value", "bound", bound)
-    grads = [value_of(p.grad) for p in variables(parameters) if p.grad is not None]
-    clipped = [np.clip(g, -bound, bound) for g in grads]
-    list(map(np.copyto, grads, clipped))  # one call in C: Ctrl-C leaves all of them or none
+    found = [p for p in variables(parameters) if p.grad is not None]
+    set_all(plan_grads(found, [np.clip(value_of(p.grad), -bound, bound) for p in found]))
 
 
 def clip_grad_norm(parameters: Any, max_norm: float) -> float:
@@ -261,21 +254,20 @@ def clip_grad_norm(parameters: Any, max_norm: float) -> float:
     max_norm = not_negative("clip_grad_norm", "max_norm", max_norm)
     found = [(p, value_of(p.grad)) for p in variables(parameters) if p.grad is not None]
     if not all([is_on_host(g) for _, g in found]):
-        return _clipped_there([g for _, g in found], max_norm)
+        return _clip_there(found, max_norm)
     total = math.hypot(*[float(np.linalg.norm(g)) for _, g in found])
     if not math.isfinite(total):
         wrong = [p.name for p, g in found if not np.isfinite(g).all()]
         raise AnomalyError(f"clip_grad_norm: gradients with NaN or infinity, nothing was changed: {', '.join(wrong)}")
     if total + 1e-6 > max_norm:
-        grads = [g for _, g in found]
         factor = max_norm / (total + 1e-6)  # the 1e-6 is PyTorch's
-        list(map(np.multiply, grads, repeat(factor), grads))
+        set_all(plan_grads([p for p, _ in found], [g * factor for _, g in found]))
     return total
 
 
-def _clipped_there(grads: list[Array], max_norm: float) -> Array:
+def _clip_there(found: list[tuple[Any, Array]], max_norm: float) -> Array:
     """The same without bringing a number to the host."""
-    total = np.sqrt(sum([np.sum(np.square(np.abs(g))) for g in grads]))
+    total = np.sqrt(sum([np.sum(np.square(np.abs(g))) for _, g in found]))
     factor = np.minimum(max_norm / (total + 1e-6), 1.0)
-    list(map(np.multiply, grads, [factor.astype(g.dtype) for g in grads], grads))
+    set_all(plan_grads([p for p, _ in found], [g * factor.astype(g.dtype) for _, g in found]))
     return total

@@ -7,6 +7,8 @@ import pytest
 from support import row_restored
 
 import autoflow as af
+from autoflow import optim
+from autoflow.errors import StateError
 from autoflow.forward.mixed_precision import GradScaler, autocast
 
 HALF, SINGLE = np.float16, np.float32
@@ -178,3 +180,98 @@ def test_scaler_refuses():
     with pytest.raises(RuntimeError, match=r"update\(\) comes after step"):
         GradScaler().update()
     assert GradScaler().scale(af.Variable(HALF(2.0))).dtype == SINGLE
+
+
+def test_optimisers_made_in_a_function_are_told_apart():
+    """Each is gone when the next is made, which may get its id: all are unscaled and make their step."""
+    scaler = GradScaler(scale=1024.0)
+
+    def train(w):
+        scaler.scale(w.sum()).backward()
+        return scaler.step(optim.SGD([w], lr=0.1))
+
+    leaves = [af.Variable([1.0]) for _ in range(6)]
+    assert all([train(w) for w in leaves])
+    scaler.update()
+    np.testing.assert_allclose([w.value[0] for w in leaves], 0.9)
+
+
+def test_calls_without_update_are_errors():
+    w = af.Variable([1.0])
+    sgd, scaler = optim.SGD([w], lr=0.5), GradScaler(scale=4.0)
+    scaler.scale(w.sum()).backward()
+    assert scaler.step(sgd)
+    for call in (scaler.step, scaler.unscale_):
+        with pytest.raises(RuntimeError, match="has been called for this optimizer since the last update"):
+            call(sgd)
+    assert (w.value, w.grad) == (0.5, 1.0)
+    scaler.update()
+    with pytest.raises(RuntimeError, match=r"update\(\) comes after step"):
+        scaler.update()
+    w.zero_grad()
+    scaler.scale(w.sum()).backward()
+    assert scaler.step(sgd)
+    assert w.value == 0.0
+
+
+def test_a_step_that_fails_leaves_scaled_gradients():
+    """So the next batch is divided by the scale, too."""
+    w = af.Variable([1.0])
+
+    class Failing(optim.SGD):
+        def update(self, *args, **memory):
+            raise MemoryError
+
+    scaler = GradScaler(scale=4.0)
+    scaler.scale(w.sum()).backward()
+    with pytest.raises(MemoryError):
+        scaler.step(Failing([w], lr=0.5))
+    assert w.grad == 4.0
+    w.zero_grad()
+    scaler.scale(w.sum()).backward()
+    assert scaler.step(optim.SGD([w], lr=0.5))
+    assert w.value == 0.5
+
+
+def test_the_scale_stays_finite_and_above_zero():
+    """As PyTorch's, which stays where the next one is infinite."""
+    for factor, growth, gradient in ((2.0**126, 8.0, 1.0), (2.0**-125, 2.0, np.inf)):
+        w = af.Variable([1.0])
+        scaler = GradScaler(scale=factor, growth=growth, backoff=0.25, interval=1)
+        for _ in range(3):
+            w.grad = np.array([gradient * scaler.factor])
+            assert scaler.step(Descent(w)) == np.isfinite(gradient)
+            scaler.update()
+        assert scaler.factor == factor
+    for scale in (np.inf, np.nan, 0.0, -1.0, 1e39):
+        with pytest.raises(ValueError, match="a finite scale > 0"):
+            GradScaler(scale=scale)
+        with pytest.raises(StateError, match="is no scale"):
+            scaler.restore(scale, 0)
+    with pytest.raises(StateError, match="-1 no number of steps"):
+        scaler.restore(1.0, -1)
+    assert scaler.factor == 2.0**-125
+
+
+def test_a_gradient_that_overflows_when_it_is_divided_is_infinite():
+    w = af.Variable(np.ones(1, HALF))
+    w.grad = np.array([60_000], HALF)
+    scaler = GradScaler(scale=0.5)
+    assert not scaler.step(Descent(w))
+
+
+def test_batches_are_added_up_scaled():
+    """As in PyTorch: an Accumulation, whose gradients would be divided by the scale in each batch, is refused."""
+    w, v = af.Variable([1.0]), af.Variable([1.0])
+    sgd, scaler = optim.SGD([w], lr=0.1), GradScaler(scale=64.0)
+    plain = optim.Accumulation(optim.SGD([v], lr=0.1), 3)
+    for x in (1.0, 2.0, 6.0):
+        scaler.scale((w * x).sum() / 3).backward()
+        for call in (scaler.step, scaler.unscale_):
+            with pytest.raises(TypeError, match=r"no Accumulation: gradients stay scaled.*scaler.step\(optimiser\)"):
+                call(plain)
+        (v * x).sum().backward()
+        plain.step()
+    assert scaler.step(sgd)
+    scaler.update()
+    np.testing.assert_allclose(w.value, v.value, rtol=1e-15)

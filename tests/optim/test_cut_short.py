@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from interrupts import interrupt, places
+from interrupts import interrupt, places, signals
 
 import autoflow as af
 from autoflow import nn, optim
@@ -183,3 +184,191 @@ def test_a_training_that_is_interrupted_has_made_whole_steps():
         n = sum([p.size for p in optimiser.parameters])
         for part in (slice(n), slice(n, None)):  # at the end the parameters go back to the best epoch
             assert any([np.array_equal(found[part], s[part]) for s in states]), f"place {k}"
+
+
+# -- what changes in several steps: an act, and a look at everything that it changes
+
+
+def grads_of(optimiser):
+    return [p.grad for p in optimiser.parameters]
+
+
+def scaled(act, *, bad=False, unscaled=False, make_optimiser=OPTIMISERS["momentum"]):
+    """``act(scaler, optimiser)`` with gradients that are scaled, one of them infinite if ``bad``."""
+
+    def make():
+        optimiser, _ = prepared(make_optimiser)
+        scaler = af.GradScaler(scale=64.0, interval=1)
+        for p in optimiser.parameters[:2]:
+            p.grad = p.grad * scaler.factor
+        if bad:
+            optimiser.parameters[1].grad = np.array([1.0, np.inf])
+        if unscaled:
+            scaler.unscale_(optimiser)
+
+        def look():
+            checked = [row[1:] for row in scaler._checked]
+            return [scaler.factor, scaler.good_steps, checked, state_of(optimiser), *grads_of(optimiser)]
+
+        return lambda: act(scaler, optimiser), look
+
+    return make
+
+
+def accumulated(act, pending=2):
+    """``act(accumulation)`` after ``pending`` batches of three."""
+
+    def make():
+        inside, _ = prepared(OPTIMISERS["Adam"])
+        outside = optim.Accumulation(inside, 3)
+        for _ in range(pending):
+            outside.step()
+        return lambda: act(outside), lambda: [outside.pending, state_of(inside), *grads_of(inside)]
+
+    return make
+
+
+def clipped(clip):
+    """Gradients made smaller: two of them are one array, and one cannot be written into."""
+
+    def make():
+        w = [af.Variable(np.zeros(3)) for _ in range(4)]
+        w[0].grad = w[1].grad = np.array([3.0, -4.0, 0.1])
+        w[2].grad, w[3].grad = np.array([1.0, 2.0, 3.0]), np.broadcast_to(5.0, 3)
+        return lambda: clip(w, 1.5), lambda: [p.grad for p in w]
+
+    return make
+
+
+def scheduled(act):
+    """``act(schedule)``. What is left in between is done again by the next call."""
+
+    def make():
+        sgd = optim.SGD([af.Variable(1.0)], lr=0.5)
+        schedule = optim.Schedule(sgd, optim.linear(4))
+        return lambda: act(schedule), lambda: [schedule.steps, schedule.lr, sgd.lr]
+
+    return make
+
+
+def modelled(act):
+    """``act(model)``: its arrays, whether they are the same objects, how many are parameters, what is set."""
+
+    def make():
+        rng = np.random.default_rng(1)
+        model = nn.Sequential(nn.Linear(2, 3, rng=rng), nn.Sequential(nn.BatchNorm(3, dtype=np.float32)), np.tanh)
+        first = dict(model._state())
+
+        def look():
+            own = model._state()
+            kept = [own[path] is value for path, value in first.items()]
+            parts = [(m.training, sorted(vars(m))) for m in model.modules()]
+            return [len(model.named_parameters()), kept, parts, *model.state_dict().values()]
+
+        return lambda: act(model), look
+
+    return make
+
+
+def call(model):
+    values = {path: 2.0 * p.value for path, p in model.named_parameters().items()}
+    nn.functional_call(model, values, np.arange(8.0).reshape(4, 2))
+
+
+def failing_call(model):
+    values = {path: 2.0 * p.value for path, p in model.named_parameters().items()}
+    with contextlib.suppress(ValueError):
+        nn.functional_call(model, values, np.ones((4, 5)))
+
+
+CASES = {
+    "GradScaler.unscale_": scaled(lambda s, o: s.unscale_(o)),
+    "GradScaler.unscale_, infinite": scaled(lambda s, o: s.unscale_(o), bad=True),
+    "GradScaler.step": scaled(lambda s, o: s.step(o)),
+    "GradScaler.step, Adam": scaled(lambda s, o: s.step(o), make_optimiser=OPTIMISERS["Adam"]),
+    "GradScaler.step, infinite": scaled(lambda s, o: s.step(o), bad=True),
+    "GradScaler.step, unscaled": scaled(lambda s, o: s.step(o), unscaled=True),
+    "GradScaler.update": scaled(lambda s, o: s.update(), unscaled=True),
+    "GradScaler.update, infinite": scaled(lambda s, o: s.update(), unscaled=True, bad=True),
+    "GradScaler.restore": scaled(lambda s, o: s.restore(8.0, 5)),
+    "Accumulation.step, counts": accumulated(lambda a: a.step(), 1),
+    "Accumulation.step": accumulated(lambda a: a.step()),
+    "Accumulation.flush": accumulated(lambda a: a.flush(), 1),
+    "Accumulation.zero_grad": accumulated(lambda a: a.zero_grad(), 0),
+    "clip_grad_norm": clipped(optim.clip_grad_norm),
+    "clip_grad_value": clipped(optim.clip_grad_value),
+    "Schedule.step": scheduled(lambda s: s.step()),
+    "Schedule.load_state_dict": scheduled(lambda s: s.load_state_dict({"lr": 0.25, "steps": 3})),
+    "BatchNorm": modelled(lambda m: m(np.arange(8.0).reshape(4, 2))),
+    "functional_call": modelled(call),
+    "functional_call, an error": modelled(failing_call),
+    "Module.train": modelled(lambda m: m.eval()),
+    "Module.to": modelled(lambda m: m.to_cpu()),
+}
+
+
+def numbers_in(seen):
+    return [(x.dtype.str, x.shape, x.tobytes()) if isinstance(x, np.ndarray) else x for x in seen]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_all_of_it_or_nothing(name):
+    """KeyboardInterrupt at any line: everything is as before and the next call does it all, or everything is done."""
+    act, look = CASES[name]()
+    before = numbers_in(look())
+    act()
+    after = numbers_in(look())
+    bad = []
+    for k in places(lambda: CASES[name]()[0], by_day=120):
+        act, look = CASES[name]()
+        interrupt(act, k)
+        found = numbers_in(look())
+        if found == after:
+            continue
+        if found != before and not name.startswith("Schedule"):
+            bad.append(k)
+            continue
+        act()
+        if numbers_in(look()) != after:
+            bad.append(k)
+    assert not bad, f"{name}: half done at the places {bad}"
+
+
+def test_a_step_of_the_users_own_optimiser_is_not_made_twice():
+    """Whether it has written is known, and counted as written if it is not known: then the next call is an error."""
+
+    class Descent:
+        def __init__(self):
+            self.parameters = [af.Variable([4.0])]
+            self.parameters[0].grad = np.array([64.0])
+
+        def step(self):
+            self.parameters[0].assign(self.parameters[0].value - self.parameters[0].grad)
+
+    def make():
+        optimiser, scaler = Descent(), af.GradScaler(scale=64.0)
+        return optimiser, scaler, lambda: scaler.step(optimiser)
+
+    found = set()
+    for k in places(lambda: make()[2], by_day=200):
+        optimiser, scaler, act = make()
+        interrupt(act, k)
+        with contextlib.suppress(RuntimeError):
+            act()
+        found.add((float(optimiser.parameters[0].value[0]), float(optimiser.parameters[0].grad[0])))
+        scaler.update()
+    assert found <= {(3.0, 1.0), (4.0, 1.0)}
+    assert (3.0, 1.0) in found
+
+
+def test_other_threads_do_not_wait_for_a_call_that_was_interrupted():
+    """At the places where Python looks for signals."""
+    x = np.arange(8.0).reshape(4, 2)
+    model = nn.Linear(2, 3, rng=np.random.default_rng(1))
+    values = {path: 2.0 * p.value for path, p in model.named_parameters().items()}
+    own = dict(vars(model))
+    with ThreadPoolExecutor(1) as pool:
+        for k in range(signals(lambda: nn.functional_call(model, values, x), 10**6)):
+            signals(lambda: nn.functional_call(model, values, x), k)
+            assert all([vars(model)[name] is value for name, value in own.items()]), f"place {k}"
+            pool.submit(nn.functional_call, model, values, x).result(timeout=60)

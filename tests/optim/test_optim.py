@@ -395,3 +395,33 @@ def test_a_trial_step_under_another_name_is_no_mistake():
     np.sum(trial**3).backward()
     np.testing.assert_allclose(w.grad, 3 * 0.8**2)
     sgd.step()
+
+
+@pytest.mark.parametrize("clip", [optim.clip_grad_norm, optim.clip_grad_value])
+def test_clipping_of_an_array_that_two_parameters_share_or_that_is_read_only(clip):
+    shared, fixed = np.array([3.0, 4.0]), np.broadcast_to(np.array(5.0), 2)
+    apart, together = [[af.Variable(np.zeros(2)) for _ in range(3)] for _ in range(2)]
+    for p, g in zip(apart, (shared, shared, fixed), strict=True):
+        p.grad = g.copy()
+    for p, g in zip(together, (shared, shared, fixed), strict=True):
+        p.grad = g
+    clip(apart, 2.0)
+    clip(together, 2.0)
+    for p, q in zip(apart, together, strict=True):
+        np.testing.assert_array_equal(p.grad, q.grad)
+
+
+def test_a_schedule_whose_factor_fails_has_made_no_step():
+    sgd = optim.SGD([af.Variable(1.0)], lr=0.5)
+    schedule = optim.Schedule(sgd, lambda t: [1.0, 0.5][t])
+    schedule.step()
+    with pytest.raises(IndexError):
+        schedule.step()
+    assert (schedule.steps, sgd.lr) == (1, 0.25)
+
+
+def test_clipping_without_any_gradient_does_nothing():
+    w = af.Variable([1.0])
+    assert optim.clip_grad_norm([w], 0.0) == 0.0
+    optim.clip_grad_value([w], 1.0)
+    assert w.grad is None
