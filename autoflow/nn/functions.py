@@ -374,7 +374,9 @@ def scaled_dot_product_attention(
         nothing = ~seeing.any(axis=-1, keepdims=True)  # then a softmax would be 0/0: let it see all, and drop that
         weights = np.where(nothing, 0, softmax(np.where(seeing | nothing, scores, -np.inf)))
     else:
-        weights = softmax(scores + attn_mask)
+        scores = scores + attn_mask
+        nothing = (numbers_of(scores) == -np.inf).all(axis=-1, keepdims=True)
+        weights = np.where(nothing, 0, softmax(np.where(nothing, 0, scores)))
     return (dropout(weights, dropout_p, rng=rng) if dropout_p else weights) @ value
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from ..base.errors import InputError
 from ..nodes.nodes import Node
 from ..table.shapes import Array, is_on_host
+from ..table.table import primitive, rule
 from .checks import find_outside_labels, floats, labels, numbers_of, same_shape
 from .functions import log_softmax, relu, softplus
 
@@ -83,8 +84,24 @@ def huber_loss(x: Array, target: Array, *, delta: float = 1.0, reduction: str = 
     )
 
 
+@primitive
+def bounded_log(x: Array) -> Array:
+    """log x, but at least −100. The slope is at most 1e12: below that the worst prediction would have none."""
+    with np.errstate(divide="ignore"):
+        return np.maximum(np.log(x), -100)
+
+
+def bounded_log_x(g: Array, x: Array) -> Array:
+    """1/x, of an x that is at least 1e-12 (of float16, which cannot hold that, at least its smallest number)."""
+    return g / np.maximum(x, max(1e-12, float(np.finfo(x.dtype).tiny)))
+
+
+rule(bounded_log, "x", "log", r"\log $x", x=bounded_log_x, elementwise=True, domain=(0.5, 2.0))
+
+
 def binary_cross_entropy(x: Array, target: Array, *, reduction: str = "mean") -> Node:
-    """−t log x − (1 − t) log(1 − x) for probabilities x; any shape. Logarithms are at least −100, as in PyTorch.
+    """−t log x − (1 − t) log(1 − x) for probabilities x; any shape. As in PyTorch logarithms are at least −100, and
+    their slopes at most 1e12: a prediction of 0 for what is 1 costs 100 and is left, however wrong it is.
 
     From scores use :func:`binary_cross_entropy_with_logits`, which loses no digits.
 
@@ -96,8 +113,7 @@ def binary_cross_entropy(x: Array, target: Array, *, reduction: str = "mean") ->
     value = numbers_of(x)
     if not np.all((value >= 0) & (value <= 1)):
         raise InputError(f"{who}: x are probabilities, between 0 and 1; for scores use {who}_with_logits")
-    least = math.exp(-100)
-    z = -(target * np.log(np.maximum(x, least)) + (1 - target) * np.log(np.maximum(1 - x, least)))
+    z = -(target * bounded_log(x) + (1 - target) * bounded_log(1 - x))
     return reduce_loss(who, z, reduction)
 
 
@@ -138,9 +154,9 @@ def cross_entropy(
     log_p = log_softmax(x, axis=axis)
     if np.shape(target) == x.shape and getattr(target, "dtype", np.dtype(int)).kind == "f":
         p = target * (1 - label_smoothing) + label_smoothing / x.shape[axis] if label_smoothing else target
-        return reduce_loss(
-            who, -np.sum(p * log_p, axis=axis), reduction, math.prod(x.shape[:axis] + x.shape[axis + 1 :])
-        )
+        impossible = (numbers_of(p) == 0) & (numbers_of(log_p) == -np.inf)  # 0 log 0 counts as 0
+        z = -np.sum(p * np.where(impossible, 0, log_p), axis=axis)
+        return reduce_loss(who, z, reduction, math.prod(x.shape[:axis] + x.shape[axis + 1 :]))
     z, counted = target_log_probabilities(who, log_p, target, axis, ignore_index)
     if label_smoothing:
         spread = np.where(counted, np.mean(log_p, axis=axis), 0)
@@ -199,11 +215,10 @@ def kl_div(x: Array, target: Array, *, reduction: str = "mean", log_target: bool
     0.693...
     """
     target = pair("kl_div", x, target)
-    if log_target:
-        z = np.exp(target) * (target - x)
-    else:
-        positive = numbers_of(target) > 0
-        z = np.where(positive, target * (np.log(np.where(positive, target, 1)) - x), 0)
+    t = np.exp(target) if log_target else target
+    positive = numbers_of(t) > 0
+    log_t = np.where(positive, target, 0) if log_target else np.log(np.where(positive, t, 1))
+    z = np.where(positive, t * (log_t - np.where(positive, x, 0)), 0)
     if reduction == "batchmean":
         return reduce_loss("kl_div", z, "mean", len(x) if x.ndim else 1)
     return reduce_loss("kl_div", z, reduction)

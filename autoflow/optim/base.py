@@ -49,7 +49,9 @@ class Optimiser:
         for name, value in settings.items():
             setattr(self, name, not_negative(type(self).__name__, name, value))
         self.steps = [0] * len(self.parameters)  # the number of steps that each parameter has made
-        self.memory = [{name: np.zeros_like(value_of(p)) for name in self.remembers} for p in self.parameters]
+        self.memory = [
+            {name: np.zeros_like(x, dtype=wide(x)) for name in self.remembers} for x in map(value_of, self.parameters)
+        ]
         self.scratch = scratch_for(self.parameters)
         self.kept: dict[int, list[Array]] = {}  # each parameter and its memory, as before this step
         self.unfinished = ""  # names what holds part of a step that could not be undone
@@ -106,10 +108,14 @@ class Optimiser:
             self.unfinished = f"a step at {where} was cut short, and so was taking it back: {names} may hold half of it"
             for k, g in moving.items():
                 x = value_of(self.parameters[k])
-                a, b = self.scratch[x.dtype]
+                a, b = self.scratch[wide(x)]
                 a, b = a[: x.size].reshape(x.shape), b[: x.size].reshape(x.shape)
                 steps[k] += 1
-                self.update(x, g, steps[k], a, b, **self.memory[k])
+                y, g = x.astype(a.dtype, copy=False), g.astype(a.dtype, copy=False)
+                self.update(y, g, steps[k], a, b, **self.memory[k])
+                if y is not x:
+                    x[...] = y
+                self.check_memory(k)
             self.steps, self.unfinished = steps, ""
         except BaseException:
             list(map(np.copyto, live, kept))
@@ -120,6 +126,16 @@ class Optimiser:
         number = now()
         for note in notes:
             note.was_written(number)
+
+    def check_memory(self, k: int) -> None:
+        """Raise AnomalyError if what is remembered of parameter number k has no finite numbers any more."""
+        for name, array in self.memory[k].items():
+            if not finite(array):
+                raise AnomalyError(
+                    f"{type(self).__name__}: the gradient of {self.parameters[k].name} is finite, but too large: "
+                    f"the {name} remembered of it would leave {array.dtype}. No parameter was changed. Clip gradients, "
+                    f"make the loss smaller, or train in float64."
+                )
 
     def check_caller(self, frame: Any) -> None:
         """Raise TypeError if the caller has replaced one of our parameters by ``w = w - lr * w.grad``. Checked at the
@@ -229,13 +245,19 @@ def variables(parameters: Any) -> list[Any]:
 
 
 def scratch_for(parameters: list[Any]) -> dict[Any, tuple[Array, Array]]:
-    """Two flat arrays for each dtype, as large as the largest parameter."""
+    """Two flat arrays for each dtype in which steps compute, as large as the largest parameter."""
     largest: dict[Any, Array] = {}
     for p in parameters:
         x = value_of(p)
-        if x.dtype not in largest or largest[x.dtype].size < x.size:
-            largest[x.dtype] = x
-    return {dtype: (np.empty_like(x, shape=x.size), np.empty_like(x, shape=x.size)) for dtype, x in largest.items()}
+        if wide(x) not in largest or largest[wide(x)].size < x.size:
+            largest[wide(x)] = x
+    empty: Any = np.empty_like
+    return {dtype: (empty(x, dtype, shape=x.size), empty(x, dtype, shape=x.size)) for dtype, x in largest.items()}
+
+
+def wide(x: Array) -> np.dtype[Any]:
+    """The dtype in which a step is computed and remembered: float32 at least. In float16 1e-8 is 0, and 300² is ∞."""
+    return np.promote_types(x.dtype, np.float32)
 
 
 def finite(g: Array) -> bool:

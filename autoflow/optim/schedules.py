@@ -24,7 +24,7 @@ from ..forward.writing import run_or_undo, set_all
 from ..nodes.grads import plan_grads
 from ..nodes.nodes import value_of
 from ..table.shapes import Array, is_on_host
-from .base import Optimiser, not_negative, variables
+from .base import Optimiser, not_negative, variables, wide
 
 # ---------------------------------------------------------------- schedules: the learning rate over time
 
@@ -255,19 +255,34 @@ def clip_grad_norm(parameters: Any, max_norm: float) -> float:
     found = [(p, value_of(p.grad)) for p in variables(parameters) if p.grad is not None]
     if not all([is_on_host(g) for _, g in found]):
         return _clip_there(found, max_norm)
-    total = math.hypot(*[float(np.linalg.norm(g)) for _, g in found])
+    with np.errstate(over="ignore"):
+        total = math.hypot(*[float(np.linalg.norm(g.astype(wide(g), copy=False))) for _, g in found])
+    if found and not 1e-15 < total < math.inf:  # a square may have overflowed, or vanished
+        total = float(_scaled_norm([g for _, g in found]))
     if not math.isfinite(total):
         wrong = [p.name for p, g in found if not np.isfinite(g).all()]
-        raise AnomalyError(f"clip_grad_norm: gradients with NaN or infinity, nothing was changed: {', '.join(wrong)}")
+        what = f"gradients with NaN or infinity, nothing was changed: {', '.join(wrong)}"
+        raise AnomalyError(f"clip_grad_norm: {what if wrong else 'the norm is beyond float64, nothing was changed'}")
     if total + 1e-6 > max_norm:
         factor = max_norm / (total + 1e-6)  # the 1e-6 is PyTorch's
-        set_all(plan_grads([p for p, _ in found], [g * factor for _, g in found]))
+        # a factor that g's dtype rounds to a few digits, or to 0, is kept in double precision
+        factors = [factor if factor > np.finfo(g.dtype).tiny else np.float64(factor) for _, g in found]
+        clipped = [(g * k).astype(g.dtype, copy=False) for (_, g), k in zip(found, factors, strict=True)]
+        set_all(plan_grads([p for p, _ in found], clipped))
     return total
 
 
 def _clip_there(found: list[tuple[Any, Array]], max_norm: float) -> Array:
     """The same without bringing a number to the host."""
-    total = np.sqrt(sum([np.sum(np.square(np.abs(g))) for _, g in found]))
+    total = _scaled_norm([g for _, g in found])
     factor = np.minimum(max_norm / (total + 1e-6), 1.0)
     set_all(plan_grads([p for p, _ in found], [g * factor.astype(g.dtype) for _, g in found]))
     return total
+
+
+def _scaled_norm(grads: list[Array]) -> Array:
+    """The norm of all in double precision, relative to the largest element, so that no square overflows."""
+    sizes = [np.abs(g).astype(float) for g in grads if g.size]
+    largest: Array = functools.reduce(np.maximum, [np.max(size) for size in sizes], np.float64(0))
+    largest = np.where(largest > 0, largest, 1)
+    return largest * np.sqrt(sum([np.sum(np.square(size / largest)) for size in sizes]))

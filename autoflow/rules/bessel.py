@@ -60,9 +60,9 @@ with_parameters(special.jve, "x | v", "J", r"e^{-\left|\operatorname{Im} $x\righ
 with_parameters(special.yve, "x | v", "Y", r"e^{-\left|\operatorname{Im} $x\right|} Y_{$v}\left($x\right)",
      x=lambda g, x, v: g * ((special.yve(v - 1, check_real(x)) - special.yve(v + 1, x)) / 2))
 with_parameters(special.yn,  "x | n", "Y", r"Y_{$n}\left($x\right)",
-     x=lambda g, x, n: g * ((special.yv(n - 1.0, x) - special.yv(n + 1.0, x)) / 2))
+     x=lambda g, x, n: g * ((special.yv(n - 1.0, x) - special.yv(n + 1.0, x)) / 2), whole="n")
 with_parameters(special.kn,  "x | n", "K", r"K_{$n}\left($x\right)",
-     x=lambda g, x, n: g * ((special.kv(n - 1.0, x) + special.kv(n + 1.0, x)) / -2))
+     x=lambda g, x, n: g * ((special.kv(n - 1.0, x) + special.kv(n + 1.0, x)) / -2), whole="n")
 
 # Hankel functions, H = J ± iY; scaled, h = e^(∓ix) H.
 with_parameters(special.hankel1,  "x | v", "H¹", r"H^{(1)}_{$v}\left($x\right)",

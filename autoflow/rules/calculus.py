@@ -206,7 +206,8 @@ def piece(xp: Array, x: Array) -> tuple[Array, Array, Array, Array, Array]:
     k = np.minimum(j + 1, last)
     before, behind = numbers < points[0], numbers > points[last]
     width = np.take(xp, k) - np.take(xp, j)
-    t = (x - np.take(xp, j)) / np.where(width == 0, 1, width)
+    step = width == 0  # at the last points: the value is that of the very last
+    t = np.where(step, 1, x - np.take(xp, j)) / np.where(step, 1, width)
     return j, k, np.where(before, 0, np.where(behind, 1, t)), before, behind
 
 

@@ -35,7 +35,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from ..table.parameters import ROOT_2, ROOT_PI, normal, with_parameters
+from ..table.parameters import ROOT_2, ROOT_PI, flat_at_infinity, normal, with_parameters
 from ..table.shapes import Array, as_dtype, is_on_host, like_argument, numbers_of, together
 from ..table.table import primitive, rule
 
@@ -156,6 +156,7 @@ def gamma_unit(a: Array, x: Array) -> Array:
     return special.xlogy(a, x) - x - special.gammaln(a)
 
 
+@flat_at_infinity
 def gammainc_a(a: Array, x: Array) -> Array:
     """∂P/∂a of P = gammainc(a, x): ∫ (log t − ψ(a)) tᵃ⁻¹ e⁻ᵗ/Γ(a).
 
@@ -204,6 +205,7 @@ def beta_unit(a: Array, b: Array, x: Array) -> Array:
     return special.xlogy(a, x) + special.xlog1py(b, -x) - special.betaln(a, b)
 
 
+@flat_at_infinity
 def betainc_a(a: Array, b: Array, x: Array, *, of_b: bool = False) -> Array:
     """∂I/∂a (or by b) of I = betainc(a, b, x): ∫ (log t − ψ(a) + ψ(a + b)) of the density; 0 at both ends.
 
@@ -271,26 +273,47 @@ def t_score(n: Array, t: Array) -> Array:
 # ---------------------------------------------------------------- the rows: densities, distribution functions, inverses
 
 
+@flat_at_infinity
 def gamma_density(x: Array, a: Any) -> Array:
     """xᵃ⁻¹ e⁻ˣ / Γ(a)."""
     return np.exp(special.xlogy(a - 1.0, x) - x - special.gammaln(a))
 
 
+@flat_at_infinity
 def beta_density(x: Array, a: Any, b: Any) -> Array:
     """xᵃ⁻¹ (1 − x)ᵇ⁻¹ / B(a, b)."""
-    return np.exp(special.xlogy(a - 1.0, x) + special.xlog1py(b - 1.0, -x) - special.betaln(a, b))
+    point = (numbers_of(a) == 0) | (numbers_of(b) == 0)  # all of it is at one end
+    a, b = [np.where(point, 1, part) if hasattr(part, "dtype") else part for part in (a, b)]
+    density = np.exp(special.xlogy(a - 1.0, x) + special.xlog1py(b - 1.0, -x) - special.betaln(a, b))
+    return np.where(point, 0, density)
 
 
 def t_density(t: Array, df: Any) -> Array:
-    """Γ((n + 1)/2) / (√(πn) Γ(n/2)) (1 + t²/n)^(−(n + 1)/2)."""
+    """Γ((n + 1)/2) / (√(πn) Γ(n/2)) (1 + t²/n)^(−(n + 1)/2); the normal density for n = ∞."""
+    limit = np.isinf(numbers_of(df))
+    df = np.where(limit, 1, df) if hasattr(df, "dtype") else df
     top = special.gammaln((df + 1) / 2) - special.gammaln(df / 2) - 0.5 * np.log(df * math.pi)
-    return np.exp(top - (df + 1) / 2 * np.log1p(t * t / df))
+    return np.where(limit, normal(t), np.exp(top - (df + 1) / 2 * np.log1p(t * t / df)))
 
 
+@flat_at_infinity
 def f_density(x: Array, m: Any, n: Any) -> Array:
     """Of w = m x/(n + m x), which has a beta distribution: its density times dw/dx = m n/(n + m x)²."""
     total = n + m * x
     return beta_density(m * x / total, m / 2, n / 2) * (m * n) / (total * total)
+
+
+@flat_at_infinity
+def gdtr_x(a: Array, x: Array, b: Array) -> Array:
+    """∂P(b, a x)/∂x; 0 for a = 0, where nothing changes."""
+    nothing = numbers_of(a) == 0
+    return np.where(nothing, 0, a * gamma_density(np.where(nothing, 1, a) * x, b))
+
+
+@flat_at_infinity
+def stdtr_n(n: Array, t: Array) -> Array:
+    """∂F/∂n of F = stdtr(n, t)."""
+    return np.exp(t_unit(n, t)) * t_score(n, t)
 
 
 def moved_beta(a: Array, b: Array, z: Array, of_b: bool = False) -> Array:
@@ -298,17 +321,17 @@ def moved_beta(a: Array, b: Array, z: Array, of_b: bool = False) -> Array:
     return -(z * (1 - z)) * beta_score(a, b, z, of_b=of_b)
 
 
+@flat_at_infinity
 def fdtr_m(m: Array, n: Array, x: Array, *, of_n: bool = False) -> Array:
-    """Of I(m/2, n/2) at w = m x/(n + m x), where dw/dm = n x/(n + m x)²; or by n, where dw/dn = −m x/(n + m x)²."""
-    total = n + m * x
-    w = m * x / total
-    turn = -(m * x) if of_n else n * x
-    return 0.5 * betainc_a(m / 2, n / 2, w, of_b=of_n) + beta_density(w, m / 2, n / 2) * turn / (total * total)
+    """Of I(m/2, n/2) at w = m x/(n + m x), where dw/dm = w (1 − w)/m; or by n, where dw/dn = −w (1 − w)/n."""
+    w = m * x / (n + m * x)
+    turn = np.exp(beta_unit(m / 2, n / 2, w)) / (-n if of_n else m)
+    return 0.5 * betainc_a(m / 2, n / 2, w, of_b=of_n) + turn
 
 
 def whole(k: Any) -> Array:
-    """Counts: SciPy rounds them down."""
-    return np.floor(k)
+    """Counts: SciPy rounds them down; below 0 nothing has happened."""
+    return np.maximum(np.floor(k), -1)
 
 
 # fmt: off
@@ -353,29 +376,29 @@ rule(special.fdtrc,  "m n x", "Fᶜ", r"F^c\left($m, $n, $x\right)",     m=lambd
 with_parameters(special.fdtri,  "x | m n", "F⁻¹", r"F^{-1}\left($m, $n, $x\right)",
      x=lambda g, z, m, n: g / f_density(z, m, n), domain=P)
 rule(special.gdtr,   "a b x", "Γ", r"\operatorname{gdtr}\left($a, $b, $x\right)",
-     a=lambda g, a, b, x: g * (x * gamma_density(a * x, b)),  b=lambda g, a, b, x: g * gammainc_a(b, a * x),
-     x=lambda g, a, x, b: g * (a * gamma_density(a * x, b)),  domain=(0.5, 2.0))
+     a=lambda g, a, b, x: g * gdtr_x(x, a, b), b=lambda g, a, b, x: g * gammainc_a(b, a * x),
+     x=lambda g, a, x, b: g * gdtr_x(a, x, b), domain=(0.5, 2.0))
 rule(special.gdtrc,  "a b x", "Γᶜ", r"\operatorname{gdtrc}\left($a, $b, $x\right)",
-     a=lambda g, a, b, x: g * (-x * gamma_density(a * x, b)), b=lambda g, a, b, x: g * -gammainc_a(b, a * x),
-     x=lambda g, a, x, b: g * (-a * gamma_density(a * x, b)), domain=(0.5, 2.0))
+     a=lambda g, a, b, x: g * -gdtr_x(x, a, b), b=lambda g, a, b, x: g * -gammainc_a(b, a * x),
+     x=lambda g, a, x, b: g * -gdtr_x(a, x, b), domain=(0.5, 2.0))
 rule(special.gdtrix, "a b x", "Γ⁻¹", r"\operatorname{gdtrix}\left($a, $b, $x\right)", a=lambda g, a, z: g * (-z / a),
      b=lambda g, a, b, z: g * (-z * gamma_score(b, a * z)), x=lambda g, a, z, b: g / (a * gamma_density(a * z, b)),
      domain=P)
 rule(special.stdtr,   "n t", "t", r"t_{$n}\left($t\right)",
-     n=lambda g, n, t: g * (np.exp(t_unit(n, t)) * t_score(n, t)), t=lambda g, t, n: g * t_density(t, n),
+     n=lambda g, n, t: g * stdtr_n(n, t), t=lambda g, t, n: g * t_density(t, n),
      domain=(0.5, 2.0))
 rule(special.stdtrit, "n x", "t⁻¹", r"t^{-1}_{$n}\left($x\right)",
      n=lambda g, n, z: g * (-np.sqrt(n + z * z) * t_score(n, z)), x=lambda g, z, n: g / t_density(z, n), domain=P)
 
 # Counts: by the probability p or the mean m. For whole n and k they are incomplete integrals.
 with_parameters(special.bdtr,   "p | k n", "B", r"\operatorname{bdtr}\left($k, $n, $p\right)",
-     p=lambda g, p, k, n: g * -beta_density(p, whole(k) + 1, n - whole(k)), domain=P)
+     p=lambda g, p, k, n: g * -beta_density(p, whole(k) + 1, n - whole(k)), domain=P, whole="n")
 with_parameters(special.bdtrc,  "p | k n", "Bᶜ", r"\operatorname{bdtrc}\left($k, $n, $p\right)",
-     p=lambda g, p, k, n: g * beta_density(p, whole(k) + 1, n - whole(k)), domain=P)
+     p=lambda g, p, k, n: g * beta_density(p, whole(k) + 1, n - whole(k)), domain=P, whole="n")
 with_parameters(special.nbdtr,  "p | k n", "NB", r"\operatorname{nbdtr}\left($k, $n, $p\right)",
-     p=lambda g, p, k, n: g * beta_density(p, n, k + 1), domain=P)
+     p=lambda g, p, k, n: g * beta_density(p, n, k + 1), domain=P, whole="k n")
 with_parameters(special.nbdtrc, "p | k n", "NBᶜ", r"\operatorname{nbdtrc}\left($k, $n, $p\right)",
-     p=lambda g, p, k, n: g * -beta_density(p, n, k + 1), domain=P)
+     p=lambda g, p, k, n: g * -beta_density(p, n, k + 1), domain=P, whole="k n")
 with_parameters(special.pdtr,   "m | k", "Poisson", r"\operatorname{pdtr}\left($k, $m\right)",
      m=lambda g, m, k: g * -gamma_density(m, whole(k) + 1))
 with_parameters(special.pdtrc,  "m | k", "Poissonᶜ", r"\operatorname{pdtrc}\left($k, $m\right)",
@@ -390,9 +413,9 @@ rule(special.owens_t,   "x y", "T", r"T\left($x, $y\right)",
 rule(special.voigt_profile, "x s c", "Voigt", r"V\left($x; $s, $c\right)", domain=(0.5, 2.0),
      x=lambda g, x, s, c: g * np.real(slope_of_voigt(x, s, c)),
      c=lambda g, x, s, c: g * -np.imag(slope_of_voigt(x, s, c)),
-     s=lambda g, x, s, c, z: g * -(z + np.real(slope_of_voigt(x, s, c) * (x + 1j * c))) / s)
+     s=lambda g, x, s, c, z: g * voigt_s(x, s, c, z))
 with_parameters(special.tklmbda, "x | lam", "Tukey", r"\operatorname{tklmbda}\left($x, $lam\right)",
-     x=lambda g, z, lam: g / (z ** (lam - 1) + (1 - z) ** (lam - 1)), order=(0, 1), domain=(-1.0, 1.0))
+     x=lambda g, z, lam: g * density_of_tukey(z, lam), order=(0, 1), domain=(-1.0, 1.0))
 
 rule(special.kolmogorov, "x", "K", r"K\left($x\right)",         x=lambda g, x: g * density_of_kolmogorov(x),
      domain=(0.6, 1.5))
@@ -401,23 +424,37 @@ rule(special.kolmogi,    "x", "K⁻¹", r"K^{-1}\left($x\right)",  x=lambda g, z
 # fmt: on
 
 
+@flat_at_infinity
 def slope_of_voigt(x: Array, s: Array, c: Array) -> Array:
     """∂V/∂x − i ∂V/∂c: V = Re w(t)/(s √2π) of t = (x + ic)/(s √2), and w' = −2tw + 2i/√π (DLMF 7.10.2)."""
     t = (x + 1j * c) / (ROOT_2 * s)
     return (-2 * (t * special.wofz(t)) + 2j / ROOT_PI) / (ROOT_2 * s) / (s * (ROOT_2 * ROOT_PI))
 
 
+@flat_at_infinity
+def voigt_s(x: Array, s: Array, c: Array, z: Array) -> Array:
+    """∂V/∂s: V is 1/s times a function of x/s and c/s."""
+    return -(z + np.real(slope_of_voigt(x, s, c) * (x + 1j * c))) / s
+
+
+def density_of_tukey(z: Array, lam: Any) -> Array:
+    """One over the derivative of the quantile (zˡ − (1 − z)ˡ)/l; 0 outside of the support (bounded if l > 0)."""
+    outside = (numbers_of(z) <= 0) | (numbers_of(z) >= 1)
+    z = np.where(outside, 0.5, z)
+    return np.where(outside, 0, 1 / (z ** (lam - 1) + (1 - z) ** (lam - 1)))
+
+
 def density_of_kolmogorov(x: Array) -> Array:
     """The derivative of :func:`scipy.special.kolmogorov`, −8x Σ (−1)ᵏ⁻¹ k² exp(−2k²x²). For x < 1 the other form of
     that theta function, √(2π)/x Σ exp(−c/x²) with c = (2k − 1)²π²/8, converges faster (DLMF 20.7.32)."""
-    near = x < 1
-    t, u = np.where(near, 1, x), np.where(near, x, 1)
+    near, inside = numbers_of(x) < 1, (numbers_of(x) > 0.04) & (numbers_of(x) < 20)  # 0 beyond, to 1e-300
+    t, u = np.where(near | ~inside, 1, x), np.where(near & inside, x, 1)
     far, close = 0 * t, 0 * u
     for k in range(1, 6):
         far = far + (-1) ** (k - 1) * k * k * np.exp(-2 * k * k * (t * t))
         c = ((2 * k - 1) * math.pi) ** 2 / 8
         close = close + (1 / (u * u) - 2 * c / u**4) * np.exp(-c / (u * u))
-    return np.where(near, math.sqrt(2 * math.pi) * close, -8 * t * far)
+    return np.where(inside, np.where(near, math.sqrt(2 * math.pi) * close, -8 * t * far), 0)
 
 
 # ---------------------------------------------------------------- logarithms of distribution functions, for their tails

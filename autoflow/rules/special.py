@@ -32,12 +32,13 @@ from scipy import special
 
 from ..table.outside import OTHERS
 from ..table.parameters import ROOT_2, ROOT_PI, check_real, normal, ratio, with_parameters, zeta
+from ..table.shapes import numbers_of
 from ..table.table import COMPOSED, primitive, rule
 from . import (
     bessel,  # noqa: F401 - they fill the table
     distributions,  # noqa: F401 - they fill the table
 )
-from .arithmetic import LN2, LN10, near_zero, power_series, slope_in_exponent, slope_of_power, zero
+from .arithmetic import LN2, LN10, near_zero, over, power_series, slope_in_exponent, slope_of_power, zero
 
 # ---------------------------------------------------------------- elementary, error functions, entropies, gamma
 
@@ -114,7 +115,7 @@ rule(special.rgamma,   "x",   "1/Γ",    r"\frac{1}{\Gamma\left($x\right)}", x=l
 rule(special.gammasgn, "x",   "sgn Γ",  r"\operatorname{sgn} \Gamma\left($x\right)", x=zero,
      domain=(0.7, 3.0))
 rule(special.poch,     "x y", "poch",   r"\frac{\Gamma\left($x + $y\right)}{\Gamma\left($x\right)}",
-     x=lambda g, x, y, z: g * (z * (special.psi(x + y) - special.psi(x))),
+     x=lambda g, x, y, z: g * slope_of_poch(x, y, z),
      y=lambda g, x, y, z: g * (z * special.psi(x + y)), domain=(0.7, 1.8))
 rule(special.binom,    "x y", "binom",  r"\binom{$x}{$y}",
      x=lambda g, x, y, z: g * (z * (special.psi(x + 1) - special.psi(x - y + 1))),
@@ -166,7 +167,7 @@ rule(special.huber,        "x y", "huber", r"\operatorname{huber}_{$x} $y",
      x=lambda g, x, y: g * np.maximum(np.absolute(y) - x, 0), y=lambda g, x, y: g * np.clip(y, -x, x),
      domain=(0.5, 2.0))
 rule(special.pseudo_huber, "x y", "pseudo_huber", r"{$x}^2 \left(\sqrt{1 + \left($y / $x\right)^2} - 1\right)",
-     x=lambda g, x, y: g * (x * slope_in_bend(y / x)), y=lambda g, x, y: g * (y / np.hypot(1, y / x)),
+     x=lambda g, x, y: g * slope_in_bend(x, y), y=lambda g, x, y: g * (x * over(y, np.hypot(x, y))),
      domain=(0.5, 2.0))
 
 # Inverses of z eᶻ and of z + log z.
@@ -189,8 +190,11 @@ def slope_of_exprel(x: Array) -> Array:
 
 
 def slope_of_boxcox(log: Array, y: Array) -> Array:
-    """boxcox is log x · exprel(y log x), so its derivative by y is (log x)² exprel'(y log x): (log x)²/2 at y = 0."""
-    return log * log * slope_of_exprel(y * log)
+    """boxcox is log x · exprel(y log x), so its derivative by y is (log x)² exprel'(y log x): (log x)²/2 at y = 0, and
+    1/y² at x = 0, where boxcox is −1/y."""
+    end = (numbers_of(log) == -np.inf) & (numbers_of(y) > 0)
+    log, r = np.where(end, 0, log), np.where(end, y, 1)
+    return np.where(end, 1 / (r * r), log * log * slope_of_exprel(y * log))
 
 
 def slope_of_root(x: Array, y: Array) -> Array:
@@ -203,10 +207,22 @@ def slope_of_root(x: Array, y: Array) -> Array:
     return x * x * h
 
 
-def slope_in_bend(u: Array) -> Array:
-    """2 (s − 1) − u²/s with s = √(1 + u²), without subtracting equal numbers: (s − 1) = u²/(1 + s)."""
-    s = np.hypot(1, u)
-    return u * u * (2 / (1 + s) - 1 / s)
+def slope_in_bend(x: Array, y: Array) -> Array:
+    """2 (h − x) − y²/h with h = √(x² + y²), without subtracting equal numbers; |y| at x = 0, and 0 if y is 0, too."""
+    h = np.hypot(x, y)
+    q = over(y, x + h)
+    return q * q * (y * over(y, h))
+
+
+def slope_of_poch(x: Array, y: Array, z: Array) -> Array:
+    """z (ψ(t) − ψ(x)) of z = Γ(t)/Γ(x), t = x + y. Left of 1/2, where both may have poles, of a whole y the difference
+    is that of the reflected arguments (DLMF 5.5.4). At a pole of Γ(x) only, 1/Γ(x), which is 0 there, changes."""
+    top, at, number = x + y, numbers_of(x), numbers_of(y)
+    both = (number == np.floor(number)) & (at < 0.5) & (at + number < 0.5)
+    pole = (at <= 0) & (at == np.floor(at)) & ~both
+    t, s = np.where(both, 1 - top, np.where(pole, 1, top)), np.where(both, 1 - x, np.where(pole, 1, x))
+    falling = special.gamma(np.where(pole, top, 1)) * slope_of_rgamma(np.where(pole, x, 1))
+    return np.where(pole, falling, z * (special.psi(t) - special.psi(s)))
 
 
 def slope_of_spence(x: Array) -> Array:
@@ -325,7 +341,8 @@ rule(special.exp1, "x", "E₁", r"E_1\left($x\right)",               x=lambda g,
      domain=(0.5, 2.0))
 rule(special.expi, "x", "Ei", r"\operatorname{Ei}\left($x\right)", x=lambda g, x: g * (np.exp(x) / x),
      domain=(0.5, 2.0))
-with_parameters(special.expn, "x | n", "E", r"E_{$n}\left($x\right)", x=lambda g, x, n: g * slope_of_expn(x, n))
+with_parameters(special.expn, "x | n", "E", r"E_{$n}\left($x\right)", x=lambda g, x, n: g * slope_of_expn(x, n),
+     whole="n")
 # fmt: on
 
 
@@ -390,24 +407,35 @@ def gegenbauer(n: Any, alpha: Any, x: Array) -> Array:
     return lower(special.eval_gegenbauer, n, alpha, x)
 
 
+def mirror(n: Any) -> Any:
+    """The degree of at least −1/2 with the same Legendre function: P₋ₙ₋₁ is Pₙ (DLMF 14.9.5)."""
+    return np.maximum(n, -1 - np.asarray(n))
+
+
+def second_kind(n: Any, x: Array) -> Array:
+    """Half of Uₙ'; U₋ₙ₋₂ is −Uₙ, and so U₋₁ is 0."""
+    n = np.asarray(n)
+    return np.sign(n + 1) * gegenbauer(np.where(n == -1, 0, np.absolute(n + 1) - 1), 2.0, x)
+
+
 # fmt: off
 RANGE = (-0.9, 0.9)
 with_parameters(special.eval_legendre, "x | n", "P", r"P_{$n}\left($x\right)",
-     x=lambda g, x, n: g * gegenbauer(n, 1.5, x),                  domain=RANGE)
+     x=lambda g, x, n: g * gegenbauer(mirror(n), 1.5, x),          domain=RANGE)
 with_parameters(special.eval_chebyt,   "x | n", "T", r"T_{$n}\left($x\right)",
      x=lambda g, x, n: g * (n * lower(special.eval_chebyu, n, x)), domain=RANGE)
 with_parameters(special.eval_chebyu,   "x | n", "U", r"U_{$n}\left($x\right)",
-     x=lambda g, x, n: g * (2 * gegenbauer(n, 2.0, x)),            domain=RANGE)
+     x=lambda g, x, n: g * (2 * second_kind(n, x)),                domain=RANGE)
 with_parameters(special.eval_chebyc,   "x | n", "C", r"C_{$n}\left($x\right)",
      x=lambda g, x, n: g * (n * lower(special.eval_chebys, n, x)), domain=RANGE)
 with_parameters(special.eval_chebys,   "x | n", "S", r"S_{$n}\left($x\right)",
-     x=lambda g, x, n: g * gegenbauer(n, 2.0, x / 2),              domain=RANGE)
+     x=lambda g, x, n: g * second_kind(n, x / 2),                  domain=RANGE)
 with_parameters(special.eval_sh_legendre, "x | n", "P*", r"P^*_{$n}\left($x\right)",
-     x=lambda g, x, n: g * (2 * gegenbauer(n, 1.5, 2 * x - 1)),           domain=(0.1, 0.9))
+     x=lambda g, x, n: g * (2 * gegenbauer(mirror(n), 1.5, 2 * x - 1)),   domain=(0.1, 0.9))
 with_parameters(special.eval_sh_chebyt,   "x | n", "T*", r"T^*_{$n}\left($x\right)",
      x=lambda g, x, n: g * (2 * n * lower(special.eval_sh_chebyu, n, x)), domain=(0.1, 0.9))
 with_parameters(special.eval_sh_chebyu,   "x | n", "U*", r"U^*_{$n}\left($x\right)",
-     x=lambda g, x, n: g * (4 * gegenbauer(n, 2.0, 2 * x - 1)),           domain=(0.1, 0.9))
+     x=lambda g, x, n: g * (4 * second_kind(n, 2 * x - 1)),               domain=(0.1, 0.9))
 with_parameters(special.eval_gegenbauer, "x | n alpha", "C", r"C^{($alpha)}_{$n}\left($x\right)",
      x=lambda g, x, n, alpha: g * (2 * alpha * gegenbauer(n, alpha + 1, x)), domain=RANGE)
 with_parameters(special.eval_jacobi, "x | n a b", "P", r"P^{($a, $b)}_{$n}\left($x\right)",

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import special
 
 from ..base.errors import NoRuleError
-from .shapes import Array
+from .shapes import Array, numbers_of
 from .table import COMPOSED, primitive, rule
 
 ROOT_PI, ROOT_2 = math.sqrt(math.pi), math.sqrt(2.0)
@@ -42,15 +42,29 @@ def normal(x: Array) -> Array:
     return np.exp(-0.5 * (x * x)) / (ROOT_2 * ROOT_PI)
 
 
+def flat_at_infinity(slope: Any) -> Any:
+    """A slope that is 0 where an argument is ±∞ (a distribution function no longer changes there), whatever its formula
+    says: that is computed of harmless numbers there, so 0 · ∞ comes up neither in it nor in its derivatives."""
+
+    @functools.wraps(slope)
+    def run(*xs: Any, **options: Any) -> Array:
+        edge = functools.reduce(np.logical_or, [np.isinf(numbers_of(x)) for x in xs])
+        kept = [x if isinstance(x, (int, float)) and math.isfinite(x) else np.where(edge, 0.5, x) for x in xs]
+        return np.where(edge, 0, slope(*kept, **options))
+
+    return run
+
+
 def with_parameters(
     ufunc: Any, arguments: str, label: str, latex: str, *, domain: tuple[float, float] = (0.5, 2.0),
-    order: tuple[int, ...] = (), name: str = "", part: int | None = None, **derivatives: Any,
+    order: tuple[int, ...] = (), name: str = "", part: int | None = None, whole: str = "", **derivatives: Any,
 ) -> Any:  # fmt: skip
     """A row for a ufunc some of whose arguments are options, and the function that has it.
 
     arguments : in the row's order, as for :func:`~autoflow.table.table.rule`.
     order : ``order[i]`` is the place in the row of the ufunc's i-th argument; by default the options come first.
     part : which of the ufunc's results, where it has several.
+    whole : the options that SciPy takes without their fraction, so that the derivative does, too.
     """
     operands, names = len(arguments.partition("|")[0].split()), arguments.replace("|", " ").split()
     order = order or (*range(operands, len(names)), *range(operands))
@@ -64,15 +78,18 @@ def with_parameters(
     turned = primitive(compute)
     rule(turned, arguments, label, latex, elementwise=True, domain=domain, name=name, **derivatives)
     if part is None:
-        COMPOSED[ufunc] = functools.partial(_turn, turned, order)
+        cut = tuple([names[place] in whole.split() for place in order])
+        COMPOSED[ufunc] = functools.partial(_turn, turned, order, cut)
     return turned
 
 
-def _turn(turned: Any, order: tuple[int, ...], *args: Any, **options: Any) -> Any:
+def _turn(turned: Any, order: tuple[int, ...], cut: tuple[bool, ...], *args: Any, **options: Any) -> Any:
     """Call the row's function with the ufunc's arguments."""
     if options:
         raise NoRuleError(
             f"scipy.special.{turned.__name__} of a node is not differentiated with {', '.join(options)}=. Write it "
             f"without, or leave the graph on purpose with x.value."
         )
+    args = tuple([np.trunc(x) if whole and np.asarray(x).dtype.kind == "f" else x
+                  for x, whole in zip(args, cut, strict=True)])  # fmt: skip
     return turned(*[args[order.index(k)] for k in range(len(order))])

@@ -156,3 +156,16 @@ def test_numpys_polynomials_of_a_node(name):
 
 def test_a_polynomial_object_of_a_node():
     check(np.polynomial.Polynomial([1.0, 2.0, -3.0]), P, rtol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_interp_at_steps(seed):
+    """Points that occur twice or more often, at both ends too: the values of fp that count are those NumPy takes."""
+    rng = np.random.default_rng(seed)
+    xp = np.sort(rng.integers(0, 4, size=rng.integers(1, 7))).astype(float)
+    fp, x = af.Variable(rng.normal(size=xp.size)), np.concatenate([xp, xp + 0.25, xp - 0.25])
+    for k, at in enumerate(x):
+        fp.zero_grad()
+        np.interp(x, xp, fp)[k].backward()
+        right = [np.interp(at, xp, one) for one in np.eye(xp.size)]
+        np.testing.assert_allclose(fp.grad, right, atol=1e-15)

@@ -1,0 +1,115 @@
+"""Rows for scipy.special at edges: 0, ±∞, huge, tiny, ends of domains, parameters that are whole and that are not.
+
+Each derivative is compared with differences of SciPy's values (see :mod:`edges`). What is left is in ``LEFT``, which
+may only become shorter.
+"""
+
+import functools
+
+import numpy as np
+import pytest
+
+special = pytest.importorskip("scipy.special")
+
+import edges  # noqa: E402
+from support import rows  # noqa: E402
+
+import autoflow as af  # noqa: E402
+from autoflow.table.table import COMPOSED  # noqa: E402
+
+HOMES = {f"autoflow.rules.{home}" for home in ("special", "bessel", "distributions")}
+NOT_TRIED = {
+    **dict.fromkeys(["hyp1f1", "hyp2f1", "hyperu", "zeta", "log_betainc"], "SciPy needs minutes for some edges"),
+    **dict.fromkeys(["hankel1", "hankel1e", "hankel2", "hankel2e", "lambertw", "wofz"], "complex values"),
+    **dict.fromkeys(["eval_hermite", "eval_hermitenorm", "spherical_jn", "spherical_yn", "spherical_in",
+                     "spherical_kn"], "SciPy takes whole orders only"),
+}  # fmt: skip
+PARTS = {"airy": 4, "ellipj": 4, "pbdv": 2, "pbvv": 2, "pbwa": 2}
+KINDS = {name: [{"k": k} for k in range(n)] for name, n in PARTS.items()} | {
+    "log_gammainc": [{"upper": False}, {"upper": True}]
+}
+# How many derivatives differ at most, most of them NaN, at the ends of a parameter's domain, or at 1e10 and beyond,
+# where SciPy's values are rough or turn faster than differences can follow.
+LEFT = {
+    "agm": 41, "beta": 36, "betainc": 46, "betaincc": 45, "betainccinv": 19, "betaincinv": 14, "betaln": 6,
+    "binom": 63, "boxcox": 4, "boxcox1p": 5, "chdtr": 8, "chdtrc": 8, "chdtri": 4, "cosm1": 4, "cotdg": 4,
+    "dawsn": 2, "ellipeinc": 5, "ellipj": 51, "ellipk": 1, "ellipkinc": 21, "ellipkm1": 2, "erfcx": 1,
+    "eval_chebyc": 4, "eval_chebys": 3, "eval_chebyt": 4, "eval_chebyu": 3, "eval_gegenbauer": 33,
+    "eval_genlaguerre": 7, "eval_jacobi": 6, "eval_laguerre": 4, "eval_legendre": 2, "eval_sh_chebyt": 4,
+    "eval_sh_chebyu": 5, "eval_sh_jacobi": 13, "eval_sh_legendre": 1, "fdtr": 90, "fdtrc": 88, "fresnel_0": 4,
+    "fresnel_1": 4, "gammainc": 7, "gammaincc": 7, "gammainccinv": 1, "gammaincinv": 1, "gdtr": 51, "gdtrc": 49,
+    "gdtrix": 38, "huber": 1, "hyp0f1": 7, "i1e": 6, "inv_boxcox": 5, "inv_boxcox1p": 5, "it2struve0": 1,
+    "itj0y0_0": 2, "itj0y0_1": 1, "itstruve0": 2, "iv": 4, "j0": 2, "j1": 2, "jv": 17, "jve": 17, "k1e": 3,
+    "keip": 1, "kl_div": 1, "log_gammainc": 39, "log_stdtr": 30, "log_wright_bessel": 18, "modstruve": 13,
+    "ndtri_exp": 1, "owens_t": 6, "pbdv": 13, "pbvv": 8, "poch": 15, "powm1": 16, "pseudo_huber": 3, "rgamma": 5,
+    "sici_0": 4, "sici_1": 3, "stdtr": 1, "stdtrit": 5, "struve": 39, "tandg": 4, "tklmbda": 8, "voigt_profile": 531,
+    "y0": 1, "y1": 1, "yn": 11, "yv": 12, "yve": 12,
+}  # fmt: skip
+
+OURS = [row for row in rows() if row.name not in NOT_TRIED
+        and {f.__globals__["__name__"] for f in row.derivatives.values()} & HOMES]  # fmt: skip
+
+
+def call(row, operands, options):
+    """The row by its ufunc, as users call it: that is where orders lose their fraction."""
+    turn = COMPOSED.get(getattr(special, row.name, None))
+    if not isinstance(turn, functools.partial):
+        return row.function(*operands, **options)
+    values = [*operands, *[options[name] for name in row.names[row.operands :]]]
+    return getattr(special, row.name)(*[values[place] for place in turn.args[1]])
+
+
+def differing(row):
+    """For each derivative at each edge that differs: where, what it is, and between which numbers it should be."""
+    found = []
+    names = row.names[row.operands :]
+    for kind in KINDS.get(row.name, [{}]):
+        kind = {name: value for name, value in kind.items() if name in names}
+        free = [name for name in names if name not in kind]
+        columns = edges.grid(row.operands, len(free))
+        points, options = columns[: row.operands], dict(zip(free, columns[row.operands :], strict=True)) | kind
+        operands = [af.Variable(x) for x in points]
+        with np.errstate(all="ignore"):
+            z = call(row, operands, options)
+            z.backward(np.ones(z.shape))
+        for i, x in enumerate(points):
+
+            def of_one(x, i=i, points=points, options=options):
+                return np.asarray(call(row, [*points[:i], x, *points[i + 1 :]], options))
+
+            low, high = edges.slopes(of_one, x)
+            g = np.asarray(operands[i].grad)
+            for k in np.flatnonzero(~np.isnan(low) & ~((g >= low) & (g <= high))):
+                at = [float(p[k]) for p in points], [float(options[name][k]) for name in free], kind
+                found.append((row.names[i], *at, float(g[k]), float(low[k]), float(high[k])))
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("row", OURS, ids=lambda row: row.name)
+def test_derivatives_at_edges_are_those_of_the_values(row):
+    found = differing(row)
+    assert len(found) <= LEFT.get(row.name, 0), "\n".join(map(str, found[:20]))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::DeprecationWarning")
+@pytest.mark.parametrize(("f", "at", "slope"), [
+    (lambda x: special.poch(x, 1.0), 0.0, 1.0), (lambda x: special.poch(x, -2.0), 0.0, 0.75),
+    (lambda x: special.poch(x, -1.0), 1e-8, -1.0), (lambda y: special.boxcox(0.0, y), 0.5, 4.0),
+    (lambda x: special.pseudo_huber(x, 0.0), 0.0, 0.0), (lambda x: special.pseudo_huber(x, -2.0), 0.0, 2.0),
+    (lambda y: special.pseudo_huber(0.0, y), 0.0, 0.0), (lambda x: special.eval_legendre(-3, x), 0.3, 0.9),
+    (lambda x: special.eval_chebyu(-3, x), 0.3, -2.0), (lambda x: special.eval_chebyu(-1, x), 0.3, 0.0),
+    (special.kolmogorov, -1.0, 0.0), (special.kolmogorov, np.inf, 0.0), (lambda x: special.tklmbda(x, 2.0), 3.0, 0.0),
+    (lambda x: special.expn(0.3, x), 1.0, -2 * np.exp(-1)), (lambda x: special.kn(0.3, x), 1.0, -special.k1(1.0)),
+    (lambda x: special.yn(0.3, x), 1.0, -special.y1(1.0)), (lambda p: special.bdtr(0, 1.7, p), 0.5, -1.0),
+    (lambda p: special.nbdtr(0.7, 2.7, p), 0.5, 1.0), (lambda p: special.bdtr(2, 2, p), 1.0, 0.0),
+    (lambda a: special.gammainc(a, np.inf), 1.0, 0.0), (lambda x: special.gammainc(1.0, x), np.inf, 0.0),
+    (lambda n: special.stdtr(n, 1.0), np.inf, 0.0), (lambda m: special.fdtr(m, 2.0, 0.0), 1.0, 0.0),
+    (lambda a: special.gdtr(a, 0.5, 0.0), 1.0, 0.0), (lambda s: special.voigt_profile(np.inf, s, 1.0), 1.0, 0.0),
+    (lambda t: special.stdtr(np.inf, t), 0.0, 1 / np.sqrt(2 * np.pi)),
+])  # fmt: skip
+def test_named_edges(f, at, slope):
+    x = af.Variable(at)
+    f(x).backward()
+    np.testing.assert_allclose(x.grad, slope, rtol=1e-7, atol=1e-300)
