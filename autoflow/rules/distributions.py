@@ -35,7 +35,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from ..table.parameters import ROOT_2, ROOT_PI, flat_at_infinity, normal, with_parameters
+from ..table.parameters import ROOT_2, ROOT_PI, flat_at_infinity, normal, ratio, with_parameters
 from ..table.shapes import Array, as_dtype, is_on_host, like_argument, numbers_of, together
 from ..table.table import primitive, rule
 
@@ -227,6 +227,23 @@ def log_cosh(x: Array) -> Array:
     return np.where(near, 0.5 * np.log1p(np.sinh(low) ** 2), high + np.log1p(np.exp(-2 * high)) - math.log(2))
 
 
+@primitive
+def log_half_step(x: Array) -> Array:
+    """log Γ(x + ½) − log Γ(x), which for a large x is a small difference of large numbers."""
+    return 0.5 * math.log(math.pi) - special.betaln(x, 0.5)
+
+
+rule(log_half_step, "x", "log Γ½", r"\log \frac{\Gamma\left($x + \frac{1}{2}\right)}{\Gamma\left($x\right)}",
+     x=lambda g, x: g * psi_difference(x, 0.5), domain=(0.7, 3.0), elementwise=True)  # fmt: skip
+
+
+def log1p_square(x: Array) -> Array:
+    """log(1 + x²), also where x² overflows."""
+    far = np.absolute(numbers_of(x)) > 1e8
+    near, beyond = np.where(far, 0, x), np.where(far, x, 1)
+    return np.where(far, 2 * np.log(np.absolute(beyond)), np.log1p(near * near))
+
+
 def t_exponent(s: Array, n: Array, x: Array) -> Array:
     """log of cosh⁻ⁿ at x + s, less that at x."""
     return n * (log_cosh(x) - log_cosh(x + s))
@@ -235,7 +252,7 @@ def t_exponent(s: Array, n: Array, x: Array) -> Array:
 def t_unit(n: Array, t: Array) -> Array:
     """log of the density times √(n + t²): Γ((n + 1)/2)/(√π Γ(n/2)) cosh⁻ⁿ θ, for t of either sign."""
     theta = np.arcsinh(np.absolute(t) / np.sqrt(n))
-    return special.gammaln((n + 1) / 2) - special.gammaln(n / 2) - 0.5 * math.log(math.pi) - n * log_cosh(theta)
+    return log_half_step(n / 2) - 0.5 * math.log(math.pi) - n * log_cosh(theta)
 
 
 def t_start(n: Array, x: Array) -> Array:
@@ -270,13 +287,59 @@ def t_score(n: Array, t: Array) -> Array:
     return side * np.sum(0.5 * score * np.exp(t_exponent(s, n, x)) * w, axis=-1)
 
 
+# ---------------------------------------------------------------- powers, at 0 as well
+
+INSIDE, P = (0.15, 0.85), (0.2, 0.8)
+
+
+@primitive
+def log_powers(c: Array, x: Array, e: Array, y: Array, r: Array) -> Array:
+    """c log x + e log(1 − y) + r; −∞ where r is, however large x is."""
+    powers = special.xlogy(c, x) + special.xlog1py(e, -y)
+    return np.where(r == -np.inf, r, powers + r)
+
+
+@primitive
+def times_powers(c: Array, x: Array, e: Array, y: Array, r: Array) -> Array:
+    """xᶜ (1 − y)ᵉ eʳ. Its derivatives are such products again: right where x is 0 or y is 1, as exp(c log x) is not."""
+    return np.exp(log_powers(c, x, e, y, r))
+
+
+def slope_times_log(z: Array, log: Array) -> Array:
+    """z log, and 0 where z is 0."""
+    return np.where(z == 0, 0, z * np.where(z == 0, 0, log))
+
+
+def one_less(c: Array) -> Array:
+    """The exponent of the derivative c xᶜ⁻¹. Of c = 0 that is 0, whatever x is."""
+    return np.where(c == 0, 0, c - 1)
+
+
+rule(log_powers, "c x e y r", "log xᶜ", r"$c \log $x + $e \log\left(1 - $y\right) + $r",
+     elementwise=True, domain=INSIDE, c=lambda g, x: g * np.log(x), x=lambda g, c, x: g * ratio(c, x),
+     e=lambda g, y: g * np.log1p(-y), y=lambda g, e, y: g * -ratio(e, 1 - y), r=lambda g: g)  # fmt: skip
+rule(times_powers, "c x e y r", "xᶜ", r"$x^{$c} \left(1 - $y\right)^{$e} e^{$r}", elementwise=True, domain=INSIDE,
+     c=lambda g, x, z: g * slope_times_log(z, np.log(x)), e=lambda g, y, z: g * slope_times_log(z, np.log1p(-y)),
+     x=lambda g, c, x, e, y, r: g * (c * times_powers(one_less(c), x, e, y, r)),
+     y=lambda g, c, x, e, y, r: g * (-e * times_powers(c, x, one_less(e), y, r)), r=lambda g, z: g * z)  # fmt: skip
+
 # ---------------------------------------------------------------- the rows: densities, distribution functions, inverses
+
+
+def log_gamma_density(x: Array, a: Any) -> Array:
+    """log of xᵃ⁻¹ e⁻ˣ / Γ(a)."""
+    return special.xlogy(a - 1.0, x) - x - special.gammaln(a)
 
 
 @flat_at_infinity
 def gamma_density(x: Array, a: Any) -> Array:
     """xᵃ⁻¹ e⁻ˣ / Γ(a)."""
-    return np.exp(special.xlogy(a - 1.0, x) - x - special.gammaln(a))
+    return np.exp(log_gamma_density(x, a))
+
+
+def log_beta_density(x: Array, a: Any, b: Any) -> Array:
+    """log of xᵃ⁻¹ (1 − x)ᵇ⁻¹ / B(a, b)."""
+    return special.xlogy(a - 1.0, x) + special.xlog1py(b - 1.0, -x) - special.betaln(a, b)
 
 
 @flat_at_infinity
@@ -284,16 +347,15 @@ def beta_density(x: Array, a: Any, b: Any) -> Array:
     """xᵃ⁻¹ (1 − x)ᵇ⁻¹ / B(a, b)."""
     point = (numbers_of(a) == 0) | (numbers_of(b) == 0)  # all of it is at one end
     a, b = [np.where(point, 1, part) if hasattr(part, "dtype") else part for part in (a, b)]
-    density = np.exp(special.xlogy(a - 1.0, x) + special.xlog1py(b - 1.0, -x) - special.betaln(a, b))
-    return np.where(point, 0, density)
+    return np.where(point, 0, np.exp(log_beta_density(x, a, b)))
 
 
 def t_density(t: Array, df: Any) -> Array:
     """Γ((n + 1)/2) / (√(πn) Γ(n/2)) (1 + t²/n)^(−(n + 1)/2); the normal density for n = ∞."""
     limit = np.isinf(numbers_of(df))
     df = np.where(limit, 1, df) if hasattr(df, "dtype") else df
-    top = special.gammaln((df + 1) / 2) - special.gammaln(df / 2) - 0.5 * np.log(df * math.pi)
-    return np.where(limit, normal(t), np.exp(top - (df + 1) / 2 * np.log1p(t * t / df)))
+    log = log_half_step(df / 2) - 0.5 * np.log(df * math.pi) - (df + 1) / 2 * log1p_square(t / np.sqrt(df))
+    return np.where(limit, normal(t), np.exp(log))
 
 
 @flat_at_infinity
@@ -335,7 +397,6 @@ def whole(k: Any) -> Array:
 
 
 # fmt: off
-INSIDE, P = (0.15, 0.85), (0.2, 0.8)
 rule(special.gammainc,  "a x", "P", r"P\left($a, $x\right)", a=lambda g, a, x: g * gammainc_a(a, x),
      x=lambda g, a, x: g * gamma_density(x, a),  domain=(0.5, 2.0))
 rule(special.gammaincc, "a x", "Q", r"Q\left($a, $x\right)", a=lambda g, a, x: g * -gammainc_a(a, x),
@@ -512,6 +573,12 @@ def log_stdtr(n: Array, t: Array) -> Array:
     return careful_log(special.stdtr(n, t), special.stdtr(n, -t), deep)
 
 
+def over(log: Array, z: Array) -> Array:
+    """exp(log − z): a density in units of the tail e^z; ∞ where there is no tail left."""
+    gone = z == -np.inf
+    return np.where(gone, np.inf, np.exp(np.where(gone, 0, log - z)))
+
+
 def side(upper: bool) -> int:
     """What grows with x below, falls with it above."""
     return -1 if upper else 1
@@ -519,11 +586,11 @@ def side(upper: bool) -> int:
 
 rule(log_gammainc, "a x | upper=False", "log P", r"\log P\left($a, $x\right)", elementwise=True, domain=(0.5, 2.0),
      a=lambda g, a, x, upper, z: g * (side(upper) * np.exp(gamma_unit(a, x) - z) * gamma_score(a, x)),
-     x=lambda g, a, x, upper, z: g * (side(upper) * np.exp(gamma_unit(a, x) - z) / x))  # fmt: skip
+     x=lambda g, a, x, upper, z: g * (side(upper) * over(log_gamma_density(x, a), z)))  # fmt: skip
 rule(log_betainc, "a b x | upper=False", "log I", r"\log I_{$x}\left($a, $b\right)", elementwise=True, domain=INSIDE,
      a=lambda g, a, b, x, upper, z: g * (side(upper) * np.exp(beta_unit(a, b, x) - z) * beta_score(a, b, x)),
      b=lambda g, a, b, x, upper, z: g * (side(upper) * np.exp(beta_unit(a, b, x) - z) * beta_score(a, b, x, of_b=True)),
-     x=lambda g, a, b, x, upper, z: g * (side(upper) * np.exp(beta_unit(a, b, x) - z) / (x * (1 - x))))  # fmt: skip
+     x=lambda g, a, b, x, upper, z: g * (side(upper) * over(log_beta_density(x, a, b), z)))  # fmt: skip
 rule(log_stdtr, "n t", "log t", r"\log t_{$n}\left($t\right)", elementwise=True, domain=(0.5, 2.0),
      n=lambda g, n, t, z: g * (np.exp(t_unit(n, t) - z) * t_score(n, t)),
      t=lambda g, n, t, z: g * (np.exp(t_unit(n, t) - z) / np.hypot(np.sqrt(n), t)))  # fmt: skip

@@ -10,7 +10,7 @@ from scipy import special
 
 from autoflow.linalg import banded, cholesky, general, triangular
 from autoflow.rules.bessel import airy_part, pbdv, pbvv, pbwa
-from autoflow.rules.distributions import log_betainc, log_gammainc, log_stdtr
+from autoflow.rules.distributions import log_betainc, log_gammainc, log_half_step, log_powers, log_stdtr, times_powers
 from autoflow.rules.matrix_functions import expm, logm, power, sqrtm, sylvester
 from autoflow.rules.special import jacobi, lambertw
 from autoflow.signal import convolution
@@ -113,6 +113,9 @@ EXAMPLES: dict[Any, tuple[Example, ...]] = {
     special.pdtrc: at(k=2.0),
     special.voigt_profile: (of((3,), (3,), (3,)), of((), (2,), ())),
     special.tklmbda: at(lam=0.5),
+    log_powers: (of((3,), (3,), (3,), (3,), (3,)), of((), (2, 1), (), (3,), ())),
+    times_powers: (of((3,), (3,), (3,), (3,), (3,)), of((), (2, 1), (), (3,), ())),
+    log_half_step: (of((3,)),),
     log_gammainc: (of((3,), (3,)), of((2, 1), (3,), upper=True), of((), (), upper=True)),
     log_betainc: (of((3,), (3,), (3,)), of((2, 1), (), (3,), upper=True), of((), (), (), upper=True)),
     log_stdtr: TWO,

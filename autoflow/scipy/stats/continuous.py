@@ -10,6 +10,7 @@ lose digits. Where loc and scale come in is written here, once.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...base.errors import NoRuleError
-from ...table.shapes import Array, as_array, is_on_host, numbers_of
+from ...rules.distributions import log_powers, times_powers
+from ...table.shapes import Array, as_array, is_on_host, numbers_of, together
 
 if TYPE_CHECKING:
     from ...nodes.nodes import Node
@@ -124,9 +126,31 @@ def chosen(inside: Array, z: Array, otherwise: Any, ok: Array) -> Array:
     return np.where(inside, z, np.where(ok, otherwise, np.nan))
 
 
-def harmless(inside: Array, z: Array, middle: float) -> Array:
+def harmless(inside: Array, z: Any, middle: float) -> Any:
     """z; where it is not ``inside``, a number from which everything can be computed, so that no NaN arises there."""
-    return z if is_on_host(inside) and np.all(inside) else np.where(inside, z, middle)
+    if is_on_host(inside) and np.all(inside):
+        return z
+    return np.where(inside, z, middle)
+
+
+def with_limits(
+    compute: Callable[..., Array], operands: list[tuple[Any, float]], inside: Array, otherwise: Any, ok: Array,
+    flat: Callable[[Array], Any] | None = None,
+) -> Array:  # fmt: skip
+    """compute(operands) where ``inside``, else the constant ``otherwise``, NaN where not ``ok``. No 0 · ∞ comes back:
+    where a result is constant, its operands are replaced before anything is computed, each by the harmless number that
+    it comes with. It is constant outside, and where ``flat`` says so of its values: where a density underflows, the
+    derivative of its exponent may overflow.
+    """
+    inside = inside & ok
+    value = compute(*[harmless(inside, x, middle) for x, middle in operands])
+    if flat is not None and (not is_on_host(value) or has_history(value)):
+        level = numbers_of(value)
+        constant = inside & flat(level)
+        if not is_on_host(constant) or np.any(constant):
+            inside, otherwise = inside & ~constant, np.where(constant, level, otherwise)
+            value = compute(*[harmless(inside, x, middle) for x, middle in operands])
+    return chosen(inside, value, otherwise, ok)
 
 
 def has_history(*xs: Any) -> bool:
@@ -162,6 +186,7 @@ class Continuous(Distribution):
     _middle = 0.5  # a point inside of every support but that of pareto
     _defaults = ("loc", 0), ("scale", 1)
     _drawn_by = ""  # SciPy's name of the standard form, if it is not that of the distribution
+    _logpdf: Any
     _ppf: Any
     _isf: Any
 
@@ -184,25 +209,60 @@ class Continuous(Distribution):
 
     # -- at a point ----------------------------------------------------------------------------------------------------
 
-    def _at(
-        self, method: str, x: Any, args: Any, named: Any, *, closed: bool, below: float, above: float, call: str = ""
-    ) -> Array:
+    def _at(self, method: str, x: Any, args: Any, named: Any, *, closed: bool, below: float, above: float) -> Array:
         """The standard form's method at z inside of the support, with its ends or without; ``below``, ``above``."""
-        shapes, loc, scale = self._standard(call or method[1:], args, named)
+        shapes, loc, scale = self._standard(method[1:], args, named)
         x = floats(x)
         with np.errstate(all="ignore"):  # outside of the support, and of parameters that make no distribution
-            z = x if _is(loc, 0) else x - loc
-            z = z if _is(scale, 1) else z / scale
-            at, (low, high) = numbers_of(z), self._support
+            at, (low, high) = (numbers_of(x) - numbers_of(loc)) / numbers_of(scale), self._support
             ok = self._valid(*shapes) & (numbers_of(scale) > 0) & (at == at)
             inside = (at >= low) & (at <= high) if closed else (at > low) & (at < high)
-            if not closed or not (math.isinf(low) and math.isinf(high)):
-                z = harmless(inside, z, self._middle)
-            value = getattr(self, method)(z, *shapes)
-            if method == "_logpdf" and not _is(scale, 1):
-                value = value - np.log(scale)
             otherwise: Any = below if below == above else np.where(at < high, below, above)
-            return chosen(inside, value, otherwise, ok)
+
+            def compute(x: Array, place: Any, size: Any, *shapes: Any) -> Array:
+                d = x if _is(place, 0) else x - place
+                z = d if _is(size, 1) else d / size
+                if method in ("_logpdf", "_pdf"):
+                    return self._density(method, d, z, size, shapes)
+                return getattr(self, method)(z, *shapes)
+
+            safe = [(x, self._middle), (loc, 0), (scale, 1), *[(v, 0.5) for v in shapes]]
+            flat = functools.partial(self._flat, method, at, [numbers_of(v) for v in shapes])
+            return with_limits(compute, safe, inside, otherwise, ok, flat)
+
+    def _density(self, method: str, d: Array, z: Array, scale: Any, shapes: Any) -> Array:
+        """The density, or its logarithm, at d = scale z. A power of z is one of d and one of scale: each has its limit
+        at 0, where the derivative by z may be infinite and dz/dscale is 0."""
+        powers = self._powers(z, *shapes)
+        if powers is None:
+            value = self._logpdf(z, *shapes)
+            value = value if _is(scale, 1) else value - np.log(scale)
+            return value if method == "_logpdf" else np.exp(value)
+        c, e, rest = powers
+        e, z = (0.0, 0.0) if e is None else (e, z)
+        rest = rest if _is(scale, 1) else rest - (c + 1) * np.log(scale)
+        return (log_powers if method == "_logpdf" else times_powers)(*together(c, d, e, z, rest))
+
+    def _powers(self, z: Array, *shapes: Any) -> Any:
+        """c, e and r of a density zᶜ (1 − z)ᵉ eʳ; e is None for no power of 1 − z. None: see ``_logpdf``."""
+        return None
+
+    def _flat(self, method: str, at: Array, shapes: list[Any], value: Array) -> Any:
+        """Where the function is constant as far as numbers go, though it is inside: its slope is 0."""
+        if method == "_logpdf":
+            return False
+        if method == "_pdf":
+            powers, (low, high) = self._powers(at, *shapes), self._support
+            if powers is None:
+                return value == 0
+            return (value == 0) & ((powers[2] == -np.inf) | ((at != low) & (at != high)))
+        full = value == 0 if "log" in method else value == 1
+        rest = self._sf if "cdf" in method else self._cdf
+        if not is_on_host(full) or np.any(full):
+            gone = full & (rest(np.where(full, at, self._middle), *shapes) == 0)
+        else:
+            gone = full
+        return gone if "log" in method else gone | (value == 0)
 
     def logpdf(self, x: Any, *args: Any, **named: Any) -> Node:
         """The logarithm of the density; −∞ outside of the support. Shapes broadcast."""
@@ -210,8 +270,7 @@ class Continuous(Distribution):
 
     def pdf(self, x: Any, *args: Any, **named: Any) -> Node:
         """The density; 0 outside of the support."""
-        minus = -math.inf
-        return np.exp(self._at("_logpdf", x, args, named, closed=True, below=minus, above=minus, call="pdf"))
+        return self._at("_pdf", x, args, named, closed=True, below=0.0, above=0.0)
 
     def cdf(self, x: Any, *args: Any, **named: Any) -> Node:
         """The probability of at most x."""
@@ -236,10 +295,14 @@ class Continuous(Distribution):
         with np.errstate(all="ignore"):
             at = numbers_of(q)
             ok = self._valid(*shapes) & (numbers_of(scale) > 0) & (at >= 0) & (at <= 1)
-            inside = (at > 0) & (at < 1)
-            z = getattr(self, method)(harmless(inside, q, 0.5), *shapes)
-            z = chosen(inside, z, np.where(at == 0, *ends), ok)
+            inside = ((at > 0) | self._starts(ends[0])) & ((at < 1) | self._starts(ends[1]))
+            safe = [(v, 0.5) for v in (q, *shapes)]
+            z = with_limits(getattr(self, method), safe, inside, np.where(at == 0, *ends), ok)
             return self._moved(z, loc, scale)
+
+    def _starts(self, end: float) -> bool:
+        """Is there a number at this end of the quantiles? Elsewhere they are ±∞."""
+        return math.isfinite(end)
 
     def ppf(self, q: Any, *args: Any, **named: Any) -> Node:
         """The quantile: the x with cdf(x) = q. NaN where q is no probability."""

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import special
 
-from ...rules.distributions import log_betainc, log_gammainc
-from ...table.shapes import Array, as_array, numbers_of
-from .continuous import Distribution, chosen, harmless, refuse_history, size_of
-from .elementary import log1mexp
+from ...rules.distributions import log_betainc, log_gammainc, log_powers, times_powers
+from ...table.shapes import Array, as_array, numbers_of, together
+from .continuous import Distribution, chosen, refuse_history, size_of, with_limits
+from .elementary import gamma_powers, log1mexp
 
 if TYPE_CHECKING:
     from ...nodes.nodes import Node
@@ -29,7 +29,7 @@ class Counts(Distribution):
     _low = 0
     _defaults = (("loc", 0),)
     _valid: Any
-    _logpmf: Any
+    _powers: Any
     _mean: Any
     _var: Any
 
@@ -51,25 +51,26 @@ class Counts(Distribution):
 
     def logpmf(self, k: Any, *args: Any, **named: Any) -> Node:
         """The logarithm of the probability of k; −∞ where k is no count."""
-        return self._logpmf_of("logpmf", k, args, named)
+        return self._at("_logpmf", k, args, named, -math.inf, -math.inf)
 
     def pmf(self, k: Any, *args: Any, **named: Any) -> Node:
         """The probability of k."""
-        return np.exp(self._logpmf_of("pmf", k, args, named))
+        return self._at("_pmf", k, args, named, 0.0, 0.0)
 
-    def _logpmf_of(self, call: str, k: Any, args: Any, named: Any) -> Array:
-        with np.errstate(all="ignore"):
-            k, shapes, ok = self._given(call, k, args, named)
-            inside = (k >= self._low) & (k <= self._high(*shapes)) & (np.floor(k) == k) & np.isfinite(k)
-            return chosen(inside, self._logpmf(harmless(inside, k, self._low), *shapes), -math.inf, ok)
+    def _logpmf(self, k: Array, *shapes: Any) -> Array:
+        return log_powers(*together(*self._powers(k, *shapes)))
+
+    def _pmf(self, k: Array, *shapes: Any) -> Array:
+        return times_powers(*together(*self._powers(k, *shapes)))
 
     def _at(self, method: str, k: Any, args: Any, named: Any, below: float, above: float) -> Array:
         with np.errstate(all="ignore"):
             k, shapes, ok = self._given(method[1:], k, args, named)
-            k, high = np.floor(k), self._high(*shapes)
-            inside = (k >= self._low) & (k < high)
-            z = getattr(self, method)(harmless(inside, k, self._low), *shapes)
-            return chosen(inside, z, np.where(k >= high, above, below), ok)
+            high, exact = self._high(*shapes), method in ("_logpmf", "_pmf")
+            k = k if exact else np.floor(k)
+            inside = (k >= self._low) & (((k <= high) & (np.floor(k) == k) & np.isfinite(k)) if exact else (k < high))
+            safe = [(k, self._low), *[(v, 0.5) for v in shapes]]
+            return with_limits(getattr(self, method), safe, inside, np.where(k >= high, above, below), ok)
 
     def cdf(self, k: Any, *args: Any, **named: Any) -> Node:
         """The probability of at most k."""
@@ -97,14 +98,20 @@ class Counts(Distribution):
 
     def var(self, *args: Any, **named: Any) -> Node:
         """The variance."""
-        *shapes, _ = self._bind("var", args, named)
-        ok = np.asarray(self._valid(*shapes))
-        return as_array(chosen(ok, self._var(*shapes), np.nan, ok))
+        return self._spread(1.0, "var", args, named)
 
     def std(self, *args: Any, **named: Any) -> Node:
         """The standard deviation."""
-        root: Any = np.sqrt(self.var(*args, **named))
-        return root
+        return self._spread(0.5, "std", args, named)
+
+    def _spread(self, power: float, call: str, args: Any, named: Any) -> Array:
+        """The variance to this power: by powers of its factors, so that its derivative is right where one is 0."""
+        *shapes, _ = self._bind(call, args, named)
+        ok = np.asarray(self._valid(*shapes))
+        n, c, p, e = self._var(*shapes)
+        with np.errstate(all="ignore"):
+            rate = times_powers(*together(power * c, p, power * e, p, 0.0))
+            return as_array(chosen(ok, rate if n is None else n**power * rate, np.nan, ok))
 
     def rvs(self, *args: Any, size: Any = None, random_state: Any = None, **named: Any) -> Node:
         """Draws: SciPy's. A count does not move with its parameters, so nodes among them are refused."""
@@ -131,8 +138,9 @@ class Poisson(Counts):
     def _valid(self, mu: Any) -> Any:
         return numbers_of(mu) >= 0
 
-    def _logpmf(self, k: Array, mu: Any) -> Array:
-        return special.xlogy(k, mu) - special.gammaln(k + 1) - mu
+    def _powers(self, k: Array, mu: Any) -> Any:
+        c, rest = gamma_powers(mu, k + 1)
+        return c, mu, 0.0, 0.0, rest
 
     def _cdf(self, k: Array, mu: Any) -> Array:
         return special.gammaincc(k + 1, mu)
@@ -150,7 +158,7 @@ class Poisson(Counts):
         return 1.0 * mu
 
     def _var(self, mu: Any) -> Any:
-        return 1.0 * mu
+        return None, 1.0, mu, 0.0
 
 
 class Binomial(Counts):
@@ -165,9 +173,8 @@ class Binomial(Counts):
     def _high(self, n: Any, p: Any) -> Any:
         return numbers_of(n)
 
-    def _logpmf(self, k: Array, n: Any, p: Any) -> Array:
-        ways = special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
-        return ways + special.xlogy(k, p) + special.xlog1py(n - k, -p)
+    def _powers(self, k: Array, n: Any, p: Any) -> Any:
+        return k, p, n - k, p, special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
 
     def _cdf(self, k: Array, n: Any, p: Any) -> Array:
         return special.betaincc(k + 1, n - k, p)
@@ -185,7 +192,7 @@ class Binomial(Counts):
         return n * p
 
     def _var(self, n: Any, p: Any) -> Any:
-        return n * p * (1 - p)
+        return n, 1.0, p, 1.0
 
 
 class Bernoulli(Counts):
@@ -199,8 +206,8 @@ class Bernoulli(Counts):
     def _high(self, p: Any) -> Any:
         return 1
 
-    def _logpmf(self, k: Array, p: Any) -> Array:
-        return special.xlogy(k, p) + special.xlog1py(1 - k, -p)
+    def _powers(self, k: Array, p: Any) -> Any:
+        return k, p, 1 - k, p, 0.0
 
     def _cdf(self, k: Array, p: Any) -> Array:
         """Of k = 0, the only count below the largest one."""
@@ -219,7 +226,7 @@ class Bernoulli(Counts):
         return 1.0 * p
 
     def _var(self, p: Any) -> Any:
-        return p * (1 - p)
+        return None, 1.0, p, 1.0
 
     def entropy(self, *args: Any, **named: Any) -> Node:
         """−p log p − (1 − p) log (1 − p)."""
@@ -236,9 +243,8 @@ class NegativeBinomial(Counts):
     def _valid(self, n: Any, p: Any) -> Any:
         return (numbers_of(n) > 0) & (numbers_of(p) > 0) & (numbers_of(p) <= 1)
 
-    def _logpmf(self, k: Array, n: Any, p: Any) -> Array:
-        ways = special.gammaln(n + k) - special.gammaln(k + 1) - special.gammaln(n)
-        return ways + n * np.log(p) + special.xlog1py(k, -p)
+    def _powers(self, k: Array, n: Any, p: Any) -> Any:
+        return n, p, k, p, special.gammaln(n + k) - special.gammaln(k + 1) - special.gammaln(n)
 
     def _cdf(self, k: Array, n: Any, p: Any) -> Array:
         return special.betainc(n, k + 1, p)
@@ -256,7 +262,7 @@ class NegativeBinomial(Counts):
         return n * (1 - p) / p
 
     def _var(self, n: Any, p: Any) -> Any:
-        return n * (1 - p) / (p * p)
+        return n, -2.0, p, 1.0
 
 
 class Geometric(Counts):
@@ -267,17 +273,19 @@ class Geometric(Counts):
     def _valid(self, p: Any) -> Any:
         return (numbers_of(p) > 0) & (numbers_of(p) <= 1)
 
-    def _logpmf(self, k: Array, p: Any) -> Array:
-        return special.xlog1py(k - 1, -p) + np.log(p)
+    def _powers(self, k: Array, p: Any) -> Any:
+        return 1.0, p, k - 1, p, 0.0
 
     def _cdf(self, k: Array, p: Any) -> Array:
-        return -np.expm1(k * np.log1p(-p))
+        return np.where(numbers_of(p) < 0.5, -np.expm1(k * np.log1p(-_below_half(p))), 1 - self._sf(k, p))
 
     def _sf(self, k: Array, p: Any) -> Array:
-        return np.exp(k * np.log1p(-p))
+        return times_powers(*together(0.0, 1.0, k, p, 0.0))
 
     def _logcdf(self, k: Array, p: Any) -> Array:
-        return log1mexp(-k * np.log1p(-p))
+        """log(1 − (1 − p)ᵏ): of a small p by the logarithm, and of a large one by the power."""
+        low = log1mexp(-k * np.log1p(-_below_half(p)))
+        return np.where(numbers_of(p) < 0.5, low, np.log1p(-self._sf(k, np.where(numbers_of(p) < 0.5, 0.5, p))))
 
     def _logsf(self, k: Array, p: Any) -> Array:
         return k * np.log1p(-p)
@@ -286,7 +294,11 @@ class Geometric(Counts):
         return 1 / p
 
     def _var(self, p: Any) -> Any:
-        return (1 - p) / (p * p)
+        return None, -2.0, p, 1.0
+
+
+def _below_half(p: Any) -> Array:
+    return np.where(numbers_of(p) < 0.5, p, 0.25)
 
 
 poisson, binom, bernoulli, nbinom, geom = Poisson(), Binomial(), Bernoulli(), NegativeBinomial(), Geometric()

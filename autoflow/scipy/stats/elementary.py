@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from ...rules.distributions import log_betainc, log_gammainc, log_stdtr
+from ...rules.distributions import log1p_square, log_betainc, log_gammainc, log_half_step, log_stdtr, psi_difference
 from ...table.shapes import Array, as_array, numbers_of
 from .continuous import Continuous, Symmetric
 
@@ -30,6 +30,12 @@ def log1mexp(x: Array) -> Array:
     near = numbers_of(x) < LOG_2
     low, high = np.where(near, x, 1), np.where(near, 1, x)
     return np.where(near, np.log(-np.expm1(-low)), np.log1p(-np.exp(-high)))
+
+
+def log1mexp_exp(x: Array) -> Array:
+    """log(1 − exp(−eˣ)): far below that is x, where eˣ may be too small for a number."""
+    far = numbers_of(x) < -37
+    return np.where(far, x, log1mexp(np.exp(np.where(far, 0, x))))
 
 
 def choose_branch(near: Array, z: Array, f: Any, g: Any) -> Array:
@@ -95,8 +101,9 @@ class Weibull(Continuous):
 
     _name, _shapes, _support = "weibull_min", ("c",), (0.0, math.inf)
 
-    def _logpdf(self, z: Array, c: Any) -> Array:
-        return np.log(c) + special.xlogy(c - 1.0, z) - z**c
+    def _powers(self, z: Array, c: Any) -> Any:
+        steep = (numbers_of(z) == 0) & (numbers_of(c) < 1)  # there zᶜ⁻¹ is infinite, and outdoes the slope of zᶜ
+        return c - 1.0, None, np.log(c) - np.where(steep, 0, np.where(steep, 1, z) ** c)
 
     def _cdf(self, z: Array, c: Any) -> Array:
         return -np.expm1(-(z**c))
@@ -105,7 +112,7 @@ class Weibull(Continuous):
         return np.exp(-(z**c))
 
     def _logcdf(self, z: Array, c: Any) -> Array:
-        return log1mexp(z**c)
+        return log1mexp_exp(c * np.log(z))
 
     def _logsf(self, z: Array, c: Any) -> Array:
         return -(z**c)
@@ -131,8 +138,8 @@ class Pareto(Continuous):
 
     _name, _shapes, _support, _middle = "pareto", ("b",), (1.0, math.inf), 2.0
 
-    def _logpdf(self, z: Array, b: Any) -> Array:
-        return np.log(b) - (b + 1) * np.log(z)
+    def _powers(self, z: Array, b: Any) -> Any:
+        return -(b + 1.0), None, np.log(b)
 
     def _cdf(self, z: Array, b: Any) -> Array:
         return -np.expm1(-b * np.log(z))
@@ -153,10 +160,13 @@ class Pareto(Continuous):
         return q ** (-1.0 / b)
 
     def _mean(self, b: Any) -> Array:
-        return np.where(numbers_of(b) > 1, b / (b - 1.0), np.inf)
+        exists = numbers_of(b) > 1
+        return np.where(exists, b / (np.where(exists, b, 2) - 1.0), np.inf)
 
     def _var(self, b: Any) -> Array:
-        return np.where(numbers_of(b) > 2, b / ((b - 2.0) * (b - 1.0) ** 2), np.inf)
+        exists = numbers_of(b) > 2
+        b = np.where(exists, b, 3)
+        return np.where(exists, b / ((b - 2.0) * (b - 1.0) ** 2), np.inf)
 
     def _entropy(self, b: Any) -> Array:
         return 1 + 1.0 / b - np.log(b)
@@ -190,19 +200,23 @@ class Cauchy(Symmetric):
     _mean, _var, _entropy = math.nan, math.nan, math.log(4 * math.pi)
 
     def _logpdf(self, z: Array) -> Array:
-        return -math.log(math.pi) - np.log1p(z * z)
+        return -math.log(math.pi) - log1p_square(z)
 
     def _cdf(self, z: Array) -> Array:
         return np.arctan2(1, -z) / math.pi
 
     def _logcdf(self, z: Array) -> Array:
         """Far out 1/(π|z|), whose derivative does not need z²."""
-        far = numbers_of(z) < -1e8
-        near, beyond = np.where(far, 0, z), np.where(far, z, -1)
-        return np.where(far, -np.log(-math.pi * beyond), np.log(np.arctan2(1, -near) / math.pi))
+        far, upper = numbers_of(z) < -1e8, numbers_of(z) > 1
+        near, beyond = np.where(far | upper, 0, z), np.where(far, z, -1)
+        above = np.log1p(-np.arctan2(1, np.where(upper, z, 1)) / math.pi)
+        return np.where(far, -np.log(-math.pi * beyond), np.where(upper, above, np.log(np.arctan2(1, -near) / math.pi)))
 
     def _ppf(self, q: Array) -> Array:
-        return -1 / np.tan(math.pi * q)
+        """Of what is missing to 0, ½ or 1, whichever is nearest: there π q has no digits to lose."""
+        upper, middle = numbers_of(q) > 0.75, np.absolute(numbers_of(q) - 0.5) <= 0.25
+        end = np.where(middle, 0.25, np.where(upper, q - 1, q))
+        return np.where(middle, np.tan(math.pi * (np.where(middle, q, 0.5) - 0.5)), -1 / np.tan(math.pi * end))
 
 
 class Logistic(Symmetric):
@@ -231,7 +245,7 @@ class GumbelRight(Continuous):
     _mean, _var, _entropy = EULER, math.pi**2 / 6, EULER + 1
 
     def _logpdf(self, z: Array) -> Array:
-        return -z - np.exp(-z)
+        return -np.where(numbers_of(z) == -np.inf, 0, z) - np.exp(-z)  # −∞ at −∞, not ∞ − ∞
 
     def _cdf(self, z: Array) -> Array:
         return np.exp(-np.exp(-z))
@@ -243,9 +257,7 @@ class GumbelRight(Continuous):
         return -np.exp(-z)
 
     def _logsf(self, z: Array) -> Array:
-        """Far out 1 − exp(−u) is u = e⁻ᶻ, which may be too small for a number."""
-        far = numbers_of(z) > 37
-        return np.where(far, -z, log1mexp(np.exp(-np.where(far, 0, z))))
+        return log1mexp_exp(-z)
 
     def _ppf(self, q: Array) -> Array:
         return -np.log(-np.log(q))
@@ -334,10 +346,13 @@ class LogNormal(Continuous):
         return special.log_ndtr(-np.log(z) / s)
 
     def _ppf(self, q: Array, s: Any) -> Array:
-        return np.exp(s * special.ndtri(q))
+        """At 0 a slope of ∞ and no slope by s, as a root has them: there the exponential would give 0 · ∞."""
+        zero = numbers_of(q) == 0
+        return np.where(zero, np.sqrt(np.where(zero, q, 1)), np.exp(s * special.ndtri(np.where(zero, 0.5, q))))
 
     def _isf(self, q: Array, s: Any) -> Array:
-        return np.exp(-s * special.ndtri(q))
+        one = numbers_of(q) == 1
+        return np.where(one, np.sqrt(1 - np.where(one, q, 0)), np.exp(-s * special.ndtri(np.where(one, 0.5, q))))
 
     def _mean(self, s: Any) -> Array:
         return np.exp(s * s / 2)
@@ -349,13 +364,24 @@ class LogNormal(Continuous):
         return 0.5 * (1 + LOG_2PI) + np.log(s)
 
 
+def gamma_powers(z: Array, a: Any) -> tuple[Array, Array]:
+    """c and r of the density zᶜ eʳ. For a large a both are larger than the result has digits; then c is 0, and r is by
+    Stirling's series (DLMF 5.11.3) and z − a, which has no error near the middle."""
+    far = numbers_of(a) > 1e5
+    near, large, at = np.where(far, 1, a), np.where(far, a, 1e5), np.where(far, z, 1e5)
+    d = at - large
+    r = (large - 1) * np.log1p(d / large) - d - 0.5 * (LOG_2PI + np.log(large)) - 1 / (12 * large)
+    return np.where(far, 0, a - 1.0), np.where(far, r, -np.where(far, 1, z) - special.gammaln(near))
+
+
 class Gamma(Continuous):
     """``gamma(a)``: the density is zᵃ⁻¹ e⁻ᶻ/Γ(a)."""
 
     _name, _shapes, _support = "gamma", ("a",), (0.0, math.inf)
 
-    def _logpdf(self, z: Array, a: Any) -> Array:
-        return special.xlogy(a - 1.0, z) - z - special.gammaln(a)
+    def _powers(self, z: Array, a: Any) -> Any:
+        c, rest = gamma_powers(z, a)
+        return c, None, rest
 
     def _cdf(self, z: Array, a: Any) -> Array:
         return special.gammainc(a, z)
@@ -382,7 +408,11 @@ class Gamma(Continuous):
         return 1.0 * a
 
     def _entropy(self, a: Any) -> Array:
-        return a + special.gammaln(a) + (1 - a) * special.psi(a)
+        far = numbers_of(a) > 250
+        near, large = np.where(far, 1, a), np.where(far, a, 250)
+        series = -1 / 3 - (1 / 12 + (1 / 90 - 1 / (120 * large)) / large) / large  # of Stirling's, DLMF 5.11.1
+        series = series / large + 0.5 * (LOG_2PI + 1 + np.log(large))
+        return np.where(far, series, near + special.gammaln(near) + (1 - near) * special.psi(near))
 
 
 class ChiSquared(Gamma):
@@ -400,8 +430,8 @@ class Beta(Continuous):
 
     _name, _shapes, _support = "beta", ("a", "b"), (0.0, 1.0)
 
-    def _logpdf(self, z: Array, a: Any, b: Any) -> Array:
-        return special.xlogy(a - 1.0, z) + special.xlog1py(b - 1.0, -z) - special.betaln(a, b)
+    def _powers(self, z: Array, a: Any, b: Any) -> Any:
+        return a - 1.0, b - 1.0, -special.betaln(a, b)
 
     def _cdf(self, z: Array, a: Any, b: Any) -> Array:
         return special.betainc(a, b, z)
@@ -438,8 +468,7 @@ class StudentsT(Symmetric):
     _name, _shapes = "t", ("df",)
 
     def _logpdf(self, z: Array, df: Any) -> Array:
-        top = special.gammaln((df + 1) / 2) - special.gammaln(df / 2) - 0.5 * np.log(df * math.pi)
-        return top - (df + 1) / 2 * np.log1p(z * z / df)
+        return log_half_step(df / 2) - 0.5 * np.log(df * math.pi) - (df + 1) / 2 * log1p_square(z / np.sqrt(df))
 
     def _cdf(self, z: Array, df: Any) -> Array:
         return special.stdtr(df, z)
@@ -458,8 +487,9 @@ class StudentsT(Symmetric):
         return np.where(numbers_of(df) > 2, df / np.where(numbers_of(df) > 2, df - 2.0, 1), heavy)
 
     def _entropy(self, df: Any) -> Array:
-        half, more = df / 2, (df + 1) / 2
-        return more * (special.psi(more) - special.psi(half)) + 0.5 * np.log(df) + special.betaln(half, 0.5)
+        half = df / 2
+        top = log_half_step(half) - 0.5 * np.log(df * math.pi)
+        return (half + 0.5) * psi_difference(as_array(half), 0.5) - top
 
 
 norm, lognorm, gamma, chi2, beta, t = Normal(), LogNormal(), Gamma(), ChiSquared(), Beta(), StudentsT()

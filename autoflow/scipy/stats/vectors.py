@@ -33,8 +33,8 @@ class Vectors(Distribution):
 class Dirichlet(Vectors):
     """``dirichlet(alpha)``: of x (k,) or (k, n) with Σ x = 1 along the first axis, and alpha (k,).
 
-    The last element of x may be left out: it is what is missing to 1. Nothing is asked of Σ x, so that x has all of its
-    partial derivatives.
+    The last element of x may be left out: it is what is missing to 1. An x off the simplex (negative, or Σ x is not 1)
+    is a ValueError, as SciPy's. By x it has all partial derivatives, as if its elements were free.
     """
 
     _name, _parameters = "dirichlet", ("alpha",)
@@ -46,6 +46,11 @@ class Dirichlet(Vectors):
             x = np.concatenate([x, 1 - np.sum(x, axis=0, keepdims=True)])
         if x.shape[0] != alpha.shape[0]:
             raise ValueError(f"dirichlet: x has {x.shape[0]} elements along its first axis, alpha has {alpha.shape[0]}")
+        at = numbers_of(x)
+        if is_on_host(x) and not (np.all(at >= 0) and np.all(np.absolute(np.sum(at, axis=0) - 1) <= 1e-9)):
+            raise ValueError("dirichlet: x is not on the simplex: its elements are at least 0, and their sum is 1")
+        if is_on_host(x) and np.any((at == 0) & (numbers_of(alpha) < 1).reshape(-1, *[1] * (at.ndim - 1))):
+            raise ValueError("dirichlet: x is 0 where alpha is less than 1: the density is infinite there")
         powers = np.sum(special.xlogy(alpha - 1, x.T), axis=-1)
         return powers + special.gammaln(np.sum(alpha)) - np.sum(special.gammaln(alpha))
 
@@ -166,6 +171,9 @@ class Wishart(Vectors):
         x = as_array(x)
         x = x if x.ndim >= 2 else x[None, None, ...]
         x = np.moveaxis(x, (0, 1), (-2, -1))
+        for name, matrix in (("x", x), ("scale", scale)):
+            if is_on_host(matrix) and not np.all(np.linalg.eigvalsh(numbers_of(matrix)) > 0):
+                raise np.linalg.LinAlgError(f"wishart: {name} is not positive definite")
         sizes = 0.5 * (df - p - 1) * np.linalg.slogdet(x)[1] - 0.5 * df * (
             p * math.log(2) + np.linalg.slogdet(scale)[1]
         )
