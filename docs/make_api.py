@@ -45,11 +45,11 @@ def find_place(name: str) -> str:
     """The link to ``af.nn.Linear``. Raises AttributeError if there is no such thing."""
     words = name.split(".")[1:]
     thing: Any = autoflow
-    modules = 0
+    modules, page = 0, ""
     for k, word in enumerate(words):
         thing = getattr(thing, word)
-        modules = k + 1 if inspect.ismodule(thing) else modules
-    page = "/".join(["autoflow", *words[:modules]]) + ".html" if modules else ""
+        if inspect.ismodule(thing):  # af.linalg is autoflow.scipy.linalg
+            modules, page = k + 1, thing.__name__.replace(".", "/") + ".html"
     place = ".".join(words[modules:])
     return f"{page}#{place}" if place else page
 

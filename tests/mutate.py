@@ -27,10 +27,10 @@ from typing import Any
 import cases
 import numpy as np
 import pytest
+from row_examples import examples_of
 from support import rows
 
 from autoflow.table.table import Rule
-from examples import examples_of
 
 WANTED = 0.98
 Mutant = tuple[str, str]  # operand, what is done to its derivative

@@ -11,6 +11,7 @@ import importlib
 import sys
 import warnings
 from collections.abc import Callable, Iterable
+from importlib import import_module
 from importlib.machinery import ModuleSpec
 from types import FunctionType, ModuleType
 from typing import Any
@@ -99,7 +100,7 @@ def later(name: str) -> Any:
     >>> later("backward").__module__
     'autoflow'
     """
-    return getattr(importlib.import_module(f"autoflow.{CALLED[name]}"), name)
+    return getattr(import_module(f"autoflow.{CALLED[name]}"), name)
 
 
 def find_public(name: str) -> Any:
@@ -108,8 +109,8 @@ def find_public(name: str) -> Any:
     if path is None:
         raise AttributeError(f"module 'autoflow' has no attribute {name!r}")
     if not path:
-        return importlib.import_module(f"autoflow.{name}")
-    found = getattr(importlib.import_module(f"autoflow.{path}"), name)
+        return import_module(f"autoflow.{name}")
+    found = getattr(import_module(f"autoflow.{path}"), name)
     if not isinstance(found, ModuleType):
         found.__module__ = "autoflow"
     return found
@@ -132,7 +133,7 @@ class Moved:
     def exec_module(self, module: ModuleType) -> None:
         """The module that is meant stands in ``sys.modules`` by both names."""
         name = module.__name__
-        sys.modules[name] = importlib.import_module(f"autoflow.{new_name(name.partition('.')[2])}")
+        sys.modules[name] = import_module(f"autoflow.{new_name(name.partition('.')[2])}")
 
 
 def new_name(name: str) -> str:

@@ -5,7 +5,7 @@ distributions; :mod:`.signal`, convolution; :mod:`.integrate`, differential equa
 its kin are these modules.
 """
 
-import importlib
+from importlib import import_module
 from types import ModuleType
 
 __all__ = ["integrate", "linalg", "signal", "special", "stats"]
@@ -14,4 +14,4 @@ __all__ = ["integrate", "linalg", "signal", "special", "stats"]
 def __getattr__(name: str) -> ModuleType:
     if name not in __all__:
         raise AttributeError(f"module 'autoflow.scipy' has no attribute {name!r}")
-    return importlib.import_module(f"{__name__}.{name}")
+    return import_module(f"{__name__}.{name}")

@@ -229,7 +229,7 @@ def rule(
     compute : what to call instead of ``function`` on plain arrays, with all arguments by position.
     view : the result may share memory with x.
     holomorphic : False for what is not complex-differentiable (abs, real): its row then handles complex g itself.
-    domain : where the generated tests try the row. Their calls are in tests/support/examples.py.
+    domain : where the generated tests try the row. Their calls are in tests/support/row_examples.py.
     also : other functions with the same row (np.amax).
     residual : per operand, what its derivative is computed from, in few bytes: a function of the arguments and, if it
         reads that, the result. The derivative is then called with (g, residual). The residual is kept, and operands may

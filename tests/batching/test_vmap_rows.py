@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import Case, tolerance_of
+from row_examples import examples_of
 from support import assert_close, rows, values_of
 
 import autoflow as af
 from autoflow.batching.forms import LoopWarning
 from autoflow.batching.vmap import vmap
-from examples import examples_of
 
 BATCH = 3
 # Rows without a batched form: each example is computed by itself, and a warning says so. No other row may warn.

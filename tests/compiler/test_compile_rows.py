@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from row_examples import examples_of
 from support import rows, values_of
 
 import autoflow as af
 from autoflow.errors import CompileError
-from examples import examples_of
 
 REFUSED = {"put_view", "recur"}  # they write into views of their own result, where in-place writes are refused
 

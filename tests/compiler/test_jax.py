@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from row_examples import examples_of
 from support import rows, values_of
 
 import autoflow as af
@@ -25,7 +26,6 @@ from autoflow.compiler.jax import table
 from autoflow.compiler.trace.kinds import FIXED
 from autoflow.errors import CompileError
 from autoflow.table.table import COMPOSED, RULES
-from examples import examples_of
 
 ROOT = Path(__file__).parent.parent.parent
 R = np.random.default_rng(0)

@@ -4,12 +4,12 @@ import pickle
 
 import numpy as np
 import pytest
+from row_examples import examples_of
 from support import rows, values_of
 
 import autoflow as af
 from autoflow.errors import LostGradientError, NoRuleError, StaleValueError
 from autoflow.forward.replay import record_again, replay
-from examples import examples_of
 
 ONCE = rows()
 

@@ -6,12 +6,12 @@ import warnings
 
 import numpy as np
 import pytest
+from row_examples import examples_of
 from support import call, prepare, rows, values_of
 
 import autoflow as af
 from autoflow.errors import BatchError
 from autoflow.nodes.nodes import NodeRole, value_of
-from examples import examples_of
 
 
 def nodes_in(x):

@@ -6,12 +6,12 @@ They are in the table once autoflow.nn is imported; test_rules.py has those of N
 import numpy as np
 import pytest
 from cases import Case, check, check_row
+from row_examples import examples_of
 
 import autoflow as af
 from autoflow.errors import DataError
 from autoflow.nn import functions
 from autoflow.table.table import RULES
-from examples import examples_of
 
 OURS = [row for function, row in RULES.items() if vars(functions).get(getattr(function, "__name__", "")) is function]
 CASES = [(row, k) for row in OURS for k in range(len(examples_of(row)))]

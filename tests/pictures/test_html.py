@@ -358,7 +358,7 @@ def test_nothing_of_a_large_graph_is_laid_out(monkeypatch):
     def never(*_, **__):
         raise AssertionError("too much for a repr")
 
-    monkeypatch.setattr(walk, "picture_of", never)
+    monkeypatch.setattr(walk, "graph", never)
     y = af.Variable(1.0, name="x")
     for _ in range(100):
         y = y * 1.0
@@ -382,8 +382,8 @@ def test_the_size_of_a_repr_does_not_depend_on_the_graph(monkeypatch):
 
 def test_gradients_of_large_arrays_are_not_computed_for_a_repr(monkeypatch):
     asked = []
-    draw_it = walk.picture_of
-    monkeypatch.setattr(walk, "picture_of", lambda *a, **k: asked.append(k["gradients"]) or draw_it(*a, **k))
+    draw_it = walk.graph
+    monkeypatch.setattr(walk, "graph", lambda *a, **k: asked.append(k["gradients"]) or draw_it(*a, **k))
     for n, expected in ((10, None), (200_000, False)):
         np.sum(af.Variable(np.ones(n)) * 2.0)._repr_mimebundle_()
         assert asked[-1] is expected
@@ -403,7 +403,7 @@ def test_a_repr_never_raises(monkeypatch):
         raise ZeroDivisionError
 
     out, _ = shared()
-    monkeypatch.setattr(walk, "picture_of", broken)
+    monkeypatch.setattr(walk, "graph", broken)
     assert out._repr_mimebundle_()["text/html"] == "<pre>12.0</pre>"
     monkeypatch.setattr(walk, "html", broken)
     assert set(out._repr_mimebundle_()) == {"text/plain"}

@@ -4,13 +4,13 @@ import re
 
 import numpy as np
 import pytest
+from row_examples import examples_of
 from support import rows, values_of
 
 import autoflow as af
 from autoflow.errors import LostGradientError
 from autoflow.pictures.formulas.latex import Formula
 from autoflow.pictures.sliders.javascript import as_javascript
-from examples import examples_of
 
 ELEMENTARY = [row for row in rows() if as_javascript(row)]
 

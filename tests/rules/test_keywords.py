@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from calls import ARRAY_METHODS, CALLS, UFUNC_METHODS, Call
+from row_examples import all_examples, examples_of
 from signatures import signature_of
 from support import call, rows, same_bits, values_of
 
@@ -22,7 +23,6 @@ import autoflow as af
 from autoflow.forward.dispatch import METHODS
 from autoflow.table.outside import WRITERS
 from autoflow.table.table import COMPOSED, RULES, Rule
-from examples import all_examples, examples_of
 
 Array = Any
 KINDS = inspect.Parameter

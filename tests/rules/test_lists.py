@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 from calls import CALLS
 from cases import Case
+from row_examples import examples_of
 from support import differentiable, rows, same_bits
 
 import autoflow as af
 from autoflow.errors import AutoflowError, LostGradientError
 from autoflow.table.table import COMPOSED, LISTS
-from examples import examples_of
 
 Array = Any
 # Calls in which the list is first given, alone, to another function (np.abs).

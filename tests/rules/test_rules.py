@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import VICTIMS, Case, broken, check, check_row
+from row_examples import examples_of
 from support import FINE, STENCIL, directional, rows
 
 import autoflow as af
 from autoflow.table.table import RULES, Rule
-from examples import examples_of
 
 # -- the tests -------------------------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from row_examples import LATE, all_examples, examples_of
 from support import differentiable, rows
 
 import autoflow as af
@@ -17,7 +18,6 @@ from autoflow.forward.recording import apply
 from autoflow.table import shapes, table
 from autoflow.table.shapes import since
 from autoflow.table.table import MISSING, RULES, Rule, of, primitive, rule
-from examples import LATE, all_examples, examples_of
 
 Array = Any
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from examples_matrices import dominant, dominant_real
+from row_examples_matrices import dominant, dominant_real
 
 from autoflow.rules.ufuncs import METHODS
 from autoflow.table.shapes import since

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from calls import ARRAY_METHODS, CALLS, UFUNC_METHODS, VARIANT_CALLS, Call
+from row_examples import examples_of
 from support import (
     FINE,
     LAYOUTS,
@@ -40,7 +41,6 @@ from support import (
 import autoflow as af
 from autoflow.table import table
 from autoflow.table.table import Example, Rule
-from examples import examples_of
 
 TABLES: list[dict[Any, list[Call]]] = [CALLS, VARIANT_CALLS, ARRAY_METHODS, UFUNC_METHODS]
 EVERY = [each for table in TABLES for calls in table.values() for each in calls]

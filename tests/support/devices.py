@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import Case, go_back
+from row_examples import examples_of
 from standin import COPIES
 from support import plain, rows
 
@@ -15,7 +16,6 @@ from autoflow import backends, nn, rules  # noqa: F401 - networks have rows, too
 from autoflow.errors import DataError
 from autoflow.rules import decompositions
 from autoflow.table import vjps
-from examples import examples_of
 
 INDICES = [
     np.array([0, 2, 2]), [1, 1], (slice(None), np.array([0, 0, 3])), (np.array([[0], [2]]), np.array([1, 1])),

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from calls import CALLS
 from cases import Case
+from row_examples import examples_of
 from support import differentiable, rows
 
 import autoflow as af
-from examples import examples_of
 
 Array = Any
 Step = Callable[[list[Any]], Any]  # of the pool, to which it adds

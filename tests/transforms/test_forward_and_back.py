@@ -16,12 +16,12 @@ import numpy as np
 import pytest
 from calls import CALLS
 from cases import Case
+from row_examples import examples_of
 from support import NIGHTLY, assert_close, directional, rows
 
 import autoflow as af
 from autoflow import linalg
 from autoflow.table.table import RULES
-from examples import examples_of
 
 Array = Any
 RNG = np.random.default_rng(17)

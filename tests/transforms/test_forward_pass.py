@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import Case
+from row_examples import examples_of
 from support import NIGHTLY, assert_close, rows
 
 import autoflow as af
@@ -20,7 +21,6 @@ from autoflow.rules import RULES
 from autoflow.transforms import forward_pass
 from autoflow.transforms.evaluation import Trace
 from autoflow.transforms.forward_pass import ForwardPass, pushes_of, transposed_graph
-from examples import examples_of
 
 Array = Any
 SCIPY = importlib.util.find_spec("scipy") is not None

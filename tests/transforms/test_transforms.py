@@ -8,6 +8,7 @@ import textwrap
 import numpy as np
 import pytest
 import support
+from row_examples import examples_of
 
 import autoflow as af
 from autoflow.errors import DataError, LostGradientError, SeedError
@@ -15,7 +16,6 @@ from autoflow.transforms import batched_passes, evaluation, jacobian as jacobian
 from autoflow.transforms.gradient import elementwise_grad, grad, grad_and_aux, value_and_grad
 from autoflow.transforms.jacobian import hessian, jacobian
 from autoflow.transforms.vjp_jvp import hvp, jvp, vjp
-from examples import examples_of
 
 RNG = np.random.default_rng(5)
 X, Y = np.array([1.0, 2.0]), np.array([3.0, 4.0])

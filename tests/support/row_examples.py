@@ -3,8 +3,8 @@
     np.repeat: (of((2, 3), repeats=2), of((), repeats=3)),
 
 The key is the function of the row. A row without an entry is tested with ``UNARY`` or ``BINARY``. An entry whose
-function has no row fails in tests/rules/test_table.py. More are in :mod:`examples_matrices` and :mod:`examples_scipy`.
-Functions that are composed of others have their calls in :mod:`calls`.
+function has no row fails in tests/rules/test_table.py. More are in :mod:`row_examples_matrices` and
+:mod:`row_examples_scipy`. Functions that are composed of others have their calls in :mod:`calls`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import functools
 import importlib.util
 from typing import Any
 
-import examples_matrices
 import numpy as np
+import row_examples_matrices
 
 from autoflow.rules.arithmetic import i0_derivative, times_power
 from autoflow.rules.building import spaced
@@ -270,11 +270,11 @@ LATE = {"autoflow.nn": of_networks, "autoflow.arrays.devices": of_devices}
 @functools.cache
 def all_examples() -> Examples:
     """All entries but those of ``LATE``, by the function that is in the table."""
-    found = EXAMPLES | examples_matrices.EXAMPLES
+    found = EXAMPLES | row_examples_matrices.EXAMPLES
     if importlib.util.find_spec("scipy"):
-        import examples_scipy
+        import row_examples_scipy
 
-        found |= examples_scipy.EXAMPLES
+        found |= row_examples_scipy.EXAMPLES
     return {function_of_row(function): examples for function, examples in found.items()}
 
 
@@ -289,7 +289,7 @@ def examples_of(row: Rule) -> tuple[Example, ...]:
     home = getattr(row.function, "__module__", "")
     entry = LATE.get(home, all_examples)().get(row.function, row.examples)
     if not entry and home == "autoflow.table.parameters":
-        from examples_scipy import at
+        from row_examples_scipy import at
 
         return at()
     return entry or (BINARY if row.operands == 2 else UNARY)

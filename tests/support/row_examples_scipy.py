@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from examples_matrices import dominant
+from row_examples_matrices import dominant
 from scipy import special
 
 from autoflow.linalg import banded, cholesky, general, triangular
