@@ -49,7 +49,8 @@ class Snapshot:
         self.generators = states_of([x for x in found if is_generator(x) or x is np.random or x is random])
         for x in found:
             self.note(x)
-        self.kinds = {kind: repr(kind.tick.__self__) for kind in KINDS}  # type: ignore[attr-defined]
+        counts = {kind: getattr(kind.tick, "__self__", None) for kind in list(KINDS)}
+        self.kinds = {kind: repr(count) for kind, count in counts.items() if count is not None}
 
     def note(self, x: Any) -> None:
         """Note one object, by what it is."""

@@ -285,4 +285,5 @@ def _scaled_norm(grads: list[Array]) -> Array:
     sizes = [np.abs(g).astype(float) for g in grads if g.size]
     largest: Array = functools.reduce(np.maximum, [np.max(size) for size in sizes], np.float64(0))
     largest = np.where(largest > 0, largest, 1)
-    return largest * np.sqrt(sum([np.sum(np.square(size / largest)) for size in sizes]))
+    with np.errstate(over="ignore"):  # a norm beyond float64 is infinite
+        return largest * np.sqrt(sum([np.sum(np.square(size / largest)) for size in sizes]))

@@ -147,6 +147,12 @@ TRANSFORMS: dict[str, Any] = {
 }
 
 
+@pytest.fixture(autouse=True)
+def _proved_at_first() -> Any:
+    with af.options(prove="first"):
+        yield
+
+
 def in_three_calls(name: str, kind: str, prove: str) -> list[Any]:
     """Result and state after each of three calls, from the same beginning."""
     global COUNTER
@@ -306,6 +312,6 @@ def test_a_snapshot_puts_back_what_an_exception_has_left() -> None:
 
 
 def test_there_are_three_ways_to_prove() -> None:
-    assert af.options.prove == "first"
+    assert af.options.prove == "first"  # as the fixture says
     with pytest.raises(TypeError, match="prove must be one of 'first', 'always', 'never', not 'maybe'"):
         af.options.prove = "maybe"
