@@ -33,7 +33,6 @@ class Modes:
     keep: int = 4096  # values and gradients of at most that many elements stay with the graph
     digits: int = 4  # significant digits in pictures
     strict: bool = False  # refuse numbers that leave the graph
-    prove: str = "never"  # when are functions run once more, to find numbers that were read past us?
     theme: str = "auto"  # of pictures: auto, light or dark
     static: bool = False  # pictures as images only, for places that run no scripts
     tables: bool = False  # then also the numbers of each picture as a table below it
@@ -297,8 +296,7 @@ def is_grad_enabled() -> bool:
 
 
 PRESETS = {"default": {"strict": False, "anomaly": False}, "classroom": {"strict": True, "anomaly": True}}
-CHOICES = {"theme": ("auto", "light", "dark"), "prove": ("first", "always", "never")}
-PUBLIC = ("keep", "digits", "strict", "prove", "theme", "static", "tables", "max_bytes")
+PUBLIC = ("keep", "digits", "strict", "theme", "static", "tables", "max_bytes")
 
 
 class preset(switched):  # noqa: N801 - used like a function
@@ -340,9 +338,8 @@ class Options:
 
     They hold in the current thread or task. ``keep``: values and intermediate gradients of at most that many
     elements stay with the graph (4096). ``digits``: significant digits in pictures. ``strict``: refuse numbers that
-    leave the graph, except for ``float(node)`` and printing. ``prove``: when transforms such as ``af.grad`` run f once
-    more, and refuse numbers that were read without asking the node: "first" (for each new function and shape of its
-    arguments), "always" (as under ``strict``), or "never". ``theme``: "auto", "light", "dark". ``static``: pictures
+    leave the graph, except for ``float(node)`` and printing; and transforms such as ``af.grad`` run f twice, and refuse
+    numbers that NumPy has read without asking the node. ``theme``: "auto", "light", "dark". ``static``: pictures
     without scripts. ``tables``: a table below each picture. ``max_bytes``: larger Jacobians are refused (2**30, 1 GiB).
 
     ``preset`` sets several. "classroom": strict, and every value and gradient is checked, so that the first NaN or
@@ -363,7 +360,6 @@ class Options:
         keep: int
         digits: int
         strict: bool
-        prove: str
         theme: str
         static: bool
         tables: bool
@@ -405,9 +401,8 @@ def _check_value(name: str, value: Any) -> Any:
     """``value`` if an option of that name may have it."""
     _check_name(name)
     kind: Any = {field.name: type(field.default) for field in fields(Modes)}[name]
-    choice = CHOICES.get(name)
-    if type(value) is not kind or (choice and value not in choice):
-        words = f"one of {str(choice)[1:-1]}" if choice else f"of type {kind.__name__}"
+    if type(value) is not kind or (name == "theme" and value not in ("auto", "light", "dark")):
+        words = "one of 'auto', 'light', 'dark'" if name == "theme" else f"of type {kind.__name__}"
         raise TypeError(f"af.options.{name} must be {words}, not {value!r}")
     if kind is int and value < 0:
         raise ValueError(f"af.options.{name} is a number of things, so it cannot be {value}")

@@ -23,12 +23,13 @@ class Kind:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.begin_at(0)
+        restart(self)
         KINDS.add(self)
 
-    def begin_at(self, number: int) -> None:
-        """Let the running numbers go on at ``number``."""
-        self.tick = count(number).__next__
+
+def restart(kind: Kind) -> None:
+    """Let the running numbers of one kind begin at 0."""
+    kind.tick = count().__next__
 
 
 def reset() -> None:
@@ -40,7 +41,7 @@ def reset() -> None:
     ('var_0', 'var_1')
     """
     for kind in list(KINDS):
-        kind.begin_at(0)
+        restart(kind)
 
 
 VARIABLE, CONSTANT = Kind("var"), Kind("const")

@@ -136,23 +136,26 @@ class Trace:
         )
         self.first = now()  # all that depends on our leaves is made later
         self._stops: dict[Any, Any] = {}
+        self.arguments: list[Any] = []
+        self.leaves: list[Any] = []
+        self.records: list[Any] = []
 
         def run() -> Any:
-            arguments = [own_leaves(tree) for tree in originals]
-            leaves = [x for x in pytree.tree_leaves(arguments) if isinstance(x, NodeRole)]
-            records = [gradient_target(x) for x in leaves]
-            given = {**call, **dict(zip(places, arguments, strict=True))}
-            named = {name: x for name, x in given.items() if isinstance(name, str)}
-            return f(*[given[k] for k in range(len(args))], **named), arguments, leaves, records
+            self.arguments = [own_leaves(tree) for tree in originals]
+            self.leaves = [x for x in pytree.tree_leaves(self.arguments) if isinstance(x, NodeRole)]
+            self.records = [gradient_target(x) for x in self.leaves]
+            call.update(zip(places, self.arguments, strict=True))
+            named = {name: x for name, x in call.items() if isinstance(name, str)}
+            return f(*[call[k] for k in range(len(args))], **named)
 
         with switched(recording=True, depth=switches.depth + 1):
-            if switches.prove == "never" and not (switches.strict or switches.anomaly):
-                answer = run()
-            else:
-                from .shadow import proved_run
+            checking = (switches.strict or switches.anomaly) and not switches.shadow
+            if checking:
+                from .shadow import checked_run
 
-                answer = proved_run(run, f, args, options)
-            self.z, self.arguments, self.leaves, self.records = answer
+                self.z = checked_run(run, f, args, options)
+            else:
+                self.z = run()
         self.last = now()  # roots that are made later are used once: nothing is remembered of them
 
     def stop(self, z: Any) -> set[Any] | None:
