@@ -45,15 +45,8 @@ lint: $(VENV)/dev.stamp types  ## ruff and mypy
 types: $(VENV)/dev.stamp
 	$(PY) -m mypy
 
-nightly: $(VENV)/dev.stamp $(VENV)/types.stamp  ## the full sets
-	-$(MAKE) --no-print-directory $(VENV)/lab.stamp
-	AUTOFLOW_NIGHTLY=1 $(PYTEST) -n auto -o faulthandler_timeout=1800
-	PYTHONPATH=.:tests/support:tests/rules $(PY) tests/mutate.py
-	PYTHONPATH=. $(PY) tests/mutate_sources.py --seconds 600
-	$(MAKE) coverage
-	$(MAKE) peers
-	$(MAKE) versions
-	$(MAKE) newest
+nightly: $(VENV)/dev.stamp $(VENV)/types.stamp  ## the full sets, with a table of stages at the end
+	.ci/nightly $(VENV)
 
 peers:  ## gradients and optimisers beside PyTorch, JAX, autograd and MyGrad, on the CPU; lists what cannot be had
 	.ci/peers

@@ -188,7 +188,7 @@ def pinv_x(g: Array, x: Array, z: Array, hermitian: bool) -> Array:
         return fold(pinv_x(g, low + adjoint(low), z, False), "L")
     plain = numbers_of(x)
     rank = np.round(np.real(np.trace(numbers_of(z) @ plain, axis1=-2, axis2=-1)))
-    return pinv_x_with(g, x, z, *gap(np.linalg.svdvals(plain), rank))
+    return pinv_x_with(g, x, z, *gap(np.linalg.svd(plain, compute_uv=False), rank))
 
 
 def gap(s: Array, rank: Array) -> tuple[Array, Array]:
